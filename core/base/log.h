@@ -1,0 +1,22 @@
+/* log.h - lines for a person, on standard error.
+ *
+ * One line is one write(2), so that lines of several tasks never mix. The task prefix ("ps/0") is
+ * set once at start. Library code does not log; roles, runners and commands do.
+ */
+#ifndef CORE_BASE_LOG_H
+#define CORE_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+
+void log_set_level(enum log_level);
+void log_set_task(const char *task); /* copied; "" for none */
+void log_line(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A line that is redrawn in place on a terminal: see progress in cmd. Ended by the next log_line.
+ */
+void log_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool log_is_terminal(void);
+
+#endif

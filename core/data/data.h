@@ -1,0 +1,105 @@
+/* data.h - examples: from files or generators to batches.
+ *
+ * A format opens a source as a dataset in memory (mapped where it can be). A pipeline turns a
+ * dataset into an endless stream of batches for one worker, prepared by a thread before they are
+ * asked for.
+ *
+ * The stream: position p of the stream is row p % rows of epoch p / rows; with shuffle, each epoch
+ * has a permutation of its own, drawn from the seed. Batch i of worker w of W is positions ((i W) +
+ * w) B ... + B - 1. So the shares of the workers are disjoint, together they are every example
+ * exactly once per epoch, W workers of batch B/W see together what one worker of batch B sees, and
+ * any position is reached without reading what is before.
+ */
+#ifndef CORE_DATA_DATA_H
+#define CORE_DATA_DATA_H
+
+#include "core/base/arena.h"
+#include "core/base/fields.h"
+#include "core/graph/tensor.h"
+
+struct dataset {
+    int64_t rows;
+    struct shape feature_shape; /* of one example */
+    enum dtype feature_dtype;   /* UINT8 or FLOAT32 */
+    const void *features;       /* [rows, feature_shape] */
+    struct shape label_shape;   /* of one example: rank 0 for one number */
+    enum dtype label_dtype;     /* INT32 or FLOAT32 */
+    const void *labels;
+    const char *name; /* for messages: the first file, or the generator */
+    void *owned;      /* the format's own */
+    void (*close)(struct dataset *);
+};
+
+struct format_context {
+    const char *directory; /* relative paths are relative to it */
+    uint64_t seed;
+};
+
+/* A data format: one constant per file in core/data/, listed in core/data/meson.build. */
+struct format {
+    struct object object;
+    err (*open)(const void *attributes, const struct format_context *, struct dataset *ret);
+};
+extern const struct kinds format_kinds; /* key "format" */
+
+/* {"format": "idx", ..., "skip": 5000, "take": 55000}: the common part of a source */
+struct source_spec {
+    struct variant format;
+    int64_t skip, take; /* rows; take 0: all that are left */
+};
+extern const struct object source_spec_object;
+
+struct data_spec {
+    struct source_spec train, eval; /* eval.format.kind NULL: none */
+    int64_t batch_size;             /* per worker */
+    int64_t eval_batch_size; /* 0: a size that suits (batch_size, at least 100, at most rows) */
+    bool shuffle;
+    double scale, offset; /* feature = scale * stored + offset; 1 and 0: as stored */
+    int64_t prefetch;     /* batches kept ready, 1 to 64 */
+};
+extern const struct object data_spec_object;
+
+err dataset_open(const struct source_spec *, const struct format_context *,
+                 struct dataset *ret); /* skip/take applied */
+void dataset_close(struct dataset *);  /* a zeroed one is fine */
+
+struct transform {
+    float scale, offset;
+    enum dtype label_dtype; /* what the loss wants; labels are converted, or ERR_INPUT at open if
+                               they cannot be */
+    int64_t classes; /* > 0: labels must be in [0, classes); checked once at open over all rows */
+};
+err transform_check(const struct transform *, const struct dataset *,
+                    const struct shape *wanted_label);
+
+/* rows first .. first + rows - 1 in stored order into caller's memory (evaluation) */
+void dataset_read(const struct dataset *, const struct transform *, int64_t first, int64_t rows,
+                  float *features, void *labels);
+
+struct pipeline_options {
+    struct transform transform;
+    int64_t batch;
+    bool shuffle;
+    uint64_t key; /* of the permutations */
+    int worker, workers;
+    uint64_t
+        first; /* index of the first batch of this worker: 0, or where a restored run goes on */
+    int prefetch;
+};
+
+struct batch {
+    int64_t rows;
+    const float *features; /* [rows, feature_shape]: valid until the next pipeline_next; may be the
+                              dataset's memory */
+    const void *labels;
+    uint64_t index; /* i of the stream above */
+    uint64_t epoch; /* of its first row */
+};
+
+struct pipeline;
+err pipeline_open(const struct dataset *, const struct pipeline_options *, struct pipeline **ret);
+err pipeline_next(struct pipeline *,
+                  struct batch *ret); /* waits for the thread; ERR_INPUT, ERR_IO from the source */
+void pipeline_close(struct pipeline *); /* NULL is fine; joins the thread */
+
+#endif

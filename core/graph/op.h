@@ -1,0 +1,146 @@
+/* op.h - what an op, a loss, a metric, an initializer and a regularizer are.
+ *
+ * An op is described once, in core/ops/<name>.c, by a constant `op_<name>`: what it is for, its
+ * attributes, its shape rule, forward, backward, and the cases that the tests run. It never asks
+ * which device it runs on. To add one, write the file and put its name into core/ops/meson.build:
+ * parsing, help, schema, the gradient tests and checkpoint names follow from the table.
+ *
+ * Life of a node: infer() once (shapes, parameters, saved memory); prepare() once per plan, when the
+ * shapes are known and the addresses are not (make library primitives here); forward and backward
+ * every step; release().
+ */
+#ifndef CORE_GRAPH_OP_H
+#define CORE_GRAPH_OP_H
+
+#include "core/base/arena.h"
+#include "core/base/fields.h"
+#include "core/graph/tensor.h"
+#include "kernels/kernels.h"
+
+enum { INPUTS_MAX = 8, PARAMS_MAX = 4, SAVED_MAX = 2, NODES_MAX = 4096 };
+
+/* Fills `count` values of the full shape; the same for any placement. fans as math.md section 5 has
+ * them. */
+struct initializer {
+    const struct object *object; /* name, fields */
+    err (*fill)(const void *attributes, const struct shape *, uint64_t key, float *ret_values);
+};
+extern const struct kinds initializer_kinds;
+
+struct regularizer { /* "kernel_regularizer": {"l1": 0.0, "l2": 0.004} : loss += l1 sum|w| + l2 sum
+                      * w^2 (keras' l1_l2: l2 is not halved) */
+    double l1, l2;
+};
+extern const struct object regularizer_object;
+
+/* A trainable variable as the node that uses it sees it. */
+struct param {
+    const char *name; /* "<node>/kernel" */
+    struct shape shape;
+    const struct initializer *initializer;
+    const void *initializer_attributes;
+    struct regularizer regularizer;
+    float *value, *gradient; /* bound by the session; gradient NULL when not training */
+};
+
+struct node {
+    const struct op *op;
+    const char *name;
+    const void *attributes; /* the op's own struct */
+    int index;              /* in graph->nodes */
+    bool training;          /* false in an evaluation graph */
+
+    int input_count;
+    const struct tensor *input[INPUTS_MAX]; /* outputs of earlier nodes */
+    bool add[INPUTS_MAX]; /* set by the plan: add to input[i]->gradient instead of overwriting it */
+
+    int param_count;
+    struct param param[PARAMS_MAX];
+    bool add_params; /* set by the session: add to param gradients (several batches to one push) */
+
+    struct tensor output;
+    bool is_view; /* set by infer: output is input[0]'s memory under another shape */
+
+    struct tensor saved[SAVED_MAX]; /* infer sets shape (rank 0 and no name: unused); kept from
+                                       forward to backward */
+    uint64_t key;  /* of the node's random draws (dropout): random_key(seed, name) */
+    uint64_t draw; /* which draw this is: set by the session before each forward pass */
+
+    void *state; /* from prepare */
+};
+
+struct op_case {            /* what the tests run an op with; attributes NULL ends a list */
+    const char *attributes; /* JSON, without "op" */
+    int input_count;
+    struct shape input[INPUTS_MAX];
+};
+
+struct op {
+    struct object object; /* name, summary, fields, size of attributes */
+    int inputs_min, inputs_max;
+    bool reads_input, reads_output; /* does backward read input values, the output value? (buffers
+                                       live accordingly) */
+
+    err (*infer)(struct node *,
+                 struct arena *); /* inputs are there; set output.shape, params, saved; ERR_INPUT */
+    err (*prepare)(struct node *, struct device *);  /* optional */
+    void (*release)(struct node *, struct device *); /* optional */
+    void (*forward)(const struct node *, struct device *);
+    /* From output.gradient (which it may overwrite) to every input gradient that is not NULL
+     * (honouring add[i]) and every param gradient (honouring add_params). */
+    void (*backward)(const struct node *, struct device *);
+
+    const struct op_case *cases;
+};
+extern const struct kinds
+    op_kinds; /* every op; descriptor is the struct op. Made from core/ops/meson.build */
+
+/* Common part of a model entry of the spec: {"op": "dense", "name": "hidden1", "inputs": ["flat"],
+ * ...} */
+struct node_spec {
+    struct variant op;
+    const char *name;      /* NULL: the op's name, with _1, _2 ... where taken */
+    struct strings inputs; /* none: the node before */
+};
+extern const struct object node_spec_object;
+
+/* The last step of a graph: losses per row, their mean, and the gradient that backward starts from.
+ */
+struct loss_node {
+    const struct loss *loss;
+    const void *attributes;
+    const struct tensor *logits; /* output of the last node */
+    struct tensor labels;        /* dtype and shape set by infer; value set from the batch */
+    float *losses;               /* [batch] */
+};
+
+struct loss {
+    struct object object;
+    err (*infer)(struct loss_node *, struct arena *);
+    /* rows <= batch count. Fills losses[rows]; where logits->gradient is not NULL also the gradient
+     * of the mean. */
+    void (*forward)(const struct loss_node *, struct device *, int64_t rows);
+    /* Per-row divisor of the mean: rows, or what SUM_BY_NONZERO_WEIGHTS and several columns make of
+     * it */
+    double (*weight)(const struct loss_node *, struct device *, int64_t rows);
+    const struct op_case *cases; /* input[0]: logits */
+};
+extern const struct kinds loss_kinds;
+
+struct metric_node {
+    const struct metric *metric;
+    const void *attributes;
+    const char *name;             /* "accuracy", "in_top_5" */
+    const struct loss_node *loss; /* logits and labels */
+};
+
+/* A metric is total / count; both are summed over batches and over workers. */
+struct metric {
+    struct object object;
+    err (*infer)(struct metric_node *, struct arena *);
+    void (*update)(const struct metric_node *, struct device *, int64_t rows, double *total,
+                   double *count);
+};
+extern const struct kinds metric_kinds;
+
+#endif

@@ -1,0 +1,45 @@
+/* plan.h - where every buffer of a step lies, and the step itself.
+ *
+ * All outputs, gradients, saved tensors and losses of a graph are placed once in one block by their
+ * lifetimes: node i runs forward at time i and backward at time 2n - i, and two buffers may share
+ * memory when their lifetimes do not meet. Nothing is allocated afterwards.
+ */
+#ifndef CORE_GRAPH_PLAN_H
+#define CORE_GRAPH_PLAN_H
+
+#include "core/graph/graph.h"
+
+struct plan_size {                   /* bytes */
+    size_t values, gradients, saved; /* each buffer counted alone */
+    size_t block;                    /* what is really taken, after sharing */
+};
+
+struct plan {
+    struct graph *graph;
+    struct device *device;
+    void *block;
+    struct plan_size size;
+};
+
+err plan_measure(struct graph *, struct plan_size *ret); /* the same placement, no memory taken */
+
+/* Places, allocates, sets every tensor's addresses, prepares the nodes. Params are bound
+ * separately. */
+err plan_open(struct graph *, struct device *, struct plan **ret);
+void plan_close(struct plan *); /* NULL is fine */
+
+/* One pass. features and labels as the batch has them; draw numbers the random draws of this step.
+ * Forward fills loss.losses[rows] (and, when training, the gradient of the mean). */
+void plan_forward(struct plan *, const void *features, const void *labels, int64_t rows,
+                  uint64_t draw);
+
+/* Every param gradient complete afterwards, regularizers included; finished(context, node) is
+ * called after each node whose param gradients are complete (may be NULL). add: add to the param
+ * gradients. */
+void plan_backward(struct plan *, bool add, void (*finished)(void *, const struct node *),
+                   void *context);
+
+/* After plan_forward: the mean loss of the rows, without regularization. */
+double plan_loss(struct plan *, int64_t rows);
+
+#endif

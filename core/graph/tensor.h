@@ -1,0 +1,42 @@
+/* tensor.h - shapes and tensors. Row-major, contiguous; a tensor owns nothing. */
+#ifndef CORE_GRAPH_TENSOR_H
+#define CORE_GRAPH_TENSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+enum { RANK_MAX = 6 };
+static const int64_t TENSOR_ELEMENTS_MAX = INT64_C(1) << 40;
+
+enum dtype { FLOAT32, INT32, UINT8 };
+
+struct shape {
+    int rank; /* 0: a scalar */
+    int64_t dim[RANK_MAX];
+};
+
+struct tensor {
+    const char *name; /* of the node that makes it */
+    enum dtype dtype;
+    struct shape shape;
+    void *value;     /* set by the plan, or by the batch for the graph's inputs */
+    float *gradient; /* NULL where none is wanted */
+};
+
+int64_t shape_count(const struct shape *); /* product of the dimensions; 1 for a scalar */
+int64_t shape_count_from(const struct shape *, int axis); /* product of dim[axis ..] */
+bool shape_equal(const struct shape *, const struct shape *);
+size_t dtype_size(enum dtype);
+const char *dtype_name(enum dtype);
+
+enum { SHAPE_TEXT_MAX = 96 };
+/* "[100, 28, 28, 1]" into text, returned */
+const char *shape_text(const struct shape *, char text[SHAPE_TEXT_MAX]);
+
+/* ERR_INPUT when rank, a dimension or the product is out of range */
+err shape_check(const struct shape *);
+
+#endif

@@ -1,0 +1,254 @@
+/* kernels.h - arithmetic on plain memory, one table of functions per device.
+ *
+ * Every pointer is memory of the device (on the CPU: aligned to 64 bytes unless said otherwise);
+ * work is queued in order and may be unfinished until synchronize(). Matrices are row-major, images
+ * NHWC [batch, y, x, channel], convolution kernels HWIO [ky, kx, in, out]. Where a gradient is
+ * written, `add` chooses between overwriting and adding. Nothing is allocated outside open(),
+ * allocate() and the
+ * *_open() functions. Sums that become a loss or a norm are taken in double and in an order that
+ * depends on the shapes alone, so the same inputs give the same bits in every run.
+ *
+ * To add a kernel: its row here, its body in cpu/ (and cuda/), its case in tests/kernels.
+ */
+#ifndef KERNELS_KERNELS_H
+#define KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+struct device;
+
+enum activation {
+    ACTIVATION_LINEAR,
+    ACTIVATION_RELU,
+    ACTIVATION_RELU6,
+    ACTIVATION_ELU,
+    ACTIVATION_LEAKY_RELU,
+    ACTIVATION_SIGMOID,
+    ACTIVATION_TANH,
+    ACTIVATION_SOFTPLUS,
+    ACTIVATION_SWISH,
+    ACTIVATION_GELU,
+    ACTIVATION_GELU_TANH, /* the tanh approximation */
+    ACTIVATION_COUNT
+};
+
+/* c [m, n] = op(a) op(b) + (add ? c : 0); a is [m, k] or, transposed, [k, m]; b [k, n] or [n, k] */
+struct gemm {
+    bool transpose_a, transpose_b, add;
+    int64_t m, n, k;
+    const float *a, *b;
+    float *c;
+};
+
+/* One dimension pair of a window; padding as tf computes it (math.md section 6) is the caller's */
+struct window2d {
+    int64_t batch;
+    int64_t in_y, in_x, out_y, out_x;
+    int64_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x;
+    int64_t pad_top, pad_left, pad_bottom, pad_right;
+};
+
+struct conv2d {
+    struct window2d window;
+    int64_t in_channels, out_channels;
+};
+
+struct pool2d {
+    struct window2d window; /* dilation 1 */
+    int64_t channels;
+};
+
+/* dst[r * dst_stride + c] from src[r * src_stride + c], r < rows, c < columns */
+struct strided {
+    int64_t rows, columns, dst_stride, src_stride;
+    float *dst;
+    const float *src;
+};
+
+/* Per-row losses and the gradient of (scale * sum of them). rows x classes logits. */
+struct cross_entropy {
+    int64_t rows, classes;
+    const float *logits;
+    const int32_t *labels;      /* softmax: [rows], each in [0, classes) (checked when read) */
+    const float *targets;       /* sigmoid: [rows, classes] */
+    const float *class_weights; /* softmax: [classes], or NULL for 1 */
+    float label_smoothing;
+    float scale;     /* of the gradient: usually 1/rows */
+    float *losses;   /* [rows]; softmax: weighted; sigmoid: summed over classes */
+    float *gradient; /* [rows, classes], overwritten; NULL: losses only */
+};
+
+/* Elementwise losses on predictions and targets, n = rows * columns */
+struct regression {
+    int64_t rows, columns;
+    const float *predictions, *targets;
+    float delta, scale;
+    float *losses;   /* [rows], summed over columns */
+    float *gradient; /* overwritten; NULL: losses only */
+};
+
+/* Optimizers: one call per stretch of a block. Every slot has the layout of the values.
+ * Formulas: TensorFlow's training_ops; see the optimizer's own file. */
+struct update_sgd {
+    float *value;
+    const float *gradient;
+    float rate;
+};
+struct update_momentum {
+    float *value, *momentum;
+    const float *gradient;
+    float rate, decay;
+    bool nesterov;
+};
+struct update_adagrad {
+    float *value, *accumulator;
+    const float *gradient;
+    float rate;
+};
+struct update_adam {
+    float *value, *m, *v;
+    const float *gradient;
+    float rate, beta1, beta2, epsilon;
+}; /* rate: lr_t */
+struct update_rmsprop {
+    float *value, *rms, *mean, *momentum;
+    const float *gradient;
+    float rate, decay, momentum_decay, epsilon;
+}; /* mean NULL: not centered */
+
+struct conv2d_plan; /* prepared convolution: the library's primitives and reordered weights */
+
+struct kernels {
+    const char *name; /* "cpu avx512", "cuda" */
+
+    /* memory */
+    err (*allocate)(struct device *, size_t bytes, void **ret); /* zeroed, aligned to 64 */
+    void (*release)(struct device *, void *);
+    void (*upload)(struct device *, void *device_memory, const void *host, size_t bytes);
+    void (*download)(struct device *, void *host, const void *device_memory,
+                     size_t bytes);      /* synchronizes */
+    err (*synchronize)(struct device *); /* returns the first error of the queued work */
+
+    /* plain vectors of n floats */
+    void (*fill)(struct device *, float *y, float value, int64_t n);
+    void (*copy)(struct device *, float *y, const float *x, int64_t n);
+    void (*axpy)(struct device *, float *y, float a, const float *x, int64_t n); /* y += a x */
+    void (*scale)(struct device *, float *y, float a, int64_t n);                /* y *= a */
+    void (*add)(struct device *, float *y, const float *a, const float *b, int64_t n);
+    void (*multiply)(struct device *, float *y, const float *a, const float *b, int64_t n);
+    void (*multiply_add)(struct device *, float *y, const float *a, const float *b,
+                         int64_t n); /* y += a b */
+    void (*clamp)(struct device *, float *y, float low, float high, int64_t n);
+    /* gradient += l1 sign(w) + l2 w (the gradients of l1 |w| and l2 w^2 / 2) */
+    void (*regularize)(struct device *, float *gradient, const float *w, float l1, float l2,
+                       int64_t n);
+    void (*copy_strided)(struct device *, const struct strided *);
+    void (*add_strided)(struct device *, const struct strided *);
+
+    /* reductions to one double in host memory; they synchronize */
+    double (*sum)(struct device *, const float *x, int64_t n);
+    double (*sum_abs)(struct device *, const float *x, int64_t n);
+    double (*sum_squares)(struct device *, const float *x, int64_t n);
+    bool (*all_finite)(struct device *, const float *x, int64_t n);
+
+    /* matrices */
+    void (*gemm)(struct device *, const struct gemm *);
+    /* y [rows, columns] = f(y + bias); bias may be NULL; pre (or NULL) receives y + bias */
+    void (*bias_activate)(struct device *, float *y, const float *bias, float *pre, enum activation,
+                          float alpha, int64_t rows, int64_t columns);
+    void (*sum_rows)(struct device *, float *sums, const float *x, int64_t rows, int64_t columns,
+                     bool add);
+
+    /* activations; alpha: slope of leaky_relu */
+    void (*activate)(struct device *, float *y, const float *x, enum activation, float alpha,
+                     int64_t n);
+    /* dx (+)= dy f'; y is f(x); x is read only by SWISH, GELU, GELU_TANH and SOFTPLUS (NULL
+     * otherwise); dx may be dy */
+    void (*activate_back)(struct device *, float *dx, const float *dy, const float *y,
+                          const float *x, enum activation, float alpha, int64_t n, bool add);
+
+    void (*softmax)(struct device *, float *y, const float *x, int64_t rows, int64_t columns);
+    void (*softmax_back)(struct device *, float *dx, const float *dy, const float *y, int64_t rows,
+                         int64_t columns, bool add);
+
+    /* dropout: keeps x where random_uniform(key, index) >= rate, times 1 / (1 - rate). The same key
+     * gives the same mask, so the backward pass is the same call on dy. */
+    void (*dropout)(struct device *, float *y, const float *x, float rate, uint64_t key, int64_t n,
+                    bool add);
+
+    /* convolution; bias may be NULL and is added with the activation in forward. pre as in
+     * bias_activate */
+    err (*conv2d_open)(struct device *, const struct conv2d *, struct conv2d_plan **ret);
+    void (*conv2d_close)(struct device *, struct conv2d_plan *);
+    void (*conv2d_forward)(struct device *, struct conv2d_plan *, float *y, const float *x,
+                           const float *kernel, const float *bias, float *pre, enum activation,
+                           float alpha);
+    void (*conv2d_back_data)(struct device *, struct conv2d_plan *, float *dx, const float *dy,
+                             const float *kernel, bool add);
+    void (*conv2d_back_kernel)(struct device *, struct conv2d_plan *, float *dkernel,
+                               const float *dy, const float *x, bool add);
+
+    void (*max_pool)(struct device *, const struct pool2d *, float *y, const float *x);
+    /* the whole gradient of a window goes to its first maximum in raster order */
+    void (*max_pool_back)(struct device *, const struct pool2d *, float *dx, const float *dy,
+                          const float *y, const float *x, bool add);
+    void (*avg_pool)(struct device *, const struct pool2d *, float *y,
+                     const float *x); /* divides by real elements */
+    void (*avg_pool_back)(struct device *, const struct pool2d *, float *dx, const float *dy,
+                          bool add);
+
+    /* losses */
+    void (*softmax_cross_entropy)(struct device *, const struct cross_entropy *);
+    void (*sigmoid_cross_entropy)(struct device *, const struct cross_entropy *);
+    void (*squared_error)(struct device *, const struct regression *); /* (p - t)^2 */
+    void (*huber)(struct device *, const struct regression *);
+
+    /* metrics: how many of the rows have their label among the k largest logits. A row counts when
+     * fewer than k logits are strictly larger than the label's (tf.nn.in_top_k); with k = 1 and
+     * first_wins, ties go to the lowest index, as argmax has it. A label row with a non-finite
+     * logit never counts. */
+    int64_t (*count_in_top)(struct device *, const float *logits, const int32_t *labels,
+                            int64_t rows, int64_t classes, int64_t k, bool first_wins);
+    /* how many of n have (prediction > threshold) == (target > 0.5) */
+    int64_t (*count_threshold)(struct device *, const float *prediction, const float *target,
+                               float threshold, int64_t n);
+
+    /* optimizers on n floats */
+    void (*update_sgd)(struct device *, const struct update_sgd *, int64_t n);
+    void (*update_momentum)(struct device *, const struct update_momentum *, int64_t n);
+    void (*update_adagrad)(struct device *, const struct update_adagrad *, int64_t n);
+    void (*update_adam)(struct device *, const struct update_adam *, int64_t n);
+    void (*update_rmsprop)(struct device *, const struct update_rmsprop *, int64_t n);
+
+    /* y = scale * (sources[0] + sources[1] + ... in this order); count >= 1 */
+    void (*sum_ordered)(struct device *, float *y, const float *const sources[], int count,
+                        float scale, int64_t n);
+
+    void (*close)(struct device *);
+};
+
+struct device {
+    const struct kernels *kernels;
+    int threads; /* CPU threads that kernels may use */
+    void *state;
+};
+
+/* Kernel variants of the CPU, best first: "avx512", "avx2", "sse2". isa NULL: the best that this
+ * machine has. */
+err device_open_cpu(int threads, const char *isa, struct device *ret);
+void device_close(struct device *);
+
+/* Environment that the arithmetic libraries read when they are loaded (OpenBLAS' kernel choice on
+ * processors that it does not know, OpenMP's waiting). Where something must change, sets it and
+ * starts the program anew with the same arguments; returns otherwise. Call first thing in main().
+ * What the user has set stays. */
+void cpu_environment_prepare(char **argv);
+
+/* "OpenBLAS 0.3.21 SkylakeX, oneDNN 2.6.3 avx512, kernels avx512" */
+const char *cpu_description(void);
+
+#endif

@@ -1,0 +1,37 @@
+/* loop.h - one thread waits here for everything: sockets, shared rings, signals, time.
+ *
+ * Waiting looks for `spin_us` microseconds with sched_yield between looks (rings and sockets
+ * alike), then blocks in epoll. A peer that puts something into a ring while this side blocks
+ * writes its eventfd (only then).
+ */
+#ifndef NET_LOOP_H
+#define NET_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+struct loop;
+
+enum { LOOP_SPIN_US = 50, LOOP_WATCH_MAX = 16384 };
+
+err loop_open(struct loop **ret);
+void loop_close(struct loop *); /* closes links and listeners that are left, without callbacks */
+void loop_set_spin(struct loop *, int spin_us);
+
+/* Delivers what is there; if nothing is, waits up to timeout_ms (0: only looks; -1:
+ * LOOP_WAIT_MAX_MS) for something. Returns true when something was delivered. */
+enum { LOOP_WAIT_MAX_MS = 60000 };
+bool loop_poll(struct loop *, int timeout_ms);
+
+/* Any descriptor: ready() is called from loop_poll while it is readable. */
+err loop_watch(struct loop *, int fd, void (*ready)(void *context), void *context);
+void loop_unwatch(struct loop *, int fd);
+
+/* SIGTERM, SIGINT, SIGUSR1, SIGCHLD ... through a signalfd; the signals are blocked for the whole
+ * process. Call before threads are started. mask: bit (signo - 1). */
+err loop_signals(struct loop *, uint64_t mask, void (*caught)(void *context, int signo),
+                 void *context);
+
+#endif

@@ -1,0 +1,103 @@
+/* transport.h - connections between tasks: the contract that every transport keeps.
+ *
+ * Three transports: tcp, shm (a Unix socket for bodies and liveness, a ring of headers and windows
+ * in shared memory) and inproc (tests, simulation, single process). One contract test runs over all
+ * of them.
+ *
+ * A link is one connection. Its life, as its owner sees it through struct link_events:
+ *     connecting -> opened -> (messages, shared) -> closed
+ * - Everything happens in the thread that runs the loop. No callback is made from within link_send,
+ * link_connect or transport_listen; they come from loop_poll only. A callback may call anything
+ * here, link_close too.
+ * - Messages of one link arrive in the order in which they were sent, each exactly once, or the
+ * link closes.
+ * - link_send never blocks. Header and body are copied (queue limit: LINK_QUEUE_MAX messages and
+ * MESSAGE_BODY_MAX body bytes; beyond it ERR_PEER and the link closes). A stretch is not copied:
+ * over tcp the sender must leave [offset, length) of its window alone until link_is_idle(), over
+ * shm and inproc until the receiver says so by a message of its own.
+ * - closed comes exactly once for every link that was made, unless its owner calls link_close,
+ * after which nothing comes. Peer gone at any moment: ERR_PEER; peer sent nonsense: ERR_PROTOCOL;
+ * the text says what. The link is freed after it.
+ * - Every length from the wire is checked against a limit before memory is asked for or touched.
+ * The header fields that the receiver does not understand are the role's business, offset and
+ * length are checked here against the window.
+ *
+ * Windows. The passive side (ps) makes windows with window_new and shares them with a link:
+ * `values` goes to the peer, `gradients` comes from it. The active side says beforehand what sizes
+ * it expects; anything else is ERR_PROTOCOL. Shared memory is sealed against shrinking
+ * (F_SEAL_SHRINK, F_SEAL_GROW, checked by the peer), so no peer can make a task fault by truncating
+ * it. shm rings are written by a peer: every index and field read from them is checked.
+ */
+#ifndef NET_TRANSPORT_H
+#define NET_TRANSPORT_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+#include "net/message.h"
+
+struct loop;
+struct link;
+struct listener;
+
+enum { LINK_QUEUE_MAX = 1024, ADDRESS_MAX = 256 };
+
+struct window {
+    void *base; /* aligned to a page; zeroed when new */
+    size_t bytes;
+    int fd; /* memfd behind it, or -1 */
+};
+
+err window_new(size_t bytes,
+               struct window *ret); /* memfd where the system has it, else plain memory (fd -1) */
+void window_free(struct window *);  /* a zeroed one is fine */
+
+struct link_events {
+    void (*accepted)(void *context,
+                     struct link *); /* listeners: a new link; set its context here if wanted */
+    void (*opened)(void *context, struct link *); /* connecting side */
+    void (*message)(void *context, struct link *, const struct message *);
+    /* active side: the windows that the peer shared, owned by the link */
+    void (*shared)(void *context, struct link *, const struct window *values,
+                   const struct window *gradients);
+    void (*closed)(void *context, struct link *, err why); /* error_text() says more */
+};
+
+struct transport {
+    const char *name; /* "tcp", "shm", "inproc" */
+    /* address: tcp "host:port" (port 0: any free one); shm: an abstract socket's name; inproc: any
+     * text. ret_address (ADDRESS_MAX bytes or NULL) receives the address with its real port or
+     * name. ERR_IO: in use (with its owner where /proc shows it), not an address of this host, ...
+     */
+    err (*listen)(struct loop *, const char *address, const struct link_events *, void *context,
+                  char *ret_address, struct listener **ret);
+    void (*unlisten)(struct listener *);
+    /* One attempt. Refused, unreachable, no such host: closed(ERR_PEER) later; retrying is the
+     * owner's business. */
+    err (*connect)(struct loop *, const char *address, const struct link_events *, void *context,
+                   struct link **ret);
+};
+extern const struct transport transport_tcp, transport_shm, transport_inproc;
+
+err link_send(struct link *, const struct message *);
+bool link_is_idle(const struct link *); /* nothing queued and nothing half sent */
+void link_close(struct link *);         /* what is queued is sent if it can be without waiting */
+void link_set_context(struct link *, void *context);
+void *link_context(const struct link *);
+const char *link_peer_name(const struct link *); /* address text, for messages */
+const struct transport *link_transport(const struct link *);
+
+err link_share(struct link *, const struct window *values,
+               const struct window *gradients); /* passive; borrowed */
+void link_expect(struct link *, size_t values_bytes,
+                 size_t gradients_bytes); /* active, before the peer shares */
+bool link_shares_memory(
+    const struct link *); /* true: the peer reads `values` in place (shm, inproc) */
+
+/* The address check that flags and TF_CONFIG use too: "host:port", port 0 to 65535, [v6]:port
+ * allowed. ERR_INPUT says why. */
+err address_check(const char *address);
+/* Who listens on this port, as far as /proc shows it: "pid 4242 (python3)"; "" if unknown. */
+void address_owner(const char *address, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,70 @@
+/* cmd.h - the commands of the binary and what they share.
+ *
+ * `dtrain [flags] SPEC.json` runs a task, a local cluster or a single process (run.c decides);
+ * every other command is a subcommand with a row in main.c and a file of its own.
+ */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include "core/base/fields.h"
+#include "core/cluster/cluster_spec.h"
+#include "core/train/spec.h"
+
+/* Exit codes, as schedulers expect: 1 to 127 permanent, 128 and above worth another try. README
+ * lists them. */
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,      /* memory, device, I/O: something here is broken */
+    EXIT_INPUT = 2,       /* flags, spec or data are wrong */
+    EXIT_NUMBER = 3,      /* the loss is NaN or infinite */
+    EXIT_LOST_PEER = 128, /* a task was lost or refused */
+    EXIT_TIMEOUT = 129,   /* a named limit on waiting was reached */
+    EXIT_INTERRUPTED = 130,
+    EXIT_TERMINATED = 143,
+};
+int exit_code_of(err);
+
+struct run_flags { /* one table: run_flags_object */
+    struct cluster_flags cluster;
+    int64_t local_ps, local_workers; /* a whole cluster on this host */
+    struct strings set;              /* --set train.last_step=200, repeatable */
+    const char *data_dir;
+    int64_t seed; /* -1: the spec's */
+    const char *result, *metrics_file;
+    int transport;           /* enum transport_choice */
+    int64_t threads;         /* 0: cores of this task divided by the workers here */
+    const char *cpu_kernels; /* NULL: best */
+    const char *bind;        /* NULL: the task's own address */
+    double start_timeout, step_timeout, end_timeout; /* seconds */
+    int log_level;
+    bool parent_death; /* set by the launcher: die with the parent */
+};
+enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_SHM };
+extern const struct object run_flags_object;
+
+struct run {
+    struct run_flags flags;
+    struct cluster_spec cluster;
+    struct spec spec; /* loaded where has_spec (a ps may do without) */
+    bool has_spec;
+    int argc;
+    char **argv;
+    struct arena arena;
+};
+
+/* Every command returns an exit code, having printed its own errors to standard error. */
+int cmd_run(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_schema(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+int run_single(struct run *); /* one process, no network */
+int run_ps(struct run *);
+int run_worker(struct run *);
+int run_local(struct run *); /* launches itself local_ps + local_workers times */
+
+/* "dtrain: <error text>" on standard error; returns the exit code of the kind. */
+int report_error(err);
+
+#endif

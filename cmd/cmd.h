@@ -8,21 +8,8 @@
 
 #include "core/base/fields.h"
 #include "core/cluster/cluster_spec.h"
+#include "core/cluster/verdict.h"
 #include "core/train/spec.h"
-
-/* Exit codes, as schedulers expect: 1 to 127 permanent, 128 and above worth another try. README
- * lists them. */
-enum exit_code {
-    EXIT_DONE = 0,
-    EXIT_FAILED = 1,      /* memory, device, I/O: something here is broken */
-    EXIT_INPUT = 2,       /* flags, spec or data are wrong */
-    EXIT_NUMBER = 3,      /* the loss is NaN or infinite */
-    EXIT_LOST_PEER = 128, /* a task was lost or refused */
-    EXIT_TIMEOUT = 129,   /* a named limit on waiting was reached */
-    EXIT_INTERRUPTED = 130,
-    EXIT_TERMINATED = 143,
-};
-int exit_code_of(err);
 
 struct run_flags { /* one table: run_flags_object */
     struct cluster_flags cluster;

@@ -60,7 +60,8 @@ struct layout {
 err layout_make(const struct placement_spec *, const struct variable *, int count, int ps_count,
                 struct arena *, struct layout **ret);
 
-/* Copies between a whole variable and its slices in blocks (one pointer per ps). */
+/* Copies between a whole variable and its slices in blocks (one pointer per ps; scatter skips the
+ * slices of a ps whose block is NULL). */
 void layout_gather(const struct layout *, int variable, const float *const blocks[], float *whole);
 void layout_scatter(const struct layout *, int variable, const float *whole, float *const blocks[]);
 

@@ -1,0 +1,347 @@
+/* session.c - see session.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/random.h"
+#include "core/train/session.h"
+
+static err open_data(struct session *s)
+{
+    const struct spec *spec = s->options.spec;
+    const struct format_context context = {spec->directory, (uint64_t)spec->seed};
+    err e = dataset_open(&spec->data.train, &context, &s->train_data);
+    if (e) return fail_prefix(e, "data.train");
+    if (!spec->data.eval.format.kind) return OK;
+    e = dataset_open(&spec->data.eval, &context, &s->eval_data);
+    if (e) return fail_prefix(e, "data.eval");
+    if (!shape_equal(&s->train_data.feature_shape, &s->eval_data.feature_shape)) {
+        char a[SHAPE_TEXT_MAX], b[SHAPE_TEXT_MAX];
+        return fail(ERR_INPUT, "data.eval: features are %s, those of data.train %s",
+                    shape_text(&s->eval_data.feature_shape, b),
+                    shape_text(&s->train_data.feature_shape, a));
+    }
+    return OK;
+}
+
+static err make_graph(struct session *s, int64_t batch, bool training, struct graph **ret)
+{
+    const struct spec *spec = s->options.spec;
+    const struct graph_options options = {
+        .features = s->train_data.feature_shape,
+        .batch = batch,
+        .training = training,
+        .seed = (uint64_t)spec->seed,
+    };
+    return graph_make(&spec->model, &options, &s->arena, ret);
+}
+
+/* What the loss wants of the labels. */
+static struct transform transform_for(const struct session *s, const struct graph *g)
+{
+    const struct tensor *labels = &g->loss.labels;
+    return (struct transform){
+        .scale = (float)s->options.spec->data.scale,
+        .offset = (float)s->options.spec->data.offset,
+        .label_dtype = labels->dtype,
+        .classes = labels->dtype == INT32 ? g->loss.logits->shape.dim[1] : 0,
+    };
+}
+
+/* The shape of one example's label: the batch's without its first dimension. */
+static struct shape label_shape(const struct graph *g)
+{
+    struct shape shape = {.rank = g->loss.labels.shape.rank - 1};
+    for (int i = 0; i < shape.rank; i++) shape.dim[i] = g->loss.labels.shape.dim[i + 1];
+    return shape;
+}
+
+static err make_layout(struct session *s)
+{
+    const struct graph *g = s->graph;
+    struct variable *variables = arena_array(&s->arena, (size_t)g->param_count, sizeof *variables);
+    for (int i = 0; i < g->param_count; i++)
+        variables[i] = (struct variable){g->params[i]->name, g->params[i]->shape};
+    return layout_make(&s->options.spec->placement, variables, g->param_count, s->options.ps_count,
+                       &s->arena, &s->layout);
+}
+
+static err allocate(struct session *s, int64_t floats, float **ret)
+{
+    struct device *d = s->options.device;
+    void *memory;
+    TRY(d->kernels->allocate(d, (size_t)floats * sizeof(float), &memory));
+    *ret = memory;
+    return OK;
+}
+
+/* Buffers for partitioned variables, and for sums of clipped gradients. */
+static err make_buffers(struct session *s)
+{
+    const struct graph *g = s->graph;
+    size_t count = (size_t)g->param_count, ps_count = (size_t)s->options.ps_count;
+    s->whole_values = arena_array(&s->arena, count, sizeof(float *));
+    s->whole_gradients = arena_array(&s->arena, count, sizeof(float *));
+    s->values = arena_array(&s->arena, ps_count, sizeof(float *));
+    s->gradients = arena_array(&s->arena, ps_count, sizeof(float *));
+    for (int i = 0; i < g->param_count; i++) {
+        if (layout_is_whole(s->layout, i, NULL)) continue;
+        int64_t floats = shape_count(&g->params[i]->shape);
+        TRY(allocate(s, floats, &s->whole_values[i]));
+        TRY(allocate(s, floats, &s->whole_gradients[i]));
+        g->params[i]->value = s->whole_values[i];
+        g->params[i]->gradient = s->whole_gradients[i];
+    }
+    s->clip_gradients = arena_array(&s->arena, count, sizeof(float *));
+    s->clip_sizes = arena_array(&s->arena, count, sizeof(int64_t));
+    s->regularized = graph_has_regularizers(g);
+    s->clip = optimizer_clip(&s->options.spec->optimizer);
+    if (s->clip.type == CLIP_NONE || s->options.batches_per_push == 1) return OK;
+    s->kept = arena_array(&s->arena, count, sizeof(float *));
+    for (int i = 0; i < g->param_count; i++)
+        TRY(allocate(s, shape_count(&g->params[i]->shape), &s->kept[i]));
+    return OK;
+}
+
+static err open_pipeline(struct session *s)
+{
+    const struct spec *spec = s->options.spec;
+    const struct shape wanted = label_shape(s->graph);
+    const struct pipeline_options options = {
+        .transform = transform_for(s, s->graph),
+        .batch = spec->data.batch_size,
+        .shuffle = spec->data.shuffle,
+        .key = random_key((uint64_t)spec->seed, "data"),
+        .worker = s->options.worker,
+        .workers = s->options.workers,
+        .prefetch = (int)spec->data.prefetch,
+    };
+    err e = transform_check(&options.transform, &s->train_data, &wanted);
+    if (e) return fail_prefix(e, "data.train");
+    if (s->eval_data.rows) {
+        e = transform_check(&options.transform, &s->eval_data, &wanted);
+        if (e) return fail_prefix(e, "data.eval");
+    }
+    return pipeline_open(&s->train_data, &options, &s->pipeline);
+}
+
+static err open_parts(struct session *s)
+{
+    TRY(open_data(s));
+    TRY(make_graph(s, s->options.spec->data.batch_size, true, &s->graph));
+    TRY(make_layout(s));
+    TRY(make_buffers(s));
+    TRY(plan_open(s->graph, s->options.device, &s->plan));
+    return open_pipeline(s);
+}
+
+err session_open(const struct session_options *options, struct session *ret)
+{
+    *ret = (struct session){.options = *options};
+    err e = open_parts(ret);
+    if (e) session_close(ret);
+    return e;
+}
+
+void session_close(struct session *s)
+{
+    struct device *d = s->options.device;
+    pipeline_close(s->pipeline);
+    plan_close(s->plan);
+    plan_close(s->eval_plan);
+    if (s->eval_features) d->kernels->release(d, s->eval_features);
+    if (s->eval_labels) d->kernels->release(d, s->eval_labels);
+    for (int i = 0; s->graph && s->whole_values && i < s->graph->param_count; i++) {
+        if (s->whole_values[i]) d->kernels->release(d, s->whole_values[i]);
+        if (s->whole_gradients[i]) d->kernels->release(d, s->whole_gradients[i]);
+        if (s->kept && s->kept[i]) d->kernels->release(d, s->kept[i]);
+    }
+    dataset_close(&s->train_data);
+    dataset_close(&s->eval_data);
+    arena_free(&s->arena);
+    *s = (struct session){0};
+}
+
+void session_bind(struct session *s, int ps, float *values, float *gradients)
+{
+    s->values[ps] = values;
+    s->gradients[ps] = gradients;
+    for (int i = 0; i < s->graph->param_count; i++) {
+        const struct slice *slice;
+        if (!layout_is_whole(s->layout, i, &slice) || slice->ps != ps) continue;
+        s->graph->params[i]->value = values + slice->offset;
+        s->graph->params[i]->gradient = gradients + slice->offset;
+    }
+}
+
+static err initial_value(struct session *s, const struct param *p, float *ret_values)
+{
+    uint64_t key = random_key((uint64_t)s->options.spec->seed, p->name);
+    err e = p->initializer->fill(p->initializer_attributes, &p->shape, key, ret_values);
+    return e ? fail_prefix(e, "initial value of %s", p->name) : OK;
+}
+
+/* Fans and the orthogonal initializer look at the whole variable, so a part is cut out of it. */
+static err initial_parts(struct session *s, int variable, int ps, float *block)
+{
+    float **blocks = arena_array(&s->arena, (size_t)s->options.ps_count, sizeof *blocks);
+    blocks[ps] = block;
+    TRY(initial_value(s, s->graph->params[variable], s->whole_values[variable]));
+    layout_scatter(s->layout, variable, s->whole_values[variable], blocks);
+    return OK;
+}
+
+err session_initial_values(struct session *s, int ps, float *ret_block)
+{
+    memset(ret_block, 0, (size_t)s->layout->block_floats[ps] * sizeof(float));
+    for (int i = 0; i < s->graph->param_count; i++) {
+        const struct slice *slice;
+        if (!layout_is_whole(s->layout, i, &slice)) TRY
+            (initial_parts(s, i, ps, ret_block));
+        else if (slice->ps == ps) TRY
+            (initial_value(s, s->graph->params[i], ret_block + slice->offset));
+    }
+    return OK;
+}
+
+static void gather_values(struct session *s)
+{
+    for (int i = 0; i < s->graph->param_count; i++)
+        if (s->whole_values[i])
+            layout_gather(s->layout, i, (const float *const *)s->values, s->whole_values[i]);
+}
+
+static void scatter_gradients(struct session *s)
+{
+    for (int i = 0; i < s->graph->param_count; i++)
+        if (s->whole_values[i]) layout_scatter(s->layout, i, s->whole_gradients[i], s->gradients);
+}
+
+static void clip(struct session *s)
+{
+    struct graph *g = s->graph;
+    for (int i = 0; i < g->param_count; i++) {
+        s->clip_gradients[i] = g->params[i]->gradient;
+        s->clip_sizes[i] = shape_count(&g->params[i]->shape);
+    }
+    clip_gradients(&s->clip, s->options.device, s->clip_gradients, s->clip_sizes, g->param_count,
+                   &s->gradient_norm);
+}
+
+/* Clipping is of each batch's gradient, so sums of several are kept beside. */
+static void keep(struct session *s, int batch)
+{
+    struct device *d = s->options.device;
+    for (int i = 0; i < s->graph->param_count; i++) {
+        float *gradient = s->graph->params[i]->gradient;
+        int64_t n = shape_count(&s->graph->params[i]->shape);
+        if (batch > 0) d->kernels->axpy(d, gradient, 1.0f, s->kept[i], n);
+        if (batch + 1 < s->options.batches_per_push) d->kernels->copy(d, s->kept[i], gradient, n);
+    }
+}
+
+err session_step(struct session *s, double *ret_loss)
+{
+    double loss = 0;
+    gather_values(s);
+    for (int i = 0; i < s->options.batches_per_push; i++) {
+        struct batch batch;
+        TRY(pipeline_next(s->pipeline, &batch));
+        plan_forward(s->plan, batch.features, batch.labels, batch.rows, batch.index);
+        plan_backward(s->plan, i > 0 && !s->kept, NULL, NULL);
+        if (s->clip.type != CLIP_NONE) clip(s);
+        if (s->kept) keep(s, i);
+        loss += plan_loss(s->plan, batch.rows);
+        s->last_rows = batch.rows;
+        s->batches++;
+    }
+    scatter_gradients(s);
+    loss = loss / s->options.batches_per_push;
+    if (s->regularized) loss += graph_regularization(s->graph, s->options.device);
+    if (!isfinite(loss))
+        return fail(ERR_NUMBER, "the loss is %s", isnan(loss) ? "NaN" : "infinite");
+    *ret_loss = loss;
+    return OK;
+}
+
+double session_metric(struct session *s, int metric)
+{
+    const struct metric_node *m = &s->graph->metrics[metric];
+    double total = 0, count = 0;
+    m->metric->update(m, s->options.device, s->last_rows, &total, &count);
+    return count > 0 ? total / count : 0;
+}
+
+int64_t session_examples_per_push(const struct session *s)
+{
+    return s->options.spec->data.batch_size * s->options.batches_per_push;
+}
+
+/* Rows of an evaluation batch: as the spec says, else the training batch, but at least 100. */
+static int64_t eval_batch(const struct session *s)
+{
+    const struct data_spec *data = &s->options.spec->data;
+    int64_t rows = data->eval_batch_size;
+    if (!rows) rows = data->batch_size < 100 ? 100 : data->batch_size;
+    return rows < s->eval_data.rows ? rows : s->eval_data.rows;
+}
+
+/* The evaluation graph and its memory are made when they are first wanted, and kept. */
+static err open_evaluation(struct session *s)
+{
+    if (s->eval_plan) return OK;
+    struct graph *g;
+    TRY(make_graph(s, eval_batch(s), false, &g));
+    TRY(allocate(s, shape_count(&g->features.shape), &s->eval_features));
+    TRY(allocate(s, shape_count(&g->loss.labels.shape), &s->eval_labels));
+    s->eval_metrics = arena_array(&s->arena, (size_t)g->metric_count + 1, 2 * sizeof(double));
+    return plan_open(g, s->options.device, &s->eval_plan);
+}
+
+struct totals {
+    double loss, weight;
+    double *metric, *count;
+};
+
+static void evaluate_batch(struct plan *plan, int64_t rows, struct totals *t)
+{
+    const struct graph *g = plan->graph;
+    double weight = g->loss.loss->weight(&g->loss, plan->device, rows);
+    t->loss += plan_loss(plan, rows) * weight;
+    t->weight += weight;
+    for (int i = 0; i < g->metric_count; i++) {
+        const struct metric_node *m = &g->metrics[i];
+        m->metric->update(m, plan->device, rows, &t->metric[i], &t->count[i]);
+    }
+}
+
+static void evaluate_all(struct session *s, struct totals *t)
+{
+    const struct transform transform = transform_for(s, s->graph);
+    int64_t batch = s->eval_plan->graph->batch;
+    for (int64_t first = 0; first < s->eval_data.rows; first += batch) {
+        int64_t left = s->eval_data.rows - first;
+        int64_t rows = left < batch ? left : batch;
+        dataset_read(&s->eval_data, &transform, first, rows, s->eval_features, s->eval_labels);
+        plan_forward(s->eval_plan, s->eval_features, s->eval_labels, rows, 0);
+        evaluate_batch(s->eval_plan, rows, t);
+    }
+}
+
+err session_evaluate(struct session *s, struct evaluation *ret)
+{
+    *ret = (struct evaluation){0};
+    if (!s->eval_data.rows) return OK;
+    TRY(open_evaluation(s));
+    const struct graph *g = s->eval_plan->graph;
+    struct totals t = {.metric = s->eval_metrics, .count = s->eval_metrics + g->metric_count};
+    memset(s->eval_metrics, 0, 2 * (size_t)g->metric_count * sizeof(double));
+    gather_values(s);
+    for (int i = 0; i < g->param_count; i++) g->params[i]->value = s->graph->params[i]->value;
+    evaluate_all(s, &t);
+    TRY(s->options.device->kernels->synchronize(s->options.device));
+    for (int i = 0; i < g->metric_count; i++)
+        t.metric[i] = t.count[i] > 0 ? t.metric[i] / t.count[i] : 0;
+    *ret = (struct evaluation){s->eval_data.rows, t.weight > 0 ? t.loss / t.weight : 0, t.metric};
+    return OK;
+}

@@ -1,0 +1,71 @@
+/* session.h - the computing side of a worker: data, graph, plan, and the blocks that it reads and
+ * writes.
+ *
+ * A session owns no parameters. Values and gradients lie in one block per ps (layout.h), bound from
+ * outside: windows of the cluster's links. A variable that is one slice is used in place; a
+ * partitioned one has a buffer of its own here, gathered before a step and scattered after it.
+ */
+#ifndef CORE_TRAIN_SESSION_H
+#define CORE_TRAIN_SESSION_H
+
+#include "core/graph/plan.h"
+#include "core/train/spec.h"
+
+struct session_options {
+    const struct spec *spec;
+    struct device *device;
+    int worker, workers, ps_count;
+    int batches_per_push; /* gradients summed into one push (replicas_to_aggregate > workers) */
+};
+
+struct session {
+    struct session_options options;
+    struct arena arena;
+    struct dataset train_data, eval_data; /* eval_data.rows 0: none */
+    struct graph *graph;
+    struct plan *plan;
+    struct plan *eval_plan; /* NULL until the first evaluation */
+    float *eval_features, *eval_labels;
+    double *eval_metrics;
+    struct pipeline *pipeline;
+    struct layout *layout;
+    float **values;    /* [ps_count] blocks, bound */
+    float **gradients; /* [ps_count] */
+    float **whole_values,
+        **whole_gradients; /* [variables]; NULL where the block is used in place */
+    float *
+        *kept; /* [variables] sums of clipped gradients; NULL unless several batches are clipped */
+    struct clip clip;
+    float **clip_gradients; /* [variables] scratch of clipping */
+    int64_t *clip_sizes;
+    bool regularized;
+    uint64_t batches;     /* taken so far */
+    int64_t last_rows;    /* of the batch in the plan */
+    double gradient_norm; /* of the last step, where clipping computed it */
+};
+
+err session_open(const struct session_options *, struct session *ret);
+void session_close(struct session *); /* a zeroed one is fine */
+
+void session_bind(struct session *, int ps, float *values, float *gradients);
+
+/* The initial values of everything that lives on the ps, into a block of its layout (gaps zero). */
+err session_initial_values(struct session *, int ps, float *ret_block);
+
+/* One push worth of work: next batch(es), loss and gradients into the bound blocks. ret_loss: mean
+ * over the batches, regularization included. ERR_NUMBER when it is not finite. */
+err session_step(struct session *, double *ret_loss);
+
+/* Of the last batch of the last step: total / count of metric i of the graph. */
+double session_metric(struct session *, int metric);
+int64_t session_examples_per_push(const struct session *);
+
+struct evaluation {
+    int64_t rows;
+    double loss;     /* mean, without regularization */
+    double *metrics; /* [graph->metric_count], in the arena of the session */
+};
+/* The evaluation set at the bound values; rows 0 when the spec has none. */
+err session_evaluate(struct session *, struct evaluation *ret);
+
+#endif

@@ -65,7 +65,9 @@ struct link_events {
 
 struct transport {
     const char *name; /* "tcp", "shm", "inproc" */
-    /* address: tcp "host:port" (port 0: any free one); shm: an abstract socket's name; inproc: any
+    /* address: tcp "host:port" (port 0: any free one) or "fd:N", a listening socket that was
+     * inherited as descriptor N (taken: made non-blocking and close-on-exec; see address_reserve);
+     * shm: an abstract socket's name; inproc: any
      * text. ret_address (ADDRESS_MAX bytes or NULL) receives the address with its real port or
      * name. ERR_IO: in use (with its owner where /proc shows it), not an address of this host, ...
      */
@@ -97,6 +99,11 @@ bool link_shares_memory(
 /* The address check that flags and TF_CONFIG use too: "host:port", port 0 to 65535, [v6]:port
  * allowed. ERR_INPUT says why. */
 err address_check(const char *address);
+/* A free address of this host for a task that is about to be started: *ret_fd listens on 127.0.0.1
+ * at a port of the system's choice ("127.0.0.1:40123") and is close-on-exec; whoever starts the
+ * task clears that flag in the child, says "fd:N" to it, and closes its own copy. No other process
+ * can take the port in between. */
+err address_reserve(char ret_address[ADDRESS_MAX], int *ret_fd);
 /* Who listens on this port, as far as /proc shows it: "pid 4242 (python3)"; "" if unknown. */
 void address_owner(const char *address, char *ret, size_t size);
 

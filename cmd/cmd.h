@@ -21,12 +21,15 @@ struct run_flags { /* one table: run_flags_object */
     int transport;           /* enum transport_choice */
     int64_t threads;         /* 0: cores of this task divided by the workers here */
     const char *cpu_kernels; /* NULL: best */
-    const char *bind;        /* NULL: the task's own address */
+    const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
     double start_timeout, step_timeout, end_timeout; /* seconds */
-    int log_level;
-    bool parent_death; /* set by the launcher: die with the parent */
+    int log_level; /* enum log_level */
+    int launched;  /* enum launched */
 };
 enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_SHM };
+/* Whether run_local started this task: it then prints lines without its name, which the launcher
+ * puts in front of them; TERMINAL: and they end at a terminal, so a status line is welcome. */
+enum launched { LAUNCHED_NO, LAUNCHED_YES, LAUNCHED_TERMINAL };
 extern const struct object run_flags_object;
 
 struct run {
@@ -51,7 +54,7 @@ int run_ps(struct run *);
 int run_worker(struct run *);
 int run_local(struct run *); /* launches itself local_ps + local_workers times */
 
-/* "dtrain: <error text>" on standard error; returns the exit code of the kind. */
+/* "dtrain: <error text>" on standard error; returns the exit code of the kind (verdict.h). */
 int report_error(err);
 
 #endif

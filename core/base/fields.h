@@ -6,11 +6,16 @@
  * and the JSON Schema, so none of them can disagree.
  *
  * What a field stores at its offset:
- *     BOOL bool | INT int64_t | FLOAT double | STRING const char * (NULL when absent and fallback
- * "null") ENUM int (index into choices) | INTS struct ints | FLOATS struct floats | STRINGS struct
- * strings OBJECT the object's struct, in place | OBJECTS struct objects VARIANT struct variant, in
- * place | VARIANTS struct objects, whose elements begin with a struct variant JSON a borrowed
- * json_t * (kept as it stands)
+ * - BOOL: bool; INT: int64_t; FLOAT: double; ENUM: int (index into choices)
+ * - STRING: const char * (NULL when absent and fallback "null")
+ * - INTS: struct ints; FLOATS: struct floats; STRINGS: struct strings
+ * - OBJECT: the object's struct, in place; OBJECTS: struct objects of it
+ * - VARIANT: struct variant, in place, or where there is a common object that object's struct,
+ * which begins with the struct variant; VARIANTS: struct objects of the same
+ * - JSON: a borrowed json_t *, kept as it stands (required, or NULL by fallback "null")
+ *
+ * With fallback "null" a JSON null is the same as an absent key, and leaves zeros (of a VARIANT
+ * with a common object: kind NULL and the defaults of the common fields).
  *
  * A VARIANT is an object whose key member ("op", "type") names one of several kinds, each with
  * fields of its own: {"type": "adam", "learning_rate": 0.001}. A bare string "adam" means the kind
@@ -71,12 +76,15 @@ struct field {
     const char *name; /* NULL ends a table */
     enum field_type type;
     size_t offset;
-    const char *fallback; /* default as JSON text ("0.1", "true", "null", "[]"); NULL: required */
-    double min, max;      /* INT, FLOAT, and each member of INTS, FLOATS; both 0: any */
+    /* default as JSON text ("0.1", "true", "null", "[]"; what is no JSON is a string: adam); NULL:
+     * required */
+    const char *fallback;
+    /* INT, FLOAT, and each member of INTS, FLOATS; both 0: any; max < min: no upper limit */
+    double min, max;
     int count_min, count_max;   /* lists; both 0: any length up to FIELD_LIST_MAX */
     const char *const *choices; /* ENUM: names, ends with NULL */
-    const struct object
-        *object; /* OBJECT, OBJECTS; VARIANT(S): fields common to all kinds, or NULL */
+    /* OBJECT, OBJECTS; VARIANT(S): fields common to all kinds, or NULL */
+    const struct object *object;
     const struct kinds *kinds; /* VARIANT, VARIANTS */
     const char *environment;   /* flags: the variable that says the same where the flag is absent */
     const char *help;          /* one sentence, no full stop */

@@ -1,0 +1,7 @@
+/* crc32c_other.c - processors whose instruction is not used. */
+#include "core/base/crc32c.h"
+
+bool crc32c_hardware(uint32_t *state, const void *data, size_t bytes)
+{
+    return false;
+}

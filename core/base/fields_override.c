@@ -1,0 +1,120 @@
+/* fields_override.c - "model[0].units=20": one value of a JSON tree, changed by hand. */
+#include "core/base/fields_inside.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* One step of the path: a member, or an element of a list. */
+struct step {
+    const char *name; /* in the assignment, not terminated; NULL: an element */
+    size_t length;
+    size_t index;
+    const char *end; /* in the assignment: what this step and those before it name */
+};
+
+struct path {
+    const char *text; /* the assignment */
+    struct step steps[FIELD_DEPTH_MAX];
+    int count;
+    const char *value; /* behind the '=' */
+};
+
+static err fail_syntax(const char *assignment)
+{
+    struct text text = {.length = 0};
+    text_add_quoted(&text, assignment);
+    return fail(ERR_INPUT,
+                "%s: expected path=value, such as train.last_step=200 or model[0].units=20",
+                text.at);
+}
+
+static bool read_index(const char *at, struct step *ret)
+{
+    size_t index = 0;
+    const char *digit = at + 1;
+    while (isdigit((unsigned char)*digit) && index < FIELD_LIST_MAX)
+        index = index * 10 + (size_t)(*digit++ - '0');
+    if (digit == at + 1 || *digit != ']') return false;
+    *ret = (struct step){.index = index, .end = digit + 1};
+    return true;
+}
+
+static bool read_name(const char *at, struct step *ret)
+{
+    const size_t length = strcspn(at, ".[]=");
+    *ret = (struct step){.name = at, .length = length, .end = at + length};
+    return length > 0;
+}
+
+/* path = name { "." name | "[" digits "]" } "=" */
+static err read_path(const char *assignment, struct path *ret)
+{
+    const char *at = assignment;
+    ret->text = assignment;
+    for (ret->count = 0; *at != '='; ret->count++) {
+        if (ret->count == FIELD_DEPTH_MAX) return fail_syntax(assignment);
+        struct step *step = &ret->steps[ret->count];
+        if (ret->count > 0 && *at == '.')
+            at++;
+        else if (ret->count > 0 && *at != '[')
+            return fail_syntax(assignment);
+        if (!(*at == '[' ? read_index(at, step) : read_name(at, step)))
+            return fail_syntax(assignment);
+        at = step->end;
+    }
+    if (ret->count == 0) return fail_syntax(assignment);
+    ret->value = at + 1;
+    return OK;
+}
+
+static err fail_parent(const struct path *path, int step, const json_t *parent)
+{
+    const bool is_member = path->steps[step].name;
+    const int length = step > 0 ? (int)(path->steps[step - 1].end - path->text) : 0;
+    struct text text = {.length = 0};
+    text_add(&text, "expected %s there, got ", is_member ? "an object" : "a list");
+    text_add_found(&text, parent);
+    return fail(ERR_INPUT, "%.*s: %.*s: %s", (int)(path->value - 1 - path->text), path->text,
+                length, path->text, text.at);
+}
+
+/* What the step leads to; an object is made where there is nothing. */
+static json_t *enter(json_t *parent, const struct step *step)
+{
+    if (!step->name) return json_array_get(parent, step->index);
+    json_t *child = json_object_getn(parent, step->name, step->length);
+    if (child && !json_is_null(child)) return child;
+    json_object_setn_new(parent, step->name, step->length, json_object());
+    return json_object_getn(parent, step->name, step->length);
+}
+
+static err check_step(const struct path *path, int at, const json_t *parent)
+{
+    const struct step *step = &path->steps[at];
+    if (step->name && !json_is_object(parent)) return fail_parent(path, at, parent);
+    if (step->name) return OK;
+    if (!json_is_array(parent)) return fail_parent(path, at, parent);
+    if (step->index < json_array_size(parent)) return OK;
+    return fail(ERR_INPUT, "%.*s: the list has %zu members, counted from 0",
+                (int)(step->end - path->text), path->text, json_array_size(parent));
+}
+
+err fields_override(json_t *root, const char *assignment)
+{
+    struct path path;
+    TRY(read_path(assignment, &path));
+
+    json_t *parent = root;
+    for (int i = 0; i < path.count - 1; i++) {
+        TRY(check_step(&path, i, parent));
+        parent = enter(parent, &path.steps[i]);
+        if (!parent) return fail(ERR_INPUT, "%s: no memory, or no UTF-8", assignment);
+    }
+    TRY(check_step(&path, path.count - 1, parent));
+
+    const struct step *last = &path.steps[path.count - 1];
+    json_t *value = json_from_text(path.value);
+    int refused = last->name ? json_object_setn_new(parent, last->name, last->length, value)
+                             : json_array_set_new(parent, last->index, value);
+    return refused ? fail(ERR_INPUT, "%s: no memory, or no UTF-8", assignment) : OK;
+}

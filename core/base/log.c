@@ -1,0 +1,144 @@
+/* log.c - see log.h.
+ *
+ * A line is put together in one buffer and leaves in one write. LOG_LINE_MAX is PIPE_BUF of Linux:
+ * up to this size a write to a pipe is not mixed with those of other tasks.
+ */
+#include "core/base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOG_LINE_MAX = 4096, LOG_TASK_MAX = 64, LOG_WRITE_TRIES = 16, LOG_COLUMNS = 80 };
+
+static const char clear_line[] = "\r\033[K";
+
+static struct {
+    atomic_int level;
+    char task[LOG_TASK_MAX]; /* "worker/1: " or "" */
+    atomic_bool status_shown;
+} state = {.level = LOG_INFO};
+
+struct line {
+    char at[LOG_LINE_MAX];
+    size_t length; /* at most LOG_LINE_MAX - 1: the last byte is kept for the end of line */
+};
+
+__attribute__((format(printf, 2, 0))) static void add_list(struct line *line, const char *format,
+                                                           va_list arguments)
+{
+    size_t space = LOG_LINE_MAX - 1 - line->length;
+    int wanted = vsnprintf(line->at + line->length, space, format, arguments);
+    if (wanted <= 0 || space == 0) return;
+    line->length += (size_t)wanted < space ? (size_t)wanted : space - 1;
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_list(line, format, arguments);
+    va_end(arguments);
+}
+
+/* Text may quote a file or a peer: no control character of it reaches the terminal. */
+static void make_plain(struct line *line, size_t from)
+{
+    for (size_t i = from; i < line->length; i++) {
+        unsigned char c = (unsigned char)line->at[i];
+        if (c < 0x20 || c == 0x7f) line->at[i] = ' ';
+    }
+}
+
+static void add_time(struct line *line)
+{
+    struct timespec now;
+    struct tm local;
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &local);
+    add(line, "%02d:%02d:%02d.%03ld ", local.tm_hour, local.tm_min, local.tm_sec,
+        now.tv_nsec / 1000000);
+}
+
+/* What cannot be written is lost: a log must not stop the program. */
+static void write_out(const struct line *line)
+{
+    for (int tries = 0; tries < LOG_WRITE_TRIES; tries++) {
+        ssize_t written = write(STDERR_FILENO, line->at, line->length);
+        if (written >= 0 || errno != EINTR) return;
+    }
+}
+
+/* Cuts the line after so many characters, so that a status line never wraps. */
+static void cut(struct line *line, size_t from, int columns)
+{
+    int used = 0;
+    for (size_t i = from; i < line->length; i++) {
+        bool starts_character = (line->at[i] & 0xc0) != 0x80;
+        if (starts_character && ++used > columns) line->length = i;
+    }
+}
+
+static int terminal_columns(void)
+{
+    struct winsize size;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return (known ? size.ws_col : LOG_COLUMNS) - 1;
+}
+
+void log_set_level(enum log_level level)
+{
+    state.level = level;
+}
+
+void log_set_task(const char *task)
+{
+    snprintf(state.task, sizeof state.task, *task ? "%.60s: " : "%.60s", task);
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+    static const char *const marks[] = {[LOG_ERROR] = "ERROR: ", [LOG_WARNING] = "WARNING: "};
+    if ((int)level > state.level) return;
+
+    struct line line;
+    line.length = 0;
+    if (atomic_exchange(&state.status_shown, false)) add(&line, "%s", clear_line);
+    add_time(&line);
+    add(&line, "%s%s", state.task, level <= LOG_WARNING ? marks[level] : "");
+    size_t from = line.length;
+    va_list arguments;
+    va_start(arguments, format);
+    add_list(&line, format, arguments);
+    va_end(arguments);
+    make_plain(&line, from);
+    line.at[line.length++] = '\n';
+    write_out(&line);
+}
+
+void log_status(const char *format, ...)
+{
+    if (!log_is_terminal() || state.level < LOG_INFO) return;
+    struct line line;
+    line.length = 0;
+    add(&line, "%s", clear_line);
+    size_t from = line.length;
+    va_list arguments;
+    va_start(arguments, format);
+    add_list(&line, format, arguments);
+    va_end(arguments);
+    make_plain(&line, from);
+    cut(&line, from, terminal_columns());
+    state.status_shown = true;
+    write_out(&line);
+}
+
+bool log_is_terminal(void)
+{
+    return isatty(STDERR_FILENO) == 1;
+}

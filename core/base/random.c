@@ -1,0 +1,64 @@
+/* random.c - see random.h. */
+#include "core/base/random.h"
+
+#include <math.h>
+
+enum { REDRAWS_MAX = 64, FEISTEL_ROUNDS = 8 };
+
+static const uint64_t golden = 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio, odd */
+
+uint64_t random_key(uint64_t seed, const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, 64 bits */
+    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    return random_mix(hash + random_mix(seed + golden));
+}
+
+float random_normal(uint64_t key, uint64_t index)
+{
+    const uint64_t draw = random_u64(key, index);
+    /* (0, 1]: half a step above zero, so that the logarithm is finite; 32 bits reach 6.7 sigma */
+    const float radius_draw = ((float)(draw >> 32) + 0.5f) * 0x1p-32f;
+    const float angle_draw = (float)((draw & 0xffffffffu) >> 8) * 0x1p-24f; /* [0, 1), exact */
+    return sqrtf(-2.0f * logf(radius_draw)) * cosf((float)(2 * M_PI) * angle_draw);
+}
+
+float random_truncated_normal(uint64_t key, uint64_t index)
+{
+    for (uint64_t redraw = 0; redraw <= REDRAWS_MAX; redraw++) {
+        const float z = random_normal(key + redraw * golden, index);
+        if (fabsf(z) < 2.0f) return z;
+    }
+    return 0.0f;
+}
+
+/* A bijection of [0, 4^half_bits): each round exchanges the halves and adds to one a function of
+ * the other, which can be undone whatever the function is. */
+static uint64_t feistel(uint64_t key, int half_bits, uint64_t x)
+{
+    const uint64_t mask = (UINT64_C(1) << half_bits) - 1;
+    uint64_t left = x >> half_bits, right = x & mask;
+    for (uint64_t round = 0; round < FEISTEL_ROUNDS; round++) {
+        const uint64_t mixed = random_mix(key + (right * FEISTEL_ROUNDS + round) * golden);
+        const uint64_t next = left ^ (mixed & mask);
+        left = right;
+        right = next;
+    }
+    return left << half_bits | right;
+}
+
+/* Walks the cycle of the bijection from position to its next member below size. The walk ends: a
+ * cycle comes back to position, which is below size, at the latest. Two members of [0, size) never
+ * meet the same next one, so this is a permutation. The domain is less than 4 * size, so a walk
+ * takes fewer than 4 steps on average. */
+uint64_t random_permute(uint64_t key, uint64_t size, uint64_t position)
+{
+    int half_bits = 1;
+    while (half_bits < 32 && size > UINT64_C(1) << (2 * half_bits)) half_bits++;
+
+    const uint64_t mixed_key = random_mix(key + golden);
+    uint64_t x = position;
+    do x = feistel(mixed_key, half_bits, x);
+    while (x >= size);
+    return x;
+}

@@ -15,7 +15,7 @@
 #include "core/base/fields.h"
 #include "core/graph/tensor.h"
 
-enum { LAYOUT_ALIGN = 16, PS_MAX = 1024, WORKERS_MAX = 4096 };
+enum { LAYOUT_ALIGN = 16, PS_MAX = 1024, WORKERS_MAX = 4096, SLICES_MAX = 65536 };
 
 enum placement_strategy { PLACE_ROUND_ROBIN, PLACE_GREEDY };
 

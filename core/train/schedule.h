@@ -13,6 +13,7 @@
 struct schedule {
     struct object object; /* "constant", "exponential_decay", ... */
     double (*rate)(const void *attributes, int64_t step);
+    err (*check)(const void *attributes); /* of members against each other; may be NULL */
 };
 extern const struct kinds
     schedule_kinds; /* key "type"; a bare number is {"type": "constant", "learning_rate": n} */
@@ -22,6 +23,9 @@ struct schedule_spec {
     int64_t warmup_steps;
 };
 extern const struct object schedule_spec_object; /* the common part: warmup_steps */
+
+/* ERR_INPUT where members of the schedule do not fit together. */
+err schedule_check(const struct schedule_spec *);
 
 double schedule_rate(const struct schedule_spec *, int64_t step);
 

@@ -1,0 +1,224 @@
+/* spec.c - the tables of the spec's own objects, and what must hold between their members. */
+#include "core/train/spec.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/train/spec_inside.h"
+
+enum { METRICS_MAX = 32, REPLICAS_MAX = 65536 };
+
+static const char *const mode_names[] = {[MODE_ASYNC] = "async", [MODE_SYNC] = "sync", NULL};
+
+/* 2^53 is the largest whole number up to which every JSON program keeps each one. */
+static const struct field train_fields[] = {
+    {.name = "mode",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct train_spec, mode),
+     .fallback = "\"async\"",
+     .choices = mode_names,
+     .help = "async: every gradient is applied when it comes; sync: the mean of all workers' "
+             "gradients is applied as one step, in worker order"},
+    {.name = "last_step",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, last_step),
+     .fallback = "0",
+     .min = 0,
+     .max = 0x1p53,
+     .help = "the global step at which training ends; 0: given by epochs"},
+    {.name = "epochs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct train_spec, epochs),
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "passes over the training data after which training ends; 0: given by last_step"},
+    {.name = "replicas_to_aggregate",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, replicas_to_aggregate),
+     .fallback = "0",
+     .min = 0,
+     .max = REPLICAS_MAX,
+     .help = "sync: gradients in one step; 0: one of each worker"},
+    {.name = "max_staleness",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, max_staleness),
+     .fallback = "-1",
+     .min = -1,
+     .max = 0x1p53,
+     .help = "async: how many global steps a gradient's values may be old; -1: any number"},
+    {.name = "log_every_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, log_every_steps),
+     .fallback = "100",
+     .min = 1,
+     .max = 0x1p53,
+     .help = "global steps between two lines with the loss"},
+    {0},
+};
+
+static const struct object train_object = {.name = "train",
+                                           .summary = "how long and in which mode to train",
+                                           .fields = train_fields,
+                                           .size = sizeof(struct train_spec)};
+
+static const struct field spec_fields[] = {
+    {.name = "name",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct spec, name),
+     .fallback = "\"model\"",
+     .help = "what messages call it"},
+    {.name = "seed",
+     .type = FIELD_INT,
+     .offset = offsetof(struct spec, seed),
+     .fallback = "1",
+     .min = 0,
+     .max = 0x1p53,
+     .help = "of initial values, shuffling and dropout: the same seed, the same run"},
+    {.name = "data",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct spec, data),
+     .object = &data_spec_object,
+     .help = "the examples"},
+    {.name = "model",
+     .type = FIELD_VARIANTS,
+     .offset = offsetof(struct spec, model.nodes),
+     .count_min = 1,
+     .count_max = NODES_MAX,
+     .object = &node_spec_object,
+     .kinds = &op_kinds,
+     .help = "the nodes, each reading the one before it unless it names its inputs; the last one "
+             "makes the predictions"},
+    {.name = "loss",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct spec, model.loss),
+     .kinds = &loss_kinds,
+     .help = "what training makes small"},
+    {.name = "metrics",
+     .type = FIELD_VARIANTS,
+     .offset = offsetof(struct spec, model.metrics),
+     .fallback = "[]",
+     .count_max = METRICS_MAX,
+     .kinds = &metric_kinds,
+     .help = "what is reported beside the loss"},
+    {.name = "optimizer",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct spec, optimizer),
+     .object = &optimizer_spec_object,
+     .kinds = &optimizer_kinds,
+     .help = "how gradients change the variables"},
+    {.name = "placement",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct spec, placement),
+     .fallback = "{}",
+     .object = &placement_spec_object,
+     .help = "which ps task holds which variable"},
+    {.name = "train",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct spec, train),
+     .object = &train_object,
+     .help = "how long and in which mode to train"},
+    {0},
+};
+
+const struct object spec_object = {.name = "spec",
+                                   .summary = "what to train: a JSON object",
+                                   .fields = spec_fields,
+                                   .size = sizeof(struct spec)};
+
+static err check_train(const struct train_spec *train)
+{
+    const bool has_steps = train->last_step > 0, has_epochs = train->epochs > 0;
+    if (has_steps == has_epochs) {
+        return fail(ERR_INPUT, "train: expected either last_step or epochs, got %s",
+                    has_steps ? "both" : "neither");
+    }
+    if (train->mode == MODE_ASYNC && train->replicas_to_aggregate > 0) {
+        return fail(ERR_INPUT, "train.replicas_to_aggregate: has a meaning with mode sync only");
+    }
+    if (train->mode == MODE_SYNC && train->max_staleness >= 0) {
+        return fail(ERR_INPUT, "train.max_staleness: has a meaning with mode async only");
+    }
+    return OK;
+}
+
+static err check(const struct spec *spec)
+{
+    TRY(check_train(&spec->train));
+    const err e = optimizer_check(&spec->optimizer);
+    return e ? fail_prefix(e, "optimizer") : OK;
+}
+
+/* What the command line says goes into the JSON, so that every task that is shown it sees the same.
+ */
+static err override(const struct spec_options *options, json_t *json)
+{
+    if (!json_is_object(json)) return fail(ERR_INPUT, "expected a JSON object, got a list");
+    for (int i = 0; i < options->overrides.count; i++) {
+        TRY(fields_override(json, options->overrides.at[i]));
+    }
+    if (options->seed < 0) return OK;
+    if (json_object_set_new(json, "seed", json_integer(options->seed)) == 0) return OK;
+    return fail(ERR_MEMORY, "no memory for the spec");
+}
+
+static const char *directory_of(const struct spec_options *options, struct arena *arena)
+{
+    if (options->data_dir) return arena_string(arena, options->data_dir);
+    const char *slash = strrchr(options->path, '/');
+    if (!slash) return ".";
+    if (slash == options->path) return "/";
+    return arena_format(arena, "%.*s", (int)(slash - options->path), options->path);
+}
+
+/* json is borrowed here and becomes the spec's when all went well. */
+static err make(const struct spec_options *options, json_t *json, struct arena *arena,
+                struct spec *ret)
+{
+    struct spec spec;
+    TRY(override(options, json));
+    TRY(fields_parse(&spec_object, json, "", arena, &spec));
+    TRY(check(&spec));
+    spec.json = json;
+    spec.directory = directory_of(options, arena);
+    TRY(spec_fingerprint(&spec, spec.fingerprint));
+    spec.arena = *arena;
+    *ret = spec;
+    return OK;
+}
+
+err spec_load(const struct spec_options *options, struct spec *ret)
+{
+    json_t *json = NULL;
+    struct arena arena = {0};
+    err e = spec_read(options->path, &json);
+    if (!e) e = make(options, json, &arena, ret);
+    if (!e) return OK;
+    json_decref(json);
+    arena_free(&arena);
+    return fail_prefix(e, "%s", strcmp(options->path, "-") ? options->path : "standard input");
+}
+
+void spec_free(struct spec *spec)
+{
+    json_decref(spec->json);
+    arena_free(&spec->arena);
+    *spec = (struct spec){0};
+}
+
+static int64_t replicas_of(const struct spec *spec, int workers)
+{
+    if (spec->train.mode == MODE_ASYNC) return 1; /* every gradient is a step of its own */
+    return spec->train.replicas_to_aggregate > 0 ? spec->train.replicas_to_aggregate : workers;
+}
+
+int64_t spec_last_step(const struct spec *spec, int64_t train_rows, int workers)
+{
+    if (spec->train.last_step > 0) return spec->train.last_step;
+    const double per_step = (double)spec->data.batch_size * (double)replicas_of(spec, workers);
+    const double steps = spec->train.epochs * (double)train_rows / per_step;
+    /* 0.1 epochs of 60,000 rows in batches of 100 are 60 steps, not the 61 that rounding up what
+     * is one bit above 60 would make of them. */
+    const double whole = ceil(steps * (1.0 - 1e-12));
+    return (int64_t)fmin(fmax(whole, 1.0), 0x1p53);
+}

@@ -1,0 +1,41 @@
+/* spec_fingerprint.c - do two tasks train the same thing?
+ *
+ * Tasks compare fingerprints when they meet. Left out is what may differ between them: the name and
+ * how often one of them talks, which change nothing that is computed, and the names of data files,
+ * since the same examples may lie elsewhere on another machine.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/random.h"
+#include "core/train/spec_inside.h"
+
+/* The single strings of a data format name its files; what it says with numbers, lists and words
+ * from a choice says how they are read, which must be equal. */
+static void forget_files(json_t *data, const char *key, const struct source_spec *source)
+{
+    json_t *json = json_object_get(data, key);
+    if (!source->format.kind || !json_is_object(json)) return;
+    const struct field *field = source->format.kind->object->fields;
+    for (; field && field->name; field++) {
+        if (field->type == FIELD_STRING) json_object_del(json, field->name);
+    }
+}
+
+err spec_fingerprint(const struct spec *spec, char ret[17])
+{
+    json_t *shared = json_deep_copy(spec->json);
+    json_object_del(shared, "name");
+    json_object_del(json_object_get(shared, "train"), "log_every_steps");
+    json_t *data = json_object_get(shared, "data");
+    forget_files(data, "train", &spec->data.train);
+    forget_files(data, "eval", &spec->data.eval);
+
+    char *text = json_dumps(shared, JSON_SORT_KEYS | JSON_COMPACT);
+    json_decref(shared);
+    if (!text) return fail(ERR_MEMORY, "no memory for the spec's fingerprint");
+    snprintf(ret, 17, "%016" PRIx64, random_key(0, text));
+    free(text);
+    return OK;
+}

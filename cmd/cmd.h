@@ -8,8 +8,11 @@
 
 #include "core/base/fields.h"
 #include "core/cluster/cluster_spec.h"
+#include "core/cluster/task.h"
 #include "core/cluster/verdict.h"
 #include "core/train/spec.h"
+
+enum { LOCAL_TASKS_MAX = 128 }; /* of one job in a local cluster: three descriptors each */
 
 struct run_flags { /* one table: run_flags_object */
     struct cluster_flags cluster;
@@ -23,10 +26,9 @@ struct run_flags { /* one table: run_flags_object */
     const char *cpu_kernels; /* NULL: best */
     const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
     double start_timeout, step_timeout, end_timeout; /* seconds */
-    int log_level; /* enum log_level */
-    int launched;  /* enum launched */
+    int log_level;                                   /* enum log_level */
+    int launched;                                    /* enum launched */
 };
-enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_SHM };
 /* Whether run_local started this task: it then prints lines without its name, which the launcher
  * puts in front of them; TERMINAL: and they end at a terminal, so a status line is welcome. */
 enum launched { LAUNCHED_NO, LAUNCHED_YES, LAUNCHED_TERMINAL };
@@ -35,15 +37,29 @@ extern const struct object run_flags_object;
 struct run {
     struct run_flags flags;
     struct cluster_spec cluster;
-    struct spec spec; /* loaded where has_spec (a ps may do without) */
+    const char *spec_path; /* NULL where none was given */
+    struct spec spec;      /* loaded where has_spec (a ps may do without) */
     bool has_spec;
+    bool is_local; /* flags.local_ps and local_workers are at least 1 */
     int argc;
     char **argv;
     struct arena arena;
 };
 
+/* Flags and environment, checked together; no file is touched. argv[0] is skipped. */
+err run_open(struct run *, int argc, char **argv);
+err run_load_spec(struct run *);
+void run_close(struct run *);
+
 /* Every command returns an exit code, having printed its own errors to standard error. */
-int cmd_run(int argc, char **argv);
+struct command {
+    const char *name; /* NULL ends the table */
+    const char *arguments, *summary;
+    int (*run)(int argc, char **argv); /* argv[1] is the command's name */
+};
+extern const struct command commands[];
+
+int cmd_run(int argc, char **argv); /* no name: the flags begin at argv[1] */
 int cmd_help(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
@@ -53,6 +69,9 @@ int run_single(struct run *); /* one process, no network */
 int run_ps(struct run *);
 int run_worker(struct run *);
 int run_local(struct run *); /* launches itself local_ps + local_workers times */
+
+/* What to type, in a few lines. */
+void print_usage(FILE *);
 
 /* "dtrain: <error text>" on standard error; returns the exit code of the kind (verdict.h). */
 int report_error(err);

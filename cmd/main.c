@@ -1,0 +1,78 @@
+/* main.c - which command it is. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+
+enum { COMMANDS_MAX = 32 };
+
+const struct command commands[] = {
+    {"help", "[TOPIC [NAME]]", "explain a topic, from the tables that parse the spec", cmd_help},
+    {"check", "[FLAGS] SPEC.json", "validate and print the plan of a run without running it",
+     cmd_check},
+    {"schema", "", "print a JSON Schema of the spec, for editors", cmd_schema},
+    {"version", "", "print the versions of dtrain and its libraries", cmd_version},
+    {0},
+};
+
+static const struct command *find_command(const char *name)
+{
+    for (const struct command *c = commands; c->name; c++)
+        if (strcmp(c->name, name) == 0) return c;
+    return NULL;
+}
+
+/* "--help" and "-h" anywhere among the flags: a person is lost, whatever else is there. */
+static bool asks_for(int argc, char **argv, const char *flag, const char *letter)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], flag) == 0 || strcmp(argv[i], letter) == 0) return true;
+    return false;
+}
+
+static bool looks_like_a_file(const char *word)
+{
+    const char *dot = strrchr(word, '.');
+    return strcmp(word, "-") == 0 || strchr(word, '/') || (dot && strcmp(dot, ".json") == 0) ||
+           access(word, F_OK) == 0;
+}
+
+static int report_unknown(const char *word)
+{
+    const char *names[COMMANDS_MAX];
+    int count = 0;
+    for (const struct command *c = commands; c->name && count < COMMANDS_MAX; c++)
+        names[count++] = c->name;
+    const char *near = nearest_name(word, names, count);
+    if (near)
+        return report_error(fail(ERR_INPUT,
+                                 "\"%.64s\" is neither a command nor a file (did you "
+                                 "mean \"%s\"?)",
+                                 word, near));
+    return report_error(fail(ERR_INPUT,
+                             "\"%.64s\" is neither a command nor a file; see `dtrain "
+                             "help`",
+                             word));
+}
+
+/* A ps may be described by its environment alone. */
+static bool environment_names_a_task(void)
+{
+    const char *job = getenv("JOB_NAME"), *config = getenv("TF_CONFIG");
+    return (job && *job) || (config && *config);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 && !environment_names_a_task()) {
+        print_usage(stderr);
+        return EXIT_INPUT;
+    }
+    if (asks_for(argc, argv, "--version", "-V")) return cmd_version(1, argv);
+    if (asks_for(argc, argv, "--help", "-h")) return cmd_help(1, argv);
+    if (argc < 2 || *argv[1] == '-') return cmd_run(argc, argv);
+    const struct command *command = find_command(argv[1]);
+    if (command) return command->run(argc, argv);
+    return looks_like_a_file(argv[1]) ? cmd_run(argc, argv) : report_unknown(argv[1]);
+}

@@ -1,0 +1,101 @@
+/* run.c - `dtrain [flags] SPEC.json`: a task, a local cluster, or one process alone. */
+#include "cmd/cmd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "kernels/kernels.h"
+
+/* The launcher names job, hosts and addresses itself. */
+static const char *const not_with_local[] = {"job_name", "task_index", "ps_hosts", "worker_hosts",
+                                             "bind"};
+
+static err open_local(struct run *run)
+{
+    for (size_t i = 0; i < sizeof not_with_local / sizeof *not_with_local; i++)
+        if (flags_given(&run_flags_object, run->argc, run->argv, not_with_local[i]))
+            return fail(ERR_INPUT,
+                        "--local_ps and --local_workers start tasks of their own: --%s "
+                        "does not go with them",
+                        not_with_local[i]);
+    run->is_local = true;
+    if (run->flags.local_ps == 0) run->flags.local_ps = 1;
+    if (run->flags.local_workers == 0) run->flags.local_workers = 1;
+    return OK;
+}
+
+static err open_task(struct run *run)
+{
+    TRY(cluster_spec_make(&run->flags.cluster, getenv("TF_CONFIG"), &run->arena, &run->cluster));
+    if (run->flags.bind && !run->cluster.is_distributed)
+        return fail(ERR_INPUT, "--bind needs --job_name: a single process listens nowhere");
+    if (!run->cluster.is_distributed || run->flags.launched != LAUNCHED_NO) return OK;
+    char name[TASK_NAME_MAX];
+    log_set_task(task_name(run->cluster.job, run->cluster.task, name));
+    return OK;
+}
+
+static bool needs_spec(const struct run *run)
+{
+    bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;
+    return run->is_local || !is_ps;
+}
+
+err run_open(struct run *run, int argc, char **argv)
+{
+    *run = (struct run){.argc = argc, .argv = argv};
+    int paths;
+    TRY(flags_parse(&run_flags_object, argc, argv, &run->arena, &run->flags, &run->spec_path, 1,
+                    &paths));
+    log_set_level((enum log_level)run->flags.log_level);
+    TRY(run->flags.local_ps || run->flags.local_workers ? open_local(run) : open_task(run));
+    if (paths == 0 && needs_spec(run))
+        return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");
+    return OK;
+}
+
+err run_load_spec(struct run *run)
+{
+    const struct spec_options options = {
+        .path = run->spec_path,
+        .overrides = run->flags.set,
+        .data_dir = run->flags.data_dir,
+        .seed = run->flags.seed,
+    };
+    TRY(spec_load(&options, &run->spec));
+    run->has_spec = true;
+    return OK;
+}
+
+void run_close(struct run *run)
+{
+    if (run->has_spec) spec_free(&run->spec);
+    arena_free(&run->arena);
+}
+
+static int dispatch(struct run *run)
+{
+    if (run->is_local) return run_local(run);
+    if (!run->cluster.is_distributed) return run_single(run);
+    return run->cluster.job == JOB_PS ? run_ps(run) : run_worker(run);
+}
+
+/* The program may start anew in here, so nothing is read before. Only a task that computes needs
+ * it: a ps applies with loops of its own, and the launcher's workers come here themselves. */
+static void prepare_arithmetic(const struct run *run)
+{
+    bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;
+    if (!run->is_local && !is_ps) cpu_environment_prepare(run->argv);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct run run;
+    err e = run_open(&run, argc, argv);
+    if (!e) prepare_arithmetic(&run);
+    if (!e && run.spec_path) e = run_load_spec(&run);
+    int code = e ? report_error(e) : dispatch(&run);
+    run_close(&run);
+    return code;
+}

@@ -1,0 +1,204 @@
+/* cluster_spec.c - see cluster_spec.h. */
+#include "core/cluster/cluster_spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster/tf_config.h"
+#include "core/train/layout.h"
+#include "net/transport.h"
+
+enum { MISSING_MAX = 3, MISSING_TEXT_MAX = 96 };
+
+static const char *const hosts_names[JOB_COUNT] = {"ps_hosts", "worker_hosts"};
+
+int cluster_tasks_max(enum job job)
+{
+    return job == JOB_PS ? PS_MAX : WORKERS_MAX;
+}
+
+err cluster_host_check(const char *where, int index, const char *address)
+{
+    err e = address_check(address);
+    if (e) return fail_prefix(e, "%s[%d] \"%.128s\"", where, index, address);
+    if (strtol(strrchr(address, ':') + 1, NULL, 10) == 0)
+        return fail(ERR_INPUT,
+                    "%s[%d] \"%s\": port 0 is chosen when the task starts; the other tasks must "
+                    "know it before",
+                    where, index, address);
+    return OK;
+}
+
+/* One entry of a comma separated list, without the blanks around it. */
+static char *cut_entry(struct arena *arena, const char *from, size_t length)
+{
+    while (length && *from == ' ') from++, length--;
+    while (length && from[length - 1] == ' ') length--;
+    return arena_format(arena, "%.*s", (int)length, from);
+}
+
+static err split_hosts(enum job job, const char *list, struct arena *arena, struct strings *ret)
+{
+    int entries = 1;
+    for (const char *c = list; *c; c++) entries += *c == ',';
+    if (entries > cluster_tasks_max(job))
+        return fail(ERR_INPUT, "%s: %d tasks, at most %d are allowed", hosts_names[job], entries,
+                    cluster_tasks_max(job));
+    struct strings hosts = {.at = arena_array(arena, (size_t)entries, sizeof *hosts.at)};
+    for (const char *from = list; hosts.count < entries; hosts.count++) {
+        size_t length = strcspn(from, ",");
+        hosts.at[hosts.count] = cut_entry(arena, from, length);
+        TRY(cluster_host_check(hosts_names[job], hosts.count, hosts.at[hosts.count]));
+        from += length + 1;
+    }
+    *ret = hosts;
+    return OK;
+}
+
+static err parse_job(const char *name, enum job *ret)
+{
+    for (int job = 0; job < JOB_COUNT; job++)
+        if (strcmp(name, job_name((enum job)job)) == 0) {
+            *ret = (enum job)job;
+            return OK;
+        }
+    return fail(ERR_INPUT, "--job_name: expected ps or worker, got \"%.64s\"", name);
+}
+
+/* A place among all tasks, to find equal addresses by sorting. */
+struct place {
+    const char *address;
+    enum job job;
+    int task;
+};
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    int order = strcmp(a->address, b->address);
+    if (order) return order;
+    return a->job != b->job ? (int)a->job - (int)b->job : a->task - b->task;
+}
+
+static err check_distinct(const struct cluster_spec *spec, struct arena *arena)
+{
+    int count = spec->hosts[JOB_PS].count + spec->hosts[JOB_WORKER].count, filled = 0;
+    struct place *places = arena_array(arena, (size_t)count, sizeof *places);
+    for (int job = 0; job < JOB_COUNT; job++)
+        for (int task = 0; task < spec->hosts[job].count; task++)
+            places[filled++] = (struct place){spec->hosts[job].at[task], (enum job)job, task};
+    qsort(places, (size_t)count, sizeof *places, compare_places);
+    for (int i = 1; i < count; i++) {
+        const struct place *a = &places[i - 1], *b = &places[i];
+        if (strcmp(a->address, b->address) == 0)
+            return fail(ERR_INPUT, "the same address twice: \"%s\" is %s/%d and %s/%d", a->address,
+                        job_name(a->job), a->task, job_name(b->job), b->task);
+    }
+    return OK;
+}
+
+static bool is_complete(const struct cluster_flags *flags)
+{
+    return flags->job_name && flags->task_index >= 0 && flags->ps_hosts && flags->worker_hosts;
+}
+
+/* Flags that only make sense together with a job. */
+static err check_no_flags(const struct cluster_flags *flags)
+{
+    const char *given = flags->ps_hosts          ? "--ps_hosts"
+                        : flags->worker_hosts    ? "--worker_hosts"
+                        : flags->task_index >= 0 ? "--task_index"
+                                                 : NULL;
+    if (given) return fail(ERR_INPUT, "%s needs --job_name (ps or worker)", given);
+    return OK;
+}
+
+/* "--task_index, --ps_hosts and --worker_hosts": what nobody said. */
+static err check_missing(const struct cluster_spec *spec)
+{
+    const char *missing[MISSING_MAX];
+    int count = 0;
+    if (spec->task < 0) missing[count++] = "--task_index";
+    if (spec->hosts[JOB_PS].count == 0) missing[count++] = "--ps_hosts";
+    if (spec->hosts[JOB_WORKER].count == 0) missing[count++] = "--worker_hosts";
+    if (count == 0) return OK;
+    char text[MISSING_TEXT_MAX];
+    int used = 0;
+    for (int i = 0; i < count; i++) {
+        const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", before, missing[i]);
+    }
+    return fail(ERR_INPUT, "--job_name=%s needs %s", job_name(spec->job), text);
+}
+
+/* What the flags say goes over what TF_CONFIG says. Its task index counts only for its job. */
+static err merge(const struct cluster_flags *flags, const struct tf_config *config,
+                 struct arena *arena, struct cluster_spec *spec)
+{
+    spec->job = config->job;
+    if (flags->job_name) TRY
+        (parse_job(flags->job_name, &spec->job));
+    bool is_named_there = config->has_task && config->job == spec->job;
+    spec->task = flags->task_index >= 0 ? (int)flags->task_index
+                 : is_named_there       ? config->task
+                                        : -1;
+    const char *const lists[JOB_COUNT] = {flags->ps_hosts, flags->worker_hosts};
+    for (int job = 0; job < JOB_COUNT; job++) {
+        spec->hosts[job] = config->hosts[job];
+        if (lists[job]) TRY
+            (split_hosts((enum job)job, lists[job], arena, &spec->hosts[job]));
+    }
+    return OK;
+}
+
+err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_text,
+                      struct arena *arena, struct cluster_spec *ret)
+{
+    struct tf_config config = {0};
+    bool asks_config = tf_config_text && *tf_config_text && !is_complete(flags);
+    if (asks_config) TRY
+        (tf_config_read(tf_config_text, arena, &config));
+    struct cluster_spec spec = {0};
+    if (!flags->job_name && !config.has_task) {
+        if (config.has_cluster) return fail(ERR_INPUT, "TF_CONFIG: \"task\" is missing");
+        TRY(check_no_flags(flags));
+        *ret = spec;
+        return OK;
+    }
+    TRY(merge(flags, &config, arena, &spec));
+    TRY(check_missing(&spec));
+    if (spec.task >= spec.hosts[spec.job].count)
+        return fail(ERR_INPUT, "task_index %d but %s names %d task%s", spec.task,
+                    hosts_names[spec.job], spec.hosts[spec.job].count,
+                    spec.hosts[spec.job].count == 1 ? "" : "s");
+    TRY(check_distinct(&spec, arena));
+    spec.is_distributed = true;
+    *ret = spec;
+    return OK;
+}
+
+const char *task_name(enum job job, int task, char text[TASK_NAME_MAX])
+{
+    snprintf(text, TASK_NAME_MAX, "%s/%d", job_name(job), task);
+    return text;
+}
+
+static size_t host_length(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    return colon ? (size_t)(colon - address) : strlen(address);
+}
+
+int cluster_workers_here(const struct cluster_spec *spec)
+{
+    if (!spec->is_distributed) return 1;
+    const char *own = spec->hosts[spec->job].at[spec->task];
+    size_t length = host_length(own);
+    int workers = 0;
+    for (int i = 0; i < spec->hosts[JOB_WORKER].count; i++) {
+        const char *other = spec->hosts[JOB_WORKER].at[i];
+        workers += host_length(other) == length && strncmp(own, other, length) == 0;
+    }
+    return workers > 0 ? workers : 1;
+}

@@ -49,13 +49,15 @@ struct source_spec {
 };
 extern const struct object source_spec_object;
 
+enum { PREFETCH_MAX = 64 };
+
 struct data_spec {
     struct source_spec train, eval; /* eval.format.kind NULL: none */
     int64_t batch_size;             /* per worker */
     int64_t eval_batch_size; /* 0: a size that suits (batch_size, at least 100, at most rows) */
     bool shuffle;
     double scale, offset; /* feature = scale * stored + offset; 1 and 0: as stored */
-    int64_t prefetch;     /* batches kept ready, 1 to 64 */
+    int64_t prefetch;     /* batches kept ready, 1 to PREFETCH_MAX */
 };
 extern const struct object data_spec_object;
 
@@ -69,6 +71,7 @@ struct transform {
                                they cannot be */
     int64_t classes; /* > 0: labels must be in [0, classes); checked once at open over all rows */
 };
+/* wanted_label: of one example; [] and [1] are the same. ERR_INPUT names the row and its label. */
 err transform_check(const struct transform *, const struct dataset *,
                     const struct shape *wanted_label);
 

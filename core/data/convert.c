@@ -1,0 +1,71 @@
+/* convert.c - stored examples to what the graph reads: see convert.h.
+ *
+ * The two loops over features run once per value that is trained on, so they are compiled for each
+ * instruction set that matters and chosen when the program is loaded. No contraction to fused
+ * multiply-add (see meson.build): every machine makes the same bits.
+ */
+#include "core/data/convert.h"
+
+#include <string.h>
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+convert_bytes(float *restrict y, const uint8_t *restrict x, float scale, float offset, int64_t n);
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+convert_floats(float *restrict y, const float *restrict x, float scale, float offset, int64_t n);
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+convert_bytes(float *restrict y, const uint8_t *restrict x, float scale, float offset, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) y[i] = scale * (float)x[i] + offset;
+}
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+convert_floats(float *restrict y, const float *restrict x, float scale, float offset, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) y[i] = scale * x[i] + offset;
+}
+
+size_t convert_feature_bytes(const struct dataset *d)
+{
+    return (size_t)shape_count(&d->feature_shape) * dtype_size(d->feature_dtype);
+}
+
+int64_t convert_label_count(const struct dataset *d)
+{
+    return shape_count(&d->label_shape);
+}
+
+bool convert_is_identity(const struct dataset *d, const struct transform *t)
+{
+    return d->feature_dtype == FLOAT32 && t->scale == 1 && t->offset == 0;
+}
+
+void convert_features(const struct dataset *d, const struct transform *t, int64_t first,
+                      int64_t rows, float *ret)
+{
+    size_t row_bytes = convert_feature_bytes(d);
+    const void *from = (const char *)d->features + row_bytes * (size_t)first;
+    int64_t count = rows * shape_count(&d->feature_shape);
+    if (convert_is_identity(d, t))
+        memcpy(ret, from, row_bytes * (size_t)rows);
+    else if (d->feature_dtype == UINT8)
+        convert_bytes(ret, from, t->scale, t->offset, count);
+    else
+        convert_floats(ret, from, t->scale, t->offset, count);
+}
+
+void convert_labels(const struct dataset *d, const struct transform *t, int64_t first, int64_t rows,
+                    void *ret)
+{
+    int64_t of_row = convert_label_count(d), count = rows * of_row;
+    const void *from = (const char *)d->labels + 4 * first * of_row; /* both types have 4 bytes */
+    if (d->label_dtype == t->label_dtype) {
+        memcpy(ret, from, (size_t)count * 4);
+    } else if (t->label_dtype == FLOAT32) {
+        const int32_t *label = from;
+        for (int64_t i = 0; i < count; i++) ((float *)ret)[i] = (float)label[i];
+    } else {
+        const float *label = from;
+        for (int64_t i = 0; i < count; i++) ((int32_t *)ret)[i] = (int32_t)label[i];
+    }
+}

@@ -1,0 +1,312 @@
+/* csv: a table of numbers, one row per line, cells between delimiters. Plain or gzip.
+ *
+ * A column is named by the header or by its index (from 0; -1 is the last). Features become
+ * float32 [columns].
+ */
+#include "core/data/delimited.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const label_types[] = {"class", "number", NULL};
+enum { LABEL_CLASS };
+
+struct csv_attributes {
+    const char *file, *delimiter;
+    json_t *label, *columns, *missing; /* borrowed from the spec */
+    bool header;
+    int label_type; /* index into label_types */
+};
+
+struct table {
+    const struct csv_attributes *attributes;
+    struct delimited text;
+    const char *path;
+    char **names; /* [width], NULL without a header */
+    int width, label;
+    int *columns; /* [column_count]: which ones are features */
+    int column_count;
+    bool has_missing;
+    float missing;
+    int64_t rows;
+    struct storage storage;
+};
+
+/* ---- columns ---- */
+
+static err read_names(struct table *t)
+{
+    const struct delimited *text = &t->text;
+    t->names = calloc((size_t)text->count, sizeof *t->names);
+    if (!t->names) return fail(ERR_MEMORY, "%s: no memory for column names", t->path);
+    t->width = text->count;
+    int numbers = 0;
+    for (int i = 0; i < text->count; i++) {
+        double number;
+        numbers += cell_number(&text->cells[i], &number);
+        t->names[i] = strdup(text->cells[i].text);
+        if (!t->names[i]) return fail(ERR_MEMORY, "%s: no memory for column names", t->path);
+    }
+    if (numbers < text->count) return OK;
+    return fail(ERR_INPUT,
+                "%s: line %lld: expected the names of the columns, got numbers; say \"header\": "
+                "false where there are none",
+                t->path, (long long)text->line);
+}
+
+static err find_by_name(const struct table *t, const char *name, int *ret)
+{
+    if (!t->names)
+        return fail(ERR_INPUT, "%s: column \"%s\": without a header columns have indices only",
+                    t->path, name);
+    for (int i = 0; i < t->width; i++) {
+        if (strcmp(t->names[i], name)) continue;
+        *ret = i;
+        return OK;
+    }
+    const char *near = nearest_name(name, (const char *const *)t->names, t->width);
+    return fail(ERR_INPUT, "%s: no column \"%s\"%s%s%s", t->path, name,
+                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+static err find_column(const struct table *t, const json_t *which, int *ret)
+{
+    if (json_is_string(which)) return find_by_name(t, json_string_value(which), ret);
+    if (!json_is_integer(which))
+        return fail(ERR_INPUT, "%s: a column is a name or an index", t->path);
+    json_int_t index = json_integer_value(which);
+    if (index < -t->width || index >= t->width)
+        return fail(ERR_INPUT, "%s: column %lld: expected %d to %d", t->path, (long long)index,
+                    -t->width, t->width - 1);
+    *ret = (int)(index < 0 ? index + t->width : index);
+    return OK;
+}
+
+/* Without a list: every column but the label that holds a number, or nothing, in the first row. */
+static void choose_numeric_columns(struct table *t)
+{
+    double number;
+    for (int i = 0; i < t->width; i++) {
+        const struct cell *cell = &t->text.cells[i];
+        if (i != t->label && (cell_number(cell, &number) || cell_is_missing(cell)))
+            t->columns[t->column_count++] = i;
+    }
+}
+
+static err choose_listed_columns(struct table *t)
+{
+    size_t count = json_array_size(t->attributes->columns);
+    if (!json_is_array(t->attributes->columns) || count < 1 || count > (size_t)t->width)
+        return fail(ERR_INPUT, "%s: \"columns\": expected a list of 1 to %d names or indices",
+                    t->path, t->width);
+    for (size_t i = 0; i < count; i++) {
+        int column;
+        TRY(find_column(t, json_array_get(t->attributes->columns, i), &column));
+        if (column == t->label)
+            return fail(ERR_INPUT, "%s: \"columns\" has the label's column (%d)", t->path, column);
+        t->columns[t->column_count++] = column;
+    }
+    return OK;
+}
+
+static err check_width(const struct table *t)
+{
+    if (t->text.count == t->width) return OK;
+    return fail(ERR_INPUT, "%s: line %lld: expected %d cells as in the first line, got %d", t->path,
+                (long long)t->text.line, t->width, t->text.count);
+}
+
+/* Needs the first row of data in t->text. */
+static err choose_columns(struct table *t)
+{
+    if (!t->names) t->width = t->text.count;
+    TRY(check_width(t));
+    TRY(find_column(t, t->attributes->label, &t->label));
+    t->columns = calloc((size_t)t->width, sizeof *t->columns);
+    if (!t->columns) return fail(ERR_MEMORY, "%s: no memory for columns", t->path);
+    const json_t *columns = t->attributes->columns;
+    if (columns && !json_is_null(columns)) TRY
+        (choose_listed_columns(t));
+    else
+        choose_numeric_columns(t);
+    if (t->column_count > 0) return OK;
+    return fail(ERR_INPUT, "%s: line %lld: no numeric column beside the label", t->path,
+                (long long)t->text.line);
+}
+
+/* ---- rows ---- */
+
+static err bad_cell(const struct table *t, int column, const char *expected)
+{
+    char text[CELL_TEXT_MAX];
+    return fail(ERR_INPUT, "%s: line %lld: column %d%s%s%s: expected %s, got \"%s\"", t->path,
+                (long long)t->text.line, column, t->names ? " (" : "",
+                t->names ? t->names[column] : "", t->names ? ")" : "", expected,
+                cell_text(&t->text.cells[column], text));
+}
+
+static err read_feature(const struct table *t, int column, float *ret)
+{
+    const struct cell *cell = &t->text.cells[column];
+    double number;
+    if (cell_is_missing(cell)) {
+        if (!t->has_missing)
+            return bad_cell(t, column, "a number (\"missing\" says what stands for none)");
+        *ret = t->missing;
+        return OK;
+    }
+    if (!cell_number(cell, &number) || fabs(number) > FLT_MAX)
+        return bad_cell(t, column, "a number");
+    *ret = (float)number;
+    return OK;
+}
+
+static err read_label(const struct table *t, void *ret)
+{
+    double number;
+    bool is_class = t->attributes->label_type == LABEL_CLASS;
+    if (!cell_number(&t->text.cells[t->label], &number) || fabs(number) > FLT_MAX)
+        return bad_cell(t, t->label, is_class ? "a class (a whole number)" : "a number");
+    if (is_class && (number != floor(number) || fabs(number) > INT32_MAX))
+        return bad_cell(t, t->label, "a class (a whole number)");
+    if (is_class)
+        *(int32_t *)ret = (int32_t)number;
+    else
+        *(float *)ret = (float)number;
+    return OK;
+}
+
+/* A cell takes two bytes of text at least and four here, so memory is bounded by the file. */
+static err read_row(struct table *t)
+{
+    TRY(check_width(t));
+    size_t row_bytes = sizeof(float) * (size_t)t->column_count;
+    TRY(block_grow(&t->storage.features, row_bytes * (uint64_t)(t->rows + 1)));
+    TRY(block_grow(&t->storage.labels, 4 * (uint64_t)(t->rows + 1)));
+    float *features = (float *)t->storage.features.at + t->column_count * t->rows;
+    for (int i = 0; i < t->column_count; i++) TRY(read_feature(t, t->columns[i], &features[i]));
+    TRY(read_label(t, (char *)t->storage.labels.at + 4 * t->rows));
+    t->rows++;
+    return OK;
+}
+
+static err read_missing(struct table *t)
+{
+    const json_t *missing = t->attributes->missing;
+    t->has_missing = missing && !json_is_null(missing);
+    if (!t->has_missing) return OK;
+    if (!json_is_number(missing) || !(fabs(json_number_value(missing)) <= FLT_MAX))
+        return fail(ERR_INPUT, "%s: \"missing\": expected a number or null", t->path);
+    t->missing = (float)json_number_value(missing);
+    return OK;
+}
+
+static err read_table(struct table *t)
+{
+    bool found = false;
+    TRY(read_missing(t));
+    if (t->attributes->header) {
+        TRY(delimited_next(&t->text, &found));
+        if (found) TRY
+            (read_names(t));
+    }
+    TRY(delimited_next(&t->text, &found));
+    if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);
+    TRY(choose_columns(t));
+    while (found) {
+        TRY(read_row(t));
+        TRY(delimited_next(&t->text, &found));
+    }
+    return OK;
+}
+
+/* ---- the format ---- */
+
+static void drop_table(struct table *t)
+{
+    for (int i = 0; t->names && i < t->width; i++) free(t->names[i]);
+    free(t->names);
+    free(t->columns);
+    delimited_close(&t->text);
+    storage_drop(&t->storage);
+}
+
+static err give_table(struct table *t, struct dataset *ret)
+{
+    struct dataset d = {
+        .rows = t->rows,
+        .feature_shape = {.rank = 1, .dim = {t->column_count}},
+        .feature_dtype = FLOAT32,
+        .label_dtype = t->attributes->label_type == LABEL_CLASS ? INT32 : FLOAT32,
+    };
+    t->storage.name = t->path;
+    TRY(storage_give(&t->storage, &d));
+    *ret = d;
+    return OK;
+}
+
+static err open_csv(const void *attributes, const struct format_context *context,
+                    struct dataset *ret)
+{
+    const struct csv_attributes *a = attributes;
+    if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
+        return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
+    struct input *in = NULL;
+    struct table t = {.attributes = a};
+    err e = input_open(context, a->file, &in);
+    if (!e) t.path = input_path(in);
+    if (!e) e = delimited_open(in, a->delimiter[0], &t.text);
+    if (!e) e = read_table(&t);
+    if (!e) e = give_table(&t, ret);
+    drop_table(&t);
+    input_close(in);
+    return e;
+}
+
+static const struct field fields[] = {
+    {.name = "file",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct csv_attributes, file),
+     .help = "a table of text, plain or gzip"},
+    {.name = "label",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct csv_attributes, label),
+     .help = "column of the label: its name, or its index from 0 (-1: the last)"},
+    {.name = "label_type",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct csv_attributes, label_type),
+     .fallback = "\"class\"",
+     .choices = label_types,
+     .help = "class: whole numbers; number: any"},
+    {.name = "columns",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct csv_attributes, columns),
+     .fallback = "null",
+     .help = "list of the columns that are features, by name or index; null: every other column "
+             "with a number in the first row"},
+    {.name = "header",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct csv_attributes, header),
+     .fallback = "true",
+     .help = "the first line names the columns"},
+    {.name = "delimiter",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct csv_attributes, delimiter),
+     .fallback = "\",\"",
+     .help = "the character between cells"},
+    {.name = "missing",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct csv_attributes, missing),
+     .fallback = "null",
+     .help = "number that stands for a cell that is empty, ?, NA or nan; null: such a cell is an "
+             "error"},
+    {0},
+};
+
+const struct format format_csv = {
+    .object = {"csv", "a table of numbers as text, plain or gzip", fields,
+               sizeof(struct csv_attributes)},
+    .open = open_csv,
+};

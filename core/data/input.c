@@ -1,0 +1,235 @@
+/* input.c - an input file as a stream of bytes, plain or gzip: see input.h. */
+#include "core/data/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum {
+    PACKED_BUFFER_BYTES = 64 << 10,
+    READ_BYTES_MAX = 1 << 30, /* of one system call, and of one turn of inflate */
+    /* deflate packs at most 258 bytes into 2 bits */
+    DEFLATE_RATIO_MAX = 1032,
+};
+
+struct input {
+    char *path;
+    int file;
+    bool is_gzip, is_at_end; /* at_end: of the last gzip member */
+    uint64_t file_bytes;
+    uint64_t read_bytes; /* from the file */
+    uint64_t offset;     /* unpacked bytes given out */
+    z_stream stream;
+    uint8_t packed[PACKED_BUFFER_BYTES];
+};
+
+static char *join_path(const char *directory, const char *path)
+{
+    char *joined = NULL;
+    if (path[0] == '/' || !directory || !directory[0]) return strdup(path);
+    return asprintf(&joined, "%s/%s", directory, path) < 0 ? NULL : joined;
+}
+
+static err system_failed(const char *path)
+{
+    bool is_users = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
+                    errno == ENAMETOOLONG;
+    return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+static err check_kind(struct input *in)
+{
+    struct stat status;
+    if (fstat(in->file, &status)) return system_failed(in->path);
+    if (!S_ISREG(status.st_mode))
+        return fail(ERR_INPUT, "%s: expected a regular file, this is a %s", in->path,
+                    S_ISDIR(status.st_mode) ? "folder" : "device, pipe or socket");
+    if (status.st_size == 0) return fail(ERR_INPUT, "%s: the file is empty", in->path);
+    in->file_bytes = (uint64_t)status.st_size;
+    return OK;
+}
+
+static err start(struct input *in)
+{
+    /* not blocking: opening a pipe by mistake must not wait for a writer */
+    in->file = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (in->file < 0) return system_failed(in->path);
+    TRY(check_kind(in));
+    uint8_t magic[2];
+    in->is_gzip = pread(in->file, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+    if (in->is_gzip && inflateInit2(&in->stream, 15 + 16) != Z_OK) {
+        in->is_gzip = false;
+        return fail(ERR_MEMORY, "%s: no memory to unpack gzip", in->path);
+    }
+    return OK;
+}
+
+err input_open(const struct format_context *context, const char *path, struct input **ret)
+{
+    struct input *in = calloc(1, sizeof *in);
+    if (!in) return fail(ERR_MEMORY, "no memory to read %s", path);
+    in->file = -1;
+    in->path = join_path(context->directory, path);
+    err e = in->path ? start(in) : fail(ERR_MEMORY, "no memory to read %s", path);
+    if (e) {
+        input_close(in);
+        return e;
+    }
+    *ret = in;
+    return OK;
+}
+
+void input_close(struct input *in)
+{
+    if (!in) return;
+    if (in->is_gzip) inflateEnd(&in->stream);
+    if (in->file >= 0) close(in->file);
+    free(in->path);
+    free(in);
+}
+
+const char *input_path(const struct input *in)
+{
+    return in->path;
+}
+
+bool input_is_gzip(const struct input *in)
+{
+    return in->is_gzip;
+}
+
+uint64_t input_file_bytes(const struct input *in)
+{
+    return in->file_bytes;
+}
+
+static err read_file(struct input *in, void *to, size_t max, size_t *ret_bytes)
+{
+    ssize_t got;
+    do got = read(in->file, to, max < READ_BYTES_MAX ? max : READ_BYTES_MAX);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) return fail(ERR_IO, "%s: %s", in->path, strerror(errno));
+    in->read_bytes += (uint64_t)got;
+    *ret_bytes = (size_t)got;
+    return OK;
+}
+
+/* Packed bytes for inflate, if there are any left. */
+static err refill(struct input *in)
+{
+    size_t got = 0;
+    if (in->stream.avail_in > 0) return OK;
+    TRY(read_file(in, in->packed, sizeof in->packed, &got));
+    in->stream.next_in = in->packed;
+    in->stream.avail_in = (uInt)got;
+    return OK;
+}
+
+static err unpack_failed(const struct input *in, const char *what)
+{
+    return fail(ERR_INPUT, "%s: gzip data is %s at byte %llu of the file (%llu unpacked)", in->path,
+                what, (unsigned long long)(in->read_bytes - in->stream.avail_in),
+                (unsigned long long)(in->offset + in->stream.total_out));
+}
+
+/* One turn of inflate. Where a member ends, another may follow (gzip files can be concatenated). */
+static err unpack_turn(struct input *in)
+{
+    TRY(refill(in));
+    if (in->stream.avail_in == 0) return unpack_failed(in, "cut off");
+    int status = inflate(&in->stream, Z_NO_FLUSH);
+    if (status == Z_MEM_ERROR) return fail(ERR_MEMORY, "%s: no memory to unpack", in->path);
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+        return unpack_failed(in, in->stream.msg ? in->stream.msg : "corrupt");
+    if (status != Z_STREAM_END) return OK;
+    TRY(refill(in));
+    in->is_at_end = in->stream.avail_in == 0;
+    if (!in->is_at_end && inflateReset(&in->stream) != Z_OK) return unpack_failed(in, "corrupt");
+    return OK;
+}
+
+static err unpack(struct input *in, void *to, size_t max, size_t *ret_bytes)
+{
+    uInt wanted = max < READ_BYTES_MAX ? (uInt)max : READ_BYTES_MAX;
+    in->stream.next_out = to;
+    in->stream.avail_out = wanted;
+    while (in->stream.avail_out == wanted && !in->is_at_end) TRY(unpack_turn(in));
+    *ret_bytes = wanted - in->stream.avail_out;
+    return OK;
+}
+
+err input_some(struct input *in, void *to, size_t max, size_t *ret_bytes)
+{
+    size_t got = 0;
+    if (max > 0) TRY
+        (in->is_gzip ? unpack(in, to, max, &got) : read_file(in, to, max, &got));
+    in->offset += got;
+    *ret_bytes = got;
+    return OK;
+}
+
+err input_exact(struct input *in, void *to, size_t bytes, const char *what)
+{
+    size_t done = 0, got = 0;
+    do {
+        TRY(input_some(in, (char *)to + done, bytes - done, &got));
+        done += got;
+    } while (done < bytes && got > 0);
+    if (done == bytes) return OK;
+    return fail(ERR_INPUT, "%s: offset %llu: expected %zu bytes of %s, the file ends after %zu",
+                in->path, (unsigned long long)(in->offset - done), bytes, what, done);
+}
+
+err input_announce(const struct input *in, uint64_t bytes, const char *what)
+{
+    uint64_t all = in->is_gzip ? in->file_bytes * DEFLATE_RATIO_MAX : in->file_bytes;
+    uint64_t left = all > in->offset ? all - in->offset : 0;
+    if (bytes <= left) return OK;
+    return fail(ERR_INPUT, "%s: offset %llu: expected %llu bytes of %s, %s %llu", in->path,
+                (unsigned long long)in->offset, (unsigned long long)bytes, what,
+                in->is_gzip ? "a gzip file of this size holds at most" : "the file has only",
+                (unsigned long long)left);
+}
+
+err input_end(struct input *in)
+{
+    char more;
+    size_t got = 0;
+    TRY(input_some(in, &more, 1, &got));
+    if (got == 0) return OK;
+    return fail(ERR_INPUT, "%s: offset %llu: expected the end of the file, there is more", in->path,
+                (unsigned long long)(in->offset - 1));
+}
+
+static err map(struct input *in, uint64_t bytes, struct block *ret)
+{
+    if (in->file_bytes > bytes)
+        return fail(ERR_INPUT, "%s: offset %llu: expected the end of the file, it has %llu bytes",
+                    in->path, (unsigned long long)bytes, (unsigned long long)in->file_bytes);
+    void *at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, in->file, 0);
+    if (at == MAP_FAILED) return fail(ERR_IO, "%s: mmap: %s", in->path, strerror(errno));
+    (void)madvise(at, bytes, MADV_WILLNEED); /* advice: start reading ahead of the first use */
+    *ret = (struct block){at, bytes};
+    return OK;
+}
+
+err input_block(struct input *in, uint64_t bytes, const char *what, struct block *ret)
+{
+    TRY(input_announce(in, bytes, what));
+    if (!in->is_gzip && in->read_bytes == 0) return map(in, bytes, ret);
+    struct block block = {0};
+    TRY(block_new(bytes, &block));
+    err e = input_exact(in, block.at, bytes, what);
+    if (!e) e = input_end(in);
+    if (e)
+        block_drop(&block);
+    else
+        *ret = block;
+    return e;
+}

@@ -1,0 +1,40 @@
+/* input.h - an input file as a stream of bytes, plain or gzip.
+ *
+ * Which of the two is told by the first bytes, not by the name. Offsets in messages count unpacked
+ * bytes from 0. A reader that knows how much must come says so first (input_announce), so that no
+ * header makes the program ask for memory that its file cannot fill; after the last byte it calls
+ * input_end.
+ */
+#ifndef CORE_DATA_INPUT_H
+#define CORE_DATA_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/data/storage.h"
+
+struct input;
+
+/* path is relative to the context's directory. ERR_INPUT: missing, not a file, empty. */
+err input_open(const struct format_context *, const char *path, struct input **ret);
+void input_close(struct input *); /* NULL is fine */
+
+const char *input_path(const struct input *); /* as opened; lives as long as the input */
+bool input_is_gzip(const struct input *);
+uint64_t input_file_bytes(const struct input *); /* as stored: packed when gzip */
+
+/* At most max bytes; 0 only at the end. ERR_INPUT when gzip data is corrupt or cut off. */
+err input_some(struct input *, void *to, size_t max, size_t *ret_bytes);
+/* Exactly that many; `what` they are stands in the message when the file is short. */
+err input_exact(struct input *, void *to, size_t bytes, const char *what);
+/* ERR_INPUT when that many more bytes cannot be in the file. */
+err input_announce(const struct input *, uint64_t bytes, const char *what);
+/* ERR_INPUT when anything is left. */
+err input_end(struct input *);
+
+/* The next bytes as memory: the file itself, mapped, where it is plain and nothing was read yet;
+ * else a copy. A mapped file must not be made shorter while it is in use. Announces and ends. */
+err input_block(struct input *, uint64_t bytes, const char *what, struct block *ret);
+
+#endif

@@ -1,0 +1,114 @@
+/* random: uniform features in [0, 1) and labels that have nothing to do with them, for benchmarks.
+ *
+ * Feature i is a hash of (key, i), so that the fill needs no state, runs in vectors and could start
+ * anywhere; 32-bit arithmetic, because that is what vectors multiply fast.
+ */
+#include "core/base/random.h"
+#include "core/data/storage.h"
+
+static const char *const label_types[] = {"class", "number", NULL};
+
+struct random_attributes {
+    int64_t rows, classes, seed;
+    struct ints shape;
+    int label_type; /* index into label_types */
+};
+
+enum { STRETCH = 1 << 20 }; /* floats under one key: far from where the 32-bit counter wraps */
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+random_fill(float *y, uint32_t key, uint32_t n);
+
+/* Mixing of the 32-bit finaliser of murmur3 (Appleby); 24 bits, so every value is exact. */
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+random_fill(float *y, uint32_t key, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t x = i * 0x9e3779b9u + key;
+        x = (x ^ (x >> 16)) * 0x85ebca6bu;
+        x = (x ^ (x >> 13)) * 0xc2b2ae35u;
+        y[i] = (float)(int32_t)((x ^ (x >> 16)) >> 8) * 0x1p-24f;
+    }
+}
+
+static void fill_features(float *y, int64_t count, uint64_t key)
+{
+    for (int64_t i = 0; i < count; i += STRETCH) {
+        int64_t n = count - i < STRETCH ? count - i : STRETCH;
+        random_fill(y + i, (uint32_t)random_u64(key, (uint64_t)i), (uint32_t)n);
+    }
+}
+
+static void fill_labels(const struct random_attributes *a, uint64_t key, void *labels)
+{
+    for (int64_t i = 0; i < a->rows; i++) {
+        uint64_t draw = random_u64(key, (uint64_t)i);
+        if (a->label_type == 0)
+            ((int32_t *)labels)[i] = (int32_t)(draw % (uint64_t)a->classes);
+        else
+            ((float *)labels)[i] = (float)(draw >> 40) * 0x1p-24f;
+    }
+}
+
+static err open_random(const void *attributes, const struct format_context *context,
+                       struct dataset *ret)
+{
+    const struct random_attributes *a = attributes;
+    struct dataset d = {.rows = a->rows, .feature_dtype = FLOAT32};
+    struct storage s = {.name = "random"};
+    uint64_t seed = context->seed + (uint64_t)a->seed, bytes = 0;
+    TRY(storage_shape(&a->shape, "shape", &d.feature_shape));
+    TRY(storage_bytes(s.name, d.rows, &d.feature_shape, sizeof(float), &bytes));
+    err e = block_new(bytes, &s.features);
+    if (!e) e = block_new(4 * (uint64_t)a->rows, &s.labels);
+    if (!e) {
+        fill_features(s.features.at, (int64_t)(bytes / 4), random_key(seed, "random/features"));
+        fill_labels(a, random_key(seed, "random/labels"), s.labels.at);
+        d.label_dtype = a->label_type == 0 ? INT32 : FLOAT32;
+        e = storage_give(&s, &d);
+    }
+    if (!e) *ret = d;
+    storage_drop(&s);
+    return e;
+}
+
+static const struct field fields[] = {
+    {.name = "rows",
+     .type = FIELD_INT,
+     .offset = offsetof(struct random_attributes, rows),
+     .min = 1,
+     .max = 0x1p40,
+     .help = "number of rows"},
+    {.name = "shape",
+     .type = FIELD_INTS,
+     .offset = offsetof(struct random_attributes, shape),
+     .min = 1,
+     .max = 0x1p40,
+     .count_max = RANK_MAX - 1,
+     .help = "shape of one example"},
+    {.name = "label_type",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct random_attributes, label_type),
+     .fallback = "\"class\"",
+     .choices = label_types,
+     .help = "class: a whole number below classes; number: uniform in [0, 1)"},
+    {.name = "classes",
+     .type = FIELD_INT,
+     .offset = offsetof(struct random_attributes, classes),
+     .fallback = "10",
+     .min = 1,
+     .max = INT32_MAX,
+     .help = "number of classes"},
+    {.name = "seed",
+     .type = FIELD_INT,
+     .offset = offsetof(struct random_attributes, seed),
+     .fallback = "0",
+     .help = "added to the seed of the run"},
+    {0},
+};
+
+const struct format format_random = {
+    .object = {"random", "uniform random numbers, for benchmarks", fields,
+               sizeof(struct random_attributes)},
+    .open = open_random,
+};

@@ -1,0 +1,41 @@
+/* storage.h - the memory behind a dataset.
+ *
+ * A block is a stretch of pages: anonymous (zero, growable) or a mapped file. Storage is what most
+ * formats own: one block of features, one of labels, and the name for messages.
+ */
+#ifndef CORE_DATA_STORAGE_H
+#define CORE_DATA_STORAGE_H
+
+#include "core/data/data.h"
+
+struct block {
+    void *at; /* NULL: none */
+    size_t bytes;
+};
+
+/* Zeroed, aligned to a page, in huge pages where the system has them. ERR_MEMORY. */
+err block_new(uint64_t bytes, struct block *ret);
+/* At least bytes long afterwards, grown by half or more, so that growing row by row stays cheap. */
+err block_grow(struct block *, uint64_t bytes);
+void block_drop(struct block *); /* a zeroed one is fine; leaves it zeroed */
+
+struct storage {
+    struct block features, labels;
+    const char *name;
+};
+
+/* Moves the storage into the dataset: features, labels, owned, name and close are set. A copy of
+ * the name is kept. On failure the storage stays the caller's. */
+err storage_give(struct storage *, struct dataset *);
+void storage_drop(struct storage *); /* blocks only: the name is borrowed until storage_give */
+
+/* rows * count(shape) * size, or ERR_INPUT where that is more than memory can be */
+err storage_bytes(const char *name, int64_t rows, const struct shape *, size_t size, uint64_t *ret);
+
+/* Labels that are stored as bytes become INT32; takes the block of bytes, also on failure. */
+err storage_widen_labels(struct block *bytes, struct block *ret);
+
+/* The elements of a "shape" attribute; ERR_INPUT when there are too many or one is out of range */
+err storage_shape(const struct ints *, const char *what, struct shape *ret);
+
+#endif

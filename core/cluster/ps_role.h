@@ -49,6 +49,6 @@ struct role *ps_role_new(const struct ps_options *);
 void ps_role_free(struct role *);
 void ps_role_configure(struct role *, const struct ps_config *);
 struct ps_counters ps_role_counters(const struct role *);
-bool ps_role_is_serving(const struct role *);
+bool ps_role_is_set_up(const struct role *); /* the chief has been here */
 
 #endif

@@ -65,14 +65,14 @@ struct role;
 struct role_ops {
     const char *name;
     void (*start)(struct role *, uint64_t now_ms, struct outbox *);
-    void (*peer_up)(struct role *, enum job, int task,
-                    struct outbox *); /* greeted: HELLO and WELCOME exchanged */
+    /* greeted: HELLO and WELCOME exchanged; incarnation: of the peer */
+    void (*peer_up)(struct role *, enum job, int task, uint64_t incarnation, struct outbox *);
     void (*peer_lost)(struct role *, enum job, int task, const char *why, struct outbox *);
     void (*message)(struct role *, enum job, int task, const struct message *, struct outbox *);
-    void (*done)(struct role *, const struct action *, err result, const char *text,
-                 struct outbox *); /* of SETUP, COMPUTE, EVALUATE */
-    void (*stop)(struct role *, int code, const char *why,
-                 struct outbox *); /* a signal: end after the current step */
+    /* of SETUP, COMPUTE, EVALUATE; text says more where result is not OK */
+    void (*done)(struct role *, enum action_type, err result, const char *text, struct outbox *);
+    /* a signal: end after the current step */
+    void (*stop)(struct role *, int code, const char *why, struct outbox *);
     void (*tick)(struct role *, uint64_t now_ms, struct outbox *); /* about every 100 ms */
 };
 

@@ -4,16 +4,23 @@
 int exit_code_of(err e)
 {
     switch (e) {
-    case OK: return EXIT_DONE;
-    case ERR_INPUT: return EXIT_INPUT;
-    case ERR_NUMBER: return EXIT_NUMBER;
+    case OK:
+        return EXIT_DONE;
+    case ERR_INPUT:
+        return EXIT_INPUT;
+    case ERR_NUMBER:
+        return EXIT_NUMBER;
     case ERR_PEER:
-    case ERR_PROTOCOL: return EXIT_LOST_PEER;
-    case ERR_TIMEOUT: return EXIT_TIMEOUT;
-    case ERR_STOPPED: return EXIT_TERMINATED;
+    case ERR_PROTOCOL:
+        return EXIT_LOST_PEER;
+    case ERR_TIMEOUT:
+        return EXIT_TIMEOUT;
+    case ERR_STOPPED:
+        return EXIT_TERMINATED;
     case ERR_MEMORY:
     case ERR_IO:
-    case ERR_DEVICE: break;
+    case ERR_DEVICE:
+        break;
     }
     return EXIT_FAILED;
 }

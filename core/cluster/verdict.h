@@ -1,6 +1,7 @@
 /* verdict.h - how a job ends: one code and one text for all of its tasks.
  *
- * The codes are exit codes as schedulers expect them: 1 to 127 permanent, 128 and above worth another try.
+ * The codes are exit codes as schedulers expect them: 1 to 127 permanent, 128 and above worth
+ * another try.
  */
 #ifndef CORE_CLUSTER_VERDICT_H
 #define CORE_CLUSTER_VERDICT_H

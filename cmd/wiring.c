@@ -1,0 +1,46 @@
+/* wiring.c - see wiring.h. */
+#include <sched.h>
+
+#include "cmd/wiring.h"
+#include "core/base/log.h"
+
+static int cores_here(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? count : 1;
+}
+
+err open_device(const struct run *run, struct device *ret)
+{
+    int threads = (int)run->flags.threads;
+    if (!threads) threads = cores_here() / cluster_workers_here(&run->cluster);
+    return device_open_cpu(threads > 0 ? threads : 1, run->flags.cpu_kernels, ret);
+}
+
+static uint64_t milliseconds(double seconds)
+{
+    return (uint64_t)(seconds * 1000);
+}
+
+struct task_options task_options_of(const struct run *run, struct loop *loop)
+{
+    const struct run_flags *flags = &run->flags;
+    return (struct task_options){
+        .cluster = &run->cluster,
+        .loop = loop,
+        .transport = (enum transport_choice)flags->transport,
+        .limits = {milliseconds(flags->start_timeout), milliseconds(flags->step_timeout),
+                   milliseconds(flags->end_timeout)},
+        .fingerprint = run->has_spec ? run->spec.fingerprint : NULL,
+        .listen = flags->bind,
+    };
+}
+
+int report_verdict(const struct task *t)
+{
+    if (t->code != EXIT_DONE)
+        log_line(LOG_ERROR, "%s (exit code %d)", t->text[0] ? t->text : "the job failed", t->code);
+    return t->code;
+}

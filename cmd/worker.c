@@ -1,0 +1,64 @@
+/* worker.c - `dtrain --job_name=worker ... SPEC.json`: a worker, and the chief when it is worker 0.
+ */
+#include "cmd/progress.h"
+#include "cmd/wiring.h"
+
+static void turn_away(void *context, struct link *link)
+{
+    link_close(link);
+}
+
+static const struct link_events nobody_calls = {.accepted = turn_away};
+
+/* The worker's own address is taken for as long as it lives, so that a second one with the same
+ * index is an error. */
+static err claim_address(struct run *run, struct loop *loop, struct listener **ret)
+{
+    const char *address = run->flags.bind;
+    if (!address) address = run->cluster.hosts[JOB_WORKER].at[run->cluster.task];
+    return transport_tcp.listen(loop, address, &nobody_calls, NULL, NULL, ret);
+}
+
+static err work(struct run *run, struct loop *loop, struct device *device, int *ret_code)
+{
+    struct progress progress;
+    TRY(progress_open(run, &progress));
+    const struct worker_task_options options = {
+        .task = task_options_of(run, loop),
+        .spec = &run->spec,
+        .device = device,
+        .events = progress_events,
+        .context = &progress,
+    };
+    struct worker_task *worker;
+    err e = worker_task_open(&options, &worker);
+    if (!e) {
+        struct task *task = worker_task_task(worker);
+        progress_attach(&progress, worker);
+        e = tasks_run(&task, 1);
+        if (!e) *ret_code = report_verdict(task);
+        if (!e) e = progress_finish(&progress, task->code, task->text);
+        worker_task_close(worker);
+    }
+    progress_close(&progress);
+    return e;
+}
+
+int run_worker(struct run *run)
+{
+    struct loop *loop;
+    struct device device;
+    struct listener *address = NULL;
+    int code = EXIT_DONE;
+    err e = loop_open(&loop);
+    if (e) return report_error(e);
+    e = claim_address(run, loop, &address);
+    if (!e) e = open_device(run, &device);
+    if (!e) {
+        e = work(run, loop, &device, &code);
+        device_close(&device);
+    }
+    if (address) transport_tcp.unlisten(address);
+    loop_close(loop);
+    return e ? report_error(e) : code;
+}

@@ -1,0 +1,138 @@
+/* greeting.c - see greeting.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "core/cluster/greeting.h"
+
+enum { GREETING_BYTES_MAX = 1 << 20 };
+
+const char *greeting_boot_id(void)
+{
+    static char id[BOOT_ID_MAX];
+    if (id[0]) return id;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!f) return "";
+    if (fgets(id, sizeof id, f)) id[strcspn(id, "\n")] = '\0';
+    fclose(f);
+    return id;
+}
+
+uint64_t greeting_draw_incarnation(void)
+{
+    uint64_t drawn = 0;
+    if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) drawn = random_mix(clock_ns());
+    return drawn ? drawn : 1;
+}
+
+static json_t *hosts_json(const struct strings *hosts)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < hosts->count; i++) json_array_append_new(list, json_string(hosts->at[i]));
+    return list;
+}
+
+err greeting_send(const struct task *t, struct link *link, enum message_type type,
+                  const char *shm_name)
+{
+    const struct cluster_spec *cluster = t->options.cluster;
+    char incarnation[20];
+    snprintf(incarnation, sizeof incarnation, "%016" PRIx64, t->incarnation);
+    json_t *me = json_pack("{si ss si ss so so ss* ss ss}", "protocol", PROTOCOL_VERSION, "job",
+                           job_name(t->job), "task", t->index, "incarnation", incarnation,
+                           "ps_hosts", hosts_json(&cluster->hosts[JOB_PS]), "worker_hosts",
+                           hosts_json(&cluster->hosts[JOB_WORKER]), "spec", t->options.fingerprint,
+                           "boot_id", greeting_boot_id(), "shm", shm_name);
+    char *text = me ? json_dumps(me, JSON_COMPACT) : NULL;
+    json_decref(me);
+    if (!text) return fail(ERR_MEMORY, "no memory for a greeting");
+    const struct message m = {
+        .type = type,
+        .task = (uint32_t)t->index,
+        .job = t->job,
+        .incarnation = t->incarnation,
+        .body = text,
+        .body_bytes = (uint32_t)strlen(text),
+    };
+    err e = link_send(link, &m);
+    free(text);
+    return e;
+}
+
+static err compare_hosts(enum job job, const struct strings *mine, json_t *theirs, const char *name)
+{
+    if ((size_t)mine->count != json_array_size(theirs))
+        return fail(ERR_INPUT, "%s_hosts differ: %s has %zu, this task has %d", job_name(job), name,
+                    json_array_size(theirs), mine->count);
+    for (int i = 0; i < mine->count; i++) {
+        const char *host = json_string_value(json_array_get(theirs, (size_t)i));
+        if (!host || strcmp(host, mine->at[i]) != 0)
+            return fail(ERR_INPUT, "%s_hosts[%d] differs: %s has %.100s, this task has %.100s",
+                        job_name(job), i, name, host ? host : "none", mine->at[i]);
+    }
+    return OK;
+}
+
+err greeting_compare_specs(const char *name, const char *fingerprint, const char *other_name,
+                           const char *other_fingerprint)
+{
+    if (!fingerprint[0] || !other_fingerprint[0] || strcmp(fingerprint, other_fingerprint) == 0)
+        return OK;
+    return fail(ERR_INPUT, "the spec differs: %s has fingerprint %s, %s has %s", name, fingerprint,
+                other_name, other_fingerprint);
+}
+
+/* The text members, cut to their limits. */
+static err read_texts(json_t *json, struct greeting *ret)
+{
+    const char *incarnation = NULL, *fingerprint = "", *boot_id = "", *shm = "";
+    if (json_unpack(json, "{ss s?s s?s s?s}", "incarnation", &incarnation, "spec", &fingerprint,
+                    "boot_id", &boot_id, "shm", &shm) != 0)
+        return fail(ERR_PROTOCOL, "a greeting without an incarnation");
+    ret->incarnation = strtoull(incarnation, NULL, 16);
+    snprintf(ret->fingerprint, sizeof ret->fingerprint, "%s", fingerprint);
+    snprintf(ret->boot_id, sizeof ret->boot_id, "%s", boot_id);
+    snprintf(ret->shm_name, sizeof ret->shm_name, "%s", shm);
+    return OK;
+}
+
+static err read_json(const struct task *t, json_t *json, struct greeting *ret)
+{
+    int protocol, index;
+    const char *job;
+    json_t *ps_hosts, *worker_hosts;
+    if (json_unpack(json, "{si ss si so so}", "protocol", &protocol, "job", &job, "task", &index,
+                    "ps_hosts", &ps_hosts, "worker_hosts", &worker_hosts) != 0)
+        return fail(ERR_PROTOCOL, "a greeting that is not one");
+    if (protocol != PROTOCOL_VERSION)
+        return fail(ERR_INPUT, "protocol version differs: the peer has %d, this task %d", protocol,
+                    PROTOCOL_VERSION);
+    if (strcmp(job, job_name(t->peer_job)) != 0 || index < 0 || index >= t->peer_count)
+        return fail(ERR_INPUT, "%.20s/%d is no %s of this cluster", job, index,
+                    job_name(t->peer_job));
+    ret->job = t->peer_job;
+    ret->task = index;
+    char name[TASK_NAME_MAX];
+    task_name(ret->job, index, name);
+    const struct cluster_spec *cluster = t->options.cluster;
+    TRY(compare_hosts(JOB_PS, &cluster->hosts[JOB_PS], ps_hosts, name));
+    TRY(compare_hosts(JOB_WORKER, &cluster->hosts[JOB_WORKER], worker_hosts, name));
+    return read_texts(json, ret);
+}
+
+err greeting_read(const struct task *t, const struct message *m, struct greeting *ret)
+{
+    *ret = (struct greeting){0};
+    if (!m->body || m->body_bytes > GREETING_BYTES_MAX)
+        return fail(ERR_PROTOCOL, "a greeting of %u bytes", m->body_bytes);
+    json_error_t error;
+    json_t *json = json_loadb(m->body, m->body_bytes, 0, &error);
+    if (!json) return fail(ERR_PROTOCOL, "a greeting that is not JSON: %.100s", error.text);
+    err e = read_json(t, json, ret);
+    json_decref(json);
+    return e;
+}

@@ -1,0 +1,421 @@
+/* ps_role.c - see ps_role.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster/ps_role.h"
+#include "core/cluster/verdict.h"
+
+enum phase { EMPTY, READY, SERVING, ENDED };
+enum { WAIT_NOTE_MS = 10000, TASK_TEXT_MAX = 24, NOBODY = -1 };
+
+/* A worker as this ps knows it. */
+struct member {
+    bool is_up, wants_values, has_windows, has_pushed, has_finished;
+    uint64_t incarnation;
+    uint64_t sequence; /* of its last push that was applied or dropped */
+};
+
+struct ps_role {
+    struct role role;
+    struct ps_options options;
+    struct ps_config config;
+    enum phase phase;
+    struct member *members;
+    int *applying;      /* workers of the current APPLY */
+    uint32_t gradients; /* of the current step, here */
+    uint64_t step;      /* sync: rounds applied; async: updates applied */
+    uint64_t tickets;   /* async, ps/0: given out */
+    struct ps_counters counters;
+    uint64_t now_ms, waiting_since_ms, noted_ms;
+};
+
+static const int chief = 0;
+
+static void say(struct outbox *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct outbox *out, const char *format, ...)
+{
+    struct action *a = outbox_add(out, ACTION_LOG);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(a->text, sizeof a->text, format, list);
+    va_end(list);
+}
+
+static struct action *send(struct ps_role *p, int worker, enum message_type type,
+                           struct outbox *out)
+{
+    struct action *a = outbox_add(out, ACTION_SEND);
+    a->job = JOB_WORKER;
+    a->task = worker;
+    a->message = (struct message){
+        .type = type,
+        .task = (uint32_t)p->options.task,
+        .job = JOB_PS,
+        .incarnation = p->options.incarnation,
+        .step = p->step,
+        .version = p->counters.applied,
+    };
+    return a;
+}
+
+static void end(struct ps_role *p, int code, const char *text, int except, struct outbox *out)
+{
+    if (p->phase == ENDED) return;
+    p->phase = ENDED;
+    for (int w = 0; w < p->options.workers; w++) {
+        if (!p->members[w].is_up || w == except) continue;
+        struct action *a = send(p, w, MESSAGE_VERDICT, out);
+        a->message.code = (uint32_t)code;
+        snprintf(a->text, sizeof a->text, "%s", text);
+    }
+    struct action *a = outbox_add(out, ACTION_END);
+    a->code = code;
+    snprintf(a->text, sizeof a->text, "%s", text);
+}
+
+/* May the worker that is answered compute one more step? */
+static bool give_ticket(struct ps_role *p)
+{
+    if (p->config.is_sync) return p->step < p->config.last_step;
+    if (p->options.task != 0 || p->tickets >= p->config.last_step) return false;
+    p->tickets++;
+    return true;
+}
+
+static void send_values(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct action *a = send(p, worker, MESSAGE_VALUES, out);
+    a->message.code = give_ticket(p);
+    a->message.length = UINT64_MAX; /* the whole block: the runner knows its size */
+    p->members[worker].wants_values = false;
+}
+
+/* Values as they are now. Where the worker has a copy of its own, that is made first. */
+static void answer(struct ps_role *p, int worker, struct outbox *out)
+{
+    if (!p->config.takes_all) outbox_add(out, ACTION_SNAPSHOT)->task = worker;
+    send_values(p, worker, out);
+}
+
+static void share(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    if (m->has_windows) return;
+    m->has_windows = true;
+    outbox_add(out, ACTION_SHARE)->task = worker;
+}
+
+static void note_progress(struct ps_role *p)
+{
+    p->waiting_since_ms = p->noted_ms = p->now_ms;
+}
+
+static void setup(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    if (worker != chief || p->phase != EMPTY) {
+        end(p, EXIT_LOST_PEER, "SETUP from a task that may not send it now", NOBODY, out);
+        return;
+    }
+    struct action *a = outbox_add(out, ACTION_SETUP);
+    a->message = *m;
+}
+
+static void initialize(struct ps_role *p, int worker, struct outbox *out)
+{
+    if (worker != chief || p->phase != READY) {
+        end(p, EXIT_LOST_PEER, "INIT from a task that may not send it now", NOBODY, out);
+        return;
+    }
+    outbox_add(out, ACTION_INITIALIZE)->task = worker;
+    p->phase = SERVING;
+    say(out, "serving");
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].wants_values) answer(p, w, out);
+}
+
+static void join(struct ps_role *p, int worker, struct outbox *out)
+{
+    p->members[worker].wants_values = true;
+    if (p->phase == EMPTY) return;
+    share(p, worker, out);
+    if (p->phase == SERVING) answer(p, worker, out);
+}
+
+static void drop(struct ps_role *p, int worker, struct outbox *out)
+{
+    p->counters.dropped_stale++;
+    if (!p->config.is_sync && p->options.task == 0) p->tickets--;
+    answer(p, worker, out);
+}
+
+static void apply_round(struct ps_role *p, struct outbox *out)
+{
+    int count = 0;
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].has_pushed) p->applying[count++] = w;
+    struct action *a = outbox_add(out, ACTION_APPLY);
+    a->workers = p->applying;
+    a->worker_count = count;
+    a->gradients = p->gradients;
+    a->step = p->step;
+    p->gradients = 0;
+    p->step++;
+    p->counters.applied++;
+    for (int i = 0; i < count; i++) {
+        p->members[p->applying[i]].has_pushed = false;
+        answer(p, p->applying[i], out);
+    }
+}
+
+static void push_sync(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    if (m->step < p->step || p->step >= p->config.last_step) {
+        drop(p, worker, out);
+        return;
+    }
+    p->members[worker].has_pushed = true;
+    p->gradients += m->code;
+    if (p->gradients >= p->config.replicas_to_aggregate) apply_round(p, out);
+}
+
+static void push_async(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    uint64_t staleness = p->counters.applied - m->version;
+    if (p->config.max_staleness >= 0 && staleness > (uint64_t)p->config.max_staleness) {
+        drop(p, worker, out);
+        return;
+    }
+    p->applying[0] = worker;
+    struct action *a = outbox_add(out, ACTION_APPLY);
+    a->workers = p->applying;
+    a->worker_count = 1;
+    a->gradients = m->code;
+    a->step = m->step;
+    p->step++;
+    p->counters.applied++;
+    send_values(p, worker, out); /* APPLY of one gradient makes the snapshot on the way */
+}
+
+static void push(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    struct member *member = &p->members[worker];
+    bool is_next = m->incarnation == member->incarnation && m->sequence == member->sequence + 1;
+    if (p->phase != SERVING || !is_next || member->has_pushed || m->version > p->counters.applied ||
+        m->code == 0) {
+        p->counters.dropped_repeated++;
+        say(out, "a push of worker/%d that is not its next one was not applied", worker);
+        return;
+    }
+    member->sequence = m->sequence;
+    note_progress(p);
+    if (p->config.is_sync)
+        push_sync(p, worker, m, out);
+    else
+        push_async(p, worker, m, out);
+}
+
+/* The chief gets the final values when nobody can change them any more. */
+static void finished(struct ps_role *p, int worker, struct outbox *out)
+{
+    p->members[worker].has_finished = true;
+    note_progress(p);
+    for (int w = 0; w < p->options.workers; w++)
+        if (!p->members[w].has_finished) return;
+    answer(p, chief, out);
+}
+
+static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    int length = m->body_bytes < sizeof text ? (int)m->body_bytes : (int)sizeof text - 1;
+    snprintf(text, sizeof text, "%.*s", length, m->body ? (const char *)m->body : "");
+    end(p, (int)m->code, text, worker, out);
+}
+
+static void on_message(struct role *role, enum job job, int worker, const struct message *m,
+                       struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (p->phase == ENDED || job != JOB_WORKER) return;
+    switch (m->type) {
+    case MESSAGE_SETUP:
+        setup(p, worker, m, out);
+        break;
+    case MESSAGE_INIT:
+        initialize(p, worker, out);
+        break;
+    case MESSAGE_JOIN:
+        join(p, worker, out);
+        break;
+    case MESSAGE_PUSH:
+        push(p, worker, m, out);
+        break;
+    case MESSAGE_FINISHED:
+        finished(p, worker, out);
+        break;
+    case MESSAGE_VERDICT:
+        verdict(p, worker, m, out);
+        break;
+    default:
+        say(out, "worker/%d sent message %u, which is not for a ps", worker, m->type);
+    }
+}
+
+static void on_done(struct role *role, enum action_type done, err result, const char *text,
+                    struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (done != ACTION_SETUP || p->phase != EMPTY) return;
+    if (result) {
+        end(p, exit_code_of(result), text, NOBODY, out);
+        return;
+    }
+    p->phase = READY;
+    share(p, chief, out);
+    send(p, chief, MESSAGE_READY, out);
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].wants_values) share(p, w, out);
+}
+
+static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    p->now_ms = now_ms;
+    note_progress(p);
+}
+
+static void on_peer_up(struct role *role, enum job job, int worker, uint64_t incarnation,
+                       struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    p->members[worker] = (struct member){.is_up = true, .incarnation = incarnation};
+    note_progress(p);
+}
+
+static void on_peer_lost(struct role *role, enum job job, int worker, const char *why,
+                         struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    struct member *m = &p->members[worker];
+    if (p->phase == ENDED || !m->is_up) return;
+    bool was_at_work = p->phase != EMPTY || m->has_windows;
+    *m = (struct member){.has_finished = m->has_finished};
+    if (!was_at_work || (m->has_finished && worker != chief)) {
+        say(out, "worker/%d is gone: %s", worker, why);
+        return;
+    }
+    char text[ACTION_TEXT_MAX];
+    snprintf(text, sizeof text, "lost worker/%d: %s", worker, why);
+    end(p, EXIT_LOST_PEER, text, worker, out);
+}
+
+static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
+{
+    end((struct ps_role *)role, code, why, NOBODY, out);
+}
+
+/* Who has neither pushed nor finished while others have: "worker/1, worker/4". */
+static int name_missing(const struct ps_role *p, char *text, size_t size)
+{
+    int missing = 0;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (m->has_pushed || m->has_finished) continue;
+        if (used + TASK_TEXT_MAX < size)
+            used += (size_t)snprintf(text + used, size - used, "%sworker/%d", used ? ", " : "", w);
+        missing++;
+    }
+    return missing;
+}
+
+static bool somebody_waits(const struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].has_pushed || p->members[w].has_finished) return true;
+    return false;
+}
+
+static void watch_wait(struct ps_role *p, const char *what, uint64_t limit_ms, struct outbox *out)
+{
+    unsigned long long waited_s = (p->now_ms - p->waiting_since_ms) / 1000;
+    if (p->now_ms - p->waiting_since_ms >= limit_ms) {
+        char text[ACTION_TEXT_MAX];
+        snprintf(text, sizeof text, "waited %llu s for %s", waited_s, what);
+        end(p, EXIT_TIMEOUT, text, NOBODY, out);
+    } else if (p->now_ms - p->noted_ms >= WAIT_NOTE_MS) {
+        p->noted_ms = p->now_ms;
+        say(out, "waiting for %s, %llu s of %llu s", what, waited_s,
+            (unsigned long long)limit_ms / 1000);
+    }
+}
+
+static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    p->now_ms = now_ms;
+    if (p->phase != SERVING) return;
+    if (!somebody_waits(p)) {
+        note_progress(p);
+        return;
+    }
+    char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX];
+    if (!name_missing(p, missing, sizeof missing)) {
+        watch_wait(p, "worker/0 to evaluate (--end_timeout)", p->options.end_timeout_ms, out);
+        return;
+    }
+    snprintf(what, sizeof what, "%s at step %llu (--step_timeout)", missing,
+             (unsigned long long)p->step + 1);
+    watch_wait(p, what, p->options.step_timeout_ms, out);
+}
+
+static const struct role_ops ops = {
+    .name = "ps",
+    .start = on_start,
+    .peer_up = on_peer_up,
+    .peer_lost = on_peer_lost,
+    .message = on_message,
+    .done = on_done,
+    .stop = on_stop,
+    .tick = on_tick,
+};
+
+struct role *ps_role_new(const struct ps_options *options)
+{
+    struct ps_role *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->role.ops = &ops;
+    p->options = *options;
+    p->members = calloc((size_t)options->workers, sizeof *p->members);
+    p->applying = calloc((size_t)options->workers, sizeof *p->applying);
+    if (p->members && p->applying) return &p->role;
+    ps_role_free(&p->role);
+    return NULL;
+}
+
+void ps_role_free(struct role *role)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (!p) return;
+    free(p->members);
+    free(p->applying);
+    free(p);
+}
+
+void ps_role_configure(struct role *role, const struct ps_config *config)
+{
+    ((struct ps_role *)role)->config = *config;
+}
+
+struct ps_counters ps_role_counters(const struct role *role)
+{
+    return ((const struct ps_role *)role)->counters;
+}
+
+bool ps_role_is_set_up(const struct role *role)
+{
+    return ((const struct ps_role *)role)->phase != EMPTY;
+}

@@ -1,0 +1,419 @@
+/* ps_task.c - see ps_task.h.
+ *
+ * Who sees which memory. Where every round takes every worker, all workers look at the store's own
+ * values: nobody computes while they change. Otherwise each worker has a copy of its own, written
+ * when it is answered, so that a step sees one version. Gradients always have a window for each
+ * worker.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/greeting.h"
+#include "core/cluster/ps_role.h"
+#include "core/cluster/ps_task.h"
+#include "core/cluster/setup.h"
+#include "core/cluster/verdict.h"
+
+enum { UNKNOWN = -1 };
+
+/* A link, and who is at its other end. */
+struct line {
+    struct ps_task *ps;
+    struct link *link;
+    int worker; /* UNKNOWN until it has greeted */
+    uint64_t since_ms;
+    struct line *previous, *next;
+};
+
+struct windows {
+    struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
+};
+
+struct ps_task {
+    struct task task; /* first */
+    struct device *device;
+    struct listener *tcp, *shm;
+    char shm_name[ADDRESS_MAX];
+    struct line *lines;
+    int strangers;
+    char spec[17]; /* fingerprint that all must have; "" until one is known */
+    char spec_of[TASK_NAME_MAX];
+    struct arena arena;
+    bool is_set_up;
+    struct setup setup;
+    struct store store;
+    struct window values;
+    struct windows *windows; /* [workers] */
+    const float **sources;   /* [workers] gradients of one update */
+};
+
+static size_t block_size(const struct ps_task *p)
+{
+    return (size_t)p->setup.floats * sizeof(float);
+}
+
+static uint64_t block_bytes(const struct task *t, int peer)
+{
+    return block_size((const struct ps_task *)t);
+}
+
+/* ---- what the role asks for ---- */
+
+static err open_store(struct ps_task *p, const struct message *m)
+{
+    TRY(setup_read(m->body, m->body_bytes, &p->arena, &p->setup));
+    TRY(window_new(block_size(p), &p->values));
+    TRY(store_open(&p->setup.optimizer, p->device, p->setup.floats, p->values.base, &p->store));
+    p->is_set_up = true;
+    ps_role_configure(p->task.role, &p->setup.config);
+    log_line(LOG_INFO, "holds %lld variable%s in %.2f MB, %s", (long long)p->setup.variables,
+             p->setup.variables == 1 ? "" : "s", (double)block_size(p) / 1e6,
+             p->setup.optimizer.optimizer.kind->object->name);
+    return OK;
+}
+
+static err share(struct ps_task *p, int worker)
+{
+    struct windows *w = &p->windows[worker];
+    struct link *link = p->task.peers[worker].link;
+    if (!block_size(p) || !link) return OK;
+    if (!w->gradients.base) TRY
+        (window_new(block_size(p), &w->gradients));
+    if (p->setup.config.takes_all) return link_share(link, &p->values, &w->gradients);
+    if (!w->copy.base) TRY
+        (window_new(block_size(p), &w->copy));
+    return link_share(link, &w->copy, &w->gradients);
+}
+
+static void initialize(struct ps_task *p, int worker)
+{
+    if (!block_size(p)) return;
+    memcpy(p->values.base, p->windows[worker].gradients.base, block_size(p));
+}
+
+static void snapshot(struct ps_task *p, int worker)
+{
+    struct window *copy = &p->windows[worker].copy;
+    if (copy->base) memcpy(copy->base, p->values.base, block_size(p));
+}
+
+static void apply(struct ps_task *p, const struct action *a)
+{
+    if (!block_size(p)) return;
+    for (int i = 0; i < a->worker_count; i++)
+        p->sources[i] = p->windows[a->workers[i]].gradients.base;
+    float *copy = NULL;
+    if (!p->setup.config.is_sync) copy = p->windows[a->workers[0]].copy.base;
+    store_apply(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
+                (int64_t)a->step, copy);
+}
+
+static void act(struct task *t, const struct action *a)
+{
+    struct ps_task *p = (struct ps_task *)t;
+    err e = OK;
+    switch (a->type) {
+    case ACTION_SETUP:
+        task_done(t, ACTION_SETUP, open_store(p, &a->message));
+        break;
+    case ACTION_SHARE:
+        e = share(p, a->task);
+        break;
+    case ACTION_INITIALIZE:
+        initialize(p, a->task);
+        break;
+    case ACTION_SNAPSHOT:
+        snapshot(p, a->task);
+        break;
+    case ACTION_APPLY:
+        apply(p, a);
+        break;
+    default:
+        break;
+    }
+    if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
+}
+
+/* ---- links ---- */
+
+static struct line *line_new(struct ps_task *p, struct link *link)
+{
+    struct line *line = calloc(1, sizeof *line);
+    if (!line) return NULL;
+    *line = (struct line){.ps = p, .link = link, .worker = UNKNOWN, .since_ms = clock_ms()};
+    line->next = p->lines;
+    if (p->lines) p->lines->previous = line;
+    p->lines = line;
+    p->strangers++;
+    link_set_context(link, line);
+    return line;
+}
+
+static void line_drop(struct line *line)
+{
+    struct ps_task *p = line->ps;
+    if (line->worker == UNKNOWN) p->strangers--;
+    if (line->previous) line->previous->next = line->next;
+    if (line->next) line->next->previous = line->previous;
+    if (p->lines == line) p->lines = line->next;
+    free(line);
+}
+
+/* The link says goodbye and is forgotten; the role is not told. */
+static void hang_up(struct line *line)
+{
+    link_close(line->link);
+    line_drop(line);
+}
+
+static void refuse(struct line *line, int code)
+{
+    log_line(LOG_WARNING, "refused %s: %s", link_peer_name(line->link), error_text());
+    const struct message m = {
+        .type = MESSAGE_REFUSED,
+        .code = (uint32_t)code,
+        .job = JOB_PS,
+        .task = (uint32_t)line->ps->task.index,
+        .body = error_text(),
+        .body_bytes = (uint32_t)strlen(error_text()),
+    };
+    if (link_send(line->link, &m)) log_line(LOG_WARNING, "%s", error_text());
+    hang_up(line);
+}
+
+static struct line *line_of(const struct ps_task *p, int worker)
+{
+    for (struct line *l = p->lines; l; l = l->next)
+        if (l->worker == worker) return l;
+    return NULL;
+}
+
+/* All specs must be the chief's (or this ps' own, where it has one). Whoever came before it is held
+ * against it now. */
+static void compare_earlier(struct ps_task *p)
+{
+    char name[TASK_NAME_MAX];
+    for (struct line *l = p->lines, *next; l; l = next) {
+        next = l->next;
+        if (l->worker == UNKNOWN) continue;
+        struct peer *peer = &p->task.peers[l->worker];
+        int worker = l->worker;
+        task_name(JOB_WORKER, worker, name);
+        if (!greeting_compare_specs(name, peer->fingerprint, p->spec_of, p->spec)) continue;
+        refuse(l, EXIT_INPUT);
+        task_peer_lost(&p->task, worker, "its spec differs");
+    }
+}
+
+static err check_spec(struct ps_task *p, const struct greeting *g)
+{
+    char name[TASK_NAME_MAX];
+    task_name(g->job, g->task, name);
+    if (p->spec[0]) return greeting_compare_specs(name, g->fingerprint, p->spec_of, p->spec);
+    if (g->task != 0) return OK;
+    snprintf(p->spec, sizeof p->spec, "%s", g->fingerprint);
+    snprintf(p->spec_of, sizeof p->spec_of, "%s", name);
+    compare_earlier(p);
+    return OK;
+}
+
+/* The same life of a worker on a new link has found a better transport; another life must wait
+ * until the first is gone. */
+static err make_room(struct ps_task *p, const struct greeting *g)
+{
+    struct peer *peer = &p->task.peers[g->task];
+    if (!peer->link) return OK;
+    if (peer->incarnation != g->incarnation)
+        return fail(ERR_PEER, "worker/%d is already here (%s)", g->task,
+                    link_peer_name(peer->link));
+    hang_up(line_of(p, g->task));
+    peer->link = NULL;
+    return OK;
+}
+
+static void greet(struct line *line, const struct message *m)
+{
+    struct ps_task *p = line->ps;
+    struct greeting g;
+    err e = m->type == MESSAGE_HELLO ? greeting_read(&p->task, m, &g)
+                                     : fail(ERR_PROTOCOL, "the first message is not HELLO");
+    if (!e) e = check_spec(p, &g);
+    if (!e) e = make_room(p, &g);
+    if (!e) e = greeting_send(&p->task, line->link, MESSAGE_WELCOME, p->shm_name);
+    if (e) {
+        refuse(line, exit_code_of(e));
+        return;
+    }
+    struct peer *peer = &p->task.peers[g.task];
+    line->worker = g.task;
+    p->strangers--;
+    peer->link = line->link;
+    peer->incarnation = g.incarnation;
+    snprintf(peer->fingerprint, sizeof peer->fingerprint, "%s", g.fingerprint);
+    log_line(LOG_DEBUG, "worker/%d is here over %s (%s)", g.task, link_transport(line->link)->name,
+             link_peer_name(line->link));
+    task_peer_up(&p->task, g.task);
+}
+
+static void on_accepted(void *context, struct link *link)
+{
+    struct ps_task *p = context;
+    if (p->strangers < TASK_STRANGERS_MAX && line_new(p, link)) return;
+    log_line(LOG_WARNING, "too many connections that say nothing; %s is not served",
+             link_peer_name(link));
+    link_close(link);
+}
+
+/* A push or initial values must bring the whole block. */
+static bool is_whole(const struct ps_task *p, const struct message *m)
+{
+    if (m->type != MESSAGE_PUSH && m->type != MESSAGE_INIT) return true;
+    return p->is_set_up && m->offset == 0 && m->length == block_size(p);
+}
+
+static void on_message(void *context, struct link *link, const struct message *m)
+{
+    struct line *line = context;
+    struct ps_task *p = line->ps;
+    if (line->worker == UNKNOWN) {
+        greet(line, m);
+        return;
+    }
+    if (is_whole(p, m)) {
+        task_message(&p->task, line->worker, m);
+        return;
+    }
+    int worker = line->worker;
+    log_line(LOG_WARNING, "worker/%d sent message %u with %llu bytes where a block has %zu", worker,
+             m->type, (unsigned long long)m->length, block_size(p));
+    hang_up(line);
+    task_peer_lost(&p->task, worker, "it broke the protocol");
+}
+
+static void on_closed(void *context, struct link *link, err why)
+{
+    struct line *line = context;
+    struct ps_task *p = line->ps;
+    int worker = line->worker;
+    line_drop(line);
+    if (worker != UNKNOWN) task_peer_lost(&p->task, worker, error_text());
+}
+
+static const struct link_events events = {
+    .accepted = on_accepted,
+    .message = on_message,
+    .closed = on_closed,
+};
+
+static void tick(struct task *t, uint64_t now_ms)
+{
+    struct ps_task *p = (struct ps_task *)t;
+    for (struct line *l = p->lines, *next; l; l = next) {
+        next = l->next;
+        if (l->worker != UNKNOWN || now_ms - l->since_ms < TASK_GREET_LIMIT_MS) continue;
+        log_line(LOG_WARNING, "%s connected and said nothing for %d s", link_peer_name(l->link),
+                 TASK_GREET_LIMIT_MS / 1000);
+        hang_up(l);
+    }
+    if (ps_role_is_set_up(t->role) || now_ms - t->started_ms < t->options.limits.start_ms) return;
+    task_end(t, fail(ERR_TIMEOUT, "no chief (worker/0) came within %llu s (--start_timeout)",
+                     (unsigned long long)t->options.limits.start_ms / 1000));
+}
+
+static const struct task_ops ops = {.act = act, .tick = tick, .block_bytes = block_bytes};
+
+/* ---- life ---- */
+
+static err listen_tcp(struct ps_task *p)
+{
+    const struct task_options *o = &p->task.options;
+    const char *address = o->listen ? o->listen : o->cluster->hosts[JOB_PS].at[p->task.index];
+    return transport_tcp.listen(o->loop, address, &events, p, NULL, &p->tcp);
+}
+
+/* Shared memory is an offer: where it cannot be had, workers stay with tcp. */
+static void listen_shm(struct ps_task *p)
+{
+    char name[ADDRESS_MAX];
+    snprintf(name, sizeof name, "dtrain-%016llx", (unsigned long long)p->task.incarnation);
+    if (transport_shm.listen(p->task.options.loop, name, &events, p, p->shm_name, &p->shm)) {
+        log_line(LOG_INFO, "no shared memory: %s", error_text());
+        p->shm_name[0] = '\0';
+    }
+}
+
+static err listen_inproc(struct ps_task *p)
+{
+    const struct task_options *o = &p->task.options;
+    return transport_inproc.listen(o->loop, o->cluster->hosts[JOB_PS].at[p->task.index], &events, p,
+                                   NULL, &p->tcp);
+}
+
+static err open_parts(struct ps_task *p, const struct task_options *options)
+{
+    int workers = options->cluster->hosts[JOB_WORKER].count;
+    p->task.incarnation = greeting_draw_incarnation();
+    const struct ps_options role_options = {
+        .task = options->cluster->task,
+        .workers = workers,
+        .incarnation = p->task.incarnation,
+        .step_timeout_ms = options->limits.step_ms,
+        .end_timeout_ms = options->limits.end_ms,
+    };
+    p->windows = calloc((size_t)workers, sizeof *p->windows);
+    p->sources = calloc((size_t)workers, sizeof *p->sources);
+    if (!p->windows || !p->sources) return fail(ERR_MEMORY, "no memory for %d workers", workers);
+    TRY(task_open(&p->task, options, &ops, ps_role_new(&role_options)));
+    if (options->fingerprint) {
+        snprintf(p->spec, sizeof p->spec, "%s", options->fingerprint);
+        task_name(JOB_PS, p->task.index, p->spec_of);
+    }
+    if (options->transport == TRANSPORT_INPROC) return listen_inproc(p);
+    TRY(listen_tcp(p));
+    if (options->transport != TRANSPORT_TCP) listen_shm(p);
+    return OK;
+}
+
+err ps_task_open(const struct task_options *options, struct device *device, struct ps_task **ret)
+{
+    struct ps_task *p = calloc(1, sizeof *p);
+    if (!p) return fail(ERR_MEMORY, "no memory for a ps");
+    p->device = device;
+    err e = open_parts(p, options);
+    if (e) {
+        ps_task_close(p);
+        return e;
+    }
+    *ret = p;
+    return OK;
+}
+
+void ps_task_close(struct ps_task *p)
+{
+    if (!p) return;
+    while (p->lines) hang_up(p->lines);
+    bool is_inproc = p->task.options.transport == TRANSPORT_INPROC;
+    if (p->tcp) (is_inproc ? &transport_inproc : &transport_tcp)->unlisten(p->tcp);
+    if (p->shm) transport_shm.unlisten(p->shm);
+    int workers = p->task.peer_count;
+    for (int w = 0; p->windows && w < workers; w++) {
+        window_free(&p->windows[w].gradients);
+        window_free(&p->windows[w].copy);
+    }
+    if (p->is_set_up) store_close(&p->store);
+    window_free(&p->values);
+    ps_role_free(p->task.role);
+    task_close(&p->task);
+    arena_free(&p->arena);
+    free(p->windows);
+    free(p->sources);
+    free(p);
+}
+
+struct task *ps_task_task(struct ps_task *p)
+{
+    return &p->task;
+}

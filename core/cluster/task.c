@@ -1,0 +1,226 @@
+/* task.c - see task.h. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/greeting.h"
+#include "core/cluster/task.h"
+#include "core/cluster/verdict.h"
+
+/* ---- signals: the first asks, the second ends ---- */
+
+static volatile sig_atomic_t caught_signal;
+static int signal_fd = -1;
+
+static void on_signal(int signo)
+{
+    if (caught_signal) _exit(128 + signo);
+    caught_signal = signo;
+    const uint64_t one = 1;
+    int kept = errno;
+    if (write(signal_fd, &one, sizeof one) < 0) { /* the loop looks at caught_signal anyway */
+    }
+    errno = kept;
+}
+
+static void drain_signal(void *context)
+{
+    uint64_t count;
+    if (read(signal_fd, &count, sizeof count) < 0) return; /* nothing there */
+}
+
+static err watch_signals(struct loop *loop)
+{
+    signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (signal_fd < 0) return fail(ERR_IO, "eventfd: %s", strerror(errno));
+    const struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return loop_watch(loop, signal_fd, drain_signal, NULL);
+}
+
+static void unwatch_signals(struct loop *loop)
+{
+    if (signal_fd < 0) return;
+    loop_unwatch(loop, signal_fd);
+    close(signal_fd);
+    signal_fd = -1;
+}
+
+/* ---- actions ---- */
+
+static void send_message(struct task *t, const struct action *a)
+{
+    struct peer *peer = &t->peers[a->task];
+    if (!peer->link) return;
+    struct message m = a->message;
+    if (m.length) m.length = t->ops->block_bytes(t, a->task);
+    if (a->text[0]) {
+        m.body = a->text;
+        m.body_bytes = (uint32_t)strlen(a->text);
+    }
+    err e = link_send(peer->link, &m);
+    if (e) log_line(LOG_WARNING, "%s", error_text()); /* the link closes; the role hears of it */
+}
+
+static void end_task(struct task *t, const struct action *a)
+{
+    t->has_ended = true;
+    t->code = a->code;
+    t->ended_ms = clock_ms();
+    snprintf(t->text, sizeof t->text, "%s", a->text);
+}
+
+void task_flush(struct task *t)
+{
+    for (int i = 0; i < t->outbox.count && !t->has_ended; i++) {
+        const struct action a = t->outbox.at[i]; /* a copy: acting may add actions */
+        switch (a.type) {
+        case ACTION_SEND:
+            send_message(t, &a);
+            break;
+        case ACTION_LOG:
+            log_line(LOG_INFO, "%s", a.text);
+            break;
+        case ACTION_END:
+            end_task(t, &a);
+            break;
+        default:
+            t->ops->act(t, &a);
+        }
+    }
+    t->outbox.count = 0;
+    if (t->ops->flushed) t->ops->flushed(t);
+}
+
+void task_peer_up(struct task *t, int peer)
+{
+    t->peers[peer].is_up = true;
+    t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
+    task_flush(t);
+}
+
+void task_peer_lost(struct task *t, int peer, const char *why)
+{
+    t->peers[peer].is_up = false;
+    t->peers[peer].link = NULL;
+    t->role->ops->peer_lost(t->role, t->peer_job, peer, why, &t->outbox);
+    task_flush(t);
+}
+
+void task_message(struct task *t, int peer, const struct message *m)
+{
+    t->role->ops->message(t->role, t->peer_job, peer, m, &t->outbox);
+    task_flush(t);
+}
+
+/* Called while the outbox is being carried out: what the role adds is carried out next. */
+void task_done(struct task *t, enum action_type done, err result)
+{
+    t->role->ops->done(t->role, done, result, result ? error_text() : "", &t->outbox);
+}
+
+void task_end(struct task *t, err why)
+{
+    if (t->has_ended) return;
+    t->role->ops->stop(t->role, exit_code_of(why), error_text(), &t->outbox);
+    task_flush(t);
+}
+
+/* ---- life ---- */
+
+err task_open(struct task *t, const struct task_options *options, const struct task_ops *ops,
+              struct role *role)
+{
+    const struct cluster_spec *cluster = options->cluster;
+    t->options = *options;
+    t->ops = ops;
+    t->role = role;
+    t->job = cluster->job;
+    t->index = cluster->task;
+    t->peer_job = t->job == JOB_PS ? JOB_WORKER : JOB_PS;
+    t->peer_count = cluster->hosts[t->peer_job].count;
+    t->peers = calloc((size_t)t->peer_count, sizeof *t->peers);
+    if (!role || !t->peers) return fail(ERR_MEMORY, "no memory for %d peers", t->peer_count);
+    t->started_ms = t->ticked_ms = clock_ms();
+    t->role->ops->start(t->role, t->started_ms, &t->outbox);
+    task_flush(t);
+    return OK;
+}
+
+void task_close(struct task *t)
+{
+    free(t->peers);
+    outbox_free(&t->outbox);
+}
+
+static void tick(struct task *t, uint64_t now_ms)
+{
+    if (t->has_ended || now_ms - t->ticked_ms < TASK_TICK_MS) return;
+    t->ticked_ms = now_ms;
+    t->ops->tick(t, now_ms);
+    if (t->has_ended) return;
+    t->role->ops->tick(t->role, now_ms, &t->outbox);
+    task_flush(t);
+}
+
+static void stop(struct task *t, int signo)
+{
+    if (t->has_ended) return;
+    char why[ACTION_TEXT_MAX], name[TASK_NAME_MAX];
+    snprintf(why, sizeof why, "%s was stopped by SIG%s", task_name(t->job, t->index, name),
+             sigabbrev_np(signo));
+    t->role->ops->stop(t->role, 128 + signo, why, &t->outbox);
+    task_flush(t);
+}
+
+/* A worker has left when its last words are out; a ps waits for its workers to hang up, since what
+ * they still send would otherwise make the system throw its last words away. */
+static bool has_left(const struct task *t, uint64_t now_ms)
+{
+    if (!t->has_ended) return false;
+    if (now_ms - t->ended_ms >= TASK_LINGER_MS) return true;
+    for (int i = 0; i < t->peer_count; i++) {
+        const struct link *link = t->peers[i].link;
+        if (link && (t->job == JOB_PS || !link_is_idle(link))) return false;
+    }
+    return true;
+}
+
+static bool all_left(struct task *const tasks[], int count, uint64_t now_ms)
+{
+    for (int i = 0; i < count; i++)
+        if (!has_left(tasks[i], now_ms)) return false;
+    return true;
+}
+
+static bool all_ended(struct task *const tasks[], int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!tasks[i]->has_ended) return false;
+    return true;
+}
+
+err tasks_run(struct task *const tasks[], int count)
+{
+    struct loop *loop = tasks[0]->options.loop;
+    enum { LINGER_LOOK_MS = 5 };
+    TRY(watch_signals(loop));
+    /* Ends by itself: every phase of every role has a limit, looked at by tick(). */
+    for (uint64_t now_ms = clock_ms(); !all_left(tasks, count, now_ms); now_ms = clock_ms()) {
+        for (int i = 0; i < count; i++) {
+            if (caught_signal) stop(tasks[i], caught_signal);
+            tick(tasks[i], now_ms);
+        }
+        loop_poll(loop, all_ended(tasks, count) ? LINGER_LOOK_MS : TASK_TICK_MS);
+    }
+    unwatch_signals(loop);
+    return OK;
+}

@@ -1,0 +1,89 @@
+/* task.h - runs one role on the real loop: links, greetings, time, and the role's actions.
+ *
+ * What a ps and a worker have in common is here; what they do with memory is in ps_task.c and
+ * worker_task.c. Several tasks may share one loop: a single process is a ps and a worker with
+ * inproc links.
+ */
+#ifndef CORE_CLUSTER_TASK_H
+#define CORE_CLUSTER_TASK_H
+
+#include "core/cluster/cluster_spec.h"
+#include "core/cluster/role.h"
+#include "net/loop.h"
+#include "net/transport.h"
+
+enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_SHM, TRANSPORT_INPROC };
+
+enum {
+    TASK_TICK_MS = 100,
+    TASK_LINGER_MS = 400, /* how long the end of a task waits for its last messages to leave */
+    TASK_GREET_LIMIT_MS = 10000, /* how long an accepted link may stay silent */
+    TASK_STRANGERS_MAX = 4096,   /* accepted links that have not said who they are */
+};
+
+struct task_limits { /* milliseconds; each is a flag */
+    uint64_t start_ms, step_ms, end_ms;
+};
+
+struct task_options {
+    const struct cluster_spec *cluster;
+    struct loop *loop;
+    enum transport_choice transport;
+    struct task_limits limits;
+    const char *fingerprint; /* of the spec; NULL on a ps that has none */
+    const char *listen;      /* NULL: the task's own address in the cluster */
+};
+
+/* The other end, by index in its job. */
+struct peer {
+    struct link *link; /* NULL: not there */
+    bool is_up;        /* greeted; the role knows it */
+    uint64_t incarnation;
+    char fingerprint[17];
+    /* worker: how connecting goes */
+    uint64_t retry_ms; /* when to try again */
+    uint32_t tries;
+    char trouble[ADDRESS_MAX]; /* why it is not there yet */
+};
+
+struct task;
+struct task_ops { /* what differs between a ps and a worker */
+    void (*act)(struct task *, const struct action *);
+    void (*flushed)(struct task *); /* optional: everything the role asked for has been done */
+    void (*tick)(struct task *, uint64_t now_ms);
+    /* bytes of the window's stretch that go with a message to the peer (its whole block) */
+    uint64_t (*block_bytes)(const struct task *, int peer);
+};
+
+struct task {
+    const struct task_ops *ops;
+    struct task_options options;
+    struct role *role;
+    enum job job, peer_job;
+    int index, peer_count;
+    struct peer *peers;
+    struct outbox outbox;
+    uint64_t incarnation, started_ms, ticked_ms, ended_ms;
+    bool has_ended;
+    int code;
+    char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */
+};
+
+err task_open(struct task *, const struct task_options *, const struct task_ops *, struct role *);
+void task_close(struct task *);
+
+/* Carries out what the role asked for, until it asks for nothing more. */
+void task_flush(struct task *);
+
+/* Runs until every task has ended; signals SIGTERM and SIGINT ask the roles to stop, a second one
+ * ends the process. */
+err tasks_run(struct task *const tasks[], int count);
+
+/* The role is told, and its answers carried out. */
+void task_peer_up(struct task *, int peer);
+void task_peer_lost(struct task *, int peer, const char *why);
+void task_message(struct task *, int peer, const struct message *);
+void task_done(struct task *, enum action_type, err result);
+void task_end(struct task *, err why); /* an error of this task itself; error_text() says more */
+
+#endif

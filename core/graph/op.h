@@ -5,9 +5,9 @@
  * which device it runs on. To add one, write the file and put its name into core/ops/meson.build:
  * parsing, help, schema, the gradient tests and checkpoint names follow from the table.
  *
- * Life of a node: infer() once (shapes, parameters, saved memory); prepare() once per plan, when the
- * shapes are known and the addresses are not (make library primitives here); forward and backward
- * every step; release().
+ * Life of a node: infer() once (shapes, parameters, saved memory); prepare() once per plan, when
+ * the shapes are known and the addresses are not (make library primitives here); forward and
+ * backward every step; release().
  */
 #ifndef CORE_GRAPH_OP_H
 #define CORE_GRAPH_OP_H
@@ -22,7 +22,7 @@ enum { INPUTS_MAX = 8, PARAMS_MAX = 4, SAVED_MAX = 2, NODES_MAX = 4096 };
 /* Fills `count` values of the full shape; the same for any placement. fans as math.md section 5 has
  * them. */
 struct initializer {
-    const struct object *object; /* name, fields */
+    struct object object;
     err (*fill)(const void *attributes, const struct shape *, uint64_t key, float *ret_values);
 };
 extern const struct kinds initializer_kinds;
@@ -59,7 +59,8 @@ struct node {
     bool add_params; /* set by the session: add to param gradients (several batches to one push) */
 
     struct tensor output;
-    bool is_view; /* set by infer: output is input[0]'s memory under another shape */
+    bool is_view; /* set by infer: output is input[0]'s memory under another shape; forward and
+                     backward are not called */
 
     struct tensor saved[SAVED_MAX]; /* infer sets shape (rank 0 and no name: unused); kept from
                                        forward to backward */
@@ -68,6 +69,10 @@ struct node {
 
     void *state; /* from prepare */
 };
+
+/* For infer: adds a parameter (its name without "<node>/"). ERR_INPUT when its shape is too large.
+ */
+err node_add_param(struct node *, struct arena *, const struct param *);
 
 struct op_case {            /* what the tests run an op with; attributes NULL ends a list */
     const char *attributes; /* JSON, without "op" */
@@ -114,9 +119,17 @@ struct loss_node {
     float *losses;               /* [batch] */
 };
 
+/* What a loss takes the last node's output for; metrics depend on it. */
+enum prediction {
+    PREDICTS_CLASS,  /* logits [batch, classes], labels int32 [batch] */
+    PREDICTS_LOGIT,  /* one logit per label of 0 or 1: true above 0 */
+    PREDICTS_NUMBER, /* regression */
+};
+
 struct loss {
     struct object object;
-    err (*infer)(struct loss_node *, struct arena *);
+    enum prediction predicts;
+    err (*infer)(struct loss_node *, struct arena *); /* may replace attributes by its own */
     /* rows <= batch count. Fills losses[rows]; where logits->gradient is not NULL also the gradient
      * of the mean. */
     void (*forward)(const struct loss_node *, struct device *, int64_t rows);
@@ -130,7 +143,7 @@ extern const struct kinds loss_kinds;
 struct metric_node {
     const struct metric *metric;
     const void *attributes;
-    const char *name;             /* "accuracy", "in_top_5" */
+    const char *name;             /* "accuracy"; infer may change it: "in_top_5" */
     const struct loss_node *loss; /* logits and labels */
 };
 

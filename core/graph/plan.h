@@ -18,6 +18,8 @@ struct plan {
     struct graph *graph;
     struct device *device;
     void *block;
+    float *features; /* in the block: for a batch with fewer rows, or that is not aligned */
+    int prepared_count;
     struct plan_size size;
 };
 
@@ -28,14 +30,15 @@ err plan_measure(struct graph *, struct plan_size *ret); /* the same placement, 
 err plan_open(struct graph *, struct device *, struct plan **ret);
 void plan_close(struct plan *); /* NULL is fine */
 
-/* One pass. features and labels as the batch has them; draw numbers the random draws of this step.
- * Forward fills loss.losses[rows] (and, when training, the gradient of the mean). */
+/* One pass. features and labels as the batch has them, of which `rows` rows are read (1 to the
+ * graph's batch); draw numbers the random draws of this step. Forward fills loss.losses[rows] (and,
+ * when training, the gradient of the mean). Logits and losses stay until the next step. */
 void plan_forward(struct plan *, const void *features, const void *labels, int64_t rows,
                   uint64_t draw);
 
 /* Every param gradient complete afterwards, regularizers included; finished(context, node) is
- * called after each node whose param gradients are complete (may be NULL). add: add to the param
- * gradients. */
+ * called after each node whose param gradients are complete, of nodes that have any (may be NULL).
+ * add: add to the param gradients. */
 void plan_backward(struct plan *, bool add, void (*finished)(void *, const struct node *),
                    void *context);
 

@@ -1,0 +1,236 @@
+/* graph.c - from the spec's nodes to a graph. */
+#include "core/graph/graph.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/base/random.h"
+#include "core/graph/names.h"
+
+struct maker {
+    const struct model_spec *spec;
+    const struct graph_options *options;
+    struct arena *arena;
+    struct graph *graph;
+    const char **names; /* [node_count] */
+    bool *is_read;      /* [node_count] */
+};
+
+static const struct node_spec *node_spec(const struct maker *m, int index)
+{
+    return (const struct node_spec *)m->spec->nodes.at + index;
+}
+
+static err make_features(struct maker *m)
+{
+    const struct graph_options *options = m->options;
+    struct shape shape = {.rank = options->features.rank + 1, .dim = {options->batch}};
+    if (shape.rank > RANK_MAX)
+        return fail(ERR_INPUT, "features of %d dimensions; with the batch at most %d are possible",
+                    options->features.rank, RANK_MAX);
+    for (int i = 1; i < shape.rank; i++) shape.dim[i] = options->features.dim[i - 1];
+    err e = shape_check(&shape);
+    if (e) return fail_prefix(e, "features with a batch of %" PRId64, options->batch);
+
+    m->graph->features = (struct tensor){.name = FEATURES_NAME, .dtype = FLOAT32, .shape = shape};
+    return OK;
+}
+
+static err find_input(struct maker *m, int reader, const char *name, int *ret_index)
+{
+    TRY(names_find(name, m->names, m->graph->node_count, ret_index));
+    if (*ret_index == reader) return fail(ERR_INPUT, "inputs: it cannot read itself");
+    if (*ret_index > reader)
+        return fail(ERR_INPUT,
+                    "inputs: \"%s\" is model[%d], which comes later: a node reads "
+                    "earlier ones",
+                    name, *ret_index);
+    return OK;
+}
+
+static void connect(struct maker *m, struct node *node, int source)
+{
+    struct graph *graph = m->graph;
+    node->input[node->input_count++] = source < 0 ? &graph->features : &graph->nodes[source].output;
+    if (source >= 0) m->is_read[source] = true;
+}
+
+static err connect_inputs(struct maker *m, struct node *node)
+{
+    const struct strings *inputs = &node_spec(m, node->index)->inputs;
+    const struct op *op = node->op;
+    const int count = inputs->count ? inputs->count : 1;
+    if (count < op->inputs_min || count > op->inputs_max) {
+        if (op->inputs_min == op->inputs_max)
+            return fail(ERR_INPUT, "inputs: %s reads %d, got %d", op->object.name, op->inputs_min,
+                        count);
+        return fail(ERR_INPUT, "inputs: %s reads %d to %d nodes, got %d: name them in \"inputs\"",
+                    op->object.name, op->inputs_min, op->inputs_max, count);
+    }
+    if (inputs->count == 0) connect(m, node, node->index - 1);
+    for (int i = 0; i < inputs->count; i++) {
+        int source;
+        TRY(find_input(m, node->index, inputs->at[i], &source));
+        connect(m, node, source);
+    }
+    return OK;
+}
+
+/* Saved tensors are named after their node, which is how the plan knows those in use. */
+static void complete_tensors(struct node *node)
+{
+    node->output.name = node->name;
+    for (int i = 0; i < SAVED_MAX; i++)
+        if (node->saved[i].shape.rank > 0) node->saved[i].name = node->name;
+}
+
+static err make_node(struct maker *m, int index)
+{
+    const struct node_spec *spec = node_spec(m, index);
+    struct node *node = &m->graph->nodes[index];
+    *node = (struct node){
+        .op = spec->op.kind->descriptor,
+        .name = m->names[index],
+        .attributes = spec->op.attributes,
+        .index = index,
+        .training = m->options->training,
+        .key = random_key(m->options->seed, m->names[index]),
+    };
+    err e = connect_inputs(m, node);
+    if (!e) e = node->op->infer(node, m->arena);
+    if (!e) e = shape_check(&node->output.shape);
+    if (e) return fail_prefix(e, "model[%d] (%s \"%s\")", index, node->op->object.name, node->name);
+    complete_tensors(node);
+    return OK;
+}
+
+static err check_all_read(const struct maker *m)
+{
+    const struct graph *graph = m->graph;
+    for (int i = 0; i + 1 < graph->node_count; i++)
+        if (!m->is_read[i])
+            return fail(ERR_INPUT,
+                        "model[%d] (%s \"%s\"): nobody reads its output, and it is not the last "
+                        "node",
+                        i, graph->nodes[i].op->object.name, graph->nodes[i].name);
+    return OK;
+}
+
+static err make_nodes(struct maker *m)
+{
+    const int count = m->spec->nodes.count;
+    if (count < 1) return fail(ERR_INPUT, "model: expected at least one node");
+    if (count > NODES_MAX)
+        return fail(ERR_INPUT, "model: %d nodes; at most %d are possible", count, NODES_MAX);
+
+    m->graph->node_count = count;
+    m->graph->nodes = arena_array(m->arena, (size_t)count, sizeof(struct node));
+    m->names = arena_array(m->arena, (size_t)count, sizeof *m->names);
+    m->is_read = arena_array(m->arena, (size_t)count, sizeof *m->is_read);
+    TRY(names_assign(m->spec->nodes.at, count, m->arena, m->names));
+    for (int i = 0; i < count; i++) TRY(make_node(m, i));
+    return check_all_read(m);
+}
+
+static err list_params(struct maker *m)
+{
+    struct graph *graph = m->graph;
+    graph->params =
+        arena_array(m->arena, (size_t)graph->node_count * PARAMS_MAX, sizeof *graph->params);
+    for (int i = 0; i < graph->node_count; i++) {
+        struct node *node = &graph->nodes[i];
+        for (int p = 0; p < node->param_count; p++) {
+            graph->params[graph->param_count++] = &node->param[p];
+            graph->param_floats += shape_count(&node->param[p].shape);
+        }
+    }
+    if (graph->param_floats > TENSOR_ELEMENTS_MAX)
+        return fail(ERR_INPUT, "model: more than 2^40 parameters");
+    if (graph->training && graph->param_count == 0)
+        return fail(ERR_INPUT, "model: nothing to train: none of its nodes has a parameter");
+    return OK;
+}
+
+static err make_loss(struct maker *m)
+{
+    struct graph *graph = m->graph;
+    const struct variant *spec = &m->spec->loss;
+    graph->loss = (struct loss_node){
+        .loss = spec->kind->descriptor,
+        .attributes = spec->attributes,
+        .logits = &graph->nodes[graph->node_count - 1].output,
+    };
+    err e = graph->loss.loss->infer(&graph->loss, m->arena);
+    if (!e) e = shape_check(&graph->loss.labels.shape);
+    if (e) return fail_prefix(e, "loss (%s)", spec->kind->object->name);
+    graph->loss.labels.name = "labels";
+    return OK;
+}
+
+static err make_metric(struct maker *m, int index)
+{
+    const struct variant *spec = (const struct variant *)m->spec->metrics.at + index;
+    struct metric_node *metrics = m->graph->metrics;
+    metrics[index] = (struct metric_node){
+        .metric = spec->kind->descriptor,
+        .attributes = spec->attributes,
+        .name = spec->kind->object->name,
+        .loss = &m->graph->loss,
+    };
+    TRY(metrics[index].metric->infer(&metrics[index], m->arena));
+    for (int i = 0; i < index; i++)
+        if (strcmp(metrics[i].name, metrics[index].name) == 0)
+            return fail(ERR_INPUT, "the same as metrics[%d]", i);
+    return OK;
+}
+
+static err make_metrics(struct maker *m)
+{
+    const int count = m->spec->metrics.count;
+    m->graph->metric_count = count;
+    m->graph->metrics = arena_array(m->arena, (size_t)count, sizeof *m->graph->metrics);
+    for (int i = 0; i < count; i++) {
+        err e = make_metric(m, i);
+        const struct variant *spec = (const struct variant *)m->spec->metrics.at + i;
+        if (e) return fail_prefix(e, "metrics[%d] (%s)", i, spec->kind->object->name);
+    }
+    return OK;
+}
+
+err graph_make(const struct model_spec *spec, const struct graph_options *options,
+               struct arena *arena, struct graph **ret)
+{
+    struct graph *graph = arena_new(arena, sizeof *graph);
+    graph->batch = options->batch;
+    graph->training = options->training;
+    struct maker m = {.spec = spec, .options = options, .arena = arena, .graph = graph};
+    TRY(make_features(&m));
+    TRY(make_nodes(&m));
+    TRY(list_params(&m));
+    TRY(make_loss(&m));
+    TRY(make_metrics(&m));
+    *ret = graph;
+    return OK;
+}
+
+bool graph_has_regularizers(const struct graph *graph)
+{
+    for (int i = 0; i < graph->param_count; i++) {
+        const struct regularizer *r = &graph->params[i]->regularizer;
+        if (r->l1 > 0 || r->l2 > 0) return true;
+    }
+    return false;
+}
+
+double graph_regularization(const struct graph *graph, struct device *device)
+{
+    double sum = 0;
+    for (int i = 0; i < graph->param_count; i++) {
+        const struct param *param = graph->params[i];
+        const int64_t count = shape_count(&param->shape);
+        const struct regularizer *r = &param->regularizer;
+        if (r->l1 > 0) sum += r->l1 * device->kernels->sum_abs(device, param->value, count);
+        if (r->l2 > 0) sum += r->l2 * device->kernels->sum_squares(device, param->value, count);
+    }
+    return sum;
+}

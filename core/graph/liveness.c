@@ -1,0 +1,165 @@
+/* liveness.c - lifetimes of values, gradients and saved tensors. */
+#include "core/graph/liveness.h"
+
+#include <stdlib.h>
+
+/* What is known of one root while the nodes are gone through. */
+struct life {
+    int value_last;
+    int gradient_first; /* the earliest write; only of roots that want a gradient */
+    bool wants_gradient;
+};
+
+static bool is_features(const struct graph *graph, const struct tensor *tensor)
+{
+    return tensor == &graph->features;
+}
+
+/* Every other tensor that a node reads is the output of a node of the graph. */
+static const struct node *maker_of(const struct tensor *tensor)
+{
+    return (const struct node *)((const char *)tensor - offsetof(struct node, output));
+}
+
+int liveness_root(const struct graph *graph, const struct tensor *tensor)
+{
+    while (!is_features(graph, tensor) && maker_of(tensor)->is_view)
+        tensor = maker_of(tensor)->input[0];
+    return is_features(graph, tensor) ? -1 : maker_of(tensor)->index;
+}
+
+static void extend(int *last, int time)
+{
+    if (time > *last) *last = time;
+}
+
+static bool wants_gradient(const struct graph *graph, const struct node *node,
+                           const struct life *life)
+{
+    if (!graph->training) return false;
+    if (node->param_count > 0) return true;
+    for (int i = 0; i < node->input_count; i++)
+        if (life[liveness_root(graph, node->input[i])].wants_gradient) return true;
+    return false;
+}
+
+/* A node that is not a view: its reads forward at `index`, its reads and writes backward. */
+static void visit(const struct graph *graph, const struct node *node, struct life *life)
+{
+    const int backward = 2 * graph->node_count - node->index;
+    struct life *own = &life[node->index];
+    own->wants_gradient = wants_gradient(graph, node, life);
+    own->value_last = node->index;
+    if (own->wants_gradient && node->op->reads_output) extend(&own->value_last, backward);
+
+    for (int i = 0; i < node->input_count; i++) {
+        struct life *input = &life[liveness_root(graph, node->input[i])];
+        extend(&input->value_last, node->index);
+        if (!own->wants_gradient) continue;
+        if (node->op->reads_input) extend(&input->value_last, backward);
+        input->gradient_first = backward; /* readers come in order: the last one runs first */
+    }
+}
+
+/* The logits stay to the end of the step: metrics look at them after backward. */
+static void visit_loss(const struct graph *graph, struct life *life)
+{
+    struct life *logits = &life[liveness_root(graph, graph->loss.logits)];
+    extend(&logits->value_last, 2 * graph->node_count);
+    logits->gradient_first = graph->node_count;
+}
+
+static void add_buffer(struct liveness *l, struct use use, struct buffer buffer)
+{
+    l->use[l->count] = use;
+    l->buffer[l->count++] = buffer;
+}
+
+static size_t tensor_bytes(const struct tensor *tensor)
+{
+    return (size_t)shape_count(&tensor->shape) * dtype_size(tensor->dtype);
+}
+
+static void add_node(struct liveness *l, struct node *node, const struct life *life, int end)
+{
+    const size_t bytes = tensor_bytes(&node->output);
+    const int backward = end - node->index;
+    if (!node->is_view)
+        add_buffer(l, (struct use){ROLE_VALUE, &node->output},
+                   (struct buffer){bytes, node->index, life->value_last});
+    if (!node->is_view && life->wants_gradient)
+        add_buffer(l, (struct use){ROLE_GRADIENT, &node->output},
+                   (struct buffer){bytes, life->gradient_first, backward});
+    for (int i = 0; i < SAVED_MAX; i++)
+        if (node->saved[i].name)
+            add_buffer(l, (struct use){ROLE_SAVED, &node->saved[i]},
+                       (struct buffer){tensor_bytes(&node->saved[i]), node->index,
+                                       life->wants_gradient ? backward : node->index});
+}
+
+/* life[-1] is that of the features. */
+static void add_all(struct liveness *l, struct graph *graph, const struct life *life)
+{
+    const int loss_time = graph->node_count, end = 2 * loss_time;
+    add_buffer(l, (struct use){ROLE_FEATURES, &graph->features},
+               (struct buffer){tensor_bytes(&graph->features), 0, life[-1].value_last});
+    for (int i = 0; i < graph->node_count; i++) add_node(l, &graph->nodes[i], &life[i], end);
+    add_buffer(l, (struct use){ROLE_LOSSES, NULL},
+               (struct buffer){(size_t)graph->batch * sizeof(float), loss_time, end});
+}
+
+static err allocate(struct liveness *l, size_t capacity)
+{
+    l->buffer = calloc(capacity, sizeof *l->buffer);
+    l->use = calloc(capacity, sizeof *l->use);
+    l->order = calloc(capacity, sizeof(struct buffer *));
+    if (l->buffer && l->use && l->order) return OK;
+    liveness_close(l);
+    return fail(ERR_MEMORY, "no memory to plan a graph");
+}
+
+err liveness_open(struct graph *graph, struct liveness *ret)
+{
+    const size_t nodes = (size_t)graph->node_count;
+    struct life *life = calloc(nodes + 1, sizeof *life);
+    if (!life) return fail(ERR_MEMORY, "no memory to plan a graph");
+
+    struct liveness l = {0};
+    const err e = allocate(&l, nodes * (2 + SAVED_MAX) + 2);
+    if (e) goto out;
+    for (size_t i = 0; i < nodes; i++)
+        if (!graph->nodes[i].is_view) visit(graph, &graph->nodes[i], life + 1);
+    visit_loss(graph, life + 1);
+    add_all(&l, graph, life + 1);
+    *ret = l;
+out:
+    free(life);
+    return e;
+}
+
+void liveness_close(struct liveness *l)
+{
+    free(l->buffer);
+    free(l->use);
+    free(l->order);
+    *l = (struct liveness){0};
+}
+
+err liveness_mark_adds(struct graph *graph)
+{
+    bool *is_written = calloc((size_t)graph->node_count + 1, sizeof *is_written);
+    if (!is_written) return fail(ERR_MEMORY, "no memory to plan a graph");
+
+    bool *const written = is_written + 1; /* written[-1]: the features */
+    written[liveness_root(graph, graph->loss.logits)] = true;
+    for (int i = graph->node_count - 1; i >= 0; i--) {
+        struct node *node = &graph->nodes[i];
+        for (int k = 0; k < node->input_count && !node->is_view; k++) {
+            const int root = liveness_root(graph, node->input[k]);
+            node->add[k] = written[root];
+            written[root] = true;
+        }
+    }
+    free(is_written);
+    return OK;
+}

@@ -1,0 +1,97 @@
+/* names.c - giving names to nodes, and finding nodes by name. */
+#include "core/graph/names.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char FEATURES_NAME[] = "features";
+
+/* What a TensorFlow scope may be called: variables and checkpoints use the name as it stands. */
+static bool is_scope_name(const char *name)
+{
+    if (!isalnum((unsigned char)name[0]) && name[0] != '.') return false;
+    for (const char *c = name + 1; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("_.\\-/", *c)) return false;
+    return true;
+}
+
+static err check_name(const char *name)
+{
+    if (strlen(name) > NAME_LENGTH_MAX)
+        return fail(ERR_INPUT, "a name has at most %d characters", NAME_LENGTH_MAX);
+    if (!is_scope_name(name))
+        return fail(ERR_INPUT,
+                    "a name begins with a letter, a digit or '.' and goes on with these or any of "
+                    "\"_.\\-/\"");
+    if (strcmp(name, FEATURES_NAME) == 0)
+        return fail(ERR_INPUT, "\"%s\" is what the data is called", FEATURES_NAME);
+    return OK;
+}
+
+/* The node below `count` with this name, or -1. Names not given yet are NULL. */
+static int find(const char *name, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (names[i] && strcmp(names[i], name) == 0) return i;
+    return -1;
+}
+
+static err take_given_names(const struct node_spec *specs, int count, const char **names)
+{
+    for (int i = 0; i < count; i++) {
+        const char *name = specs[i].name;
+        names[i] = name;
+        if (!name) continue;
+
+        err e = check_name(name);
+        const int other = e ? -1 : find(name, names, i);
+        if (other >= 0) e = fail(ERR_INPUT, "the name is taken by model[%d]", other);
+        if (e)
+            return fail_prefix(e, "model[%d] (%s \"%s\")", i, specs[i].op.kind->object->name, name);
+    }
+    return OK;
+}
+
+/* suffixes[j]: the suffix that node j got. Nodes of one op get rising suffixes, so the search goes
+ * on where the last one ended. */
+static const char *make_name(const struct node_spec *specs, int count, int node,
+                             const char *const *names, int *suffixes, struct arena *arena)
+{
+    const char *op = specs[node].op.kind->object->name;
+    int suffix = 0;
+    for (int j = node - 1; j >= 0 && suffix == 0; j--)
+        if (!specs[j].name && specs[j].op.kind == specs[node].op.kind) suffix = suffixes[j] + 1;
+
+    const char *name = suffix ? arena_format(arena, "%s_%d", op, suffix) : op;
+    while (find(name, names, count) >= 0) name = arena_format(arena, "%s_%d", op, ++suffix);
+    suffixes[node] = suffix;
+    return name;
+}
+
+err names_assign(const struct node_spec *specs, int count, struct arena *arena,
+                 const char **ret_names)
+{
+    TRY(take_given_names(specs, count, ret_names));
+    int *suffixes = arena_array(arena, (size_t)count, sizeof *suffixes);
+    for (int i = 0; i < count; i++)
+        if (!ret_names[i]) ret_names[i] = make_name(specs, count, i, ret_names, suffixes, arena);
+    return OK;
+}
+
+err names_find(const char *name, const char *const *names, int count, int *ret_index)
+{
+    if (strcmp(name, FEATURES_NAME) == 0) {
+        *ret_index = -1;
+        return OK;
+    }
+    const int found = find(name, names, count);
+    if (found >= 0) {
+        *ret_index = found;
+        return OK;
+    }
+    const char *near = nearest_name(name, names, count);
+    if (!near) near = nearest_name(name, (const char *const[]){FEATURES_NAME}, 1);
+    if (!near) return fail(ERR_INPUT, "inputs: no node is called \"%s\"", name);
+    return fail(ERR_INPUT, "inputs: no node is called \"%s\" (did you mean \"%s\"?)", name, near);
+}

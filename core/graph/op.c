@@ -1,0 +1,61 @@
+/* op.c - the parts of a spec that every op has in common, and what ops need to declare parameters.
+ */
+#include "core/graph/op.h"
+
+static const struct field node_spec_fields[] = {
+    {.name = "name",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct node_spec, name),
+     .fallback = "null",
+     .help = "what other nodes and checkpoints call it; by default the op's name, with _1, _2 ... "
+             "where that is taken"},
+    {.name = "inputs",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct node_spec, inputs),
+     .fallback = "[]",
+     .count_max = INPUTS_MAX,
+     .help = "names of the nodes that it reads (\"features\": the data); by default the node "
+             "before"},
+    {0},
+};
+
+const struct object node_spec_object = {
+    .name = "node",
+    .summary = "one node of the model",
+    .fields = node_spec_fields,
+    .size = sizeof(struct node_spec),
+};
+
+static const struct field regularizer_fields[] = {
+    {.name = "l1",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct regularizer, l1),
+     .fallback = "0",
+     .max = 1e9,
+     .help = "adds l1 * sum |w| to the loss"},
+    {.name = "l2",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct regularizer, l2),
+     .fallback = "0",
+     .max = 1e9,
+     .help = "adds l2 * sum w^2 to the loss"},
+    {0},
+};
+
+const struct object regularizer_object = {
+    .name = "regularizer",
+    .summary = "a penalty on the size of a parameter",
+    .fields = regularizer_fields,
+    .size = sizeof(struct regularizer),
+};
+
+err node_add_param(struct node *node, struct arena *arena, const struct param *param)
+{
+    err e = shape_check(&param->shape);
+    if (e) return fail_prefix(e, "%s", param->name);
+
+    struct param *added = &node->param[node->param_count++];
+    *added = *param;
+    added->name = arena_format(arena, "%s/%s", node->name, param->name);
+    return OK;
+}

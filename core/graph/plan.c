@@ -1,0 +1,210 @@
+/* plan.c - placing a graph's buffers, and running steps in them. */
+#include "core/graph/plan.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/graph/liveness.h"
+
+static struct plan_size measure(struct liveness *l)
+{
+    struct plan_size size = {.block = placement_pack(l->buffer, l->count, l->order)};
+    for (int i = 0; i < l->count; i++) {
+        const size_t bytes = l->buffer[i].bytes;
+        switch (l->use[i].role) {
+        case ROLE_GRADIENT:
+            size.gradients += bytes;
+            break;
+        case ROLE_SAVED:
+            size.saved += bytes;
+            break;
+        case ROLE_VALUE:
+        case ROLE_LOSSES:
+        case ROLE_FEATURES:
+            size.values += bytes;
+            break;
+        }
+    }
+    return size;
+}
+
+err plan_measure(struct graph *graph, struct plan_size *ret)
+{
+    struct liveness l;
+    TRY(liveness_open(graph, &l));
+    *ret = measure(&l);
+    liveness_close(&l);
+    return OK;
+}
+
+static void bind(struct plan *plan, const struct use *use, void *address)
+{
+    switch (use->role) {
+    case ROLE_VALUE:
+    case ROLE_SAVED:
+        use->tensor->value = address;
+        break;
+    case ROLE_GRADIENT:
+        use->tensor->gradient = address;
+        break;
+    case ROLE_LOSSES:
+        plan->graph->loss.losses = address;
+        break;
+    case ROLE_FEATURES:
+        plan->features = address;
+        break;
+    }
+}
+
+/* A view shows its root's gradient. Values of views are set in every step, since the features lie
+ * where the batch has them. */
+static void bind_view_gradients(struct graph *graph)
+{
+    for (int i = 0; i < graph->node_count; i++) {
+        struct node *node = &graph->nodes[i];
+        if (node->is_view) node->output.gradient = node->input[0]->gradient;
+    }
+}
+
+static void clear_gradients(struct graph *graph)
+{
+    for (int i = 0; i < graph->node_count; i++) graph->nodes[i].output.gradient = NULL;
+}
+
+static err place(struct plan *plan)
+{
+    struct liveness l;
+    TRY(liveness_open(plan->graph, &l));
+    plan->size = measure(&l);
+    const err e = plan->device->kernels->allocate(plan->device, plan->size.block, &plan->block);
+    clear_gradients(plan->graph);
+    for (int i = 0; i < l.count && !e; i++)
+        bind(plan, &l.use[i], (char *)plan->block + l.buffer[i].offset);
+    liveness_close(&l);
+    if (e) return fail_prefix(e, "%zu bytes for the tensors of a step", plan->size.block);
+
+    bind_view_gradients(plan->graph);
+    return liveness_mark_adds(plan->graph);
+}
+
+static err prepare_nodes(struct plan *plan)
+{
+    const struct graph *graph = plan->graph;
+    for (; plan->prepared_count < graph->node_count; plan->prepared_count++) {
+        struct node *node = &graph->nodes[plan->prepared_count];
+        if (!node->op->prepare || node->is_view) continue;
+        const err e = node->op->prepare(node, plan->device);
+        if (e) return fail_prefix(e, "%s \"%s\"", node->op->object.name, node->name);
+    }
+    return OK;
+}
+
+err plan_open(struct graph *graph, struct device *device, struct plan **ret)
+{
+    struct plan *plan = calloc(1, sizeof *plan);
+    if (!plan) return fail(ERR_MEMORY, "no memory for a plan");
+    plan->graph = graph;
+    plan->device = device;
+    err e = place(plan);
+    if (!e) e = prepare_nodes(plan);
+    if (e) {
+        plan_close(plan);
+        return e;
+    }
+    *ret = plan;
+    return OK;
+}
+
+void plan_close(struct plan *plan)
+{
+    if (!plan) return;
+    for (int i = 0; i < plan->prepared_count; i++) {
+        struct node *node = &plan->graph->nodes[i];
+        if (node->op->release && !node->is_view) node->op->release(node, plan->device);
+    }
+    if (plan->block) plan->device->kernels->release(plan->device, plan->block);
+    free(plan);
+}
+
+/* Rows that are missing count as zeros: every op gets a whole batch, and nothing that lies behind
+ * the caller's rows. */
+static void set_features(struct plan *plan, const void *features, int64_t rows)
+{
+    struct graph *graph = plan->graph;
+    const bool is_aligned = (uintptr_t)features % PLACEMENT_ALIGN == 0;
+    graph->features.value = (void *)features;
+    if (rows == graph->batch && is_aligned) return;
+
+    struct device *d = plan->device;
+    const int64_t row = shape_count_from(&graph->features.shape, 1);
+    d->kernels->upload(d, plan->features, features, (size_t)(rows * row) * sizeof(float));
+    if (rows < graph->batch)
+        d->kernels->fill(d, plan->features + rows * row, 0.0f, (graph->batch - rows) * row);
+    graph->features.value = plan->features;
+}
+
+static void run_loss(struct plan *plan, const void *labels, int64_t rows)
+{
+    struct graph *graph = plan->graph;
+    struct device *d = plan->device;
+    graph->loss.labels.value = (void *)labels;
+    graph->loss.loss->forward(&graph->loss, d, rows);
+
+    const struct tensor *logits = graph->loss.logits;
+    if (!logits->gradient || rows == graph->batch) return;
+    const int64_t row = shape_count_from(&logits->shape, 1);
+    d->kernels->fill(d, logits->gradient + rows * row, 0.0f, (graph->batch - rows) * row);
+}
+
+void plan_forward(struct plan *plan, const void *features, const void *labels, int64_t rows,
+                  uint64_t draw)
+{
+    struct graph *graph = plan->graph;
+    assert(rows >= 1 && rows <= graph->batch);
+    set_features(plan, features, rows);
+    for (int i = 0; i < graph->node_count; i++) {
+        struct node *node = &graph->nodes[i];
+        node->draw = draw;
+        if (node->is_view)
+            node->output.value = node->input[0]->value;
+        else
+            node->op->forward(node, plan->device);
+    }
+    run_loss(plan, labels, rows);
+}
+
+/* The gradient of l2 w^2 is 2 l2 w. */
+static void add_regularizers(const struct node *node, struct device *d)
+{
+    for (int i = 0; i < node->param_count; i++) {
+        const struct param *param = &node->param[i];
+        const struct regularizer *r = &param->regularizer;
+        if (r->l1 > 0 || r->l2 > 0)
+            d->kernels->regularize(d, param->gradient, param->value, (float)r->l1,
+                                   (float)(2 * r->l2), shape_count(&param->shape));
+    }
+}
+
+void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const struct node *),
+                   void *context)
+{
+    struct graph *graph = plan->graph;
+    for (int i = graph->node_count - 1; i >= 0; i--) {
+        struct node *node = &graph->nodes[i];
+        if (node->is_view || !node->output.gradient) continue;
+        node->add_params = add;
+        node->op->backward(node, plan->device);
+        if (node->param_count == 0) continue;
+        add_regularizers(node, plan->device);
+        if (finished) finished(context, node);
+    }
+}
+
+double plan_loss(struct plan *plan, int64_t rows)
+{
+    const struct loss_node *loss = &plan->graph->loss;
+    const double weight = loss->loss->weight(loss, plan->device, rows);
+    if (weight <= 0) return 0;
+    return plan->device->kernels->sum(plan->device, loss->losses, rows) / weight;
+}

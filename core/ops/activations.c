@@ -1,0 +1,196 @@
+/* activations.c - functions of single elements, each an op of its own. */
+#include "core/graph/op.h"
+
+struct leaky_relu {
+    double alpha;
+};
+
+struct gelu {
+    bool approximate;
+};
+
+static const struct field leaky_relu_fields[] = {
+    {.name = "alpha",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct leaky_relu, alpha),
+     .fallback = "0.2",
+     .max = 1,
+     .help = "slope below zero"},
+    {0},
+};
+
+static const struct field gelu_fields[] = {
+    {.name = "approximate",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct gelu, approximate),
+     .fallback = "false",
+     .help = "the tanh approximation in place of the error function"},
+    {0},
+};
+
+extern const struct op op_relu, op_relu6, op_elu, op_leaky_relu, op_sigmoid, op_tanh, op_softplus,
+    op_swish, op_gelu;
+
+static enum activation activation_of(const struct node *node)
+{
+    static const struct {
+        const struct op *op;
+        enum activation activation;
+    } map[] = {
+        {&op_relu, ACTIVATION_RELU},         {&op_relu6, ACTIVATION_RELU6},
+        {&op_elu, ACTIVATION_ELU},           {&op_leaky_relu, ACTIVATION_LEAKY_RELU},
+        {&op_sigmoid, ACTIVATION_SIGMOID},   {&op_tanh, ACTIVATION_TANH},
+        {&op_softplus, ACTIVATION_SOFTPLUS}, {&op_swish, ACTIVATION_SWISH},
+    };
+    for (size_t i = 0; i < sizeof map / sizeof *map; i++)
+        if (map[i].op == node->op) return map[i].activation;
+    const struct gelu *gelu = node->attributes;
+    return gelu->approximate ? ACTIVATION_GELU_TANH : ACTIVATION_GELU;
+}
+
+static float alpha_of(const struct node *node)
+{
+    if (node->op != &op_leaky_relu) return 0.0f;
+    return (float)((const struct leaky_relu *)node->attributes)->alpha;
+}
+
+static err infer(struct node *node, struct arena *arena)
+{
+    node->output.shape = node->input[0]->shape;
+    return OK;
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    d->kernels->activate(d, node->output.value, node->input[0]->value, activation_of(node),
+                         alpha_of(node), shape_count(&node->output.shape));
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    const struct tensor *x = node->input[0], *y = &node->output;
+    if (!x->gradient) return;
+    d->kernels->activate_back(d, x->gradient, y->gradient, y->value, x->value, activation_of(node),
+                              alpha_of(node), shape_count(&y->shape), node->add[0]);
+}
+
+static const struct op_case cases[] = {
+    {"{}", 1, {{2, {3, 6}}}},
+    {"{}", 1, {{3, {2, 5, 7}}}},
+    {0},
+};
+
+static const struct op_case leaky_relu_cases[] = {
+    {"{}", 1, {{2, {3, 6}}}},
+    {"{\"alpha\": 0.01}", 1, {{2, {3, 6}}}},
+    {0},
+};
+
+static const struct op_case gelu_cases[] = {
+    {"{}", 1, {{2, {3, 6}}}},
+    {"{\"approximate\": true}", 1, {{2, {3, 6}}}},
+    {0},
+};
+
+const struct op op_relu = {
+    .object = {"relu", "max(x, 0)"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_relu6 = {
+    .object = {"relu6", "min(max(x, 0), 6)"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_elu = {
+    .object = {"elu", "x above zero, exp(x) - 1 below"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_leaky_relu = {
+    .object = {"leaky_relu", "x above zero, alpha x below", leaky_relu_fields,
+               sizeof(struct leaky_relu)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = leaky_relu_cases,
+};
+
+const struct op op_sigmoid = {
+    .object = {"sigmoid", "1 / (1 + exp(-x))"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_tanh = {
+    .object = {"tanh", "tanh(x)"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_softplus = {
+    .object = {"softplus", "log(1 + exp(x))"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_swish = {
+    .object = {"swish", "x sigmoid(x)"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};
+
+const struct op op_gelu = {
+    .object = {"gelu", "x times the normal distribution up to x", gelu_fields, sizeof(struct gelu)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = gelu_cases,
+};

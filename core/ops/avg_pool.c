@@ -1,0 +1,26 @@
+/* avg_pool: the mean of the real elements of each window, per channel. */
+#include "core/ops/pool.h"
+
+static void forward(const struct node *node, struct device *d)
+{
+    const struct pool2d pool = pool_of(node);
+    d->kernels->avg_pool(d, &pool, node->output.value, node->input[0]->value);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    const struct tensor *x = node->input[0], *y = &node->output;
+    if (!x->gradient) return;
+    const struct pool2d pool = pool_of(node);
+    d->kernels->avg_pool_back(d, &pool, x->gradient, y->gradient, node->add[0]);
+}
+
+const struct op op_avg_pool = {
+    .object = {"avg_pool", "the mean of each window", pool_fields, sizeof(struct window_spec)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = pool_infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = pool_cases,
+};

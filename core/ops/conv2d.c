@@ -1,0 +1,144 @@
+/* conv2d: convolution of images [batch, y, x, channel] with a kernel [y, x, in, out], bias and
+ * activation. */
+#include "core/ops/layer.h"
+#include "core/ops/window.h"
+
+enum { FILTERS_MAX = 1 << 20 };
+
+struct attributes {
+    struct layer layer;
+    int64_t filters;
+    struct window_spec window;
+};
+
+static const struct field fields[] = {
+    {.name = "filters",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, filters),
+     .min = 1,
+     .max = FILTERS_MAX,
+     .help = "channels of the output"},
+    {.name = "kernel_size",
+     .type = FIELD_INTS,
+     .offset = offsetof(struct attributes, window.kernel),
+     .min = 1,
+     .max = WINDOW_SIDE_MAX,
+     .count_min = 1,
+     .count_max = 2,
+     .help = "size of the window: one number, or [y, x]"},
+    {.name = "strides",
+     .type = FIELD_INTS,
+     .offset = offsetof(struct attributes, window.strides),
+     .fallback = "1",
+     .min = 1,
+     .max = WINDOW_SIDE_MAX,
+     .count_min = 1,
+     .count_max = 2,
+     .help = "distance of two windows: one number, or [y, x]"},
+    {.name = "padding",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct attributes, window.padding),
+     .fallback = "\"valid\"",
+     .choices = padding_names,
+     .help = "valid: windows lie inside; same: zeros around, so that stride 1 keeps the size"},
+    {.name = "dilation_rate",
+     .type = FIELD_INTS,
+     .offset = offsetof(struct attributes, window.dilation),
+     .fallback = "1",
+     .min = 1,
+     .max = WINDOW_SIDE_MAX,
+     .count_min = 1,
+     .count_max = 2,
+     .help = "distance of two elements of a window: one number, or [y, x]"},
+    LAYER_FIELDS,
+    {0},
+};
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape;
+    struct window2d w;
+    TRY(window_make(&a->window, x, &w));
+    node->output.shape = (struct shape){4, {w.batch, w.out_y, w.out_x, a->filters}};
+    return layer_infer(node, arena,
+                       &(struct shape){4, {w.kernel_y, w.kernel_x, x->dim[3], a->filters}});
+}
+
+static err prepare(struct node *node, struct device *d)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape;
+    struct conv2d conv = {.in_channels = x->dim[3], .out_channels = a->filters};
+    TRY(window_make(&a->window, x, &conv.window));
+
+    struct conv2d_plan *plan;
+    TRY(d->kernels->conv2d_open(d, &conv, &plan));
+    node->state = plan;
+    return OK;
+}
+
+static void release(struct node *node, struct device *d)
+{
+    d->kernels->conv2d_close(d, node->state);
+    node->state = NULL;
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    d->kernels->conv2d_forward(d, node->state, node->output.value, node->input[0]->value,
+                               layer_kernel(node), layer_bias(node), layer_sums(node),
+                               layer_activation(node), (float)LEAKY_RELU_ALPHA);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    const struct tensor *x = node->input[0];
+    const float *dy = layer_backward(node, d);
+    d->kernels->conv2d_back_kernel(d, node->state, node->param[0].gradient, dy, x->value,
+                                   node->add_params);
+    if (x->gradient)
+        d->kernels->conv2d_back_data(d, node->state, x->gradient, dy, layer_kernel(node),
+                                     node->add[0]);
+}
+
+static const struct op_case cases[] = {
+    {"{\"filters\": 3, \"kernel_size\": 3}", 1, {{4, {2, 5, 6, 2}}}},
+    {"{\"filters\": 2, \"kernel_size\": [3, 2], \"strides\": [2, 1], \"padding\": \"same\"}",
+     1,
+     {{4, {2, 5, 4, 3}}}},
+    {"{\"filters\": 2, \"kernel_size\": 3, \"dilation_rate\": 2, \"padding\": \"SAME\"}",
+     1,
+     {{4, {1, 6, 5, 2}}}},
+    {"{\"filters\": 2, \"kernel_size\": 3, \"dilation_rate\": [1, 2], \"strides\": 2}",
+     1,
+     {{4, {1, 6, 7, 2}}}},
+    {"{\"filters\": 4, \"kernel_size\": 1, \"use_bias\": false}", 1, {{4, {2, 3, 3, 3}}}},
+    {"{\"filters\": 17, \"kernel_size\": 3, \"activation\": \"relu\"}", 1, {{4, {2, 4, 4, 9}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"relu6\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"elu\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"leaky_relu\"}",
+     1,
+     {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"sigmoid\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"tanh\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"softplus\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"swish\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"gelu\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {"{\"filters\": 3, \"kernel_size\": 2, \"activation\": \"gelu_tanh\"}", 1, {{4, {2, 4, 3, 2}}}},
+    {0},
+};
+
+const struct op op_conv2d = {
+    .object = {"conv2d", "2-D convolution, bias and activation", fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .reads_output = true,
+    .infer = infer,
+    .prepare = prepare,
+    .release = release,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

@@ -1,0 +1,116 @@
+/* dense: y = activation(x kernel + bias), on the last axis of x as tf.layers.dense. */
+#include "core/ops/layer.h"
+
+enum { UNITS_MAX = 1 << 24 };
+
+struct attributes {
+    struct layer layer;
+    int64_t units;
+};
+
+static const struct field fields[] = {
+    {.name = "units",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, units),
+     .min = 1,
+     .max = UNITS_MAX,
+     .help = "outputs per example"},
+    LAYER_FIELDS,
+    {0},
+};
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape;
+    char text[SHAPE_TEXT_MAX];
+    if (x->rank < 2)
+        return fail(ERR_INPUT, "wants an input of [batch, ..., columns], got %s",
+                    shape_text(x, text));
+
+    const int64_t columns = x->dim[x->rank - 1];
+    node->output.shape = *x;
+    node->output.shape.dim[x->rank - 1] = a->units;
+    return layer_infer(node, arena, &(struct shape){2, {columns, a->units}});
+}
+
+/* x [rows, columns], y [rows, units] */
+struct sizes {
+    int64_t rows, columns, units;
+};
+
+static struct sizes sizes_of(const struct node *node)
+{
+    const struct shape *kernel = &node->param[0].shape;
+    return (struct sizes){shape_count(&node->input[0]->shape) / kernel->dim[0], kernel->dim[0],
+                          kernel->dim[1]};
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    const struct sizes s = sizes_of(node);
+    const enum activation activation = layer_activation(node);
+    const float *bias = layer_bias(node);
+    float *y = node->output.value;
+    d->kernels->gemm(d, &(struct gemm){.m = s.rows,
+                                       .n = s.units,
+                                       .k = s.columns,
+                                       .a = node->input[0]->value,
+                                       .b = layer_kernel(node),
+                                       .c = y});
+    if (bias || activation != ACTIVATION_LINEAR)
+        d->kernels->bias_activate(d, y, bias, layer_sums(node), activation, (float)LEAKY_RELU_ALPHA,
+                                  s.rows, s.units);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    const struct sizes s = sizes_of(node);
+    const float *dy = layer_backward(node, d);
+    d->kernels->gemm(d, &(struct gemm){.transpose_a = true,
+                                       .add = node->add_params,
+                                       .m = s.columns,
+                                       .n = s.units,
+                                       .k = s.rows,
+                                       .a = node->input[0]->value,
+                                       .b = dy,
+                                       .c = node->param[0].gradient});
+    if (node->input[0]->gradient)
+        d->kernels->gemm(d, &(struct gemm){.transpose_b = true,
+                                           .add = node->add[0],
+                                           .m = s.rows,
+                                           .n = s.columns,
+                                           .k = s.units,
+                                           .a = dy,
+                                           .b = layer_kernel(node),
+                                           .c = node->input[0]->gradient});
+}
+
+static const struct op_case cases[] = {
+    {"{\"units\": 3}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 2, \"use_bias\": false}", 1, {{3, {2, 3, 4}}}},
+    {"{\"units\": 4, \"use_bias\": false, \"activation\": \"tanh\"}", 1, {{2, {3, 2}}}},
+    {"{\"units\": 20, \"activation\": \"relu\"}", 1, {{2, {5, 17}}}},
+    {"{\"units\": 3, \"activation\": \"relu6\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"elu\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"leaky_relu\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"sigmoid\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"tanh\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"softplus\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"swish\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"gelu\"}", 1, {{2, {4, 5}}}},
+    {"{\"units\": 3, \"activation\": \"gelu_tanh\"}", 1, {{2, {4, 5}}}},
+    {0},
+};
+
+const struct op op_dense = {
+    .object = {"dense", "activation(x kernel + bias)", fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_input = true,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

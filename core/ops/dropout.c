@@ -1,0 +1,66 @@
+/* dropout: zeroes a share of the elements and scales up the others; nothing outside training. */
+#include "core/base/random.h"
+#include "core/graph/op.h"
+
+struct attributes {
+    double rate;
+};
+
+static const struct field fields[] = {
+    {.name = "rate",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct attributes, rate),
+     .fallback = "0.5",
+     .max = 1,
+     .help = "share of the elements that is dropped, below 1"},
+    {0},
+};
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    if ((float)a->rate >= 1.0f)
+        return fail(ERR_INPUT, "rate: expected a number from 0 to less than 1");
+    node->output.shape = node->input[0]->shape;
+    node->is_view = !node->training || a->rate == 0;
+    return OK;
+}
+
+/* The same in forward and backward of a step, so both see the same mask. */
+static uint64_t mask_key(const struct node *node)
+{
+    return random_u64(node->key, node->draw);
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    const struct attributes *a = node->attributes;
+    d->kernels->dropout(d, node->output.value, node->input[0]->value, (float)a->rate,
+                        mask_key(node), shape_count(&node->output.shape), false);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    const struct attributes *a = node->attributes;
+    if (!node->input[0]->gradient) return;
+    d->kernels->dropout(d, node->input[0]->gradient, node->output.gradient, (float)a->rate,
+                        mask_key(node), shape_count(&node->output.shape), node->add[0]);
+}
+
+static const struct op_case cases[] = {
+    {"{}", 1, {{2, {5, 7}}}},
+    {"{\"rate\": 0.1}", 1, {{3, {3, 4, 5}}}},
+    {"{\"rate\": 0}", 1, {{2, {2, 3}}}},
+    {0},
+};
+
+const struct op op_dropout = {
+    .object = {"dropout", "zeroes random elements while training", fields,
+               sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

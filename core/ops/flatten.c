@@ -1,0 +1,25 @@
+/* flatten: [batch, ...] as [batch, the rest in one dimension]. Moves nothing. */
+#include "core/graph/op.h"
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct shape *x = &node->input[0]->shape;
+    node->output.shape = (struct shape){2, {x->dim[0], shape_count_from(x, 1)}};
+    node->is_view = true;
+    return OK;
+}
+
+static const struct op_case cases[] = {
+    {"{}", 1, {{4, {2, 3, 4, 5}}}},
+    {"{}", 1, {{2, {3, 4}}}},
+    {"{}", 1, {{1, {5}}}},
+    {0},
+};
+
+const struct op op_flatten = {
+    .object = {"flatten", "every example as one row of numbers"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = infer,
+    .cases = cases,
+};

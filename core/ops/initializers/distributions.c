@@ -1,0 +1,91 @@
+/* distributions.c - initializers that draw every element from one distribution. */
+#include "core/base/random.h"
+#include "core/graph/op.h"
+
+struct normal {
+    double mean, stddev;
+};
+
+struct uniform {
+    double minval, maxval;
+};
+
+static const struct field normal_fields[] = {
+    {.name = "mean",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct normal, mean),
+     .fallback = "0",
+     .help = "of the distribution"},
+    {.name = "stddev",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct normal, stddev),
+     .fallback = "1",
+     .max = 1e9,
+     .help = "standard deviation, before any truncation"},
+    {0},
+};
+
+static const struct field uniform_fields[] = {
+    {.name = "minval",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct uniform, minval),
+     .fallback = "0",
+     .help = "smallest value"},
+    {.name = "maxval",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct uniform, maxval),
+     .fallback = "1",
+     .help = "end of the range, itself not drawn"},
+    {0},
+};
+
+static err random_normal_fill(const void *attributes, const struct shape *shape, uint64_t key,
+                              float *ret_values)
+{
+    const struct normal *a = attributes;
+    const int64_t count = shape_count(shape);
+    for (int64_t i = 0; i < count; i++)
+        ret_values[i] = (float)(a->mean + a->stddev * random_normal(key, (uint64_t)i));
+    return OK;
+}
+
+static err truncated_normal_fill(const void *attributes, const struct shape *shape, uint64_t key,
+                                 float *ret_values)
+{
+    const struct normal *a = attributes;
+    const int64_t count = shape_count(shape);
+    for (int64_t i = 0; i < count; i++)
+        ret_values[i] = (float)(a->mean + a->stddev * random_truncated_normal(key, (uint64_t)i));
+    return OK;
+}
+
+static err random_uniform_fill(const void *attributes, const struct shape *shape, uint64_t key,
+                               float *ret_values)
+{
+    const struct uniform *a = attributes;
+    const int64_t count = shape_count(shape);
+    if (a->maxval < a->minval)
+        return fail(ERR_INPUT, "random_uniform: maxval %g is less than minval %g", a->maxval,
+                    a->minval);
+    for (int64_t i = 0; i < count; i++)
+        ret_values[i] =
+            (float)(a->minval + (a->maxval - a->minval) * random_uniform(key, (uint64_t)i));
+    return OK;
+}
+
+const struct initializer initializer_random_normal = {
+    .object = {"random_normal", "a normal distribution", normal_fields, sizeof(struct normal)},
+    .fill = random_normal_fill,
+};
+
+const struct initializer initializer_truncated_normal = {
+    .object = {"truncated_normal", "a normal distribution, redrawn beyond 2 stddev", normal_fields,
+               sizeof(struct normal)},
+    .fill = truncated_normal_fill,
+};
+
+const struct initializer initializer_random_uniform = {
+    .object = {"random_uniform", "evenly from minval to maxval", uniform_fields,
+               sizeof(struct uniform)},
+    .fill = random_uniform_fill,
+};

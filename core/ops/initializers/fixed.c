@@ -1,0 +1,48 @@
+/* fixed.c - initializers that give every element the same value. */
+#include "core/graph/op.h"
+
+struct constant {
+    double value;
+};
+
+static const struct field constant_fields[] = {
+    {.name = "value",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct constant, value),
+     .fallback = "0",
+     .help = "of every element"},
+    {0},
+};
+
+static err fill(const struct shape *shape, float value, float *ret_values)
+{
+    const int64_t count = shape_count(shape);
+    for (int64_t i = 0; i < count; i++) ret_values[i] = value;
+    return OK;
+}
+
+static err zeros(const void *attributes, const struct shape *shape, uint64_t key, float *ret_values)
+{
+    return fill(shape, 0.0f, ret_values);
+}
+
+static err ones(const void *attributes, const struct shape *shape, uint64_t key, float *ret_values)
+{
+    return fill(shape, 1.0f, ret_values);
+}
+
+static err constant(const void *attributes, const struct shape *shape, uint64_t key,
+                    float *ret_values)
+{
+    const struct constant *a = attributes;
+    return fill(shape, (float)a->value, ret_values);
+}
+
+const struct initializer initializer_zeros = {.object = {"zeros", "0"}, .fill = zeros};
+
+const struct initializer initializer_ones = {.object = {"ones", "1"}, .fill = ones};
+
+const struct initializer initializer_constant = {
+    .object = {"constant", "one value", constant_fields, sizeof(struct constant)},
+    .fill = constant,
+};

@@ -1,0 +1,92 @@
+/* layer.c - parameters, fused activation and its gradient for dense and convolutional ops. */
+#include "core/ops/layer.h"
+
+/* The params of a layer, in creation order. */
+enum { KERNEL, BIAS };
+
+const char *const activation_names[] = {
+    [ACTIVATION_LINEAR] = "linear",
+    [ACTIVATION_RELU] = "relu",
+    [ACTIVATION_RELU6] = "relu6",
+    [ACTIVATION_ELU] = "elu",
+    [ACTIVATION_LEAKY_RELU] = "leaky_relu",
+    [ACTIVATION_SIGMOID] = "sigmoid",
+    [ACTIVATION_TANH] = "tanh",
+    [ACTIVATION_SOFTPLUS] = "softplus",
+    [ACTIVATION_SWISH] = "swish",
+    [ACTIVATION_GELU] = "gelu",
+    [ACTIVATION_GELU_TANH] = "gelu_tanh",
+    [ACTIVATION_COUNT] = NULL,
+};
+
+static const struct layer *layer_of(const struct node *node)
+{
+    return node->attributes;
+}
+
+/* These derivatives cannot be told from the output alone. */
+static bool needs_sums(enum activation activation)
+{
+    return activation == ACTIVATION_SOFTPLUS || activation == ACTIVATION_SWISH ||
+           activation == ACTIVATION_GELU || activation == ACTIVATION_GELU_TANH;
+}
+
+static err add_param(struct node *node, struct arena *arena, const struct param *param,
+                     const struct variant *initializer)
+{
+    struct param complete = *param;
+    complete.initializer = initializer->kind->descriptor;
+    complete.initializer_attributes = initializer->attributes;
+    return node_add_param(node, arena, &complete);
+}
+
+err layer_infer(struct node *node, struct arena *arena, const struct shape *kernel)
+{
+    const struct layer *layer = layer_of(node);
+    const struct param kernel_param = {
+        .name = "kernel", .shape = *kernel, .regularizer = layer->kernel_regularizer};
+    TRY(add_param(node, arena, &kernel_param, &layer->kernel_initializer));
+
+    const struct param bias_param = {.name = "bias",
+                                     .shape = {1, {kernel->dim[kernel->rank - 1]}},
+                                     .regularizer = layer->bias_regularizer};
+    if (layer->use_bias) TRY
+        (add_param(node, arena, &bias_param, &layer->bias_initializer));
+
+    if (node->training && needs_sums(layer_activation(node)))
+        node->saved[0] = (struct tensor){.dtype = FLOAT32, .shape = node->output.shape};
+    return OK;
+}
+
+const float *layer_kernel(const struct node *node)
+{
+    return node->param[KERNEL].value;
+}
+
+const float *layer_bias(const struct node *node)
+{
+    return layer_of(node)->use_bias ? node->param[BIAS].value : NULL;
+}
+
+float *layer_sums(const struct node *node)
+{
+    return node->saved[0].value;
+}
+
+enum activation layer_activation(const struct node *node)
+{
+    return (enum activation)layer_of(node)->activation;
+}
+
+const float *layer_backward(const struct node *node, struct device *d)
+{
+    const struct tensor *y = &node->output;
+    const int64_t count = shape_count(&y->shape), columns = y->shape.dim[y->shape.rank - 1];
+    if (layer_activation(node) != ACTIVATION_LINEAR)
+        d->kernels->activate_back(d, y->gradient, y->gradient, y->value, layer_sums(node),
+                                  layer_activation(node), (float)LEAKY_RELU_ALPHA, count, false);
+    if (layer_of(node)->use_bias)
+        d->kernels->sum_rows(d, node->param[BIAS].gradient, y->gradient, count / columns, columns,
+                             node->add_params);
+    return y->gradient;
+}

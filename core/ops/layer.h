@@ -1,0 +1,72 @@
+/* layer.h - what ops with a kernel and a bias share: y = activation(product(x, kernel) + bias). */
+#ifndef CORE_OPS_LAYER_H
+#define CORE_OPS_LAYER_H
+
+#include "core/graph/op.h"
+
+/* Names in the order of enum activation; ends with NULL. */
+extern const char *const activation_names[];
+
+static const double LEAKY_RELU_ALPHA = 0.2; /* tf.nn.leaky_relu's default */
+
+/* The first member of the attributes of such an op. */
+struct layer {
+    int activation; /* enum activation */
+    bool use_bias;
+    struct variant kernel_initializer, bias_initializer;
+    struct regularizer kernel_regularizer, bias_regularizer;
+};
+
+/* Rows of the field table of an op whose attributes begin with a struct layer. */
+#define LAYER_FIELDS                                                                               \
+    {.name = "activation",                                                                         \
+     .type = FIELD_ENUM,                                                                           \
+     .offset = offsetof(struct layer, activation),                                                 \
+     .fallback = "\"linear\"",                                                                     \
+     .choices = activation_names,                                                                  \
+     .help = "what is done with the sums"},                                                        \
+        {.name = "use_bias",                                                                       \
+         .type = FIELD_BOOL,                                                                       \
+         .offset = offsetof(struct layer, use_bias),                                               \
+         .fallback = "true",                                                                       \
+         .help = "adds a trained bias per output"},                                                \
+        {.name = "kernel_initializer",                                                             \
+         .type = FIELD_VARIANT,                                                                    \
+         .offset = offsetof(struct layer, kernel_initializer),                                     \
+         .fallback = "\"glorot_uniform\"",                                                         \
+         .kinds = &initializer_kinds,                                                              \
+         .help = "the kernel before the first step"},                                              \
+        {.name = "bias_initializer",                                                               \
+         .type = FIELD_VARIANT,                                                                    \
+         .offset = offsetof(struct layer, bias_initializer),                                       \
+         .fallback = "\"zeros\"",                                                                  \
+         .kinds = &initializer_kinds,                                                              \
+         .help = "the bias before the first step"},                                                \
+        {.name = "kernel_regularizer",                                                             \
+         .type = FIELD_OBJECT,                                                                     \
+         .offset = offsetof(struct layer, kernel_regularizer),                                     \
+         .fallback = "{}",                                                                         \
+         .object = &regularizer_object,                                                            \
+         .help = "a penalty on the kernel"},                                                       \
+    {                                                                                              \
+        .name = "bias_regularizer", .type = FIELD_OBJECT,                                          \
+        .offset = offsetof(struct layer, bias_regularizer), .fallback = "{}",                      \
+        .object = &regularizer_object, .help = "a penalty on the bias"                             \
+    }
+
+/* Declares kernel and bias ([the last dimension of the kernel]), and what backward needs saved;
+ * node->output.shape is set already. */
+err layer_infer(struct node *, struct arena *, const struct shape *kernel);
+
+/* The kernel's and the bias' memory, and where forward leaves the sums before the activation; NULL
+ * for those that are not there. */
+const float *layer_kernel(const struct node *);
+const float *layer_bias(const struct node *);
+float *layer_sums(const struct node *);
+enum activation layer_activation(const struct node *);
+
+/* The common part of backward: output.gradient becomes the gradient of the sums, and the bias gets
+ * its own. Returns output.gradient. */
+const float *layer_backward(const struct node *, struct device *);
+
+#endif

@@ -1,0 +1,35 @@
+/* accuracy: the share of right answers. A class is right when its logit is the largest (the first
+ * of equal ones), a yes or no when the logit is above zero as often as the label says so. */
+#include "core/graph/op.h"
+
+static err infer(struct metric_node *node, struct arena *arena)
+{
+    const struct loss *loss = node->loss->loss;
+    if (loss->predicts == PREDICTS_NUMBER)
+        return fail(ERR_INPUT,
+                    "%s predicts numbers, which are not right or wrong: use the metric \"loss\"",
+                    loss->object.name);
+    return OK;
+}
+
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *total,
+                   double *count)
+{
+    const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
+    const int64_t columns = shape_count_from(&logits->shape, 1);
+    if (node->loss->loss->predicts == PREDICTS_CLASS) {
+        *total += (double)d->kernels->count_in_top(d, logits->value, labels->value, rows, columns,
+                                                   1, true);
+        *count += (double)rows;
+    } else {
+        *total += (double)d->kernels->count_threshold(d, logits->value, labels->value, 0.0f,
+                                                      rows * columns);
+        *count += (double)(rows * columns);
+    }
+}
+
+const struct metric metric_accuracy = {
+    .object = {"accuracy", "share of right answers"},
+    .infer = infer,
+    .update = update,
+};

@@ -1,0 +1,53 @@
+/* in_top_k: the share of examples whose label is among the k largest logits. */
+#include "core/graph/op.h"
+
+#include <inttypes.h>
+
+enum { K_MAX = 1 << 24 };
+
+struct attributes {
+    int64_t k;
+};
+
+static const struct field fields[] = {
+    {.name = "k",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, k),
+     .fallback = "5",
+     .min = 1,
+     .max = K_MAX,
+     .help = "how many of the largest logits count"},
+    {0},
+};
+
+static err infer(struct metric_node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    const struct loss *loss = node->loss->loss;
+    if (loss->predicts != PREDICTS_CLASS)
+        return fail(ERR_INPUT, "wants a loss over classes, as softmax_cross_entropy; %s is none",
+                    loss->object.name);
+    const int64_t classes = node->loss->logits->shape.dim[1];
+    if (a->k >= classes)
+        return fail(ERR_INPUT, "k: must be less than the %" PRId64 " classes, got %" PRId64,
+                    classes, a->k);
+    node->name = arena_format(arena, "in_top_%" PRId64, a->k);
+    return OK;
+}
+
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *total,
+                   double *count)
+{
+    const struct attributes *a = node->attributes;
+    const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
+    *total += (double)d->kernels->count_in_top(d, logits->value, labels->value, rows,
+                                               logits->shape.dim[1], a->k, false);
+    *count += (double)rows;
+}
+
+const struct metric metric_in_top_k = {
+    .object = {"in_top_k", "share of labels among the k largest logits", fields,
+               sizeof(struct attributes)},
+    .infer = infer,
+    .update = update,
+};

@@ -1,0 +1,76 @@
+/* reshape: the same numbers under another shape per example. Moves nothing. */
+#include "core/graph/op.h"
+
+#include <inttypes.h>
+
+struct attributes {
+    struct ints shape; /* of one example, at most one -1 */
+};
+
+static const struct field fields[] = {
+    {.name = "shape",
+     .type = FIELD_INTS,
+     .offset = offsetof(struct attributes, shape),
+     .min = -1,
+     .max = (double)(INT64_C(1) << 40),
+     .count_max = RANK_MAX - 1,
+     .help = "of one example, without the batch; one -1 stands for what is left"},
+    {0},
+};
+
+/* Product of the dimensions that are given, and which one is -1 (or none: -1). ERR_INPUT when it
+ * cannot divide `elements`. */
+static err read_shape(const struct ints *shape, int64_t elements, int64_t *ret_known, int *ret_open)
+{
+    int64_t known = 1;
+    int open = -1;
+    for (int i = 0; i < shape->count; i++) {
+        const int64_t dim = shape->at[i];
+        if (dim == 0) return fail(ERR_INPUT, "shape[%d]: expected -1 or a size, got 0", i);
+        if (dim < 0 && open >= 0) return fail(ERR_INPUT, "shape: only one dimension can be -1");
+        if (dim < 0)
+            open = i;
+        else if (dim > elements / known)
+            return fail(ERR_INPUT, "shape: more than the %" PRId64 " elements of an example",
+                        elements);
+        else
+            known *= dim;
+    }
+    *ret_known = known;
+    *ret_open = open;
+    return OK;
+}
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    const struct shape *x = &node->input[0]->shape;
+    const int64_t elements = shape_count_from(x, 1);
+    int64_t known;
+    int open;
+    TRY(read_shape(&a->shape, elements, &known, &open));
+    if (open >= 0 ? elements % known != 0 : elements != known)
+        return fail(ERR_INPUT, "shape: %" PRId64 " elements do not make %" PRId64, elements, known);
+
+    struct shape *y = &node->output.shape;
+    *y = (struct shape){a->shape.count + 1, {x->dim[0]}};
+    for (int i = 0; i < a->shape.count; i++)
+        y->dim[i + 1] = i == open ? elements / known : a->shape.at[i];
+    node->is_view = true;
+    return OK;
+}
+
+static const struct op_case cases[] = {
+    {"{\"shape\": [4, 3]}", 1, {{2, {2, 12}}}},
+    {"{\"shape\": [2, -1, 2]}", 1, {{3, {3, 4, 5}}}},
+    {"{\"shape\": []}", 1, {{2, {3, 1}}}},
+    {0},
+};
+
+const struct op op_reshape = {
+    .object = {"reshape", "every example under another shape", fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .infer = infer,
+    .cases = cases,
+};

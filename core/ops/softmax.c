@@ -1,0 +1,47 @@
+/* softmax: exp(x) / sum exp(x) over the last axis. */
+#include "core/graph/op.h"
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct shape *x = &node->input[0]->shape;
+    char text[SHAPE_TEXT_MAX];
+    if (x->rank < 2)
+        return fail(ERR_INPUT, "wants an input of [batch, ..., columns], got %s",
+                    shape_text(x, text));
+    node->output.shape = *x;
+    return OK;
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    const struct shape *x = &node->input[0]->shape;
+    const int64_t columns = x->dim[x->rank - 1];
+    d->kernels->softmax(d, node->output.value, node->input[0]->value, shape_count(x) / columns,
+                        columns);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    const struct tensor *x = node->input[0], *y = &node->output;
+    const int64_t columns = x->shape.dim[x->shape.rank - 1];
+    if (!x->gradient) return;
+    d->kernels->softmax_back(d, x->gradient, y->gradient, y->value,
+                             shape_count(&x->shape) / columns, columns, node->add[0]);
+}
+
+static const struct op_case cases[] = {
+    {"{}", 1, {{2, {4, 5}}}},
+    {"{}", 1, {{3, {2, 3, 17}}}},
+    {0},
+};
+
+const struct op op_softmax = {
+    .object = {"softmax", "probabilities over the last axis"},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_output = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

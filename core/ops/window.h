@@ -1,0 +1,24 @@
+/* window.h - windows over images: sizes and padding as TensorFlow computes them. */
+#ifndef CORE_OPS_WINDOW_H
+#define CORE_OPS_WINDOW_H
+
+#include "core/graph/op.h"
+
+enum padding { PADDING_VALID, PADDING_SAME, PADDING_COUNT };
+
+/* Of a field: valid and same in both spellings. The index modulo PADDING_COUNT is the padding. */
+extern const char *const padding_names[];
+
+enum { WINDOW_SIDE_MAX = 65536 };
+
+/* As a spec has it: one number for both directions, or [y, x]. */
+struct window_spec {
+    struct ints kernel, strides, dilation; /* no strides: windows side by side; no dilation: 1 */
+    int padding;                           /* index of padding_names */
+};
+
+/* The window over images of shape [batch, y, x, channel]. ERR_INPUT when the shape has another rank
+ * or is smaller than the window. */
+err window_make(const struct window_spec *, const struct shape *, struct window2d *ret);
+
+#endif

@@ -22,6 +22,7 @@ static struct {
     atomic_int level;
     char task[LOG_TASK_MAX]; /* "worker/1: " or "" */
     atomic_bool status_shown;
+    bool ends_at_terminal; /* set at start, though standard error is a pipe */
 } state = {.level = LOG_INFO};
 
 struct line {
@@ -140,5 +141,10 @@ void log_status(const char *format, ...)
 
 bool log_is_terminal(void)
 {
-    return isatty(STDERR_FILENO) == 1;
+    return state.ends_at_terminal || isatty(STDERR_FILENO) == 1;
+}
+
+void log_set_terminal(void)
+{
+    state.ends_at_terminal = true;
 }

@@ -18,5 +18,7 @@ void log_line(enum log_level, const char *format, ...) __attribute__((format(pri
  */
 void log_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool log_is_terminal(void);
+/* Standard error is a pipe to a launcher that redraws status lines on a terminal. */
+void log_set_terminal(void);
 
 #endif

@@ -21,7 +21,7 @@ struct run_flags { /* one table: run_flags_object */
     const char *data_dir;
     int64_t seed; /* -1: the spec's */
     const char *result, *metrics_file;
-    int transport;           /* enum transport_choice */
+    int transport;           /* enum transport_choice (core/cluster/task.h) */
     int64_t threads;         /* 0: cores of this task divided by the workers here */
     const char *cpu_kernels; /* NULL: best */
     const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
@@ -72,6 +72,10 @@ int run_local(struct run *); /* launches itself local_ps + local_workers times *
 
 /* What to type, in a few lines. */
 void print_usage(FILE *);
+
+/* What an exit code means (verdict.h); NULL: it is not one of ours. */
+const char *exit_code_text(int code);
+void print_exit_codes(FILE *);
 
 /* "dtrain: <error text>" on standard error; returns the exit code of the kind (verdict.h). */
 int report_error(err);

@@ -49,6 +49,7 @@ err run_open(struct run *run, int argc, char **argv)
     TRY(flags_parse(&run_flags_object, argc, argv, &run->arena, &run->flags, &run->spec_path, 1,
                     &paths));
     log_set_level((enum log_level)run->flags.log_level);
+    if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
     TRY(run->flags.local_ps || run->flags.local_workers ? open_local(run) : open_task(run));
     if (paths == 0 && needs_spec(run))
         return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");

@@ -1,0 +1,205 @@
+/* help.c - `dtrain help [TOPIC [NAME]]`: what the field tables say, as text. */
+#include <string.h>
+
+#include "cmd/cmd.h"
+
+enum { TOPIC_TEXT_MAX = 256, TOPICS_MAX = 32, KINDS_SHOWN_MAX = 512 };
+
+/* A topic is a list of kinds (with the fields that all of them have), an object, or a text. */
+struct topic {
+    const char *name, *alias; /* alias: NULL where there is none */
+    const char *summary;
+    const struct kinds *kinds;
+    const struct object *object;
+    void (*print)(FILE *);
+};
+
+static void print_flags(FILE *out)
+{
+    flags_help(out, &run_flags_object);
+    fputs("\nA flag is written --name=value or --name value. It beats its environment variable,\n"
+          "which beats TF_CONFIG.\n",
+          out);
+}
+
+static void print_cluster(FILE *out)
+{
+    fputs(
+        "Every task is started with the same lists of addresses, in any order:\n\n"
+        "  dtrain --job_name=ps     --task_index=0 --ps_hosts=a:2221,b:2222 "
+        "--worker_hosts=c:2223,d:2224\n"
+        "  dtrain --job_name=worker --task_index=1 --ps_hosts=a:2221,b:2222 "
+        "--worker_hosts=c:2223,d:2224 SPEC.json\n\n"
+        "Worker 0 is the chief: it initialises, prints the placement, evaluates at the end and\n"
+        "writes --result. Every task ends by itself, with the same exit code.\n\n"
+        "The environment variables JOB_NAME, TASK_INDEX, PS_HOSTS and WORKER_HOSTS say the same\n"
+        "where a flag is absent, and so does TensorFlow's TF_CONFIG, whose chief is worker 0:\n\n"
+        "  {\"cluster\": {\"chief\": [\"c:2223\"], \"worker\": [\"d:2224\"], \"ps\": [\"a:2221\", "
+        "\"b:2222\"]},\n"
+        "   \"task\": {\"type\": \"worker\", \"index\": 0}}\n\n"
+        "dtrain --local_ps=2 --local_workers=2 SPEC.json starts such a cluster on this host.\n",
+        out);
+}
+
+static const struct topic topics[] = {
+    {.name = "spec", .summary = "everything that SPEC.json may say", .object = &spec_object},
+    {.name = "flags", .summary = "the flags of a run", .print = print_flags},
+    {.name = "cluster", .summary = "how tasks are started and named", .print = print_cluster},
+    {.name = "exit-codes", .summary = "what the exit codes mean", .print = print_exit_codes},
+    {.name = "op",
+     .summary = "the nodes of a model",
+     .kinds = &op_kinds,
+     .object = &node_spec_object},
+    {.name = "loss", .summary = "what training makes small", .kinds = &loss_kinds},
+    {.name = "metric", .summary = "what is reported beside the loss", .kinds = &metric_kinds},
+    {.name = "initializer",
+     .summary = "values of the variables before the first step",
+     .kinds = &initializer_kinds},
+    {.name = "regularizer", .summary = "a price on large weights", .object = &regularizer_object},
+    {.name = "optimizer",
+     .summary = "how a gradient changes the variables",
+     .kinds = &optimizer_kinds,
+     .object = &optimizer_spec_object},
+    {.name = "schedule",
+     .summary = "the learning rate of each step",
+     .kinds = &schedule_kinds,
+     .object = &schedule_spec_object},
+    {.name = "clipping", .alias = "clip", .summary = "limits on gradients", .kinds = &clip_kinds},
+    {.name = "partitioner", .summary = "cutting variables into parts", .kinds = &partitioner_kinds},
+    {.name = "data format",
+     .alias = "format",
+     .summary = "where examples come from",
+     .kinds = &format_kinds,
+     .object = &source_spec_object},
+};
+
+enum { TOPIC_COUNT = sizeof topics / sizeof *topics };
+
+void print_usage(FILE *out)
+{
+    fputs("usage: dtrain SPEC.json                                        train in this process\n"
+          "       dtrain --local_ps=2 --local_workers=2 SPEC.json        a cluster on this host\n"
+          "       dtrain --job_name=ps|worker --task_index=N --ps_hosts=HOST:PORT,...\n"
+          "              --worker_hosts=HOST:PORT,... [SPEC.json]        one task of a cluster\n",
+          out);
+    for (const struct command *c = commands; c->name; c++) {
+        char head[64];
+        snprintf(head, sizeof head, "%s %s", c->name, c->arguments);
+        fprintf(out, "       dtrain %-40s%s\n", head, c->summary);
+    }
+}
+
+static void print_topics(void)
+{
+    print_usage(stdout);
+    puts("\ntopics of dtrain help:");
+    for (int i = 0; i < TOPIC_COUNT; i++) printf("  %-14s %s\n", topics[i].name, topics[i].summary);
+}
+
+/* What follows the topic's name in the words: the name of a kind, or ""; NULL: another topic. */
+static const char *after(const char *words, const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+    if (length == 0 || strncmp(words, name, length) != 0) return NULL;
+    if (words[length] == ' ') return words + length + 1;
+    return words[length] ? NULL : words + length;
+}
+
+static void print_kind(const struct topic *topic, const struct kind *kind)
+{
+    const struct object *own = kind->object;
+    printf("%s %s: %s\n", topic->name, own->name, own->summary);
+    if (own->fields && own->fields->name) {
+        puts("");
+        fields_help(stdout, own, 2);
+    }
+    if (!topic->object) return;
+    printf("\nEvery %s has also:\n", topic->name);
+    fields_help(stdout, topic->object, 2);
+}
+
+static void print_topic(const struct topic *topic)
+{
+    printf("%s: %s\n\n", topic->name, topic->summary);
+    if (topic->print) topic->print(stdout);
+    if (topic->kinds) {
+        kinds_help(stdout, topic->kinds);
+        if (topic->object) printf("\nEvery %s has also:\n", topic->name);
+    }
+    if (topic->object) fields_help(stdout, topic->object, 2);
+    if (topic->kinds) printf("\nMore: dtrain help %s NAME\n", topic->name);
+}
+
+static int report_unknown_kind(const struct topic *topic, const char *name)
+{
+    const char *names[KINDS_SHOWN_MAX];
+    const struct kind *kind;
+    int count = 0;
+    while (count < KINDS_SHOWN_MAX && (kind = topic->kinds->at(count)))
+        names[count++] = kind->object->name;
+    const char *near = nearest_name(name, names, count);
+    return report_error(fail(ERR_INPUT,
+                             "help: unknown %s \"%.64s\"%s%s%s; dtrain help %s lists "
+                             "them",
+                             topic->name, name, near ? " (did you mean \"" : "", near ? near : "",
+                             near ? "\"?)" : "", topic->name));
+}
+
+static int help_topic(const struct topic *topic, const char *name)
+{
+    if (*name == '\0') {
+        print_topic(topic);
+        return EXIT_DONE;
+    }
+    if (!topic->kinds)
+        return report_error(fail(ERR_INPUT, "help: %s has no \"%.64s\"", topic->name, name));
+    const struct kind *kind = kinds_find(topic->kinds, name);
+    if (!kind) return report_unknown_kind(topic, name);
+    print_kind(topic, kind);
+    return EXIT_DONE;
+}
+
+/* `dtrain help conv2d`: a kind by its name alone, wherever there is one. */
+static bool help_kind(const char *name)
+{
+    bool is_found = false;
+    for (int i = 0; i < TOPIC_COUNT; i++) {
+        const struct kind *kind = topics[i].kinds ? kinds_find(topics[i].kinds, name) : NULL;
+        if (!kind) continue;
+        if (is_found) puts("");
+        print_kind(&topics[i], kind);
+        is_found = true;
+    }
+    return is_found;
+}
+
+static int report_unknown_topic(const char *words)
+{
+    const char *names[TOPICS_MAX];
+    for (int i = 0; i < TOPIC_COUNT; i++) names[i] = topics[i].name;
+    const char *near = nearest_name(words, names, TOPIC_COUNT);
+    return report_error(fail(ERR_INPUT,
+                             "help: unknown topic \"%.64s\"%s%s%s; dtrain help lists "
+                             "them",
+                             words, near ? " (did you mean \"" : "", near ? near : "",
+                             near ? "\"?)" : ""));
+}
+
+int cmd_help(int argc, char **argv)
+{
+    char words[TOPIC_TEXT_MAX] = "";
+    size_t used = 0;
+    for (int i = 2; i < argc && used < sizeof words; i++)
+        used +=
+            (size_t)snprintf(words + used, sizeof words - used, "%s%s", i > 2 ? " " : "", argv[i]);
+    if (!*words) {
+        print_topics();
+        return EXIT_DONE;
+    }
+    for (int i = 0; i < TOPIC_COUNT; i++) {
+        const char *name = after(words, topics[i].name);
+        if (!name) name = after(words, topics[i].alias);
+        if (name) return help_topic(&topics[i], name);
+    }
+    return help_kind(words) ? EXIT_DONE : report_unknown_topic(words);
+}

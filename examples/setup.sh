@@ -1,0 +1,39 @@
+# setup.sh - sourced by quickstart.sh and tests/run.sh: installs what dtrain needs (Debian 12 or newer, as root or
+# through sudo) and builds it into build/. Names its steps; does nothing that is already done.
+#
+#   need PACKAGE...    installs the packages that are missing
+#   build [DIR [MESON OPTION...]]
+
+say() { printf '%s: %s\n' "${0##*/}" "$*"; }
+
+need() {
+    missing=
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing="$missing $package"
+    done
+    [ -n "$missing" ] || return 0
+    say "installing$missing"
+    as_root=
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo > /dev/null || { say "not root and no sudo: install these first:$missing"; exit 1; }
+        as_root=sudo
+    fi
+    log=$(mktemp)
+    # shellcheck disable=SC2086
+    { $as_root apt-get update -q && $as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -q --no-install-recommends $missing; } > "$log" 2>&1 || { tail -n 20 "$log"; exit 1; }
+    rm -f "$log"
+}
+
+need_build() {
+    need gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libopenblas-dev libdnnl-dev zlib1g-dev
+}
+
+build() {
+    dir=${1:-build}
+    [ $# -eq 0 ] || shift
+    say "building into $dir/"
+    [ -f "$dir/build.ninja" ] || meson setup "$dir" "$@" > "$dir.log" 2>&1 || { tail -n 20 "$dir.log"; exit 1; }
+    rm -f "$dir.log"
+    ninja -C "$dir" > "$dir/build.log" 2>&1 || { tail -n 40 "$dir/build.log"; exit 1; }
+}

@@ -1,0 +1,9 @@
+#!/bin/sh
+# run.sh - installs what is missing, builds, and runs every test. Arguments go to `meson test`.
+set -eu
+cd "$(dirname "$0")/.."
+. examples/setup.sh
+need_build
+need libcmocka-dev clang-format
+build
+exec meson test -C build --print-errorlogs --no-rebuild "$@"

@@ -1,0 +1,18 @@
+/* address.h - "host:port" taken apart. */
+#ifndef NET_ADDRESS_H
+#define NET_ADDRESS_H
+
+#include "core/base/error.h"
+#include "net/transport.h"
+
+struct address {
+    char host[ADDRESS_MAX]; /* without brackets */
+    char port[6];           /* decimal, 0 to 65535 */
+};
+
+err address_split(const char *address, struct address *ret); /* ERR_INPUT says why not */
+
+/* "pid 4242 (python3)"; process: its number as /proc spells it. */
+void process_text(const char *process, char *ret, size_t size);
+
+#endif

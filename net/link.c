@@ -1,0 +1,303 @@
+/* link.c - the part of links and listeners that does not depend on the transport. */
+#include "net/link.h"
+
+#include "net/area.h"
+#include "net/loop_inside.h"
+#include "net/wire.h"
+
+#include "core/base/clock.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { ACCEPTS_PER_LOOK_MAX = 64 };
+
+err link_new(size_t bytes, const struct link_origin *origin, struct link **ret)
+{
+    assert(bytes >= sizeof(struct link));
+    struct link *link = calloc(1, bytes);
+    if (!link) return fail(ERR_MEMORY, "no memory for a connection");
+    link->transport = origin->transport;
+    link->ops = origin->ops;
+    link->loop = origin->loop;
+    link->events = *origin->events;
+    link->context = origin->context;
+    link->is_active = link->is_announced = origin->is_active;
+    link->deadline_ms = clock_ms() + LINK_CONNECT_MAX_MS;
+    loop_add_link(link->loop, link);
+    *ret = link;
+    return OK;
+}
+
+static void free_windows(struct link *link)
+{
+    if (!link->owns_windows) return;
+    window_free(&link->values);
+    window_free(&link->gradients);
+}
+
+void link_free(struct link *link)
+{
+    if (link->state < LINK_ENDED) link->ops->hang_up(link);
+    if (link->ops->drop) link->ops->drop(link);
+    free_windows(link);
+    free(link);
+}
+
+void link_set_peer_name(struct link *link, const char *name)
+{
+    snprintf(link->peer_name, sizeof link->peer_name, "%s", name);
+}
+
+void link_open(struct link *link)
+{
+    link->state = LINK_OPEN;
+    link->is_announced = true;
+    link->deadline_ms = 0;
+    void (*const call)(void *, struct link *) =
+        link->is_active ? link->events.opened : link->events.accepted;
+    if (call) call(link->context, link);
+}
+
+void link_end(struct link *link, err why)
+{
+    if (link->state >= LINK_ENDED) return;
+    link->why = why;
+    snprintf(link->why_text, sizeof link->why_text, "%s", error_text());
+    link->ops->hang_up(link);
+    link->state = LINK_ENDED;
+    loop_note_end(link->loop);
+}
+
+void link_announce_end(struct link *link)
+{
+    link->state = LINK_CLOSED;
+    loop_note_dead(link->loop);
+    if (!link->is_announced || !link->events.closed) return;
+    const err why = fail(link->why, "%s", link->why_text);
+    link->events.closed(link->context, link, why);
+}
+
+void link_expire(struct link *link)
+{
+    link->deadline_ms = 0;
+    if (link->state == LINK_CONNECTING)
+        link_end(link, fail(ERR_PEER, "no answer for %d s", LINK_CONNECT_MAX_MS / 1000));
+    else
+        link_end(link, fail(ERR_PROTOCOL, "sent half a message, then nothing for %.1f s",
+                            (double)loop_stall_ms(link->loop) / 1000));
+}
+
+/* What this side sends stretches of. */
+static const struct window *outgoing(const struct link *link)
+{
+    return link->is_active ? &link->gradients : &link->values;
+}
+
+struct window *link_incoming(struct link *link)
+{
+    return link->is_active ? &link->values : &link->gradients;
+}
+
+static bool is_inside(const struct window *window, uint64_t offset, uint64_t length)
+{
+    return offset <= window->bytes && length <= window->bytes - offset;
+}
+
+err link_check(const struct link *link, const struct message *message)
+{
+    if (message->length == 0) return OK;
+    if (message->body_bytes > 0)
+        return fail(ERR_PROTOCOL, "sent a message with both a body and a stretch");
+    if (!link->has_windows) return fail(ERR_PROTOCOL, "sent a stretch of a window not shared yet");
+    const struct window *incoming = link_incoming((struct link *)link);
+    if (!is_inside(incoming, message->offset, message->length))
+        return fail(ERR_PROTOCOL, "sent bytes %llu to +%llu of a window of %zu bytes",
+                    (unsigned long long)message->offset, (unsigned long long)message->length,
+                    incoming->bytes);
+    return OK;
+}
+
+void link_deliver(struct link *link, const struct message *message)
+{
+    if (link->events.message) link->events.message(link->context, link, message);
+}
+
+err link_check_windows(const struct link *link, const struct message *message)
+{
+    if (!link->is_active || link->has_windows || !link->has_expectation)
+        return fail(ERR_PROTOCOL, "shared windows that nobody expected");
+    if (message->offset != link->values.bytes || message->length != link->gradients.bytes)
+        return fail(ERR_PROTOCOL,
+                    "shared windows of %llu and %llu bytes, expected %zu of values and %zu of "
+                    "gradients",
+                    (unsigned long long)message->offset, (unsigned long long)message->length,
+                    link->values.bytes, link->gradients.bytes);
+    return OK;
+}
+
+void link_adopt_windows(struct link *link, const struct link_windows *windows)
+{
+    link->values = windows->values;
+    link->gradients = windows->gradients;
+    link->has_windows = true;
+    link->owns_windows = windows->is_owned;
+    if (link->events.shared)
+        link->events.shared(link->context, link, &link->values, &link->gradients);
+}
+
+static err check_outgoing(const struct link *link, const struct message *message)
+{
+    assert(message->type != MESSAGE_WINDOWS);
+    assert(message->body_bytes == 0 || message->length == 0);
+    if (link->state != LINK_OPEN) return fail(ERR_PEER, "the connection is not open");
+    if (message->body_bytes > MESSAGE_BODY_MAX)
+        return fail(ERR_MEMORY, "a body of %u bytes is too long, the limit is %d",
+                    message->body_bytes, MESSAGE_BODY_MAX);
+    if (message->length > 0 &&
+        (!link->has_windows || !is_inside(outgoing(link), message->offset, message->length)))
+        return fail(ERR_INPUT, "bytes %llu to +%llu are not in the window that is shared",
+                    (unsigned long long)message->offset, (unsigned long long)message->length);
+    return OK;
+}
+
+/* The text of the error survives what the link does while it ends. */
+static err end_if(struct link *link, err e)
+{
+    if (!e) return OK;
+    link_end(link, e);
+    return fail(e, "%s", link->why_text);
+}
+
+err link_send(struct link *link, const struct message *message)
+{
+    TRY(check_outgoing(link, message));
+    struct parcel parcel = {.is_body = message->body_bytes > 0};
+    wire_pack(message, parcel.header);
+    if (parcel.is_body) {
+        parcel.payload = message->body;
+        parcel.payload_bytes = message->body_bytes;
+    } else if (message->length > 0 && !link->ops->shares_memory) {
+        parcel.payload = (const char *)outgoing(link)->base + message->offset;
+        parcel.payload_bytes = message->length;
+    }
+    return end_if(link, link->ops->send(link, &parcel));
+}
+
+bool link_is_idle(const struct link *link)
+{
+    return link->state != LINK_OPEN || link->ops->is_idle(link);
+}
+
+void link_close(struct link *link)
+{
+    if (link->state == LINK_CLOSED) return;
+    if (link->state < LINK_ENDED) link->ops->hang_up(link);
+    link->state = LINK_CLOSED;
+    loop_note_dead(link->loop);
+}
+
+void link_set_context(struct link *link, void *context)
+{
+    link->context = context;
+}
+
+void *link_context(const struct link *link)
+{
+    return link->context;
+}
+
+const char *link_peer_name(const struct link *link)
+{
+    return link->peer_name;
+}
+
+const struct transport *link_transport(const struct link *link)
+{
+    return link->transport;
+}
+
+bool link_shares_memory(const struct link *link)
+{
+    return link->ops->shares_memory;
+}
+
+err link_share(struct link *link, const struct window *values, const struct window *gradients)
+{
+    if (link->state != LINK_OPEN) return fail(ERR_PEER, "the connection is not open");
+    if (link->is_active || link->has_windows)
+        return fail(ERR_INPUT, "windows are shared once, by the side that listens");
+    link->values = *values;
+    link->gradients = *gradients;
+    link->has_windows = true;
+    return end_if(link, link->ops->share(link));
+}
+
+void link_expect(struct link *link, size_t values_bytes, size_t gradients_bytes)
+{
+    if (link->has_windows) return;
+    link->values = (struct window){.bytes = values_bytes, .fd = -1};
+    link->gradients = (struct window){.bytes = gradients_bytes, .fd = -1};
+    link->has_expectation = true;
+}
+
+err listener_new(const struct listener *like, struct listener **ret)
+{
+    struct listener *listener = malloc(sizeof *listener);
+    if (!listener) return fail(ERR_MEMORY, "no memory for a listener");
+    *listener = *like;
+    listener->fd = listener->watch = -1;
+    loop_add_listener(listener->loop, listener);
+    *ret = listener;
+    return OK;
+}
+
+static bool accept_ready(void *context, uint32_t events)
+{
+    struct listener *listener = context;
+    for (int i = 0; i < ACCEPTS_PER_LOOK_MAX && !listener->is_closed; i++) {
+        const int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            listener->arrived(listener, fd);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE) loop_turn_away(listener->loop, listener->fd);
+        if (errno != ECONNABORTED && errno != EINTR) break;
+    }
+    return true;
+}
+
+err listener_open(const struct listener *like, int fd, struct listener **ret)
+{
+    struct listener *listener = NULL;
+    const err e = listener_new(like, &listener);
+    if (e) {
+        close(fd);
+        return e;
+    }
+    listener->fd = fd;
+    const err watch_error =
+        loop_attach(listener->loop, &(struct loop_watcher){fd, EPOLLIN, accept_ready, listener},
+                    &listener->watch);
+    if (watch_error) {
+        listener_close(listener);
+        return watch_error;
+    }
+    *ret = listener;
+    return OK;
+}
+
+void listener_close(struct listener *listener)
+{
+    if (listener->is_closed) return;
+    listener->is_closed = true;
+    loop_detach(listener->loop, listener->watch);
+    if (listener->fd >= 0) close(listener->fd);
+    loop_note_dead(listener->loop);
+}

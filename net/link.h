@@ -1,0 +1,120 @@
+/* link.h - the inside of net/: what the links and listeners of all transports have in common.
+ *
+ * A link belongs to its loop from link_new() until the loop frees it. When it ends, for whatever
+ * reason, its descriptors are given back at once, but closed() is called later by the loop and its
+ * memory stays until the end of that loop_poll, so that no callback can pull it from under the code
+ * that called it.
+ */
+#ifndef NET_LINK_H
+#define NET_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "net/queue.h"
+#include "net/transport.h"
+
+enum link_state {
+    LINK_CONNECTING,
+    LINK_OPEN,
+    LINK_ENDED,  /* closed() is still to be called */
+    LINK_CLOSED, /* nothing comes any more */
+};
+
+enum {
+    LINK_TEXT_MAX = 256,
+    LINK_CONNECT_MAX_MS = 10000, /* a connection attempt, both sides */
+    LINK_STALL_MAX_MS = 60000,   /* between two pieces of one message */
+};
+
+/* What a transport does with its links. Every function leaves the link ENDED where it fails for
+ * good (link_end). */
+struct link_ops {
+    /* Delivers what has come and sends what is queued, without waiting; true when a callback was
+     * made. Called for links in every state. */
+    bool (*look)(struct link *);
+    /* Before the loop blocks: makes sure that the peer will wake it. true: something is there
+     * already. Optional, and then epoll does it. */
+    bool (*arm)(struct link *);
+    void (*disarm)(struct link *);
+    err (*send)(struct link *, const struct parcel *);
+    err (*share)(struct link *); /* tells the peer of the windows */
+    bool (*is_idle)(const struct link *);
+    void (*hang_up)(struct link *); /* sends what it can, gives descriptors back; once */
+    void (*drop)(struct link *);    /* frees what the link has beside itself; may be NULL */
+    bool shares_memory;             /* stretches do not travel; looking costs no system call */
+};
+
+struct link {
+    const struct transport *transport;
+    const struct link_ops *ops;
+    struct loop *loop;
+    struct link_events events;
+    void *context;
+    enum link_state state;
+    bool is_active;                  /* this side connected */
+    bool is_announced;               /* its owner knows it, and so will hear of its end */
+    bool needs_look;                 /* the loop must look even if no descriptor is ready */
+    uint64_t deadline_ms;            /* 0: none; see link_expire */
+    bool has_expectation;            /* active: link_expect was called */
+    bool has_windows;                /* both windows are there */
+    bool owns_windows;               /* active: made or mapped here */
+    struct window values, gradients; /* while !has_windows, bytes are what is expected */
+    err why;
+    char why_text[LINK_TEXT_MAX];
+    char peer_name[ADDRESS_MAX];
+    struct link *next, *previous; /* the loop's */
+};
+
+struct listener {
+    const struct transport *transport;
+    struct loop *loop;
+    struct link_events events;
+    void *context;
+    int fd, watch;                              /* -1: none (inproc) */
+    void (*arrived)(struct listener *, int fd); /* takes the descriptor of a new connection */
+    bool is_closed;
+    char address[ADDRESS_MAX];
+    struct listener *next, *previous; /* the loop's */
+};
+
+struct link_origin {
+    const struct transport *transport;
+    const struct link_ops *ops;
+    struct loop *loop;
+    const struct link_events *events;
+    void *context;
+    bool is_active;
+};
+
+/* A link of `bytes` (a transport's struct that begins with a struct link), zeroed, CONNECTING.
+ * ERR_MEMORY. */
+err link_new(size_t bytes, const struct link_origin *, struct link **ret);
+void link_free(struct link *); /* for the loop: hangs up if it must, no callback */
+
+/* For transports. */
+void link_set_peer_name(struct link *, const char *name);
+void link_open(struct link *);         /* becomes OPEN; calls accepted() or opened() */
+void link_end(struct link *, err why); /* becomes ENDED with the thread's error text */
+void link_deliver(struct link *, const struct message *);
+err link_check(const struct link *, const struct message *);         /* of a header that came */
+err link_check_windows(const struct link *, const struct message *); /* a MESSAGE_WINDOWS */
+struct link_windows {
+    struct window values, gradients;
+    bool is_owned; /* freed with the link */
+};
+void link_adopt_windows(struct link *, const struct link_windows *); /* calls shared() */
+struct window *link_incoming(struct link *); /* where the peer's stretches are seen */
+
+/* For the loop. */
+void link_announce_end(struct link *); /* an ENDED link's closed() */
+void link_expire(struct link *);       /* its deadline has passed */
+
+err listener_new(const struct listener *like, struct listener **ret); /* copies, joins the loop */
+/* The same for a listening socket, which it takes in any case; arrived() for each connection. */
+err listener_open(const struct listener *like, int fd, struct listener **ret);
+void listener_close(struct listener *); /* unlisten of every transport */
+
+#endif

@@ -1,0 +1,38 @@
+/* loop_inside.h - what links and listeners ask of their loop. */
+#ifndef NET_LOOP_INSIDE_H
+#define NET_LOOP_INSIDE_H
+
+#include "core/base/error.h"
+#include "net/link.h"
+#include "net/loop.h"
+
+/* ready() says whether it made a callback. events: EPOLLIN, EPOLLOUT; errors always come. */
+typedef bool loop_ready(void *context, uint32_t events);
+
+struct loop_watcher {
+    int fd;
+    uint32_t events;
+    loop_ready *ready;
+    void *context;
+};
+err loop_attach(struct loop *, const struct loop_watcher *, int *ret_watch);
+void loop_change(struct loop *, int watch, uint32_t events);
+void loop_detach(struct loop *, int watch); /* -1 is fine; does not close the descriptor */
+
+void loop_add_link(struct loop *, struct link *);
+void loop_add_listener(struct loop *, struct listener *);
+struct listener *loop_first_listener(struct loop *);
+void loop_note_end(struct loop *);  /* a link has ended, its closed() is due */
+void loop_note_dead(struct loop *); /* a link or listener waits to be freed */
+
+/* The eventfd that wakes this loop; peers on this host get a copy. ERR_IO. */
+err loop_wake_fd(struct loop *, int *ret_fd);
+
+/* Accepts one connection although no descriptor is left, and closes it: a listener that cannot
+ * accept would be ready for ever. */
+void loop_turn_away(struct loop *, int listen_fd);
+
+uint64_t loop_stall_ms(const struct loop *); /* LINK_STALL_MAX_MS, less in tests */
+void loop_set_stall(struct loop *, int stall_ms);
+
+#endif

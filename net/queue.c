@@ -1,0 +1,89 @@
+/* queue.c - a circular array of parcels. */
+#include "net/queue.h"
+
+#include "net/transport.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUEUE_START = 16 };
+
+struct parcel *queue_at(struct queue *queue, size_t index)
+{
+    assert(index < queue->count);
+    return &queue->at[(queue->first + index) % queue->capacity];
+}
+
+static err grow(struct queue *queue)
+{
+    const size_t capacity = queue->capacity ? 2 * queue->capacity : QUEUE_START;
+    struct parcel *at = calloc(capacity, sizeof *at);
+    if (!at) return fail(ERR_MEMORY, "no memory for a queue of %zu messages", capacity);
+    for (size_t i = 0; i < queue->count; i++) at[i] = *queue_at(queue, i);
+    free(queue->at);
+    queue->at = at;
+    queue->first = 0;
+    queue->capacity = capacity;
+    return OK;
+}
+
+static err check_limits(const struct queue *queue, const struct parcel *parcel)
+{
+    if (queue->count >= LINK_QUEUE_MAX)
+        return fail(ERR_PEER, "does not read: %zu messages are queued, the limit is %d",
+                    queue->count, LINK_QUEUE_MAX);
+    if (parcel->is_body && parcel->payload_bytes > MESSAGE_BODY_MAX - queue->body_bytes)
+        return fail(ERR_PEER, "does not read: %zu bytes are queued, the limit is %d",
+                    queue->body_bytes + parcel->payload_bytes, MESSAGE_BODY_MAX);
+    return OK;
+}
+
+err queue_add(struct queue *queue, const struct parcel *parcel)
+{
+    TRY(check_limits(queue, parcel));
+    if (queue->count == queue->capacity) TRY
+        (grow(queue));
+    struct parcel copy = *parcel;
+    if (parcel->is_body) {
+        void *body = malloc(parcel->payload_bytes);
+        if (!body) return fail(ERR_MEMORY, "no memory for %zu bytes", parcel->payload_bytes);
+        copy.payload = memcpy(body, parcel->payload, parcel->payload_bytes);
+        queue->body_bytes += parcel->payload_bytes;
+    }
+    queue->count++;
+    *queue_at(queue, queue->count - 1) = copy;
+    return OK;
+}
+
+struct parcel queue_take(struct queue *queue)
+{
+    const struct parcel oldest = *queue_at(queue, 0);
+    if (oldest.is_body) queue->body_bytes -= oldest.payload_bytes;
+    queue->first = (queue->first + 1) % queue->capacity;
+    queue->count--;
+    return oldest;
+}
+
+void parcel_free(struct parcel *parcel)
+{
+    if (parcel->is_body) free((void *)parcel->payload);
+}
+
+void queue_pop(struct queue *queue)
+{
+    struct parcel oldest = queue_take(queue);
+    parcel_free(&oldest);
+}
+
+void queue_free(struct queue *queue)
+{
+    while (queue->count > 0) queue_pop(queue);
+    free(queue->at);
+    *queue = (struct queue){0};
+}
+
+size_t parcel_bytes(const struct parcel *parcel)
+{
+    return sizeof parcel->header + parcel->payload_bytes;
+}

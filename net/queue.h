@@ -1,0 +1,42 @@
+/* queue.h - parcels that wait for their turn on a link.
+ *
+ * A parcel is a packed header and what travels with it. Its payload is borrowed while it is on the
+ * sender's stack; once queued, a body is a copy that the queue owns and a stretch is still the
+ * sender's window. The array of parcels grows to what a link needed once and stays, so that
+ * queueing stretches allocates nothing in a steady state.
+ */
+#ifndef NET_QUEUE_H
+#define NET_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+#include "net/message.h"
+
+struct parcel {
+    unsigned char header[MESSAGE_HEADER_BYTES];
+    const void *payload;
+    size_t payload_bytes;
+    bool is_body;         /* else a stretch, which is never copied */
+    bool carries_windows; /* shm: the link's windows go with the payload */
+    size_t sent;          /* bytes of header and payload that have left */
+};
+
+struct queue {
+    struct parcel *at; /* circular */
+    size_t first, count, capacity;
+    size_t body_bytes; /* in copies */
+};
+
+/* Appends; copies a body. ERR_PEER beyond LINK_QUEUE_MAX parcels or MESSAGE_BODY_MAX body bytes. */
+err queue_add(struct queue *, const struct parcel *);
+struct parcel *queue_at(struct queue *, size_t index); /* 0 is the oldest; index < count */
+struct parcel queue_take(struct queue *); /* removes the oldest; its copy is the caller's */
+void queue_pop(struct queue *);           /* removes the oldest and frees its copy */
+void queue_free(struct queue *);          /* leaves an empty queue */
+
+size_t parcel_bytes(const struct parcel *); /* header and payload */
+void parcel_free(struct parcel *);          /* one that was taken */
+
+#endif

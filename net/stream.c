@@ -1,0 +1,322 @@
+/* stream.c - see stream.h. */
+#include "net/stream.h"
+
+#include "net/area.h"
+#include "net/loop_inside.h"
+#include "net/wire.h"
+
+#include "core/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+    BODY_KEEP_BYTES = 64 << 10,
+    READS_PER_LOOK_MAX = 16, /* then others have their turn */
+    PARCELS_PER_SEND_MAX = 16,
+    DRAIN_BYTES_MAX = 16 << 20,
+    DRAINS_MAX = 16,
+};
+
+static bool would_block(int reason)
+{
+    return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR;
+}
+
+/* ---- sending ---- */
+
+/* What of the parcel has not left yet, as up to two parts. */
+static int parcel_parts(const struct parcel *parcel, struct iovec *parts)
+{
+    const size_t header_bytes = sizeof parcel->header;
+    int count = 0;
+    if (parcel->sent < header_bytes)
+        parts[count++] =
+            (struct iovec){(void *)(parcel->header + parcel->sent), header_bytes - parcel->sent};
+    const size_t payload_sent = parcel->sent > header_bytes ? parcel->sent - header_bytes : 0;
+    if (payload_sent < parcel->payload_bytes)
+        parts[count++] = (struct iovec){(char *)parcel->payload + payload_sent,
+                                        parcel->payload_bytes - payload_sent};
+    return count;
+}
+
+/* Bytes that left; 0 when the socket is full or broken. */
+static size_t send_parts(struct stream *stream, struct iovec *parts, int count)
+{
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+    const ssize_t sent = sendmsg(stream->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) return (size_t)sent;
+    if (!would_block(errno)) stream->is_send_broken = stream->link.needs_look = true;
+    return 0;
+}
+
+static void advance_queue(struct queue *queue, size_t sent)
+{
+    while (sent > 0) {
+        struct parcel *oldest = queue_at(queue, 0);
+        const size_t left = parcel_bytes(oldest) - oldest->sent;
+        const size_t step = sent < left ? sent : left;
+        oldest->sent += step;
+        sent -= step;
+        if (step == left) queue_pop(queue);
+    }
+}
+
+static void flush(struct stream *stream)
+{
+    struct queue *queue = &stream->queue;
+    while (queue->count > 0 && !stream->is_send_broken) {
+        struct iovec parts[2 * PARCELS_PER_SEND_MAX];
+        int count = 0;
+        for (size_t i = 0; i < queue->count && i < PARCELS_PER_SEND_MAX; i++)
+            count += parcel_parts(queue_at(queue, i), parts + count);
+        const size_t sent = send_parts(stream, parts, count);
+        if (sent == 0) break;
+        advance_queue(queue, sent);
+    }
+}
+
+static void watch_output(const struct stream *stream)
+{
+    const bool waits = stream->queue.count > 0 && !stream->is_send_broken;
+    loop_change(stream->link.loop, stream->watch, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static err stream_send(struct link *link, const struct parcel *parcel)
+{
+    struct stream *stream = (struct stream *)link;
+    struct parcel rest = *parcel;
+    if (stream->queue.count == 0 && !stream->is_send_broken) {
+        struct iovec parts[2];
+        rest.sent = send_parts(stream, parts, parcel_parts(parcel, parts));
+        if (rest.sent == parcel_bytes(parcel)) return OK;
+    }
+    if (stream->is_send_broken) return OK; /* its end is told once what it sent has been read */
+    TRY(queue_add(&stream->queue, &rest));
+    watch_output(stream);
+    return OK;
+}
+
+static err stream_share(struct link *link)
+{
+    struct parcel parcel = {0};
+    wire_pack(&(struct message){.type = MESSAGE_WINDOWS,
+                                .offset = link->values.bytes,
+                                .length = link->gradients.bytes},
+              parcel.header);
+    return stream_send(link, &parcel);
+}
+
+static bool stream_is_idle(const struct link *link)
+{
+    return ((const struct stream *)link)->queue.count == 0;
+}
+
+/* ---- receiving ---- */
+
+enum arrival { NOTHING, SOME, ALL, END, FAILED }; /* ALL: nothing more is there at present */
+
+static enum arrival read_some(struct stream *stream)
+{
+    const size_t stage_room = STAGE_BYTES - stream->stage_to;
+    const size_t asked = stream->payload_left + stage_room;
+    unsigned char *stage = stream->stage + stream->stage_to;
+    const struct iovec parts[2] = {{stream->payload_at, stream->payload_left}, {stage, stage_room}};
+    const ssize_t got = stream->payload_left > 0 ? readv(stream->fd, parts, 2)
+                                                 : recv(stream->fd, stage, stage_room, 0);
+    if (got == 0) return END;
+    if (got < 0) return would_block(errno) ? NOTHING : FAILED;
+    const size_t direct = (size_t)got < stream->payload_left ? (size_t)got : stream->payload_left;
+    stream->payload_at += direct;
+    stream->payload_left -= direct;
+    stream->stage_to += (size_t)got - direct;
+    return (size_t)got < asked ? ALL : SOME;
+}
+
+static err reserve_body(struct stream *stream, size_t bytes)
+{
+    if (bytes <= stream->body_capacity) return OK;
+    free(stream->body);
+    stream->body_capacity = 0;
+    stream->body = malloc(bytes);
+    if (!stream->body) return fail(ERR_MEMORY, "no memory for a body of %zu bytes", bytes);
+    stream->body_capacity = bytes;
+    return OK;
+}
+
+/* The header stands at the front of the stage: decides where its payload goes. */
+static err begin_message(struct stream *stream)
+{
+    struct message *message = &stream->message;
+    TRY(wire_unpack(stream->stage + stream->stage_from, message));
+    stream->stage_from += MESSAGE_HEADER_BYTES;
+    stream->in_payload = true;
+    if (message->type == MESSAGE_WINDOWS) return link_check_windows(&stream->link, message);
+    TRY(link_check(&stream->link, message));
+    TRY(reserve_body(stream, message->body_bytes));
+    stream->payload_at = stream->body;
+    stream->payload_left = message->body_bytes;
+    if (message->length > 0) {
+        stream->payload_at = (unsigned char *)link_incoming(&stream->link)->base + message->offset;
+        stream->payload_left = message->length;
+    }
+    return OK;
+}
+
+static void take_from_stage(struct stream *stream)
+{
+    const size_t staged = stream->stage_to - stream->stage_from;
+    const size_t step = staged < stream->payload_left ? staged : stream->payload_left;
+    if (step == 0) return;
+    memcpy(stream->payload_at, stream->stage + stream->stage_from, step);
+    stream->payload_at += step;
+    stream->payload_left -= step;
+    stream->stage_from += step;
+}
+
+static err make_windows(struct stream *stream)
+{
+    struct link_windows windows = {.is_owned = true};
+    TRY(window_new_plain(stream->link.values.bytes, &windows.values));
+    const err e = window_new_plain(stream->link.gradients.bytes, &windows.gradients);
+    if (e) {
+        window_free(&windows.values);
+        return e;
+    }
+    link_adopt_windows(&stream->link, &windows);
+    return OK;
+}
+
+static err finish_message(struct stream *stream)
+{
+    stream->in_payload = false;
+    if (stream->message.type == MESSAGE_WINDOWS) return make_windows(stream);
+    stream->message.body = stream->message.body_bytes > 0 ? stream->body : NULL;
+    link_deliver(&stream->link, &stream->message);
+    if (stream->body_capacity > BODY_KEEP_BYTES) {
+        free(stream->body);
+        stream->body = NULL;
+        stream->body_capacity = 0;
+    }
+    return OK;
+}
+
+/* Delivers every message that is complete. */
+static bool parse_stage(struct stream *stream)
+{
+    bool delivered = false;
+    while (stream->link.state == LINK_OPEN) {
+        if (!stream->in_payload && stream->stage_to - stream->stage_from < MESSAGE_HEADER_BYTES)
+            break;
+        err e = stream->in_payload ? OK : begin_message(stream);
+        if (!e) take_from_stage(stream);
+        if (!e && stream->payload_left > 0) break;
+        if (!e) e = finish_message(stream);
+        if (e) link_end(&stream->link, e);
+        delivered = true;
+    }
+    stream->stage_to -= stream->stage_from;
+    memmove(stream->stage, stream->stage + stream->stage_from, stream->stage_to);
+    stream->stage_from = 0;
+    return delivered;
+}
+
+static bool is_amid_message(const struct stream *stream)
+{
+    return stream->in_payload || stream->stage_to > 0;
+}
+
+static void end_lost(struct stream *stream, enum arrival arrival)
+{
+    const char *where = is_amid_message(stream) ? " in the middle of a message" : "";
+    if (arrival == FAILED)
+        link_end(&stream->link, fail(ERR_PEER, "lost%s: %s", where, strerror(errno)));
+    else
+        link_end(&stream->link, fail(ERR_PEER, "closed the connection%s", where));
+}
+
+/* A message that has begun must go on within the loop's stall limit. */
+static void set_deadline(struct stream *stream)
+{
+    stream->link.deadline_ms =
+        is_amid_message(stream) ? clock_ms() + loop_stall_ms(stream->link.loop) : 0;
+}
+
+static bool stream_read(struct stream *stream)
+{
+    bool delivered = false;
+    enum arrival arrival = SOME;
+    for (int i = 0; i < READS_PER_LOOK_MAX && arrival == SOME; i++) {
+        arrival = read_some(stream);
+        if (arrival == NOTHING) break;
+        if (arrival == END || arrival == FAILED)
+            end_lost(stream, arrival);
+        else
+            delivered |= parse_stage(stream);
+        if (stream->link.state != LINK_OPEN) return delivered;
+        set_deadline(stream);
+    }
+    if (stream->is_send_broken && arrival != SOME) end_lost(stream, END);
+    return delivered;
+}
+
+static bool stream_look(struct link *link)
+{
+    struct stream *stream = (struct stream *)link;
+    if (link->state != LINK_OPEN) return false;
+    if (stream->queue.count > 0) {
+        flush(stream);
+        watch_output(stream);
+    }
+    return stream_read(stream);
+}
+
+/* ---- the end ---- */
+
+/* A socket that is closed with unread bytes resets the connection, and what was sent last (a
+ * verdict) could be lost with it. */
+static void drain(int fd)
+{
+    size_t total = 0;
+    for (int i = 0; i < DRAINS_MAX && total < DRAIN_BYTES_MAX; i++) {
+        const ssize_t got = recv(fd, NULL, DRAIN_BYTES_MAX, MSG_DONTWAIT | MSG_TRUNC);
+        if (got <= 0) break;
+        total += (size_t)got;
+    }
+}
+
+static void stream_hang_up(struct link *link)
+{
+    struct stream *stream = (struct stream *)link;
+    if (stream->fd < 0) return;
+    if (link->state == LINK_OPEN) {
+        flush(stream);
+        shutdown(stream->fd, SHUT_WR);
+        drain(stream->fd);
+    }
+    loop_detach(link->loop, stream->watch);
+    close(stream->fd);
+    stream->fd = stream->watch = -1;
+}
+
+static void stream_drop(struct link *link)
+{
+    struct stream *stream = (struct stream *)link;
+    if (stream->addresses) freeaddrinfo(stream->addresses);
+    queue_free(&stream->queue);
+    free(stream->body);
+}
+
+const struct link_ops stream_ops = {
+    .look = stream_look,
+    .send = stream_send,
+    .share = stream_share,
+    .is_idle = stream_is_idle,
+    .hang_up = stream_hang_up,
+    .drop = stream_drop,
+};

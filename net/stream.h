@@ -1,0 +1,35 @@
+/* stream.h - a link over a stream socket: the traffic of tcp, once connected.
+ *
+ * Sending: header and payload leave with one sendmsg from where they are; what does not fit waits
+ * in the queue. Receiving: one readv takes the rest of a payload straight to its place (the window
+ * or the body's buffer) and what follows to a small stage, from which headers are parsed. So a
+ * small message costs one system call, and of a large one only the first STAGE_BYTES are copied.
+ */
+#ifndef NET_STREAM_H
+#define NET_STREAM_H
+
+#include <netdb.h>
+
+#include "net/link.h"
+
+enum { STAGE_BYTES = 4096 };
+
+struct stream {
+    struct link link;                          /* first */
+    int fd, watch;                             /* -1: none */
+    struct addrinfo *addresses, *next_address; /* while connecting */
+    struct queue queue;
+    bool is_send_broken;    /* the peer takes no more; what it sent before is still read */
+    struct message message; /* the one that is coming, once its header is there */
+    bool in_payload;
+    unsigned char *payload_at;
+    size_t payload_left;
+    unsigned char *body; /* grown to the largest body, given back beyond BODY_KEEP_BYTES */
+    size_t body_capacity;
+    size_t stage_from, stage_to; /* unparsed bytes of the stage */
+    unsigned char stage[STAGE_BYTES];
+};
+
+extern const struct link_ops stream_ops;
+
+#endif

@@ -1,0 +1,294 @@
+/* tcp.c - connections between hosts; once connected, stream.c carries the messages. */
+#include "net/address.h"
+#include "net/loop_inside.h"
+#include "net/stream.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    KEEPALIVE_IDLE_S = 10, /* a silent peer is asked, */
+    KEEPALIVE_EVERY_S = 5, /* again, */
+    KEEPALIVE_PROBES = 6,  /* and given up after 40 s */
+    /* What was sent must be acknowledged within this; a peer that computes and does not read for
+     * longer counts as lost too, so it is generous. */
+    UNACKNOWLEDGED_MAX_MS = 120000,
+    BACKLOG = 1024,
+};
+
+struct endpoint {
+    struct sockaddr_storage at;
+    socklen_t bytes;
+};
+
+static void set_number(int fd, int level, int option, int value)
+{
+    /* Options make a connection better; it works without any of them. */
+    (void)setsockopt(fd, level, option, &value, sizeof value);
+}
+
+static bool is_v4_loopback(const void *four_bytes)
+{
+    return *(const unsigned char *)four_bytes == 127;
+}
+
+static bool is_loopback(const struct endpoint *endpoint)
+{
+    if (endpoint->at.ss_family == AF_INET)
+        return is_v4_loopback(&((const struct sockaddr_in *)&endpoint->at)->sin_addr);
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)&endpoint->at)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) ||
+           (IN6_IS_ADDR_V4MAPPED(v6) && is_v4_loopback(v6->s6_addr + 12));
+}
+
+/* BBR, the default of many systems, halves what loopback can carry. */
+static void choose_congestion_control(int fd)
+{
+    struct endpoint peer = {.bytes = sizeof peer.at};
+    if (getpeername(fd, (struct sockaddr *)&peer.at, &peer.bytes) || !is_loopback(&peer)) return;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno")))
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", strlen("cubic"));
+}
+
+static void tune(int fd)
+{
+    set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_number(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_number(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+    set_number(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
+    set_number(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+    set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MAX_MS);
+    choose_congestion_control(fd);
+}
+
+/* "127.0.0.1:2222", "[::1]:2222" */
+static void endpoint_text(const struct endpoint *endpoint, char *ret, size_t size)
+{
+    char host[INET6_ADDRSTRLEN + IF_NAMESIZE] = "?", port[8] = "?";
+    (void)getnameinfo((const struct sockaddr *)&endpoint->at, endpoint->bytes, host, sizeof host,
+                      port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(ret, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static err resolve_with(const struct address *address, int flags, struct addrinfo **ret)
+{
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
+    const char *host = strcmp(address->host, "localhost") ? address->host : "127.0.0.1";
+    const int code = getaddrinfo(host, address->port, &hints, ret);
+    if (code == 0) return OK;
+    if (code == EAI_SYSTEM) return fail(ERR_PEER, "cannot resolve: %s", strerror(errno));
+    return fail(ERR_PEER, "no such host: %s", gai_strerror(code));
+}
+
+/* Numbers and "localhost" are answered at once; a name may make the loop wait for the system's
+ * resolver, which gives up by the limits of resolv.conf. */
+static err resolve(const struct address *address, struct addrinfo **ret)
+{
+    if (!resolve_with(address, AI_NUMERICHOST, ret)) return OK;
+    return resolve_with(address, 0, ret);
+}
+
+/* ---- listening ---- */
+
+static const struct link_ops *const ops = &stream_ops;
+
+static bool tcp_ready(void *context, uint32_t events);
+
+static void arrived(struct listener *listener, int fd)
+{
+    struct endpoint peer = {.bytes = sizeof peer.at};
+    struct link *link = NULL;
+    const struct link_origin origin = {&transport_tcp,    ops,  listener->loop, &listener->events,
+                                       listener->context, false};
+    if (getpeername(fd, (struct sockaddr *)&peer.at, &peer.bytes) ||
+        link_new(sizeof(struct stream), &origin, &link)) {
+        close(fd);
+        return;
+    }
+    struct stream *stream = (struct stream *)link;
+    stream->fd = fd;
+    stream->watch = -1;
+    endpoint_text(&peer, link->peer_name, sizeof link->peer_name);
+    tune(fd);
+    const err e = loop_attach(link->loop, &(struct loop_watcher){fd, EPOLLIN, tcp_ready, stream},
+                              &stream->watch);
+    if (e)
+        link_end(link, e);
+    else
+        link_open(link);
+}
+
+static err explain_listen(const char *address, int reason)
+{
+    char owner[64] = "";
+    if (reason == EADDRINUSE) address_owner(address, owner, sizeof owner);
+    if (owner[0])
+        return fail(ERR_IO, "cannot listen on %s: address already in use by %s", address, owner);
+    const char *text = reason == EADDRINUSE      ? "address already in use"
+                       : reason == EADDRNOTAVAIL ? "not an address of this host"
+                       : reason == EACCES        ? "not allowed (ports below 1024 need privileges)"
+                                                 : strerror(reason);
+    return fail(ERR_IO, "cannot listen on %s: %s", address, text);
+}
+
+/* IPv4 first, so that one name means one address on every host. */
+static const struct addrinfo *preferred(const struct addrinfo *list)
+{
+    for (const struct addrinfo *at = list; at; at = at->ai_next)
+        if (at->ai_family == AF_INET) return at;
+    return list;
+}
+
+static err open_listening(const char *address, int *ret_fd)
+{
+    struct address split;
+    TRY(address_split(address, &split));
+    struct addrinfo *list;
+    const err e = resolve(&split, &list);
+    if (e) return fail_prefix(ERR_IO, "cannot listen on %s", address);
+    const struct addrinfo *at = preferred(list);
+    const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0) set_number(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    const bool is_open = fd >= 0 && !bind(fd, at->ai_addr, at->ai_addrlen) && !listen(fd, BACKLOG);
+    const int reason = errno;
+    freeaddrinfo(list);
+    if (!is_open) {
+        if (fd >= 0) close(fd);
+        return explain_listen(address, reason);
+    }
+    *ret_fd = fd;
+    return OK;
+}
+
+/* The address as it was given, with the port that the system chose. */
+static void real_address(const char *address, int fd, char *ret)
+{
+    struct endpoint own = {.bytes = sizeof own.at};
+    unsigned port = 0;
+    if (!getsockname(fd, (struct sockaddr *)&own.at, &own.bytes))
+        port =
+            ntohs(own.at.ss_family == AF_INET ? ((const struct sockaddr_in *)&own.at)->sin_port
+                                              : ((const struct sockaddr_in6 *)&own.at)->sin6_port);
+    snprintf(ret, ADDRESS_MAX, "%.*s:%u", (int)(strrchr(address, ':') - address), address, port);
+}
+
+static err tcp_listen(struct loop *loop, const char *address, const struct link_events *events,
+                      void *context, char *ret_address, struct listener **ret)
+{
+    int fd = -1;
+    TRY(open_listening(address, &fd));
+    struct listener like = {.transport = &transport_tcp,
+                            .loop = loop,
+                            .events = *events,
+                            .context = context,
+                            .arrived = arrived};
+    real_address(address, fd, like.address);
+    TRY(listener_open(&like, fd, ret));
+    if (ret_address) memcpy(ret_address, like.address, ADDRESS_MAX);
+    return OK;
+}
+
+/* ---- connecting ---- */
+
+static err explain_connect(int reason)
+{
+    if (reason == ECONNREFUSED) return fail(ERR_PEER, "refused");
+    return fail(ERR_PEER, "cannot connect: %s", strerror(reason));
+}
+
+static void give_up_socket(struct stream *stream)
+{
+    loop_detach(stream->link.loop, stream->watch);
+    if (stream->fd >= 0) close(stream->fd);
+    stream->fd = stream->watch = -1;
+}
+
+static err start_connecting(struct stream *stream, const struct addrinfo *to)
+{
+    stream->fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (stream->fd < 0) return fail(ERR_PEER, "cannot open a socket: %s", strerror(errno));
+    if (connect(stream->fd, to->ai_addr, to->ai_addrlen) && errno != EINPROGRESS)
+        return explain_connect(errno);
+    return loop_attach(stream->link.loop,
+                       &(struct loop_watcher){stream->fd, EPOLLOUT, tcp_ready, stream},
+                       &stream->watch);
+}
+
+/* The next address of the host's name; why: what was wrong with the last one. */
+static void connect_next(struct stream *stream, err why)
+{
+    while (why && stream->next_address) {
+        give_up_socket(stream);
+        const struct addrinfo *to = stream->next_address;
+        stream->next_address = to->ai_next;
+        why = start_connecting(stream, to);
+    }
+    if (why) link_end(&stream->link, why);
+}
+
+/* A connection to a free port of this host can meet itself in the middle. */
+static bool is_connected_to_itself(int fd)
+{
+    struct endpoint own = {.bytes = sizeof own.at}, peer = {.bytes = sizeof peer.at};
+    return !getsockname(fd, (struct sockaddr *)&own.at, &own.bytes) &&
+           !getpeername(fd, (struct sockaddr *)&peer.at, &peer.bytes) && own.bytes == peer.bytes &&
+           !memcmp(&own.at, &peer.at, own.bytes);
+}
+
+static bool finish_connecting(struct stream *stream)
+{
+    int reason = 0;
+    socklen_t bytes = sizeof reason;
+    if (getsockopt(stream->fd, SOL_SOCKET, SO_ERROR, &reason, &bytes)) reason = errno;
+    if (!reason && is_connected_to_itself(stream->fd)) reason = ECONNREFUSED;
+    if (reason) {
+        connect_next(stream, explain_connect(reason));
+        return false;
+    }
+    tune(stream->fd);
+    loop_change(stream->link.loop, stream->watch, EPOLLIN);
+    link_open(&stream->link);
+    return true;
+}
+
+static bool tcp_ready(void *context, uint32_t events)
+{
+    struct stream *stream = context;
+    if (stream->link.state == LINK_CONNECTING) return finish_connecting(stream);
+    return stream_ops.look(&stream->link);
+}
+
+static err tcp_connect(struct loop *loop, const char *address, const struct link_events *events,
+                       void *context, struct link **ret)
+{
+    struct address split;
+    TRY(address_split(address, &split));
+    const struct link_origin origin = {&transport_tcp, ops, loop, events, context, true};
+    struct link *link;
+    TRY(link_new(sizeof(struct stream), &origin, &link));
+    struct stream *stream = (struct stream *)link;
+    stream->fd = stream->watch = -1;
+    link_set_peer_name(link, address);
+    const err e = resolve(&split, &stream->addresses);
+    stream->next_address = stream->addresses;
+    connect_next(stream, e ? e : ERR_PEER);
+    *ret = link;
+    return OK;
+}
+
+const struct transport transport_tcp = {
+    .name = "tcp",
+    .listen = tcp_listen,
+    .unlisten = listener_close,
+    .connect = tcp_connect,
+};

@@ -1,0 +1,109 @@
+/* window.c - memory that two tasks can map, sealed so that neither can take it from the other. */
+#include "net/transport.h"
+
+#include "net/area.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+
+size_t area_bytes(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return bytes < page ? page : (bytes + page - 1) & ~(page - 1);
+}
+
+/* The pages are reserved at once: running out of memory is an error here instead of a fault at the
+ * first touch. */
+static err fill_file(int fd, size_t bytes)
+{
+    if (ftruncate(fd, (off_t)bytes) || fallocate(fd, 0, 0, (off_t)bytes))
+        return fail(ERR_MEMORY, "cannot reserve %zu bytes of shared memory: %s", bytes,
+                    strerror(errno));
+    if (fcntl(fd, F_ADD_SEALS, SEALS))
+        return fail(ERR_IO, "cannot seal shared memory: %s", strerror(errno));
+    return OK;
+}
+
+err area_map(int fd, size_t bytes, bool is_writable, void **ret)
+{
+    const int protection = is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *base = mmap(NULL, area_bytes(bytes), protection, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED)
+        return fail(ERR_MEMORY, "cannot map %zu bytes of shared memory: %s", bytes,
+                    strerror(errno));
+    *ret = base;
+    return OK;
+}
+
+void area_unmap(void *base, size_t bytes)
+{
+    if (base) munmap(base, area_bytes(bytes));
+}
+
+err area_new(size_t bytes, int *ret_fd, void **ret_base)
+{
+    const int fd = memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) return fail(ERR_IO, "no shared memory here: %s", strerror(errno));
+    err e = fill_file(fd, area_bytes(bytes));
+    if (!e) e = area_map(fd, bytes, true, ret_base);
+    if (e)
+        close(fd);
+    else
+        *ret_fd = fd;
+    return e;
+}
+
+err area_check(int fd, size_t bytes)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & SEALS) != SEALS)
+        return fail(ERR_PROTOCOL, "passed memory that it could shrink");
+    struct stat file;
+    if (fstat(fd, &file) || (size_t)file.st_size != area_bytes(bytes))
+        return fail(ERR_PROTOCOL, "passed memory of a wrong size, expected %zu bytes",
+                    area_bytes(bytes));
+    return OK;
+}
+
+static err plain_window(size_t bytes, struct window *ret)
+{
+    void *base =
+        mmap(NULL, area_bytes(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return fail(ERR_MEMORY, "no memory for a window of %zu bytes: %s", bytes, strerror(errno));
+    *ret = (struct window){.base = base, .bytes = bytes, .fd = -1};
+    return OK;
+}
+
+err window_new(size_t bytes, struct window *ret)
+{
+    if (bytes > WINDOW_MAX)
+        return fail(ERR_MEMORY, "a window of %zu bytes is too large, the limit is %llu", bytes,
+                    (unsigned long long)WINDOW_MAX);
+    struct window window = {.bytes = bytes};
+    if (area_new(bytes, &window.fd, &window.base)) return plain_window(bytes, ret);
+    *ret = window;
+    return OK;
+}
+
+err window_new_plain(size_t bytes, struct window *ret)
+{
+    if (bytes > WINDOW_MAX)
+        return fail(ERR_MEMORY, "a window of %zu bytes is too large, the limit is %llu", bytes,
+                    (unsigned long long)WINDOW_MAX);
+    return plain_window(bytes, ret);
+}
+
+void window_free(struct window *window)
+{
+    if (!window->base) return;
+    area_unmap(window->base, window->bytes);
+    if (window->fd >= 0) close(window->fd);
+    *window = (struct window){.fd = -1};
+}

@@ -1,0 +1,85 @@
+/* wire.c - see wire.h for the layout. */
+#include "net/wire.h"
+
+#include <endian.h>
+#include <string.h>
+
+static void put32(unsigned char *to, uint32_t value)
+{
+    value = htole32(value);
+    memcpy(to, &value, sizeof value);
+}
+
+static void put64(unsigned char *to, uint64_t value)
+{
+    value = htole64(value);
+    memcpy(to, &value, sizeof value);
+}
+
+static uint32_t get32(const unsigned char *from)
+{
+    uint32_t value;
+    memcpy(&value, from, sizeof value);
+    return le32toh(value);
+}
+
+static uint64_t get64(const unsigned char *from)
+{
+    uint64_t value;
+    memcpy(&value, from, sizeof value);
+    return le64toh(value);
+}
+
+void wire_pack(const struct message *message, unsigned char *ret_header)
+{
+    put32(ret_header, MESSAGE_MAGIC);
+    put32(ret_header + 4, message->type);
+    put32(ret_header + 8, message->code);
+    put32(ret_header + 12, message->task);
+    put32(ret_header + 16, message->job);
+    put32(ret_header + 20, message->body_bytes);
+    put64(ret_header + 24, message->incarnation);
+    put64(ret_header + 32, message->sequence);
+    put64(ret_header + 40, message->step);
+    put64(ret_header + 48, message->version);
+    put64(ret_header + 56, message->offset);
+    put64(ret_header + 64, message->length);
+    put32(ret_header + 72, PROTOCOL_VERSION);
+    put32(ret_header + 76, 0);
+}
+
+static err check(const unsigned char *header)
+{
+    const uint32_t magic = get32(header), version = get32(header + 72);
+    if (magic != MESSAGE_MAGIC)
+        return fail(ERR_PROTOCOL, "sent something else than a message (it begins with 0x%08x)",
+                    magic);
+    if (version != PROTOCOL_VERSION)
+        return fail(ERR_PROTOCOL, "speaks protocol version %u, this program speaks %d", version,
+                    PROTOCOL_VERSION);
+    if (get32(header + 76) != 0) return fail(ERR_PROTOCOL, "sent a damaged message header");
+    const uint32_t body_bytes = get32(header + 20);
+    if (body_bytes > MESSAGE_BODY_MAX)
+        return fail(ERR_PROTOCOL, "announced a body of %u bytes, the limit is %d", body_bytes,
+                    MESSAGE_BODY_MAX);
+    return OK;
+}
+
+err wire_unpack(const unsigned char *header, struct message *ret)
+{
+    TRY(check(header));
+    *ret = (struct message){
+        .type = get32(header + 4),
+        .code = get32(header + 8),
+        .task = get32(header + 12),
+        .job = get32(header + 16),
+        .body_bytes = get32(header + 20),
+        .incarnation = get64(header + 24),
+        .sequence = get64(header + 32),
+        .step = get64(header + 40),
+        .version = get64(header + 48),
+        .offset = get64(header + 56),
+        .length = get64(header + 64),
+    };
+    return OK;
+}

@@ -1,0 +1,24 @@
+/* wire.h - a message header as bytes.
+ *
+ * MESSAGE_HEADER_BYTES little-endian bytes, the same over sockets and in rings:
+ *
+ *      0 magic   4 type     8 code    12 task   16 job   20 body_bytes
+ *     24 incarnation  32 sequence  40 step  48 version  56 offset  64 length
+ *     72 PROTOCOL_VERSION  76 zero
+ */
+#ifndef NET_WIRE_H
+#define NET_WIRE_H
+
+#include "core/base/error.h"
+#include "net/message.h"
+
+/* A type of the transports' own: the passive side shares windows, `offset` bytes of values and
+ * `length` bytes of gradients. Never delivered. */
+enum { MESSAGE_WINDOWS = 0 };
+
+void wire_pack(const struct message *, unsigned char *ret_header);
+
+/* Checks magic, version and body_bytes. The body is left NULL. ERR_PROTOCOL says what is wrong. */
+err wire_unpack(const unsigned char *header, struct message *ret);
+
+#endif

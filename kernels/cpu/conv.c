@@ -1,0 +1,414 @@
+/* conv.c - convolution by oneDNN.
+ *
+ * Activations keep our layout [batch, y, x, channel] at oneDNN's borders; kernels are reordered in
+ * each call from [ky, kx, in, out] to what the generated code wants, since the weights change with
+ * every step. A plan holds one stage for each direction: a few primitives (reorder, convolution,
+ * reorder back) with their arguments. The caller's memory is set into the arguments at each call.
+ */
+#include <stdlib.h>
+
+#include "kernels/cpu/cpu.h"
+
+enum { STEPS_MAX = 5, ARGUMENTS_MAX = 5, MEMORIES_MAX = 64 };
+
+/* What comes from the caller or goes to it */
+enum border { SOURCE, WEIGHTS, BIAS, DESTINATION, BORDERS };
+
+struct step {
+    dnnl_primitive_t primitive;
+    int count;
+    dnnl_exec_arg_t arguments[ARGUMENTS_MAX];
+};
+
+struct stage {
+    struct step steps[STEPS_MAX];
+    int count;
+    dnnl_memory_t border[BORDERS];
+};
+
+struct argument {
+    enum border border;
+    int id; /* oneDNN's; 0 ends a list */
+    bool is_result;
+};
+
+enum direction { FORWARD, FORWARD_RELU, BACK_DATA, BACK_KERNEL, DIRECTIONS };
+
+struct conv2d_plan {
+    struct conv2d shape;
+    dnnl_engine_t engine; /* the device's */
+    struct stage stages[DIRECTIONS];
+    dnnl_memory_t memories[MEMORIES_MAX];
+    void *buffers[MEMORIES_MAX];
+    int memory_count, buffer_count;
+    float *no_bias; /* [out_channels] of zeros */
+    float *result;  /* a gradient before it is added to another */
+};
+
+/* Our layouts, the kernel with its layout left to oneDNN, and the window */
+struct description {
+    dnnl_memory_desc_t border[BORDERS], any_weights;
+    dnnl_dims_t strides, dilates, before, after;
+};
+
+static err check(dnnl_status_t status, const char *call)
+{
+    if (status == dnnl_success) return OK;
+    return fail(status == dnnl_out_of_memory ? ERR_MEMORY : ERR_DEVICE, "%s failed (oneDNN %d)",
+                call, (int)status);
+}
+
+static err open_engine(struct cpu_state *state)
+{
+    if (state->stream) return OK;
+    if (!state->engine) TRY
+        (check(dnnl_engine_create(&state->engine, dnnl_cpu, 0), "dnnl_engine_create"));
+    return check(dnnl_stream_create(&state->stream, state->engine, dnnl_stream_default_flags),
+                 "dnnl_stream_create");
+}
+
+void conv_fini(struct cpu_state *state)
+{
+    if (state->stream) (void)dnnl_stream_destroy(state->stream);
+    if (state->engine) (void)dnnl_engine_destroy(state->engine);
+}
+
+/* --- what is wanted --- */
+
+static err layout(dnnl_memory_desc_t *ret, int count, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+{
+    return check(dnnl_memory_desc_init_by_tag(ret, count, dims, dnnl_f32, tag),
+                 "dnnl_memory_desc_init_by_tag");
+}
+
+static err describe(const struct conv2d *c, struct description *ret)
+{
+    const struct window2d *w = &c->window;
+    const dnnl_dims_t source = {w->batch, c->in_channels, w->in_y, w->in_x};
+    const dnnl_dims_t destination = {w->batch, c->out_channels, w->out_y, w->out_x};
+    const dnnl_dims_t weights = {c->out_channels, c->in_channels, w->kernel_y, w->kernel_x};
+    const dnnl_dims_t bias = {c->out_channels};
+    TRY(layout(&ret->border[SOURCE], 4, source, dnnl_nhwc));
+    TRY(layout(&ret->border[DESTINATION], 4, destination, dnnl_nhwc));
+    TRY(layout(&ret->border[WEIGHTS], 4, weights, dnnl_hwio));
+    TRY(layout(&ret->any_weights, 4, weights, dnnl_format_tag_any));
+    TRY(layout(&ret->border[BIAS], 1, bias, dnnl_a));
+
+    const dnnl_dim_t pairs[4][2] = {
+        {w->stride_y, w->stride_x},
+        {w->dilation_y - 1, w->dilation_x - 1}, /* oneDNN counts the gaps */
+        {w->pad_top, w->pad_left},
+        {w->pad_bottom, w->pad_right}};
+    dnnl_dim_t *const at[4] = {ret->strides, ret->dilates, ret->before, ret->after};
+    for (int i = 0; i < 4; i++) memcpy(at[i], pairs[i], sizeof pairs[i]);
+    return OK;
+}
+
+static err scratchpad_attributes(bool relu, dnnl_primitive_attr_t *ret)
+{
+    dnnl_post_ops_t after = NULL;
+    TRY(check(dnnl_primitive_attr_create(ret), "dnnl_primitive_attr_create"));
+    dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(*ret, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success && relu) status = dnnl_post_ops_create(&after);
+    if (status == dnnl_success && relu)
+        status = dnnl_post_ops_append_eltwise(after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+    if (status == dnnl_success && relu) status = dnnl_primitive_attr_set_post_ops(*ret, after);
+    if (after) (void)dnnl_post_ops_destroy(after);
+    if (status == dnnl_success) return OK;
+    (void)dnnl_primitive_attr_destroy(*ret);
+    return check(status, "dnnl_post_ops");
+}
+
+static dnnl_status_t convolution_desc(enum direction direction, const struct description *s,
+                                      dnnl_convolution_desc_t *ret)
+{
+    const dnnl_memory_desc_t *source = &s->border[SOURCE], *weights = &s->any_weights,
+                             *bias = &s->border[BIAS], *destination = &s->border[DESTINATION];
+    if (direction == BACK_DATA)
+        return dnnl_dilated_convolution_backward_data_desc_init(ret, dnnl_convolution_auto, source,
+                                                                weights, destination, s->strides,
+                                                                s->dilates, s->before, s->after);
+    if (direction == BACK_KERNEL)
+        return dnnl_dilated_convolution_backward_weights_desc_init(
+            ret, dnnl_convolution_auto, source, weights, NULL, destination, s->strides, s->dilates,
+            s->before, s->after);
+    return dnnl_dilated_convolution_forward_desc_init(
+        ret, dnnl_forward_training, dnnl_convolution_auto, source, weights, bias, destination,
+        s->strides, s->dilates, s->before, s->after);
+}
+
+/* hint: the forward convolution, for the backward ones */
+static err primitive_desc(const struct conv2d_plan *p, enum direction direction,
+                          const struct description *s, dnnl_primitive_desc_t hint,
+                          dnnl_primitive_desc_t *ret)
+{
+    dnnl_convolution_desc_t desc;
+    dnnl_primitive_attr_t attributes;
+    TRY(check(convolution_desc(direction, s, &desc), "dnnl_dilated_convolution_desc_init"));
+    TRY(scratchpad_attributes(direction == FORWARD_RELU, &attributes));
+    dnnl_status_t status = dnnl_primitive_desc_create(ret, &desc, attributes, p->engine, hint);
+    (void)dnnl_primitive_attr_destroy(attributes);
+    return check(status, "dnnl_primitive_desc_create");
+}
+
+/* --- making a stage of it --- */
+
+static err new_memory(struct conv2d_plan *p, const dnnl_memory_desc_t *desc, bool with_buffer,
+                      dnnl_memory_t *ret)
+{
+    void *buffer = DNNL_MEMORY_NONE;
+    if (with_buffer) {
+        size_t bytes = dnnl_memory_desc_get_size(desc);
+        buffer = cpu_memory(bytes);
+        if (!buffer) return fail(ERR_MEMORY, "no memory for %zu bytes of a convolution", bytes);
+        p->buffers[p->buffer_count++] = buffer;
+    }
+    TRY(check(dnnl_memory_create(ret, desc, p->engine, buffer), "dnnl_memory_create"));
+    p->memories[p->memory_count++] = *ret;
+    return OK;
+}
+
+static void add_argument(struct step *step, int id, dnnl_memory_t memory)
+{
+    step->arguments[step->count++] = (dnnl_exec_arg_t){id, memory};
+}
+
+/* Every primitive gets the scratch memory that it asks for here, and allocates none later. */
+static err add_primitive(struct conv2d_plan *p, struct step *step, const_dnnl_primitive_desc_t pd)
+{
+    const dnnl_memory_desc_t *scratch =
+        dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    if (scratch && dnnl_memory_desc_get_size(scratch) > 0) {
+        dnnl_memory_t memory;
+        TRY(new_memory(p, scratch, true, &memory));
+        add_argument(step, DNNL_ARG_SCRATCHPAD, memory);
+    }
+    return check(dnnl_primitive_create(&step->primitive, pd), "dnnl_primitive_create");
+}
+
+struct move {
+    const dnnl_memory_desc_t *from_desc, *to_desc;
+    dnnl_memory_t from, to;
+};
+
+static err add_reorder(struct conv2d_plan *p, struct step *step, const struct move *m)
+{
+    dnnl_primitive_attr_t attributes;
+    dnnl_primitive_desc_t pd;
+    TRY(scratchpad_attributes(false, &attributes));
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(&pd, m->from_desc, p->engine,
+                                                              m->to_desc, p->engine, attributes);
+    (void)dnnl_primitive_attr_destroy(attributes);
+    TRY(check(status, "dnnl_reorder_primitive_desc_create"));
+    add_argument(step, DNNL_ARG_FROM, m->from);
+    add_argument(step, DNNL_ARG_TO, m->to);
+    err e = add_primitive(p, step, pd);
+    (void)dnnl_primitive_desc_destroy(pd);
+    return e;
+}
+
+/* Makes the border's memory and, where the convolution wants another layout, that and the reorder
+ * into it or, for a result, out of it. theirs is the convolution's. */
+static err attach(struct conv2d_plan *p, struct stage *stage, const struct argument *argument,
+                  const struct move *layouts, dnnl_memory_t *ret_inner)
+{
+    const dnnl_memory_desc_t *ours = layouts->from_desc, *theirs = layouts->to_desc;
+    dnnl_memory_t *outer = &stage->border[argument->border];
+    TRY(new_memory(p, ours, false, outer));
+    *ret_inner = *outer;
+    if (dnnl_memory_desc_equal(ours, theirs)) return OK;
+
+    TRY(new_memory(p, theirs, true, ret_inner));
+    struct move in = {ours, theirs, *outer, *ret_inner}, out = {theirs, ours, *ret_inner, *outer};
+    return add_reorder(p, &stage->steps[stage->count++], argument->is_result ? &out : &in);
+}
+
+/* The arguments of each direction; the result is the last, so that its reorder comes last. */
+static const struct argument arguments_of[DIRECTIONS][ARGUMENTS_MAX] = {
+    [FORWARD] = {{SOURCE, DNNL_ARG_SRC},
+                 {WEIGHTS, DNNL_ARG_WEIGHTS},
+                 {BIAS, DNNL_ARG_BIAS},
+                 {DESTINATION, DNNL_ARG_DST, true}},
+    [FORWARD_RELU] = {{SOURCE, DNNL_ARG_SRC},
+                      {WEIGHTS, DNNL_ARG_WEIGHTS},
+                      {BIAS, DNNL_ARG_BIAS},
+                      {DESTINATION, DNNL_ARG_DST, true}},
+    [BACK_DATA] = {{DESTINATION, DNNL_ARG_DIFF_DST},
+                   {WEIGHTS, DNNL_ARG_WEIGHTS},
+                   {SOURCE, DNNL_ARG_DIFF_SRC, true}},
+    [BACK_KERNEL] = {{SOURCE, DNNL_ARG_SRC},
+                     {DESTINATION, DNNL_ARG_DIFF_DST},
+                     {WEIGHTS, DNNL_ARG_DIFF_WEIGHTS, true}},
+};
+
+static err fill_stage(struct conv2d_plan *p, enum direction direction, const struct description *s,
+                      dnnl_primitive_desc_t pd)
+{
+    struct stage *stage = &p->stages[direction];
+    struct step convolution = {0};
+    for (const struct argument *a = arguments_of[direction]; a->id; a++) {
+        struct step *place = &stage->steps[stage->count];
+        if (a->is_result) stage->count++; /* the convolution itself goes before this reorder */
+        struct move layouts = {.from_desc = &s->border[a->border],
+                               .to_desc =
+                                   dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, a->id)};
+        dnnl_memory_t inner;
+        TRY(attach(p, stage, a, &layouts, &inner));
+        add_argument(&convolution, a->id, inner);
+        if (!a->is_result) continue;
+        err e = add_primitive(p, &convolution, pd);
+        *place = convolution; /* even if it failed: close frees what is there */
+        if (e) return e;
+    }
+    return OK;
+}
+
+/* hint: of the forward direction; NULL for that itself, which then returns its own */
+static err add_stage(struct conv2d_plan *p, enum direction direction, const struct description *s,
+                     dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *ret)
+{
+    dnnl_primitive_desc_t pd;
+    TRY(primitive_desc(p, direction, s, hint, &pd));
+    err e = fill_stage(p, direction, s, pd);
+    if (!e && ret)
+        *ret = pd;
+    else
+        (void)dnnl_primitive_desc_destroy(pd);
+    return e;
+}
+
+static err add_stages(struct conv2d_plan *p)
+{
+    struct description s;
+    dnnl_primitive_desc_t forward;
+    TRY(describe(&p->shape, &s));
+    TRY(add_stage(p, FORWARD, &s, NULL, &forward));
+    err e = add_stage(p, FORWARD_RELU, &s, NULL, NULL);
+    if (!e) e = add_stage(p, BACK_DATA, &s, forward, NULL);
+    if (!e) e = add_stage(p, BACK_KERNEL, &s, forward, NULL);
+    (void)dnnl_primitive_desc_destroy(forward);
+    return e;
+}
+
+static int64_t source_count(const struct conv2d *c)
+{
+    return c->window.batch * c->window.in_y * c->window.in_x * c->in_channels;
+}
+
+static int64_t destination_count(const struct conv2d *c)
+{
+    return c->window.batch * c->window.out_y * c->window.out_x * c->out_channels;
+}
+
+static int64_t weights_count(const struct conv2d *c)
+{
+    return c->window.kernel_y * c->window.kernel_x * c->in_channels * c->out_channels;
+}
+
+/* The result is touched by `add` only; until then it is address space, not memory. */
+static err add_buffers(struct conv2d_plan *p)
+{
+    int64_t source = source_count(&p->shape), weights = weights_count(&p->shape);
+    size_t bias_bytes = (size_t)p->shape.out_channels * sizeof(float);
+    p->no_bias = cpu_memory(bias_bytes);
+    p->result = cpu_memory((size_t)(source > weights ? source : weights) * sizeof(float));
+    if (!p->no_bias || !p->result) return fail(ERR_MEMORY, "no memory for a convolution");
+    memset(p->no_bias, 0, bias_bytes);
+    return OK;
+}
+
+static void close_plan(struct device *d, struct conv2d_plan *p)
+{
+    if (!p) return;
+    for (int i = 0; i < DIRECTIONS; i++)
+        for (int j = 0; j < STEPS_MAX; j++)
+            if (p->stages[i].steps[j].primitive)
+                (void)dnnl_primitive_destroy(p->stages[i].steps[j].primitive);
+    for (int i = 0; i < p->memory_count; i++) (void)dnnl_memory_destroy(p->memories[i]);
+    for (int i = 0; i < p->buffer_count; i++) free(p->buffers[i]);
+    free(p->no_bias);
+    free(p->result);
+    free(p);
+}
+
+static err open_plan(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)
+{
+    struct cpu_state *state = d->state;
+    TRY(open_engine(state));
+    struct conv2d_plan *p = calloc(1, sizeof *p);
+    if (!p) return fail(ERR_MEMORY, "no memory for a convolution");
+    p->shape = *shape;
+    p->engine = state->engine;
+    library_threads(d); /* the code that is generated depends on it */
+    err e = add_buffers(p);
+    if (!e) e = add_stages(p);
+    if (e) {
+        close_plan(d, p);
+        return e;
+    }
+    *ret = p;
+    return OK;
+}
+
+/* --- running it --- */
+
+/* What the caller gives for the borders that the direction has */
+struct given {
+    const void *at[BORDERS];
+};
+
+static void run(struct device *d, struct conv2d_plan *p, enum direction direction,
+                const struct given *given)
+{
+    struct cpu_state *state = d->state;
+    struct stage *stage = &p->stages[direction];
+    library_threads(d);
+    dnnl_status_t status = dnnl_success;
+    for (int i = 0; i < BORDERS && status == dnnl_success; i++)
+        if (stage->border[i])
+            status = dnnl_memory_set_data_handle(stage->border[i], (void *)given->at[i]);
+    for (int i = 0; i < stage->count && status == dnnl_success; i++)
+        status = dnnl_primitive_execute(stage->steps[i].primitive, state->stream,
+                                        stage->steps[i].count, stage->steps[i].arguments);
+    if (status == dnnl_success) status = dnnl_stream_wait(state->stream);
+    if (status != dnnl_success) cpu_failed(d, "dnnl_primitive_execute");
+}
+
+static void forward(struct device *d, struct conv2d_plan *p, float *y, const float *x,
+                    const float *kernel, const float *bias, float *pre, enum activation kind,
+                    float alpha)
+{
+    const bool is_fused = kind == ACTIVATION_RELU && !pre;
+    float *out = pre ? pre : y;
+    run(d, p, is_fused ? FORWARD_RELU : FORWARD,
+        &(struct given){{[SOURCE] = x,
+                         [WEIGHTS] = kernel,
+                         [BIAS] = bias ? bias : p->no_bias,
+                         [DESTINATION] = out}});
+    if (!is_fused) d->kernels->activate(d, y, out, kind, alpha, destination_count(&p->shape));
+}
+
+static void back_data(struct device *d, struct conv2d_plan *p, float *dx, const float *dy,
+                      const float *kernel, bool add)
+{
+    run(d, p, BACK_DATA,
+        &(struct given){{[SOURCE] = add ? p->result : dx, [WEIGHTS] = kernel, [DESTINATION] = dy}});
+    if (add) d->kernels->axpy(d, dx, 1.0f, p->result, source_count(&p->shape));
+}
+
+static void back_kernel(struct device *d, struct conv2d_plan *p, float *dkernel, const float *dy,
+                        const float *x, bool add)
+{
+    run(d, p, BACK_KERNEL,
+        &(struct given){{[SOURCE] = x, [WEIGHTS] = add ? p->result : dkernel, [DESTINATION] = dy}});
+    if (add) d->kernels->axpy(d, dkernel, 1.0f, p->result, weights_count(&p->shape));
+}
+
+void conv_fill_table(struct kernels *table)
+{
+    table->conv2d_open = open_plan;
+    table->conv2d_close = close_plan;
+    table->conv2d_forward = forward;
+    table->conv2d_back_data = back_data;
+    table->conv2d_back_kernel = back_kernel;
+}

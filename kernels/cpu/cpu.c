@@ -1,0 +1,91 @@
+/* cpu.c - opens the CPU device and says what it runs on. */
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/cpu/cpu.h"
+
+enum { DESCRIPTION_MAX = 160, THREADS_MAX = 1024 };
+
+char *openblas_get_config(void);
+char *openblas_get_corename(void);
+
+static const struct instruction_set *best_set(void)
+{
+    const struct instruction_set *set = instruction_sets;
+    while (!set->is_supported()) set++; /* the last is always supported */
+    return set;
+}
+
+static err find_set(const char *isa, const struct instruction_set **ret)
+{
+    for (const struct instruction_set *set = instruction_sets; set->name; set++) {
+        if (strcmp(set->name, isa) != 0) continue;
+        if (!set->is_supported()) return fail(ERR_DEVICE, "this processor has no %s", isa);
+        *ret = set;
+        return OK;
+    }
+    return fail(ERR_INPUT, "unknown instruction set \"%s\"", isa);
+}
+
+static void close_cpu(struct device *d)
+{
+    struct cpu_state *state = d->state;
+    conv_fini(state);
+    free(state->packed);
+    free(state);
+    *d = (struct device){0};
+}
+
+err device_open_cpu(int threads, const char *isa, struct device *ret)
+{
+    if (threads < 1 || threads > THREADS_MAX)
+        return fail(ERR_INPUT, "threads must be from 1 to %d, got %d", THREADS_MAX, threads);
+    const struct instruction_set *set = best_set();
+    if (isa) TRY
+        (find_set(isa, &set));
+
+    struct cpu_state *state = calloc(1, sizeof *state);
+    float *packed = cpu_memory(NARROW_PACKED_MAX * sizeof(float));
+    if (!state || !packed) {
+        free(state);
+        free(packed);
+        return fail(ERR_MEMORY, "no memory for the CPU device");
+    }
+    state->packed = packed;
+    state->table.name = set->table_name;
+    state->table.close = close_cpu;
+    memory_fill_table(&state->table);
+    gemm_fill_table(&state->table);
+    conv_fill_table(&state->table);
+    set->fill(&state->table, &state->narrow);
+    openblas_set_num_threads(1);
+    *ret = (struct device){.kernels = &state->table, .threads = threads, .state = state};
+    return OK;
+}
+
+void device_close(struct device *d)
+{
+    if (d->kernels) d->kernels->close(d);
+}
+
+/* oneDNN's name of the instructions that it generates code for */
+static const char *onednn_isa(void)
+{
+    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    if ((isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core) return "avx512";
+    if ((isa & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2) return "avx2";
+    if ((isa & dnnl_cpu_isa_avx) == dnnl_cpu_isa_avx) return "avx";
+    return isa == dnnl_cpu_isa_sse41 ? "sse41" : "generic";
+}
+
+const char *cpu_description(void)
+{
+    static _Thread_local char text[DESCRIPTION_MAX];
+    char version[32] = "?"; /* the second word: "OpenBLAS 0.3.21 NO_LAPACKE ..." */
+    (void)sscanf(openblas_get_config(), "%*s %31s", version);
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(text, sizeof text, "OpenBLAS %s %s, oneDNN %d.%d.%d %s, kernels %s", version,
+             openblas_get_corename(), v->major, v->minor, v->patch, onednn_isa(), best_set()->name);
+    return text;
+}

@@ -1,0 +1,63 @@
+/* cpu.h - the parts of the CPU device, as they see each other. */
+#ifndef KERNELS_CPU_CPU_H
+#define KERNELS_CPU_CPU_H
+
+#include <oneapi/dnnl/dnnl.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+/* Products whose result has few columns, which neither library does well. b is packed by the
+ * caller's device into packed (NARROW_PACKED_MAX floats). */
+struct narrow_gemm {
+    bool (*can)(const struct gemm *); /* whether the shape is one of these */
+    void (*run)(struct device *, const struct gemm *, float *packed);
+};
+
+enum { NARROW_PACKED_MAX = 65536 };
+
+struct cpu_state {
+    struct kernels table; /* what device->kernels points to */
+    struct narrow_gemm narrow;
+    float *packed;
+    dnnl_engine_t engine; /* made by the first convolution; NULL before */
+    dnnl_stream_t stream;
+    err failure; /* the first failure of queued work, until synchronize() tells it */
+    const char *failed_call;
+};
+
+struct instruction_set {
+    const char *name, *table_name;
+    bool (*is_supported)(void);
+    void (*fill)(struct kernels *, struct narrow_gemm *);
+};
+
+/* Best first; ends with name NULL. From x86.c or generic.c, whichever is built. */
+extern const struct instruction_set instruction_sets[];
+
+/* The OpenBLAS kernels that should run here where it chose current; NULL where that is right. */
+const char *openblas_core_wanted(const char *current);
+
+/* Calls body(arguments, begin, end) for parts of [0, n) that together are the whole, on up to
+ * device->threads threads and no part smaller than grain. Parts begin at multiples of 16. */
+typedef void range_body(const void *arguments, int64_t begin, int64_t end);
+void spread(const struct device *, int64_t n, int64_t grain, range_body *, const void *arguments);
+
+/* Stretches of floats shorter than two of these stay on one thread: waking another costs more. */
+enum { SPREAD_GRAIN = 32768 };
+
+/* Threads of the library calls that follow on this thread. */
+void library_threads(const struct device *);
+
+/* Uninitialised, aligned to 64 bytes, huge pages where they help; NULL if there is none. */
+void *cpu_memory(size_t bytes);
+
+void memory_fill_table(struct kernels *);
+void gemm_fill_table(struct kernels *);
+void conv_fill_table(struct kernels *);
+void conv_fini(struct cpu_state *); /* frees engine and stream */
+
+/* Remembers that call failed, for synchronize(). */
+void cpu_failed(struct device *, const char *call);
+
+#endif

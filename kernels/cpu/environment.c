@@ -1,0 +1,45 @@
+/* environment.c - what the arithmetic libraries read from the environment when they are loaded.
+ *
+ * OpenBLAS chooses its kernels and starts its threads before main() runs, so changing its mind
+ * means starting anew: 4 ms, once. A task that was started by another of ours inherits the
+ * environment and does not do it again.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "kernels/cpu/cpu.h"
+
+/* Set by us before starting anew; keeps that from happening twice. */
+#define PREPARED "DTRAIN_ENVIRONMENT_PREPARED"
+
+char *openblas_get_corename(void);
+int openblas_get_num_threads(void);
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+/* Sets what is missing; whether anything was. */
+static bool set_missing(const char *name, const char *value)
+{
+    return value && !is_set(name) && setenv(name, value, 1) == 0;
+}
+
+/* Our threads are OpenMP's, through oneDNN. They sleep when there is nothing to do: other tasks
+ * share the machine. */
+static bool set_waiting(void)
+{
+    if (is_set("GOMP_SPINCOUNT")) return false;
+    return set_missing("OMP_WAIT_POLICY", "passive");
+}
+
+void cpu_environment_prepare(char **argv)
+{
+    if (is_set(PREPARED) || setenv(PREPARED, "1", 1) != 0) return;
+    bool changed = set_missing("OPENBLAS_CORETYPE", openblas_core_wanted(openblas_get_corename()));
+    if (openblas_get_num_threads() > 1) changed |= set_missing("OPENBLAS_NUM_THREADS", "1");
+    changed |= set_waiting();
+    if (changed) (void)execv("/proc/self/exe", argv); /* where that fails, slower kernels do */
+}

@@ -1,0 +1,21 @@
+/* generic.c - processors that are not x86-64: one set, in the vectors that gcc makes for it. */
+#include <stddef.h>
+
+#include "kernels/cpu/cpu.h"
+
+void kernels_fill_generic(struct kernels *, struct narrow_gemm *);
+
+static bool always(void)
+{
+    return true;
+}
+
+const struct instruction_set instruction_sets[] = {
+    {"generic", "cpu generic", always, kernels_fill_generic},
+    {NULL, NULL, NULL, NULL},
+};
+
+const char *openblas_core_wanted(const char *current)
+{
+    return NULL; /* it knows these by itself */
+}

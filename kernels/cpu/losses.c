@@ -1,0 +1,186 @@
+/* losses.c - losses of rows and their gradients. */
+#include "kernels/cpu/chunk.h"
+#include "kernels/cpu/isa.h"
+
+enum { LOSS_GRAIN = SPREAD_GRAIN / 8 }; /* elements: an exp and a log each */
+
+static float row_sum_below(const float *x, float top, int64_t columns)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < columns; i++) sum += x[i] - top;
+    return (float)sum;
+}
+
+/* With z = x - max and S = sum(e^z): loss = log S - sum(target z), gradient = e^z / S - target,
+ * where target = (1 - smoothing) onehot(label) + smoothing / classes. */
+static void softmax_loss_row(const struct cross_entropy *c, int64_t row)
+{
+    const float *x = c->logits + row * c->classes;
+    float *gradient = c->gradient ? c->gradient + row * c->classes : NULL;
+    const int32_t label = c->labels[row];
+    const float weight = c->class_weights ? c->class_weights[label] : 1.0f;
+    const float share = c->label_smoothing / (float)c->classes, own = 1.0f - c->label_smoothing;
+
+    float top = row_max(x, c->classes), z = x[label] - top;
+    float expected = own * z;
+    if (share > 0.0f) expected += share * row_sum_below(x, top, c->classes);
+    float sum = row_exp(gradient, x, top, c->classes); /* last: gradient may be the logits */
+    c->losses[row] = weight * (mathf_log(sum) - expected);
+    if (!gradient) return;
+
+    const float factor = weight * c->scale / sum, below = share * weight * c->scale;
+    for (int64_t i = 0; i < c->classes; i++) gradient[i] = gradient[i] * factor - below;
+    gradient[label] -= own * weight * c->scale;
+}
+
+static void softmax_loss_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct cross_entropy c = *(const struct cross_entropy *)arguments;
+    for (int64_t row = begin; row < end; row++) softmax_loss_row(&c, row);
+}
+
+static void softmax_cross_entropy(struct device *d, const struct cross_entropy *c)
+{
+    spread(d, c->rows, LOSS_GRAIN / (c->classes + CHUNK) + 1, softmax_loss_rows, c);
+}
+
+/* Losses of a prediction and a target, element by element, summed over the columns of a row */
+enum pair_kind { PAIR_SIGMOID, PAIR_SQUARED, PAIR_HUBER };
+
+struct pairs {
+    int64_t columns;
+    const float *x, *targets;
+    float delta, smoothing, scale;
+    float *losses, *gradient;
+};
+
+ELEMENT float sigmoid_loss(const struct pairs *p, float x, float target, float *ret_slope)
+{
+    float t = target * (1.0f - p->smoothing) + 0.5f * p->smoothing;
+    float e = mathf_exp(-mathf_abs(x));
+    *ret_slope = (x < 0.0f ? e : 1.0f) / (1.0f + e) - t;
+    return (x < 0.0f ? 0.0f : x) - x * t + mathf_log1p(e);
+}
+
+ELEMENT float squared_loss(float x, float target, float *ret_slope)
+{
+    float difference = x - target;
+    *ret_slope = 2.0f * difference;
+    return difference * difference;
+}
+
+ELEMENT float huber_loss(const struct pairs *p, float x, float target, float *ret_slope)
+{
+    float difference = x - target, size = mathf_abs(difference);
+    bool is_near = size <= p->delta;
+    *ret_slope = is_near ? difference : mathf_copy_sign(p->delta, difference);
+    return is_near ? 0.5f * difference * difference : p->delta * (size - 0.5f * p->delta);
+}
+
+ELEMENT float pair_loss(enum pair_kind kind, const struct pairs *p, float x, float target,
+                        float *ret_slope)
+{
+    if (kind == PAIR_SIGMOID) return sigmoid_loss(p, x, target, ret_slope);
+    if (kind == PAIR_SQUARED) return squared_loss(x, target, ret_slope);
+    return huber_loss(p, x, target, ret_slope);
+}
+
+/* terms [CHUNK]: the losses of the count elements that begin at flat index `at` */
+ELEMENT void pair_chunk(enum pair_kind kind, const struct pairs *p, int64_t at, int count,
+                        float *terms)
+{
+    float x[CHUNK], targets[CHUNK], slopes[CHUNK];
+    chunk_load(x, p->x + at, count, 0.0f);
+    chunk_load(targets, p->targets + at, count, 0.0f);
+#pragma omp simd
+    for (int i = 0; i < CHUNK; i++) {
+        float slope;
+        terms[i] = pair_loss(kind, p, x[i], targets[i], &slope);
+        slopes[i] = p->scale * slope;
+    }
+    if (p->gradient) chunk_store(p->gradient + at, slopes, count);
+}
+
+ELEMENT void pair_row(enum pair_kind kind, const struct pairs *p, int64_t row)
+{
+    float terms[CHUNK];
+    double sum[CHUNK] = {0};
+    for (int64_t at = 0; at < p->columns; at += CHUNK) {
+        int count = chunk_count(p->columns - at);
+        pair_chunk(kind, p, row * p->columns + at, count, terms);
+        for (int i = 0; i < CHUNK; i++) sum[i] += i < count ? terms[i] : 0.0f;
+    }
+    p->losses[row] = (float)chunk_sum(sum);
+}
+
+ELEMENT void pair_rows(enum pair_kind kind, const void *arguments, int64_t begin, int64_t end)
+{
+    const struct pairs p = *(const struct pairs *)arguments;
+    if (p.columns != 1) {
+        for (int64_t row = begin; row < end; row++) pair_row(kind, &p, row);
+        return;
+    }
+    float terms[CHUNK];
+    for (int64_t at = begin; at < end; at += CHUNK) {
+        int count = chunk_count(end - at);
+        pair_chunk(kind, &p, at, count, terms);
+        chunk_store(p.losses + at, terms, count);
+    }
+}
+
+static void sigmoid_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    pair_rows(PAIR_SIGMOID, arguments, begin, end);
+}
+
+static void squared_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    pair_rows(PAIR_SQUARED, arguments, begin, end);
+}
+
+static void huber_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    pair_rows(PAIR_HUBER, arguments, begin, end);
+}
+
+static void sigmoid_cross_entropy(struct device *d, const struct cross_entropy *c)
+{
+    struct pairs p = {.columns = c->classes,
+                      .x = c->logits,
+                      .targets = c->targets,
+                      .smoothing = c->label_smoothing,
+                      .scale = c->scale,
+                      .losses = c->losses,
+                      .gradient = c->gradient};
+    spread(d, c->rows, LOSS_GRAIN / (c->classes + 1) + 1, sigmoid_rows, &p);
+}
+
+static void regression(struct device *d, const struct regression *r, range_body *body)
+{
+    struct pairs p = {.columns = r->columns,
+                      .x = r->predictions,
+                      .targets = r->targets,
+                      .delta = r->delta,
+                      .scale = r->scale,
+                      .losses = r->losses,
+                      .gradient = r->gradient};
+    spread(d, r->rows, LOSS_GRAIN / (r->columns + 1) + 1, body, &p);
+}
+
+static void squared_error(struct device *d, const struct regression *r)
+{
+    regression(d, r, squared_rows);
+}
+
+static void huber(struct device *d, const struct regression *r)
+{
+    regression(d, r, huber_rows);
+}
+
+void KERNELS(losses)(struct kernels *table)
+{
+    table->softmax_cross_entropy = softmax_cross_entropy;
+    table->sigmoid_cross_entropy = sigmoid_cross_entropy;
+    table->squared_error = squared_error;
+    table->huber = huber;
+}

@@ -1,0 +1,190 @@
+/* narrow.c - c = op(a) op(b) where c has at most sixteen columns: the last layer of a classifier.
+ *
+ * The libraries vectorise over the columns of c and leave most of a register empty. Here:
+ *
+ *   a [m, k]:            c[i][j] is the dot product of a row of a and a column of b, vectorised
+ *                        over k; b is packed by columns, each filled with zeros to whole registers.
+ *   a transposed [k, m]: vectorised over m; a block of c is built in registers with its columns as
+ *                        vectors and turned round as it is stored.
+ *
+ * Every element of c is summed in an order that depends on k alone.
+ */
+#include "kernels/cpu/isa.h"
+#include "kernels/elements.h"
+
+enum {
+    COLUMNS_MAX = 16,
+    TERMS_MAX = 4096,                  /* k; beyond, the libraries' blocking for the cache wins */
+    ROWS_MIN = 8,                      /* below, packing b costs more than it saves */
+    COLUMN_STEP = 4,                   /* columns of c in registers at a time */
+    ROW_STEP = LANES == 16 ? 4 : 2,    /* rows of c in registers at a time; AVX-512 has more */
+    VECTOR_STEP = LANES == 16 ? 4 : 2, /* registers down a column of c */
+    BLOCK_ROWS = VECTOR_STEP * LANES
+};
+
+struct task {
+    struct gemm g;
+    const float *packed; /* [n, padded_k] */
+    int64_t padded_k;
+};
+
+static bool can(const struct gemm *g)
+{
+    if (g->n < 1 || g->n > COLUMNS_MAX || g->k < 1 || g->k > TERMS_MAX - LANES) return false;
+    if (g->transpose_a) return !g->transpose_b && g->m >= BLOCK_ROWS;
+    return g->m >= ROWS_MIN && g->k >= LANES;
+}
+
+/* --- a [m, k]: dot products --- */
+
+static void pack(const struct gemm *g, float *packed, int64_t padded_k)
+{
+    for (int64_t j = 0; j < g->n; j++) {
+        float *column = packed + j * padded_k;
+        if (g->transpose_b)
+            memcpy(column, g->b + j * g->k, (size_t)g->k * sizeof(float));
+        else
+            for (int64_t i = 0; i < g->k; i++) column[i] = g->b[i * g->n + j];
+        for (int64_t i = g->k; i < padded_k; i++) column[i] = 0.0f;
+    }
+}
+
+typedef float four __attribute__((vector_size(16)));
+
+/* Lane i is the sum of lanes i, i + 4, i + 8 ... */
+ELEMENT four fold(lanes v)
+{
+    four part[LANES / 4];
+    memcpy(part, &v, sizeof v);
+    for (int i = 1; i < LANES / 4; i++) part[0] += part[i];
+    return part[0];
+}
+
+/* The sums of four vectors, side by side */
+ELEMENT four sum_each(const lanes *v)
+{
+    four a = fold(v[0]), b = fold(v[1]), c = fold(v[2]), d = fold(v[3]);
+    four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) +
+           __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+}
+
+ELEMENT void store_dots(const struct task *t, four sums, int64_t at, int columns)
+{
+    float row[4];
+    memcpy(row, &sums, sizeof row);
+    float *c = t->g.c + at;
+    for (int j = 0; j < columns; j++) c[j] = t->g.add ? c[j] + row[j] : row[j];
+}
+
+/* rows x columns elements of c at (row, column); both numbers are constants where this is inlined
+ */
+ELEMENT void dot_block(const struct task *t, int rows, int columns, int64_t row, int64_t column)
+{
+    const int64_t k = t->g.k, whole = k / LANES * LANES;
+    const float *a = t->g.a + row * k, *b = t->packed + column * t->padded_k;
+    lanes sum[ROW_STEP][COLUMN_STEP] = {{{0}}};
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int r = 0; r < rows; r++) {
+            lanes x = lanes_load(a + r * k + i);
+            for (int c = 0; c < columns; c++) sum[r][c] += x * lanes_load(b + c * t->padded_k + i);
+        }
+    for (int r = 0; r < rows && whole < k; r++) {
+        float rest[LANES] = {0};
+        memcpy(rest, a + r * k + whole, (size_t)(k - whole) * sizeof(float));
+        lanes x = lanes_load(rest);
+        for (int c = 0; c < columns; c++) sum[r][c] += x * lanes_load(b + c * t->padded_k + whole);
+    }
+    for (int r = 0; r < rows; r++)
+        store_dots(t, sum_each(sum[r]), (row + r) * t->g.n + column, columns);
+}
+
+ELEMENT void dot_rows(const struct task *t, int rows, int64_t row)
+{
+    const int64_t n = t->g.n;
+    int64_t column = 0;
+    for (; column + COLUMN_STEP <= n; column += COLUMN_STEP)
+        dot_block(t, rows, COLUMN_STEP, row, column);
+    if (n - column == 3) dot_block(t, rows, 3, row, column);
+    if (n - column == 2) dot_block(t, rows, 2, row, column);
+    if (n - column == 1) dot_block(t, rows, 1, row, column);
+}
+
+static void dot_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct task *t = arguments;
+    int64_t row = begin;
+    for (; row + ROW_STEP <= end; row += ROW_STEP) dot_rows(t, ROW_STEP, row);
+    for (; row < end; row++) dot_rows(t, 1, row);
+}
+
+/* --- a [k, m]: columns of c as vectors --- */
+
+/* block [n, BLOCK_ROWS] = columns of c from `column`, for the rows of c from `row` */
+ELEMENT void column_block(const struct gemm *g, float *block, int columns, int64_t row,
+                          int64_t column)
+{
+    lanes sum[COLUMN_STEP][VECTOR_STEP] = {{{0}}};
+    for (int64_t i = 0; i < g->k; i++) {
+        const float *a = g->a + i * g->m + row, *b = g->b + i * g->n + column;
+        lanes x[VECTOR_STEP];
+        for (int v = 0; v < VECTOR_STEP; v++) x[v] = lanes_load(a + v * LANES);
+        for (int c = 0; c < columns; c++)
+            for (int v = 0; v < VECTOR_STEP; v++) sum[c][v] += x[v] * b[c];
+    }
+    for (int c = 0; c < columns; c++)
+        memcpy(block + (column + c) * BLOCK_ROWS, sum[c], sizeof sum[c]);
+}
+
+static void column_rows(const struct gemm *g, float *block, int64_t row)
+{
+    const int64_t n = g->n;
+    int64_t column = 0;
+    for (; column + COLUMN_STEP <= n; column += COLUMN_STEP)
+        column_block(g, block, COLUMN_STEP, row, column);
+    if (n - column == 3) column_block(g, block, 3, row, column);
+    if (n - column == 2) column_block(g, block, 2, row, column);
+    if (n - column == 1) column_block(g, block, 1, row, column);
+}
+
+/* c[row + i] from block, i from first: rows before it were stored with the block before */
+static void store_block(const struct gemm *g, const float *block, int64_t row, int64_t first)
+{
+    for (int64_t i = first; i < BLOCK_ROWS; i++) {
+        float *c = g->c + (row + i) * g->n;
+        for (int64_t j = 0; j < g->n; j++) {
+            float value = block[j * BLOCK_ROWS + i];
+            c[j] = g->add ? c[j] + value : value;
+        }
+    }
+}
+
+static void column_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct gemm g = ((const struct task *)arguments)->g;
+    float block[COLUMNS_MAX * BLOCK_ROWS];
+    for (int64_t done = begin; done < end; done += BLOCK_ROWS) {
+        int64_t row = done + BLOCK_ROWS <= end ? done : end - BLOCK_ROWS;
+        column_rows(&g, block, row);
+        store_block(&g, block, row, done - row);
+    }
+}
+
+static void run(struct device *d, const struct gemm *g, float *packed)
+{
+    struct task t = {.g = *g, .packed = packed, .padded_k = (g->k + LANES - 1) / LANES * LANES};
+    int64_t grain = 2 * SPREAD_GRAIN * LANES / (g->k * g->n) + 1;
+    if (g->transpose_a) {
+        spread(d, g->m, grain < BLOCK_ROWS ? BLOCK_ROWS : grain, column_range, &t);
+        return;
+    }
+    pack(g, packed, t.padded_k);
+    spread(d, g->m, grain, dot_range, &t);
+}
+
+void KERNELS(narrow)(struct narrow_gemm *narrow)
+{
+    narrow->can = can;
+    narrow->run = run;
+}

@@ -1,0 +1,122 @@
+/* reduce.c - a vector to one number.
+ *
+ * A vector is cut into slices by its length alone; each slice is summed into 16 doubles, lane by
+ * lane, and those and then the slices are added in order. So the number of threads and the width of
+ * the registers change nothing.
+ */
+#include "kernels/cpu/isa.h"
+#include "kernels/mathf.h"
+
+enum { SUM_LANES = 16, SLICES_MAX = 64, SLICE_MIN = 4096 };
+
+typedef double sums __attribute__((vector_size(8 * SUM_LANES)));
+typedef float sixteen __attribute__((vector_size(4 * SUM_LANES)));
+typedef uint32_t sixteen_bits __attribute__((vector_size(4 * SUM_LANES)));
+
+struct reduction {
+    const float *x;
+    int64_t n, slice_length;
+    double *partial;
+};
+
+enum term { TERM_PLAIN, TERM_ABS, TERM_SQUARE };
+
+static inline __attribute__((always_inline)) sums take(enum term term, const float *x)
+{
+    sixteen v;
+    memcpy(&v, x, sizeof v);
+    if (term == TERM_ABS) v = (sixteen)((sixteen_bits)v & 0x7fffffff);
+    sums wide = __builtin_convertvector(v, sums);
+    return term == TERM_SQUARE ? wide * wide : wide;
+}
+
+static inline __attribute__((always_inline)) double sum_slice(enum term term, const float *x,
+                                                              int64_t n)
+{
+    sums total = {0};
+    int64_t whole = n / SUM_LANES * SUM_LANES;
+    for (int64_t i = 0; i < whole; i += SUM_LANES) total += take(term, x + i);
+    if (whole < n) {
+        float rest[SUM_LANES] = {0};
+        memcpy(rest, x + whole, (size_t)(n - whole) * sizeof(float));
+        total += take(term, rest);
+    }
+    double sum = 0;
+    for (int lane = 0; lane < SUM_LANES; lane++) sum += total[lane];
+    return sum;
+}
+
+static inline __attribute__((always_inline)) void sum_slices(enum term term, const void *arguments,
+                                                             int64_t begin, int64_t end)
+{
+    const struct reduction r = *(const struct reduction *)arguments;
+    for (int64_t slice = begin; slice < end; slice++) {
+        int64_t at = slice * r.slice_length, left = r.n - at;
+        r.partial[slice] = sum_slice(term, r.x + at, left < r.slice_length ? left : r.slice_length);
+    }
+}
+
+static void plain_slices(const void *arguments, int64_t begin, int64_t end)
+{
+    sum_slices(TERM_PLAIN, arguments, begin, end);
+}
+
+static void abs_slices(const void *arguments, int64_t begin, int64_t end)
+{
+    sum_slices(TERM_ABS, arguments, begin, end);
+}
+
+static void square_slices(const void *arguments, int64_t begin, int64_t end)
+{
+    sum_slices(TERM_SQUARE, arguments, begin, end);
+}
+
+static double reduce(struct device *d, const float *x, int64_t n, range_body *body)
+{
+    double partial[SLICES_MAX];
+    int64_t length = (n / SLICES_MAX + SUM_LANES) / SUM_LANES * SUM_LANES;
+    if (length < SLICE_MIN) length = SLICE_MIN;
+    int64_t slices = (n + length - 1) / length;
+    int64_t grain = n < 2 * SPREAD_GRAIN ? slices + 1 : 1;
+    spread(d, slices, grain, body, &(struct reduction){x, n, length, partial});
+
+    double sum = 0;
+    for (int64_t slice = 0; slice < slices; slice++) sum += partial[slice];
+    return sum;
+}
+
+static double sum(struct device *d, const float *x, int64_t n)
+{
+    return reduce(d, x, n, plain_slices);
+}
+
+static double sum_abs(struct device *d, const float *x, int64_t n)
+{
+    return reduce(d, x, n, abs_slices);
+}
+
+static double sum_squares(struct device *d, const float *x, int64_t n)
+{
+    return reduce(d, x, n, square_slices);
+}
+
+/* The exponent of infinity and NaN is all ones. Looks at the sum of such, stretch by stretch, so
+ * that the loop inside has no way out and is vectorised. */
+static bool all_finite(struct device *d, const float *x, int64_t n)
+{
+    for (int64_t at = 0; at < n; at += SLICE_MIN) {
+        int64_t end = at + SLICE_MIN < n ? at + SLICE_MIN : n;
+        int bad = 0;
+        for (int64_t i = at; i < end; i++) bad += (mathf_bits(x[i]) & 0x7f800000) == 0x7f800000;
+        if (bad) return false;
+    }
+    return true;
+}
+
+void KERNELS(reduce)(struct kernels *table)
+{
+    table->sum = sum;
+    table->sum_abs = sum_abs;
+    table->sum_squares = sum_squares;
+    table->all_finite = all_finite;
+}

@@ -1,0 +1,232 @@
+/* vector.c - kernels on plain vectors of floats. */
+#include "kernels/cpu/isa.h"
+#include "kernels/elements.h"
+
+struct stretch {
+    float *y;
+    const float *a, *b;
+    float s, t;
+};
+
+static void fill_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct stretch v = *(const struct stretch *)arguments;
+    for (int64_t i = begin; i < end; i++) v.y[i] = v.s;
+}
+
+static void fill(struct device *d, float *y, float value, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, fill_range, &(struct stretch){.y = y, .s = value});
+}
+
+static void copy_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct stretch v = *(const struct stretch *)arguments;
+    memmove(v.y + begin, v.a + begin, (size_t)(end - begin) * sizeof(float));
+}
+
+static void copy(struct device *d, float *y, const float *x, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, copy_range, &(struct stretch){.y = y, .a = x});
+}
+
+static void axpy_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct stretch v = *(const struct stretch *)arguments;
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) v.y[i] += v.s * v.a[i];
+}
+
+static void axpy(struct device *d, float *y, float a, const float *x, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, axpy_range, &(struct stretch){.y = y, .a = x, .s = a});
+}
+
+static void scale_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct stretch v = *(const struct stretch *)arguments;
+    for (int64_t i = begin; i < end; i++) v.y[i] *= v.s;
+}
+
+static void scale(struct device *d, float *y, float a, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, scale_range, &(struct stretch){.y = y, .s = a});
+}
+
+static void add_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct stretch v = *(const struct stretch *)arguments;
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) v.y[i] = v.a[i] + v.b[i];
+}
+
+static void add(struct device *d, float *y, const float *a, const float *b, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, add_range, &(struct stretch){.y = y, .a = a, .b = b});
+}
+
+static void multiply_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct stretch v = *(const struct stretch *)arguments;
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) v.y[i] = v.a[i] * v.b[i];
+}
+
+static void multiply(struct device *d, float *y, const float *a, const float *b, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, multiply_range, &(struct stretch){.y = y, .a = a, .b = b});
+}
+
+static void multiply_add_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct stretch v = *(const struct stretch *)arguments;
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) v.y[i] += v.a[i] * v.b[i];
+}
+
+static void multiply_add(struct device *d, float *y, const float *a, const float *b, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, multiply_add_range, &(struct stretch){.y = y, .a = a, .b = b});
+}
+
+static void clamp_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct stretch v = *(const struct stretch *)arguments;
+    for (int64_t i = begin; i < end; i++) {
+        float x = v.y[i]; /* NaN stays */
+        v.y[i] = x < v.s ? v.s : x > v.t ? v.t : x;
+    }
+}
+
+static void clamp(struct device *d, float *y, float low, float high, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, clamp_range, &(struct stretch){.y = y, .s = low, .t = high});
+}
+
+static void regularize_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct stretch v = *(const struct stretch *)arguments;
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) {
+        float w = v.a[i];
+        float sign = w > 0.0f ? 1.0f : w < 0.0f ? -1.0f : 0.0f;
+        v.y[i] += v.s * sign + v.t * w;
+    }
+}
+
+static void regularize(struct device *d, float *gradient, const float *w, float l1, float l2,
+                       int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, regularize_range,
+           &(struct stretch){.y = gradient, .a = w, .s = l1, .t = l2});
+}
+
+static void copy_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct strided *s = arguments;
+    for (int64_t row = begin; row < end; row++)
+        memcpy(s->dst + row * s->dst_stride, s->src + row * s->src_stride,
+               (size_t)s->columns * sizeof(float));
+}
+
+static int64_t rows_grain(const struct strided *s)
+{
+    return SPREAD_GRAIN / (s->columns + 1) + 1;
+}
+
+static void copy_strided(struct device *d, const struct strided *s)
+{
+    spread(d, s->rows, rows_grain(s), copy_rows, s);
+}
+
+static void add_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct strided s = *(const struct strided *)arguments;
+    for (int64_t row = begin; row < end; row++) {
+        float *dst = s.dst + row * s.dst_stride;
+        const float *src = s.src + row * s.src_stride;
+#pragma omp simd
+        for (int64_t i = 0; i < s.columns; i++) dst[i] += src[i];
+    }
+}
+
+static void add_strided(struct device *d, const struct strided *s)
+{
+    spread(d, s->rows, rows_grain(s), add_rows, s);
+}
+
+struct dropout {
+    float *y;
+    const float *x;
+    float rate;
+    uint64_t key;
+    bool add;
+};
+
+static void dropout_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct dropout v = *(const struct dropout *)arguments;
+    const float kept = 1.0f / (1.0f - v.rate);
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) {
+        bool keeps = element_random_uniform(v.key, (uint64_t)i) >= v.rate;
+        float x = keeps ? v.x[i] * kept : 0.0f;
+        v.y[i] = v.add ? v.y[i] + x : x;
+    }
+}
+
+static void dropout(struct device *d, float *y, const float *x, float rate, uint64_t key, int64_t n,
+                    bool add_to_y)
+{
+    spread(d, n, SPREAD_GRAIN / 8, dropout_range, &(struct dropout){y, x, rate, key, add_to_y});
+}
+
+struct ordered {
+    float *y;
+    const float *const *sources;
+    int count;
+    float scale;
+};
+
+enum { ORDERED_BLOCK = 1024 }; /* floats: the running sum stays in the first cache */
+
+static void sum_ordered_block(const struct ordered *v, int64_t begin, int64_t n)
+{
+    float sum[ORDERED_BLOCK];
+    memcpy(sum, v->sources[0] + begin, (size_t)n * sizeof(float));
+    for (int source = 1; source < v->count; source++) {
+        const float *x = v->sources[source] + begin;
+        for (int64_t i = 0; i < n; i++) sum[i] += x[i];
+    }
+    for (int64_t i = 0; i < n; i++) v->y[begin + i] = v->scale * sum[i];
+}
+
+static void sum_ordered_range(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct ordered v = *(const struct ordered *)arguments;
+    for (int64_t at = begin; at < end; at += ORDERED_BLOCK)
+        sum_ordered_block(&v, at, end - at < ORDERED_BLOCK ? end - at : ORDERED_BLOCK);
+}
+
+static void sum_ordered(struct device *d, float *y, const float *const sources[], int count,
+                        float factor, int64_t n)
+{
+    spread(d, n, SPREAD_GRAIN, sum_ordered_range, &(struct ordered){y, sources, count, factor});
+}
+
+void KERNELS(vector)(struct kernels *table)
+{
+    table->fill = fill;
+    table->copy = copy;
+    table->axpy = axpy;
+    table->scale = scale;
+    table->add = add;
+    table->multiply = multiply;
+    table->multiply_add = multiply_add;
+    table->clamp = clamp;
+    table->regularize = regularize;
+    table->copy_strided = copy_strided;
+    table->add_strided = add_strided;
+    table->dropout = dropout;
+    table->sum_ordered = sum_ordered;
+}

@@ -1,0 +1,151 @@
+/* elements.h - the formulas of one element, shared by the devices.
+ *
+ * A kernel is a loop over one of these. Nothing here knows where the element stands, so a stretch
+ * gives the same bits whether it is done in one piece or in several.
+ */
+#ifndef KERNELS_ELEMENTS_H
+#define KERNELS_ELEMENTS_H
+
+#include "kernels/kernels.h"
+#include "kernels/mathf.h"
+
+/* always inlined: the kind of an activation must be a constant where the loop is compiled */
+#define ELEMENT static inline __attribute__((always_inline))
+
+ELEMENT float element_gelu_tanh_inner(float x)
+{
+    return mathf_tanh(0.797884561f * (x + 0.044715f * x * x * x)); /* sqrt(2 / pi) */
+}
+
+/* f(x). Comparisons are written so that NaN passes through. */
+ELEMENT float element_activate(enum activation kind, float alpha, float x)
+{
+    switch (kind) {
+    case ACTIVATION_RELU:
+        return x < 0.0f ? 0.0f : x;
+    case ACTIVATION_RELU6:
+        return x < 0.0f ? 0.0f : x > 6.0f ? 6.0f : x;
+    case ACTIVATION_ELU:
+        return x > 0.0f ? x : mathf_expm1_negative(x);
+    case ACTIVATION_LEAKY_RELU:
+        return x > 0.0f ? x : alpha * x;
+    case ACTIVATION_SIGMOID:
+        return mathf_sigmoid(x);
+    case ACTIVATION_TANH:
+        return mathf_tanh(x);
+    case ACTIVATION_SOFTPLUS:
+        return mathf_softplus(x);
+    case ACTIVATION_SWISH:
+        return x * mathf_sigmoid(x);
+    case ACTIVATION_GELU:
+        return 0.5f * x * (1.0f + mathf_erf(x * 0.707106781f));
+    case ACTIVATION_GELU_TANH:
+        return 0.5f * x * (1.0f + element_gelu_tanh_inner(x));
+    default:
+        return x;
+    }
+}
+
+ELEMENT float element_gelu_slope(float x)
+{
+    float density = 0.398942280f * mathf_exp(-0.5f * x * x); /* 1 / sqrt(2 pi) */
+    return 0.5f * (1.0f + mathf_erf(x * 0.707106781f)) + x * density;
+}
+
+ELEMENT float element_gelu_tanh_slope(float x)
+{
+    float t = element_gelu_tanh_inner(x);
+    float inner_slope = 0.797884561f * (1.0f + 0.134145f * x * x);
+    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * inner_slope;
+}
+
+/* f'(x), from y = f(x) where that is enough */
+ELEMENT float element_slope(enum activation kind, float alpha, float y, float x)
+{
+    switch (kind) {
+    case ACTIVATION_RELU:
+        return y > 0.0f ? 1.0f : 0.0f;
+    case ACTIVATION_RELU6:
+        return y > 0.0f && y < 6.0f ? 1.0f : 0.0f;
+    case ACTIVATION_ELU:
+        return y > 0.0f ? 1.0f : y + 1.0f;
+    case ACTIVATION_LEAKY_RELU:
+        return y > 0.0f ? 1.0f : alpha;
+    case ACTIVATION_SIGMOID:
+        return y * (1.0f - y);
+    case ACTIVATION_TANH:
+        return 1.0f - y * y;
+    case ACTIVATION_SOFTPLUS:
+        return mathf_sigmoid(x);
+    case ACTIVATION_SWISH: {
+        float s = mathf_sigmoid(x);
+        return s + y * (1.0f - s);
+    }
+    case ACTIVATION_GELU:
+        return element_gelu_slope(x);
+    case ACTIVATION_GELU_TANH:
+        return element_gelu_tanh_slope(x);
+    default:
+        return 1.0f;
+    }
+}
+
+/* The numbers of core/base/random.h, which kernels may not include; a test compares the two. */
+ELEMENT uint64_t element_random_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+ELEMENT float element_random_uniform(uint64_t key, uint64_t index)
+{
+    uint64_t mixed = element_random_mix(index * 0x9e3779b97f4a7c15u + key);
+    return (float)(int32_t)(element_random_mix(mixed + key) >> 40) * 0x1p-24f;
+}
+
+ELEMENT void element_momentum(const struct update_momentum *u, bool nesterov, int64_t i)
+{
+    float g = u->gradient[i];
+    float momentum = u->momentum[i] * u->decay + g;
+    u->momentum[i] = momentum;
+    float step = nesterov ? g + u->decay * momentum : momentum;
+    u->value[i] -= u->rate * step;
+}
+
+ELEMENT void element_adagrad(const struct update_adagrad *u, int64_t i)
+{
+    float g = u->gradient[i];
+    float accumulator = u->accumulator[i] + g * g;
+    u->accumulator[i] = accumulator;
+    u->value[i] -= u->rate * g / sqrtf(accumulator);
+}
+
+ELEMENT void element_adam(const struct update_adam *u, int64_t i)
+{
+    float g = u->gradient[i];
+    float m = u->m[i] + (g - u->m[i]) * (1.0f - u->beta1);
+    float v = u->v[i] + (g * g - u->v[i]) * (1.0f - u->beta2);
+    u->m[i] = m;
+    u->v[i] = v;
+    u->value[i] -= u->rate * m / (sqrtf(v) + u->epsilon);
+}
+
+ELEMENT void element_rmsprop(const struct update_rmsprop *u, bool centered, int64_t i)
+{
+    float g = u->gradient[i];
+    float rms = u->rms[i] + (g * g - u->rms[i]) * (1.0f - u->decay);
+    u->rms[i] = rms;
+    float variance = rms;
+    if (centered) {
+        float mean = u->mean[i] + (g - u->mean[i]) * (1.0f - u->decay);
+        u->mean[i] = mean;
+        variance = rms - mean * mean;
+    }
+    float momentum =
+        u->momentum[i] * u->momentum_decay + u->rate * g / sqrtf(variance + u->epsilon);
+    u->momentum[i] = momentum;
+    u->value[i] -= momentum;
+}
+
+#endif

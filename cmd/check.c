@@ -1,0 +1,167 @@
+/* check.c - `dtrain check [FLAGS] SPEC.json`: everything a worker does before its first step, and
+ * what came out of it: nodes, bytes, placement. The flags are those of a run, so a command line can
+ * be checked by putting one word into it.
+ */
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "core/train/session.h"
+
+struct check {
+    struct run run;
+    struct device device;
+    struct session session;
+    bool has_device, has_session;
+    int ps_count, workers;
+};
+
+static void count_tasks(struct check *check)
+{
+    const struct run *run = &check->run;
+    bool is_distributed = run->cluster.is_distributed;
+    check->ps_count = is_distributed ? run->cluster.hosts[JOB_PS].count : 1;
+    check->workers = is_distributed ? run->cluster.hosts[JOB_WORKER].count : 1;
+    if (!run->is_local) return;
+    check->ps_count = (int)run->flags.local_ps;
+    check->workers = (int)run->flags.local_workers;
+}
+
+static err check_open(struct check *check, int argc, char **argv)
+{
+    struct run *run = &check->run;
+    TRY(run_open(run, argc, argv));
+    if (!run->spec_path) return fail(ERR_INPUT, "check: no SPEC.json was named");
+    TRY(run_load_spec(run));
+    count_tasks(check);
+    TRY(device_open_cpu(1, run->flags.cpu_kernels, &check->device));
+    check->has_device = true;
+    const struct session_options options = {
+        .spec = &run->spec,
+        .device = &check->device,
+        .workers = check->workers,
+        .ps_count = check->ps_count,
+        .batches_per_push = 1,
+    };
+    TRY(session_open(&options, &check->session));
+    check->has_session = true;
+    return OK;
+}
+
+static void check_close(struct check *check)
+{
+    if (check->has_session) session_close(&check->session);
+    if (check->has_device) device_close(&check->device);
+    run_close(&check->run);
+}
+
+static int64_t count_params(const struct node *node)
+{
+    int64_t count = 0;
+    for (int i = 0; i < node->param_count; i++) count += shape_count(&node->param[i].shape);
+    return count;
+}
+
+static int widest(int width, const char *text)
+{
+    int length = (int)strlen(text);
+    return length > width ? length : width;
+}
+
+static void print_nodes(const struct graph *graph)
+{
+    char shape[SHAPE_TEXT_MAX];
+    int name = (int)strlen("node"), op = (int)strlen("op"), output = (int)strlen("output");
+    for (int i = 0; i < graph->node_count; i++) {
+        const struct node *node = &graph->nodes[i];
+        name = widest(name, node->name);
+        op = widest(op, node->op->object.name);
+        output = widest(output, shape_text(&node->output.shape, shape));
+    }
+    printf("%-*s  %-*s  %-*s  %12s\n", name, "node", op, "op", output, "output", "parameters");
+    for (int i = 0; i < graph->node_count; i++) {
+        const struct node *node = &graph->nodes[i];
+        printf("%-*s  %-*s  %-*s  %12lld\n", name, node->name, op, node->op->object.name, output,
+               shape_text(&node->output.shape, shape), (long long)count_params(node));
+    }
+    printf("loss: %s\n", graph->loss.loss->object.name);
+}
+
+static void print_data(const struct dataset *data, const char *role)
+{
+    char shape[SHAPE_TEXT_MAX];
+    if (data->rows == 0) return;
+    printf("%s: %lld rows of %s %s, %s\n", role, (long long)data->rows,
+           shape_text(&data->feature_shape, shape), dtype_name(data->feature_dtype), data->name);
+}
+
+static int count_slots(const struct optimizer *optimizer, const void *attributes)
+{
+    return optimizer->slots_used ? optimizer->slots_used(attributes) : optimizer->slot_count;
+}
+
+static void print_bytes(const struct session *session, const struct spec *spec)
+{
+    const struct graph *graph = session->graph;
+    const struct plan_size *size = &session->plan->size;
+    const struct variant *chosen = &spec->optimizer.optimizer;
+    const struct optimizer *optimizer = chosen->kind->descriptor;
+    long long bytes = (long long)graph->param_floats * (long long)sizeof(float);
+    int slots = count_slots(optimizer, chosen->attributes);
+    printf("parameters: %lld, %lld bytes\n", (long long)graph->param_floats, bytes);
+    printf("optimizer: %s, %d %s, %lld bytes\n", optimizer->object.name, slots,
+           slots == 1 ? "slot" : "slots", slots * bytes);
+    printf("one step: values %zu, gradients %zu, saved %zu bytes; placed in %zu bytes\n",
+           size->values, size->gradients, size->saved, size->block);
+}
+
+static void print_placement(const struct session *session)
+{
+    double times_share;
+    int ps = layout_overloaded(session->layout, &times_share);
+    layout_print(session->layout, stdout);
+    if (ps >= 0) printf("warning: ps %d carries %.1f times its share\n", ps, times_share);
+}
+
+/* One global step takes one gradient, or as many as synchronous training aggregates. */
+static void print_steps(const struct check *check)
+{
+    const struct spec *spec = &check->run.spec;
+    int64_t rows = check->session.train_data.rows, gradients = 1;
+    bool is_sync = spec->train.mode == MODE_SYNC;
+    if (is_sync) gradients = spec->train.replicas_to_aggregate;
+    if (gradients == 0) gradients = check->workers;
+    printf("run: %s, %d ps, %d worker%s, batch size %lld, %.6g steps per epoch, last step %lld\n",
+           is_sync ? "sync" : "async", check->ps_count, check->workers,
+           check->workers == 1 ? "" : "s", (long long)spec->data.batch_size,
+           (double)rows / (double)(gradients * spec->data.batch_size),
+           (long long)spec_last_step(spec, rows, check->workers));
+}
+
+static void print_all(const struct check *check)
+{
+    const struct session *session = &check->session;
+    printf("%s: \"%s\", fingerprint %s\n", check->run.spec_path, check->run.spec.name,
+           check->run.spec.fingerprint);
+    print_data(&session->train_data, "training data");
+    print_data(&session->eval_data, "evaluation data");
+    puts("");
+    print_nodes(session->graph);
+    puts("");
+    print_bytes(session, &check->run.spec);
+    puts("");
+    print_placement(session);
+    puts("");
+    print_steps(check);
+    puts("ok");
+}
+
+int cmd_check(int argc, char **argv)
+{
+    struct check check = {0};
+    cpu_environment_prepare(argv);
+    err e = check_open(&check, argc - 1, argv + 1);
+    int code = e ? report_error(e) : EXIT_DONE;
+    if (!e) print_all(&check);
+    check_close(&check);
+    return code;
+}

@@ -18,13 +18,14 @@ enum {
 
 static const float height_min = 6.5f, height_max = 9.5f; /* half of it, pixels */
 static const float aspect_min = 0.8f, aspect_max = 1.2f; /* width to height */
-static const float turn_max = 0.25f;                     /* radians, either way */
+static const float turn_max = 0.23f;                     /* radians, either way */
 static const float shear_max = 0.3f;
 static const float bend_max = 0.2f;                /* of the half height, at its ends */
-static const float shift_max = 2.0f;               /* pixels, either way */
+static const float shift_max = 1.75f;              /* pixels, either way */
 static const float pen_min = 0.6f, pen_max = 1.5f; /* half the stroke's width, pixels */
-static const float ink_min = 150, ink_max = 255;
-static const float noise_max = 40; /* in either direction; most of it less, see shade */
+static const float ink_min = 110, ink_max = 255;
+static const float noise_max = 60; /* in either direction; most of it less, see shade */
+static const float gap_max = 5.0f; /* radius of a disc without ink, pixels */
 
 struct digits_attributes {
     int64_t rows, seed;
@@ -144,6 +145,8 @@ struct pen {
     float radius, ink; /* pixels, brightness */
     uint32_t noise_key;
     float noise;
+    struct point gap; /* middle of the disc where the pen gave no ink */
+    float gap_radius;
 };
 
 /* Brightness: full inside the pen, falling over one pixel at its edge; noise is the sum of two
@@ -157,6 +160,7 @@ digits_shade(uint8_t *image, const float squares[SIDE * PITCH], const struct pen
     struct pen p = *pen;
     float shaded[PITCH];
     for (int y = 0; y < SIDE; y++) {
+        float gap_y = (float)y - p.gap.y;
         for (uint32_t x = 0; x < PITCH; x++) {
             uint32_t bits = (uint32_t)(y * PITCH + (int)x) * 0x9e3779b9u + p.noise_key;
             bits = (bits ^ (bits >> 16)) * 0x85ebca6bu;
@@ -166,6 +170,8 @@ digits_shade(uint8_t *image, const float squares[SIDE * PITCH], const struct pen
             float cover = p.radius + 0.5f - __builtin_sqrtf(squares[(uint32_t)y * PITCH + x]);
             cover = cover < 0 ? 0 : cover;
             cover = cover > 1 ? 1 : cover;
+            float gap_x = (float)(int32_t)x - p.gap.x;
+            cover = gap_x * gap_x + gap_y * gap_y < p.gap_radius * p.gap_radius ? 0 : cover;
             float level = cover * p.ink + noise * p.noise;
             level = level < 0 ? 0 : level;
             shaded[x] = level > 255 ? 255 : level;
@@ -174,14 +180,23 @@ digits_shade(uint8_t *image, const float squares[SIDE * PITCH], const struct pen
     }
 }
 
+static struct pen draw_pen(struct draws *d)
+{
+    struct pen pen = {.radius = draw(d, pen_min, pen_max), .ink = draw(d, ink_min, ink_max)};
+    pen.noise = draw(d, 0, noise_max);
+    pen.noise_key = (uint32_t)random_u64(d->key, d->next++);
+    pen.gap.x = draw(d, 0, SIDE - 1);
+    pen.gap.y = draw(d, 0, SIDE - 1);
+    pen.gap_radius = draw(d, 0, gap_max);
+    return pen;
+}
+
 static void draw_glyph(const struct glyph *glyph, struct draws *d, uint8_t *image)
 {
     float squares[SIDE * PITCH];
     for (int i = 0; i < SIDE * PITCH; i++) squares[i] = SIDE * SIDE;
     struct hand hand = draw_hand(d);
-    struct pen pen = {.radius = draw(d, pen_min, pen_max), .ink = draw(d, ink_min, ink_max)};
-    pen.noise = draw(d, 0, noise_max);
-    pen.noise_key = (uint32_t)random_u64(d->key, d->next++);
+    struct pen pen = draw_pen(d);
     for (int i = 0; i < glyph->count; i++) {
         struct point from = place_on_curve(&hand, &glyph->curves[i], 0);
         for (int k = 1; k <= PIECES; k++) {

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+enum { PATH_BYTES_MAX = 256 };
+
 struct clip_value {
     double min, max;
 };
@@ -118,13 +120,15 @@ struct clip optimizer_clip(const struct optimizer_spec *spec)
     return rule->make(spec->clip.attributes);
 }
 
-err optimizer_check(const struct optimizer_spec *spec)
+err optimizer_check(const struct optimizer_spec *spec, const char *path)
 {
-    const err e = schedule_check(optimizer_learning_rate(spec));
-    if (e) return fail_prefix(e, "learning_rate");
+    char learning_rate[PATH_BYTES_MAX];
+    snprintf(learning_rate, sizeof learning_rate, "%s.learning_rate", path);
+    TRY(schedule_check(optimizer_learning_rate(spec), learning_rate));
     const struct clip clip = optimizer_clip(spec);
     if (clip.type != CLIP_VALUE || clip.low <= clip.high) return OK;
-    return fail(ERR_INPUT, "clip: expected min (%g) to be at most max (%g)", clip.low, clip.high);
+    return fail(ERR_INPUT, "%s.clip.max: expected at least min (%g), got %g", path, clip.low,
+                clip.high);
 }
 
 /* What makes a gradient of this norm no longer than the limit; 1 exactly where it is not. A norm

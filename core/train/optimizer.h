@@ -67,8 +67,9 @@ extern const struct object optimizer_spec_object;
 
 const struct schedule_spec *optimizer_learning_rate(const struct optimizer_spec *);
 struct clip optimizer_clip(const struct optimizer_spec *);
-/* ERR_INPUT where members of the schedule or of the clipping do not fit together. */
-err optimizer_check(const struct optimizer_spec *);
+/* ERR_INPUT where members of the schedule or of the clipping do not fit together; path: where the
+ * optimizer stands in the spec. */
+err optimizer_check(const struct optimizer_spec *, const char *path);
 /* Clips gradients of `count` tensors in place; ret_norm: the global norm before (computed for
  * GLOBAL_NORM only, else 0). */
 void clip_gradients(const struct clip *, struct device *, float *const gradients[],

@@ -37,10 +37,10 @@ static const struct schedule *schedule_of(const struct schedule_spec *spec)
     return spec->schedule.kind->descriptor;
 }
 
-err schedule_check(const struct schedule_spec *spec)
+err schedule_check(const struct schedule_spec *spec, const char *path)
 {
     const struct schedule *schedule = schedule_of(spec);
-    return schedule->check ? schedule->check(spec->schedule.attributes) : OK;
+    return schedule->check ? schedule->check(spec->schedule.attributes, path) : OK;
 }
 
 double schedule_rate(const struct schedule_spec *spec, int64_t step)

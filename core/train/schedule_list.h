@@ -4,8 +4,8 @@
 
 #include "core/train/schedule.h"
 
-/* Bounds of numbers in a spec: wide enough for any real run. */
-enum { RATE_MAX = 1000000, STEPS_MAX = 2000000000 };
+/* A bound that no real rate reaches. */
+enum { RATE_MAX = 1000000 };
 
 /* schedule_plain.c */
 extern const struct schedule schedule_constant, schedule_piecewise_constant,

@@ -135,17 +135,17 @@ static double constant_rate(const void *attributes, int64_t step)
     return a->learning_rate;
 }
 
-static err piecewise_check(const void *attributes)
+static err piecewise_check(const void *attributes, const char *path)
 {
     const struct piecewise *a = attributes;
     if (a->values.count != a->boundaries.count + 1) {
-        return fail(ERR_INPUT, "values: expected %d numbers, one more than boundaries, got %d",
-                    a->boundaries.count + 1, a->values.count);
+        return fail(ERR_INPUT, "%s.values: expected %d numbers, one more than boundaries, got %d",
+                    path, a->boundaries.count + 1, a->values.count);
     }
     for (int i = 1; i < a->boundaries.count; i++) {
         if (a->boundaries.at[i] > a->boundaries.at[i - 1]) continue;
-        return fail(ERR_INPUT, "boundaries[%d]: expected more than the %lld before it, got %lld", i,
-                    (long long)a->boundaries.at[i - 1], (long long)a->boundaries.at[i]);
+        return fail(ERR_INPUT, "%s.boundaries[%d]: expected more than the %lld before it, got %lld",
+                    path, i, (long long)a->boundaries.at[i - 1], (long long)a->boundaries.at[i]);
     }
     return OK;
 }

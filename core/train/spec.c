@@ -10,7 +10,6 @@ enum { METRICS_MAX = 32, REPLICAS_MAX = 65536 };
 
 static const char *const mode_names[] = {[MODE_ASYNC] = "async", [MODE_SYNC] = "sync", NULL};
 
-/* 2^53 is the largest whole number up to which every JSON program keeps each one. */
 static const struct field train_fields[] = {
     {.name = "mode",
      .type = FIELD_ENUM,
@@ -24,7 +23,7 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_spec, last_step),
      .fallback = "0",
      .min = 0,
-     .max = 0x1p53,
+     .max = STEPS_MAX,
      .help = "the global step at which training ends; 0: given by epochs"},
     {.name = "epochs",
      .type = FIELD_FLOAT,
@@ -45,14 +44,14 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_spec, max_staleness),
      .fallback = "-1",
      .min = -1,
-     .max = 0x1p53,
+     .max = STEPS_MAX,
      .help = "async: how many global steps a gradient's values may be old; -1: any number"},
     {.name = "log_every_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, log_every_steps),
      .fallback = "100",
      .min = 1,
-     .max = 0x1p53,
+     .max = STEPS_MAX,
      .help = "global steps between two lines with the loss"},
     {0},
 };
@@ -73,7 +72,7 @@ static const struct field spec_fields[] = {
      .offset = offsetof(struct spec, seed),
      .fallback = "1",
      .min = 0,
-     .max = 0x1p53,
+     .max = 999999999999999, /* every JSON program keeps it exactly */
      .help = "of initial values, shuffling and dropout: the same seed, the same run"},
     {.name = "data",
      .type = FIELD_OBJECT,
@@ -145,8 +144,7 @@ static err check_train(const struct train_spec *train)
 static err check(const struct spec *spec)
 {
     TRY(check_train(&spec->train));
-    const err e = optimizer_check(&spec->optimizer);
-    return e ? fail_prefix(e, "optimizer") : OK;
+    return optimizer_check(&spec->optimizer, "optimizer");
 }
 
 /* What the command line says goes into the JSON, so that every task that is shown it sees the same.
@@ -220,5 +218,5 @@ int64_t spec_last_step(const struct spec *spec, int64_t train_rows, int workers)
     /* 0.1 epochs of 60,000 rows in batches of 100 are 60 steps, not the 61 that rounding up what
      * is one bit above 60 would make of them. */
     const double whole = ceil(steps * (1.0 - 1e-12));
-    return (int64_t)fmin(fmax(whole, 1.0), 0x1p53);
+    return (int64_t)fmin(fmax(whole, 1.0), STEPS_MAX);
 }

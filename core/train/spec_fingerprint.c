@@ -11,8 +11,8 @@
 #include "core/base/random.h"
 #include "core/train/spec_inside.h"
 
-/* The single strings of a data format name its files; what it says with numbers, lists and words
- * from a choice says how they are read, which must be equal. */
+/* The single strings of a data format name its files or a detail of how they are written; what it
+ * says with numbers, lists and choices says which examples they hold, which must be equal. */
 static void forget_files(json_t *data, const char *key, const struct source_spec *source)
 {
     json_t *json = json_object_get(data, key);

@@ -1,0 +1,299 @@
+/* test_optimizers.c - update rules and clipping against what TensorFlow computed. */
+#include "tests/train/fixture.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/train/store.h"
+
+enum { FLOATS_MAX = 16, PATH_MAX_BYTES = 128 };
+
+static const struct tolerance close_enough = {.relative = 1e-6, .absolute = 1e-6};
+
+/* Rules in the fixture that this program does not have yet. One that is in neither table fails. */
+static const char *const later[] = {"adagrad_da", "adadelta", "ftrl", "proximal_gradient_descent",
+                                    "proximal_adagrad"};
+
+static bool comes_later(const char *type)
+{
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        if (strcmp(type, later[i]) == 0) return true;
+    }
+    return false;
+}
+
+static void compare_floats(const float *got, json_t *wanted, const char *where)
+{
+    float expected[FLOATS_MAX];
+    const int count = fixture_floats(wanted, expected, FLOATS_MAX);
+    char element[PATH_MAX_BYTES + 16];
+    for (int i = 0; i < count; i++) {
+        snprintf(element, sizeof element, "%s[%d]", where, i);
+        fixture_near(got[i], expected[i], close_enough, element);
+    }
+}
+
+/* What a checkpoint calls `key`: "v" the variable, "v/Adam" a slot, else a power. */
+static void compare_state(const struct store *store, const char *key, json_t *wanted,
+                          const char *where)
+{
+    const struct optimizer *optimizer = store->optimizer;
+    if (strcmp(key, "v") == 0) {
+        compare_floats(store->values, wanted, where);
+        return;
+    }
+    for (int i = 0; i < store->slot_count; i++) {
+        if (strncmp(key, "v/", 2) != 0 || strcmp(key + 2, optimizer->slot[i].name) != 0) continue;
+        compare_floats(store->slots[i], wanted, where);
+        return;
+    }
+    for (int i = 0; i < optimizer->power_count; i++) {
+        if (strcmp(key, optimizer->power[i].name) != 0) continue;
+        fixture_near(store->powers[i], json_number_value(wanted), close_enough, where);
+        return;
+    }
+    fail_msg("%s: nothing in the store is called so", where);
+}
+
+static void compare_all(const struct store *store, json_t *after, const char *type, int step)
+{
+    const char *key;
+    json_t *wanted;
+    json_object_foreach(after, key, wanted)
+    {
+        char where[PATH_MAX_BYTES];
+        snprintf(where, sizeof where, "%s step %d %s", type, step, key);
+        compare_state(store, key, wanted, where);
+    }
+    const int stored = 1 + store->slot_count + store->optimizer->power_count;
+    assert_int_equal(json_object_size(after), stored);
+}
+
+static void run_case(json_t *test, struct device *device)
+{
+    const char *type = json_string_value(json_object_get(test, "type"));
+    struct arena arena = {0};
+    json_t *json = fixture_variant("optimizer", type, json_object_get(test, "attributes"));
+    const struct optimizer_spec spec = fixture_optimizer_json(json, &arena);
+    _Alignas(64) float values[FLOATS_MAX] = {0};
+    const int count = fixture_floats(json_object_get(test, "initial"), values, FLOATS_MAX);
+
+    struct store store;
+    assert_int_equal(store_open(&spec, device, FLOATS_MAX, values, &store), OK);
+    size_t i;
+    json_t *step;
+    json_array_foreach(json_object_get(test, "steps"), i, step)
+    {
+        _Alignas(64) float gradient[FLOATS_MAX] = {0};
+        const float *gradients[] = {gradient};
+        fixture_floats(json_object_get(step, "gradient"), gradient, FLOATS_MAX);
+        store_apply(&store, gradients, 1, 1.0f, (int64_t)i, NULL);
+        compare_all(&store, json_object_get(step, "after"), type, (int)i);
+    }
+    for (int j = count; j < FLOATS_MAX; j++) assert_true(values[j] == 0.0f); /* the gap */
+    store_close(&store);
+    arena_free(&arena);
+}
+
+static void every_dense_case_of_tensorflow_is_met(void **state)
+{
+    struct device device = fixture_device();
+    json_t *fixture = fixture_load("optimizers.json");
+    size_t i;
+    json_t *test;
+    int run = 0;
+    json_array_foreach(json_object_get(fixture, "cases"), i, test)
+    {
+        const char *type = json_string_value(json_object_get(test, "type"));
+        const struct kind *kind = kinds_find(&optimizer_kinds, type);
+        if (!kind && !comes_later(type)) fail_msg("no optimizer \"%s\"", type);
+        if (!kind || json_is_true(json_object_get(test, "sparse"))) continue;
+        run_case(test, &device);
+        run++;
+    }
+    assert_int_equal(run, 9);
+    json_decref(fixture);
+    device_close(&device);
+}
+
+static void every_optimizer_says_how_it_is_saved(void **state)
+{
+    const struct kind *kind;
+    for (int i = 0; (kind = optimizer_kinds.at(i)); i++) {
+        const struct optimizer *optimizer = kind->descriptor;
+        assert_ptr_equal(kind->object, &optimizer->object);
+        assert_non_null(optimizer->apply);
+        for (int j = 0; j < optimizer->slot_count; j++) assert_non_null(optimizer->slot[j].name);
+        for (int j = 0; j < optimizer->power_count; j++) assert_non_null(optimizer->power[j].name);
+    }
+}
+
+static void adam_by_its_bare_name_has_the_defaults_of_tensorflow(void **state)
+{
+    struct device device = fixture_device();
+    struct arena arena = {0};
+    const struct optimizer_spec spec = fixture_optimizer("{\"optimizer\": \"adam\"}", &arena);
+    _Alignas(64) float values[FLOATS_MAX] = {1.0f}, gradient[FLOATS_MAX] = {0.5f};
+    const float *gradients[] = {gradient};
+    struct store store;
+    assert_int_equal(store_open(&spec, &device, FLOATS_MAX, values, &store), OK);
+    assert_true(store.powers[0] == 0.9f && store.powers[1] == 0.999f);
+    store_apply(&store, gradients, 1, 1.0f, 0, NULL);
+    fixture_near(values[0], 1.0 - 0.001, close_enough, "one step of the learning rate");
+    store_close(&store);
+    arena_free(&arena);
+    device_close(&device);
+}
+
+/* Clipping */
+
+struct clip_case {
+    _Alignas(64) float a[FLOATS_MAX], b[FLOATS_MAX];
+    float wanted[FLOATS_MAX];
+    float *gradients[2];
+    int64_t sizes[2];
+    int count;
+    double norm;
+};
+
+static struct clip clip_of(const char *json)
+{
+    struct arena arena = {0};
+    char text[256];
+    snprintf(text, sizeof text, "{\"optimizer\": {\"type\": \"adam\", \"clip\": %s}}", json);
+    const struct optimizer_spec spec = fixture_optimizer(text, &arena);
+    assert_int_equal(optimizer_check(&spec, "optimizer"), OK);
+    const struct clip clip = optimizer_clip(&spec);
+    arena_free(&arena);
+    return clip;
+}
+
+static json_t *find_op(json_t *fixture, const char *op)
+{
+    size_t i;
+    json_t *test;
+    json_array_foreach(json_object_get(fixture, "cases"), i, test)
+    {
+        if (strcmp(json_string_value(json_object_get(test, "op")), op) == 0) return test;
+    }
+    fail_msg("ops.json has no %s", op);
+    return NULL;
+}
+
+/* Runs the case and compares; what follows the clipped numbers in the output is the norm. */
+static void run_clip(const char *op, const char *rule, struct clip_case *c)
+{
+    json_t *fixture = fixture_load("ops.json");
+    json_t *test = find_op(fixture, op), *inputs = json_object_get(test, "inputs");
+    const double limit =
+        json_number_value(json_object_get(json_object_get(test, "attributes"), "clip_norm"));
+    const char *key;
+    json_t *input;
+    json_object_foreach(inputs, key, input)
+    {
+        c->gradients[c->count] = c->count ? c->b : c->a;
+        c->sizes[c->count] = fixture_floats(input, c->gradients[c->count], FLOATS_MAX);
+        c->count++;
+    }
+    fixture_floats(json_object_get(test, "output"), c->wanted, FLOATS_MAX);
+
+    char text[128];
+    snprintf(text, sizeof text, "{\"type\": \"%s\", \"norm\": %.17g}", rule, limit);
+    const struct clip clip = clip_of(text);
+    struct device device = fixture_device();
+    clip_gradients(&clip, &device, c->gradients, c->sizes, c->count, &c->norm);
+    device_close(&device);
+    json_decref(fixture);
+
+    const float *wanted = c->wanted;
+    for (int i = 0; i < c->count; i++) {
+        for (int64_t j = 0; j < c->sizes[i]; j++) {
+            fixture_near(c->gradients[i][j], *wanted++, close_enough, op);
+        }
+    }
+}
+
+static void the_global_norm_is_clipped_as_tensorflow_does(void **state)
+{
+    struct clip_case c = {.count = 0};
+    run_clip("clip_by_global_norm", "global_norm", &c);
+    assert_int_equal(c.count, 2);
+    fixture_near(c.norm, c.wanted[c.sizes[0] + c.sizes[1]], close_enough, "norm");
+}
+
+static void each_norm_is_clipped_as_tensorflow_does(void **state)
+{
+    struct clip_case c = {.count = 0};
+    run_clip("clip_by_norm", "norm", &c);
+    assert_int_equal(c.count, 1);
+    assert_true(c.norm == 0.0);
+}
+
+struct pair {
+    _Alignas(64) float a[FLOATS_MAX], b[FLOATS_MAX];
+};
+
+static double clip_pair(const char *rule, struct pair *pair)
+{
+    struct device device = fixture_device();
+    const struct clip clip = clip_of(rule);
+    float *gradients[] = {pair->a, pair->b};
+    const int64_t sizes[] = {2, 1};
+    double norm;
+    clip_gradients(&clip, &device, gradients, sizes, 2, &norm);
+    device_close(&device);
+    return norm;
+}
+
+static void gradients_within_the_limit_keep_their_bits(void **state)
+{
+    struct pair pair = {.a = {0.1f, -0.7f}, .b = {0.3f}};
+    const struct pair before = pair;
+    const double norm = clip_pair("{\"type\": \"global_norm\", \"norm\": 0.9}", &pair);
+    fixture_near(norm, sqrt(0.59), close_enough, "norm");
+    assert_memory_equal(&pair, &before, sizeof pair);
+    clip_pair("{\"type\": \"norm\", \"norm\": 0.9}", &pair);
+    assert_memory_equal(&pair, &before, sizeof pair);
+    clip_pair("null", &pair);
+    assert_memory_equal(&pair, &before, sizeof pair);
+}
+
+static void each_norm_counts_one_variable_only(void **state)
+{
+    struct pair pair = {.a = {3.0f, -4.0f}, .b = {0.5f}};
+    clip_pair("{\"type\": \"norm\", \"norm\": 1.0}", &pair);
+    fixture_near(pair.a[0], 0.6, close_enough, "a[0]");
+    fixture_near(pair.a[1], -0.8, close_enough, "a[1]");
+    assert_true(pair.b[0] == 0.5f);
+}
+
+static void values_are_clipped_one_by_one(void **state)
+{
+    struct pair pair = {.a = {3.0f, -4.0f}, .b = {0.5f}};
+    const double norm = clip_pair("{\"type\": \"value\", \"min\": -1, \"max\": 2}", &pair);
+    assert_true(norm == 0.0);
+    assert_true(pair.a[0] == 2.0f && pair.a[1] == -1.0f && pair.b[0] == 0.5f);
+}
+
+static void an_infinite_norm_makes_every_gradient_nan(void **state)
+{
+    struct pair pair = {.a = {3.0f, INFINITY}, .b = {0.5f}};
+    clip_pair("{\"type\": \"global_norm\", \"norm\": 1.0}", &pair);
+    assert_true(isnan(pair.a[0]) && isnan(pair.a[1]) && isnan(pair.b[0]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_dense_case_of_tensorflow_is_met),
+        cmocka_unit_test(every_optimizer_says_how_it_is_saved),
+        cmocka_unit_test(adam_by_its_bare_name_has_the_defaults_of_tensorflow),
+        cmocka_unit_test(the_global_norm_is_clipped_as_tensorflow_does),
+        cmocka_unit_test(each_norm_is_clipped_as_tensorflow_does),
+        cmocka_unit_test(gradients_within_the_limit_keep_their_bits),
+        cmocka_unit_test(each_norm_counts_one_variable_only),
+        cmocka_unit_test(values_are_clipped_one_by_one),
+        cmocka_unit_test(an_infinite_norm_makes_every_gradient_nan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* test_store.c - one block or many, the update is the same to the bit. */
+#include "tests/train/fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/random.h"
+#include "core/train/store.h"
+
+/* FLOATS: more than two tiles, no whole number of them */
+enum { FLOATS = 20016, GRADIENTS_MAX = 5, STEPS = 3 };
+
+static const char *const optimizers[] = {
+    "{\"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": 0.1}}",
+    "{\"optimizer\": {\"type\": \"momentum\", \"learning_rate\": 0.1, \"momentum\": 0.9}}",
+    "{\"optimizer\": {\"type\": \"momentum\", \"learning_rate\": 0.1, \"momentum\": 0.9, "
+    "\"nesterov\": true}}",
+    "{\"optimizer\": {\"type\": \"adagrad\", \"learning_rate\": 0.1}}",
+    "{\"optimizer\": \"adam\"}",
+    "{\"optimizer\": {\"type\": \"rmsprop\", \"learning_rate\": 0.01, \"momentum\": 0.5}}",
+    "{\"optimizer\": {\"type\": \"rmsprop\", \"learning_rate\": 0.01, \"momentum\": 0.5, "
+    "\"centered\": true}}",
+};
+enum { OPTIMIZERS = sizeof optimizers / sizeof optimizers[0] };
+
+static float *floats_new(int64_t count)
+{
+    float *at = aligned_alloc(64, (size_t)count * sizeof(float));
+    assert_non_null(at);
+    memset(at, 0, (size_t)count * sizeof(float));
+    return at;
+}
+
+static float *random_floats(uint64_t key)
+{
+    float *at = floats_new(FLOATS);
+    for (int i = 0; i < FLOATS; i++) at[i] = random_normal(key, (uint64_t)i);
+    return at;
+}
+
+/* Gradient g of a step, the same for all stores. */
+static void make_gradients(float *ret[GRADIENTS_MAX])
+{
+    for (int g = 0; g < GRADIENTS_MAX; g++) ret[g] = random_floats(100 + (uint64_t)g);
+}
+
+static void free_all(float *at[GRADIENTS_MAX])
+{
+    for (int g = 0; g < GRADIENTS_MAX; g++) free(at[g]);
+}
+
+struct world {
+    struct arena arena;
+    struct device device;
+    struct optimizer_spec spec;
+};
+
+static void open_world(struct world *world, const char *optimizer)
+{
+    *world = (struct world){.device = fixture_device()};
+    world->spec = fixture_optimizer(optimizer, &world->arena);
+}
+
+static void close_world(struct world *world)
+{
+    arena_free(&world->arena);
+    device_close(&world->device);
+}
+
+/* What is left of a run: values and slots of all blocks, one behind the other. */
+struct result {
+    float *values, *slots[SLOTS_MAX];
+    float powers[POWERS_MAX];
+};
+
+static void free_result(struct result *result)
+{
+    free(result->values);
+    for (int i = 0; i < SLOTS_MAX; i++) free(result->slots[i]);
+}
+
+static void keep_slots(const struct store *store, int64_t begin, struct result *result)
+{
+    for (int i = 0; i < store->slot_count; i++) {
+        if (!result->slots[i]) result->slots[i] = floats_new(FLOATS);
+        memcpy(result->slots[i] + begin, store->slots[i], (size_t)store->floats * sizeof(float));
+    }
+    memcpy(result->powers, store->powers, sizeof store->powers);
+}
+
+/* STEPS updates of floats begin .. end - 1, as one block, by the first `count` gradients. */
+static void run_block(struct world *world, int64_t begin, int64_t end, int count,
+                      struct result *result)
+{
+    float *made[GRADIENTS_MAX];
+    make_gradients(made);
+    float *values = floats_new(end - begin), *snapshot = floats_new(end - begin);
+    const size_t bytes = (size_t)(end - begin) * sizeof(float);
+    memcpy(values, result->values + begin, bytes);
+    const float *gradients[GRADIENTS_MAX];
+    for (int g = 0; g < count; g++) {
+        float *shifted = floats_new(end - begin);
+        memcpy(shifted, made[g] + begin, bytes);
+        gradients[g] = shifted;
+    }
+    struct store store;
+    assert_int_equal(store_open(&world->spec, &world->device, end - begin, values, &store), OK);
+    for (int step = 0; step < STEPS; step++) {
+        store_apply(&store, gradients, count, 1.0f / (float)count, step, snapshot);
+        assert_memory_equal(snapshot, values, bytes);
+    }
+    assert_int_equal(store.version, STEPS);
+    memcpy(result->values + begin, values, bytes);
+    keep_slots(&store, begin, result);
+    store_close(&store);
+    for (int g = 0; g < count; g++) free((void *)gradients[g]);
+    free(values);
+    free(snapshot);
+    free_all(made);
+}
+
+/* The same floats in `blocks` blocks of different sizes. */
+static struct result run_blocks(struct world *world, int blocks, int count)
+{
+    struct result result = {.values = random_floats(7)};
+    int64_t begin = 0;
+    for (int block = 1; block <= blocks; block++) {
+        const int64_t end =
+            block == blocks ? FLOATS : begin + (FLOATS / (blocks + 1) * block / 16 + 1) * 16;
+        run_block(world, begin, end, count, &result);
+        begin = end;
+    }
+    return result;
+}
+
+static void expect_same(const struct result *a, const struct result *b)
+{
+    const size_t bytes = FLOATS * sizeof(float);
+    assert_memory_equal(a->values, b->values, bytes);
+    assert_memory_equal(a->powers, b->powers, sizeof a->powers);
+    for (int i = 0; i < SLOTS_MAX; i++) {
+        assert_int_equal(!a->slots[i], !b->slots[i]);
+        if (a->slots[i]) assert_memory_equal(a->slots[i], b->slots[i], bytes);
+    }
+}
+
+static void one_block_or_several_give_the_same_bits(void **state)
+{
+    for (int i = 0; i < OPTIMIZERS; i++) {
+        struct world world;
+        open_world(&world, optimizers[i]);
+        for (int count = 1; count <= GRADIENTS_MAX; count += 2) {
+            struct result one = run_blocks(&world, 1, count);
+            for (int blocks = 2; blocks <= 3; blocks++) {
+                struct result several = run_blocks(&world, blocks, count);
+                expect_same(&one, &several);
+                free_result(&several);
+            }
+            free_result(&one);
+        }
+        close_world(&world);
+    }
+}
+
+static void gradients_are_summed_in_the_order_given(void **state)
+{
+    struct world world;
+    open_world(&world, "{\"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": 1}}");
+    float *made[GRADIENTS_MAX];
+    make_gradients(made);
+    float *values = floats_new(FLOATS);
+    struct store store;
+    assert_int_equal(store_open(&world.spec, &world.device, FLOATS, values, &store), OK);
+    store_apply(&store, (const float *const *)made, 4, 0.25f, 0, NULL);
+    for (int i = 0; i < FLOATS; i++) {
+        float sum = made[0][i];
+        for (int g = 1; g < 4; g++) sum += made[g][i];
+        assert_true(values[i] == -(0.25f * sum));
+    }
+    store_close(&store);
+    free(values);
+    free_all(made);
+    close_world(&world);
+}
+
+static void a_single_gradient_is_the_sum_of_itself_and_is_not_written(void **state)
+{
+    struct world world;
+    open_world(&world, optimizers[0]);
+    float *gradient = random_floats(3), *copy = random_floats(3);
+    float *values = floats_new(FLOATS), *other = floats_new(FLOATS), *zeros = floats_new(FLOATS);
+    struct store a, b;
+    assert_int_equal(store_open(&world.spec, &world.device, FLOATS, values, &a), OK);
+    assert_int_equal(store_open(&world.spec, &world.device, FLOATS, other, &b), OK);
+    store_apply(&a, (const float *const[]){gradient}, 1, 1.0f, 0, NULL);
+    store_apply(&b, (const float *const[]){gradient, zeros}, 2, 1.0f, 0, NULL);
+    assert_memory_equal(values, other, FLOATS * sizeof(float));
+    assert_memory_equal(gradient, copy, FLOATS * sizeof(float));
+    store_apply(&a, (const float *const[]){gradient}, 1, 0.5f, 1, NULL); /* scaled: not in place */
+    assert_memory_equal(gradient, copy, FLOATS * sizeof(float));
+    fixture_near(values[5], -0.15 * gradient[5], (struct tolerance){.relative = 1e-5}, "scaled");
+    store_close(&a);
+    store_close(&b);
+    free(gradient);
+    free(copy);
+    free(values);
+    free(other);
+    free(zeros);
+    close_world(&world);
+}
+
+static void the_rate_is_that_of_the_step_before_its_increment(void **state)
+{
+    struct world world;
+    open_world(&world, "{\"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": "
+                       "{\"type\": \"piecewise_constant\", \"boundaries\": [4], "
+                       "\"values\": [1, 0.5]}}}");
+    _Alignas(64) float values[16] = {0}, gradient[16] = {1.0f};
+    struct store store;
+    assert_int_equal(store_open(&world.spec, &world.device, 16, values, &store), OK);
+    store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 4, NULL);
+    assert_true(values[0] == -1.0f);
+    store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 5, NULL);
+    assert_true(values[0] == -1.5f);
+    store_close(&store);
+    close_world(&world);
+}
+
+static void a_reset_store_starts_anew_but_keeps_the_values(void **state)
+{
+    struct world world;
+    open_world(&world, "{\"optimizer\": {\"type\": \"rmsprop\", \"learning_rate\": 0.1, "
+                       "\"centered\": true}}");
+    _Alignas(64) float values[16] = {1.0f}, gradient[16] = {1.0f};
+    struct store store;
+    assert_int_equal(store_open(&world.spec, &world.device, 16, values, &store), OK);
+    assert_int_equal(store.slot_count, 3);
+    store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 0, NULL);
+    const float after = values[0];
+    assert_true(after < 1.0f && store.slots[1][0] > 0.0f);
+    store_reset(&store);
+    assert_true(values[0] == after);
+    assert_int_equal(store.version, 0);
+    for (int i = 0; i < 16; i++) {
+        assert_true(store.slots[0][i] == 1.0f);
+        assert_true(store.slots[1][i] == 0.0f && store.slots[2][i] == 0.0f);
+    }
+    store_close(&store);
+    close_world(&world);
+}
+
+static void powers_advance_once_per_update_even_where_there_is_nothing_to_update(void **state)
+{
+    struct world world;
+    open_world(&world, "{\"optimizer\": {\"type\": \"adam\", \"beta1\": 0.5, \"beta2\": 0.25}}");
+    _Alignas(64) float nothing[16] = {0};
+    struct store store;
+    assert_int_equal(store_open(&world.spec, &world.device, 0, nothing, &store), OK);
+    store_apply(&store, (const float *const[]){nothing, nothing}, 2, 0.5f, 0, nothing);
+    assert_true(store.powers[0] == 0.25f && store.powers[1] == 0.0625f);
+    assert_int_equal(store.version, 1);
+    store_close(&store);
+    close_world(&world);
+}
+
+/* A device that has memory for so many more allocations; counts what is not given back. */
+static struct {
+    const struct kernels *real;
+    int left, held;
+} limited;
+
+static err limited_allocate(struct device *device, size_t bytes, void **ret)
+{
+    if (limited.left-- <= 0) return (fail)(ERR_MEMORY, "none left");
+    limited.held++;
+    return limited.real->allocate(device, bytes, ret);
+}
+
+static void limited_release(struct device *device, void *memory)
+{
+    limited.held--;
+    limited.real->release(device, memory);
+}
+
+static void a_store_that_finds_no_memory_gives_back_what_it_took(void **state)
+{
+    struct world world;
+    open_world(&world, "{\"optimizer\": \"adam\"}");
+    struct kernels kernels = *world.device.kernels;
+    limited.real = world.device.kernels;
+    kernels.allocate = limited_allocate;
+    kernels.release = limited_release;
+    struct device device = world.device;
+    device.kernels = &kernels;
+    _Alignas(64) float values[16] = {0};
+    struct store store;
+    int allocations = 0;
+    for (;; allocations++) {
+        assert_in_range(allocations, 0, 8);
+        limited.left = allocations;
+        if (store_open(&world.spec, &device, 16, values, &store) == OK) break;
+        assert_string_equal(error_text(), "optimizer state of 16 floats: none left");
+        assert_int_equal(limited.held, 0);
+    }
+    assert_int_equal(allocations, 3); /* two slots and the tile */
+    store_close(&store);
+    assert_int_equal(limited.held, 0);
+    store_close(&store); /* closed already: nothing happens */
+    close_world(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_block_or_several_give_the_same_bits),
+        cmocka_unit_test(gradients_are_summed_in_the_order_given),
+        cmocka_unit_test(a_single_gradient_is_the_sum_of_itself_and_is_not_written),
+        cmocka_unit_test(the_rate_is_that_of_the_step_before_its_increment),
+        cmocka_unit_test(a_reset_store_starts_anew_but_keeps_the_values),
+        cmocka_unit_test(powers_advance_once_per_update_even_where_there_is_nothing_to_update),
+        cmocka_unit_test(a_store_that_finds_no_memory_gives_back_what_it_took),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -7,53 +7,43 @@
 
 static _Thread_local char last_text[ERROR_TEXT_MAX];
 
-/* Formats through a second buffer, so that arguments may be error_text() itself. */
-__attribute__((format(printf, 2, 0))) static void format_text(char text[ERROR_TEXT_MAX],
-                                                              const char *format, va_list arguments)
+/* Marks a text that did not fit by "..." after its last whole character. */
+static void mark_cut(char text[ERROR_TEXT_MAX])
 {
-    if (vsnprintf(text, ERROR_TEXT_MAX, format, arguments) < 0) text[0] = '\0';
+    size_t kept = ERROR_TEXT_MAX - 4;
+    while (kept > 0 && (text[kept] & 0xc0) == 0x80) kept--; /* not inside a UTF-8 sequence */
+    memcpy(text + kept, "...", 4);
 }
 
-/* Appends to text of `length` bytes; what does not fit is replaced by "..." after a whole
- * character. */
-static void append(char text[ERROR_TEXT_MAX], size_t length, const char *more)
+/* The format's text, then ": more" unless more is NULL. A second buffer, so that the arguments may
+ * be the text that is replaced. */
+__attribute__((format(printf, 2, 0))) static void set_text(const char *more, const char *format,
+                                                           va_list arguments)
 {
-    size_t space = ERROR_TEXT_MAX - 1 - length;
-    size_t bytes = strlen(more);
-    if (bytes <= space) {
-        memcpy(text + length, more, bytes + 1);
-        return;
-    }
-    if (space < 3) return;
-    size_t kept = space - 3;
-    while (kept > 0 && (more[kept] & 0xc0) == 0x80) kept--; /* not inside a UTF-8 sequence */
-    memcpy(text + length, more, kept);
-    memcpy(text + length + kept, "...", 4);
+    char text[ERROR_TEXT_MAX];
+    int wanted = vsnprintf(text, sizeof text, format, arguments);
+    if (wanted < 0) wanted = 0, text[0] = '\0';
+    if (more && wanted < ERROR_TEXT_MAX)
+        wanted += snprintf(text + wanted, sizeof text - (size_t)wanted, ": %s", more);
+    if (wanted >= ERROR_TEXT_MAX) mark_cut(text);
+    memcpy(last_text, text, sizeof text);
 }
 
 err fail(err kind, const char *format, ...)
 {
-    char text[ERROR_TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
-    format_text(text, format, arguments);
+    set_text(NULL, format, arguments);
     va_end(arguments);
-    memcpy(last_text, text, ERROR_TEXT_MAX);
     return kind;
 }
 
 err fail_prefix(err kind, const char *format, ...)
 {
-    char text[ERROR_TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
-    format_text(text, format, arguments);
+    set_text(last_text, format, arguments);
     va_end(arguments);
-
-    size_t length = strlen(text);
-    append(text, length, ": ");
-    append(text, strlen(text), last_text);
-    memcpy(last_text, text, ERROR_TEXT_MAX);
     return kind;
 }
 

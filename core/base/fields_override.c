@@ -51,31 +51,30 @@ static err read_path(const char *assignment, struct path *ret)
 {
     const char *at = assignment;
     ret->text = assignment;
-    for (ret->count = 0; *at != '='; ret->count++) {
+    for (ret->count = 0; ret->count == 0 || *at != '='; ret->count++) {
         if (ret->count == FIELD_DEPTH_MAX) return fail_syntax(assignment);
         struct step *step = &ret->steps[ret->count];
-        if (ret->count > 0 && *at == '.')
-            at++;
-        else if (ret->count > 0 && *at != '[')
-            return fail_syntax(assignment);
-        if (!(*at == '[' ? read_index(at, step) : read_name(at, step)))
-            return fail_syntax(assignment);
+        const bool is_index = ret->count > 0 && *at == '[';
+        if (ret->count > 0 && !is_index && *at++ != '.') return fail_syntax(assignment);
+        const bool is_read = is_index ? read_index(at, step) : read_name(at, step);
+        if (!is_read) return fail_syntax(assignment);
         at = step->end;
     }
-    if (ret->count == 0) return fail_syntax(assignment);
     ret->value = at + 1;
     return OK;
 }
 
 static err fail_parent(const struct path *path, int step, const json_t *parent)
 {
-    const bool is_member = path->steps[step].name;
-    const int length = step > 0 ? (int)(path->steps[step - 1].end - path->text) : 0;
+    const char *whole_end = path->steps[path->count - 1].end;
+    const char *parent_end = step > 0 ? path->steps[step - 1].end : path->text;
     struct text text = {.length = 0};
-    text_add(&text, "expected %s there, got ", is_member ? "an object" : "a list");
+    text_add(&text, "%.*s: expected %s", (int)(whole_end - path->text), path->text,
+             path->steps[step].name ? "an object" : "a list");
+    if (step > 0) text_add(&text, " at %.*s", (int)(parent_end - path->text), path->text);
+    text_add(&text, ", got ");
     text_add_found(&text, parent);
-    return fail(ERR_INPUT, "%.*s: %.*s: %s", (int)(path->value - 1 - path->text), path->text,
-                length, path->text, text.at);
+    return fail(ERR_INPUT, "%s", text.at);
 }
 
 /* What the step leads to; an object is made where there is nothing. */

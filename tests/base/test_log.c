@@ -1,0 +1,192 @@
+/* What arrives at standard error: through a pipe, and through a terminal. */
+#include "core/base/log.h"
+
+#include <fcntl.h>
+#include <pty.h>
+#include <regex.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { OUTPUT_MAX = 16384 };
+
+/* Standard error goes to a pipe or to a terminal of our own while a test writes. */
+struct capture {
+    int reader, kept; /* descriptors; kept: the real standard error */
+    char output[OUTPUT_MAX];
+};
+
+static void capture_with(struct capture *capture, int reader, int writer)
+{
+    fflush(stderr);
+    capture->reader = reader;
+    capture->kept = dup(STDERR_FILENO);
+    assert_true(capture->kept >= 0);
+    assert_int_equal(dup2(writer, STDERR_FILENO), STDERR_FILENO);
+    close(writer);
+    assert_int_equal(fcntl(reader, F_SETFL, O_NONBLOCK), 0);
+}
+
+static void capture_pipe(struct capture *capture)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    capture_with(capture, ends[0], ends[1]);
+}
+
+static void capture_terminal(struct capture *capture, int columns)
+{
+    int master, slave;
+    const struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
+    if (openpty(&master, &slave, NULL, NULL, &size)) skip();
+    capture_with(capture, master, slave);
+}
+
+/* All that was written, in one read per write. */
+static const char *capture_end(struct capture *capture)
+{
+    size_t length = 0;
+    ssize_t bytes;
+    while ((bytes = read(capture->reader, capture->output + length, OUTPUT_MAX - 1 - length)) > 0)
+        length += (size_t)bytes;
+    capture->output[length] = '\0';
+    dup2(capture->kept, STDERR_FILENO);
+    close(capture->kept);
+    close(capture->reader);
+    return capture->output;
+}
+
+static void assert_matches(const char *text, const char *pattern)
+{
+    regex_t regex;
+    assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    const int result = regexec(&regex, text, 0, NULL, 0);
+    regfree(&regex);
+    if (result) fail_msg("\"%s\" does not match \"%s\"", text, pattern);
+}
+
+static int reset(void **state)
+{
+    log_set_level(LOG_INFO);
+    log_set_task("");
+    return 0;
+}
+
+static void lines_have_time_task_and_text(void **state)
+{
+    struct capture capture;
+    capture_pipe(&capture);
+    log_line(LOG_INFO, "step %d", 100);
+    log_set_task("worker/1");
+    log_line(LOG_INFO, "ready");
+    assert_matches(capture_end(&capture), "^[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3} step 100\n"
+                                          "[0-9:]{8}\\.[0-9]{3} worker/1: ready\n$");
+}
+
+static void only_warnings_and_errors_name_their_level(void **state)
+{
+    struct capture capture;
+    capture_pipe(&capture);
+    log_set_level(LOG_DEBUG);
+    log_set_task("ps/0");
+    log_line(LOG_ERROR, "a");
+    log_line(LOG_WARNING, "b");
+    log_line(LOG_INFO, "c");
+    log_line(LOG_DEBUG, "d");
+    assert_matches(capture_end(&capture), " ps/0: ERROR: a\n.* ps/0: WARNING: b\n.* ps/0: c\n.* "
+                                          "ps/0: d\n$");
+}
+
+static void lines_below_the_level_are_not_written(void **state)
+{
+    struct capture capture;
+    capture_pipe(&capture);
+    log_line(LOG_DEBUG, "hidden");
+    log_set_level(LOG_ERROR);
+    log_line(LOG_WARNING, "hidden");
+    log_line(LOG_ERROR, "shown");
+    assert_matches(capture_end(&capture), "^[0-9:.]+ ERROR: shown\n$");
+}
+
+/* Text of a peer cannot end a line, nor talk to the terminal. */
+static void control_characters_are_taken_out(void **state)
+{
+    struct capture capture;
+    capture_pipe(&capture);
+    log_line(LOG_INFO, "%s", "one\ntwo\r\x1b[2J\x7f\xc3\xa9");
+    assert_matches(capture_end(&capture), "^[0-9:.]+ one two  \\[2J \xc3\xa9\n$");
+}
+
+static void long_lines_are_cut_and_still_end(void **state)
+{
+    struct capture capture;
+    static char word[10000];
+    memset(word, 'x', sizeof word - 1);
+    capture_pipe(&capture);
+    log_line(LOG_INFO, "%s", word);
+    const char *output = capture_end(&capture);
+    assert_in_range(strlen(output), 4000, 4096);
+    assert_string_equal(output + strlen(output) - 2, "x\n");
+}
+
+static void long_task_names_are_cut(void **state)
+{
+    struct capture capture;
+    static char task[1000];
+    memset(task, 't', sizeof task - 1);
+    capture_pipe(&capture);
+    log_set_task(task);
+    log_line(LOG_INFO, "ready");
+    assert_matches(capture_end(&capture), " t{60}: ready\n$");
+}
+
+static void a_status_is_not_shown_without_a_terminal(void **state)
+{
+    struct capture capture;
+    capture_pipe(&capture);
+    assert_false(log_is_terminal());
+    log_status("50 %%");
+    assert_string_equal(capture_end(&capture), "");
+}
+
+static void a_status_is_redrawn_and_the_next_line_replaces_it(void **state)
+{
+    struct capture capture;
+    capture_terminal(&capture, 80);
+    assert_true(log_is_terminal());
+    log_status("step %d", 1);
+    log_status("step %d", 2);
+    log_line(LOG_INFO, "saved");
+    log_line(LOG_INFO, "next");
+    assert_matches(capture_end(&capture), "^\r\x1b\\[Kstep 1\r\x1b\\[Kstep 2\r\x1b\\[K[0-9:.]+ "
+                                          "saved\r?\n[0-9:.]+ next\r?\n$");
+}
+
+static void a_status_never_wraps(void **state)
+{
+    struct capture capture;
+    capture_terminal(&capture, 20);
+    log_status("%s", "\xc3\xa9t\xc3\xa9 abcdefghijklmnopqrstuvwxyz");
+    assert_string_equal(capture_end(&capture), "\r\x1b[K\xc3\xa9t\xc3\xa9 abcdefghijklmno");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(lines_have_time_task_and_text, reset),
+        cmocka_unit_test_setup(only_warnings_and_errors_name_their_level, reset),
+        cmocka_unit_test_setup(lines_below_the_level_are_not_written, reset),
+        cmocka_unit_test_setup(control_characters_are_taken_out, reset),
+        cmocka_unit_test_setup(long_lines_are_cut_and_still_end, reset),
+        cmocka_unit_test_setup(long_task_names_are_cut, reset),
+        cmocka_unit_test_setup(a_status_is_not_shown_without_a_terminal, reset),
+        cmocka_unit_test_setup(a_status_is_redrawn_and_the_next_line_replaces_it, reset),
+        cmocka_unit_test_setup(a_status_never_wraps, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

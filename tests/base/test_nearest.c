@@ -1,0 +1,87 @@
+/* Which known name is nearest to a mistyped one. */
+#include "core/base/fields.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const char *const names[] = {"units", "activation", "kernel_initializer", "name",
+                                    "adam",  "adagrad",    "momentum",           "use_bias",
+                                    "relu",  "dense",      "last_step"};
+enum { COUNT = sizeof names / sizeof *names };
+
+static void assert_nearest(const char *word, const char *expected)
+{
+    const char *nearest = nearest_name(word, names, COUNT);
+    if (!expected)
+        assert_null(nearest);
+    else if (!nearest)
+        fail_msg("nothing is near to %s", word);
+    else
+        assert_string_equal(nearest, expected);
+}
+
+static void single_mistakes_are_found(void **state)
+{
+    assert_nearest("unit", "units");                            /* missing */
+    assert_nearest("unitss", "units");                          /* too many */
+    assert_nearest("unyts", "units");                           /* another */
+    assert_nearest("nuits", "units");                           /* exchanged */
+    assert_nearest("kernal_initialiser", "kernel_initializer"); /* two */
+    assert_nearest("last_setp", "last_step");
+    assert_nearest("adma", "adam");
+}
+
+static void case_and_dashes_cost_nothing(void **state)
+{
+    assert_nearest("Adam", "adam");
+    assert_nearest("ADAGRAD", "adagrad");
+    assert_nearest("use-bias", "use_bias");
+}
+
+static void exact_names_are_nearest_to_themselves(void **state)
+{
+    for (int i = 0; i < COUNT; i++) assert_nearest(names[i], names[i]);
+}
+
+static void far_words_have_no_nearest(void **state)
+{
+    assert_nearest("lr", NULL);
+    assert_nearest("completely_different", NULL);
+    assert_nearest("", NULL);
+    assert_nearest("x", NULL);
+    assert_nearest("zzzz", NULL);
+}
+
+static void very_long_words_and_names_are_left_alone(void **state)
+{
+    char word[5000];
+    memset(word, 'u', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    assert_nearest(word, NULL);
+    const char *const long_name[] = {word};
+    assert_null(nearest_name("uuuu", long_name, 1));
+    assert_null(nearest_name("units", NULL, 0));
+}
+
+static void one_exchange_is_one_edit_and_nearer_than_two(void **state)
+{
+    static const char *const pair[] = {"abdc", "abcd"};
+    assert_string_equal(nearest_name("bacd", pair, 2), "abcd");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(single_mistakes_are_found),
+        cmocka_unit_test(case_and_dashes_cost_nothing),
+        cmocka_unit_test(exact_names_are_nearest_to_themselves),
+        cmocka_unit_test(far_words_have_no_nearest),
+        cmocka_unit_test(very_long_words_and_names_are_left_alone),
+        cmocka_unit_test(one_exchange_is_one_edit_and_nearer_than_two),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

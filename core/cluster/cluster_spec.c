@@ -21,7 +21,7 @@ int cluster_tasks_max(enum job job)
 err cluster_host_check(const char *where, int index, const char *address)
 {
     err e = address_check(address);
-    if (e) return fail_prefix(e, "%s[%d] \"%.128s\"", where, index, address);
+    if (e) return fail_prefix(e, "%s[%d]", where, index);
     if (strtol(strrchr(address, ':') + 1, NULL, 10) == 0)
         return fail(ERR_INPUT,
                     "%s[%d] \"%s\": port 0 is chosen when the task starts; the other tasks must "

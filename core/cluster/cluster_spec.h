@@ -28,9 +28,10 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
 };
 
 /* tf_config: text of the variable, or NULL. ERR_INPUT names what is missing or wrong:
- * --job_name=worker needs
- * --task_index; task_index 7 but worker_hosts names 2 tasks; ps_hosts[1] "localhost": no port; the
- * same address twice ("localhost:2222" is ps/0 and worker/1). */
+ *     --job_name=worker needs --task_index
+ *     task_index 7 but worker_hosts names 2 tasks
+ *     ps_hosts[1]: address "localhost": expected host:port
+ *     the same address twice: "localhost:2222" is ps/0 and worker/1 */
 err cluster_spec_make(const struct cluster_flags *, const char *tf_config, struct arena *,
                       struct cluster_spec *ret);
 

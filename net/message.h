@@ -37,11 +37,18 @@ enum message_type {
     MESSAGE_TYPES
 };
 
+enum values_code {                    /* bits */
+                   VALUES_TICKET = 1, /* one more step may be computed (ps/0 says so) */
+                   VALUES_DROPPED =
+                       2, /* the gradient that this answers was too old and not applied */
+};
+
 struct message {
     uint32_t type; /* enum message_type */
-    uint32_t code; /* VERDICT: exit code; VALUES: 1 with a ticket; PUSH: gradients summed in it */
-    uint32_t task; /* index of the sender in its job */
-    uint32_t job;  /* enum job of the sender */
+    uint32_t
+        code; /* VERDICT, REFUSED: exit code; VALUES: enum values_code; PUSH: gradients in it */
+    uint32_t task;        /* index of the sender in its job */
+    uint32_t job;         /* enum job of the sender */
     uint64_t incarnation; /* of the sender: drawn at start, names one life of a task */
     uint64_t sequence; /* of the sender's pushes to this ps, from 1: (worker, incarnation, sequence)
                           is applied once */

@@ -9,12 +9,16 @@
 
 enum phase { EMPTY, READY, SERVING, ENDED };
 enum { WAIT_NOTE_MS = 10000, TASK_TEXT_MAX = 24, NOBODY = -1 };
+enum { TEXT_BEHIND_NAME_MAX = ACTION_TEXT_MAX - TASK_TEXT_MAX };
 
 /* A worker as this ps knows it. */
 struct member {
     bool is_up, wants_values, has_windows, has_pushed, has_finished;
     uint64_t incarnation;
-    uint64_t sequence; /* of its last push that was applied or dropped */
+    uint64_t sequence;    /* of its last push that was applied or dropped */
+    uint64_t wanted_step; /* wants_values: not before this step */
+    uint64_t push_step;   /* has_pushed: the round that the push is for, this one or a later one */
+    uint32_t gradients;   /* in it */
 };
 
 struct ps_role {
@@ -23,9 +27,11 @@ struct ps_role {
     struct ps_config config;
     enum phase phase;
     struct member *members;
-    int *applying;      /* workers of the current APPLY */
+    int *applying; /* workers of the updates of this call, one after the other */
+    int applying_count;
     uint32_t gradients; /* of the current step, here */
     uint64_t step;      /* sync: rounds applied; async: updates applied */
+    bool is_relaying;   /* the verdict is another task's, which the text names */
     uint64_t tickets;   /* async, ps/0: given out */
     struct ps_counters counters;
     uint64_t now_ms, waiting_since_ms, noted_ms;
@@ -68,7 +74,11 @@ static void end(struct ps_role *p, int code, const char *text, int except, struc
         if (!p->members[w].is_up || w == except) continue;
         struct action *a = send(p, w, MESSAGE_VERDICT, out);
         a->message.code = (uint32_t)code;
-        snprintf(a->text, sizeof a->text, "%s", text);
+        if (p->is_relaying || !text[0])
+            snprintf(a->text, sizeof a->text, "%s", text);
+        else
+            snprintf(a->text, sizeof a->text, "ps/%d: %.*s", p->options.task, TEXT_BEHIND_NAME_MAX,
+                     text);
     }
     struct action *a = outbox_add(out, ACTION_END);
     a->code = code;
@@ -84,19 +94,31 @@ static bool give_ticket(struct ps_role *p)
     return true;
 }
 
-static void send_values(struct ps_role *p, int worker, struct outbox *out)
+static struct action *send_values(struct ps_role *p, int worker, struct outbox *out)
 {
     struct action *a = send(p, worker, MESSAGE_VALUES, out);
-    a->message.code = give_ticket(p);
+    if (give_ticket(p)) a->message.code = VALUES_TICKET;
     a->message.length = UINT64_MAX; /* the whole block: the runner knows its size */
     p->members[worker].wants_values = false;
+    return a;
 }
 
 /* Values as they are now. Where the worker has a copy of its own, that is made first. */
-static void answer(struct ps_role *p, int worker, struct outbox *out)
+static struct action *answer(struct ps_role *p, int worker, struct outbox *out)
 {
     if (!p->config.takes_all) outbox_add(out, ACTION_SNAPSHOT)->task = worker;
-    send_values(p, worker, out);
+    return send_values(p, worker, out);
+}
+
+/* Whoever wants values of a step that is reached now. */
+static void answer_waiting(struct ps_role *p, struct outbox *out)
+{
+    if (p->phase != SERVING) return;
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        bool is_reached = !p->config.is_sync || p->step >= m->wanted_step;
+        if (m->wants_values && is_reached) answer(p, w, out);
+    }
 }
 
 static void share(struct ps_role *p, int worker, struct outbox *out)
@@ -131,59 +153,79 @@ static void initialize(struct ps_role *p, int worker, struct outbox *out)
     outbox_add(out, ACTION_INITIALIZE)->task = worker;
     p->phase = SERVING;
     say(out, "serving");
-    for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].wants_values) answer(p, w, out);
+    answer_waiting(p, out);
 }
 
-static void join(struct ps_role *p, int worker, struct outbox *out)
+static void join(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     p->members[worker].wants_values = true;
+    p->members[worker].wanted_step = m->step;
     if (p->phase == EMPTY) return;
     share(p, worker, out);
-    if (p->phase == SERVING) answer(p, worker, out);
+    answer_waiting(p, out);
 }
 
 static void drop(struct ps_role *p, int worker, struct outbox *out)
 {
     p->counters.dropped_stale++;
     if (!p->config.is_sync && p->options.task == 0) p->tickets--;
-    answer(p, worker, out);
+    answer(p, worker, out)->message.code |= VALUES_DROPPED;
+}
+
+static bool is_in_round(const struct ps_role *p, int worker)
+{
+    return p->members[worker].has_pushed && p->members[worker].push_step == p->step;
+}
+
+static void begin_round(struct ps_role *p)
+{
+    p->gradients = 0;
+    for (int w = 0; w < p->options.workers; w++)
+        if (is_in_round(p, w)) p->gradients += p->members[w].gradients;
 }
 
 static void apply_round(struct ps_role *p, struct outbox *out)
 {
-    int count = 0;
+    int count = 0, *applying = p->applying + p->applying_count;
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].has_pushed) p->applying[count++] = w;
+        if (is_in_round(p, w)) applying[count++] = w;
+    p->applying_count += count;
     struct action *a = outbox_add(out, ACTION_APPLY);
-    a->workers = p->applying;
+    a->workers = applying;
     a->worker_count = count;
     a->gradients = p->gradients;
     a->step = p->step;
-    p->gradients = 0;
     p->step++;
     p->counters.applied++;
     for (int i = 0; i < count; i++) {
-        p->members[p->applying[i]].has_pushed = false;
-        answer(p, p->applying[i], out);
+        p->members[applying[i]].has_pushed = false;
+        answer(p, applying[i], out);
     }
+    begin_round(p);
+    answer_waiting(p, out);
 }
 
 static void push_sync(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
-    if (m->step < p->step || p->step >= p->config.last_step) {
+    struct member *member = &p->members[worker];
+    if (m->step < p->step || m->step >= p->config.last_step) {
         drop(p, worker, out);
         return;
     }
-    p->members[worker].has_pushed = true;
-    p->gradients += m->code;
-    if (p->gradients >= p->config.replicas_to_aggregate) apply_round(p, out);
+    member->has_pushed = true;
+    member->push_step = m->step;
+    member->gradients = m->code;
+    if (is_in_round(p, worker)) p->gradients += m->code;
+    /* at most one round per worker can be full */
+    for (int i = 0; i < p->options.workers && p->gradients >= p->config.replicas_to_aggregate; i++)
+        apply_round(p, out);
 }
 
 static void push_async(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     uint64_t staleness = p->counters.applied - m->version;
-    if (p->config.max_staleness >= 0 && staleness > (uint64_t)p->config.max_staleness) {
+    bool decides = p->options.task == 0 && p->config.max_staleness >= 0;
+    if (decides && staleness > (uint64_t)p->config.max_staleness) {
         drop(p, worker, out);
         return;
     }
@@ -209,6 +251,7 @@ static void push(struct ps_role *p, int worker, const struct message *m, struct 
         return;
     }
     member->sequence = m->sequence;
+    p->applying_count = 0;
     note_progress(p);
     if (p->config.is_sync)
         push_sync(p, worker, m, out);
@@ -231,6 +274,7 @@ static void verdict(struct ps_role *p, int worker, const struct message *m, stru
     char text[ACTION_TEXT_MAX];
     int length = m->body_bytes < sizeof text ? (int)m->body_bytes : (int)sizeof text - 1;
     snprintf(text, sizeof text, "%.*s", length, m->body ? (const char *)m->body : "");
+    p->is_relaying = true;
     end(p, (int)m->code, text, worker, out);
 }
 
@@ -247,7 +291,7 @@ static void on_message(struct role *role, enum job job, int worker, const struct
         initialize(p, worker, out);
         break;
     case MESSAGE_JOIN:
-        join(p, worker, out);
+        join(p, worker, m, out);
         break;
     case MESSAGE_PUSH:
         push(p, worker, m, out);

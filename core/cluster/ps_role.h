@@ -4,16 +4,19 @@
  * has FINISHED; then the chief gets the final values, evaluates and sends the job's VERDICT, which
  * this ps passes on to the other workers before it ends.
  *
- * Synchronous: a round is one global step. It is applied when gradients of the current step from
- * workers that bring together at least `replicas_to_aggregate` gradients are here; they are summed
- * in worker order and divided by their number. A gradient of an older step is dropped and counted;
- * its worker gets the fresh values at once. With as many replicas to aggregate as the workers
- * bring, every round has all of them, and the result has the same bits whatever the order of
- * arrival.
+ * Synchronous: a round is one global step. It is applied when workers that bring together at least
+ * `replicas_to_aggregate` gradients of the current step are here; they are summed in worker order
+ * and divided by their number. With as many replicas to aggregate as the workers bring, every round
+ * has all of them, and the result has the same bits whatever the order of arrival. With fewer
+ * (backup workers) ps/0 decides: a gradient that comes after its round is dropped and counted, its
+ * worker gets the fresh values at once.
  *
- * Asynchronous: a gradient is applied as it comes. With max_staleness, one that was computed from
- * values more than that many updates of this ps ago is dropped and counted (TensorFlow's
+ * Asynchronous: a gradient is applied as it comes. With max_staleness, ps/0 drops and counts one
+ * that was computed from values more than that many updates ago (TensorFlow's
  * DropStaleGradientOptimizer).
+ *
+ * Where ps/0 may drop a gradient, workers show it to ps/0 first and to the other ps only once it
+ * was taken, so that all ps apply the same gradients and hold the same step (worker_role.h).
  *
  * Tickets: ps/0 owns the global step. A worker computes a step only with a ticket, which comes with
  * the values; in asynchronous mode ps/0 gives out exactly last_step of them (a dropped gradient's

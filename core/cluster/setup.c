@@ -18,6 +18,12 @@ uint32_t setup_gradients_per_push(const struct spec *spec, int workers, int work
     return (uint32_t)(wanted / workers + (worker < wanted % workers));
 }
 
+bool setup_drops_gradients(const struct spec *spec, int workers)
+{
+    if (spec->train.mode == MODE_SYNC) return replicas(spec, workers) < workers;
+    return spec->train.max_staleness >= 0;
+}
+
 static int slices_on(const struct layout *layout, int ps)
 {
     int count = 0;

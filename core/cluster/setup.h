@@ -18,6 +18,9 @@ struct setup {
  * one push. */
 uint32_t setup_gradients_per_push(const struct spec *, int workers, int worker);
 
+/* May ps/0 drop a gradient (backup workers, max_staleness)? */
+bool setup_drops_gradients(const struct spec *, int workers);
+
 /* The text for one ps; malloc'ed, NULL when there is no memory. */
 char *setup_write(const struct spec *, const struct layout *, int ps, int workers,
                   int64_t last_step);

@@ -7,8 +7,9 @@
 #include "core/cluster/verdict.h"
 #include "core/cluster/worker_role.h"
 
-enum phase { GREETING, DESCRIBING, WAITING, COMPUTING, FINISHING, EVALUATING, ENDED };
+enum phase { GREETING, DESCRIBING, ASKING, WAITING, COMPUTING, FINISHING, EVALUATING, ENDED };
 enum { WAIT_NOTE_MS = 10000, TASK_TEXT_MAX = 24, NOBODY = -1 };
+enum { TEXT_BEHIND_NAME_MAX = ACTION_TEXT_MAX - TASK_TEXT_MAX };
 
 /* A ps as this worker knows it. */
 struct server {
@@ -24,7 +25,9 @@ struct worker_role {
     struct server *servers;
     enum phase phase;
     bool has_ticket;
-    uint64_t global_step;
+    bool is_relaying;       /* the verdict is another task's, which the text names */
+    uint64_t global_step;   /* as ps/0 said last */
+    uint64_t computed_step; /* of the values that the gradient in the windows comes from */
     uint64_t now_ms, waiting_since_ms, noted_ms;
 };
 
@@ -58,7 +61,11 @@ static void end(struct worker_role *w, int code, const char *text, int except, s
         if (!w->servers[ps].is_up || ps == except) continue;
         struct action *a = send(w, ps, MESSAGE_VERDICT, out);
         a->message.code = (uint32_t)code;
-        snprintf(a->text, sizeof a->text, "%s", text);
+        if (w->is_relaying || !text[0])
+            snprintf(a->text, sizeof a->text, "%s", text);
+        else
+            snprintf(a->text, sizeof a->text, "worker/%d: %.*s", w->options.task,
+                     TEXT_BEHIND_NAME_MAX, text);
     }
     struct action *a = outbox_add(out, ACTION_END);
     a->code = code;
@@ -114,6 +121,7 @@ static void ready(struct worker_role *w, int ps, struct outbox *out)
 static void compute(struct worker_role *w, struct outbox *out)
 {
     enter(w, COMPUTING);
+    w->computed_step = w->global_step;
     outbox_add(out, ACTION_COMPUTE)->step = w->global_step;
 }
 
@@ -129,17 +137,27 @@ static void evaluate(struct worker_role *w, struct outbox *out)
     outbox_add(out, ACTION_EVALUATE)->step = w->global_step;
 }
 
-static void values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+static void push_to(struct worker_role *w, int ps, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if ((w->phase != WAITING && w->phase != FINISHING) || s->has_answered) return;
-    s->has_answered = true;
-    s->step = m->step;
-    s->version = m->version;
-    if (ps == 0) {
-        w->global_step = m->step;
-        w->has_ticket = m->code != 0;
-    }
+    struct action *a = send(w, ps, MESSAGE_PUSH, out);
+    a->message.sequence = ++s->sequence;
+    a->message.step = w->computed_step;
+    a->message.code = w->options.gradients_per_push;
+    a->message.length = s->bytes;
+}
+
+static void push(struct worker_role *w, struct outbox *out)
+{
+    enter(w, w->options.drops_gradients ? ASKING : WAITING);
+    push_to(w, 0, out);
+    for (int ps = 1; ps < w->options.ps_count && w->phase == WAITING; ps++)
+        if (is_asked(w, ps)) push_to(w, ps, out);
+}
+
+/* All values of a step are there, or nothing more is wanted of this worker. */
+static void go_on(struct worker_role *w, struct outbox *out)
+{
     if (!all_answered(w)) return;
     if (w->phase == FINISHING)
         evaluate(w, out);
@@ -149,11 +167,49 @@ static void values(struct worker_role *w, int ps, const struct message *m, struc
         finish(w, out);
 }
 
+/* ps/0 has taken the gradient or dropped it: now the others. */
+static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
+{
+    enter(w, WAITING);
+    w->servers[0].has_answered = true;
+    if (is_dropped && !w->has_ticket) {
+        finish(w, out);
+        return;
+    }
+    for (int ps = 1; ps < w->options.ps_count; ps++) {
+        if (!is_asked(w, ps)) continue;
+        if (is_dropped)
+            send(w, ps, MESSAGE_JOIN, out)->message.step = w->global_step;
+        else
+            push_to(w, ps, out);
+    }
+    go_on(w, out);
+}
+
+static void values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    bool is_expected = w->phase == WAITING || w->phase == FINISHING || (w->phase == ASKING && !ps);
+    if (!is_expected || s->has_answered) return;
+    s->has_answered = true;
+    s->step = m->step;
+    s->version = m->version;
+    if (ps == 0) {
+        w->global_step = m->step;
+        w->has_ticket = m->code & VALUES_TICKET;
+    }
+    if (w->phase == ASKING)
+        pass_on(w, m->code & VALUES_DROPPED, out);
+    else
+        go_on(w, out);
+}
+
 static void verdict(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
     int length = m->body_bytes < sizeof text ? (int)m->body_bytes : (int)sizeof text - 1;
     snprintf(text, sizeof text, "%.*s", length, m->body ? (const char *)m->body : "");
+    w->is_relaying = true;
     end(w, (int)m->code, text, ps, out);
 }
 
@@ -175,19 +231,6 @@ static void on_message(struct role *role, enum job job, int ps, const struct mes
     default:
         break;
     }
-}
-
-static void push(struct worker_role *w, struct outbox *out)
-{
-    for (int ps = 0; ps < w->options.ps_count; ps++) {
-        struct server *s = &w->servers[ps];
-        if (!is_asked(w, ps)) continue;
-        struct action *a = send(w, ps, MESSAGE_PUSH, out);
-        a->message.sequence = ++s->sequence;
-        a->message.code = w->options.gradients_per_push;
-        a->message.length = s->bytes;
-    }
-    enter(w, WAITING);
 }
 
 static void on_done(struct role *role, enum action_type done, err result, const char *text,
@@ -266,6 +309,7 @@ static struct wait current_wait(const struct worker_role *w)
     switch (w->phase) {
     case DESCRIBING:
         return (struct wait){"to get ready", "--start_timeout", o->start_timeout_ms};
+    case ASKING:
     case WAITING:
         if (w->global_step == 0 && !w->has_ticket)
             return (struct wait){"to be initialised by the chief", "--start_timeout",

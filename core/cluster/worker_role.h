@@ -7,6 +7,9 @@
  * instead waits for the final values, which come when every worker has finished, evaluates and
  * sends the verdict.
  *
+ * Where ps/0 may drop a gradient (drops_gradients), it is pushed to ps/0 first; the other ps get it
+ * when it was taken, and are otherwise asked for their values of the step that ps/0 has reached.
+ *
  * A ps without variables is asked for nothing but the global step, if it is ps/0.
  */
 #ifndef CORE_CLUSTER_WORKER_ROLE_H
@@ -19,6 +22,7 @@ struct worker_options {
     uint64_t incarnation;
     const uint64_t *block_bytes; /* [ps_count]; copied */
     uint32_t gradients_per_push;
+    bool drops_gradients; /* backup workers, or max_staleness */
     uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms;
 };
 

@@ -356,6 +356,8 @@ static err open_role(struct worker_task *w)
         .incarnation = w->task.incarnation,
         .block_bytes = bytes,
         .gradients_per_push = w->gradients_per_push,
+        .drops_gradients =
+            setup_drops_gradients(w->options.spec, o->cluster->hosts[JOB_WORKER].count),
         .start_timeout_ms = o->limits.start_ms,
         .step_timeout_ms = o->limits.step_ms,
         .end_timeout_ms = o->limits.end_ms,

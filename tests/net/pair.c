@@ -1,0 +1,150 @@
+/* pair.c - see pair.h. */
+#include "tests/net/pair.h"
+
+#include "core/base/clock.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void accepted(void *context, struct link *link)
+{
+    struct end *end = context;
+    assert_false(end->pair->is_calling);
+    end->accepted++;
+    end->link = link;
+    if (end->on_open) end->on_open(end, link);
+}
+
+static void opened(void *context, struct link *link)
+{
+    struct end *end = context;
+    assert_false(end->pair->is_calling);
+    end->opened++;
+    if (end->on_open) end->on_open(end, link);
+}
+
+static void message(void *context, struct link *link, const struct message *message)
+{
+    struct end *end = context;
+    assert_false(end->pair->is_calling);
+    end->messages++;
+    end->last = *message;
+    end->last.body = NULL;
+    if (end->on_message) end->on_message(end, link, message);
+}
+
+static void shared(void *context, struct link *link, const struct window *values,
+                   const struct window *gradients)
+{
+    struct end *end = context;
+    assert_false(end->pair->is_calling);
+    end->shared++;
+    end->values = *values;
+    end->gradients = *gradients;
+}
+
+static void closed(void *context, struct link *link, err why)
+{
+    struct end *end = context;
+    assert_false(end->pair->is_calling);
+    end->closed++;
+    end->why = why;
+    snprintf(end->text, sizeof end->text, "%s", error_text());
+    if (end->link == link) end->link = NULL;
+    if (end->on_closed) end->on_closed(end, link);
+}
+
+const struct link_events end_events = {accepted, opened, message, shared, closed};
+
+int count_descriptors(void)
+{
+    DIR *files = opendir("/proc/self/fd");
+    assert_non_null(files);
+    int count = 0;
+    while (readdir(files)) count++;
+    closedir(files);
+    return count;
+}
+
+void make_address(const struct transport *transport, char *ret)
+{
+    static int serial;
+    if (transport == &transport_tcp)
+        snprintf(ret, ADDRESS_MAX, "127.0.0.1:0");
+    else
+        snprintf(ret, ADDRESS_MAX, "dtrain-test-%d-%d", (int)getpid(), serial++);
+}
+
+void pair_start(struct pair *pair, const struct transport *transport)
+{
+    *pair = (struct pair){.transport = transport, .descriptors_before = count_descriptors()};
+    pair->server.pair = pair->client.pair = pair;
+    assert_int_equal(loop_open(&pair->server_loop), OK);
+    pair->client_loop = pair->server_loop;
+    if (transport != &transport_inproc) assert_int_equal(loop_open(&pair->client_loop), OK);
+    char address[ADDRESS_MAX];
+    make_address(transport, address);
+    pair->is_calling = true;
+    assert_int_equal(transport->listen(pair->server_loop, address, &end_events, &pair->server,
+                                       pair->address, &pair->listener),
+                     OK);
+    pair->is_calling = false;
+}
+
+void pair_connect(struct pair *pair)
+{
+    const int accepted_before = pair->server.accepted, opened_before = pair->client.opened;
+    pair->is_calling = true;
+    assert_int_equal(pair->transport->connect(pair->client_loop, pair->address, &end_events,
+                                              &pair->client, &pair->client.link),
+                     OK);
+    pair->is_calling = false;
+    pair_until(pair, &pair->client.opened, opened_before + 1);
+    pair_until(pair, &pair->server.accepted, accepted_before + 1);
+}
+
+void pair_share(struct pair *pair, size_t values_bytes, size_t gradients_bytes)
+{
+    assert_int_equal(window_new(values_bytes, &pair->values), OK);
+    assert_int_equal(window_new(gradients_bytes, &pair->gradients), OK);
+    link_expect(pair->client.link, values_bytes, gradients_bytes);
+    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+    pair_until(pair, &pair->client.shared, 1);
+}
+
+void pair_stop(struct pair *pair)
+{
+    if (pair->client_loop != pair->server_loop) loop_close(pair->client_loop);
+    loop_close(pair->server_loop);
+    window_free(&pair->values);
+    window_free(&pair->gradients);
+    assert_int_equal(count_descriptors(), pair->descriptors_before);
+}
+
+err pair_send(struct end *end, struct link *link, const struct message *message)
+{
+    const bool was_calling = end->pair->is_calling;
+    end->pair->is_calling = true;
+    const err e = link_send(link, message);
+    end->pair->is_calling = was_calling;
+    return e;
+}
+
+bool pair_poll(struct pair *pair)
+{
+    const bool delivered = loop_poll(pair->server_loop, 0);
+    return loop_poll(pair->client_loop, 0) || delivered;
+}
+
+void pair_until(struct pair *pair, const int *count, int wanted)
+{
+    const uint64_t give_up_ms = clock_ms() + TEST_PATIENCE_MS;
+    while (*count < wanted) {
+        if (!pair_poll(pair)) sched_yield();
+        if (clock_ms() > give_up_ms)
+            fail_msg("waited %d ms for %d, got %d", TEST_PATIENCE_MS, wanted, *count);
+    }
+}

@@ -1,0 +1,615 @@
+/* test_links.c - the contract of net/transport.h, run over every transport. */
+#include "tests/net/pair.h"
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct transport *transport; /* the one under test */
+
+static int start(void **state)
+{
+    static struct pair pair;
+    pair_start(&pair, transport);
+    *state = &pair;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    pair_stop(*state);
+    return 0;
+}
+
+static void both_sides_hear_of_a_connection(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    assert_int_equal(pair->server.accepted, 1);
+    assert_int_equal(pair->client.opened, 1);
+    assert_int_equal(pair->client.accepted + pair->server.opened, 0);
+    assert_string_equal(link_peer_name(pair->client.link), pair->address);
+    assert_true(strlen(link_peer_name(pair->server.link)) > 0);
+    assert_ptr_equal(link_transport(pair->client.link), transport);
+    assert_int_equal(link_shares_memory(pair->client.link), transport != &transport_tcp);
+}
+
+static void header_fields_arrive_as_they_were_sent(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    const struct message sent = {.type = MESSAGE_PUSH,
+                                 .code = 2,
+                                 .task = 3,
+                                 .job = 4,
+                                 .incarnation = 0x0102030405060708,
+                                 .sequence = UINT64_MAX,
+                                 .step = 1ull << 40,
+                                 .version = 7};
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &sent), OK);
+    pair_until(pair, &pair->server.messages, 1);
+    assert_memory_equal(&pair->server.last, &sent, sizeof sent);
+}
+
+/* ---- ten thousand messages ---- */
+
+enum { MANY = 10000, IN_FLIGHT_MAX = 100, CELLS = 256, CELL_BYTES = 192 };
+
+/* The i-th message of a direction: empty, with a body or with a stretch, all of it known from i. */
+static struct message make_message(int i, unsigned char *cells, unsigned char *body)
+{
+    struct message message = {
+        .type = 1 + (uint32_t)i % (MESSAGE_TYPES - 1), .sequence = (uint64_t)i, .body = body};
+    if (i % 3 == 1) {
+        message.body_bytes = 1 + (uint32_t)i * 37 % 6000;
+        memset(body, i & 255, message.body_bytes);
+    }
+    if (i % 3 == 2) {
+        message.offset = (uint64_t)(i % CELLS) * CELL_BYTES;
+        message.length = 1 + (uint64_t)i % CELL_BYTES;
+        memset(cells + message.offset, i & 255, message.length);
+    }
+    return message;
+}
+
+static void check_message(struct end *end, struct link *link, const struct message *message)
+{
+    const int i = end->messages - 1;
+    assert_int_equal(message->sequence, i);
+    assert_int_equal(message->type, 1 + (uint32_t)i % (MESSAGE_TYPES - 1));
+    const unsigned char *bytes = message->body;
+    size_t count = message->body_bytes;
+    assert_int_equal(count > 0, i % 3 == 1);
+    assert_int_equal(message->length > 0, i % 3 == 2);
+    if (message->length > 0) {
+        bytes = (const unsigned char *)end->own + message->offset;
+        count = message->length;
+    }
+    for (size_t at = 0; at < count; at++) assert_int_equal(bytes[at], i & 255);
+}
+
+static void send_next(struct end *from, const struct end *to, int *sent, unsigned char *cells)
+{
+    static unsigned char body[8192];
+    while (*sent < MANY && *sent - to->messages < IN_FLIGHT_MAX) {
+        const struct message message = make_message(*sent, cells, body);
+        assert_int_equal(pair_send(from, from->link, &message), OK);
+        ++*sent;
+    }
+}
+
+static void ten_thousand_messages_arrive_in_order_and_once_both_ways(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, CELLS * CELL_BYTES, CELLS * CELL_BYTES);
+    pair->server.on_message = pair->client.on_message = check_message;
+    pair->server.own = pair->gradients.base;
+    pair->client.own = pair->client.values.base;
+    const uint64_t give_up_ms = clock_ms() + TEST_PATIENCE_MS;
+    int from_client = 0, from_server = 0;
+    while (pair->client.messages < MANY || pair->server.messages < MANY) {
+        send_next(&pair->client, &pair->server, &from_client, pair->client.gradients.base);
+        send_next(&pair->server, &pair->client, &from_server, pair->values.base);
+        pair_poll(pair);
+        assert_true(clock_ms() < give_up_ms);
+    }
+    for (int i = 0; i < 10; i++) pair_poll(pair);
+    assert_int_equal(pair->client.messages, MANY);
+    assert_int_equal(pair->server.messages, MANY);
+}
+
+/* ---- sizes ---- */
+
+static const size_t sizes[] = {
+    0,    1,    63,   64,    65,    3999,    4015,    4016,           4017,
+    4096, 8191, 8192, 65535, 65536, 1000003, 1 << 20, (16 << 20) - 1, 16 << 20};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+static unsigned char pattern_at(size_t position, size_t size)
+{
+    return (unsigned char)(position * 7 + size + (position >> 12));
+}
+
+static void fill_pattern(unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) bytes[i] = pattern_at(i, size);
+}
+
+static bool is_pattern(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != pattern_at(i, size)) return false;
+    return true;
+}
+
+static void check_body(struct end *end, struct link *link, const struct message *message)
+{
+    assert_int_equal(message->body_bytes, sizes[end->messages - 1]);
+    assert_true(is_pattern(message->body, message->body_bytes));
+}
+
+static void bodies_of_every_size_arrive_whole(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair->server.on_message = check_body;
+    unsigned char *body = malloc(MESSAGE_BODY_MAX);
+    for (int i = 0; i < SIZES; i++) {
+        fill_pattern(body, sizes[i]);
+        const struct message message = {
+            .type = MESSAGE_SETUP, .body_bytes = (uint32_t)sizes[i], .body = body};
+        assert_int_equal(pair_send(&pair->client, pair->client.link, &message), OK);
+        memset(body, 0, sizes[i]); /* it was copied */
+        pair_until(pair, &pair->server.messages, i + 1);
+        assert_true(link_is_idle(pair->client.link));
+    }
+    free(body);
+}
+
+static void a_body_beyond_the_limit_is_not_sent(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    const struct message message = {
+        .type = MESSAGE_SETUP, .body_bytes = MESSAGE_BODY_MAX + 1u, .body = ""};
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), ERR_MEMORY);
+    pair_poll(pair);
+    assert_int_equal(pair->client.closed + pair->server.messages, 0);
+}
+
+static void check_stretch(struct end *end, struct link *link, const struct message *message)
+{
+    assert_int_equal(message->length, sizes[end->messages]);
+    assert_true(is_pattern((const unsigned char *)end->own + message->offset, message->length));
+}
+
+static void send_stretches(struct end *from, const struct end *to, unsigned char *window)
+{
+    for (int i = 1; i < SIZES; i++) { /* a stretch of nothing is an empty message */
+        const uint64_t offset = (16 << 20) - sizes[i] - (i % 2 ? 0 : (16 << 20) - sizes[i]);
+        fill_pattern(window + offset, sizes[i]);
+        const struct message message = {
+            .type = MESSAGE_VALUES, .offset = offset, .length = sizes[i]};
+        assert_int_equal(pair_send(from, from->link, &message), OK);
+        pair_until(from->pair, &to->messages, i);
+    }
+}
+
+static void stretches_are_in_the_window_before_their_message_both_ways(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, 16 << 20, 16 << 20);
+    pair->server.on_message = pair->client.on_message = check_stretch;
+    pair->server.own = pair->gradients.base;
+    pair->client.own = pair->client.values.base;
+    send_stretches(&pair->client, &pair->server, pair->client.gradients.base);
+    send_stretches(&pair->server, &pair->client, pair->values.base);
+}
+
+static void a_stretch_outside_of_the_window_is_not_sent(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    struct message message = {.type = MESSAGE_PUSH, .length = 8};
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), ERR_INPUT);
+    pair_share(pair, 4096, 100);
+    message.offset = 93;
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), ERR_INPUT);
+    message.offset = UINT64_MAX - 3; /* the sum would wrap around */
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), ERR_INPUT);
+    message.offset = 92;
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), OK);
+    pair_until(pair, &pair->server.messages, 1);
+    assert_int_equal(pair->client.closed, 0);
+}
+
+/* ---- windows ---- */
+
+static void windows_come_zeroed_before_any_later_message(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    link_expect(pair->client.link, 5000, 0);
+    assert_int_equal(window_new(5000, &pair->values), OK);
+    assert_int_equal(window_new(0, &pair->gradients), OK);
+    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+    const struct message message = {.type = MESSAGE_VALUES, .offset = 4096, .length = 904};
+    assert_int_equal(pair_send(&pair->server, pair->server.link, &message), OK);
+    pair_until(pair, &pair->client.messages, 1);
+    assert_int_equal(pair->client.shared, 1);
+    assert_int_equal(pair->client.values.bytes, 5000);
+    assert_int_equal(pair->client.gradients.bytes, 0);
+    assert_int_equal((uintptr_t)pair->client.values.base % 4096, 0);
+    for (int i = 0; i < 5000; i++) assert_int_equal(((const char *)pair->client.values.base)[i], 0);
+}
+
+static void share_and_expect(struct pair *pair, size_t shared, size_t expected)
+{
+    pair_connect(pair);
+    if (expected) link_expect(pair->client.link, expected, 64);
+    assert_int_equal(window_new(shared, &pair->values), OK);
+    assert_int_equal(window_new(64, &pair->gradients), OK);
+    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PROTOCOL);
+    assert_int_equal(pair->client.shared, 0);
+    pair_until(pair, &pair->server.closed, 1);
+    assert_int_equal(pair->server.why, ERR_PEER);
+}
+
+static void windows_of_other_sizes_than_expected_end_the_link(void **state)
+{
+    share_and_expect(*state, 4096, 4097);
+    assert_non_null(strstr(((struct pair *)*state)->client.text, "4097"));
+}
+
+static void windows_that_nobody_expected_end_the_link(void **state)
+{
+    share_and_expect(*state, 4096, 0);
+}
+
+static void windows_are_shared_once_and_by_the_listening_side(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, 64, 64);
+    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), ERR_INPUT);
+    assert_int_equal(link_share(pair->client.link, &pair->values, &pair->gradients), ERR_INPUT);
+    assert_int_equal(pair->client.closed + pair->server.closed, 0);
+}
+
+/* ---- connections ---- */
+
+static void connecting_to_nobody_is_refused_later(void **state)
+{
+    struct pair *pair = *state;
+    transport->unlisten(pair->listener);
+    pair->is_calling = true;
+    struct link *link;
+    assert_int_equal(
+        transport->connect(pair->client_loop, pair->address, &end_events, &pair->client, &link),
+        OK);
+    pair->is_calling = false;
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PEER);
+    assert_string_equal(pair->client.text, "refused");
+    assert_int_equal(pair->client.opened, 0);
+}
+
+static void listening_twice_on_an_address_says_that_it_is_taken(void **state)
+{
+    struct pair *pair = *state;
+    struct listener *second = NULL;
+    char address[ADDRESS_MAX] = "";
+    assert_int_equal(transport->listen(pair->server_loop, pair->address, &end_events, &pair->server,
+                                       address, &second),
+                     ERR_IO);
+    assert_non_null(strstr(error_text(), "address already in use"));
+    assert_non_null(strstr(error_text(), pair->address));
+    assert_null(second);
+    assert_string_equal(address, "");
+}
+
+static void an_address_is_free_again_after_unlisten(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair); /* a connection may go on */
+    transport->unlisten(pair->listener);
+    assert_int_equal(transport->listen(pair->server_loop, pair->address, &end_events, &pair->server,
+                                       NULL, &pair->listener),
+                     OK);
+    pair_connect(pair);
+    assert_int_equal(pair->server.accepted, 2);
+    assert_int_equal(pair->server.closed, 0);
+}
+
+enum { LINKS = 60, MESSAGES_EACH = 20 };
+
+static void answer(struct end *end, struct link *link, const struct message *message)
+{
+    struct message reply = *message;
+    assert_int_equal(pair_send(end, link, &reply), OK);
+}
+
+static void many_links_to_one_listener_do_not_mix(void **state)
+{
+    struct pair *pair = *state;
+    static struct end ends[LINKS];
+    memset(ends, 0, sizeof ends);
+    pair->server.on_message = answer;
+    for (int i = 0; i < LINKS; i++) {
+        ends[i].pair = pair;
+        assert_int_equal(transport->connect(pair->client_loop, pair->address, &end_events, &ends[i],
+                                            &ends[i].link),
+                         OK);
+    }
+    pair_until(pair, &pair->server.accepted, LINKS);
+    for (int i = 0; i < LINKS; i++) pair_until(pair, &ends[i].opened, 1);
+    for (int n = 0; n < MESSAGES_EACH; n++)
+        for (int i = 0; i < LINKS; i++) {
+            const struct message message = {
+                .type = MESSAGE_JOIN, .task = (uint32_t)i, .body_bytes = 4, .body = &i};
+            assert_int_equal(pair_send(&ends[i], ends[i].link, &message), OK);
+        }
+    for (int i = 0; i < LINKS; i++) {
+        pair_until(pair, &ends[i].messages, MESSAGES_EACH);
+        assert_int_equal(ends[i].last.task, i);
+    }
+}
+
+/* ---- closing ---- */
+
+static void send_numbers(struct end *end, struct link *link, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const struct message message = {.type = MESSAGE_HELLO,
+                                        .sequence = (uint64_t)i,
+                                        .body_bytes = i % 2 ? sizeof i : 0,
+                                        .body = &i};
+        assert_int_equal(pair_send(end, link, &message), OK);
+    }
+}
+
+static void what_was_sent_before_closing_arrives_and_then_the_end(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    send_numbers(&pair->client, pair->client.link, 200);
+    link_close(pair->client.link);
+    pair_until(pair, &pair->server.closed, 1);
+    assert_int_equal(pair->server.messages, 200);
+    assert_int_equal(pair->server.why, ERR_PEER);
+    for (int i = 0; i < 10; i++) pair_poll(pair);
+    assert_int_equal(pair->server.closed, 1);
+    assert_int_equal(pair->client.closed, 0); /* its owner closed it */
+}
+
+static void a_last_word_arrives_although_the_other_side_is_talking(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, 1 << 20, 1 << 20);
+    const struct message push = {.type = MESSAGE_PUSH, .length = 1 << 20};
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &push), OK);
+    const struct message verdict = {
+        .type = MESSAGE_VERDICT, .code = 3, .body = "done", .body_bytes = 4};
+    assert_int_equal(pair_send(&pair->server, pair->server.link, &verdict), OK);
+    link_close(pair->server.link);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.messages, 1);
+    assert_int_equal(pair->client.last.code, 3);
+    assert_int_equal(pair->client.why, ERR_PEER);
+}
+
+static void close_it(struct end *end, struct link *link)
+{
+    link_close(link);
+}
+
+static void close_at_third(struct end *end, struct link *link, const struct message *message)
+{
+    if (end->messages == 3) link_close(link);
+}
+
+static void a_link_may_be_closed_while_it_delivers(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair->server.on_message = close_at_third;
+    send_numbers(&pair->client, pair->client.link, 10);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->server.messages, 3);
+    assert_int_equal(pair->server.closed, 0);
+}
+
+static void a_link_may_be_closed_while_it_opens(void **state)
+{
+    struct pair *pair = *state;
+    pair->server.on_open = close_it;
+    pair_connect(pair);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->server.closed, 0);
+
+    pair->server.on_open = NULL;
+    pair->client.on_open = close_it;
+    pair_connect(pair);
+    pair_until(pair, &pair->server.closed, 1);
+    assert_int_equal(pair->client.closed, 1);
+}
+
+static void connect_again(struct end *end, struct link *link)
+{
+    link_close(link); /* allowed, though it is closing already */
+    assert_int_equal(transport->connect(end->pair->client_loop, end->pair->address, &end_events,
+                                        end, &end->link),
+                     OK);
+}
+
+static void an_owner_may_connect_again_when_it_hears_of_the_end(void **state)
+{
+    struct pair *pair = *state;
+    pair->client.on_closed = connect_again;
+    pair_connect(pair);
+    for (int i = 0; i < 20; i++) {
+        link_close(pair->server.link);
+        pair_until(pair, &pair->server.accepted, i + 2);
+        pair_until(pair, &pair->client.opened, i + 2);
+    }
+    pair->client.on_closed = NULL;
+}
+
+static void closing_before_the_connection_is_open_is_silent(void **state)
+{
+    struct pair *pair = *state;
+    struct link *link;
+    assert_int_equal(
+        transport->connect(pair->client_loop, pair->address, &end_events, &pair->client, &link),
+        OK);
+    link_close(link);
+    for (int i = 0; i < 100; i++) pair_poll(pair);
+    assert_int_equal(pair->client.opened + pair->client.closed, 0);
+    assert_int_equal(pair->server.accepted, pair->server.closed);
+}
+
+static void sending_on_a_closed_link_is_an_error_not_a_crash(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    struct link *link = pair->client.link;
+    link_close(link);
+    const struct message message = {.type = MESSAGE_JOIN};
+    assert_int_equal(pair_send(&pair->client, link, &message), ERR_PEER);
+    assert_true(link_is_idle(link));
+}
+
+static void the_context_of_a_link_can_be_changed(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    assert_ptr_equal(link_context(pair->server.link), &pair->server);
+    struct end other = {.pair = pair};
+    link_set_context(pair->server.link, &other);
+    send_numbers(&pair->client, pair->client.link, 5);
+    pair_until(pair, &other.messages, 5);
+    assert_int_equal(pair->server.messages, 0);
+}
+
+/* ---- a peer that does not read ---- */
+
+static void what_waits_for_a_slow_reader_arrives_in_the_end(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    send_numbers(&pair->client, pair->client.link, LINK_QUEUE_MAX);
+    for (int i = 0; i < 50 && pair->client_loop != pair->server_loop; i++)
+        loop_poll(pair->client_loop, 0);
+    pair_until(pair, &pair->server.messages, LINK_QUEUE_MAX);
+    assert_int_equal(pair->server.last.sequence, LINK_QUEUE_MAX - 1);
+    assert_true(link_is_idle(pair->client.link));
+}
+
+/* Sends bodies until the link refuses; the other side never looks. */
+static err send_until_refused(struct pair *pair, uint32_t body_bytes, int sends_max)
+{
+    unsigned char *body = calloc(1, body_bytes + 1u);
+    const struct message message = {.type = MESSAGE_HELLO, .body_bytes = body_bytes, .body = body};
+    err e = OK;
+    for (int i = 0; i < sends_max && !e; i++)
+        e = pair_send(&pair->client, pair->client.link, &message);
+    free(body);
+    return e;
+}
+
+static void check_refusal(struct pair *pair, err e)
+{
+    assert_int_equal(e, ERR_PEER);
+    assert_non_null(strstr(error_text(), "does not read"));
+    assert_int_equal(pair->client.closed, 0); /* comes from loop_poll only */
+    loop_poll(pair->client_loop, 0);
+    assert_int_equal(pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PEER);
+    assert_non_null(strstr(pair->client.text, "does not read"));
+    pair_until(pair, &pair->server.closed, 1);
+    assert_int_equal(pair->server.why, ERR_PEER);
+}
+
+static void too_many_messages_for_a_peer_that_does_not_read_end_the_link(void **state)
+{
+    pair_connect(*state);
+    check_refusal(*state, send_until_refused(*state, 0, 10 << 20));
+}
+
+static void too_many_bytes_for_a_peer_that_does_not_read_end_the_link(void **state)
+{
+    pair_connect(*state);
+    check_refusal(*state, send_until_refused(*state, 1 << 20, 200));
+}
+
+static void a_peer_that_goes_while_messages_wait_is_told_once(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    assert_int_equal(send_until_refused(pair, 1 << 20, 8), OK);
+    link_close(pair->server.link);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PEER);
+    for (int i = 0; i < 10; i++) pair_poll(pair);
+    assert_int_equal(pair->client.closed, 1);
+}
+
+static void closing_the_loop_makes_no_callbacks(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    send_numbers(&pair->client, pair->client.link, 20);
+    pair->is_calling = true; /* a callback would fail the test; stop() closes the loops */
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_sides_hear_of_a_connection),
+        cmocka_unit_test(header_fields_arrive_as_they_were_sent),
+        cmocka_unit_test(ten_thousand_messages_arrive_in_order_and_once_both_ways),
+        cmocka_unit_test(bodies_of_every_size_arrive_whole),
+        cmocka_unit_test(a_body_beyond_the_limit_is_not_sent),
+        cmocka_unit_test(stretches_are_in_the_window_before_their_message_both_ways),
+        cmocka_unit_test(a_stretch_outside_of_the_window_is_not_sent),
+        cmocka_unit_test(windows_come_zeroed_before_any_later_message),
+        cmocka_unit_test(windows_of_other_sizes_than_expected_end_the_link),
+        cmocka_unit_test(windows_that_nobody_expected_end_the_link),
+        cmocka_unit_test(windows_are_shared_once_and_by_the_listening_side),
+        cmocka_unit_test(connecting_to_nobody_is_refused_later),
+        cmocka_unit_test(listening_twice_on_an_address_says_that_it_is_taken),
+        cmocka_unit_test(an_address_is_free_again_after_unlisten),
+        cmocka_unit_test(many_links_to_one_listener_do_not_mix),
+        cmocka_unit_test(what_was_sent_before_closing_arrives_and_then_the_end),
+        cmocka_unit_test(a_last_word_arrives_although_the_other_side_is_talking),
+        cmocka_unit_test(a_link_may_be_closed_while_it_delivers),
+        cmocka_unit_test(a_link_may_be_closed_while_it_opens),
+        cmocka_unit_test(an_owner_may_connect_again_when_it_hears_of_the_end),
+        cmocka_unit_test(closing_before_the_connection_is_open_is_silent),
+        cmocka_unit_test(sending_on_a_closed_link_is_an_error_not_a_crash),
+        cmocka_unit_test(the_context_of_a_link_can_be_changed),
+        cmocka_unit_test(what_waits_for_a_slow_reader_arrives_in_the_end),
+        cmocka_unit_test(too_many_messages_for_a_peer_that_does_not_read_end_the_link),
+        cmocka_unit_test(too_many_bytes_for_a_peer_that_does_not_read_end_the_link),
+        cmocka_unit_test(a_peer_that_goes_while_messages_wait_is_told_once),
+        cmocka_unit_test(closing_the_loop_makes_no_callbacks),
+    };
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+        tests[i].setup_func = start;
+        tests[i].teardown_func = stop;
+    }
+    const struct transport *const all[] = {&transport_inproc, &transport_tcp, &transport_shm};
+    int failed = 0;
+    for (int i = 0; i < 3; i++) {
+        transport = all[i];
+        failed += cmocka_run_group_tests_name(transport->name, tests, NULL, NULL);
+    }
+    return failed;
+}

@@ -268,7 +268,7 @@ bool layout_is_whole(const struct layout *layout, int variable, const struct sli
 {
     const struct slice *slice = &layout->slices[first_slice(layout, variable)];
     if (slice->parts > 1) return false;
-    *ret_slice = slice;
+    if (ret_slice) *ret_slice = slice;
     return true;
 }
 

@@ -65,7 +65,8 @@ err layout_make(const struct placement_spec *, const struct variable *, int coun
 void layout_gather(const struct layout *, int variable, const float *const blocks[], float *whole);
 void layout_scatter(const struct layout *, int variable, const float *whole, float *const blocks[]);
 
-/* true when the variable is one slice, so that the block's memory can be used in place */
+/* true when the variable is one slice, so that the block's memory can be used in place;
+ * ret_slice: NULL where it is not wanted */
 bool layout_is_whole(const struct layout *, int variable, const struct slice **ret_slice);
 
 /* The table a chief prints before the first step: variable, shape, bytes, ps. And the index of a ps

@@ -157,7 +157,7 @@ static err read_feature(const struct table *t, int column, float *ret)
         *ret = t->missing;
         return OK;
     }
-    if (!cell_number(cell, &number) || fabs(number) > FLT_MAX)
+    if (!cell_number(cell, &number) || !isfinite((float)number))
         return bad_cell(t, column, "a number");
     *ret = (float)number;
     return OK;
@@ -167,7 +167,7 @@ static err read_label(const struct table *t, void *ret)
 {
     double number;
     bool is_class = t->attributes->label_type == LABEL_CLASS;
-    if (!cell_number(&t->text.cells[t->label], &number) || fabs(number) > FLT_MAX)
+    if (!cell_number(&t->text.cells[t->label], &number) || !isfinite((float)number))
         return bad_cell(t, t->label, is_class ? "a class (a whole number)" : "a number");
     if (is_class && (number != floor(number) || fabs(number) > INT32_MAX))
         return bad_cell(t, t->label, "a class (a whole number)");

@@ -1,0 +1,145 @@
+/* support.c - see support.h. */
+#include "tests/data/support.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { PATH_BYTES_MAX = 512, FAULT_PARTS_MAX = 16 };
+
+static char folder[PATH_BYTES_MAX];
+
+int folder_make(void **state)
+{
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/dtrain-data-XXXXXX", base && *base ? base : "/tmp");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static void in_folder(const char *name, char path[2 * PATH_BYTES_MAX])
+{
+    snprintf(path, 2 * PATH_BYTES_MAX, "%s/%s", folder, name);
+}
+
+int folder_remove(void **state)
+{
+    char path[2 * PATH_BYTES_MAX];
+    DIR *list = opendir(folder);
+    if (!list) return -1;
+    for (struct dirent *entry; (entry = readdir(list));) {
+        in_folder(entry->d_name, path);
+        if (entry->d_name[0] != '.') remove(path);
+    }
+    closedir(list);
+    return rmdir(folder);
+}
+
+const char *folder_path(void)
+{
+    return folder;
+}
+
+void file_write(const char *name, const void *bytes, size_t count)
+{
+    char path[2 * PATH_BYTES_MAX];
+    in_folder(name, path);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+void file_write_text(const char *name, const char *text)
+{
+    file_write(name, text, strlen(text));
+}
+
+size_t gzip_pack(const void *bytes, size_t count, uint8_t *packed, size_t max)
+{
+    z_stream z = {.next_in = (Bytef *)bytes, .avail_in = (uInt)count};
+    z.next_out = packed;
+    z.avail_out = (uInt)max;
+    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    size_t done = max - z.avail_out;
+    deflateEnd(&z);
+    return done;
+}
+
+void file_write_gzip(const char *name, const void *bytes, size_t count)
+{
+    size_t max = count + count / 8 + 1024;
+    uint8_t *packed = malloc(max);
+    assert_non_null(packed);
+    file_write(name, packed, gzip_pack(bytes, count, packed, max));
+    free(packed);
+}
+
+err source_open(const char *json, struct dataset *ret)
+{
+    char *text;
+    assert_true(asprintf(&text, "{\"train\": %s}", json) > 0);
+    for (char *c = text; *c; c++)
+        if (*c == '\'') *c = '"';
+    json_t *root = json_loads(text, 0, NULL);
+    free(text);
+    assert_non_null(root);
+    struct arena arena = {0};
+    struct data_spec spec;
+    err e = fields_parse(&data_spec_object, root, "data", &arena, &spec);
+    const struct format_context context = {.directory = folder, .seed = 1};
+    if (!e) e = dataset_open(&spec.train, &context, ret);
+    arena_free(&arena);
+    json_decref(root);
+    return e;
+}
+
+void source_open_ok(const char *json, struct dataset *ret)
+{
+    err e = source_open(json, ret);
+    if (e) print_error("%s\n%s\n", json, error_text());
+    assert_int_equal(e, OK);
+}
+
+void assert_refused(const char *json, ...)
+{
+    struct dataset d = {0};
+    err e = source_open(json, &d);
+    if (!e) {
+        dataset_close(&d);
+        print_error("not refused: %s\n", json);
+    }
+    assert_int_equal(e, ERR_INPUT);
+    va_list parts;
+    va_start(parts, json);
+    for (int i = 0; i < FAULT_PARTS_MAX; i++) {
+        const char *part = va_arg(parts, const char *);
+        if (!part) break;
+        if (!strstr(error_text(), part)) print_error("\"%s\" not in: %s\n", part, error_text());
+        assert_non_null(strstr(error_text(), part));
+    }
+    va_end(parts);
+}
+
+struct dataset counted_dataset(struct counted *c, enum dtype dtype, int64_t rows)
+{
+    assert_true(rows <= COUNTED_ROWS_MAX);
+    for (int64_t i = 0; i < rows * COUNTED_WIDTH; i++) {
+        int64_t value = i / COUNTED_WIDTH + i % COUNTED_WIDTH;
+        c->floats[i] = (float)value;
+        c->bytes[i] = (uint8_t)value;
+    }
+    for (int64_t i = 0; i < rows; i++) c->labels[i] = (int32_t)i;
+    return (struct dataset){
+        .rows = rows,
+        .feature_shape = {.rank = 1, .dim = {COUNTED_WIDTH}},
+        .feature_dtype = dtype,
+        .features = dtype == UINT8 ? (const void *)c->bytes : c->floats,
+        .label_dtype = INT32,
+        .labels = c->labels,
+        .name = "counted",
+    };
+}

@@ -1,0 +1,256 @@
+/* csv: columns, quoting, missing values, and faults that are named by file, line and column. */
+#include "tests/data/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SOURCE(more) "{'format': 'csv', 'file': 'table', 'label': " more "}"
+
+static void assert_table(const char *source, int64_t rows, int64_t columns, const float *features,
+                         const int32_t *labels)
+{
+    struct dataset d;
+    source_open_ok(source, &d);
+    assert_int_equal(d.rows, rows);
+    assert_int_equal(d.feature_shape.rank, 1);
+    assert_int_equal(d.feature_shape.dim[0], columns);
+    assert_int_equal(d.feature_dtype, FLOAT32);
+    assert_int_equal(d.label_shape.rank, 0);
+    assert_int_equal(d.label_dtype, INT32);
+    assert_memory_equal(d.features, features, (size_t)(rows * columns) * sizeof(float));
+    assert_memory_equal(d.labels, labels, (size_t)rows * sizeof(int32_t));
+    dataset_close(&d);
+}
+
+static void every_numeric_column_but_the_label_is_a_feature(void **state)
+{
+    file_write_text("table", "a,name,b,class\n1,x,2.5,0\n-3e2,y,.25,1\n");
+    const float features[] = {1, 2.5f, -300, 0.25f};
+    assert_table(SOURCE("'class'"), 2, 2, features, (int32_t[]){0, 1});
+    assert_table(SOURCE("3"), 2, 2, features, (int32_t[]){0, 1});
+    assert_table(SOURCE("-1"), 2, 2, features, (int32_t[]){0, 1});
+}
+
+static void listed_columns_come_in_the_order_of_the_list(void **state)
+{
+    file_write_text("table", "a,b,c,class\n1,2,3,0\n4,5,6,1\n");
+    const float features[] = {3, 1, 6, 4};
+    assert_table(SOURCE("'class', 'columns': ['c', 'a']"), 2, 2, features, (int32_t[]){0, 1});
+    assert_table(SOURCE("'class', 'columns': [2, -4]"), 2, 2, features, (int32_t[]){0, 1});
+}
+
+static void without_a_header_columns_are_counted(void **state)
+{
+    file_write_text("table", "1,2,0\n4,5,1\n");
+    assert_table(SOURCE("2, 'header': false"), 2, 2, (float[]){1, 2, 4, 5}, (int32_t[]){0, 1});
+    assert_refused(SOURCE("2"), "line 1", "names of the columns", "header", NULL);
+    assert_refused(SOURCE("'x', 'header': false"), "\"x\"", "without a header", NULL);
+}
+
+static void quotes_blanks_line_ends_and_marks_are_read_as_people_write_them(void **state)
+{
+    file_write_text("table",
+                    "\xef\xbb\xbf\"a \"\"x\"\", b\" , class\r\n\r\n \"1\" ,\t0\r\n\n2,\"1\"");
+    const char *source = SOURCE("'class', 'columns': ['a \\\"x\\\", b']");
+    assert_table(source, 2, 1, (float[]){1, 2}, (int32_t[]){0, 1});
+}
+
+static void a_quoted_cell_may_hold_line_ends_and_lines_are_counted_on(void **state)
+{
+    file_write_text("table", "a,note,class\n1,\"two\nlines\",0\nx,\"\",1\n");
+    assert_refused(SOURCE("'class'"), "table: line 4", "column 0 (a)", "a number", "\"x\"", NULL);
+}
+
+static void other_delimiters_and_gzip_work(void **state)
+{
+    const char text[] = "a\tclass\n1\t0\n2\t1\n";
+    file_write_gzip("table", text, sizeof text - 1);
+    assert_table(SOURCE("'class', 'delimiter': '\\t'"), 2, 1, (float[]){1, 2}, (int32_t[]){0, 1});
+    assert_refused(SOURCE("'class', 'delimiter': ', '"), "delimiter", NULL);
+    assert_refused(SOURCE("'class', 'delimiter': ''"), "delimiter", NULL);
+}
+
+static void numbers_are_read_to_the_last_bit(void **state)
+{
+    static const char *const texts[] = {
+        "0.1", "-0.0", "123456789012345",        "3.4028235e38", "1e-45", "00001.50", "+7",
+        "5.",  ".5E1", "0.30000000000000004441",
+    };
+    char text[1024] = "class";
+    for (int i = 0; i < 10; i++) strcat(text, ",x");
+    strcat(text, "\n1");
+    for (int i = 0; i < 10; i++) strcat(strcat(text, ","), texts[i]);
+    file_write_text("table", text);
+    float features[10];
+    for (int i = 0; i < 10; i++) features[i] = (float)strtod(texts[i], NULL);
+    assert_table(SOURCE("0"), 1, 10, features, (int32_t[]){1});
+}
+
+static void missing_values_are_replaced_or_refused(void **state)
+{
+    file_write_text("table", "a,b,class\n1,,0\n?,5,1\nNA, nan ,2\n");
+    assert_table(SOURCE("'class', 'missing': -1.5"), 3, 2,
+                 (float[]){1, -1.5f, -1.5f, 5, -1.5f, -1.5f}, (int32_t[]){0, 1, 2});
+    assert_table(SOURCE("'class', 'missing': 0"), 3, 2, (float[]){1, 0, 0, 5, 0, 0},
+                 (int32_t[]){0, 1, 2});
+    assert_refused(SOURCE("'class'"), "line 2", "column 1 (b)", "missing", NULL);
+    assert_refused(SOURCE("'class', 'missing': 'x'"), "\"missing\"", NULL);
+    file_write_text("table", "a,class\n1,\n");
+    assert_refused(SOURCE("'class', 'missing': 0"), "line 2", "column 1 (class)", NULL);
+}
+
+static void labels_are_classes_or_numbers(void **state)
+{
+    file_write_text("table", "a,y\n1,0.5\n2,-3\n");
+    assert_refused(SOURCE("'y'"), "line 2", "column 1 (y)", "whole number", "0.5", NULL);
+    struct dataset d;
+    source_open_ok(SOURCE("'y', 'label_type': 'number'"), &d);
+    assert_int_equal(d.label_dtype, FLOAT32);
+    assert_memory_equal(d.labels, ((float[]){0.5f, -3}), 8);
+    dataset_close(&d);
+    file_write_text("table", "a,y\n1,3000000000\n");
+    assert_refused(SOURCE("'y'"), "line 2", "whole number", NULL);
+}
+
+static void what_is_not_a_number_is_refused(void **state)
+{
+    static const char *const bad[] = {"x",   "1x",   "0x10", "1e999", "inf", "-infinity",
+                                      "1 2", "1..2", "--1",  "-",     ".",   "e5",
+                                      "1e",  "1,5",  "\x01", "1\xff"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[64] = "a,class\n1,0\n\"";
+        file_write_text("table", strcat(strcat(text, bad[i]), "\",1\n"));
+        assert_refused(SOURCE("'class'"), "table: line 3", "column 0 (a)", "expected a number",
+                       NULL);
+    }
+    file_write("table", "a,class\n1,0\n2\0,1\n", 17);
+    assert_refused(SOURCE("'class'"), "line 3", "expected a number", NULL);
+}
+
+static void rows_of_another_width_are_refused(void **state)
+{
+    file_write_text("table", "a,b,class\n1,2,0\n1,0\n");
+    assert_refused(SOURCE("'class'"), "line 3", "expected 3 cells", "got 2", NULL);
+    file_write_text("table", "a,b,class\n1,0\n");
+    assert_refused(SOURCE("'class'"), "line 2", "expected 3 cells", "got 2", NULL);
+    file_write_text("table", "a,b,class\n1,2,0,4\n");
+    assert_refused(SOURCE("'class'"), "line 2", "expected 3 cells", "got 4", NULL);
+}
+
+static void columns_that_do_not_exist_are_refused(void **state)
+{
+    file_write_text("table", "age,height,class\n1,2,0\n");
+    assert_refused(SOURCE("'clas'"), "no column \"clas\"", "\"class\"", NULL);
+    assert_refused(SOURCE("3"), "column 3", "expected -3 to 2", NULL);
+    assert_refused(SOURCE("-4"), "column -4", NULL);
+    assert_refused(SOURCE("1.5"), "a name or an index", NULL);
+    assert_refused(SOURCE("'class', 'columns': ['age', 'weight']"), "no column \"weight\"", NULL);
+    assert_refused(SOURCE("'class', 'columns': ['class']"), "the label's column", NULL);
+    assert_refused(SOURCE("'class', 'columns': []"), "columns", NULL);
+    assert_refused(SOURCE("'class', 'columns': 'age'"), "expected a list", NULL);
+    assert_refused(SOURCE("'class', 'columns': 7"), "expected a list", NULL);
+}
+
+static void a_table_without_rows_or_numbers_is_refused(void **state)
+{
+    file_write_text("table", "a,class\n\n\r\n");
+    assert_refused(SOURCE("'class'"), "no row of data", NULL);
+    file_write_text("table", "\n");
+    assert_refused(SOURCE("'class'"), "no row of data", NULL);
+    file_write_text("table", "a,class\nx,0\n");
+    assert_refused(SOURCE("'class'"), "no numeric column", NULL);
+    file_write_text("table", "");
+    assert_refused(SOURCE("'class'"), "empty", NULL);
+}
+
+static void lines_and_cells_have_limits(void **state)
+{
+    size_t bytes = 3 << 20;
+    char *text = malloc(bytes + 1);
+    assert_non_null(text);
+    memset(text, '1', bytes);
+    text[bytes] = '\0';
+    file_write_text("table", text);
+    assert_refused(SOURCE("0, 'header': false"), "line 1", "longer than 1048576 bytes", NULL);
+    memcpy(text, "a,class\n\"", 9);
+    file_write_text("table", text);
+    assert_refused(SOURCE("'class'"), "line 2", "quote", NULL);
+    memset(text, ',', 70000);
+    memcpy(text + 70000, "\n", 2);
+    file_write_text("table", text);
+    assert_refused(SOURCE("0"), "line 1", "more than 65536 cells", NULL);
+    free(text);
+    file_write_text("table", "a,class\n\"1,0\n");
+    assert_refused(SOURCE("'class'"), "line 2", "quote is opened and the file ends", NULL);
+}
+
+static void a_table_longer_than_the_buffer_is_read_to_its_end(void **state)
+{
+    enum { ROWS = 250000 };
+    char *text = malloc(ROWS * 16), *at = text;
+    assert_non_null(text);
+    for (int i = 0; i < ROWS; i++) at += sprintf(at, "%d,%d\n", i, i % 10);
+    file_write("table", text, (size_t)(at - text));
+    file_write_gzip("packed", text, (size_t)(at - text));
+    free(text);
+    for (int packed = 0; packed < 2; packed++) {
+        struct dataset d;
+        source_open_ok(packed ? "{'format': 'csv', 'file': 'packed', 'label': 1, 'header': false}"
+                              : SOURCE("1, 'header': false"),
+                       &d);
+        assert_int_equal(d.rows, ROWS);
+        for (int i = 0; i < ROWS; i++) {
+            assert_true(((const float *)d.features)[i] == (float)i);
+            assert_int_equal(((const int32_t *)d.labels)[i], i % 10);
+        }
+        dataset_close(&d);
+    }
+}
+
+static void no_cut_and_no_flipped_byte_crashes(void **state)
+{
+    char text[] = "\"a\"\"\",b,class\r\n1.5,\"2\",0\r\n-3e4,\" 4 \",1\r\n";
+    for (size_t length = 1; length < sizeof text; length++) {
+        struct dataset d = {0};
+        file_write("table", text, length);
+        err e = source_open(SOURCE("'class'"), &d);
+        assert_true(e == OK || e == ERR_INPUT);
+        dataset_close(&d);
+    }
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        for (int byte = 0; byte < 256; byte++) {
+            char kept = text[i];
+            struct dataset d = {0};
+            text[i] = (char)byte;
+            file_write("table", text, sizeof text - 1);
+            text[i] = kept;
+            err e = source_open(SOURCE("'class'"), &d);
+            assert_true(e == OK || e == ERR_INPUT);
+            dataset_close(&d);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_numeric_column_but_the_label_is_a_feature),
+        cmocka_unit_test(listed_columns_come_in_the_order_of_the_list),
+        cmocka_unit_test(without_a_header_columns_are_counted),
+        cmocka_unit_test(quotes_blanks_line_ends_and_marks_are_read_as_people_write_them),
+        cmocka_unit_test(a_quoted_cell_may_hold_line_ends_and_lines_are_counted_on),
+        cmocka_unit_test(other_delimiters_and_gzip_work),
+        cmocka_unit_test(numbers_are_read_to_the_last_bit),
+        cmocka_unit_test(missing_values_are_replaced_or_refused),
+        cmocka_unit_test(labels_are_classes_or_numbers),
+        cmocka_unit_test(what_is_not_a_number_is_refused),
+        cmocka_unit_test(rows_of_another_width_are_refused),
+        cmocka_unit_test(columns_that_do_not_exist_are_refused),
+        cmocka_unit_test(a_table_without_rows_or_numbers_is_refused),
+        cmocka_unit_test(lines_and_cells_have_limits),
+        cmocka_unit_test(a_table_longer_than_the_buffer_is_read_to_its_end),
+        cmocka_unit_test(no_cut_and_no_flipped_byte_crashes),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}

@@ -1,0 +1,327 @@
+/* The stream of batches: disjoint shares, whole epochs, restarts, and memory that is not copied. */
+#include "tests/data/support.h"
+
+#include "core/base/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKERS_MAX = 7, EPOCHS = 3 };
+
+/* u8 features come through the thread, float ones in stored order straight from memory. */
+struct way {
+    enum dtype dtype;
+    bool shuffle;
+};
+static const struct way ways[] = {{UINT8, true}, {UINT8, false}, {FLOAT32, true}, {FLOAT32, false}};
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+static struct pipeline_options options_of(struct way way, int64_t batch)
+{
+    return (struct pipeline_options){
+        .transform = {.scale = 1, .label_dtype = INT32},
+        .batch = batch,
+        .shuffle = way.shuffle,
+        .key = 42,
+        .workers = 1,
+        .prefetch = 2,
+    };
+}
+
+static struct pipeline *open_pipeline(const struct dataset *d, const struct pipeline_options *o)
+{
+    struct pipeline *p = NULL;
+    assert_int_equal(pipeline_open(d, o, &p), OK);
+    return p;
+}
+
+/* The rows of the next batch; features and labels must belong together. */
+static void next_rows(struct pipeline *p, int64_t batch, int32_t *rows)
+{
+    struct batch b;
+    assert_int_equal(pipeline_next(p, &b), OK);
+    assert_int_equal(b.rows, batch);
+    memcpy(rows, b.labels, (size_t)batch * sizeof *rows);
+    for (int64_t i = 0; i < batch * COUNTED_WIDTH; i++) {
+        int64_t wanted = rows[i / COUNTED_WIDTH] + i % COUNTED_WIDTH;
+        assert_true(b.features[i] == (float)wanted);
+    }
+}
+
+/* The stream that all workers see together, from position 0. */
+static void read_stream(const struct dataset *d, struct pipeline_options o, int workers,
+                        int64_t count, int32_t *rows)
+{
+    struct pipeline *p[WORKERS_MAX];
+    int32_t batch[COUNTED_ROWS_MAX];
+    o.workers = workers;
+    for (o.worker = 0; o.worker < workers; o.worker++) p[o.worker] = open_pipeline(d, &o);
+    for (int64_t at = 0; at < count;) {
+        for (int w = 0; w < workers; w++) {
+            next_rows(p[w], o.batch, batch);
+            for (int64_t i = 0; i < o.batch && at < count; i++) rows[at++] = batch[i];
+        }
+    }
+    for (int w = 0; w < workers; w++) pipeline_close(p[w]);
+}
+
+static void assert_whole_epochs(const int32_t *rows, int64_t size)
+{
+    for (int epoch = 0; epoch < EPOCHS; epoch++) {
+        bool seen[COUNTED_ROWS_MAX] = {false};
+        for (int64_t i = 0; i < size; i++) {
+            int32_t row = rows[epoch * size + i];
+            assert_in_range(row, 0, size - 1);
+            assert_false(seen[row]);
+            seen[row] = true;
+        }
+    }
+}
+
+static void all_workers_together_read_every_row_once_per_epoch(void **state)
+{
+    static const int64_t sizes[] = {1, 2, 10, 42, 43, 210}, batches[] = {1, 3, 10, 64};
+    static const int workers[] = {1, 2, 3, 7};
+    struct counted memory;
+    int32_t rows[EPOCHS * COUNTED_ROWS_MAX];
+    for (int way = 0; way < WAYS; way++) {
+        for (int s = 0; s < 6; s++) {
+            struct dataset d = counted_dataset(&memory, ways[way].dtype, sizes[s]);
+            for (int b = 0; b < 4; b++) {
+                for (int w = 0; w < 4; w++) {
+                    struct pipeline_options o = options_of(ways[way], batches[b]);
+                    read_stream(&d, o, workers[w], EPOCHS * sizes[s], rows);
+                    assert_whole_epochs(rows, sizes[s]);
+                }
+            }
+        }
+    }
+}
+
+static void workers_with_a_share_of_the_batch_see_what_one_worker_sees(void **state)
+{
+    enum { COUNT = 500, BATCH = 42 };
+    struct counted memory;
+    int32_t one[COUNT], many[COUNT];
+    for (int way = 0; way < WAYS; way++) {
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 101);
+        read_stream(&d, options_of(ways[way], BATCH), 1, COUNT, one);
+        for (int workers = 2; workers <= 7; workers++) {
+            if (BATCH % workers) continue;
+            read_stream(&d, options_of(ways[way], BATCH / workers), workers, COUNT, many);
+            assert_memory_equal(one, many, sizeof one);
+        }
+    }
+}
+
+static void shuffling_draws_a_new_order_per_epoch_from_the_key(void **state)
+{
+    enum { SIZE = 200 };
+    struct counted memory;
+    struct dataset d = counted_dataset(&memory, UINT8, SIZE);
+    struct pipeline_options o = options_of((struct way){UINT8, true}, 50);
+    int32_t rows[3 * SIZE], other[3 * SIZE];
+    read_stream(&d, o, 1, 3 * SIZE, rows);
+    for (int i = 0; i < 3 * SIZE; i++) {
+        uint64_t key = random_u64(o.key, (uint64_t)i / SIZE);
+        assert_int_equal(rows[i], random_permute(key, SIZE, (uint64_t)i % SIZE));
+    }
+    assert_memory_not_equal(rows, rows + SIZE, SIZE * sizeof *rows);
+    assert_memory_not_equal(rows + SIZE, rows + 2 * SIZE, SIZE * sizeof *rows);
+    o.key++;
+    read_stream(&d, o, 1, 3 * SIZE, other);
+    assert_memory_not_equal(rows, other, SIZE * sizeof *rows);
+}
+
+static void without_shuffling_rows_come_as_stored(void **state)
+{
+    enum { SIZE = 30 };
+    struct counted memory;
+    int32_t rows[3 * SIZE];
+    for (int dtype = 0; dtype < 2; dtype++) {
+        struct way way = {dtype ? UINT8 : FLOAT32, false};
+        struct dataset d = counted_dataset(&memory, way.dtype, SIZE);
+        read_stream(&d, options_of(way, 7), 2, 3 * SIZE, rows);
+        for (int i = 0; i < 3 * SIZE; i++) assert_int_equal(rows[i], i % SIZE);
+    }
+}
+
+static void a_restored_run_goes_on_where_it_was(void **state)
+{
+    enum { BATCH = 9, BATCHES = 40 };
+    struct counted memory;
+    int32_t rows[BATCHES][BATCH], again[BATCH];
+    for (int way = 0; way < WAYS; way++) {
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 50);
+        struct pipeline_options o = options_of(ways[way], BATCH);
+        o.workers = 3;
+        o.worker = 2;
+        struct pipeline *p = open_pipeline(&d, &o);
+        for (int i = 0; i < BATCHES; i++) next_rows(p, BATCH, rows[i]);
+        pipeline_close(p);
+        for (o.first = 0; o.first < BATCHES; o.first++) {
+            p = open_pipeline(&d, &o);
+            next_rows(p, BATCH, again);
+            assert_memory_equal(again, rows[o.first], sizeof again);
+            pipeline_close(p);
+        }
+    }
+}
+
+static void batches_say_their_index_and_epoch(void **state)
+{
+    struct counted memory;
+    for (int way = 0; way < WAYS; way++) {
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 50);
+        struct pipeline_options o = options_of(ways[way], 20);
+        o.workers = 2;
+        o.worker = 1;
+        o.first = UINT64_C(1) << 40;
+        struct pipeline *p = open_pipeline(&d, &o);
+        for (uint64_t i = o.first; i < o.first + 20; i++) {
+            struct batch b;
+            assert_int_equal(pipeline_next(p, &b), OK);
+            assert_int_equal(b.index, i);
+            assert_int_equal(b.epoch, (2 * i + 1) * 20 / 50);
+        }
+        pipeline_close(p);
+    }
+}
+
+static void stored_floats_in_stored_order_are_not_copied(void **state)
+{
+    struct counted memory;
+    struct dataset d = counted_dataset(&memory, FLOAT32, 50);
+    struct pipeline_options o = options_of((struct way){FLOAT32, false}, 20);
+    struct pipeline *p = open_pipeline(&d, &o);
+    struct batch b;
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(pipeline_next(p, &b), OK);
+        int row = i * 20 % 50;
+        bool wraps = row + 20 > 50;
+        assert_true((b.features == memory.floats + row * COUNTED_WIDTH) == !wraps);
+        assert_true((b.labels == memory.labels + row) == !wraps);
+        assert_int_equal(((const int32_t *)b.labels)[19], (row + 19) % 50);
+    }
+    pipeline_close(p);
+}
+
+static void labels_are_converted_in_every_way_of_reading(void **state)
+{
+    struct counted memory;
+    for (int way = 0; way < WAYS; way++) {
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 10);
+        struct pipeline_options o = options_of(ways[way], 4);
+        o.transform.label_dtype = FLOAT32;
+        struct pipeline *p = open_pipeline(&d, &o);
+        for (int i = 0; i < 10; i++) {
+            struct batch b;
+            assert_int_equal(pipeline_next(p, &b), OK);
+            for (int k = 0; k < 4; k++)
+                assert_true(((const float *)b.labels)[k] == b.features[k * COUNTED_WIDTH]);
+        }
+        pipeline_close(p);
+    }
+}
+
+static void features_are_scaled_in_every_way_of_reading(void **state)
+{
+    struct counted memory;
+    for (int way = 0; way < WAYS; way++) {
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 10);
+        struct pipeline_options o = options_of(ways[way], 4);
+        o.transform.scale = 0.5f;
+        o.transform.offset = -1;
+        struct pipeline *p = open_pipeline(&d, &o);
+        for (int i = 0; i < 10; i++) {
+            struct batch b;
+            assert_int_equal(pipeline_next(p, &b), OK);
+            for (int k = 0; k < 4 * COUNTED_WIDTH; k++) {
+                int row = ((const int32_t *)b.labels)[k / COUNTED_WIDTH];
+                assert_true(b.features[k] == 0.5f * (float)(row + k % COUNTED_WIDTH) - 1);
+            }
+        }
+        pipeline_close(p);
+    }
+}
+
+/* With any number of batches ready, the one in hand must stay as it is while the reader goes on. */
+static void a_batch_stays_until_the_next_is_asked_for(void **state)
+{
+    enum { BATCH = 16 };
+    struct counted memory;
+    struct dataset d = counted_dataset(&memory, UINT8, 200);
+    for (int prefetch = 1; prefetch <= PREFETCH_MAX; prefetch *= 2) {
+        struct pipeline_options o = options_of((struct way){UINT8, true}, BATCH);
+        o.prefetch = prefetch;
+        struct pipeline *p = open_pipeline(&d, &o);
+        for (uint64_t i = 0; i < 300; i++) {
+            struct batch b;
+            assert_int_equal(pipeline_next(p, &b), OK);
+            uint64_t position = i * BATCH + BATCH - 1;
+            uint64_t key = random_u64(o.key, position / 200);
+            int64_t row = (int64_t)random_permute(key, 200, position % 200);
+            for (int look = 0; look < 50; look++) {
+                assert_int_equal(((const int32_t *)b.labels)[BATCH - 1], row);
+                assert_true(b.features[(BATCH - 1) * COUNTED_WIDTH] == (float)row);
+            }
+        }
+        pipeline_close(p);
+    }
+}
+
+static void closing_ends_the_thread_wherever_it_is(void **state)
+{
+    struct counted memory;
+    struct dataset d = counted_dataset(&memory, UINT8, 100);
+    pipeline_close(NULL);
+    for (int read = 0; read < 300; read++) {
+        struct pipeline_options o = options_of((struct way){UINT8, true}, 10);
+        struct pipeline *p = open_pipeline(&d, &o);
+        int32_t rows[10];
+        for (int i = 0; i < read % 7; i++) next_rows(p, 10, rows);
+        pipeline_close(p);
+    }
+}
+
+static void what_cannot_be_read_is_refused_at_open(void **state)
+{
+    struct counted memory;
+    struct pipeline *p = NULL;
+    struct dataset d = counted_dataset(&memory, UINT8, 100);
+    struct pipeline_options o = options_of((struct way){UINT8, true}, 10);
+    o.transform.classes = 99;
+    assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "label 99"));
+    o.transform.classes = 100;
+    o.batch = 0;
+    assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
+    o.batch = INT64_C(1) << 40;
+    assert_true(pipeline_open(&d, &o, &p) != OK);
+    o.batch = 10;
+    o.prefetch = PREFETCH_MAX + 1;
+    assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
+    o.prefetch = 1;
+    o.first = UINT64_MAX / 3;
+    assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
+    assert_null(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_workers_together_read_every_row_once_per_epoch),
+        cmocka_unit_test(workers_with_a_share_of_the_batch_see_what_one_worker_sees),
+        cmocka_unit_test(shuffling_draws_a_new_order_per_epoch_from_the_key),
+        cmocka_unit_test(without_shuffling_rows_come_as_stored),
+        cmocka_unit_test(a_restored_run_goes_on_where_it_was),
+        cmocka_unit_test(batches_say_their_index_and_epoch),
+        cmocka_unit_test(stored_floats_in_stored_order_are_not_copied),
+        cmocka_unit_test(labels_are_converted_in_every_way_of_reading),
+        cmocka_unit_test(features_are_scaled_in_every_way_of_reading),
+        cmocka_unit_test(a_batch_stays_until_the_next_is_asked_for),
+        cmocka_unit_test(closing_ends_the_thread_wherever_it_is),
+        cmocka_unit_test(what_cannot_be_read_is_refused_at_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

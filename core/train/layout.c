@@ -1,4 +1,9 @@
-/* layout.c - from variables to slices to blocks. */
+/* layout.c - from variables to slices to blocks.
+ *
+ * Every worker computes the layout from the spec by itself and finds the same one, so that it
+ * never travels. The order of the steps matters: pins are checked, variables are cut, slices are
+ * placed in creation order, and only then is it known where in a block each one lies.
+ */
 #include "core/train/layout.h"
 
 #include <assert.h>
@@ -67,6 +72,7 @@ static const struct pin *pin_of(const struct placement_spec *spec, const char *n
     return NULL;
 }
 
+/* A pin that matches nothing is most likely misspelt: seen now, not when a ps is full. */
 static bool matches_any(const struct pin *pin, const struct variable *variables, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -102,6 +108,7 @@ static err check_pins(const struct placement_spec *spec, const struct layout *la
     return OK;
 }
 
+/* Along an axis. A scalar has one row, along axis 0. */
 static int64_t rows_of(const struct shape *shape, int axis)
 {
     return shape->rank == 0 ? 1 : shape->dim[axis];
@@ -126,6 +133,7 @@ static void cut(struct layout *layout, int variable, struct partition partition)
     }
 }
 
+/* Counts before it allocates: the limit is on what a spec may ask for, not on what fits. */
 static err cut_all(const struct placement_spec *spec, struct layout *layout, struct arena *arena)
 {
     int64_t total = 0;
@@ -204,6 +212,7 @@ err layout_make(const struct placement_spec *spec, const struct variable *variab
     return OK;
 }
 
+/* Slices are sorted by variable: the first of those that belong to it. */
 static int first_slice(const struct layout *layout, int variable)
 {
     int low = 0, high = layout->slice_count;

@@ -1,4 +1,8 @@
-/* layout_place.c - TensorFlow's placement strategies and partitioners. */
+/* layout_place.c - TensorFlow's placement strategies and partitioners.
+ *
+ * Both agree with TensorFlow to the last variable, so that a job that is moved from there finds
+ * every variable, and every part in its checkpoints, where it was.
+ */
 #include "core/train/layout_place.h"
 
 enum { AXIS_MAX = RANK_MAX - 1 };
@@ -111,12 +115,14 @@ static int64_t bytes_of(const struct shape *shape)
     return shape_count(shape) * (int64_t)sizeof(float);
 }
 
+/* No part is empty. */
 static int64_t fixed_size_parts(const void *attributes, const struct shape *shape)
 {
     const struct fixed_size *a = attributes;
     return smaller(a->num_shards, shape->dim[a->axis]);
 }
 
+/* As many whole rows in a part as stay within the bytes, at least one; then as few parts. */
 static int64_t variable_axis_size_parts(const void *attributes, const struct shape *shape)
 {
     const struct variable_axis_size *a = attributes;
@@ -127,6 +133,7 @@ static int64_t variable_axis_size_parts(const void *attributes, const struct sha
     return a->max_shards > 0 ? smaller(parts, a->max_shards) : parts;
 }
 
+/* No part is smaller than min_slice_size but the only one. */
 static int64_t min_max_variable_parts(const void *attributes, const struct shape *shape)
 {
     const struct min_max_variable *a = attributes;
@@ -158,6 +165,7 @@ struct placer placer_make(enum placement_strategy strategy, int ps_count, struct
     };
 }
 
+/* The lowest index among equals, as numpy's argmin has it. */
 static int lightest(const struct placer *placer)
 {
     int best = 0;

@@ -1,4 +1,11 @@
-/* layout_print.c - a layout for a person. */
+/* layout_print.c - a layout for a person:
+ *
+ *     variable        shape               bytes  ps
+ *     hidden1/kernel  [784, 100]         313600  1 0 (2 parts)
+ *     hidden1/bias    [100]                 400  1
+ *     ps 0: 1 slice, 156800 bytes (49.9 %)
+ *     ps 1: 2 slices, 157200 bytes (50.1 %)
+ */
 #include <string.h>
 
 #include "core/train/layout.h"
@@ -73,6 +80,7 @@ void layout_print(const struct layout *layout, FILE *file)
     }
 }
 
+/* 1.5 is where one ps begins to set the pace of all: it takes half as long again as its share. */
 int layout_overloaded(const struct layout *layout, double *ret_times_share)
 {
     const int64_t total = total_bytes(layout);

@@ -1,4 +1,11 @@
-/* optimizer.c - what all optimizers have in common: the learning rate and clipping. */
+/* optimizer.c - what all optimizers have in common: the learning rate and clipping.
+ *
+ * A spec says clipping inside of the optimizer, since it is part of the update that a person has in
+ * mind; it is done by the worker all the same, which alone sees one gradient as a whole:
+ *     value        each number into min .. max
+ *     norm         each variable: g * c / max(|g|, c)
+ *     global_norm  all variables: g * c / max(|all g|, c)
+ */
 #include "core/train/optimizer.h"
 
 #include <math.h>
@@ -139,6 +146,8 @@ static float shrink(double norm, double limit)
     return norm > limit ? (float)(limit / norm) : 1.0f;
 }
 
+/* Two passes: nothing is scaled before the norm of everything is known. Sums go in creation order,
+ * so that the norm has the same bits whatever the placement. */
 static void clip_all_together(double limit, struct device *device, float *const gradients[],
                               const int64_t sizes[], int count, double *ret_norm)
 {

@@ -1,7 +1,12 @@
 /* schedule_cosine.c - the cosine family of TensorFlow 1.x, computed in double.
  *
  * All fall from learning_rate to about alpha * learning_rate along half a cosine (or several, for
- * num_periods above 0.5) and stay there from decay_steps on; only restarts begin anew.
+ * num_periods above 0.5) and stay there from decay_steps on; only restarts begin anew. With
+ * C(p) = (1 + cos(pi p)) / 2 and s = min(step, D):
+ *     cosine_decay         rate * ((1 - alpha) * C(s / D) + alpha)
+ *     cosine_decay_restarts  the same over period i, whose first rate is m_mul^i times the first
+ *     linear_cosine_decay  rate * ((alpha + (D - s) / D) * C(2 num_periods s / D) + beta)
+ *     noisy_...            with a normal draw added to (D - s) / D
  */
 #include <math.h>
 
@@ -16,19 +21,19 @@ struct cosine {
 
 struct restarts {
     double learning_rate;
-    int64_t first_decay_steps;
-    double t_mul, m_mul, alpha;
+    int64_t first_decay_steps;  /* length of period 0 */
+    double t_mul, m_mul, alpha; /* growth of length and of height per period; the floor */
 };
 
 struct linear_cosine {
     double learning_rate;
-    int64_t decay_steps;
+    int64_t decay_steps; /* D */
     double num_periods, alpha, beta;
 };
 
 struct noisy {
-    struct linear_cosine linear; /* first: its fields are at the same offsets */
-    double initial_variance, variance_decay;
+    struct linear_cosine linear;             /* first: its fields are at the same offsets */
+    double initial_variance, variance_decay; /* variance: initial / (1 + s)^decay */
     int64_t noise_seed;
 };
 

@@ -4,7 +4,7 @@
 
 #include "core/train/schedule.h"
 
-/* A bound that no real rate reaches. */
+/* A bound that no real rate reaches, so that a rate in wrong units is noticed. */
 enum { RATE_MAX = 1000000 };
 
 /* schedule_plain.c */

@@ -13,27 +13,30 @@
 
 enum { PIECES_MAX = 1024 };
 
+/* rate, whatever the step */
 struct constant {
     double learning_rate;
 };
 
+/* A boundary belongs to the rate before it, as in TensorFlow. */
 struct piecewise {
     struct ints boundaries; /* last step of each piece but the last one */
     struct floats values;   /* one more */
 };
 
+/* exponential, natural exponential, inverse time */
 struct decay {
     double learning_rate;
-    int64_t decay_steps;
+    int64_t decay_steps; /* of one p */
     double decay_rate;
-    bool staircase;
+    bool staircase; /* whole p only */
 };
 
 struct polynomial {
     double learning_rate;
-    int64_t decay_steps;
+    int64_t decay_steps; /* D */
     double end_learning_rate, power;
-    bool cycle;
+    bool cycle; /* D becomes the next multiple of itself that step has not passed */
 };
 
 static const struct field constant_fields[] = {
@@ -158,6 +161,7 @@ static double piecewise_rate(const void *attributes, int64_t step)
     return a->values.at[piece];
 }
 
+/* p */
 static double decays_so_far(const struct decay *a, int64_t step)
 {
     const double p = (double)step / (double)a->decay_steps;

@@ -1,4 +1,8 @@
-/* spec.c - the tables of the spec's own objects, and what must hold between their members. */
+/* spec.c - the tables of the spec's own objects, and what must hold between their members.
+ *
+ * Most members are described where they are used: data in core/data, ops in core/ops, optimizers
+ * and placement beside this file. Only the frame and "train" are described here.
+ */
 #include "core/train/spec.h"
 
 #include <math.h>
@@ -125,6 +129,7 @@ const struct object spec_object = {.name = "spec",
                                    .fields = spec_fields,
                                    .size = sizeof(struct spec)};
 
+/* What no table can say: members that need or exclude each other. */
 static err check_train(const struct train_spec *train)
 {
     const bool has_steps = train->last_step > 0, has_epochs = train->epochs > 0;
@@ -160,6 +165,7 @@ static err override(const struct spec_options *options, json_t *json)
     return fail(ERR_MEMORY, "no memory for the spec");
 }
 
+/* A spec and its data are moved together, so paths begin where the spec lies. */
 static const char *directory_of(const struct spec_options *options, struct arena *arena)
 {
     if (options->data_dir) return arena_string(arena, options->data_dir);
@@ -204,6 +210,7 @@ void spec_free(struct spec *spec)
     *spec = (struct spec){0};
 }
 
+/* Gradients that go into one global step. */
 static int64_t replicas_of(const struct spec *spec, int workers)
 {
     if (spec->train.mode == MODE_ASYNC) return 1; /* every gradient is a step of its own */

@@ -1,4 +1,8 @@
-/* spec_read.c - from a file or standard input to JSON. */
+/* spec_read.c - from a file or standard input to JSON.
+ *
+ * Read through a callback, so that a length limit holds for pipes and devices too, whose size is
+ * not known beforehand. Syntax errors say line and column, a key given twice is one of them.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

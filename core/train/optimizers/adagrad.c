@@ -1,9 +1,12 @@
-/* adagrad: a += g^2; w -= rate * g / sqrt(a). There is no epsilon: a starts above zero instead. */
+/* adagrad: a += g^2; w -= rate * g / sqrt(a).
+ *
+ * There is no epsilon: a starts above zero instead, and never shrinks.
+ */
 #include "core/train/optimizer.h"
 
 struct adagrad {
     struct schedule_spec learning_rate;
-    double initial_accumulator_value;
+    double initial_accumulator_value; /* of a, for every weight */
 };
 
 static const struct field fields[] = {
@@ -46,6 +49,6 @@ const struct optimizer optimizer_adagrad = {
                .fields = fields,
                .size = sizeof(struct adagrad)},
     .slot_count = 1,
-    .slot = {{"Adagrad", initial_accumulator}},
+    .slot = {{"Adagrad", initial_accumulator}}, /* a */
     .apply = apply,
 };

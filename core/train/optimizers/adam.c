@@ -11,7 +11,8 @@
 
 struct adam {
     struct schedule_spec learning_rate;
-    double beta1, beta2, epsilon;
+    double beta1, beta2; /* decays of m and v */
+    double epsilon;
 };
 
 static const struct field fields[] = {
@@ -63,6 +64,8 @@ static float beta2(const void *attributes)
     return (float)a->beta2;
 }
 
+/* The corrections are taken in double from float powers: 1 - 0.999 loses no digit that way, and
+ * the one rounding comes last. */
 static void apply(const void *attributes, struct device *device, const struct update *u)
 {
     const struct adam *a = attributes;
@@ -88,7 +91,7 @@ const struct optimizer optimizer_adam = {
                .size = sizeof(struct adam)},
     .slot_count = 2,
     .power_count = 2,
-    .slot = {{"Adam", zero}, {"Adam_1", zero}},
+    .slot = {{"Adam", zero}, {"Adam_1", zero}}, /* m, v */
     .power = {{"beta1_power", beta1}, {"beta2_power", beta2}},
     .apply = apply,
 };

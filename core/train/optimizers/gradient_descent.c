@@ -1,4 +1,7 @@
-/* gradient_descent: w -= rate * g. */
+/* gradient_descent: w -= rate * g.
+ *
+ * It keeps nothing beside the values: no slots, no powers, nothing of it in a checkpoint.
+ */
 #include "core/train/optimizer.h"
 
 struct gradient_descent {

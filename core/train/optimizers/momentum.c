@@ -6,8 +6,8 @@
 
 struct momentum {
     struct schedule_spec learning_rate;
-    double momentum;
-    bool nesterov;
+    double momentum; /* kept share of the accumulator per step */
+    bool nesterov;   /* named so in spec files; use_nesterov in TensorFlow's constructor */
 };
 
 static const struct field fields[] = {
@@ -56,6 +56,6 @@ const struct optimizer optimizer_momentum = {
                .fields = fields,
                .size = sizeof(struct momentum)},
     .slot_count = 1,
-    .slot = {{"Momentum", zero}},
+    .slot = {{"Momentum", zero}}, /* a */
     .apply = apply,
 };

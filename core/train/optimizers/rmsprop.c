@@ -8,8 +8,10 @@
 
 struct rmsprop {
     struct schedule_spec learning_rate;
-    double decay, momentum, epsilon;
-    bool centered;
+    double decay;    /* kept share of rms and mean per step */
+    double momentum; /* kept share of the last step; 0 for none, its slot is there all the same */
+    double epsilon;  /* inside the root */
+    bool centered;   /* keep the mean too */
 };
 
 static const struct field fields[] = {
@@ -58,6 +60,7 @@ static float one(const void *attributes)
     return 1.0f;
 }
 
+/* Names go by position: RMSProp_1 is the mean where there is one, else the momentum. */
 static int slots_used(const void *attributes)
 {
     const struct rmsprop *a = attributes;

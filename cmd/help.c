@@ -77,15 +77,17 @@ enum { TOPIC_COUNT = sizeof topics / sizeof *topics };
 
 void print_usage(FILE *out)
 {
-    fputs("usage: dtrain SPEC.json                                        train in this process\n"
-          "       dtrain --local_ps=2 --local_workers=2 SPEC.json        a cluster on this host\n"
+    fputs("usage: dtrain [FLAGS] SPEC.json           train in this process\n"
+          "       dtrain --local_ps=2 --local_workers=2 [FLAGS] SPEC.json\n"
+          "                                         a whole cluster on this host\n"
           "       dtrain --job_name=ps|worker --task_index=N --ps_hosts=HOST:PORT,...\n"
-          "              --worker_hosts=HOST:PORT,... [SPEC.json]        one task of a cluster\n",
+          "              --worker_hosts=HOST:PORT,... [FLAGS] [SPEC.json]\n"
+          "                                         one task of a cluster\n",
           out);
     for (const struct command *c = commands; c->name; c++) {
         char head[64];
         snprintf(head, sizeof head, "%s %s", c->name, c->arguments);
-        fprintf(out, "       dtrain %-40s%s\n", head, c->summary);
+        fprintf(out, "       dtrain %-27s%s\n", head, c->summary);
     }
 }
 

@@ -1,6 +1,8 @@
 /* main.c - which command it is. */
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
@@ -63,8 +65,19 @@ static bool environment_names_a_task(void)
     return (job && *job) || (config && *config);
 }
 
+/* A descriptor 0, 1 or 2 that is closed would become a pipe or socket that the log writes to. Tasks
+ * are started through /proc/self/exe, which would be the name that `ps` and messages show. */
+static void settle(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
+    if (fd >= 0) close(fd);
+    prctl(PR_SET_NAME, "dtrain");
+}
+
 int main(int argc, char **argv)
 {
+    settle();
     if (argc < 2 && !environment_names_a_task()) {
         print_usage(stderr);
         return EXIT_INPUT;

@@ -46,8 +46,8 @@ static err infer(struct node *node, struct arena *arena)
     const struct attributes *a = node->attributes;
     const struct shape *x = &node->input[0]->shape;
     const int64_t elements = shape_count_from(x, 1);
-    int64_t known;
-    int open;
+    int64_t known = 1;
+    int open = -1;
     TRY(read_shape(&a->shape, elements, &known, &open));
     if (open >= 0 ? elements % known != 0 : elements != known)
         return fail(ERR_INPUT, "shape: %" PRId64 " elements do not make %" PRId64, elements, known);

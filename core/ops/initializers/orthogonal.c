@@ -120,7 +120,7 @@ static err fill(const void *attributes, const struct shape *shape, uint64_t key,
     TRY(check(shape));
     const int64_t columns = shape->dim[shape->rank - 1], rows = shape_count(shape) / columns;
     const bool is_wide = rows < columns;
-    struct qr qr;
+    struct qr qr = {0};
     TRY(qr_open(is_wide ? columns : rows, is_wide ? rows : columns, &qr));
 
     for (int64_t i = 0; i < rows * columns; i++) qr.a[i] = random_normal(key, (uint64_t)i);

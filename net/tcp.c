@@ -4,7 +4,9 @@
 #include "net/stream.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,6 +25,7 @@ enum {
      * longer counts as lost too, so it is generous. */
     UNACKNOWLEDGED_MAX_MS = 120000,
     BACKLOG = 1024,
+    FD_DIGITS_MAX = 6,
 };
 
 struct endpoint {
@@ -170,6 +173,25 @@ static err open_listening(const char *address, int *ret_fd)
     return OK;
 }
 
+/* "fd:7": a socket that listens already, from whoever started this process. */
+static err adopt_listening(const char *address, int *ret_fd)
+{
+    const char *digits = address + strlen("fd:");
+    int listens = 0, family = 0;
+    socklen_t bytes = sizeof listens;
+    const bool is_number = isdigit((unsigned char)digits[0]) && strlen(digits) <= FD_DIGITS_MAX &&
+                           strspn(digits, "0123456789") == strlen(digits);
+    const int fd = is_number ? atoi(digits) : -1;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) || !listens ||
+        getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &bytes) ||
+        (family != AF_INET && family != AF_INET6))
+        return fail(ERR_IO, "cannot listen on %s: not an inherited listening socket", address);
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) || fcntl(fd, F_SETFL, O_NONBLOCK))
+        return fail(ERR_IO, "cannot listen on %s: %s", address, strerror(errno));
+    *ret_fd = fd;
+    return OK;
+}
+
 /* The address as it was given, with the port that the system chose. */
 static void real_address(const char *address, int fd, char *ret)
 {
@@ -182,17 +204,35 @@ static void real_address(const char *address, int fd, char *ret)
     snprintf(ret, ADDRESS_MAX, "%.*s:%u", (int)(strrchr(address, ':') - address), address, port);
 }
 
+static void own_address(int fd, char *ret)
+{
+    struct endpoint own = {.bytes = sizeof own.at};
+    if (getsockname(fd, (struct sockaddr *)&own.at, &own.bytes)) own.bytes = 0;
+    endpoint_text(&own, ret, ADDRESS_MAX);
+}
+
+err address_reserve(char ret_address[ADDRESS_MAX], int *ret_fd)
+{
+    TRY(open_listening("127.0.0.1:0", ret_fd));
+    own_address(*ret_fd, ret_address);
+    return OK;
+}
+
 static err tcp_listen(struct loop *loop, const char *address, const struct link_events *events,
                       void *context, char *ret_address, struct listener **ret)
 {
     int fd = -1;
-    TRY(open_listening(address, &fd));
+    const bool is_inherited = strncmp(address, "fd:", 3) == 0;
+    TRY(is_inherited ? adopt_listening(address, &fd) : open_listening(address, &fd));
     struct listener like = {.transport = &transport_tcp,
                             .loop = loop,
                             .events = *events,
                             .context = context,
                             .arrived = arrived};
-    real_address(address, fd, like.address);
+    if (is_inherited)
+        own_address(fd, like.address);
+    else
+        real_address(address, fd, like.address);
     TRY(listener_open(&like, fd, ret));
     if (ret_address) memcpy(ret_address, like.address, ADDRESS_MAX);
     return OK;

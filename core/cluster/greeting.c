@@ -42,7 +42,7 @@ err greeting_send(const struct task *t, struct link *link, enum message_type typ
     const struct cluster_spec *cluster = t->options.cluster;
     char incarnation[20];
     snprintf(incarnation, sizeof incarnation, "%016" PRIx64, t->incarnation);
-    json_t *me = json_pack("{si ss si ss so so ss* ss ss}", "protocol", PROTOCOL_VERSION, "job",
+    json_t *me = json_pack("{si ss si ss so so ss* ss ss*}", "protocol", PROTOCOL_VERSION, "job",
                            job_name(t->job), "task", t->index, "incarnation", incarnation,
                            "ps_hosts", hosts_json(&cluster->hosts[JOB_PS]), "worker_hosts",
                            hosts_json(&cluster->hosts[JOB_WORKER]), "spec", t->options.fingerprint,

@@ -47,37 +47,72 @@ char *setup_write(const struct spec *spec, const struct layout *layout, int ps, 
     return text;
 }
 
+/* The message as it is written above, read by the same machinery as a spec. */
+struct setup_fields {
+    bool sync, takes_all;
+    int64_t last_step, replicas_to_aggregate, max_staleness, floats, variables;
+    struct optimizer_spec optimizer;
+};
+
+#define AT(member) offsetof(struct setup_fields, member)
+
+static const double steps_max = 1e18, floats_max = (double)(INT64_C(1) << 40);
+
+static const struct field setup_field_table[] = {
+    {.name = "sync", .type = FIELD_BOOL, .offset = AT(sync)},
+    {.name = "takes_all", .type = FIELD_BOOL, .offset = AT(takes_all)},
+    {.name = "last_step", .type = FIELD_INT, .offset = AT(last_step), .max = steps_max},
+    {.name = "replicas_to_aggregate",
+     .type = FIELD_INT,
+     .offset = AT(replicas_to_aggregate),
+     .min = 1,
+     .max = UINT32_MAX},
+    {.name = "max_staleness",
+     .type = FIELD_INT,
+     .offset = AT(max_staleness),
+     .min = -1,
+     .max = steps_max},
+    {.name = "floats", .type = FIELD_INT, .offset = AT(floats), .max = floats_max},
+    {.name = "variables", .type = FIELD_INT, .offset = AT(variables), .max = INT32_MAX},
+    {.name = "optimizer",
+     .type = FIELD_VARIANT,
+     .offset = AT(optimizer),
+     .object = &optimizer_spec_object,
+     .kinds = &optimizer_kinds},
+    {0},
+};
+
+static const struct object setup_object = {
+    .name = "setup",
+    .fields = setup_field_table,
+    .size = sizeof(struct setup_fields),
+};
+
 static err read_json(json_t *json, struct arena *arena, struct setup *ret)
 {
-    int is_sync, takes_all, variables;
-    json_int_t last_step, wanted, max_staleness, floats;
-    json_t *optimizer;
-    if (json_unpack(json, "{sb sI sI sb sI sI si so}", "sync", &is_sync, "last_step", &last_step,
-                    "replicas_to_aggregate", &wanted, "takes_all", &takes_all, "max_staleness",
-                    &max_staleness, "floats", &floats, "variables", &variables, "optimizer",
-                    &optimizer) != 0)
-        return fail(ERR_PROTOCOL, "SETUP lacks a member");
-    if (floats < 0 || floats % LAYOUT_ALIGN || floats > TENSOR_ELEMENTS_MAX || wanted < 1 ||
-        wanted > UINT32_MAX || last_step < 0)
-        return fail(ERR_PROTOCOL, "SETUP has a number out of range");
-    ret->config = (struct ps_config){
-        .is_sync = is_sync,
-        .last_step = (uint64_t)last_step,
-        .replicas_to_aggregate = (uint32_t)wanted,
-        .takes_all = takes_all,
-        .max_staleness = max_staleness,
+    struct setup_fields f;
+    TRY(fields_parse(&setup_object, json, "", arena, &f));
+    if (f.floats % LAYOUT_ALIGN)
+        return fail(ERR_PROTOCOL, "a block of %lld floats", (long long)f.floats);
+    *ret = (struct setup){
+        .config = {.is_sync = f.sync,
+                   .last_step = (uint64_t)f.last_step,
+                   .replicas_to_aggregate = (uint32_t)f.replicas_to_aggregate,
+                   .takes_all = f.takes_all,
+                   .max_staleness = f.max_staleness},
+        .floats = f.floats,
+        .variables = f.variables,
+        .optimizer = f.optimizer,
     };
-    ret->floats = floats;
-    ret->variables = variables;
-    return fields_parse(&optimizer_spec_object, optimizer, "optimizer", arena, &ret->optimizer);
+    return OK;
 }
 
 err setup_read(const char *text, size_t bytes, struct arena *arena, struct setup *ret)
 {
     json_error_t error;
-    json_t *json = json_loadb(text ? text : "", text ? bytes : 0, 0, &error);
-    if (!json) return fail(ERR_PROTOCOL, "SETUP is not JSON: %.100s", error.text);
+    json_t *json = text ? json_loadb(text, bytes, 0, &error) : NULL;
+    if (!json) return fail(ERR_PROTOCOL, "SETUP is not JSON");
     err e = read_json(json, arena, ret);
     json_decref(json);
-    return e ? fail_prefix(e, "SETUP") : OK;
+    return e ? fail_prefix(ERR_PROTOCOL, "SETUP") : OK;
 }

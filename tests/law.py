@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""The house rules that a program can check; every rule is one function below.
+
+    law.py ROOT [COMPILER]    checks the tree, prints what breaks a rule, exits 1 if anything does
+
+Who may include whom is the law of the house: a folder sees only what stands above it in the top
+meson.build. tests/law_test.py shows each rule a tree that breaks it.
+"""
+import os
+import re
+import subprocess
+import sys
+
+FOLDERS = ("cmd", "core", "kernels", "net", "tests", "examples")
+TOP_FILES = ("meson.build", "meson_options.txt", "LICENSE", "README.md")
+CODE = (".c", ".h", ".cu", ".cuh", ".c.in", ".h.in")
+FILE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+COMPILE_SECONDS_MAX = 300
+
+# Folder: the prefixes of what it may include besides its own. cmd and tests may include everything.
+BELOW_TRAIN = ["core/base/", "kernels/kernels.h", "core/graph/"]
+ALLOWED = {
+    "core/base": [],
+    "kernels": ["core/base/error.h"],
+    "net": ["core/base/"],
+    "core/graph": BELOW_TRAIN,
+    "core/ops": BELOW_TRAIN,
+    "core/data": BELOW_TRAIN,
+    "core/train": BELOW_TRAIN + ["core/ops/", "core/data/"],
+    "core/cluster": BELOW_TRAIN + ["core/ops/", "core/data/", "core/train/", "net/message.h"],
+}
+# Files of core/cluster that see more of net: the runners, and the reader of host lists, which has
+# the syntax of addresses checked there.
+RUNNER = re.compile(r"core/cluster/(\w+_)?task\.[ch]$")
+RUNNER_ALLOWED = ("net/loop.h", "net/transport.h")
+ADDRESS_READER = ("core/cluster/cluster_spec.c", "net/transport.h")
+
+# A role is told the time and never asks for it, nor for anything else of the world.
+ROLE = re.compile(r"core/cluster/(\w+_)?role\.[ch]$|core/cluster/outbox\.c$")
+WORLD = re.compile(r"core/base/clock\.h|time\.h|unistd\.h|fcntl\.h|sys/.*|pthread\.h")
+
+# What a pattern names in an #include: folders or files where it may stand, and its name.
+SYSTEM = [
+    (re.compile(r"sys/(socket|epoll|un)\.h|netinet/.*|arpa/.*|netdb\.h|net/if\.h"),
+     ("net/", "tests/"), "sockets and epoll"),
+    (re.compile(r"curl/.*"), ("net/http.c",), "libcurl"),
+    (re.compile(r"f?cblas\w*\.h|openblas.*|oneapi/.*|dnnl.*"), ("kernels/cpu/", "tests/"),
+     "BLAS and oneDNN"),
+    (re.compile(r"cuda.*|cublas.*|cudnn.*|nvrtc.*|nccl.*"), ("kernels/cuda/",), "CUDA"),
+    (re.compile(r"jansson\.h"),
+     ("core/base/", "core/train/spec", "core/cluster/", "cmd/", "tests/"), "jansson"),
+]
+CUDA_NAME = re.compile(r"\b(cuda[A-Z]\w*|cublas\w+|cudnn\w+|cu[A-Z][a-z]\w+|__global__|__device__)\b")
+JSON_CALL = re.compile(r"\bjson_\w+\s*\(")
+JSON_FOLDERS = SYSTEM[-1][1]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+def without_noise(text):
+    """The code with comments and literals emptied; lines stay where they are."""
+    return NOISE.sub(lambda found: "\n" * found.group().count("\n"), text)
+
+
+class Source:
+    """One file: its path from the root, its text, and the text without comments and literals."""
+
+    def __init__(self, root, path):
+        self.path = path
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            self.text = file.read()
+        self.is_code = path.endswith(CODE)
+        self.code = without_noise(self.text) if self.is_code else ""
+
+    def folder(self):
+        parts = self.path.split("/")
+        return "/".join(parts[:2]) if parts[0] == "core" else parts[0]
+
+    def includes(self):
+        """Pairs of a line number and the name; ours in quotes, the system's in brackets."""
+        for found in INCLUDE.finditer(self.text):
+            line = self.text.count("\n", 0, found.start(1 if found.group(1) else 2)) + 1
+            yield line, found.group(1), found.group(2)
+
+
+def may_include(source, name):
+    folder = source.folder()
+    if folder not in ALLOWED or name.startswith(folder + "/"):
+        return True
+    if RUNNER.match(source.path) and name in RUNNER_ALLOWED:
+        return True
+    if (source.path, name) == ADDRESS_READER:
+        return True
+    return any(name.startswith(prefix) for prefix in ALLOWED[folder])
+
+
+def check_own_includes(source):
+    for line, own, _ in source.includes():
+        if own and not may_include(source, own):
+            yield f"{source.path}:{line}: {source.folder()} must not know {own}"
+        inside = own and own.endswith("_inside.h") and not source.path.startswith("tests/")
+        if inside and os.path.dirname(own) != os.path.dirname(source.path):
+            yield f"{source.path}:{line}: {own} is for its own folder"
+
+
+def check_system_includes(source):
+    for line, own, system in source.includes():
+        for pattern, places, name in SYSTEM:
+            if pattern.fullmatch(system or "") and not source.path.startswith(places):
+                yield f"{source.path}:{line}: {name} belong in {', '.join(places)}"
+        if ROLE.match(source.path) and WORLD.fullmatch(own or system):
+            yield f"{source.path}:{line}: a role must not know {own or system}"
+
+
+def check_names(source):
+    for number, line in enumerate(source.code.split("\n"), 1):
+        found = CUDA_NAME.search(line)
+        if found and not source.path.startswith("kernels/cuda/"):
+            yield f"{source.path}:{number}: {found.group()} belongs in kernels/cuda/"
+        # Who has a field of type JSON in a table may read it.
+        found = JSON_CALL.search(line)
+        if found and not source.path.startswith(JSON_FOLDERS) and "FIELD_JSON" not in source.code:
+            yield f"{source.path}:{number}: JSON is read by field tables, not in {source.folder()}"
+
+
+def check_unfinished(source):
+    for number, line in enumerate(source.text.split("\n"), 1):
+        if UNFINISHED.search(line):
+            yield f"{source.path}:{number}: unfinished: {line.strip()}"
+
+
+def check_file_length(source):
+    count = source.text.count("\n")
+    if source.is_code and count > FILE_LINES_MAX:
+        yield f"{source.path}: {count} lines, {FILE_LINES_MAX} at most"
+
+
+def functions(code):
+    """First line, last line and signature of what has its braces in the first column."""
+    lines = code.split("\n")
+    begin = None
+    for number, line in enumerate(lines, 1):
+        if line.rstrip() == "{":
+            begin = number - 1
+            while begin > 1 and re.match(r"[^#;}]*[^#;}\s]\s*$", lines[begin - 2]):
+                begin -= 1
+        elif begin and line.startswith("}"):
+            yield begin, number, lines[begin - 1].strip()
+            begin = None
+
+
+def check_function_lengths(source):
+    for first, last, signature in functions(source.code):
+        if last - first + 1 > FUNCTION_LINES_MAX:
+            yield (f"{source.path}:{first}: {last - first + 1} lines, {FUNCTION_LINES_MAX} at most: "
+                   f"{signature}")
+
+
+def check_top_folder(paths):
+    for top in sorted({path.split("/")[0] for path in paths}):
+        if top not in FOLDERS + TOP_FILES and not top.startswith("."):
+            yield f"{top}: only {', '.join(FOLDERS + TOP_FILES)} stand at the top"
+
+
+def check_headers_compile(root, headers, compiler):
+    """Each header alone. The two names stand for an instruction set, which meson gives."""
+    if not headers:
+        return
+    flags = ["-fsyntax-only", "-x", "c", "-std=gnu2x", "-D_GNU_SOURCE", "-I.", "-w",
+             "-DISA_NAME=generic", "-DISA_LANES=4", "-DDTRAIN_VERSION=\"0\""]
+    done = subprocess.run(compiler.split() + flags + headers, cwd=root, capture_output=True,
+                          text=True, timeout=COMPILE_SECONDS_MAX, check=False)
+    if done.returncode != 0:
+        yield f"a header does not compile alone:\n{done.stderr.strip()}"
+
+
+def tracked_paths(root):
+    """What git knows of; of a tree without git every file in our folders."""
+    if os.path.exists(os.path.join(root, ".git")):
+        done = subprocess.run(["git", "-c", f"safe.directory={os.path.abspath(root)}", "ls-files"],
+                              cwd=root, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            found = done.stdout.split("\n")
+            return [path for path in found if path and os.path.isfile(os.path.join(root, path))]
+    paths = []
+    for folder in FOLDERS:
+        for at, _, files in os.walk(os.path.join(root, folder)):
+            paths += [os.path.relpath(os.path.join(at, name), root) for name in files]
+    return sorted(paths)
+
+
+CHECKED = CODE + (".py", ".sh", ".build", ".txt")
+RULES = (check_own_includes, check_system_includes, check_names, check_unfinished,
+         check_file_length, check_function_lengths)
+
+
+def check(root, compiler):
+    """All complaints about the tree."""
+    paths = tracked_paths(root)
+    complaints = list(check_top_folder(paths))
+    for path in paths:
+        if path.endswith(CHECKED) and path.startswith(FOLDERS):
+            source = Source(root, path)
+            for rule in RULES:
+                complaints += rule(source)
+    headers = [path for path in paths if path.endswith(".h") and path.startswith(FOLDERS)]
+    return complaints + list(check_headers_compile(root, headers, compiler))
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    complaints = check(sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else "cc")
+    print("\n".join(complaints) or "the law holds")
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""The law, tried on small trees: each test is a tree that breaks one rule, or one that may stand."""
+import os
+import sys
+import tempfile
+import unittest
+
+import law
+
+COMPILER = "cc"
+
+
+def complaints(files):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        return law.check(root, COMPILER)
+
+
+def function(lines):
+    return "int f(void)\n{\n" + "    f();\n" * (lines - 3) + "}\n"
+
+
+class Law(unittest.TestCase):
+    def assert_breaks(self, path, text, words):
+        found = complaints({path: text})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(words, found[0])
+
+    def assert_holds(self, path, text):
+        self.assertEqual(complaints({path: text}), [])
+
+    def test_a_folder_sees_only_what_is_above_it(self):
+        for folder, name in (("core/base", "net/loop.h"), ("net", "kernels/kernels.h"),
+                             ("kernels", "core/base/arena.h"), ("core/graph", "core/ops/pool.h"),
+                             ("core/data", "core/train/spec.h"), ("core/train", "net/message.h"),
+                             ("core/ops", "kernels/cpu/cpu.h"),
+                             ("core/cluster", "net/transport.h"), ("core/base", "cmd/cmd.h")):
+            self.assert_breaks(f"{folder}/a.c", f'#include "{name}"\n', f":1: {folder} must not")
+
+    def test_what_is_above_and_beside_may_be_seen(self):
+        for folder, name in (("net", "core/base/log.h"), ("kernels", "core/base/error.h"),
+                             ("core/train", "core/data/data.h"), ("core/ops", "core/ops/pool.h"),
+                             ("core/cluster", "net/message.h"), ("cmd", "net/transport.h"),
+                             ("tests/net", "core/cluster/role.h")):
+            self.assert_holds(f"{folder}/a.c", f'#include "{name}"\n')
+
+    def test_only_runners_of_the_cluster_see_the_loop(self):
+        self.assert_holds("core/cluster/ps_task.c", '#include "net/loop.h"\n')
+        self.assert_breaks("core/cluster/ps_role.c", '#include "net/loop.h"\n', "must not know")
+
+    def test_roles_have_no_clock(self):
+        self.assert_breaks("core/cluster/ps_role.c", '#include "core/base/clock.h"\n', "a role")
+        self.assert_breaks("core/cluster/role.h", "#include <time.h>\n", "a role")
+        self.assert_holds("core/cluster/ps_task.c", '#include "core/base/clock.h"\n')
+
+    def test_inside_headers_stay_inside(self):
+        text = '#include "core/base/fields_inside.h"\n'
+        self.assert_breaks("core/train/a.c", text, "its own folder")
+        self.assert_holds("core/base/a.c", text)
+        self.assert_holds("tests/base/a.c", text)
+
+    def test_libraries_have_one_place(self):
+        for place, elsewhere, header in (("net/a.c", "cmd/a.c", "sys/socket.h"),
+                                         ("net/a.c", "core/cluster/a_task.c", "sys/epoll.h"),
+                                         ("kernels/cpu/a.c", "kernels/a.c", "cblas.h"),
+                                         ("kernels/cpu/a.c", "core/ops/a.c", "oneapi/dnnl/dnnl.h"),
+                                         ("kernels/cuda/a.cu", "kernels/a.c", "cuda_runtime.h"),
+                                         ("core/train/spec.c", "core/train/store.c", "jansson.h"),
+                                         ("net/http.c", "net/tcp.c", "curl/curl.h")):
+            self.assert_holds(place, f"#include <{header}>\n")
+            self.assert_breaks(elsewhere, f"#include <{header}>\n", "belong in")
+
+    def test_cuda_names_stay_in_their_folder(self):
+        for name in ("cudaMalloc", "cublasSgemm", "cuInit", "__global__"):
+            self.assert_breaks("kernels/a.c", f"\nint x = {name};\n", f":2: {name}")
+            self.assert_holds("kernels/cuda/a.cu", f"int x = {name};\n")
+        self.assert_holds("cmd/a.c", '/* cudaMalloc */ const char *a = "cudaMalloc";\n')
+
+    def test_json_is_read_by_tables(self):
+        call = "double f(void)\n{\n    return json_number_value(x);\n}\n"
+        self.assert_breaks("core/data/a.c", call, ":3: JSON")
+        self.assert_holds("core/data/a.c", "int type = FIELD_JSON;\n" + call)
+        self.assert_holds("core/base/a.c", call)
+
+    def test_nothing_is_left_unfinished(self):
+        for word in ("TO" "DO", "FIX" "ME", "XX" "X"):
+            self.assert_breaks("cmd/a.c", f"/* {word}: later */\n", ":1: unfinished")
+        self.assert_holds("cmd/a.c", 'char name[] = "/tmp/aXXXXXX";\n')
+
+    def test_functions_and_files_have_a_length(self):
+        self.assert_holds("cmd/a.c", function(70))
+        self.assert_breaks("cmd/a.c", function(71), ":1: 71 lines, 70 at most: int f(void)")
+        three_lines = "f(int a,\n      int b,\n      int c)"
+        self.assert_breaks("cmd/a.c", function(69).replace("f(void)", three_lines), "71 lines")
+        self.assert_holds("net/a.c", "int a;\n" * 600)
+        self.assert_breaks("net/a.c", "int a;\n" * 601, "601 lines, 600 at most")
+
+    def test_headers_compile_alone(self):
+        self.assert_holds("net/a.h", "#include <stddef.h>\nsize_t f(void);\n")
+        self.assert_breaks("net/a.h", "size_t f(void);\n", "does not compile alone")
+
+    def test_the_top_has_its_folders_and_no_more(self):
+        self.assertEqual(list(law.check_top_folder(["cmd/a.c", "meson.build", ".gitignore"])), [])
+        self.assertEqual(len(list(law.check_top_folder(["scripts/a.sh", "Makefile"]))), 2)
+
+    def test_line_numbers_survive_comments(self):
+        self.assert_breaks("net/a.c", '/* one\n   two */\n\n#include "cmd/cmd.h"\n', "net/a.c:4:")
+
+
+if __name__ == "__main__":
+    COMPILER = sys.argv.pop() if len(sys.argv) > 1 else COMPILER
+    unittest.main()

@@ -8,12 +8,10 @@
 #include "core/base/error.h"
 #include "net/transport.h"
 
-#define WINDOW_MAX ((size_t)1 << 46) /* half of what x86-64 can map: sizes never overflow */
-
 size_t area_bytes(size_t bytes); /* whole pages, at least one */
 
-/* A memfd that can neither shrink nor grow, mapped for reading and writing. ERR_IO: the system has
- * none; ERR_MEMORY: no room. */
+/* A memfd that can neither shrink nor grow, mapped for reading and writing. ERR_IO, ERR_MEMORY: the
+ * system has none. */
 err area_new(size_t bytes, int *ret_fd, void **ret_base);
 
 /* A descriptor that came from a peer: sealed like ours and of this size? ERR_PROTOCOL if not. */

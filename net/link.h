@@ -33,7 +33,7 @@ enum {
  * good (link_end). */
 struct link_ops {
     /* Delivers what has come and sends what is queued, without waiting; true when a callback was
-     * made. Called for links in every state. */
+     * made or the link has become idle. Called for links in every state. */
     bool (*look)(struct link *);
     /* Before the loop blocks: makes sure that the peer will wake it. true: something is there
      * already. Optional, and then epoll does it. */

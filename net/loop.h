@@ -21,7 +21,8 @@ void loop_close(struct loop *); /* closes links and listeners that are left, wit
 void loop_set_spin(struct loop *, int spin_us);
 
 /* Delivers what is there; if nothing is, waits up to timeout_ms (0: only looks; -1:
- * LOOP_WAIT_MAX_MS) for something. Returns true when something was delivered. */
+ * LOOP_WAIT_MAX_MS) for something. Returns true when something was delivered, or all that a link
+ * had queued has been sent (link_is_idle). */
 enum { LOOP_WAIT_MAX_MS = 60000 };
 bool loop_poll(struct loop *, int timeout_ms);
 

@@ -273,21 +273,28 @@ static bool check_socket(struct shm *shm)
     return false;
 }
 
+/* true: the queue has become empty. */
+static bool send_queued(struct shm *shm)
+{
+    if (shm->queue.count == 0) return false;
+    const err e = flush(shm);
+    if (e) {
+        link_end(&shm->link, e);
+        return false;
+    }
+    watch_output(shm);
+    return shm->queue.count == 0;
+}
+
 static bool shm_look(struct link *link)
 {
     struct shm *shm = shm_of(link);
     if (link->state != LINK_OPEN) return false;
-    if (shm->queue.count > 0) {
-        const err e = flush(shm);
-        if (e) {
-            link_end(link, e);
-            return false;
-        }
-        watch_output(shm);
-    }
-    const bool delivered = take_messages(shm, TAKES_PER_LOOK_MAX);
-    if (!shm->is_socket_broken || link->state != LINK_OPEN) return delivered;
-    return end_lost(shm, "closed the connection") || delivered;
+    bool delivered = send_queued(shm);
+    delivered |= take_messages(shm, TAKES_PER_LOOK_MAX);
+    if (shm->is_socket_broken && link->state == LINK_OPEN)
+        delivered |= end_lost(shm, "closed the connection");
+    return delivered;
 }
 
 bool shm_traffic_ready(struct shm *shm)

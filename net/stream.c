@@ -269,11 +269,13 @@ static bool stream_look(struct link *link)
 {
     struct stream *stream = (struct stream *)link;
     if (link->state != LINK_OPEN) return false;
+    bool has_drained = false;
     if (stream->queue.count > 0) {
         flush(stream);
         watch_output(stream);
+        has_drained = stream->queue.count == 0;
     }
-    return stream_read(stream);
+    return stream_read(stream) || has_drained;
 }
 
 /* ---- the end ---- */

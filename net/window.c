@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW, MEMINFO_LINES_MAX = 200 };
 
 size_t area_bytes(size_t bytes)
 {
@@ -18,12 +20,34 @@ size_t area_bytes(size_t bytes)
     return bytes < page ? page : (bytes + page - 1) & ~(page - 1);
 }
 
-/* The pages are reserved at once: running out of memory is an error here instead of a fault at the
- * first touch. */
-static err fill_file(int fd, size_t bytes)
+/* What the system could give without pushing anybody out, as it says itself; SIZE_MAX: it does not
+ * say. Pages of a window are given when they are first touched, when it is too late for an error.
+ */
+static size_t available_bytes(void)
 {
-    if (ftruncate(fd, (off_t)bytes) || fallocate(fd, 0, 0, (off_t)bytes))
-        return fail(ERR_MEMORY, "cannot reserve %zu bytes of shared memory: %s", bytes,
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (!file) return SIZE_MAX;
+    char line[128];
+    unsigned long long kib = SIZE_MAX >> 10;
+    for (int i = 0; i < MEMINFO_LINES_MAX && fgets(line, sizeof line, file); i++)
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
+    fclose(file);
+    return (size_t)kib << 10;
+}
+
+static err check_room(size_t bytes)
+{
+    const size_t available = available_bytes();
+    if (bytes > available)
+        return fail(ERR_MEMORY, "no memory for a window of %zu bytes: %zu are available", bytes,
+                    available);
+    return OK;
+}
+
+static err size_and_seal(int fd, size_t bytes)
+{
+    if (ftruncate(fd, (off_t)bytes))
+        return fail(ERR_MEMORY, "cannot make %zu bytes of shared memory: %s", bytes,
                     strerror(errno));
     if (fcntl(fd, F_ADD_SEALS, SEALS))
         return fail(ERR_IO, "cannot seal shared memory: %s", strerror(errno));
@@ -50,7 +74,7 @@ err area_new(size_t bytes, int *ret_fd, void **ret_base)
 {
     const int fd = memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return fail(ERR_IO, "no shared memory here: %s", strerror(errno));
-    err e = fill_file(fd, area_bytes(bytes));
+    err e = size_and_seal(fd, area_bytes(bytes));
     if (!e) e = area_map(fd, bytes, true, ret_base);
     if (e)
         close(fd);
@@ -71,8 +95,9 @@ err area_check(int fd, size_t bytes)
     return OK;
 }
 
-static err plain_window(size_t bytes, struct window *ret)
+err window_new_plain(size_t bytes, struct window *ret)
 {
+    TRY(check_room(bytes));
     void *base =
         mmap(NULL, area_bytes(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
@@ -83,21 +108,11 @@ static err plain_window(size_t bytes, struct window *ret)
 
 err window_new(size_t bytes, struct window *ret)
 {
-    if (bytes > WINDOW_MAX)
-        return fail(ERR_MEMORY, "a window of %zu bytes is too large, the limit is %llu", bytes,
-                    (unsigned long long)WINDOW_MAX);
+    TRY(check_room(bytes));
     struct window window = {.bytes = bytes};
-    if (area_new(bytes, &window.fd, &window.base)) return plain_window(bytes, ret);
+    if (area_new(bytes, &window.fd, &window.base)) return window_new_plain(bytes, ret);
     *ret = window;
     return OK;
-}
-
-err window_new_plain(size_t bytes, struct window *ret)
-{
-    if (bytes > WINDOW_MAX)
-        return fail(ERR_MEMORY, "a window of %zu bytes is too large, the limit is %llu", bytes,
-                    (unsigned long long)WINDOW_MAX);
-    return plain_window(bytes, ret);
 }
 
 void window_free(struct window *window)

@@ -1,0 +1,674 @@
+/* test_garbage.c - peers that do not keep to the protocol, over tcp and over shared memory.
+ *
+ * The hostile side is written by hand on bare sockets and bare memory. Whatever it does, the link
+ * ends with ERR_PROTOCOL (or ERR_PEER where it only goes away) and the process lives.
+ */
+#include "tests/net/pair.h"
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "net/area.h"
+#include "net/loop_inside.h"
+#include "net/pass.h"
+#include "net/shm.h"
+#include "net/wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int start_tcp(void **state)
+{
+    static struct pair pair;
+    pair_start(&pair, &transport_tcp);
+    *state = &pair;
+    return 0;
+}
+
+static int start_shm(void **state)
+{
+    static struct pair pair;
+    pair_start(&pair, &transport_shm);
+    *state = &pair;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    pair_stop(*state);
+    return 0;
+}
+
+static void expect_end(struct pair *pair, err why, const char *text)
+{
+    pair_until(pair, &pair->server.closed, 1);
+    assert_int_equal(pair->server.why, why);
+    if (!strstr(pair->server.text, text)) fail_msg("got: %s", pair->server.text);
+    assert_int_equal(pair->server.closed, 1);
+}
+
+/* ---- tcp ---- */
+
+static int connect_bare(struct pair *pair)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    to.sin_port = htons((uint16_t)atoi(strrchr(pair->address, ':') + 1));
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    const int accepted_before = pair->server.accepted;
+    pair_until(pair, &pair->server.accepted, accepted_before + 1);
+    return fd;
+}
+
+/* Bytes on the wire, and then what the server makes of them. */
+static void send_bytes(struct pair *pair, const void *bytes, size_t size, err why, const char *text)
+{
+    const int fd = connect_bare(pair);
+    assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
+    expect_end(pair, why, text);
+    close(fd);
+}
+
+static void send_header(struct pair *pair, const struct message *message, const char *text)
+{
+    unsigned char header[MESSAGE_HEADER_BYTES];
+    wire_pack(message, header);
+    send_bytes(pair, header, sizeof header, ERR_PROTOCOL, text);
+}
+
+static void random_bytes_are_not_a_message(void **state)
+{
+    unsigned char bytes[4096];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)random_u64(7, i);
+    send_bytes(*state, bytes, sizeof bytes, ERR_PROTOCOL, "something else than a message");
+}
+
+static void a_web_browser_is_not_a_peer(void **state)
+{
+    const char request[] = "GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: curl/7.88.1\r\n"
+                           "Accept: text/html,application/xhtml+xml\r\n\r\n";
+    send_bytes(*state, request, sizeof request - 1, ERR_PROTOCOL, "something else than a message");
+}
+
+static void another_protocol_version_is_named(void **state)
+{
+    unsigned char header[MESSAGE_HEADER_BYTES];
+    wire_pack(&(struct message){.type = MESSAGE_HELLO}, header);
+    header[72] = 9;
+    send_bytes(*state, header, sizeof header, ERR_PROTOCOL, "protocol version 9");
+}
+
+static void a_damaged_header_is_refused(void **state)
+{
+    unsigned char header[MESSAGE_HEADER_BYTES];
+    wire_pack(&(struct message){.type = MESSAGE_HELLO}, header);
+    header[79] = 1;
+    send_bytes(*state, header, sizeof header, ERR_PROTOCOL, "damaged");
+}
+
+static void a_body_beyond_the_limit_is_refused_before_it_comes(void **state)
+{
+    send_header(*state,
+                &(struct message){.type = MESSAGE_HELLO, .body_bytes = MESSAGE_BODY_MAX + 1u},
+                "the limit is 16777216");
+}
+
+static void a_stretch_without_a_window_is_refused(void **state)
+{
+    send_header(*state, &(struct message){.type = MESSAGE_PUSH, .length = 1}, "not shared yet");
+}
+
+static void a_message_with_a_body_and_a_stretch_is_refused(void **state)
+{
+    send_header(*state, &(struct message){.type = MESSAGE_PUSH, .length = 1, .body_bytes = 1},
+                "both");
+}
+
+static void only_the_listening_side_shares_windows(void **state)
+{
+    send_header(*state, &(struct message){.type = MESSAGE_WINDOWS, .offset = 1 << 20},
+                "nobody expected");
+}
+
+static void stretches_that_leave_the_window_are_refused(void **state)
+{
+    struct pair *pair = *state;
+    static const uint64_t ranges[][2] = {
+        {0, 101}, {100, 1}, {101, 0xffffffff}, {UINT64_MAX, 2}, {1, UINT64_MAX}};
+    assert_int_equal(window_new(100, &pair->values), OK);
+    assert_int_equal(window_new(100, &pair->gradients), OK);
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        const int fd = connect_bare(pair);
+        assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+        unsigned char bytes[MESSAGE_HEADER_BYTES + 256] = {0};
+        wire_pack(
+            &(struct message){.type = MESSAGE_PUSH, .offset = ranges[i][0], .length = ranges[i][1]},
+            bytes);
+        assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
+        pair->server.closed = 0;
+        expect_end(pair, ERR_PROTOCOL, "of a window of 100 bytes");
+        close(fd);
+    }
+}
+
+static void half_a_header_and_then_silence_ends_at_the_stall_limit(void **state)
+{
+    struct pair *pair = *state;
+    loop_set_stall(pair->server_loop, 100);
+    const uint64_t start_ms = clock_ms();
+    send_bytes(pair, "dRt1........", 12, ERR_PROTOCOL, "then nothing for 0.1 s");
+    assert_in_range(clock_ms() - start_ms, 99, TEST_PATIENCE_MS);
+}
+
+static void half_a_body_and_then_silence_ends_at_the_stall_limit(void **state)
+{
+    unsigned char bytes[MESSAGE_HEADER_BYTES + 10] = {0};
+    wire_pack(&(struct message){.type = MESSAGE_HELLO, .body_bytes = 11}, bytes);
+    loop_set_stall(((struct pair *)*state)->server_loop, 100);
+    send_bytes(*state, bytes, sizeof bytes, ERR_PROTOCOL, "sent half a message");
+}
+
+static void a_silent_connection_is_no_offence(void **state)
+{
+    struct pair *pair = *state;
+    loop_set_stall(pair->server_loop, 1);
+    const int fd = connect_bare(pair);
+    const uint64_t until_ms = clock_ms() + 120;
+    while (clock_ms() < until_ms) loop_poll(pair->server_loop, 10);
+    assert_int_equal(pair->server.closed, 0);
+    close(fd);
+    expect_end(pair, ERR_PEER, "closed the connection");
+}
+
+static void going_away_in_the_middle_of_a_message_says_so(void **state)
+{
+    struct pair *pair = *state;
+    const int fd = connect_bare(pair);
+    assert_int_equal(send(fd, "dRt1....", 8, MSG_NOSIGNAL), 8);
+    close(fd);
+    expect_end(pair, ERR_PEER, "in the middle of a message");
+}
+
+static void messages_that_come_byte_by_byte_are_whole(void **state)
+{
+    struct pair *pair = *state;
+    const int fd = connect_bare(pair);
+    unsigned char bytes[MESSAGE_HEADER_BYTES + 5];
+    wire_pack(&(struct message){.type = MESSAGE_HELLO, .body_bytes = 5}, bytes);
+    memcpy(bytes + MESSAGE_HEADER_BYTES, "hello", 5);
+    for (int n = 0; n < 3; n++)
+        for (size_t i = 0; i < sizeof bytes; i++) {
+            assert_int_equal(send(fd, bytes + i, 1, MSG_NOSIGNAL), 1);
+            pair_poll(pair);
+        }
+    pair_until(pair, &pair->server.messages, 3);
+    assert_int_equal(pair->server.closed, 0);
+    close(fd);
+}
+
+/* Valid traffic with some bytes changed: anything may come of it but a crash. */
+static void damaged_streams_never_crash(void **state)
+{
+    struct pair *pair = *state;
+    for (uint64_t round = 0; round < 300; round++) {
+        const uint64_t key = random_key(round, "stream");
+        unsigned char bytes[3 * (MESSAGE_HEADER_BYTES + 40)] = {0};
+        for (int n = 0; n < 3; n++)
+            wire_pack(&(struct message){.type = MESSAGE_HELLO, .body_bytes = 40},
+                      bytes + n * (MESSAGE_HEADER_BYTES + 40));
+        const int changes = (int)(random_u64(key, 0) % 4);
+        for (uint64_t i = 1; i <= (uint64_t)changes; i++)
+            bytes[random_u64(key, 2 * i) % sizeof bytes] =
+                (unsigned char)random_u64(key, 2 * i + 1);
+        const int fd = connect_bare(pair);
+        const size_t size = random_u64(key, 99) % (sizeof bytes + 1);
+        assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
+        close(fd);
+        pair_until(pair, &pair->server.closed, (int)round + 1);
+    }
+}
+
+/* ---- shm: a hostile connecting side ---- */
+
+struct hostile {
+    int fd, wake_fd;
+    struct shm_control *control;
+    uint64_t put;
+};
+
+static struct sockaddr_un abstract(const char *name, socklen_t *ret_bytes)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    memcpy(at.sun_path + 1, name, strlen(name));
+    *ret_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+    return at;
+}
+
+static int connect_unix(const struct pair *pair)
+{
+    socklen_t bytes;
+    const struct sockaddr_un to = abstract(pair->address, &bytes);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&to, bytes), 0);
+    return fd;
+}
+
+static void greet(int fd, const int *fds, int fd_count)
+{
+    struct passed passed = {.size = sizeof(struct shm_greeting), .fd_count = fd_count};
+    shm_greeting((struct shm_greeting *)passed.bytes);
+    memcpy(passed.fds, fds, (size_t)fd_count * sizeof *fds);
+    bool is_sent;
+    assert_int_equal(pass_send(fd, &passed, &is_sent), OK);
+    assert_true(is_sent);
+}
+
+static void take_answer(struct pair *pair, struct hostile *hostile)
+{
+    const int before = pair->server.accepted;
+    pair_until(pair, &pair->server.accepted, before + 1);
+    struct passed passed;
+    assert_int_equal(pass_receive(hostile->fd, sizeof(struct shm_greeting), &passed), OK);
+    assert_int_equal(passed.fd_count, 1);
+    hostile->wake_fd = passed.fds[0];
+}
+
+static struct hostile connect_hostile(struct pair *pair)
+{
+    struct hostile hostile = {.fd = connect_unix(pair)};
+    int fds[2];
+    void *control;
+    assert_int_equal(area_new(sizeof *hostile.control, &fds[0], &control), OK);
+    hostile.control = control;
+    fds[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    greet(hostile.fd, fds, 2);
+    take_answer(pair, &hostile);
+    close(fds[0]);
+    close(fds[1]);
+    return hostile;
+}
+
+static void end_hostile(struct hostile *hostile)
+{
+    area_unmap(hostile->control, sizeof *hostile->control);
+    close(hostile->fd);
+    close(hostile->wake_fd);
+}
+
+static void put_header(struct hostile *hostile, const unsigned char *header)
+{
+    struct ring_slot *slot = &hostile->control->ring[0].slots[hostile->put % RING_SLOTS];
+    memcpy((void *)slot->words, header, MESSAGE_HEADER_BYTES);
+    slot->turn = ++hostile->put;
+}
+
+static void put_message(struct hostile *hostile, const struct message *message)
+{
+    unsigned char header[MESSAGE_HEADER_BYTES];
+    wire_pack(message, header);
+    put_header(hostile, header);
+}
+
+static void put_and_expect(struct pair *pair, const struct message *message, const char *text)
+{
+    struct hostile hostile = connect_hostile(pair);
+    put_message(&hostile, message);
+    expect_end(pair, ERR_PROTOCOL, text);
+    end_hostile(&hostile);
+}
+
+static void garbage_in_a_slot_is_refused(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = connect_hostile(pair);
+    put_message(&hostile, &(struct message){.type = MESSAGE_HELLO});
+    unsigned char header[MESSAGE_HEADER_BYTES];
+    memset(header, 0x5a, sizeof header);
+    put_header(&hostile, header);
+    expect_end(pair, ERR_PROTOCOL, "something else than a message");
+    assert_int_equal(pair->server.messages, 1);
+    end_hostile(&hostile);
+}
+
+static void a_ring_cannot_announce_a_body_beyond_the_limit(void **state)
+{
+    put_and_expect(*state,
+                   &(struct message){.type = MESSAGE_HELLO, .body_bytes = MESSAGE_BODY_MAX + 1u},
+                   "the limit is 16777216");
+}
+
+static void a_ring_cannot_carry_windows_to_the_listening_side(void **state)
+{
+    put_and_expect(*state, &(struct message){.type = MESSAGE_WINDOWS, .offset = 4096},
+                   "nobody expected");
+}
+
+static void a_ring_cannot_point_outside_of_the_window(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = connect_hostile(pair);
+    assert_int_equal(window_new(100, &pair->values), OK);
+    assert_int_equal(window_new(100, &pair->gradients), OK);
+    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+    put_message(&hostile,
+                &(struct message){.type = MESSAGE_PUSH, .offset = UINT64_MAX - 10, .length = 20});
+    expect_end(pair, ERR_PROTOCOL, "of a window of 100 bytes");
+    end_hostile(&hostile);
+}
+
+static void an_impossible_index_in_a_ring_is_refused(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = connect_hostile(pair);
+    hostile.control->ring[1].consumed = 1ull << 60;
+    const struct message message = {.type = MESSAGE_WELCOME};
+    err e = OK;
+    for (int i = 0; i <= RING_SLOTS && !e; i++)
+        e = pair_send(&pair->server, pair->server.link, &message);
+    assert_int_equal(e, ERR_PROTOCOL);
+    expect_end(pair, ERR_PROTOCOL, "impossible index");
+    end_hostile(&hostile);
+}
+
+static void bytes_on_the_socket_without_a_header_are_refused(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = connect_hostile(pair);
+    assert_int_equal(send(hostile.fd, "hello", 5, MSG_NOSIGNAL), 5);
+    expect_end(pair, ERR_PROTOCOL, "no message announced");
+    end_hostile(&hostile);
+}
+
+static void a_body_that_does_not_come_ends_at_the_stall_limit(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = connect_hostile(pair);
+    loop_set_stall(pair->server_loop, 100);
+    put_message(&hostile, &(struct message){.type = MESSAGE_HELLO, .body_bytes = 10});
+    assert_int_equal(send(hostile.fd, "hello", 5, MSG_NOSIGNAL), 5);
+    expect_end(pair, ERR_PROTOCOL, "sent half a message");
+    end_hostile(&hostile);
+}
+
+static void what_is_complete_in_the_ring_is_delivered_after_the_peer_died(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = connect_hostile(pair);
+    for (int i = 0; i < 100; i++) put_message(&hostile, &(struct message){.type = MESSAGE_HELLO});
+    put_message(&hostile, &(struct message){.type = MESSAGE_HELLO, .body_bytes = 5});
+    put_message(&hostile, &(struct message){.type = MESSAGE_HELLO, .body_bytes = 5});
+    assert_int_equal(send(hostile.fd, "hellohel", 8, MSG_NOSIGNAL), 8);
+    end_hostile(&hostile);
+    expect_end(pair, ERR_PEER, "in the middle of a message");
+    assert_int_equal(pair->server.messages, 101);
+}
+
+/* Writes everywhere in the control memory while the server works with it. */
+static void a_scribbling_peer_never_crashes_the_server(void **state)
+{
+    struct pair *pair = *state;
+    for (uint64_t round = 0; round < 100; round++) {
+        struct hostile hostile = connect_hostile(pair);
+        const uint64_t key = random_key(round, "ring");
+        _Atomic uint64_t *words = (void *)hostile.control;
+        for (uint64_t i = 0; i < 2000 && pair->server.link; i++) {
+            const uint64_t draw = random_u64(key, i);
+            words[draw % (sizeof *hostile.control / 8)] =
+                draw >> 60 ? draw >> 57 : random_u64(key, draw);
+            put_message(&hostile, &(struct message){.type = MESSAGE_HELLO});
+            const struct message message = {.type = MESSAGE_WELCOME};
+            if (i % 3 == 0) (void)!pair_send(&pair->server, pair->server.link, &message);
+            loop_poll(pair->server_loop, 0);
+        }
+        end_hostile(&hostile);
+        pair_until(pair, &pair->server.closed, (int)round + 1);
+    }
+}
+
+/* ---- shm: greetings that are not right ---- */
+
+/* The server hears nothing of such a connection and drops it. */
+static void expect_dropped(struct pair *pair, int fd)
+{
+    char byte;
+    const uint64_t give_up_ms = clock_ms() + TEST_PATIENCE_MS;
+    while (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN) {
+        pair_poll(pair);
+        assert_true(clock_ms() < give_up_ms);
+    }
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT) > 0, false);
+    close(fd);
+    assert_int_equal(pair->server.accepted + pair->server.closed, 0);
+}
+
+static void an_unknown_greeting_is_dropped(void **state)
+{
+    const int fd = connect_unix(*state);
+    assert_int_equal(send(fd, "good morning, 1234567890", 24, MSG_NOSIGNAL), 24);
+    expect_dropped(*state, fd);
+}
+
+static void a_greeting_without_memory_is_dropped(void **state)
+{
+    const int fd = connect_unix(*state), one = eventfd(0, EFD_CLOEXEC);
+    greet(fd, &one, 1);
+    close(one);
+    expect_dropped(*state, fd);
+}
+
+static void greet_with(struct pair *pair, int control_fd, int wake_fd)
+{
+    const int fd = connect_unix(pair);
+    greet(fd, (int[]){control_fd, wake_fd}, 2);
+    close(control_fd);
+    close(wake_fd);
+    expect_dropped(pair, fd);
+}
+
+static void memory_that_could_shrink_is_not_mapped(void **state)
+{
+    const int control_fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_int_equal(ftruncate(control_fd, (off_t)area_bytes(sizeof(struct shm_control))), 0);
+    greet_with(*state, control_fd, eventfd(0, EFD_CLOEXEC));
+}
+
+static void memory_of_another_size_is_not_mapped(void **state)
+{
+    int control_fd;
+    void *base;
+    assert_int_equal(area_new(4096, &control_fd, &base), OK);
+    area_unmap(base, 4096);
+    greet_with(*state, control_fd, eventfd(0, EFD_CLOEXEC));
+}
+
+static void a_file_is_not_memory(void **state)
+{
+    greet_with(*state, open("/dev/null", O_RDWR | O_CLOEXEC), eventfd(0, EFD_CLOEXEC));
+}
+
+static void a_pipe_is_not_an_eventfd(void **state)
+{
+    int control_fd, ends[2];
+    void *base;
+    assert_int_equal(area_new(sizeof(struct shm_control), &control_fd, &base), OK);
+    area_unmap(base, sizeof(struct shm_control));
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    greet_with(*state, control_fd, ends[1]);
+    close(ends[0]);
+}
+
+static void a_peer_that_dies_before_its_greeting_harms_nobody(void **state)
+{
+    struct pair *pair = *state;
+    for (int i = 0; i < 10; i++) {
+        const int fd = connect_unix(pair);
+        if (i % 2) pair_poll(pair);
+        close(fd);
+        pair_poll(pair);
+    }
+    pair_connect(pair);
+    assert_int_equal(pair->server.accepted, 1);
+}
+
+/* ---- shm: a hostile listening side ---- */
+
+/* Listens in place of the server and greets the client that comes. */
+static struct hostile serve_hostile(struct pair *pair)
+{
+    socklen_t bytes;
+    transport_shm.unlisten(pair->listener);
+    const struct sockaddr_un at = abstract(pair->address, &bytes);
+    const int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listening, (const struct sockaddr *)&at, bytes), 0);
+    assert_int_equal(listen(listening, 5), 0);
+    struct link *link;
+    assert_int_equal(
+        transport_shm.connect(pair->client_loop, pair->address, &end_events, &pair->client, &link),
+        OK);
+    pair->client.link = link;
+    struct hostile hostile = {.fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC)};
+    close(listening);
+    struct passed passed;
+    assert_int_equal(pass_receive(hostile.fd, sizeof(struct shm_greeting), &passed), OK);
+    assert_int_equal(passed.fd_count, 2);
+    void *control;
+    assert_int_equal(area_map(passed.fds[0], sizeof *hostile.control, true, &control), OK);
+    hostile.control = control;
+    close(passed.fds[0]);
+    hostile.wake_fd = passed.fds[1];
+    return hostile;
+}
+
+static void pass_windows(struct hostile *hostile, int values_fd, int gradients_fd)
+{
+    unsigned char header[MESSAGE_HEADER_BYTES];
+    wire_pack(&(struct message){.type = MESSAGE_WINDOWS, .offset = 100, .length = 100}, header);
+    struct ring_slot *slot = &hostile->control->ring[1].slots[0];
+    memcpy((void *)slot->words, header, sizeof header);
+    slot->turn = 1;
+    const struct passed passed = {.size = 1, .fds = {values_fd, gradients_fd}, .fd_count = 2};
+    bool is_sent;
+    assert_int_equal(pass_send(hostile->fd, &passed, &is_sent), OK);
+}
+
+static void windows_that_could_shrink_are_not_mapped(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = serve_hostile(pair);
+    const int own = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    greet(hostile.fd, &own, 1);
+    pair_until(pair, &pair->client.opened, 1);
+    link_expect(pair->client.link, 100, 100);
+    const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_int_equal(ftruncate(fd, 4096), 0);
+    pass_windows(&hostile, fd, fd);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PROTOCOL);
+    assert_non_null(strstr(pair->client.text, "could shrink"));
+    assert_int_equal(pair->client.shared, 0);
+    close(fd);
+    close(own);
+    end_hostile(&hostile);
+}
+
+static void a_listener_that_answers_nonsense_is_left(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = serve_hostile(pair);
+    assert_int_equal(send(hostile.fd, "0123456789abcdef", 16, MSG_NOSIGNAL), 16);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PROTOCOL);
+    assert_int_equal(pair->client.opened, 0);
+    end_hostile(&hostile);
+}
+
+static void a_listener_that_dies_instead_of_answering_is_left(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = serve_hostile(pair);
+    end_hostile(&hostile);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PEER);
+    assert_int_equal(pair->client.opened, 0);
+}
+
+/* ---- shm: what honest windows allow ---- */
+
+static void values_can_be_read_but_not_written_by_the_peer(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, 8192, 8192);
+    ((char *)pair->values.base)[8191] = 7;
+    assert_int_equal(((const char *)pair->client.values.base)[8191], 7);
+    /* The kernel reads into it for us: EFAULT is a fault that does not kill. */
+    const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read(zero, pair->client.values.base, 16), -1);
+    assert_int_equal(read(zero, pair->client.gradients.base, 16), 16);
+    close(zero);
+    assert_true(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, pair->values.fd, 0) ==
+                MAP_FAILED);
+    assert_int_equal(ftruncate(pair->values.fd, 0), -1);
+}
+
+static int run(const char *name, struct CMUnitTest *tests, size_t count, CMFixtureFunction start)
+{
+    for (size_t i = 0; i < count; i++) {
+        tests[i].setup_func = start;
+        tests[i].teardown_func = stop;
+    }
+    return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
+}
+
+int main(void)
+{
+    struct CMUnitTest tcp[] = {
+        cmocka_unit_test(random_bytes_are_not_a_message),
+        cmocka_unit_test(a_web_browser_is_not_a_peer),
+        cmocka_unit_test(another_protocol_version_is_named),
+        cmocka_unit_test(a_damaged_header_is_refused),
+        cmocka_unit_test(a_body_beyond_the_limit_is_refused_before_it_comes),
+        cmocka_unit_test(a_stretch_without_a_window_is_refused),
+        cmocka_unit_test(a_message_with_a_body_and_a_stretch_is_refused),
+        cmocka_unit_test(only_the_listening_side_shares_windows),
+        cmocka_unit_test(stretches_that_leave_the_window_are_refused),
+        cmocka_unit_test(half_a_header_and_then_silence_ends_at_the_stall_limit),
+        cmocka_unit_test(half_a_body_and_then_silence_ends_at_the_stall_limit),
+        cmocka_unit_test(a_silent_connection_is_no_offence),
+        cmocka_unit_test(going_away_in_the_middle_of_a_message_says_so),
+        cmocka_unit_test(messages_that_come_byte_by_byte_are_whole),
+        cmocka_unit_test(damaged_streams_never_crash),
+    };
+    struct CMUnitTest shm[] = {
+        cmocka_unit_test(garbage_in_a_slot_is_refused),
+        cmocka_unit_test(a_ring_cannot_announce_a_body_beyond_the_limit),
+        cmocka_unit_test(a_ring_cannot_carry_windows_to_the_listening_side),
+        cmocka_unit_test(a_ring_cannot_point_outside_of_the_window),
+        cmocka_unit_test(an_impossible_index_in_a_ring_is_refused),
+        cmocka_unit_test(bytes_on_the_socket_without_a_header_are_refused),
+        cmocka_unit_test(a_body_that_does_not_come_ends_at_the_stall_limit),
+        cmocka_unit_test(what_is_complete_in_the_ring_is_delivered_after_the_peer_died),
+        cmocka_unit_test(a_scribbling_peer_never_crashes_the_server),
+        cmocka_unit_test(an_unknown_greeting_is_dropped),
+        cmocka_unit_test(a_greeting_without_memory_is_dropped),
+        cmocka_unit_test(memory_that_could_shrink_is_not_mapped),
+        cmocka_unit_test(memory_of_another_size_is_not_mapped),
+        cmocka_unit_test(a_file_is_not_memory),
+        cmocka_unit_test(a_pipe_is_not_an_eventfd),
+        cmocka_unit_test(a_peer_that_dies_before_its_greeting_harms_nobody),
+        cmocka_unit_test(windows_that_could_shrink_are_not_mapped),
+        cmocka_unit_test(a_listener_that_answers_nonsense_is_left),
+        cmocka_unit_test(a_listener_that_dies_instead_of_answering_is_left),
+        cmocka_unit_test(values_can_be_read_but_not_written_by_the_peer),
+    };
+    return run("garbage over tcp", tcp, sizeof tcp / sizeof tcp[0], start_tcp) +
+           run("garbage over shm", shm, sizeof shm / sizeof shm[0], start_shm);
+}

@@ -222,8 +222,8 @@ int64_t spec_last_step(const struct spec *spec, int64_t train_rows, int workers)
     if (spec->train.last_step > 0) return spec->train.last_step;
     const double per_step = (double)spec->data.batch_size * (double)replicas_of(spec, workers);
     const double steps = spec->train.epochs * (double)train_rows / per_step;
-    /* 0.1 epochs of 60,000 rows in batches of 100 are 60 steps, not the 61 that rounding up what
-     * is one bit above 60 would make of them. */
+    /* 1.1 epochs of 50,000 rows in batches of 50 are 1,100 steps, not the 1,101 that rounding up
+     * 1100.0000000000002 would make of them. */
     const double whole = ceil(steps * (1.0 - 1e-12));
     return (int64_t)fmin(fmax(whole, 1.0), STEPS_MAX);
 }

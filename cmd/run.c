@@ -1,8 +1,13 @@
 /* run.c - `dtrain [flags] SPEC.json`: a task, a local cluster, or one process alone. */
 #include "cmd/cmd.h"
 
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/log.h"
 #include "kernels/kernels.h"
@@ -36,6 +41,33 @@ static err open_task(struct run *run)
     return OK;
 }
 
+/* A run of hours must not end with a file that could not be written. */
+static err check_output(const char *flag, const char *path)
+{
+    if (!path) return OK;
+    char folder[PATH_MAX];
+    if (strlen(path) >= sizeof folder) return fail(ERR_INPUT, "--%s: the path is too long", flag);
+    struct stat found;
+    bool is_there = stat(path, &found) == 0;
+    if (is_there && S_ISDIR(found.st_mode))
+        return fail(ERR_INPUT, "--%s: %s is a folder", flag, path);
+    strcpy(folder, path);
+    if (access(is_there ? path : dirname(folder), W_OK))
+        return fail(ERR_INPUT, "--%s: cannot write %s: %s", flag, path, strerror(errno));
+    return OK;
+}
+
+static err check_words(const struct run *run)
+{
+    TRY(check_output("result", run->flags.result));
+    TRY(check_output("metrics_file", run->flags.metrics_file));
+    const char *path = run->spec_path;
+    if (!path) return OK;
+    if (path[0] == '-' && path[1] && access(path, F_OK))
+        return fail(ERR_INPUT, "\"%.64s\" is neither a flag nor a file; flags begin with --", path);
+    return OK;
+}
+
 static bool needs_spec(const struct run *run)
 {
     bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;
@@ -50,6 +82,7 @@ err run_open(struct run *run, int argc, char **argv)
                     &paths));
     log_set_level((enum log_level)run->flags.log_level);
     if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
+    TRY(check_words(run));
     TRY(run->flags.local_ps || run->flags.local_workers ? open_local(run) : open_task(run));
     if (paths == 0 && needs_spec(run))
         return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");

@@ -6,6 +6,8 @@
 
 int cmd_version(int argc, char **argv)
 {
+    if (argc > 2)
+        return report_error(fail(ERR_INPUT, "version: unexpected argument \"%.64s\"", argv[2]));
     cpu_environment_prepare(argv); /* so that the libraries choose as they do in training */
     printf("dtrain %s\n", DTRAIN_VERSION);
     printf("compiler: %s\n", DTRAIN_COMPILER);

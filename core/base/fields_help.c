@@ -89,8 +89,8 @@ static void add_default(struct text *text, const struct field *field)
         text_add(text, "required");
     } else if (field_is_null_by_default(field)) {
         text_add(text, "optional");
-    } else if (field->type == FIELD_STRING || field->type == FIELD_ENUM) {
-        json_t *json = field_fallback(field); /* without quotes */
+    } else if (*fallback == '"') {
+        json_t *json = field_fallback(field); /* a word, without its quotes */
         text_add(text, "default %s", json_is_string(json) ? json_string_value(json) : fallback);
         json_decref(json);
     } else {
@@ -141,6 +141,7 @@ static void add_head(struct text *text, const struct heads *heads, const struct 
         text_add(text, "--%s=%s", field->name, word);
 }
 
+/* Where the texts of a table begin: behind its longest head, within reason. */
 static int text_column(const struct object *object, const struct heads *heads)
 {
     int column = 0;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+/* What may stand in an object: for the check, and for the message when something else does. */
 struct names {
     const char *at[NAMES_MAX];
     int count;
@@ -23,6 +24,7 @@ static bool is_known(const struct names *names, const char *word)
     return false;
 }
 
+/* A key that nobody reads is a mistake that would go unnoticed. json NULL: no keys. */
 static err check_keys(json_t *json, const struct place *place, const struct names *known,
                       const char *owner)
 {

@@ -28,6 +28,7 @@ static err fail_syntax(const char *assignment)
                 text.at);
 }
 
+/* "[12]"; digits beyond every list are not read on, so the number cannot overflow. */
 static bool read_index(const char *at, struct step *ret)
 {
     size_t index = 0;
@@ -87,6 +88,7 @@ static json_t *enter(json_t *parent, const struct step *step)
     return json_object_getn(parent, step->name, step->length);
 }
 
+/* The parent must be of the kind that the step goes into, and a list long enough. */
 static err check_step(const struct path *path, int at, const json_t *parent)
 {
     const struct step *step = &path->steps[at];

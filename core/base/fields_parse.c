@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+/* Every message of the parser goes through here, so that each begins with its path. */
 err fail_at(const struct place *place, const struct text *message)
 {
     struct text text = {.length = 0};
@@ -30,6 +31,7 @@ static err parse_bool(const struct input *in, void *ret)
     return OK;
 }
 
+/* As doubles: the limits of tables are far below 2^53, where an int64_t is exact. */
 static bool in_range(const struct field *field, double number)
 {
     if (field_has_min(field) && number < field->min) return false;
@@ -95,6 +97,7 @@ static err parse_enum(const struct input *in, void *ret)
     return fail_at(in->place, &text);
 }
 
+/* Borrowed: it lives as long as the tree that was given to fields_parse. */
 static err parse_json(const struct input *in, void *ret)
 {
     *(json_t **)ret = in->json;
@@ -109,6 +112,7 @@ struct member {
     err (*parse)(const struct input *, void *ret);
 };
 
+/* Every member is checked by the list's own field, under a path with its index. */
 static err parse_list(const struct input *in, struct member member, struct objects *ret)
 {
     if (!json_is_array(in->json)) return fail_expected(in);

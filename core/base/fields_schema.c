@@ -178,6 +178,18 @@ static json_t *define(struct schema *schema, const struct definition *of)
     return json_pack("{s:o}", "anyOf", ways);
 }
 
+/* "data format" becomes data_format, or data_format_2: a name is part of a URI. */
+static void set_name(struct definition *added, json_t *taken)
+{
+    char noun[DEFINITION_NAME_MAX - 4]; /* with room for a number */
+    snprintf(noun, sizeof noun, "%s", added->kinds->noun);
+    for (char *c = noun; *c; c++)
+        if (*c == ' ') *c = '_';
+    snprintf(added->name, sizeof added->name, "%s", noun);
+    for (int i = 2; json_object_get(taken, added->name) && i <= DEFINITIONS_MAX; i++)
+        snprintf(added->name, sizeof added->name, "%s_%d", noun, i);
+}
+
 /* The definition's place, kept before it is filled: it may refer to itself. */
 static const struct definition *reserve(struct schema *schema, const struct kinds *kinds,
                                         const struct object *common)
@@ -185,9 +197,7 @@ static const struct definition *reserve(struct schema *schema, const struct kind
     assert(schema->count < DEFINITIONS_MAX);
     struct definition *added = &schema->known[schema->count++];
     *added = (struct definition){.kinds = kinds, .common = common};
-    snprintf(added->name, sizeof added->name, "%.50s", kinds->noun);
-    for (int i = 2; json_object_get(schema->definitions, added->name); i++)
-        snprintf(added->name, sizeof added->name, "%.50s_%d", kinds->noun, i);
+    set_name(added, schema->definitions);
     json_object_set_new(schema->definitions, added->name, json_true());
     return added;
 }

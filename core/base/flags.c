@@ -43,6 +43,8 @@ static const char *bool_value(struct cursor *cursor)
     return next;
 }
 
+/* The value that stands in the next argument. What begins with -- is never a value: a forgotten one
+ * is more likely than a value of that look, which can still be written behind a '='. */
 static err next_value(struct cursor *cursor, const struct field *field, const char **ret)
 {
     if (field->type == FIELD_BOOL) {
@@ -96,6 +98,7 @@ static json_t *json_from_flag(const struct field *field, const char *text)
     return list;
 }
 
+/* name: where the value comes from, --flag or the variable of the environment. */
 static err parse_flag(const struct field *field, const char *name, json_t *json,
                       struct arena *arena, void *ret)
 {

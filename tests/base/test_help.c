@@ -193,16 +193,19 @@ static void the_schema_of_a_variant_has_kinds_names_and_numbers(void **state)
 static void the_same_kinds_with_another_common_part_are_another_definition(void **state)
 {
     static const struct object common = {.name = "common", .size = sizeof(struct variant)};
-    static const struct field fields[] = {
-        {.name = "a", .type = FIELD_VARIANT, .kinds = &optimizer_table},
-        {.name = "b", .type = FIELD_VARIANT, .kinds = &optimizer_table, .object = &common},
-        {.name = "c", .type = FIELD_VARIANTS, .kinds = &optimizer_table},
+    const struct kinds spaced = {.key = "type", .noun = "data format", .at = optimizer_table.at};
+    const struct field fields[] = {
+        {.name = "a", .type = FIELD_VARIANT, .kinds = &spaced},
+        {.name = "b", .type = FIELD_VARIANT, .kinds = &spaced, .object = &common},
+        {.name = "c", .type = FIELD_VARIANTS, .kinds = &spaced},
         {0}};
     const struct object object = {.name = "three", .fields = fields, .size = 64};
     json_t *schema = fields_schema(&object);
-    assert_json(at(schema, "properties", "a", "$ref", NULL), "\"#/$defs/optimizer\"");
-    assert_json(at(schema, "properties", "b", "$ref", NULL), "\"#/$defs/optimizer_2\"");
-    assert_json(at(schema, "properties", "c", "items", "$ref", NULL), "\"#/$defs/optimizer\"");
+    assert_json(at(schema, "properties", "a", "$ref", NULL), "\"#/$defs/data_format\"");
+    assert_json(at(schema, "properties", "b", "$ref", NULL), "\"#/$defs/data_format_2\"");
+    assert_json(at(schema, "properties", "c", "items", "$ref", NULL), "\"#/$defs/data_format\"");
+    assert_non_null(at(schema, "$defs", "data_format", "anyOf", NULL));
+    assert_non_null(at(schema, "$defs", "data_format_2", "anyOf", NULL));
     assert_int_equal(json_object_size(at(schema, "$defs", NULL)), 2);
     json_decref(schema);
 }

@@ -1,29 +1,8 @@
-/* convert.c - stored examples to what the graph reads: see convert.h.
- *
- * The two loops over features run once per value that is trained on, so they are compiled for each
- * instruction set that matters and chosen when the program is loaded. No contraction to fused
- * multiply-add (see meson.build): every machine makes the same bits.
- */
+/* convert.c - stored examples to what the graph reads: see convert.h. */
 #include "core/data/convert.h"
+#include "core/data/loops.h"
 
 #include <string.h>
-
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-convert_bytes(float *restrict y, const uint8_t *restrict x, float scale, float offset, int64_t n);
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-convert_floats(float *restrict y, const float *restrict x, float scale, float offset, int64_t n);
-
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-convert_bytes(float *restrict y, const uint8_t *restrict x, float scale, float offset, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) y[i] = scale * (float)x[i] + offset;
-}
-
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-convert_floats(float *restrict y, const float *restrict x, float scale, float offset, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) y[i] = scale * x[i] + offset;
-}
 
 size_t convert_feature_bytes(const struct dataset *d)
 {
@@ -49,9 +28,9 @@ void convert_features(const struct dataset *d, const struct transform *t, int64_
     if (convert_is_identity(d, t))
         memcpy(ret, from, row_bytes * (size_t)rows);
     else if (d->feature_dtype == UINT8)
-        convert_bytes(ret, from, t->scale, t->offset, count);
+        loops_best()->scale_bytes(ret, from, t->scale, t->offset, count);
     else
-        convert_floats(ret, from, t->scale, t->offset, count);
+        loops_best()->scale_floats(ret, from, t->scale, t->offset, count);
 }
 
 void convert_labels(const struct dataset *d, const struct transform *t, int64_t first, int64_t rows,

@@ -49,7 +49,7 @@ struct source_spec {
 };
 extern const struct object source_spec_object;
 
-enum { PREFETCH_MAX = 64 };
+enum { PREFETCH_MAX = 64, BATCH_ROWS_MAX = 1 << 24 };
 
 struct data_spec {
     struct source_spec train, eval; /* eval.format.kind NULL: none */

@@ -8,13 +8,10 @@
  */
 #include "core/base/random.h"
 #include "core/data/digits_strokes.h"
+#include "core/data/loops.h"
 #include "core/data/storage.h"
 
-enum {
-    SIDE = 28,  /* pixels */
-    PITCH = 32, /* floats of a row of distances: whole vectors */
-    PIECES = 4, /* straight pieces of a curve */
-};
+enum { CURVE_PIECES = 4 }; /* straight pieces of a curve */
 
 static const float height_min = 6.5f, height_max = 9.5f; /* half of it, pixels */
 static const float aspect_min = 0.8f, aspect_max = 1.2f; /* width to height */
@@ -24,7 +21,7 @@ static const float bend_max = 0.2f;                /* of the half height, at its
 static const float shift_max = 1.75f;              /* pixels, either way */
 static const float pen_min = 0.6f, pen_max = 1.5f; /* half the stroke's width, pixels */
 static const float ink_min = 110, ink_max = 255;
-static const float noise_max = 60; /* in either direction; most of it less, see shade */
+static const float noise_max = 60; /* in either direction; most of it less */
 static const float gap_max = 5.0f; /* radius of a disc without ink, pixels */
 
 struct digits_attributes {
@@ -70,14 +67,10 @@ static struct hand draw_hand(struct draws *d)
     h.xy = cosine * shear * width - sine * height;
     h.yx = sine * width;
     h.yy = sine * shear * width + cosine * height;
-    h.shift_x = 0.5f * (SIDE - 1) + draw(d, -shift_max, shift_max);
-    h.shift_y = 0.5f * (SIDE - 1) + draw(d, -shift_max, shift_max);
+    h.shift_x = 0.5f * (DIGIT_SIDE - 1) + draw(d, -shift_max, shift_max);
+    h.shift_y = 0.5f * (DIGIT_SIDE - 1) + draw(d, -shift_max, shift_max);
     return h;
 }
-
-struct point {
-    float x, y;
-};
 
 static struct point place(const struct hand *h, float x, float y)
 {
@@ -89,21 +82,14 @@ static struct point place(const struct hand *h, float x, float y)
 
 static struct point place_on_curve(const struct hand *h, const struct curve *c, int piece)
 {
-    float t = (float)piece / PIECES, s = 1 - t;
+    float t = (float)piece / CURVE_PIECES, s = 1 - t;
     return place(h, s * s * c->from_x + 2 * s * t * c->control_x + t * t * c->to_x,
                  s * s * c->from_y + 2 * s * t * c->control_y + t * t * c->to_y);
 }
 
-/* A straight piece of stroke and the rows of pixels that the pen can reach from it. */
-struct piece {
-    struct point from, along; /* along: to - from */
-    float per_square;         /* 1 / |along|^2 */
-    int first_row, last_row;
-};
-
 static int clamp_row(float y)
 {
-    return y < 0 ? 0 : y > SIDE - 1 ? SIDE - 1 : (int)y;
+    return y < 0 ? 0 : y > DIGIT_SIDE - 1 ? DIGIT_SIDE - 1 : (int)y;
 }
 
 static struct piece make_piece(struct point from, struct point to, float reach)
@@ -119,94 +105,36 @@ static struct piece make_piece(struct point from, struct point to, float reach)
     };
 }
 
-/* Lowers squares [y, x], the squared distances to the nearest stroke, to those to this piece. */
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-digits_approach(float squares[SIDE * PITCH], const struct piece *p);
-
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-digits_approach(float squares[SIDE * PITCH], const struct piece *p)
-{
-    struct piece s = *p;
-    for (int y = s.first_row; y <= s.last_row; y++) {
-        float dy = (float)y - s.from.y;
-        for (int x = 0; x < PITCH; x++) {
-            float dx = (float)x - s.from.x;
-            float t = (dx * s.along.x + dy * s.along.y) * s.per_square;
-            t = t < 0 ? 0 : t;
-            t = t > 1 ? 1 : t;
-            float away_x = dx - t * s.along.x, away_y = dy - t * s.along.y;
-            float square = away_x * away_x + away_y * away_y, before = squares[y * PITCH + x];
-            squares[y * PITCH + x] = square < before ? square : before;
-        }
-    }
-}
-
-struct pen {
-    float radius, ink; /* pixels, brightness */
-    uint32_t noise_key;
-    float noise;
-    struct point gap; /* middle of the disc where the pen gave no ink */
-    float gap_radius;
-};
-
-/* Brightness: full inside the pen, falling over one pixel at its edge; noise is the sum of two
- * uniform numbers per pixel, from the mixing of the random format. */
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-digits_shade(uint8_t *image, const float squares[SIDE * PITCH], const struct pen *pen);
-
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-digits_shade(uint8_t *image, const float squares[SIDE * PITCH], const struct pen *pen)
-{
-    struct pen p = *pen;
-    float shaded[PITCH];
-    for (int y = 0; y < SIDE; y++) {
-        float gap_y = (float)y - p.gap.y;
-        for (uint32_t x = 0; x < PITCH; x++) {
-            uint32_t bits = (uint32_t)(y * PITCH + (int)x) * 0x9e3779b9u + p.noise_key;
-            bits = (bits ^ (bits >> 16)) * 0x85ebca6bu;
-            bits = (bits ^ (bits >> 13)) * 0xc2b2ae35u;
-            bits ^= bits >> 16;
-            float noise = (float)(int32_t)((bits & 0xffff) + (bits >> 16)) * 0x1p-16f - 1;
-            float cover = p.radius + 0.5f - __builtin_sqrtf(squares[(uint32_t)y * PITCH + x]);
-            cover = cover < 0 ? 0 : cover;
-            cover = cover > 1 ? 1 : cover;
-            float gap_x = (float)(int32_t)x - p.gap.x;
-            cover = gap_x * gap_x + gap_y * gap_y < p.gap_radius * p.gap_radius ? 0 : cover;
-            float level = cover * p.ink + noise * p.noise;
-            level = level < 0 ? 0 : level;
-            shaded[x] = level > 255 ? 255 : level;
-        }
-        for (int x = 0; x < SIDE; x++) image[y * SIDE + x] = (uint8_t)(int32_t)shaded[x];
-    }
-}
-
 static struct pen draw_pen(struct draws *d)
 {
-    struct pen pen = {.radius = draw(d, pen_min, pen_max), .ink = draw(d, ink_min, ink_max)};
+    struct pen pen;
+    pen.radius = draw(d, pen_min, pen_max);
+    pen.ink = draw(d, ink_min, ink_max);
     pen.noise = draw(d, 0, noise_max);
     pen.noise_key = (uint32_t)random_u64(d->key, d->next++);
-    pen.gap.x = draw(d, 0, SIDE - 1);
-    pen.gap.y = draw(d, 0, SIDE - 1);
+    pen.gap.x = draw(d, 0, DIGIT_SIDE - 1);
+    pen.gap.y = draw(d, 0, DIGIT_SIDE - 1);
     pen.gap_radius = draw(d, 0, gap_max);
     return pen;
 }
 
-static void draw_glyph(const struct glyph *glyph, struct draws *d, uint8_t *image)
+static void draw_glyph(const struct loops *loops, const struct glyph *glyph, struct draws *d,
+                       uint8_t *image)
 {
-    float squares[SIDE * PITCH];
-    for (int i = 0; i < SIDE * PITCH; i++) squares[i] = SIDE * SIDE;
+    float squares[DIGIT_FLOATS];
+    for (int i = 0; i < DIGIT_FLOATS; i++) squares[i] = DIGIT_PIXELS;
     struct hand hand = draw_hand(d);
     struct pen pen = draw_pen(d);
     for (int i = 0; i < glyph->count; i++) {
         struct point from = place_on_curve(&hand, &glyph->curves[i], 0);
-        for (int k = 1; k <= PIECES; k++) {
+        for (int k = 1; k <= CURVE_PIECES; k++) {
             struct point to = place_on_curve(&hand, &glyph->curves[i], k);
             struct piece piece = make_piece(from, to, pen.radius + 0.5f);
-            digits_approach(squares, &piece);
+            loops->approach(squares, &piece);
             from = to;
         }
     }
-    digits_shade(image, squares, &pen);
+    loops->shade(image, squares, &pen);
 }
 
 /* Rows 10 k to 10 k + 9 are the ten digits in random order. */
@@ -217,12 +145,13 @@ static int digit_of_row(uint64_t key, int64_t row)
 
 static void draw_rows(uint64_t key, int64_t rows, uint8_t *images, int32_t *labels)
 {
+    const struct loops *loops = loops_best();
     uint64_t label_key = random_key(key, "labels"), image_key = random_key(key, "images");
     for (int64_t row = 0; row < rows; row++) {
         struct draws d = {.key = random_u64(image_key, (uint64_t)row)};
         labels[row] = digit_of_row(label_key, row);
         int style = (int)draw(&d, 0, GLYPHS_PER_DIGIT);
-        draw_glyph(&digit_glyphs[labels[row]][style], &d, images + row * SIDE * SIDE);
+        draw_glyph(loops, &digit_glyphs[labels[row]][style], &d, images + row * DIGIT_PIXELS);
     }
 }
 
@@ -232,13 +161,13 @@ static err open_digits(const void *attributes, const struct format_context *cont
     const struct digits_attributes *a = attributes;
     struct dataset d = {
         .rows = a->rows,
-        .feature_shape = {.rank = 3, .dim = {SIDE, SIDE, 1}},
+        .feature_shape = {.rank = 3, .dim = {DIGIT_SIDE, DIGIT_SIDE, 1}},
         .feature_dtype = UINT8,
         .label_dtype = INT32,
     };
     struct storage s = {.name = a->split == 0 ? "digits (train)" : "digits (test)"};
     uint64_t seed = context->seed + (uint64_t)a->seed;
-    err e = block_new((uint64_t)a->rows * SIDE * SIDE, &s.features);
+    err e = block_new((uint64_t)a->rows * DIGIT_PIXELS, &s.features);
     if (!e) e = block_new((uint64_t)a->rows * sizeof(int32_t), &s.labels);
     if (!e) {
         draw_rows(random_key(seed, s.name), a->rows, s.features.at, s.labels.at);

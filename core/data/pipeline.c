@@ -244,10 +244,12 @@ static err allocate(struct pipeline *p)
 static err check_options(const struct dataset *d, const struct pipeline_options *o)
 {
     assert(o->workers >= 1 && o->worker >= 0 && o->worker < o->workers);
-    if (o->batch < 1 || o->prefetch < 1 || o->prefetch > PREFETCH_MAX)
-        return fail(ERR_INPUT,
-                    "%s: batch of %lld rows, %d prefetched: expected at least 1, 1 to %d", d->name,
-                    (long long)o->batch, o->prefetch, (int)PREFETCH_MAX);
+    if (o->batch < 1 || o->batch > BATCH_ROWS_MAX)
+        return fail(ERR_INPUT, "%s: batch of %lld rows: expected 1 to %d", d->name,
+                    (long long)o->batch, (int)BATCH_ROWS_MAX);
+    if (o->prefetch < 1 || o->prefetch > PREFETCH_MAX)
+        return fail(ERR_INPUT, "%s: prefetch of %d batches: expected 1 to %d", d->name, o->prefetch,
+                    (int)PREFETCH_MAX);
     uint64_t position;
     if (__builtin_mul_overflow(o->first, (uint64_t)o->workers, &position) ||
         __builtin_mul_overflow(position, (uint64_t)o->batch, &position) ||

@@ -1,9 +1,9 @@
 /* random: uniform features in [0, 1) and labels that have nothing to do with them, for benchmarks.
  *
- * Feature i is a hash of (key, i), so that the fill needs no state, runs in vectors and could start
- * anywhere; 32-bit arithmetic, because that is what vectors multiply fast.
+ * Feature i is a hash of (key, i): no state, and the fill runs in vectors.
  */
 #include "core/base/random.h"
+#include "core/data/loops.h"
 #include "core/data/storage.h"
 
 static const char *const label_types[] = {"class", "number", NULL};
@@ -16,26 +16,12 @@ struct random_attributes {
 
 enum { STRETCH = 1 << 20 }; /* floats under one key: far from where the 32-bit counter wraps */
 
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-random_fill(float *y, uint32_t key, uint32_t n);
-
-/* Mixing of the 32-bit finaliser of murmur3 (Appleby); 24 bits, so every value is exact. */
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-random_fill(float *y, uint32_t key, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t x = i * 0x9e3779b9u + key;
-        x = (x ^ (x >> 16)) * 0x85ebca6bu;
-        x = (x ^ (x >> 13)) * 0xc2b2ae35u;
-        y[i] = (float)(int32_t)((x ^ (x >> 16)) >> 8) * 0x1p-24f;
-    }
-}
-
 static void fill_features(float *y, int64_t count, uint64_t key)
 {
+    const struct loops *loops = loops_best();
     for (int64_t i = 0; i < count; i += STRETCH) {
         int64_t n = count - i < STRETCH ? count - i : STRETCH;
-        random_fill(y + i, (uint32_t)random_u64(key, (uint64_t)i), (uint32_t)n);
+        loops->fill_uniform(y + i, (uint32_t)random_u64(key, (uint64_t)i), (uint32_t)n);
     }
 }
 

@@ -1,0 +1,9 @@
+/* loops_other.c - processors for which there is one copy of the loops. */
+#include "core/data/loops.h"
+
+extern const struct loops loops_plain;
+
+const struct loops *loops_best(void)
+{
+    return &loops_plain;
+}

@@ -1,0 +1,38 @@
+/* support.h - what the tests of the kernels share: devices, filled memory, comparison. */
+#ifndef TESTS_KERNELS_SUPPORT_H
+#define TESTS_KERNELS_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h" /* before cmocka, which makes a macro of fail */
+
+#include <cmocka.h>
+
+/* Runs body on every instruction set of this machine, with one thread and with two. */
+void on_every_device(void (*body)(struct device *));
+
+/* Lengths around the widths of registers, and one that is shared between threads */
+extern const int64_t lengths[];
+enum { LENGTHS = 9, LENGTH_MAX = 150001 };
+
+/* Memory of n floats from the device, aligned as the contract says; freed by free_floats(). The
+ * numbers are uniform in [low, high) and depend on seed alone. */
+float *new_floats(struct device *, int64_t n);
+float *random_floats(struct device *, int64_t n, float low, float high, uint64_t seed);
+float *copy_floats(struct device *, const float *, int64_t n);
+void free_floats(struct device *, float *);
+
+/* |got - want| <= absolute + relative |want|, or both NaN; names what and where otherwise. */
+struct tolerance {
+    double relative, absolute;
+};
+void assert_near(double got, double want, struct tolerance, const char *what, int64_t index);
+void assert_same_bits(const float *a, const float *b, int64_t n, const char *what);
+
+static const struct tolerance exact = {0, 0}, close_by = {1e-6, 1e-7}, summed = {1e-5, 1e-6};
+
+#endif

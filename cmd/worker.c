@@ -16,7 +16,8 @@ static err claim_address(struct run *run, struct loop *loop, struct listener **r
 {
     const char *address = run->flags.bind;
     if (!address) address = run->cluster.hosts[JOB_WORKER].at[run->cluster.task];
-    return transport_tcp.listen(loop, address, &nobody_calls, NULL, NULL, ret);
+    err e = transport_tcp.listen(loop, address, &nobody_calls, NULL, NULL, ret);
+    return e == ERR_IO ? ERR_INPUT : e; /* taken, or not of this host: the command line is wrong */
 }
 
 static err work(struct run *run, struct loop *loop, struct device *device, int *ret_code)

@@ -331,7 +331,8 @@ static err listen_tcp(struct ps_task *p)
 {
     const struct task_options *o = &p->task.options;
     const char *address = o->listen ? o->listen : o->cluster->hosts[JOB_PS].at[p->task.index];
-    return transport_tcp.listen(o->loop, address, &events, p, NULL, &p->tcp);
+    err e = transport_tcp.listen(o->loop, address, &events, p, NULL, &p->tcp);
+    return e == ERR_IO ? ERR_INPUT : e; /* taken, or not of this host: the command line is wrong */
 }
 
 /* Shared memory is an offer: where it cannot be had, workers stay with tcp. */

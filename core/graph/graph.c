@@ -1,4 +1,9 @@
-/* graph.c - from the spec's nodes to a graph. */
+/* graph.c - from the spec's nodes to a graph.
+ *
+ * Names first, so that any node can be found; then the nodes in order, each with its inputs' shapes
+ * at hand; then parameters, loss and metrics. Every error says which node of the spec it is about,
+ * as the spec counts (model[2]) and as a person calls it (dense "hidden").
+ */
 #include "core/graph/graph.h"
 
 #include <inttypes.h>
@@ -7,13 +12,14 @@
 #include "core/base/random.h"
 #include "core/graph/names.h"
 
+/* What the steps of making a graph share. */
 struct maker {
     const struct model_spec *spec;
     const struct graph_options *options;
     struct arena *arena;
     struct graph *graph;
     const char **names; /* [node_count] */
-    bool *is_read;      /* [node_count] */
+    bool *is_read;      /* [node_count] does a later node read its output? */
 };
 
 static const struct node_spec *node_spec(const struct maker *m, int index)
@@ -21,6 +27,7 @@ static const struct node_spec *node_spec(const struct maker *m, int index)
     return (const struct node_spec *)m->spec->nodes.at + index;
 }
 
+/* [batch, ...]: the spec's data without anything known of their values. */
 static err make_features(struct maker *m)
 {
     const struct graph_options *options = m->options;
@@ -36,6 +43,8 @@ static err make_features(struct maker *m)
     return OK;
 }
 
+/* ret_index: -1 for the features. Nodes run in the order of the spec, so only earlier ones can be
+ * read; that also keeps the graph free of cycles. */
 static err find_input(struct maker *m, int reader, const char *name, int *ret_index)
 {
     TRY(names_find(name, m->names, m->graph->node_count, ret_index));
@@ -48,6 +57,7 @@ static err find_input(struct maker *m, int reader, const char *name, int *ret_in
     return OK;
 }
 
+/* source: a node, or -1 for the features */
 static void connect(struct maker *m, struct node *node, int source)
 {
     struct graph *graph = m->graph;
@@ -55,6 +65,7 @@ static void connect(struct maker *m, struct node *node, int source)
     if (source >= 0) m->is_read[source] = true;
 }
 
+/* Without "inputs" a node reads the one before it, the first one the features. */
 static err connect_inputs(struct maker *m, struct node *node)
 {
     const struct strings *inputs = &node_spec(m, node->index)->inputs;
@@ -84,6 +95,8 @@ static void complete_tensors(struct node *node)
         if (node->saved[i].shape.rank > 0) node->saved[i].name = node->name;
 }
 
+/* The key of a node's draws depends on seed and name alone: another node in front of it changes
+ * nothing. */
 static err make_node(struct maker *m, int index)
 {
     const struct node_spec *spec = node_spec(m, index);
@@ -104,6 +117,8 @@ static err make_node(struct maker *m, int index)
     return OK;
 }
 
+/* A node without a reader would be computed for nothing, and its parameters never trained: rather a
+ * slip of the pen than a wish. */
 static err check_all_read(const struct maker *m)
 {
     const struct graph *graph = m->graph;
@@ -132,6 +147,8 @@ static err make_nodes(struct maker *m)
     return check_all_read(m);
 }
 
+/* Creation order: by node, then as the node declares them. Placement on ps and checkpoints follow
+ * it. */
 static err list_params(struct maker *m)
 {
     struct graph *graph = m->graph;
@@ -151,6 +168,7 @@ static err list_params(struct maker *m)
     return OK;
 }
 
+/* The last node's output is what the loss looks at. */
 static err make_loss(struct maker *m)
 {
     struct graph *graph = m->graph;
@@ -167,6 +185,7 @@ static err make_loss(struct maker *m)
     return OK;
 }
 
+/* Summaries and tables tell metrics apart by name, which may hold an attribute ("in_top_5"). */
 static err make_metric(struct maker *m, int index)
 {
     const struct variant *spec = (const struct variant *)m->spec->metrics.at + index;
@@ -213,6 +232,7 @@ err graph_make(const struct model_spec *spec, const struct graph_options *option
     return OK;
 }
 
+/* What is 0 everywhere is not computed: a session asks this once. */
 bool graph_has_regularizers(const struct graph *graph)
 {
     for (int i = 0; i < graph->param_count; i++) {

@@ -33,6 +33,7 @@ static void extend(int *last, int time)
     if (time > *last) *last = time;
 }
 
+/* A gradient is wanted where a parameter is trained by it: at the node or before it. */
 static bool wants_gradient(const struct graph *graph, const struct node *node,
                            const struct life *life)
 {
@@ -69,6 +70,7 @@ static void visit_loss(const struct graph *graph, struct life *life)
     logits->gradient_first = graph->node_count;
 }
 
+/* There is room for all: liveness_open counts the most that a graph can need. */
 static void add_buffer(struct liveness *l, struct use use, struct buffer buffer)
 {
     l->use[l->count] = use;
@@ -80,6 +82,7 @@ static size_t tensor_bytes(const struct tensor *tensor)
     return (size_t)shape_count(&tensor->shape) * dtype_size(tensor->dtype);
 }
 
+/* A view has no buffers of its own. What is saved is kept for backward, if there is one. */
 static void add_node(struct liveness *l, struct node *node, const struct life *life, int end)
 {
     const size_t bytes = tensor_bytes(&node->output);
@@ -97,7 +100,8 @@ static void add_node(struct liveness *l, struct node *node, const struct life *l
                                        life->wants_gradient ? backward : node->index});
 }
 
-/* life[-1] is that of the features. */
+/* life[-1] is that of the features: their buffer is filled before node 0 runs and kept as long as
+ * anybody reads them. Losses are read until the next step. */
 static void add_all(struct liveness *l, struct graph *graph, const struct life *life)
 {
     const int loss_time = graph->node_count, end = 2 * loss_time;
@@ -124,6 +128,7 @@ err liveness_open(struct graph *graph, struct liveness *ret)
     struct life *life = calloc(nodes + 1, sizeof *life);
     if (!life) return fail(ERR_MEMORY, "no memory to plan a graph");
 
+    /* per node value, gradient and saved tensors; features and losses */
     struct liveness l = {0};
     const err e = allocate(&l, nodes * (2 + SAVED_MAX) + 2);
     if (e) goto out;
@@ -154,6 +159,7 @@ err liveness_mark_adds(struct graph *graph)
     written[liveness_root(graph, graph->loss.logits)] = true;
     for (int i = graph->node_count - 1; i >= 0; i--) {
         struct node *node = &graph->nodes[i];
+        /* in the order of the inputs, as backward writes them: one tensor may be read twice */
         for (int k = 0; k < node->input_count && !node->is_view; k++) {
             const int root = liveness_root(graph, node->input[k]);
             node->add[k] = written[root];

@@ -7,7 +7,8 @@
 
 const char FEATURES_NAME[] = "features";
 
-/* What a TensorFlow scope may be called: variables and checkpoints use the name as it stands. */
+/* The pattern [A-Za-z0-9.][A-Za-z0-9_.\\-/]*, which is what a TensorFlow scope may be called:
+ * variables and checkpoints use the name as it stands. */
 static bool is_scope_name(const char *name)
 {
     if (!isalnum((unsigned char)name[0]) && name[0] != '.') return false;
@@ -37,6 +38,7 @@ static int find(const char *name, const char *const *names, int count)
     return -1;
 }
 
+/* Given names come first: a made-up one gives way to them, never the other way round. */
 static err take_given_names(const struct node_spec *specs, int count, const char **names)
 {
     for (int i = 0; i < count; i++) {
@@ -53,29 +55,41 @@ static err take_given_names(const struct node_spec *specs, int count, const char
     return OK;
 }
 
-/* suffixes[j]: the suffix that node j got. Nodes of one op get rising suffixes, so the search goes
- * on where the last one ended. */
-static const char *make_name(const struct node_spec *specs, int count, int node,
-                             const char *const *names, int *suffixes, struct arena *arena)
+/* The names that are made up, in the order of the nodes. */
+struct series {
+    const struct node_spec *specs;
+    int count;
+    const char **names;
+    int *suffixes; /* [count] what each made-up name got: 0 for the bare op */
+    struct arena *arena;
+};
+
+/* Nodes of one op get rising suffixes, so the search goes on where the last one ended; names that
+ * the spec gives are passed over wherever in the model they stand. */
+static const char *make_name(struct series *s, int node)
 {
-    const char *op = specs[node].op.kind->object->name;
+    const struct kind *kind = s->specs[node].op.kind;
+    const char *op = kind->object->name;
     int suffix = 0;
     for (int j = node - 1; j >= 0 && suffix == 0; j--)
-        if (!specs[j].name && specs[j].op.kind == specs[node].op.kind) suffix = suffixes[j] + 1;
+        if (!s->specs[j].name && s->specs[j].op.kind == kind) suffix = s->suffixes[j] + 1;
 
-    const char *name = suffix ? arena_format(arena, "%s_%d", op, suffix) : op;
-    while (find(name, names, count) >= 0) name = arena_format(arena, "%s_%d", op, ++suffix);
-    suffixes[node] = suffix;
+    const char *name = suffix ? arena_format(s->arena, "%s_%d", op, suffix) : op;
+    while (find(name, s->names, s->count) >= 0)
+        name = arena_format(s->arena, "%s_%d", op, ++suffix);
+    s->suffixes[node] = suffix;
     return name;
 }
 
+/* Two passes: what is given, then what is made up around it. */
 err names_assign(const struct node_spec *specs, int count, struct arena *arena,
                  const char **ret_names)
 {
     TRY(take_given_names(specs, count, ret_names));
-    int *suffixes = arena_array(arena, (size_t)count, sizeof *suffixes);
+    struct series series = {.specs = specs, .count = count, .names = ret_names, .arena = arena};
+    series.suffixes = arena_array(arena, (size_t)count, sizeof *series.suffixes);
     for (int i = 0; i < count; i++)
-        if (!ret_names[i]) ret_names[i] = make_name(specs, count, i, ret_names, suffixes, arena);
+        if (!ret_names[i]) ret_names[i] = make_name(&series, i);
     return OK;
 }
 
@@ -90,6 +104,7 @@ err names_find(const char *name, const char *const *names, int count, int *ret_i
         *ret_index = found;
         return OK;
     }
+    /* the features are a name too, but not one of the nodes' */
     const char *near = nearest_name(name, names, count);
     if (!near) near = nearest_name(name, (const char *const[]){FEATURES_NAME}, 1);
     if (!near) return fail(ERR_INPUT, "inputs: no node is called \"%s\"", name);

@@ -49,6 +49,7 @@ const struct object regularizer_object = {
     .size = sizeof(struct regularizer),
 };
 
+/* The shape is checked here, once for all ops, and the message names the parameter. */
 err node_add_param(struct node *node, struct arena *arena, const struct param *param)
 {
     err e = shape_check(&param->shape);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Sizes are rounded up, so that offsets stay multiples. */
 static size_t aligned(size_t bytes)
 {
     return (bytes + PLACEMENT_ALIGN - 1) / PLACEMENT_ALIGN * PLACEMENT_ALIGN;
@@ -36,6 +37,7 @@ static size_t find_offset(const struct buffer *buffer, struct buffer *const *pla
     return offset;
 }
 
+/* placed has room for one more. */
 static void insert_sorted(struct buffer *buffer, struct buffer **placed, int count)
 {
     int at = count;

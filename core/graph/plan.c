@@ -1,4 +1,9 @@
-/* plan.c - placing a graph's buffers, and running steps in them. */
+/* plan.c - placing a graph's buffers, and running steps in them.
+ *
+ * liveness.c says what is needed when, placement.c where it goes; here the addresses are handed out
+ * and the ops are called. A graph has one open plan at a time, since its tensors hold the
+ * addresses.
+ */
 #include "core/graph/plan.h"
 
 #include <assert.h>
@@ -7,6 +12,7 @@
 
 #include "core/graph/liveness.h"
 
+/* Places the buffers; the sizes are in bytes, of each kind before sharing. */
 static struct plan_size measure(struct liveness *l)
 {
     struct plan_size size = {.block = placement_pack(l->buffer, l->count, l->order)};
@@ -38,6 +44,7 @@ err plan_measure(struct graph *graph, struct plan_size *ret)
     return OK;
 }
 
+/* Writes the address where ops look for it. */
 static void bind(struct plan *plan, const struct use *use, void *address)
 {
     switch (use->role) {
@@ -67,11 +74,13 @@ static void bind_view_gradients(struct graph *graph)
     }
 }
 
+/* A graph may have had another plan before; NULL says that no gradient is wanted. */
 static void clear_gradients(struct graph *graph)
 {
     for (int i = 0; i < graph->node_count; i++) graph->nodes[i].output.gradient = NULL;
 }
 
+/* The one allocation of a plan. */
 static err place(struct plan *plan)
 {
     struct liveness l;
@@ -88,6 +97,8 @@ static err place(struct plan *plan)
     return liveness_mark_adds(plan->graph);
 }
 
+/* Views take no part: they have nothing to compute. prepared_count says where release() stops when
+ * one of them fails. */
 static err prepare_nodes(struct plan *plan)
 {
     const struct graph *graph = plan->graph;
@@ -134,7 +145,7 @@ static void set_features(struct plan *plan, const void *features, int64_t rows)
     struct graph *graph = plan->graph;
     const bool is_aligned = (uintptr_t)features % PLACEMENT_ALIGN == 0;
     graph->features.value = (void *)features;
-    if (rows == graph->batch && is_aligned) return;
+    if (rows == graph->batch && is_aligned) return; /* used where they lie */
 
     struct device *d = plan->device;
     const int64_t row = shape_count_from(&graph->features.shape, 1);
@@ -144,6 +155,8 @@ static void set_features(struct plan *plan, const void *features, int64_t rows)
     graph->features.value = plan->features;
 }
 
+/* The loss knows only the caller's rows; the gradient of the others is 0, so that backward can run
+ * over the whole batch. */
 static void run_loss(struct plan *plan, const void *labels, int64_t rows)
 {
     struct graph *graph = plan->graph;
@@ -194,13 +207,14 @@ void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const s
         struct node *node = &graph->nodes[i];
         if (node->is_view || !node->output.gradient) continue;
         node->add_params = add;
-        node->op->backward(node, plan->device);
+        node->op->backward(node, plan->device); /* may leave output.gradient changed */
         if (node->param_count == 0) continue;
         add_regularizers(node, plan->device);
         if (finished) finished(context, node);
     }
 }
 
+/* Weight 0: every row has a class of weight 0, whose mean TensorFlow takes for 0. */
 double plan_loss(struct plan *plan, int64_t rows)
 {
     const struct loss_node *loss = &plan->graph->loss;

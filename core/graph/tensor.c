@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Shapes that passed shape_check: the product fits. */
 int64_t shape_count_from(const struct shape *shape, int axis)
 {
     int64_t count = 1;
@@ -53,6 +54,7 @@ const char *shape_text(const struct shape *shape, char text[SHAPE_TEXT_MAX])
     return text;
 }
 
+/* By division, so that no product of outside numbers overflows. */
 err shape_check(const struct shape *shape)
 {
     if (shape->rank < 0 || shape->rank > RANK_MAX)

@@ -1,4 +1,10 @@
-/* activations.c - functions of single elements, each an op of its own. */
+/* activations.c - functions of single elements, each an op of its own: y = f(x).
+ *
+ * The same functions can be fused into dense and conv2d by their attribute "activation", which
+ * saves a pass over memory; as nodes they stand after ops that fuse nothing. To add one: its place
+ * in enum activation (kernels), a constant at the end of this file, its row in activation_of, its
+ * word in meson.build and in layer.c.
+ */
 #include "core/graph/op.h"
 
 struct leaky_relu {
@@ -31,6 +37,7 @@ static const struct field gelu_fields[] = {
 extern const struct op op_relu, op_relu6, op_elu, op_leaky_relu, op_sigmoid, op_tanh, op_softplus,
     op_swish, op_gelu;
 
+/* By address: nothing but the op says which function a node is, and no attribute could disagree. */
 static enum activation activation_of(const struct node *node)
 {
     static const struct {
@@ -48,6 +55,7 @@ static enum activation activation_of(const struct node *node)
     return gelu->approximate ? ACTIVATION_GELU_TANH : ACTIVATION_GELU;
 }
 
+/* The slope below zero; other functions have none. */
 static float alpha_of(const struct node *node)
 {
     if (node->op != &op_leaky_relu) return 0.0f;
@@ -66,6 +74,7 @@ static void forward(const struct node *node, struct device *d)
                          alpha_of(node), shape_count(&node->output.shape));
 }
 
+/* Kernels look at x only where y does not tell the slope; those ops have reads_input. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0], *y = &node->output;

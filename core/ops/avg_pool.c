@@ -7,6 +7,7 @@ static void forward(const struct node *node, struct device *d)
     d->kernels->avg_pool(d, &pool, node->output.value, node->input[0]->value);
 }
 
+/* dy is spread evenly over the real elements of its window; no values are needed. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0], *y = &node->output;

@@ -1,4 +1,5 @@
-/* concat: 2 to 8 inputs side by side along one axis. */
+/* concat: 2 to 8 inputs side by side along one axis, e.g. [batch, 3] and [batch, 5] as [batch, 8].
+ */
 #include "core/graph/op.h"
 
 #include <inttypes.h>
@@ -18,12 +19,14 @@ static const struct field fields[] = {
     {0},
 };
 
+/* Counted from the front; outside of the shape where the spec's number is. */
 static int axis_of(const struct node *node)
 {
     const struct attributes *a = node->attributes;
     return (int)(a->axis < 0 ? a->axis + node->input[0]->shape.rank : a->axis);
 }
 
+/* Is b like a in every dimension but the axis? */
 static bool fits(const struct shape *a, const struct shape *b, int axis)
 {
     struct shape same = *b;
@@ -32,6 +35,7 @@ static bool fits(const struct shape *a, const struct shape *b, int axis)
     return shape_equal(a, &same);
 }
 
+/* Axis 0 is the batch: examples are not joined. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct shape *first = &node->input[0]->shape;
@@ -70,6 +74,7 @@ static void forward(const struct node *node, struct device *d)
     }
 }
 
+/* The same stretches the other way. */
 static void backward(const struct node *node, struct device *d)
 {
     const int axis = axis_of(node);

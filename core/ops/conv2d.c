@@ -1,5 +1,9 @@
-/* conv2d: convolution of images [batch, y, x, channel] with a kernel [y, x, in, out], bias and
- * activation. */
+/* conv2d: y[b, i, j, o] = activation(sum over u, v, c of x[b, i s + u r - p, j s + v r - p, c]
+ * kernel[u, v, c, o] + bias[o]), with stride s, dilation r and padding p (zeros).
+ *
+ * Images are [batch, y, x, channel], the kernel [y, x, in, out]. The work is the kernels' own; this
+ * file says what is convolved with what.
+ */
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
@@ -54,6 +58,7 @@ static const struct field fields[] = {
     {0},
 };
 
+/* y [batch, out_y, out_x, filters] */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
@@ -65,6 +70,7 @@ static err infer(struct node *node, struct arena *arena)
                        &(struct shape){4, {w.kernel_y, w.kernel_x, x->dim[3], a->filters}});
 }
 
+/* The library's primitives depend on shapes only. */
 static err prepare(struct node *node, struct device *d)
 {
     const struct attributes *a = node->attributes;
@@ -84,6 +90,7 @@ static void release(struct node *node, struct device *d)
     node->state = NULL;
 }
 
+/* Bias and activation are part of the convolution. */
 static void forward(const struct node *node, struct device *d)
 {
     d->kernels->conv2d_forward(d, node->state, node->output.value, node->input[0]->value,
@@ -91,6 +98,7 @@ static void forward(const struct node *node, struct device *d)
                                layer_activation(node), (float)LEAKY_RELU_ALPHA);
 }
 
+/* dkernel from dy and x; dx from dy and kernel, but not for the images themselves. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0];

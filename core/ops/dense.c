@@ -1,4 +1,8 @@
-/* dense: y = activation(x kernel + bias), on the last axis of x as tf.layers.dense. */
+/* dense: y = activation(x kernel + bias), on the last axis of x as tf.layers.dense.
+ *
+ * x [rows, columns], kernel [columns, units], bias [units], y [rows, units]. What stands before the
+ * last axis of x is rows, so [batch, time, columns] works as it is.
+ */
 #include "core/ops/layer.h"
 
 enum { UNITS_MAX = 1 << 24 };
@@ -19,6 +23,7 @@ static const struct field fields[] = {
     {0},
 };
 
+/* The kernel is [columns of x, units]; all other axes of x are rows to it. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
@@ -46,6 +51,7 @@ static struct sizes sizes_of(const struct node *node)
                           kernel->dim[1]};
 }
 
+/* Linear and without a bias, the product is the output. */
 static void forward(const struct node *node, struct device *d)
 {
     const struct sizes s = sizes_of(node);
@@ -63,6 +69,8 @@ static void forward(const struct node *node, struct device *d)
                                   s.rows, s.units);
 }
 
+/* With dy the gradient of the sums: dkernel = x' dy [columns, units], dx = dy kernel' [rows,
+ * columns]. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct sizes s = sizes_of(node);

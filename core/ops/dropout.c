@@ -16,6 +16,7 @@ static const struct field fields[] = {
     {0},
 };
 
+/* A rate that is 1 as a float would divide by 0. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
@@ -32,6 +33,7 @@ static uint64_t mask_key(const struct node *node)
     return random_u64(node->key, node->draw);
 }
 
+/* y = x mask / (1 - rate): the expected value stays. */
 static void forward(const struct node *node, struct device *d)
 {
     const struct attributes *a = node->attributes;
@@ -39,6 +41,7 @@ static void forward(const struct node *node, struct device *d)
                         mask_key(node), shape_count(&node->output.shape), false);
 }
 
+/* dx = dy mask / (1 - rate), the same call. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct attributes *a = node->attributes;

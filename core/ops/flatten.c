@@ -1,6 +1,7 @@
 /* flatten: [batch, ...] as [batch, the rest in one dimension]. Moves nothing. */
 #include "core/graph/op.h"
 
+/* [batch] becomes [batch, 1], as with tf.layers.flatten. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct shape *x = &node->input[0]->shape;

@@ -19,6 +19,7 @@ const char *const activation_names[] = {
     [ACTIVATION_COUNT] = NULL,
 };
 
+/* It is the first member of the attributes, whatever the op. */
 static const struct layer *layer_of(const struct node *node)
 {
     return node->attributes;
@@ -31,6 +32,7 @@ static bool needs_sums(enum activation activation)
            activation == ACTIVATION_GELU || activation == ACTIVATION_GELU_TANH;
 }
 
+/* The initializer is a variant of the spec: what fills the values, and with which attributes. */
 static err add_param(struct node *node, struct arena *arena, const struct param *param,
                      const struct variant *initializer)
 {
@@ -78,6 +80,7 @@ enum activation layer_activation(const struct node *node)
     return (enum activation)layer_of(node)->activation;
 }
 
+/* y.gradient is [rows, columns], the bias' gradient its sum over the rows. */
 const float *layer_backward(const struct node *node, struct device *d)
 {
     const struct tensor *y = &node->output;

@@ -10,6 +10,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
+/* From left to right, in y. */
 static void forward(const struct node *node, struct device *d)
 {
     float *y = node->output.value;
@@ -33,6 +34,7 @@ static const float *others(const struct node *node, struct device *d, int but)
     return product;
 }
 
+/* dx_i = dy times all other inputs; the inputs may be one and the same tensor. */
 static void backward(const struct node *node, struct device *d)
 {
     const float *dy = node->output.gradient;

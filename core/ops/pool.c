@@ -1,4 +1,7 @@
-/* pool.c - attributes, shape rule and cases of pooling. */
+/* pool.c - attributes, shape rule and cases of pooling.
+ *
+ * Channels are pooled each for itself: x [batch, y, x, channel] -> [batch, out_y, out_x, channel].
+ */
 #include "core/ops/pool.h"
 
 #include <assert.h>
@@ -47,6 +50,8 @@ err pool_infer(struct node *node, struct arena *arena)
     return OK;
 }
 
+/* The window is computed anew in every pass: a few dozen integer operations against a whole image,
+ * and no state to keep. */
 struct pool2d pool_of(const struct node *node)
 {
     const struct shape *x = &node->input[0]->shape;

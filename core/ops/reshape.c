@@ -1,4 +1,5 @@
-/* reshape: the same numbers under another shape per example. Moves nothing. */
+/* reshape: the same numbers under another shape per example, as tf.keras.layers.Reshape: the batch
+ * is not part of "shape". Moves nothing. */
 #include "core/graph/op.h"
 
 #include <inttypes.h>
@@ -41,6 +42,7 @@ static err read_shape(const struct ints *shape, int64_t elements, int64_t *ret_k
     return OK;
 }
 
+/* The batch stays what it is; open dimension = elements of an example over the known ones. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;

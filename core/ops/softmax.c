@@ -1,6 +1,7 @@
 /* softmax: exp(x) / sum exp(x) over the last axis. */
 #include "core/graph/op.h"
 
+/* All axes but the last count as rows. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct shape *x = &node->input[0]->shape;
@@ -20,6 +21,7 @@ static void forward(const struct node *node, struct device *d)
                         columns);
 }
 
+/* dx = y (dy - sum of dy y) per row */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0], *y = &node->output;

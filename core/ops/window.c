@@ -18,6 +18,7 @@ static int64_t pick(const struct ints *list, int direction, int64_t fallback)
     return list->at[list->count == 1 ? 0 : direction];
 }
 
+/* Without strides the windows lie side by side, as pooling has it. */
 static struct side side_of(const struct window_spec *spec, int64_t in, int direction)
 {
     const int64_t kernel = pick(&spec->kernel, direction, 1);

@@ -2,7 +2,10 @@
 #include "tests/graph/models.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "core/base/random.h"
 
 static const struct setting IMAGES = {.batch = 4, .features = {3, {8, 8, 3}}, .training = true};
 static const struct setting ROWS = {.batch = 4, .features = {1, {6}}, .training = true};
@@ -274,12 +277,92 @@ static void shapes_are_printed_compared_and_checked(void **state)
     assert_string_equal(dtype_name(FLOAT32), "float32");
 }
 
+/* Values that a table may or may not allow. */
+static json_t *random_value(uint64_t draw)
+{
+    static const char *const values[] = {
+        "0",         "1",
+        "2",         "3",
+        "-1",        "7",
+        "65536",     "16777216",
+        "0.5",       "1e300",
+        "-0.25",     "true",
+        "null",      "\"same\"",
+        "\"VALID\"", "\"relu\"",
+        "\"gelu\"",  "[]",
+        "[1]",       "[2, 3]",
+        "[-1, 2]",   "[0]",
+        "{}",        "{\"l2\": 1}",
+        "\"zeros\"", "[3, 3, 3, 3, 3, 3]",
+    };
+    const char *text = values[draw % (sizeof values / sizeof *values)];
+    return json_loads(text, JSON_DECODE_ANY, NULL);
+}
+
+/* Some kind with about half of its fields set to something. */
+static json_t *random_kind(const struct kinds *kinds, int count, uint64_t key)
+{
+    const struct kind *kind = kinds->at((int)(random_u64(key, 0) % (uint64_t)count));
+    json_t *json = json_pack("{s:s}", kinds->key, kind->object->name);
+    const struct field *field = kind->object->fields;
+    for (uint64_t i = 1; field && field->name; field++, i++)
+        if (!field->fallback || random_u64(key, i) % 3 == 0)
+            json_object_set_new(json, field->name, random_value(random_u64(key, 100 + i)));
+    return json;
+}
+
+static int count_kinds(const struct kinds *kinds)
+{
+    int count = 0;
+    while (kinds->at(count)) count++;
+    return count;
+}
+
+static char *random_spec(uint64_t key)
+{
+    json_t *spec = json_object(), *nodes = json_array();
+    const int ops = count_kinds(&op_kinds), losses = count_kinds(&loss_kinds);
+    for (uint64_t i = 0; i < 1 + key % 3; i++) {
+        json_t *node = random_kind(&op_kinds, ops, random_u64(key, i));
+        if (random_u64(key, 50 + i) % 4 == 0)
+            json_object_set_new(node, "inputs", json_pack("[s, s]", "features", "features"));
+        json_array_append_new(nodes, node);
+    }
+    json_object_set_new(spec, "model", nodes);
+    json_object_set_new(spec, "loss", random_kind(&loss_kinds, losses, random_u64(key, 90)));
+    char *text = json_dumps(spec, 0);
+    json_decref(spec);
+    return text;
+}
+
+/* Whatever stands in a spec: a graph, or a message. Both must happen. */
+static void random_models_are_made_or_refused(void **state)
+{
+    static const struct setting settings[] = {{4, {3, {8, 8, 3}}, false}, {4, {1, {6}}, true}};
+    int made = 0, refused = 0;
+    for (uint64_t key = 0; key < 6000; key++) {
+        struct model m;
+        struct plan_size size;
+        char *text = random_spec(key);
+        const err e = model_parse(&m, text, &settings[key % 2]);
+        if (e != OK && (e != ERR_INPUT || !error_text()[0])) fail_msg("%s", text);
+        if (!e) assert_int_equal(plan_measure(m.graph, &size), OK);
+        if (!e) assert_true(size.block >= sizeof(float));
+        made += !e;
+        refused += e != OK;
+        model_close(&m);
+        free(text);
+    }
+    assert_true(made > 300 && refused > 300);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_models_are_refused_with_the_place_and_the_reason),
         cmocka_unit_test(a_model_has_at_most_the_named_number_of_nodes),
         cmocka_unit_test(too_many_dimensions_are_refused),
+        cmocka_unit_test(random_models_are_made_or_refused),
         cmocka_unit_test(nodes_without_a_name_are_called_after_their_op),
         cmocka_unit_test(shapes_follow_from_the_attributes),
         cmocka_unit_test(labels_have_the_shape_that_the_loss_wants),

@@ -1,11 +1,17 @@
-/* distributions.c - initializers that draw every element from one distribution. */
+/* distributions.c - initializers that draw every element from one distribution.
+ *
+ * Element i is draw i of the variable's key, so a variable has the same values on however many ps
+ * it lies. Computed in double and rounded once.
+ */
 #include "core/base/random.h"
 #include "core/graph/op.h"
 
+/* of random_normal and truncated_normal */
 struct normal {
     double mean, stddev;
 };
 
+/* of random_uniform */
 struct uniform {
     double minval, maxval;
 };
@@ -49,6 +55,7 @@ static err random_normal_fill(const void *attributes, const struct shape *shape,
     return OK;
 }
 
+/* Within 2 stddev of the mean; its standard deviation is 0.88 of the attribute. */
 static err truncated_normal_fill(const void *attributes, const struct shape *shape, uint64_t key,
                                  float *ret_values)
 {
@@ -59,6 +66,7 @@ static err truncated_normal_fill(const void *attributes, const struct shape *sha
     return OK;
 }
 
+/* [minval, maxval) up to the last rounding. */
 static err random_uniform_fill(const void *attributes, const struct shape *shape, uint64_t key,
                                float *ret_values)
 {

@@ -14,6 +14,7 @@ static const struct field constant_fields[] = {
     {0},
 };
 
+/* The key is of no use here: there is nothing to draw. */
 static err fill(const struct shape *shape, float value, float *ret_values)
 {
     const int64_t count = shape_count(shape);

@@ -36,6 +36,7 @@ struct qr {
     double *work;     /* [columns] */
 };
 
+/* One piece of memory, a at its front. */
 static err qr_open(int64_t rows, int64_t columns, struct qr *ret)
 {
     const size_t elements = (size_t)(rows * columns), n = (size_t)columns;
@@ -101,6 +102,7 @@ static void make_q(struct qr *qr)
     for (int64_t k = n - 1; k >= 0; k--) reflect(qr, qr->q, k, k);
 }
 
+/* The time of the decomposition has a limit, not only its memory. */
 static err check(const struct shape *shape)
 {
     char text[SHAPE_TEXT_MAX];
@@ -114,6 +116,7 @@ static err check(const struct shape *shape)
     return OK;
 }
 
+/* A wide matrix is made as its transpose, so that reflectors are always columns. */
 static err fill(const void *attributes, const struct shape *shape, uint64_t key, float *ret_values)
 {
     const struct attributes *a = attributes;

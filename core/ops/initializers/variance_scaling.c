@@ -58,6 +58,7 @@ static double fan_of(const struct shape *shape, enum mode mode)
     return (mode == FAN_IN ? in : out) * window;
 }
 
+/* The stddev that is asked for is that after truncation, hence the division. */
 static err fill(const struct variance_scaling *a, const struct shape *shape, uint64_t key,
                 float *ret_values)
 {
@@ -88,6 +89,7 @@ const struct initializer initializer_variance_scaling = {
     .fill = variance_scaling,
 };
 
+/* The names that people know, each one setting of the above. */
 static err glorot_uniform(const void *attributes, const struct shape *shape, uint64_t key,
                           float *ret_values)
 {

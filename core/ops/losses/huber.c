@@ -24,6 +24,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
     d->kernels->huber(d, &regression);
 }
 
+/* as pairwise_cases, and with another delta */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {5, 1}}}},
     {"{\"delta\": 0.7}", 1, {{2, {4, 3}}}},

@@ -6,6 +6,7 @@ int64_t pairwise_columns(const struct loss_node *node)
     return shape_count_from(&node->logits->shape, 1);
 }
 
+/* A data set with one number per example has labels [batch], not [batch, 1]. */
 err pairwise_infer(struct loss_node *node, struct arena *arena)
 {
     node->labels = (struct tensor){.dtype = FLOAT32, .shape = node->logits->shape};
@@ -18,6 +19,7 @@ double pairwise_weight(const struct loss_node *node, struct device *d, int64_t r
     return (double)(rows * pairwise_columns(node));
 }
 
+/* predictions and targets [rows, columns] */
 struct regression pairwise_regression(const struct loss_node *node, int64_t rows, double delta)
 {
     const int64_t columns = pairwise_columns(node);

@@ -1,5 +1,8 @@
 /* softmax_cross_entropy: log sum exp(logits) - logits[label], one label per example.
  *
+ * logits [batch, classes], labels int32 [batch]; the gradient is softmax(logits) minus the
+ * (smoothed) label, over the divisor of the mean.
+ *
  * With class weights the mean is TensorFlow's SUM_BY_NONZERO_WEIGHTS: the weighted sum over the
  * number of examples whose weight is not zero.
  */
@@ -31,6 +34,7 @@ static const struct field fields[] = {
     {0},
 };
 
+/* As kernels want them: floats, aligned. */
 static float *make_weights(const struct floats *given, struct arena *arena)
 {
     const uintptr_t memory =
@@ -40,6 +44,7 @@ static float *make_weights(const struct floats *given, struct arena *arena)
     return weights;
 }
 
+/* The spec's attributes are shared by several graphs, so the weights go into a copy. */
 static err infer(struct loss_node *node, struct arena *arena)
 {
     const struct attributes *given = node->attributes;
@@ -82,6 +87,7 @@ static double weight(const struct loss_node *node, struct device *d, int64_t row
     return (double)counted;
 }
 
+/* All weights 0: no loss, and no gradient. */
 static void forward(const struct loss_node *node, struct device *d, int64_t rows)
 {
     const struct attributes *a = node->attributes;

@@ -2,6 +2,7 @@
  * of equal ones), a yes or no when the logit is above zero as often as the label says so. */
 #include "core/graph/op.h"
 
+/* A regression has no right answers. */
 static err infer(struct metric_node *node, struct arena *arena)
 {
     const struct loss *loss = node->loss->loss;
@@ -12,6 +13,7 @@ static err infer(struct metric_node *node, struct arena *arena)
     return OK;
 }
 
+/* Yes or no: every logit counts, whatever the example has of them. */
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *total,
                    double *count)
 {

@@ -20,6 +20,7 @@ static const struct field fields[] = {
     {0},
 };
 
+/* With k as large as the number of classes the answer would always be 1. */
 static err infer(struct metric_node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
@@ -35,6 +36,7 @@ static err infer(struct metric_node *node, struct arena *arena)
     return OK;
 }
 
+/* Ties count for the label, as in tf.nn.in_top_k. */
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *total,
                    double *count)
 {

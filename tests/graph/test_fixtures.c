@@ -322,6 +322,20 @@ static void accuracy_of_a_threshold_is_that_of_tensorflow(void **state)
     device_close(&device);
 }
 
+/* argmax takes the first of equal logits, in_top_k all of them. */
+static void ties_count_as_tensorflow_counts_them(void **state)
+{
+    struct device device = open_device_or_skip(*state);
+    struct loss_bench b;
+    open_loss(&b, &device, "softmax_cross_entropy", &(struct shape){2, {2, 3}});
+    memcpy(b.logits.value, (float[]){1, 1, 0, 1, 1, 0}, 6 * sizeof(float));
+    memcpy(b.node.labels.value, (int32_t[]){0, 1}, 2 * sizeof(int32_t));
+    assert_near(measure(&b, "accuracy", "{}"), 0.5, 0);
+    assert_near(measure(&b, "in_top_k", "{\"k\": 1}"), 1, 0);
+    loss_bench_close(&b);
+    device_close(&device);
+}
+
 static void the_loss_as_a_metric_is_the_mean_loss(void **state)
 {
     struct device device = open_device_or_skip(*state);
@@ -361,6 +375,7 @@ int main(void)
         ON_EVERY_ISA(ops_and_losses_compute_what_tensorflow_does),
         ON_EVERY_ISA(metrics_of_classes_are_those_of_tensorflow),
         ON_EVERY_ISA(accuracy_of_a_threshold_is_that_of_tensorflow),
+        ON_EVERY_ISA(ties_count_as_tensorflow_counts_them),
         ON_EVERY_ISA(the_loss_as_a_metric_is_the_mean_loss),
         ON_EVERY_ISA(class_weights_divide_by_the_rows_that_count),
     };

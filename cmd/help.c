@@ -24,21 +24,20 @@ static void print_flags(FILE *out)
 
 static void print_cluster(FILE *out)
 {
-    fputs(
-        "Every task is started with the same lists of addresses, in any order:\n\n"
-        "  dtrain --job_name=ps     --task_index=0 --ps_hosts=a:2221,b:2222 "
-        "--worker_hosts=c:2223,d:2224\n"
-        "  dtrain --job_name=worker --task_index=1 --ps_hosts=a:2221,b:2222 "
-        "--worker_hosts=c:2223,d:2224 SPEC.json\n\n"
-        "Worker 0 is the chief: it initialises, prints the placement, evaluates at the end and\n"
-        "writes --result. Every task ends by itself, with the same exit code.\n\n"
-        "The environment variables JOB_NAME, TASK_INDEX, PS_HOSTS and WORKER_HOSTS say the same\n"
-        "where a flag is absent, and so does TensorFlow's TF_CONFIG, whose chief is worker 0:\n\n"
-        "  {\"cluster\": {\"chief\": [\"c:2223\"], \"worker\": [\"d:2224\"], \"ps\": [\"a:2221\", "
-        "\"b:2222\"]},\n"
-        "   \"task\": {\"type\": \"worker\", \"index\": 0}}\n\n"
-        "dtrain --local_ps=2 --local_workers=2 SPEC.json starts such a cluster on this host.\n",
-        out);
+    fputs("Every task is started with the same lists of addresses, in any order:\n\n"
+          "  dtrain --job_name=ps --task_index=0 --ps_hosts=a:2221,b:2222 \\\n"
+          "         --worker_hosts=c:2223,d:2224\n"
+          "  dtrain --job_name=worker --task_index=1 --ps_hosts=a:2221,b:2222 \\\n"
+          "         --worker_hosts=c:2223,d:2224 SPEC.json\n\n"
+          "Worker 0 is the chief: it initialises, prints the placement, evaluates at the end and\n"
+          "writes --result. Every task ends by itself, with the same exit code.\n\n"
+          "The environment variables JOB_NAME, TASK_INDEX, PS_HOSTS and WORKER_HOSTS say the same\n"
+          "where a flag is absent, and so does TensorFlow's TF_CONFIG, whose chief is worker 0:\n\n"
+          "  {\"cluster\": {\"chief\": [\"c:2223\"], \"worker\": [\"d:2224\"],\n"
+          "               \"ps\": [\"a:2221\", \"b:2222\"]},\n"
+          "   \"task\": {\"type\": \"worker\", \"index\": 0}}\n\n"
+          "dtrain --local_ps=2 --local_workers=2 SPEC.json starts such a cluster on this host.\n",
+          out);
 }
 
 static const struct topic topics[] = {

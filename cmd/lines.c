@@ -46,38 +46,34 @@ static void put(struct output *out, const char *bytes, size_t count)
     out->used += count;
 }
 
-static bool starts_with_clear(const char *bytes, size_t count)
+/* How many bytes a terminal would not show any more: up to and with the last clear_line. */
+static size_t overwritten(const char *bytes, size_t count)
 {
-    return count >= CLEAR_BYTES && memcmp(bytes, clear_line, CLEAR_BYTES) == 0;
+    for (size_t end = count; end >= CLEAR_BYTES; end--)
+        if (memcmp(bytes + end - CLEAR_BYTES, clear_line, CLEAR_BYTES) == 0) return end;
+    return 0;
 }
 
 static void put_line(struct lines *lines, struct output *out, const char *bytes, size_t count)
 {
     if (*lines->has_status) write_all(STDERR_FILENO, clear_line, CLEAR_BYTES);
     *lines->has_status = false;
-    for (; starts_with_clear(bytes, count); count -= CLEAR_BYTES) bytes += CLEAR_BYTES;
+    size_t gone = overwritten(bytes, count);
     put(out, lines->prefix, strlen(lines->prefix));
-    put(out, bytes, count);
+    put(out, bytes + gone, count - gone);
     put(out, "\n", 1);
 }
 
-/* What stands before the last clear_line was to be overwritten. */
-static void drop_overwritten(struct lines *lines)
-{
-    for (size_t i = lines->used; i-- > 1;) {
-        if (!starts_with_clear(lines->at + i, lines->used - i)) continue;
-        memmove(lines->at, lines->at + i, lines->used - i);
-        lines->used -= i;
-        return;
-    }
-}
-
+/* Text behind a clear_line that no end of line follows is a status. */
 static void show_status(struct lines *lines)
 {
-    drop_overwritten(lines);
-    if (!starts_with_clear(lines->at, lines->used) || lines->used == CLEAR_BYTES) return;
-    log_status("%s%.*s", lines->prefix, (int)(lines->used - CLEAR_BYTES), lines->at + CLEAR_BYTES);
+    size_t gone = overwritten(lines->at, lines->used);
+    if (gone == 0 || gone == lines->used) return;
+    log_status("%s%.*s", lines->prefix, (int)(lines->used - gone), lines->at + gone);
     *lines->has_status = true;
+    memmove(lines->at + CLEAR_BYTES, lines->at + gone, lines->used - gone);
+    memcpy(lines->at, clear_line, CLEAR_BYTES);
+    lines->used -= gone - CLEAR_BYTES;
 }
 
 static void put_whole_lines(struct lines *lines, struct output *out)
@@ -99,22 +95,26 @@ static void put_whole_lines(struct lines *lines, struct output *out)
 
 void lines_pass(struct lines *lines)
 {
-    struct output out = {.to = lines->to};
+    struct output out; /* large: not cleared */
+    out.to = lines->to;
+    out.used = 0;
+    bool is_new = false;
     for (int reads = 0; reads < READS_MAX && lines->from >= 0; reads++) {
         ssize_t got = read(lines->from, lines->at + lines->used, sizeof lines->at - lines->used);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) break;
         if (got > 0) {
+            is_new = true;
             lines->used += (size_t)got;
             put_whole_lines(lines, &out);
             continue;
         }
-        if (lines->used && !starts_with_clear(lines->at, lines->used))
+        if (lines->used && !overwritten(lines->at, lines->used))
             put_line(lines, &out, lines->at, lines->used);
         lines_close(lines);
     }
     flush(&out);
-    if (lines->from >= 0) show_status(lines);
+    if (is_new && lines->from >= 0) show_status(lines);
 }
 
 void lines_close(struct lines *lines)

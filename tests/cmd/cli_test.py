@@ -1,0 +1,243 @@
+"""Command lines: the wrong ones with their exit code and their exact message, and the words that
+explain."""
+import json
+import os
+import socket
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(__file__))
+import support  # pylint: disable=wrong-import-position
+
+PS = "--ps_hosts=127.0.0.1:1,127.0.0.1:2"
+WORKERS = "--worker_hosts=127.0.0.1:3,127.0.0.1:4"
+NO_SPEC = "no SPEC.json was named (only a ps can do without)"
+LOCAL = "--local_ps and --local_workers start tasks of their own: "
+
+# arguments, environment, what follows "dtrain: " on standard error; the exit code is always 2
+WRONG = [
+    # words
+    (["helo"], {}, '"helo" is neither a command nor a file (did you mean "help"?)'),
+    (["chekc", "spec.json"], {}, '"chekc" is neither a command nor a file (did you mean "check"?)'),
+    (["frobnicate"], {}, '"frobnicate" is neither a command nor a file; see `dtrain help`'),
+    (["-x"], {}, '"-x" is neither a flag nor a file; flags begin with --'),
+    (["spec.json", "more.json"], {}, 'unexpected argument "more.json": 1 at most'),
+    (["missing.json"], {}, "missing.json: cannot be opened: No such file or directory"),
+    (["check", "/"], {}, "/: cannot be read: Is a directory"),
+    (["check"], {}, NO_SPEC),
+    (["schema", "x"], {}, 'schema: unexpected argument "x"'),
+    (["version", "x"], {}, 'version: unexpected argument "x"'),
+    (["help", "optimiser"], {},
+     'help: unknown topic "optimiser" (did you mean "optimizer"?); dtrain help lists them'),
+    (["help", "op", "conv3d"], {},
+     'help: unknown op "conv3d" (did you mean "conv2d"?); dtrain help op lists them'),
+    (["help", "flags", "job_name"], {}, 'help: flags has no "job_name"'),
+    # flags
+    (["--job_nam=ps"], {}, 'unknown flag "job_nam" (did you mean --job_name?)'),
+    (["--job_name"], {}, "--job_name: the value is missing: expected a string"),
+    (["--task_index=x"], {}, '--task_index: expected an integer from -1 to 4095, got "x"'),
+    (["--task_index=4096"], {}, "--task_index: expected an integer from -1 to 4095, got 4096"),
+    (["--transport=udp", "spec.json"], {},
+     '--transport: expected one of auto, tcp, shm, got "udp"'),
+    (["--start_timeout=0", "spec.json"], {},
+     "--start_timeout: expected a number from 0.001 to 8640000, got 0"),
+    (["--threads=many", "spec.json"], {},
+     '--threads: expected an integer from 0 to 1024, got "many"'),
+    (["--log_level=loud", "spec.json"], {},
+     '--log_level: expected one of error, warning, info, debug, got "loud"'),
+    (["--result=/nowhere/result.json", "spec.json"], {},
+     "--result: cannot write /nowhere/result.json: No such file or directory"),
+    (["--metrics_file=/", "spec.json"], {}, "--metrics_file: / is a folder"),
+    (["--bind=127.0.0.1:1", "spec.json"], {},
+     "--bind needs --job_name: a single process listens nowhere"),
+    (["--set", "nothing", "spec.json"], {},
+     'spec.json: "nothing": expected path=value, such as train.last_step=200 or model[0].units=20'),
+    # which task of which cluster
+    (["--job_name=ps"], {},
+     "--job_name=ps needs --task_index, --ps_hosts and --worker_hosts"),
+    (["--job_name=worker", "--task_index", "0", WORKERS], {}, "--job_name=worker needs --ps_hosts"),
+    (["--job_name=worker", "--task_index=0", PS], {}, "--job_name=worker needs --worker_hosts"),
+    (["--job_name=ps", PS, WORKERS], {}, "--job_name=ps needs --task_index"),
+    ([PS, WORKERS, "spec.json"], {}, "--ps_hosts needs --job_name (ps or worker)"),
+    (["--task_index=1", "spec.json"], {}, "--task_index needs --job_name (ps or worker)"),
+    (["--job_name=boss", "--task_index=0", PS, WORKERS], {},
+     '--job_name: expected ps or worker, got "boss"'),
+    (["--job_name=ps", "--task_index=2", PS, WORKERS], {},
+     "task_index 2 but ps_hosts names 2 tasks"),
+    (["--job_name=worker", "--task_index=0", PS, WORKERS], {}, NO_SPEC),
+    ([], {"JOB_NAME": "ps", "TASK_INDEX": "0"}, "--job_name=ps needs --ps_hosts and "
+                                                "--worker_hosts"),
+    ([], {"JOB_NAME": "ps", "TASK_INDEX": "first"},
+     'TASK_INDEX: expected an integer from -1 to 4095, got "first"'),
+    ([PS, WORKERS, "--task_index=2"], {"JOB_NAME": "ps", "TASK_INDEX": "0"},
+     "task_index 2 but ps_hosts names 2 tasks"),
+    # addresses
+    (["--job_name=ps", "--task_index=0", "--ps_hosts=localhost", WORKERS], {},
+     'ps_hosts[0]: address "localhost": expected host:port or [v6 address]:port'),
+    (["--job_name=ps", "--task_index=0", "--ps_hosts=a:1,b:x", WORKERS], {},
+     'ps_hosts[1]: address "b:x": expected a port from 0 to 65535, got "x"'),
+    (["--job_name=ps", "--task_index=0", "--ps_hosts=a:1,,b:2", WORKERS], {},
+     'ps_hosts[1]: address "": expected host:port or [v6 address]:port'),
+    (["--job_name=ps", "--task_index=0", "--ps_hosts=a:0", WORKERS], {},
+     'ps_hosts[0] "a:0": port 0 is chosen when the task starts; the other tasks must know it '
+     "before"),
+    (["--job_name=ps", "--task_index=0", "--ps_hosts=a:1", "--worker_hosts=b:1,a:1"], {},
+     'the same address twice: "a:1" is ps/0 and worker/1'),
+    # TF_CONFIG
+    (["spec.json"], {"TF_CONFIG": "[]"}, "TF_CONFIG: expected a JSON object"),
+    (["spec.json"], {"TF_CONFIG": '{"cluster": {"ps": ["a:1"]}}'},
+     'TF_CONFIG.cluster: names no "chief" and no "worker"'),
+    (["spec.json"], {"TF_CONFIG": '{"cluster": {"chief": ["a:1"], "master": ["b:1"]}}'},
+     'TF_CONFIG.cluster: both "chief" and "master" (its old name)'),
+    (["spec.json"], {"TF_CONFIG": '{"task": {"type": "ps", "index": 0}}'},
+     'TF_CONFIG: task ps/0 needs a "cluster"'),
+    (["spec.json"], {"TF_CONFIG": '{"task": {"type": "evaluator", "index": 0}}'},
+     "TF_CONFIG.task.type: dtrain has no evaluator task; the chief evaluates at the end of the "
+     "run"),
+    # local clusters
+    (["--local_ps=2", "--job_name=ps", "spec.json"], {},
+     LOCAL + "--job_name does not go with them"),
+    (["--local_workers=2", "--bind=a:1", "spec.json"], {}, LOCAL + "--bind does not go with them"),
+    (["--local_ps=200", "spec.json"], {}, "--local_ps: expected an integer from 0 to 128, got 200"),
+    (["--local_workers=2"], {}, NO_SPEC),
+    # specs, as far as opening them goes
+    (["broken.json"], {},
+     "broken.json: line 2, column 0: string or '}' expected near end of file"),
+    (["list.json"], {}, "list.json: expected a JSON object, got a list"),
+    (["twice.json"], {},
+     "twice.json: line 1, column 20: duplicate object key near '\"name\"'"),
+    (["--local_ps=1", "broken.json"], {},
+     "broken.json: line 2, column 0: string or '}' expected near end of file"),
+]
+
+RIGHT = [
+    (["help"], "topics of dtrain help:"),
+    (["--help"], "usage: dtrain [FLAGS] SPEC.json"),
+    (["spec.json", "-h"], "usage: dtrain [FLAGS] SPEC.json"),
+    (["help", "spec"], "batch_size"),
+    (["help", "flags"], "--job_name=string"),
+    (["help", "exit-codes"], "128  another task was lost or refused"),
+    (["help", "cluster"], "TF_CONFIG"),
+    (["help", "op"], "conv2d"),
+    (["help", "op", "conv2d"], "dilation_rate"),
+    (["help", "conv2d"], "dilation_rate"),
+    (["help", "loss", "huber"], "loss huber: "),
+    (["help", "metric", "in_top_k"], "metric in_top_k: "),
+    (["help", "initializer", "orthogonal"], "initializer orthogonal: "),
+    (["help", "regularizer"], "l2"),
+    (["help", "optimizer", "adam"], "beta1"),
+    (["help", "schedule", "exponential_decay"], "decay_rate"),
+    (["help", "clip"], "norm"),
+    (["help", "partitioner"], "min_max_variable"),
+    (["help", "data", "format", "idx"], "data format idx: "),
+    (["help", "format", "csv"], "data format csv: "),
+    (["--version"], "libraries: jansson"),
+    (["version"], "arithmetic: "),
+]
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.folder = support.folder()
+        self.addCleanup(self.folder.cleanup)
+
+    def run_binary(self, *arguments, **options):
+        return support.run(list(arguments), self.folder.name, **options)
+
+    def test_wrong_command_lines_are_explained(self):
+        for arguments, env, message in WRONG:
+            with self.subTest(arguments=arguments, env=env):
+                ended = self.run_binary(*arguments, env=env)
+                self.assertEqual(ended.stderr, f"dtrain: {message}\n")
+                self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_help_comes_from_the_tables(self):
+        for arguments, words in RIGHT:
+            with self.subTest(arguments=arguments):
+                ended = self.run_binary(*arguments)
+                self.assertIn(words, ended.stdout)
+                self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_without_arguments_there_is_a_short_usage(self):
+        ended = self.run_binary()
+        self.assertTrue(ended.stderr.startswith("usage: dtrain"))
+        self.assertLess(len(ended.stderr.splitlines()), 15)
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_no_line_of_help_is_wider_than_100_columns(self):
+        for arguments in (["help"], ["help", "spec"], ["help", "flags"], ["help", "cluster"]):
+            for line in self.run_binary(*arguments).stdout.splitlines():
+                self.assertLessEqual(len(line), 100, line)
+
+    def test_every_flag_is_in_the_help(self):
+        words = self.run_binary("help", "flags").stdout
+        for flag in ("job_name", "task_index", "ps_hosts", "worker_hosts", "local_ps", "seed",
+                     "local_workers", "set", "data_dir", "result", "metrics_file", "transport",
+                     "threads", "cpu_kernels", "bind", "start_timeout", "step_timeout",
+                     "end_timeout", "log_level"):
+            self.assertIn(f"--{flag}=", words)
+        for name in ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS"):
+            self.assertIn(f"environment {name}", " ".join(words.split()))
+
+    def test_the_schema_is_json_and_names_what_the_spec_has(self):
+        ended = self.run_binary("schema")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        schema = json.loads(ended.stdout)
+        self.assertEqual(schema["title"], "dtrain spec")
+        self.assertEqual(schema["$schema"], "https://json-schema.org/draft/2020-12/schema")
+        for name in support.SPEC:
+            self.assertIn(name, schema["properties"])
+
+    def test_check_prints_the_plan(self):
+        ended = self.run_binary("check", "--local_ps=2", "--local_workers=2", "spec.json")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        words = ended.stdout
+        self.assertIn("training data: 400 rows of [28, 28, 1] uint8", words)
+        self.assertRegex(words, r"softmax +dense +\[20, 10\] +7850\n")
+        self.assertIn("parameters: 7850, 31400 bytes\n", words)
+        self.assertIn("optimizer: gradient_descent, 0 slots, 0 bytes\n", words)
+        self.assertRegex(words, r"softmax/kernel +\[784, 10\] +31360 +1\n")
+        self.assertIn("warning: ps 1 carries 2.0 times its share\n", words)
+        self.assertIn("async, 2 ps, 2 workers, batch size 20, 20 steps per epoch, last step 20\n",
+                      words)
+        self.assertEqual(words.splitlines()[-1], "ok")
+
+    def test_check_counts_slots_and_synchronous_steps(self):
+        ended = self.run_binary("check", "--local_workers=4", "--set=train.mode=sync",
+                                "--set=optimizer.type=adam", "spec.json")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertIn("optimizer: adam, 2 slots, 62800 bytes\n", ended.stdout)
+        self.assertIn("sync, 1 ps, 4 workers, batch size 20, 5 steps per epoch", ended.stdout)
+
+    def test_check_takes_the_flags_of_a_task(self):
+        ended = self.run_binary("check", "--job_name=ps", "--task_index=1", PS, WORKERS,
+                                "spec.json")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertIn("async, 2 ps, 2 workers", ended.stdout)
+
+    def test_check_finds_what_a_run_would_find(self):
+        ended = self.run_binary("check", "--set=model[1].unit=7", "spec.json")
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        self.assertIn('spec.json: model[1]: unknown key "unit" (did you mean "units"?)',
+                      ended.stderr)
+
+    def test_a_spec_comes_from_standard_input(self):
+        ended = self.run_binary("check", "-", stdin=json.dumps(support.SPEC))
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_a_port_in_use_is_named_with_its_owner(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            for job, hosts in (("ps", f"--ps_hosts={address}"),
+                               ("worker", f"--worker_hosts={address}")):
+                other = WORKERS if job == "ps" else PS
+                ended = self.run_binary(f"--job_name={job}", "--task_index=0", hosts, other,
+                                        "spec.json")
+                self.assertIn(f"{address}: address already in use by pid {os.getpid()} (",
+                              ended.stderr)
+                self.assertEqual(ended.returncode, 2)
+
+
+if __name__ == "__main__":
+    support.fail_without_binary()
+    unittest.main()

@@ -1,0 +1,157 @@
+"""A whole cluster on this host from one command: what it prints, how it ends, and that nothing
+outlives it."""
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(__file__))
+import support  # pylint: disable=wrong-import-position
+
+LOCAL = ["--local_ps=2", "--local_workers=2"]
+ENDLESS = LOCAL + ["--set=train.last_step=1000000000", "spec.json"]
+TASK = re.compile(r"(ps|worker)/[01]: ")
+TASKS = {"ps/0", "ps/1", "worker/0", "worker/1"}
+
+
+def can_have_a_process_1():
+    probe = ["unshare", "--fork", "--pid", "true"]
+    try:
+        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+class Launch(unittest.TestCase):
+    def setUp(self):
+        self.folder = support.folder()
+        self.addCleanup(self.folder.cleanup)
+
+    def run_cluster(self, *arguments, **options):
+        return support.run(LOCAL + list(arguments), self.folder.name, **options)
+
+    def start(self, arguments, command=None):
+        """Until every worker has taken a step."""
+        running = support.Running(arguments, self.folder.name, command)
+        self.addCleanup(running.process.kill)
+        for worker in ("worker/0: ", "worker/1: "):
+            running.wait_for(worker)
+        running.wait_for("step 1 of 1000000000")
+        return running
+
+    def test_a_cluster_trains_and_ends_by_itself(self):
+        ended = self.run_cluster("spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertRegex(ended.stdout, r"worker/0: softmax/kernel +\[784, 10\] +31360 +1\n")
+        self.assertRegex(ended.stdout, r"worker/0: step 20, ")
+
+    def test_every_line_has_the_name_of_its_task(self):
+        ended = self.run_cluster("--log_level=debug", "spec.json")
+        named = [line for line in ended.stderr.splitlines() if TASK.match(line)]
+        other = [line for line in ended.stderr.splitlines() if not TASK.match(line)]
+        self.assertGreaterEqual(len(named), 4)
+        self.assertRegex(other[0], r"^[0-9:.]+ started 2 ps and 2 workers on this host$")
+        for line in other[1:]:
+            self.assertRegex(line, r"^[0-9:.]+ (ps|worker)/[01] ended with exit code 0: done$")
+        for line in ended.stdout.splitlines():
+            self.assertRegex(line, TASK)
+        for line in named:
+            self.assertEqual(len(TASK.findall(line)), 1, "the task's own prefix is there too")
+
+    def test_the_result_is_written_once_by_the_chief(self):
+        ended = self.run_cluster("--result=result.json", "--metrics_file", "metrics.jsonl",
+                                 "--set=train.log_every_steps=5", "spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        with open(os.path.join(self.folder.name, "result.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["step"], 20)
+        with open(os.path.join(self.folder.name, "metrics.jsonl"), encoding="utf-8") as file:
+            self.assertTrue(all("loss" in json.loads(line) for line in file))
+
+    def test_the_workers_read_a_spec_from_standard_input(self):
+        ended = self.run_cluster("--set", "train.last_step=7", "-", stdin=json.dumps(support.SPEC))
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertRegex(ended.stdout, r"worker/0: step 7, ")
+
+    def test_the_environment_of_another_task_does_no_harm(self):
+        env = {"JOB_NAME": "ps", "TASK_INDEX": "9", "PS_HOSTS": "x", "TF_CONFIG": "{"}
+        ended = self.run_cluster("spec.json", env=env)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def test_one_ps_or_one_worker_are_the_rest_of_a_cluster(self):
+        for flag in ("--local_ps=1", "--local_workers=1"):
+            ended = support.run([flag, "spec.json"], self.folder.name)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertIn("started 1 ps and 1 worker on this host", ended.stderr)
+
+    def test_what_only_a_task_can_find_wrong_gives_the_job_its_code(self):
+        missing = '{"format": "idx", "features": "missing", "labels": "missing"}'
+        ended = self.run_cluster(f"--set=data.train={missing}", "spec.json")
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertRegex(ended.stderr, r"ERROR: worker/[01] ended with exit code 2: ")
+        self.assertRegex(ended.stderr, r"worker/[01]: dtrain: data.train: .*missing.*"
+                                       "No such file or directory")
+
+    def end_by_signal(self, running, signo):
+        tasks = support.tasks_of(running.process.pid)
+        self.assertEqual(set(tasks), TASKS)
+        running.process.send_signal(signo)
+        code = running.end()
+        support.wait_until_gone(tasks.values())
+        return code
+
+    def test_signals_end_all_of_it(self):
+        for signo, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)):
+            with self.subTest(signal=signo):
+                self.assertEqual(self.end_by_signal(self.start(ENDLESS), signo), code)
+
+    def test_no_task_outlives_a_killed_launcher(self):
+        code = self.end_by_signal(self.start(ENDLESS), signal.SIGKILL)
+        self.assertEqual(code, -signal.SIGKILL)
+
+    def test_a_killed_task_is_named_and_ends_the_job(self):
+        for name in ("worker/1", "ps/0"):
+            with self.subTest(task=name):
+                running = self.start(ENDLESS)
+                tasks = support.tasks_of(running.process.pid)
+                os.kill(tasks[name], signal.SIGKILL)
+                self.assertEqual(running.end(), 128 + signal.SIGKILL)
+                support.wait_until_gone(tasks.values())
+                killed = f"ERROR: {name} was killed by signal 9 (Killed)"
+                self.assertEqual(len([l for l in running.lines if killed in l]), 1, running.lines)
+
+    def test_a_stopped_task_is_killed_after_the_limit(self):
+        running = self.start(ENDLESS)
+        tasks = support.tasks_of(running.process.pid)
+        os.kill(tasks["worker/1"], signal.SIGSTOP)
+        self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
+
+    @unittest.skipUnless(can_have_a_process_1(), "no right to make a process namespace")
+    def test_it_works_as_process_1(self):
+        unshare = ["unshare", "--fork", "--pid", "--kill-child"]
+        running = support.Running(LOCAL + ["spec.json"], self.folder.name, unshare)
+        self.assertEqual(running.end(), 0, running.lines)
+
+    def test_on_a_terminal_the_status_line_of_the_chief_is_redrawn(self):
+        master, terminal = pty.openpty()
+        process = subprocess.Popen([support.BINARY] + ENDLESS, cwd=self.folder.name,
+                                   env=support.environment(), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=terminal)
+        os.close(terminal)
+        self.addCleanup(process.wait, support.LIMIT_S)
+        self.addCleanup(process.kill)
+        seen = b""
+        while b"\r\x1b[Kworker/0: " not in seen:
+            piece = os.read(master, 65536)
+            self.assertTrue(piece, seen)
+            seen += piece
+        self.assertNotIn(b"\r\x1b[Kworker/1: step", seen)
+        os.close(master)
+
+
+if __name__ == "__main__":
+    support.fail_without_binary()
+    unittest.main()

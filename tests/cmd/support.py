@@ -1,0 +1,117 @@
+"""What the tests of the binary share: running it in a clean environment and a folder of its own."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
+LIMIT_S = 60  # for anything that is waited for; nothing here takes a second
+VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
+
+SPEC = {
+    "name": "digits",
+    "data": {"train": {"format": "digits", "rows": 400}, "batch_size": 20, "scale": 0.0039},
+    "model": [{"op": "flatten"}, {"op": "dense", "name": "softmax", "units": 10}],
+    "loss": {"op": "softmax_cross_entropy"},
+    "metrics": ["accuracy"],
+    "optimizer": {"type": "gradient_descent", "learning_rate": 0.1},
+    "train": {"last_step": 20},
+}
+
+
+def environment(extra=None):
+    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    clean.update(extra or {})
+    return clean
+
+
+def folder():
+    """A folder with spec.json and a few broken files, removed with the object."""
+    made = tempfile.TemporaryDirectory(prefix="dtrain-test-")
+    files = {
+        "spec.json": json.dumps(SPEC),
+        "broken.json": "{\n",
+        "list.json": "[]",
+        "twice.json": '{"name": "a", "name": "b"}',
+        "empty.json": "",
+    }
+    for name, text in files.items():
+        with open(os.path.join(made.name, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    return made
+
+
+def run(arguments, cwd, env=None, stdin=""):
+    return subprocess.run([BINARY] + arguments, cwd=cwd, env=environment(env), input=stdin,
+                          capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+
+class Running:
+    """A started binary whose output is kept line by line."""
+
+    def __init__(self, arguments, cwd, command=None):
+        self.process = subprocess.Popen(
+            (command or []) + [BINARY] + arguments, cwd=cwd, env=environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.lines = []
+        self.changed = threading.Condition()
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.lines.append(line.rstrip("\n"))
+                self.changed.notify_all()
+
+    def wait_for(self, word):
+        with self.changed:
+            if not self.changed.wait_for(lambda: any(word in line for line in self.lines), LIMIT_S):
+                raise AssertionError(f"no {word!r} in {self.lines}")
+
+    def end(self):
+        code = self.process.wait(LIMIT_S)
+        self.reader.join(LIMIT_S)
+        self.process.stdout.close()
+        return code
+
+
+def tasks_of(launcher):
+    """The children of a process by name: {"ps/0": pid, ...}."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:
+                words = file.read().split("\0")
+        except OSError:
+            continue  # ended meanwhile
+        if parent == launcher:
+            flags = dict(word[2:].split("=", 1) for word in words if "=" in word)
+            found[f'{flags.get("job_name")}/{flags.get("task_index")}'] = int(pid)
+    return found
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_until_gone(pids):
+    deadline = time.monotonic() + LIMIT_S
+    while any(is_running(pid) for pid in pids):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"still running: {[pid for pid in pids if is_running(pid)]}")
+        time.sleep(0.005)
+
+
+def fail_without_binary():
+    if not os.access(BINARY, os.X_OK):
+        sys.exit(f"DTRAIN_BINARY={BINARY}: no such program")

@@ -25,6 +25,7 @@ void convert_features(const struct dataset *d, const struct transform *t, int64_
     size_t row_bytes = convert_feature_bytes(d);
     const void *from = (const char *)d->features + row_bytes * (size_t)first;
     int64_t count = rows * shape_count(&d->feature_shape);
+    /* most often bytes of images; floats as stored need no arithmetic */
     if (convert_is_identity(d, t))
         memcpy(ret, from, row_bytes * (size_t)rows);
     else if (d->feature_dtype == UINT8)
@@ -44,6 +45,7 @@ void convert_labels(const struct dataset *d, const struct transform *t, int64_t 
         const int32_t *label = from;
         for (int64_t i = 0; i < count; i++) ((float *)ret)[i] = (float)label[i];
     } else {
+        /* whole and within 32 bits: transform_check has seen to it */
         const float *label = from;
         for (int64_t i = 0; i < count; i++) ((int32_t *)ret)[i] = (int32_t)label[i];
     }

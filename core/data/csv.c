@@ -20,6 +20,7 @@ struct csv_attributes {
     int label_type; /* index into label_types */
 };
 
+/* A file on its way to a dataset. Names and columns are owned and dropped when it is read. */
 struct table {
     const struct csv_attributes *attributes;
     struct delimited text;
@@ -36,6 +37,7 @@ struct table {
 
 /* ---- columns ---- */
 
+/* A first line of nothing but numbers is data: reading it as names would lose a row in silence. */
 static err read_names(struct table *t)
 {
     const struct delimited *text = &t->text;
@@ -71,6 +73,7 @@ static err find_by_name(const struct table *t, const char *name, int *ret)
                 near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
+/* which: as the spec has it, a JSON string or integer. */
 static err find_column(const struct table *t, const json_t *which, int *ret)
 {
     if (json_is_string(which)) return find_by_name(t, json_string_value(which), ret);
@@ -95,6 +98,7 @@ static void choose_numeric_columns(struct table *t)
     }
 }
 
+/* The label among the features is always a mistake: the model would learn to copy it. */
 static err choose_listed_columns(struct table *t)
 {
     size_t count = json_array_size(t->attributes->columns);
@@ -138,6 +142,7 @@ static err choose_columns(struct table *t)
 
 /* ---- rows ---- */
 
+/* Columns are counted from 0, as the spec counts them; lines from 1, as editors do. */
 static err bad_cell(const struct table *t, int column, const char *expected)
 {
     char text[CELL_TEXT_MAX];
@@ -163,6 +168,7 @@ static err read_feature(const struct table *t, int column, float *ret)
     return OK;
 }
 
+/* Nothing stands for a missing label: a row without one cannot be learned from. */
 static err read_label(const struct table *t, void *ret)
 {
     double number;
@@ -192,6 +198,7 @@ static err read_row(struct table *t)
     return OK;
 }
 
+/* Kept as JSON by the table of fields, because null and 0 mean different things. */
 static err read_missing(struct table *t)
 {
     const json_t *missing = t->attributes->missing;

@@ -102,7 +102,7 @@ struct batch {
 struct pipeline;
 err pipeline_open(const struct dataset *, const struct pipeline_options *, struct pipeline **ret);
 err pipeline_next(struct pipeline *,
-                  struct batch *ret); /* waits for the thread; ERR_INPUT, ERR_IO from the source */
+                  struct batch *ret);   /* waits for the thread; ERR_TIMEOUT after ten minutes */
 void pipeline_close(struct pipeline *); /* NULL is fine; joins the thread */
 
 #endif

@@ -84,7 +84,9 @@ static const struct field data_fields[] = {
 const struct object data_spec_object = {"data", "examples and how they become batches", data_fields,
                                         sizeof(struct data_spec)};
 
-/* Leaves the rows skip .. skip + take - 1. */
+/* Leaves the rows skip .. skip + take - 1. The memory stays whole: close() knows it by d->owned. A
+ * split that cannot be had is refused rather than cut short, since a validation set that is
+ * silently smaller than asked for gives figures that nobody can compare. */
 static err narrow(struct dataset *d, int64_t skip, int64_t take)
 {
     int64_t left = d->rows - skip;
@@ -121,6 +123,7 @@ void dataset_close(struct dataset *d)
     *d = (struct dataset){0};
 }
 
+/* A double holds every int32 and every float, so one check serves both types. */
 static double label_at(const struct dataset *d, int64_t i)
 {
     return d->label_dtype == INT32 ? ((const int32_t *)d->labels)[i]
@@ -137,6 +140,8 @@ static const char *label_fault(const struct transform *t, double label)
     return NULL;
 }
 
+/* One pass over all labels when a run starts: a bad one would otherwise be an index outside the
+ * logits somewhere in the middle of an epoch. */
 static err check_values(const struct transform *t, const struct dataset *d)
 {
     int64_t of_row = convert_label_count(d);
@@ -152,7 +157,7 @@ static err check_values(const struct transform *t, const struct dataset *d)
     return OK;
 }
 
-/* One number per example may be written [] or [1]. */
+/* One number per example may be written [] or [1]: files know the first, losses the second. */
 static bool label_shape_fits(const struct shape *have, const struct shape *wanted)
 {
     return shape_equal(have, wanted) || (shape_count(have) == 1 && shape_count(wanted) == 1);

@@ -23,6 +23,7 @@ static err fill(struct delimited *d)
     return OK;
 }
 
+/* Spreadsheets put it in front; it would become part of the first column's name. */
 static err skip_byte_order_mark(struct delimited *d)
 {
     while (d->end < 3 && !d->is_at_end) TRY(fill(d));
@@ -58,7 +59,8 @@ struct search {
     int64_t lines;
 };
 
-/* Looks for the line end outside quotes in what the buffer holds. */
+/* Looks for the line end outside quotes in what the buffer holds. A doubled quote closes and opens
+ * again, so it is enough to count. */
 static bool find_end(const struct delimited *d, struct search *s)
 {
     const char *from = d->buffer + d->at;
@@ -97,6 +99,7 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
     return OK;
 }
 
+/* *to is the delimiter or line end behind the cell, or the spare byte of the buffer. */
 static struct cell trim(char *from, char *to)
 {
     while (from < to && (*from == ' ' || *from == '\t')) from++;
@@ -127,6 +130,7 @@ static char *cell_end(char *from, char *to, char delimiter)
     return from;
 }
 
+/* Cells are cut in place: the bytes of the record are overwritten by NULs and unquoted text. */
 static err split(struct delimited *d, char *from, char *to)
 {
     for (d->count = 0; d->count < CELLS_MAX; d->count++) {
@@ -181,6 +185,7 @@ static bool plain_number(const char *text, double *ret)
     return true;
 }
 
+/* strtod also takes hexadecimal, "inf" and leading blanks, and stops at a NUL: all kept out. */
 bool cell_number(const struct cell *cell, double *ret)
 {
     if (cell->length == 0 || cell->length > NUMBER_BYTES_MAX) return false;

@@ -55,6 +55,7 @@ static void sine_cosine(float angle, float *sine, float *cosine)
     *cosine = 1 - square / 2 * (1 - square / 12 * (1 - square / 30));
 }
 
+/* The order of the draws is part of what an image is: changing it changes every digit. */
 static struct hand draw_hand(struct draws *d)
 {
     struct hand h;
@@ -72,6 +73,7 @@ static struct hand draw_hand(struct draws *d)
     return h;
 }
 
+/* Bent in the plane of the glyph first, so that strokes which meet still meet. */
 static struct point place(const struct hand *h, float x, float y)
 {
     float bent_x = x + h->bend[0] * y * y + h->bend[1] * x * y;
@@ -143,6 +145,7 @@ static int digit_of_row(uint64_t key, int64_t row)
     return (int)random_permute(random_u64(key, (uint64_t)row / 10), 10, (uint64_t)row % 10);
 }
 
+/* Labels and images are drawn under keys of their own. */
 static void draw_rows(uint64_t key, int64_t rows, uint8_t *images, int32_t *labels)
 {
     const struct loops *loops = loops_best();

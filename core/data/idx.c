@@ -12,6 +12,7 @@ struct idx_attributes {
     const char *features, *labels;
 };
 
+/* [rows, ...] as the file has it. */
 struct header {
     enum dtype dtype;
     int rank;
@@ -68,12 +69,15 @@ static struct shape example_shape(const struct header *h)
     return shape;
 }
 
+/* The format is big-endian, memory is not. */
 static void swap_words(struct block *b)
 {
     uint32_t *word = b->at;
     for (size_t i = 0; i < b->bytes / 4; i++) word[i] = __builtin_bswap32(word[i]);
 }
 
+/* The size is known from the header before memory is asked for, and checked against the file by
+ * input_block. */
 static err read_elements(struct input *in, const struct header *h, struct shape *ret_shape,
                          struct block *ret)
 {
@@ -96,6 +100,7 @@ static err read_features(struct input *in, struct dataset *d, struct storage *s)
         return fail(ERR_INPUT, "%s: offset 2: features must be uint8 or float32, not int32",
                     input_path(in));
     TRY(read_elements(in, &h, &d->feature_shape, &s->features));
+    /* one channel, so that conv2d and flatten both take it */
     if (h.rank == 3) d->feature_shape.dim[d->feature_shape.rank++] = 1;
     d->rows = h.dim[0];
     d->feature_dtype = h.dtype;
@@ -118,6 +123,7 @@ static err read_labels(struct input *in, struct dataset *d, struct storage *s)
     return OK;
 }
 
+/* The block of features moves to the dataset with storage_give; on failure storage_drop has it. */
 static err open_idx(const void *attributes, const struct format_context *context,
                     struct dataset *ret)
 {

@@ -18,6 +18,7 @@ enum {
     DEFLATE_RATIO_MAX = 1032,
 };
 
+/* About 64 KiB: always on the heap. */
 struct input {
     char *path;
     int file;
@@ -36,6 +37,7 @@ static char *join_path(const char *directory, const char *path)
     return asprintf(&joined, "%s/%s", directory, path) < 0 ? NULL : joined;
 }
 
+/* What a person can mend by another path or other rights is bad input, the rest is the system's. */
 static err system_failed(const char *path)
 {
     bool is_users = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
@@ -43,6 +45,7 @@ static err system_failed(const char *path)
     return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s", path, strerror(errno));
 }
 
+/* Only regular files have a size to check headers against and can be mapped. */
 static err check_kind(struct input *in)
 {
     struct stat status;
@@ -154,6 +157,7 @@ static err unpack_turn(struct input *in)
     return OK;
 }
 
+/* Returns with the first bytes that come out; writes straight to where they are wanted. */
 static err unpack(struct input *in, void *to, size_t max, size_t *ret_bytes)
 {
     uInt wanted = max < READ_BYTES_MAX ? (uInt)max : READ_BYTES_MAX;
@@ -186,6 +190,7 @@ err input_exact(struct input *in, void *to, size_t bytes, const char *what)
                 in->path, (unsigned long long)(in->offset - done), bytes, what, done);
 }
 
+/* Without this a header of 16 bytes could make the program reserve terabytes. */
 err input_announce(const struct input *in, uint64_t bytes, const char *what)
 {
     uint64_t all = in->is_gzip ? in->file_bytes * DEFLATE_RATIO_MAX : in->file_bytes;
@@ -197,6 +202,7 @@ err input_announce(const struct input *in, uint64_t bytes, const char *what)
                 (unsigned long long)left);
 }
 
+/* For gzip this also reads the trailer, and so checks the sum over all that was unpacked. */
 err input_end(struct input *in)
 {
     char more;
@@ -207,6 +213,7 @@ err input_end(struct input *in)
                 (unsigned long long)(in->offset - 1));
 }
 
+/* Pages are read when first touched and shared by all tasks of the machine. */
 static err map(struct input *in, uint64_t bytes, struct block *ret)
 {
     if (in->file_bytes > bytes)

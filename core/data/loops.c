@@ -33,12 +33,14 @@ static void fill_uniform(float *y, uint32_t key, uint32_t n)
     for (uint32_t i = 0; i < n; i++) y[i] = (float)(int32_t)(hash(key, i) >> 8) * 0x1p-24f;
 }
 
+/* In this form the compiler uses the minimum and maximum of the vector unit. */
 static inline float clamp(float x, float low, float high)
 {
     x = x < low ? low : x;
     return x > high ? high : x;
 }
 
+/* A row is DIGIT_PITCH wide though DIGIT_SIDE are drawn: no tail of a vector is left over. */
 static void approach(float squares[DIGIT_FLOATS], const struct piece *piece)
 {
     struct piece p = *piece;

@@ -54,6 +54,7 @@ struct pipeline {
     bool reader_waits, is_stopping;
 };
 
+/* Of the stream that all workers share, as data.h defines it; no overflow: see check_options. */
 static uint64_t first_position(const struct pipeline *p, uint64_t index)
 {
     const struct pipeline_options *o = &p->options;
@@ -82,6 +83,7 @@ static void ask_ahead(const struct pipeline *p, int64_t row, size_t row_bytes)
     for (size_t i = 0; i < bytes; i += CACHE_LINE) __builtin_prefetch(at + i);
 }
 
+/* One batch into a slot. Only the thread calls this, or, without one, the consumer. */
 static void fill(struct pipeline *p, struct slot *slot, uint64_t index)
 {
     const struct dataset *d = p->data;
@@ -125,6 +127,7 @@ static bool wait_for_slot(struct pipeline *p, uint64_t *ret_number)
     return goes_on;
 }
 
+/* The slot is filled without the lock: no one else looks at it until made says so. */
 static void *read_batches(void *context)
 {
     struct pipeline *p = context;
@@ -153,6 +156,7 @@ static err start_thread(struct pipeline *p)
     return OK;
 }
 
+/* Holds the lock; a clock that a person cannot set back. */
 static bool wait_for_batch(struct pipeline *p)
 {
     struct timespec until;
@@ -164,6 +168,7 @@ static bool wait_for_batch(struct pipeline *p)
     return p->made != p->taken;
 }
 
+/* Asking for the next batch gives the one before back to the reader. */
 static err next_from_thread(struct pipeline *p, struct batch *ret)
 {
     pthread_mutex_lock(&p->lock);
@@ -183,6 +188,7 @@ static err next_from_thread(struct pipeline *p, struct batch *ret)
 
 /* ---- without a thread ---- */
 
+/* Costs two divisions, no copy; only a batch over the end of the data is put together. */
 static void next_direct(struct pipeline *p, struct batch *ret)
 {
     uint64_t rows = (uint64_t)p->data->rows, position = first_position(p, p->next);
@@ -201,6 +207,7 @@ static void next_direct(struct pipeline *p, struct batch *ret)
     };
 }
 
+/* Labels in another type than stored are converted once for the whole run. */
 static err prepare_direct(struct pipeline *p)
 {
     const struct dataset *d = p->data;
@@ -219,6 +226,7 @@ static uint64_t whole_lines(uint64_t bytes)
     return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
+/* All slots in one block, features and labels on cache lines of their own. */
 static err allocate(struct pipeline *p)
 {
     const struct dataset *d = p->data;
@@ -241,6 +249,7 @@ static err allocate(struct pipeline *p)
     return OK;
 }
 
+/* batch and prefetch come from the spec, first from a checkpoint; worker and workers are ours. */
 static err check_options(const struct dataset *d, const struct pipeline_options *o)
 {
     assert(o->workers >= 1 && o->worker >= 0 && o->worker < o->workers);
@@ -298,6 +307,7 @@ err pipeline_next(struct pipeline *p, struct batch *ret)
     return OK;
 }
 
+/* At most the batch that is being made is waited for. */
 static void stop_thread(struct pipeline *p)
 {
     pthread_mutex_lock(&p->lock);

@@ -16,6 +16,7 @@ struct random_attributes {
 
 enum { STRETCH = 1 << 20 }; /* floats under one key: far from where the 32-bit counter wraps */
 
+/* Each stretch has a key of its own, so the hash never repeats however many there are. */
 static void fill_features(float *y, int64_t count, uint64_t key)
 {
     const struct loops *loops = loops_best();
@@ -25,6 +26,7 @@ static void fill_features(float *y, int64_t count, uint64_t key)
     }
 }
 
+/* Classes by remainder: the bias is below 2^-32, far under what labels without meaning need. */
 static void fill_labels(const struct random_attributes *a, uint64_t key, void *labels)
 {
     for (int64_t i = 0; i < a->rows; i++) {

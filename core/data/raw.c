@@ -14,6 +14,8 @@ struct raw_attributes {
     int64_t rows;
 };
 
+/* Without a header the size of the file is the only check there is, so it must fit exactly. Of a
+ * gzip file it says nothing: there "rows" bounds what is unpacked. */
 static err read_features(struct input *in, const struct raw_attributes *a, struct dataset *d,
                          struct storage *s)
 {
@@ -32,6 +34,7 @@ static err read_features(struct input *in, const struct raw_attributes *a, struc
     return input_block(in, bytes, "features", &s->features);
 }
 
+/* int32 and float32 stay mapped; bytes are widened to int32. */
 static err read_labels(struct input *in, const struct raw_attributes *a, struct dataset *d,
                        struct storage *s)
 {

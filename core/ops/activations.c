@@ -7,6 +7,8 @@
  */
 #include "core/graph/op.h"
 
+#include <assert.h>
+
 struct leaky_relu {
     double alpha;
 };
@@ -48,11 +50,16 @@ static enum activation activation_of(const struct node *node)
         {&op_elu, ACTIVATION_ELU},           {&op_leaky_relu, ACTIVATION_LEAKY_RELU},
         {&op_sigmoid, ACTIVATION_SIGMOID},   {&op_tanh, ACTIVATION_TANH},
         {&op_softplus, ACTIVATION_SOFTPLUS}, {&op_swish, ACTIVATION_SWISH},
+        {&op_gelu, ACTIVATION_GELU},
     };
-    for (size_t i = 0; i < sizeof map / sizeof *map; i++)
-        if (map[i].op == node->op) return map[i].activation;
-    const struct gelu *gelu = node->attributes;
-    return gelu->approximate ? ACTIVATION_GELU_TANH : ACTIVATION_GELU;
+    size_t i = 0;
+    while (map[i].op != node->op) {
+        i++;
+        assert(i < sizeof map / sizeof *map); /* an op of this file without a row */
+    }
+    if (node->op == &op_gelu && ((const struct gelu *)node->attributes)->approximate)
+        return ACTIVATION_GELU_TANH;
+    return map[i].activation;
 }
 
 /* The slope below zero; other functions have none. */

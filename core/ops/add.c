@@ -25,6 +25,7 @@ static void backward(const struct node *node, struct device *d)
     }
 }
 
+/* Any number of inputs goes the same way. */
 static const struct op_case cases[] = {
     {"{}", 2, {{2, {3, 4}}, {2, {3, 4}}}},
     {"{}", 3, {{4, {2, 3, 4, 2}}, {4, {2, 3, 4, 2}}, {4, {2, 3, 4, 2}}}},

@@ -90,6 +90,7 @@ static void backward(const struct node *node, struct device *d)
     }
 }
 
+/* The last axis, a middle one, and one counted from the end. */
 static const struct op_case cases[] = {
     {"{}", 2, {{2, {3, 2}}, {2, {3, 4}}}},
     {"{\"axis\": 1}", 3, {{3, {2, 3, 4}}, {3, {2, 1, 4}}, {3, {2, 2, 4}}}},

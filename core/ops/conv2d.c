@@ -110,6 +110,8 @@ static void backward(const struct node *node, struct device *d)
                                      node->add[0]);
 }
 
+/* Both paddings, strides and dilations of one and of two numbers, channels that fill no vector
+ * register, and every activation. */
 static const struct op_case cases[] = {
     {"{\"filters\": 3, \"kernel_size\": 3}", 1, {{4, {2, 5, 6, 2}}}},
     {"{\"filters\": 2, \"kernel_size\": [3, 2], \"strides\": [2, 1], \"padding\": \"same\"}",

@@ -5,6 +5,7 @@
  */
 #include "core/ops/layer.h"
 
+/* A row of outputs of 64 MiB: more is a slip of the pen. */
 enum { UNITS_MAX = 1 << 24 };
 
 struct attributes {
@@ -94,6 +95,8 @@ static void backward(const struct node *node, struct device *d)
                                            .c = node->input[0]->gradient});
 }
 
+/* With and without bias, on more than two axes, wider than a vector register with a rest, and every
+ * activation, since each has a backward of its own. */
 static const struct op_case cases[] = {
     {"{\"units\": 3}", 1, {{2, {4, 5}}}},
     {"{\"units\": 2, \"use_bias\": false}", 1, {{3, {2, 3, 4}}}},

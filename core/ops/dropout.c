@@ -50,6 +50,7 @@ static void backward(const struct node *node, struct device *d)
                         mask_key(node), shape_count(&node->output.shape), node->add[0]);
 }
 
+/* A rate of 0 is a view. */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {5, 7}}}},
     {"{\"rate\": 0.1}", 1, {{3, {3, 4, 5}}}},

@@ -10,6 +10,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
+/* From more, as many and fewer dimensions. */
 static const struct op_case cases[] = {
     {"{}", 1, {{4, {2, 3, 4, 5}}}},
     {"{}", 1, {{2, {3, 4}}}},

@@ -49,6 +49,7 @@ static void backward(const struct node *node, struct device *d)
     }
 }
 
+/* Two inputs need no scratch; three and four do, and have more than one "other". */
 static const struct op_case cases[] = {
     {"{}", 2, {{2, {3, 4}}, {2, {3, 4}}}},
     {"{}", 3, {{2, {3, 5}}, {2, {3, 5}}, {2, {3, 5}}}},

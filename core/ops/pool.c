@@ -32,6 +32,8 @@ const struct field pool_fields[] = {
     {0},
 };
 
+/* Windows side by side, overlapping over a padded border, in steps of one, and with a rest that is
+ * in no window. */
 const struct op_case pool_cases[] = {
     {"{\"pool_size\": 2}", 1, {{4, {2, 4, 6, 3}}}},
     {"{\"pool_size\": 3, \"strides\": 2, \"padding\": \"same\"}", 1, {{4, {2, 7, 6, 2}}}},

@@ -62,6 +62,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
+/* Without an open dimension, with one, and to no dimension at all. */
 static const struct op_case cases[] = {
     {"{\"shape\": [4, 3]}", 1, {{2, {2, 12}}}},
     {"{\"shape\": [2, -1, 2]}", 1, {{3, {3, 4, 5}}}},

@@ -31,6 +31,7 @@ static void backward(const struct node *node, struct device *d)
                              shape_count(&x->shape) / columns, columns, node->add[0]);
 }
 
+/* More than two axes, and a row that is no multiple of a vector register. */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {4, 5}}}},
     {"{}", 1, {{3, {2, 3, 17}}}},

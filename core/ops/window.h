@@ -9,6 +9,7 @@ enum padding { PADDING_VALID, PADDING_SAME, PADDING_COUNT };
 /* Of a field: valid and same in both spellings. The index modulo PADDING_COUNT is the padding. */
 extern const char *const padding_names[];
 
+/* No image is larger; it keeps the window arithmetic far from overflow. */
 enum { WINDOW_SIDE_MAX = 65536 };
 
 /* As a spec has it: one number for both directions, or [y, x]. */

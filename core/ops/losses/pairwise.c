@@ -35,6 +35,7 @@ struct regression pairwise_regression(const struct loss_node *node, int64_t rows
     };
 }
 
+/* One number per example, several, and several axes of them. */
 const struct op_case pairwise_cases[] = {
     {"{}", 1, {{2, {5, 1}}}},
     {"{}", 1, {{2, {4, 3}}}},

@@ -32,6 +32,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
                                          });
 }
 
+/* The logistic regression, and several smoothed labels per example. */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {5, 1}}}},
     {"{\"label_smoothing\": 0.2}", 1, {{2, {4, 3}}}},

@@ -105,6 +105,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
                                          });
 }
 
+/* Plain, smoothed, weighted with a class that does not count, and both together. */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {5, 3}}}},
     {"{\"label_smoothing\": 0.1}", 1, {{2, {4, 17}}}},

@@ -23,7 +23,7 @@
 
 enum {
     STOP_LIMIT_MS = 10000, /* from the first signal to SIGKILL */
-    FAIL_LIMIT_MS = 10000, /* from the first failure, when the others should end by themselves */
+    FAIL_LIMIT_MS = 2000,  /* from the first failure, when the others should end by themselves */
     SIGNAL_CODE = 128,     /* exit code of a task that signal N killed: 128 + N, as shells say it */
     FDS_MAX = 2 * 2 * LOCAL_TASKS_MAX + 1,
 };

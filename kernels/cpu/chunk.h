@@ -16,40 +16,40 @@ ELEMENT int chunk_count(int64_t left)
     return left < CHUNK ? (int)left : CHUNK;
 }
 
+/* The conditional copies become masked loads and stores where the processor has them. */
 ELEMENT void chunk_load(float *restrict chunk, const float *restrict x, int count, float filling)
 {
-    if (count == CHUNK) {
+    if (count == CHUNK)
         memcpy(chunk, x, CHUNK * sizeof(float));
-        return;
-    }
-    for (int i = 0; i < CHUNK; i++) chunk[i] = filling;
-    memcpy(chunk, x, (size_t)count * sizeof(float));
+    else
+        for (int i = 0; i < CHUNK; i++) chunk[i] = i < count ? x[i] : filling;
 }
 
 ELEMENT void chunk_store(float *restrict y, const float *restrict chunk, int count)
 {
-    if (count == CHUNK)
+    if (count == CHUNK) {
         memcpy(y, chunk, CHUNK * sizeof(float));
-    else
-        memcpy(y, chunk, (size_t)count * sizeof(float));
+        return;
+    }
+    for (int i = 0; i < CHUNK; i++)
+        if (i < count) y[i] = chunk[i];
 }
 
 ELEMENT float chunk_max(const float *chunk)
 {
-    float top[CHUNK];
-    memcpy(top, chunk, sizeof top);
-    for (int width = CHUNK / 2; width > 0; width /= 2)
-        for (int i = 0; i < width; i++) top[i] = top[i] > top[i + width] ? top[i] : top[i + width];
-    return top[0];
+    float a[CHUNK / 2], b[CHUNK / 4], c[CHUNK / 8];
+    for (int i = 0; i < CHUNK / 2; i++) a[i] = chunk[i] > chunk[i + 8] ? chunk[i] : chunk[i + 8];
+    for (int i = 0; i < CHUNK / 4; i++) b[i] = a[i] > a[i + 4] ? a[i] : a[i + 4];
+    for (int i = 0; i < CHUNK / 8; i++) c[i] = b[i] > b[i + 2] ? b[i] : b[i + 2];
+    return c[0] > c[1] ? c[0] : c[1];
 }
 
 ELEMENT double chunk_sum(const double *chunk)
 {
-    double sum[CHUNK];
-    memcpy(sum, chunk, sizeof sum);
-    for (int width = CHUNK / 2; width > 0; width /= 2)
-        for (int i = 0; i < width; i++) sum[i] += sum[i + width];
-    return sum[0];
+    double a[CHUNK / 2], b[CHUNK / 4];
+    for (int i = 0; i < CHUNK / 2; i++) a[i] = chunk[i] + chunk[i + 8];
+    for (int i = 0; i < CHUNK / 4; i++) b[i] = a[i] + a[i + 4];
+    return (b[0] + b[2]) + (b[1] + b[3]);
 }
 
 /* The largest of a row; NaN does not count. */

@@ -14,6 +14,7 @@ enum { SMALL_MAX = 1 << 18, SMALL_TRANSPOSED_B_MAX = 1 << 20 };
 
 static bool is_small(const struct gemm *g)
 {
+    if (g->n == 1) return false; /* oneDNN turns this into a product of matrix and vector */
     /* b transposed and k short: one of oneDNN's best cases */
     if (g->transpose_b && g->k < 32 && g->n >= 64 && g->m >= 16) return false;
     /* through doubles, since the product of three large numbers may not fit */

@@ -11,9 +11,15 @@ static float row_sum_below(const float *x, float top, int64_t columns)
     return (float)sum;
 }
 
+/* What a row leaves to be done for sixteen rows at once: loss = weight (log sum - expected) */
+struct open_losses {
+    float sum[CHUNK], expected[CHUNK], weight[CHUNK];
+};
+
 /* With z = x - max and S = sum(e^z): loss = log S - sum(target z), gradient = e^z / S - target,
  * where target = (1 - smoothing) onehot(label) + smoothing / classes. */
-static void softmax_loss_row(const struct cross_entropy *c, int64_t row)
+ELEMENT void softmax_loss_row(const struct cross_entropy *c, int64_t row, int at,
+                              struct open_losses *open)
 {
     const float *x = c->logits + row * c->classes;
     float *gradient = c->gradient ? c->gradient + row * c->classes : NULL;
@@ -21,14 +27,14 @@ static void softmax_loss_row(const struct cross_entropy *c, int64_t row)
     const float weight = c->class_weights ? c->class_weights[label] : 1.0f;
     const float share = c->label_smoothing / (float)c->classes, own = 1.0f - c->label_smoothing;
 
-    float top = row_max(x, c->classes), z = x[label] - top;
-    float expected = own * z;
-    if (share > 0.0f) expected += share * row_sum_below(x, top, c->classes);
-    float sum = row_exp(gradient, x, top, c->classes); /* last: gradient may be the logits */
-    c->losses[row] = weight * (mathf_log(sum) - expected);
+    const float top = row_max(x, c->classes);
+    open->weight[at] = weight;
+    open->expected[at] = own * (x[label] - top);
+    if (share > 0.0f) open->expected[at] += share * row_sum_below(x, top, c->classes);
+    open->sum[at] = row_exp(gradient, x, top, c->classes); /* last: gradient may be the logits */
     if (!gradient) return;
 
-    const float factor = weight * c->scale / sum, below = share * weight * c->scale;
+    const float factor = weight * c->scale / open->sum[at], below = share * weight * c->scale;
     for (int64_t i = 0; i < c->classes; i++) gradient[i] = gradient[i] * factor - below;
     gradient[label] -= own * weight * c->scale;
 }
@@ -36,7 +42,15 @@ static void softmax_loss_row(const struct cross_entropy *c, int64_t row)
 static void softmax_loss_rows(const void *arguments, int64_t begin, int64_t end)
 {
     const struct cross_entropy c = *(const struct cross_entropy *)arguments;
-    for (int64_t row = begin; row < end; row++) softmax_loss_row(&c, row);
+    struct open_losses open = {.sum = {0}};
+    for (int64_t row = begin; row < end; row += CHUNK) {
+        const int count = chunk_count(end - row);
+        for (int i = 0; i < count; i++) softmax_loss_row(&c, row + i, i, &open);
+        float losses[CHUNK];
+        for (int i = 0; i < CHUNK; i++)
+            losses[i] = open.weight[i] * (mathf_log(open.sum[i]) - open.expected[i]);
+        chunk_store(c.losses + row, losses, count);
+    }
 }
 
 static void softmax_cross_entropy(struct device *d, const struct cross_entropy *c)

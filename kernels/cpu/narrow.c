@@ -1,4 +1,4 @@
-/* narrow.c - c = op(a) op(b) where c has at most sixteen columns: the last layer of a classifier.
+/* narrow.c - c = op(a) op(b) where c has two to sixteen columns: the last layer of a classifier.
  *
  * The libraries vectorise over the columns of c and leave most of a register empty. Here:
  *
@@ -13,6 +13,7 @@
 #include "kernels/elements.h"
 
 enum {
+    COLUMNS_MIN = 2,
     COLUMNS_MAX = 16,
     TERMS_MAX = 4096,                  /* k; beyond, the libraries' blocking for the cache wins */
     ROWS_MIN = 8,                      /* below, packing b costs more than it saves */
@@ -30,26 +31,68 @@ struct task {
 
 static bool can(const struct gemm *g)
 {
-    if (g->n < 1 || g->n > COLUMNS_MAX || g->k < 1 || g->k > TERMS_MAX - LANES) return false;
+    if (g->n < COLUMNS_MIN || g->n > COLUMNS_MAX || g->k < 1 || g->k > TERMS_MAX - LANES)
+        return false;
     if (g->transpose_a) return !g->transpose_b && g->m >= BLOCK_ROWS;
     return g->m >= ROWS_MIN && g->k >= LANES;
+}
+
+typedef float four __attribute__((vector_size(16)));
+
+ELEMENT four four_load(const float *x)
+{
+    four v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+/* to[j][i] = from[i][j] for four rows and columns; steps: floats from row to row */
+ELEMENT void turn_four(float *to, int64_t to_step, const float *from, int64_t from_step)
+{
+    const four a = four_load(from), b = four_load(from + from_step),
+               c = four_load(from + 2 * from_step), d = four_load(from + 3 * from_step);
+    const four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+               cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+               ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+               cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const four turned[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+                            __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                            __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                            __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+    for (int j = 0; j < 4; j++) memcpy(to + j * to_step, &turned[j], sizeof(four));
+}
+
+struct matrix {
+    float *to;
+    const float *from;
+    int64_t to_step, from_step;
+};
+
+/* to[j][i] = from[i][j], i < rows, j < columns */
+static void turn(const struct matrix *m, int64_t rows, int64_t columns)
+{
+    const int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+    for (int64_t i = 0; i < whole_rows; i += 4) {
+        const float *from = m->from + i * m->from_step;
+        for (int64_t j = 0; j < whole_columns; j += 4)
+            turn_four(m->to + j * m->to_step + i, m->to_step, from + j, m->from_step);
+    }
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)
+            m->to[j * m->to_step + i] = m->from[i * m->from_step + j];
 }
 
 /* --- a [m, k]: dot products --- */
 
 static void pack(const struct gemm *g, float *packed, int64_t padded_k)
 {
+    if (!g->transpose_b) turn(&(struct matrix){packed, g->b, padded_k, g->n}, g->k, g->n);
     for (int64_t j = 0; j < g->n; j++) {
         float *column = packed + j * padded_k;
-        if (g->transpose_b)
-            memcpy(column, g->b + j * g->k, (size_t)g->k * sizeof(float));
-        else
-            for (int64_t i = 0; i < g->k; i++) column[i] = g->b[i * g->n + j];
+        if (g->transpose_b) memcpy(column, g->b + j * g->k, (size_t)g->k * sizeof(float));
         for (int64_t i = g->k; i < padded_k; i++) column[i] = 0.0f;
     }
 }
-
-typedef float four __attribute__((vector_size(16)));
 
 /* Lane i is the sum of lanes i, i + 4, i + 8 ... */
 ELEMENT four fold(lanes v)
@@ -84,12 +127,17 @@ ELEMENT void dot_block(const struct task *t, int rows, int columns, int64_t row,
 {
     const int64_t k = t->g.k, whole = k / LANES * LANES;
     const float *a = t->g.a + row * k, *b = t->packed + column * t->padded_k;
-    lanes sum[ROW_STEP][COLUMN_STEP] = {{{0}}};
-    for (int64_t i = 0; i < whole; i += LANES)
+    lanes sum[ROW_STEP][COLUMN_STEP];
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < COLUMN_STEP; c++) sum[r][c] = (lanes){0};
+    for (int64_t i = 0; i < whole; i += LANES) {
+        lanes y[COLUMN_STEP];
+        for (int c = 0; c < columns; c++) y[c] = lanes_load(b + c * t->padded_k + i);
         for (int r = 0; r < rows; r++) {
             lanes x = lanes_load(a + r * k + i);
-            for (int c = 0; c < columns; c++) sum[r][c] += x * lanes_load(b + c * t->padded_k + i);
+            for (int c = 0; c < columns; c++) sum[r][c] += x * y[c];
         }
+    }
     for (int r = 0; r < rows && whole < k; r++) {
         float rest[LANES] = {0};
         memcpy(rest, a + r * k + whole, (size_t)(k - whole) * sizeof(float));
@@ -125,7 +173,9 @@ static void dot_range(const void *arguments, int64_t begin, int64_t end)
 ELEMENT void column_block(const struct gemm *g, float *block, int columns, int64_t row,
                           int64_t column)
 {
-    lanes sum[COLUMN_STEP][VECTOR_STEP] = {{{0}}};
+    lanes sum[COLUMN_STEP][VECTOR_STEP];
+    for (int c = 0; c < columns; c++)
+        for (int v = 0; v < VECTOR_STEP; v++) sum[c][v] = (lanes){0};
     for (int64_t i = 0; i < g->k; i++) {
         const float *a = g->a + i * g->m + row, *b = g->b + i * g->n + column;
         lanes x[VECTOR_STEP];
@@ -148,16 +198,14 @@ static void column_rows(const struct gemm *g, float *block, int64_t row)
     if (n - column == 1) column_block(g, block, 1, row, column);
 }
 
-/* c[row + i] from block, i from first: rows before it were stored with the block before */
+/* Rows from `first` of the block to c; those before it were stored with the block before. */
 static void store_block(const struct gemm *g, const float *block, int64_t row, int64_t first)
 {
-    for (int64_t i = first; i < BLOCK_ROWS; i++) {
-        float *c = g->c + (row + i) * g->n;
-        for (int64_t j = 0; j < g->n; j++) {
-            float value = block[j * BLOCK_ROWS + i];
-            c[j] = g->add ? c[j] + value : value;
-        }
-    }
+    float tile[BLOCK_ROWS * COLUMNS_MAX]; /* [BLOCK_ROWS, n] */
+    turn(&(struct matrix){tile, block, g->n, BLOCK_ROWS}, g->n, BLOCK_ROWS);
+    float *c = g->c + row * g->n;
+    for (int64_t i = first * g->n; i < BLOCK_ROWS * g->n; i++)
+        c[i] = g->add ? c[i] + tile[i] : tile[i];
 }
 
 static void column_range(const void *arguments, int64_t begin, int64_t end)

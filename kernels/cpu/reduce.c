@@ -9,9 +9,11 @@
 
 enum { SUM_LANES = 16, SLICES_MAX = 64, SLICE_MIN = 4096 };
 
-typedef double sums __attribute__((vector_size(8 * SUM_LANES)));
-typedef float sixteen __attribute__((vector_size(4 * SUM_LANES)));
-typedef uint32_t sixteen_bits __attribute__((vector_size(4 * SUM_LANES)));
+/* The lanes are spread over as many registers as it takes. */
+enum { REGISTER_LANES = LANES / 2, REGISTERS = SUM_LANES / REGISTER_LANES };
+typedef double sums __attribute__((vector_size(4 * ISA_LANES)));
+typedef float terms __attribute__((vector_size(2 * ISA_LANES)));
+typedef uint32_t terms_bits __attribute__((vector_size(2 * ISA_LANES)));
 
 struct reduction {
     const float *x;
@@ -23,9 +25,9 @@ enum term { TERM_PLAIN, TERM_ABS, TERM_SQUARE };
 
 static inline __attribute__((always_inline)) sums take(enum term term, const float *x)
 {
-    sixteen v;
+    terms v;
     memcpy(&v, x, sizeof v);
-    if (term == TERM_ABS) v = (sixteen)((sixteen_bits)v & 0x7fffffff);
+    if (term == TERM_ABS) v = (terms)((terms_bits)v & 0x7fffffff);
     sums wide = __builtin_convertvector(v, sums);
     return term == TERM_SQUARE ? wide * wide : wide;
 }
@@ -33,16 +35,19 @@ static inline __attribute__((always_inline)) sums take(enum term term, const flo
 static inline __attribute__((always_inline)) double sum_slice(enum term term, const float *x,
                                                               int64_t n)
 {
-    sums total = {0};
-    int64_t whole = n / SUM_LANES * SUM_LANES;
-    for (int64_t i = 0; i < whole; i += SUM_LANES) total += take(term, x + i);
+    sums total[REGISTERS];
+    for (int r = 0; r < REGISTERS; r++) total[r] = (sums){0};
+    const int64_t whole = n / SUM_LANES * SUM_LANES;
+    for (int64_t i = 0; i < whole; i += SUM_LANES)
+        for (int r = 0; r < REGISTERS; r++) total[r] += take(term, x + i + r * REGISTER_LANES);
     if (whole < n) {
         float rest[SUM_LANES] = {0};
         memcpy(rest, x + whole, (size_t)(n - whole) * sizeof(float));
-        total += take(term, rest);
+        for (int r = 0; r < REGISTERS; r++) total[r] += take(term, rest + r * REGISTER_LANES);
     }
-    double sum = 0;
-    for (int lane = 0; lane < SUM_LANES; lane++) sum += total[lane];
+    double lane[SUM_LANES], sum = 0;
+    memcpy(lane, total, sizeof lane);
+    for (int i = 0; i < SUM_LANES; i++) sum += lane[i];
     return sum;
 }
 

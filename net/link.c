@@ -1,7 +1,6 @@
 /* link.c - the part of links and listeners that does not depend on the transport. */
 #include "net/link.h"
 
-#include "net/area.h"
 #include "net/loop_inside.h"
 #include "net/wire.h"
 

@@ -26,7 +26,7 @@ enum link_state {
 enum {
     LINK_TEXT_MAX = 256,
     LINK_CONNECT_MAX_MS = 10000, /* a connection attempt, both sides */
-    LINK_STALL_MAX_MS = 60000,   /* between two pieces of one message */
+    LINK_STALL_MAX_MS = 120000,  /* between two pieces of one message */
 };
 
 /* What a transport does with its links. Every function leaves the link ENDED where it fails for

@@ -62,6 +62,7 @@ static void choose_congestion_control(int fd)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", strlen("cubic"));
 }
 
+/* The buffers are left to the system: fixed ones of 4 MiB were measured, and no faster. */
 static void tune(int fd)
 {
     set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -93,8 +94,8 @@ static err resolve_with(const struct address *address, int flags, struct addrinf
     return fail(ERR_PEER, "no such host: %s", gai_strerror(code));
 }
 
-/* Numbers and "localhost" are answered at once; a name may make the loop wait for the system's
- * resolver, which gives up by the limits of resolv.conf. */
+/* Numbers and "localhost" (always 127.0.0.1) are answered at once; a name may make the loop wait
+ * for the system's resolver, which gives up by the limits of resolv.conf. */
 static err resolve(const struct address *address, struct addrinfo **ret)
 {
     if (!resolve_with(address, AI_NUMERICHOST, ret)) return OK;

@@ -600,6 +600,17 @@ static void a_listener_that_dies_instead_of_answering_is_left(void **state)
     assert_int_equal(pair->client.opened, 0);
 }
 
+static void a_listener_that_never_answers_is_given_up(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = serve_hostile(pair);
+    pair->client.link->deadline_ms = clock_ms() + 60; /* instead of LINK_CONNECT_MAX_MS */
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PEER);
+    assert_non_null(strstr(pair->client.text, "no answer"));
+    end_hostile(&hostile);
+}
+
 /* ---- shm: what honest windows allow ---- */
 
 static void values_can_be_read_but_not_written_by_the_peer(void **state)
@@ -667,6 +678,7 @@ int main(void)
         cmocka_unit_test(windows_that_could_shrink_are_not_mapped),
         cmocka_unit_test(a_listener_that_answers_nonsense_is_left),
         cmocka_unit_test(a_listener_that_dies_instead_of_answering_is_left),
+        cmocka_unit_test(a_listener_that_never_answers_is_given_up),
         cmocka_unit_test(values_can_be_read_but_not_written_by_the_peer),
     };
     return run("garbage over tcp", tcp, sizeof tcp / sizeof tcp[0], start_tcp) +

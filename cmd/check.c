@@ -15,6 +15,7 @@ struct check {
     int ps_count, workers;
 };
 
+/* How many tasks the command line speaks of; alone, a process is one ps and one worker. */
 static void count_tasks(struct check *check)
 {
     const struct run *run = &check->run;
@@ -26,6 +27,8 @@ static void count_tasks(struct check *check)
     check->workers = (int)run->flags.local_workers;
 }
 
+/* The session is the one that a worker opens, so that check finds what a run would find: files,
+ * shapes, labels out of range, memory. One thread, since nothing is computed. */
 static err check_open(struct check *check, int argc, char **argv)
 {
     struct run *run = &check->run;
@@ -67,6 +70,7 @@ static int widest(int width, const char *text)
     return length > width ? length : width;
 }
 
+/* node, op, output [batch, ...], parameters */
 static void print_nodes(const struct graph *graph)
 {
     char shape[SHAPE_TEXT_MAX];
@@ -99,6 +103,7 @@ static int count_slots(const struct optimizer *optimizer, const void *attributes
     return optimizer->slots_used ? optimizer->slots_used(attributes) : optimizer->slot_count;
 }
 
+/* Parameters and slots are spread over the ps; "one step" is what each worker takes beside them. */
 static void print_bytes(const struct session *session, const struct spec *spec)
 {
     const struct graph *graph = session->graph;

@@ -106,6 +106,7 @@ static const char *after(const char *words, const char *name)
     return words[length] ? NULL : words + length;
 }
 
+/* One kind: its own fields, then those that every kind of the topic has. */
 static void print_kind(const struct topic *topic, const struct kind *kind)
 {
     const struct object *own = kind->object;
@@ -119,6 +120,7 @@ static void print_kind(const struct topic *topic, const struct kind *kind)
     fields_help(stdout, topic->object, 2);
 }
 
+/* A list of kinds comes with the fields that all of them have; an object with its fields. */
 static void print_topic(const struct topic *topic)
 {
     printf("%s: %s\n\n", topic->name, topic->summary);
@@ -186,6 +188,7 @@ static int report_unknown_topic(const char *words)
                              near ? "\"?)" : ""));
 }
 
+/* The words are put together again, since "data format" is two of them. */
 int cmd_help(int argc, char **argv)
 {
     char words[TOPIC_TEXT_MAX] = "";

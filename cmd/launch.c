@@ -28,6 +28,8 @@ enum {
     FDS_MAX = 2 * 2 * LOCAL_TASKS_MAX + 1,
 };
 
+/* A process id may be given to another process once its task is reaped: nothing is sent to it then.
+ */
 static bool is_alive(const struct child *child)
 {
     return child->pid > 0;
@@ -39,7 +41,9 @@ static void signal_all(struct launch *launch, int signo)
         if (is_alive(&launch->children[i])) kill(launch->children[i].pid, signo);
 }
 
-/* Failures that only follow from another task's are not the cause, if that is known. */
+/* Whether a task that ended with this code is why the job fails, as far as is known now. One that
+ * lost a peer only follows another failure, which may be seen later than its consequences; what
+ * ends after it was asked to (stop_ms) is no cause either. */
 static bool is_cause(const struct launch *launch, int code)
 {
     if (code == EXIT_DONE) return false;
@@ -47,6 +51,7 @@ static bool is_cause(const struct launch *launch, int code)
            (launch->code == EXIT_LOST_PEER && code != EXIT_LOST_PEER && !launch->stop_ms);
 }
 
+/* "worker/1 was killed by signal 9 (Killed)" */
 static void describe_end(const struct child *child, int status, char *text, size_t size)
 {
     if (WIFSIGNALED(status)) {
@@ -59,6 +64,8 @@ static void describe_end(const struct child *child, int status, char *text, size
              meaning ? ": " : "", meaning ? meaning : "");
 }
 
+/* The last words of the task are passed on before the launcher comments on its end. Consequences
+ * of the first failure are for --log_level=debug. */
 static void note_end(struct launch *launch, struct child *child, int status)
 {
     child->pid = 0;
@@ -160,6 +167,7 @@ static void attend(struct launch *launch)
     pass_all(launch);
 }
 
+/* The tasks get the mask as it was before: they have signals of their own to watch. */
 static err open_signals(struct launch *launch)
 {
     sigset_t mask;
@@ -233,6 +241,7 @@ static err start_all(struct launch *launch)
     return OK;
 }
 
+/* A task that had to be killed after a signal does not hide which signal that was. */
 static int end_code(const struct launch *launch)
 {
     bool is_killed = launch->code == SIGNAL_CODE + SIGKILL;

@@ -14,6 +14,7 @@ enum { OUTPUT_BYTES = 16384, WRITE_WAIT_MS = 10000, READS_MAX = 16 };
 static const char clear_line[] = "\r\033[K";
 enum { CLEAR_BYTES = sizeof clear_line - 1 };
 
+/* Lines gathered for one write. OUTPUT_BYTES is more than the longest line with its name. */
 struct output {
     int to;
     size_t used;
@@ -54,6 +55,7 @@ static size_t overwritten(const char *bytes, size_t count)
     return 0;
 }
 
+/* The status line of any task gives way to a line; the next status of its task draws it anew. */
 static void put_line(struct lines *lines, struct output *out, const char *bytes, size_t count)
 {
     if (*lines->has_status) write_all(STDERR_FILENO, clear_line, CLEAR_BYTES);
@@ -76,6 +78,7 @@ static void show_status(struct lines *lines)
     lines->used -= gone - CLEAR_BYTES;
 }
 
+/* What is left is the beginning of a line, moved to the front. */
 static void put_whole_lines(struct lines *lines, struct output *out)
 {
     size_t start = 0;

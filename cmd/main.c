@@ -33,6 +33,8 @@ static bool asks_for(int argc, char **argv, const char *flag, const char *letter
     return false;
 }
 
+/* A file that does not exist is still meant as one if it is written like one: then the message is
+ * about the file. */
 static bool looks_like_a_file(const char *word)
 {
     const char *dot = strrchr(word, '.');

@@ -30,6 +30,7 @@ static err open_local(struct run *run)
     return OK;
 }
 
+/* The names of tasks in front of log lines: not alone, and not where the launcher adds them. */
 static err open_task(struct run *run)
 {
     TRY(cluster_spec_make(&run->flags.cluster, getenv("TF_CONFIG"), &run->arena, &run->cluster));
@@ -57,6 +58,7 @@ static err check_output(const char *flag, const char *path)
     return OK;
 }
 
+/* What the tables cannot check. */
 static err check_words(const struct run *run)
 {
     TRY(check_output("result", run->flags.result));
@@ -68,6 +70,7 @@ static err check_words(const struct run *run)
     return OK;
 }
 
+/* A ps gets what it needs from the chief. */
 static bool needs_spec(const struct run *run)
 {
     bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;

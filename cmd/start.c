@@ -18,6 +18,7 @@ static const char *const own_flags[] = {"local_ps",   "local_workers", "launched
                                         "task_index", "ps_hosts",      "bind",     "worker_hosts"};
 static const char *const chief_flags[] = {"result", "metrics_file"};
 
+/* FLAGS_MAX words have room for every flag once, those that the launcher adds, and the spec. */
 enum {
     OWN_COUNT = sizeof own_flags / sizeof *own_flags,
     CHIEF_COUNT = sizeof chief_flags / sizeof *chief_flags,
@@ -134,6 +135,7 @@ _Noreturn static void become(const struct launch *launch, const struct child *ch
     _exit(EXIT_FAILED);
 }
 
+/* One end stays here and never blocks; the other goes to the task, as its output `to`. */
 static err open_stream(struct launch *launch, struct child *child, int to, int *ret_write)
 {
     int fds[2];
@@ -146,6 +148,8 @@ static err open_stream(struct launch *launch, struct child *child, int to, int *
     return OK;
 }
 
+/* The listening socket belongs to the task from here on: while a copy is open anywhere, the port
+ * takes connections that nobody answers. */
 static err spawn(struct launch *launch, struct child *child, int out, int error)
 {
     char **words = command_line(launch, child);

@@ -38,6 +38,7 @@ static char *cut_entry(struct arena *arena, const char *from, size_t length)
     return arena_format(arena, "%.*s", (int)length, from);
 }
 
+/* "a:1,b:2" */
 static err split_hosts(enum job job, const char *list, struct arena *arena, struct strings *ret)
 {
     int entries = 1;
@@ -81,6 +82,7 @@ static int compare_places(const void *left, const void *right)
     return a->job != b->job ? (int)a->job - (int)b->job : a->task - b->task;
 }
 
+/* Two tasks cannot listen at one address, and a list that was pasted twice is a common mistake. */
 static err check_distinct(const struct cluster_spec *spec, struct arena *arena)
 {
     int count = spec->hosts[JOB_PS].count + spec->hosts[JOB_WORKER].count, filled = 0;
@@ -98,6 +100,7 @@ static err check_distinct(const struct cluster_spec *spec, struct arena *arena)
     return OK;
 }
 
+/* Then TF_CONFIG is not even read: it may belong to something else. */
 static bool is_complete(const struct cluster_flags *flags)
 {
     return flags->job_name && flags->task_index >= 0 && flags->ps_hosts && flags->worker_hosts;
@@ -184,6 +187,7 @@ const char *task_name(enum job job, int task, char text[TASK_NAME_MAX])
     return text;
 }
 
+/* Without the port. */
 static size_t host_length(const char *address)
 {
     const char *colon = strrchr(address, ':');

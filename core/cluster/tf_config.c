@@ -38,6 +38,7 @@ static int count_tasks(json_t *cluster, enum type type)
     return (int)json_array_size(json_object_get(cluster, type_names[type]));
 }
 
+/* Every member is a job that TensorFlow knows, with a list. */
 static err check_jobs(json_t *cluster)
 {
     const char *name;
@@ -94,6 +95,7 @@ static err add_hosts(json_t *cluster, enum type type, struct arena *arena, struc
     return OK;
 }
 
+/* At most one of chief and master is there, so the order makes it worker 0. */
 static err read_cluster(json_t *cluster, struct arena *arena, struct tf_config *ret)
 {
     TRY(check_cluster(cluster));
@@ -125,6 +127,7 @@ static err read_type(json_t *task, enum type *ret)
     return OK;
 }
 
+/* Whether the index is in its job is checked with the cluster. */
 static err read_index(json_t *task, int *ret)
 {
     json_t *json = json_object_get(task, "index");
@@ -144,6 +147,7 @@ static err check_alone(enum type type, int index)
     return fail(ERR_INPUT, "TF_CONFIG: task %s/%d needs a \"cluster\"", type_names[type], index);
 }
 
+/* Without a cluster the task says no more than that there is one process. */
 static err read_task(json_t *task, json_t *cluster, struct tf_config *ret)
 {
     if (!json_is_object(task))
@@ -164,6 +168,7 @@ static err read_task(json_t *task, json_t *cluster, struct tf_config *ret)
     return OK;
 }
 
+/* An empty cluster is none, as with TensorFlow. */
 static err read_root(json_t *root, struct arena *arena, struct tf_config *ret)
 {
     if (!json_is_object(root)) return fail(ERR_INPUT, "TF_CONFIG: expected a JSON object");

@@ -240,6 +240,12 @@ static void keep(struct session *s, int batch)
     }
 }
 
+/* No two batches of the run share their random draws. */
+static uint64_t draw_number(const struct session *s, uint64_t batch)
+{
+    return batch * (uint64_t)s->options.workers + (uint64_t)s->options.worker;
+}
+
 err session_step(struct session *s, double *ret_loss)
 {
     double loss = 0;
@@ -247,7 +253,8 @@ err session_step(struct session *s, double *ret_loss)
     for (int i = 0; i < s->options.batches_per_push; i++) {
         struct batch batch;
         TRY(pipeline_next(s->pipeline, &batch));
-        plan_forward(s->plan, batch.features, batch.labels, batch.rows, batch.index);
+        plan_forward(s->plan, batch.features, batch.labels, batch.rows,
+                     draw_number(s, batch.index));
         plan_backward(s->plan, i > 0 && !s->kept, NULL, NULL);
         if (s->clip.type != CLIP_NONE) clip(s);
         if (s->kept) keep(s, i);

@@ -1,0 +1,230 @@
+/* test_curves.c - whole training runs against TensorFlow's: same initial values, same batches, same
+ * optimizer, and every one of 120 losses as near as float32 allows. Once with one worker, once with
+ * two workers of half the batch on two ps. Needs the real MNIST images and the curves; skipped
+ * where they are absent. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/train/session.h"
+#include "core/train/store.h"
+#include "tests/train/bundle.h"
+#include "tests/train/fixture.h"
+
+enum { STEPS = 120, TEXT_MAX = 4096, PATH_MAX_BYTES = 512, WORKERS_MAX_HERE = 2, PS_MAX_HERE = 2 };
+
+static const char softmax_model[] = "[{\"op\":\"flatten\"},"
+                                    "{\"op\":\"dense\",\"name\":\"softmax\",\"units\":10}]";
+static const char mlp_model[] =
+    "[{\"op\":\"flatten\"},{\"op\":\"dense\",\"name\":\"hidden1\",\"units\":100,\"activation\":"
+    "\"relu\"},"
+    "{\"op\":\"dense\",\"name\":\"hidden2\",\"units\":50,\"activation\":\"relu\"},"
+    "{\"op\":\"dense\",\"name\":\"logits\",\"units\":10}]";
+static const char cnn_model[] =
+    "[{\"op\":\"conv2d\",\"name\":\"conv1\",\"filters\":8,\"kernel_size\":5,\"padding\":\"same\","
+    "\"activation\":\"relu\"},{\"op\":\"max_pool\",\"pool_size\":2,\"padding\":\"same\"},"
+    "{\"op\":\"conv2d\",\"name\":\"conv2\",\"filters\":16,\"kernel_size\":5,\"padding\":\"same\","
+    "\"activation\":\"relu\"},{\"op\":\"max_pool\",\"pool_size\":2,\"padding\":\"same\"},{\"op\":"
+    "\"flatten\"},"
+    "{\"op\":\"dense\",\"name\":\"hidden\",\"units\":64,\"activation\":\"relu\"},"
+    "{\"op\":\"dense\",\"name\":\"logits\",\"units\":10}]";
+
+static const struct curve {
+    const char *name, *model;
+} curves[] = {
+    {"softmax_sgd", softmax_model},   {"mlp_momentum", mlp_model}, {"mlp_adam", mlp_model},
+    {"mlp_adagrad_decay", mlp_model}, {"cnn_adam", cnn_model},
+};
+
+struct run { /* workers and ps of one run, in one thread */
+    struct spec spec;
+    struct device device;
+    int workers, ps_count;
+    struct session session[WORKERS_MAX_HERE];
+    struct store store[PS_MAX_HERE];
+    float *values[PS_MAX_HERE], *gradients[PS_MAX_HERE][WORKERS_MAX_HERE];
+};
+
+static const char *shared(const char *below, char path[PATH_MAX_BYTES])
+{
+    const char *data = getenv("DTRAIN_DATA");
+    if (strncmp(below, "data", 4) == 0 && data)
+        snprintf(path, PATH_MAX_BYTES, "%s%s", data, below + 4);
+    else
+        snprintf(path, PATH_MAX_BYTES, "%s/../shared/%s", SOURCE_ROOT, below);
+    return path;
+}
+
+static json_t *load_curve(const char *name)
+{
+    char below[PATH_MAX_BYTES / 2], path[PATH_MAX_BYTES];
+    snprintf(below, sizeof below, "fixtures/curves/%s/curve.json", name);
+    json_t *curve = json_load_file(shared(below, path), 0, NULL);
+    if (curve && access(shared("data/mnist/train-images-idx3-ubyte.gz", path), R_OK) == 0)
+        return curve;
+    json_decref(curve);
+    return NULL;
+}
+
+static void load_spec(struct run *r, const struct curve *curve, json_t *json)
+{
+    char text[TEXT_MAX], path[] = "/tmp/curve-XXXXXX", data[PATH_MAX_BYTES];
+    char *optimizer = json_dumps(json_object_get(json, "optimizer"), JSON_COMPACT);
+    snprintf(
+        text, sizeof text,
+        "{\"data\":{\"train\":{\"format\":\"idx\",\"features\":\"train-images-idx3-ubyte.gz\","
+        "\"labels\":\"train-labels-idx1-ubyte.gz\",\"take\":12000},\"eval\":{\"format\":\"idx\","
+        "\"features\":\"t10k-images-idx3-ubyte.gz\",\"labels\":\"t10k-labels-idx1-ubyte.gz\"},"
+        "\"batch_size\":%d,\"shuffle\":false,\"scale\":0.00392156863},\"model\":%s,"
+        "\"loss\":{\"op\":\"softmax_cross_entropy\"},\"metrics\":[\"accuracy\"],\"optimizer\":%s,"
+        "\"train\":{\"mode\":\"sync\",\"last_step\":120}}",
+        100 / r->workers, curve->model, optimizer);
+    free(optimizer);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    const struct spec_options options = {
+        .path = path, .data_dir = shared("data/mnist", data), .seed = -1};
+    if (spec_load(&options, &r->spec)) fail_msg("%s", error_text());
+    unlink(path);
+}
+
+static float *block(struct run *r, int ps)
+{
+    void *memory;
+    size_t bytes = (size_t)r->session[0].layout->block_floats[ps] * sizeof(float);
+    assert_int_equal(r->device.kernels->allocate(&r->device, bytes, &memory), OK);
+    return memory;
+}
+
+static void open_run(struct run *r, const struct curve *curve, json_t *json, int workers)
+{
+    *r = (struct run){.workers = workers, .ps_count = workers};
+    load_spec(r, curve, json);
+    assert_int_equal(device_open_cpu(1, NULL, &r->device), OK);
+    for (int w = 0; w < workers; w++) {
+        const struct session_options options = {&r->spec, &r->device, w, workers, r->ps_count, 1};
+        if (session_open(&options, &r->session[w])) fail_msg("%s", error_text());
+    }
+    for (int ps = 0; ps < r->ps_count; ps++) {
+        r->values[ps] = block(r, ps);
+        assert_int_equal(store_open(&r->spec.optimizer, &r->device,
+                                    r->session[0].layout->block_floats[ps], r->values[ps],
+                                    &r->store[ps]),
+                         OK);
+        for (int w = 0; w < workers; w++) {
+            r->gradients[ps][w] = block(r, ps);
+            session_bind(&r->session[w], ps, r->values[ps], r->gradients[ps][w]);
+        }
+    }
+}
+
+static void close_run(struct run *r)
+{
+    for (int ps = 0; ps < r->ps_count; ps++) {
+        store_close(&r->store[ps]);
+        r->device.kernels->release(&r->device, r->values[ps]);
+        for (int w = 0; w < r->workers; w++)
+            r->device.kernels->release(&r->device, r->gradients[ps][w]);
+    }
+    for (int w = 0; w < r->workers; w++) session_close(&r->session[w]);
+    device_close(&r->device);
+    spec_free(&r->spec);
+}
+
+static void take_initial_values(struct run *r, const char *name)
+{
+    char below[PATH_MAX_BYTES / 2], path[PATH_MAX_BYTES];
+    snprintf(below, sizeof below, "fixtures/curves/%s/model.ckpt-0", name);
+    shared(below, path);
+    const struct graph *g = r->session[0].graph;
+    for (int i = 0; i < g->param_count; i++)
+        if (bundle_read(path, g->params[i]->name, g->params[i]->value,
+                        shape_count(&g->params[i]->shape)))
+            fail_msg("%s", error_text());
+}
+
+/* The mean loss of all workers before the update. */
+static double step(struct run *r, int64_t global_step)
+{
+    double sum = 0;
+    for (int w = 0; w < r->workers; w++) {
+        double loss;
+        if (session_step(&r->session[w], &loss)) fail_msg("%s", error_text());
+        sum += loss;
+    }
+    for (int ps = 0; ps < r->ps_count; ps++)
+        store_apply(&r->store[ps], (const float *const *)r->gradients[ps], r->workers,
+                    1.0f / (float)r->workers, global_step, NULL);
+    return sum / r->workers;
+}
+
+static double number(json_t *list, int i)
+{
+    return json_number_value(json_array_get(list, (size_t)i));
+}
+
+/* Within max(2e-5, 3 times the largest distance between float32 and float64 so far), relative to
+ * float64. */
+static void follow(struct run *r, const struct curve *curve, json_t *json)
+{
+    json_t *single = json_object_get(json, "loss"), *exact = json_object_get(json, "loss_double");
+    double widest = 0;
+    for (int i = 0; i < STEPS; i++) {
+        double wanted = number(exact, i), got = step(r, i);
+        widest = fmax(widest, fabs(number(single, i) - wanted) / wanted);
+        if (fabs(got - wanted) / wanted > fmax(2e-5, 3 * widest))
+            fail_msg("%s, %d workers, step %d: loss %.9g, TensorFlow %.9g", curve->name, r->workers,
+                     i, got, wanted);
+    }
+}
+
+static void check_evaluation(struct run *r, const struct curve *curve, json_t *json)
+{
+    struct evaluation e;
+    if (session_evaluate(&r->session[0], &e)) fail_msg("%s", error_text());
+    assert_int_equal(e.rows, 10000);
+    double loss = json_number_value(json_object_get(json, "test_loss_double"));
+    double accuracy = json_number_value(json_object_get(json, "test_accuracy"));
+    bool is_chaotic = strcmp(curve->name, "cnn_adam") == 0; /* see the fixtures' README */
+    fixture_near(e.loss, loss, (struct tolerance){is_chaotic ? 3e-2 : 2e-5, 0}, curve->name);
+    fixture_near(e.metrics[0], accuracy, (struct tolerance){0, is_chaotic ? 6e-3 : 1.5e-4},
+                 curve->name);
+}
+
+static void follow_all(int workers)
+{
+    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
+        json_t *json = load_curve(curves[i].name);
+        if (!json) skip();
+        static struct run r;
+        open_run(&r, &curves[i], json, workers);
+        take_initial_values(&r, curves[i].name);
+        follow(&r, &curves[i], json);
+        check_evaluation(&r, &curves[i], json);
+        close_run(&r);
+        json_decref(json);
+    }
+}
+
+static void one_worker_follows_tensorflow(void **state)
+{
+    follow_all(1);
+}
+
+static void two_workers_of_half_the_batch_follow_tensorflow(void **state)
+{
+    follow_all(2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_worker_follows_tensorflow),
+        cmocka_unit_test(two_workers_of_half_the_batch_follow_tensorflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { REDRAWS_MAX = 64, FEISTEL_ROUNDS = 8 };
+enum { REDRAWS_MAX = 64, FEISTEL_ROUNDS = 6 };
 
 static const uint64_t golden = 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio, odd */
 
@@ -32,33 +32,38 @@ float random_truncated_normal(uint64_t key, uint64_t index)
     return 0.0f;
 }
 
-/* A bijection of [0, 4^half_bits): each round exchanges the halves and adds to one a function of
- * the other, which can be undone whatever the function is. */
-static uint64_t feistel(uint64_t key, int half_bits, uint64_t x)
+/* A number below `size` from a round key and the other half. */
+static uint64_t below(uint64_t round_key, uint64_t other, uint64_t size)
 {
-    const uint64_t mask = (UINT64_C(1) << half_bits) - 1;
-    uint64_t left = x >> half_bits, right = x & mask;
-    for (uint64_t round = 0; round < FEISTEL_ROUNDS; round++) {
-        const uint64_t mixed = random_mix(key + (right * FEISTEL_ROUNDS + round) * golden);
-        const uint64_t next = left ^ (mixed & mask);
-        left = right;
-        right = next;
+    return (uint64_t)(((unsigned __int128)random_mix(round_key + other * golden) * size) >> 64);
+}
+
+/* A Feistel network whose halves are the digits of x = left * columns + right, left < rows, right <
+ * columns: each round adds a function of one digit to the other, modulo its range, so every round
+ * is a bijection. */
+static uint64_t feistel(uint64_t key, uint64_t rows, uint64_t columns, uint64_t x)
+{
+    uint64_t left = x / columns, right = x % columns;
+    for (uint64_t round = 0; round < FEISTEL_ROUNDS; round += 2) {
+        left += below(key + round, right, rows);
+        if (left >= rows) left -= rows;
+        right += below(key + round + 1, left, columns);
+        if (right >= columns) right -= columns;
     }
-    return left << half_bits | right;
+    return left * columns + right;
 }
 
 /* Walks the cycle of the bijection from position to its next member below size. The walk ends: a
  * cycle comes back to position, which is below size, at the latest. Two members of [0, size) never
- * meet the same next one, so this is a permutation. The domain is less than 4 * size, so a walk
- * takes fewer than 4 steps on average. */
+ * meet the same next one, so this is a permutation. The domain is the smallest rectangle near a
+ * square, so hardly any walk takes a second step. */
 uint64_t random_permute(uint64_t key, uint64_t size, uint64_t position)
 {
-    int half_bits = 1;
-    while (half_bits < 32 && size > UINT64_C(1) << (2 * half_bits)) half_bits++;
-
+    const uint64_t rows = (uint64_t)ceil(sqrt((double)size));
+    const uint64_t columns = size / rows + (size % rows != 0);
     const uint64_t mixed_key = random_mix(key + golden);
     uint64_t x = position;
-    do x = feistel(mixed_key, half_bits, x);
+    do x = feistel(mixed_key, rows, columns, x);
     while (x >= size);
     return x;
 }

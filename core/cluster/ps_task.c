@@ -323,7 +323,15 @@ static void tick(struct task *t, uint64_t now_ms)
                      (unsigned long long)t->options.limits.start_ms / 1000));
 }
 
-static const struct task_ops ops = {.act = act, .tick = tick, .block_bytes = block_bytes};
+static void hang_up_all(struct task *t)
+{
+    struct ps_task *p = (struct ps_task *)t;
+    while (p->lines) hang_up(p->lines);
+    for (int w = 0; w < t->peer_count; w++) t->peers[w].link = NULL;
+}
+
+static const struct task_ops ops = {
+    .act = act, .tick = tick, .hang_up = hang_up_all, .block_bytes = block_bytes};
 
 /* ---- life ---- */
 
@@ -395,7 +403,7 @@ err ps_task_open(const struct task_options *options, struct device *device, stru
 void ps_task_close(struct ps_task *p)
 {
     if (!p) return;
-    while (p->lines) hang_up(p->lines);
+    while (p->lines) hang_up(p->lines); /* of a task that was never run */
     bool is_inproc = p->task.options.transport == TRANSPORT_INPROC;
     if (p->tcp) (is_inproc ? &transport_inproc : &transport_tcp)->unlisten(p->tcp);
     if (p->shm) transport_shm.unlisten(p->shm);

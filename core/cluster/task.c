@@ -181,11 +181,10 @@ static void stop(struct task *t, int signo)
     task_flush(t);
 }
 
-/* A worker has left when its last words are out; a ps waits for its workers to hang up, since what
+/* A worker may leave when its last words are out; a ps when its workers have hung up, since what
  * they still send would otherwise make the system throw its last words away. */
-static bool has_left(const struct task *t, uint64_t now_ms)
+static bool may_leave(const struct task *t, uint64_t now_ms)
 {
-    if (!t->has_ended) return false;
     if (now_ms - t->ended_ms >= TASK_LINGER_MS) return true;
     for (int i = 0; i < t->peer_count; i++) {
         const struct link *link = t->peers[i].link;
@@ -196,9 +195,16 @@ static bool has_left(const struct task *t, uint64_t now_ms)
 
 static bool all_left(struct task *const tasks[], int count, uint64_t now_ms)
 {
-    for (int i = 0; i < count; i++)
-        if (!has_left(tasks[i], now_ms)) return false;
-    return true;
+    bool all = true;
+    for (int i = 0; i < count; i++) {
+        struct task *t = tasks[i];
+        if (!t->has_left && t->has_ended && may_leave(t, now_ms)) {
+            t->has_left = true;
+            t->ops->hang_up(t);
+        }
+        all = all && t->has_left;
+    }
+    return all;
 }
 
 static bool all_ended(struct task *const tasks[], int count)

@@ -51,6 +51,7 @@ struct task_ops { /* what differs between a ps and a worker */
     void (*act)(struct task *, const struct action *);
     void (*flushed)(struct task *); /* optional: everything the role asked for has been done */
     void (*tick)(struct task *, uint64_t now_ms);
+    void (*hang_up)(struct task *); /* close all links: the task has left the job */
     /* bytes of the window's stretch that go with a message to the peer (its whole block) */
     uint64_t (*block_bytes)(const struct task *, int peer);
 };
@@ -64,7 +65,7 @@ struct task {
     struct peer *peers;
     struct outbox outbox;
     uint64_t incarnation, started_ms, ticked_ms, ended_ms;
-    bool has_ended;
+    bool has_ended, has_left;
     int code;
     char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */
 };

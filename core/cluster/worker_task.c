@@ -319,8 +319,18 @@ static void tick(struct task *t, uint64_t now_ms)
     if (is_noting) w->noted_ms = now_ms;
 }
 
+static void hang_up(struct task *t)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    for (int ps = 0; ps < t->peer_count; ps++) {
+        if (w->tcp[ps].link) link_close(w->tcp[ps].link);
+        if (w->shm[ps].link) link_close(w->shm[ps].link);
+        w->tcp[ps].link = w->shm[ps].link = t->peers[ps].link = NULL;
+    }
+}
+
 static const struct task_ops ops = {
-    .act = act, .flushed = flushed, .tick = tick, .block_bytes = block_bytes};
+    .act = act, .flushed = flushed, .tick = tick, .hang_up = hang_up, .block_bytes = block_bytes};
 
 /* ---- life ---- */
 
@@ -399,10 +409,7 @@ err worker_task_open(const struct worker_task_options *options, struct worker_ta
 void worker_task_close(struct worker_task *w)
 {
     if (!w) return;
-    for (int ps = 0; w->tcp && w->shm && ps < w->task.peer_count; ps++) {
-        if (w->tcp[ps].link) link_close(w->tcp[ps].link);
-        if (w->shm[ps].link) link_close(w->shm[ps].link);
-    }
+    if (w->task.peers) hang_up(&w->task);
     worker_role_free(w->task.role);
     task_close(&w->task);
     if (w->session.options.device) session_close(&w->session);

@@ -148,3 +148,35 @@ void pair_until(struct pair *pair, const int *count, int wanted)
             fail_msg("waited %d ms for %d, got %d", TEST_PATIENCE_MS, wanted, *count);
     }
 }
+
+static const struct transport *current; /* cmocka's fixtures have no argument of their own */
+
+static int start(void **state)
+{
+    static struct pair pair;
+    pair_start(&pair, current);
+    *state = &pair;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    pair_stop(*state);
+    return 0;
+}
+
+int run_over(const struct transport *transport, struct CMUnitTest *tests, size_t count)
+{
+    current = transport;
+    for (size_t i = 0; i < count; i++) {
+        tests[i].setup_func = start;
+        tests[i].teardown_func = stop;
+    }
+    return _cmocka_run_group_tests(transport->name, tests, count, NULL, NULL);
+}
+
+int run_over_all(struct CMUnitTest *tests, size_t count)
+{
+    return run_over(&transport_inproc, tests, count) + run_over(&transport_tcp, tests, count) +
+           run_over(&transport_shm, tests, count);
+}

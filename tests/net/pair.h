@@ -61,6 +61,10 @@ bool pair_poll(struct pair *);         /* looks at both loops once */
 /* Polls until *count is at least wanted. */
 void pair_until(struct pair *, const int *count, int wanted);
 
+/* Runs the tests with a started pair as their state, over one transport or over all of them. */
+int run_over(const struct transport *, struct CMUnitTest *, size_t count);
+int run_over_all(struct CMUnitTest *, size_t count);
+
 int count_descriptors(void);
 void make_address(const struct transport *, char *ret); /* one that nobody uses */
 

@@ -7,22 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct transport *transport; /* the one under test */
-
-static int start(void **state)
-{
-    static struct pair pair;
-    pair_start(&pair, transport);
-    *state = &pair;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    pair_stop(*state);
-    return 0;
-}
-
 static void both_sides_hear_of_a_connection(void **state)
 {
     struct pair *pair = *state;
@@ -32,8 +16,8 @@ static void both_sides_hear_of_a_connection(void **state)
     assert_int_equal(pair->client.accepted + pair->server.opened, 0);
     assert_string_equal(link_peer_name(pair->client.link), pair->address);
     assert_true(strlen(link_peer_name(pair->server.link)) > 0);
-    assert_ptr_equal(link_transport(pair->client.link), transport);
-    assert_int_equal(link_shares_memory(pair->client.link), transport != &transport_tcp);
+    assert_ptr_equal(link_transport(pair->client.link), pair->transport);
+    assert_int_equal(link_shares_memory(pair->client.link), pair->transport != &transport_tcp);
 }
 
 static void header_fields_arrive_as_they_were_sent(void **state)
@@ -294,12 +278,12 @@ static void windows_are_shared_once_and_by_the_listening_side(void **state)
 static void connecting_to_nobody_is_refused_later(void **state)
 {
     struct pair *pair = *state;
-    transport->unlisten(pair->listener);
+    pair->transport->unlisten(pair->listener);
     pair->is_calling = true;
     struct link *link;
-    assert_int_equal(
-        transport->connect(pair->client_loop, pair->address, &end_events, &pair->client, &link),
-        OK);
+    assert_int_equal(pair->transport->connect(pair->client_loop, pair->address, &end_events,
+                                              &pair->client, &link),
+                     OK);
     pair->is_calling = false;
     pair_until(pair, &pair->client.closed, 1);
     assert_int_equal(pair->client.why, ERR_PEER);
@@ -312,8 +296,8 @@ static void listening_twice_on_an_address_says_that_it_is_taken(void **state)
     struct pair *pair = *state;
     struct listener *second = NULL;
     char address[ADDRESS_MAX] = "";
-    assert_int_equal(transport->listen(pair->server_loop, pair->address, &end_events, &pair->server,
-                                       address, &second),
+    assert_int_equal(pair->transport->listen(pair->server_loop, pair->address, &end_events,
+                                             &pair->server, address, &second),
                      ERR_IO);
     assert_non_null(strstr(error_text(), "address already in use"));
     assert_non_null(strstr(error_text(), pair->address));
@@ -325,9 +309,9 @@ static void an_address_is_free_again_after_unlisten(void **state)
 {
     struct pair *pair = *state;
     pair_connect(pair); /* a connection may go on */
-    transport->unlisten(pair->listener);
-    assert_int_equal(transport->listen(pair->server_loop, pair->address, &end_events, &pair->server,
-                                       NULL, &pair->listener),
+    pair->transport->unlisten(pair->listener);
+    assert_int_equal(pair->transport->listen(pair->server_loop, pair->address, &end_events,
+                                             &pair->server, NULL, &pair->listener),
                      OK);
     pair_connect(pair);
     assert_int_equal(pair->server.accepted, 2);
@@ -350,8 +334,8 @@ static void many_links_to_one_listener_do_not_mix(void **state)
     pair->server.on_message = answer;
     for (int i = 0; i < LINKS; i++) {
         ends[i].pair = pair;
-        assert_int_equal(transport->connect(pair->client_loop, pair->address, &end_events, &ends[i],
-                                            &ends[i].link),
+        assert_int_equal(pair->transport->connect(pair->client_loop, pair->address, &end_events,
+                                                  &ends[i], &ends[i].link),
                          OK);
     }
     pair_until(pair, &pair->server.accepted, LINKS);
@@ -366,214 +350,6 @@ static void many_links_to_one_listener_do_not_mix(void **state)
         pair_until(pair, &ends[i].messages, MESSAGES_EACH);
         assert_int_equal(ends[i].last.task, i);
     }
-}
-
-/* ---- closing ---- */
-
-static void send_numbers(struct end *end, struct link *link, int count)
-{
-    for (int i = 0; i < count; i++) {
-        const struct message message = {.type = MESSAGE_HELLO,
-                                        .sequence = (uint64_t)i,
-                                        .body_bytes = i % 2 ? sizeof i : 0,
-                                        .body = &i};
-        assert_int_equal(pair_send(end, link, &message), OK);
-    }
-}
-
-static void what_was_sent_before_closing_arrives_and_then_the_end(void **state)
-{
-    struct pair *pair = *state;
-    pair_connect(pair);
-    send_numbers(&pair->client, pair->client.link, 200);
-    link_close(pair->client.link);
-    pair_until(pair, &pair->server.closed, 1);
-    assert_int_equal(pair->server.messages, 200);
-    assert_int_equal(pair->server.why, ERR_PEER);
-    for (int i = 0; i < 10; i++) pair_poll(pair);
-    assert_int_equal(pair->server.closed, 1);
-    assert_int_equal(pair->client.closed, 0); /* its owner closed it */
-}
-
-static void a_last_word_arrives_although_the_other_side_is_talking(void **state)
-{
-    struct pair *pair = *state;
-    pair_connect(pair);
-    pair_share(pair, 1 << 20, 1 << 20);
-    const struct message push = {.type = MESSAGE_PUSH, .length = 1 << 20};
-    assert_int_equal(pair_send(&pair->client, pair->client.link, &push), OK);
-    const struct message verdict = {
-        .type = MESSAGE_VERDICT, .code = 3, .body = "done", .body_bytes = 4};
-    assert_int_equal(pair_send(&pair->server, pair->server.link, &verdict), OK);
-    link_close(pair->server.link);
-    pair_until(pair, &pair->client.closed, 1);
-    assert_int_equal(pair->client.messages, 1);
-    assert_int_equal(pair->client.last.code, 3);
-    assert_int_equal(pair->client.why, ERR_PEER);
-}
-
-static void close_it(struct end *end, struct link *link)
-{
-    link_close(link);
-}
-
-static void close_at_third(struct end *end, struct link *link, const struct message *message)
-{
-    if (end->messages == 3) link_close(link);
-}
-
-static void a_link_may_be_closed_while_it_delivers(void **state)
-{
-    struct pair *pair = *state;
-    pair_connect(pair);
-    pair->server.on_message = close_at_third;
-    send_numbers(&pair->client, pair->client.link, 10);
-    pair_until(pair, &pair->client.closed, 1);
-    assert_int_equal(pair->server.messages, 3);
-    assert_int_equal(pair->server.closed, 0);
-}
-
-static void a_link_may_be_closed_while_it_opens(void **state)
-{
-    struct pair *pair = *state;
-    pair->server.on_open = close_it;
-    pair_connect(pair);
-    pair_until(pair, &pair->client.closed, 1);
-    assert_int_equal(pair->server.closed, 0);
-
-    pair->server.on_open = NULL;
-    pair->client.on_open = close_it;
-    pair_connect(pair);
-    pair_until(pair, &pair->server.closed, 1);
-    assert_int_equal(pair->client.closed, 1);
-}
-
-static void connect_again(struct end *end, struct link *link)
-{
-    link_close(link); /* allowed, though it is closing already */
-    assert_int_equal(transport->connect(end->pair->client_loop, end->pair->address, &end_events,
-                                        end, &end->link),
-                     OK);
-}
-
-static void an_owner_may_connect_again_when_it_hears_of_the_end(void **state)
-{
-    struct pair *pair = *state;
-    pair->client.on_closed = connect_again;
-    pair_connect(pair);
-    for (int i = 0; i < 20; i++) {
-        link_close(pair->server.link);
-        pair_until(pair, &pair->server.accepted, i + 2);
-        pair_until(pair, &pair->client.opened, i + 2);
-    }
-    pair->client.on_closed = NULL;
-}
-
-static void closing_before_the_connection_is_open_is_silent(void **state)
-{
-    struct pair *pair = *state;
-    struct link *link;
-    assert_int_equal(
-        transport->connect(pair->client_loop, pair->address, &end_events, &pair->client, &link),
-        OK);
-    link_close(link);
-    for (int i = 0; i < 100; i++) pair_poll(pair);
-    assert_int_equal(pair->client.opened + pair->client.closed, 0);
-    assert_int_equal(pair->server.accepted, pair->server.closed);
-}
-
-static void sending_on_a_closed_link_is_an_error_not_a_crash(void **state)
-{
-    struct pair *pair = *state;
-    pair_connect(pair);
-    struct link *link = pair->client.link;
-    link_close(link);
-    const struct message message = {.type = MESSAGE_JOIN};
-    assert_int_equal(pair_send(&pair->client, link, &message), ERR_PEER);
-    assert_true(link_is_idle(link));
-}
-
-static void the_context_of_a_link_can_be_changed(void **state)
-{
-    struct pair *pair = *state;
-    pair_connect(pair);
-    assert_ptr_equal(link_context(pair->server.link), &pair->server);
-    struct end other = {.pair = pair};
-    link_set_context(pair->server.link, &other);
-    send_numbers(&pair->client, pair->client.link, 5);
-    pair_until(pair, &other.messages, 5);
-    assert_int_equal(pair->server.messages, 0);
-}
-
-/* ---- a peer that does not read ---- */
-
-static void what_waits_for_a_slow_reader_arrives_in_the_end(void **state)
-{
-    struct pair *pair = *state;
-    pair_connect(pair);
-    send_numbers(&pair->client, pair->client.link, LINK_QUEUE_MAX);
-    for (int i = 0; i < 50 && pair->client_loop != pair->server_loop; i++)
-        loop_poll(pair->client_loop, 0);
-    pair_until(pair, &pair->server.messages, LINK_QUEUE_MAX);
-    assert_int_equal(pair->server.last.sequence, LINK_QUEUE_MAX - 1);
-    assert_true(link_is_idle(pair->client.link));
-}
-
-/* Sends bodies until the link refuses; the other side never looks. */
-static err send_until_refused(struct pair *pair, uint32_t body_bytes, int sends_max)
-{
-    unsigned char *body = calloc(1, body_bytes + 1u);
-    const struct message message = {.type = MESSAGE_HELLO, .body_bytes = body_bytes, .body = body};
-    err e = OK;
-    for (int i = 0; i < sends_max && !e; i++)
-        e = pair_send(&pair->client, pair->client.link, &message);
-    free(body);
-    return e;
-}
-
-static void check_refusal(struct pair *pair, err e)
-{
-    assert_int_equal(e, ERR_PEER);
-    assert_non_null(strstr(error_text(), "does not read"));
-    assert_int_equal(pair->client.closed, 0); /* comes from loop_poll only */
-    loop_poll(pair->client_loop, 0);
-    assert_int_equal(pair->client.closed, 1);
-    assert_int_equal(pair->client.why, ERR_PEER);
-    assert_non_null(strstr(pair->client.text, "does not read"));
-    pair_until(pair, &pair->server.closed, 1);
-    assert_int_equal(pair->server.why, ERR_PEER);
-}
-
-static void too_many_messages_for_a_peer_that_does_not_read_end_the_link(void **state)
-{
-    pair_connect(*state);
-    check_refusal(*state, send_until_refused(*state, 0, 10 << 20));
-}
-
-static void too_many_bytes_for_a_peer_that_does_not_read_end_the_link(void **state)
-{
-    pair_connect(*state);
-    check_refusal(*state, send_until_refused(*state, 1 << 20, 200));
-}
-
-static void a_peer_that_goes_while_messages_wait_is_told_once(void **state)
-{
-    struct pair *pair = *state;
-    pair_connect(pair);
-    assert_int_equal(send_until_refused(pair, 1 << 20, 8), OK);
-    link_close(pair->server.link);
-    pair_until(pair, &pair->client.closed, 1);
-    assert_int_equal(pair->client.why, ERR_PEER);
-    for (int i = 0; i < 10; i++) pair_poll(pair);
-    assert_int_equal(pair->client.closed, 1);
-}
-
-static void closing_the_loop_makes_no_callbacks(void **state)
-{
-    struct pair *pair = *state;
-    pair_connect(pair);
-    send_numbers(&pair->client, pair->client.link, 20);
-    pair->is_calling = true; /* a callback would fail the test; stop() closes the loops */
 }
 
 int main(void)
@@ -594,29 +370,6 @@ int main(void)
         cmocka_unit_test(listening_twice_on_an_address_says_that_it_is_taken),
         cmocka_unit_test(an_address_is_free_again_after_unlisten),
         cmocka_unit_test(many_links_to_one_listener_do_not_mix),
-        cmocka_unit_test(what_was_sent_before_closing_arrives_and_then_the_end),
-        cmocka_unit_test(a_last_word_arrives_although_the_other_side_is_talking),
-        cmocka_unit_test(a_link_may_be_closed_while_it_delivers),
-        cmocka_unit_test(a_link_may_be_closed_while_it_opens),
-        cmocka_unit_test(an_owner_may_connect_again_when_it_hears_of_the_end),
-        cmocka_unit_test(closing_before_the_connection_is_open_is_silent),
-        cmocka_unit_test(sending_on_a_closed_link_is_an_error_not_a_crash),
-        cmocka_unit_test(the_context_of_a_link_can_be_changed),
-        cmocka_unit_test(what_waits_for_a_slow_reader_arrives_in_the_end),
-        cmocka_unit_test(too_many_messages_for_a_peer_that_does_not_read_end_the_link),
-        cmocka_unit_test(too_many_bytes_for_a_peer_that_does_not_read_end_the_link),
-        cmocka_unit_test(a_peer_that_goes_while_messages_wait_is_told_once),
-        cmocka_unit_test(closing_the_loop_makes_no_callbacks),
     };
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
-        tests[i].setup_func = start;
-        tests[i].teardown_func = stop;
-    }
-    const struct transport *const all[] = {&transport_inproc, &transport_tcp, &transport_shm};
-    int failed = 0;
-    for (int i = 0; i < 3; i++) {
-        transport = all[i];
-        failed += cmocka_run_group_tests_name(transport->name, tests, NULL, NULL);
-    }
-    return failed;
+    return run_over_all(tests, sizeof tests / sizeof tests[0]);
 }

@@ -335,6 +335,47 @@ static void a_watched_descriptor_is_called_while_it_is_readable(void **state)
     loop_close(loop);
 }
 
+struct swap {
+    struct loop *loop;
+    int ready[2], quiet, also_quiet; /* eventfds */
+    int calls;
+};
+
+static void must_not_come(void *context)
+{
+    fail_msg("called for a descriptor that is not readable");
+}
+
+/* Both ready descriptors are in one batch of events: the first call removes the second one's watch
+ * and gives its place to a third. */
+static void swap_watch(void *context)
+{
+    struct swap *swap = context;
+    swap->calls++;
+    loop_unwatch(swap->loop, swap->ready[0]);
+    loop_unwatch(swap->loop, swap->ready[1]);
+    assert_int_equal(loop_watch(swap->loop, swap->quiet, must_not_come, NULL), OK);
+    assert_int_equal(loop_watch(swap->loop, swap->also_quiet, must_not_come, NULL), OK);
+}
+
+static void an_event_of_a_watch_that_is_gone_is_not_delivered_to_its_successor(void **state)
+{
+    struct swap swap = {0};
+    assert_int_equal(loop_open(&swap.loop), OK);
+    swap.quiet = eventfd(0, EFD_CLOEXEC);
+    swap.also_quiet = eventfd(0, EFD_CLOEXEC);
+    for (int i = 0; i < 2; i++) {
+        swap.ready[i] = eventfd(1, EFD_CLOEXEC);
+        assert_int_equal(loop_watch(swap.loop, swap.ready[i], swap_watch, &swap), OK);
+    }
+    assert_true(loop_poll(swap.loop, 0));
+    assert_int_equal(swap.calls, 1);
+    loop_close(swap.loop);
+    for (int i = 0; i < 2; i++) close(swap.ready[i]);
+    close(swap.quiet);
+    close(swap.also_quiet);
+}
+
 static void waiting_ends_at_its_time(void **state)
 {
     struct loop *loop;
@@ -478,6 +519,7 @@ int main(void)
         cmocka_unit_test(headers_cross_a_ring_between_threads),
         cmocka_unit_test(a_full_ring_takes_nothing_until_there_is_room),
         cmocka_unit_test(a_watched_descriptor_is_called_while_it_is_readable),
+        cmocka_unit_test(an_event_of_a_watch_that_is_gone_is_not_delivered_to_its_successor),
         cmocka_unit_test(waiting_ends_at_its_time),
         cmocka_unit_test(signals_come_as_calls),
         cmocka_unit_test(polling_from_a_callback_does_nothing),

@@ -1,7 +1,8 @@
-/* test_garbage.c - peers that do not keep to the protocol, over tcp and over shared memory.
+/* test_garbage_shm.c - peers that do not keep to the protocol, over shared memory.
  *
- * The hostile side is written by hand on bare sockets and bare memory. Whatever it does, the link
- * ends with ERR_PROTOCOL (or ERR_PEER where it only goes away) and the process lives.
+ * The hostile side greets by hand and writes what it likes into the memory that both map. Whatever
+ * it does, the link ends with ERR_PROTOCOL (or ERR_PEER where it only goes away) and the process
+ * lives.
  */
 #include "tests/net/pair.h"
 
@@ -13,39 +14,14 @@
 #include "net/shm.h"
 #include "net/wire.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-static int start_tcp(void **state)
-{
-    static struct pair pair;
-    pair_start(&pair, &transport_tcp);
-    *state = &pair;
-    return 0;
-}
-
-static int start_shm(void **state)
-{
-    static struct pair pair;
-    pair_start(&pair, &transport_shm);
-    *state = &pair;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    pair_stop(*state);
-    return 0;
-}
 
 static void expect_end(struct pair *pair, err why, const char *text)
 {
@@ -55,188 +31,7 @@ static void expect_end(struct pair *pair, err why, const char *text)
     assert_int_equal(pair->server.closed, 1);
 }
 
-/* ---- tcp ---- */
-
-static int connect_bare(struct pair *pair)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    to.sin_port = htons((uint16_t)atoi(strrchr(pair->address, ':') + 1));
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    const int accepted_before = pair->server.accepted;
-    pair_until(pair, &pair->server.accepted, accepted_before + 1);
-    return fd;
-}
-
-/* Bytes on the wire, and then what the server makes of them. */
-static void send_bytes(struct pair *pair, const void *bytes, size_t size, err why, const char *text)
-{
-    const int fd = connect_bare(pair);
-    assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
-    expect_end(pair, why, text);
-    close(fd);
-}
-
-static void send_header(struct pair *pair, const struct message *message, const char *text)
-{
-    unsigned char header[MESSAGE_HEADER_BYTES];
-    wire_pack(message, header);
-    send_bytes(pair, header, sizeof header, ERR_PROTOCOL, text);
-}
-
-static void random_bytes_are_not_a_message(void **state)
-{
-    unsigned char bytes[4096];
-    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)random_u64(7, i);
-    send_bytes(*state, bytes, sizeof bytes, ERR_PROTOCOL, "something else than a message");
-}
-
-static void a_web_browser_is_not_a_peer(void **state)
-{
-    const char request[] = "GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: curl/7.88.1\r\n"
-                           "Accept: text/html,application/xhtml+xml\r\n\r\n";
-    send_bytes(*state, request, sizeof request - 1, ERR_PROTOCOL, "something else than a message");
-}
-
-static void another_protocol_version_is_named(void **state)
-{
-    unsigned char header[MESSAGE_HEADER_BYTES];
-    wire_pack(&(struct message){.type = MESSAGE_HELLO}, header);
-    header[72] = 9;
-    send_bytes(*state, header, sizeof header, ERR_PROTOCOL, "protocol version 9");
-}
-
-static void a_damaged_header_is_refused(void **state)
-{
-    unsigned char header[MESSAGE_HEADER_BYTES];
-    wire_pack(&(struct message){.type = MESSAGE_HELLO}, header);
-    header[79] = 1;
-    send_bytes(*state, header, sizeof header, ERR_PROTOCOL, "damaged");
-}
-
-static void a_body_beyond_the_limit_is_refused_before_it_comes(void **state)
-{
-    send_header(*state,
-                &(struct message){.type = MESSAGE_HELLO, .body_bytes = MESSAGE_BODY_MAX + 1u},
-                "the limit is 16777216");
-}
-
-static void a_stretch_without_a_window_is_refused(void **state)
-{
-    send_header(*state, &(struct message){.type = MESSAGE_PUSH, .length = 1}, "not shared yet");
-}
-
-static void a_message_with_a_body_and_a_stretch_is_refused(void **state)
-{
-    send_header(*state, &(struct message){.type = MESSAGE_PUSH, .length = 1, .body_bytes = 1},
-                "both");
-}
-
-static void only_the_listening_side_shares_windows(void **state)
-{
-    send_header(*state, &(struct message){.type = MESSAGE_WINDOWS, .offset = 1 << 20},
-                "nobody expected");
-}
-
-static void stretches_that_leave_the_window_are_refused(void **state)
-{
-    struct pair *pair = *state;
-    static const uint64_t ranges[][2] = {
-        {0, 101}, {100, 1}, {101, 0xffffffff}, {UINT64_MAX, 2}, {1, UINT64_MAX}};
-    assert_int_equal(window_new(100, &pair->values), OK);
-    assert_int_equal(window_new(100, &pair->gradients), OK);
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        const int fd = connect_bare(pair);
-        assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
-        unsigned char bytes[MESSAGE_HEADER_BYTES + 256] = {0};
-        wire_pack(
-            &(struct message){.type = MESSAGE_PUSH, .offset = ranges[i][0], .length = ranges[i][1]},
-            bytes);
-        assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
-        pair->server.closed = 0;
-        expect_end(pair, ERR_PROTOCOL, "of a window of 100 bytes");
-        close(fd);
-    }
-}
-
-static void half_a_header_and_then_silence_ends_at_the_stall_limit(void **state)
-{
-    struct pair *pair = *state;
-    loop_set_stall(pair->server_loop, 100);
-    const uint64_t start_ms = clock_ms();
-    send_bytes(pair, "dRt1........", 12, ERR_PROTOCOL, "then nothing for 0.1 s");
-    assert_in_range(clock_ms() - start_ms, 99, TEST_PATIENCE_MS);
-}
-
-static void half_a_body_and_then_silence_ends_at_the_stall_limit(void **state)
-{
-    unsigned char bytes[MESSAGE_HEADER_BYTES + 10] = {0};
-    wire_pack(&(struct message){.type = MESSAGE_HELLO, .body_bytes = 11}, bytes);
-    loop_set_stall(((struct pair *)*state)->server_loop, 100);
-    send_bytes(*state, bytes, sizeof bytes, ERR_PROTOCOL, "sent half a message");
-}
-
-static void a_silent_connection_is_no_offence(void **state)
-{
-    struct pair *pair = *state;
-    loop_set_stall(pair->server_loop, 1);
-    const int fd = connect_bare(pair);
-    const uint64_t until_ms = clock_ms() + 120;
-    while (clock_ms() < until_ms) loop_poll(pair->server_loop, 10);
-    assert_int_equal(pair->server.closed, 0);
-    close(fd);
-    expect_end(pair, ERR_PEER, "closed the connection");
-}
-
-static void going_away_in_the_middle_of_a_message_says_so(void **state)
-{
-    struct pair *pair = *state;
-    const int fd = connect_bare(pair);
-    assert_int_equal(send(fd, "dRt1....", 8, MSG_NOSIGNAL), 8);
-    close(fd);
-    expect_end(pair, ERR_PEER, "in the middle of a message");
-}
-
-static void messages_that_come_byte_by_byte_are_whole(void **state)
-{
-    struct pair *pair = *state;
-    const int fd = connect_bare(pair);
-    unsigned char bytes[MESSAGE_HEADER_BYTES + 5];
-    wire_pack(&(struct message){.type = MESSAGE_HELLO, .body_bytes = 5}, bytes);
-    memcpy(bytes + MESSAGE_HEADER_BYTES, "hello", 5);
-    for (int n = 0; n < 3; n++)
-        for (size_t i = 0; i < sizeof bytes; i++) {
-            assert_int_equal(send(fd, bytes + i, 1, MSG_NOSIGNAL), 1);
-            pair_poll(pair);
-        }
-    pair_until(pair, &pair->server.messages, 3);
-    assert_int_equal(pair->server.closed, 0);
-    close(fd);
-}
-
-/* Valid traffic with some bytes changed: anything may come of it but a crash. */
-static void damaged_streams_never_crash(void **state)
-{
-    struct pair *pair = *state;
-    for (uint64_t round = 0; round < 300; round++) {
-        const uint64_t key = random_key(round, "stream");
-        unsigned char bytes[3 * (MESSAGE_HEADER_BYTES + 40)] = {0};
-        for (int n = 0; n < 3; n++)
-            wire_pack(&(struct message){.type = MESSAGE_HELLO, .body_bytes = 40},
-                      bytes + n * (MESSAGE_HEADER_BYTES + 40));
-        const int changes = (int)(random_u64(key, 0) % 4);
-        for (uint64_t i = 1; i <= (uint64_t)changes; i++)
-            bytes[random_u64(key, 2 * i) % sizeof bytes] =
-                (unsigned char)random_u64(key, 2 * i + 1);
-        const int fd = connect_bare(pair);
-        const size_t size = random_u64(key, 99) % (sizeof bytes + 1);
-        assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
-        close(fd);
-        pair_until(pair, &pair->server.closed, (int)round + 1);
-    }
-}
-
-/* ---- shm: a hostile connecting side ---- */
+/* ---- a hostile connecting side ---- */
 
 struct hostile {
     int fd, wake_fd;
@@ -433,7 +228,7 @@ static void a_scribbling_peer_never_crashes_the_server(void **state)
     }
 }
 
-/* ---- shm: greetings that are not right ---- */
+/* ---- greetings that are not right ---- */
 
 /* The server hears nothing of such a connection and drops it. */
 static void expect_dropped(struct pair *pair, int fd)
@@ -518,7 +313,7 @@ static void a_peer_that_dies_before_its_greeting_harms_nobody(void **state)
     assert_int_equal(pair->server.accepted, 1);
 }
 
-/* ---- shm: a hostile listening side ---- */
+/* ---- a hostile listening side ---- */
 
 /* Listens in place of the server and greets the client that comes. */
 static struct hostile serve_hostile(struct pair *pair)
@@ -611,7 +406,7 @@ static void a_listener_that_never_answers_is_given_up(void **state)
     end_hostile(&hostile);
 }
 
-/* ---- shm: what honest windows allow ---- */
+/* ---- what honest windows allow ---- */
 
 static void values_can_be_read_but_not_written_by_the_peer(void **state)
 {
@@ -630,35 +425,23 @@ static void values_can_be_read_but_not_written_by_the_peer(void **state)
     assert_int_equal(ftruncate(pair->values.fd, 0), -1);
 }
 
-static int run(const char *name, struct CMUnitTest *tests, size_t count, CMFixtureFunction start)
+/* What came between the last look and the decision to sleep must not be slept over. */
+static void a_side_that_is_about_to_sleep_looks_once_more(void **state)
 {
-    for (size_t i = 0; i < count; i++) {
-        tests[i].setup_func = start;
-        tests[i].teardown_func = stop;
-    }
-    return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
+    struct pair *pair = *state;
+    pair_connect(pair);
+    struct link *link = pair->server.link;
+    assert_false(link->ops->arm(link));
+    link->ops->disarm(link);
+    const struct message message = {.type = MESSAGE_JOIN};
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), OK);
+    assert_true(link->ops->arm(link));
+    link->ops->disarm(link);
 }
 
 int main(void)
 {
-    struct CMUnitTest tcp[] = {
-        cmocka_unit_test(random_bytes_are_not_a_message),
-        cmocka_unit_test(a_web_browser_is_not_a_peer),
-        cmocka_unit_test(another_protocol_version_is_named),
-        cmocka_unit_test(a_damaged_header_is_refused),
-        cmocka_unit_test(a_body_beyond_the_limit_is_refused_before_it_comes),
-        cmocka_unit_test(a_stretch_without_a_window_is_refused),
-        cmocka_unit_test(a_message_with_a_body_and_a_stretch_is_refused),
-        cmocka_unit_test(only_the_listening_side_shares_windows),
-        cmocka_unit_test(stretches_that_leave_the_window_are_refused),
-        cmocka_unit_test(half_a_header_and_then_silence_ends_at_the_stall_limit),
-        cmocka_unit_test(half_a_body_and_then_silence_ends_at_the_stall_limit),
-        cmocka_unit_test(a_silent_connection_is_no_offence),
-        cmocka_unit_test(going_away_in_the_middle_of_a_message_says_so),
-        cmocka_unit_test(messages_that_come_byte_by_byte_are_whole),
-        cmocka_unit_test(damaged_streams_never_crash),
-    };
-    struct CMUnitTest shm[] = {
+    struct CMUnitTest tests[] = {
         cmocka_unit_test(garbage_in_a_slot_is_refused),
         cmocka_unit_test(a_ring_cannot_announce_a_body_beyond_the_limit),
         cmocka_unit_test(a_ring_cannot_carry_windows_to_the_listening_side),
@@ -680,7 +463,7 @@ int main(void)
         cmocka_unit_test(a_listener_that_dies_instead_of_answering_is_left),
         cmocka_unit_test(a_listener_that_never_answers_is_given_up),
         cmocka_unit_test(values_can_be_read_but_not_written_by_the_peer),
+        cmocka_unit_test(a_side_that_is_about_to_sleep_looks_once_more),
     };
-    return run("garbage over tcp", tcp, sizeof tcp / sizeof tcp[0], start_tcp) +
-           run("garbage over shm", shm, sizeof shm / sizeof shm[0], start_shm);
+    return run_over(&transport_shm, tests, sizeof tests / sizeof tests[0]);
 }

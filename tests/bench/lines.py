@@ -1,0 +1,41 @@
+"""lines.py - figures as lines: each function turns one record of the JSON file into its line."""
+MIB = 1 << 20
+
+
+def of(record):
+    return f"{record['workload']:9} {record['mode']:5} {record.get('transport', ''):4}"
+
+
+def met(record):
+    return "met" if record["is_met"] else "NOT MET"
+
+
+def throughput(record):
+    rates, peer, bare = record["examples_per_second"], record["tensorflow"], record["bare"]
+    line = (f"{of(record)} {record['median']:11,.0f} examples/s ({min(rates):,.0f} to "
+            f"{max(rates):,.0f}), {record['ratio']:6.2f} x TensorFlow ({peer:,.0f}, "
+            f"{record['origin']}), goal {record['goal']} x: {met(record)}")
+    if bare:
+        line += f"; {record['median'] / bare:.2f} of a bare server ({bare:,.0f})"
+    return line
+
+
+def start(record):
+    seconds = record["seconds"]
+    return (f"{of(record)} {record['median']:11.3f} s to the first step ({min(seconds):.3f} to "
+            f"{max(seconds):.3f}), TensorFlow {record['tensorflow']:.1f} ({record['origin']}), "
+            f"goal {record['goal']}: {met(record)}")
+
+
+def memory(record):
+    mib = {name: record[name] / MIB
+           for name in ("peak", "anonymous", "file", "shared", "state", "goal")}
+    return (f"{of(record)} {mib['peak']:11.1f} MiB at most in ps/{record['ps']} (now "
+            f"{mib['anonymous']:.1f} anonymous, {mib['file']:.1f} file, {mib['shared']:.1f} "
+            f"shared), TensorFlow {record['tensorflow_mib']:.0f} ({record['origin']}), goal "
+            f"{mib['goal']:.1f}, where values and slots are {mib['state']:.1f}: {met(record)}")
+
+
+def peers(record):
+    return (f"{of(record)} TensorFlow {record['version']}: {record['median']:,.0f} examples/s, "
+            f"{record['first_step_s']:.2f} s to the first step, {record['ps_mib']:.0f} MiB in a ps")

@@ -1,0 +1,207 @@
+"""measure.py - runs dtrain clusters on this host and takes their figures.
+
+Every cluster is started by dtrain itself (--local_ps, --local_workers), with its output in a file,
+and has ended, or was killed, when a function here returns.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+
+from workloads import PS, WORKERS, Workload
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+LOOK_EVERY_S = 0.1  # seldom: looking takes time from what is measured
+START_LIMIT_S = 60  # from launch to the first line of figures
+START_STEPS = 30  # enough that the chief has one of them, few enough to end at once
+END_LIMIT_S = 20  # from the signal to the end
+LOG_TAIL_BYTES = 2000
+PS_TASK = re.compile(rb"--job_name=ps\0--task_index=(\d+)")
+SHARE = re.compile(rb"ps (\d+): \d+ slices?, (\d+) bytes")
+
+
+class Failed(Exception):
+    """A program did not do what is measured; the text says which and how it ended."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one figure is of."""
+
+    workload: Workload
+    mode: str
+    transport: str
+
+    def names(self):
+        return {"workload": self.workload.name, "mode": self.mode, "transport": self.transport}
+
+    def logging(self):
+        return {"log_every_steps": self.workload.log_every_steps[self.mode]}
+
+
+class Cluster:
+    """A running local cluster; leaving the `with` block ends it."""
+
+    def __init__(self, dtrain, case, settings):
+        self.folder = tempfile.TemporaryDirectory(prefix="dtrain-bench-")
+        self.metrics_path = self.path("metrics")
+        self.result_path = self.path("result")
+        self.log = open(self.path("log"), "wb")
+        command = [dtrain, f"--local_ps={PS}", f"--local_workers={WORKERS}",
+                   f"--metrics_file={self.metrics_path}", f"--result={self.result_path}",
+                   f"--transport={case.transport}"]
+        for key, value in {"mode": case.mode, **settings}.items():
+            command += ["--set", f"train.{key}={value}"]
+        command.append(os.path.join(FOLDER, case.workload.name + ".json"))
+        self.started_unix = time.time()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=self.log, start_new_session=True)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.wait(END_LIMIT_S)
+        self.log.close()
+        self.folder.cleanup()
+
+    def wait(self, limit_s):
+        """The exit code; a launcher that takes too long is killed, and its tasks with it."""
+        try:
+            return self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def printed(self):
+        return read_bytes(self.path("log"))
+
+    def fail(self, what):
+        tail = self.printed()[-LOG_TAIL_BYTES:].decode(errors="replace")
+        raise Failed(f"{' '.join(self.process.args)}: {what}\n{tail}")
+
+    def wait_until(self, claim, limit_s, what):
+        """Until claim() gives something; the cluster must be running until then."""
+        deadline = time.monotonic() + limit_s
+        while not (found := claim()):
+            if self.process.poll() is not None:
+                self.fail(f"ended with exit code {self.process.returncode} before {what}")
+            if time.monotonic() > deadline:
+                self.fail(f"no {what} after {limit_s:.0f} s")
+            time.sleep(LOOK_EVERY_S)
+        return found
+
+    def points(self):
+        """What the chief has written so far: (seconds, global step), in order."""
+        try:
+            with open(self.metrics_path, encoding="utf-8") as file:
+                lines = file.read().split("\n")[:-1]
+        except FileNotFoundError:
+            return []
+        return [(p["seconds"], p["step"]) for p in map(json.loads, lines)]
+
+    def ps_memory(self):
+        """By task index: the memory of every parameter server, a child of the launcher."""
+        found = {}
+        for pid in children(self.process.pid):
+            match = PS_TASK.search(read_bytes(f"/proc/{pid}/cmdline"))
+            if match:
+                found[int(match.group(1))] = resident(pid)
+        return found
+
+    def shares(self):
+        """By task index: bytes of values of every parameter server, as the chief printed them."""
+        return {int(ps): int(count) for ps, count in SHARE.findall(self.printed())}
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def children(parent):
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = read_bytes(f"/proc/{name}/stat")
+        except OSError:
+            continue  # it has ended meanwhile
+        if int(stat.rpartition(b")")[2].split()[1]) == parent:
+            found.append(int(name))
+    return found
+
+
+def resident(pid):
+    """Bytes of memory of a process: their peak, and what is there now by what it holds."""
+    text = read_bytes(f"/proc/{pid}/status").decode(errors="replace")
+    fields = dict(line.split(":", 1) for line in text.splitlines())
+    names = {"peak": "VmHWM", "anonymous": "RssAnon", "file": "RssFile", "shared": "RssShmem"}
+    return {name: int(fields[field].split()[0]) * 1024 for name, field in names.items()}
+
+
+def window_rates(points, warmup_s, window_s):
+    """Steps per second in the windows that follow the warm-up.
+
+    A window ends with the first point that lies at least window_s behind its beginning.
+    """
+    rates = []
+    start = None
+    for seconds, step in points:
+        if start is None:
+            if seconds >= points[0][0] + warmup_s:
+                start = (seconds, step)
+        elif seconds - start[0] >= window_s:
+            rates.append((step - start[1]) / (seconds - start[0]))
+            start = (seconds, step)
+    return rates
+
+
+def throughput(dtrain, case, timing):
+    """Examples/s of all workers together, one figure per window."""
+    limit_s = START_LIMIT_S + 4 * (timing.warmup_s + timing.windows * timing.window_s)
+
+    def rates():
+        found = window_rates(cluster.points(), timing.warmup_s, timing.window_s)
+        return found if len(found) >= timing.windows else None
+
+    with Cluster(dtrain, case, case.logging()) as cluster:
+        cluster.wait_until(cluster.points, START_LIMIT_S, "first step")
+        found = cluster.wait_until(rates, limit_s, f"{timing.windows} windows")
+    examples = case.workload.examples_per_step(case.mode)
+    return [rate * examples for rate in found[:timing.windows]]
+
+
+def first_step(dtrain, case):
+    """Seconds from the launch of a short run to the end of the chief's first step.
+
+    Of an asynchronous run the other worker may have made steps before that.
+    """
+    with Cluster(dtrain, case, {"last_step": START_STEPS}) as cluster:
+        code = cluster.wait(START_LIMIT_S)
+        if code != 0:
+            cluster.fail(f"ended with exit code {code}")
+        with open(cluster.result_path, encoding="utf-8") as file:
+            result = json.load(file)
+        if not result["own_steps"]:
+            cluster.fail("the chief made no step")
+        return result["first_step_unix"] - cluster.started_unix
+
+
+def ps_memory(dtrain, case, timing):
+    """Of every ps of a run after the warm-up: its memory, and the bytes of its values and slots."""
+    with Cluster(dtrain, case, case.logging()) as cluster:
+        cluster.wait_until(lambda: window_rates(cluster.points(), 0, timing.warmup_s),
+                           START_LIMIT_S, "warm-up")
+        held, shares = cluster.ps_memory(), cluster.shares()
+        if set(held) != set(range(PS)) or set(shares) != set(held):
+            cluster.fail(f"expected {PS} ps, found processes {set(held)} and shares {set(shares)}")
+    return [dict(held[ps], state=shares[ps] * (1 + case.workload.slots)) for ps in range(PS)]

@@ -1,0 +1,76 @@
+"""peers.py - the same workloads by others: TensorFlow's parameter servers, and bare servers in C.
+
+Each is a program that the caller has: none is part of the project, none is needed.
+"""
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import tempfile
+
+from measure import Failed
+from workloads import PS, WORKERS
+
+TENSORFLOW_LIMIT_S = 300  # its workers may look 30 s apart whether the chief is ready
+BARE_LIMIT_S = 120
+BARE_SPIN_US = 50
+BARE_RATE = re.compile(r"ex/s (\d+)")
+# Instruction sets that OpenBLAS wants for the kernels that it calls SkylakeX.
+SKYLAKE_FLAGS = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+
+
+def run(command, limit_s, environment=None):
+    """What the program prints; it is ended when it takes too long."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, start_new_session=True,
+                               env=dict(os.environ, **(environment or {})))
+    try:
+        text, _ = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise Failed(f"{' '.join(command)}: not done after {limit_s} s") from None
+    if process.returncode != 0:
+        raise Failed(f"{' '.join(command)}: exit code {process.returncode}\n{text[-2000:]}")
+    return text
+
+
+def tensorflow(python, script, workload, mode, timing):
+    """Examples/s, seconds to the first step, MiB of a ps, and the version."""
+    with tempfile.TemporaryDirectory(prefix="dtrain-bench-") as folder:
+        answer = os.path.join(folder, "answer")
+        command = [python, script, *workload.tensorflow_options, "-b", str(workload.batch),
+                   "--ps", str(PS), "--workers", str(WORKERS), "--windows", str(timing.windows),
+                   "--secs", str(timing.window_s), "--json", answer]
+        run(command + (["--sync"] if mode == "sync" else []), TENSORFLOW_LIMIT_S)
+        with open(answer, encoding="utf-8") as file:
+            found = json.loads(file.readline())
+    return {"examples_per_second": found["wins"], "median": statistics.median(found["wins"]),
+            "first_step_s": found["t_first"], "ps_mib": found["ps_mib"], "version": found["tf"]}
+
+
+def bare(program, transport, workload, mode, timing):
+    """Examples/s of a bare server, one figure per run of one window."""
+    name = workload.bare_names[transport]
+    tail = [str(WORKERS), mode, str(BARE_SPIN_US), str(timing.window_s)]
+    arguments = [name, str(PS), *tail] if transport == "shm" else [name, *tail, "reno"]
+    environment = {"YIELD": "1"}
+    if SKYLAKE_FLAGS <= processor_flags():
+        environment["OPENBLAS_CORETYPE"] = "SkylakeX"
+    rates = []
+    for _ in range(timing.windows):
+        found = BARE_RATE.search(run([program, *arguments], BARE_LIMIT_S, environment))
+        if not found:
+            raise Failed(f"{program} {' '.join(arguments)}: printed no \"ex/s N\"")
+        rates.append(float(found.group(1)))
+    return rates
+
+
+def processor_flags():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(("flags", "Features")):
+                return set(line.split(":", 1)[1].split())
+    return set()

@@ -80,6 +80,7 @@ static unsigned long listening_inode(const char *table, unsigned port)
     return found;
 }
 
+/* Every step may fail because processes come and go; then it is not this one. */
 static bool holds_socket(const char *process, const char *socket)
 {
     char path[PATH_MAX], target[64];

@@ -22,6 +22,7 @@ static struct inproc *inproc_of(struct link *link)
     return (struct inproc *)link;
 }
 
+/* The loop is the registry: an address is known within it alone. */
 static struct listener *find_listener(struct loop *loop, const char *address)
 {
     for (struct listener *at = loop_first_listener(loop); at; at = at->next)

@@ -54,6 +54,7 @@ void link_set_peer_name(struct link *link, const char *name)
     snprintf(link->peer_name, sizeof link->peer_name, "%s", name);
 }
 
+/* Listeners hand their own context to new links until the owner sets another. */
 void link_open(struct link *link)
 {
     link->state = LINK_OPEN;
@@ -64,6 +65,7 @@ void link_open(struct link *link)
     if (call) call(link->context, link);
 }
 
+/* The text is kept: the thread may fail elsewhere before closed() is called. */
 void link_end(struct link *link, err why)
 {
     if (link->state >= LINK_ENDED) return;
@@ -104,6 +106,7 @@ struct window *link_incoming(struct link *link)
     return link->is_active ? &link->values : &link->gradients;
 }
 
+/* Written so that no sum can wrap around: both numbers may come from a peer. */
 static bool is_inside(const struct window *window, uint64_t offset, uint64_t length)
 {
     return offset <= window->bytes && length <= window->bytes - offset;
@@ -257,6 +260,7 @@ err listener_new(const struct listener *like, struct listener **ret)
     return OK;
 }
 
+/* Bounded, so that a flood of connections leaves time for those that are there. */
 static bool accept_ready(void *context, uint32_t events)
 {
     struct listener *listener = context;

@@ -180,6 +180,7 @@ void loop_note_dead(struct loop *loop)
     loop->dead_count++;
 }
 
+/* Watches are named by index, never by pointer: the table moves. */
 static err grow_watches(struct loop *loop)
 {
     if (loop->watch_count == LOOP_WATCH_MAX)
@@ -206,6 +207,7 @@ static int control(const struct loop *loop, int operation, int index)
     return epoll_ctl(loop->epoll_fd, operation, watch->fd, &event);
 }
 
+/* The new generation makes events that are still on their way strangers. */
 static void release(struct loop *loop, int index)
 {
     struct watch *watch = &loop->watches[index];
@@ -388,6 +390,7 @@ static bool look(struct loop *loop, int looks_per_epoll)
     return announce_ends(loop) || delivered;
 }
 
+/* sched_yield: the task that is waited for may need this very core. */
 static bool spin(struct loop *loop, uint64_t until_ns)
 {
     const bool sockets_are_looked_at = loop->socket_links <= LOOKED_AT_SOCKETS_MAX;

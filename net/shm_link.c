@@ -47,6 +47,8 @@ static void wake_peer(struct shm *shm)
 
 /* ---- sending ---- */
 
+/* The byte stands in the stream of bodies, so that the descriptors keep their place in the order.
+ */
 static ssize_t send_windows(struct shm *shm)
 {
     const struct passed passed = {
@@ -139,6 +141,7 @@ static bool shm_is_idle(const struct link *link)
 
 /* ---- receiving ---- */
 
+/* The descriptors are not kept: the mappings hold the memory. */
 static err map_window(int fd, size_t bytes, bool is_writable, struct window *ret)
 {
     TRY(area_check(fd, bytes));
@@ -332,6 +335,7 @@ static void shm_disarm(struct link *link)
 
 /* ---- the end ---- */
 
+/* What is in the ring stays readable for the peer, which finds it before the end of the socket. */
 static void shm_hang_up(struct link *link)
 {
     struct shm *shm = shm_of(link);

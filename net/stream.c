@@ -67,6 +67,7 @@ static void advance_queue(struct queue *queue, size_t sent)
     }
 }
 
+/* Several parcels leave with one system call: a queue of small ones is gone quickly. */
 static void flush(struct stream *stream)
 {
     struct queue *queue = &stream->queue;
@@ -138,6 +139,7 @@ static enum arrival read_some(struct stream *stream)
     return (size_t)got < asked ? ALL : SOME;
 }
 
+/* Called with a length that has passed its check only. */
 static err reserve_body(struct stream *stream, size_t bytes)
 {
     if (bytes <= stream->body_capacity) return OK;
@@ -247,6 +249,7 @@ static void set_deadline(struct stream *stream)
         is_amid_message(stream) ? clock_ms() + loop_stall_ms(stream->link.loop) : 0;
 }
 
+/* A short read means that the socket is empty, so that no read is spent on being told so. */
 static bool stream_read(struct stream *stream)
 {
     bool delivered = false;

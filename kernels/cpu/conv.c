@@ -9,7 +9,7 @@
 
 #include "kernels/cpu/cpu.h"
 
-enum { STEPS_MAX = 5, ARGUMENTS_MAX = 5, MEMORIES_MAX = 64 };
+enum { STEPS_MAX = 5, ARGUMENTS_MAX = 5, MEMORIES_MAX = 64, FEW_CHANNELS = 16 };
 
 /* What comes from the caller or goes to it */
 enum border { SOURCE, WEIGHTS, BIAS, DESTINATION, BORDERS };
@@ -137,6 +137,29 @@ static dnnl_status_t convolution_desc(enum direction direction, const struct des
         s->strides, s->dilates, s->before, s->after);
 }
 
+static bool is_named(const_dnnl_primitive_desc_t pd, const char *prefix)
+{
+    const char *name = NULL;
+    return pd &&
+           dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
+           strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* oneDNN lists its implementations, the best in its judgement first. With few input channels the
+ * second, code generated for the shape, beats the first, made of small products, by a fifth: 5x5
+ * 1 to 32 channels at 28x28, batch 50: 291 us and 348 us. */
+static dnnl_primitive_desc_t choose(dnnl_primitive_desc_iterator_t list, int64_t in_channels)
+{
+    dnnl_primitive_desc_t first = dnnl_primitive_desc_iterator_fetch(list);
+    if (in_channels >= FEW_CHANNELS || !is_named(first, "brgconv:")) return first;
+    if (dnnl_primitive_desc_iterator_next(list) != dnnl_success) return first;
+    dnnl_primitive_desc_t second = dnnl_primitive_desc_iterator_fetch(list);
+    bool is_better = is_named(second, "jit:");
+    dnnl_primitive_desc_t other = is_better ? first : second;
+    if (other) (void)dnnl_primitive_desc_destroy(other);
+    return is_better ? second : first;
+}
+
 /* hint: the forward convolution, for the backward ones */
 static err primitive_desc(const struct conv2d_plan *p, enum direction direction,
                           const struct description *s, dnnl_primitive_desc_t hint,
@@ -144,11 +167,16 @@ static err primitive_desc(const struct conv2d_plan *p, enum direction direction,
 {
     dnnl_convolution_desc_t desc;
     dnnl_primitive_attr_t attributes;
+    dnnl_primitive_desc_iterator_t list;
     TRY(check(convolution_desc(direction, s, &desc), "dnnl_dilated_convolution_desc_init"));
     TRY(scratchpad_attributes(direction == FORWARD_RELU, &attributes));
-    dnnl_status_t status = dnnl_primitive_desc_create(ret, &desc, attributes, p->engine, hint);
+    dnnl_status_t status =
+        dnnl_primitive_desc_iterator_create(&list, &desc, attributes, p->engine, hint);
     (void)dnnl_primitive_attr_destroy(attributes);
-    return check(status, "dnnl_primitive_desc_create");
+    TRY(check(status, "dnnl_primitive_desc_iterator_create"));
+    *ret = choose(list, p->shape.in_channels);
+    (void)dnnl_primitive_desc_iterator_destroy(list);
+    return *ret ? OK : fail(ERR_DEVICE, "dnnl_primitive_desc_iterator_fetch failed");
 }
 
 /* --- making a stage of it --- */

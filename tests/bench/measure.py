@@ -12,6 +12,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+import environment
 from workloads import PS, WORKERS, Workload
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -59,7 +60,8 @@ class Cluster:
         command.append(os.path.join(FOLDER, case.workload.name + ".json"))
         self.started_unix = time.time()
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
-                                        stderr=self.log, start_new_session=True)
+                                        stderr=self.log, start_new_session=True,
+                                        env=environment.clean())
 
     def path(self, name):
         return os.path.join(self.folder.name, name)

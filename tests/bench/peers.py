@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import tempfile
 
+import environment
 from measure import Failed
 from workloads import PS, WORKERS
 
@@ -21,11 +22,11 @@ BARE_RATE = re.compile(r"ex/s (\d+)")
 SKYLAKE_FLAGS = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
 
 
-def run(command, limit_s, environment=None):
+def run(command, limit_s, **variables):
     """What the program prints; it is ended when it takes too long."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, start_new_session=True,
-                               env=dict(os.environ, **(environment or {})))
+                               env=environment.clean(**variables))
     try:
         text, _ = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
@@ -56,12 +57,12 @@ def bare(program, transport, workload, mode, timing):
     name = workload.bare_names[transport]
     tail = [str(WORKERS), mode, str(BARE_SPIN_US), str(timing.window_s)]
     arguments = [name, str(PS), *tail] if transport == "shm" else [name, *tail, "reno"]
-    environment = {"YIELD": "1"}
+    variables = {"YIELD": "1"}
     if SKYLAKE_FLAGS <= processor_flags():
-        environment["OPENBLAS_CORETYPE"] = "SkylakeX"
+        variables["OPENBLAS_CORETYPE"] = "SkylakeX"
     rates = []
     for _ in range(timing.windows):
-        found = BARE_RATE.search(run([program, *arguments], BARE_LIMIT_S, environment))
+        found = BARE_RATE.search(run([program, *arguments], BARE_LIMIT_S, **variables))
         if not found:
             raise Failed(f"{program} {' '.join(arguments)}: printed no \"ex/s N\"")
         rates.append(float(found.group(1)))

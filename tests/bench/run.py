@@ -41,6 +41,7 @@ from dataclasses import asdict, dataclass
 
 sys.dont_write_bytecode = True  # the folder is part of the source
 
+import environment
 import lines
 import measure
 import peers
@@ -164,7 +165,7 @@ def machine():
 
 def version(dtrain):
     return subprocess.run([dtrain, "--version"], capture_output=True, text=True, timeout=30,
-                          check=True).stdout.splitlines()
+                          check=True, env=environment.clean()).stdout.splitlines()
 
 
 def words(known):
@@ -216,6 +217,8 @@ def announce(bench):
           f"{found['machine']['load']:.2f}; {'; '.join(found['dtrain'])}")
     print(f"{PS} ps + {WORKERS} workers, medians of {bench.timing.windows} windows of "
           f"{bench.timing.window_s} s after {bench.timing.warmup_s} s")
+    if environment.left_out():
+        print("left out of the environment: " + ", ".join(environment.left_out()))
     missing = [name for name, path in (("TensorFlow (reference figures stand in)",
                                         options.tensorflow_bench),
                                        ("minishm", options.minishm), ("minips", options.minips))

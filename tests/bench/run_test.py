@@ -113,6 +113,15 @@ class Harness(unittest.TestCase):
         self.assertEqual(figures["throughput"][0]["bare"], 4000000)
         self.assertIn("of a bare server (4,000,000)", printed)
 
+    def test_what_is_measured_is_not_steered_from_outside(self):
+        os.environ["OMP_NUM_THREADS"] = "7"
+        self.addCleanup(os.environ.pop, "OMP_NUM_THREADS")
+        bare = self.program("bare", "#!/bin/sh\necho \"ex/s ${OMP_NUM_THREADS-4000000}\"\n")
+        _, figures, printed = self.run_bench("--mode", "async", "--parts", "throughput",
+                                             "--minishm", bare)
+        self.assertEqual(figures["throughput"][0]["bare"], 4000000)
+        self.assertRegex(printed, "left out of the environment: .*OMP_NUM_THREADS")
+
     def test_a_peer_that_fails_is_reported_and_the_rest_is_measured(self):
         broken = self.program("broken", "#!/bin/sh\necho no library >&2\nexit 3\n")
         code, figures, printed = self.run_bench("--mode", "async", "--parts", "throughput",

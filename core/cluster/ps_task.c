@@ -319,7 +319,8 @@ static void tick(struct task *t, uint64_t now_ms)
         hang_up(l);
     }
     if (ps_role_is_set_up(t->role) || now_ms - t->started_ms < t->options.limits.start_ms) return;
-    task_end(t, fail(ERR_TIMEOUT, "no chief (worker/0) came within %llu s (--start_timeout)",
+    task_end(t, fail(ERR_TIMEOUT, "no chief (worker/0 at %s) came within %llu s (--start_timeout)",
+                     t->options.cluster->hosts[JOB_WORKER].at[0],
                      (unsigned long long)t->options.limits.start_ms / 1000));
 }
 

@@ -67,7 +67,7 @@ static void send_message(struct task *t, const struct action *a)
         m.body_bytes = (uint32_t)strlen(a->text);
     }
     err e = link_send(peer->link, &m);
-    if (e) log_line(LOG_WARNING, "%s", error_text()); /* the link closes; the role hears of it */
+    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */
 }
 
 static void end_task(struct task *t, const struct action *a)
@@ -174,9 +174,8 @@ static void tick(struct task *t, uint64_t now_ms)
 static void stop(struct task *t, int signo)
 {
     if (t->has_ended) return;
-    char why[ACTION_TEXT_MAX], name[TASK_NAME_MAX];
-    snprintf(why, sizeof why, "%s was stopped by SIG%s", task_name(t->job, t->index, name),
-             sigabbrev_np(signo));
+    char why[ACTION_TEXT_MAX]; /* the role tells the others who says so */
+    snprintf(why, sizeof why, "stopped by SIG%s", sigabbrev_np(signo));
     t->role->ops->stop(t->role, 128 + signo, why, &t->outbox);
     task_flush(t);
 }

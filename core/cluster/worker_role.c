@@ -9,6 +9,8 @@
 
 enum phase { GREETING, DESCRIBING, ASKING, WAITING, COMPUTING, FINISHING, EVALUATING, ENDED };
 enum { WAIT_NOTE_MS = 10000, TASK_TEXT_MAX = 24, NOBODY = -1 };
+/* A ps that waits for another worker has the same limit and knows whom to name: it goes first. */
+enum { STEP_GRACE_MS = 1000 };
 enum { TEXT_BEHIND_NAME_MAX = ACTION_TEXT_MAX - TASK_TEXT_MAX };
 
 /* A ps as this worker knows it. */
@@ -314,7 +316,7 @@ static struct wait current_wait(const struct worker_role *w)
         if (w->global_step == 0 && !w->has_ticket)
             return (struct wait){"to be initialised by the chief", "--start_timeout",
                                  o->start_timeout_ms};
-        return (struct wait){"to answer", "--step_timeout", o->step_timeout_ms};
+        return (struct wait){"to answer", "--step_timeout", o->step_timeout_ms + STEP_GRACE_MS};
     case FINISHING:
         return (struct wait){"to end the job", "--end_timeout", o->end_timeout_ms};
     default:

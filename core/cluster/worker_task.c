@@ -232,8 +232,12 @@ static void refused(struct line *line, const struct message *m)
 {
     int length = m->body_bytes < ACTION_TEXT_MAX ? (int)m->body_bytes : ACTION_TEXT_MAX - 1;
     err kind = m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
-    task_end(&line->worker->task, fail(kind, "ps/%d refused this worker: %.*s", line->ps, length,
-                                       m->body ? (const char *)m->body : ""));
+    struct task *t = &line->worker->task;
+    err e = fail(kind, "ps/%d refused this worker: %.*s", line->ps, length,
+                 m->body ? (const char *)m->body : "");
+    /* The job is no business of a worker that does not belong to it: no verdict for the others. */
+    for (int ps = 0; ps < t->peer_count; ps++) t->peers[ps].link = NULL;
+    task_end(t, e);
 }
 
 static void on_message(void *context, struct link *link, const struct message *m)

@@ -1,0 +1,123 @@
+"""How a job ends before its time: everybody with one code, within moments, and with a line that
+names the task."""
+import signal
+import time
+
+import support
+from support import Plan
+
+TASKS = ("ps/0", "ps/1", "worker/0", "worker/1")
+LOST, TIMEOUT, INTERRUPTED, TERMINATED = 128, 129, 130, 143
+NUMBER = 3
+MOMENTS_S = 4  # for all to end
+SYNC = {"train.mode": "sync"}
+EXPLODES = {"data.scale": 1e30, "train.mode": "sync"}
+
+
+class Manners(support.ClusterCase):
+    def setUp(self):
+        super().setUp()
+        self.since = None
+
+    def send(self, cluster, name, signo):
+        self.since = time.monotonic()
+        cluster.tasks[name].process.send_signal(signo)
+
+    def assert_others(self, cluster, victim, code, pattern):
+        """All but one end soon, with the code and a line with these words."""
+        cluster.wait()
+        for name, task in cluster.tasks.items():
+            if name != victim:
+                self.assertEqual(task.code(), code, cluster.story())
+                self.assert_says(cluster, name, rf"(?m){pattern}.*\(exit code {code}\)$")
+        self.assert_prompt(cluster, self.since, MOMENTS_S)
+
+    def end_each(self, end):
+        """An endless cluster for every task, which is then ended in this way; in both modes."""
+        for index, name in enumerate(TASKS):
+            with self.subTest(task=name):
+                end(self.start_endless(Plan(changes=SYNC if index % 2 else {})), name)
+
+    def ask_to_end(self, cluster, name, signo, code):
+        self.send(cluster, name, signo)
+        self.assert_others(cluster, None, code, f"{name}: .*stopped by {signo.name}")
+
+    def test_a_task_that_is_terminated_ends_all(self):
+        self.end_each(lambda cluster, name: self.ask_to_end(
+            cluster, name, signal.SIGTERM, TERMINATED))
+
+    def test_a_task_that_is_interrupted_ends_all(self):
+        self.end_each(lambda cluster, name: self.ask_to_end(
+            cluster, name, signal.SIGINT, INTERRUPTED))
+
+    def kill(self, cluster, name):
+        self.send(cluster, name, signal.SIGKILL)
+        self.assert_others(cluster, name, LOST, f"lost {name}: ")
+
+    def test_a_killed_task_is_named_by_all_others(self):
+        self.end_each(self.kill)
+
+    def test_over_tcp_a_killed_task_is_named_too(self):
+        self.kill(self.start_endless(Plan(flags=["--transport=tcp"], changes=SYNC)), "worker/1")
+
+    def hold_up(self, cluster, name):
+        self.send(cluster, name, signal.SIGSTOP)
+        cluster.wait_until(lambda: cluster.tasks[name].is_held_up(), f"{name} to stand still")
+
+    def end_twice(self, cluster, name):
+        """Both signals are there when the task goes on."""
+        self.hold_up(cluster, name)
+        for signo in (signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+            self.send(cluster, name, signo)
+        self.assert_others(cluster, name, LOST, f"lost {name}: ")
+        task = cluster.tasks[name]
+        self.assertIn(task.code(), (INTERRUPTED, TERMINATED))
+        self.assertNotIn("stopped by", task.text())
+
+    def test_a_second_signal_ends_a_task_at_once(self):
+        self.end_each(self.end_twice)
+
+    def hang(self, name, pattern):
+        """A task that stands still while the others wait for it, until their limit."""
+        cluster = self.start_endless(Plan(changes=SYNC, flags=["--step_timeout=0.5"]))
+        self.hold_up(cluster, name)
+        others = [task for other, task in cluster.tasks.items() if other != name]
+        cluster.wait_until(lambda: all([task.has_ended() for task in others]), "a time limit")
+        self.send(cluster, name, signal.SIGCONT)
+        self.assert_others(cluster, name, TIMEOUT, pattern)
+        self.assertIn(cluster.tasks[name].code(), (LOST, TIMEOUT), cluster.story())
+
+    def test_a_worker_that_hangs_is_named_when_the_step_takes_too_long(self):
+        self.hang("worker/1", r"waited 0 s for worker/1 at step \d+ \(--step_timeout\)")
+
+    def test_a_ps_that_hangs_ends_all_when_the_step_takes_too_long(self):
+        self.hang("ps/1", r"waited 1 s for (ps/1|worker/[01]) .*\(--step_timeout\)")
+
+    def test_a_loss_that_is_no_number_ends_all(self):
+        plan = Plan(changes=EXPLODES)
+        cluster = self.start(plan, lambda c: True)
+        self.since = time.monotonic()
+        self.assert_others(cluster, None, NUMBER, r"step \d+: .*the loss is NaN")
+
+    def test_a_local_cluster_tells_where_the_loss_was_no_number(self):
+        plan = Plan(absent=Plan().names(), changes=EXPLODES)
+        cluster = support.Cluster(self.folder, plan)
+        local = support.Task(cluster.folder, "local", [
+            "--local_ps=2", "--local_workers=2", "spec.json"], {})
+        self.addCleanup(local.kill)
+        support.wait_until(local.has_ended, local.text)
+        self.assertEqual(local.code(), NUMBER, local.text())
+        self.assertRegex(local.text(), r"worker/[01]: .*ERROR: .*step \d+: .*the loss is NaN")
+
+    def test_a_task_that_waits_for_the_others_can_be_stopped(self):
+        for name in TASKS:
+            with self.subTest(task=name):
+                absent = [other for other in TASKS if other != name]
+                cluster = self.start(Plan(absent=absent), lambda c, n=name: support.is_listened_on(
+                    c.address(n)))
+                self.send(cluster, name, signal.SIGTERM)
+                self.assert_others(cluster, None, TERMINATED, f"{name}: .*stopped by SIGTERM")
+
+
+if __name__ == "__main__":
+    support.main()

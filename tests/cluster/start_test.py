@@ -1,0 +1,68 @@
+"""A cluster comes together in any order and however its tasks are told who they are, and it ends
+by itself."""
+import random
+
+import support
+from support import Plan
+
+SEEDS = range(6)
+LAST_STEP = 30
+
+
+class Start(support.ClusterCase):
+    def assert_whole_job(self, cluster):
+        self.assert_says(cluster, "worker/0", rf"(?m)^step {LAST_STEP}, test loss .*, test acc")
+        self.assert_prompt(cluster, cluster.tasks["worker/0"].ended_at)
+
+    def start_orders(self):
+        names = Plan().names()
+        yield list(reversed(names))  # workers first
+        for seed in SEEDS:
+            yield random.Random(seed).sample(names, len(names))
+
+    def test_tasks_may_start_in_any_order(self):
+        for order in self.start_orders():
+            for mode in ("sync", "async"):
+                with self.subTest(order=order, mode=mode):
+                    plan = Plan(order=order, changes={"train.mode": mode})
+                    self.assert_whole_job(self.run_to_end(plan))
+
+    def test_all_at_once_on_every_transport(self):
+        for transport in ("auto", "tcp", "shm"):
+            with self.subTest(transport=transport):
+                plan = Plan(flags=[f"--transport={transport}"], ps=3, workers=3)
+                self.assert_whole_job(self.run_to_end(plan))
+
+    def test_environment_variables_say_who_a_task_is(self):
+        self.assert_whole_job(self.run_to_end(Plan(told=support.by_environment)))
+
+    def test_tf_config_with_a_chief_says_who_a_task_is(self):
+        cluster = self.run_to_end(Plan(told=support.by_tf_config, workers=3))
+        self.assert_whole_job(cluster)
+        self.assert_says(cluster, "worker/2", r"worker/2: done, \d+ steps here")
+
+    def test_a_flag_beats_the_environment(self):
+        wrong = {"JOB_NAME": "ps", "TASK_INDEX": "5", "PS_HOSTS": "x:1", "WORKER_HOSTS": "x:2"}
+
+        def told(task, hosts, spec):
+            return support.by_flags(task, hosts, spec)[0], wrong
+        self.assert_whole_job(self.run_to_end(Plan(told=told)))
+
+    def test_a_ps_may_have_the_spec_too(self):
+        plan = Plan(flags_of={"ps/0": ["spec.json"]})
+        self.assert_whole_job(self.run_to_end(plan))
+
+    def test_a_chief_that_comes_last_releases_the_others_at_once(self):
+        cluster = self.start(Plan(absent=["worker/0"]), lambda c: all(
+            support.is_listened_on(c.address(name)) for name in c.tasks))
+        chief = cluster.start("worker/0")
+        self.assert_codes(cluster, 0)
+        self.assert_prompt(cluster, chief.ended_at)
+
+    def test_more_ps_than_variables(self):
+        cluster = self.run_to_end(Plan(ps=6, workers=1))
+        self.assert_whole_job(cluster)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,294 @@
+"""Clusters of the real binary: every task is a process of its own on a port of this host.
+
+A test says what cluster it wants (Plan) and gets a started one (Cluster), whose tasks write what
+they print to files. Ports are chosen by the system and freed again for the tasks, so somebody else
+may take one in between: then the whole cluster is started anew.
+"""
+import contextlib
+import copy
+import dataclasses
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
+LIMIT_S = 60  # for anything that is waited for; nothing here takes more than a second or two
+PROMPT_S = 2  # from the chief's end to the last task's: 0.5 s, and room for sanitizers
+LOOK_S = 0.002  # between two looks at what is waited for
+CLASHES_MAX = 5
+CLASH = "already in use"
+VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
+ENDLESS = 1000000000  # steps
+
+SPEC = {
+    "name": "small",
+    "data": {
+        "train": {"format": "digits", "rows": 400},
+        "eval": {"format": "digits", "rows": 100, "split": "test"},
+        "batch_size": 20,
+        "scale": 0.0039,
+    },
+    "model": [
+        {"op": "flatten"},
+        {"op": "dense", "name": "hidden", "units": 16, "activation": "relu"},
+        {"op": "dense", "name": "logits", "units": 10},
+    ],
+    "loss": {"op": "softmax_cross_entropy"},
+    "metrics": ["accuracy"],
+    "optimizer": {"type": "momentum", "learning_rate": 0.05, "momentum": 0.9},
+    "train": {"last_step": 30, "log_every_steps": 1},
+}
+
+
+def spec_with(changes):
+    """The small spec with other values: {"train.mode": "sync", ...}."""
+    spec = copy.deepcopy(SPEC)
+    for path, value in changes.items():
+        at = spec
+        *folders, key = path.split(".")
+        for folder in folders:
+            at = at[folder]
+        at[key] = value
+    return spec
+
+
+def by_flags(task, hosts, spec):
+    """How a task learns who it is: words of its command line, and its environment."""
+    job, index = task.split("/")
+    return [f"--job_name={job}", f"--task_index={index}", f"--ps_hosts={','.join(hosts['ps'])}",
+            f"--worker_hosts={','.join(hosts['worker'])}"] + spec, {}
+
+
+def by_environment(task, hosts, spec):
+    job, index = task.split("/")
+    return spec, {"JOB_NAME": job, "TASK_INDEX": index, "PS_HOSTS": ",".join(hosts["ps"]),
+                  "WORKER_HOSTS": ",".join(hosts["worker"])}
+
+
+def by_tf_config(task, hosts, spec):
+    """As TensorFlow's estimators say it: worker 0 is a job of its own, the chief."""
+    job, index = task.split("/")
+    chief, *workers = hosts["worker"]
+    own = {"type": job, "index": int(index)}
+    if job == "worker":
+        own = {"type": "chief", "index": 0} if index == "0" else {"type": job,
+                                                                  "index": int(index) - 1}
+    cluster = {"chief": [chief], "worker": workers, "ps": hosts["ps"]}
+    return spec, {"TF_CONFIG": json.dumps({"cluster": cluster, "task": own})}
+
+
+@dataclasses.dataclass
+class Plan:
+    """What to start. Names of tasks are as messages spell them: "ps/0", "worker/1"."""
+    ps: int = 2
+    workers: int = 2
+    changes: dict = dataclasses.field(default_factory=dict)  # of the small spec
+    flags: list = dataclasses.field(default_factory=list)  # of every task
+    flags_of: dict = dataclasses.field(default_factory=dict)  # of one: {"ps/0": [...]}
+    order: list = None  # of the start, each after the one before it listens; None: all at once
+    absent: list = dataclasses.field(default_factory=list)  # not started
+    told: object = by_flags
+
+    def names(self):
+        return [f"ps/{i}" for i in range(self.ps)] + [f"worker/{i}" for i in range(self.workers)]
+
+
+def free_addresses(count):
+    """All at once, so that they differ."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+
+
+def wait_until(is_true, what):
+    deadline = time.monotonic() + LIMIT_S
+    while not is_true():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {LIMIT_S} s for {what()}")
+        time.sleep(LOOK_S)
+
+
+def is_listened_on(address):
+    """By the table of the system, since a connection would disturb the task."""
+    wanted = f"0100007F:{int(address.rpartition(':')[2]):04X}"
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        return any(line.split()[1] == wanted and line.split()[3] == "0A" for line in table)
+
+
+class Task:
+    """One process; what it prints stands in a file."""
+
+    def __init__(self, folder, name, words, env=None):
+        self.name = name
+        self.path = os.path.join(folder, name.replace("/", "-") + ".log")
+        self.ended_at = None
+        clean = {key: value for key, value in os.environ.items() if key not in VARIABLES}
+        with open(self.path, "ab") as log:
+            self.process = subprocess.Popen([BINARY] + words, cwd=folder, env={**clean, **env},
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def text(self):
+        with open(self.path, encoding="utf-8") as log:
+            return log.read()
+
+    def has_ended(self):
+        if self.process.poll() is not None and self.ended_at is None:
+            self.ended_at = time.monotonic()
+        return self.ended_at is not None
+
+    def is_held_up(self):
+        """By a SIGSTOP that has come through."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] == "T"
+
+    def code(self):
+        return self.process.returncode
+
+    def kill(self):
+        if not self.has_ended():
+            self.process.kill()
+            self.process.wait(LIMIT_S)
+
+
+class Cluster:
+    """The tasks of a plan, as they run."""
+
+    def __init__(self, folder, plan):
+        self.folder = tempfile.mkdtemp(dir=folder)
+        self.plan = plan
+        self.spec_path = os.path.join(self.folder, "spec.json")
+        addresses = free_addresses(plan.ps + plan.workers)
+        self.hosts = {"ps": addresses[:plan.ps], "worker": addresses[plan.ps:]}
+        self.tasks = {}
+        with open(self.spec_path, "w", encoding="utf-8") as file:
+            json.dump(spec_with(plan.changes), file)
+
+    def address(self, name):
+        job, index = name.split("/")
+        return self.hosts[job][int(index)]
+
+    def start(self, name, *more, label=None):
+        """label: another name for its file, where the task is started twice. A ps has no spec."""
+        spec = [] if name.startswith("ps/") else ["spec.json"]
+        words, env = self.plan.told(name, self.hosts, spec)
+        words = self.plan.flags + self.plan.flags_of.get(name, []) + list(more) + words
+        task = Task(self.folder, label or name, words, env)
+        self.tasks[label or name] = task
+        return task
+
+    def start_planned(self):
+        for name in self.plan.order or self.plan.names():
+            if name in self.plan.absent:
+                continue
+            task = self.start(name)
+            if self.plan.order:
+                self.wait_until(lambda n=name, t=task: is_listened_on(self.address(n)) or
+                                t.has_ended(), f"{name} to listen")
+
+    def wait_until(self, is_true, what):
+        wait_until(is_true, lambda: f"{what}\n{self.story()}")
+
+    def wait_for(self, name, words):
+        """Until the task prints them, or ends without them."""
+        task = self.tasks[name]
+        self.wait_until(lambda: words in task.text() or task.has_ended(), f"{words!r} of {name}")
+        if words not in task.text():
+            raise AssertionError(f"{name} ended without {words!r}\n{self.story()}")
+
+    def wait(self):
+        """Until all have ended; returns their codes."""
+        self.wait_until(lambda: all([task.has_ended() for task in self.tasks.values()]),
+                        "all tasks to end")
+        return self.codes()
+
+    def codes(self):
+        return {name: task.code() for name, task in self.tasks.items()}
+
+    def story(self):
+        return "\n".join(f"--- {name}, code {task.code()}:\n{task.text()}"
+                         for name, task in self.tasks.items())
+
+    def has_clash(self):
+        return any(task.has_ended() and CLASH in task.text() for task in self.tasks.values())
+
+    def kill(self):
+        for task in self.tasks.values():
+            task.kill()
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
+
+    def result(self):
+        return json.loads(self.read("result.json"))
+
+    def metrics(self, worker=0):
+        """What the worker wrote at every step: a list of objects."""
+        return [json.loads(line) for line in self.read(f"metrics-{worker}.jsonl").splitlines()]
+
+
+def with_files(plan):
+    """The same, and every worker writes its metrics, the chief its result."""
+    flags_of = {name: list(flags) for name, flags in plan.flags_of.items()}
+    for worker in range(plan.workers):
+        flags_of.setdefault(f"worker/{worker}", []).append(
+            f"--metrics_file=metrics-{worker}.jsonl")
+    flags_of["worker/0"].append("--result=result.json")
+    return dataclasses.replace(plan, flags_of=flags_of)
+
+
+class ClusterCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="dtrain-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def start(self, plan, is_far_enough):
+        """A cluster that has come so far, on ports that nobody else took."""
+        for _ in range(CLASHES_MAX):
+            cluster = Cluster(self.folder, plan)
+            self.addCleanup(cluster.kill)
+            cluster.start_planned()
+            cluster.wait_until(lambda c=cluster: is_far_enough(c) or c.has_clash(), "a start")
+            if not cluster.has_clash():
+                return cluster
+            cluster.kill()
+        raise AssertionError(f"no free ports in {CLASHES_MAX} attempts\n{cluster.story()}")
+
+    def run_to_end(self, plan):
+        """A cluster that has ended, each task with code 0."""
+        cluster = self.start(plan, lambda c: all([t.has_ended() for t in c.tasks.values()]))
+        self.assert_codes(cluster, 0)
+        return cluster
+
+    def start_endless(self, plan):
+        """A cluster that trains until it is stopped; every worker has taken a step."""
+        changes = {**plan.changes, "train.last_step": ENDLESS, "train.log_every_steps": ENDLESS}
+        workers = [name for name in plan.names() if name.startswith("worker")]
+        return self.start(dataclasses.replace(plan, changes=changes), lambda c: all(
+            f" of {ENDLESS}, loss" in c.tasks[name].text() or c.tasks[name].has_ended()
+            for name in workers))
+
+    def assert_codes(self, cluster, code):
+        self.assertEqual(cluster.wait(), dict.fromkeys(cluster.tasks, code), cluster.story())
+
+    def assert_says(self, cluster, name, pattern):
+        self.assertRegex(cluster.tasks[name].text(), pattern, cluster.story())
+
+    def assert_prompt(self, cluster, since, limit_s=PROMPT_S):
+        late = {n: t.ended_at - since for n, t in cluster.tasks.items()
+                if t.ended_at - since > limit_s}
+        self.assertEqual(late, {}, cluster.story())
+
+
+def main():
+    if not os.access(BINARY, os.X_OK):
+        sys.exit(f"DTRAIN_BINARY={BINARY}: no such program")
+    unittest.main()

@@ -1,0 +1,148 @@
+"""Synchronous training gives the same bits however it is spread out, and the numbers of one worker
+with the whole batch."""
+import dataclasses
+import random
+import signal
+import time
+
+import support
+from support import Plan
+
+SYNC = {"train.mode": "sync"}
+ROUND_ROBIN = {"strategy": "round_robin"}
+GREEDY = {"strategy": "greedy"}
+PIECES = {"strategy": "round_robin", "partitioner": {"type": "fixed_size", "num_shards": 3}}
+PINNED = {"strategy": "greedy", "pins": [{"match": "hidden/*", "ps": 1}]}
+CLOSE = 1e-6  # relative
+PAUSES_MAX = 200
+PAUSE_LOOKS_MAX = 5
+
+
+class Sync(support.ClusterCase):
+    def plan(self, placement=None, **options):
+        changes = {**SYNC, "placement": placement or ROUND_ROBIN, **options.pop("changes", {})}
+        return support.with_files(Plan(changes=changes, **options))
+
+    def bits(self, cluster):
+        """Every loss of every worker as it was written, and the evaluation."""
+        losses = [[line["step"], line["loss"], line["accuracy"], line["learning_rate"]]
+                  for worker in range(cluster.plan.workers) for line in cluster.metrics(worker)]
+        return losses, cluster.result()["metrics"]
+
+    def run_bits(self, plan):
+        return self.bits(self.run_to_end(plan))
+
+    def assert_same_bits(self, plans):
+        """Of all plans, the first of which is the measure."""
+        expected = None
+        for about, plan in plans.items():
+            with self.subTest(about):
+                bits = self.run_bits(plan)
+                self.assertEqual(len(bits[0]), 30 * plan.workers)
+                expected = expected or bits
+                self.assertEqual(bits, expected)
+
+    def test_placement_and_number_of_ps_change_no_bit(self):
+        self.assert_same_bits({
+            "1 ps": self.plan(ps=1),
+            "2 ps": self.plan(ps=2),
+            "3 ps": self.plan(ps=3),
+            "2 ps, greedy": self.plan(GREEDY, ps=2),
+            "3 ps, greedy": self.plan(GREEDY, ps=3),
+            "2 ps, pieces": self.plan(PIECES, ps=2),
+            "3 ps, pieces": self.plan(PIECES, ps=3),
+            "3 ps, pinned": self.plan(PINNED, ps=3),
+        })
+
+    def test_transport_and_repetition_change_no_bit(self):
+        self.assert_same_bits({
+            "shm": self.plan(flags=["--transport=shm"]),
+            "tcp": self.plan(flags=["--transport=tcp"]),
+            "mixed": self.plan(flags_of={"worker/1": ["--transport=tcp"]}),
+            "again": self.plan(),
+        })
+
+    def test_order_of_arrival_changes_no_bit(self):
+        names = Plan(workers=3).names()
+        plans = {"all at once": self.plan(workers=3)}
+        for seed in range(3):
+            order = random.Random(seed).sample(names, len(names))
+            plans[", ".join(order)] = self.plan(workers=3, order=order)
+        self.assert_same_bits(plans)
+
+    def disturb(self, cluster, seed):
+        """Holds up one task after another for a moment, until all have ended."""
+        draw = random.Random(seed)
+        for _ in range(PAUSES_MAX):
+            task = cluster.tasks[draw.choice(sorted(cluster.tasks))]
+            if not task.has_ended():
+                task.process.send_signal(signal.SIGSTOP)
+                for _ in range(draw.randint(0, PAUSE_LOOKS_MAX)):
+                    time.sleep(support.LOOK_S)
+                task.process.send_signal(signal.SIGCONT)
+        self.assert_codes(cluster, 0)
+
+    def test_tasks_that_are_held_up_change_no_bit(self):
+        plan = self.plan(workers=3, changes={"train.last_step": 300})
+        expected = self.run_bits(plan)
+        for seed in range(2):
+            with self.subTest(seed=seed):
+                cluster = self.start(plan, lambda c: True)
+                self.disturb(cluster, seed)
+                self.assertEqual(self.bits(cluster), expected)
+
+    def test_a_regularised_clipped_adam_has_the_same_bits_too(self):
+        changes = {
+            "optimizer": {"type": "adam", "learning_rate": 0.01,
+                          "clip": {"type": "global_norm", "norm": 1.0}},
+            "train.last_step": 30,
+        }
+        self.assert_same_bits({f"{ps} ps": self.plan(PIECES, ps=ps, workers=3, changes=changes)
+                               for ps in (1, 2, 3)})
+
+    def mean_losses(self, cluster):
+        of_workers = [[line["loss"] for line in cluster.metrics(worker)]
+                      for worker in range(cluster.plan.workers)]
+        return [sum(step) / len(step) for step in zip(*of_workers)]
+
+    def assert_close(self, values, expected):
+        self.assertEqual(len(values), len(expected))
+        for value, wanted in zip(values, expected):
+            self.assertLessEqual(abs(value - wanted), CLOSE * abs(wanted))
+
+    def test_two_workers_equal_one_with_twice_the_batch(self):
+        for shuffle in (False, True):
+            with self.subTest(shuffle=shuffle):
+                one, two = (self.run_to_end(self.plan(workers=workers, changes={
+                    "data.batch_size": batch, "data.shuffle": shuffle}))
+                            for workers, batch in ((1, 100), (2, 50)))
+                self.assert_close(self.mean_losses(two), self.mean_losses(one))
+                for key, value in one.result()["metrics"].items():
+                    self.assert_close([two.result()["metrics"][key]], [value])
+
+    def test_one_worker_that_adds_two_gradients_equals_two_workers(self):
+        two = self.run_to_end(self.plan())
+        added = self.plan(workers=1, changes={"train.replicas_to_aggregate": 2})
+        one = self.run_to_end(added)
+        self.assert_close(list(one.result()["metrics"].values()),
+                          list(two.result()["metrics"].values()))
+
+    def test_a_single_process_has_the_bits_of_a_cluster_with_one_worker(self):
+        cluster = self.run_to_end(self.plan(workers=1))
+        single = support.Task(cluster.folder, "single", [
+            "--result=result.json", "--metrics_file=metrics-0.jsonl", "spec.json"], {})
+        self.addCleanup(single.kill)
+        expected = self.bits(cluster)
+        support.wait_until(single.has_ended, single.text)
+        self.assertEqual(single.code(), 0, single.text())
+        self.assertEqual(self.bits(cluster), expected)
+
+    def test_another_seed_gives_other_bits(self):
+        plan = self.plan()
+        other = dataclasses.replace(plan, flags_of={
+            name: flags + ["--seed=2"] for name, flags in plan.flags_of.items()})
+        self.assertNotEqual(self.run_bits(plan), self.run_bits(other))
+
+
+if __name__ == "__main__":
+    support.main()

@@ -17,7 +17,10 @@
 #include "core/cluster/setup.h"
 #include "core/cluster/verdict.h"
 
-enum { UNKNOWN = -1 };
+enum {
+    UNKNOWN = -1,
+    START_GRACE_MS = 1000, /* a chief that is here waits for another ps, and names it first */
+};
 
 /* A link, and who is at its other end. */
 struct line {
@@ -308,6 +311,17 @@ static const struct link_events events = {
     .closed = on_closed,
 };
 
+static void watch_chief(struct task *t, uint64_t now_ms)
+{
+    bool is_here = t->peers[0].is_up;
+    uint64_t limit_ms = t->options.limits.start_ms + (is_here ? START_GRACE_MS : 0);
+    if (ps_role_is_set_up(t->role) || now_ms - t->started_ms < limit_ms) return;
+    task_end(t, fail(ERR_TIMEOUT, "the chief (worker/0 at %s) %s within %llu s (--start_timeout)",
+                     t->options.cluster->hosts[JOB_WORKER].at[0],
+                     is_here ? "did not set this ps up" : "did not come",
+                     (unsigned long long)limit_ms / 1000));
+}
+
 static void tick(struct task *t, uint64_t now_ms)
 {
     struct ps_task *p = (struct ps_task *)t;
@@ -318,10 +332,7 @@ static void tick(struct task *t, uint64_t now_ms)
                  TASK_GREET_LIMIT_MS / 1000);
         hang_up(l);
     }
-    if (ps_role_is_set_up(t->role) || now_ms - t->started_ms < t->options.limits.start_ms) return;
-    task_end(t, fail(ERR_TIMEOUT, "no chief (worker/0 at %s) came within %llu s (--start_timeout)",
-                     t->options.cluster->hosts[JOB_WORKER].at[0],
-                     (unsigned long long)t->options.limits.start_ms / 1000));
+    watch_chief(t, now_ms);
 }
 
 static void hang_up_all(struct task *t)

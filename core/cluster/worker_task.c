@@ -245,12 +245,12 @@ static void on_message(void *context, struct link *link, const struct message *m
     struct line *line = context;
     struct worker_task *w = line->worker;
     if (w->task.has_ended) return;
-    if (w->task.peers[line->ps].link == link)
+    if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
+        refused(line, m);
+    else if (w->task.peers[line->ps].link == link)
         task_message(&w->task, line->ps, m);
     else if (m->type == MESSAGE_WELCOME)
         welcome(line, m);
-    else if (m->type == MESSAGE_REFUSED)
-        refused(line, m);
 }
 
 static void on_shared(void *context, struct link *link, const struct window *values,

@@ -1,0 +1,129 @@
+"""Tasks that do not fit together, that are there twice or not at all: who is refused, with what
+words, and that the job of the others goes on."""
+import dataclasses
+import os
+import re
+import signal
+import socket
+
+import support
+from support import Plan
+
+SYNC = {"train.mode": "sync"}
+INPUT, REFUSED, TIMEOUT, TERMINATED = 2, 128, 129, 143
+SPECS_DIFFER = (r"refused this worker: the spec differs: worker/1 has fingerprint ([0-9a-f]{16}), "
+                r"worker/0 has ([0-9a-f]{16})")
+
+
+def told_by(task, change):
+    """Flags as they should be, but for what is changed in the hosts of one task."""
+    def told(name, hosts, spec):
+        return support.by_flags(name, change(hosts) if name == task else hosts, spec)
+    return told
+
+
+class Mismatch(support.ClusterCase):
+    def assert_ended(self, cluster, name, code, pattern):
+        task = cluster.tasks[name]
+        cluster.wait_until(task.has_ended, f"{name} to end")
+        self.assertEqual(task.code(), code, cluster.story())
+        self.assert_says(cluster, name, pattern)
+
+    def go_on_without(self, cluster, wrong):
+        """The job waits for the task, which comes as it should be, and all ends well."""
+        cluster.plan = dataclasses.replace(cluster.plan, flags_of={}, told=support.by_flags)
+        cluster.start(wrong, label=f"{wrong} again")
+        codes = cluster.wait()
+        del codes[wrong]
+        self.assertEqual(codes, dict.fromkeys(codes, 0), cluster.story())
+
+    def refuse_spec(self, order):
+        plan = Plan(changes=SYNC, order=order, flags_of={"worker/1": ["--seed=2"]})
+        cluster = self.start(plan, lambda c: c.tasks["worker/1"].has_ended())
+        self.assert_ended(cluster, "worker/1", INPUT, SPECS_DIFFER)
+        one, other = re.search(SPECS_DIFFER, cluster.tasks["worker/1"].text()).groups()
+        self.assertNotEqual(one, other)
+        self.go_on_without(cluster, "worker/1")
+
+    def test_another_spec_is_refused_and_the_job_goes_on(self):
+        for order in (["ps/0", "ps/1", "worker/0", "worker/1"],
+                      ["worker/1", "worker/0", "ps/1", "ps/0"],
+                      ["ps/0", "worker/1", "ps/1", "worker/0"]):
+            with self.subTest(order=order):
+                self.refuse_spec(order)
+
+    def test_a_ps_with_another_spec_refuses_all(self):
+        plan = Plan(flags_of={"ps/0": ["--seed=2", "spec.json"]})
+        cluster = self.start(plan, lambda c: c.tasks["worker/0"].has_ended() and
+                             c.tasks["worker/1"].has_ended())
+        for name in ("worker/0", "worker/1"):
+            self.assert_ended(cluster, name, INPUT, f"the spec differs: {name} has fingerprint "
+                              r"[0-9a-f]{16}, ps/0 has [0-9a-f]{16}")
+
+    def refuse_hosts(self, change, pattern):
+        plan = Plan(changes=SYNC, told=told_by("worker/1", change))
+        cluster = self.start(plan, lambda c: c.tasks["worker/1"].has_ended())
+        self.assert_ended(cluster, "worker/1", INPUT, pattern)
+        self.go_on_without(cluster, "worker/1")
+
+    def test_another_order_of_hosts_is_refused(self):
+        self.refuse_hosts(
+            lambda hosts: {**hosts, "ps": hosts["ps"][::-1]},
+            r"ps_hosts\[0\] differs: worker/1 has 127\.0\.0\.1:\d+, this task has 127\.0\.0\.1:\d+")
+
+    def test_another_number_of_hosts_is_refused(self):
+        self.refuse_hosts(
+            lambda hosts: {**hosts, "worker": hosts["worker"] + ["127.0.0.1:1"]},
+            r"worker_hosts differ: worker/1 has 3, this task has 2")
+
+    def test_a_second_life_of_a_worker_is_refused_while_the_first_runs_on(self):
+        cluster = self.start_endless(Plan(changes=SYNC))
+        first = cluster.tasks["worker/1"].process.pid
+        cluster.start("worker/1", label="same port")
+        self.assert_ended(cluster, "same port", INPUT, rf"cannot listen on 127\.0\.0\.1:\d+: "
+                          rf"address already in use by pid {first} \(dtrain\)")
+        cluster.start("worker/1", "--bind=127.0.0.1:0", label="other port")
+        self.assert_ended(cluster, "other port", REFUSED, "worker/1 is already here")
+        self.assertFalse(any(cluster.tasks[name].has_ended() for name in Plan().names()),
+                         cluster.story())
+        cluster.tasks["worker/1"].process.send_signal(signal.SIGTERM)
+        cluster.wait()
+        self.assertEqual([cluster.tasks[name].code() for name in Plan().names()],
+                         [TERMINATED] * 4, cluster.story())
+
+    def test_a_port_in_use_is_reported_with_its_owner(self):
+        for name in ("ps/0", "worker/0"):
+            with self.subTest(task=name), socket.socket() as taken:
+                taken.bind(("127.0.0.1", 0))
+                taken.listen()
+                cluster = support.Cluster(self.folder, Plan())
+                self.addCleanup(cluster.kill)
+                job, index = name.split("/")
+                cluster.hosts[job][int(index)] = f"127.0.0.1:{taken.getsockname()[1]}"
+                cluster.start(name)
+                self.assert_ended(cluster, name, INPUT,
+                                  rf"already in use by pid {os.getpid()} \(python3?[.\d]*\)")
+
+    def wait_in_vain(self, absent, patterns):
+        cluster = self.start(Plan(absent=[absent], changes=SYNC, flags=[
+            "--start_timeout=0.5", "--step_timeout=0.5"]), lambda c: True)
+        self.assert_codes(cluster, TIMEOUT)
+        address = re.escape(cluster.address(absent))
+        for name, pattern in patterns.items():
+            self.assert_says(cluster, name, pattern.replace("ADDRESS", address))
+
+    def test_a_ps_that_never_comes_is_named_with_its_address(self):
+        words = r"ps/1 at ADDRESS did not come within 0 s \(--start_timeout\): refused"
+        self.wait_in_vain("ps/1", {"worker/0": words, "worker/1": words})
+
+    def test_a_chief_that_never_comes_is_named(self):
+        words = r"worker/0 at ADDRESS|by the chief"
+        self.wait_in_vain("worker/0", {"ps/0": words, "ps/1": words, "worker/1": words})
+
+    def test_a_worker_that_never_comes_is_named(self):
+        words = "worker/1 "
+        self.wait_in_vain("worker/1", {"ps/0": words, "ps/1": words, "worker/0": words})
+
+
+if __name__ == "__main__":
+    support.main()

@@ -4,6 +4,7 @@
 
 enum { ACTIVATE_GRAIN = SPREAD_GRAIN / 4 }; /* an exp costs more than a load */
 
+/* y = f(x), n elements; y may be x */
 struct forward {
     float *y;
     const float *x;
@@ -56,6 +57,7 @@ static void activate(struct device *d, float *y, const float *x, enum activation
     spread(d, n, ACTIVATE_GRAIN, forward_range, &(struct forward){y, x, kind, alpha});
 }
 
+/* dx (+)= dy f'(x); dx may be dy */
 struct backward {
     float *dx;
     const float *dy, *y, *x;
@@ -86,6 +88,7 @@ ELEMENT void backward_loop(enum activation kind, const struct backward *b, int64
         dx[i] = dy[i] * element_slope(kind, alpha, y[i], reads_x(kind) ? x[i] : 0.0f);
 }
 
+/* As forward_range */
 static void backward_range(const void *arguments, int64_t begin, int64_t end)
 {
     const struct backward *b = arguments;
@@ -124,8 +127,8 @@ static void activate_back(struct device *d, float *dx, const float *dy, const fl
 }
 
 struct bias_rows {
-    float *y, *pre;
-    const float *bias;
+    float *y, *pre;    /* [rows, columns] */
+    const float *bias; /* [columns] */
     enum activation kind;
     float alpha;
     int64_t columns;

@@ -14,6 +14,7 @@ enum { STEPS_MAX = 5, ARGUMENTS_MAX = 5, MEMORIES_MAX = 64, FEW_CHANNELS = 16 };
 /* What comes from the caller or goes to it */
 enum border { SOURCE, WEIGHTS, BIAS, DESTINATION, BORDERS };
 
+/* A primitive and its arguments, as dnnl_primitive_execute takes them */
 struct step {
     dnnl_primitive_t primitive;
     int count;
@@ -38,8 +39,8 @@ struct conv2d_plan {
     struct conv2d shape;
     dnnl_engine_t engine; /* the device's */
     struct stage stages[DIRECTIONS];
-    dnnl_memory_t memories[MEMORIES_MAX];
-    void *buffers[MEMORIES_MAX];
+    dnnl_memory_t memories[MEMORIES_MAX]; /* all of the stages, to free */
+    void *buffers[MEMORIES_MAX];          /* behind those that are not the caller's */
     int memory_count, buffer_count;
     float *no_bias; /* [out_channels] of zeros */
     float *result;  /* a gradient before it is added to another */
@@ -58,11 +59,12 @@ static err check(dnnl_status_t status, const char *call)
                 call, (int)status);
 }
 
+/* Not opened with the device: a ps never needs them. */
 static err open_engine(struct cpu_state *state)
 {
     if (state->stream) return OK;
-    if (!state->engine) TRY
-        (check(dnnl_engine_create(&state->engine, dnnl_cpu, 0), "dnnl_engine_create"));
+    if (!state->engine)
+        TRY(check(dnnl_engine_create(&state->engine, dnnl_cpu, 0), "dnnl_engine_create"));
     return check(dnnl_stream_create(&state->stream, state->engine, dnnl_stream_default_flags),
                  "dnnl_stream_create");
 }
@@ -104,6 +106,8 @@ static err describe(const struct conv2d *c, struct description *ret)
     return OK;
 }
 
+/* Scratch memory comes from us, and relu may follow the convolution. (oneDNN's relu makes 0 of NaN;
+ * the gradient of the kernel, 0 times NaN, still shows it.) */
 static err scratchpad_attributes(bool relu, dnnl_primitive_attr_t *ret)
 {
     dnnl_post_ops_t after = NULL;
@@ -402,6 +406,7 @@ static void run(struct device *d, struct conv2d_plan *p, enum direction directio
     if (status != dnnl_success) cpu_failed(d, "dnnl_primitive_execute");
 }
 
+/* Relu is part of the convolution unless its input is wanted too; other functions follow it. */
 static void forward(struct device *d, struct conv2d_plan *p, float *y, const float *x,
                     const float *kernel, const float *bias, float *pre, enum activation kind,
                     float alpha)

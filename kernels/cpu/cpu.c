@@ -7,6 +7,7 @@
 
 enum { DESCRIPTION_MAX = 160, THREADS_MAX = 1024 };
 
+/* cblas.h of the reference library, which Debian may choose instead, lacks these. */
 char *openblas_get_config(void);
 char *openblas_get_corename(void);
 
@@ -42,8 +43,7 @@ err device_open_cpu(int threads, const char *isa, struct device *ret)
     if (threads < 1 || threads > THREADS_MAX)
         return fail(ERR_INPUT, "threads must be from 1 to %d, got %d", THREADS_MAX, threads);
     const struct instruction_set *set = best_set();
-    if (isa) TRY
-        (find_set(isa, &set));
+    if (isa) TRY(find_set(isa, &set));
 
     struct cpu_state *state = calloc(1, sizeof *state);
     float *packed = cpu_memory(NARROW_PACKED_MAX * sizeof(float));

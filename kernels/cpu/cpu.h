@@ -39,7 +39,8 @@ extern const struct instruction_set instruction_sets[];
 const char *openblas_core_wanted(const char *current);
 
 /* Calls body(arguments, begin, end) for parts of [0, n) that together are the whole, on up to
- * device->threads threads and no part smaller than grain. Parts begin at multiples of 16. */
+ * device->threads threads and in parts of about grain or more. A body must give the same results
+ * wherever the cuts are. */
 typedef void range_body(const void *arguments, int64_t begin, int64_t end);
 void spread(const struct device *, int64_t n, int64_t grain, range_body *, const void *arguments);
 

@@ -22,6 +22,7 @@ static bool is_small(const struct gemm *g)
     return work < (g->transpose_b ? SMALL_TRANSPOSED_B_MAX : SMALL_MAX);
 }
 
+/* Sizes fit an int: the product of the three is small. */
 static void openblas(const struct gemm *g)
 {
     int m = (int)g->m, n = (int)g->n, k = (int)g->k;

@@ -4,6 +4,7 @@
 
 enum { LOSS_GRAIN = SPREAD_GRAIN / 8 }; /* elements: an exp and a log each */
 
+/* sum(x - top): what label smoothing spreads over the other classes */
 static float row_sum_below(const float *x, float top, int64_t columns)
 {
     double sum = 0;
@@ -63,9 +64,9 @@ enum pair_kind { PAIR_SIGMOID, PAIR_SQUARED, PAIR_HUBER };
 
 struct pairs {
     int64_t columns;
-    const float *x, *targets;
-    float delta, smoothing, scale;
-    float *losses, *gradient;
+    const float *x, *targets;      /* [rows, columns] */
+    float delta, smoothing, scale; /* of huber; of sigmoid; of the gradient */
+    float *losses, *gradient;      /* [rows]; [rows, columns] or NULL */
 };
 
 ELEMENT float sigmoid_loss(const struct pairs *p, float x, float target, float *ret_slope)
@@ -127,6 +128,7 @@ ELEMENT void pair_row(enum pair_kind kind, const struct pairs *p, int64_t row)
     p->losses[row] = (float)chunk_sum(sum);
 }
 
+/* One column is the common case: losses then lie as the elements do, sixteen rows at a time. */
 ELEMENT void pair_rows(enum pair_kind kind, const void *arguments, int64_t begin, int64_t end)
 {
     const struct pairs p = *(const struct pairs *)arguments;

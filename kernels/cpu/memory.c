@@ -1,4 +1,5 @@
 /* memory.c - memory of the CPU device. Work is done at once, so there is nothing to wait for. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,13 +8,13 @@
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 
+/* Blocks of whole huge pages begin at one: a large matrix costs far fewer address translations. */
 void *cpu_memory(size_t bytes)
 {
+    void *memory;
     size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : LINE;
-    if (bytes > SIZE_MAX - align) return NULL;
-    size_t rounded = (bytes + align - 1) / align * align;
-    void *memory = aligned_alloc(align, rounded ? rounded : align);
-    if (memory && align == HUGE_PAGE) (void)madvise(memory, rounded, MADV_HUGEPAGE);
+    if (bytes > PTRDIFF_MAX || posix_memalign(&memory, align, bytes ? bytes : LINE)) return NULL;
+    if (align == HUGE_PAGE) (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memory;
 }
 
@@ -41,6 +42,7 @@ static void download(struct device *d, void *host, const void *device_memory, si
     if (bytes) memcpy(host, device_memory, bytes);
 }
 
+/* A failure inside a call that cannot return one (an execution by oneDNN) is told here, once. */
 static err synchronize(struct device *d)
 {
     struct cpu_state *state = d->state;

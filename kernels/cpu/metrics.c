@@ -1,17 +1,22 @@
-/* metrics.c - how many predictions are right. */
+/* metrics.c - how many predictions are right.
+ *
+ * Counts are whole numbers, so threads may add theirs in any order.
+ */
 #include "kernels/cpu/isa.h"
 #include "kernels/mathf.h"
 
 enum { COUNT_GRAIN = SPREAD_GRAIN };
 
 struct top_count {
-    const float *logits;
-    const int32_t *labels;
+    const float *logits;   /* [rows, classes] */
+    const int32_t *labels; /* [rows] */
     int64_t classes, k;
     bool first_wins;
     int64_t *total; /* added to by all threads */
 };
 
+/* Loops without a way out, so that they are vectorised; the last runs over half a row on average
+ * and for argmax alone. */
 static bool is_in_top(const struct top_count *t, const float *x, int32_t label)
 {
     const float own = x[label];

@@ -10,8 +10,8 @@ enum { CHANNELS = 64 };
 
 struct pooling {
     struct pool2d shape;
-    float *out;
-    const float *in, *dy, *y;
+    float *out;               /* the result: y, or dx of a gradient */
+    const float *in, *dy, *y; /* x; what a gradient needs besides */
     bool add;
     bool is_tiling; /* windows touch, do not overlap and cover the image */
 };
@@ -22,6 +22,7 @@ struct cells {
     int64_t rows, columns;
 };
 
+/* [start, start + length) cut to [0, limit) */
 static void clip(int64_t start, int64_t length, int64_t limit, int64_t *ret_first,
                  int64_t *ret_count)
 {
@@ -38,7 +39,7 @@ static struct cells window_cells(const struct window2d *w, int64_t out_y, int64_
     return c;
 }
 
-/* Index in the images of channel `channel` of the window's cell (row, column) */
+/* Index of a channel of a pixel; image_row: counted through the batch */
 static int64_t cell_index(const struct pooling *p, int64_t image_row, int64_t column,
                           int64_t channel)
 {
@@ -143,6 +144,7 @@ static void avg_images(const void *arguments, int64_t begin, int64_t end)
     for (int64_t image = begin; image < end; image++) each_pixel(arguments, image, avg_pixel);
 }
 
+/* Gradients of windows that overlap are added up, from zero. */
 static void clear_image(const struct pooling *p, int64_t image)
 {
     const struct window2d *w = &p->shape.window;

@@ -15,12 +15,14 @@ typedef double sums __attribute__((vector_size(4 * ISA_LANES)));
 typedef float terms __attribute__((vector_size(2 * ISA_LANES)));
 typedef uint32_t terms_bits __attribute__((vector_size(2 * ISA_LANES)));
 
+/* Slice i of x begins at i * slice_length; its sum goes to partial[i]. */
 struct reduction {
     const float *x;
     int64_t n, slice_length;
     double *partial;
 };
 
+/* What is summed: x, |x| or x^2. The square of a float is exact in a double. */
 enum term { TERM_PLAIN, TERM_ABS, TERM_SQUARE };
 
 static inline __attribute__((always_inline)) sums take(enum term term, const float *x)

@@ -3,11 +3,12 @@
 #include "kernels/cpu/isa.h"
 
 struct softmax {
-    float *y;
-    const float *x;
+    float *y;       /* [rows, columns] */
+    const float *x; /* the same */
     int64_t columns;
 };
 
+/* Rows that are worth a thread; a short row costs as much as a chunk */
 static int64_t softmax_grain(int64_t columns)
 {
     return SPREAD_GRAIN / 4 / (columns + CHUNK) + 1;
@@ -82,9 +83,10 @@ struct column_sums {
     const float *x; /* the first column of the block */
     int64_t rows, columns, slice_rows;
     int block;
-    double (*partial)[COLUMN_BLOCK];
+    double (*partial)[COLUMN_BLOCK]; /* [slice][column of the block] */
 };
 
+/* sum [COLUMN_BLOCK] = rows begin to end - 1, in floats: at most RUN of them */
 static void sum_run(float *restrict sum, const struct column_sums *c, int64_t begin, int64_t end)
 {
     memset(sum, 0, COLUMN_BLOCK * sizeof(float));

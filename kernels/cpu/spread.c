@@ -5,21 +5,30 @@
  * sets the number for the calling thread alone. */
 void omp_set_num_threads(int threads);
 
-enum { PART_ALIGN = 16 }; /* floats of a cache line: no two threads write to the same one */
+/* Parts of many elements begin at whole cache lines, so that no two threads write to the same one;
+ * of few (images, slices), anywhere. */
+enum { PART_ALIGN = 16, ALIGNED_PART_MIN = 8 * PART_ALIGN };
+
+static int64_t part_length(int64_t n, int64_t parts)
+{
+    int64_t length = (n + parts - 1) / parts;
+    if (length < ALIGNED_PART_MIN) return length;
+    return (length + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+}
 
 void spread(const struct device *d, int64_t n, int64_t grain, range_body *body,
             const void *arguments)
 {
     int64_t parts = n / grain;
     if (parts > d->threads) parts = d->threads;
-    if (parts <= 1) {
+    if (parts <= 1) { /* not through OpenMP, which would set up a team of one */
         body(arguments, 0, n);
         return;
     }
-    int64_t step = (n / parts + PART_ALIGN) / PART_ALIGN * PART_ALIGN;
+    const int64_t length = part_length(n, parts);
 #pragma omp parallel for num_threads((int)parts) schedule(static, 1)
-    for (int64_t begin = 0; begin < n; begin += step)
-        body(arguments, begin, begin + step < n ? begin + step : n);
+    for (int64_t begin = 0; begin < n; begin += length)
+        body(arguments, begin, begin + length < n ? begin + length : n);
 }
 
 void library_threads(const struct device *d)

@@ -1,8 +1,13 @@
-/* update.c - the optimizers: one pass over a stretch of values and their slots. */
+/* update.c - the optimizers: one pass over a stretch of values and their slots.
+ *
+ * They are bound by memory: every value, slot and gradient is read once and written once. The
+ * formulas are in elements.h. Arguments are copied to the stack, where the compiler knows that no
+ * store through a float pointer changes them.
+ */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
-enum { UPDATE_GRAIN = SPREAD_GRAIN / 2 };
+enum { UPDATE_GRAIN = SPREAD_GRAIN / 2 }; /* floats; three to seven streams each */
 
 static void sgd_range(const void *arguments, int64_t begin, int64_t end)
 {

@@ -1,7 +1,13 @@
-/* vector.c - kernels on plain vectors of floats. */
+/* vector.c - kernels on plain vectors of floats.
+ *
+ * Each is a pair: a loop over a range, which spread() calls, and the row of the table, which fills
+ * in a struct stretch. `omp simd` says that the vectors do not overlap except element by element
+ * (y may be a or b), which the compiler would otherwise test for at run time.
+ */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
+/* The arguments of them all: a result, up to two operands, up to two numbers */
 struct stretch {
     float *y;
     const float *a, *b;
@@ -129,6 +135,7 @@ static void copy_rows(const void *arguments, int64_t begin, int64_t end)
                (size_t)s->columns * sizeof(float));
 }
 
+/* Rows that make about SPREAD_GRAIN floats */
 static int64_t rows_grain(const struct strided *s)
 {
     return SPREAD_GRAIN / (s->columns + 1) + 1;
@@ -178,6 +185,7 @@ static void dropout_range(const void *arguments, int64_t begin, int64_t end)
 static void dropout(struct device *d, float *y, const float *x, float rate, uint64_t key, int64_t n,
                     bool add_to_y)
 {
+    /* two rounds of mixing cost as much as eight loads */
     spread(d, n, SPREAD_GRAIN / 8, dropout_range, &(struct dropout){y, x, rate, key, add_to_y});
 }
 
@@ -190,6 +198,7 @@ struct ordered {
 
 enum { ORDERED_BLOCK = 1024 }; /* floats: the running sum stays in the first cache */
 
+/* The sum is written when it is complete: y may be one of the sources. */
 static void sum_ordered_block(const struct ordered *v, int64_t begin, int64_t n)
 {
     float sum[ORDERED_BLOCK];

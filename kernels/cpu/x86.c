@@ -40,6 +40,8 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
+/* What it names its kernels where it found them by itself. Where it does not know a processor, it
+ * takes older ones, at half the speed or less. */
 const char *openblas_core_wanted(const char *current)
 {
     static const char *const with_avx512[] = {"SkylakeX", "Cooperlake", "SapphireRapids", NULL};

@@ -64,8 +64,14 @@ static float *floats(struct device *d, int64_t n)
 
 /* --- products --- */
 
+/* Which of the operands is transposed */
+enum orientation { NN, TN, NT };
+
 struct product {
     const char *name;
+    enum orientation orientation;
+    int64_t m, n, k;
+    /* set when it runs */
     struct gemm gemm;
     struct device *device;
 };
@@ -93,35 +99,19 @@ static void run_onednn(void *context)
                      g->c, g->n);
 }
 
-#define NN .transpose_a = false
-#define TN .transpose_a = true
-#define NT .transpose_b = true
-
 static struct product products[] = {
-    {"square", {NN, .m = 512, .n = 512, .k = 512}},
-    {"softmax forward", {NN, .m = 100, .n = 10, .k = 784}},
-    {"softmax dW", {TN, .m = 784, .n = 10, .k = 100}},
-    {"mlp forward 1", {NN, .m = 100, .n = 512, .k = 784}},
-    {"mlp forward 2", {NN, .m = 100, .n = 512, .k = 512}},
-    {"mlp forward 3", {NN, .m = 100, .n = 10, .k = 512}},
-    {"mlp dH2", {NT, .m = 100, .n = 512, .k = 10}},
-    {"mlp dH1", {NT, .m = 100, .n = 512, .k = 512}},
-    {"mlp dW3", {TN, .m = 512, .n = 10, .k = 100}},
-    {"mlp dW2", {TN, .m = 512, .n = 512, .k = 100}},
-    {"mlp dW1", {TN, .m = 784, .n = 512, .k = 100}},
-    {"cnn dense 1", {NN, .m = 50, .n = 1024, .k = 3136}},
-    {"cnn dense 1 dW", {TN, .m = 3136, .n = 1024, .k = 50}},
-    {"cnn dense 1 dX", {NT, .m = 50, .n = 3136, .k = 1024}},
-    {"cnn dense 2", {NN, .m = 50, .n = 10, .k = 1024}},
-    {"cnn dense 2 dW", {TN, .m = 1024, .n = 10, .k = 50}},
-    {"cnn dense 2 dX", {NT, .m = 50, .n = 1024, .k = 10}},
-    {"ctr 1", {NN, .m = 1024, .n = 256, .k = 416}},
-    {"ctr 2", {NN, .m = 1024, .n = 128, .k = 256}},
-    {"ctr 3", {NN, .m = 1024, .n = 1, .k = 128}},
-    {"ctr 3 dW", {TN, .m = 128, .n = 1, .k = 1024}},
-    {"ctr 3 dX", {NT, .m = 1024, .n = 128, .k = 1}},
-    {"ctr 1 dW", {TN, .m = 416, .n = 256, .k = 1024}},
-    {"ctr 1 dX", {NT, .m = 1024, .n = 416, .k = 256}},
+    {"square", NN, 512, 512, 512},          {"softmax forward", NN, 100, 10, 784},
+    {"softmax dW", TN, 784, 10, 100},       {"mlp forward 1", NN, 100, 512, 784},
+    {"mlp forward 2", NN, 100, 512, 512},   {"mlp forward 3", NN, 100, 10, 512},
+    {"mlp dH2", NT, 100, 512, 10},          {"mlp dH1", NT, 100, 512, 512},
+    {"mlp dW3", TN, 512, 10, 100},          {"mlp dW2", TN, 512, 512, 100},
+    {"mlp dW1", TN, 784, 512, 100},         {"cnn dense 1", NN, 50, 1024, 3136},
+    {"cnn dense 1 dW", TN, 3136, 1024, 50}, {"cnn dense 1 dX", NT, 50, 3136, 1024},
+    {"cnn dense 2", NN, 50, 10, 1024},      {"cnn dense 2 dW", TN, 1024, 10, 50},
+    {"cnn dense 2 dX", NT, 50, 1024, 10},   {"ctr 1", NN, 1024, 256, 416},
+    {"ctr 2", NN, 1024, 128, 256},          {"ctr 3", NN, 1024, 1, 128},
+    {"ctr 3 dW", TN, 128, 1, 1024},         {"ctr 3 dX", NT, 1024, 128, 1},
+    {"ctr 1 dW", TN, 416, 256, 1024},       {"ctr 1 dX", NT, 1024, 416, 256},
 };
 
 /* Returns the best rate of all, in GFLOP/s. */
@@ -135,7 +125,14 @@ static double bench_products(struct device *d)
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         struct product *p = &products[i];
         struct gemm *g = &p->gemm;
-        g->a = a, g->b = b, g->c = c;
+        *g = (struct gemm){.transpose_a = p->orientation == TN,
+                           .transpose_b = p->orientation == NT,
+                           .m = p->m,
+                           .n = p->n,
+                           .k = p->k,
+                           .a = a,
+                           .b = b,
+                           .c = c};
         p->device = d;
         double theirs = median_us(run_openblas, p), others = median_us(run_onednn, p);
         double ours = median_us(run_ours, p), bare = theirs < others ? theirs : others;

@@ -19,6 +19,7 @@ int run_ps(struct run *run)
     struct loop *loop;
     struct device device;
     int code = EXIT_DONE;
+    tasks_prepare();
     err e = loop_open(&loop);
     if (e) return report_error(e);
     e = device_open_cpu(1, run->flags.cpu_kernels, &device);

@@ -51,6 +51,7 @@ int run_worker(struct run *run)
     struct device device;
     struct listener *address = NULL;
     int code = EXIT_DONE;
+    tasks_prepare();
     err e = loop_open(&loop);
     if (e) return report_error(e);
     e = claim_address(run, loop, &address);

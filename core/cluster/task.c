@@ -29,6 +29,24 @@ static void on_signal(int signo)
     errno = kept;
 }
 
+static void end_at_once(int signo)
+{
+    _exit(128 + signo);
+}
+
+static void handle_signals(void (*handler)(int))
+{
+    const struct sigaction action = {.sa_handler = handler};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+void tasks_prepare(void)
+{
+    handle_signals(end_at_once);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 static void drain_signal(void *context)
 {
     uint64_t count;
@@ -39,10 +57,7 @@ static err watch_signals(struct loop *loop)
 {
     signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (signal_fd < 0) return fail(ERR_IO, "eventfd: %s", strerror(errno));
-    const struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    handle_signals(on_signal);
     return loop_watch(loop, signal_fd, drain_signal, NULL);
 }
 

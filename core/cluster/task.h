@@ -76,6 +76,10 @@ void task_close(struct task *);
 /* Carries out what the role asked for, until it asks for nothing more. */
 void task_flush(struct task *);
 
+/* Before tasks are opened, which may read data for long: a signal ends the process at once, also
+ * where it is process 1, which the system's own way would spare. */
+void tasks_prepare(void);
+
 /* Runs until every task has ended; signals SIGTERM and SIGINT ask the roles to stop, a second one
  * ends the process. */
 err tasks_run(struct task *const tasks[], int count);

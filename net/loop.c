@@ -218,8 +218,7 @@ static void release(struct loop *loop, int index)
 
 err loop_attach(struct loop *loop, const struct loop_watcher *watcher, int *ret_watch)
 {
-    if (loop->first_free < 0) TRY
-        (grow_watches(loop));
+    if (loop->first_free < 0) TRY(grow_watches(loop));
     const int index = loop->first_free;
     struct watch *watch = &loop->watches[index];
     loop->first_free = watch->next_free;

@@ -42,8 +42,7 @@ static err check_limits(const struct queue *queue, const struct parcel *parcel)
 err queue_add(struct queue *queue, const struct parcel *parcel)
 {
     TRY(check_limits(queue, parcel));
-    if (queue->count == queue->capacity) TRY
-        (grow(queue));
+    if (queue->count == queue->capacity) TRY(grow(queue));
     struct parcel copy = *parcel;
     if (parcel->is_body) {
         void *body = malloc(parcel->payload_bytes);

@@ -111,8 +111,7 @@ static err shm_send(struct link *link, const struct parcel *parcel)
 {
     struct shm *shm = shm_of(link);
     struct parcel rest = *parcel;
-    if (shm->queue.count == 0) TRY
-        (push(shm, &rest));
+    if (shm->queue.count == 0) TRY(push(shm, &rest));
     if (rest.sent == parcel_bytes(parcel) || shm->is_socket_broken) return OK;
     TRY(queue_add(&shm->queue, &rest));
     watch_output(shm);

@@ -81,8 +81,8 @@ static err next_argument(struct cursor *cursor, struct argument *ret)
     if (!field) return fail_unknown(cursor->object, name, length);
     if (name[length] == '=')
         ret->text = name + length + 1;
-    else TRY
-        (next_value(cursor, field, &ret->text));
+    else
+        TRY(next_value(cursor, field, &ret->text));
     ret->field = field;
     return OK;
 }
@@ -162,10 +162,10 @@ static err read_all(struct cursor *cursor, struct given *given)
     TRY(next_argument(cursor, &argument));
     while (argument.text) {
         const struct field *field = argument.field;
-        if (field) TRY
-            (keep_value(given, (int)(field - cursor->object->fields), &argument));
-        else TRY
-            (keep_rest(given, argument.text));
+        if (field)
+            TRY(keep_value(given, (int)(field - cursor->object->fields), &argument));
+        else
+            TRY(keep_rest(given, argument.text));
         TRY(next_argument(cursor, &argument));
     }
     return OK;
@@ -178,10 +178,10 @@ static err parse_all(const struct object *object, json_t *const *values, struct 
     for (int i = 0; i < count; i++) {
         const struct field *field = &object->fields[i];
         assert(field->type != FIELD_JSON); /* nobody would own it */
-        if (!values[i]) TRY
-            (parse_absent(field, arena, ret));
-        else TRY
-            (parse_flag(field, arena_format(arena, "--%s", field->name), values[i], arena, ret));
+        if (!values[i])
+            TRY(parse_absent(field, arena, ret));
+        else
+            TRY(parse_flag(field, arena_format(arena, "--%s", field->name), values[i], arena, ret));
     }
     return OK;
 }

@@ -140,8 +140,7 @@ static err merge(const struct cluster_flags *flags, const struct tf_config *conf
                  struct arena *arena, struct cluster_spec *spec)
 {
     spec->job = config->job;
-    if (flags->job_name) TRY
-        (parse_job(flags->job_name, &spec->job));
+    if (flags->job_name) TRY(parse_job(flags->job_name, &spec->job));
     bool is_named_there = config->has_task && config->job == spec->job;
     spec->task = flags->task_index >= 0 ? (int)flags->task_index
                  : is_named_there       ? config->task
@@ -149,8 +148,7 @@ static err merge(const struct cluster_flags *flags, const struct tf_config *conf
     const char *const lists[JOB_COUNT] = {flags->ps_hosts, flags->worker_hosts};
     for (int job = 0; job < JOB_COUNT; job++) {
         spec->hosts[job] = config->hosts[job];
-        if (lists[job]) TRY
-            (split_hosts((enum job)job, lists[job], arena, &spec->hosts[job]));
+        if (lists[job]) TRY(split_hosts((enum job)job, lists[job], arena, &spec->hosts[job]));
     }
     return OK;
 }
@@ -160,8 +158,7 @@ err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_t
 {
     struct tf_config config = {0};
     bool asks_config = tf_config_text && *tf_config_text && !is_complete(flags);
-    if (asks_config) TRY
-        (tf_config_read(tf_config_text, arena, &config));
+    if (asks_config) TRY(tf_config_read(tf_config_text, arena, &config));
     struct cluster_spec spec = {0};
     if (!flags->job_name && !config.has_task) {
         if (config.has_cluster) return fail(ERR_INPUT, "TF_CONFIG: \"task\" is missing");

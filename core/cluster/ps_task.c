@@ -83,11 +83,9 @@ static err share(struct ps_task *p, int worker)
     struct windows *w = &p->windows[worker];
     struct link *link = p->task.peers[worker].link;
     if (!block_size(p) || !link) return OK;
-    if (!w->gradients.base) TRY
-        (window_new(block_size(p), &w->gradients));
+    if (!w->gradients.base) TRY(window_new(block_size(p), &w->gradients));
     if (p->setup.config.takes_all) return link_share(link, &p->values, &w->gradients);
-    if (!w->copy.base) TRY
-        (window_new(block_size(p), &w->copy));
+    if (!w->copy.base) TRY(window_new(block_size(p), &w->copy));
     return link_share(link, &w->copy, &w->gradients);
 }
 

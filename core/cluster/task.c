@@ -1,6 +1,7 @@
 /* task.c - see task.h. */
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,12 @@
 
 /* ---- signals: the first asks, the second ends ---- */
 
-static volatile sig_atomic_t caught_signal;
+static atomic_int caught_signal; /* two signals may come at once, in two threads of a library */
 static int signal_fd = -1;
 
 static void on_signal(int signo)
 {
-    if (caught_signal) _exit(128 + signo);
-    caught_signal = signo;
+    if (atomic_exchange(&caught_signal, signo)) _exit(128 + signo);
     const uint64_t one = 1;
     int kept = errno;
     if (write(signal_fd, &one, sizeof one) < 0) { /* the loop looks at caught_signal anyway */

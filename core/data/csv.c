@@ -131,8 +131,8 @@ static err choose_columns(struct table *t)
     t->columns = calloc((size_t)t->width, sizeof *t->columns);
     if (!t->columns) return fail(ERR_MEMORY, "%s: no memory for columns", t->path);
     const json_t *columns = t->attributes->columns;
-    if (columns && !json_is_null(columns)) TRY
-        (choose_listed_columns(t));
+    if (columns && !json_is_null(columns))
+        TRY(choose_listed_columns(t));
     else
         choose_numeric_columns(t);
     if (t->column_count > 0) return OK;
@@ -216,8 +216,7 @@ static err read_table(struct table *t)
     TRY(read_missing(t));
     if (t->attributes->header) {
         TRY(delimited_next(&t->text, &found));
-        if (found) TRY
-            (read_names(t));
+        if (found) TRY(read_names(t));
     }
     TRY(delimited_next(&t->text, &found));
     if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);

@@ -116,8 +116,7 @@ static err read_labels(struct input *in, struct dataset *d, struct storage *s)
                     input_path(in), (long long)d->rows, s->name, (long long)h.dim[0]);
     struct block stored = {0};
     TRY(read_elements(in, &h, &d->label_shape, &stored));
-    if (h.dtype == UINT8) TRY
-        (storage_widen_labels(&stored, &stored));
+    if (h.dtype == UINT8) TRY(storage_widen_labels(&stored, &stored));
     s->labels = stored;
     d->label_dtype = h.dtype == UINT8 ? INT32 : h.dtype;
     return OK;

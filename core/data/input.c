@@ -171,8 +171,7 @@ static err unpack(struct input *in, void *to, size_t max, size_t *ret_bytes)
 err input_some(struct input *in, void *to, size_t max, size_t *ret_bytes)
 {
     size_t got = 0;
-    if (max > 0) TRY
-        (in->is_gzip ? unpack(in, to, max, &got) : read_file(in, to, max, &got));
+    if (max > 0) TRY(in->is_gzip ? unpack(in, to, max, &got) : read_file(in, to, max, &got));
     in->offset += got;
     *ret_bytes = got;
     return OK;

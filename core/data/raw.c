@@ -45,8 +45,7 @@ static err read_labels(struct input *in, const struct raw_attributes *a, struct 
     TRY(storage_shape(&a->label_shape, "label_shape", &d->label_shape));
     TRY(storage_bytes(s->name, d->rows, &d->label_shape, dtype_size(dtype), &bytes));
     TRY(input_block(in, bytes, "labels, as the rows of features say", &labels));
-    if (dtype == UINT8) TRY
-        (storage_widen_labels(&labels, &labels));
+    if (dtype == UINT8) TRY(storage_widen_labels(&labels, &labels));
     d->label_dtype = dtype == UINT8 ? INT32 : dtype;
     s->labels = labels;
     return OK;

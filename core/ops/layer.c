@@ -52,8 +52,7 @@ err layer_infer(struct node *node, struct arena *arena, const struct shape *kern
     const struct param bias_param = {.name = "bias",
                                      .shape = {1, {kernel->dim[kernel->rank - 1]}},
                                      .regularizer = layer->bias_regularizer};
-    if (layer->use_bias) TRY
-        (add_param(node, arena, &bias_param, &layer->bias_initializer));
+    if (layer->use_bias) TRY(add_param(node, arena, &bias_param, &layer->bias_initializer));
 
     if (node->training && needs_sums(layer_activation(node)))
         node->saved[0] = (struct tensor){.dtype = FLOAT32, .shape = node->output.shape};

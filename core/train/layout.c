@@ -264,6 +264,7 @@ void layout_scatter(const struct layout *layout, int variable, const float *whol
 {
     const struct slice *slice = &layout->slices[first_slice(layout, variable)];
     for (int left = slice->parts; left > 0; left--, slice++) {
+        if (!blocks[slice->ps]) continue;
         const struct runs runs = runs_of(layout, slice);
         const float *from = whole + runs.start;
         float *to = blocks[slice->ps] + slice->offset;

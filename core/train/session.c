@@ -196,10 +196,10 @@ err session_initial_values(struct session *s, int ps, float *ret_block)
     memset(ret_block, 0, (size_t)s->layout->block_floats[ps] * sizeof(float));
     for (int i = 0; i < s->graph->param_count; i++) {
         const struct slice *slice;
-        if (!layout_is_whole(s->layout, i, &slice)) TRY
-            (initial_parts(s, i, ps, ret_block));
-        else if (slice->ps == ps) TRY
-            (initial_value(s, s->graph->params[i], ret_block + slice->offset));
+        if (!layout_is_whole(s->layout, i, &slice))
+            TRY(initial_parts(s, i, ps, ret_block));
+        else if (slice->ps == ps)
+            TRY(initial_value(s, s->graph->params[i], ret_block + slice->offset));
     }
     return OK;
 }

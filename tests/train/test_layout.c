@@ -254,6 +254,30 @@ static void variables_come_back_from_their_slices_along_every_axis(void **state)
     }
 }
 
+static void slices_of_a_ps_without_a_block_are_left_out(void **state)
+{
+    struct world world;
+    open_world(&world,
+               "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"num_shards\": 2}}}",
+               2);
+    const int64_t count = shape_count(&three[0].shape);
+    for (int64_t i = 0; i < count; i++) world.whole[i] = (float)i + 1;
+    float *only_second[] = {NULL, world.blocks[1]};
+    layout_scatter(world.layout, 0, world.whole, only_second);
+    layout_gather(world.layout, 0, (const float *const *)world.blocks, world.again);
+    for (int64_t i = 0; i < count; i++)
+        assert_true(world.again[i] == 0.0f || world.again[i] == world.whole[i]);
+    int64_t filled = 0, second = 0;
+    for (int64_t i = 0; i < count; i++) filled += world.again[i] != 0.0f;
+    for (int i = 0; i < world.layout->slice_count; i++) {
+        const struct slice *slice = &world.layout->slices[i];
+        if (slice->variable == 0 && slice->ps == 1) second += slice->count;
+    }
+    assert_true(second > 0 && second < count);
+    assert_int_equal(filled, second);
+    close_world(&world);
+}
+
 static void only_a_variable_of_one_slice_is_whole(void **state)
 {
     struct world world;
@@ -406,6 +430,7 @@ int main(void)
         cmocka_unit_test(rows_are_cut_evenly_the_first_parts_one_row_longer),
         cmocka_unit_test(slices_lie_last_created_first_and_do_not_touch),
         cmocka_unit_test(variables_come_back_from_their_slices_along_every_axis),
+        cmocka_unit_test(slices_of_a_ps_without_a_block_are_left_out),
         cmocka_unit_test(only_a_variable_of_one_slice_is_whole),
         cmocka_unit_test(pins_win_and_do_not_turn_the_round_robin),
         cmocka_unit_test(the_first_pin_that_matches_counts),

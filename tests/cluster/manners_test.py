@@ -9,6 +9,12 @@ from support import Plan
 TASKS = ("ps/0", "ps/1", "worker/0", "worker/1")
 LOST, TIMEOUT, INTERRUPTED, TERMINATED = 128, 129, 130, 143
 NUMBER = 3
+LONG_STEPS = {  # half a second at the least
+    "data": {"train": {"format": "random", "rows": 8000, "shape": [784], "classes": 10},
+             "batch_size": 8000},
+    "model": [{"op": "dense", "units": 2048}, {"op": "dense", "units": 2048},
+              {"op": "dense", "units": 10}],
+}
 MOMENTS_S = 4  # for all to end
 SYNC = {"train.mode": "sync"}
 EXPLODES = {"data.scale": 1e30, "train.mode": "sync"}
@@ -64,18 +70,18 @@ class Manners(support.ClusterCase):
         self.send(cluster, name, signal.SIGSTOP)
         cluster.wait_until(lambda: cluster.tasks[name].is_held_up(), f"{name} to stand still")
 
-    def end_twice(self, cluster, name):
-        """Both signals are there when the task goes on."""
-        self.hold_up(cluster, name)
-        for signo in (signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
-            self.send(cluster, name, signo)
-        self.assert_others(cluster, name, LOST, f"lost {name}: ")
-        task = cluster.tasks[name]
-        self.assertIn(task.code(), (INTERRUPTED, TERMINATED))
+    def test_the_first_signal_waits_for_the_step_and_the_second_does_not(self):
+        cluster = support.Cluster(self.folder, Plan(changes=LONG_STEPS))
+        task = support.Task(cluster.folder, "single", ["spec.json"], {})
+        self.addCleanup(task.kill)
+        support.wait_until(lambda: "serving" in task.text() or task.has_ended(), task.text)
+        task.process.send_signal(signal.SIGTERM)
+        support.wait_until(lambda: not task.is_pending(signal.SIGTERM), task.text)
+        self.assertFalse(task.has_ended(), task.text())
+        task.process.send_signal(signal.SIGINT)
+        support.wait_until(task.has_ended, task.text)
+        self.assertEqual(task.code(), INTERRUPTED, task.text())
         self.assertNotIn("stopped by", task.text())
-
-    def test_a_second_signal_ends_a_task_at_once(self):
-        self.end_each(self.end_twice)
 
     def hang(self, name, pattern):
         """A task that stands still while the others wait for it, until their limit."""

@@ -22,6 +22,7 @@ PROMPT_S = 2  # from the chief's end to the last task's: 0.5 s, and room for san
 LOOK_S = 0.002  # between two looks at what is waited for
 CLASHES_MAX = 5
 CLASH = "already in use"
+PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process
 VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
 ENDLESS = 1000000000  # steps
 
@@ -147,6 +148,12 @@ class Task:
         """By a SIGSTOP that has come through."""
         with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
             return file.read().rpartition(")")[2].split()[0] == "T"
+
+    def is_pending(self, signo):
+        """A signal that the process has not seen yet."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            pending = [int(line.split()[1], 16) for line in file if line[:7] in PENDING]
+        return any(mask >> (signo - 1) & 1 for mask in pending)
 
     def code(self):
         return self.process.returncode

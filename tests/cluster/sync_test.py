@@ -14,7 +14,7 @@ GREEDY = {"strategy": "greedy"}
 PIECES = {"strategy": "round_robin", "partitioner": {"type": "fixed_size", "num_shards": 3}}
 PINNED = {"strategy": "greedy", "pins": [{"match": "hidden/*", "ps": 1}]}
 CLOSE = 1e-6  # relative
-PAUSES_MAX = 200
+PAUSES_MAX = 60
 PAUSE_LOOKS_MAX = 5
 
 
@@ -71,7 +71,7 @@ class Sync(support.ClusterCase):
         self.assert_same_bits(plans)
 
     def disturb(self, cluster, seed):
-        """Holds up one task after another for a moment, until all have ended."""
+        """Holds up one task after another for a moment, then lets them end."""
         draw = random.Random(seed)
         for _ in range(PAUSES_MAX):
             task = cluster.tasks[draw.choice(sorted(cluster.tasks))]
@@ -91,11 +91,10 @@ class Sync(support.ClusterCase):
                 self.disturb(cluster, seed)
                 self.assertEqual(self.bits(cluster), expected)
 
-    def test_a_regularised_clipped_adam_has_the_same_bits_too(self):
+    def test_adam_with_clipped_gradients_has_the_same_bits_too(self):
         changes = {
             "optimizer": {"type": "adam", "learning_rate": 0.01,
                           "clip": {"type": "global_norm", "norm": 1.0}},
-            "train.last_step": 30,
         }
         self.assert_same_bits({f"{ps} ps": self.plan(PIECES, ps=ps, workers=3, changes=changes)
                                for ps in (1, 2, 3)})

@@ -26,14 +26,12 @@ need() {
 }
 
 need_build() {
-    need gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libopenblas-dev libdnnl-dev zlib1g-dev
-}
-
-build() {
     dir=${1:-build}
     [ $# -eq 0 ] || shift
     say "building into $dir/"
-    [ -f "$dir/build.ninja" ] || meson setup "$dir" "$@" > "$dir.log" 2>&1 || { tail -n 20 "$dir.log"; exit 1; }
-    rm -f "$dir.log"
-    ninja -C "$dir" > "$dir/build.log" 2>&1 || { tail -n 40 "$dir/build.log"; exit 1; }
+    again=
+    [ ! -f "$dir/build.ninja" ] || again=--reconfigure
+    log=$(mktemp)
+    meson setup $again "$dir" "$@" > "$log" 2>&1 && ninja -C "$dir" > "$log" 2>&1 || { tail -n 40 "$log"; exit 1; }
+    rm -f "$log"
 }

@@ -5,5 +5,5 @@ cd "$(dirname "$0")/.."
 . examples/setup.sh
 need_build
 need libcmocka-dev clang-format
-build
+build build -Dtests=enabled
 exec meson test -C build --print-errorlogs --no-rebuild "$@"

@@ -22,7 +22,7 @@ int run_ps(struct run *run)
     tasks_prepare();
     err e = loop_open(&loop);
     if (e) return report_error(e);
-    e = device_open_cpu(1, run->flags.cpu_kernels, &device);
+    e = open_device(run, &device);
     if (!e) {
         e = serve(run, loop, &device, &code);
         device_close(&device);

@@ -118,12 +118,11 @@ static int dispatch(struct run *run)
     return run->cluster.job == JOB_PS ? run_ps(run) : run_worker(run);
 }
 
-/* The program may start anew in here, so nothing is read before. Only a task that computes needs
- * it: a ps applies with loops of its own, and the launcher's workers come here themselves. */
+/* The program may start anew in here, so nothing is read before. The launcher computes nothing; its
+ * tasks come here themselves. */
 static void prepare_arithmetic(const struct run *run)
 {
-    bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;
-    if (!run->is_local && !is_ps) cpu_environment_prepare(run->argv);
+    if (!run->is_local) cpu_environment_prepare(run->argv);
 }
 
 int cmd_run(int argc, char **argv)

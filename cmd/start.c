@@ -128,8 +128,7 @@ _Noreturn static void become(const struct launch *launch, const struct child *ch
     sigprocmask(SIG_SETMASK, &launch->old_mask, NULL);
     open_input(launch);
     fcntl(child->listen_fd, F_SETFD, 0);
-    if (child->job == JOB_WORKER)
-        cpu_environment_prepare(words); /* starts the program, or returns */
+    cpu_environment_prepare(words); /* starts the program, or returns */
     execv(self, words);
     log_line(LOG_ERROR, "cannot start %s: %s", self, strerror(errno));
     _exit(EXIT_FAILED);

@@ -15,7 +15,8 @@ static int cores_here(void)
 err open_device(const struct run *run, struct device *ret)
 {
     int threads = (int)run->flags.threads;
-    if (!threads) threads = cores_here() / cluster_workers_here(&run->cluster);
+    bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;
+    if (!threads) threads = cores_here() / (is_ps ? 1 : cluster_workers_here(&run->cluster));
     return device_open_cpu(threads > 0 ? threads : 1, run->flags.cpu_kernels, ret);
 }
 

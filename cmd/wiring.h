@@ -6,7 +6,7 @@
 #include "cmd/cmd.h"
 
 /* The CPU with as many threads as this task may use: --threads, or the cores divided by the workers
- * on this host. */
+ * on this host. A ps may use all cores: it works most while workers wait for it. */
 err open_device(const struct run *, struct device *ret);
 
 struct task_options task_options_of(const struct run *, struct loop *);

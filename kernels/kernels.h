@@ -120,6 +120,8 @@ struct update_rmsprop {
     float rate, decay, momentum_decay, epsilon;
 }; /* mean NULL: not centered */
 
+typedef void spread_body(const void *arguments, int64_t begin, int64_t end);
+
 struct conv2d_plan; /* prepared convolution: the library's primitives and reordered weights */
 
 struct kernels {
@@ -227,6 +229,11 @@ struct kernels {
     /* y = scale * (sources[0] + sources[1] + ... in this order); count >= 1 */
     void (*sum_ordered)(struct device *, float *y, const float *const sources[], int count,
                         float scale, int64_t n);
+
+    /* body(arguments, begin, end) over parts of [0, n) of at least `grain`, in several threads
+     * where the device has them; for host loops whose parts do not touch each other's memory (CPU
+     * devices only: elsewhere one part) */
+    void (*spread)(struct device *, int64_t n, int64_t grain, spread_body *, const void *arguments);
 
     void (*close)(struct device *);
 };

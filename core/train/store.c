@@ -1,8 +1,9 @@
 /* store.c - one update of a block, tile by tile.
  *
- * A tile is small enough that gradients, values and slots of it stay in the first caches from the
- * sum over the workers until the snapshot, so that each of them crosses the memory bus once. Every
- * update rule is elementwise, so results do not depend on where tiles or blocks end.
+ * Threads share the tiles. A tile is small enough that gradients, values and slots of it stay in
+ * the first caches from the sum over the workers until the snapshot, so that each of them crosses
+ * the memory bus once. Every update rule is elementwise, so results do not depend on where tiles or
+ * blocks end.
  */
 #include "core/train/store.h"
 
@@ -10,7 +11,10 @@
 
 #include "core/train/layout.h"
 
-enum { TILE_FLOATS = 8192 };
+enum {
+    TILE_FLOATS = 8192,
+    THREAD_FLOATS = 1 << 17, /* less is not worth a second thread */
+};
 
 /* What is to be summed: scale * (at[0] + at[1] + ...), each a whole block. */
 struct gradients {
@@ -36,8 +40,7 @@ static err allocate(struct store *store)
     for (int i = 0; i < store->slot_count; i++) {
         TRY(device->kernels->allocate(device, bytes_of(store->floats), (void **)&store->slots[i]));
     }
-    const int64_t tile = store->floats < TILE_FLOATS ? store->floats : TILE_FLOATS;
-    return device->kernels->allocate(device, bytes_of(tile), (void **)&store->tile);
+    return OK;
 }
 
 err store_open(const struct optimizer_spec *spec, struct device *device, int64_t floats,
@@ -69,7 +72,6 @@ void store_close(struct store *store)
     for (int i = 0; i < SLOTS_MAX; i++) {
         if (store->slots[i]) store->device->kernels->release(store->device, store->slots[i]);
     }
-    if (store->tile) store->device->kernels->release(store->device, store->tile);
     *store = (struct store){0};
 }
 
@@ -86,26 +88,50 @@ void store_reset(struct store *store)
     store->version = 0;
 }
 
+/* One update: all tiles have this in common. */
+struct application {
+    const struct store *store;
+    struct gradients sum;
+    float rate;
+    float *snapshot; /* or NULL */
+};
+
 /* The gradient of floats begin .. begin + n - 1. A single one is used where it lies. */
-static const float *tile_gradient(const struct store *store, const struct gradients *sum,
-                                  int64_t begin, int64_t n)
+static const float *tile_gradient(const struct application *a, int64_t begin, int64_t n,
+                                  float *scratch)
 {
-    if (sum->count == 1 && sum->scale == 1.0f) return sum->at[0] + begin;
+    struct device *device = a->store->device;
+    if (a->sum.count == 1 && a->sum.scale == 1.0f) return a->sum.at[0] + begin;
     const float *sources[WORKERS_MAX];
-    for (int i = 0; i < sum->count; i++) sources[i] = sum->at[i] + begin;
-    store->device->kernels->sum_ordered(store->device, store->tile, sources, sum->count, sum->scale,
-                                        n);
-    return store->tile;
+    for (int i = 0; i < a->sum.count; i++) sources[i] = a->sum.at[i] + begin;
+    device->kernels->sum_ordered(device, scratch, sources, a->sum.count, a->sum.scale, n);
+    return scratch;
 }
 
-static void apply_tile(const struct store *store, const float *gradient, float rate, int64_t begin,
-                       int64_t n)
+static void apply_tile(const struct application *a, int64_t begin, int64_t n, float *scratch)
 {
+    const struct store *store = a->store;
     struct update update = {
-        .value = store->values + begin, .gradient = gradient, .n = n, .rate = rate};
+        .value = store->values + begin,
+        .gradient = tile_gradient(a, begin, n, scratch),
+        .n = n,
+        .rate = a->rate,
+    };
     for (int i = 0; i < store->slot_count; i++) update.slot[i] = store->slots[i] + begin;
     for (int i = 0; i < POWERS_MAX; i++) update.powers[i] = store->powers[i];
     store->optimizer->apply(store->attributes, store->device, &update);
+    if (a->snapshot)
+        store->device->kernels->copy(store->device, a->snapshot + begin, update.value, n);
+}
+
+/* In one thread: floats 16 * begin to 16 * end, so that no two threads share a cache line. */
+static void apply_part(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct application *a = arguments;
+    _Alignas(64) float scratch[TILE_FLOATS];
+    const int64_t last = end * LAYOUT_ALIGN;
+    for (int64_t at = begin * LAYOUT_ALIGN; at < last; at += TILE_FLOATS)
+        apply_tile(a, at, last - at < TILE_FLOATS ? last - at : TILE_FLOATS, scratch);
 }
 
 /* In float, as TensorFlow multiplies them: a checkpoint holds the very same bits. */
@@ -121,15 +147,14 @@ void store_apply(struct store *store, const float *const gradients[], int count,
                  int64_t step, float *snapshot)
 {
     assert(count >= 1 && count <= WORKERS_MAX);
-    struct device *device = store->device;
-    const struct gradients sum = {.at = gradients, .count = count, .scale = scale};
-    const float rate = (float)schedule_rate(store->learning_rate, step);
-    for (int64_t begin = 0; begin < store->floats; begin += TILE_FLOATS) {
-        const int64_t left = store->floats - begin;
-        const int64_t n = left < TILE_FLOATS ? left : TILE_FLOATS;
-        apply_tile(store, tile_gradient(store, &sum, begin, n), rate, begin, n);
-        if (snapshot) device->kernels->copy(device, snapshot + begin, store->values + begin, n);
-    }
+    const struct application application = {
+        .store = store,
+        .sum = {.at = gradients, .count = count, .scale = scale},
+        .rate = (float)schedule_rate(store->learning_rate, step),
+        .snapshot = snapshot,
+    };
+    store->device->kernels->spread(store->device, store->floats / LAYOUT_ALIGN,
+                                   THREAD_FLOATS / LAYOUT_ALIGN, apply_part, &application);
     advance_powers(store);
     store->version++;
 }

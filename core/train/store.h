@@ -14,7 +14,6 @@ struct store {
     int slot_count;
     float *slots[SLOTS_MAX];
     float powers[POWERS_MAX];
-    float *tile;      /* scratch */
     uint64_t version; /* updates applied */
 };
 

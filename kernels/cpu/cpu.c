@@ -29,6 +29,12 @@ static err find_set(const char *isa, const struct instruction_set **ret)
     return fail(ERR_INPUT, "unknown instruction set \"%s\"", isa);
 }
 
+static void spread_host(struct device *d, int64_t n, int64_t grain, spread_body *body,
+                        const void *arguments)
+{
+    spread(d, n, grain, body, arguments);
+}
+
 static void close_cpu(struct device *d)
 {
     struct cpu_state *state = d->state;
@@ -55,6 +61,7 @@ err device_open_cpu(int threads, const char *isa, struct device *ret)
     state->packed = packed;
     state->table.name = set->table_name;
     state->table.close = close_cpu;
+    state->table.spread = spread_host;
     memory_fill_table(&state->table);
     gemm_fill_table(&state->table);
     conv_fill_table(&state->table);

@@ -41,7 +41,7 @@ const char *openblas_core_wanted(const char *current);
 /* Calls body(arguments, begin, end) for parts of [0, n) that together are the whole, on up to
  * device->threads threads and in parts of about grain or more. A body must give the same results
  * wherever the cuts are. */
-typedef void range_body(const void *arguments, int64_t begin, int64_t end);
+typedef spread_body range_body;
 void spread(const struct device *, int64_t n, int64_t grain, range_body *, const void *arguments);
 
 /* Stretches of floats shorter than two of these stay on one thread: waking another costs more. */

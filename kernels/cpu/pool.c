@@ -69,41 +69,75 @@ ELEMENT void each_pixel(const struct pooling *p, int64_t image, pixel_body *body
         }
 }
 
-ELEMENT void max_pixel(const struct pooling *p, const struct cells *c, int64_t image_row,
-                       int64_t channel, int64_t at)
+/* Loops over a number of channels that the compiler knows are several times as fast. */
+#define WITH_KNOWN_COUNT(count, call)                                                              \
+    switch (count) {                                                                               \
+    case 64:                                                                                       \
+        call(64);                                                                                  \
+        break;                                                                                     \
+    case 32:                                                                                       \
+        call(32);                                                                                  \
+        break;                                                                                     \
+    case 16:                                                                                       \
+        call(16);                                                                                  \
+        break;                                                                                     \
+    default:                                                                                       \
+        call(count);                                                                               \
+    }
+
+ELEMENT void max_cells(const struct pooling *p, const struct cells *c, int64_t first, float *y,
+                       int count)
 {
-    const int count = channels_from(p, channel);
+    const int64_t channels = p->shape.channels, row_step = p->shape.window.in_x * channels;
     float top[CHANNELS];
     for (int i = 0; i < count; i++) top[i] = c->rows && c->columns ? -INFINITY : 0.0f;
     for (int64_t row = 0; row < c->rows; row++)
         for (int64_t column = 0; column < c->columns; column++) {
-            const float *x = p->in + cell_index(p, image_row + row, c->x + column, channel);
+            const float *x = p->in + first + row * row_step + column * channels;
             for (int i = 0; i < count; i++) top[i] = top[i] > x[i] ? top[i] : x[i];
         }
-    memcpy(p->out + at, top, (size_t)count * sizeof(float));
+    memcpy(y, top, (size_t)count * sizeof(float));
+}
+
+ELEMENT void max_pixel(const struct pooling *p, const struct cells *c, int64_t image_row,
+                       int64_t channel, int64_t at)
+{
+    const int64_t first = cell_index(p, image_row, c->x, channel);
+#define MAX_CELLS(count) max_cells(p, c, first, p->out + at, count)
+    WITH_KNOWN_COUNT(channels_from(p, channel), MAX_CELLS)
 }
 
 /* What is left of dy goes to the first cell that equals the maximum; nothing is left for others. */
-ELEMENT void max_back_pixel(const struct pooling *p, const struct cells *c, int64_t image_row,
-                            int64_t channel, int64_t at)
+ELEMENT void max_back_cells(const struct pooling *p, const struct cells *c, int64_t first,
+                            int64_t at, int count)
 {
-    const int count = channels_from(p, channel);
     const bool overwrites = p->is_tiling && !p->add;
+    const int64_t channels = p->shape.channels, row_step = p->shape.window.in_x * channels;
     const float *y = p->y + at;
     float left[CHANNELS];
     memcpy(left, p->dy + at, (size_t)count * sizeof(float));
     for (int64_t row = 0; row < c->rows; row++)
         for (int64_t column = 0; column < c->columns; column++) {
-            int64_t cell = cell_index(p, image_row + row, c->x + column, channel);
+            const int64_t cell = first + row * row_step + column * channels;
             const float *x = p->in + cell;
-            float *dx = p->out + cell;
-#pragma omp simd
+            float *dx = p->out + cell, taken[CHANNELS];
             for (int i = 0; i < count; i++) {
-                float taken = x[i] == y[i] ? left[i] : 0.0f;
+                taken[i] = x[i] == y[i] ? left[i] : 0.0f;
                 left[i] = x[i] == y[i] ? 0.0f : left[i];
-                dx[i] = overwrites ? taken : dx[i] + taken;
             }
+            if (overwrites)
+                memcpy(dx, taken, (size_t)count * sizeof(float));
+            else
+                for (int i = 0; i < count; i++) dx[i] += taken[i];
         }
+}
+
+ELEMENT void max_back_pixel(const struct pooling *p, const struct cells *c, int64_t image_row,
+                            int64_t channel, int64_t at)
+{
+    const int64_t first = cell_index(p, image_row, c->x, channel);
+#define MAX_BACK_CELLS(count) max_back_cells(p, c, first, at, count)
+    WITH_KNOWN_COUNT(channels_from(p, channel), MAX_BACK_CELLS)
 }
 
 ELEMENT void avg_pixel(const struct pooling *p, const struct cells *c, int64_t image_row,

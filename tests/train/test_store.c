@@ -303,7 +303,7 @@ static void a_store_that_finds_no_memory_gives_back_what_it_took(void **state)
         assert_string_equal(error_text(), "optimizer state of 16 floats: none left");
         assert_int_equal(limited.held, 0);
     }
-    assert_int_equal(allocations, 3); /* two slots and the tile */
+    assert_int_equal(allocations, 2); /* two slots */
     store_close(&store);
     assert_int_equal(limited.held, 0);
     store_close(&store); /* closed already: nothing happens */

@@ -80,6 +80,7 @@ void store_reset(struct store *store)
     const struct optimizer *optimizer = store->optimizer;
     for (int i = 0; i < store->slot_count; i++) {
         const float initial = optimizer->slot[i].initial(store->attributes);
+        if (initial == 0.0f && store->version == 0) continue; /* as allocated */
         store->device->kernels->fill(store->device, store->slots[i], initial, store->floats);
     }
     for (int i = 0; i < optimizer->power_count; i++) {

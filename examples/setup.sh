@@ -26,6 +26,10 @@ need() {
 }
 
 need_build() {
+    need gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libopenblas-dev libdnnl-dev zlib1g-dev
+}
+
+build() {
     dir=${1:-build}
     [ $# -eq 0 ] || shift
     say "building into $dir/"

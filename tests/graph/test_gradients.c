@@ -103,7 +103,7 @@ static void fill_all(struct bench *b)
 {
     const float limit = b->node.param_count > 0 ? 2.0f : 8.0f;
     for (int i = 0; i < b->node.input_count; i++)
-        spread(b->input[i].value, shape_count(&b->input[i].shape), limit, 11 + (uint64_t)i);
+        spread(b->input[i].value, shape_count(&b->input[i].shape), limit, 12 + (uint64_t)i);
     for (int i = 0; i < b->node.param_count; i++)
         fill_normal(b->node.param[i].value, shape_count(&b->node.param[i].shape), 31 + (uint64_t)i);
 }

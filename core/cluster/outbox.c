@@ -1,9 +1,13 @@
-/* outbox.c - the queue of actions, and names of jobs. */
+/* outbox.c - what roles have in common: the queue of actions, verdicts, patience. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/log.h"
 #include "core/cluster/role.h"
+
+enum { NOTE_MS = 10000, NAME_MAX_BYTES = 24 };
 
 const char *job_name(enum job job)
 {
@@ -33,4 +37,55 @@ void outbox_free(struct outbox *out)
 {
     free(out->at);
     *out = (struct outbox){0};
+}
+
+void outbox_log(struct outbox *out, const char *format, ...)
+{
+    struct action *a = outbox_add(out, ACTION_LOG);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(a->text, sizeof a->text, format, list);
+    va_end(list);
+}
+
+void outbox_end(struct outbox *out, int code, const char *text)
+{
+    struct action *a = outbox_add(out, ACTION_END);
+    a->code = code;
+    snprintf(a->text, sizeof a->text, "%s", text);
+}
+
+void action_verdict(struct action *a, int code, const char *name, const char *text)
+{
+    bool is_named = name[0] && text[0];
+    a->message.code = (uint32_t)code;
+    snprintf(a->text, sizeof a->text, "%.*s%s%.*s", NAME_MAX_BYTES, is_named ? name : "",
+             is_named ? ": " : "", ACTION_TEXT_MAX - NAME_MAX_BYTES - 3, text);
+}
+
+void message_text(const struct message *m, char ret_text[ACTION_TEXT_MAX])
+{
+    int length = m->body_bytes < ACTION_TEXT_MAX ? (int)m->body_bytes : ACTION_TEXT_MAX - 1;
+    snprintf(ret_text, ACTION_TEXT_MAX, "%.*s", length, m->body ? (const char *)m->body : "");
+}
+
+void patience_renew(struct patience *p)
+{
+    p->since_ms = p->noted_ms = p->now_ms;
+}
+
+bool patience_is_over(struct patience *p, const char *what, uint64_t limit_ms, struct outbox *out,
+                      char ret_text[ACTION_TEXT_MAX])
+{
+    unsigned long long waited_ms = p->now_ms - p->since_ms;
+    if (waited_ms >= limit_ms) {
+        snprintf(ret_text, ACTION_TEXT_MAX, "waited %llu s for %s", waited_ms / 1000, what);
+        return true;
+    }
+    if (p->now_ms - p->noted_ms >= NOTE_MS) {
+        p->noted_ms = p->now_ms;
+        outbox_log(out, "waiting for %s, %llu s of %llu s", what, waited_ms / 1000,
+                   (unsigned long long)limit_ms / 1000);
+    }
+    return false;
 }

@@ -1,5 +1,4 @@
 /* ps_role.c - see ps_role.h. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,7 @@
 #include "core/cluster/verdict.h"
 
 enum phase { EMPTY, READY, SERVING, ENDED };
-enum { WAIT_NOTE_MS = 10000, TASK_TEXT_MAX = 24, NOBODY = -1 };
-enum { TEXT_BEHIND_NAME_MAX = ACTION_TEXT_MAX - TASK_TEXT_MAX };
+enum { TASK_TEXT_MAX = 24, NOBODY = -1 };
 
 /* A worker as this ps knows it. */
 struct member {
@@ -34,20 +32,11 @@ struct ps_role {
     bool is_relaying;   /* the verdict is another task's, which the text names */
     uint64_t tickets;   /* async, ps/0: given out */
     struct ps_counters counters;
-    uint64_t now_ms, waiting_since_ms, noted_ms;
+    struct patience patience;
+    char name[TASK_TEXT_MAX];
 };
 
 static const int chief = 0;
-
-static void say(struct outbox *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct outbox *out, const char *format, ...)
-{
-    struct action *a = outbox_add(out, ACTION_LOG);
-    va_list list;
-    va_start(list, format);
-    vsnprintf(a->text, sizeof a->text, format, list);
-    va_end(list);
-}
 
 static struct action *send(struct ps_role *p, int worker, enum message_type type,
                            struct outbox *out)
@@ -72,17 +61,9 @@ static void end(struct ps_role *p, int code, const char *text, int except, struc
     p->phase = ENDED;
     for (int w = 0; w < p->options.workers; w++) {
         if (!p->members[w].is_up || w == except) continue;
-        struct action *a = send(p, w, MESSAGE_VERDICT, out);
-        a->message.code = (uint32_t)code;
-        if (p->is_relaying || !text[0])
-            snprintf(a->text, sizeof a->text, "%s", text);
-        else
-            snprintf(a->text, sizeof a->text, "ps/%d: %.*s", p->options.task, TEXT_BEHIND_NAME_MAX,
-                     text);
+        action_verdict(send(p, w, MESSAGE_VERDICT, out), code, p->is_relaying ? "" : p->name, text);
     }
-    struct action *a = outbox_add(out, ACTION_END);
-    a->code = code;
-    snprintf(a->text, sizeof a->text, "%s", text);
+    outbox_end(out, code, text);
 }
 
 /* May the worker that is answered compute one more step? */
@@ -129,11 +110,6 @@ static void share(struct ps_role *p, int worker, struct outbox *out)
     outbox_add(out, ACTION_SHARE)->task = worker;
 }
 
-static void note_progress(struct ps_role *p)
-{
-    p->waiting_since_ms = p->noted_ms = p->now_ms;
-}
-
 static void setup(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     if (worker != chief || p->phase != EMPTY) {
@@ -152,7 +128,7 @@ static void initialize(struct ps_role *p, int worker, struct outbox *out)
     }
     outbox_add(out, ACTION_INITIALIZE)->task = worker;
     p->phase = SERVING;
-    say(out, "serving");
+    outbox_log(out, "serving");
     answer_waiting(p, out);
 }
 
@@ -247,12 +223,12 @@ static void push(struct ps_role *p, int worker, const struct message *m, struct 
     if (p->phase != SERVING || !is_next || member->has_pushed || m->version > p->counters.applied ||
         m->code == 0) {
         p->counters.dropped_repeated++;
-        say(out, "a push of worker/%d that is not its next one was not applied", worker);
+        outbox_log(out, "a push of worker/%d that is not its next one was not applied", worker);
         return;
     }
     member->sequence = m->sequence;
     p->applying_count = 0;
-    note_progress(p);
+    patience_renew(&p->patience);
     if (p->config.is_sync)
         push_sync(p, worker, m, out);
     else
@@ -263,7 +239,7 @@ static void push(struct ps_role *p, int worker, const struct message *m, struct 
 static void finished(struct ps_role *p, int worker, struct outbox *out)
 {
     p->members[worker].has_finished = true;
-    note_progress(p);
+    patience_renew(&p->patience);
     for (int w = 0; w < p->options.workers; w++)
         if (!p->members[w].has_finished) return;
     answer(p, chief, out);
@@ -272,8 +248,7 @@ static void finished(struct ps_role *p, int worker, struct outbox *out)
 static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    int length = m->body_bytes < sizeof text ? (int)m->body_bytes : (int)sizeof text - 1;
-    snprintf(text, sizeof text, "%.*s", length, m->body ? (const char *)m->body : "");
+    message_text(m, text);
     p->is_relaying = true;
     end(p, (int)m->code, text, worker, out);
 }
@@ -303,7 +278,7 @@ static void on_message(struct role *role, enum job job, int worker, const struct
         verdict(p, worker, m, out);
         break;
     default:
-        say(out, "worker/%d sent message %u, which is not for a ps", worker, m->type);
+        outbox_log(out, "worker/%d sent message %u, which is not for a ps", worker, m->type);
     }
 }
 
@@ -326,8 +301,8 @@ static void on_done(struct role *role, enum action_type done, err result, const 
 static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    p->now_ms = now_ms;
-    note_progress(p);
+    p->patience.now_ms = now_ms;
+    patience_renew(&p->patience);
 }
 
 static void on_peer_up(struct role *role, enum job job, int worker, uint64_t incarnation,
@@ -335,7 +310,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
 {
     struct ps_role *p = (struct ps_role *)role;
     p->members[worker] = (struct member){.is_up = true, .incarnation = incarnation};
-    note_progress(p);
+    patience_renew(&p->patience);
 }
 
 static void on_peer_lost(struct role *role, enum job job, int worker, const char *why,
@@ -347,7 +322,7 @@ static void on_peer_lost(struct role *role, enum job job, int worker, const char
     bool was_at_work = p->phase != EMPTY || m->has_windows;
     *m = (struct member){.has_finished = m->has_finished};
     if (!was_at_work || (m->has_finished && worker != chief)) {
-        say(out, "worker/%d is gone: %s", worker, why);
+        outbox_log(out, "worker/%d is gone: %s", worker, why);
         return;
     }
     char text[ACTION_TEXT_MAX];
@@ -385,25 +360,18 @@ static bool somebody_waits(const struct ps_role *p)
 
 static void watch_wait(struct ps_role *p, const char *what, uint64_t limit_ms, struct outbox *out)
 {
-    unsigned long long waited_s = (p->now_ms - p->waiting_since_ms) / 1000;
-    if (p->now_ms - p->waiting_since_ms >= limit_ms) {
-        char text[ACTION_TEXT_MAX];
-        snprintf(text, sizeof text, "waited %llu s for %s", waited_s, what);
+    char text[ACTION_TEXT_MAX];
+    if (patience_is_over(&p->patience, what, limit_ms, out, text))
         end(p, EXIT_TIMEOUT, text, NOBODY, out);
-    } else if (p->now_ms - p->noted_ms >= WAIT_NOTE_MS) {
-        p->noted_ms = p->now_ms;
-        say(out, "waiting for %s, %llu s of %llu s", what, waited_s,
-            (unsigned long long)limit_ms / 1000);
-    }
 }
 
 static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    p->now_ms = now_ms;
+    p->patience.now_ms = now_ms;
     if (p->phase != SERVING) return;
     if (!somebody_waits(p)) {
-        note_progress(p);
+        patience_renew(&p->patience);
         return;
     }
     char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX];
@@ -433,6 +401,7 @@ struct role *ps_role_new(const struct ps_options *options)
     if (!p) return NULL;
     p->role.ops = &ops;
     p->options = *options;
+    snprintf(p->name, sizeof p->name, "ps/%d", options->task);
     p->members = calloc((size_t)options->workers, sizeof *p->members);
     p->applying = calloc((size_t)options->workers, sizeof *p->applying);
     if (p->members && p->applying) return &p->role;

@@ -61,6 +61,25 @@ struct outbox {
 struct action *outbox_add(struct outbox *, enum action_type); /* zeroed but for the type */
 void outbox_free(struct outbox *);
 
+/* ACTION_LOG, and ACTION_END with the verdict. */
+void outbox_log(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void outbox_end(struct outbox *, int code, const char *text);
+
+/* Makes a VERDICT message of a SEND action. name: of this task, put before the text; "" when the
+ * verdict is another task's, which the text names already. */
+void action_verdict(struct action *, int code, const char *name, const char *text);
+void message_text(const struct message *,
+                  char ret_text[ACTION_TEXT_MAX]); /* the body, cut to its limit */
+
+/* How long a role has been waiting. Says every 10 s for what. */
+struct patience {
+    uint64_t now_ms, since_ms, noted_ms;
+};
+void patience_renew(struct patience *); /* what was waited for has come */
+/* true: limit_ms is over, ret_text says what was waited for */
+bool patience_is_over(struct patience *, const char *what, uint64_t limit_ms, struct outbox *,
+                      char ret_text[ACTION_TEXT_MAX]);
+
 struct role;
 struct role_ops {
     const char *name;

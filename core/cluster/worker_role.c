@@ -1,5 +1,4 @@
 /* worker_role.c - see worker_role.h. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +7,9 @@
 #include "core/cluster/worker_role.h"
 
 enum phase { GREETING, DESCRIBING, ASKING, WAITING, COMPUTING, FINISHING, EVALUATING, ENDED };
-enum { WAIT_NOTE_MS = 10000, TASK_TEXT_MAX = 24, NOBODY = -1 };
+enum { TASK_TEXT_MAX = 24, NOBODY = -1 };
 /* A ps that waits for another worker has the same limit and knows whom to name: it goes first. */
 enum { STEP_GRACE_MS = 1000 };
-enum { TEXT_BEHIND_NAME_MAX = ACTION_TEXT_MAX - TASK_TEXT_MAX };
 
 /* A ps as this worker knows it. */
 struct server {
@@ -30,7 +28,8 @@ struct worker_role {
     bool is_relaying;       /* the verdict is another task's, which the text names */
     uint64_t global_step;   /* as ps/0 said last */
     uint64_t computed_step; /* of the values that the gradient in the windows comes from */
-    uint64_t now_ms, waiting_since_ms, noted_ms;
+    struct patience patience;
+    char name[TASK_TEXT_MAX];
 };
 
 static bool is_chief(const struct worker_role *w)
@@ -61,23 +60,16 @@ static void end(struct worker_role *w, int code, const char *text, int except, s
     w->phase = ENDED;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         if (!w->servers[ps].is_up || ps == except) continue;
-        struct action *a = send(w, ps, MESSAGE_VERDICT, out);
-        a->message.code = (uint32_t)code;
-        if (w->is_relaying || !text[0])
-            snprintf(a->text, sizeof a->text, "%s", text);
-        else
-            snprintf(a->text, sizeof a->text, "worker/%d: %.*s", w->options.task,
-                     TEXT_BEHIND_NAME_MAX, text);
+        action_verdict(send(w, ps, MESSAGE_VERDICT, out), code, w->is_relaying ? "" : w->name,
+                       text);
     }
-    struct action *a = outbox_add(out, ACTION_END);
-    a->code = code;
-    snprintf(a->text, sizeof a->text, "%s", text);
+    outbox_end(out, code, text);
 }
 
 static void enter(struct worker_role *w, enum phase phase)
 {
     w->phase = phase;
-    w->waiting_since_ms = w->noted_ms = w->now_ms;
+    patience_renew(&w->patience);
     for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].has_answered = false;
 }
 
@@ -209,8 +201,7 @@ static void values(struct worker_role *w, int ps, const struct message *m, struc
 static void verdict(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    int length = m->body_bytes < sizeof text ? (int)m->body_bytes : (int)sizeof text - 1;
-    snprintf(text, sizeof text, "%.*s", length, m->body ? (const char *)m->body : "");
+    message_text(m, text);
     w->is_relaying = true;
     end(w, (int)m->code, text, ps, out);
 }
@@ -251,7 +242,7 @@ static void on_done(struct role *role, enum action_type done, err result, const 
 static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    w->now_ms = now_ms;
+    w->patience.now_ms = now_ms;
     enter(w, GREETING);
 }
 
@@ -327,22 +318,14 @@ static struct wait current_wait(const struct worker_role *w)
 static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    w->now_ms = now_ms;
+    w->patience.now_ms = now_ms;
     const struct wait wait = current_wait(w);
     if (!wait.limit_ms) return;
-    char missing[ACTION_TEXT_MAX / 2], text[ACTION_TEXT_MAX];
+    char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX], text[ACTION_TEXT_MAX];
     name_missing(w, missing, sizeof missing);
-    unsigned long long waited_s = (now_ms - w->waiting_since_ms) / 1000;
-    if (now_ms - w->waiting_since_ms >= wait.limit_ms) {
-        snprintf(text, sizeof text, "waited %llu s for %s %s (%s)", waited_s, missing, wait.what,
-                 wait.flag);
+    snprintf(what, sizeof what, "%s %s (%s)", missing, wait.what, wait.flag);
+    if (patience_is_over(&w->patience, what, wait.limit_ms, out, text))
         end(w, EXIT_TIMEOUT, text, NOBODY, out);
-    } else if (now_ms - w->noted_ms >= WAIT_NOTE_MS) {
-        w->noted_ms = now_ms;
-        snprintf(outbox_add(out, ACTION_LOG)->text, ACTION_TEXT_MAX,
-                 "waiting for %s %s, %llu s of %llu s", missing, wait.what, waited_s,
-                 (unsigned long long)wait.limit_ms / 1000);
-    }
 }
 
 static const struct role_ops ops = {
@@ -362,6 +345,7 @@ struct role *worker_role_new(const struct worker_options *options)
     if (!w) return NULL;
     w->role.ops = &ops;
     w->options = *options;
+    snprintf(w->name, sizeof w->name, "worker/%d", options->task);
     w->servers = calloc((size_t)options->ps_count, sizeof *w->servers);
     if (!w->servers) {
         free(w);

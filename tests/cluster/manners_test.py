@@ -2,6 +2,7 @@
 names the task."""
 import signal
 import time
+import unittest
 
 import support
 from support import Plan

@@ -8,6 +8,7 @@ meson.build. tests/law_test.py shows each rule a tree that breaks it.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -179,7 +180,7 @@ def check_headers_compile(root, headers, compiler):
 
 def tracked_paths(root):
     """What git knows of; of a tree without git every file in our folders."""
-    if os.path.exists(os.path.join(root, ".git")):
+    if os.path.exists(os.path.join(root, ".git")) and shutil.which("git"):
         done = subprocess.run(["git", "-c", f"safe.directory={os.path.abspath(root)}", "ls-files"],
                               cwd=root, capture_output=True, text=True, check=False)
         if done.returncode == 0:

@@ -105,10 +105,12 @@ static void draw(struct progress *p, struct session *s, double loss)
 {
     char text[LINE_MAX_BYTES];
     double examples_s = rate(p, p->first_step, p->first_ns);
-    double left_s =
-        examples_s > 0 ? (double)(p->last_step - p->step) * p->examples_per_step / examples_s : 0;
     describe(p, s, loss, examples_s, text);
-    log_status("%s, %.0f s left", text, left_s);
+    if (examples_s > 0)
+        log_status("%s, %.0f s left", text,
+                   (double)(p->last_step - p->step) * p->examples_per_step / examples_s);
+    else
+        log_status("%s", text);
     p->drawn_ns = p->step_ns;
 }
 

@@ -230,11 +230,11 @@ static void welcome(struct line *line, const struct message *m)
 
 static void refused(struct line *line, const struct message *m)
 {
-    int length = m->body_bytes < ACTION_TEXT_MAX ? (int)m->body_bytes : ACTION_TEXT_MAX - 1;
+    char text[ACTION_TEXT_MAX];
+    message_text(m, text);
     err kind = m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
     struct task *t = &line->worker->task;
-    err e = fail(kind, "ps/%d refused this worker: %.*s", line->ps, length,
-                 m->body ? (const char *)m->body : "");
+    err e = fail(kind, "ps/%d refused this worker: %s", line->ps, text);
     /* The job is no business of a worker that does not belong to it: no verdict for the others. */
     for (int ps = 0; ps < t->peer_count; ps++) t->peers[ps].link = NULL;
     task_end(t, e);

@@ -1,6 +1,6 @@
 /* data.h - examples: from files or generators to batches.
  *
- * A format opens a source as a dataset in memory (mapped where it can be). A pipeline turns a
+ * A format opens a source as a dataset in memory. A pipeline turns a
  * dataset into an endless stream of batches for one worker, prepared by a thread before they are
  * asked for.
  *

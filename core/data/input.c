@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -45,7 +44,7 @@ static err system_failed(const char *path)
     return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s", path, strerror(errno));
 }
 
-/* Only regular files have a size to check headers against and can be mapped. */
+/* Only regular files have a size to check headers against. */
 static err check_kind(struct input *in)
 {
     struct stat status;
@@ -212,23 +211,9 @@ err input_end(struct input *in)
                 (unsigned long long)(in->offset - 1));
 }
 
-/* Pages are read when first touched and shared by all tasks of the machine. */
-static err map(struct input *in, uint64_t bytes, struct block *ret)
-{
-    if (in->file_bytes > bytes)
-        return fail(ERR_INPUT, "%s: offset %llu: expected the end of the file, it has %llu bytes",
-                    in->path, (unsigned long long)bytes, (unsigned long long)in->file_bytes);
-    void *at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, in->file, 0);
-    if (at == MAP_FAILED) return fail(ERR_IO, "%s: mmap: %s", in->path, strerror(errno));
-    (void)madvise(at, bytes, MADV_WILLNEED); /* advice: start reading ahead of the first use */
-    *ret = (struct block){at, bytes};
-    return OK;
-}
-
 err input_block(struct input *in, uint64_t bytes, const char *what, struct block *ret)
 {
     TRY(input_announce(in, bytes, what));
-    if (!in->is_gzip && in->read_bytes == 0) return map(in, bytes, ret);
     struct block block = {0};
     TRY(block_new(bytes, &block));
     err e = input_exact(in, block.at, bytes, what);

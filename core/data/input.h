@@ -33,8 +33,8 @@ err input_announce(const struct input *, uint64_t bytes, const char *what);
 /* ERR_INPUT when anything is left. */
 err input_end(struct input *);
 
-/* The next bytes as memory: the file itself, mapped, where it is plain and nothing was read yet;
- * else a copy. A mapped file must not be made shorter while it is in use. Announces and ends. */
+/* The next bytes, which must be the last, as memory. Announces and ends. A copy, never a mapping: a
+ * file that is made shorter while it is mapped would take the task down. */
 err input_block(struct input *, uint64_t bytes, const char *what, struct block *ret);
 
 #endif

@@ -1,6 +1,5 @@
 /* raw: plain numbers without a header, little-endian: the features of all rows, and their labels in
- * another file. A plain file is mapped, not read: several tasks of a machine share its pages, and a
- * start costs nothing; it must not be made shorter while it is in use.
+ * another file.
  */
 #include "core/data/input.h"
 
@@ -34,7 +33,7 @@ static err read_features(struct input *in, const struct raw_attributes *a, struc
     return input_block(in, bytes, "features", &s->features);
 }
 
-/* int32 and float32 stay mapped; bytes are widened to int32. */
+/* int32 and float32 stay as they are; bytes are widened to int32. */
 static err read_labels(struct input *in, const struct raw_attributes *a, struct dataset *d,
                        struct storage *s)
 {
@@ -117,6 +116,6 @@ static const struct field fields[] = {
 };
 
 const struct format format_raw = {
-    .object = {"raw", "numbers without a header, mapped", fields, sizeof(struct raw_attributes)},
+    .object = {"raw", "numbers without a header", fields, sizeof(struct raw_attributes)},
     .open = open_raw,
 };

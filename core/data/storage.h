@@ -1,6 +1,6 @@
 /* storage.h - the memory behind a dataset.
  *
- * A block is a stretch of pages: anonymous (zero, growable) or a mapped file. Storage is what most
+ * A block is a stretch of pages: anonymous, zero, growable. Storage is what most
  * formats own: one block of features, one of labels, and the name for messages.
  */
 #ifndef CORE_DATA_STORAGE_H

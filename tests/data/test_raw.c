@@ -1,4 +1,4 @@
-/* raw: mapped numbers whose size must be exactly what shape and rows say. */
+/* raw: numbers whose size must be exactly what shape and rows say. */
 #include "tests/data/support.h"
 
 #include <string.h>

@@ -279,11 +279,6 @@ double session_metric(struct session *s, int metric)
     return count > 0 ? total / count : 0;
 }
 
-int64_t session_examples_per_push(const struct session *s)
-{
-    return s->options.spec->data.batch_size * s->options.batches_per_push;
-}
-
 /* Rows of an evaluation batch: as the spec says, else the training batch, but at least 100. */
 static int64_t eval_batch(const struct session *s)
 {

@@ -58,7 +58,6 @@ err session_step(struct session *, double *ret_loss);
 
 /* Of the last batch of the last step: total / count of metric i of the graph. */
 double session_metric(struct session *, int metric);
-int64_t session_examples_per_push(const struct session *);
 
 struct evaluation {
     int64_t rows;

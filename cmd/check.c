@@ -127,14 +127,12 @@ static void print_placement(const struct session *session)
     if (ps >= 0) printf("warning: ps %d carries %.1f times its share\n", ps, times_share);
 }
 
-/* One global step takes one gradient, or as many as synchronous training aggregates. */
 static void print_steps(const struct check *check)
 {
     const struct spec *spec = &check->run.spec;
-    int64_t rows = check->session.train_data.rows, gradients = 1;
+    int64_t rows = check->session.train_data.rows;
+    int64_t gradients = spec_replicas(spec, check->workers);
     bool is_sync = spec->train.mode == MODE_SYNC;
-    if (is_sync) gradients = spec->train.replicas_to_aggregate;
-    if (gradients == 0) gradients = check->workers;
     printf("run: %s, %d ps, %d worker%s, batch size %lld, %.6g steps per epoch, last step %lld\n",
            is_sync ? "sync" : "async", check->ps_count, check->workers,
            check->workers == 1 ? "" : "s", (long long)spec->data.batch_size,

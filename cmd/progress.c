@@ -51,13 +51,9 @@ void progress_attach(struct progress *p, struct worker_task *worker)
 {
     const struct spec *spec = &p->run->spec;
     int workers = p->run->cluster.hosts[JOB_WORKER].count;
-    double pushes = 1;
-    if (spec->train.mode == MODE_SYNC)
-        pushes =
-            spec->train.replicas_to_aggregate ? (double)spec->train.replicas_to_aggregate : workers;
     p->session = worker_task_session(worker);
     p->last_step = worker_task_last_step(worker);
-    p->examples_per_step = pushes * (double)spec->data.batch_size;
+    p->examples_per_step = (double)(spec_replicas(spec, workers) * spec->data.batch_size);
 }
 
 void progress_close(struct progress *p)

@@ -4,23 +4,17 @@
 
 #include "core/cluster/setup.h"
 
-static int64_t replicas(const struct spec *spec, int workers)
-{
-    int64_t asked = spec->train.replicas_to_aggregate;
-    return asked ? asked : workers;
-}
-
 uint32_t setup_gradients_per_push(const struct spec *spec, int workers, int worker)
 {
     if (spec->train.mode != MODE_SYNC) return 1;
-    int64_t wanted = replicas(spec, workers);
+    int64_t wanted = spec_replicas(spec, workers);
     if (wanted <= workers) return 1;
     return (uint32_t)(wanted / workers + (worker < wanted % workers));
 }
 
 bool setup_drops_gradients(const struct spec *spec, int workers)
 {
-    if (spec->train.mode == MODE_SYNC) return replicas(spec, workers) < workers;
+    if (spec->train.mode == MODE_SYNC) return spec_replicas(spec, workers) < workers;
     return spec->train.max_staleness >= 0;
 }
 
@@ -35,7 +29,7 @@ char *setup_write(const struct spec *spec, const struct layout *layout, int ps, 
                   int64_t last_step)
 {
     bool is_sync = spec->train.mode == MODE_SYNC;
-    int64_t wanted = is_sync ? replicas(spec, workers) : 1;
+    int64_t wanted = spec_replicas(spec, workers);
     json_t *json = json_pack(
         "{sb sI sI sb sI sI si sO}", "sync", is_sync, "last_step", (json_int_t)last_step,
         "replicas_to_aggregate", (json_int_t)wanted, "takes_all", is_sync && wanted >= workers,

@@ -210,8 +210,7 @@ void spec_free(struct spec *spec)
     *spec = (struct spec){0};
 }
 
-/* Gradients that go into one global step. */
-static int64_t replicas_of(const struct spec *spec, int workers)
+int64_t spec_replicas(const struct spec *spec, int workers)
 {
     if (spec->train.mode == MODE_ASYNC) return 1; /* every gradient is a step of its own */
     return spec->train.replicas_to_aggregate > 0 ? spec->train.replicas_to_aggregate : workers;
@@ -220,7 +219,7 @@ static int64_t replicas_of(const struct spec *spec, int workers)
 int64_t spec_last_step(const struct spec *spec, int64_t train_rows, int workers)
 {
     if (spec->train.last_step > 0) return spec->train.last_step;
-    const double per_step = (double)spec->data.batch_size * (double)replicas_of(spec, workers);
+    const double per_step = (double)spec->data.batch_size * (double)spec_replicas(spec, workers);
     const double steps = spec->train.epochs * (double)train_rows / per_step;
     /* 1.1 epochs of 50,000 rows in batches of 50 are 1,100 steps, not the 1,101 that rounding up
      * 1100.0000000000002 would make of them. */

@@ -45,6 +45,9 @@ err spec_load(const struct spec_options *,
               struct spec *ret); /* text: "spec.json: model[2].units: ..." */
 void spec_free(struct spec *);
 
+/* Gradients that go into one global step. */
+int64_t spec_replicas(const struct spec *, int workers);
+
 /* Global steps that the run takes: last_step, or epochs over rows with this many examples per
  * global step. */
 int64_t spec_last_step(const struct spec *, int64_t train_rows, int workers);

@@ -1,0 +1,69 @@
+/* checkpoints.h - the folder of a run: which checkpoints there are, which is the last, which may
+ * go.
+ *
+ * Files are TensorFlow's: model.ckpt-STEP.index and .data-..., and `checkpoint`, the state file,
+ * which names all that are kept, oldest first, and is replaced last, by rename. A checkpoint counts
+ * from the moment it stands there. Shards are written to model.ckpt-STEP_temp_<16 hex>/part-KKKKK-
+ * of-NNNNN first; what a dead chief left of that is removed at open.
+ *
+ * A reader that needs time (an evaluator) takes a lease: a file .lease-model.ckpt-STEP.<name>
+ * whose time it renews. A checkpoint with a lease younger than LEASE_MAX_S is not removed.
+ */
+#ifndef CORE_TRAIN_CHECKPOINT_CHECKPOINTS_H
+#define CORE_TRAIN_CHECKPOINT_CHECKPOINTS_H
+
+#include "core/train/checkpoint/bundle.h"
+
+enum { CHECKPOINT_PATH_MAX = 4096, CHECKPOINTS_MAX = 100000, LEASE_MAX_S = 600 };
+
+struct retention {
+    int64_t keep_max; /* 0: all stay (and the state file names only the last, as TensorFlow) */
+    double keep_every_hours; /* one per so many hours stays for good */
+};
+
+struct checkpoints;
+/* Makes the folder where it is absent (with its parents), reads the state file. A state file that
+ * cannot be understood is a warning in the log: the folder is then searched for model.ckpt-*.index.
+ * now_s: unix time. ERR_IO where the folder cannot be made or written (tested by writing). */
+err checkpoints_open(const char *directory, const struct retention *, double now_s,
+                     struct checkpoints **ret);
+void checkpoints_close(struct checkpoints *);                  /* NULL is fine */
+const char *checkpoints_directory(const struct checkpoints *); /* absolute */
+
+/* The newest, the one before it with index 1, ...: its prefix, or NULL past the oldest. */
+const char *checkpoints_newest(const struct checkpoints *, int index);
+/* STEP of model.ckpt-STEP; -1 where the name has none. */
+int64_t checkpoint_step(const char *prefix);
+
+/* Where the shards of a new checkpoint go: makes the folder model.ckpt-STEP_temp_<tag>, in which
+ * shard k of n is bundle part-KKKKK-of-NNNNN. */
+err checkpoints_begin(struct checkpoints *, uint64_t step, uint64_t tag,
+                      char ret_folder[CHECKPOINT_PATH_MAX]);
+void checkpoint_shard_prefix(const char *folder, int shard, int shards,
+                             char ret_prefix[CHECKPOINT_PATH_MAX]);
+/* All shards are there: joins them, replaces the state file, removes what retention lets go.
+ * ret_prefix: of the new checkpoint. The same step again replaces what was there. */
+err checkpoints_publish(struct checkpoints *, const char *folder, int shards, uint64_t step,
+                        double now_s, char ret_prefix[CHECKPOINT_PATH_MAX]);
+void checkpoints_abandon(struct checkpoints *,
+                         const char *folder); /* removes the temporary folder */
+
+/* A file in the folder that others look for, to learn whether they see the same folder. */
+err checkpoints_token_write(struct checkpoints *, uint64_t token);
+void checkpoints_token_remove(struct checkpoints *, uint64_t token);
+bool checkpoints_token_is_seen(const char *directory, uint64_t token);
+
+/* Of any run's folder, without taking part in it: the newest checkpoint that the state file names
+ * (relative paths joined to the folder), or of a given path: a folder, a prefix, or an .index file.
+ * ERR_INPUT says what was looked for. */
+err checkpoint_find(const char *path, char ret_prefix[CHECKPOINT_PATH_MAX]);
+/* All that the state file names, oldest first, in one allocation freed by the caller with free().
+ */
+err checkpoint_list(const char *directory, char ***ret_prefixes, int *ret_count);
+
+struct lease;
+err lease_take(const char *prefix, const char *holder, struct lease **ret);
+err lease_renew(struct lease *);
+void lease_drop(struct lease *); /* NULL is fine */
+
+#endif

@@ -1,0 +1,71 @@
+/* shard.h - what one ps puts into a checkpoint, and takes out of one: its slices of the variables,
+ * their slots, the optimizer's powers, the global step, and the ledger.
+ *
+ * Names are TensorFlow's: the variable's own, <variable>/Adam and so on for slots, beta1_power for
+ * powers, global_step (int64). A slice of a partitioned variable is written under the full name.
+ * The ledger of ps K is the int64 tensor dtrain/ledger/ps_KKKKK of shape [workers, 4]: columns
+ * received, taken, step of the last one taken (ps_role.h), and the life of the worker that pushed
+ * last. TensorFlow passes over it.
+ */
+#ifndef CORE_TRAIN_CHECKPOINT_SHARD_H
+#define CORE_TRAIN_CHECKPOINT_SHARD_H
+
+#include "core/train/checkpoint/bundle.h"
+#include "core/train/layout.h"
+#include "core/train/optimizer.h"
+
+/* A stretch of the ps' block: rows of one axis of a variable. */
+struct shard_slice {
+    const char *name;   /* of the variable */
+    struct shape shape; /* of the whole variable */
+    int axis;
+    int64_t start, length; /* along axis; the whole variable where it is not partitioned */
+    int64_t offset, count; /* floats in the block */
+};
+
+enum { LEDGER_COLUMNS = 4 };
+
+/* State of a ps, in memory that the caller owns. Read: filled in. */
+struct shard {
+    int ps, ps_count;
+    const struct shard_slice *slices;
+    int slice_count;
+    float *values; /* the block */
+    int slot_count;
+    const char *slot_names[SLOTS_MAX]; /* "Adam", "Adam_1" */
+    float *slots[SLOTS_MAX];           /* blocks */
+    int power_count;
+    const char *power_names[POWERS_MAX];
+    float powers[POWERS_MAX];
+    bool owns_powers;     /* write: this ps holds the variable of the smallest name */
+    uint64_t global_step; /* ps 0 writes it; every ps reads it */
+    int workers;
+    int64_t *ledger; /* [workers, LEDGER_COLUMNS] */
+};
+
+/* A bundle of one shard at prefix. */
+err shard_write(const struct shard *, const char *prefix);
+
+/* What is restored from another run, and how (train.warm_start). */
+struct name_map {
+    const char *from, *to; /* "old/_*" -> "new/_*" without the underscores: at most one star each,
+                              what it stands for is carried over */
+};
+struct warm_start {
+    const struct name_map *maps; /* the first whose `to` matches a wanted name applies */
+    int map_count;
+    const char *const *skips; /* patterns (fnmatch) of wanted names that keep initial values */
+    int skip_count;
+    bool slots; /* slots and powers too */
+};
+
+/* Fills values, slots, powers, global_step and ledger from the bundle, whoever wrote it and however
+ * it was cut. warm NULL: everything must be there (a bundle without this ps' ledger - another
+ * number of ps, or TensorFlow's - gives a ledger derived from what is there: of another ps' ledger
+ * the largest counts, else every worker at global_step). warm given: global_step and ledger stay 0,
+ * skipped variables and their slots are left as they are, and without warm->slots all slots and
+ * powers are left. ERR_INPUT names the variable that is absent and the nearest name that is there,
+ * or both shapes where they differ. */
+err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
+
+#endif

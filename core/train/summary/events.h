@@ -1,0 +1,40 @@
+/* events.h - TensorBoard event files: records of protocol buffer messages with checksums.
+ *
+ * One writer appends to one file, <directory>/events.out.tfevents.<seconds>.<host><suffix>; a run
+ * is a folder, and several files in it are read in name order as one. The first record is the
+ * format's version. Nothing is buffered beyond the call that flushes; a disk that refuses is
+ * ERR_IO, the caller decides whether that matters. Wall times are unix seconds, given by the
+ * caller.
+ */
+#ifndef CORE_TRAIN_SUMMARY_EVENTS_H
+#define CORE_TRAIN_SUMMARY_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+#include "core/train/summary/graph_def.h"
+#include "core/train/summary/histogram.h"
+
+struct events;
+
+/* Makes the folder and the file. Where a file of that name is there already the seconds go up by
+ * one until it is new (at most 1000 times). suffix: "" or e.g. ".eval". */
+err events_open(const char *directory, double wall_s, const char *suffix, struct events **ret);
+void events_close(struct events *); /* flushes; NULL is fine */
+
+/* Scalars, histograms and texts of one step gather in one event until events_end_step. */
+void events_begin_step(struct events *, double wall_s, uint64_t step);
+void events_scalar(struct events *, const char *tag, double value);
+void events_histogram(struct events *, const char *tag, const struct histogram *);
+void events_text(struct events *, const char *tag, const char *markdown);
+err events_end_step(struct events *); /* writes nothing where nothing was added */
+
+err events_graph(struct events *, double wall_s, const struct graph_def *);
+enum session_status { SESSION_START = 1, SESSION_STOP = 2, SESSION_CHECKPOINT = 3 };
+/* path: of the checkpoint, or NULL */
+err events_session(struct events *, double wall_s, uint64_t step, enum session_status,
+                   const char *path);
+err events_flush(struct events *); /* to the operating system, so that readers see it */
+
+#endif

@@ -1,0 +1,39 @@
+/* graph_def.h - a model as TensorFlow's GraphDef, for TensorBoard's graph page.
+ *
+ * Nodes only, made by hand: name ("conv1/kernel": slashes make boxes), op, inputs by name, device
+ * ("/job:ps/task:0") and shape. It is for looking at, not for running.
+ */
+#ifndef CORE_TRAIN_SUMMARY_GRAPH_DEF_H
+#define CORE_TRAIN_SUMMARY_GRAPH_DEF_H
+
+#include <stddef.h>
+
+#include "core/base/arena.h"
+#include "core/graph/graph.h"
+#include "core/train/layout.h"
+#include "core/train/spec.h"
+
+struct graph_node {
+    const char *name, *op, *device; /* device NULL: none */
+    const char *const *inputs;      /* names of nodes */
+    int input_count;
+    struct shape shape; /* of its output */
+    enum dtype dtype;
+};
+
+struct graph_def {
+    const struct graph_node *nodes;
+    int node_count;
+};
+
+/* The model as a reader expects it: features and labels, every node with its variables under it
+ * (kernel -> read by the node, on the device of its ps; a part per slice where it is partitioned),
+ * loss, metrics, the optimizer as train/<type> with an edge from the loss and to each variable by
+ * name, slots, global_step. In the arena. */
+void graph_def_make(const struct graph *, const struct layout *, const struct optimizer_spec *,
+                    struct arena *, struct graph_def *ret);
+
+/* The serialized message, freed with free(); NULL: no memory. */
+void *graph_def_serialize(const struct graph_def *, size_t *ret_bytes);
+
+#endif

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 1,
+    PROTOCOL_VERSION = 2,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -24,37 +24,57 @@ enum {
 /* What every task may say. The roles give them their meaning: core/cluster/role.h */
 enum message_type {
     MESSAGE_HELLO = 1, /* body: JSON of who I am; first on every connection */
-    MESSAGE_WELCOME,   /* body: JSON of who I am and my state */
+    MESSAGE_WELCOME,   /* body: JSON of who I am */
     MESSAGE_REFUSED,   /* body: text; the connection ends after it */
-    MESSAGE_SETUP,     /* chief to ps; body: JSON of the ps' share */
-    MESSAGE_READY,     /* ps to chief: set up, windows shared */
-    MESSAGE_INIT,      /* chief to ps; stretch: initial values */
-    MESSAGE_JOIN,      /* worker to ps: I want values and a ticket */
-    MESSAGE_VALUES, /* ps to worker; stretch: values; with or without a ticket for one more step */
-    MESSAGE_PUSH,   /* worker to ps; stretch: the gradient of one step */
-    MESSAGE_FINISHED, /* worker to ps: I push no more */
-    MESSAGE_VERDICT,  /* code and body: text; the job ends */
+    MESSAGE_STATE,  /* ps to worker, on every connection and whenever it changes; code: ps_state */
+    MESSAGE_SETUP,  /* chief to ps; body: JSON of the ps' share, and what to restore it from */
+    MESSAGE_READY,  /* ps to chief; code: ready_code; sequence: arrays that have come so far */
+    MESSAGE_INIT,   /* chief to ps; code: array (0 values, 1 + k slot k); stretch: all of it */
+    MESSAGE_SERVE,  /* chief to ps: everybody is ready, go */
+    MESSAGE_JOIN,   /* worker to ps: I want values (not before `step`); sequence: of my last push */
+    MESSAGE_LEDGER, /* ps to worker, answer to JOIN: what has come of you; see struct ledger */
+    MESSAGE_VALUES, /* ps to worker; stretch: values; code: values_code */
+    MESSAGE_PUSH,   /* worker to ps; stretch: the gradient of one step; code: gradients in it */
+    MESSAGE_FINISHED, /* worker to ps: I have no ticket, and push no more */
+    MESSAGE_SAVE, /* chief to ps/0: make a cut; to the others: make it at `step`, body: ledger */
+    MESSAGE_CUT,  /* ps to chief: the state at `step` is copied; of ps/0 with its ledger as body */
+    MESSAGE_RESUME, /* chief to ps/0: the cut is made, or given up */
+    MESSAGE_SAVED,  /* ps to chief: the shard is written; code 0, or an exit code and body: text */
+    MESSAGE_SHARD, /* ps to chief that share no folder; code: shard_file; body: bytes at `offset` */
+    MESSAGE_STOP,  /* any to ps/0, ps to chief: end the job well; code and body of its verdict */
+    MESSAGE_VERDICT, /* code and body: text; the job ends */
+    MESSAGE_ASK,     /* a visitor to a ps; body: JSON (core/cluster/visit.h) */
+    MESSAGE_ANSWER,  /* ps to the visitor; body: JSON */
     MESSAGE_TYPES
 };
 
-enum values_code {                    /* bits */
-                   VALUES_TICKET = 1, /* one more step may be computed (ps/0 says so) */
-                   VALUES_DROPPED =
-                       2, /* the gradient that this answers was too old and not applied */
+enum ps_state { PS_EMPTY, PS_READY, PS_SERVING };
+
+enum ready_code {
+    READY_WANTS, /* the next array, by INIT (none where the block is empty) */
+    READY_RESTORED,
+    READY_FAILED, /* to restore; body: text */
 };
 
+enum values_code {
+    VALUES_TICKET = 1,  /* one more step may be computed (ps/0 says so) */
+    VALUES_DROPPED = 2, /* the gradient that this answers was too old and not applied */
+    VALUES_FINAL = 4,   /* nobody will change them any more */
+};
+
+enum shard_file { SHARD_DATA, SHARD_INDEX };
+
 struct message {
-    uint32_t type; /* enum message_type */
-    uint32_t
-        code; /* VERDICT, REFUSED: exit code; VALUES: enum values_code; PUSH: gradients in it */
-    uint32_t task;        /* index of the sender in its job */
-    uint32_t job;         /* enum job of the sender */
-    uint64_t incarnation; /* of the sender: drawn at start, names one life of a task */
-    uint64_t sequence; /* of the sender's pushes to this ps, from 1: (worker, incarnation, sequence)
-                          is applied once */
-    uint64_t
-        step; /* global step (of the values; of the values that the gradient was computed from) */
-    uint64_t version;        /* updates of the ps' block so far */
+    uint32_t type;       /* enum message_type */
+    uint32_t code;       /* see enum message_type; VERDICT, REFUSED, STOP, SAVED: an exit code */
+    uint32_t task;       /* index of the sender in its job */
+    uint32_t job;        /* enum job of the sender */
+    uint64_t generation; /* names one life of the values: drawn by the chief whenever it initialises
+                            or restores them. What belongs to another one is void */
+    uint64_t sequence; /* PUSH: number in the worker's stream of pushes, from 1. (worker, sequence)
+                          is applied at most once in a generation, in order */
+    uint64_t step; /* global step (of the values; of the values that the gradient is meant for) */
+    uint64_t version;        /* updates of the ps' block so far, in this generation */
     uint64_t offset, length; /* bytes of the window; length 0: none */
     uint32_t body_bytes;
     const void *body; /* valid during the call that delivers it; not terminated */

@@ -38,7 +38,7 @@ void wire_pack(const struct message *message, unsigned char *ret_header)
     put32(ret_header + 12, message->task);
     put32(ret_header + 16, message->job);
     put32(ret_header + 20, message->body_bytes);
-    put64(ret_header + 24, message->incarnation);
+    put64(ret_header + 24, message->generation);
     put64(ret_header + 32, message->sequence);
     put64(ret_header + 40, message->step);
     put64(ret_header + 48, message->version);
@@ -74,7 +74,7 @@ err wire_unpack(const unsigned char *header, struct message *ret)
         .task = get32(header + 12),
         .job = get32(header + 16),
         .body_bytes = get32(header + 20),
-        .incarnation = get64(header + 24),
+        .generation = get64(header + 24),
         .sequence = get64(header + 32),
         .step = get64(header + 40),
         .version = get64(header + 48),

@@ -3,7 +3,7 @@
  * MESSAGE_HEADER_BYTES little-endian bytes, the same over sockets and in rings:
  *
  *      0 magic   4 type     8 code    12 task   16 job   20 body_bytes
- *     24 incarnation  32 sequence  40 step  48 version  56 offset  64 length
+ *     24 generation  32 sequence  40 step  48 version  56 offset  64 length
  *     72 PROTOCOL_VERSION  76 zero
  */
 #ifndef NET_WIRE_H

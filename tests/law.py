@@ -38,7 +38,7 @@ RUNNER_ALLOWED = ("net/loop.h", "net/transport.h")
 ADDRESS_READER = ("core/cluster/cluster_spec.c", "net/transport.h")
 
 # A role is told the time and never asks for it, nor for anything else of the world.
-ROLE = re.compile(r"core/cluster/(\w+_)?role\.[ch]$|core/cluster/outbox\.c$")
+ROLE = re.compile(r"core/cluster/(\w+_)?role(_\w+)?\.[ch]$|core/cluster/outbox\.c$")
 WORLD = re.compile(r"core/base/clock\.h|time\.h|unistd\.h|fcntl\.h|sys/.*|pthread\.h")
 
 # What a pattern names in an #include: folders or files where it may stand, and its name.

@@ -1,8 +1,7 @@
 /* ps_role.h - what a parameter server decides.
  *
- * Life: EMPTY, until the chief's SETUP; READY, until the chief's INIT; SERVING, until every worker
- * has FINISHED; then the chief gets the final values, evaluates and sends the job's VERDICT, which
- * this ps passes on to the other workers before it ends.
+ * Life: EMPTY, until the chief's SETUP; READY, until its SERVE; SERVING, until the job's VERDICT. A
+ * SETUP may come at any time and begins another generation.
  *
  * Synchronous: a round is one global step. It is applied when workers that bring together at least
  * `replicas_to_aggregate` gradients of the current step are here; they are summed in worker order
@@ -20,28 +19,44 @@
  *
  * Tickets: ps/0 owns the global step. A worker computes a step only with a ticket, which comes with
  * the values; in asynchronous mode ps/0 gives out exactly last_step of them (a dropped gradient's
- * comes back), so the run stops exactly at last_step and no step is computed in vain.
+ * comes back, and that of a worker that is gone), so the run stops exactly at last_step and no step
+ * is computed in vain.
  *
- * Exactly once: pushes of one worker carry (incarnation, sequence). What is not the next of the
- * incarnation that joined is never applied again.
+ * Workers that are gone: a round waits for a worker whose link is lost until worker_timeout_ms (one
+ * that never came: start_timeout_ms) is over; then it is excused, and rounds and the end of the job
+ * do without it until it comes back. With fewer than min_workers left the job ends. What it pushed
+ * before stays counted. Without the chief a ps goes on for restart_timeout_ms.
+ *
+ * Cuts: on SAVE ps/0 answers no worker any more; when no ticket is out, all have arrived at the
+ * same step, and it takes its part. The others take theirs when everything that ps/0 took has
+ * reached them. RESUME lets ps/0 answer again. So all shards belong to one global step in every
+ * mode, and the pause is about one step of the slowest worker.
  */
 #ifndef CORE_CLUSTER_PS_ROLE_H
 #define CORE_CLUSTER_PS_ROLE_H
 
 #include "core/cluster/role.h"
 
-struct ps_config { /* from the chief's SETUP; set with ps_role_configure before done(SETUP) */
+struct ps_config { /* from the chief's SETUP */
+    uint64_t generation;
     bool is_sync;
     uint64_t last_step;
     uint32_t replicas_to_aggregate; /* gradients per round */
     bool takes_all;        /* every round needs every worker: values can be used in place */
     int64_t max_staleness; /* -1: unbounded */
+    uint64_t worker_timeout_ms;
+    int min_workers;
+    bool is_empty; /* no variables here: nothing to fill */
+    int arrays;    /* that INIT must bring: 1 (values), or 1 + slots after a restore by the chief */
+    uint64_t step; /* where the generation begins */
+    bool is_restored;            /* the runner has read its part of the checkpoint */
+    const struct ledger *ledger; /* [workers]; NULL: nobody has pushed yet. Copied */
 };
 
 struct ps_options {
     int task, workers;
     uint64_t incarnation;
-    uint64_t step_timeout_ms, end_timeout_ms;
+    uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms;
 };
 
 struct ps_counters {
@@ -50,8 +65,21 @@ struct ps_counters {
 
 struct role *ps_role_new(const struct ps_options *);
 void ps_role_free(struct role *);
-void ps_role_configure(struct role *, const struct ps_config *);
+
+/* The runner has done SETUP: config NULL and an error (error text in `text`) where that failed;
+ * can_retry: what it was to be restored from is bad, and nothing else. */
+struct setup_result {
+    err result;
+    const char *text;
+    bool is_bad_checkpoint;
+    struct ps_config config;
+};
+void ps_role_set_up(struct role *, const struct setup_result *, struct outbox *);
+
 struct ps_counters ps_role_counters(const struct role *);
 bool ps_role_is_set_up(const struct role *); /* the chief has been here */
+/* As of now, or of the cut while ACTION_CUT is carried out; [workers] */
+const struct ledger *ps_role_ledger(const struct role *, int worker);
+uint64_t ps_role_step(const struct role *);
 
 #endif

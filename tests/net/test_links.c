@@ -28,7 +28,7 @@ static void header_fields_arrive_as_they_were_sent(void **state)
                                  .code = 2,
                                  .task = 3,
                                  .job = 4,
-                                 .incarnation = 0x0102030405060708,
+                                 .generation = 0x0102030405060708,
                                  .sequence = UINT64_MAX,
                                  .step = 1ull << 40,
                                  .version = 7};

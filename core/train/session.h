@@ -56,6 +56,11 @@ err session_initial_values(struct session *, int ps, float *ret_block);
  * over the batches, regularization included. ERR_NUMBER when it is not finite. */
 err session_step(struct session *, double *ret_loss);
 
+/* The next batch that this worker takes is number `batch` of its share of the stream (data.h):
+ * where another life of this worker, or a checkpoint, left off. Nothing where it stands there
+ * already. */
+err session_seek(struct session *, uint64_t batch);
+
 /* Of the last batch of the last step: total / count of metric i of the graph. */
 double session_metric(struct session *, int metric);
 

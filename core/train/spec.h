@@ -8,6 +8,15 @@
 #include "core/train/optimizer.h"
 
 enum train_mode { MODE_ASYNC, MODE_SYNC };
+enum corrupt_policy { CORRUPT_ERROR, CORRUPT_PREVIOUS };
+
+struct warm_start_spec {
+    const char *checkpoint; /* a folder or a prefix */
+    struct objects maps;    /* of struct name_map (checkpoint/shard.h): "map": [{"from", "to"}] or
+                               [["old/x", "new/x"]] */
+    struct strings skip;
+    bool slots;
+};
 
 struct train_spec {
     int mode;          /* enum train_mode; async by default */
@@ -16,6 +25,25 @@ struct train_spec {
     int64_t replicas_to_aggregate; /* sync: 0: the number of workers */
     int64_t max_staleness;         /* async: -1: unbounded */
     int64_t log_every_steps;       /* 100 */
+
+    const char *checkpoint_dir;           /* NULL: nothing is saved */
+    double save_checkpoint_secs;          /* 600 where neither is given; 0: not by time */
+    int64_t save_checkpoint_steps;        /* 0: not by steps */
+    int64_t keep_checkpoint_max;          /* 5; 0: all */
+    double keep_checkpoint_every_n_hours; /* 10000 */
+    int on_corrupt;                       /* enum corrupt_policy */
+    struct warm_start_spec warm_start;    /* checkpoint NULL: none */
+    double worker_timeout_secs;           /* 60: how long a lost worker is waited for */
+    int64_t min_workers;                  /* 1: with fewer the job ends */
+
+    const char *summary_dir;      /* NULL: checkpoint_dir */
+    int64_t save_summaries_steps; /* 100 where neither is given */
+    double save_summaries_secs;
+    int64_t log_step_count_steps; /* 100; 0: never */
+    int64_t evaluate_every_steps; /* 0: only at the end */
+    double evaluate_every_secs;
+    bool log_device_placement;
+    struct objects hooks; /* of struct variant */
 };
 
 struct spec {

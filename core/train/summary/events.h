@@ -2,8 +2,9 @@
  *
  * One writer appends to one file, <directory>/events.out.tfevents.<seconds>.<host><suffix>; a run
  * is a folder, and several files in it are read in name order as one. The first record is the
- * format's version. Nothing is buffered beyond the call that flushes; a disk that refuses is
- * ERR_IO, the caller decides whether that matters. Wall times are unix seconds, given by the
+ * format's version. Events gather in memory (at most 64 KiB) until events_flush. A disk that
+ * refuses is ERR_IO, the caller decides whether that matters: what was not written is tried again
+ * with the next flush, until it is more than 8 MiB. Wall times are unix seconds, given by the
  * caller.
  */
 #ifndef CORE_TRAIN_SUMMARY_EVENTS_H
@@ -21,9 +22,11 @@ struct events;
 /* Makes the folder and the file. Where a file of that name is there already the seconds go up by
  * one until it is new (at most 1000 times). suffix: "" or e.g. ".eval". */
 err events_open(const char *directory, double wall_s, const char *suffix, struct events **ret);
-void events_close(struct events *); /* flushes; NULL is fine */
+/* Flushes; whoever wants to know whether that went well does it before. NULL is fine. */
+void events_close(struct events *);
 
-/* Scalars, histograms and texts of one step gather in one event until events_end_step. */
+/* Scalars, histograms and texts of one step gather in one event until events_end_step. A tag may be
+ * anything: what TensorBoard does not allow in one becomes an underscore. */
 void events_begin_step(struct events *, double wall_s, uint64_t step);
 void events_scalar(struct events *, const char *tag, double value);
 void events_histogram(struct events *, const char *tag, const struct histogram *);

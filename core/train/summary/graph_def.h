@@ -13,12 +13,18 @@
 #include "core/train/layout.h"
 #include "core/train/spec.h"
 
+/* TensorFlow's numbers; a global step is of a type that no tensor of a model has. */
+enum graph_dtype { GRAPH_FLOAT = 1, GRAPH_INT32 = 3, GRAPH_UINT8 = 4, GRAPH_INT64 = 9 };
+
 struct graph_node {
     const char *name, *op, *device; /* device NULL: none */
-    const char *const *inputs;      /* names of nodes */
+    const char *const *inputs; /* names of nodes; "^name": runs after it, reads nothing of it */
     int input_count;
     struct shape shape; /* of its output */
-    enum dtype dtype;
+    enum graph_dtype dtype;
+    const struct object
+        *object;            /* how attributes are read: what the spec says of the node is shown */
+    const void *attributes; /* NULL: none */
 };
 
 struct graph_def {
@@ -28,8 +34,10 @@ struct graph_def {
 
 /* The model as a reader expects it: features and labels, every node with its variables under it
  * (kernel -> read by the node, on the device of its ps; a part per slice where it is partitioned),
- * loss, metrics, the optimizer as train/<type> with an edge from the loss and to each variable by
- * name, slots, global_step. In the arena. */
+ * loss, metrics, and under train what makes a step: gradients from the loss, clipping, learning
+ * rate, one update per slice (train/<type>/<variable>, on its ps) with the slots it reads, and
+ * train/<type>, which counts global_step. The layout's variables are the graph's params. In the
+ * arena; attributes are borrowed from the graph and the optimizer. */
 void graph_def_make(const struct graph *, const struct layout *, const struct optimizer_spec *,
                     struct arena *, struct graph_def *ret);
 

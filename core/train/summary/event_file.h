@@ -1,0 +1,33 @@
+/* event_file.h - a file of records: each is a length, its checksum, the data, their checksum.
+ *
+ * Records gather in memory and are written together. What the disk refuses is cut off again, so
+ * that the file ends with a whole record at any time, and stays in memory to be tried with the
+ * next flush, up to a limit.
+ */
+#ifndef CORE_TRAIN_SUMMARY_EVENT_FILE_H
+#define CORE_TRAIN_SUMMARY_EVENT_FILE_H
+
+#include "core/base/error.h"
+#include "core/train/summary/proto.h"
+
+struct event_file {
+    char *path;
+    int fd;
+    int64_t good_bytes;   /* whole records in the file */
+    bool is_torn;         /* something may stand behind them */
+    struct proto pending; /* records not written yet */
+    int pending_records;
+};
+
+/* Makes directory (with its parents) and in it a new file <prefix><seconds>.<host><suffix>; seconds
+ * go up by one until the name is new. ret_seconds: those of the name. */
+err event_file_create(const char *directory, int64_t seconds, const char *suffix,
+                      struct event_file *ret, int64_t *ret_seconds);
+/* Closes without flushing. */
+void event_file_close(struct event_file *);
+void event_file_remove(struct event_file *); /* closes, and removes the file */
+
+err event_file_append(struct event_file *, const void *data, size_t bytes);
+err event_file_flush(struct event_file *); /* ERR_IO says too what was lost */
+
+#endif

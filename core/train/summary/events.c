@@ -1,0 +1,256 @@
+/* events.c - see events.h. Field numbers are those of TensorFlow's event.proto, summary.proto and
+ * tensor.proto; defaults are left out, as proto3 wants it.
+ */
+#include "core/train/summary/events.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/train/summary/event_file.h"
+
+enum event_field {
+    EVENT_WALL_TIME = 1,
+    EVENT_STEP = 2,
+    EVENT_FILE_VERSION = 3,
+    EVENT_GRAPH_DEF = 4,
+    EVENT_SUMMARY = 5,
+    EVENT_SESSION_LOG = 7,
+};
+enum summary_field { SUMMARY_VALUE = 1 };
+enum value_field {
+    VALUE_TAG = 1,
+    VALUE_SIMPLE = 2,
+    VALUE_HISTOGRAM = 5,
+    VALUE_TENSOR = 8,
+    VALUE_METADATA = 9,
+};
+enum histogram_field {
+    HISTOGRAM_MINIMUM = 1,
+    HISTOGRAM_MAXIMUM = 2,
+    HISTOGRAM_COUNT = 3,
+    HISTOGRAM_SUM = 4,
+    HISTOGRAM_SUM_SQUARES = 5,
+    HISTOGRAM_PAIR_LIMITS = 6,
+    HISTOGRAM_PAIR_COUNTS = 7,
+};
+enum tensor_field { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_STRINGS = 8 };
+enum metadata_field { METADATA_PLUGIN = 1 };
+enum plugin_field { PLUGIN_NAME = 1 };
+enum session_field { SESSION_STATUS = 1, SESSION_PATH = 2 };
+
+enum {
+    DTYPE_STRING = 7,
+    TEXT_TAGS_MAX = 256, /* of more the metadata is written each time, which does no harm */
+};
+
+static const char FILE_VERSION[] = "brain.Event:2";
+static const double WALL_MAX_S = 1e12; /* year 33658 */
+
+struct events {
+    struct event_file file;
+    struct proto event;             /* being put together */
+    bool is_open;                   /* between begin_step and end_step */
+    size_t summary;                 /* where the open step's summary begins in it */
+    int value_count;                /* of the open step */
+    char *text_tags[TEXT_TAGS_MAX]; /* those whose metadata are in the file */
+    int text_tag_count;
+    double pair_limits[HISTOGRAM_BUCKETS + 1], pair_counts[HISTOGRAM_BUCKETS + 1];
+};
+
+static void begin_event(struct events *events, double wall_s, uint64_t step)
+{
+    assert(!events->is_open);
+    proto_clear(&events->event);
+    proto_double(&events->event, EVENT_WALL_TIME, wall_s);
+    if (step) proto_varint(&events->event, EVENT_STEP, step);
+}
+
+static void forget_text_tags(struct events *events)
+{
+    for (int i = 0; i < events->text_tag_count; i++) free(events->text_tags[i]);
+    events->text_tag_count = 0;
+}
+
+/* Where events may be lost, so may be the metadata of texts: they come again with the next. */
+static err checked(struct events *events, err e)
+{
+    if (e) forget_text_tags(events);
+    return e;
+}
+
+static err end_event(struct events *events)
+{
+    const struct proto *event = &events->event;
+    if (event->failed)
+        return checked(events, fail(ERR_MEMORY, "%s: an event is too large, or no memory for it",
+                                    events->file.path));
+    return checked(events, event_file_append(&events->file, event->at, event->bytes));
+}
+
+err events_flush(struct events *events)
+{
+    return checked(events, event_file_flush(&events->file));
+}
+
+/* The first record, on its own: readers recognise the file by it. */
+static err write_version(struct events *events, int64_t seconds)
+{
+    begin_event(events, (double)seconds, 0);
+    proto_string(&events->event, EVENT_FILE_VERSION, FILE_VERSION);
+    TRY(end_event(events));
+    return events_flush(events);
+}
+
+err events_open(const char *directory, double wall_s, const char *suffix, struct events **ret)
+{
+    struct events *events = calloc(1, sizeof *events);
+    if (!events) return fail(ERR_MEMORY, "%s: no memory", directory);
+
+    int64_t seconds = wall_s >= 0 && wall_s < WALL_MAX_S ? (int64_t)wall_s : 0;
+    err e = event_file_create(directory, seconds, suffix, &events->file, &seconds);
+    if (e) {
+        free(events);
+        return e;
+    }
+    e = write_version(events, seconds);
+    if (e) {
+        event_file_remove(&events->file);
+        proto_free(&events->event);
+        free(events);
+        return e;
+    }
+    *ret = events;
+    return OK;
+}
+
+void events_close(struct events *events)
+{
+    if (!events) return;
+    (void)!events_flush(events);
+    event_file_close(&events->file);
+    forget_text_tags(events);
+    proto_free(&events->event);
+    free(events);
+}
+
+void events_begin_step(struct events *events, double wall_s, uint64_t step)
+{
+    begin_event(events, wall_s, step);
+    events->summary = proto_open(&events->event, EVENT_SUMMARY);
+    events->value_count = 0;
+    events->is_open = true;
+}
+
+err events_end_step(struct events *events)
+{
+    assert(events->is_open);
+    events->is_open = false;
+    if (events->value_count == 0) return OK;
+    proto_close(&events->event, events->summary);
+    return end_event(events);
+}
+
+/* As TensorFlow cleans a tag: no slash in front, one underscore for each character (not byte) that
+ * is none of [-/A-Za-z0-9_.]. */
+static void add_tag(struct proto *event, const char *tag)
+{
+    static const char allowed[] =
+        "-/_.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const size_t begin = proto_open(event, VALUE_TAG);
+    for (const char *c = tag + strspn(tag, "/"); *c; c++) {
+        const bool continues = ((unsigned char)*c & 0xc0) == 0x80;
+        if (!continues) proto_raw(event, strchr(allowed, *c) ? c : "_", 1);
+    }
+    proto_close(event, begin);
+}
+
+static size_t begin_value(struct events *events, const char *tag)
+{
+    assert(events->is_open);
+    const size_t value = proto_open(&events->event, SUMMARY_VALUE);
+    add_tag(&events->event, tag);
+    events->value_count++;
+    return value;
+}
+
+void events_scalar(struct events *events, const char *tag, double value)
+{
+    const size_t begin = begin_value(events, tag);
+    proto_float(&events->event, VALUE_SIMPLE, (float)value);
+    proto_close(&events->event, begin);
+}
+
+static void add_unless_zero(struct proto *event, int field, double value)
+{
+    if (value != 0) proto_double(event, field, value);
+}
+
+void events_histogram(struct events *events, const char *tag, const struct histogram *h)
+{
+    struct proto *event = &events->event;
+    const size_t value = begin_value(events, tag);
+    const size_t message = proto_open(event, VALUE_HISTOGRAM);
+    add_unless_zero(event, HISTOGRAM_MINIMUM, h->minimum);
+    add_unless_zero(event, HISTOGRAM_MAXIMUM, h->maximum);
+    add_unless_zero(event, HISTOGRAM_COUNT, h->count);
+    add_unless_zero(event, HISTOGRAM_SUM, h->sum);
+    add_unless_zero(event, HISTOGRAM_SUM_SQUARES, h->sum_squares);
+    const int pairs = histogram_pairs(h, events->pair_limits, events->pair_counts);
+    proto_packed_doubles(event, HISTOGRAM_PAIR_LIMITS, events->pair_limits, pairs);
+    proto_packed_doubles(event, HISTOGRAM_PAIR_COUNTS, events->pair_counts, pairs);
+    proto_close(event, message);
+    proto_close(event, value);
+}
+
+/* Is this the tag's first text? It is not any more. */
+static bool is_first_text(struct events *events, const char *tag)
+{
+    for (int i = 0; i < events->text_tag_count; i++)
+        if (strcmp(events->text_tags[i], tag) == 0) return false;
+    char *copy = events->text_tag_count < TEXT_TAGS_MAX ? strdup(tag) : NULL;
+    if (copy) events->text_tags[events->text_tag_count++] = copy;
+    return true;
+}
+
+/* A scalar of strings; the plugin's name says that it is for the page of texts. */
+void events_text(struct events *events, const char *tag, const char *markdown)
+{
+    struct proto *event = &events->event;
+    const size_t value = begin_value(events, tag);
+    const size_t tensor = proto_open(event, VALUE_TENSOR);
+    proto_varint(event, TENSOR_DTYPE, DTYPE_STRING);
+    proto_bytes(event, TENSOR_SHAPE, NULL, 0);
+    proto_string(event, TENSOR_STRINGS, markdown);
+    proto_close(event, tensor);
+    if (is_first_text(events, tag)) {
+        const size_t metadata = proto_open(event, VALUE_METADATA);
+        const size_t plugin = proto_open(event, METADATA_PLUGIN);
+        proto_string(event, PLUGIN_NAME, "text");
+        proto_close(event, plugin);
+        proto_close(event, metadata);
+    }
+    proto_close(event, value);
+}
+
+err events_graph(struct events *events, double wall_s, const struct graph_def *def)
+{
+    size_t bytes;
+    void *message = graph_def_serialize(def, &bytes);
+    if (!message) return fail(ERR_MEMORY, "%s: no memory for the graph", events->file.path);
+    begin_event(events, wall_s, 0);
+    proto_bytes(&events->event, EVENT_GRAPH_DEF, message, bytes);
+    free(message);
+    return end_event(events);
+}
+
+err events_session(struct events *events, double wall_s, uint64_t step, enum session_status status,
+                   const char *path)
+{
+    begin_event(events, wall_s, step);
+    const size_t begin = proto_open(&events->event, EVENT_SESSION_LOG);
+    proto_varint(&events->event, SESSION_STATUS, status);
+    if (path) proto_string(&events->event, SESSION_PATH, path);
+    proto_close(&events->event, begin);
+    return end_event(events);
+}

@@ -1,0 +1,188 @@
+/* graph_def.c - the message: GraphDef of TensorFlow's graph.proto, node_def.proto and
+ * attr_value.proto. A map is written as sorted entries, so that a model gives the same bytes in
+ * every run.
+ */
+#include "core/train/summary/graph_def.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/train/summary/proto.h"
+
+enum graph_field { GRAPH_NODE = 1, GRAPH_VERSIONS = 4 };
+enum versions_field { VERSIONS_PRODUCER = 1 };
+enum node_field { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_DEVICE = 4, NODE_ATTR = 5 };
+enum map_field { MAP_KEY = 1, MAP_VALUE = 2 };
+enum value_field {
+    VALUE_LIST = 1,
+    VALUE_STRING = 2,
+    VALUE_INT = 3,
+    VALUE_FLOAT = 4,
+    VALUE_BOOL = 5,
+    VALUE_TYPE = 6,
+    VALUE_SHAPE = 7,
+};
+/* of a list, numbered as the values themselves */
+enum shape_field { SHAPE_DIM = 2 };
+enum dim_field { DIM_SIZE = 1 };
+
+enum {
+    PRODUCER = 134,        /* TensorFlow 1.15: its ops are the ones that are written */
+    FIELDS_SHOWN_MAX = 64, /* of one object; no kind has a third of that */
+    OWN_ATTRIBUTES = 3,    /* type, output shape and, where it holds a value, shape */
+};
+
+/* field NULL: one of our own */
+struct attribute {
+    const char *key;
+    const struct field *field;
+};
+
+static void add_shape(struct proto *p, const struct shape *shape)
+{
+    const size_t message = proto_open(p, VALUE_SHAPE);
+    for (int i = 0; i < shape->rank; i++) {
+        const size_t dim = proto_open(p, SHAPE_DIM);
+        proto_varint(p, DIM_SIZE, (uint64_t)shape->dim[i]);
+        proto_close(p, dim);
+    }
+    proto_close(p, message);
+}
+
+static void add_own_value(struct proto *p, const char *key, const struct graph_node *node)
+{
+    if (strcmp(key, "shape") == 0) {
+        add_shape(p, &node->shape);
+    } else if (strcmp(key, "_output_shapes") == 0) {
+        const size_t list = proto_open(p, VALUE_LIST);
+        add_shape(p, &node->shape);
+        proto_close(p, list);
+    } else {
+        proto_varint(p, VALUE_TYPE, node->dtype);
+    }
+}
+
+/* at: where the field's value stands, laid out as fields.h says. Objects in objects are not shown.
+ */
+static bool is_shown(const struct field *field, const void *at)
+{
+    switch (field->type) {
+    case FIELD_BOOL:
+    case FIELD_INT:
+    case FIELD_FLOAT:
+    case FIELD_ENUM:
+    case FIELD_INTS:
+    case FIELD_FLOATS:
+        return true;
+    case FIELD_STRING:
+        return *(const char *const *)at != NULL;
+    case FIELD_VARIANT:
+        return ((const struct variant *)at)->kind != NULL;
+    default:
+        return false;
+    }
+}
+
+static void add_list(struct proto *p, const struct field *field, const void *at)
+{
+    const struct ints *ints = at;
+    const struct floats *floats = at;
+    const size_t list = proto_open(p, VALUE_LIST);
+    if (field->type == FIELD_INTS)
+        proto_packed_varints(p, VALUE_INT, ints->at, ints->count);
+    else
+        proto_packed_floats(p, VALUE_FLOAT, floats->at, floats->count);
+    proto_close(p, list);
+}
+
+/* Of a variant its kind's name. */
+static void add_field_value(struct proto *p, const struct field *field, const void *at)
+{
+    if (field->type == FIELD_BOOL)
+        proto_varint(p, VALUE_BOOL, *(const bool *)at);
+    else if (field->type == FIELD_INT)
+        proto_varint(p, VALUE_INT, (uint64_t) * (const int64_t *)at);
+    else if (field->type == FIELD_FLOAT)
+        proto_float(p, VALUE_FLOAT, (float)*(const double *)at);
+    else if (field->type == FIELD_ENUM)
+        proto_string(p, VALUE_STRING, field->choices[*(const int *)at]);
+    else if (field->type == FIELD_STRING)
+        proto_string(p, VALUE_STRING, *(const char *const *)at);
+    else if (field->type == FIELD_VARIANT)
+        proto_string(p, VALUE_STRING, ((const struct variant *)at)->kind->object->name);
+    else
+        add_list(p, field, at);
+}
+
+static void add_attribute(struct proto *p, const struct attribute *a, const struct graph_node *node)
+{
+    const size_t entry = proto_open(p, NODE_ATTR);
+    proto_string(p, MAP_KEY, a->key);
+    const size_t value = proto_open(p, MAP_VALUE);
+    if (a->field)
+        add_field_value(p, a->field, (const char *)node->attributes + a->field->offset);
+    else
+        add_own_value(p, a->key, node);
+    proto_close(p, value);
+    proto_close(p, entry);
+}
+
+static int by_key(const void *left, const void *right)
+{
+    const struct attribute *a = left, *b = right;
+    return strcmp(a->key, b->key);
+}
+
+/* What holds a value has a dtype and a shape of its own; other ops have a T. */
+static bool holds_value(const struct graph_node *node)
+{
+    return strcmp(node->op, "VariableV2") == 0 || strcmp(node->op, "Placeholder") == 0;
+}
+
+static int own_attributes(const struct graph_node *node, struct attribute ret[OWN_ATTRIBUTES])
+{
+    int count = 0;
+    const bool holds = holds_value(node);
+    ret[count++] = (struct attribute){.key = holds ? "dtype" : "T"};
+    ret[count++] = (struct attribute){.key = "_output_shapes"};
+    if (holds) ret[count++] = (struct attribute){.key = "shape"};
+    return count;
+}
+
+static void add_attributes(struct proto *p, const struct graph_node *node)
+{
+    struct attribute attributes[OWN_ATTRIBUTES + FIELDS_SHOWN_MAX];
+    int count = own_attributes(node, attributes);
+    const struct field *field = node->object && node->attributes ? node->object->fields : NULL;
+    for (int i = 0; field && field->name && i < FIELDS_SHOWN_MAX; i++, field++)
+        if (is_shown(field, (const char *)node->attributes + field->offset))
+            attributes[count++] = (struct attribute){field->name, field};
+    qsort(attributes, (size_t)count, sizeof *attributes, by_key);
+    for (int i = 0; i < count; i++) add_attribute(p, &attributes[i], node);
+}
+
+static void add_node(struct proto *p, const struct graph_node *node)
+{
+    const size_t message = proto_open(p, GRAPH_NODE);
+    proto_string(p, NODE_NAME, node->name);
+    proto_string(p, NODE_OP, node->op);
+    for (int i = 0; i < node->input_count; i++) proto_string(p, NODE_INPUT, node->inputs[i]);
+    if (node->device) proto_string(p, NODE_DEVICE, node->device);
+    add_attributes(p, node);
+    proto_close(p, message);
+}
+
+void *graph_def_serialize(const struct graph_def *def, size_t *ret_bytes)
+{
+    struct proto p = {0};
+    for (int i = 0; i < def->node_count; i++) add_node(&p, &def->nodes[i]);
+    const size_t versions = proto_open(&p, GRAPH_VERSIONS);
+    proto_varint(&p, VERSIONS_PRODUCER, PRODUCER);
+    proto_close(&p, versions);
+    if (p.failed) {
+        proto_free(&p);
+        return NULL;
+    }
+    *ret_bytes = p.bytes;
+    return p.at;
+}

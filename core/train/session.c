@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "core/train/session.h"
+#include "core/train/session_inside.h"
 
 static err open_data(struct session *s)
 {
@@ -103,10 +103,9 @@ static err make_buffers(struct session *s)
     return OK;
 }
 
-static err open_pipeline(struct session *s)
+err session_open_pipeline(const struct session *s, uint64_t first, struct pipeline **ret)
 {
     const struct spec *spec = s->options.spec;
-    const struct shape wanted = label_shape(s->graph);
     const struct pipeline_options options = {
         .transform = transform_for(s, s->graph),
         .batch = spec->data.batch_size,
@@ -114,15 +113,22 @@ static err open_pipeline(struct session *s)
         .key = random_key((uint64_t)spec->seed, "data"),
         .worker = s->options.worker,
         .workers = s->options.workers,
+        .first = first,
         .prefetch = (int)spec->data.prefetch,
     };
-    err e = transform_check(&options.transform, &s->train_data, &wanted);
+    err e = pipeline_open(&s->train_data, &options, ret);
+    return e ? fail_prefix(e, "data.train") : OK;
+}
+
+/* All rows of both sets, before the first step. */
+static err check_labels(const struct session *s)
+{
+    const struct shape wanted = label_shape(s->graph);
+    const struct transform transform = transform_for(s, s->graph);
+    err e = transform_check(&transform, &s->train_data, &wanted);
     if (e) return fail_prefix(e, "data.train");
-    if (s->eval_data.rows) {
-        e = transform_check(&options.transform, &s->eval_data, &wanted);
-        if (e) return fail_prefix(e, "data.eval");
-    }
-    return pipeline_open(&s->train_data, &options, &s->pipeline);
+    if (s->eval_data.rows) e = transform_check(&transform, &s->eval_data, &wanted);
+    return e ? fail_prefix(e, "data.eval") : OK;
 }
 
 static err open_parts(struct session *s)
@@ -132,7 +138,8 @@ static err open_parts(struct session *s)
     TRY(make_layout(s));
     TRY(make_buffers(s));
     TRY(plan_open(s->graph, s->options.device, &s->plan));
-    return open_pipeline(s);
+    TRY(check_labels(s));
+    return session_open_pipeline(s, 0, &s->pipeline);
 }
 
 err session_open(const struct session_options *options, struct session *ret)

@@ -39,7 +39,7 @@ struct session {
     float **clip_gradients; /* [variables] scratch of clipping */
     int64_t *clip_sizes;
     bool regularized;
-    uint64_t batches;     /* taken so far */
+    uint64_t batches;     /* index of the next one in this worker's share of the stream */
     int64_t last_rows;    /* of the batch in the plan */
     double gradient_norm; /* of the last step, where clipping computed it */
 };
@@ -57,8 +57,8 @@ err session_initial_values(struct session *, int ps, float *ret_block);
 err session_step(struct session *, double *ret_loss);
 
 /* The next batch that this worker takes is number `batch` of its share of the stream (data.h):
- * where another life of this worker, or a checkpoint, left off. Nothing where it stands there
- * already. */
+ * where another life of this worker, or a checkpoint, left off. Nothing happens where it stands
+ * there already; after an error it stands where it stood. */
 err session_seek(struct session *, uint64_t batch);
 
 /* Of the last batch of the last step: total / count of metric i of the graph. */

@@ -53,6 +53,13 @@ struct hook { /* any function may be NULL */
     struct object object;
     size_t state_bytes;   /* zeroed memory for each instance */
     bool on_every_worker; /* false: the chief alone */
+    /* When the spec is read: ERR_INPUT where attributes do not fit together, or not to the spec. */
+    err (*check)(const void *attributes, const struct spec *);
+    /* Of the hooks that the keys of "train" make: changes attributes, which hold their defaults, to
+     * what the keys say; false: they ask for none. */
+    bool (*standard)(const struct run_view *, void *attributes);
+    /* The global step before which this process computes nothing. */
+    uint64_t (*wait_step)(const void *attributes);
     err (*begin)(void *state, const void *attributes, const struct run_view *);
     /* values of view->global_step are there: at the start and after each recovery */
     err (*adopted)(void *state, const struct run_view *);

@@ -1,7 +1,7 @@
-/* spec.c - the tables of the spec's own objects, and what must hold between their members.
+/* spec.c - the frame of a spec, and how a file becomes one.
  *
  * Most members are described where they are used: data in core/data, ops in core/ops, optimizers
- * and placement beside this file. Only the frame and "train" are described here.
+ * and placement beside this file, "train" in spec_train.c. Only the frame is described here.
  */
 #include "core/train/spec.h"
 
@@ -10,60 +10,7 @@
 
 #include "core/train/spec_inside.h"
 
-enum { METRICS_MAX = 32, REPLICAS_MAX = 65536 };
-
-static const char *const mode_names[] = {[MODE_ASYNC] = "async", [MODE_SYNC] = "sync", NULL};
-
-static const struct field train_fields[] = {
-    {.name = "mode",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct train_spec, mode),
-     .fallback = "\"async\"",
-     .choices = mode_names,
-     .help = "async: every gradient is applied when it comes; sync: the mean of all workers' "
-             "gradients is applied as one step, in worker order"},
-    {.name = "last_step",
-     .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, last_step),
-     .fallback = "0",
-     .min = 0,
-     .max = STEPS_MAX,
-     .help = "the global step at which training ends; 0: given by epochs"},
-    {.name = "epochs",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct train_spec, epochs),
-     .fallback = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "passes over the training data after which training ends; 0: given by last_step"},
-    {.name = "replicas_to_aggregate",
-     .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, replicas_to_aggregate),
-     .fallback = "0",
-     .min = 0,
-     .max = REPLICAS_MAX,
-     .help = "sync: gradients in one step; 0: one of each worker"},
-    {.name = "max_staleness",
-     .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, max_staleness),
-     .fallback = "-1",
-     .min = -1,
-     .max = STEPS_MAX,
-     .help = "async: how many global steps a gradient's values may be old; -1: any number"},
-    {.name = "log_every_steps",
-     .type = FIELD_INT,
-     .offset = offsetof(struct train_spec, log_every_steps),
-     .fallback = "100",
-     .min = 1,
-     .max = STEPS_MAX,
-     .help = "global steps between two lines with the loss"},
-    {0},
-};
-
-static const struct object train_object = {.name = "train",
-                                           .summary = "how long and in which mode to train",
-                                           .fields = train_fields,
-                                           .size = sizeof(struct train_spec)};
+enum { METRICS_MAX = 32 };
 
 static const struct field spec_fields[] = {
     {.name = "name",
@@ -119,7 +66,7 @@ static const struct field spec_fields[] = {
     {.name = "train",
      .type = FIELD_OBJECT,
      .offset = offsetof(struct spec, train),
-     .object = &train_object,
+     .object = &train_spec_object,
      .help = "how long and in which mode to train"},
     {0},
 };
@@ -128,29 +75,6 @@ const struct object spec_object = {.name = "spec",
                                    .summary = "what to train: a JSON object",
                                    .fields = spec_fields,
                                    .size = sizeof(struct spec)};
-
-/* What no table can say: members that need or exclude each other. */
-static err check_train(const struct train_spec *train)
-{
-    const bool has_steps = train->last_step > 0, has_epochs = train->epochs > 0;
-    if (has_steps == has_epochs) {
-        return fail(ERR_INPUT, "train: expected either last_step or epochs, got %s",
-                    has_steps ? "both" : "neither");
-    }
-    if (train->mode == MODE_ASYNC && train->replicas_to_aggregate > 0) {
-        return fail(ERR_INPUT, "train.replicas_to_aggregate: has a meaning with mode sync only");
-    }
-    if (train->mode == MODE_SYNC && train->max_staleness >= 0) {
-        return fail(ERR_INPUT, "train.max_staleness: has a meaning with mode async only");
-    }
-    return OK;
-}
-
-static err check(const struct spec *spec)
-{
-    TRY(check_train(&spec->train));
-    return optimizer_check(&spec->optimizer, "optimizer");
-}
 
 /* What the command line says goes into the JSON, so that every task that is shown it sees the same.
  */
@@ -182,7 +106,8 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     struct spec spec;
     TRY(override(options, json));
     TRY(fields_parse(&spec_object, json, "", arena, &spec));
-    TRY(check(&spec));
+    TRY(spec_train_finish(&spec, json, arena));
+    TRY(optimizer_check(&spec.optimizer, "optimizer"));
     spec.json = json;
     spec.directory = directory_of(options, arena);
     TRY(spec_fingerprint(&spec, spec.fingerprint));
@@ -210,6 +135,11 @@ void spec_free(struct spec *spec)
     *spec = (struct spec){0};
 }
 
+char *spec_text(const struct spec *spec)
+{
+    return json_dumps(spec->json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+}
+
 int64_t spec_replicas(const struct spec *spec, int workers)
 {
     if (spec->train.mode == MODE_ASYNC) return 1; /* every gradient is a step of its own */
@@ -219,6 +149,7 @@ int64_t spec_replicas(const struct spec *spec, int workers)
 int64_t spec_last_step(const struct spec *spec, int64_t train_rows, int workers)
 {
     if (spec->train.last_step > 0) return spec->train.last_step;
+    if (spec->train.num_steps > 0) return spec->train.num_steps;
     const double per_step = (double)spec->data.batch_size * (double)spec_replicas(spec, workers);
     const double steps = spec->train.epochs * (double)train_rows / per_step;
     /* 1.1 epochs of 50,000 rows in batches of 50 are 1,100 steps, not the 1,101 that rounding up

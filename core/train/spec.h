@@ -12,16 +12,17 @@ enum corrupt_policy { CORRUPT_ERROR, CORRUPT_PREVIOUS };
 
 struct warm_start_spec {
     const char *checkpoint; /* a folder or a prefix */
-    struct objects maps;    /* of struct name_map (checkpoint/shard.h): "map": [{"from", "to"}] or
-                               [["old/x", "new/x"]] */
+    json_t *map;            /* as it stands: [["old/x", "new/x"]] or [{"from", "to"}]; borrowed */
+    struct objects maps;    /* the same, of struct name_map (checkpoint/shard.h) */
     struct strings skip;
     bool slots;
 };
 
 struct train_spec {
     int mode;          /* enum train_mode; async by default */
-    int64_t last_step; /* global steps; 0: from epochs. Exactly one of the two is given */
-    double epochs;     /* 0: from last_step */
+    int64_t last_step; /* global steps. Exactly one of these three is given, the others are 0 */
+    double epochs;
+    int64_t num_steps;             /* from where the run begins */
     int64_t replicas_to_aggregate; /* sync: 0: the number of workers */
     int64_t max_staleness;         /* async: -1: unbounded */
     int64_t log_every_steps;       /* 100 */
@@ -72,12 +73,13 @@ struct spec_options {
 err spec_load(const struct spec_options *,
               struct spec *ret); /* text: "spec.json: model[2].units: ..." */
 void spec_free(struct spec *);
+char *spec_text(const struct spec *); /* as indented JSON; freed with free(). NULL: no memory */
 
 /* Gradients that go into one global step. */
 int64_t spec_replicas(const struct spec *, int workers);
 
-/* Global steps that the run takes: last_step, or epochs over rows with this many examples per
- * global step. */
+/* Where the run ends: last_step, or epochs over rows with this many examples per global step, or
+ * num_steps, to which the step where the run begins is to be added. */
 int64_t spec_last_step(const struct spec *, int64_t train_rows, int workers);
 
 #endif

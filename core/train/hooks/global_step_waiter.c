@@ -1,0 +1,44 @@
+/* global_step_waiter.c - a worker that begins late.
+ *
+ * In asynchronous training the first steps are taken by few workers more calmly than by many: a
+ * worker that waits until the others have come so far starts from better values. Who runs the
+ * worker does the waiting (hooks_wait_step), since a hook must not.
+ */
+#include "core/train/hook.h"
+
+struct global_step_waiter {
+    int64_t wait_until_step;
+};
+
+static const struct field fields[] = {
+    {.name = "wait_until_step",
+     .type = FIELD_INT,
+     .offset = offsetof(struct global_step_waiter, wait_until_step),
+     .min = 0,
+     .max = STEPS_MAX,
+     .help = "the global step that the other workers must have reached; 0: no waiting"},
+    {0},
+};
+
+/* Where every worker takes part in every step, one that waits would wait for itself. */
+static err check(const void *attributes, const struct spec *spec)
+{
+    if (spec->train.mode == MODE_ASYNC) return OK;
+    return fail(ERR_INPUT, "global_step_waiter: has a meaning with mode async only");
+}
+
+static uint64_t wait_step(const void *attributes)
+{
+    const struct global_step_waiter *a = attributes;
+    return (uint64_t)a->wait_until_step;
+}
+
+const struct hook hook_global_step_waiter = {
+    .object = {.name = "global_step_waiter",
+               .summary = "workers other than the chief begin when the global step is so far",
+               .fields = fields,
+               .size = sizeof(struct global_step_waiter)},
+    .on_every_worker = true,
+    .check = check,
+    .wait_step = wait_step,
+};

@@ -46,14 +46,15 @@ static int guess_passed(double magnitude)
     return passed < 0 ? 0 : passed > MIDDLE - 1 ? MIDDLE - 1 : (int)passed;
 }
 
-/* The first bucket whose limit is above the value; the last one takes DBL_MAX itself. */
+/* The first bucket whose limit is above the value; the last one takes DBL_MAX itself. The guess is
+ * corrected without a branch, which values of a model would make unpredictable. */
 static int bucket_of(double value)
 {
     const int passed = guess_passed(fabs(value));
-    int bucket = value < 0 ? MIDDLE - passed : MIDDLE + 1 + passed;
-    while (bucket > 0 && limits[bucket - 1] > value) bucket--;
-    while (bucket < HISTOGRAM_BUCKETS - 1 && limits[bucket] <= value) bucket++;
-    return bucket;
+    const int guess = value < 0 ? MIDDLE - passed : MIDDLE + 1 + passed; /* from 1 to the last */
+    const int too_high = limits[guess - 1] > value;
+    const int too_low = (limits[guess] <= value) & (guess < HISTOGRAM_BUCKETS - 1);
+    return guess - too_high + too_low;
 }
 
 static inline void add(struct histogram *h, double value)

@@ -26,7 +26,9 @@ struct table {
     struct delimited text;
     const char *path;
     char **names; /* [width], NULL without a header */
-    int width, label;
+    int width;
+    int label; /* column; -1: the file has none, and none is needed */
+    bool without_labels;
     int *columns; /* [column_count]: which ones are features */
     int column_count;
     bool has_missing;
@@ -122,12 +124,21 @@ static err check_width(const struct table *t)
                 (long long)t->text.line, t->width, t->text.count);
 }
 
+/* Where no label is needed its column may be missing; where it is there, it is still no feature. */
+static err find_label(struct table *t)
+{
+    err e = find_column(t, t->attributes->label, &t->label);
+    if (!e || !t->without_labels) return e;
+    t->label = -1;
+    return OK;
+}
+
 /* Needs the first row of data in t->text. */
 static err choose_columns(struct table *t)
 {
     if (!t->names) t->width = t->text.count;
     TRY(check_width(t));
-    TRY(find_column(t, t->attributes->label, &t->label));
+    TRY(find_label(t));
     t->columns = calloc((size_t)t->width, sizeof *t->columns);
     if (!t->columns) return fail(ERR_MEMORY, "%s: no memory for columns", t->path);
     const json_t *columns = t->attributes->columns;
@@ -190,10 +201,12 @@ static err read_row(struct table *t)
     TRY(check_width(t));
     size_t row_bytes = sizeof(float) * (size_t)t->column_count;
     TRY(block_grow(&t->storage.features, row_bytes * (uint64_t)(t->rows + 1)));
-    TRY(block_grow(&t->storage.labels, 4 * (uint64_t)(t->rows + 1)));
     float *features = (float *)t->storage.features.at + t->column_count * t->rows;
     for (int i = 0; i < t->column_count; i++) TRY(read_feature(t, t->columns[i], &features[i]));
-    TRY(read_label(t, (char *)t->storage.labels.at + 4 * t->rows));
+    if (!t->without_labels) {
+        TRY(block_grow(&t->storage.labels, 4 * (uint64_t)(t->rows + 1)));
+        TRY(read_label(t, (char *)t->storage.labels.at + 4 * t->rows));
+    }
     t->rows++;
     return OK;
 }
@@ -260,7 +273,7 @@ static err open_csv(const void *attributes, const struct format_context *context
     if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
         return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
     struct input *in = NULL;
-    struct table t = {.attributes = a};
+    struct table t = {.attributes = a, .without_labels = context->without_labels};
     err e = input_open(context, a->file, &in);
     if (!e) t.path = input_path(in);
     if (!e) e = delimited_open(in, a->delimiter[0], &t.text);
@@ -314,5 +327,6 @@ static const struct field fields[] = {
 const struct format format_csv = {
     .object = {"csv", "a table of numbers as text, plain or gzip", fields,
                sizeof(struct csv_attributes)},
+    .file_field = "file",
     .open = open_csv,
 };

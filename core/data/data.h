@@ -24,20 +24,22 @@ struct dataset {
     const void *features;       /* [rows, feature_shape] */
     struct shape label_shape;   /* of one example: rank 0 for one number */
     enum dtype label_dtype;     /* INT32 or FLOAT32 */
-    const void *labels;
-    const char *name; /* for messages: the first file, or the generator */
-    void *owned;      /* the format's own */
+    const void *labels;         /* NULL: opened without */
+    const char *name;           /* for messages: the first file, or the generator */
+    void *owned;                /* the format's own */
     void (*close)(struct dataset *);
 };
 
 struct format_context {
     const char *directory; /* relative paths are relative to it */
     uint64_t seed;
+    bool without_labels; /* for predictions: labels need not be there and are not looked at */
 };
 
 /* A data format: one constant per file in core/data/, listed in core/data/meson.build. */
 struct format {
     struct object object;
+    const char *file_field; /* the field that names the file of features; NULL: no file */
     err (*open)(const void *attributes, const struct format_context *, struct dataset *ret);
 };
 extern const struct kinds format_kinds; /* key "format" */
@@ -75,7 +77,8 @@ struct transform {
 err transform_check(const struct transform *, const struct dataset *,
                     const struct shape *wanted_label);
 
-/* rows first .. first + rows - 1 in stored order into caller's memory (evaluation) */
+/* rows first .. first + rows - 1 in stored order into caller's memory (evaluation); labels NULL:
+ * not wanted */
 void dataset_read(const struct dataset *, const struct transform *, int64_t first, int64_t rows,
                   float *features, void *labels);
 

@@ -97,7 +97,7 @@ static err narrow(struct dataset *d, int64_t skip, int64_t take)
         return fail(ERR_INPUT, "%s: take %lld: only %lld of the %lld rows are left after skip %lld",
                     d->name, (long long)take, (long long)left, (long long)d->rows, (long long)skip);
     d->features = (const char *)d->features + convert_feature_bytes(d) * (size_t)skip;
-    d->labels = (const char *)d->labels + 4 * convert_label_count(d) * skip;
+    if (d->labels) d->labels = (const char *)d->labels + 4 * convert_label_count(d) * skip;
     d->rows = take ? take : left;
     return OK;
 }
@@ -181,5 +181,5 @@ void dataset_read(const struct dataset *d, const struct transform *t, int64_t fi
 {
     assert(first >= 0 && rows >= 0 && first + rows <= d->rows);
     convert_features(d, t, first, rows, features);
-    convert_labels(d, t, first, rows, labels);
+    if (labels) convert_labels(d, t, first, rows, labels);
 }

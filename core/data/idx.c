@@ -133,8 +133,8 @@ static err open_idx(const void *attributes, const struct format_context *context
     err e = input_open(context, a->features, &features);
     if (!e) s.name = input_path(features);
     if (!e) e = read_features(features, &d, &s);
-    if (!e) e = input_open(context, a->labels, &labels);
-    if (!e) e = read_labels(labels, &d, &s);
+    if (!e && !context->without_labels) e = input_open(context, a->labels, &labels);
+    if (!e && labels) e = read_labels(labels, &d, &s);
     if (!e) e = storage_give(&s, &d);
     if (!e) *ret = d;
     storage_drop(&s);
@@ -158,5 +158,6 @@ static const struct field fields[] = {
 const struct format format_idx = {
     .object = {"idx", "idx files as of MNIST, plain or gzip", fields,
                sizeof(struct idx_attributes)},
+    .file_field = "features",
     .open = open_idx,
 };

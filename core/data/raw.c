@@ -60,8 +60,8 @@ static err open_raw(const void *attributes, const struct format_context *context
     err e = input_open(context, a->file, &features);
     if (!e) s.name = input_path(features);
     if (!e) e = read_features(features, a, &d, &s);
-    if (!e) e = input_open(context, a->labels, &labels);
-    if (!e) e = read_labels(labels, a, &d, &s);
+    if (!e && !context->without_labels) e = input_open(context, a->labels, &labels);
+    if (!e && labels) e = read_labels(labels, a, &d, &s);
     if (!e) e = storage_give(&s, &d);
     if (!e) *ret = d;
     storage_drop(&s);
@@ -117,5 +117,6 @@ static const struct field fields[] = {
 
 const struct format format_raw = {
     .object = {"raw", "numbers without a header", fields, sizeof(struct raw_attributes)},
+    .file_field = "file",
     .open = open_raw,
 };

@@ -6,15 +6,25 @@
 #include "core/base/random.h"
 #include "core/train/session_inside.h"
 
-static err open_data(struct session *s)
+static err open_set(const struct session *s, const char *name, const struct source_spec *source,
+                    struct dataset *ret)
 {
     const struct spec *spec = s->options.spec;
-    const struct format_context context = {spec->directory, (uint64_t)spec->seed};
-    err e = dataset_open(&spec->data.train, &context, &s->train_data);
-    if (e) return fail_prefix(e, "data.train");
-    if (!spec->data.eval.format.kind) return OK;
-    e = dataset_open(&spec->data.eval, &context, &s->eval_data);
-    if (e) return fail_prefix(e, "data.eval");
+    const struct format_context context = {spec->directory, (uint64_t)spec->seed,
+                                           s->options.without_labels};
+    err e = dataset_open(source, &context, ret);
+    return e ? fail_prefix(e, "%s", name) : OK;
+}
+
+static err open_data(struct session *s)
+{
+    const struct data_spec *data = &s->options.spec->data;
+    const bool trains = !s->options.only_evaluates;
+    if (trains) TRY(open_set(s, "data.train", &data->train, &s->train_data));
+    if (data->eval.format.kind) TRY(open_set(s, "data.eval", &data->eval, &s->eval_data));
+    if (!trains && !s->eval_data.rows)
+        return fail(ERR_INPUT, "data.eval: there is none, so there is nothing to evaluate");
+    if (!trains || !s->eval_data.rows) return OK;
     if (!shape_equal(&s->train_data.feature_shape, &s->eval_data.feature_shape)) {
         char a[SHAPE_TEXT_MAX], b[SHAPE_TEXT_MAX];
         return fail(ERR_INPUT, "data.eval: features are %s, those of data.train %s",
@@ -28,7 +38,7 @@ static err make_graph(struct session *s, int64_t batch, bool training, struct gr
 {
     const struct spec *spec = s->options.spec;
     const struct graph_options options = {
-        .features = s->train_data.feature_shape,
+        .features = (s->train_data.rows ? s->train_data : s->eval_data).feature_shape,
         .batch = batch,
         .training = training,
         .seed = (uint64_t)spec->seed,
@@ -62,11 +72,15 @@ static err make_layout(struct session *s)
     struct variable *variables = arena_array(&s->arena, (size_t)g->param_count, sizeof *variables);
     for (int i = 0; i < g->param_count; i++)
         variables[i] = (struct variable){g->params[i]->name, g->params[i]->shape};
-    return layout_make(&s->options.spec->placement, variables, g->param_count, s->options.ps_count,
-                       &s->arena, &s->layout);
+    /* alone, pins to other ps and partitions have no meaning */
+    static const struct placement_spec in_one_place = {0};
+    const struct placement_spec *placement =
+        s->options.only_evaluates ? &in_one_place : &s->options.spec->placement;
+    return layout_make(placement, variables, g->param_count, s->options.ps_count, &s->arena,
+                       &s->layout);
 }
 
-static err allocate(struct session *s, int64_t floats, float **ret)
+err session_allocate(const struct session *s, int64_t floats, float **ret)
 {
     struct device *d = s->options.device;
     void *memory;
@@ -87,8 +101,8 @@ static err make_buffers(struct session *s)
     for (int i = 0; i < g->param_count; i++) {
         if (layout_is_whole(s->layout, i, NULL)) continue;
         int64_t floats = shape_count(&g->params[i]->shape);
-        TRY(allocate(s, floats, &s->whole_values[i]));
-        TRY(allocate(s, floats, &s->whole_gradients[i]));
+        TRY(session_allocate(s, floats, &s->whole_values[i]));
+        TRY(session_allocate(s, floats, &s->whole_gradients[i]));
         g->params[i]->value = s->whole_values[i];
         g->params[i]->gradient = s->whole_gradients[i];
     }
@@ -99,7 +113,7 @@ static err make_buffers(struct session *s)
     if (s->clip.type == CLIP_NONE || s->options.batches_per_push == 1) return OK;
     s->kept = arena_array(&s->arena, count, sizeof(float *));
     for (int i = 0; i < g->param_count; i++)
-        TRY(allocate(s, shape_count(&g->params[i]->shape), &s->kept[i]));
+        TRY(session_allocate(s, shape_count(&g->params[i]->shape), &s->kept[i]));
     return OK;
 }
 
@@ -125,20 +139,34 @@ static err check_labels(const struct session *s)
 {
     const struct shape wanted = label_shape(s->graph);
     const struct transform transform = transform_for(s, s->graph);
-    err e = transform_check(&transform, &s->train_data, &wanted);
+    err e = OK;
+    if (s->options.without_labels) return OK;
+    if (s->train_data.rows) e = transform_check(&transform, &s->train_data, &wanted);
     if (e) return fail_prefix(e, "data.train");
     if (s->eval_data.rows) e = transform_check(&transform, &s->eval_data, &wanted);
     return e ? fail_prefix(e, "data.eval") : OK;
 }
 
+/* Rows of an evaluation batch: as the spec says, else the training batch, but at least 100. */
+static int64_t eval_batch(const struct session *s)
+{
+    const struct data_spec *data = &s->options.spec->data;
+    int64_t rows = data->eval_batch_size;
+    if (!rows) rows = data->batch_size < 100 ? 100 : data->batch_size;
+    return rows < s->eval_data.rows ? rows : s->eval_data.rows;
+}
+
 static err open_parts(struct session *s)
 {
     TRY(open_data(s));
-    TRY(make_graph(s, s->options.spec->data.batch_size, true, &s->graph));
+    const bool trains = !s->options.only_evaluates;
+    TRY(make_graph(s, trains ? s->options.spec->data.batch_size : eval_batch(s), trains,
+                   &s->graph));
     TRY(make_layout(s));
     TRY(make_buffers(s));
-    TRY(plan_open(s->graph, s->options.device, &s->plan));
     TRY(check_labels(s));
+    if (!trains) return OK;
+    TRY(plan_open(s->graph, s->options.device, &s->plan));
     return session_open_pipeline(s, 0, &s->pipeline);
 }
 
@@ -158,6 +186,7 @@ void session_close(struct session *s)
     plan_close(s->eval_plan);
     if (s->eval_features) d->kernels->release(d, s->eval_features);
     if (s->eval_labels) d->kernels->release(d, s->eval_labels);
+    if (s->own_values) d->kernels->release(d, s->own_values);
     for (int i = 0; s->graph && s->whole_values && i < s->graph->param_count; i++) {
         if (s->whole_values[i]) d->kernels->release(d, s->whole_values[i]);
         if (s->whole_gradients[i]) d->kernels->release(d, s->whole_gradients[i]);
@@ -177,7 +206,7 @@ void session_bind(struct session *s, int ps, float *values, float *gradients)
         const struct slice *slice;
         if (!layout_is_whole(s->layout, i, &slice) || slice->ps != ps) continue;
         s->graph->params[i]->value = values + slice->offset;
-        s->graph->params[i]->gradient = gradients + slice->offset;
+        s->graph->params[i]->gradient = gradients ? gradients + slice->offset : NULL;
     }
 }
 
@@ -286,25 +315,37 @@ double session_metric(struct session *s, int metric)
     return count > 0 ? total / count : 0;
 }
 
-/* Rows of an evaluation batch: as the spec says, else the training batch, but at least 100. */
-static int64_t eval_batch(const struct session *s)
-{
-    const struct data_spec *data = &s->options.spec->data;
-    int64_t rows = data->eval_batch_size;
-    if (!rows) rows = data->batch_size < 100 ? 100 : data->batch_size;
-    return rows < s->eval_data.rows ? rows : s->eval_data.rows;
-}
-
 /* The evaluation graph and its memory are made when they are first wanted, and kept. */
-static err open_evaluation(struct session *s)
+static err make_evaluation(struct session *s)
 {
     if (s->eval_plan) return OK;
-    struct graph *g;
-    TRY(make_graph(s, eval_batch(s), false, &g));
-    TRY(allocate(s, shape_count(&g->features.shape), &s->eval_features));
-    TRY(allocate(s, shape_count(&g->loss.labels.shape), &s->eval_labels));
+    struct graph *g = s->graph;
+    if (!s->options.only_evaluates) TRY(make_graph(s, eval_batch(s), false, &g));
+    TRY(session_allocate(s, shape_count(&g->features.shape), &s->eval_features));
+    TRY(session_allocate(s, shape_count(&g->loss.labels.shape), &s->eval_labels));
     s->eval_metrics = arena_array(&s->arena, (size_t)g->metric_count + 1, 2 * sizeof(double));
     return plan_open(g, s->options.device, &s->eval_plan);
+}
+
+err session_open_evaluation(struct session *s)
+{
+    TRY(make_evaluation(s));
+    const struct graph *g = s->eval_plan->graph;
+    gather_values(s);
+    for (int i = 0; i < g->param_count; i++) g->params[i]->value = s->graph->params[i]->value;
+    return OK;
+}
+
+/* Without labels the memory for them stays zero, which is a label of every loss. */
+int64_t session_forward_evaluation(struct session *s, int64_t first)
+{
+    const struct transform transform = transform_for(s, s->graph);
+    const int64_t batch = s->eval_plan->graph->batch, left = s->eval_data.rows - first;
+    const int64_t rows = left < batch ? left : batch;
+    dataset_read(&s->eval_data, &transform, first, rows, s->eval_features,
+                 s->options.without_labels ? NULL : s->eval_labels);
+    plan_forward(s->eval_plan, s->eval_features, s->eval_labels, rows, 0);
+    return rows;
 }
 
 struct totals {
@@ -326,13 +367,9 @@ static void evaluate_batch(struct plan *plan, int64_t rows, struct totals *t)
 
 static void evaluate_all(struct session *s, struct totals *t)
 {
-    const struct transform transform = transform_for(s, s->graph);
-    int64_t batch = s->eval_plan->graph->batch;
-    for (int64_t first = 0; first < s->eval_data.rows; first += batch) {
-        int64_t left = s->eval_data.rows - first;
-        int64_t rows = left < batch ? left : batch;
-        dataset_read(&s->eval_data, &transform, first, rows, s->eval_features, s->eval_labels);
-        plan_forward(s->eval_plan, s->eval_features, s->eval_labels, rows, 0);
+    int64_t rows;
+    for (int64_t first = 0; first < s->eval_data.rows; first += rows) {
+        rows = session_forward_evaluation(s, first);
         evaluate_batch(s->eval_plan, rows, t);
     }
 }
@@ -341,12 +378,10 @@ err session_evaluate(struct session *s, struct evaluation *ret)
 {
     *ret = (struct evaluation){0};
     if (!s->eval_data.rows) return OK;
-    TRY(open_evaluation(s));
+    TRY(session_open_evaluation(s));
     const struct graph *g = s->eval_plan->graph;
     struct totals t = {.metric = s->eval_metrics, .count = s->eval_metrics + g->metric_count};
     memset(s->eval_metrics, 0, 2 * (size_t)g->metric_count * sizeof(double));
-    gather_values(s);
-    for (int i = 0; i < g->param_count; i++) g->params[i]->value = s->graph->params[i]->value;
     evaluate_all(s, &t);
     TRY(s->options.device->kernels->synchronize(s->options.device));
     for (int i = 0; i < g->metric_count; i++)

@@ -11,11 +11,17 @@
 #include "core/graph/plan.h"
 #include "core/train/spec.h"
 
+struct bundle; /* checkpoint/bundle.h */
+
 struct session_options {
     const struct spec *spec;
     struct device *device;
     int worker, workers, ps_count;
     int batches_per_push; /* gradients summed into one push (replicas_to_aggregate > workers) */
+    /* To evaluate or predict without any ps: no training data, no gradients, no steps; one ps in
+     * the process, whatever the placement says; values come from session_restore. */
+    bool only_evaluates;
+    bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
 };
 
 struct session {
@@ -29,6 +35,7 @@ struct session {
     double *eval_metrics;
     struct pipeline *pipeline;
     struct layout *layout;
+    float *own_values; /* the block that session_restore made; NULL: none */
     float **values;    /* [ps_count] blocks, bound */
     float **gradients; /* [ps_count] */
     float **whole_values,
@@ -71,5 +78,23 @@ struct evaluation {
 };
 /* The evaluation set at the bound values; rows 0 when the spec has none. */
 err session_evaluate(struct session *, struct evaluation *ret);
+
+/* With only_evaluates, once: the values of all variables from a checkpoint, dtrain's or
+ * TensorFlow's, however it is cut. ERR_INPUT names the variable that is absent and the nearest name
+ * that is there, or both shapes. */
+err session_restore(struct session *, struct bundle *);
+
+/* What the last node says of rows first .. first + rows - 1 of the evaluation set, as the loss
+ * takes it (graph->loss.loss->predicts): a probability per class, or of each label, or numbers. */
+struct predictions {
+    int64_t first, rows, columns;
+    const float *at; /* [rows, columns]: valid during the call */
+};
+struct prediction_taker {
+    err (*take)(void *context, const struct predictions *);
+    void *context;
+};
+/* In stored order, batch by batch, at the bound values. */
+err session_predict(struct session *, const struct prediction_taker *);
 
 #endif

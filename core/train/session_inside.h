@@ -7,4 +7,13 @@
 /* The stream of training batches of this worker from batch `first` on. Labels have been checked. */
 err session_open_pipeline(const struct session *, uint64_t first, struct pipeline **ret);
 
+/* Memory of the device: zero. */
+err session_allocate(const struct session *, int64_t floats, float **ret);
+
+/* The evaluation graph is there, with the values that are bound now. */
+err session_open_evaluation(struct session *);
+
+/* The next rows of the evaluation set through the evaluation graph. Returns how many. */
+int64_t session_forward_evaluation(struct session *, int64_t first);
+
 #endif

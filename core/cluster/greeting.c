@@ -54,13 +54,19 @@ err greeting_send(const struct task *t, struct link *link, enum message_type typ
         .type = type,
         .task = (uint32_t)t->index,
         .job = t->job,
-        .incarnation = t->incarnation,
         .body = text,
         .body_bytes = (uint32_t)strlen(text),
     };
     err e = link_send(link, &m);
     free(text);
     return e;
+}
+
+static err compare_protocols(int theirs)
+{
+    if (theirs == PROTOCOL_VERSION) return OK;
+    return fail(ERR_INPUT, "protocol version differs: the peer has %d, this task %d", theirs,
+                PROTOCOL_VERSION);
 }
 
 static err compare_hosts(enum job job, const struct strings *mine, json_t *theirs, const char *name)
@@ -108,9 +114,7 @@ static err read_json(const struct task *t, json_t *json, struct greeting *ret)
     if (json_unpack(json, "{si ss si so so}", "protocol", &protocol, "job", &job, "task", &index,
                     "ps_hosts", &ps_hosts, "worker_hosts", &worker_hosts) != 0)
         return fail(ERR_PROTOCOL, "a greeting that is not one");
-    if (protocol != PROTOCOL_VERSION)
-        return fail(ERR_INPUT, "protocol version differs: the peer has %d, this task %d", protocol,
-                    PROTOCOL_VERSION);
+    TRY(compare_protocols(protocol));
     if (strcmp(job, job_name(t->peer_job)) != 0 || index < 0 || index >= t->peer_count)
         return fail(ERR_INPUT, "%.20s/%d is no %s of this cluster", job, index,
                     job_name(t->peer_job));
@@ -124,15 +128,72 @@ static err read_json(const struct task *t, json_t *json, struct greeting *ret)
     return read_texts(json, ret);
 }
 
-err greeting_read(const struct task *t, const struct message *m, struct greeting *ret)
+static err load(const struct message *m, json_t **ret)
 {
-    *ret = (struct greeting){0};
     if (!m->body || m->body_bytes > GREETING_BYTES_MAX)
         return fail(ERR_PROTOCOL, "a greeting of %u bytes", m->body_bytes);
     json_error_t error;
-    json_t *json = json_loadb(m->body, m->body_bytes, 0, &error);
-    if (!json) return fail(ERR_PROTOCOL, "a greeting that is not JSON: %.100s", error.text);
+    *ret = json_loadb(m->body, m->body_bytes, 0, &error);
+    return *ret ? OK : fail(ERR_PROTOCOL, "a greeting that is not JSON: %.100s", error.text);
+}
+
+err greeting_read(const struct task *t, const struct message *m, struct greeting *ret)
+{
+    *ret = (struct greeting){0};
+    json_t *json;
+    TRY(load(m, &json));
     err e = read_json(t, json, ret);
+    json_decref(json);
+    return e;
+}
+
+/* ---- visitors ---- */
+
+static const char visitor_job[] = "visitor";
+
+err greeting_send_visitor(struct link *link)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text, "{\"protocol\": %d, \"job\": \"%s\"}",
+                          PROTOCOL_VERSION, visitor_job);
+    const struct message m = {
+        .type = MESSAGE_HELLO,
+        .job = JOB_COUNT, /* none that a task has */
+        .body = text,
+        .body_bytes = (uint32_t)length,
+    };
+    return link_send(link, &m);
+}
+
+err greeting_read_visitor(const struct message *m, bool *ret_is_visitor)
+{
+    json_t *json;
+    int protocol = 0;
+    const char *job = "";
+    *ret_is_visitor = false;
+    if (load(m, &json)) return OK;
+    json_unpack(json, "{s?i s?s}", "protocol", &protocol, "job", &job);
+    *ret_is_visitor = strcmp(job, visitor_job) == 0;
+    json_decref(json);
+    return *ret_is_visitor ? compare_protocols(protocol) : OK;
+}
+
+err greeting_read_welcome(const struct message *m, struct welcome *ret)
+{
+    json_t *json, *ps_hosts = NULL;
+    int protocol, ps;
+    const char *job;
+    TRY(load(m, &json));
+    int failed = json_unpack(json, "{si ss si so}", "protocol", &protocol, "job", &job, "task", &ps,
+                             "ps_hosts", &ps_hosts);
+    err e = OK;
+    if (failed)
+        e = fail(ERR_PROTOCOL, "a greeting that is not one");
+    else if (strcmp(job, job_name(JOB_PS)) != 0)
+        e = fail(ERR_INPUT, "it is no ps");
+    else
+        e = compare_protocols(protocol);
+    if (!e) *ret = (struct welcome){ps, (int)json_array_size(ps_hosts)};
     json_decref(json);
     return e;
 }

@@ -4,6 +4,9 @@
  * task, incarnation, the hosts of the cluster, the spec's fingerprint, the host's boot id and the
  * name where this task listens for shared memory. What does not fit together is refused with a text
  * that says what differs.
+ *
+ * A visitor (visit.h) belongs to no cluster: its HELLO says the protocol version and the job
+ * "visitor", and is compared with nothing else.
  */
 #ifndef CORE_CLUSTER_GREETING_H
 #define CORE_CLUSTER_GREETING_H
@@ -31,6 +34,17 @@ err greeting_read(const struct task *, const struct message *, struct greeting *
 /* "spec differs: worker/1 has 0123.., worker/0 has 4567.." */
 err greeting_compare_specs(const char *name, const char *fingerprint, const char *other_name,
                            const char *other_fingerprint);
+
+err greeting_send_visitor(struct link *);
+/* Is this HELLO a visitor's? Before greeting_read(), which knows tasks only. ERR_INPUT: it speaks
+ * another version of the protocol. What is no greeting at all is no visitor's. */
+err greeting_read_visitor(const struct message *, bool *ret_is_visitor);
+
+/* What a visitor learns from WELCOME: which ps that is, of how many. */
+struct welcome {
+    int ps, ps_count;
+};
+err greeting_read_welcome(const struct message *, struct welcome *ret);
 
 const char *greeting_boot_id(void); /* of this host; "" where the system has none */
 uint64_t greeting_draw_incarnation(void);

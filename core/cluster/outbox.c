@@ -1,4 +1,5 @@
 /* outbox.c - what roles have in common: the queue of actions, verdicts, patience. */
+#include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,27 @@ void message_text(const struct message *m, char ret_text[ACTION_TEXT_MAX])
 {
     int length = m->body_bytes < ACTION_TEXT_MAX ? (int)m->body_bytes : ACTION_TEXT_MAX - 1;
     snprintf(ret_text, ACTION_TEXT_MAX, "%.*s", length, m->body ? (const char *)m->body : "");
+}
+
+void ledger_pack(const struct ledger *ledgers, int count, uint64_t ret_numbers[])
+{
+    for (int i = 0; i < count; i++) {
+        const struct ledger *l = &ledgers[i];
+        const uint64_t numbers[LEDGER_NUMBERS] = {l->received, l->taken, l->taken_step};
+        for (int k = 0; k < LEDGER_NUMBERS; k++)
+            ret_numbers[i * LEDGER_NUMBERS + k] = htole64(numbers[k]);
+    }
+}
+
+bool ledger_unpack(const struct message *m, int count, struct ledger ret[])
+{
+    uint64_t numbers[LEDGER_NUMBERS];
+    if (!m->body || m->body_bytes != (size_t)count * sizeof numbers) return false;
+    for (int i = 0; i < count; i++) {
+        memcpy(numbers, (const char *)m->body + (size_t)i * sizeof numbers, sizeof numbers);
+        ret[i] = (struct ledger){le64toh(numbers[0]), le64toh(numbers[1]), le64toh(numbers[2])};
+    }
+    return true;
 }
 
 void patience_renew(struct patience *p)

@@ -1,43 +1,22 @@
-/* worker_role.c - see worker_role.h. */
+/* worker_role.c - see worker_role.h: the life of a worker and what it does with each message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cluster/verdict.h"
-#include "core/cluster/worker_role.h"
+#include "core/cluster/worker_role_inside.h"
 
-enum phase { GREETING, DESCRIBING, ASKING, WAITING, COMPUTING, FINISHING, EVALUATING, ENDED };
-enum { TASK_TEXT_MAX = 24, NOBODY = -1 };
-/* A ps that waits for another worker has the same limit and knows whom to name: it goes first. */
-enum { STEP_GRACE_MS = 1000 };
-
-/* A ps as this worker knows it. */
-struct server {
-    bool is_up, is_ready, has_answered;
-    uint64_t bytes;         /* of its block */
-    uint64_t sequence;      /* of the last push to it */
-    uint64_t step, version; /* of the values that came last */
-};
-
-struct worker_role {
-    struct role role;
-    struct worker_options options;
-    struct server *servers;
-    enum phase phase;
-    bool has_ticket;
-    bool is_relaying;       /* the verdict is another task's, which the text names */
-    uint64_t global_step;   /* as ps/0 said last */
-    uint64_t computed_step; /* of the values that the gradient in the windows comes from */
-    struct patience patience;
-    char name[TASK_TEXT_MAX];
-};
-
-static bool is_chief(const struct worker_role *w)
+bool worker_is_chief(const struct worker_role *w)
 {
     return w->options.task == 0;
 }
 
-static struct action *send(struct worker_role *w, int ps, enum message_type type,
+bool worker_is_asked(const struct worker_role *w, int ps)
+{
+    return ps == 0 || w->servers[ps].bytes > 0;
+}
+
+struct action *worker_send(struct worker_role *w, int ps, enum message_type type,
                            struct outbox *out)
 {
     struct action *a = outbox_add(out, ACTION_SEND);
@@ -47,155 +26,130 @@ static struct action *send(struct worker_role *w, int ps, enum message_type type
         .type = type,
         .task = (uint32_t)w->options.task,
         .job = JOB_WORKER,
-        .incarnation = w->options.incarnation,
+        .generation = w->generation,
         .step = w->servers[ps].step,
         .version = w->servers[ps].version,
     };
     return a;
 }
 
-static void end(struct worker_role *w, int code, const char *text, int except, struct outbox *out)
+void worker_end(struct worker_role *w, int code, const char *text, int except, struct outbox *out)
 {
     if (w->phase == ENDED) return;
     w->phase = ENDED;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         if (!w->servers[ps].is_up || ps == except) continue;
-        action_verdict(send(w, ps, MESSAGE_VERDICT, out), code, w->is_relaying ? "" : w->name,
-                       text);
+        action_verdict(worker_send(w, ps, MESSAGE_VERDICT, out), code,
+                       w->is_relaying ? "" : w->name, text);
     }
     outbox_end(out, code, text);
 }
 
-static void enter(struct worker_role *w, enum phase phase)
+void worker_enter(struct worker_role *w, enum phase phase)
 {
     w->phase = phase;
     patience_renew(&w->patience);
-    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].has_answered = false;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        struct server *s = &w->servers[ps];
+        s->has_answered = s->is_pushed = false;
+    }
 }
 
-/* ps/0 owns the global step; a ps without variables has nothing else to say. */
-static bool is_asked(const struct worker_role *w, int ps)
-{
-    return ps == 0 || w->servers[ps].bytes > 0;
-}
+/* ---- do all ps serve the same values? ---- */
 
-static bool all_answered(const struct worker_role *w)
+static bool all_known(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (is_asked(w, ps) && !w->servers[ps].has_answered) return false;
+        if (!w->servers[ps].is_known) return false;
     return true;
 }
 
-static void join(struct worker_role *w, struct outbox *out)
+/* As far as they have said. */
+static bool all_agree(const struct worker_role *w, uint64_t *ret_generation)
 {
-    enter(w, WAITING);
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (is_asked(w, ps)) send(w, ps, MESSAGE_JOIN, out);
-}
-
-static void describe(struct worker_role *w, struct outbox *out)
-{
-    enter(w, DESCRIBING);
-    for (int ps = 0; ps < w->options.ps_count; ps++) outbox_add(out, ACTION_DESCRIBE)->task = ps;
-}
-
-static void ready(struct worker_role *w, int ps, struct outbox *out)
-{
-    if (w->phase != DESCRIBING || w->servers[ps].is_ready) return;
-    w->servers[ps].is_ready = true;
-    for (int i = 0; i < w->options.ps_count; i++)
-        if (!w->servers[i].is_ready) return;
-    for (int i = 0; i < w->options.ps_count; i++) {
-        outbox_add(out, ACTION_FILL)->task = i;
-        send(w, i, MESSAGE_INIT, out)->message.length = w->servers[i].bytes;
+    const struct server *first = NULL;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        if (!s->is_known) continue;
+        if (s->state != PS_SERVING || (first && s->generation != first->generation)) return false;
+        first = s;
     }
-    join(w, out);
+    *ret_generation = first ? first->generation : 0;
+    return true;
 }
 
-static void compute(struct worker_role *w, struct outbox *out)
+static void rejoin_new_links(struct worker_role *w, struct outbox *out)
 {
-    enter(w, COMPUTING);
-    w->computed_step = w->global_step;
-    outbox_add(out, ACTION_COMPUTE)->step = w->global_step;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].is_known && w->servers[ps].needs_join) worker_rejoin(w, ps, out);
 }
 
-static void finish(struct worker_role *w, struct outbox *out)
+void worker_settle(struct worker_role *w, struct outbox *out)
 {
-    enter(w, FINISHING);
-    for (int ps = 0; ps < w->options.ps_count; ps++) send(w, ps, MESSAGE_FINISHED, out);
-}
-
-static void evaluate(struct worker_role *w, struct outbox *out)
-{
-    enter(w, EVALUATING);
-    outbox_add(out, ACTION_EVALUATE)->step = w->global_step;
-}
-
-static void push_to(struct worker_role *w, int ps, struct outbox *out)
-{
-    struct server *s = &w->servers[ps];
-    struct action *a = send(w, ps, MESSAGE_PUSH, out);
-    a->message.sequence = ++s->sequence;
-    a->message.step = w->computed_step;
-    a->message.code = w->options.gradients_per_push;
-    a->message.length = s->bytes;
-}
-
-static void push(struct worker_role *w, struct outbox *out)
-{
-    enter(w, w->options.drops_gradients ? ASKING : WAITING);
-    push_to(w, 0, out);
-    for (int ps = 1; ps < w->options.ps_count && w->phase == WAITING; ps++)
-        if (is_asked(w, ps)) push_to(w, ps, out);
-}
-
-/* All values of a step are there, or nothing more is wanted of this worker. */
-static void go_on(struct worker_role *w, struct outbox *out)
-{
-    if (!all_answered(w)) return;
-    if (w->phase == FINISHING)
-        evaluate(w, out);
-    else if (w->has_ticket)
-        compute(w, out);
-    else
-        finish(w, out);
-}
-
-/* ps/0 has taken the gradient or dropped it: now the others. */
-static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
-{
-    enter(w, WAITING);
-    w->servers[0].has_answered = true;
-    if (is_dropped && !w->has_ticket) {
-        finish(w, out);
+    uint64_t generation = 0;
+    if (w->phase == ENDED) return;
+    bool agree = all_agree(w, &generation), know_all = all_known(w);
+    bool is_mine = agree && generation == w->generation && w->phase >= JOINING;
+    if (is_mine) {
+        rejoin_new_links(w, out);
         return;
     }
-    for (int ps = 1; ps < w->options.ps_count; ps++) {
-        if (!is_asked(w, ps)) continue;
-        if (is_dropped)
-            send(w, ps, MESSAGE_JOIN, out)->message.step = w->global_step;
-        else
-            push_to(w, ps, out);
+    if (agree && !know_all && generation == 0) return; /* nobody has said anything */
+    if (agree && know_all) {
+        worker_adopt(w, generation, out);
+        return;
     }
-    go_on(w, out);
+    if (w->phase == DESCRIBING || w->phase == STARTING) return;
+    if (w->phase != HOLDING) {
+        worker_abandon(w, "a ps was lost", out);
+        worker_enter(w, HOLDING);
+    }
+    if (know_all && worker_is_chief(w)) worker_recover(w, out);
 }
 
-static void values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+static void state(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    bool is_expected = w->phase == WAITING || w->phase == FINISHING || (w->phase == ASKING && !ps);
-    if (!is_expected || s->has_answered) return;
-    s->has_answered = true;
-    s->step = m->step;
-    s->version = m->version;
-    if (ps == 0) {
-        w->global_step = m->step;
-        w->has_ticket = m->code & VALUES_TICKET;
-    }
-    if (w->phase == ASKING)
-        pass_on(w, m->code & VALUES_DROPPED, out);
-    else
-        go_on(w, out);
+    if (m->code > PS_SERVING) return;
+    s->is_known = true;
+    s->state = (enum ps_state)m->code;
+    s->generation = m->generation;
+    worker_settle(w, out);
+}
+
+/* ---- the end ---- */
+
+void worker_ask_to_stop(struct worker_role *w, struct outbox *out)
+{
+    struct action *a = worker_send(w, 0, MESSAGE_STOP, out);
+    a->message.code = (uint32_t)w->stop_code;
+    snprintf(a->text, sizeof a->text, "%s", w->stop_text);
+}
+
+static void plan_stop(struct worker_role *w, int code, const char *text)
+{
+    w->is_stopping = true;
+    w->stop_code = code;
+    snprintf(w->stop_text, sizeof w->stop_text, "%s", text);
+}
+
+/* A ps says that the job is to end well. */
+static void stop_message(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    if (w->is_stopping || !worker_is_chief(w)) return;
+    message_text(m, text);
+    plan_stop(w, (int)m->code, text);
+    w->is_relaying = true;
+    if (ps != 0) worker_ask_to_stop(w, out);
+}
+
+void worker_role_finish(struct role *role, int code, const char *why, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    if (w->phase == ENDED || w->is_stopping) return;
+    plan_stop(w, code, why);
+    worker_ask_to_stop(w, out);
 }
 
 static void verdict(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
@@ -203,7 +157,55 @@ static void verdict(struct worker_role *w, int ps, const struct message *m, stru
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
     w->is_relaying = true;
-    end(w, (int)m->code, text, ps, out);
+    worker_end(w, (int)m->code, text, ps, out);
+}
+
+static void on_leave(struct role *role, int code, const char *why, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    if (w->phase == ENDED || w->is_leaving) return;
+    if (w->phase < JOINING || !w->servers[0].is_up) {
+        worker_end(w, code, why, NOBODY, out);
+        return;
+    }
+    w->is_leaving = true;
+    w->leave_ms = w->patience.now_ms;
+    char text[ACTION_TEXT_MAX];
+    snprintf(text, sizeof text, "%s: %s", w->name, why);
+    w->is_stopping = false; /* a signal goes before a hook */
+    plan_stop(w, code, worker_is_chief(w) ? why : text);
+    worker_ask_to_stop(w, out);
+}
+
+static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
+{
+    worker_end((struct worker_role *)role, code, why, NOBODY, out);
+}
+
+/* ---- events ---- */
+
+/* What belongs to the generation that this worker takes part in. */
+static void on_current(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    switch (m->type) {
+    case MESSAGE_READY:
+        worker_ready(w, ps, m, out);
+        break;
+    case MESSAGE_LEDGER:
+        worker_ledger(w, ps, m, out);
+        break;
+    case MESSAGE_VALUES:
+        worker_values(w, ps, m, out);
+        break;
+    case MESSAGE_CUT:
+        worker_cut(w, ps, m, out);
+        break;
+    case MESSAGE_SAVED:
+        worker_saved(w, ps, m, out);
+        break;
+    default:
+        break;
+    }
 }
 
 static void on_message(struct role *role, enum job job, int ps, const struct message *m,
@@ -211,19 +213,14 @@ static void on_message(struct role *role, enum job job, int ps, const struct mes
 {
     struct worker_role *w = (struct worker_role *)role;
     if (w->phase == ENDED || job != JOB_PS) return;
-    switch (m->type) {
-    case MESSAGE_READY:
-        ready(w, ps, out);
-        break;
-    case MESSAGE_VALUES:
-        values(w, ps, m, out);
-        break;
-    case MESSAGE_VERDICT:
+    if (m->type == MESSAGE_STATE)
+        state(w, ps, m, out);
+    else if (m->type == MESSAGE_VERDICT)
         verdict(w, ps, m, out);
-        break;
-    default:
-        break;
-    }
+    else if (m->type == MESSAGE_STOP)
+        stop_message(w, ps, m, out);
+    else if (m->generation == w->generation)
+        on_current(w, ps, m, out);
 }
 
 static void on_done(struct role *role, enum action_type done, err result, const char *text,
@@ -231,101 +228,59 @@ static void on_done(struct role *role, enum action_type done, err result, const 
 {
     struct worker_role *w = (struct worker_role *)role;
     if (w->phase == ENDED) return;
-    if (result)
-        end(w, exit_code_of(result), text, NOBODY, out);
-    else if (done == ACTION_COMPUTE)
-        push(w, out);
+    if (done == ACTION_PUBLISH)
+        worker_published(w, result, text, out);
+    else if (done == ACTION_BEGIN)
+        worker_abandon(w, text, out); /* only told where it failed */
+    else if (result)
+        worker_end(w, exit_code_of(result), text, NOBODY, out);
+    else if (done == ACTION_COMPUTE && w->phase == COMPUTING)
+        worker_push(w, out);
     else if (done == ACTION_EVALUATE)
-        end(w, EXIT_DONE, "", NOBODY, out);
+        worker_end(w, w->stop_code, w->stop_code ? w->stop_text : "", NOBODY, out);
 }
 
 static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     w->patience.now_ms = now_ms;
-    enter(w, GREETING);
+    worker_enter(w, HOLDING);
 }
 
 static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarnation,
                        struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    w->servers[ps].is_up = true;
-    if (w->phase != GREETING) return;
-    for (int i = 0; i < w->options.ps_count; i++)
-        if (!w->servers[i].is_up) return;
-    if (is_chief(w))
-        describe(w, out);
-    else
-        join(w, out);
+    struct server *s = &w->servers[ps];
+    s->is_up = s->needs_join = true;
+    s->is_known = false;
+    patience_renew(&w->patience);
 }
 
 static void on_peer_lost(struct role *role, enum job job, int ps, const char *why,
                          struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    if (w->phase == ENDED || !w->servers[ps].is_up) return;
-    w->servers[ps].is_up = false;
-    if (w->phase == GREETING) return; /* the runner goes on trying */
-    char text[ACTION_TEXT_MAX];
-    snprintf(text, sizeof text, "lost ps/%d: %s", ps, why);
-    end(w, EXIT_LOST_PEER, text, ps, out);
-}
-
-static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
-{
-    end((struct worker_role *)role, code, why, NOBODY, out);
-}
-
-/* "ps/0, ps/3" */
-static void name_missing(const struct worker_role *w, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int ps = 0; ps < w->options.ps_count && used + TASK_TEXT_MAX < size; ps++) {
-        const struct server *s = &w->servers[ps];
-        bool is_there = w->phase == DESCRIBING ? s->is_ready : s->has_answered || !is_asked(w, ps);
-        if (!is_there)
-            used += (size_t)snprintf(text + used, size - used, "%sps/%d", used ? ", " : "", ps);
-    }
-}
-
-struct wait {
-    const char *what, *flag;
-    uint64_t limit_ms;
-};
-
-/* What the phase waits for; limit 0: for nothing (the runner watches GREETING). */
-static struct wait current_wait(const struct worker_role *w)
-{
-    const struct worker_options *o = &w->options;
-    switch (w->phase) {
-    case DESCRIBING:
-        return (struct wait){"to get ready", "--start_timeout", o->start_timeout_ms};
-    case ASKING:
-    case WAITING:
-        if (w->global_step == 0 && !w->has_ticket)
-            return (struct wait){"to be initialised by the chief", "--start_timeout",
-                                 o->start_timeout_ms};
-        return (struct wait){"to answer", "--step_timeout", o->step_timeout_ms + STEP_GRACE_MS};
-    case FINISHING:
-        return (struct wait){"to end the job", "--end_timeout", o->end_timeout_ms};
-    default:
-        return (struct wait){0};
-    }
+    struct server *s = &w->servers[ps];
+    if (w->phase == ENDED || !s->is_up) return;
+    s->is_up = s->is_known = s->has_ledger = s->has_answered = false;
+    patience_renew(&w->patience);
+    outbox_log(out, "lost ps/%d: %s", ps, why);
+    if (w->phase == DESCRIBING || w->phase == STARTING) worker_enter(w, HOLDING);
+    if (s->is_saver) worker_abandon(w, "a ps was lost", out);
 }
 
 static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     w->patience.now_ms = now_ms;
-    const struct wait wait = current_wait(w);
-    if (!wait.limit_ms) return;
-    char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX], text[ACTION_TEXT_MAX];
-    name_missing(w, missing, sizeof missing);
-    snprintf(what, sizeof what, "%s %s (%s)", missing, wait.what, wait.flag);
-    if (patience_is_over(&w->patience, what, wait.limit_ms, out, text))
-        end(w, EXIT_TIMEOUT, text, NOBODY, out);
+    if (w->phase == ENDED) return;
+    if (w->is_leaving && now_ms - w->leave_ms >= w->options.stop_timeout_ms) {
+        worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
+        return;
+    }
+    worker_watch_save(w, out);
+    worker_watch(w, out);
 }
 
 static const struct role_ops ops = {
@@ -335,6 +290,7 @@ static const struct role_ops ops = {
     .peer_lost = on_peer_lost,
     .message = on_message,
     .done = on_done,
+    .leave = on_leave,
     .stop = on_stop,
     .tick = on_tick,
 };
@@ -347,8 +303,10 @@ struct role *worker_role_new(const struct worker_options *options)
     w->options = *options;
     snprintf(w->name, sizeof w->name, "worker/%d", options->task);
     w->servers = calloc((size_t)options->ps_count, sizeof *w->servers);
-    if (!w->servers) {
-        free(w);
+    w->saving.numbers =
+        calloc(1 + (size_t)options->workers * LEDGER_NUMBERS, sizeof *w->saving.numbers);
+    if (!w->servers || !w->saving.numbers) {
+        worker_role_free(&w->role);
         return NULL;
     }
     for (int ps = 0; ps < options->ps_count; ps++) w->servers[ps].bytes = options->block_bytes[ps];
@@ -360,10 +318,16 @@ void worker_role_free(struct role *role)
     struct worker_role *w = (struct worker_role *)role;
     if (!w) return;
     free(w->servers);
+    free(w->saving.numbers);
     free(w);
 }
 
 uint64_t worker_role_global_step(const struct role *role)
 {
     return ((const struct worker_role *)role)->global_step;
+}
+
+uint64_t worker_role_generation(const struct role *role)
+{
+    return ((const struct worker_role *)role)->generation;
 }

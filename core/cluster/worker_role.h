@@ -33,6 +33,7 @@ struct worker_options {
     uint32_t gradients_per_push;
     bool drops_gradients; /* backup workers, or max_staleness */
     bool saves;           /* chief: a last checkpoint before the end */
+    uint64_t first_step;  /* this worker begins when the global step is there (async) */
     uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms,
         save_timeout_ms;
 };

@@ -1,0 +1,185 @@
+/* ps_role_cut.c - one consistent state of all ps, while training goes on (ps_role.h, "Cuts").
+ *
+ * SAVE: code is the number of this ps' shard, sequence the tag of the checkpoint, the body the
+ * number of shards and, but for ps/0, the ledger that ps/0 had. CUT: code 0, or why there is none.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cluster/ps_role_inside.h"
+#include "core/cluster/verdict.h"
+
+bool ps_is_holding(const struct ps_role *p)
+{
+    return p->options.task == 0 && p->cut.phase != CUT_NONE;
+}
+
+void ps_note_held(struct ps_role *p, struct outbox *out)
+{
+    if (p->cut.is_holding) return;
+    p->cut.is_holding = true;
+    outbox_add(out, ACTION_HELD)->is_fresh = true;
+}
+
+static void end_holding(struct ps_role *p, struct outbox *out)
+{
+    p->cut.phase = CUT_NONE;
+    if (!p->cut.is_holding) return;
+    p->cut.is_holding = false;
+    outbox_add(out, ACTION_HELD);
+}
+
+void ps_cut_reset(struct ps_role *p, struct outbox *out)
+{
+    end_holding(p, out);
+}
+
+static void refuse(struct ps_role *p, uint64_t tag, const char *why, struct outbox *out)
+{
+    struct action *a = ps_send(p, CHIEF, MESSAGE_CUT, out);
+    a->message.code = EXIT_FAILED;
+    a->message.sequence = tag;
+    snprintf(a->text, sizeof a->text, "%s", why);
+}
+
+static bool read_save(struct ps_role *p, const struct message *m)
+{
+    uint64_t shards;
+    if (!m->body || m->body_bytes < sizeof shards) return false;
+    memcpy(&shards, m->body, sizeof shards);
+    if (shards == 0 || m->code >= shards || shards > INT32_MAX) return false;
+    struct message rest = *m;
+    rest.body = (const char *)m->body + sizeof shards;
+    rest.body_bytes -= sizeof shards;
+    bool is_read = p->options.task == 0 ? rest.body_bytes == 0
+                                        : ledger_unpack(&rest, p->options.workers, p->cut.target);
+    p->cut.shard = (int)m->code;
+    p->cut.shards = (int)shards;
+    return is_read;
+}
+
+void ps_save(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    if (worker != CHIEF || p->phase != SERVING) return;
+    if (p->cut.writing || p->cut.phase != CUT_NONE) {
+        refuse(p, m->sequence, "is still writing the last checkpoint", out);
+        return;
+    }
+    if (!read_save(p, m)) {
+        refuse(p, m->sequence, "cannot read what is to be saved", out);
+        return;
+    }
+    p->cut.phase = CUT_COMING;
+    p->cut.tag = m->sequence;
+    p->cut.step = m->step;
+}
+
+/* ps/0: nobody computes, and nothing waits for its round. */
+static bool is_quiet(const struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if ((m->holds_ticket && m->is_up) || m->has_pushed) return false;
+    }
+    return true;
+}
+
+enum arrival { ARRIVED, COMING, MISSED };
+
+/* Has everything of this worker come that ps/0 took, and nothing else? */
+static enum arrival arrival(const struct ps_role *p, int worker)
+{
+    const struct member *m = &p->members[worker];
+    uint64_t taken = m->ledger.taken, wanted = p->cut.target[worker].taken;
+    if (taken == wanted) return ARRIVED;
+    if (taken > wanted) return MISSED;
+    if (m->is_up) return COMING;
+    return m->is_excused ? ARRIVED : MISSED;
+}
+
+static enum arrival all_arrived(const struct ps_role *p)
+{
+    enum arrival all = ARRIVED;
+    if (p->config.is_sync)
+        return p->step == p->cut.step ? ARRIVED : p->step < p->cut.step ? COMING : MISSED;
+    for (int w = 0; w < p->options.workers && all != MISSED; w++) {
+        enum arrival one = arrival(p, w);
+        if (one != ARRIVED) all = one;
+    }
+    return all;
+}
+
+/* A push that waits for a later round is not in the values yet: it must come again after a restore.
+ */
+static void note_ledger(struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        struct ledger *l = &p->cut.as_of[w];
+        *l = p->members[w].ledger;
+        if (p->members[w].has_pushed) l->received = l->taken = l->taken - 1;
+    }
+}
+
+static void make_cut(struct ps_role *p, struct outbox *out)
+{
+    bool is_first = p->options.task == 0;
+    note_ledger(p);
+    p->cut.phase = is_first ? CUT_MADE : CUT_NONE;
+    p->cut.writing = p->cut.tag;
+    struct action *a = outbox_add(out, ACTION_CUT);
+    a->step = p->step;
+    a->tag = p->cut.tag;
+    a->task = p->cut.shard;
+    a->count = p->cut.shards;
+    a = ps_send(p, CHIEF, MESSAGE_CUT, out);
+    a->message.sequence = p->cut.tag;
+    if (!is_first) return;
+    ledger_pack(p->cut.as_of, p->options.workers, p->cut.numbers);
+    a->body = p->cut.numbers;
+    a->body_bytes = (uint32_t)(p->options.workers * LEDGER_NUMBERS) * sizeof *p->cut.numbers;
+}
+
+void ps_try_cut(struct ps_role *p, struct outbox *out)
+{
+    if (p->cut.phase != CUT_COMING) return;
+    if (p->options.task == 0) {
+        if (is_quiet(p)) make_cut(p, out);
+        return;
+    }
+    enum arrival all = all_arrived(p);
+    if (all == ARRIVED) make_cut(p, out);
+    if (all != MISSED) return;
+    refuse(p, p->cut.tag, "a worker was lost at the cut", out);
+    p->cut.phase = CUT_NONE;
+}
+
+static void late_joins(struct ps_role *p, struct outbox *out)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        struct member *m = &p->members[w];
+        if (!m->has_late_join) continue;
+        const struct message join = {.sequence = m->late_sequence, .step = m->late_step};
+        m->has_late_join = false;
+        if (m->is_up) ps_join(p, w, &join, out);
+    }
+}
+
+void ps_resume(struct ps_role *p, struct outbox *out)
+{
+    if (p->cut.phase == CUT_NONE) return;
+    end_holding(p, out);
+    late_joins(p, out);
+    ps_answer_waiting(p, out);
+}
+
+void ps_cut_written(struct ps_role *p, err result, const char *text, struct outbox *out)
+{
+    uint64_t tag = p->cut.writing;
+    p->cut.writing = 0;
+    if (!p->members[CHIEF].is_up) return;
+    struct action *a = ps_send(p, CHIEF, MESSAGE_SAVED, out);
+    a->message.sequence = tag;
+    if (!result) return;
+    a->message.code = (uint32_t)exit_code_of(result);
+    snprintf(a->text, sizeof a->text, "%s", text);
+}

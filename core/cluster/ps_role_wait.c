@@ -1,0 +1,128 @@
+/* ps_role_wait.c - who is waited for, how long, and what happens then. */
+#include <stdio.h>
+
+#include "core/cluster/ps_role_inside.h"
+#include "core/cluster/verdict.h"
+
+/* ---- workers that are gone ---- */
+
+static int counted_on(const struct ps_role *p)
+{
+    int count = 0;
+    for (int w = 0; w < p->options.workers; w++) count += !p->members[w].is_excused;
+    return count;
+}
+
+static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m)
+{
+    return m->has_been_here ? p->config.worker_timeout_ms : p->options.start_timeout_ms;
+}
+
+/* Rounds, cuts and the end of the job go on without it. */
+static void excuse(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    uint64_t waited_s = (p->patience.now_ms - m->lost_ms) / 1000;
+    const char *flag = m->has_been_here ? "train.worker_timeout_secs" : "--start_timeout";
+    m->is_excused = true;
+    patience_renew(&p->patience);
+    int left = counted_on(p);
+    if (left < p->config.min_workers || left == 0) {
+        char text[ACTION_TEXT_MAX];
+        snprintf(text, sizeof text,
+                 "worker/%d is gone for %llu s (%s), and %d worker%s are fewer than %d "
+                 "(train.min_workers)",
+                 worker, (unsigned long long)waited_s, flag, left, left == 1 ? "" : "s",
+                 p->config.min_workers > 1 ? p->config.min_workers : 1);
+        ps_end(p, EXIT_LOST_PEER, text, NOBODY, out);
+        return;
+    }
+    outbox_log(out, "goes on without worker/%d, gone for %llu s (%s)", worker,
+               (unsigned long long)waited_s, flag);
+    ps_return_ticket(p, worker, out);
+    ps_apply_ready_rounds(p, out);
+    if (ps_all_finished(p)) ps_finished(p, CHIEF, out);
+    ps_try_cut(p, out);
+}
+
+static void excuse_absent(struct ps_role *p, struct outbox *out)
+{
+    for (int w = 0; w < p->options.workers && p->phase == SERVING; w++) {
+        const struct member *m = &p->members[w];
+        if (m->is_up || m->is_excused || m->has_finished) continue;
+        if (p->patience.now_ms - m->lost_ms < absence_limit_ms(p, m)) continue;
+        excuse(p, w, out);
+    }
+}
+
+/* Only the chief can end the job well. */
+static void watch_chief(struct ps_role *p, struct outbox *out)
+{
+    const struct member *m = &p->members[CHIEF];
+    uint64_t limit_ms = p->options.restart_timeout_ms;
+    if (!m->has_been_here || m->is_up || p->patience.now_ms - m->lost_ms < limit_ms) return;
+    char text[ACTION_TEXT_MAX];
+    snprintf(text, sizeof text, "the chief, worker/0, is gone for %llu s (--restart_timeout)",
+             (unsigned long long)limit_ms / 1000);
+    ps_end(p, EXIT_LOST_PEER, text, NOBODY, out);
+}
+
+/* ---- somebody is here and waits for somebody else ---- */
+
+static bool is_done(const struct member *m)
+{
+    return m->has_pushed || m->has_finished || m->is_excused;
+}
+
+/* Who has neither pushed nor finished while others have: "worker/1 (gone), worker/4". */
+static int name_missing(const struct ps_role *p, char *text, size_t size)
+{
+    int missing = 0;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (is_done(m)) continue;
+        if (used + TASK_TEXT_MAX < size)
+            used += (size_t)snprintf(text + used, size - used, "%sworker/%d%s", used ? ", " : "", w,
+                                     m->is_up ? "" : " (gone)");
+        missing++;
+    }
+    return missing;
+}
+
+static bool somebody_waits(const struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (m->is_up && (m->has_pushed || m->has_finished)) return true;
+    }
+    return false;
+}
+
+static void watch_wait(struct ps_role *p, const char *what, uint64_t limit_ms, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    if (patience_is_over(&p->patience, what, limit_ms, out, text))
+        ps_end(p, EXIT_TIMEOUT, text, NOBODY, out);
+}
+
+void ps_watch(struct ps_role *p, struct outbox *out)
+{
+    if (p->phase == READY || p->phase == SERVING) watch_chief(p, out);
+    if (p->phase != SERVING) return;
+    excuse_absent(p, out);
+    if (p->phase != SERVING) return;
+    if (!somebody_waits(p)) {
+        patience_renew(&p->patience);
+        return;
+    }
+    char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX];
+    if (!name_missing(p, missing, sizeof missing)) {
+        watch_wait(p, "worker/0 to evaluate (--end_timeout)", p->options.end_timeout_ms, out);
+        return;
+    }
+    snprintf(what, sizeof what, "%s at step %llu (--step_timeout)", missing,
+             (unsigned long long)p->step + 1);
+    watch_wait(p, what, p->options.step_timeout_ms, out);
+}

@@ -1,0 +1,255 @@
+/* worker_role_steps.c - joining a generation, and its steps. */
+#include <stdio.h>
+
+#include "core/cluster/worker_role_inside.h"
+
+static bool all_answered(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        if (!worker_is_asked(w, ps)) continue;
+        if (!s->has_answered || (w->phase == JOINING && !s->has_ledger)) return false;
+    }
+    return true;
+}
+
+/* ---- joining ---- */
+
+static void join(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
+{
+    struct action *a = worker_send(w, ps, MESSAGE_JOIN, out);
+    a->message.sequence = w->servers[ps].sequence;
+    a->message.step = step;
+    w->servers[ps].needs_join = false;
+}
+
+static void join_all(struct worker_role *w, struct outbox *out)
+{
+    worker_enter(w, JOINING);
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        w->servers[ps].has_ledger = w->servers[ps].needs_join = false;
+        if (worker_is_asked(w, ps)) join(w, ps, w->options.first_step, out);
+    }
+}
+
+void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out)
+{
+    worker_abandon(w, "the ps begin again", out);
+    w->generation = generation;
+    w->has_ticket = w->has_adopted = false;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        struct server *s = &w->servers[ps];
+        s->sequence = s->push_step = s->step = s->version = 0;
+        s->ledger = (struct ledger){0};
+    }
+    join_all(w, out);
+    if (w->is_stopping) worker_ask_to_stop(w, out);
+}
+
+/* The ps is the same, its link is new: what was said on the old one may be lost. */
+void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    uint64_t wanted = w->phase == JOINING ? w->options.first_step : 0;
+    if (w->phase == WAITING) wanted = s->push_step;
+    s->needs_join = false;
+    if (w->phase == FINISHING)
+        worker_send(w, ps, MESSAGE_FINISHED, out);
+    else if (worker_is_asked(w, ps))
+        join(w, ps, wanted, out);
+    if (ps == 0 && w->is_stopping) worker_ask_to_stop(w, out);
+}
+
+/* ---- pushing ---- */
+
+static void send_push(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    struct action *a = worker_send(w, ps, MESSAGE_PUSH, out);
+    a->message.sequence = s->sequence;
+    a->message.step = s->push_step;
+    a->message.code = w->options.gradients_per_push;
+    a->message.length = s->bytes;
+}
+
+static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    s->sequence = w->computed;
+    s->push_step = step;
+    s->is_pushed = true;
+    send_push(w, ps, out);
+}
+
+/* A push that got lost with its link comes again. */
+void worker_ledger(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    if (!ledger_unpack(m, 1, &s->ledger)) return;
+    s->has_ledger = true;
+    if (s->is_pushed && s->sequence > s->ledger.received) send_push(w, ps, out);
+}
+
+/* The targets of what was computed are known. What ps/0 has and others lack, it has decided on. */
+void worker_push(struct worker_role *w, struct outbox *out)
+{
+    bool is_new = w->servers[0].is_target, asks = w->options.drops_gradients && is_new;
+    uint64_t taken_step = w->servers[0].ledger.taken_step;
+    worker_enter(w, asks ? ASKING : WAITING);
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        struct server *s = &w->servers[ps];
+        if (asks && ps > 0) break;
+        if (s->is_target)
+            push_to(w, ps, w->options.drops_gradients && !is_new ? taken_step : s->step, out);
+        else
+            s->has_answered = s->is_up && !s->needs_join;
+    }
+}
+
+/* ---- what comes next ---- */
+
+static void finish(struct worker_role *w, struct outbox *out)
+{
+    worker_enter(w, FINISHING);
+    for (int ps = 0; ps < w->options.ps_count; ps++) worker_send(w, ps, MESSAGE_FINISHED, out);
+}
+
+static void set_targets(struct worker_role *w, bool (*is_target)(const struct worker_role *, int))
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        w->servers[ps].is_target = worker_is_asked(w, ps) && is_target(w, ps);
+}
+
+static bool lacks_next(const struct worker_role *w, int ps)
+{
+    return w->servers[ps].ledger.received < w->computed;
+}
+
+static bool lacks_taken(const struct worker_role *w, int ps)
+{
+    return w->servers[ps].ledger.taken < w->computed;
+}
+
+static bool is_any(const struct worker_role *w, int ps)
+{
+    return true;
+}
+
+/* Which push of this worker's stream is the next, and who lacks it? In the ordinary case one after
+ * the last, and all. */
+static void plan_next(struct worker_role *w)
+{
+    const struct server *first = &w->servers[0];
+    if (w->options.drops_gradients) {
+        w->computed = first->ledger.taken;
+        for (int ps = 1; ps < w->options.ps_count; ps++) {
+            if (!worker_is_asked(w, ps) || !lacks_taken(w, ps)) continue;
+            set_targets(w, lacks_taken);
+            return;
+        }
+        w->computed = first->ledger.received + 1;
+        set_targets(w, is_any);
+        return;
+    }
+    uint64_t least = first->ledger.received;
+    for (int ps = 1; ps < w->options.ps_count; ps++)
+        if (worker_is_asked(w, ps) && w->servers[ps].ledger.received < least)
+            least = w->servers[ps].ledger.received;
+    w->computed = least + 1;
+    set_targets(w, lacks_next);
+}
+
+static void note_adopted(struct worker_role *w, struct outbox *out)
+{
+    if (w->has_adopted) return;
+    struct action *a = outbox_add(out, ACTION_ADOPTED);
+    a->step = w->global_step;
+    a->generation = w->generation;
+    a->is_fresh = !w->was_adopted;
+    w->has_adopted = w->was_adopted = true;
+}
+
+static void compute(struct worker_role *w, struct outbox *out)
+{
+    worker_enter(w, COMPUTING);
+    w->computed_step = w->global_step;
+    struct action *a = outbox_add(out, ACTION_COMPUTE);
+    a->step = w->global_step;
+    a->batch = w->computed - 1;
+}
+
+/* All values of a step are there. */
+static void go_on(struct worker_role *w, struct outbox *out)
+{
+    if (!all_answered(w)) return;
+    if (w->phase == FINISHING) {
+        worker_save_last(w, out);
+        return;
+    }
+    note_adopted(w, out);
+    plan_next(w);
+    if (w->has_ticket || !w->servers[0].is_target)
+        compute(w, out);
+    else
+        finish(w, out);
+}
+
+/* ps/0 has taken the gradient or dropped it: now the others. */
+static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
+{
+    worker_enter(w, WAITING);
+    w->servers[0].has_answered = true;
+    if (is_dropped && !w->has_ticket) {
+        finish(w, out);
+        return;
+    }
+    for (int ps = 1; ps < w->options.ps_count; ps++) {
+        if (!worker_is_asked(w, ps)) continue;
+        w->servers[ps].push_step = w->global_step;
+        if (is_dropped)
+            join(w, ps, w->global_step, out);
+        else
+            push_to(w, ps, w->computed_step, out);
+    }
+    go_on(w, out);
+}
+
+/* What became of the push, as far as this ps is concerned. */
+static void note_answer(struct server *s, const struct message *m)
+{
+    s->has_answered = true;
+    s->step = m->step;
+    s->version = m->version;
+    if (!s->is_pushed) return;
+    s->ledger.received = s->sequence;
+    if (m->code & VALUES_DROPPED) return;
+    s->ledger.taken = s->sequence;
+    s->ledger.taken_step = s->push_step;
+}
+
+static bool is_expected(const struct worker_role *w, int ps)
+{
+    if (w->servers[ps].has_answered) return false;
+    return w->phase == JOINING || w->phase == WAITING || (w->phase == ASKING && ps == 0);
+}
+
+void worker_values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    bool is_final = w->phase == FINISHING && (m->code & VALUES_FINAL) && worker_is_chief(w);
+    bool is_more_work = w->phase == FINISHING && ps == 0 && (m->code & VALUES_TICKET);
+    if (is_more_work) { /* another worker's, which is gone */
+        join_all(w, out);
+        return;
+    }
+    if (!is_final && !is_expected(w, ps)) return;
+    note_answer(s, m);
+    if (ps == 0) {
+        w->global_step = m->step;
+        w->has_ticket = m->code & VALUES_TICKET;
+    }
+    if (w->phase == ASKING)
+        pass_on(w, m->code & VALUES_DROPPED, out);
+    else
+        go_on(w, out);
+}

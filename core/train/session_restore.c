@@ -28,17 +28,21 @@ err session_restore(struct session *s, struct bundle *bundle)
 {
     const struct layout *layout = s->layout;
     const struct warm_start values_only = {0};
-    assert(s->options.only_evaluates && !s->own_values);
-    struct shard_slice *slices =
-        arena_array(&s->arena, (size_t)layout->slice_count + 1, sizeof *slices);
+    assert(s->options.only_evaluates);
+    if (!s->own_values) {
+        TRY(session_allocate(s, layout->block_floats[0], &s->own_values));
+        session_bind(s, 0, s->own_values, NULL);
+    }
+    struct shard_slice *slices = calloc((size_t)layout->slice_count + 1, sizeof *slices);
+    if (!slices) return fail(ERR_MEMORY, "no memory for %d slices", layout->slice_count);
     for (int i = 0; i < layout->slice_count; i++) slices[i] = slice_of(layout, &layout->slices[i]);
-    TRY(session_allocate(s, layout->block_floats[0], &s->own_values));
-    session_bind(s, 0, s->own_values, NULL);
     struct shard shard = {
         .ps_count = 1,
         .slices = slices,
         .slice_count = layout->slice_count,
         .values = s->own_values,
     };
-    return shard_read(bundle, &values_only, &shard);
+    err e = shard_read(bundle, &values_only, &shard);
+    free(slices);
+    return e;
 }

@@ -301,8 +301,7 @@ err session_step(struct session *s, double *ret_loss)
     scatter_gradients(s);
     loss = loss / s->options.batches_per_push;
     if (s->regularized) loss += graph_regularization(s->graph, s->options.device);
-    if (!isfinite(loss))
-        return fail(ERR_NUMBER, "the loss is %s", isnan(loss) ? "NaN" : "infinite");
+    if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
     *ret_loss = loss;
     return OK;
 }

@@ -49,6 +49,7 @@ struct session {
     uint64_t batches;     /* index of the next one in this worker's share of the stream */
     int64_t last_rows;    /* of the batch in the plan */
     double gradient_norm; /* of the last step, where clipping computed it */
+    bool tolerates_nan;   /* a loss that is not finite is reported as any other (the nan hook) */
 };
 
 err session_open(const struct session_options *, struct session *ret);
@@ -60,8 +61,17 @@ void session_bind(struct session *, int ps, float *values, float *gradients);
 err session_initial_values(struct session *, int ps, float *ret_block);
 
 /* One push worth of work: next batch(es), loss and gradients into the bound blocks. ret_loss: mean
- * over the batches, regularization included. ERR_NUMBER when it is not finite. */
+ * over the batches, regularization included. ERR_NUMBER when it is not finite, unless that is
+ * tolerated. */
 err session_step(struct session *, double *ret_loss);
+
+/* After a step: the name of the first variable, in creation order, whose value or else whose
+ * gradient is not finite; NULL: none. And the error that says so of a loss. */
+const char *session_not_finite(const struct session *, bool *ret_is_gradient);
+err session_fail_loss(const struct session *, double loss);
+
+/* What would be pushed becomes zero: an update by it keeps numbers where numbers are. */
+void session_clear_gradients(struct session *);
 
 /* The next batch that this worker takes is number `batch` of its share of the stream (data.h):
  * where another life of this worker, or a checkpoint, left off. Nothing happens where it stands
@@ -79,9 +89,9 @@ struct evaluation {
 /* The evaluation set at the bound values; rows 0 when the spec has none. */
 err session_evaluate(struct session *, struct evaluation *ret);
 
-/* With only_evaluates, once: the values of all variables from a checkpoint, dtrain's or
- * TensorFlow's, however it is cut. ERR_INPUT names the variable that is absent and the nearest name
- * that is there, or both shapes. */
+/* With only_evaluates: the values of all variables from a checkpoint, dtrain's or TensorFlow's,
+ * however it is cut; again with the next one. ERR_INPUT names the variable that is absent and the
+ * nearest name that is there, or both shapes. */
 err session_restore(struct session *, struct bundle *);
 
 /* What the last node says of rows first .. first + rows - 1 of the evaluation set, as the loss

@@ -1,0 +1,193 @@
+/* checkpoints.c - opens a run's folder, and makes room in it for shards: see checkpoints.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/random.h"
+#include "core/train/checkpoint/checkpoints_inside.h"
+
+enum { NAME_LENGTH_MAX = 192 }; /* of a file in the folder, and of one in a folder there */
+
+/* ---- opening ---- */
+
+static err prove_writable(const char *directory)
+{
+    char name[64], path[CHECKPOINT_PATH_MAX];
+    snprintf(name, sizeof name, ".writable-%016" PRIx64,
+             random_u64((uint64_t)getpid(), clock_ns()));
+    TRY(folder_join(directory, name, path));
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0)
+        return fail(ERR_IO, "cannot write into the folder %s: %s", directory, strerror(errno));
+    close(file);
+    unlink(path);
+    return OK;
+}
+
+static err open_folder(const char *path, char ret[CHECKPOINT_PATH_MAX])
+{
+    char resolved[PATH_MAX];
+    if (!*path) return fail(ERR_INPUT, "the folder of the checkpoints has no name");
+    TRY(folder_make(path));
+    if (!realpath(path, resolved)) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+    if (strlen(resolved) + NAME_LENGTH_MAX >= CHECKPOINT_PATH_MAX)
+        return fail(ERR_INPUT, "%.64s...: its path is too long for a folder of checkpoints", path);
+    TRY(prove_writable(resolved));
+    return folder_copy(resolved, ret);
+}
+
+bool checkpoints_is_ours(const struct checkpoints *c, const char *prefix)
+{
+    char folder[CHECKPOINT_PATH_MAX];
+    folder_split(prefix, folder);
+    return strcmp(folder, c->directory) == 0;
+}
+
+/* What was removed by a chief that was killed before it could say so. */
+static void forget_absent(struct checkpoints *c)
+{
+    for (int i = c->state.count - 1; i >= 0; i--) {
+        const char *prefix = c->state.records[i].prefix;
+        if (has_index(prefix)) continue;
+        if (checkpoints_is_ours(c, prefix) && bundle_remove(prefix))
+            log_line(LOG_WARNING, "%s", error_text());
+        state_forget(&c->state, i);
+    }
+}
+
+/* With keep_max 0 the state file names the newest only; those before it are in the folder. */
+static err add_unnamed(struct checkpoints *c)
+{
+    struct checkpoint_state *state = &c->state;
+    if (c->retention.keep_max > 0 || state->count == 0) return OK;
+    const struct checkpoint_record newest = state->records[state->count - 1];
+    struct checkpoint_state all = {.preserved_s = state->preserved_s};
+    err e = checkpoints_search(c->directory, checkpoint_step(newest.prefix), &all);
+    if (!e) e = state_add(&all, newest.prefix, newest.time_s);
+    if (e) {
+        state_fini(&all);
+        return e;
+    }
+    state_fini(state);
+    *state = all;
+    return OK;
+}
+
+static err load(struct checkpoints *c, double now_s)
+{
+    err e = state_read(c->directory, &c->state);
+    if (e == ERR_INPUT) {
+        log_line(LOG_WARNING, "%s; the folder is searched for checkpoints instead", error_text());
+        e = checkpoints_search(c->directory, INT64_MAX, &c->state);
+    }
+    if (e) return e;
+    forget_absent(c);
+    TRY(add_unnamed(c));
+    if (c->state.preserved_s <= 0) c->state.preserved_s = now_s;
+    return OK;
+}
+
+err checkpoints_open(const char *directory, const struct retention *retention, double now_s,
+                     struct checkpoints **ret)
+{
+    struct checkpoints *c = calloc(1, sizeof *c);
+    if (!c) return fail(ERR_MEMORY, "no memory for a list of checkpoints");
+    c->retention = *retention;
+    err e = open_folder(directory, c->directory);
+    if (!e) e = load(c, now_s);
+    if (e) {
+        checkpoints_close(c);
+        return e;
+    }
+    checkpoints_sweep(c->directory, now_s);
+    *ret = c;
+    return OK;
+}
+
+void checkpoints_close(struct checkpoints *c)
+{
+    if (!c) return;
+    state_fini(&c->state);
+    free(c);
+}
+
+const char *checkpoints_directory(const struct checkpoints *c)
+{
+    return c->directory;
+}
+
+const char *checkpoints_newest(const struct checkpoints *c, int index)
+{
+    const int count = c->state.count;
+    return index >= 0 && index < count ? c->state.records[count - 1 - index].prefix : NULL;
+}
+
+/* ---- shards ---- */
+
+err checkpoints_begin(struct checkpoints *c, uint64_t step, uint64_t tag,
+                      char ret_folder[CHECKPOINT_PATH_MAX])
+{
+    char prefix[CHECKPOINT_PATH_MAX], folder[CHECKPOINT_PATH_MAX + 32];
+    TRY(checkpoint_name(c->directory, step, 0, prefix));
+    snprintf(folder, sizeof folder, "%s_temp_%016" PRIx64, prefix, tag);
+    for (int tries = 0; mkdir(folder, 0777) != 0; tries++) {
+        if (errno != EEXIST || tries > 0)
+            return fail(ERR_IO, "cannot make the folder %s: %s", folder, strerror(errno));
+        folder_remove_parts(folder); /* of an attempt that failed */
+    }
+    return folder_copy(folder, ret_folder);
+}
+
+void checkpoint_shard_prefix(const char *folder, int shard, int shards,
+                             char ret_prefix[CHECKPOINT_PATH_MAX])
+{
+    snprintf(ret_prefix, CHECKPOINT_PATH_MAX, "%s/part-%05d-of-%05d", folder, shard, shards);
+}
+
+void checkpoints_abandon(struct checkpoints *c, const char *folder)
+{
+    if (checkpoints_is_ours(c, folder)) folder_remove_parts(folder);
+}
+
+/* ---- tokens ---- */
+
+static err token_path(const char *directory, uint64_t token, char ret[CHECKPOINT_PATH_MAX])
+{
+    char name[64];
+    snprintf(name, sizeof name, TOKEN_NAME "%016" PRIx64, token);
+    return folder_join(directory, name, ret);
+}
+
+err checkpoints_token_write(struct checkpoints *c, uint64_t token)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    TRY(token_path(c->directory, token, path));
+    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+    close(file);
+    return OK;
+}
+
+void checkpoints_token_remove(struct checkpoints *c, uint64_t token)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    if (!token_path(c->directory, token, path)) unlink(path);
+}
+
+/* Opened, not only looked at: a remote file system then asks its server, not its memory. */
+bool checkpoints_token_is_seen(const char *directory, uint64_t token)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    if (token_path(directory, token, path)) return false;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0) close(file);
+    return file >= 0;
+}

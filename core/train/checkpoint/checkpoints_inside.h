@@ -1,0 +1,85 @@
+/* checkpoints_inside.h - what stands behind checkpoints.h: names, the folder, the state file,
+ * leases. */
+#ifndef CORE_TRAIN_CHECKPOINT_CHECKPOINTS_INSIDE_H
+#define CORE_TRAIN_CHECKPOINT_CHECKPOINTS_INSIDE_H
+
+#include "core/train/checkpoint/checkpoints.h"
+
+#define CHECKPOINT_NAME "model.ckpt-"
+#define CHECKPOINT_STATE "checkpoint"
+#define CHECKPOINT_INDEX ".index"
+#define LEASE_NAME ".lease-"
+#define TOKEN_NAME ".token-"
+
+enum {
+    FOLDER_NAMES_MAX = 1 << 22, /* a search of a folder ends after so many names */
+    STATE_BYTES_MAX = 32 << 20,
+    STALE_S = 24 * 60 * 60, /* what a living task wrote or renewed is younger */
+    SPARE_ZEROS_MAX = 8,
+};
+
+/* ---- folders (checkpoint_folder.c) ---- */
+
+err folder_make(const char *path); /* with its parents */
+err folder_join(const char *folder, const char *name, char ret[CHECKPOINT_PATH_MAX]);
+err folder_copy(const char *path, char ret[CHECKPOINT_PATH_MAX]); /* ERR_INPUT: too long */
+/* ret: what stands before the last slash, "." where there is none; returned: what comes after */
+const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX]);
+/* visit is told every name, in no order; it may remove the file. */
+typedef void folder_visitor(void *context, const char *name);
+err folder_visit(const char *path, folder_visitor *visit, void *context);
+void folder_remove_parts(const char *path); /* its part-* files, then itself if it is empty */
+bool has_index(const char *prefix);         /* there is a prefix.index */
+double file_time_s(const char *path);       /* last change, unix time; -1: there is no such file */
+
+/* ---- the state file (checkpoint_state.c, checkpoint_text.c) ---- */
+
+struct checkpoint_record {
+    char *prefix;  /* owned */
+    double time_s; /* -1: not known */
+};
+
+struct checkpoint_state {
+    struct checkpoint_record *records; /* oldest first */
+    int count, capacity;
+    double preserved_s; /* last_preserved_timestamp; 0: not known */
+};
+
+err state_add(struct checkpoint_state *, const char *prefix, double time_s);
+void state_forget(struct checkpoint_state *, int index);
+void state_fini(struct checkpoint_state *);
+
+/* Prefixes are joined to the directory. No file: no records. ERR_INPUT: it cannot be understood. */
+err state_read(const char *directory, struct checkpoint_state *ret);
+/* Names records[first ..], those in the directory without it. */
+err state_write(const char *directory, const struct checkpoint_state *, int first);
+
+/* The text alone; prefixes as they stand there. A text that is understood names one or more. */
+err state_parse(const char *text, size_t length, struct checkpoint_state *ret);
+
+/* ---- the run (checkpoints.c) ---- */
+
+struct checkpoints {
+    char directory[CHECKPOINT_PATH_MAX]; /* absolute, without links */
+    struct retention retention;
+    struct checkpoint_state state; /* oldest first */
+};
+/* Does it lie in this folder, not elsewhere, where a state file may point too? */
+bool checkpoints_is_ours(const struct checkpoints *, const char *path);
+
+/* ---- leases (lease.c) ---- */
+
+/* Removes leases of this checkpoint that are over, too. */
+bool lease_is_held(const char *prefix, double now_s);
+
+/* ---- what is left of dead runs (checkpoints_sweep.c) ---- */
+
+void checkpoints_sweep(const char *directory, double now_s);
+/* Adds the folder's checkpoints of smaller steps than `below`, by step. */
+err checkpoints_search(const char *directory, int64_t below, struct checkpoint_state *);
+/* model.ckpt-STEP, with so many zeros before the step. */
+err checkpoint_name(const char *directory, uint64_t step, int zeros, char ret[CHECKPOINT_PATH_MAX]);
+/* STEP of model.ckpt-STEP and what follows it, which is ret_rest; -1 where name is none. */
+int64_t checkpoint_name_step(const char *name, const char **ret_rest);
+
+#endif

@@ -1,0 +1,162 @@
+/* checkpoints_sweep.c - the names in a run's folder: which are checkpoints, and which are left of
+ * runs that were killed. Only what bears exactly such a name is removed. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/train/checkpoint/checkpoints_inside.h"
+
+enum { TAG_DIGITS = 16, STEP_DIGITS_MAX = 20 + SPARE_ZEROS_MAX };
+
+err checkpoint_name(const char *directory, uint64_t step, int zeros, char ret[CHECKPOINT_PATH_MAX])
+{
+    char name[sizeof CHECKPOINT_NAME + STEP_DIGITS_MAX];
+    snprintf(name, sizeof name, CHECKPOINT_NAME "%.*s%" PRIu64, zeros, "00000000", step);
+    return folder_join(directory, name, ret);
+}
+
+int64_t checkpoint_name_step(const char *name, const char **ret_rest)
+{
+    const size_t length = strlen(CHECKPOINT_NAME);
+    if (strncmp(name, CHECKPOINT_NAME, length) != 0) return -1;
+    int64_t step = 0;
+    const char *digit = name + length;
+    if (!isdigit((unsigned char)*digit)) return -1;
+    for (; isdigit((unsigned char)*digit); digit++) {
+        if (__builtin_mul_overflow(step, 10, &step) ||
+            __builtin_add_overflow(step, *digit - '0', &step))
+            return -1;
+    }
+    *ret_rest = digit;
+    return step;
+}
+
+int64_t checkpoint_step(const char *prefix)
+{
+    const char *slash = strrchr(prefix, '/'), *rest = NULL;
+    const int64_t step = checkpoint_name_step(slash ? slash + 1 : prefix, &rest);
+    return step >= 0 && !*rest ? step : -1;
+}
+
+struct sweep {
+    char directory[CHECKPOINT_PATH_MAX];
+    double now_s;
+};
+
+/* Are these all the characters that remain, `count` of them (0: one or more)? */
+static bool ends_with_digits(const char *text, const char *digits, size_t count)
+{
+    const size_t length = strspn(text, digits);
+    return !text[length] && (count ? length == count : length > 0);
+}
+
+/* A merge that was killed has given data files their names already, but no index. */
+static void remove_data(const char *directory, uint64_t step)
+{
+    char prefix[CHECKPOINT_PATH_MAX];
+    for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
+        if (checkpoint_name(directory, step, zeros, prefix) || has_index(prefix)) continue;
+        if (bundle_remove(prefix)) log_line(LOG_WARNING, "%s", error_text());
+    }
+}
+
+/* model.ckpt-STEP_temp_<16 hex>: a folder of shards */
+static bool is_temporary_folder(const char *name, int64_t *ret_step)
+{
+    static const char temporary[] = "_temp_";
+    const char *rest = NULL;
+    *ret_step = checkpoint_name_step(name, &rest);
+    return *ret_step >= 0 && strncmp(rest, temporary, strlen(temporary)) == 0 &&
+           ends_with_digits(rest + strlen(temporary), "0123456789abcdef", TAG_DIGITS);
+}
+
+/* <file>.tempstate<number>, of the state file or an index: a file that did not get its name */
+static bool is_temporary_file(const char *name)
+{
+    static const char temporary[] = ".tempstate";
+    const char *rest = NULL;
+    const char *found = strstr(name, temporary);
+    if (!found || !ends_with_digits(found + strlen(temporary), "0123456789", 0)) return false;
+    const size_t length = (size_t)(found - name);
+    if (length == strlen(CHECKPOINT_STATE) && strncmp(name, CHECKPOINT_STATE, length) == 0)
+        return true;
+    return checkpoint_name_step(name, &rest) >= 0 &&
+           strncmp(rest, CHECKPOINT_INDEX ".", strlen(CHECKPOINT_INDEX ".")) == 0;
+}
+
+/* Tokens and leases, which are younger than a day where somebody still cares. */
+static bool is_notice(const char *name)
+{
+    return strncmp(name, LEASE_NAME CHECKPOINT_NAME, strlen(LEASE_NAME CHECKPOINT_NAME)) == 0 ||
+           (strncmp(name, TOKEN_NAME, strlen(TOKEN_NAME)) == 0 &&
+            ends_with_digits(name + strlen(TOKEN_NAME), "0123456789abcdef", TAG_DIGITS));
+}
+
+static void look_at(void *context, const char *name)
+{
+    const struct sweep *sweep = context;
+    char path[CHECKPOINT_PATH_MAX];
+    int64_t step = -1;
+    if (folder_join(sweep->directory, name, path)) return;
+    if (is_temporary_folder(name, &step)) {
+        folder_remove_parts(path);
+        remove_data(sweep->directory, (uint64_t)step);
+    } else if (is_temporary_file(name)) {
+        unlink(path);
+    } else if (is_notice(name) && sweep->now_s - file_time_s(path) > STALE_S) {
+        unlink(path);
+    }
+}
+
+void checkpoints_sweep(const char *directory, double now_s)
+{
+    struct sweep sweep = {.now_s = now_s};
+    if (folder_copy(directory, sweep.directory)) return;
+    if (folder_visit(directory, look_at, &sweep)) log_line(LOG_WARNING, "%s", error_text());
+}
+
+struct search {
+    char directory[CHECKPOINT_PATH_MAX];
+    int64_t below;
+    struct checkpoint_state *state;
+    err failed;
+};
+
+/* model.ckpt-STEP.index */
+static void add_found(void *context, const char *name)
+{
+    struct search *search = context;
+    const char *rest = NULL;
+    char path[CHECKPOINT_PATH_MAX];
+    const int64_t step = checkpoint_name_step(name, &rest);
+    if (search->failed || step < 0 || step >= search->below || strcmp(rest, CHECKPOINT_INDEX) != 0)
+        return;
+    search->failed = folder_join(search->directory, name, path);
+    if (search->failed) return;
+    const double time_s = file_time_s(path);
+    path[strlen(path) - strlen(CHECKPOINT_INDEX)] = '\0';
+    search->failed = state_add(search->state, path, time_s);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct checkpoint_record *x = a, *y = b;
+    const int64_t step_x = checkpoint_step(x->prefix), step_y = checkpoint_step(y->prefix);
+    return step_x != step_y ? (step_x > step_y) - (step_x < step_y)
+                            : (x->time_s > y->time_s) - (x->time_s < y->time_s);
+}
+
+err checkpoints_search(const char *directory, int64_t below, struct checkpoint_state *state)
+{
+    struct search search = {.below = below, .state = state};
+    TRY(folder_copy(directory, search.directory));
+    TRY(folder_visit(directory, add_found, &search));
+    if (search.failed) return search.failed;
+    if (state->count > 0)
+        qsort(state->records, (size_t)state->count, sizeof *state->records, compare);
+    return OK;
+}

@@ -1,0 +1,106 @@
+/* lease.c - "I am reading this checkpoint": see checkpoints.h.
+ *
+ * A lease is an empty file beside the checkpoint; its time of change is the lease's. Whoever takes
+ * one looks again afterwards whether the checkpoint is still there: it may have been removed a
+ * moment before.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/train/checkpoint/checkpoints_inside.h"
+
+enum { HOLDER_MAX = 64 }; /* characters of a holder's name that count */
+
+struct lease {
+    char prefix[CHECKPOINT_PATH_MAX], path[CHECKPOINT_PATH_MAX];
+};
+
+/* The time of change becomes the file system's own now. */
+static err touch(const char *path)
+{
+    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+    err e = OK;
+    if (futimens(file, NULL) != 0) e = fail(ERR_IO, "%s: %s", path, strerror(errno));
+    close(file);
+    return e;
+}
+
+err lease_renew(struct lease *lease)
+{
+    TRY(touch(lease->path));
+    if (has_index(lease->prefix)) return OK;
+    unlink(lease->path);
+    return fail(ERR_INPUT, "%s: the checkpoint is gone", lease->prefix);
+}
+
+static err name_lease(const char *prefix, const char *holder, struct lease *lease)
+{
+    char folder[CHECKPOINT_PATH_MAX], plain[HOLDER_MAX + 1], name[CHECKPOINT_PATH_MAX];
+    TRY(folder_join(".", prefix, name)); /* not too long */
+    snprintf(lease->prefix, sizeof lease->prefix, "%s", prefix);
+    snprintf(plain, sizeof plain, "%s", holder);
+    for (char *c = plain; *c; c++) {
+        if (!isalnum((unsigned char)*c) && *c != '-' && *c != '_') *c = '_';
+    }
+    const char *base = folder_split(prefix, folder);
+    snprintf(name, sizeof name, LEASE_NAME "%s.%s", base, plain);
+    return folder_join(folder, name, lease->path);
+}
+
+err lease_take(const char *prefix, const char *holder, struct lease **ret)
+{
+    struct lease *lease = calloc(1, sizeof *lease);
+    if (!lease) return fail(ERR_MEMORY, "no memory for a lease");
+    err e = name_lease(prefix, holder, lease);
+    if (!e) e = lease_renew(lease);
+    if (e) {
+        free(lease);
+        return e;
+    }
+    *ret = lease;
+    return OK;
+}
+
+void lease_drop(struct lease *lease)
+{
+    if (!lease) return;
+    unlink(lease->path);
+    free(lease);
+}
+
+struct search {
+    char folder[CHECKPOINT_PATH_MAX];
+    char beginning[CHECKPOINT_PATH_MAX]; /* of the names of this checkpoint's leases */
+    double now_s;
+    bool is_held;
+};
+
+static void look_at(void *context, const char *name)
+{
+    struct search *search = context;
+    char path[CHECKPOINT_PATH_MAX];
+    if (strncmp(name, search->beginning, strlen(search->beginning)) != 0) return;
+    if (folder_join(search->folder, name, path)) return;
+    const double time_s = file_time_s(path);
+    if (time_s < 0) return; /* dropped just now */
+    if (search->now_s - time_s < LEASE_MAX_S) {
+        search->is_held = true;
+    } else {
+        unlink(path);
+    }
+}
+
+bool lease_is_held(const char *prefix, double now_s)
+{
+    struct search search = {.now_s = now_s};
+    const char *base = folder_split(prefix, search.folder);
+    snprintf(search.beginning, sizeof search.beginning, LEASE_NAME "%s.", base);
+    return folder_visit(search.folder, look_at, &search) || search.is_held;
+}

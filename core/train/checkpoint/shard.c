@@ -1,0 +1,105 @@
+/* shard.c - writes one ps' part of a checkpoint: see shard.h. */
+#include <stdio.h>
+
+#include "core/train/checkpoint/shard_inside.h"
+
+struct bundle_shape shard_shape(const struct shape *shape)
+{
+    struct bundle_shape ret = {.rank = shape->rank};
+    for (int i = 0; i < shape->rank; i++) ret.dim[i] = shape->dim[i];
+    return ret;
+}
+
+struct bundle_box shard_box(const struct shard_slice *slice)
+{
+    const struct bundle_shape shape = shard_shape(&slice->shape);
+    struct bundle_box box = bundle_whole(&shape);
+    if (shape.rank > 0) {
+        box.start[slice->axis] = slice->start;
+        box.length[slice->axis] = slice->length;
+    }
+    return box;
+}
+
+err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX])
+{
+    int length =
+        snprintf(ret, BUNDLE_NAME_MAX, "%s%s%s", variable, slot ? "/" : "", slot ? slot : "");
+    if (length < BUNDLE_NAME_MAX) return OK;
+    return fail(ERR_INPUT, "a name of %d characters: a checkpoint's are shorter than %d", length,
+                (int)BUNDLE_NAME_MAX);
+}
+
+/* A slice of values (slot NULL), or of one of the slots. */
+static err add_slice(struct bundle_writer *writer, const struct shard_slice *slice,
+                     const char *slot, const float *block)
+{
+    char name[BUNDLE_NAME_MAX];
+    TRY(shard_name(slice->name, slot, name));
+    const struct bundle_box box = shard_box(slice);
+    const struct bundle_piece piece = {
+        .name = name,
+        .dtype = BUNDLE_FLOAT,
+        .shape = shard_shape(&slice->shape),
+        .box = &box,
+    };
+    return bundle_add(writer, &piece, block + slice->offset);
+}
+
+static err add_slices(struct bundle_writer *writer, const struct shard *shard)
+{
+    for (int i = 0; i < shard->slice_count; i++) {
+        const struct shard_slice *slice = &shard->slices[i];
+        TRY(add_slice(writer, slice, NULL, shard->values));
+        for (int s = 0; s < shard->slot_count; s++) {
+            TRY(add_slice(writer, slice, shard->slot_names[s], shard->slots[s]));
+        }
+    }
+    return OK;
+}
+
+static err add_powers(struct bundle_writer *writer, const struct shard *shard)
+{
+    for (int i = 0; shard->owns_powers && i < shard->power_count; i++) {
+        const struct bundle_piece piece = {.name = shard->power_names[i], .dtype = BUNDLE_FLOAT};
+        TRY(bundle_add(writer, &piece, &shard->powers[i]));
+    }
+    return OK;
+}
+
+static err add_global_step(struct bundle_writer *writer, const struct shard *shard)
+{
+    const int64_t step = (int64_t)shard->global_step;
+    const struct bundle_piece piece = {.name = SHARD_GLOBAL_STEP, .dtype = BUNDLE_INT64};
+    return shard->ps == 0 ? bundle_add(writer, &piece, &step) : OK;
+}
+
+static err add_ledger(struct bundle_writer *writer, const struct shard *shard)
+{
+    char name[BUNDLE_NAME_MAX];
+    snprintf(name, sizeof name, SHARD_LEDGER, shard->ps);
+    const struct bundle_piece piece = {
+        .name = name,
+        .dtype = BUNDLE_INT64,
+        .shape = {.rank = 2, .dim = {shard->workers, LEDGER_COLUMNS}},
+    };
+    return bundle_add(writer, &piece, shard->ledger);
+}
+
+static err add_all(struct bundle_writer *writer, const struct shard *shard)
+{
+    TRY(add_slices(writer, shard));
+    TRY(add_powers(writer, shard));
+    TRY(add_global_step(writer, shard));
+    return add_ledger(writer, shard);
+}
+
+err shard_write(const struct shard *shard, const char *prefix)
+{
+    struct bundle_writer *writer = NULL;
+    TRY(bundle_create(prefix, &writer));
+    err e = add_all(writer, shard);
+    if (!e) return bundle_finish(writer);
+    bundle_abandon(writer);
+    return e;
+}

@@ -1,0 +1,27 @@
+/* shard_inside.h - what writing and reading a shard have in common: names, boxes. */
+#ifndef CORE_TRAIN_CHECKPOINT_SHARD_INSIDE_H
+#define CORE_TRAIN_CHECKPOINT_SHARD_INSIDE_H
+
+#include "core/train/checkpoint/shard.h"
+
+#define SHARD_GLOBAL_STEP "global_step"
+#define SHARD_LEDGER "dtrain/ledger/ps_%05d"
+
+struct bundle_shape shard_shape(const struct shape *);
+/* Of the slice within the whole variable. */
+struct bundle_box shard_box(const struct shard_slice *);
+/* "kernel" and "Adam" -> "kernel/Adam"; slot NULL: the name as it is. */
+err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX]);
+
+/* The name in the checkpoint of what is wanted here as `variable` (slot NULL) or as its slot. */
+err shard_map(const struct warm_start *, const char *variable, const char *slot,
+              char ret[BUNDLE_NAME_MAX]);
+/* ERR_INPUT where a map cannot be carried out. */
+err shard_map_check(const struct warm_start *);
+/* Does what is wanted under this name keep its initial values? */
+bool shard_map_skips(const struct warm_start *, const char *wanted);
+
+/* The ledger of this ps, from global_step and whatever ledgers the bundle has. */
+err shard_read_ledger(struct bundle *, struct shard *);
+
+#endif

@@ -1,0 +1,92 @@
+/* shard_ledger.c - which pushes of which worker are in the values that are restored.
+ *
+ * Where as many ps read as wrote, each takes its own ledger. Where their number changed, values of
+ * several old ps meet in one new ps: all ps then take the largest counts of all ledgers, so that no
+ * gradient is applied twice to any value. A bundle without ledgers is TensorFlow's: every worker
+ * stands at the global step.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/train/checkpoint/shard_inside.h"
+
+enum { RECEIVED, TAKEN, STEP, LIFE }; /* columns */
+
+/* NULL: the bundle has none of this ps. */
+static const struct bundle_entry *find_ledger(const struct bundle *bundle, int ps)
+{
+    char name[BUNDLE_NAME_MAX];
+    snprintf(name, sizeof name, SHARD_LEDGER, ps);
+    return bundle_find(bundle, name);
+}
+
+static int count_ledgers(const struct bundle *bundle)
+{
+    int count = 0;
+    while (count < PS_MAX && find_ledger(bundle, count)) count++;
+    return count;
+}
+
+static err check(const struct bundle *bundle, const struct bundle_entry *entry)
+{
+    const struct bundle_shape *shape = &entry->shape;
+    bool is_ledger = entry->dtype == BUNDLE_INT64 && shape->rank == 2 && shape->dim[0] >= 0 &&
+                     shape->dim[0] <= WORKERS_MAX && shape->dim[1] == LEDGER_COLUMNS;
+    if (is_ledger) return OK;
+    return fail(ERR_INPUT, "%s: %s is no ledger: expected int64 [workers, %d], at most %d workers",
+                bundle_prefix(bundle), entry->name, (int)LEDGER_COLUMNS, (int)WORKERS_MAX);
+}
+
+/* Takes a worker's row where it tells of more pushes than the one that is there. */
+static err take_larger(const int64_t *from, int64_t *to, const struct bundle_entry *entry)
+{
+    if (from[RECEIVED] < 0 || from[TAKEN] < 0 || from[STEP] < 0)
+        return fail(ERR_INPUT, "%s: a count below zero", entry->name);
+    if (from[RECEIVED] >= to[RECEIVED]) to[LIFE] = from[LIFE];
+    for (int i = RECEIVED; i <= STEP; i++) {
+        if (from[i] > to[i]) to[i] = from[i];
+    }
+    return OK;
+}
+
+/* Into the ledger's rows, as many as both sides have; ret_rows: how many. */
+static err merge_ledger(struct bundle *bundle, const struct bundle_entry *entry,
+                        struct shard *shard, int *ret_rows)
+{
+    TRY(check(bundle, entry));
+    const int64_t there = entry->shape.dim[0];
+    const size_t bytes = (size_t)there * LEDGER_COLUMNS * sizeof(int64_t);
+    int64_t *rows = malloc(bytes + 1); /* not none */
+    if (!rows) return fail(ERR_MEMORY, "no memory for %s", entry->name);
+
+    err e = bundle_read(bundle, entry, NULL, rows, bytes);
+    const int count = there < shard->workers ? (int)there : shard->workers;
+    for (int w = 0; !e && w < count; w++) {
+        e = take_larger(rows + w * LEDGER_COLUMNS, shard->ledger + w * LEDGER_COLUMNS, entry);
+    }
+    free(rows);
+    if (!e) *ret_rows = count;
+    return e;
+}
+
+err shard_read_ledger(struct bundle *bundle, struct shard *shard)
+{
+    const size_t bytes = (size_t)shard->workers * LEDGER_COLUMNS * sizeof(int64_t);
+    const int there = count_ledgers(bundle);
+    const bool is_same = there == shard->ps_count;
+    int known = 0; /* rows that some ledger had */
+    memset(shard->ledger, 0, bytes);
+    for (int ps = 0; ps < there; ps++) {
+        int rows = 0;
+        if (is_same && ps != shard->ps) continue;
+        TRY(merge_ledger(bundle, find_ledger(bundle, ps), shard, &rows));
+        if (rows > known) known = rows;
+    }
+    /* workers that the writer did not know */
+    for (int w = known; w < shard->workers; w++) {
+        int64_t *row = shard->ledger + w * LEDGER_COLUMNS;
+        row[RECEIVED] = row[TAKEN] = row[STEP] = (int64_t)shard->global_step;
+    }
+    return OK;
+}

@@ -1,0 +1,90 @@
+/* shard_map.c - the names of a warm start: which tensor of the checkpoint fills what is wanted.
+ *
+ * A map's patterns have at most one star, which stands for any run of characters, slashes too. A
+ * slot goes where its variable goes, unless an earlier map speaks of the slot itself ("a/adam_m" ->
+ * "a/Adam").
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/train/checkpoint/shard_inside.h"
+
+static int stars(const char *pattern)
+{
+    int count = 0;
+    for (; *pattern; pattern++) count += *pattern == '*';
+    return count;
+}
+
+err shard_map_check(const struct warm_start *warm)
+{
+    for (int i = 0; i < warm->map_count; i++) {
+        const struct name_map *map = &warm->maps[i];
+        if (stars(map->to) <= 1 && stars(map->from) == stars(map->to)) continue;
+        return fail(ERR_INPUT,
+                    "warm start: \"%s\" cannot become \"%s\": each side must have one star, or "
+                    "neither any",
+                    map->from, map->to);
+    }
+    return OK;
+}
+
+/* What the pattern's star stands for in the name; the empty string where there is no star. */
+struct stretch {
+    const char *at;
+    size_t length;
+};
+
+static bool match(const char *pattern, const char *name, struct stretch *ret)
+{
+    const char *star = strchr(pattern, '*');
+    const size_t length = strlen(name);
+    if (!star) {
+        *ret = (struct stretch){name + length, 0};
+        return strcmp(pattern, name) == 0;
+    }
+    const size_t before = (size_t)(star - pattern), after = strlen(star + 1);
+    if (length < before + after || memcmp(pattern, name, before) != 0) return false;
+    if (strcmp(star + 1, name + length - after) != 0) return false;
+    *ret = (struct stretch){name + before, length - before - after};
+    return true;
+}
+
+/* The pattern with the stretch in place of its star, then the slot. */
+static err expand(const char *pattern, const struct stretch *stretch, const char *slot,
+                  char ret[BUNDLE_NAME_MAX])
+{
+    char name[BUNDLE_NAME_MAX];
+    const char *star = strchr(pattern, '*');
+    const int before = star ? (int)(star - pattern) : (int)strlen(pattern);
+    int length = snprintf(name, sizeof name, "%.*s%.*s%s", before, pattern, (int)stretch->length,
+                          stretch->at, star ? star + 1 : "");
+    if (length >= BUNDLE_NAME_MAX)
+        return fail(ERR_INPUT, "warm start: a name of %d characters from \"%.64s\"", length,
+                    pattern);
+    return shard_name(name, slot, ret);
+}
+
+err shard_map(const struct warm_start *warm, const char *variable, const char *slot,
+              char ret[BUNDLE_NAME_MAX])
+{
+    char wanted[BUNDLE_NAME_MAX];
+    struct stretch stretch;
+    TRY(shard_name(variable, slot, wanted));
+    for (int i = 0; warm && i < warm->map_count; i++) {
+        const struct name_map *map = &warm->maps[i];
+        if (match(map->to, wanted, &stretch)) return expand(map->from, &stretch, NULL, ret);
+        if (slot && match(map->to, variable, &stretch))
+            return expand(map->from, &stretch, slot, ret);
+    }
+    return shard_name(variable, slot, ret);
+}
+
+bool shard_map_skips(const struct warm_start *warm, const char *wanted)
+{
+    for (int i = 0; warm && i < warm->skip_count; i++) {
+        if (fnmatch(warm->skips[i], wanted, 0) == 0) return true;
+    }
+    return false;
+}

@@ -1,0 +1,157 @@
+/* shard_read.c - takes one ps' part out of a checkpoint, whoever wrote it: see shard.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/train/checkpoint/shard_inside.h"
+
+enum { SHAPE_CHARACTERS_MAX = BUNDLE_RANK_MAX * 22 + 3 };
+
+/* One tensor that is looked for. */
+struct wish {
+    const char *kind;             /* "variable", "slot", "value": for messages */
+    char wanted[BUNDLE_NAME_MAX]; /* its name here */
+    char stored[BUNDLE_NAME_MAX]; /* and there */
+    int dtype;
+    struct bundle_shape shape;
+};
+
+static const char *text_of(const struct bundle_shape *shape, char text[SHAPE_CHARACTERS_MAX])
+{
+    int length = snprintf(text, SHAPE_CHARACTERS_MAX, "[");
+    for (int i = 0; i < shape->rank; i++) {
+        length += snprintf(text + length, SHAPE_CHARACTERS_MAX - (size_t)length, "%s%lld",
+                           i ? ", " : "", (long long)shape->dim[i]);
+    }
+    snprintf(text + length, SHAPE_CHARACTERS_MAX - (size_t)length, "]");
+    return text;
+}
+
+static bool is_same(const struct bundle_shape *a, const struct bundle_shape *b)
+{
+    return a->rank == b->rank && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
+}
+
+/* NULL where none is near, or where there is no memory to look. */
+static const char *nearest(const struct bundle *bundle, const char *name)
+{
+    const int count = bundle_entries(bundle);
+    const char **names = malloc(((size_t)count + 1) * sizeof *names);
+    if (!names) return NULL;
+    for (int i = 0; i < count; i++) names[i] = bundle_at(bundle, i)->name;
+    const char *near = nearest_name(name, names, count);
+    free(names);
+    return near;
+}
+
+static err fail_absent(const struct bundle *bundle, const struct wish *wish)
+{
+    const char *near = nearest(bundle, wish->stored);
+    const bool is_mapped = strcmp(wish->wanted, wish->stored) != 0;
+    return fail(ERR_INPUT, "%s: no %s \"%s\"%s%s%s%s%s%s", bundle_prefix(bundle), wish->kind,
+                wish->stored, is_mapped ? " for \"" : "", is_mapped ? wish->wanted : "",
+                is_mapped ? "\"" : "", near ? " (did you mean \"" : "", near ? near : "",
+                near ? "\"?)" : "");
+}
+
+/* The entry is there, of the type and the shape that are wanted. */
+static err find(const struct bundle *bundle, const struct wish *wish,
+                const struct bundle_entry **ret)
+{
+    const struct bundle_entry *entry = bundle_find(bundle, wish->stored);
+    if (!entry) return fail_absent(bundle, wish);
+    if (entry->dtype != wish->dtype)
+        return fail(ERR_INPUT, "%s: %s is %s there, %s here", bundle_prefix(bundle), entry->name,
+                    bundle_dtype_name(entry->dtype), bundle_dtype_name(wish->dtype));
+    if (!is_same(&entry->shape, &wish->shape)) {
+        char there[SHAPE_CHARACTERS_MAX], here[SHAPE_CHARACTERS_MAX];
+        return fail(ERR_INPUT, "%s: %s has shape %s there, %s here", bundle_prefix(bundle),
+                    entry->name, text_of(&entry->shape, there), text_of(&wish->shape, here));
+    }
+    *ret = entry;
+    return OK;
+}
+
+/* The slice of values (slot NULL) or of a slot into its place in the block. */
+static err read_slice(struct bundle *bundle, const struct warm_start *warm,
+                      const struct shard_slice *slice, const char *slot, float *block)
+{
+    struct wish wish = {.kind = slot ? "slot" : "variable",
+                        .dtype = BUNDLE_FLOAT,
+                        .shape = shard_shape(&slice->shape)};
+    TRY(shard_name(slice->name, slot, wish.wanted));
+    if (shard_map_skips(warm, wish.wanted)) return OK;
+    TRY(shard_map(warm, slice->name, slot, wish.stored));
+
+    const struct bundle_entry *entry = NULL;
+    TRY(find(bundle, &wish, &entry));
+    const struct bundle_box box = shard_box(slice);
+    return bundle_read(bundle, entry, &box, block + slice->offset,
+                       (size_t)slice->count * sizeof(float));
+}
+
+static err read_slices(struct bundle *bundle, const struct warm_start *warm,
+                       const struct shard *shard)
+{
+    const int slot_count = !warm || warm->slots ? shard->slot_count : 0;
+    for (int i = 0; i < shard->slice_count; i++) {
+        const struct shard_slice *slice = &shard->slices[i];
+        if (shard_map_skips(warm, slice->name)) continue;
+        TRY(read_slice(bundle, warm, slice, NULL, shard->values));
+        for (int s = 0; s < slot_count; s++) {
+            TRY(read_slice(bundle, warm, slice, shard->slot_names[s], shard->slots[s]));
+        }
+    }
+    return OK;
+}
+
+static err read_powers(struct bundle *bundle, const struct warm_start *warm, struct shard *shard)
+{
+    const int count = !warm || warm->slots ? shard->power_count : 0;
+    for (int i = 0; i < count; i++) {
+        struct wish wish = {.kind = "value", .dtype = BUNDLE_FLOAT};
+        const struct bundle_entry *entry = NULL;
+        TRY(shard_name(shard->power_names[i], NULL, wish.wanted));
+        if (shard_map_skips(warm, wish.wanted)) continue;
+        TRY(shard_map(warm, wish.wanted, NULL, wish.stored));
+        TRY(find(bundle, &wish, &entry));
+        TRY(bundle_read(bundle, entry, NULL, &shard->powers[i], sizeof shard->powers[i]));
+    }
+    return OK;
+}
+
+/* int64, or int32 as old programs made it. */
+static err read_global_step(struct bundle *bundle, struct shard *shard)
+{
+    struct wish wish = {.kind = "value", .wanted = SHARD_GLOBAL_STEP, .stored = SHARD_GLOBAL_STEP};
+    const struct bundle_entry *entry = bundle_find(bundle, wish.stored);
+    const bool is_short = entry && entry->dtype == BUNDLE_INT32;
+    int64_t step = 0;
+    int32_t short_step = 0;
+    wish.dtype = is_short ? BUNDLE_INT32 : BUNDLE_INT64;
+    TRY(find(bundle, &wish, &entry));
+    if (is_short) {
+        TRY(bundle_read(bundle, entry, NULL, &short_step, sizeof short_step));
+        step = short_step;
+    } else {
+        TRY(bundle_read(bundle, entry, NULL, &step, sizeof step));
+    }
+    if (step < 0)
+        return fail(ERR_INPUT, "%s: a global step of %lld", bundle_prefix(bundle), (long long)step);
+    shard->global_step = (uint64_t)step;
+    return OK;
+}
+
+err shard_read(struct bundle *bundle, const struct warm_start *warm, struct shard *shard)
+{
+    if (warm) TRY(shard_map_check(warm));
+    TRY(read_slices(bundle, warm, shard));
+    TRY(read_powers(bundle, warm, shard));
+    if (!warm) {
+        TRY(read_global_step(bundle, shard));
+        return shard_read_ledger(bundle, shard);
+    }
+    shard->global_step = 0;
+    memset(shard->ledger, 0, (size_t)shard->workers * LEDGER_COLUMNS * sizeof(int64_t));
+    return OK;
+}

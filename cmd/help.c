@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "core/train/hook.h"
 
 enum { TOPIC_TEXT_MAX = 256, TOPICS_MAX = 32, KINDS_SHOWN_MAX = 512 };
 
@@ -65,6 +66,7 @@ static const struct topic topics[] = {
      .object = &schedule_spec_object},
     {.name = "clipping", .alias = "clip", .summary = "limits on gradients", .kinds = &clip_kinds},
     {.name = "partitioner", .summary = "cutting variables into parts", .kinds = &partitioner_kinds},
+    {.name = "hook", .summary = "what happens beside the steps", .kinds = &hook_kinds},
     {.name = "data format",
      .alias = "format",
      .summary = "where examples come from",

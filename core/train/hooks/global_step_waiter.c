@@ -24,7 +24,7 @@ static const struct field fields[] = {
 static err check(const void *attributes, const struct spec *spec)
 {
     if (spec->train.mode == MODE_ASYNC) return OK;
-    return fail(ERR_INPUT, "global_step_waiter: has a meaning with mode async only");
+    return fail(ERR_INPUT, "has a meaning with mode async only");
 }
 
 static uint64_t wait_step(const void *attributes)

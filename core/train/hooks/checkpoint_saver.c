@@ -1,0 +1,99 @@
+/* checkpoint_saver.c - when a checkpoint is asked for.
+ *
+ * As TensorFlow does: at once when the values are there, at the start and after each recovery, and
+ * then by time or by steps. The last one, when every worker has ended, is the runner's.
+ */
+#include "core/train/checkpoint/checkpoints.h"
+#include "core/train/hook_values.h"
+
+struct checkpoint_saver {
+    double save_secs; /* exactly one of the two is above zero */
+    int64_t save_steps;
+};
+
+struct state {
+    struct hook_timer timer;
+};
+
+static const struct field fields[] = {
+    {.name = "save_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct checkpoint_saver, save_secs),
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "seconds between two checkpoints; 0: by steps"},
+    {.name = "save_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct checkpoint_saver, save_steps),
+     .fallback = "0",
+     .min = 0,
+     .max = STEPS_MAX,
+     .help = "global steps between two checkpoints; 0: by time"},
+    {0},
+};
+
+static err check(const void *attributes, const struct spec *spec)
+{
+    const struct checkpoint_saver *a = attributes;
+    if (!spec->train.checkpoint_dir) return fail(ERR_INPUT, "needs train.checkpoint_dir");
+    return hook_check_every(
+        &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});
+}
+
+static bool standard(const struct run_view *view, void *attributes)
+{
+    const struct train_spec *train = &view->spec->train;
+    struct checkpoint_saver *a = attributes;
+    a->save_secs = train->save_checkpoint_secs;
+    a->save_steps = train->save_checkpoint_steps;
+    return view->checkpoint_dir && (a->save_secs > 0 || a->save_steps > 0);
+}
+
+static err begin(void *state, const void *attributes, const struct run_view *view)
+{
+    const struct checkpoint_saver *a = attributes;
+    struct state *s = state;
+    s->timer.every_secs = a->save_secs;
+    s->timer.every_steps = a->save_steps;
+    return OK;
+}
+
+static err save(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    hook_timer_fired(&s->timer, view->global_step, view->now_ns);
+    view->asks->save(view->asker);
+    return OK;
+}
+
+static err stepped(void *state, const struct run_view *view)
+{
+    const struct state *s = state;
+    if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
+    return save(state, view);
+}
+
+/* The step is the checkpoint's own: training has gone on since it was cut. */
+static err saved(void *state, const struct run_view *view, const char *prefix, const char *why)
+{
+    if (!prefix || !view->events) return OK;
+    const int64_t step = checkpoint_step(prefix);
+    TRY(events_session(view->events, view->wall_s, step < 0 ? view->global_step : (uint64_t)step,
+                       SESSION_CHECKPOINT, prefix));
+    return events_flush(view->events);
+}
+
+const struct hook hook_checkpoint_saver = {
+    .object = {.name = "checkpoint_saver",
+               .summary = "asks for a checkpoint at the start and then by time or by steps",
+               .fields = fields,
+               .size = sizeof(struct checkpoint_saver)},
+    .state_bytes = sizeof(struct state),
+    .check = check,
+    .standard = standard,
+    .begin = begin,
+    .adopted = save,
+    .stepped = stepped,
+    .saved = saved,
+};

@@ -1,0 +1,376 @@
+/* command.c - a shell command at some moments of a run: to copy a checkpoint away, to tell
+ * somebody.
+ *
+ * It runs beside the steps, in a process group of its own, one at a time for each hook; moments
+ * that come meanwhile wait in a queue. A command that takes longer than its limit is killed with
+ * everything that it started. At the end the last ones are waited for. What it prints goes to
+ * standard error. It learns what happened from its environment:
+ *
+ *     DTRAIN_EVENT          start, checkpoint, evaluation, end
+ *     DTRAIN_STEP           the global step
+ *     DTRAIN_SPEC_NAME      the spec's name
+ *     DTRAIN_LOSS           of the evaluation at `evaluation`, else of the last step
+ *     DTRAIN_CHECKPOINT     prefix of the newest checkpoint of this process, once there is one
+ *     DTRAIN_METRIC_<NAME>  of the newest evaluation, once there is one: DTRAIN_METRIC_ACCURACY
+ *     DTRAIN_CODE           the exit code of the job, at `end`
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/train/checkpoint/checkpoints.h"
+#include "core/train/hook_values.h"
+
+enum moment { AT_START, AT_CHECKPOINT, AT_EVALUATION, AT_END, MOMENTS };
+enum on_failure { FAILURE_WARNS, FAILURE_STOPS };
+enum { QUEUE_MAX = 8, PAUSE_NS = 5000000, OWN_VARIABLES_MAX = 6 + HOOK_VALUES_MAX };
+
+struct command {
+    struct strings at;
+    const char *command;
+    double timeout_secs;
+    int on_failure; /* enum on_failure */
+};
+
+/* A run of the command that has not begun: what it will find in its environment. */
+struct pending {
+    struct arena arena;
+    enum moment moment;
+    char **environment;
+};
+
+struct state {
+    const struct command *attributes;
+    bool is_wanted[MOMENTS];
+    bool has_started; /* the moment `start` is over */
+    pid_t pid;        /* of the shell that runs, and its process group; 0: none */
+    enum moment running;
+    uint64_t killed_at_ns; /* when the one that runs reaches its limit */
+    struct pending queue[QUEUE_MAX];
+    int queued;
+    char checkpoint[CHECKPOINT_PATH_MAX];
+    bool has_evaluation;
+    int values; /* of an evaluation: the loss, then metrics */
+    const char *names[HOOK_VALUES_MAX];
+    double newest[HOOK_VALUES_MAX];
+};
+
+static const char *const moment_names[MOMENTS] = {[AT_START] = "start",
+                                                  [AT_CHECKPOINT] = "checkpoint",
+                                                  [AT_EVALUATION] = "evaluation",
+                                                  [AT_END] = "end"};
+static const char *const failure_names[] = {
+    [FAILURE_WARNS] = "warn", [FAILURE_STOPS] = "stop", NULL};
+
+static const struct field fields[] = {
+    {.name = "at",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct command, at),
+     .count_min = 1,
+     .count_max = MOMENTS,
+     .help = "when: start, checkpoint, evaluation, end"},
+    {.name = "command",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct command, command),
+     .help = "what sh -c runs; see DTRAIN_EVENT, DTRAIN_STEP, DTRAIN_CHECKPOINT, DTRAIN_LOSS, "
+             "DTRAIN_METRIC_<NAME>, DTRAIN_SPEC_NAME and DTRAIN_CODE in its environment"},
+    {.name = "timeout_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct command, timeout_secs),
+     .fallback = "60",
+     .min = 0.001,
+     .max = 86400,
+     .help = "a command that takes longer is killed"},
+    {.name = "on_failure",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct command, on_failure),
+     .fallback = "\"warn\"",
+     .choices = failure_names,
+     .help = "what an exit code other than 0 and a reached limit mean: a warning, or the end of "
+             "the job with an error"},
+    {0},
+};
+
+static err find_moments(const struct command *a, bool ret[MOMENTS])
+{
+    for (int i = 0; i < a->at.count; i++) {
+        char path[32];
+        int moment = 0;
+        snprintf(path, sizeof path, "at[%d]", i);
+        const struct name_list list = {moment_names, MOMENTS, path, "moment"};
+        TRY(hook_name_find(&list, a->at.at[i], &moment));
+        ret[moment] = true;
+    }
+    return OK;
+}
+
+static err check(const void *attributes, const struct spec *spec)
+{
+    bool is_wanted[MOMENTS] = {false};
+    return find_moments(attributes, is_wanted);
+}
+
+static err begin(void *state, const void *attributes, const struct run_view *view)
+{
+    struct state *s = state;
+    s->attributes = attributes;
+    s->values = evaluation_names(view->session, s->names);
+    return find_moments(attributes, s->is_wanted);
+}
+
+/* ---- the environment ---- */
+
+/* "in_top_5" as the end of a variable's name; whatever a shell would not take becomes _. */
+static char *metric_variable(struct arena *arena, const char *name, double value)
+{
+    char *text = arena_format(arena, "DTRAIN_METRIC_%s=%.9g", name, value);
+    for (char *c = text; *c && *c != '='; c++)
+        *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
+    return text;
+}
+
+static int own_variables(const struct state *s, const struct run_view *view, struct pending *p,
+                         char *ret[OWN_VARIABLES_MAX])
+{
+    struct arena *arena = &p->arena;
+    const double loss = p->moment == AT_EVALUATION ? s->newest[0] : view->loss;
+    int count = 0;
+    ret[count++] = arena_format(arena, "DTRAIN_EVENT=%s", moment_names[p->moment]);
+    ret[count++] = arena_format(arena, "DTRAIN_STEP=%" PRIu64, view->global_step);
+    ret[count++] = arena_format(arena, "DTRAIN_SPEC_NAME=%s", view->spec->name);
+    if (view->own_steps > 0 || p->moment == AT_EVALUATION)
+        ret[count++] = arena_format(arena, "DTRAIN_LOSS=%.9g", loss);
+    if (*s->checkpoint) ret[count++] = arena_format(arena, "DTRAIN_CHECKPOINT=%s", s->checkpoint);
+    for (int i = 1; s->has_evaluation && i < s->values; i++)
+        ret[count++] = metric_variable(arena, s->names[i], s->newest[i]);
+    return count;
+}
+
+/* What dtrain itself was started with, but for the names that say something of this run. */
+static bool is_of_a_run(const char *variable)
+{
+    static const char *const names[] = {
+        "DTRAIN_EVENT=", "DTRAIN_STEP=",       "DTRAIN_SPEC_NAME=", "DTRAIN_LOSS=",
+        "DTRAIN_CODE=",  "DTRAIN_CHECKPOINT=", "DTRAIN_METRIC_"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(variable, names[i], strlen(names[i])) == 0) return true;
+    return false;
+}
+
+static void make_environment(const struct state *s, const struct run_view *view, int code,
+                             struct pending *p)
+{
+    char *own[OWN_VARIABLES_MAX];
+    size_t count = (size_t)own_variables(s, view, p, own), inherited = 0;
+    if (p->moment == AT_END) own[count++] = arena_format(&p->arena, "DTRAIN_CODE=%d", code);
+    while (environ[inherited]) inherited++;
+    p->environment = arena_array(&p->arena, count + inherited + 1, sizeof(char *));
+    memcpy(p->environment, own, count * sizeof(char *));
+    for (size_t i = 0; i < inherited; i++)
+        if (!is_of_a_run(environ[i])) p->environment[count++] = environ[i];
+}
+
+/* ---- the process ---- */
+
+static err failed(const struct state *s, const char *why)
+{
+    const char *moment = moment_names[s->running];
+    if (s->attributes->on_failure == FAILURE_STOPS)
+        return fail(ERR_INPUT, "the command at %s %s", moment, why);
+    log_line(LOG_WARNING, "the command at %s %s", moment, why);
+    return OK;
+}
+
+/* No file of ours but the standard ones, no signal held back or ignored. */
+static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes)
+{
+    const short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int e = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (!e) e = posix_spawn_file_actions_adddup2(actions, STDERR_FILENO, STDOUT_FILENO);
+    if (!e) e = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+    if (!e) e = posix_spawnattr_setsigmask(attributes, &none);
+    if (!e) e = posix_spawnattr_setsigdefault(attributes, &all);
+    if (!e) e = posix_spawnattr_setpgroup(attributes, 0);
+    return e ? e : posix_spawnattr_setflags(attributes, flags);
+}
+
+/* Returns an errno. */
+static int spawn(const struct state *s, char *const environment[], pid_t *ret)
+{
+    char *const arguments[] = {"sh", "-c", (char *)s->attributes->command, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int e = posix_spawn_file_actions_init(&actions);
+    if (e) return e;
+    e = posix_spawnattr_init(&attributes);
+    if (!e) {
+        e = prepare(&actions, &attributes);
+        if (!e) e = posix_spawn(ret, "/bin/sh", &actions, &attributes, arguments, environment);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return e;
+}
+
+static err start_next(struct state *s, uint64_t now_ns)
+{
+    if (s->pid || s->queued == 0) return OK;
+    struct pending next = s->queue[0];
+    s->queued--;
+    memmove(s->queue, s->queue + 1, (size_t)s->queued * sizeof *s->queue);
+    s->running = next.moment;
+    s->killed_at_ns = now_ns + (uint64_t)(s->attributes->timeout_secs * 1e9);
+    pid_t pid = 0;
+    const int e = spawn(s, next.environment, &pid);
+    arena_free(&next.arena);
+    if (!e) {
+        s->pid = pid;
+        return OK;
+    }
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "cannot be started: %s", strerror(e));
+    return failed(s, why);
+}
+
+/* Killed processes are there to be taken at once. */
+static void kill_running(struct state *s)
+{
+    if (!s->pid) return;
+    kill(-s->pid, SIGKILL);
+    while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR) continue;
+    s->pid = 0;
+}
+
+static err report(const struct state *s, int status)
+{
+    char why[128];
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return OK;
+    if (WIFEXITED(status))
+        snprintf(why, sizeof why, "ended with code %d", WEXITSTATUS(status));
+    else
+        snprintf(why, sizeof why, "was ended by signal %d", WTERMSIG(status));
+    return failed(s, why);
+}
+
+/* Has it ended, or must it? Never waits. */
+static err look_after(struct state *s, uint64_t now_ns)
+{
+    int status = 0;
+    if (!s->pid) return OK;
+    const pid_t ended = waitpid(s->pid, &status, WNOHANG);
+    if (ended == s->pid) {
+        s->pid = 0;
+        return report(s, status);
+    }
+    if (ended < 0) { /* somebody else took it, and with it how it ended */
+        s->pid = 0;
+        return OK;
+    }
+    if (now_ns < s->killed_at_ns) return OK;
+    kill_running(s);
+    char why[128];
+    snprintf(why, sizeof why, "was killed: it took longer than %g s (timeout_secs)",
+             s->attributes->timeout_secs);
+    return failed(s, why);
+}
+
+/* ---- the moments ---- */
+
+static err happened(struct state *s, const struct run_view *view, enum moment moment, int code)
+{
+    if (!s->is_wanted[moment]) return OK;
+    if (s->queued == QUEUE_MAX) {
+        log_line(LOG_WARNING, "the command at %s is left out: %d runs of it are waiting",
+                 moment_names[moment], QUEUE_MAX);
+        return OK;
+    }
+    struct pending *p = &s->queue[s->queued++];
+    *p = (struct pending){.moment = moment};
+    make_environment(s, view, code, p);
+    return start_next(s, view->now_ns);
+}
+
+static err adopted(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    if (s->has_started) return OK;
+    s->has_started = true;
+    return happened(s, view, AT_START, 0);
+}
+
+static err stepped(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    TRY(look_after(s, view->now_ns));
+    return start_next(s, view->now_ns);
+}
+
+static err saved(void *state, const struct run_view *view, const char *prefix, const char *why)
+{
+    struct state *s = state;
+    if (!prefix) return OK;
+    snprintf(s->checkpoint, sizeof s->checkpoint, "%s", prefix);
+    return happened(s, view, AT_CHECKPOINT, 0);
+}
+
+static err evaluated(void *state, const struct run_view *view, const struct evaluation *evaluation)
+{
+    struct state *s = state;
+    if (evaluation->rows == 0) return OK;
+    s->has_evaluation = true;
+    for (int i = 0; i < s->values; i++) s->newest[i] = evaluation_value(evaluation, i);
+    return happened(s, view, AT_EVALUATION, 0);
+}
+
+/* Waits, since nothing comes after it: QUEUE_MAX + 1 limits at most. The runner's clock stands
+ * still meanwhile. */
+static err end(void *state, const struct run_view *view, int code)
+{
+    static const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    struct state *s = state;
+    const uint64_t began_ns = clock_ns();
+    TRY(happened(s, view, AT_END, code));
+    while (s->pid || s->queued > 0) {
+        const uint64_t now_ns = view->now_ns + (clock_ns() - began_ns);
+        TRY(look_after(s, now_ns));
+        TRY(start_next(s, now_ns));
+        if (s->pid) nanosleep(&pause, NULL);
+    }
+    return OK;
+}
+
+static void close_command(void *state)
+{
+    struct state *s = state;
+    kill_running(s);
+    for (int i = 0; i < s->queued; i++) arena_free(&s->queue[i].arena);
+    s->queued = 0;
+}
+
+const struct hook hook_command = {
+    .object = {.name = "command",
+               .summary = "runs a shell command at the start, checkpoints, evaluations, the end",
+               .fields = fields,
+               .size = sizeof(struct command)},
+    .state_bytes = sizeof(struct state),
+    .check = check,
+    .begin = begin,
+    .adopted = adopted,
+    .stepped = stepped,
+    .saved = saved,
+    .evaluated = evaluated,
+    .end = end,
+    .close = close_command,
+};

@@ -1,0 +1,139 @@
+/* early_stopping.c - training that no longer helps ends: TensorFlow's stop_if_no_decrease_hook and
+ * stop_if_no_increase_hook.
+ *
+ * Looked at are evaluations; steps are global steps. Stopping is an end like any other: the last
+ * checkpoint is written and the exit code is 0.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/train/hook_values.h"
+
+enum mode { MODE_DECREASE, MODE_INCREASE };
+
+struct early_stopping {
+    const char *metric; /* "loss" or a metric, of the evaluation */
+    int mode;           /* enum mode: what is better */
+    int64_t max_steps;
+    int64_t min_steps;
+};
+
+struct state {
+    const struct early_stopping *attributes;
+    int metric; /* index for evaluation_value() */
+    bool has_best, has_stopped;
+    double best;
+    uint64_t best_step;
+};
+
+static const char *const mode_names[] = {
+    [MODE_DECREASE] = "decrease", [MODE_INCREASE] = "increase", NULL};
+
+static const struct field fields[] = {
+    {.name = "metric",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct early_stopping, metric),
+     .fallback = "\"loss\"",
+     .help = "loss or a metric, of the evaluation"},
+    {.name = "mode",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct early_stopping, mode),
+     .fallback = "\"decrease\"",
+     .choices = mode_names,
+     .help = "what is better"},
+    {.name = "max_steps_without_decrease",
+     .type = FIELD_INT,
+     .offset = offsetof(struct early_stopping, max_steps),
+     .min = 1,
+     .max = STEPS_MAX,
+     .help = "global steps without a new best after which training ends, with either mode"},
+    {.name = "min_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct early_stopping, min_steps),
+     .fallback = "0",
+     .min = 0,
+     .max = STEPS_MAX,
+     .help = "evaluations of earlier global steps are not looked at"},
+    {0},
+};
+
+/* Without evaluations it would wait for ever and nobody would notice. */
+static err check(const void *attributes, const struct spec *spec)
+{
+    const struct train_spec *train = &spec->train;
+    const struct variant *list = train->hooks.at;
+    bool evaluates = train->evaluate_every_steps > 0 || train->evaluate_every_secs > 0;
+    for (int i = 0; i < train->hooks.count; i++)
+        evaluates |= strcmp(list[i].kind->object->name, "evaluation") == 0;
+    if (evaluates) return OK;
+    return fail(ERR_INPUT, "needs evaluations while training: set train.evaluate_every_steps or "
+                           "train.evaluate_every_secs");
+}
+
+static err begin(void *state, const void *attributes, const struct run_view *view)
+{
+    struct state *s = state;
+    s->attributes = attributes;
+    const char *names[HOOK_VALUES_MAX];
+    const int count = evaluation_names(view->session, names);
+    const struct name_list list = {names, count, "metric", "metric"};
+    return hook_name_find(&list, s->attributes->metric, &s->metric);
+}
+
+/* A best that lies ahead of the values has been undone. */
+static err adopted(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    if (view->global_step < s->best_step) s->has_best = false;
+    return OK;
+}
+
+static bool is_better(const struct state *s, double value)
+{
+    if (!s->has_best) return true;
+    if (isnan(s->best)) return !isnan(value);
+    return s->attributes->mode == MODE_DECREASE ? value < s->best : value > s->best;
+}
+
+static void stop(struct state *s, const struct run_view *view)
+{
+    const struct early_stopping *a = s->attributes;
+    char why[ERROR_TEXT_MAX];
+    snprintf(
+        why, sizeof why, "no %s of %.64s for %" PRIu64 " steps: the best is %.6g of step %" PRIu64,
+        mode_names[a->mode], a->metric, view->global_step - s->best_step, s->best, s->best_step);
+    log_line(LOG_INFO, "%s; training is stopped", why);
+    s->has_stopped = true;
+    view->asks->stop(view->asker, OK, why);
+}
+
+static err evaluated(void *state, const struct run_view *view, const struct evaluation *evaluation)
+{
+    struct state *s = state;
+    const uint64_t step = view->global_step;
+    if (evaluation->rows == 0 || s->has_stopped || step < (uint64_t)s->attributes->min_steps)
+        return OK;
+    const double value = evaluation_value(evaluation, s->metric);
+    if (is_better(s, value)) {
+        s->has_best = true;
+        s->best = value;
+        s->best_step = step;
+    } else if (step >= s->best_step + (uint64_t)s->attributes->max_steps) {
+        stop(s, view);
+    }
+    return OK;
+}
+
+const struct hook hook_early_stopping = {
+    .object = {.name = "early_stopping",
+               .summary = "ends training when evaluations no longer get better",
+               .fields = fields,
+               .size = sizeof(struct early_stopping)},
+    .state_bytes = sizeof(struct state),
+    .check = check,
+    .begin = begin,
+    .adopted = adopted,
+    .evaluated = evaluated,
+};

@@ -1,0 +1,125 @@
+/* final_evaluation.c - the last evaluation as a JSON file, for a program that compares runs:
+ *
+ *     {"step": 2000, "rows": 4000, "loss": 0.0604, "metrics": {"accuracy": 0.9838}}
+ *
+ * The file appears whole, by rename. A run that ends without any evaluation writes none.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/train/hook_values.h"
+
+struct final_evaluation {
+    const char *path;
+};
+
+struct state {
+    const char *path;
+    uint64_t step;
+    int64_t rows; /* 0: none yet */
+    int count;    /* of values: the loss, then metrics */
+    double values[HOOK_VALUES_MAX];
+    const char *names[HOOK_VALUES_MAX];
+};
+
+enum { PATH_BYTES_MAX = 4096 };
+
+static const struct field fields[] = {
+    {.name = "path",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct final_evaluation, path),
+     .help = "the file, relative to the folder in which dtrain was started"},
+    {0},
+};
+
+static err check(const void *attributes, const struct spec *spec)
+{
+    const struct final_evaluation *a = attributes;
+    const size_t length = strlen(a->path);
+    if (length == 0 || length > PATH_BYTES_MAX - sizeof ".part")
+        return fail(ERR_INPUT, "path: expected 1 to %zu bytes", PATH_BYTES_MAX - sizeof ".part");
+    if (!spec->data.eval.format.kind) return fail(ERR_INPUT, "needs data.eval");
+    return OK;
+}
+
+static err begin(void *state, const void *attributes, const struct run_view *view)
+{
+    const struct final_evaluation *a = attributes;
+    struct state *s = state;
+    s->path = a->path;
+    s->count = evaluation_names(view->session, s->names);
+    return OK;
+}
+
+static err evaluated(void *state, const struct run_view *view, const struct evaluation *evaluation)
+{
+    struct state *s = state;
+    s->step = view->global_step;
+    s->rows = evaluation->rows;
+    for (int i = 0; i < s->count && s->rows > 0; i++)
+        s->values[i] = evaluation_value(evaluation, i);
+    return OK;
+}
+
+/* JSON has no NaN. */
+static void print_number(FILE *file, double value)
+{
+    if (isfinite(value))
+        fprintf(file, "%.17g", value);
+    else
+        fputs("null", file);
+}
+
+static void print(FILE *file, const struct state *s)
+{
+    fprintf(file, "{\"step\": %" PRIu64 ", \"rows\": %" PRId64 ", \"loss\": ", s->step, s->rows);
+    print_number(file, s->values[0]);
+    fputs(", \"metrics\": {", file);
+    for (int i = 1; i < s->count; i++) {
+        fprintf(file, "%s\"%s\": ", i > 1 ? ", " : "",
+                s->names[i]); /* names of metrics are plain */
+        print_number(file, s->values[i]);
+    }
+    fputs("}}\n", file);
+}
+
+static err write_file(const struct state *s, const char *path)
+{
+    FILE *file = fopen(path, "we");
+    if (!file) return fail(ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+    print(file, s);
+    const bool is_bad = ferror(file) != 0;
+    if (fclose(file) == 0 && !is_bad) return OK;
+    const err e = fail(ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    unlink(path);
+    return e;
+}
+
+static err end(void *state, const struct run_view *view, int code)
+{
+    const struct state *s = state;
+    char part[PATH_BYTES_MAX];
+    if (s->rows == 0) return OK;
+    snprintf(part, sizeof part, "%s.part", s->path);
+    TRY(write_file(s, part));
+    if (rename(part, s->path) == 0) return OK;
+    const err e = fail(ERR_IO, "%s: cannot be replaced: %s", s->path, strerror(errno));
+    unlink(part);
+    return e;
+}
+
+const struct hook hook_final_evaluation = {
+    .object = {.name = "final_evaluation",
+               .summary = "writes the last evaluation to a JSON file at the end",
+               .fields = fields,
+               .size = sizeof(struct final_evaluation)},
+    .state_bytes = sizeof(struct state),
+    .check = check,
+    .begin = begin,
+    .evaluated = evaluated,
+    .end = end,
+};

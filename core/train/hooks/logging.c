@@ -1,0 +1,169 @@
+/* logging.c - numbers of a step by name, as TensorFlow's LoggingTensorHook logs them:
+ *
+ *     loss = 0.25, accuracy = 0.9 (0.123 sec)
+ *
+ * Names stand in the order of the spec, or sorted where it names none. Iterations are the worker's
+ * own steps, and the first one is logged; the seconds are those since the line before.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/train/hook_values.h"
+
+struct logging {
+    struct strings values; /* none: all */
+    int64_t every_n_iter;  /* exactly one of the two, or neither with at_end */
+    double every_n_secs;
+    bool at_end;
+};
+
+struct state {
+    const struct logging *attributes;
+    struct hook_timer timer;
+    uint64_t iterations; /* own steps seen */
+    int count;
+    int indices[HOOK_VALUES_MAX];
+    const char *names[HOOK_VALUES_MAX];
+    double newest[HOOK_VALUES_MAX]; /* of the last own step, where at_end will want them */
+};
+
+enum { LINE_MAX_BYTES = 2048, NUMBER_MAX_BYTES = 32 };
+
+static const struct field fields[] = {
+    {.name = "values",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct logging, values),
+     .fallback = "[]",
+     .count_max = HOOK_VALUES_MAX,
+     .help = "global_step, gradient_norm, learning_rate, loss, push_seconds, staleness, or a "
+             "metric; none: all of them"},
+    {.name = "every_n_iter",
+     .type = FIELD_INT,
+     .offset = offsetof(struct logging, every_n_iter),
+     .fallback = "0",
+     .min = 0,
+     .max = STEPS_MAX,
+     .help = "steps of this worker between two lines"},
+    {.name = "every_n_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct logging, every_n_secs),
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "seconds between two lines"},
+    {.name = "at_end",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct logging, at_end),
+     .fallback = "false",
+     .help = "a line at the end, with the last step's numbers"},
+    {0},
+};
+
+static err check(const void *attributes, const struct spec *spec)
+{
+    const struct logging *a = attributes;
+    if (a->at_end && a->every_n_iter == 0 && a->every_n_secs <= 0) return OK;
+    return hook_check_every(
+        &(struct every){"every_n_secs", "every_n_iter", a->every_n_secs, a->every_n_iter});
+}
+
+static int compare_names(const void *a, const void *b, void *names)
+{
+    const char *const *at = names;
+    return strcmp(at[*(const int *)a], at[*(const int *)b]);
+}
+
+static err choose(struct state *s, const char *names[], int count)
+{
+    const struct strings *values = &s->attributes->values;
+    s->count = values->count ? values->count : count;
+    for (int i = 0; i < s->count; i++) s->indices[i] = i;
+    if (!values->count) qsort_r(s->indices, (size_t)count, sizeof(int), compare_names, names);
+    for (int i = 0; i < values->count; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "values[%d]", i);
+        const struct name_list list = {names, count, path, "value"};
+        TRY(hook_name_find(&list, values->at[i], &s->indices[i]));
+    }
+    for (int i = 0; i < s->count; i++) s->names[i] = names[s->indices[i]];
+    return OK;
+}
+
+static err begin(void *state, const void *attributes, const struct run_view *view)
+{
+    struct state *s = state;
+    s->attributes = attributes;
+    s->timer.every_steps = s->attributes->every_n_iter;
+    s->timer.every_secs = s->attributes->every_n_secs;
+    const char *names[HOOK_VALUES_MAX];
+    const int count = hook_value_names(view, names);
+    return choose(s, names, count);
+}
+
+static void number_text(double value, char text[NUMBER_MAX_BYTES])
+{
+    const bool is_whole = value == floor(value) && fabs(value) < 1e15;
+    snprintf(text, NUMBER_MAX_BYTES, is_whole ? "%.0f" : "%.7g", value);
+}
+
+/* passed_s below zero: no line before this one. */
+static void write_line(const struct state *s, double passed_s)
+{
+    char line[LINE_MAX_BYTES] = "", number[NUMBER_MAX_BYTES];
+    size_t used = 0;
+    for (int i = 0; i < s->count && used < sizeof line; i++) {
+        number_text(s->newest[i], number);
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s = %s", i ? ", " : "",
+                                 s->names[i], number);
+    }
+    if (passed_s < 0)
+        log_line(LOG_INFO, "%s", line);
+    else
+        log_line(LOG_INFO, "%s (%.3f sec)", line, passed_s);
+}
+
+static double passed_s(const struct hook_timer *timer, uint64_t now_ns)
+{
+    return timer->has_fired ? (double)(now_ns - timer->fired_ns) / 1e9 : -1;
+}
+
+static void read_values(struct state *s, const struct run_view *view)
+{
+    for (int i = 0; i < s->count; i++) s->newest[i] = hook_value(view, s->indices[i]);
+}
+
+static err stepped(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    const uint64_t iteration = s->iterations++;
+    const bool is_timed = s->timer.every_steps > 0 || s->timer.every_secs > 0;
+    const bool is_due = is_timed && hook_timer_is_due(&s->timer, iteration, view->now_ns);
+    if (is_due || s->attributes->at_end) read_values(s, view);
+    if (!is_due) return OK;
+    write_line(s, passed_s(&s->timer, view->now_ns));
+    hook_timer_fired(&s->timer, iteration, view->now_ns);
+    return OK;
+}
+
+static err end(void *state, const struct run_view *view, int code)
+{
+    const struct state *s = state;
+    if (s->attributes->at_end && s->iterations > 0)
+        write_line(s, passed_s(&s->timer, view->now_ns));
+    return OK;
+}
+
+const struct hook hook_logging = {
+    .object = {.name = "logging",
+               .summary = "a line with the numbers of a step, every so many steps or seconds",
+               .fields = fields,
+               .size = sizeof(struct logging)},
+    .state_bytes = sizeof(struct state),
+    .on_every_worker = true,
+    .check = check,
+    .begin = begin,
+    .stepped = stepped,
+    .end = end,
+};

@@ -1,0 +1,60 @@
+/* nan.c - what a loss that is not finite means.
+ *
+ * Without this hook, and by default with it, the step fails and the job with it (session.c). Where
+ * it need not fail, the run is stopped well instead: the gradients of that step become zero before
+ * they leave, so that the last checkpoint holds numbers.
+ */
+#include <math.h>
+
+#include "core/base/log.h"
+#include "core/train/hook.h"
+
+struct nan {
+    bool fail_on_nan_loss;
+};
+
+struct state {
+    bool tolerates;
+};
+
+static const struct field fields[] = {
+    {.name = "fail_on_nan_loss",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct nan, fail_on_nan_loss),
+     .fallback = "true",
+     .help = "false: a loss that is NaN or infinite ends training as if the last step were "
+             "reached"},
+    {0},
+};
+
+static err begin(void *state, const void *attributes, const struct run_view *view)
+{
+    const struct nan *a = attributes;
+    struct state *s = state;
+    s->tolerates = !a->fail_on_nan_loss;
+    if (s->tolerates) view->session->tolerates_nan = true;
+    return OK;
+}
+
+static err computed(void *state, const struct run_view *view)
+{
+    const struct state *s = state;
+    if (isfinite(view->loss)) return OK;
+    const err e = session_fail_loss(view->session, view->loss);
+    if (!s->tolerates) return e;
+    log_line(LOG_WARNING, "%s; training is stopped", error_text());
+    session_clear_gradients(view->session);
+    view->asks->stop(view->asker, OK, error_text());
+    return OK;
+}
+
+const struct hook hook_nan = {
+    .object = {.name = "nan",
+               .summary = "says whether a loss that is not finite fails the job or stops it",
+               .fields = fields,
+               .size = sizeof(struct nan)},
+    .state_bytes = sizeof(struct state),
+    .on_every_worker = true,
+    .begin = begin,
+    .computed = computed,
+};

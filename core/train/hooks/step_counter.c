@@ -1,0 +1,119 @@
+/* step_counter.c - how fast the whole cluster trains: global steps and examples per second.
+ *
+ * The first question only starts the clock. Where the global step stands still between two own
+ * steps, as where every gradient is dropped, that is said, five times at most.
+ */
+#include <inttypes.h>
+
+#include "core/base/log.h"
+#include "core/train/hook_values.h"
+
+enum { STANDSTILL_WARNINGS_MAX = 5 };
+
+struct step_counter {
+    int64_t every_n_steps; /* 0 with every_n_secs 0: EVERY_N_STEPS */
+    double every_n_secs;
+};
+enum { EVERY_N_STEPS = 100 };
+
+struct state {
+    struct hook_timer timer;
+    uint64_t last_step; /* of the last own step */
+    int warnings;
+};
+
+static const struct field fields[] = {
+    {.name = "every_n_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct step_counter, every_n_steps),
+     .fallback = "0",
+     .min = 0,
+     .max = STEPS_MAX,
+     .help = "global steps between two measurements, 100 where neither this nor every_n_secs is "
+             "given"},
+    {.name = "every_n_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct step_counter, every_n_secs),
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "seconds between two measurements"},
+    {0},
+};
+
+static err check(const void *attributes, const struct spec *spec)
+{
+    const struct step_counter *a = attributes;
+    if (a->every_n_steps == 0 && a->every_n_secs <= 0) return OK;
+    return hook_check_every(
+        &(struct every){"every_n_secs", "every_n_steps", a->every_n_secs, a->every_n_steps});
+}
+
+static bool standard(const struct run_view *view, void *attributes)
+{
+    struct step_counter *a = attributes;
+    a->every_n_steps = view->spec->train.log_step_count_steps;
+    return view->summary_dir && a->every_n_steps > 0;
+}
+
+static err begin(void *state, const void *attributes, const struct run_view *view)
+{
+    const struct step_counter *a = attributes;
+    struct state *s = state;
+    const bool is_default = a->every_n_steps == 0 && a->every_n_secs <= 0;
+    s->timer.every_secs = a->every_n_secs;
+    s->timer.every_steps = is_default ? EVERY_N_STEPS : a->every_n_steps;
+    return OK;
+}
+
+static void warn_standstill(struct state *s, const struct run_view *view)
+{
+    const bool stands = view->own_steps > 1 && view->global_step == s->last_step;
+    s->last_step = view->global_step;
+    if (!stands || s->warnings == STANDSTILL_WARNINGS_MAX) return;
+    s->warnings++;
+    log_line(LOG_WARNING,
+             "the global step did not grow with the last step of this worker: it is %" PRIu64
+             " still",
+             view->global_step);
+}
+
+/* Tags and the line are TensorFlow's. */
+static err report(const struct run_view *view, double steps_per_s)
+{
+    const double gradients = (double)spec_replicas(view->spec, view->workers);
+    const double examples_per_s = steps_per_s * gradients * (double)view->spec->data.batch_size;
+    log_line(LOG_INFO, "global_step/sec: %g", steps_per_s);
+    if (!view->events) return OK;
+    events_begin_step(view->events, view->wall_s, view->global_step);
+    events_scalar(view->events, "global_step/sec", steps_per_s);
+    events_scalar(view->events, "examples/sec", examples_per_s);
+    TRY(events_end_step(view->events));
+    return events_flush(view->events);
+}
+
+static err stepped(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    const struct hook_timer last = s->timer;
+    warn_standstill(s, view);
+    if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
+    hook_timer_fired(&s->timer, view->global_step, view->now_ns);
+    /* After a recovery went back there is no telling how many steps were taken. */
+    if (!last.has_fired || view->global_step < last.fired_step || view->now_ns <= last.fired_ns)
+        return OK;
+    const double passed_s = (double)(view->now_ns - last.fired_ns) / 1e9;
+    return report(view, (double)(view->global_step - last.fired_step) / passed_s);
+}
+
+const struct hook hook_step_counter = {
+    .object = {.name = "step_counter",
+               .summary = "logs and records global steps and examples per second",
+               .fields = fields,
+               .size = sizeof(struct step_counter)},
+    .state_bytes = sizeof(struct state),
+    .check = check,
+    .standard = standard,
+    .begin = begin,
+    .stepped = stepped,
+};

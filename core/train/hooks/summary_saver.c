@@ -1,0 +1,286 @@
+/* summary_saver.c - what TensorBoard shows of a run, by steps or by time.
+ *
+ * Scalars: loss, each metric of the batch, learning_rate, gradient_norm. Histograms of all that
+ * came between two savings: staleness, push_seconds. On demand histograms of every variable and
+ * gradient, for which the other workers may wait. At the start the graph and the spec.
+ *
+ * Each START of a session carries the step from which it goes on: readers then leave out what an
+ * earlier life of the run wrote beyond it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/train/hook_values.h"
+
+struct summary_saver {
+    int64_t save_steps; /* exactly one of the two is above zero */
+    double save_secs;
+    bool gradient_norm, parameters, gradients;
+};
+
+struct state {
+    const struct summary_saver *attributes;
+    struct hook_timer timer;
+    bool has_described;           /* graph and spec are written */
+    bool is_due;                  /* this step's numbers are wanted: computed to stepped */
+    double gradient_norm;         /* of this step; 0: not known */
+    struct histogram *histograms; /* [HISTOGRAMS] */
+    float *values;                /* of one variable, in host memory; NULL: not wanted */
+};
+
+enum { STALENESS, PUSH_SECONDS, SCRATCH, HISTOGRAMS };
+enum { TAG_MAX = 512 };
+
+static const struct field fields[] = {
+    {.name = "save_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct summary_saver, save_steps),
+     .fallback = "0",
+     .min = 0,
+     .max = STEPS_MAX,
+     .help = "global steps between two summaries; 0: by time"},
+    {.name = "save_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct summary_saver, save_secs),
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
+     .help = "seconds between two summaries; 0: by steps"},
+    {.name = "gradient_norm",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct summary_saver, gradient_norm),
+     .fallback = "false",
+     .help = "the norm of all gradients together; it is recorded without this too where clipping "
+             "by global_norm knows it"},
+    {.name = "parameters",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct summary_saver, parameters),
+     .fallback = "false",
+     .help = "a histogram of each variable"},
+    {.name = "gradients",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct summary_saver, gradients),
+     .fallback = "false",
+     .help = "a histogram of each variable's gradient"},
+    {0},
+};
+
+static err check(const void *attributes, const struct spec *spec)
+{
+    const struct summary_saver *a = attributes;
+    if (!spec->train.summary_dir && !spec->train.checkpoint_dir)
+        return fail(ERR_INPUT, "needs train.summary_dir or train.checkpoint_dir");
+    return hook_check_every(
+        &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});
+}
+
+static bool standard(const struct run_view *view, void *attributes)
+{
+    const struct train_spec *train = &view->spec->train;
+    struct summary_saver *a = attributes;
+    a->save_steps = train->save_summaries_steps;
+    a->save_secs = train->save_summaries_secs;
+    return view->summary_dir && (a->save_steps > 0 || a->save_secs > 0);
+}
+
+/* Everything is allocated here, so that no step allocates. */
+static err begin(void *state, const void *attributes, const struct run_view *view)
+{
+    struct state *s = state;
+    const struct graph *graph = view->session->graph;
+    int64_t largest = 1;
+    s->attributes = attributes;
+    s->timer.every_steps = s->attributes->save_steps;
+    s->timer.every_secs = s->attributes->save_secs;
+    for (int i = 0; i < graph->param_count; i++) {
+        const int64_t count = shape_count(&graph->params[i]->shape);
+        if (count > largest) largest = count;
+    }
+    s->histograms = calloc(HISTOGRAMS, sizeof *s->histograms);
+    if (s->attributes->parameters || s->attributes->gradients)
+        s->values = calloc((size_t)largest, sizeof *s->values);
+    if (!s->histograms || (!s->values && (s->attributes->parameters || s->attributes->gradients)))
+        return fail(ERR_MEMORY, "no memory for summaries");
+    for (int i = 0; i < HISTOGRAMS; i++) histogram_clear(&s->histograms[i]);
+    return OK;
+}
+
+static void close(void *state)
+{
+    struct state *s = state;
+    free(s->histograms);
+    free(s->values);
+}
+
+/* ---- at the start ---- */
+
+/* Lines set in by four are code in every dialect of Markdown. */
+static char *indent(const char *text)
+{
+    size_t lines = 1;
+    for (const char *c = text; *c; c++) lines += *c == '\n';
+    char *indented = malloc(strlen(text) + 4 * lines + 1), *to = indented;
+    bool at_start = true;
+    for (; to && *text; text++) {
+        if (at_start) to = (char *)memset(to, ' ', 4) + 4;
+        *to++ = *text;
+        at_start = *text == '\n';
+    }
+    if (to) *to = '\0';
+    return indented;
+}
+
+static err write_spec(const struct run_view *view)
+{
+    char *text = spec_text(view->spec), *markdown = text ? indent(text) : NULL;
+    err e = markdown ? OK : fail(ERR_MEMORY, "no memory for the spec's text");
+    if (!e) {
+        events_begin_step(view->events, view->wall_s, view->global_step);
+        events_text(view->events, "spec", markdown);
+        e = events_end_step(view->events);
+    }
+    free(markdown);
+    free(text);
+    return e;
+}
+
+static err write_graph(const struct run_view *view)
+{
+    struct arena arena = {0};
+    struct graph_def graph;
+    const struct session *session = view->session;
+    graph_def_make(session->graph, session->layout, &view->spec->optimizer, &arena, &graph);
+    const err e = events_graph(view->events, view->wall_s, &graph);
+    arena_free(&arena);
+    return e;
+}
+
+static err adopted(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    if (!view->events) return OK;
+    if (!s->has_described) TRY(write_graph(view));
+    TRY(events_session(view->events, view->wall_s, view->global_step, SESSION_START, NULL));
+    if (!s->has_described) TRY(write_spec(view));
+    s->has_described = true;
+    return events_flush(view->events);
+}
+
+/* ---- steps ---- */
+
+static double norm_of_gradients(const struct session *session)
+{
+    struct device *device = session->options.device;
+    const struct graph *graph = session->graph;
+    double squares = 0;
+    for (int i = 0; i < graph->param_count; i++) {
+        const struct param *p = graph->params[i];
+        squares += device->kernels->sum_squares(device, p->gradient, shape_count(&p->shape));
+    }
+    return sqrt(squares);
+}
+
+/* Of the variable's values, or of its gradient. */
+static void add_variable(struct state *s, const struct run_view *view, const struct param *p,
+                         bool is_gradient)
+{
+    struct device *device = view->session->options.device;
+    const int64_t count = shape_count(&p->shape);
+    char tag[TAG_MAX];
+    snprintf(tag, sizeof tag, "%s/%.400s", is_gradient ? "gradients" : "parameters", p->name);
+    device->kernels->download(device, s->values, is_gradient ? p->gradient : p->value,
+                              (size_t)count * sizeof(float));
+    histogram_clear(&s->histograms[SCRATCH]);
+    histogram_add_all(&s->histograms[SCRATCH], s->values, count);
+    events_histogram(view->events, tag, &s->histograms[SCRATCH]);
+}
+
+static err write_variables(struct state *s, const struct run_view *view)
+{
+    const struct graph *graph = view->session->graph;
+    if (!s->values) return OK;
+    events_begin_step(view->events, view->wall_s, view->global_step);
+    for (int i = 0; i < graph->param_count; i++) {
+        if (s->attributes->parameters) add_variable(s, view, graph->params[i], false);
+        if (s->attributes->gradients) add_variable(s, view, graph->params[i], true);
+    }
+    return events_end_step(view->events);
+}
+
+/* Values and gradients can be read here only, before the gradients leave. */
+static err computed(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    s->is_due = view->events && hook_timer_is_due(&s->timer, view->global_step, view->now_ns);
+    if (!s->is_due) return OK;
+    s->gradient_norm = view->gradient_norm; /* before clipping, where that measures it */
+    if (s->attributes->gradient_norm && s->gradient_norm == 0)
+        s->gradient_norm = norm_of_gradients(view->session);
+    return write_variables(s, view);
+}
+
+static void add_exchange(const struct state *s, const struct run_view *view)
+{
+    if (view->own_steps < 2) return; /* the first push has no answer yet */
+    histogram_add(&s->histograms[PUSH_SECONDS], view->push_seconds);
+    if (view->spec->train.mode == MODE_ASYNC)
+        histogram_add(&s->histograms[STALENESS], (double)view->staleness);
+}
+
+static void write_exchange(const struct state *s, struct events *events)
+{
+    static const char *const tags[] = {[STALENESS] = "staleness", [PUSH_SECONDS] = "push_seconds"};
+    for (int i = STALENESS; i <= PUSH_SECONDS; i++) {
+        if (s->histograms[i].count > 0) events_histogram(events, tags[i], &s->histograms[i]);
+        histogram_clear(&s->histograms[i]);
+    }
+}
+
+static void write_scalars(const struct state *s, const struct run_view *view)
+{
+    const struct graph *graph = view->session->graph;
+    events_scalar(view->events, "loss", view->loss);
+    for (int i = 0; i < graph->metric_count; i++)
+        events_scalar(view->events, graph->metrics[i].name, session_metric(view->session, i));
+    events_scalar(view->events, "learning_rate", view->learning_rate);
+    if (s->gradient_norm > 0) events_scalar(view->events, "gradient_norm", s->gradient_norm);
+}
+
+static err stepped(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    if (!view->events) return OK;
+    add_exchange(s, view);
+    if (!s->is_due) return OK;
+    s->is_due = false;
+    hook_timer_fired(&s->timer, view->global_step, view->now_ns);
+    events_begin_step(view->events, view->wall_s, view->global_step);
+    write_scalars(s, view);
+    write_exchange(s, view->events);
+    TRY(events_end_step(view->events));
+    return events_flush(view->events);
+}
+
+static err end(void *state, const struct run_view *view, int code)
+{
+    if (!view->events) return OK;
+    TRY(events_session(view->events, view->wall_s, view->global_step, SESSION_STOP, NULL));
+    return events_flush(view->events);
+}
+
+const struct hook hook_summary_saver = {
+    .object = {.name = "summary_saver",
+               .summary = "records loss, metrics, learning rate and more for TensorBoard",
+               .fields = fields,
+               .size = sizeof(struct summary_saver)},
+    .state_bytes = sizeof(struct state),
+    .check = check,
+    .standard = standard,
+    .begin = begin,
+    .adopted = adopted,
+    .computed = computed,
+    .stepped = stepped,
+    .end = end,
+    .close = close,
+};

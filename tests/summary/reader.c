@@ -158,7 +158,7 @@ double bytes_double(struct bytes bytes, int index)
     return double_at(bytes.at + (size_t)index * 8);
 }
 
-void folder_make(char ret_path[64])
+void scratch_make(char ret_path[64])
 {
     strcpy(ret_path, "/tmp/dtrain-summary-XXXXXX");
     assert_non_null(mkdtemp(ret_path));
@@ -169,12 +169,12 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-void folder_remove(const char *path)
+void scratch_remove(const char *path)
 {
     assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-void folder_find(const char *folder, const char *word, char ret_path[512])
+void scratch_find(const char *folder, const char *word, char ret_path[512])
 {
     ret_path[0] = '\0';
     DIR *directory = opendir(folder);

@@ -46,9 +46,9 @@ bool bytes_equal(struct bytes, struct bytes);
 double bytes_double(struct bytes, int index); /* of packed doubles */
 
 /* A folder of the test's own, and everything in it gone again. */
-void folder_make(char ret_path[64]);
-void folder_remove(const char *path);
+void scratch_make(char ret_path[64]);
+void scratch_remove(const char *path);
 /* The path of the only file whose name holds the word, or of none ("") */
-void folder_find(const char *folder, const char *word, char ret_path[512]);
+void scratch_find(const char *folder, const char *word, char ret_path[512]);
 
 #endif

@@ -30,9 +30,9 @@ static int open_place(void **state)
 {
     static struct place p;
     signal(SIGXFSZ, SIG_IGN);
-    folder_make(p.folder);
+    scratch_make(p.folder);
     if (events_open(p.folder, 7, "", &p.events)) fail_msg("%s", error_text());
-    folder_find(p.folder, "tfevents", p.path);
+    scratch_find(p.folder, "tfevents", p.path);
     *state = &p;
     return 0;
 }
@@ -42,7 +42,7 @@ static int close_place(void **state)
     struct place *p = *state;
     set_disk(RLIM_INFINITY);
     events_close(p->events);
-    folder_remove(p->folder);
+    scratch_remove(p->folder);
     return 0;
 }
 
@@ -159,7 +159,7 @@ static void a_file_that_cannot_begin_is_not_left_behind(void **state)
     set_disk(10);
     assert_int_equal(events_open(p->folder, 99, "", &events), ERR_IO);
     set_disk(RLIM_INFINITY);
-    folder_find(p->folder, "0000000099", found);
+    scratch_find(p->folder, "0000000099", found);
     assert_string_equal(found, "");
 }
 

@@ -39,9 +39,9 @@ struct place {
 static struct place open_at(double wall_s)
 {
     struct place p;
-    folder_make(p.folder);
+    scratch_make(p.folder);
     if (events_open(p.folder, wall_s, "", &p.events)) fail_msg("%s", error_text());
-    folder_find(p.folder, "events.out.tfevents.", p.path);
+    scratch_find(p.folder, "events.out.tfevents.", p.path);
     return p;
 }
 
@@ -50,7 +50,7 @@ static struct bytes close_and_load(struct place *p)
     assert_int_equal(events_flush(p->events), OK);
     events_close(p->events);
     const struct bytes file = file_load(p->path);
-    folder_remove(p->folder);
+    scratch_remove(p->folder);
     return file;
 }
 
@@ -246,7 +246,7 @@ static void what_is_not_utf8_becomes_question_marks(void **state)
 static void files_of_the_same_second_have_different_names(void **state)
 {
     char folder[64], path[PATH_BYTES_MAX];
-    folder_make(folder);
+    scratch_make(folder);
     for (int i = 0; i < 3; i++) {
         struct events *events;
         assert_int_equal(events_open(folder, 1700000000, ".eval", &events), OK);
@@ -254,19 +254,19 @@ static void files_of_the_same_second_have_different_names(void **state)
     }
     static const char *const names[] = {"1700000000", "1700000001", "1700000002"};
     for (int i = 0; i < 3; i++) {
-        folder_find(folder, names[i], path);
+        scratch_find(folder, names[i], path);
         assert_string_equal(path + strlen(path) - 5, ".eval");
         const struct bytes file = file_load(path);
         assert_true(part_of(record_at(file, 0), EVENT_WALL_TIME).real == 1700000000 + i);
         free((void *)file.at);
     }
-    folder_remove(folder);
+    scratch_remove(folder);
 }
 
 static void the_search_for_a_name_ends(void **state)
 {
     char folder[64];
-    folder_make(folder);
+    scratch_make(folder);
     struct events *events;
     for (int i = 0; i < NAMES_TRIED; i++) {
         assert_int_equal(events_open(folder, 7, "", &events), OK);
@@ -276,26 +276,26 @@ static void the_search_for_a_name_ends(void **state)
     assert_non_null(strstr(error_text(), folder));
     assert_int_equal(events_open(folder, 8, ".other", &events), OK);
     events_close(events);
-    folder_remove(folder);
+    scratch_remove(folder);
 }
 
 static void the_folder_is_made_with_its_parents(void **state)
 {
     char folder[64], path[PATH_BYTES_MAX], found[PATH_BYTES_MAX];
-    folder_make(folder);
+    scratch_make(folder);
     snprintf(path, sizeof path, "%s/runs/first/eval", folder);
     struct events *events;
     assert_int_equal(events_open(path, 7, "", &events), OK);
     events_close(events);
-    folder_find(path, "0000000007", found);
+    scratch_find(path, "0000000007", found);
     assert_int_not_equal(found[0], '\0');
-    folder_remove(folder);
+    scratch_remove(folder);
 }
 
 static void a_folder_that_cannot_be_is_an_error_with_its_path(void **state)
 {
     char folder[64], path[PATH_BYTES_MAX];
-    folder_make(folder);
+    scratch_make(folder);
     snprintf(path, sizeof path, "%s/file", folder);
     fclose(fopen(path, "w"));
     struct events *events;
@@ -304,7 +304,7 @@ static void a_folder_that_cannot_be_is_an_error_with_its_path(void **state)
     snprintf(path, sizeof path, "%s/file/below", folder);
     assert_int_equal(events_open(path, 7, "", &events), ERR_IO);
     assert_non_null(strstr(error_text(), path));
-    folder_remove(folder);
+    scratch_remove(folder);
 }
 
 static long size_of(const char *path)

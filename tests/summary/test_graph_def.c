@@ -1,5 +1,5 @@
 /* test_graph_def.c - models as GraphDef, parsed back. */
-#include "core/train/summary/graph_def.h"
+#include "core/train/summary/events.h"
 #include "tests/summary/reader.h"
 
 #include <stdio.h>
@@ -112,7 +112,7 @@ static struct made make_from(const char *path, int ps_count)
 static struct made make_text(const char *parts, int ps_count)
 {
     char folder[64], path[TEXT_MAX];
-    folder_make(folder);
+    scratch_make(folder);
     snprintf(path, sizeof path, "%s/spec.json", folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -122,7 +122,7 @@ static struct made make_text(const char *parts, int ps_count)
             parts);
     assert_int_equal(fclose(file), 0);
     struct made m = make_from(path, ps_count);
-    folder_remove(folder);
+    scratch_remove(folder);
     return m;
 }
 
@@ -311,7 +311,8 @@ static void clipping_and_penalties_have_nodes(void **state)
         "{\"op\": \"dense\", \"name\": \"b\", \"units\": 4, \"use_bias\": false},"
         "{\"op\": \"add\", \"inputs\": [\"a\", \"b\"]}],"
         "\"loss\": \"softmax_cross_entropy\", \"metrics\": [{\"op\": \"in_top_k\", \"k\": 2}],"
-        "\"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": 0.1,"
+        "\"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": "
+        "{\"type\": \"piecewise_constant\", \"boundaries\": [10, 300], \"values\": [1, 0.5, 0.25]},"
         "\"clip\": {\"type\": \"global_norm\", \"norm\": 5}}",
         1);
     expect_node(&m, "a/GeluTanh", "GeluTanh /job:worker a/MatMul");
@@ -326,6 +327,14 @@ static void clipping_and_penalties_have_nodes(void **state)
     expect_node(&m, "train/gradient_descent/b/kernel",
                 "ApplyGradientDescent /job:ps/task:0 b/kernel train/learning_rate "
                 "train/clip/b/kernel");
+    expect_node(&m, "train/learning_rate", "PiecewiseConstant /job:worker global_step");
+    const struct bytes rate = find_node(&m, "train/learning_rate");
+    const struct bytes steps = part_of(attribute(rate, "boundaries"), VALUE_LIST).content;
+    assert_true(bytes_are(part_of(steps, VALUE_INT).content, "\x0a\xac\x02"));
+    const struct bytes rates = part_of(attribute(rate, "values"), VALUE_LIST).content;
+    const float values[] = {1, 0.5f, 0.25f};
+    const struct bytes wanted = {(const uint8_t *)values, sizeof values};
+    assert_true(bytes_equal(part_of(rates, VALUE_FLOAT).content, wanted));
     drop(&m);
 }
 
@@ -351,6 +360,34 @@ static void names_of_the_spec_are_never_taken(void **state)
     drop(&m);
 }
 
+static void an_event_carries_the_graph(void **state)
+{
+    static const char *const inputs[] = {"x"};
+    const struct graph_node nodes[] = {
+        {.name = "x", .op = "Placeholder", .dtype = GRAPH_INT64},
+        {.name = "y", .op = "Relu", .inputs = inputs, .input_count = 1, .dtype = GRAPH_FLOAT},
+    };
+    const struct graph_def def = {nodes, 2};
+    char folder[64], path[512];
+    struct events *events;
+    scratch_make(folder);
+    assert_int_equal(events_open(folder, 7, "", &events), OK);
+    assert_int_equal(events_graph(events, 7.5, &def), OK);
+    assert_int_equal(events_flush(events), OK);
+    events_close(events);
+    scratch_find(folder, "tfevents", path);
+    const struct bytes file = file_load(path);
+    struct bytes wanted;
+    wanted.at = graph_def_serialize(&def, &wanted.count);
+    assert_true(bytes_equal(part_of(record_at(file, 1), 4).content, wanted));
+    assert_int_equal(part_count(wanted, GRAPH_NODE), 2);
+    const struct bytes first = part_at(wanted, GRAPH_NODE, 0).content;
+    assert_int_equal(part_count(first, NODE_DEVICE), 0);
+    free((void *)wanted.at);
+    free((void *)file.at);
+    scratch_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +398,7 @@ int main(void)
         cmocka_unit_test(a_partitioned_variable_is_parts_that_are_joined),
         cmocka_unit_test(clipping_and_penalties_have_nodes),
         cmocka_unit_test(names_of_the_spec_are_never_taken),
+        cmocka_unit_test(an_event_carries_the_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

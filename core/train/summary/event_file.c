@@ -54,6 +54,7 @@ static err create(const char *path, int *ret)
     return fail(ERR_IO, "%s: the file cannot be made: %s", path, strerror(errno));
 }
 
+/* Other processes may look for a name at the same moment: whoever makes the file has it. */
 err event_file_create(const char *directory, int64_t seconds, const char *suffix,
                       struct event_file *ret, int64_t *ret_seconds)
 {
@@ -117,6 +118,7 @@ static int cut_off(struct event_file *file)
     return 0;
 }
 
+/* Written, or given up. */
 static void drop_pending(struct event_file *file)
 {
     proto_clear(&file->pending);
@@ -152,12 +154,14 @@ err event_file_flush(struct event_file *file)
     return OK;
 }
 
+/* TensorFlow's masked one. */
 static void add_checksum(struct proto *pending, const void *data, size_t bytes)
 {
     const uint32_t checksum = htole32(crc32c_mask(crc32c(data, bytes)));
     proto_raw(pending, &checksum, sizeof checksum);
 }
 
+/* A record that does not fit into memory leaves those before it as they were. */
 err event_file_append(struct event_file *file, const void *data, size_t bytes)
 {
     struct proto *pending = &file->pending;

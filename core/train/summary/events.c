@@ -58,6 +58,7 @@ struct events {
     double pair_limits[HISTOGRAM_BUCKETS + 1], pair_counts[HISTOGRAM_BUCKETS + 1];
 };
 
+/* One event at a time: what a step has gathered would be lost by another in between. */
 static void begin_event(struct events *events, double wall_s, uint64_t step)
 {
     assert(!events->is_open);
@@ -79,6 +80,7 @@ static err checked(struct events *events, err e)
     return e;
 }
 
+/* Whatever went wrong while it was put together is noticed here. */
 static err end_event(struct events *events)
 {
     const struct proto *event = &events->event;
@@ -102,6 +104,7 @@ static err write_version(struct events *events, int64_t seconds)
     return events_flush(events);
 }
 
+/* A file that cannot take its first record is removed: readers would wait for it for ever. */
 err events_open(const char *directory, double wall_s, const char *suffix, struct events **ret)
 {
     struct events *events = calloc(1, sizeof *events);
@@ -165,6 +168,7 @@ static void add_tag(struct proto *event, const char *tag)
     proto_close(event, begin);
 }
 
+/* Returns where the value begins, for proto_close. */
 static size_t begin_value(struct events *events, const char *tag)
 {
     assert(events->is_open);
@@ -174,6 +178,7 @@ static size_t begin_value(struct events *events, const char *tag)
     return value;
 }
 
+/* A page of scalars shows NaN and infinities as such; what no float can hold becomes one. */
 void events_scalar(struct events *events, const char *tag, double value)
 {
     const size_t begin = begin_value(events, tag);
@@ -233,6 +238,7 @@ void events_text(struct events *events, const char *tag, const char *markdown)
     proto_close(event, value);
 }
 
+/* The graph is bytes to an event, not a message: readers parse it apart. */
 err events_graph(struct events *events, double wall_s, const struct graph_def *def)
 {
     size_t bytes;

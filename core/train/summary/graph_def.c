@@ -38,6 +38,7 @@ struct attribute {
     const struct field *field;
 };
 
+/* As the value of an attribute, and in a list of such: both have the same number. */
 static void add_shape(struct proto *p, const struct shape *shape)
 {
     const size_t message = proto_open(p, VALUE_SHAPE);
@@ -49,6 +50,7 @@ static void add_shape(struct proto *p, const struct shape *shape)
     proto_close(p, message);
 }
 
+/* What every node has; the key says which. */
 static void add_own_value(struct proto *p, const char *key, const struct graph_node *node)
 {
     if (strcmp(key, "shape") == 0) {
@@ -83,6 +85,7 @@ static bool is_shown(const struct field *field, const void *at)
     }
 }
 
+/* Packed, as proto3 has lists of numbers. */
 static void add_list(struct proto *p, const struct field *field, const void *at)
 {
     const struct ints *ints = at;
@@ -114,6 +117,7 @@ static void add_field_value(struct proto *p, const struct field *field, const vo
         add_list(p, field, at);
 }
 
+/* One entry of the map. */
 static void add_attribute(struct proto *p, const struct attribute *a, const struct graph_node *node)
 {
     const size_t entry = proto_open(p, NODE_ATTR);
@@ -172,6 +176,7 @@ static void add_node(struct proto *p, const struct graph_node *node)
     proto_close(p, message);
 }
 
+/* The producer tells a reader which version of the ops is meant. */
 void *graph_def_serialize(const struct graph_def *def, size_t *ret_bytes)
 {
     struct proto p = {0};

@@ -36,8 +36,9 @@ struct graph_def {
  * (kernel -> read by the node, on the device of its ps; a part per slice where it is partitioned),
  * loss, metrics, and under train what makes a step: gradients from the loss, clipping, learning
  * rate, one update per slice (train/<type>/<variable>, on its ps) with the slots it reads, and
- * train/<type>, which counts global_step. The layout's variables are the graph's params. In the
- * arena; attributes are borrowed from the graph and the optimizer. */
+ * train/<type>, which counts global_step. The graph is one for training, the layout's
+ * variables are its params. In the arena; attributes are borrowed from the graph and the optimizer.
+ */
 void graph_def_make(const struct graph *, const struct layout *, const struct optimizer_spec *,
                     struct arena *, struct graph_def *ret);
 

@@ -5,6 +5,7 @@
 #include "core/ops/layer.h"
 #include "core/train/summary/graph_def_inside.h"
 
+/* In TensorFlow's numbers. */
 static enum graph_dtype dtype_of(enum dtype dtype)
 {
     static const enum graph_dtype numbers[] = {
@@ -12,6 +13,7 @@ static enum graph_dtype dtype_of(enum dtype dtype)
     return numbers[dtype];
 }
 
+/* Is it the scope itself, or something in its box? */
 static bool is_in_scope(const char *name, const char *scope)
 {
     const size_t length = strlen(scope);
@@ -30,6 +32,7 @@ const char *graph_scope(struct graph_maker *m, const char *name)
     return scope;
 }
 
+/* What comes from the data: the features or the labels. */
 static const char *add_batch(struct graph_maker *m, const struct tensor *tensor, const char *name)
 {
     return graph_nodes_add(&m->nodes, &(struct graph_node){.name = graph_scope(m, name),
@@ -47,6 +50,7 @@ static struct shape slice_shape(const struct graph_maker *m, const struct slice 
     return shape;
 }
 
+/* The part of a variable that one ps holds; it is called part only where there are several. */
 static const char *add_slice(struct graph_maker *m, const struct slice *slice)
 {
     struct arena *arena = m->nodes.arena;
@@ -108,6 +112,7 @@ struct reads {
     int count;
 };
 
+/* first_variable: the layout's number of the node's first parameter */
 static struct reads reads_of(const struct graph_maker *m, const struct node *node,
                              int first_variable)
 {
@@ -228,6 +233,7 @@ static const char *add_penalties(struct graph_maker *m, const char *scope)
                       count);
 }
 
+/* What is minimized: the mean of the batch, and the penalties where there are any. */
 static void add_loss(struct graph_maker *m)
 {
     struct arena *arena = m->nodes.arena;
@@ -239,6 +245,7 @@ static void add_loss(struct graph_maker *m)
     m->loss = add_scalar(m, arena_format(arena, "%s/total", scope), "AddV2", terms, 2);
 }
 
+/* Nothing reads them: they stand beside the loss. */
 static void add_metrics(struct graph_maker *m)
 {
     struct arena *arena = m->nodes.arena;
@@ -264,7 +271,7 @@ void graph_def_make(const struct graph *graph, const struct layout *layout,
                     const struct optimizer_spec *optimizer, struct arena *arena,
                     struct graph_def *ret)
 {
-    assert(layout->variable_count == graph->param_count);
+    assert(layout->variable_count == graph->param_count && layout->slice_count > 0);
     struct graph_maker m = {
         .graph = graph,
         .layout = layout,

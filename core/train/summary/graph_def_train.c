@@ -5,6 +5,7 @@
 
 #include "core/train/summary/graph_def_inside.h"
 
+/* What the functions of this file share. */
 struct training {
     struct graph_maker *m;
     struct arena *arena;
@@ -81,6 +82,8 @@ static const char *add_gradient(struct training *t, int variable, const char *bo
                                 .dtype = GRAPH_FLOAT});
 }
 
+/* Backward as a whole is one op per variable: what it reads on its way is the forward pass, drawn
+ * already. */
 static void add_gradients(struct training *t)
 {
     for (int i = 0; i < t->m->layout->variable_count; i++)
@@ -158,6 +161,7 @@ static void add_count(struct training *t)
                                 .attributes = t->spec->optimizer.attributes});
 }
 
+/* Order matters only in that a node is made before those that read it. */
 void graph_def_add_training(struct graph_maker *m, const struct optimizer_spec *spec)
 {
     struct arena *arena = m->nodes.arena;

@@ -39,6 +39,7 @@ static bool reserve(struct proto *p, size_t more)
     return true;
 }
 
+/* Everything goes through here: what failed once is not written to again. */
 void proto_raw(struct proto *p, const void *data, size_t bytes)
 {
     if (bytes == 0 || !reserve(p, bytes)) return;
@@ -62,11 +63,13 @@ static void add_varint(struct proto *p, uint64_t value)
     proto_raw(p, encoded, bytes);
 }
 
+/* The lower three bits tell the kind. */
 static void add_key(struct proto *p, int field, enum wire wire)
 {
     add_varint(p, (uint64_t)field << 3 | wire);
 }
 
+/* Numbers of a fixed size are little-endian, whatever this machine is. */
 static void add_double(struct proto *p, double value)
 {
     uint64_t bits;
@@ -122,6 +125,7 @@ static size_t character_bytes(const unsigned char *s)
     return s[1] >= second_min && s[1] <= second_max ? bytes : 0;
 }
 
+/* One byte is passed where no character begins: the next may begin right there. */
 void proto_string(struct proto *p, int field, const char *text)
 {
     const size_t begin = proto_open(p, field);
@@ -154,6 +158,7 @@ void proto_packed_varints(struct proto *p, int field, const int64_t *values, int
     proto_close(p, begin);
 }
 
+/* The length comes in between when it is known. */
 size_t proto_open(struct proto *p, int field)
 {
     add_key(p, field, WIRE_LENGTH);

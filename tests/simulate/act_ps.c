@@ -1,0 +1,314 @@
+/* act_ps.c - what a ps' runner does with memory and disks, in the model. */
+#include <assert.h>
+#include <string.h>
+
+#include "core/cluster/verdict.h"
+#include "tests/simulate/describe.h"
+#include "tests/simulate/world.h"
+
+enum { START_GRACE_MS = 1000 };
+
+static const struct node *node_of(const struct world *world, int node)
+{
+    return &world->nodes.at[node];
+}
+
+/* ---- setting up ---- */
+
+/* Reads its part of the checkpoint, or learns what it will be brought. */
+static void set_up(struct world *world, struct actor *ps)
+{
+    struct description description;
+    memcpy(&description, ps->work.body, sizeof description);
+    struct ps_config *config = &description.config;
+    const struct shard *shard = disk_shard(world, description.checkpoint, ps->index);
+    if (!ps->store) ps->store = &world_map(world)->node;
+    *ps->store = NOTHING;
+    ps->arrays = 0;
+    ps->is_serving = false;
+    ps->restored = shard ? shard->node : NOTHING;
+    config->is_empty = !world->profile.has_variables[ps->index];
+    config->is_restored = shard && world->profile.shares_folder;
+    if (shard && !is_broken(world, DEFECT_LEDGER_LOST)) config->ledger = shard->ledger;
+    if (config->is_empty || config->is_restored)
+        *ps->store = nodes_begin(&world->nodes, ps->restored, ps->index, config->generation);
+    if (is_broken(world, DEFECT_RESTORED_OFF) && shard && ps->index == 0) config->step++;
+    ps->config = *config;
+    const struct setup_result result = {.result = OK, .text = "", .config = *config};
+    ps_role_set_up(ps->role, &result, &ps->outbox);
+}
+
+static void begin_set_up(struct world *world, struct actor *ps, const struct action *action)
+{
+    memcpy(ps->setup, action->message.body, sizeof(struct description));
+    actor_work(world, ps, action, draw(world, world->profile.read_us));
+    ps->work.body = ps->setup;
+}
+
+static void initialize(struct world *world, struct actor *ps, const struct action *action)
+{
+    if (ps->config.is_empty) return;
+    const struct windows *windows = ps->windows[action->task];
+    const struct content *content = windows ? &windows->gradient : NULL;
+    if (!content || content->kind != CONTENT_ARRAY || content->array != action->array ||
+        content->generation != ps->config.generation || content->node != ps->restored) {
+        blame(world, "%s is filled with what is not its array %d", actor_name(ps), action->array);
+        return;
+    }
+    ps->arrays++;
+    if (ps->arrays == world->profile.arrays_restored || ps->restored == NOTHING)
+        *ps->store = nodes_begin(&world->nodes, ps->restored, ps->index, ps->config.generation);
+}
+
+void ps_forget(struct world *world, struct actor *ps)
+{
+    ps->store = NULL;
+    ps->is_serving = false;
+    memset(ps->windows, 0, sizeof ps->windows);
+}
+
+/* ---- windows ---- */
+
+static void share(struct world *world, struct actor *ps, const struct action *action)
+{
+    struct windows **windows = &ps->windows[action->task];
+    if (!*windows || action->is_fresh) *windows = &world_map(world)->windows;
+    struct link *link = ps->links[action->task];
+    if (!link || link->is_cut || !link->is_open[TO_WORKER]) return;
+    struct parcel *parcel = network_post(world, link, TO_WORKER, PARCEL_SHARE);
+    parcel->windows = *windows;
+    parcel->values = ps->config.takes_all ? ps->store : &(*windows)->copy;
+}
+
+static void refresh(struct world *world, struct actor *ps, int worker)
+{
+    if (is_broken(world, DEFECT_VALUES_OLD) && world->now_us % 4 == 0) return;
+    if (ps->windows[worker]) ps->windows[worker]->copy = *ps->store;
+}
+
+/* ---- updates ---- */
+
+static void note_hash(struct world *world, const struct content *gradient)
+{
+    struct applied *seen = &world->applied[gradient->worker][gradient->batch % APPLIED_KEPT];
+    const struct applied now = {gradient->generation, gradient->batch + 1, gradient->hash};
+    bool is_same = seen->generation == now.generation && seen->sequence == now.sequence;
+    if (is_same && seen->hash != now.hash) {
+        if (worker_at(world, gradient->worker)->life < 2)
+            blame(world, "two ps applied different gradients of worker/%d as its push %llu",
+                  gradient->worker, (unsigned long long)now.sequence);
+        world->was_recomputed = true;
+    }
+    *seen = now;
+}
+
+/* What no gradient that is applied may be. */
+static void check_gradient(struct world *world, const struct actor *ps, int worker,
+                           const struct content *gradient)
+{
+    const struct node *node = node_of(world, *ps->store);
+    const char *name = actor_name(ps);
+    unsigned long long sequence = gradient->batch + 1, last = node->sequences[worker];
+    bool is_sync = ps->config.is_sync;
+    if (gradient->kind != CONTENT_GRADIENT)
+        blame(world, "%s applies what is no gradient (%d) of worker/%d", name, gradient->kind,
+              worker);
+    else if (gradient->worker != worker)
+        blame(world, "%s applies a gradient of worker/%d as worker/%d's", name, gradient->worker,
+              worker);
+    else if (gradient->generation != ps->config.generation)
+        blame(world, "%s applies a gradient of another generation", name);
+    else if (sequence <= last)
+        blame(world, "%s applies push %llu of worker/%d after its push %llu", name, sequence,
+              worker, last);
+    else if (gradient->is_incoherent)
+        blame(world, "%s applies push %llu of worker/%d, of values that do not belong together",
+              name, sequence, worker);
+    else if (is_sync && gradient->step != node->step)
+        blame(world, "%s applies push %llu of worker/%d, of step %llu, at step %llu", name,
+              sequence, worker, (unsigned long long)gradient->step, (unsigned long long)node->step);
+    else if (!is_sync && ps->index == 0 && ps->config.max_staleness >= 0 &&
+             node->step > gradient->step + (uint64_t)ps->config.max_staleness)
+        blame(world, "%s applies a gradient that is %llu updates old", name,
+              (unsigned long long)(node->step - gradient->step));
+}
+
+static void check_round(struct world *world, const struct actor *ps, const struct action *action)
+{
+    const struct node *node = node_of(world, *ps->store);
+    uint32_t gradients = 0;
+    for (int i = 0; i < action->worker_count; i++)
+        gradients += world->profile.gradients_per_push[action->workers[i]];
+    if (gradients != action->gradients || action->worker_count == 0)
+        blame(world, "%s divides by %u where %u gradients are summed", actor_name(ps),
+              action->gradients, gradients);
+    if (ps->config.is_sync && action->step != node->step)
+        blame(world, "%s applies round %llu at step %llu", actor_name(ps),
+              (unsigned long long)action->step, (unsigned long long)node->step);
+    if (node->step >= ps->config.last_step)
+        blame(world, "%s goes beyond the last step %llu", actor_name(ps),
+              (unsigned long long)ps->config.last_step);
+}
+
+static void apply_now(struct world *world, struct actor *ps, const struct action *action)
+{
+    if (*ps->store == NOTHING) {
+        blame(world, "%s applies gradients before it has values", actor_name(ps));
+        return;
+    }
+    check_round(world, ps, action);
+    const struct content *gradients[WORKERS_MAX];
+    for (int i = 0; i < action->worker_count; i++) {
+        static const struct content nothing = {.kind = CONTENT_NONE};
+        int w = action->workers[i];
+        gradients[i] = ps->windows[w] ? &ps->windows[w]->gradient : &nothing;
+        check_gradient(world, ps, w, gradients[i]);
+        if (ps->config.takes_all && !world->blame[0] && !ps->config.is_empty)
+            note_hash(world, gradients[i]);
+    }
+    if (world->blame[0]) return;
+    const struct update update = {gradients, action->worker_count, world->profile.workers};
+    *ps->store = nodes_apply(&world->nodes, *ps->store, &update);
+}
+
+static void apply(struct world *world, struct actor *ps, const struct action *action)
+{
+    bool is_later = is_broken(world, DEFECT_APPLIED_LATER) && chance(world, 10);
+    if (!is_later) apply_now(world, ps, action);
+    if (!ps->config.is_sync && !world->blame[0]) refresh(world, ps, action->workers[0]);
+}
+
+/* ---- cuts ---- */
+
+static void cut(struct world *world, struct actor *ps, const struct action *action)
+{
+    if (ps->cut.is_active) {
+        blame(world, "%s makes a cut while it writes another", actor_name(ps));
+        return;
+    }
+    ps->cut = (struct cut_write){
+        .is_active = true,
+        .tag = action->tag,
+        .step = action->step,
+        .shard = action->task,
+        .node = *ps->store,
+    };
+    if (node_of(world, *ps->store)->step != action->step)
+        blame(world, "%s makes a cut of step %llu at step %llu", actor_name(ps),
+              (unsigned long long)action->step,
+              (unsigned long long)node_of(world, *ps->store)->step);
+    for (int w = 0; w < world->profile.workers; w++)
+        ps->cut.ledger[w] = *ps_role_ledger(ps->role, w);
+    actor_add(world, ps, EVENT_WRITTEN, 1 + draw(world, world->profile.write_us));
+}
+
+static void send_shard(struct world *world, struct actor *ps, const struct carried_shard *file)
+{
+    struct action send = {.type = ACTION_SEND,
+                          .job = JOB_WORKER,
+                          .message = {.type = MESSAGE_SHARD,
+                                      .task = (uint32_t)ps->index,
+                                      .job = JOB_PS,
+                                      .sequence = file->tag},
+                          .body = file,
+                          .body_bytes = sizeof *file};
+    network_send(world, ps, &send);
+}
+
+void ps_written(struct world *world, struct actor *ps)
+{
+    struct cut_write *cut = &ps->cut;
+    if (is_broken(world, DEFECT_SHARD_OF_ANOTHER) && ps->index == 0) cut->node = *ps->store;
+    struct carried_shard file = {.tag = cut->tag, .number = cut->shard};
+    file.shard = (struct shard){.is_there = true, .ps = ps->index, .node = cut->node};
+    memcpy(file.shard.ledger, cut->ledger, sizeof file.shard.ledger);
+    cut->is_active = false;
+    err e = OK;
+    if (world->profile.shares_folder)
+        e = disk_write(world, &file);
+    else
+        send_shard(world, ps, &file);
+    ps->role->ops->done(ps->role, ACTION_CUT, e, e ? "no space left" : "", &ps->outbox);
+    actor_flush(world, ps);
+}
+
+/* ---- what the runner calls ---- */
+
+void ps_act(struct world *world, struct actor *ps, const struct action *action)
+{
+    switch (action->type) {
+    case ACTION_SETUP:
+        begin_set_up(world, ps, action);
+        break;
+    case ACTION_SHARE:
+        share(world, ps, action);
+        break;
+    case ACTION_INITIALIZE:
+        initialize(world, ps, action);
+        break;
+    case ACTION_REFRESH:
+        refresh(world, ps, action->task);
+        break;
+    case ACTION_APPLY:
+        apply(world, ps, action);
+        break;
+    case ACTION_CUT:
+        cut(world, ps, action);
+        break;
+    case ACTION_HELD:
+        TRACE(world, "%s %s", actor_name(ps), action->is_fresh ? "holds" : "goes on");
+        break;
+    default:
+        blame(world, "%s wants %d, which is not for a ps", actor_name(ps), (int)action->type);
+    }
+}
+
+void ps_resume_work(struct world *world, struct actor *ps)
+{
+    set_up(world, ps);
+}
+
+void ps_sends(struct world *world, struct actor *ps, const struct action *action,
+              struct parcel *parcel)
+{
+    const struct message *m = &parcel->message;
+    if (m->type == MESSAGE_STATE) ps->is_serving = m->code == PS_SERVING;
+    if (m->type != MESSAGE_VALUES) return;
+    struct windows *windows = ps->windows[action->task];
+    bool sees_store = ps->config.takes_all || ps->config.is_empty;
+    if (!sees_store && !windows) {
+        blame(world, "%s sends values that it has not shared", actor_name(ps));
+        return;
+    }
+    parcel->node_source = sees_store ? ps->store : &windows->copy;
+    parcel->node = *parcel->node_source;
+    if (parcel->node != *ps->store || parcel->node == NOTHING)
+        blame(world, "%s sends old values to worker/%d", actor_name(ps), action->task);
+    else if (m->step != node_of(world, parcel->node)->step)
+        blame(world, "%s says step %llu of values of step %llu", actor_name(ps),
+              (unsigned long long)m->step, (unsigned long long)node_of(world, parcel->node)->step);
+}
+
+/* A stretch travels unless memory is shared; a ps without variables has no windows, but is told. */
+bool ps_receives(struct world *world, struct actor *ps, int worker, struct parcel *parcel)
+{
+    uint32_t type = parcel->message.type;
+    if (type != MESSAGE_PUSH && type != MESSAGE_INIT) return true;
+    if (ps->config.is_empty && !ps->windows[worker])
+        ps->windows[worker] = &world_map(world)->windows;
+    if (!ps->windows[worker] || (world->profile.shares_memory && !ps->config.is_empty)) return true;
+    struct content *content = &ps->windows[worker]->gradient;
+    *content = parcel->content;
+    bool is_torn = parcel->source && memcmp(parcel->source, &parcel->content, sizeof *content) != 0;
+    if (is_torn) content->kind = CONTENT_TORN;
+    return true;
+}
+
+void ps_watch_chief(struct world *world, struct actor *ps)
+{
+    uint64_t grace_ms = ps->links[0] ? START_GRACE_MS : 0; /* a chief that waits for another ps */
+    uint64_t limit_us = (world->profile.start_timeout_ms + grace_ms) * 1000;
+    if (ps_role_is_set_up(ps->role) || world->now_us - ps->started_us < limit_us) return;
+    ps->role->ops->stop(ps->role, EXIT_TIMEOUT, "the chief did not set this ps up", &ps->outbox);
+    actor_flush(world, ps);
+}

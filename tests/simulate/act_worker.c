@@ -1,0 +1,300 @@
+/* act_worker.c - what a worker's runner does with memory and disks, in the model. */
+#include <assert.h>
+#include <string.h>
+
+#include "core/cluster/verdict.h"
+#include "tests/simulate/describe.h"
+#include "tests/simulate/world.h"
+
+static const struct node *node_of(const struct world *world, int node)
+{
+    return &world->nodes.at[node];
+}
+
+/* ---- steps ---- */
+
+/* Where a worker sees the store itself, that may change while it computes if the others go on
+ * without it: nothing is wrong as long as what comes of it is not applied. A copy of its own
+ * changes only when it is answered. */
+static bool is_coherent(struct world *world, const struct actor *worker, int ps,
+                        const struct action *action)
+{
+    int seen = worker->seen[ps];
+    bool is_of_step = world->profile.config.takes_all || ps == 0;
+    bool is_good = seen != NOTHING && node_of(world, seen)->ps == ps &&
+                   node_of(world, seen)->generation == worker_role_generation(worker->role) &&
+                   (!is_of_step || node_of(world, seen)->step == action->step);
+    if (!is_good && !world->profile.config.takes_all)
+        blame(world, "%s computes step %llu with values of ps/%d that are not of it",
+              actor_name(worker), (unsigned long long)action->step, ps);
+    return is_good;
+}
+
+static void begin_step(struct world *world, struct actor *worker, const struct action *action)
+{
+    worker->computed = (struct content){.kind = CONTENT_WRITING};
+    for (int ps = 0; ps < world->profile.ps_count; ps++) {
+        struct view *view = &worker->views[ps];
+        if (!world->profile.has_variables[ps]) continue;
+        if (!view->values) {
+            blame(world, "%s computes without values of ps/%d", actor_name(worker), ps);
+            return;
+        }
+        worker->seen[ps] = *view->values;
+        view->gradient->kind = CONTENT_WRITING;
+        worker->computed.is_incoherent |= !is_coherent(world, worker, ps, action);
+    }
+    actor_work(world, worker, action, draw(world, world->profile.compute_us));
+}
+
+static void end_step(struct world *world, struct actor *worker)
+{
+    struct content gradient = {
+        .kind = CONTENT_GRADIENT,
+        .worker = worker->index,
+        .generation = worker_role_generation(worker->role),
+        .batch = worker->work.batch,
+        .step = worker->work.step,
+        .is_incoherent = worker->computed.is_incoherent,
+    };
+    if (is_broken(world, DEFECT_BATCH_AGAIN) && worker->life > 1) gradient.batch = 0;
+    uint64_t seen = 0;
+    for (int ps = 0; ps < world->profile.ps_count; ps++) {
+        if (!world->profile.has_variables[ps]) continue;
+        seen = mix(seen, gradient.is_incoherent ? 0 : node_of(world, worker->seen[ps])->hash);
+        gradient.is_incoherent |= *worker->views[ps].values != worker->seen[ps];
+    }
+    gradient.hash = gradient_hash(worker->index, gradient.batch, seen);
+    for (int ps = 0; ps < world->profile.ps_count; ps++)
+        if (world->profile.has_variables[ps]) *worker->views[ps].gradient = gradient;
+    worker->computed = gradient;
+    world->counters.computed++;
+}
+
+/* ---- the chief ---- */
+
+/* A new generation undoes work; there must be a reason. */
+static void check_reason(struct world *world, const struct actor *chief)
+{
+    uint64_t generation = ps_at(world, 0)->config.generation;
+    for (int i = 0; i < world->profile.ps_count; i++) {
+        const struct actor *ps = ps_at(world, i);
+        if (!ps->is_alive || !ps->is_serving || ps->config.generation != generation) return;
+    }
+    blame(world, "%s begins another generation though all ps serve one", actor_name(chief));
+}
+
+static void choose(struct world *world, struct actor *chief)
+{
+    check_reason(world, chief);
+    if (++world->counters.generations > GENERATIONS_MAX)
+        blame(world, "%d generations", world->counters.generations);
+    chief->chosen = world->profile.saves ? world->folder.newest : NOTHING;
+    if (is_broken(world, DEFECT_OLD_CHECKPOINT) && chief->chosen != NOTHING)
+        chief->chosen = disk_oldest(world);
+    bool is_restored = chief->chosen != NOTHING;
+    int arrays = world->profile.arrays_restored;
+    if (is_broken(world, DEFECT_ARRAYS_MISSING)) arrays = 1;
+    chief->choice = (struct choice){
+        .text = "",
+        .generation = 1 + draw(world, UINT64_MAX - 1),
+        .step = is_restored ? world->folder.at[chief->chosen].step : 0,
+        .arrays = is_restored ? arrays : 1,
+    };
+    if (is_restored && chief->chosen != world->folder.newest)
+        blame(world, "%s restores step %llu though step %llu was saved", actor_name(chief),
+              (unsigned long long)chief->choice.step,
+              (unsigned long long)world->folder.at[world->folder.newest].step);
+    TRACE(world, "%s begins generation %04llx at step %llu", actor_name(chief),
+          (unsigned long long)chief->choice.generation & 0xffff,
+          (unsigned long long)chief->choice.step);
+    worker_role_chosen(chief->role, &chief->choice, &chief->outbox);
+}
+
+static void describe(struct world *world, struct actor *chief, int ps)
+{
+    struct description description = {.config = world->profile.config, .checkpoint = chief->chosen};
+    description.config.generation = chief->choice.generation;
+    description.config.step = chief->choice.step;
+    description.config.arrays = chief->choice.arrays;
+    const struct action send = {
+        .type = ACTION_SEND,
+        .job = JOB_PS,
+        .task = ps,
+        .message = {.type = MESSAGE_SETUP,
+                    .job = JOB_WORKER,
+                    .task = (uint32_t)chief->index,
+                    .generation = chief->choice.generation},
+        .body = &description,
+        .body_bytes = sizeof description,
+    };
+    network_send(world, chief, &send);
+}
+
+static void fill(struct world *world, struct actor *chief, const struct action *action)
+{
+    int ps = action->task;
+    if (!world->profile.has_variables[ps]) return;
+    if (!chief->views[ps].gradient) {
+        blame(world, "%s fills ps/%d, which shared no windows", actor_name(chief), ps);
+        return;
+    }
+    const struct shard *shard = disk_shard(world, chief->chosen, ps);
+    *chief->views[ps].gradient = (struct content){
+        .kind = CONTENT_ARRAY,
+        .worker = chief->index,
+        .generation = chief->choice.generation,
+        .node = shard ? shard->node : NOTHING,
+        .array = action->array,
+    };
+}
+
+/* ---- what the runner calls ---- */
+
+void worker_act(struct world *world, struct actor *worker, const struct action *action)
+{
+    switch (action->type) {
+    case ACTION_COMPUTE:
+        begin_step(world, worker, action);
+        break;
+    case ACTION_ADOPTED:
+        TRACE(world, "%s takes part from step %llu on", actor_name(worker),
+              (unsigned long long)action->step);
+        break;
+    case ACTION_CHOOSE:
+        choose(world, worker);
+        break;
+    case ACTION_DESCRIBE:
+        describe(world, worker, action->task);
+        break;
+    case ACTION_FILL:
+        fill(world, worker, action);
+        break;
+    case ACTION_BEGIN:
+        if (disk_begin(world, action))
+            worker->role->ops->done(worker->role, ACTION_BEGIN, ERR_IO, "no space left",
+                                    &worker->outbox);
+        break;
+    case ACTION_PUBLISH:
+    case ACTION_EVALUATE:
+        actor_work(world, worker, action, draw(world, world->profile.write_us));
+        break;
+    case ACTION_ABANDON:
+        disk_abandon(world, action->tag);
+        break;
+    default:
+        blame(world, "%s wants %d, which is not for a worker", actor_name(worker),
+              (int)action->type);
+    }
+}
+
+void worker_resume_work(struct world *world, struct actor *worker)
+{
+    const enum action_type done = worker->work.type;
+    err e = OK;
+    if (done == ACTION_COMPUTE) end_step(world, worker);
+    if (done == ACTION_PUBLISH) e = disk_publish(world, worker->work.tag);
+    if (world->blame[0]) return;
+    worker->role->ops->done(worker->role, done, e, e ? "no space left" : "", &worker->outbox);
+}
+
+/* The rename of a publish that was under way may have happened. */
+void worker_died(struct world *world, struct actor *worker)
+{
+    if (actor_is_busy(world, worker) && worker->work.type == ACTION_PUBLISH && chance(world, 50) &&
+        disk_publish(world, worker->work.tag))
+        TRACE(world, "%s dies in a publish that would have failed", actor_name(worker));
+}
+
+static void check_push(struct world *world, struct actor *worker, int ps, struct parcel *parcel)
+{
+    const struct message *m = &parcel->message;
+    const struct content *content = &parcel->content;
+    struct view *view = &worker->views[ps];
+    if (content->kind != CONTENT_GRADIENT || content->batch + 1 != m->sequence)
+        blame(world, "%s pushes batch %llu to ps/%d as its push %llu (%d)", actor_name(worker),
+              (unsigned long long)content->batch, ps, (unsigned long long)m->sequence,
+              content->kind);
+    else if (content->generation != m->generation)
+        blame(world, "%s pushes a gradient of another generation", actor_name(worker));
+    view->pushed = m->sequence;
+    view->pushed_generation = m->generation;
+}
+
+void worker_sends(struct world *world, struct actor *worker, const struct action *action,
+                  struct parcel *parcel)
+{
+    uint32_t type = parcel->message.type;
+    if (type != MESSAGE_PUSH && type != MESSAGE_INIT) return;
+    int ps = action->task;
+    if (world->profile.has_variables[ps] && !worker->views[ps].gradient) {
+        blame(world, "%s sends a stretch to ps/%d, which shared no windows", actor_name(worker),
+              ps);
+        return;
+    }
+    bool has_window = world->profile.has_variables[ps];
+    parcel->source = has_window ? worker->views[ps].gradient : NULL;
+    parcel->content = has_window ? *parcel->source : worker->computed;
+    if (type == MESSAGE_PUSH) check_push(world, worker, ps, parcel);
+}
+
+void worker_is_shared(struct world *world, struct actor *worker, int ps,
+                      const struct parcel *parcel)
+{
+    struct view *view = &worker->views[ps];
+    bool is_mapped = world->profile.shares_memory;
+    if (!view->own) view->own = &world_map(world)->windows;
+    view->values = is_mapped ? parcel->values : &view->own->copy;
+    view->gradient = is_mapped ? &parcel->windows->gradient : &view->own->gradient;
+}
+
+/* An answer to a push says truly what has become of it. */
+static void check_answer(struct world *world, const struct actor *worker, int ps,
+                         const struct parcel *parcel)
+{
+    const struct message *m = &parcel->message;
+    const struct view *view = &worker->views[ps];
+    bool is_answer =
+        m->sequence && m->sequence == view->pushed && m->generation == view->pushed_generation;
+    if (!is_answer) return;
+    bool is_applied = node_of(world, parcel->node)->sequences[worker->index] == m->sequence;
+    bool is_dropped = m->code & VALUES_DROPPED;
+    world->counters.dropped += is_dropped;
+    if (is_applied == is_dropped)
+        blame(world, "ps/%d answers push %llu of %s as %s", ps, (unsigned long long)m->sequence,
+              actor_name(worker), is_dropped ? "dropped, but applied it" : "applied, and lost it");
+}
+
+bool worker_receives(struct world *world, struct actor *worker, int ps, struct parcel *parcel)
+{
+    uint32_t type = parcel->message.type;
+    if (type == MESSAGE_SHARD) {
+        struct carried_shard file;
+        memcpy(&file, parcel->body, sizeof file);
+        if (disk_write(world, &file)) TRACE(world, "%s cannot write", actor_name(worker));
+        return false;
+    }
+    if (type != MESSAGE_VALUES) return true;
+    check_answer(world, worker, ps, parcel);
+    struct view *view = &worker->views[ps];
+    if (world->profile.shares_memory || !world->profile.has_variables[ps]) return true;
+    /* A stretch is read from memory while it leaves: what was there last is what arrives. */
+    if (view->own) view->own->copy = *parcel->node_source;
+    return true;
+}
+
+/* Who is not there is the runner's business: it tries to connect, and gives up. */
+void worker_watch_peers(struct world *world, struct actor *worker)
+{
+    const struct profile *p = &world->profile;
+    for (int ps = 0; ps < p->ps_count && actor_is_running(worker); ps++) {
+        if (worker->links[ps]) continue;
+        uint64_t limit_ms = worker->met[ps] ? p->restart_timeout_ms : p->start_timeout_ms;
+        if (world->now_us - worker->lost_us[ps] < limit_ms * 1000) continue;
+        char why[ACTION_TEXT_MAX];
+        snprintf(why, sizeof why, "ps/%d did not come within %llu ms", ps,
+                 (unsigned long long)limit_ms);
+        worker->role->ops->stop(worker->role, EXIT_TIMEOUT, why, &worker->outbox);
+        actor_flush(world, worker);
+    }
+}

@@ -1,0 +1,190 @@
+/* actor.c - the life of a task: start, the outbox carried out, death. */
+#include <assert.h>
+#include <string.h>
+
+#include "tests/simulate/world.h"
+
+enum {
+    OUTBOX_MAX = 64,    /* actions of one event, for each peer and once more */
+    LINGER_US = 400000, /* a ps waits so long for its workers to hang up */
+};
+
+bool actor_is_busy(const struct world *world, const struct actor *actor)
+{
+    return actor->busy_until_us > world->now_us;
+}
+
+bool actor_is_running(const struct actor *actor)
+{
+    return actor->is_alive && !actor->has_ended;
+}
+
+static struct role *open_ps(const struct world *world, const struct actor *actor)
+{
+    const struct profile *p = &world->profile;
+    const struct ps_options options = {
+        .task = actor->index,
+        .workers = p->workers,
+        .incarnation = actor->incarnation,
+        .start_timeout_ms = p->start_timeout_ms,
+        .step_timeout_ms = p->step_timeout_ms,
+        .end_timeout_ms = p->end_timeout_ms,
+        .restart_timeout_ms = p->restart_timeout_ms,
+        .stop_timeout_ms = p->stop_timeout_ms,
+    };
+    return ps_role_new(&options);
+}
+
+static struct role *open_worker(const struct world *world, const struct actor *actor)
+{
+    const struct profile *p = &world->profile;
+    uint64_t block_bytes[PS_MAX];
+    for (int i = 0; i < p->ps_count; i++) block_bytes[i] = p->has_variables[i] ? 64 : 0;
+    const struct worker_options options = {
+        .task = actor->index,
+        .ps_count = p->ps_count,
+        .workers = p->workers,
+        .incarnation = actor->incarnation,
+        .block_bytes = block_bytes,
+        .gradients_per_push = p->gradients_per_push[actor->index],
+        .drops_gradients = p->drops_gradients,
+        .saves = p->saves,
+        .start_timeout_ms = p->start_timeout_ms,
+        .step_timeout_ms = p->step_timeout_ms,
+        .end_timeout_ms = p->end_timeout_ms,
+        .restart_timeout_ms = p->restart_timeout_ms,
+        .stop_timeout_ms = p->stop_timeout_ms,
+        .save_timeout_ms = p->save_timeout_ms,
+    };
+    return worker_role_new(&options);
+}
+
+/* What a process has in memory when it starts: nothing. */
+static void reset(struct world *world, struct actor *actor)
+{
+    *actor = (struct actor){
+        .job = actor->job,
+        .index = actor->index,
+        .number = actor->number,
+        .life = actor->life + 1,
+        .is_severed = actor->is_severed,
+        .is_alive = true,
+        .incarnation = 1 + mix(world->options.seed, draw(world, UINT64_MAX)) % (UINT64_MAX - 1),
+        .started_us = world->now_us,
+        .restored = NOTHING,
+        .chosen = NOTHING,
+    };
+}
+
+void actor_start(struct world *world, struct actor *actor)
+{
+    if (world->first_ended != NOTHING &&
+        actor->life) { /* nobody starts a task of a job that is over */
+        actor->is_gone = true;
+        return;
+    }
+    reset(world, actor);
+    TRACE(world, "%s starts, life %d", actor_name(actor), actor->life);
+    actor->role = actor->job == JOB_PS ? open_ps(world, actor) : open_worker(world, actor);
+    assert(actor->role);
+    if (world->first_ended != NOTHING) actor->is_severed = true;
+    actor->role->ops->start(actor->role, world->now_us / 1000, &actor->outbox);
+    actor_flush(world, actor);
+    actor_add(world, actor, EVENT_TICK, 1 + draw(world, TICK_US));
+    if (actor->job == JOB_PS) return;
+    for (int i = 0; i < world->profile.ps_count; i++) actor->lost_us[i] = world->now_us;
+    for (int i = 0; i < world->profile.ps_count && actor->is_alive; i++)
+        network_connect(world, actor, i);
+    if (actor->index == 0 && world->profile.saves && world->profile.save_interval_us)
+        actor_add(world, actor, EVENT_SAVE, world->profile.save_interval_us);
+}
+
+void actor_kill(struct world *world, struct actor *actor)
+{
+    if (!actor->is_alive) return;
+    TRACE(world, "%s is killed", actor_name(actor));
+    world->counters.kills++;
+    if (actor->job == JOB_PS) ps_forget(world, actor);
+    if (actor->job == JOB_WORKER) worker_died(world, actor);
+    network_leave(world, actor, false);
+    if (actor->job == JOB_PS)
+        ps_role_free(actor->role);
+    else
+        worker_role_free(actor->role);
+    outbox_free(&actor->outbox);
+    actor->role = NULL;
+    actor->is_alive = false;
+    actor->cursor = 0;
+    actor->busy_until_us = 0;
+    actor->dies_after_actions = 0;
+    actor->is_severed = true;
+}
+
+void actor_work(struct world *world, struct actor *actor, const struct action *action,
+                uint64_t for_us)
+{
+    actor->work = *action;
+    actor->busy_until_us = world->now_us + for_us + 1;
+    actor_add(world, actor, EVENT_RESUME, for_us + 1);
+}
+
+static void end(struct world *world, struct actor *actor, const struct action *action)
+{
+    actor->has_ended = true;
+    actor->code = action->code;
+    snprintf(actor->text, sizeof actor->text, "%s", action->text);
+    TRACE(world, "%s ends: %d %s", actor_name(actor), actor->code, actor->text);
+    check_first_end(world, actor);
+    actor_add(world, actor, EVENT_LEAVE, actor->job == JOB_PS ? LINGER_US : 1);
+}
+
+static void act(struct world *world, struct actor *actor, const struct action *action)
+{
+    if (action->type == ACTION_SEND)
+        network_send(world, actor, action);
+    else if (action->type == ACTION_LOG)
+        TRACE(world, "%s says: %s", actor_name(actor), action->text);
+    else if (action->type == ACTION_END)
+        end(world, actor, action);
+    else if (actor->job == JOB_PS)
+        ps_act(world, actor, action);
+    else
+        worker_act(world, actor, action);
+}
+
+/* The fault that kills a task between two actions of one outbox. */
+static bool dies_now(struct world *world, struct actor *actor)
+{
+    if (!actor->dies_after_actions || --actor->dies_after_actions) return false;
+    actor_kill(world, actor);
+    return true;
+}
+
+void actor_flush(struct world *world, struct actor *actor)
+{
+    if (actor->is_acting) return; /* acting may add actions */
+    actor->is_acting = true;
+    if (actor->outbox.count > OUTBOX_MAX * (1 + peer_count(world, actor)))
+        blame(world, "%s wants %d actions at once", actor_name(actor), actor->outbox.count);
+    while (actor_is_running(actor) && !actor_is_busy(world, actor) &&
+           actor->cursor < actor->outbox.count && !world->blame[0]) {
+        const struct action action = actor->outbox.at[actor->cursor++];
+        act(world, actor, &action);
+        if (actor->is_alive && dies_now(world, actor)) break;
+    }
+    actor->is_acting = false;
+    if (actor_is_busy(world, actor)) return;
+    actor->outbox.count = actor->cursor = 0;
+}
+
+void actor_resume(struct world *world, struct actor *actor)
+{
+    if (actor_is_busy(world, actor)) return; /* it was frozen meanwhile */
+    const enum action_type done = actor->work.type;
+    if (done != ACTION_SEND && actor->job == JOB_PS)
+        ps_resume_work(world, actor);
+    else if (done != ACTION_SEND)
+        worker_resume_work(world, actor);
+    actor->work.type = ACTION_SEND;
+    actor_flush(world, actor);
+}

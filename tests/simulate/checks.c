@@ -1,0 +1,236 @@
+/* checks.c - what must hold of a checkpoint when it is published, and of a run when it is over. */
+#include <string.h>
+
+#include "core/cluster/verdict.h"
+#include "tests/simulate/world.h"
+
+static bool is_well(enum story story)
+{
+    return story == STORY_CALM || story == STORY_DISTURBED || story == STORY_SLOW_RETURN ||
+           story == STORY_WORKER_GONE;
+}
+
+/* ---- checkpoints ---- */
+
+static void check_ledger(struct world *world, const struct shard *shard, int worker)
+{
+    const struct node *node = &world->nodes.at[shard->node];
+    const struct ledger *ledger = &shard->ledger[worker];
+    if (ledger->taken != node->sequences[worker] || ledger->received < ledger->taken)
+        blame(world,
+              "the shard of ps/%d has push %llu of worker/%d, and its ledger says %llu taken of "
+              "%llu received",
+              shard->ps, (unsigned long long)node->sequences[worker], worker,
+              (unsigned long long)ledger->taken, (unsigned long long)ledger->received);
+}
+
+/* Has this worker left something on one ps that it never brought to another? Only its death can
+ * explain that. */
+static bool may_differ(struct world *world, int worker)
+{
+    return !worker_at(world, worker)->is_alive || worker_at(world, worker)->life > 1;
+}
+
+static void check_shards(struct world *world, const struct shard *first, const struct shard *shard,
+                         uint64_t step)
+{
+    const struct node *a = &world->nodes.at[first->node], *b = &world->nodes.at[shard->node];
+    if (a->generation != b->generation)
+        blame(world, "the shards of ps/%d and ps/%d are of two generations", first->ps, shard->ps);
+    bool all_same = true;
+    for (int w = 0; w < world->profile.workers; w++) {
+        if (a->sets[w] == b->sets[w]) continue;
+        all_same = false;
+        if (!may_differ(world, w))
+            blame(world, "of worker/%d, the shard of ps/%d has push %llu and that of ps/%d %llu", w,
+                  first->ps, (unsigned long long)a->sequences[w], shard->ps,
+                  (unsigned long long)b->sequences[w]);
+    }
+    if (all_same && (a->step != step || b->step != step))
+        blame(world, "the shards of step %llu are of step %llu and %llu", (unsigned long long)step,
+              (unsigned long long)a->step, (unsigned long long)b->step);
+}
+
+void check_publish(struct world *world, const struct checkpoint *checkpoint)
+{
+    bool is_there[PS_MAX] = {false};
+    for (int i = 0; i < checkpoint->count; i++) {
+        const struct shard *shard = &checkpoint->shards[i];
+        if (!shard->is_there || shard->node == NOTHING || is_there[shard->ps]) {
+            blame(world, "a checkpoint without its shard %d is published", i);
+            return;
+        }
+        is_there[shard->ps] = true;
+        check_shards(world, &checkpoint->shards[0], shard, checkpoint->step);
+        for (int w = 0; w < world->profile.workers; w++) check_ledger(world, shard, w);
+    }
+    for (int ps = 0; ps < world->profile.ps_count; ps++)
+        if (!is_there[ps] && (world->profile.has_variables[ps] || ps == 0))
+            blame(world, "a checkpoint without ps/%d is published", ps);
+}
+
+/* ---- the verdict ---- */
+
+static bool is_linked(struct world *world, int ps, int worker)
+{
+    const struct actor *p = ps_at(world, ps), *w = worker_at(world, worker);
+    const struct link *link = p->links[worker];
+    return p->is_alive && w->is_alive && link && link == w->links[ps] && !link->is_cut &&
+           link->is_open[TO_PS] && link->is_open[TO_WORKER];
+}
+
+/* Whoever cannot hear of the verdict over links that are there need not have it. */
+void check_first_end(struct world *world, const struct actor *actor)
+{
+    if (world->first_ended != NOTHING) return;
+    world->first_ended = actor->number;
+    bool hears[ACTORS_MAX] = {false};
+    hears[actor->number] = true;
+    for (int round = 0; round < ACTORS_MAX; round++)
+        for (int ps = 0; ps < world->profile.ps_count; ps++)
+            for (int w = 0; w < world->profile.workers; w++)
+                if (is_linked(world, ps, w) && (hears[ps] || hears[PS_MAX + w]))
+                    hears[ps] = hears[PS_MAX + w] = true;
+    for (int i = 0; i < ACTORS_MAX; i++) world->actors[i].is_severed |= !hears[i];
+}
+
+static bool is_worth_another_try(int code)
+{
+    return code >= EXIT_LOST_PEER;
+}
+
+static bool may_end_with(const struct profile *profile, int code)
+{
+    switch (profile->story) {
+    case STORY_CALM:
+    case STORY_DISTURBED:
+    case STORY_SLOW_RETURN:
+    case STORY_WORKER_GONE:
+    case STORY_FINISH:
+        return code == EXIT_DONE;
+    case STORY_LEAVE:
+        return code == EXIT_DONE || code == EXIT_TERMINATED;
+    case STORY_TOO_FEW:
+    case STORY_PS_GONE:
+    case STORY_CHIEF_GONE: /* the job may have been done before */
+    case STORY_HARSH:
+        return code == EXIT_DONE || is_worth_another_try(code);
+    case STORIES:
+        break;
+    }
+    return false;
+}
+
+static void check_verdicts(struct world *world)
+{
+    const struct actor *first = &world->actors[world->first_ended];
+    if (!may_end_with(&world->profile, first->code))
+        blame(world, "%s ends with %d: %s", actor_name(first), first->code, first->text);
+    for (int i = 0; i < ACTORS_MAX; i++) {
+        const struct actor *actor = &world->actors[i];
+        if (!actor->has_ended || actor->code == first->code) continue;
+        bool two_reasons = world->profile.story == STORY_HARSH && is_worth_another_try(first->code);
+        bool is_excused = actor->is_severed || two_reasons;
+        if (!is_excused || !is_worth_another_try(actor->code))
+            blame(world, "%s ends with %d (%s), but %s with %d (%s)", actor_name(first),
+                  first->code, first->text, actor_name(actor), actor->code, actor->text);
+    }
+}
+
+/* ---- what was trained ---- */
+
+static const struct node *final_state(struct world *world, int ps)
+{
+    const struct actor *actor = ps_at(world, ps);
+    if (!actor->has_ended || !actor->store || *actor->store == NOTHING) return NULL;
+    return &world->nodes.at[*actor->store];
+}
+
+static int workers_restarted(struct world *world)
+{
+    int count = 0;
+    for (int w = 0; w < world->profile.workers; w++) count += may_differ(world, w);
+    return count;
+}
+
+/* All ps hold the same pushes, as many as there are steps. */
+static void check_states(struct world *world)
+{
+    const struct node *first = final_state(world, 0);
+    for (int ps = 0; ps < world->profile.ps_count; ps++) {
+        const struct node *node = final_state(world, ps);
+        if (!world->profile.has_variables[ps] && ps != 0) continue;
+        if (!node || !first) {
+            blame(world, "all is well at the end, but ps/%d has no values", ps);
+            return;
+        }
+        for (int w = 0; w < world->profile.workers; w++)
+            if (node->sets[w] != first->sets[w] && !may_differ(world, w))
+                blame(world, "at the end ps/%d has push %llu of worker/%d, and ps/0 %llu", ps,
+                      (unsigned long long)node->sequences[w], w,
+                      (unsigned long long)first->sequences[w]);
+        uint64_t last_step = world->profile.config.last_step;
+        uint64_t lacking = ps ? (uint64_t)workers_restarted(world) : 0;
+        bool is_exact = world->profile.story != STORY_FINISH && world->profile.story != STORY_LEAVE;
+        if (is_exact && (node->step > last_step || node->step + lacking < last_step))
+            blame(world, "ps/%d ends at step %llu, not %llu", ps, (unsigned long long)node->step,
+                  (unsigned long long)last_step);
+    }
+}
+
+/* The same bits as if nothing had happened. */
+static void check_bits(struct world *world)
+{
+    const struct profile *profile = &world->profile;
+    const struct node *first = final_state(world, 0);
+    if (!profile->config.takes_all || world->was_recomputed || !first) return;
+    const struct undisturbed undisturbed = {profile->ps_count, profile->workers,
+                                            profile->has_variables, first->step};
+    uint64_t hashes[PS_MAX];
+    undisturbed_hashes(&undisturbed, hashes);
+    for (int ps = 0; ps < profile->ps_count; ps++) {
+        const struct node *node = final_state(world, ps);
+        if (!profile->has_variables[ps] || !node || !node->has_everybody) continue;
+        if (node->hash != hashes[ps])
+            blame(world, "ps/%d does not end with the bits of the undisturbed run", ps);
+    }
+}
+
+/* The last checkpoint is of the end. */
+static void check_last_checkpoint(struct world *world)
+{
+    const struct node *first = final_state(world, 0);
+    bool must_save =
+        world->profile.saves && is_well(world->profile.story) && world->disk_fails_until_us == 0;
+    if (!must_save || !first) return;
+    const struct folder *folder = &world->folder;
+    if (folder->newest == NOTHING || folder->at[folder->newest].step != first->step)
+        blame(world, "the run ends at step %llu, its last checkpoint is of %lld",
+              (unsigned long long)first->step,
+              folder->newest == NOTHING ? -1LL : (long long)folder->at[folder->newest].step);
+}
+
+/* Where nothing goes wrong no step is computed in vain. */
+static void check_tickets(struct world *world)
+{
+    const struct profile *profile = &world->profile;
+    if (profile->story != STORY_CALM || profile->config.is_sync) return;
+    uint64_t expected = profile->config.last_step + (uint64_t)world->counters.dropped;
+    if ((uint64_t)world->counters.computed != expected)
+        blame(world, "%d steps were computed for %llu", world->counters.computed,
+              (unsigned long long)expected);
+}
+
+void check_end(struct world *world)
+{
+    if (world->first_ended == NOTHING) {
+        blame(world, "nobody has ended");
+        return;
+    }
+    check_verdicts(world);
+    if (world->actors[world->first_ended].code != EXIT_DONE) return;
+    check_states(world);
+    check_bits(world);
+    check_last_checkpoint(world);
+    check_tickets(world);
+}

@@ -1,0 +1,121 @@
+/* defects.c - see defects.h. What is not here is in the code that it breaks (is_broken). */
+#include "tests/simulate/defects.h"
+
+#include <string.h>
+
+#include "tests/simulate/world.h"
+
+enum { SOMETIMES_PERCENT = 15 };
+
+static const char *const names[DEFECTS] = {
+    [DEFECT_NONE] = "none",
+    [DEFECT_LEDGER_LOST] = "ledger_lost",
+    [DEFECT_APPLIED_LATER] = "applied_later",
+    [DEFECT_PUBLISHED_EARLY] = "published_early",
+    [DEFECT_PUSH_FORGOTTEN] = "push_forgotten",
+    [DEFECT_STEP_WRONG] = "step_wrong",
+    [DEFECT_GENERATION_OPEN] = "generation_open",
+    [DEFECT_RESUME_LOST] = "resume_lost",
+    [DEFECT_TICKET_TWICE] = "ticket_twice",
+    [DEFECT_PUSH_TWICE] = "push_twice",
+    [DEFECT_CUT_EARLY] = "cut_early",
+    [DEFECT_RESTORED_OFF] = "restored_off",
+    [DEFECT_FINISHED_LOST] = "finished_lost",
+    [DEFECT_DROP_HIDDEN] = "drop_hidden",
+    [DEFECT_OLD_CHECKPOINT] = "old_checkpoint",
+    [DEFECT_VALUES_OLD] = "values_old",
+    [DEFECT_BATCH_AGAIN] = "batch_again",
+    [DEFECT_ARRAYS_MISSING] = "arrays_missing",
+    [DEFECT_VERDICT_LOST] = "verdict_lost",
+    [DEFECT_SHARD_OF_ANOTHER] = "shard_of_another",
+    [DEFECT_NUMBERS_FORGOTTEN] = "numbers_forgotten",
+};
+
+const char *defect_name(enum defect defect)
+{
+    return names[defect];
+}
+
+enum defect defect_find(const char *name)
+{
+    int defect = 0;
+    while (defect < DEFECTS && strcmp(names[defect], name) != 0) defect++;
+    return (enum defect)defect;
+}
+
+static void touch_values(struct world *world, struct message *m)
+{
+    if (is_broken(world, DEFECT_STEP_WRONG) && chance(world, SOMETIMES_PERCENT)) m->step++;
+    if (is_broken(world, DEFECT_DROP_HIDDEN)) m->code &= ~(uint32_t)VALUES_DROPPED;
+    if (is_broken(world, DEFECT_TICKET_TWICE) && !(m->code & VALUES_FINAL) && m->task == 0 &&
+        chance(world, SOMETIMES_PERCENT))
+        m->code |= VALUES_TICKET;
+}
+
+/* A message that is like another but for its type and number. */
+static void repeat(struct world *world, struct link *link, enum direction direction,
+                   const struct parcel *parcel, enum message_type type)
+{
+    struct parcel *again = network_post(world, link, direction, PARCEL_MESSAGE);
+    again->message = parcel->message;
+    again->message.type = type;
+    again->content = parcel->content;
+    again->source = parcel->source;
+    if (type == MESSAGE_SAVED) again->message.body_bytes = 0;
+    if (type == MESSAGE_PUSH) again->message.sequence++;
+}
+
+void defects_touch_parcel(struct world *world, struct link *link, enum direction direction,
+                          struct parcel *parcel)
+{
+    struct message *m = &parcel->message;
+    if (m->type == MESSAGE_VALUES) touch_values(world, m);
+    if (is_broken(world, DEFECT_PUBLISHED_EARLY) && m->type == MESSAGE_CUT && m->code == 0)
+        repeat(world, link, direction, parcel, MESSAGE_SAVED);
+    if (is_broken(world, DEFECT_PUSH_TWICE) && m->type == MESSAGE_PUSH &&
+        chance(world, SOMETIMES_PERCENT))
+        repeat(world, link, direction, parcel, MESSAGE_PUSH);
+}
+
+/* The ps believes that everything has come which it was told to wait for. */
+static void forge_save(struct world *world, struct actor *ps, struct message *m)
+{
+    uint64_t numbers[1 + WORKERS_MAX * LEDGER_NUMBERS];
+    struct ledger ledgers[WORKERS_MAX];
+    int workers = world->profile.workers;
+    if (m->body_bytes != (1 + (size_t)workers * LEDGER_NUMBERS) * sizeof *numbers) return;
+    memcpy(numbers, m->body, m->body_bytes);
+    for (int w = 0; w < workers; w++) ledgers[w] = *ps_role_ledger(ps->role, w);
+    ledger_pack(ledgers, workers, numbers + 1);
+    memcpy((void *)(uintptr_t)m->body, numbers, m->body_bytes);
+    m->step = ps_role_step(ps->role);
+}
+
+static bool is_lost(const struct world *world, const struct actor *to, const struct message *m)
+{
+    if (m->type == MESSAGE_RESUME) return is_broken(world, DEFECT_RESUME_LOST);
+    if (m->type == MESSAGE_FINISHED) return is_broken(world, DEFECT_FINISHED_LOST);
+    bool is_last_worker = to->job == JOB_WORKER && to->index == world->profile.workers - 1;
+    return m->type == MESSAGE_VERDICT && is_last_worker && is_broken(world, DEFECT_VERDICT_LOST);
+}
+
+bool defects_touch_message(struct world *world, struct actor *to, struct message *m)
+{
+    if (is_lost(world, to, m)) return false;
+    if (is_broken(world, DEFECT_GENERATION_OPEN))
+        m->generation =
+            to->job == JOB_PS ? to->config.generation : worker_role_generation(to->role);
+    if (is_broken(world, DEFECT_CUT_EARLY) && m->type == MESSAGE_SAVE && to->index != 0)
+        forge_save(world, to, m);
+    if (is_broken(world, DEFECT_NUMBERS_FORGOTTEN) && m->type == MESSAGE_LEDGER) {
+        m->sequence = 0;
+        memset((void *)(uintptr_t)m->body, 0, m->body_bytes);
+    }
+    return true;
+}
+
+void defects_lose_worker(struct world *world, struct actor *ps, int worker)
+{
+    if (is_broken(world, DEFECT_PUSH_FORGOTTEN) && ps->windows[worker])
+        ps->windows[worker]->gradient.kind = CONTENT_NONE;
+}

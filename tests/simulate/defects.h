@@ -1,0 +1,37 @@
+/* defects.h - mistakes that are made on purpose, to see that they are found.
+ *
+ * They are made by the runner, the network and the disks of the simulation, never by the roles: the
+ * product has no code for them.
+ */
+#ifndef TESTS_SIMULATE_DEFECTS_H
+#define TESTS_SIMULATE_DEFECTS_H
+
+enum defect {
+    DEFECT_NONE,
+    DEFECT_LEDGER_LOST,       /* a checkpoint is restored without its ledger */
+    DEFECT_APPLIED_LATER,     /* a push is answered before it is applied, and lost at a crash */
+    DEFECT_PUBLISHED_EARLY,   /* a checkpoint is published before all shards are written */
+    DEFECT_PUSH_FORGOTTEN,    /* the gradient of a worker that dies is lost though it was taken */
+    DEFECT_STEP_WRONG,        /* VALUES say a later step */
+    DEFECT_GENERATION_OPEN,   /* what belongs to another generation counts in this one */
+    DEFECT_RESUME_LOST,       /* ps/0 never hears that the cut is over */
+    DEFECT_TICKET_TWICE,      /* a worker without a ticket gets one all the same */
+    DEFECT_PUSH_TWICE,        /* a push counts twice under two numbers */
+    DEFECT_CUT_EARLY,         /* one ps makes its cut before everything is there */
+    DEFECT_RESTORED_OFF,      /* a generation begins one step later than its values */
+    DEFECT_FINISHED_LOST,     /* a worker's FINISHED does not arrive */
+    DEFECT_DROP_HIDDEN,       /* a dropped gradient is answered as if it had been applied */
+    DEFECT_OLD_CHECKPOINT,    /* not the newest checkpoint is restored */
+    DEFECT_VALUES_OLD,        /* VALUES are sent without a fresh copy */
+    DEFECT_BATCH_AGAIN,       /* a restarted worker begins with its first batch */
+    DEFECT_ARRAYS_MISSING,    /* slots of a restored ps are not filled */
+    DEFECT_VERDICT_LOST,      /* a ps does not tell the verdict to one worker */
+    DEFECT_SHARD_OF_ANOTHER,  /* a shard is written from the state after the cut */
+    DEFECT_NUMBERS_FORGOTTEN, /* a ps says to a worker that joins that it has nothing of it */
+    DEFECTS
+};
+
+const char *defect_name(enum defect);
+enum defect defect_find(const char *name); /* DEFECTS: no such one */
+
+#endif

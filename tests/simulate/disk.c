@@ -1,0 +1,98 @@
+/* disk.c - the folder of checkpoints.
+ *
+ * The real one makes a checkpoint count by one rename, so that after a crash it is there as a whole
+ * or not at all, and the one before it is never touched. That is all that is modelled here.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "tests/simulate/world.h"
+
+static bool disk_fails(const struct world *world)
+{
+    return world->now_us < world->disk_fails_until_us;
+}
+
+err disk_begin(struct world *world, const struct action *action)
+{
+    struct folder *folder = &world->folder;
+    if (disk_fails(world)) return ERR_IO;
+    if (!folder->at) folder->at = calloc(CHECKPOINTS_MAX, sizeof *folder->at);
+    assert(folder->at);
+    if (folder->count == CHECKPOINTS_MAX || action->count < 1 ||
+        action->count > world->profile.ps_count) {
+        blame(world, "checkpoint %d with %d shards", folder->count, action->count);
+        return ERR_INPUT;
+    }
+    TRACE(world, "a checkpoint of step %llu begins, %d shards, tag %llx",
+          (unsigned long long)action->step, action->count, (unsigned long long)action->tag);
+    folder->at[folder->count++] =
+        (struct checkpoint){.step = action->step, .tag = action->tag, .count = action->count};
+    return OK;
+}
+
+static struct checkpoint *find(struct world *world, uint64_t tag)
+{
+    for (int i = world->folder.count - 1; i >= 0; i--) {
+        struct checkpoint *checkpoint = &world->folder.at[i];
+        bool is_temporary = !checkpoint->is_published && !checkpoint->is_abandoned;
+        if (checkpoint->tag == tag && is_temporary) return checkpoint;
+    }
+    return NULL;
+}
+
+err disk_write(struct world *world, const struct carried_shard *file)
+{
+    struct checkpoint *checkpoint = find(world, file->tag);
+    if (disk_fails(world) || !checkpoint) return ERR_IO;
+    if (file->number < 0 || file->number >= checkpoint->count) {
+        blame(world, "shard %d of %d", file->number, checkpoint->count);
+        return ERR_IO;
+    }
+    checkpoint->shards[file->number] = file->shard;
+    return OK;
+}
+
+static bool is_complete(const struct checkpoint *checkpoint)
+{
+    for (int i = 0; i < checkpoint->count; i++)
+        if (!checkpoint->shards[i].is_there) return false;
+    return true;
+}
+
+err disk_publish(struct world *world, uint64_t tag)
+{
+    struct checkpoint *checkpoint = find(world, tag);
+    if (disk_fails(world) || !checkpoint) return ERR_IO;
+    if (!is_complete(checkpoint) && !is_broken(world, DEFECT_PUBLISHED_EARLY)) return ERR_IO;
+    checkpoint->is_published = true;
+    world->folder.newest = (int)(checkpoint - world->folder.at);
+    world->counters.published++;
+    TRACE(world, "the checkpoint of step %llu is published", (unsigned long long)checkpoint->step);
+    check_publish(world, checkpoint);
+    return OK;
+}
+
+void disk_abandon(struct world *world, uint64_t tag)
+{
+    struct checkpoint *checkpoint = find(world, tag);
+    if (!checkpoint) return;
+    TRACE(world, "the checkpoint of step %llu is abandoned", (unsigned long long)checkpoint->step);
+    checkpoint->is_abandoned = true;
+}
+
+int disk_oldest(const struct world *world)
+{
+    for (int i = 0; i < world->folder.count; i++)
+        if (world->folder.at[i].is_published) return i;
+    return NOTHING;
+}
+
+const struct shard *disk_shard(const struct world *world, int checkpoint, int ps)
+{
+    if (checkpoint == NOTHING) return NULL;
+    const struct checkpoint *c = &world->folder.at[checkpoint];
+    for (int i = 0; i < c->count; i++)
+        if (c->shards[i].is_there && c->shards[i].ps == ps) return &c->shards[i];
+    return NULL;
+}

@@ -1,0 +1,120 @@
+/* faults.c - what the profile says goes wrong, at its time. */
+#include "core/cluster/verdict.h"
+#include "tests/simulate/world.h"
+
+static void note_time(struct world *world, uint64_t for_us)
+{
+    uint64_t until_us = world->now_us + for_us;
+    if (until_us > world->last_fault_us) world->last_fault_us = until_us;
+}
+
+/* Whoever is killed is started again later, if at all. */
+static void plan_kill(struct world *world, struct actor *actor, const struct fault *fault)
+{
+    if (!actor->is_alive) return;
+    if (fault->duration_us == 0) actor->is_gone = true;
+    if (fault->after_actions)
+        actor->dies_after_actions = fault->after_actions;
+    else
+        actor_kill(world, actor);
+    if (fault->duration_us) actor_add(world, actor, EVENT_START, fault->duration_us);
+}
+
+static void freeze(struct world *world, struct actor *actor, uint64_t for_us)
+{
+    TRACE(world, "%s does nothing for %llu ms", actor_name(actor),
+          (unsigned long long)for_us / 1000);
+    if (actor->busy_until_us < world->now_us) actor->busy_until_us = world->now_us;
+    actor->busy_until_us += for_us;
+    actor_add(world, actor, EVENT_RESUME, actor->busy_until_us - world->now_us);
+}
+
+static struct link *link_between(struct world *world, struct actor *actor, int peer)
+{
+    struct link *link = actor->links[peer];
+    if (!link && actor->job == JOB_WORKER) link = actor->attempts[peer];
+    return link;
+}
+
+static void unplug(struct world *world, struct actor *actor, uint64_t for_us)
+{
+    TRACE(world, "%s is unplugged for %llu ms", actor_name(actor),
+          (unsigned long long)for_us / 1000);
+    actor->unplugged_until_us = world->now_us + for_us;
+    for (int i = 0; i < peer_count(world, actor); i++) {
+        struct link *link = link_between(world, actor, i);
+        if (link) network_cut(world, link);
+    }
+}
+
+static void leave(struct world *world, struct actor *actor)
+{
+    TRACE(world, "%s gets a signal", actor_name(actor));
+    actor->role->ops->leave(actor->role, EXIT_TERMINATED, "stopped by SIGTERM", &actor->outbox);
+    actor_flush(world, actor);
+}
+
+static void finish(struct world *world, struct actor *chief)
+{
+    TRACE(world, "a hook ends the job");
+    worker_role_finish(chief->role, EXIT_DONE, "", &chief->outbox);
+    actor_flush(world, chief);
+}
+
+static void strike(struct world *world, const struct fault *fault)
+{
+    struct actor *actor = &world->actors[fault->actor];
+    if (fault->kind == FAULT_DISK) {
+        TRACE(world, "the disk is full");
+        world->disk_fails_until_us = world->now_us + fault->duration_us;
+        return;
+    }
+    if (!actor_is_running(actor)) return;
+    struct link *link = link_between(world, actor, fault->peer);
+    if (fault->kind == FAULT_KILL)
+        plan_kill(world, actor, fault);
+    else if (fault->kind == FAULT_CUT && link)
+        network_cut(world, link);
+    else if (fault->kind == FAULT_STALL && link)
+        network_stall(world, link, fault->duration_us);
+    else if (fault->kind == FAULT_UNPLUG)
+        unplug(world, actor, fault->duration_us);
+    else if (fault->kind == FAULT_FREEZE)
+        freeze(world, actor, fault->duration_us);
+    else if (fault->kind == FAULT_LEAVE)
+        leave(world, actor);
+    else if (fault->kind == FAULT_FINISH)
+        finish(world, actor);
+}
+
+void faults_happen(struct world *world, int number)
+{
+    const struct fault *fault = &world->profile.faults[number];
+    const struct actor *actor = &world->actors[fault->actor];
+    bool must_hear = fault->kind == FAULT_LEAVE || fault->kind == FAULT_FINISH;
+    if (must_hear && actor_is_running(actor) && actor_is_busy(world, actor)) {
+        const struct event event = {
+            .at_us = actor->busy_until_us, .kind = EVENT_FAULT, .number = number};
+        events_add(&world->events, &event);
+        return;
+    }
+    note_time(world, fault->duration_us);
+    strike(world, fault);
+}
+
+void faults_begin(struct world *world)
+{
+    note_time(world, world->profile.start_us);
+    faults_look(world);
+}
+
+void faults_look(struct world *world)
+{
+    for (int i = 0; i < world->profile.fault_count; i++) {
+        const struct fault *fault = &world->profile.faults[i];
+        if (world->has_happened[i] || world->counters.deliveries < fault->deliveries) continue;
+        world->has_happened[i] = true;
+        const struct event event = {.at_us = world->now_us, .kind = EVENT_FAULT, .number = i};
+        events_add(&world->events, &event);
+    }
+}

@@ -1,0 +1,78 @@
+/* model.h - what variables, gradients and windows are in the simulated cluster.
+ *
+ * Nothing is computed. A state of a ps is a node of a tree: what was applied, to which state. Its
+ * hash stands for the bits of all variables, a gradient's hash for the bits that come of one batch
+ * and of the values that its worker saw. Same bits is same hash.
+ */
+#ifndef TESTS_SIMULATE_MODEL_H
+#define TESTS_SIMULATE_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PS_MAX = 4, WORKERS_MAX = 6, NOTHING = -1 };
+
+struct node {
+    int parent; /* index of a node; NOTHING: these are initial values */
+    int ps;
+    uint64_t generation, step, hash;
+    /* of each worker, in the whole lineage: the number of its last push that was applied, and a
+     * hash over the numbers of all of them */
+    uint64_t sequences[WORKERS_MAX], sets[WORKERS_MAX];
+    bool has_everybody; /* every update since the first brought a gradient of every worker */
+};
+
+enum content_kind {
+    CONTENT_NONE,
+    CONTENT_WRITING, /* a step is being computed into it */
+    CONTENT_GRADIENT,
+    CONTENT_ARRAY, /* initial or restored values, on their way to a ps */
+    CONTENT_TORN,  /* changed while it was read */
+};
+
+/* What stands in a gradient window. */
+struct content {
+    enum content_kind kind;
+    int worker;
+    uint64_t generation;
+    uint64_t batch; /* GRADIENT: of the worker's stream, from 0 */
+    uint64_t step;  /* GRADIENT: global step of the values that it comes from */
+    uint64_t hash;
+    bool is_incoherent; /* GRADIENT: of values that changed meanwhile, or of several steps */
+    int node, array;    /* ARRAY: of which state; NOTHING: initial values */
+};
+
+/* Memory that a ps shares with a worker. */
+struct windows {
+    struct content gradient;
+    int copy; /* node that the worker sees, where it has a copy of its own */
+};
+
+struct nodes {
+    struct node *at;
+    int count, capacity;
+};
+
+void nodes_free(struct nodes *);
+/* Values of a ps at the start of a generation: initial ones, or those of `parent`. */
+int nodes_begin(struct nodes *, int parent, int ps, uint64_t generation);
+/* One update. */
+struct update {
+    const struct content *const *gradients; /* [count], in worker order */
+    int count, workers;
+};
+int nodes_apply(struct nodes *, int parent, const struct update *);
+
+uint64_t gradient_hash(int worker, uint64_t batch, uint64_t seen);
+uint64_t mix(uint64_t a, uint64_t b);
+
+/* Of a run where every round has all workers and nothing goes wrong: the hash of each ps that has
+ * variables after `steps` rounds. */
+struct undisturbed {
+    int ps_count, workers;
+    const bool *has_variables; /* [ps_count] */
+    uint64_t steps;
+};
+void undisturbed_hashes(const struct undisturbed *, uint64_t ret_hashes[PS_MAX]);
+
+#endif

@@ -1,0 +1,344 @@
+/* network.c - links: messages in order or not at all, and ends that are noticed late.
+ *
+ * A worker connects; its HELLO and the ps' WELCOME are the first parcels, as the runner's are, and
+ * with each the role at that end learns of the link. A cut loses what is under way in both
+ * directions. The end of a process closes its links behind what it has sent, of which a kill loses
+ * the last part.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/simulate/world.h"
+
+enum { RETRY_FIRST_US = 10000, RETRY_DOUBLINGS = 6, RETRY_MAX_US = 500000 };
+
+static struct actor *actor_at(struct world *world, const struct link *link, enum direction end)
+{
+    return end == TO_PS ? ps_at(world, link->ps) : worker_at(world, link->worker);
+}
+
+static int index_of_peer(const struct link *link, enum direction end)
+{
+    return end == TO_PS ? link->worker : link->ps;
+}
+
+/* Is the process at that end the one that opened the link? */
+static bool holds(struct world *world, const struct link *link, enum direction end)
+{
+    const struct actor *actor = actor_at(world, link, end);
+    return link->is_open[end] && actor->is_alive && actor->incarnation == link->incarnations[end];
+}
+
+static void drop_from(struct queue *queue, int kept)
+{
+    struct parcel **at = &queue->first;
+    queue->last = NULL;
+    for (int i = 0; i < kept && *at; i++) {
+        queue->last = *at;
+        at = &(*at)->next;
+    }
+    for (struct parcel *parcel = *at, *next; parcel; parcel = next) {
+        next = parcel->next;
+        free(parcel);
+        queue->count--;
+    }
+    *at = NULL;
+}
+
+static void schedule(struct world *world, struct link *link, enum direction direction)
+{
+    struct queue *queue = &link->queues[direction];
+    if (queue->is_scheduled || !queue->first) return;
+    uint64_t at_us = queue->first->at_us;
+    if (at_us < queue->stalled_until_us) at_us = queue->stalled_until_us;
+    if (at_us < world->now_us) at_us = world->now_us;
+    queue->is_scheduled = true;
+    events_add(&world->events,
+               &(struct event){
+                   .at_us = at_us, .kind = EVENT_DELIVER, .link = link, .number = (int)direction});
+}
+
+struct parcel *network_post(struct world *world, struct link *link, enum direction direction,
+                            enum parcel_kind kind)
+{
+    struct queue *queue = &link->queues[direction];
+    struct parcel *parcel = calloc(1, sizeof *parcel);
+    assert(parcel);
+    parcel->kind = kind;
+    parcel->at_us = world->now_us + 1 + draw(world, world->profile.delay_us);
+    if (parcel->at_us < queue->last_us) parcel->at_us = queue->last_us;
+    queue->last_us = parcel->at_us;
+    if (queue->last)
+        queue->last->next = parcel;
+    else
+        queue->first = parcel;
+    queue->last = parcel;
+    if (++queue->count > QUEUE_MAX)
+        blame(world, "%d messages wait between ps/%d and worker/%d", queue->count, link->ps,
+              link->worker);
+    schedule(world, link, direction);
+    return parcel;
+}
+
+static void plan_retry(struct world *world, struct actor *worker, int ps)
+{
+    int tries = worker->tries[ps]++;
+    uint64_t pause_us = RETRY_FIRST_US << (tries < RETRY_DOUBLINGS ? tries : RETRY_DOUBLINGS);
+    const struct event event = {
+        .at_us = world->now_us + (pause_us < RETRY_MAX_US ? pause_us : RETRY_MAX_US),
+        .kind = EVENT_CONNECT,
+        .actor = worker->number,
+        .life = worker->life,
+        .number = ps,
+    };
+    events_add(&world->events, &event);
+}
+
+void network_connect(struct world *world, struct actor *worker, int ps)
+{
+    const struct actor *server = ps_at(world, ps);
+    bool is_unplugged =
+        server->unplugged_until_us > world->now_us || worker->unplugged_until_us > world->now_us;
+    if (!actor_is_running(server) || is_unplugged) {
+        plan_retry(world, worker, ps);
+        return;
+    }
+    struct link *link = calloc(1, sizeof *link);
+    assert(link);
+    *link = (struct link){
+        .next = world->links,
+        .number = world->link_count++,
+        .ps = ps,
+        .worker = worker->index,
+        .incarnations = {[TO_WORKER] = worker->incarnation, [TO_PS] = server->incarnation},
+        .is_open = {true, true},
+    };
+    world->links = link;
+    worker->attempts[ps] = link;
+    network_post(world, link, TO_PS, PARCEL_HELLO);
+}
+
+/* One end lets go, and the other will see it behind what is under way. kept: parcels of what it
+ * sent that still arrive. */
+static void let_go(struct world *world, struct link *link, enum direction end, int kept)
+{
+    enum direction away = end == TO_PS ? TO_WORKER : TO_PS;
+    link->is_open[end] = false;
+    drop_from(&link->queues[end], 0);
+    if (link->is_cut || !link->is_open[away]) return;
+    drop_from(&link->queues[away], kept);
+    struct parcel *close = network_post(world, link, away, PARCEL_CLOSE);
+    if (kept < QUEUE_MAX) close->at_us += draw(world, world->profile.notice_us);
+    link->queues[away].last_us = close->at_us;
+}
+
+void network_leave(struct world *world, struct actor *actor, bool is_orderly)
+{
+    enum direction end = actor->job == JOB_PS ? TO_PS : TO_WORKER;
+    for (struct link *link = world->links; link; link = link->next) {
+        if (actor_at(world, link, end) != actor || !holds(world, link, end)) continue;
+        enum direction away = end == TO_PS ? TO_WORKER : TO_PS;
+        int sent = link->queues[away].count;
+        let_go(world, link, end, is_orderly ? QUEUE_MAX : (int)draw(world, (uint64_t)sent + 1));
+    }
+}
+
+/* The role hears that its link has ended, and a worker tries again. */
+static void lose(struct world *world, struct link *link, enum direction end, const char *why)
+{
+    struct actor *actor = actor_at(world, link, end);
+    int peer = index_of_peer(link, end);
+    link->is_open[end] = false;
+    bool was_attempt = end == TO_WORKER && actor->attempts[peer] == link;
+    if (was_attempt) actor->attempts[peer] = NULL;
+    bool was_up = actor->links[peer] == link;
+    if (was_up) actor->links[peer] = NULL;
+    if (was_up && end == TO_WORKER) actor->lost_us[peer] = world->now_us;
+    if (actor->has_ended) return;
+    if (end == TO_PS) defects_lose_worker(world, actor, peer);
+    if (end == TO_WORKER && (was_attempt || was_up)) plan_retry(world, actor, peer);
+    if (!was_up) return;
+    TRACE(world, "%s loses %s: %s", actor_name(actor), actor_name(peer_of(world, actor, peer)),
+          why);
+    enum job job = actor->job == JOB_PS ? JOB_WORKER : JOB_PS;
+    actor->role->ops->peer_lost(actor->role, job, peer, why, &actor->outbox);
+    actor_flush(world, actor);
+}
+
+void network_cut(struct world *world, struct link *link)
+{
+    if (link->is_cut || !link->is_open[TO_PS] || !link->is_open[TO_WORKER]) return;
+    TRACE(world, "link %d of ps/%d and worker/%d is cut", link->number, link->ps, link->worker);
+    world->counters.cuts++;
+    link->is_cut = true;
+    for (int end = 0; end < DIRECTIONS; end++) {
+        drop_from(&link->queues[end], 0);
+        actor_at(world, link, (enum direction)end)->is_severed |= world->first_ended != NOTHING;
+        const struct event event = {
+            .at_us = world->now_us + 1 + draw(world, world->profile.notice_us),
+            .kind = EVENT_NOTICE,
+            .link = link,
+            .number = end,
+        };
+        events_add(&world->events, &event);
+    }
+}
+
+void network_notice(struct world *world, struct link *link, enum direction end)
+{
+    if (holds(world, link, end)) lose(world, link, end, "the link was cut");
+}
+
+void network_stall(struct world *world, struct link *link, uint64_t for_us)
+{
+    TRACE(world, "link %d of ps/%d and worker/%d stalls", link->number, link->ps, link->worker);
+    for (int i = 0; i < DIRECTIONS; i++) link->queues[i].stalled_until_us = world->now_us + for_us;
+}
+
+/* A worker is here. An older link of it has not been seen to end: of the same life it is hung up,
+ * another life is refused until it has, or takes its place. false: refused. */
+static bool make_room(struct world *world, struct actor *ps, const struct link *link)
+{
+    struct link *old = ps->links[link->worker];
+    if (!old) return true;
+    bool is_same_life = old->incarnations[TO_WORKER] == link->incarnations[TO_WORKER];
+    if (!is_same_life && !world->profile.replaces_links) return false;
+    if (is_same_life)
+        ps->links[link->worker] = NULL;
+    else
+        lose(world, old, TO_PS, "another life of it is here");
+    let_go(world, old, TO_PS, QUEUE_MAX);
+    return true;
+}
+
+static void greet(struct world *world, struct link *link)
+{
+    struct actor *ps = ps_at(world, link->ps);
+    if (!actor_is_running(ps) || !make_room(world, ps, link)) {
+        let_go(world, link, TO_PS, QUEUE_MAX);
+        return;
+    }
+    if (!actor_is_running(ps)) return;
+    TRACE(world, "%s meets worker/%d, link %d", actor_name(ps), link->worker, link->number);
+    ps->links[link->worker] = link;
+    network_post(world, link, TO_WORKER, PARCEL_WELCOME);
+    ps->role->ops->peer_up(ps->role, JOB_WORKER, link->worker, link->incarnations[TO_WORKER],
+                           &ps->outbox);
+    actor_flush(world, ps);
+}
+
+static void welcome(struct world *world, struct link *link)
+{
+    struct actor *worker = worker_at(world, link->worker);
+    if (worker->attempts[link->ps] != link || worker->has_ended) return;
+    TRACE(world, "%s meets ps/%d, link %d", actor_name(worker), link->ps, link->number);
+    worker->attempts[link->ps] = NULL;
+    worker->links[link->ps] = link;
+    worker->met[link->ps] = true;
+    worker->tries[link->ps] = 0;
+    worker->role->ops->peer_up(worker->role, JOB_PS, link->ps, link->incarnations[TO_PS],
+                               &worker->outbox);
+    actor_flush(world, worker);
+}
+
+static const char *const message_names[MESSAGE_TYPES] = {
+    [MESSAGE_STATE] = "STATE",       [MESSAGE_SETUP] = "SETUP",     [MESSAGE_READY] = "READY",
+    [MESSAGE_INIT] = "INIT",         [MESSAGE_SERVE] = "SERVE",     [MESSAGE_JOIN] = "JOIN",
+    [MESSAGE_LEDGER] = "LEDGER",     [MESSAGE_VALUES] = "VALUES",   [MESSAGE_PUSH] = "PUSH",
+    [MESSAGE_FINISHED] = "FINISHED", [MESSAGE_SAVE] = "SAVE",       [MESSAGE_CUT] = "CUT",
+    [MESSAGE_RESUME] = "RESUME",     [MESSAGE_SAVED] = "SAVED",     [MESSAGE_SHARD] = "SHARD",
+    [MESSAGE_STOP] = "STOP",         [MESSAGE_VERDICT] = "VERDICT", [MESSAGE_ASK] = "ASK",
+    [MESSAGE_ANSWER] = "ANSWER",
+};
+
+static void trace_message(struct world *world, const struct actor *to, const struct actor *from,
+                          const struct message *m)
+{
+    const char *name = m->type < MESSAGE_TYPES ? message_names[m->type] : NULL;
+    TRACE(world, "%s -> %s %s code %u generation %04llx sequence %llu step %llu", actor_name(from),
+          actor_name(to), name ? name : "?", m->code, (unsigned long long)m->generation & 0xffff,
+          (unsigned long long)m->sequence, (unsigned long long)m->step);
+}
+
+static void hand_over(struct world *world, struct link *link, enum direction end,
+                      struct parcel *parcel)
+{
+    struct actor *actor = actor_at(world, link, end);
+    int peer = index_of_peer(link, end);
+    if (actor->has_ended || actor->links[peer] != link) return;
+    struct message m = parcel->message;
+    if (m.body_bytes) m.body = parcel->body;
+    trace_message(world, actor, peer_of(world, actor, peer), &m);
+    world->counters.deliveries++;
+    world->log_hash = mix(world->log_hash, mix(m.type, m.sequence + 1000 * m.step));
+    bool is_for_role = end == TO_PS ? ps_receives(world, actor, peer, parcel)
+                                    : worker_receives(world, actor, peer, parcel);
+    if (is_for_role && defects_touch_message(world, actor, &m)) {
+        enum job job = end == TO_PS ? JOB_WORKER : JOB_PS;
+        actor->role->ops->message(actor->role, job, peer, &m, &actor->outbox);
+        actor_flush(world, actor);
+    }
+    faults_look(world);
+}
+
+void network_deliver(struct world *world, struct link *link, enum direction end)
+{
+    struct queue *queue = &link->queues[end];
+    queue->is_scheduled = false;
+    struct parcel *parcel = queue->first;
+    if (!parcel || link->is_cut || !holds(world, link, end)) return;
+    if (parcel->at_us > world->now_us || queue->stalled_until_us > world->now_us) {
+        schedule(world, link, end);
+        return;
+    }
+    queue->first = parcel->next;
+    if (!queue->first) queue->last = NULL;
+    queue->count--;
+    if (parcel->kind == PARCEL_HELLO)
+        greet(world, link);
+    else if (parcel->kind == PARCEL_WELCOME)
+        welcome(world, link);
+    else if (parcel->kind == PARCEL_SHARE)
+        worker_is_shared(world, worker_at(world, link->worker), link->ps, parcel);
+    else if (parcel->kind == PARCEL_CLOSE)
+        lose(world, link, end, "it closed the link");
+    else
+        hand_over(world, link, end, parcel);
+    free(parcel);
+    schedule(world, link, end);
+}
+
+void network_send(struct world *world, struct actor *actor, const struct action *action)
+{
+    struct link *link = actor->links[action->task];
+    if (!link || link->is_cut) return;
+    enum direction away = actor->job == JOB_PS ? TO_WORKER : TO_PS;
+    if (!holds(world, link, away)) return;
+    struct message m = action->message;
+    const void *body = action->body;
+    if (body) m.body_bytes = action->body_bytes;
+    if (!body && action->text[0]) {
+        body = action->text;
+        m.body_bytes = (uint32_t)strlen(action->text);
+    }
+    assert(m.body_bytes <= BODY_MAX);
+    struct parcel *parcel = network_post(world, link, away, PARCEL_MESSAGE);
+    parcel->message = m;
+    if (m.body_bytes) memcpy(parcel->body, body, m.body_bytes);
+    if (actor->job == JOB_PS)
+        ps_sends(world, actor, action, parcel);
+    else
+        worker_sends(world, actor, action, parcel);
+    defects_touch_parcel(world, link, away, parcel);
+}
+
+void network_free(struct world *world)
+{
+    for (struct link *link = world->links, *next; link; link = next) {
+        next = link->next;
+        drop_from(&link->queues[TO_PS], 0);
+        drop_from(&link->queues[TO_WORKER], 0);
+        free(link);
+    }
+}

@@ -1,0 +1,278 @@
+/* profile.c - see profile.h. */
+#include "tests/simulate/profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/random.h"
+
+enum {
+    MS = 1000, /* microseconds */
+    MODES = 6,
+    STARTING_MESSAGES = 8, /* about, of each pair */
+};
+
+struct dice {
+    uint64_t key, draws;
+    struct profile *profile;
+};
+
+static uint64_t below(struct dice *dice, uint64_t limit)
+{
+    return random_u64(dice->key, dice->draws++) % limit;
+}
+
+static uint64_t between(struct dice *dice, uint64_t least, uint64_t most)
+{
+    return least + below(dice, most - least + 1);
+}
+
+const char *story_name(enum story story)
+{
+    static const char *const names[STORIES] = {
+        [STORY_CALM] = "calm",
+        [STORY_DISTURBED] = "disturbed",
+        [STORY_SLOW_RETURN] = "slow return",
+        [STORY_WORKER_GONE] = "worker gone",
+        [STORY_TOO_FEW] = "too few",
+        [STORY_PS_GONE] = "ps gone",
+        [STORY_CHIEF_GONE] = "chief gone",
+        [STORY_LEAVE] = "leave",
+        [STORY_FINISH] = "finish",
+        [STORY_HARSH] = "harsh",
+    };
+    return names[story];
+}
+
+static void draw_story(struct dice *dice)
+{
+    static const int percents[STORIES] = {
+        [STORY_CALM] = 8,        [STORY_DISTURBED] = 46, [STORY_SLOW_RETURN] = 9,
+        [STORY_WORKER_GONE] = 9, [STORY_TOO_FEW] = 4,    [STORY_PS_GONE] = 4,
+        [STORY_CHIEF_GONE] = 3,  [STORY_LEAVE] = 7,      [STORY_FINISH] = 4,
+        [STORY_HARSH] = 6,
+    };
+    int drawn = (int)below(dice, 100), story = 0;
+    while (story < STORY_HARSH && drawn >= percents[story]) drawn -= percents[story++];
+    struct profile *p = dice->profile;
+    p->story = (enum story)story;
+    bool needs_two = story == STORY_SLOW_RETURN || story == STORY_WORKER_GONE;
+    if (needs_two && p->workers == 1) p->story = STORY_DISTURBED;
+}
+
+static void draw_cluster(struct dice *dice)
+{
+    struct profile *p = dice->profile;
+    p->ps_count = (int)between(dice, 1, PS_MAX);
+    p->workers = (int)between(dice, 1, WORKERS_MAX);
+    int empty = below(dice, 3) ? NOTHING : (int)below(dice, (uint64_t)p->ps_count);
+    for (int i = 0; i < p->ps_count; i++) p->has_variables[i] = i != empty || p->ps_count == 1;
+    p->saves = below(dice, 5) != 0;
+    p->shares_folder = below(dice, 2);
+    p->shares_memory = below(dice, 2);
+    p->replaces_links = below(dice, 2);
+    p->arrays_restored = (int)between(dice, 1, 3);
+}
+
+static void draw_mode(struct dice *dice)
+{
+    struct profile *p = dice->profile;
+    uint32_t workers = (uint32_t)p->workers, replicas = workers;
+    uint64_t mode = below(dice, MODES);
+    p->config.is_sync = mode < 4;
+    p->config.max_staleness = mode == 4 ? (int64_t)below(dice, 4) : -1;
+    if (mode == 2) replicas = (uint32_t)between(dice, 1, workers); /* backup workers */
+    if (mode == 3) replicas = (uint32_t)between(dice, workers, REPLICAS_EACH_MAX * workers);
+    if (!p->config.is_sync) replicas = 1;
+    p->config.replicas_to_aggregate = replicas;
+    p->config.takes_all = p->config.is_sync && replicas >= workers;
+    p->drops_gradients = p->config.is_sync ? !p->config.takes_all : p->config.max_staleness >= 0;
+    for (uint32_t w = 0; w < workers; w++)
+        p->gradients_per_push[w] =
+            replicas <= workers ? 1 : replicas / workers + (w < replicas % workers);
+    p->config.last_step = between(dice, 5, 60);
+}
+
+static void draw_limits(struct dice *dice)
+{
+    struct profile *p = dice->profile;
+    bool is_harsh = p->story == STORY_HARSH;
+    uint64_t least_ms = is_harsh ? 300 : 12000, most_ms = is_harsh ? 2500 : 20000;
+    p->start_timeout_ms = between(dice, least_ms, most_ms);
+    p->step_timeout_ms = between(dice, least_ms, most_ms);
+    p->end_timeout_ms = between(dice, least_ms, most_ms);
+    p->restart_timeout_ms = between(dice, least_ms, most_ms);
+    p->stop_timeout_ms = between(dice, least_ms / 4, most_ms / 4);
+    p->save_timeout_ms = between(dice, least_ms / 4, most_ms / 4);
+    p->config.worker_timeout_ms = between(dice, least_ms / 2, most_ms / 2);
+    p->config.min_workers = is_harsh ? (int)between(dice, 1, (uint64_t)p->workers) : 1;
+    if (p->story == STORY_SLOW_RETURN) p->config.worker_timeout_ms = between(dice, 300, 900);
+    if (p->story == STORY_WORKER_GONE) p->config.worker_timeout_ms = between(dice, 3000, 5000);
+    if (p->story == STORY_TOO_FEW) p->config.min_workers = p->workers;
+}
+
+static void draw_pace(struct dice *dice)
+{
+    struct profile *p = dice->profile;
+    p->delay_us = between(dice, 10, 3 * MS);
+    p->compute_us = between(dice, 100, 20 * MS);
+    p->notice_us = below(dice, 4) ? between(dice, MS, 50 * MS) : between(dice, 50 * MS, 800 * MS);
+    p->write_us = between(dice, MS, below(dice, 4) ? 20 * MS : 400 * MS);
+    p->read_us = between(dice, 1, 20 * MS);
+    p->start_us = between(dice, 1, 500 * MS);
+    p->save_interval_us = below(dice, 5) ? between(dice, 10 * MS, 500 * MS) : 0;
+}
+
+/* ---- faults ---- */
+
+static int any_actor(struct dice *dice)
+{
+    const struct profile *p = dice->profile;
+    int drawn = (int)below(dice, (uint64_t)(p->ps_count + p->workers));
+    return drawn < p->ps_count ? drawn : actor_of(JOB_WORKER, drawn - p->ps_count);
+}
+
+static int any_peer(struct dice *dice, int actor)
+{
+    int count = actor < PS_MAX ? dice->profile->workers : dice->profile->ps_count;
+    return (int)below(dice, (uint64_t)count);
+}
+
+static struct fault *add_fault(struct dice *dice, enum fault_kind kind, int actor)
+{
+    static struct fault surplus; /* of a list that is full: does not happen */
+    struct profile *p = dice->profile;
+    uint64_t pairs = (uint64_t)p->ps_count * (uint64_t)p->workers;
+    uint64_t pushes = p->config.is_sync ? (uint64_t)p->workers : 1;
+    uint64_t messages =
+        pairs * STARTING_MESSAGES + p->config.last_step * pushes * (uint64_t)p->ps_count * 2;
+    struct fault *fault = p->fault_count < FAULTS_MAX ? &p->faults[p->fault_count++] : &surplus;
+    *fault = (struct fault){
+        .kind = kind,
+        .deliveries = (int)below(dice, messages),
+        .actor = actor,
+        .peer = any_peer(dice, actor),
+        .after_actions = below(dice, 2) ? (int)between(dice, 1, 8) : 0,
+    };
+    return fault;
+}
+
+static uint64_t draw_pause(struct dice *dice)
+{
+    uint64_t most_us = dice->profile->story == STORY_HARSH ? 4000 * MS : 1200 * MS;
+    return between(dice, MS, below(dice, 2) ? most_us / 20 : most_us);
+}
+
+/* Several tasks, or all, at the same moment. */
+static void draw_disaster(struct dice *dice)
+{
+    const struct profile *p = dice->profile;
+    bool takes_all = below(dice, 3) == 0;
+    int deliveries = NOTHING;
+    for (int i = 0; i < p->ps_count + p->workers; i++) {
+        if (!takes_all && below(dice, 2)) continue;
+        int actor = i < p->ps_count ? i : actor_of(JOB_WORKER, i - p->ps_count);
+        struct fault *fault = add_fault(dice, FAULT_KILL, actor);
+        fault->duration_us = draw_pause(dice);
+        fault->after_actions = 0;
+        if (deliveries == NOTHING) deliveries = fault->deliveries;
+        fault->deliveries = deliveries;
+    }
+}
+
+static void draw_fault(struct dice *dice)
+{
+    static const enum fault_kind kinds[] = {
+        FAULT_KILL, FAULT_KILL, FAULT_KILL,  FAULT_KILL,  FAULT_CUT,    FAULT_CUT,
+        FAULT_CUT,  FAULT_CUT,  FAULT_STALL, FAULT_STALL, FAULT_FREEZE, FAULT_UNPLUG,
+    };
+    uint64_t kind = below(dice, sizeof kinds / sizeof *kinds + 2);
+    if (kind == 0) {
+        draw_disaster(dice);
+        return;
+    }
+    if (kind == 1) {
+        add_fault(dice, FAULT_DISK, 0)->duration_us = draw_pause(dice);
+        return;
+    }
+    struct fault *fault = add_fault(dice, kinds[kind - 2], any_actor(dice));
+    fault->duration_us = draw_pause(dice);
+}
+
+static int another_worker(struct dice *dice)
+{
+    return actor_of(JOB_WORKER, 1 + (int)below(dice, (uint64_t)dice->profile->workers - 1));
+}
+
+/* What the story is about. */
+static void draw_turning_point(struct dice *dice)
+{
+    struct profile *p = dice->profile;
+    switch (p->story) {
+    case STORY_SLOW_RETURN:
+        add_fault(dice, below(dice, 2) ? FAULT_KILL : FAULT_UNPLUG, another_worker(dice))
+            ->duration_us = between(dice, 1000 * MS, 3000 * MS);
+        break;
+    case STORY_WORKER_GONE:
+        add_fault(dice, FAULT_KILL, another_worker(dice));
+        break;
+    case STORY_TOO_FEW:
+        add_fault(dice, FAULT_KILL, actor_of(JOB_WORKER, (int)below(dice, (uint64_t)p->workers)));
+        break;
+    case STORY_PS_GONE:
+        add_fault(dice, FAULT_KILL, (int)below(dice, (uint64_t)p->ps_count));
+        break;
+    case STORY_CHIEF_GONE:
+        add_fault(dice, FAULT_KILL, actor_of(JOB_WORKER, 0));
+        break;
+    case STORY_LEAVE:
+        add_fault(dice, FAULT_LEAVE, any_actor(dice));
+        break;
+    case STORY_FINISH:
+        add_fault(dice, FAULT_FINISH, actor_of(JOB_WORKER, 0));
+        break;
+    default:
+        break;
+    }
+}
+
+static void draw_faults(struct dice *dice)
+{
+    struct profile *p = dice->profile;
+    draw_turning_point(dice);
+    if (p->story == STORY_CALM || p->story == STORY_SLOW_RETURN) return;
+    uint64_t others = between(dice, 1, 4);
+    if (p->story != STORY_DISTURBED && p->story != STORY_HARSH) others = below(dice, 3);
+    for (uint64_t i = 0; i < others; i++) draw_fault(dice);
+}
+
+void profile_draw(uint64_t seed, struct profile *ret)
+{
+    *ret = (struct profile){0};
+    struct dice dice = {.key = random_key(seed, "profile"), .profile = ret};
+    draw_cluster(&dice);
+    draw_mode(&dice);
+    draw_story(&dice);
+    draw_limits(&dice);
+    draw_pace(&dice);
+    draw_faults(&dice);
+}
+
+void profile_describe(const struct profile *p, char *ret_text, size_t size)
+{
+    const struct ps_config *c = &p->config;
+    char mode[64];
+    if (c->is_sync)
+        snprintf(mode, sizeof mode, "sync, %u gradients a step", c->replicas_to_aggregate);
+    else
+        snprintf(mode, sizeof mode, "async, staleness %d", (int)c->max_staleness);
+    int empty = 0;
+    for (int i = 0; i < p->ps_count; i++) empty += !p->has_variables[i];
+    snprintf(ret_text, size, "%s: %d ps (%d empty), %d workers, %s, %llu steps, %s, %s, %d faults",
+             story_name(p->story), p->ps_count, empty, p->workers, mode,
+             (unsigned long long)c->last_step,
+             !p->saves          ? "saves nothing"
+             : p->shares_folder ? "one folder"
+                                : "shards travel",
+             p->shares_memory ? "shared memory" : "tcp", p->fault_count);
+}

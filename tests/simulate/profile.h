@@ -1,0 +1,73 @@
+/* profile.h - what a seed draws before its run: the cluster, its limits, its world, its faults. */
+#ifndef TESTS_SIMULATE_PROFILE_H
+#define TESTS_SIMULATE_PROFILE_H
+
+#include "core/cluster/ps_role.h"
+#include "tests/simulate/model.h"
+
+enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 16, REPLICAS_EACH_MAX = 3 };
+
+/* What the run is about, and so how it must end. */
+enum story {
+    STORY_CALM,        /* nothing goes wrong: code 0 */
+    STORY_DISTURBED,   /* everybody comes back in time: code 0 */
+    STORY_SLOW_RETURN, /* a worker comes back after it was excused: code 0 */
+    STORY_WORKER_GONE, /* a worker never comes back: code 0 */
+    STORY_TOO_FEW,     /* so many that the job cannot go on: a code that is worth another try */
+    STORY_PS_GONE,     /* the same for a ps that never comes back */
+    STORY_CHIEF_GONE,
+    STORY_LEAVE,  /* a signal ends the job well */
+    STORY_FINISH, /* a hook ends it well */
+    STORY_HARSH,  /* beyond every limit: everybody ends, and nothing is counted wrongly */
+    STORIES
+};
+const char *story_name(enum story);
+
+enum fault_kind {
+    FAULT_KILL,   /* kill -9 of `actor`; it is started again after duration_us (0: never) */
+    FAULT_CUT,    /* the link of (actor, peer) */
+    FAULT_UNPLUG, /* all links of actor, and none can be made for duration_us */
+    FAULT_STALL,  /* the link of (actor, peer) delivers nothing for duration_us */
+    FAULT_FREEZE, /* actor does nothing for duration_us: its clock jumps */
+    FAULT_DISK,   /* every write fails for duration_us */
+    FAULT_LEAVE,  /* actor gets a signal */
+    FAULT_FINISH, /* a hook of the chief ends the job */
+};
+
+struct fault {
+    enum fault_kind kind;
+    int deliveries; /* it happens when so many messages have been delivered */
+    int actor, peer;
+    int after_actions; /* KILL: so many actions of the actor later */
+    uint64_t duration_us;
+};
+
+struct profile {
+    enum story story;
+    int ps_count, workers;
+    bool has_variables[PS_MAX];
+    uint32_t gradients_per_push[WORKERS_MAX];
+    bool drops_gradients, saves, shares_folder, shares_memory;
+    bool replaces_links; /* a ps takes a new life of a worker for the old one's end; else it refuses
+                            the new one until it has noticed */
+    int arrays_restored; /* values and slots */
+    struct ps_config config; /* what the chief describes; generation and step are the run's */
+    uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms,
+        save_timeout_ms;
+    uint64_t save_interval_us; /* 0: only at the end */
+    /* upper bounds of what is drawn each time */
+    uint64_t delay_us, compute_us, notice_us, write_us, read_us, start_us;
+    struct fault faults[FAULTS_MAX];
+    int fault_count;
+};
+
+void profile_draw(uint64_t seed, struct profile *ret);
+void profile_describe(const struct profile *, char *ret_text, size_t size);
+
+/* Actors are numbered ps first; a worker's number begins at PS_MAX. */
+static inline int actor_of(enum job job, int index)
+{
+    return job == JOB_PS ? index : PS_MAX + index;
+}
+
+#endif

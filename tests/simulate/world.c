@@ -1,0 +1,251 @@
+/* world.c - see world.h. */
+#include "tests/simulate/world.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/random.h"
+
+enum { NAMES = 8, NAME_MAX_BYTES = 16 };
+
+uint64_t draw(struct world *world, uint64_t below)
+{
+    return random_u64(world->options.seed, world->draws++) % below;
+}
+
+bool chance(struct world *world, int percent)
+{
+    return draw(world, 100) < (uint64_t)percent;
+}
+
+void actor_add(struct world *world, struct actor *actor, enum event_kind kind, uint64_t after_us)
+{
+    const struct event event = {.at_us = world->now_us + after_us,
+                                .kind = kind,
+                                .actor = actor->number,
+                                .life = actor->life};
+    events_add(&world->events, &event);
+}
+
+struct memory *world_map(struct world *world)
+{
+    struct memory *memory = calloc(1, sizeof *memory);
+    assert(memory);
+    memory->next = world->memory;
+    memory->node = memory->windows.copy = NOTHING;
+    return world->memory = memory;
+}
+
+void world_trace(struct world *world, const char *format, ...)
+{
+    fprintf(world->options.trace, "%4llu.%06llu ", (unsigned long long)(world->now_us / 1000000),
+            (unsigned long long)(world->now_us % 1000000));
+    va_list list;
+    va_start(list, format);
+    vfprintf(world->options.trace, format, list);
+    va_end(list);
+    fputc('\n', world->options.trace);
+}
+
+void blame(struct world *world, const char *format, ...)
+{
+    if (world->blame[0]) return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(world->blame, sizeof world->blame, format, list);
+    va_end(list);
+    TRACE(world, "WRONG: %s", world->blame);
+}
+
+const char *actor_name(const struct actor *actor)
+{
+    static char names[NAMES][NAME_MAX_BYTES];
+    static int next;
+    char *name = names[next++ % NAMES];
+    snprintf(name, NAME_MAX_BYTES, "%s/%d", job_name(actor->job), actor->index);
+    return name;
+}
+
+struct actor *ps_at(struct world *world, int ps)
+{
+    return &world->actors[actor_of(JOB_PS, ps)];
+}
+
+struct actor *worker_at(struct world *world, int worker)
+{
+    return &world->actors[actor_of(JOB_WORKER, worker)];
+}
+
+struct actor *peer_of(struct world *world, const struct actor *actor, int index)
+{
+    return actor->job == JOB_PS ? worker_at(world, index) : ps_at(world, index);
+}
+
+int peer_count(const struct world *world, const struct actor *actor)
+{
+    return actor->job == JOB_PS ? world->profile.workers : world->profile.ps_count;
+}
+
+static void tick(struct world *world, struct actor *actor)
+{
+    actor_add(world, actor, EVENT_TICK, TICK_US);
+    if (actor->job == JOB_PS)
+        ps_watch_chief(world, actor);
+    else
+        worker_watch_peers(world, actor);
+    if (!actor_is_running(actor)) return;
+    actor->role->ops->tick(actor->role, world->now_us / 1000, &actor->outbox);
+    actor_flush(world, actor);
+}
+
+static void save(struct world *world, struct actor *chief)
+{
+    actor_add(world, chief, EVENT_SAVE, world->profile.save_interval_us);
+    if (worker_role_is_saving(chief->role)) return;
+    worker_role_save(chief->role, &chief->outbox);
+    actor_flush(world, chief);
+}
+
+/* A task that is busy hears of it later. */
+static bool must_wait(struct world *world, const struct actor *actor, const struct event *event)
+{
+    if (!actor_is_busy(world, actor) || event->kind == EVENT_RESUME) return false;
+    struct event again = *event;
+    again.at_us = actor->busy_until_us;
+    events_add(&world->events, &again);
+    return true;
+}
+
+static void happen_to_actor(struct world *world, const struct event *event)
+{
+    struct actor *actor = &world->actors[event->actor];
+    if (event->kind == EVENT_START) {
+        if (!actor->is_alive) actor_start(world, actor);
+        return;
+    }
+    if (event->life != actor->life || !actor->is_alive) return;
+    if (event->kind == EVENT_LEAVE) {
+        network_leave(world, actor, true);
+        return;
+    }
+    if (actor->has_ended || must_wait(world, actor, event)) return;
+    if (event->kind == EVENT_TICK)
+        tick(world, actor);
+    else if (event->kind == EVENT_RESUME)
+        actor_resume(world, actor);
+    else if (event->kind == EVENT_CONNECT)
+        network_connect(world, actor, event->number);
+    else if (event->kind == EVENT_WRITTEN)
+        ps_written(world, actor);
+    else if (event->kind == EVENT_SAVE)
+        save(world, actor);
+}
+
+static void happen_to_link(struct world *world, const struct event *event)
+{
+    struct link *link = event->link;
+    enum direction end = (enum direction)event->number;
+    struct actor *actor = end == TO_PS ? ps_at(world, link->ps) : worker_at(world, link->worker);
+    bool is_same_life = actor->is_alive && actor->incarnation == link->incarnations[end];
+    if (is_same_life && !actor->has_ended && must_wait(world, actor, event)) return;
+    if (event->kind == EVENT_NOTICE)
+        network_notice(world, link, end);
+    else
+        network_deliver(world, link, end);
+}
+
+static void happen(struct world *world, const struct event *event)
+{
+    world->now_us = event->at_us;
+    world->counters.events++;
+    world->log_hash = mix(world->log_hash, mix(event->at_us, (uint64_t)event->kind));
+    if (event->kind == EVENT_FAULT)
+        faults_happen(world, event->number);
+    else if (event->link)
+        happen_to_link(world, event);
+    else
+        happen_to_actor(world, event);
+}
+
+static bool is_over(const struct world *world)
+{
+    for (int i = 0; i < ACTORS_MAX; i++) {
+        const struct actor *actor = &world->actors[i];
+        if (actor->life == 0 && !actor->is_gone) return false; /* not yet started */
+        if (!actor->is_gone && !actor->has_ended) return false;
+    }
+    return true;
+}
+
+static void open_actors(struct world *world)
+{
+    const struct profile *profile = &world->profile;
+    for (int i = 0; i < ACTORS_MAX; i++) {
+        struct actor *actor = &world->actors[i];
+        actor->job = i < PS_MAX ? JOB_PS : JOB_WORKER;
+        actor->index = i < PS_MAX ? i : i - PS_MAX;
+        actor->number = i;
+        actor->is_gone =
+            actor->index >= (actor->job == JOB_PS ? profile->ps_count : profile->workers);
+        if (!actor->is_gone) actor_add(world, actor, EVENT_START, draw(world, profile->start_us));
+    }
+}
+
+/* After everything that can go wrong has, no wait may be longer than all limits together. */
+static uint64_t deadline_us(const struct world *world)
+{
+    const struct profile *p = &world->profile;
+    uint64_t limits_ms = p->start_timeout_ms + p->step_timeout_ms + p->end_timeout_ms +
+                         p->restart_timeout_ms + p->stop_timeout_ms + p->save_timeout_ms +
+                         p->config.worker_timeout_ms;
+    uint64_t work_us = (p->config.last_step + 1) * (uint64_t)p->workers *
+                       (p->compute_us + 6 * p->delay_us + p->write_us);
+    return world->last_fault_us + p->start_us + 2 * limits_ms * 1000 + 2 * work_us;
+}
+
+void world_run(struct world *world, const struct run_options *options)
+{
+    *world = (struct world){.options = *options, .folder.newest = NOTHING, .first_ended = NOTHING};
+    profile_draw(options->seed, &world->profile);
+    char text[BLAME_MAX];
+    profile_describe(&world->profile, text, sizeof text);
+    TRACE(world, "%s", text);
+    open_actors(world);
+    faults_begin(world);
+    struct event event;
+    while (!world->blame[0] && !is_over(world)) {
+        if (!events_take(&world->events, &event)) {
+            blame(world, "nothing is left to happen, and not everybody has ended");
+            break;
+        }
+        happen(world, &event);
+        if (world->counters.events >= EVENTS_MAX)
+            blame(world, "%d events and no end", EVENTS_MAX);
+        else if (world->now_us > deadline_us(world))
+            blame(world, "no end %llu s after the last fault",
+                  (unsigned long long)(world->now_us - world->last_fault_us) / 1000000);
+    }
+    if (!world->blame[0]) check_end(world);
+}
+
+void world_close(struct world *world)
+{
+    for (int i = 0; i < ACTORS_MAX; i++) {
+        struct actor *actor = &world->actors[i];
+        if (actor->job == JOB_PS)
+            ps_role_free(actor->role);
+        else
+            worker_role_free(actor->role);
+        outbox_free(&actor->outbox);
+    }
+    network_free(world);
+    nodes_free(&world->nodes);
+    for (struct memory *memory = world->memory, *next; memory; memory = next) {
+        next = memory->next;
+        free(memory);
+    }
+    free(world->folder.at);
+    free(world->events.at);
+}

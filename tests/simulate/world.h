@@ -1,0 +1,313 @@
+/* world.h - a cluster of roles in one process: virtual time, a network, disks, and faults.
+ *
+ * The roles are the product's; this is a second runner for them. Everything that happens is drawn
+ * from one seed, so that a run can be had again. Time is in microseconds and passes from event to
+ * event. What must never happen is looked for while it could (blame) and at the end (checks.c).
+ */
+#ifndef TESTS_SIMULATE_WORLD_H
+#define TESTS_SIMULATE_WORLD_H
+
+#include <stdio.h>
+
+#include "core/cluster/worker_role.h"
+#include "tests/simulate/defects.h"
+#include "tests/simulate/model.h"
+#include "tests/simulate/profile.h"
+
+enum {
+    PEERS_MAX = WORKERS_MAX,
+    BODY_MAX = 512,
+    CHECKPOINTS_MAX = 256,
+    EVENTS_MAX = 400000,   /* of a run */
+    GENERATIONS_MAX = 200, /* of a run */
+    QUEUE_MAX = 256,       /* parcels in one direction of a link */
+    BLAME_MAX = 400,
+    TICK_US = 100000,
+    APPLIED_KEPT = 4, /* no two ps are further apart in synchronous training */
+};
+
+struct world;
+struct actor;
+struct link;
+
+/* ---- events ---- */
+
+enum event_kind {
+    EVENT_START,   /* actor */
+    EVENT_TICK,    /* actor */
+    EVENT_RESUME,  /* actor: what it was busy with is done */
+    EVENT_CONNECT, /* actor (a worker) to ps `number` */
+    EVENT_WRITTEN, /* actor: its shard */
+    EVENT_SAVE,    /* actor (the chief): the interval is over */
+    EVENT_LEAVE,   /* actor has ended and closes its links */
+    EVENT_DELIVER, /* link, direction `number` */
+    EVENT_NOTICE,  /* link: the end `number` sees that it is cut */
+    EVENT_FAULT,   /* `number` */
+};
+
+struct event {
+    uint64_t at_us, order; /* order: of what happens at the same time */
+    enum event_kind kind;
+    int actor, life; /* of another life: void */
+    struct link *link;
+    int number;
+};
+
+struct events { /* a binary heap */
+    struct event *at;
+    int count, capacity;
+    uint64_t added;
+};
+
+/* ---- links ---- */
+
+enum direction { TO_WORKER, TO_PS, DIRECTIONS };
+
+enum parcel_kind { PARCEL_HELLO, PARCEL_WELCOME, PARCEL_SHARE, PARCEL_MESSAGE, PARCEL_CLOSE };
+
+struct parcel {
+    struct parcel *next;
+    uint64_t at_us;
+    enum parcel_kind kind;
+    struct message message;
+    struct content content;       /* PUSH, INIT: what was in the window when it was sent */
+    const struct content *source; /* where it stands */
+    int node;                     /* VALUES: likewise */
+    const int *node_source;
+    struct windows *windows; /* SHARE */
+    const int *values;
+    unsigned char body[BODY_MAX];
+};
+
+struct queue {
+    struct parcel *first, *last;
+    int count;
+    bool is_scheduled;
+    uint64_t last_us, stalled_until_us;
+};
+
+struct link {
+    struct link *next; /* of the world */
+    int number, ps, worker;
+    uint64_t incarnations[DIRECTIONS]; /* [the end that the direction leads to] */
+    bool is_cut;
+    bool is_open[DIRECTIONS]; /* the process at that end holds it */
+    struct queue queues[DIRECTIONS];
+};
+
+/* ---- tasks ---- */
+
+struct cut_write { /* a shard that is being written */
+    bool is_active;
+    uint64_t tag, step;
+    int shard, node;
+    struct ledger ledger[WORKERS_MAX];
+};
+
+/* What a worker sees of a ps. */
+struct view {
+    const int *values; /* NULL: nothing is shared yet */
+    struct content *gradient;
+    struct windows *own;                /* where memory is not shared */
+    uint64_t pushed, pushed_generation; /* number of the last push that was sent */
+};
+
+/* A push that was applied somewhere, so that all ps can be seen to apply the same one. */
+struct applied {
+    uint64_t generation, sequence, hash;
+};
+
+struct actor {
+    enum job job;
+    int index, number;                 /* number: actor_of(job, index) */
+    int life;                          /* 0: never started */
+    bool is_alive, has_ended, is_gone; /* gone: nobody starts it again */
+    bool is_severed;                   /* the verdict need not have reached it */
+    uint64_t incarnation, started_us;
+    uint64_t unplugged_until_us; /* no link can be made */
+    int code;
+    char text[ACTION_TEXT_MAX];
+    struct role *role;
+    struct outbox outbox;
+    int cursor;             /* actions carried out */
+    int dies_after_actions; /* 0: not */
+    bool is_acting;
+    uint64_t busy_until_us; /* deaf until then */
+    struct action work;     /* type SEND: none, it is frozen */
+    struct link *links[PEERS_MAX];
+    /* of a ps */
+    struct ps_config config;
+    unsigned char setup[BODY_MAX]; /* body of the SETUP that it works on */
+    int *store;                    /* node of its values; NOTHING while they are not complete */
+    struct windows *windows[WORKERS_MAX];
+    bool is_serving;
+    int restored, arrays; /* restored: node that it is to be filled with; arrays that have come */
+    struct cut_write cut;
+    /* of a worker */
+    struct link *attempts[PS_MAX];
+    int tries[PS_MAX];
+    bool met[PS_MAX];
+    uint64_t lost_us[PS_MAX]; /* links[ps] NULL: since when */
+    struct view views[PS_MAX];
+    int seen[PS_MAX];        /* nodes, while it computes */
+    struct content computed; /* its last gradient */
+    /* of the chief */
+    struct choice choice;
+    int chosen; /* checkpoint; NOTHING: initial values */
+};
+
+/* ---- disks ---- */
+
+struct shard {
+    bool is_there;
+    int ps, node;
+    struct ledger ledger[WORKERS_MAX];
+};
+
+struct checkpoint {
+    uint64_t step, tag;
+    int count;
+    bool is_published, is_abandoned;
+    struct shard shards[PS_MAX];
+};
+
+struct folder {
+    struct checkpoint *at; /* [CHECKPOINTS_MAX] */
+    int count;
+    int newest; /* NOTHING: none was published */
+};
+
+/* ---- the world ---- */
+
+struct run_options {
+    uint64_t seed;
+    enum defect defect;
+    FILE *trace; /* NULL: no event log */
+};
+
+struct counters {
+    int events, deliveries, kills, cuts, generations, computed, dropped, published;
+};
+
+struct memory { /* windows and stores live as long as the world: whoever maps them may look */
+    struct memory *next;
+    struct windows windows;
+    int node;
+};
+
+struct world {
+    struct run_options options;
+    struct profile profile;
+    uint64_t now_us, draws, last_fault_us, disk_fails_until_us;
+    struct events events;
+    struct link *links;
+    int link_count;
+    struct actor actors[ACTORS_MAX];
+    struct nodes nodes;
+    struct memory *memory;
+    struct folder folder;
+    struct counters counters;
+    bool has_happened[FAULTS_MAX];
+    int first_ended; /* actor; NOTHING while nobody has */
+    struct applied applied[WORKERS_MAX][APPLIED_KEPT];
+    bool was_recomputed; /* a push was computed again from other values: the bits may differ */
+    uint64_t log_hash;
+    char blame[BLAME_MAX]; /* "" while all is well */
+};
+
+/* Runs a seed to its end; world_close() frees what it leaves. */
+void world_run(struct world *, const struct run_options *);
+void world_close(struct world *);
+
+uint64_t draw(struct world *, uint64_t below); /* below >= 1 */
+bool chance(struct world *, int percent);
+struct event *events_add(struct events *, const struct event *);
+bool events_take(struct events *, struct event *ret); /* false: nothing is to happen */
+void actor_add(struct world *, struct actor *, enum event_kind, uint64_t after_us);
+struct memory *world_map(struct world *);
+
+/* A line of the event log. */
+#define TRACE(world, ...)                                                                          \
+    do {                                                                                           \
+        if ((world)->options.trace) world_trace(world, __VA_ARGS__);                               \
+    } while (0)
+void world_trace(struct world *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What must not happen has happened; the first counts, and the run ends. */
+void blame(struct world *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *actor_name(const struct actor *); /* of static memory: eight at a time */
+struct actor *ps_at(struct world *, int ps);
+struct actor *worker_at(struct world *, int worker);
+struct actor *peer_of(struct world *, const struct actor *, int index);
+int peer_count(const struct world *, const struct actor *);
+
+/* actor.c */
+void actor_start(struct world *, struct actor *);
+void actor_kill(struct world *, struct actor *);
+void actor_flush(struct world *, struct actor *); /* carries out its outbox, as task_flush() */
+void actor_resume(struct world *, struct actor *);
+void actor_work(struct world *, struct actor *, const struct action *, uint64_t for_us);
+bool actor_is_busy(const struct world *, const struct actor *);
+bool actor_is_running(const struct actor *);
+
+/* act_ps.c, act_worker.c: what differs between the jobs */
+void ps_act(struct world *, struct actor *, const struct action *);
+void ps_resume_work(struct world *, struct actor *);
+void ps_written(struct world *, struct actor *);
+void ps_watch_chief(struct world *, struct actor *);
+void worker_watch_peers(struct world *, struct actor *);
+void ps_forget(struct world *, struct actor *); /* its memory is lost */
+void worker_act(struct world *, struct actor *, const struct action *);
+void worker_resume_work(struct world *, struct actor *);
+void worker_died(struct world *, struct actor *);
+void ps_sends(struct world *, struct actor *, const struct action *, struct parcel *);
+void worker_sends(struct world *, struct actor *, const struct action *, struct parcel *);
+/* The stretch arrives, where it travels. false: the message is not for the role. */
+bool ps_receives(struct world *, struct actor *, int worker, struct parcel *);
+bool worker_receives(struct world *, struct actor *, int ps, struct parcel *);
+void worker_is_shared(struct world *, struct actor *, int ps, const struct parcel *);
+
+/* network.c */
+void network_send(struct world *, struct actor *, const struct action *);
+struct parcel *network_post(struct world *, struct link *, enum direction, enum parcel_kind);
+void network_connect(struct world *, struct actor *worker, int ps);
+void network_deliver(struct world *, struct link *, enum direction);
+void network_notice(struct world *, struct link *, enum direction end);
+void network_cut(struct world *, struct link *);
+void network_stall(struct world *, struct link *, uint64_t for_us);
+void network_leave(struct world *, struct actor *, bool is_orderly); /* closes its links */
+void network_free(struct world *);
+
+/* disk.c */
+err disk_begin(struct world *, const struct action *);
+struct carried_shard { /* what travels where a ps and the chief share no folder */
+    uint64_t tag;
+    int number;
+    struct shard shard;
+};
+err disk_write(struct world *, const struct carried_shard *);
+int disk_oldest(const struct world *);
+const struct shard *disk_shard(const struct world *, int checkpoint, int ps); /* NULL: none */
+err disk_publish(struct world *, uint64_t tag); /* all shards are looked at */
+void disk_abandon(struct world *, uint64_t tag);
+
+/* defects.c */
+static inline bool is_broken(const struct world *world, enum defect defect)
+{
+    return world->options.defect == defect;
+}
+void defects_touch_parcel(struct world *, struct link *, enum direction, struct parcel *);
+/* Before a message is handed to a role; false: it is lost. */
+bool defects_touch_message(struct world *, struct actor *, struct message *);
+void defects_lose_worker(struct world *, struct actor *ps, int worker);
+
+/* faults.c */
+void faults_begin(struct world *);
+void faults_look(struct world *); /* after a delivery */
+void faults_happen(struct world *, int fault);
+
+/* checks.c */
+void check_end(struct world *);
+void check_publish(struct world *, const struct checkpoint *);
+void check_first_end(struct world *, const struct actor *);
+
+#endif

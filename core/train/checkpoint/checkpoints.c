@@ -107,7 +107,7 @@ err checkpoints_open(const char *directory, const struct retention *retention, d
         checkpoints_close(c);
         return e;
     }
-    checkpoints_sweep(c->directory, now_s);
+    checkpoints_sweep(c, now_s);
     *ret = c;
     return OK;
 }
@@ -124,25 +124,34 @@ const char *checkpoints_directory(const struct checkpoints *c)
     return c->directory;
 }
 
+/* Without one that is half removed, which is listed until all of it is. */
 const char *checkpoints_newest(const struct checkpoints *c, int index)
 {
-    const int count = c->state.count;
-    return index >= 0 && index < count ? c->state.records[count - 1 - index].prefix : NULL;
+    for (int i = c->state.count - 1; i >= 0 && index >= 0; i--) {
+        const char *prefix = c->state.records[i].prefix;
+        if (has_index(prefix) && index-- == 0) return prefix;
+    }
+    return NULL;
 }
 
 /* ---- shards ---- */
 
+err checkpoint_temporary_folder(const char *directory, uint64_t step, uint64_t tag,
+                                char ret_folder[CHECKPOINT_PATH_MAX])
+{
+    char prefix[CHECKPOINT_PATH_MAX], folder[CHECKPOINT_PATH_MAX + 32];
+    TRY(checkpoint_name(directory, step, 0, prefix));
+    snprintf(folder, sizeof folder, "%s_temp_%016" PRIx64, prefix, tag);
+    return folder_copy(folder, ret_folder);
+}
+
 err checkpoints_begin(struct checkpoints *c, uint64_t step, uint64_t tag,
                       char ret_folder[CHECKPOINT_PATH_MAX])
 {
-    char prefix[CHECKPOINT_PATH_MAX], folder[CHECKPOINT_PATH_MAX + 32];
-    TRY(checkpoint_name(c->directory, step, 0, prefix));
-    snprintf(folder, sizeof folder, "%s_temp_%016" PRIx64, prefix, tag);
-    for (int tries = 0; mkdir(folder, 0777) != 0; tries++) {
-        if (errno != EEXIST || tries > 0)
-            return fail(ERR_IO, "cannot make the folder %s: %s", folder, strerror(errno));
-        folder_remove_parts(folder); /* of an attempt that failed */
-    }
+    char folder[CHECKPOINT_PATH_MAX];
+    TRY(checkpoint_temporary_folder(c->directory, step, tag, folder));
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) /* a ps may have been first */
+        return fail(ERR_IO, "cannot make the folder %s: %s", folder, strerror(errno));
     return folder_copy(folder, ret_folder);
 }
 

@@ -35,8 +35,11 @@ const char *checkpoints_newest(const struct checkpoints *, int index);
 /* STEP of model.ckpt-STEP; -1 where the name has none. */
 int64_t checkpoint_step(const char *prefix);
 
-/* Where the shards of a new checkpoint go: makes the folder model.ckpt-STEP_temp_<tag>, in which
- * shard k of n is bundle part-KKKKK-of-NNNNN. */
+/* Where the shards of a new checkpoint go: the folder model.ckpt-STEP_temp_<tag>, in which shard k
+ * of n is bundle part-KKKKK-of-NNNNN. A ps makes it where it comes before the chief's
+ * checkpoints_begin; no two attempts have the same tag. ERR_INPUT: the path is too long. */
+err checkpoint_temporary_folder(const char *directory, uint64_t step, uint64_t tag,
+                                char ret_folder[CHECKPOINT_PATH_MAX]);
 err checkpoints_begin(struct checkpoints *, uint64_t step, uint64_t tag,
                       char ret_folder[CHECKPOINT_PATH_MAX]);
 void checkpoint_shard_prefix(const char *folder, int shard, int shards,

@@ -144,20 +144,6 @@ static err undo(const char *prefix, err e)
     return fail(e, "%s", text);
 }
 
-/* One that has the step's usual name and that the list does not know is the oldest from now on, so
- * that it is seen to be replaced. */
-static void know_usual(struct checkpoints *c, const char *usual)
-{
-    struct checkpoint_state *state = &c->state;
-    for (int i = 0; i < state->count; i++) {
-        if (strcmp(state->records[i].prefix, usual) == 0) return;
-    }
-    if (!has_index(usual) || state_add(state, usual, 0)) return;
-    const struct checkpoint_record record = state->records[state->count - 1];
-    memmove(state->records + 1, state->records, (size_t)(state->count - 1) * sizeof record);
-    state->records[0] = record;
-}
-
 static err link_data(const char *from, const char *to, int shard, int shards)
 {
     char *old = NULL, *new = NULL;
@@ -215,8 +201,8 @@ err checkpoints_publish(struct checkpoints *c, const char *folder, int shards, u
     checkpoints_abandon(c, folder);
     if (e) return e;
 
-    know_usual(c, usual);
+    checkpoints_know(c, usual);
     let_go(c, now_s);
     take_usual_name(c, usual, shards, now_s);
-    return folder_copy(checkpoints_newest(c, 0), ret_prefix);
+    return folder_copy(c->state.records[c->state.count - 1].prefix, ret_prefix);
 }

@@ -43,8 +43,8 @@ int64_t checkpoint_step(const char *prefix)
 }
 
 struct sweep {
-    char directory[CHECKPOINT_PATH_MAX];
-    double now_s;
+    struct checkpoints *run;
+    double now_s, state_s; /* the time of the state file; -1: there is none */
 };
 
 /* Are these all the characters that remain, `count` of them (0: one or more)? */
@@ -54,13 +54,59 @@ static bool ends_with_digits(const char *text, const char *digits, size_t count)
     return !text[length] && (count ? length == count : length > 0);
 }
 
-/* A merge that was killed has given data files their names already, but no index. */
-static void remove_data(const char *directory, uint64_t step)
+static bool is_named(const struct checkpoint_state *state, const char *prefix)
+{
+    for (int i = 0; i < state->count; i++) {
+        if (strcmp(state->records[i].prefix, prefix) == 0) return true;
+    }
+    return false;
+}
+
+/* Joined, and then killed before the state file could name it: it is younger than that file. */
+static bool is_unborn(const struct sweep *sweep, const char *prefix)
+{
+    char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    snprintf(index, sizeof index, "%s" CHECKPOINT_INDEX, prefix);
+    return !is_named(&sweep->run->state, prefix) && file_time_s(index) >= sweep->state_s;
+}
+
+/* What publishing this step left when it was killed: data files without an index, or all of one. */
+static void remove_unborn(const struct sweep *sweep, uint64_t step)
 {
     char prefix[CHECKPOINT_PATH_MAX];
     for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
-        if (checkpoint_name(directory, step, zeros, prefix) || has_index(prefix)) continue;
+        if (checkpoint_name(sweep->run->directory, step, zeros, prefix)) continue;
+        if (has_index(prefix) && !is_unborn(sweep, prefix)) continue;
         if (bundle_remove(prefix)) log_line(LOG_WARNING, "%s", error_text());
+    }
+}
+
+bool checkpoints_know(struct checkpoints *c, const char *prefix)
+{
+    struct checkpoint_state *state = &c->state;
+    if (is_named(state, prefix) || !has_index(prefix) || state_add(state, prefix, 0)) return false;
+    const struct checkpoint_record record = state->records[state->count - 1];
+    memmove(state->records + 1, state->records, (size_t)(state->count - 1) * sizeof record);
+    state->records[0] = record;
+    return true;
+}
+
+/* One that has not got the usual name yet: perhaps it was about to. */
+static void sweep_spare(const struct sweep *sweep)
+{
+    struct checkpoints *c = sweep->run;
+    char usual[CHECKPOINT_PATH_MAX];
+    for (int i = c->state.count - 1; i >= 0; i--) {
+        const char *prefix = c->state.records[i].prefix;
+        const int64_t step = checkpoint_step(prefix);
+        if (step < 0 || !checkpoints_is_ours(c, prefix)) continue;
+        if (checkpoint_name(c->directory, (uint64_t)step, 0, usual) || !strcmp(prefix, usual))
+            continue;
+        if (has_index(usual)) {
+            i += checkpoints_know(c, usual); /* the others moved up */
+        } else if (bundle_remove(usual)) {
+            log_line(LOG_WARNING, "%s", error_text());
+        }
     }
 }
 
@@ -101,10 +147,10 @@ static void look_at(void *context, const char *name)
     const struct sweep *sweep = context;
     char path[CHECKPOINT_PATH_MAX];
     int64_t step = -1;
-    if (folder_join(sweep->directory, name, path)) return;
+    if (folder_join(sweep->run->directory, name, path)) return;
     if (is_temporary_folder(name, &step)) {
         folder_remove_parts(path);
-        remove_data(sweep->directory, (uint64_t)step);
+        remove_unborn(sweep, (uint64_t)step);
     } else if (is_temporary_file(name)) {
         unlink(path);
     } else if (is_notice(name) && sweep->now_s - file_time_s(path) > STALE_S) {
@@ -112,11 +158,14 @@ static void look_at(void *context, const char *name)
     }
 }
 
-void checkpoints_sweep(const char *directory, double now_s)
+void checkpoints_sweep(struct checkpoints *c, double now_s)
 {
-    struct sweep sweep = {.now_s = now_s};
-    if (folder_copy(directory, sweep.directory)) return;
-    if (folder_visit(directory, look_at, &sweep)) log_line(LOG_WARNING, "%s", error_text());
+    char state[CHECKPOINT_PATH_MAX];
+    struct sweep sweep = {.run = c, .now_s = now_s};
+    if (folder_join(c->directory, CHECKPOINT_STATE, state)) return;
+    sweep.state_s = file_time_s(state);
+    if (folder_visit(c->directory, look_at, &sweep)) log_line(LOG_WARNING, "%s", error_text());
+    sweep_spare(&sweep);
 }
 
 struct search {

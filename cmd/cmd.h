@@ -64,6 +64,14 @@ int cmd_help(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+int cmd_checkpoint(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
+
+/* For `dtrain help`. */
+void print_checkpoint_help(FILE *);
+void print_eval_help(FILE *);
+void print_predict_help(FILE *);
 
 int run_single(struct run *); /* one process, no network */
 int run_ps(struct run *);

@@ -10,7 +10,7 @@
 #include "core/base/log.h"
 
 static const uint64_t draw_every_ns = 200000000;
-enum { LINE_MAX_BYTES = 512, COUNT_TEXT_MAX = 32 };
+enum { LINE_MAX_BYTES = 512 };
 
 static double unix_seconds(void)
 {
@@ -19,8 +19,7 @@ static double unix_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* 1234567 -> "1,234,567" */
-static const char *count_text(double value, char text[COUNT_TEXT_MAX])
+const char *count_text(double value, char text[COUNT_TEXT_MAX])
 {
     char digits[COUNT_TEXT_MAX];
     int length = snprintf(digits, sizeof digits, "%.0f", value), out = 0;

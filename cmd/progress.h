@@ -35,6 +35,10 @@ void progress_attach(struct progress *, struct worker_task *); /* once the worke
 void progress_close(struct progress *);
 extern const struct worker_events progress_events; /* context: struct progress */
 
+enum { COUNT_TEXT_MAX = 32 };
+/* 1234567 -> "1,234,567" */
+const char *count_text(double value, char text[COUNT_TEXT_MAX]);
+
 /* The last words, for a person (standard output) and for scripts (--result). */
 err progress_finish(struct progress *, int code, const char *text);
 

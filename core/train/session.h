@@ -56,6 +56,7 @@ err session_open(const struct session_options *, struct session *ret);
 void session_close(struct session *); /* a zeroed one is fine */
 
 void session_bind(struct session *, int ps, float *values, float *gradients);
+void session_unbind(struct session *, int ps); /* the blocks are gone: no step until others come */
 
 /* The initial values of everything that lives on the ps, into a block of its layout (gaps zero). */
 err session_initial_values(struct session *, int ps, float *ret_block);

@@ -1,0 +1,129 @@
+/* eval.c - `dtrain eval SPEC.json --checkpoint=CKPT`: the evaluation set at the values of a
+ * checkpoint. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "cmd/progress.h"
+#include "cmd/restored.h"
+#include "core/base/clock.h"
+#include "core/train/checkpoint/bundle.h"
+
+struct eval_flags {
+    struct restored_flags shared;
+    const char *result;
+};
+
+static const struct field own_flags[] = {
+    {.name = "result",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct eval_flags, result),
+     .fallback = "null",
+     .help = "write loss and metrics to this file, as one JSON object"},
+    {0},
+};
+
+struct eval {
+    struct eval_flags flags;
+    struct restored model;
+    struct evaluation evaluation;
+    uint64_t started_ns;
+    double seconds; /* of the evaluation alone */
+    FILE *result;   /* NULL: none */
+};
+
+void print_eval_help(FILE *out)
+{
+    struct arena arena = {0};
+    const struct object flags = restored_flags_with(own_flags, sizeof(struct eval_flags), &arena);
+    fputs("  dtrain eval --checkpoint=CKPT [FLAGS] SPEC.json\n\n"
+          "Computes loss and metrics over data.eval of the spec, without any ps. Training data\n"
+          "need not be there.\n\n",
+          out);
+    flags_help(out, &flags);
+    arena_free(&arena);
+}
+
+static double examples_per_second(const struct eval *eval)
+{
+    return eval->seconds > 0 ? (double)eval->evaluation.rows / eval->seconds : 0;
+}
+
+/* As the end of a training run. */
+static void print_evaluation(const struct eval *eval)
+{
+    char count[COUNT_TEXT_MAX];
+    const struct graph *graph = eval->model.session.graph;
+    printf("step %lld, test loss %.4f", (long long)eval->model.step, eval->evaluation.loss);
+    for (int i = 0; i < graph->metric_count; i++)
+        printf(", test %s %.4f", graph->metrics[i].name, eval->evaluation.metrics[i]);
+    printf(" (%lld examples), %.2f s, %s examples/s\n", (long long)eval->evaluation.rows,
+           (double)(clock_ns() - eval->started_ns) * 1e-9,
+           count_text(examples_per_second(eval), count));
+}
+
+static json_t *result_json(const struct eval *eval)
+{
+    const struct graph *graph = eval->model.session.graph;
+    const char *name = eval->model.spec.name;
+    json_t *metrics = json_object();
+    json_object_set_new(metrics, "loss", json_real(eval->evaluation.loss));
+    for (int i = 0; i < graph->metric_count; i++)
+        json_object_set_new(metrics, graph->metrics[i].name,
+                            json_real(eval->evaluation.metrics[i]));
+    return json_pack("{ss ss sI sI so sf sf}", "name", name ? name : "", "checkpoint",
+                     bundle_prefix(eval->model.bundle), "step", (json_int_t)eval->model.step,
+                     "evaluation_examples", (json_int_t)eval->evaluation.rows, "metrics", metrics,
+                     "seconds", eval->seconds, "examples_per_second", examples_per_second(eval));
+}
+
+static err write_result(struct eval *eval)
+{
+    json_t *json = result_json(eval);
+    if (!json) return fail(ERR_MEMORY, "--result: no memory");
+    bool is_written = json_dumpf(json, eval->result, JSON_INDENT(2)) == 0;
+    is_written = fputc('\n', eval->result) != EOF && is_written;
+    is_written = fflush(eval->result) == 0 && is_written;
+    json_decref(json);
+    return is_written ? OK : fail(ERR_IO, "--result=%s: %s", eval->flags.result, strerror(errno));
+}
+
+static err evaluate(struct eval *eval)
+{
+    struct restored *model = &eval->model;
+    TRY(restored_open(model, false));
+    const uint64_t started_ns = clock_ns();
+    TRY(session_evaluate(&model->session, &eval->evaluation));
+    eval->seconds = (double)(clock_ns() - started_ns) * 1e-9;
+    print_evaluation(eval);
+    if (!isfinite(eval->evaluation.loss)) return fail(ERR_NUMBER, "the loss is not a number");
+    return eval->result ? write_result(eval) : OK;
+}
+
+/* The result's file is opened first, so that no evaluation is in vain. */
+static err run(struct eval *eval, int argc, char **argv, struct arena *arena)
+{
+    const struct restored_call call = {argc, argv, own_flags, sizeof eval->flags};
+    const char *path;
+    TRY(restored_parse(&call, arena, &eval->flags, &path));
+    TRY(restored_load_spec(&eval->model, &eval->flags.shared, path));
+    if (eval->flags.result) {
+        eval->result = fopen(eval->flags.result, "we");
+        if (!eval->result)
+            return fail(ERR_INPUT, "--result=%s: %s", eval->flags.result, strerror(errno));
+    }
+    return evaluate(eval);
+}
+
+int cmd_eval(int argc, char **argv)
+{
+    struct arena arena = {0};
+    struct eval eval = {.started_ns = clock_ns()};
+    cpu_environment_prepare(argv);
+    err e = run(&eval, argc - 1, argv + 1, &arena);
+    int code = e ? report_error(e) : EXIT_DONE;
+    if (eval.result) fclose(eval.result);
+    restored_close(&eval.model);
+    arena_free(&arena);
+    return code;
+}

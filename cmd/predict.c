@@ -1,0 +1,239 @@
+/* predict.c - `dtrain predict SPEC.json --checkpoint=CKPT --out=FILE`: what a model says of rows.
+ *
+ * Rows are those of the spec's evaluation data, or of another file in the same form (--data).
+ * Labels are never read, and need not be there.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/restored.h"
+
+enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL };
+static const char *const output_formats[] = {"auto", "csv", "jsonl", NULL};
+
+struct predict_flags {
+    struct restored_flags shared;
+    const char *data, *out;
+    int format; /* enum output_format */
+};
+
+static const struct field own_flags[] = {
+    {.name = "data",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct predict_flags, data),
+     .fallback = "null",
+     .help = "a file of features in the format of data.eval (or data.train, where the spec has no "
+             "data.eval), instead of the one named there"},
+    {.name = "out",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct predict_flags, out),
+     .help = "write the predictions to this file; -: to standard output"},
+    {.name = "format",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct predict_flags, format),
+     .fallback = "\"auto\"",
+     .choices = output_formats,
+     .help = "csv, or one JSON object per line (jsonl); auto: by the file's ending .csv, .json or "
+             ".jsonl"},
+    {0},
+};
+
+struct predict {
+    struct predict_flags flags;
+    enum output_format format;
+    struct restored model;
+    enum prediction predicts;
+    int64_t first_row; /* of the file: what the source skips */
+    int64_t rows;      /* written */
+    FILE *out;
+};
+
+void print_predict_help(FILE *out)
+{
+    struct arena arena = {0};
+    const struct object flags =
+        restored_flags_with(own_flags, sizeof(struct predict_flags), &arena);
+    fputs("  dtrain predict --checkpoint=CKPT --out=FILE [FLAGS] SPEC.json\n\n"
+          "Each row gives its number in the file, from 0, and what the model says: with\n"
+          "softmax_cross_entropy the class and the probabilities of all classes; with\n"
+          "sigmoid_cross_entropy the probability of each label, and the class where there is one;\n"
+          "else the numbers. Labels are not read: of idx and raw files only the features are\n"
+          "needed, a csv file may lack the label's column where that has a name.\n\n",
+          out);
+    flags_help(out, &flags);
+    arena_free(&arena);
+}
+
+/* ---- rows ---- */
+
+/* Labels that exclude each other, or one alone. */
+static bool has_class(const struct predict *p, int64_t columns)
+{
+    return p->predicts == PREDICTS_CLASS || (p->predicts == PREDICTS_LOGIT && columns == 1);
+}
+
+static int64_t class_of(const struct predict *p, const float *row, int64_t columns)
+{
+    int64_t best = 0;
+    if (p->predicts == PREDICTS_LOGIT) return row[0] > 0.5f;
+    for (int64_t i = 1; i < columns; i++)
+        if (row[i] > row[best]) best = i;
+    return best;
+}
+
+static void write_head(const struct predict *p, int64_t columns)
+{
+    const char *word = p->predicts == PREDICTS_NUMBER ? "value" : "probability";
+    fprintf(p->out, "row%s", has_class(p, columns) ? ",class" : "");
+    for (int64_t i = 0; i < columns; i++) fprintf(p->out, ",%s_%lld", word, (long long)i);
+    fputc('\n', p->out);
+}
+
+static void write_csv(const struct predict *p, int64_t number, const float *row, int64_t columns)
+{
+    fprintf(p->out, "%lld", (long long)number);
+    if (has_class(p, columns)) fprintf(p->out, ",%lld", (long long)class_of(p, row, columns));
+    for (int64_t i = 0; i < columns; i++) fprintf(p->out, ",%.9g", row[i]);
+    fputc('\n', p->out);
+}
+
+/* JSON knows no NaN. */
+static void write_json(const struct predict *p, int64_t number, const float *row, int64_t columns)
+{
+    fprintf(p->out, "{\"row\": %lld", (long long)number);
+    if (has_class(p, columns))
+        fprintf(p->out, ", \"class\": %lld", (long long)class_of(p, row, columns));
+    fprintf(p->out, ", \"%s\": [", p->predicts == PREDICTS_NUMBER ? "values" : "probabilities");
+    for (int64_t i = 0; i < columns; i++) {
+        if (isfinite(row[i]))
+            fprintf(p->out, "%s%.9g", i ? ", " : "", row[i]);
+        else
+            fprintf(p->out, "%snull", i ? ", " : "");
+    }
+    fputs("]}\n", p->out);
+}
+
+static err take(void *context, const struct predictions *batch)
+{
+    struct predict *p = context;
+    if (p->rows == 0 && p->format == OUTPUT_CSV) write_head(p, batch->columns);
+    for (int64_t i = 0; i < batch->rows; i++) {
+        const float *row = batch->at + i * batch->columns;
+        const int64_t number = p->first_row + batch->first + i;
+        if (p->format == OUTPUT_CSV)
+            write_csv(p, number, row, batch->columns);
+        else
+            write_json(p, number, row, batch->columns);
+    }
+    p->rows += batch->rows;
+    return ferror(p->out) ? fail(ERR_IO, "--out=%s: %s", p->flags.out, strerror(errno)) : OK;
+}
+
+/* ---- what is read ---- */
+
+static const struct field *find_field(const struct format *format)
+{
+    for (const struct field *f = format->object.fields; format->file_field && f->name; f++)
+        if (strcmp(f->name, format->file_field) == 0) return f;
+    return NULL;
+}
+
+/* Another file in the form of the spec's: all of its rows. A person means the path as the shell
+ * does, not relative to the spec. */
+static err replace_file(struct predict *p, struct source_spec *source)
+{
+    const struct format *format = source->format.kind->descriptor;
+    const struct field *field = find_field(format);
+    if (!field)
+        return fail(ERR_INPUT, "--data: the spec's %s data come from no file", format->object.name);
+    char *path = realpath(p->flags.data, NULL);
+    if (!path) return fail(ERR_INPUT, "--data=%s: %s", p->flags.data, strerror(errno));
+    *(const char **)((char *)source->format.attributes + field->offset) =
+        arena_string(&p->model.spec.arena, path);
+    free(path);
+    source->skip = 0;
+    source->take = 0;
+    return OK;
+}
+
+static err choose_data(struct predict *p)
+{
+    struct data_spec *data = &p->model.spec.data;
+    if (p->flags.data) {
+        if (!data->eval.format.kind) data->eval = data->train;
+        TRY(replace_file(p, &data->eval));
+    }
+    if (!data->eval.format.kind)
+        return fail(ERR_INPUT, "the spec has no data.eval: name a file with --data");
+    p->first_row = data->eval.skip;
+    return OK;
+}
+
+/* ---- where it goes ---- */
+
+static err choose_format(struct predict *p)
+{
+    const char *dot = strrchr(p->flags.out, '.');
+    p->format = (enum output_format)p->flags.format;
+    if (p->format != OUTPUT_AUTO) return OK;
+    if (dot && strcmp(dot, ".csv") == 0)
+        p->format = OUTPUT_CSV;
+    else if (dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".jsonl") == 0))
+        p->format = OUTPUT_JSONL;
+    else
+        return fail(ERR_INPUT,
+                    "--out=%s: its ending is neither .csv, .json nor .jsonl: say with "
+                    "--format=csv or --format=jsonl",
+                    p->flags.out);
+    return OK;
+}
+
+static err open_output(struct predict *p)
+{
+    p->out = strcmp(p->flags.out, "-") ? fopen(p->flags.out, "we") : stdout;
+    if (!p->out) return fail(ERR_INPUT, "--out=%s: %s", p->flags.out, strerror(errno));
+    return OK;
+}
+
+static err close_output(struct predict *p)
+{
+    if (!p->out) return OK;
+    bool is_written = fflush(p->out) == 0 && !ferror(p->out);
+    if (p->out != stdout) is_written = fclose(p->out) == 0 && is_written;
+    p->out = NULL;
+    return is_written ? OK : fail(ERR_IO, "--out=%s: %s", p->flags.out, strerror(errno));
+}
+
+/* The output is opened when everything else is there: a wrong word in the call empties no file. */
+static err predict(struct predict *p, int argc, char **argv, struct arena *arena)
+{
+    const struct restored_call call = {argc, argv, own_flags, sizeof p->flags};
+    const char *path;
+    TRY(restored_parse(&call, arena, &p->flags, &path));
+    TRY(choose_format(p));
+    TRY(restored_load_spec(&p->model, &p->flags.shared, path));
+    TRY(choose_data(p));
+    TRY(restored_open(&p->model, true));
+    TRY(open_output(p));
+    p->predicts = p->model.session.graph->loss.loss->predicts;
+    err e = session_predict(&p->model.session, &(struct prediction_taker){take, p});
+    return e ? e : close_output(p);
+}
+
+int cmd_predict(int argc, char **argv)
+{
+    struct arena arena = {0};
+    struct predict p = {0};
+    cpu_environment_prepare(argv);
+    err e = predict(&p, argc - 1, argv + 1, &arena);
+    int code = e ? report_error(e) : EXIT_DONE;
+    if (!e && strcmp(p.flags.out, "-"))
+        printf("%s: %lld rows at step %lld\n", p.flags.out, (long long)p.rows,
+               (long long)p.model.step);
+    if (p.out && p.out != stdout) fclose(p.out);
+    restored_close(&p.model);
+    arena_free(&arena);
+    return code;
+}

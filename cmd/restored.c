@@ -1,0 +1,111 @@
+/* restored.c - see restored.h. */
+#include <string.h>
+
+#include "cmd/checkpoint.h"
+#include "cmd/restored.h"
+#include "cmd/wiring.h"
+
+enum { THREADS_MAX = 1024 };
+
+static const struct field shared[] = {
+    {.name = "checkpoint",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct restored_flags, checkpoint),
+     .help = "a folder (its newest checkpoint), a prefix or an .index file; dtrain's or "
+             "TensorFlow's"},
+    {.name = "set",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct restored_flags, set),
+     .fallback = "[]",
+     .help = "change a value of the spec, as in --set data.eval.take=1000; may be repeated"},
+    {.name = "data_dir",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct restored_flags, data_dir),
+     .fallback = "null",
+     .help = "folder of the spec's data files with relative paths, instead of the folder of the "
+             "spec"},
+    {.name = "threads",
+     .type = FIELD_INT,
+     .offset = offsetof(struct restored_flags, threads),
+     .fallback = "0",
+     .max = THREADS_MAX,
+     .help = "threads for arithmetic; 0: one for each core"},
+    {.name = "cpu_kernels",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct restored_flags, cpu_kernels),
+     .fallback = "null",
+     .help = "instruction set for arithmetic: avx512, avx2 or sse2, instead of the best there is"},
+};
+enum { SHARED = sizeof shared / sizeof *shared };
+
+struct object restored_flags_with(const struct field *own, size_t size, struct arena *arena)
+{
+    int count = 0;
+    while (own[count].name) count++;
+    struct field *fields = arena_array(arena, (size_t)(SHARED + count + 1), sizeof *fields);
+    memcpy(fields, shared, sizeof shared);
+    memcpy(fields + SHARED, own, (size_t)count * sizeof *own);
+    return (struct object){"flags", "", fields, size};
+}
+
+err restored_parse(const struct restored_call *call, struct arena *arena, void *ret_flags,
+                   const char **ret_path)
+{
+    int paths;
+    const struct object object = restored_flags_with(call->own, call->size, arena);
+    err e = flags_parse(&object, call->argc, call->argv, arena, ret_flags, ret_path, 1, &paths);
+    if (!e && paths == 0) e = fail(ERR_INPUT, "no SPEC.json was named");
+    return e ? fail_prefix(e, "%s", call->argv[0]) : OK;
+}
+
+err restored_load_spec(struct restored *r, const struct restored_flags *flags, const char *path)
+{
+    const struct spec_options options = {
+        .path = path,
+        .overrides = flags->set,
+        .data_dir = flags->data_dir,
+        .seed = -1,
+    };
+    r->flags = *flags;
+    TRY(spec_load(&options, &r->spec));
+    r->has_spec = true;
+    return OK;
+}
+
+/* As many threads as a run alone would have. */
+static err open_restored_device(struct restored *r)
+{
+    const struct run alone = {
+        .flags = {.threads = r->flags.threads, .cpu_kernels = r->flags.cpu_kernels}};
+    TRY(open_device(&alone, &r->device));
+    r->has_device = true;
+    return OK;
+}
+
+err restored_open(struct restored *r, bool without_labels)
+{
+    TRY(checkpoint_open(r->flags.checkpoint, &r->bundle));
+    TRY(checkpoint_global_step(r->bundle, &r->step));
+    TRY(open_restored_device(r));
+    const struct session_options options = {
+        .spec = &r->spec,
+        .device = &r->device,
+        .workers = 1,
+        .ps_count = 1,
+        .batches_per_push = 1,
+        .only_evaluates = true,
+        .without_labels = without_labels,
+    };
+    TRY(session_open(&options, &r->session));
+    r->has_session = true;
+    return session_restore(&r->session, r->bundle);
+}
+
+void restored_close(struct restored *r)
+{
+    if (r->has_session) session_close(&r->session);
+    if (r->has_device) device_close(&r->device);
+    if (r->has_spec) spec_free(&r->spec);
+    bundle_close(r->bundle);
+    *r = (struct restored){0};
+}

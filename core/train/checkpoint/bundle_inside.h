@@ -47,7 +47,6 @@ struct stored_list bundle_stored(const struct bundle *, const struct bundle_entr
 /* The data file of a record; ret_path is freed by the caller. */
 err bundle_open_data(const struct bundle *, const struct record *, struct source *ret,
                      char **ret_path);
-/* ERR_INPUT: path, name and that the checksum differs */
-err bundle_crc_differs(const char *path, const char *name);
+err bundle_crc_differs(const char *path); /* ERR_INPUT that says so */
 
 #endif

@@ -159,23 +159,28 @@ static err add_entries(struct bundle *b)
     return OK;
 }
 
-static err check_bytes(const struct bundle *b, const struct record *r, const int64_t *file_bytes)
+static err check_record(const struct bundle *b, const struct record *r, const char *text)
 {
-    char text[KEY_TEXT_MAX];
     int64_t bytes = r->bytes;
     const int64_t size = (int64_t)bundle_dtype_size(r->dtype);
-    index_key_text(&b->index, r, text);
     if (r->shard >= b->index.shards)
-        return fail(ERR_INPUT, "%s: data file %d of %d", text, r->shard, b->index.shards);
+        return fail(ERR_INPUT, "%s.index: %s: data file %d of %d", b->prefix, text, r->shard,
+                    b->index.shards);
     if (r->slice_count > 0) return OK; /* no data of its own */
     if (size && __builtin_mul_overflow(bundle_count(&r->shape), size, &bytes)) bytes = -1;
-    if (bytes != r->bytes)
-        return fail(ERR_INPUT, "%s: %lld bytes are not what its shape holds", text,
-                    (long long)r->bytes);
-    if (bytes > file_bytes[r->shard] || r->offset > file_bytes[r->shard] - bytes)
-        return fail(ERR_INPUT, "%s: data file %d is cut off: %lld bytes, the tensor ends after it",
-                    text, r->shard, (long long)file_bytes[r->shard]);
-    return OK;
+    if (bytes == r->bytes) return OK;
+    return fail(ERR_INPUT, "%s.index: %s: %lld bytes are not what its shape holds", b->prefix, text,
+                (long long)r->bytes);
+}
+
+static err check_end(const struct bundle *b, const struct record *r, int64_t file_bytes)
+{
+    char text[KEY_TEXT_MAX];
+    if (r->slice_count > 0 || (r->bytes <= file_bytes && r->offset <= file_bytes - r->bytes))
+        return OK;
+    return fail(ERR_INPUT, "%s.data-%05d-of-%05d: cut off: %lld bytes, %s ends after them",
+                b->prefix, r->shard, b->index.shards, (long long)file_bytes,
+                index_key_text(&b->index, r, text));
 }
 
 static err measure_files(const struct bundle *b, int64_t *ret_bytes)
@@ -193,14 +198,16 @@ static err measure_files(const struct bundle *b, int64_t *ret_bytes)
     return OK;
 }
 
-static err check_files(const struct bundle *b, const char *index_path)
+static err check_files(const struct bundle *b)
 {
+    char text[KEY_TEXT_MAX];
     int64_t *bytes = calloc((size_t)b->index.shards, sizeof *bytes);
     if (!bytes) return no_memory(b->prefix);
     err e = measure_files(b, bytes);
     for (int i = 0; i < b->index.count && !e; i++) {
-        e = check_bytes(b, &b->index.records[i], bytes);
-        if (e) e = fail_prefix(e, "%s", index_path);
+        const struct record *r = &b->index.records[i];
+        e = check_record(b, r, index_key_text(&b->index, r, text));
+        if (!e) e = check_end(b, r, bytes[r->shard]);
     }
     free(bytes);
     return e;
@@ -226,7 +233,7 @@ static err open_bundle(struct bundle *b, const char *index_path)
     const err e = add_entries(b);
     if (e == ERR_INPUT) return fail_prefix(e, "%s", index_path);
     if (e) return e;
-    return check_files(b, index_path);
+    return check_files(b);
 }
 
 err bundle_open(const char *prefix, struct bundle **ret)
@@ -312,7 +319,7 @@ err bundle_open_data(const struct bundle *b, const struct record *r, struct sour
     return e;
 }
 
-err bundle_crc_differs(const char *path, const char *name)
+err bundle_crc_differs(const char *path)
 {
-    return fail(ERR_INPUT, "%s: %s: the data are damaged: their checksum differs", path, name);
+    return fail(ERR_INPUT, "%s: the data are damaged: their checksum differs", path);
 }

@@ -77,7 +77,6 @@ static void take(struct stretches *s, const uint8_t *chunk, int64_t begin, int64
 
 struct reading {
     const struct source *source;
-    const char *name;
     const struct record *record;
     struct stretches stretches;
 };
@@ -117,12 +116,12 @@ static err read_record(struct reading *r, uint8_t *ret)
         TRY(read_straight(r, ret + r->stretches.to, &crc));
     } else {
         uint8_t *chunk = malloc(READ_BYTES);
-        if (!chunk) return fail(ERR_MEMORY, "%s: no memory to read it", r->name);
+        if (!chunk) return fail(ERR_MEMORY, "%s: no memory to read it", r->source->path);
         const err e = read_parts(r, chunk, ret, &crc);
         free(chunk);
         if (e) return e;
     }
-    return crc32c_mask(crc) == r->record->crc ? OK : bundle_crc_differs(r->source->path, r->name);
+    return crc32c_mask(crc) == r->record->crc ? OK : bundle_crc_differs(r->source->path);
 }
 
 /* Of one stored slice, what the box has of it. */
@@ -135,9 +134,9 @@ static err read_stored(const struct bundle *b, const struct bundle_entry *entry,
     const int rank = entry->shape.rank;
     if (box_common(&stored->box, box, rank, &common) == 0) return OK;
     TRY(bundle_open_data(b, stored->record, &source, &path));
-    struct reading reading = {
-        &source, entry->name, stored->record,
-        stretches_of(&common, &stored->box, box, rank, (int64_t)bundle_dtype_size(entry->dtype))};
+    const int64_t size = (int64_t)bundle_dtype_size(entry->dtype);
+    struct reading reading = {&source, stored->record,
+                              stretches_of(&common, &stored->box, box, rank, size)};
     const err e = read_record(&reading, ret);
     source_close(&source);
     free(path);
@@ -185,6 +184,9 @@ err bundle_read(struct bundle *b, const struct bundle_entry *entry, const struct
     if (!box) box = &whole;
     TRY(check_wanted(b, entry, box, ret_bytes));
     TRY(check_cover(b, entry, box));
-    for (int i = 0; i < list.count; i++) TRY(read_stored(b, entry, &list.at[i], box, ret));
+    for (int i = 0; i < list.count; i++) {
+        const err e = read_stored(b, entry, &list.at[i], box, ret);
+        if (e) return fail_prefix(e, "%s", entry->name);
+    }
     return OK;
 }

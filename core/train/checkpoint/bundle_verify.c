@@ -114,7 +114,7 @@ static err sum_variants(struct stream *s, int64_t elements, bool *is_equal)
     return OK;
 }
 
-static err sum_record(struct stream *s, const struct record *r, const char *name)
+static err sum_record(struct stream *s, const struct record *r)
 {
     bool is_equal = true;
     err e = OK;
@@ -124,14 +124,13 @@ static err sum_record(struct stream *s, const struct record *r, const char *name
         e = sum_variants(s, bundle_count(&r->shape), &is_equal);
     else
         e = add_bytes(s, (uint64_t)r->bytes);
-    if (e) return fail_prefix(e, "%s", name);
+    if (e) return e;
     const bool is_all = s->at == s->end && s->loaded.at == s->loaded.end;
     if (is_equal && is_all && crc32c_mask(s->crc) == r->crc) return OK;
-    return bundle_crc_differs(s->source.path, name);
+    return bundle_crc_differs(s->source.path);
 }
 
-static err verify_record(const struct bundle *b, const struct record *r, const char *name,
-                         struct stream *s)
+static err verify_record(const struct bundle *b, const struct record *r, struct stream *s)
 {
     char *path = NULL;
     TRY(bundle_open_data(b, r, &s->source, &path));
@@ -139,7 +138,7 @@ static err verify_record(const struct bundle *b, const struct record *r, const c
     s->end = r->offset + r->bytes;
     s->loaded = (struct span){s->buffer, s->buffer};
     s->crc = 0;
-    const err e = sum_record(s, r, name);
+    const err e = sum_record(s, r);
     source_close(&s->source);
     free(path);
     return e;
@@ -152,8 +151,8 @@ err bundle_verify(struct bundle *b)
     err e = OK;
     for (int i = 0; i < b->count && !e; i++) {
         const struct stored_list list = bundle_stored(b, &b->entries[i]);
-        for (int j = 0; j < list.count && !e; j++)
-            e = verify_record(b, list.at[j].record, b->entries[i].name, s);
+        for (int j = 0; j < list.count && !e; j++) e = verify_record(b, list.at[j].record, s);
+        if (e) e = fail_prefix(e, "%s", b->entries[i].name);
     }
     free(s);
     return e;

@@ -1,0 +1,188 @@
+/* test_bundle_damage.c - a damaged checkpoint gives an error that names file and tensor, or the
+ * right numbers where the damage touches none; never wrong numbers.
+ */
+#include "tests/checkpoint/bundle_made.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/random.h"
+
+enum { FILES = 3, GARBAGE_FILES = 2000, GARBAGE_BYTES = 400 };
+static const char *const names[FILES] = {"model.ckpt-7.index", "model.ckpt-7.data-00000-of-00002",
+                                         "model.ckpt-7.data-00001-of-00002"};
+
+/* OK only with the right numbers. Of an error it is checked that its text says where. */
+static err read_one(struct bundle *b, const char *name, void *ret, size_t bytes, const char *file)
+{
+    const struct bundle_entry *entry = bundle_find(b, name);
+    assert_non_null(entry);
+    memset(ret, 0xaa, bytes);
+    const err e = bundle_read(b, entry, NULL, ret, bytes);
+    if (e) assert_refused(e, ERR_INPUT, file);
+    if (e) assert_refused(e, ERR_INPUT, name);
+    return e;
+}
+
+static bool read_all(struct bundle *b, const char *file)
+{
+    static const float emb[] = {1, 2, 3, 4, 5, 6}, bias[] = {0.5f};
+    float got_emb[6], got_bias[1];
+    int64_t step;
+    bool is_whole = true;
+    assert_int_equal(bundle_entries(b), 3);
+    if (read_one(b, "emb", got_emb, sizeof emb, file) == OK)
+        assert_memory_equal(got_emb, emb, sizeof emb);
+    else
+        is_whole = false;
+    if (read_one(b, "bias", got_bias, sizeof bias, file) == OK)
+        assert_memory_equal(got_bias, bias, sizeof bias);
+    else
+        is_whole = false;
+    if (read_one(b, "global_step", &step, sizeof step, file) == OK)
+        assert_int_equal(step, 7);
+    else
+        is_whole = false;
+    return is_whole;
+}
+
+/* Whether everything could be read; verify says the same. */
+static bool is_whole(const char *folder, const char *file)
+{
+    struct bundle *b;
+    const err e = bundle_open(folder_path(folder, "model.ckpt-7"), &b);
+    if (e) {
+        assert_refused(e, ERR_INPUT, file);
+        return false;
+    }
+    const bool is = read_all(b, file);
+    assert_int_equal(bundle_verify(b), is ? OK : ERR_INPUT);
+    bundle_close(b);
+    return is;
+}
+
+static void a_turned_bit_never_gives_wrong_numbers(void **folder)
+{
+    static struct bytes file;
+    write_both(*folder);
+    for (int f = 0; f < FILES; f++) {
+        const struct path path = path_of(*folder, names[f]);
+        int harmless = 0;
+        bytes_load(path.at, &file);
+        for (size_t i = 0; i < file.count; i++) {
+            for (int bit = 0; bit < 8; bit++) {
+                file.at[i] ^= (uint8_t)(1 << bit);
+                bytes_store(path.at, file.at, file.count);
+                harmless += is_whole(*folder, names[f]);
+                file.at[i] ^= (uint8_t)(1 << bit);
+            }
+        }
+        bytes_store(path.at, file.at, file.count);
+        assert_true(is_whole(*folder, names[f]));
+        /* only the zeros that fill up the footer stand for nothing: 34 bytes behind its handles;
+         * and the last handle may go on into them, which is the same number in two bytes */
+        assert_int_equal(harmless, f == 0 ? 34 * 8 + 1 : 0);
+    }
+}
+
+static void a_file_that_is_cut_off_anywhere_is_refused(void **folder)
+{
+    static struct bytes file;
+    write_both(*folder);
+    for (int f = 0; f < FILES; f++) {
+        const struct path path = path_of(*folder, names[f]);
+        bytes_load(path.at, &file);
+        for (size_t count = 0; count < file.count; count++) {
+            bytes_store(path.at, file.at, count);
+            assert_false(is_whole(*folder, names[f]));
+        }
+        bytes_store(path.at, file.at, file.count);
+        assert_true(is_whole(*folder, names[f]));
+    }
+}
+
+/* As long as it was opened, a file that shrinks is seen when it is read. */
+static void a_data_file_that_shrinks_while_it_is_open_is_an_error(void **folder)
+{
+    write_both(*folder);
+    struct bundle *b = opened(folder_path(*folder, "model.ckpt-7"));
+    assert_int_equal(truncate(folder_path(*folder, names[1]), 20), 0);
+    assert_false(read_all(b, names[1]));
+    assert_refused(bundle_verify(b), ERR_INPUT, "cut off");
+    assert_int_equal(unlink(folder_path(*folder, names[1])), 0);
+    assert_false(read_all(b, names[1]));
+    bundle_close(b);
+}
+
+static void bytes_between_the_blocks_exchanged_are_refused(void **folder)
+{
+    static struct bytes file;
+    write_both(*folder);
+    const struct path path = path_of(*folder, names[0]);
+    bytes_load(path.at, &file);
+    for (size_t i = 0; i + 1 < file.count; i++) {
+        if (file.at[i] == file.at[i + 1]) continue;
+        const uint8_t first = file.at[i];
+        file.at[i] = file.at[i + 1];
+        file.at[i + 1] = first;
+        bytes_store(path.at, file.at, file.count);
+        assert_false(is_whole(*folder, names[0]));
+        file.at[i + 1] = file.at[i];
+        file.at[i] = first;
+    }
+}
+
+/* With the right end, so that it is taken for an index; handles of all kinds. */
+static void garbage_is_refused(void **folder)
+{
+    uint8_t bytes[GARBAGE_BYTES];
+    struct bundle *b;
+    write_both(*folder);
+    const struct path prefix = path_of(*folder, "model.ckpt-7");
+    const struct path path = path_of(*folder, names[0]);
+    for (uint64_t i = 0; i < GARBAGE_FILES; i++) {
+        const size_t count = random_u64(1, i) % GARBAGE_BYTES;
+        for (size_t j = 0; j < count; j++) bytes[j] = (uint8_t)random_u64(i, j);
+        const uint64_t magic = TABLE_MAGIC;
+        if (count >= sizeof magic && i % 2) memcpy(bytes + count - sizeof magic, &magic, 8);
+        bytes_store(path.at, bytes, count);
+        assert_refused(bundle_open(prefix.at, &b), ERR_INPUT, names[0]);
+    }
+}
+
+static void files_that_are_absent_or_no_files_are_refused_by_name(void **folder)
+{
+    struct bundle *b;
+    const struct path prefix = path_of(*folder, "model.ckpt-7");
+    assert_refused(bundle_open(prefix.at, &b), ERR_INPUT, names[0]);
+    bytes_store(prefix.at, "old", 3);
+    assert_refused(bundle_open(prefix.at, &b), ERR_INPUT, "V1");
+    write_both(*folder);
+    for (int f = 0; f < FILES; f++) {
+        const struct path path = path_of(*folder, names[f]);
+        write_both(*folder);
+        assert_int_equal(unlink(path.at), 0);
+        assert_refused(bundle_open(prefix.at, &b), ERR_INPUT, names[f]);
+        assert_int_equal(mkdir(path.at, 0777), 0);
+        assert_refused(bundle_open(prefix.at, &b), ERR_INPUT, "regular file");
+        assert_int_equal(rmdir(path.at), 0);
+        assert_int_equal(mkfifo(path.at, 0666), 0); /* nobody writes: must not wait */
+        assert_refused(bundle_open(prefix.at, &b), ERR_INPUT, "regular file");
+        assert_int_equal(unlink(path.at), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(a_turned_bit_never_gives_wrong_numbers),
+        IN_FOLDER(a_file_that_is_cut_off_anywhere_is_refused),
+        IN_FOLDER(a_data_file_that_shrinks_while_it_is_open_is_an_error),
+        IN_FOLDER(bytes_between_the_blocks_exchanged_are_refused),
+        IN_FOLDER(garbage_is_refused),
+        IN_FOLDER(files_that_are_absent_or_no_files_are_refused_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,277 @@
+/* test_bundle_write.c - shards are written whole or not at all, joined or left as they were. */
+#include "tests/checkpoint/bundle_made.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const float one[] = {1, 2, 3};
+static const struct bundle_piece piece_a = {"a", BUNDLE_FLOAT, {1, {3}}};
+
+static void an_abandoned_bundle_leaves_nothing_behind(void **folder)
+{
+    struct bundle_writer *w;
+    assert_int_equal(bundle_create(folder_path(*folder, "a"), &w), OK);
+    assert_int_equal(bundle_add(w, &piece_a, one), OK);
+    assert_int_equal(folder_count(*folder, "a.data-00000-of-00001.tempstate*"), 1);
+    assert_int_equal(folder_count(*folder, "*"), 1);
+    bundle_abandon(w);
+    assert_int_equal(folder_count(*folder, "*"), 0);
+    bundle_abandon(NULL);
+}
+
+static void pieces_that_cannot_be_are_refused(void **folder)
+{
+    static char long_name[BUNDLE_NAME_MAX + 2];
+    memset(long_name, 'n', BUNDLE_NAME_MAX + 1);
+    const struct bundle_box outside = {{1}, {3}};
+    const struct {
+        struct bundle_piece piece;
+        const char *text;
+    } cases[] = {
+        {{"", BUNDLE_FLOAT}, "name of 0 bytes"},
+        {{long_name, BUNDLE_FLOAT}, "name of 4097 bytes"},
+        {{"a", 7}, "a: string cannot be written"},
+        {{"a", 99}, "a: unknown type cannot"},
+        {{"a", BUNDLE_FLOAT, {9}}, "a: 9 dimensions"},
+        {{"a", BUNDLE_FLOAT, {1, {-1}}}, "a: too many elements"},
+        {{"a", BUNDLE_FLOAT, {2, {INT64_MAX, 2}}}, "a: too many elements"},
+        {{"a", BUNDLE_DOUBLE, {1, {INT64_MAX / 4}}}, "a: too many elements"},
+        {{"a", BUNDLE_FLOAT, {1, {3}}, &outside}, "a: a slice that is not inside"},
+    };
+    struct bundle_writer *w;
+    assert_int_equal(bundle_create(folder_path(*folder, "a"), &w), OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_refused(bundle_add(w, &cases[i].piece, one), ERR_INPUT, cases[i].text);
+    bundle_abandon(w);
+}
+
+/* Finds out when all are there. */
+static void assert_finish_refuses(const char *folder, const struct made *made, const char *text)
+{
+    struct bundle_writer *w;
+    assert_int_equal(bundle_create(folder_path(folder, "a"), &w), OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(bundle_add(w, &made[i].piece, made[i].elements), OK);
+    assert_refused(bundle_finish(w), ERR_INPUT, text);
+    assert_int_equal(folder_count(folder, "*"), 0);
+}
+
+static void a_name_comes_again_only_with_another_slice_of_the_same_tensor(void **folder)
+{
+    const struct bundle_box first = {{0}, {1}}, second = {{1}, {2}};
+    const struct made whole_twice[] = {{piece_a, one}, {piece_a, one}};
+    const struct made whole_and_slice[] = {{piece_a, one},
+                                           {{"a", BUNDLE_FLOAT, {1, {3}}, &first}, one}};
+    const struct made slice_twice[] = {{{"a", BUNDLE_FLOAT, {1, {3}}, &first}, one},
+                                       {{"a", BUNDLE_FLOAT, {1, {3}}, &first}, one}};
+    const struct made two_types[] = {{{"a", BUNDLE_FLOAT, {1, {3}}, &first}, one},
+                                     {{"a", BUNDLE_INT32, {1, {3}}, &second}, one}};
+    const struct made two_shapes[] = {{{"a", BUNDLE_FLOAT, {1, {3}}, &first}, one},
+                                      {{"a", BUNDLE_FLOAT, {1, {4}}, &second}, one}};
+    assert_finish_refuses(*folder, whole_twice, "a is there twice");
+    assert_finish_refuses(*folder, whole_and_slice, "a is there twice");
+    assert_finish_refuses(*folder, slice_twice, "a slice of a is there twice");
+    assert_finish_refuses(*folder, two_types, "a has slices of tensors that differ");
+    assert_finish_refuses(*folder, two_shapes, "a has slices of tensors that differ");
+}
+
+/* ---- joining ---- */
+
+static void shards_with_the_same_tensor_are_refused_and_left_as_they_were(void **folder)
+{
+    const char *shards[] = {folder_path(*folder, "p"), folder_path(*folder, "q")};
+    const char *prefix = folder_path(*folder, "m");
+    const struct made made[] = {{piece_a, one}};
+    write_bundle(shards[0], made, 1);
+    write_bundle(shards[1], made, 1);
+    assert_refused(bundle_merge(shards, 2, prefix), ERR_INPUT, "a is there twice");
+    assert_int_equal(folder_count(*folder, "*"), 4);
+    bundle_close(opened(shards[0]));
+    bundle_close(opened(shards[1]));
+    assert_refused(bundle_merge(shards, 0, prefix), ERR_INPUT, "no shards");
+    assert_refused(bundle_merge(shards, 1, shards[0]), ERR_INPUT, "into itself");
+    bundle_close(opened(shards[0]));
+}
+
+static void a_shard_that_is_damaged_is_not_joined(void **folder)
+{
+    const char *shards[] = {folder_path(*folder, "p"), folder_path(*folder, "q")};
+    write_ps_0(shards[0]);
+    write_ps_1(shards[1]);
+    assert_int_equal(truncate(folder_path(*folder, "q.data-00000-of-00001"), 11), 0);
+    assert_refused(bundle_merge(shards, 2, folder_path(*folder, "m")), ERR_INPUT, "cut off");
+    assert_int_equal(folder_count(*folder, "m.*"), 0);
+    assert_int_equal(folder_count(*folder, "*"), 4);
+}
+
+/* The second data file cannot get its name, since a folder has it. */
+static void a_rename_that_fails_leaves_the_shards_as_they_were(void **folder)
+{
+    const char *shards[] = {folder_path(*folder, "p"), folder_path(*folder, "q")};
+    const char *prefix = folder_path(*folder, "m");
+    write_ps_0(shards[0]);
+    write_ps_1(shards[1]);
+    assert_int_equal(mkdir(folder_path(*folder, "m.index"), 0777), 0);
+    assert_refused(bundle_merge(shards, 2, prefix), ERR_IO, "m.index");
+    assert_int_equal(folder_count(*folder, "*"), 5);
+    assert_int_equal(rmdir(folder_path(*folder, "m.index")), 0);
+    const char *nowhere = folder_path(*folder, "absent/m");
+    assert_refused(bundle_merge(shards, 2, nowhere), ERR_IO, "absent/m.data-00000-of-00002");
+    assert_int_equal(folder_count(*folder, "*"), 4);
+    assert_int_equal(bundle_merge(shards, 2, prefix), OK);
+    bundle_close(opened(prefix));
+}
+
+static void bundles_already_joined_are_joined_again(void **folder)
+{
+    const struct made made[] = {{piece_a, one}};
+    const char *parts[] = {folder_path(*folder, "z"), write_both(*folder)};
+    const char *prefix = folder_path(*folder, "all");
+    float emb[6];
+    write_bundle(parts[0], made, 1);
+    assert_int_equal(bundle_merge(parts, 2, prefix), OK);
+    assert_int_equal(folder_count(*folder, "all.data-0000?-of-00003"), 3);
+    assert_int_equal(folder_count(*folder, "*"), 4);
+    struct bundle *b = opened(prefix);
+    assert_int_equal(bundle_read(b, bundle_find(b, "emb"), NULL, emb, sizeof emb), OK);
+    assert_true(emb[0] == 1 && emb[5] == 6);
+    assert_int_equal(bundle_verify(b), OK);
+    bundle_close(b);
+}
+
+static void a_shard_without_tensors_keeps_its_number(void **folder)
+{
+    const char *parts[] = {folder_path(*folder, "empty"), folder_path(*folder, "p")};
+    write_bundle(parts[0], NULL, 0);
+    write_ps_0(parts[1]);
+    assert_int_equal(bundle_merge(parts, 2, folder_path(*folder, "m")), OK);
+    struct bundle *b = opened(folder_path(*folder, "m"));
+    assert_int_equal(bundle_shards(b), 2);
+    assert_int_equal(bundle_place(b, bundle_find(b, "global_step"), 0).shard, 1);
+    assert_int_equal(bundle_verify(b), OK);
+    bundle_close(b);
+}
+
+static void a_checkpoint_is_replaced_with_all_its_files(void **folder)
+{
+    const struct made made[] = {{piece_a, one}};
+    const char *prefix = write_both(*folder), *shard = folder_path(*folder, "p");
+    write_bundle(shard, made, 1);
+    assert_int_equal(bundle_merge(&shard, 1, prefix), OK);
+    assert_int_equal(folder_count(*folder, "*"), 2);
+    struct bundle *b = opened(prefix);
+    assert_int_equal(bundle_entries(b), 1);
+    bundle_close(b);
+    write_bundle(prefix, made, 1); /* and by a writer */
+    assert_int_equal(folder_count(*folder, "*"), 2);
+    bundle_close(opened(prefix));
+}
+
+static void removing_takes_the_files_of_one_checkpoint_only(void **folder)
+{
+    const char *prefix = write_both(*folder), *other = folder_path(*folder, "model.ckpt-71");
+    const struct made made[] = {{piece_a, one}};
+    write_bundle(other, made, 1);
+    assert_int_equal(bundle_remove(prefix), OK);
+    assert_int_equal(folder_count(*folder, "*"), 2);
+    bundle_close(opened(other));
+    assert_int_equal(bundle_remove(prefix), OK); /* nothing is there */
+    assert_int_equal(bundle_remove(folder_path(*folder, "absent/m")), OK);
+}
+
+/* ---- what the system refuses ---- */
+
+enum { FILE_BYTES_MAX = 4096, BIG = 4000 };
+
+/* In a process of its own whose files cannot grow beyond a limit: 0 where all was as it must be. */
+static int fill_the_disk(const char *folder, size_t floats, bool is_refused_by_add)
+{
+    static float values[BIG];
+    const struct bundle_piece big = {"big", BUNDLE_FLOAT, {1, {(int64_t)floats}}};
+    struct bundle_writer *w;
+    char path[FOLDER_PATH_MAX];
+    snprintf(path, sizeof path, "%s/full", folder);
+    signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit limit = {FILE_BYTES_MAX, FILE_BYTES_MAX};
+    if (setrlimit(RLIMIT_FSIZE, &limit) || bundle_create(path, &w)) return 1;
+    err e = bundle_add(w, &big, values);
+    if ((e != OK) != is_refused_by_add) return 2;
+    for (int i = 0; !e && i < 200; i++) { /* an index longer than the limit */
+        char name[64];
+        snprintf(name, sizeof name, "%02x/a/name/that/takes/some/space/in/the/index", i * 37 % 256);
+        e = bundle_add(w, &(struct bundle_piece){name, BUNDLE_FLOAT}, values);
+        if (e) return 3;
+    }
+    if (e)
+        bundle_abandon(w);
+    else
+        e = bundle_finish(w);
+    if (e != ERR_IO || !strstr(error_text(), path)) return 4;
+    return strstr(error_text(), strerror(EFBIG)) ? 0 : 5;
+}
+
+static void assert_full_disk_leaves_nothing(const char *folder, size_t floats, bool by_add)
+{
+    int status = -1;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(fill_the_disk(folder, floats, by_add));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(folder_count(folder, "*"), 0);
+}
+
+static void a_full_disk_is_an_error_with_the_path_and_leaves_nothing(void **folder)
+{
+    assert_full_disk_leaves_nothing(*folder, BIG, true); /* data */
+    assert_full_disk_leaves_nothing(*folder, 1, false);  /* index */
+}
+
+static void a_folder_that_is_absent_is_an_error_with_the_path(void **folder)
+{
+    struct bundle_writer *w;
+    assert_refused(bundle_create(folder_path(*folder, "absent/a"), &w), ERR_IO, "absent/a.data");
+}
+
+/* The names are taken by folders: neither file gets its name, or only the data do. */
+static void a_bundle_that_cannot_get_its_names_leaves_nothing(void **folder)
+{
+    static const char *const taken[] = {"a.data-00000-of-00001", "a.index"};
+    for (int i = 0; i < 2; i++) {
+        struct bundle_writer *w;
+        assert_int_equal(mkdir(folder_path(*folder, taken[i]), 0777), 0);
+        assert_int_equal(bundle_create(folder_path(*folder, "a"), &w), OK);
+        assert_int_equal(bundle_add(w, &piece_a, one), OK);
+        assert_refused(bundle_finish(w), ERR_IO, taken[i]);
+        assert_int_equal(folder_count(*folder, "*"), 1);
+        assert_int_equal(rmdir(folder_path(*folder, taken[i])), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(an_abandoned_bundle_leaves_nothing_behind),
+        IN_FOLDER(pieces_that_cannot_be_are_refused),
+        IN_FOLDER(a_name_comes_again_only_with_another_slice_of_the_same_tensor),
+        IN_FOLDER(shards_with_the_same_tensor_are_refused_and_left_as_they_were),
+        IN_FOLDER(a_shard_that_is_damaged_is_not_joined),
+        IN_FOLDER(a_rename_that_fails_leaves_the_shards_as_they_were),
+        IN_FOLDER(bundles_already_joined_are_joined_again),
+        IN_FOLDER(a_shard_without_tensors_keeps_its_number),
+        IN_FOLDER(a_checkpoint_is_replaced_with_all_its_files),
+        IN_FOLDER(removing_takes_the_files_of_one_checkpoint_only),
+        IN_FOLDER(a_full_disk_is_an_error_with_the_path_and_leaves_nothing),
+        IN_FOLDER(a_folder_that_is_absent_is_an_error_with_the_path),
+        IN_FOLDER(a_bundle_that_cannot_get_its_names_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -97,7 +97,7 @@ const char *run_list(const char *folder)
         const char *slash = strrchr(prefixes[i], '/');
         length += snprintf(text + length, sizeof text - (size_t)length, "%s%s", i ? " " : "",
                            slash ? slash + 1 : prefixes[i]);
-        assert_in_range(length, 1, sizeof text - 1);
+        assert_in_range(length, 0, sizeof text - 1);
     }
     free(prefixes);
     return text;

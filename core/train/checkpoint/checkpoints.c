@@ -51,14 +51,14 @@ bool checkpoints_is_ours(const struct checkpoints *c, const char *prefix)
     return strcmp(folder, c->directory) == 0;
 }
 
-/* What was removed by a chief that was killed before it could say so. */
+/* What was removed by a chief that was killed before it could say so, or before all of it was. */
 static void forget_absent(struct checkpoints *c)
 {
     for (int i = c->state.count - 1; i >= 0; i--) {
         const char *prefix = c->state.records[i].prefix;
         if (has_index(prefix)) continue;
-        if (checkpoints_is_ours(c, prefix) && bundle_remove(prefix))
-            log_line(LOG_WARNING, "%s", error_text());
+        const bool is_usual = checkpoint_step(prefix) >= 0 && checkpoints_is_ours(c, prefix);
+        if (is_usual && bundle_remove(prefix)) log_line(LOG_WARNING, "%s", error_text());
         state_forget(&c->state, i);
     }
 }

@@ -18,7 +18,7 @@ enum { CHECKPOINT_PATH_MAX = 4096, CHECKPOINTS_MAX = 100000, LEASE_MAX_S = 600 }
 
 struct retention {
     int64_t keep_max; /* 0: all stay (and the state file names only the last, as TensorFlow) */
-    double keep_every_hours; /* one per so many hours stays for good */
+    double keep_every_hours; /* one per so many hours stays for good; 0: none does */
 };
 
 struct checkpoints;
@@ -45,7 +45,8 @@ err checkpoints_begin(struct checkpoints *, uint64_t step, uint64_t tag,
 void checkpoint_shard_prefix(const char *folder, int shard, int shards,
                              char ret_prefix[CHECKPOINT_PATH_MAX]);
 /* All shards are there: joins them, replaces the state file, removes what retention lets go.
- * ret_prefix: of the new checkpoint. The same step again replaces what was there. */
+ * ret_prefix: of the new checkpoint. The same step again replaces what was there; while that is
+ * leased the new one is called model.ckpt-0STEP. The temporary folder is gone in any case. */
 err checkpoints_publish(struct checkpoints *, const char *folder, int shards, uint64_t step,
                         double now_s, char ret_prefix[CHECKPOINT_PATH_MAX]);
 void checkpoints_abandon(struct checkpoints *,

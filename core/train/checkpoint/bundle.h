@@ -36,7 +36,7 @@ enum bundle_dtype {
     BUNDLE_INT64 = 9,
 };
 size_t bundle_dtype_size(int dtype);      /* bytes of one element; 0: not known here */
-const char *bundle_dtype_name(int dtype); /* "float32", ...; "type 23" where not known: static */
+const char *bundle_dtype_name(int dtype); /* TensorFlow's, or "unknown type": static */
 
 struct bundle_shape {
     int rank;
@@ -63,7 +63,7 @@ struct bundle_writer;
 /* Writes P.data-00000-of-00001 and P.index under temporary names beside them. */
 err bundle_create(const char *prefix, struct bundle_writer **ret);
 /* Appends the piece's elements, row-major. The same name may come again only with another box of
- * the same shape and type. */
+ * the same shape and type: bundle_finish sees to it. */
 err bundle_add(struct bundle_writer *, const struct bundle_piece *, const void *elements);
 /* Syncs both files and gives them their names, data first; frees the writer in any case. */
 err bundle_finish(struct bundle_writer *);
@@ -72,7 +72,8 @@ void bundle_abandon(struct bundle_writer *); /* removes what was written; NULL i
 /* Joins shards into one bundle, as TensorFlow's MergeV2Checkpoints does: their data files are
  * renamed to prefix.data-KKKKK-of-NNNNN in the order given, the joined index is written under a
  * temporary name, synced, renamed to prefix.index, and the folder synced. ERR_INPUT where two
- * shards hold the same key. On success the shards' own index files are gone. */
+ * shards hold the same key. On success the shards' own index files are gone, and so is what was
+ * under that prefix before; on failure the shards are as they were. */
 err bundle_merge(const char *const shards[], int count, const char *prefix);
 
 /* Removes prefix.index, then all prefix.data-*; absent files are no error. */
@@ -106,7 +107,8 @@ err bundle_read(struct bundle *, const struct bundle_entry *, const struct bundl
 
 /* Reads everything and compares all checksums, also of types that cannot be read. */
 err bundle_verify(struct bundle *);
-/* Stored slice `index` of an entry, for people: its box, data file and bytes. */
+/* Stored slice `index` of an entry, sorted by where they begin, for people: its box, data file and
+ * bytes. An entry that is stored whole has one. */
 struct bundle_place {
     struct bundle_box box;
     int shard;

@@ -32,6 +32,7 @@ err bundle_data_path(const char *prefix, int shard, int shards, char **ret)
     return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
 }
 
+/* Only a regular file has a size that lengths can be checked against. */
 static err check_kind(struct source *s)
 {
     struct stat status;
@@ -58,6 +59,7 @@ err source_open(const char *path, struct source *ret)
     return e;
 }
 
+/* pread, so that readers of one file do not disturb each other; a call may give less than asked. */
 err source_read(const struct source *s, int64_t offset, void *ret, size_t bytes)
 {
     uint8_t *to = ret;
@@ -140,6 +142,7 @@ err output_open(const char *path, const char *beside, struct output *ret)
     return e;
 }
 
+/* A disk that fills up takes a part first and refuses at the next call. */
 err output_write(struct output *o, const void *from, size_t bytes)
 {
     const uint8_t *at = from;
@@ -155,6 +158,7 @@ err output_write(struct output *o, const void *from, size_t bytes)
     return OK;
 }
 
+/* Before a rename: else a crash could leave the name with an empty file. */
 err output_sync(struct output *o)
 {
     if (fsync(o->file)) return system_failed(o->path);
@@ -171,6 +175,7 @@ err output_publish(struct output *o)
     return OK;
 }
 
+/* Safe at any point of an output's life, and twice. */
 void output_drop(struct output *o)
 {
     if (!o->path) return;

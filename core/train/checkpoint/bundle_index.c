@@ -42,6 +42,7 @@ const char *index_key_text(const struct index *index, const struct record *r,
     return ret;
 }
 
+/* Room doubles; no entry of a file can ask for more, since each brings its own bytes. */
 err index_add_slice(struct index *index, const struct bundle_box *box)
 {
     if (index->slice_count == index->slice_room) {
@@ -84,6 +85,7 @@ err index_add(struct index *index, struct span key, const struct record *record,
     return OK;
 }
 
+/* A zero first, which no name has, so that slices sort before names. */
 void index_slice_key(struct buffer *b, const char *name, int rank, const struct bundle_box *box)
 {
     buffer_ordered_unsigned(b, 0);
@@ -95,6 +97,7 @@ void index_slice_key(struct buffer *b, const char *name, int rank, const struct 
     }
 }
 
+/* Valid until the next record is added: keys move when they grow. */
 static struct span key_of(const struct index *index, const struct record *r)
 {
     const uint8_t *at = index->keys.at + r->key;
@@ -123,6 +126,7 @@ const struct record *index_find(const struct index *index, struct span key)
     return NULL;
 }
 
+/* The order of arrival decides between equal keys, so that slices are listed as they came. */
 static int compare_records(const void *a, const void *b, void *index)
 {
     const struct record *x = a, *y = b;
@@ -250,6 +254,7 @@ static err read_record(const struct table_item *item, struct index *index)
     return index_add(index, item->key, &r, NULL);
 }
 
+/* The header's key is empty and so always the first. */
 static err read_all(struct table_reader *table, struct index *index)
 {
     struct table_item item;

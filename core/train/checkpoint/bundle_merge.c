@@ -16,6 +16,7 @@ struct move {
     char *from, *to;
 };
 
+/* What is on its way; everything in it but shards and prefix is owned. */
 struct merge {
     const char *const *shards;
     int shard_count;
@@ -104,6 +105,7 @@ static void move_back(const struct merge *m, int moved)
     for (int i = moved - 1; i >= 0; i--) (void)rename(m->moves[i].to, m->moves[i].from);
 }
 
+/* Renames only: the data are on this file system already, and on the disk. */
 static err move_data(const struct merge *m)
 {
     for (int i = 0; i < m->move_count; i++) {

@@ -19,6 +19,7 @@ static err no_memory(const char *prefix)
 
 /* ---- slices of one tensor ---- */
 
+/* An axis whose length was left out is whole. */
 static struct bundle_box resolve(const struct bundle_box *box, const struct bundle_shape *shape)
 {
     struct bundle_box whole = *box;
@@ -43,6 +44,8 @@ static err find_slice(const struct bundle *b, const struct record *whole,
     return OK;
 }
 
+/* The slice as its tensor lists it against the entry that holds its data: they were written apart,
+ * by different tasks, and must agree. */
 static err add_slice(const struct bundle *b, const struct record *whole,
                      const struct bundle_box *box, struct stored *ret)
 {
@@ -140,6 +143,7 @@ static err count_entries(struct bundle *b, int *ret_stored)
     return OK;
 }
 
+/* Names point into the index' keys, which do not move any more. */
 static err add_entries(struct bundle *b)
 {
     int stored = 0, at = 0, entry = 0;
@@ -173,6 +177,8 @@ static err check_record(const struct bundle *b, const struct record *r, const ch
                 (long long)r->bytes);
 }
 
+/* The sizes are those of the real files, so that no read asks for more memory than is on the disk.
+ */
 static err check_end(const struct bundle *b, const struct record *r, int64_t file_bytes)
 {
     char text[KEY_TEXT_MAX];
@@ -183,6 +189,7 @@ static err check_end(const struct bundle *b, const struct record *r, int64_t fil
                 index_key_text(&b->index, r, text));
 }
 
+/* Opened, not only looked up: a file that may not be read is told now. */
 static err measure_files(const struct bundle *b, int64_t *ret_bytes)
 {
     for (int i = 0; i < b->index.shards; i++) {

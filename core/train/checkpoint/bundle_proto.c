@@ -32,6 +32,7 @@ void proto_put_header(struct buffer *b, int shards)
     buffer_drop(&version);
 }
 
+/* Written even where it is empty, as of a scalar. */
 static void put_shape(struct buffer *b, const struct bundle_shape *shape)
 {
     struct buffer all = {0}, dim = {0};
@@ -97,6 +98,7 @@ static bool is(const struct proto_field *f, uint64_t number, enum wire wire, boo
     return f->wire == wire;
 }
 
+/* Whoever wrote the file may forbid it to readers that would misunderstand it. */
 static err get_version(struct span s)
 {
     struct proto_field f;
@@ -153,6 +155,7 @@ static err get_dim(struct span s, int64_t *ret)
     return OK;
 }
 
+/* Names of dimensions are passed over, as all that is not known here. */
 static err get_shape(struct span s, struct bundle_shape *ret)
 {
     struct bundle_shape shape = {0};
@@ -192,6 +195,7 @@ static err get_extent(struct span s, int64_t *ret_start, int64_t *ret_length)
     return OK;
 }
 
+/* As many extents as the tensor has axes. */
 static err get_slice(struct span s, int rank, struct bundle_box *ret)
 {
     struct bundle_box box = {0};

@@ -95,6 +95,7 @@ static err read_straight(const struct reading *r, uint8_t *to, uint32_t *ret_crc
     return OK;
 }
 
+/* As much memory as one chunk, however large the slice. */
 static err read_parts(struct reading *r, uint8_t *chunk, uint8_t *ret, uint32_t *ret_crc)
 {
     uint32_t crc = 0;

@@ -14,6 +14,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are stored as
 /* The checksum is taken of so much, then it is written: it is still in the cache. */
 enum { WRITE_BYTES = 256 << 10 };
 
+/* The data file is open from the beginning; the index is sorted and written at the end. */
 struct bundle_writer {
     char *prefix;
     struct output data;
@@ -72,6 +73,7 @@ static err check_piece(const struct bundle_piece *piece)
     return OK;
 }
 
+/* One pass over the memory for the checksum and the disk. */
 static err write_elements(struct output *data, const uint8_t *at, int64_t bytes, uint32_t *ret_crc)
 {
     uint32_t crc = 0;
@@ -134,6 +136,7 @@ static err publish(struct bundle_writer *w, const char *index_path, struct outpu
     return e;
 }
 
+/* Both files are on the disk before either has its name. */
 static err finish(struct bundle_writer *w, const char *index_path)
 {
     struct output index = {0};

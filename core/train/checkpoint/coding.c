@@ -11,6 +11,7 @@ size_t span_bytes(struct span s)
     return (size_t)(s.end - s.at);
 }
 
+/* The last of 10 bytes has one bit left: 9 x 7 + 1 = 64. */
 bool span_varint(struct span *s, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -85,6 +86,8 @@ struct span buffer_span(const struct buffer *b)
     return (struct span){b->at, b->at ? b->at + b->used : NULL};
 }
 
+/* Doubles, so that a buffer filled byte by byte is copied a few times only. After a failure nothing
+ * is put any more, and is_short stays. */
 static bool buffer_reserve(struct buffer *b, size_t bytes)
 {
     if (b->is_short) return false;
@@ -111,6 +114,7 @@ void buffer_byte(struct buffer *b, int byte)
     buffer_put(b, &(uint8_t){(uint8_t)byte}, 1);
 }
 
+/* 7 bits at a time, the low ones first; the top bit says that more follow. */
 void buffer_varint(struct buffer *b, uint64_t value)
 {
     uint8_t bytes[VARINT_BYTES_MAX];

@@ -82,6 +82,7 @@ static bool next_entry(struct block_reader *b, bool is_first_of_all, struct span
     return true;
 }
 
+/* The footer has a fixed place, at the end; everything else is found from there. */
 static err open_footer(struct table_reader *t)
 {
     if (t->bytes < FOOTER_BYTES)

@@ -9,6 +9,8 @@ static size_t common_prefix(struct span a, struct span b)
     return bytes;
 }
 
+/* A key is written without what it shares with the one before, except at every interval-th entry,
+ * where a reader may begin. */
 static void block_add(struct block_writer *b, struct span key, struct span value)
 {
     size_t shared = 0;

@@ -52,6 +52,9 @@ static const struct topic topics[] = {
     {.name = "checkpoint",
      .summary = "looking at checkpoints, and changing their form",
      .print = print_checkpoint_help},
+    {.name = "var",
+     .summary = "variables of a living cluster, seen from outside",
+     .print = print_var},
     {.name = "exit-codes", .summary = "what the exit codes mean", .print = print_exit_codes},
     {.name = "op",
      .summary = "the nodes of a model",
@@ -88,7 +91,7 @@ void print_usage(FILE *out)
     fputs("usage: dtrain [FLAGS] SPEC.json           train in this process\n"
           "       dtrain --local_ps=2 --local_workers=2 [FLAGS] SPEC.json\n"
           "                                         a whole cluster on this host\n"
-          "       dtrain --job_name=ps|worker --task_index=N --ps_hosts=HOST:PORT,...\n"
+          "       dtrain --job_name=ps|worker|evaluator --task_index=N --ps_hosts=HOST:PORT,...\n"
           "              --worker_hosts=HOST:PORT,... [FLAGS] [SPEC.json]\n"
           "                                         one task of a cluster\n",
           out);

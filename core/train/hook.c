@@ -212,7 +212,7 @@ uint64_t hooks_wait_step(const struct hooks *hooks)
     for (int i = 0; i < hooks->count; i++) {
         const struct instance *instance = &hooks->at[i];
         if (!instance->hook->wait_step) continue;
-        const uint64_t step = instance->hook->wait_step(instance->attributes);
+        const uint64_t step = instance->hook->wait_step(instance->state);
         if (step > latest) latest = step;
     }
     return latest;

@@ -24,7 +24,9 @@
 struct run_asks {
     void (*save)(void *asker); /* a checkpoint, soon; nothing where one is being written */
     void (*stop)(void *asker, err kind, const char *why); /* OK: steps end, the rest is as usual */
-    err (*evaluate)(void *asker, struct evaluation *ret); /* from `before` only */
+    /* From `before` only. All hooks are told of the result by hooks_before itself, not by whoever
+     * answers this. */
+    err (*evaluate)(void *asker, struct evaluation *ret);
 };
 
 struct run_view { /* what hooks see; filled in by whoever runs the worker */
@@ -58,8 +60,8 @@ struct hook { /* any function may be NULL */
     /* Of the hooks that the keys of "train" make: changes attributes, which hold their defaults, to
      * what the keys say; false: they ask for none. */
     bool (*standard)(const struct run_view *, void *attributes);
-    /* The global step before which this process computes nothing. */
-    uint64_t (*wait_step)(const void *attributes);
+    /* The global step before which this process computes nothing; 0: it does not wait. */
+    uint64_t (*wait_step)(const void *state);
     err (*begin)(void *state, const void *attributes, const struct run_view *);
     /* values of view->global_step are there: at the start and after each recovery */
     err (*adopted)(void *state, const struct run_view *);

@@ -359,7 +359,7 @@ static err check_hooks(const struct spec *spec)
     for (int i = 0; i < spec->train.hooks.count; i++) {
         const struct hook *hook = list[i].kind->descriptor;
         const err e = hook->check ? hook->check(list[i].attributes, spec) : OK;
-        if (e) return fail_prefix(e, "train.hooks[%d]", i);
+        if (e) return fail_prefix(e, "train.hooks[%d]: %s", i, hook->object.name);
     }
     return OK;
 }

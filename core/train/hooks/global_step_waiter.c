@@ -27,10 +27,18 @@ static err check(const void *attributes, const struct spec *spec)
     return fail(ERR_INPUT, "has a meaning with mode async only");
 }
 
-static uint64_t wait_step(const void *attributes)
+/* One spec is for all workers; somebody must begin. */
+static err begin(void *state, const void *attributes, const struct run_view *view)
 {
     const struct global_step_waiter *a = attributes;
-    return (uint64_t)a->wait_until_step;
+    uint64_t *step = state;
+    *step = view->is_chief ? 0 : (uint64_t)a->wait_until_step;
+    return OK;
+}
+
+static uint64_t wait_step(const void *state)
+{
+    return *(const uint64_t *)state;
 }
 
 const struct hook hook_global_step_waiter = {
@@ -38,7 +46,9 @@ const struct hook hook_global_step_waiter = {
                .summary = "workers other than the chief begin when the global step is so far",
                .fields = fields,
                .size = sizeof(struct global_step_waiter)},
+    .state_bytes = sizeof(uint64_t),
     .on_every_worker = true,
     .check = check,
+    .begin = begin,
     .wait_step = wait_step,
 };

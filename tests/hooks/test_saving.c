@@ -1,0 +1,103 @@
+/* test_saving.c - when checkpoints are asked for. */
+#include "tests/hooks/rig.h"
+
+#define SAVES(...)                                                                                 \
+    ((const char *const[]){"train.checkpoint_dir=/tmp/unused", "train.summary_dir=null",           \
+                           "train.save_summaries_steps=0", "train.log_step_count_steps=0",         \
+                           __VA_ARGS__, NULL})
+
+/* No folder for summaries: nothing is written anywhere. */
+static void start(struct rig *rig, const char *const sets[])
+{
+    rig_prepare(rig, sets);
+    rig->view.summary_dir = NULL;
+    rig_must(hooks_open(&rig->view, &rig->hooks));
+}
+
+static void values_that_are_there_are_saved_at_once(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, SAVES("train.save_checkpoint_steps=1000"));
+    assert_int_equal(rig->saves, 0);
+    rig_adopt(rig, 0, 0);
+    assert_int_equal(rig->saves, 1);
+    rig_adopt(rig, 0, 1); /* a recovery: again */
+    assert_int_equal(rig->saves, 2);
+}
+
+static void by_steps_every_so_many_are_saved(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, SAVES("train.save_checkpoint_steps=10"));
+    rig_adopt(rig, 0, 0);
+    for (uint64_t step = 1; step < 10; step++) rig_step(rig, step, 1000);
+    assert_int_equal(rig->saves, 1);
+    rig_step(rig, 10, 1000);
+    assert_int_equal(rig->saves, 2);
+    rig_step(rig, 10, 1000); /* a step whose gradient was dropped has the same number */
+    assert_int_equal(rig->saves, 2);
+    rig_step(rig, 25, 1000);
+    rig_step(rig, 30, 1000);
+    assert_int_equal(rig->saves, 3);
+    rig_step(rig, 35, 1000);
+    assert_int_equal(rig->saves, 4);
+}
+
+static void by_default_600_seconds_pass(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, SAVES("train.keep_checkpoint_max=5"));
+    rig_adopt(rig, 0, 0);
+    rig_step(rig, 1, 599.9);
+    assert_int_equal(rig->saves, 1);
+    rig_step(rig, 2, 600);
+    assert_int_equal(rig->saves, 2);
+    rig_step(rig, 3, 1199);
+    assert_int_equal(rig->saves, 2);
+}
+
+static void zero_turns_saving_off(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, SAVES("train.save_checkpoint_secs=0"));
+    rig_adopt(rig, 0, 0);
+    rig_step(rig, 1, 10000);
+    assert_int_equal(rig->saves, 0);
+}
+
+static void one_in_the_list_takes_the_place_of_the_keys_one(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, SAVES("train.save_checkpoint_steps=1",
+                     "train.hooks=[{\"type\": \"checkpoint_saver\", \"save_steps\": 5}]"));
+    rig_adopt(rig, 0, 0);
+    for (uint64_t step = 1; step <= 5; step++) rig_step(rig, step, 0);
+    assert_int_equal(rig->saves, 2); /* at once, and step 5 */
+}
+
+static void a_worker_that_is_no_chief_saves_nothing(void **state)
+{
+    struct rig *rig = *state;
+    rig_prepare(rig, SAVES("train.save_checkpoint_steps=1",
+                           "train.hooks=[{\"type\": \"checkpoint_saver\", \"save_steps\": 5}]"));
+    rig->view.is_chief = false;
+    rig_must(hooks_open(&rig->view, &rig->hooks));
+    rig_adopt(rig, 0, 0);
+    rig_step(rig, 1, 0);
+    assert_int_equal(rig->saves, 0);
+}
+
+#define WITH_RIG(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_RIG(values_that_are_there_are_saved_at_once),
+        WITH_RIG(by_steps_every_so_many_are_saved),
+        WITH_RIG(by_default_600_seconds_pass),
+        WITH_RIG(zero_turns_saving_off),
+        WITH_RIG(one_in_the_list_takes_the_place_of_the_keys_one),
+        WITH_RIG(a_worker_that_is_no_chief_saves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* test_stopping.c - runs that end before their last step, and workers that begin late. */
+#include "tests/hooks/rig.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STOPPING(members)                                                                          \
+    ((const char *const[]){"train.evaluate_every_steps=10",                                        \
+                           "train.hooks=[{\"type\": \"early_stopping\", " members "}]", NULL})
+
+static void evaluations_that_get_no_better_stop_the_run(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, STOPPING("\"max_steps_without_decrease\": 20"));
+    rig_evaluated(rig, 10, 1.0, 0);
+    rig_evaluated(rig, 20, 0.5, 0);
+    rig_evaluated(rig, 30, 0.5, 0); /* equal is no decrease */
+    assert_int_equal(rig->stops, 0);
+    rig_evaluated(rig, 40, 0.6, 0);
+    assert_int_equal(rig->stops, 1);
+    assert_int_equal(rig->stop_kind, OK);
+    assert_string_equal(rig->stop_why,
+                        "no decrease of loss for 20 steps: the best is 0.5 of step 20");
+    rig_evaluated(rig, 50, 0.6, 0);
+    assert_int_equal(rig->stops, 1); /* once is enough */
+}
+
+static void each_new_best_gives_more_time(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, STOPPING("\"max_steps_without_decrease\": 20"));
+    for (uint64_t step = 10; step <= 1000; step += 15)
+        rig_evaluated(rig, step, 1.0 / (double)step, 0);
+    assert_int_equal(rig->stops, 0);
+}
+
+static void what_grows_may_be_better(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, STOPPING("\"max_steps_without_decrease\": 10, \"metric\": \"accuracy\", "
+                            "\"mode\": \"increase\""));
+    rig_evaluated(rig, 10, 5, 0.5);
+    rig_evaluated(rig, 20, 5, 0.6);
+    assert_int_equal(rig->stops, 0);
+    rig_evaluated(rig, 30, 1, 0.55);
+    assert_int_equal(rig->stops, 1);
+    assert_string_equal(rig->stop_why,
+                        "no increase of accuracy for 10 steps: the best is 0.6 of step 20");
+}
+
+static void early_evaluations_are_not_looked_at(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, STOPPING("\"max_steps_without_decrease\": 10, \"min_steps\": 100"));
+    rig_evaluated(rig, 10, 0.1, 0);
+    rig_evaluated(rig, 99, 0.9, 0);
+    rig_evaluated(rig, 100, 0.8, 0);
+    assert_int_equal(rig->stops, 0);
+    rig_evaluated(rig, 110, 0.8, 0);
+    assert_int_equal(rig->stops, 1);
+}
+
+static void a_recovery_forgets_a_best_that_was_undone(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, STOPPING("\"max_steps_without_decrease\": 20"));
+    rig_evaluated(rig, 50, 0.1, 0);
+    rig_adopt(rig, 30, 0);
+    rig_evaluated(rig, 40, 0.5, 0);
+    rig_evaluated(rig, 50, 0.4, 0);
+    rig_evaluated(rig, 60, 0.3, 0);
+    assert_int_equal(rig->stops, 0);
+}
+
+static void a_loss_that_is_no_number_is_never_better(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, STOPPING("\"max_steps_without_decrease\": 20"));
+    rig_evaluated(rig, 10, NAN, 0);
+    rig_evaluated(rig, 20, NAN, 0);
+    assert_int_equal(rig->stops, 0);
+    rig_evaluated(rig, 30, NAN, 0);
+    assert_int_equal(rig->stops, 1);
+}
+
+/* ---- nan ---- */
+
+#define NAN_HOOK(value)                                                                            \
+    ((const char *const[]){"train.hooks=[{\"type\": \"nan\", \"fail_on_nan_loss\": " value "}]",   \
+                           NULL})
+
+static void spoil_values(struct rig *rig)
+{
+    rig->session.graph->params[0]->value[3] = NAN;
+}
+
+static void a_nan_loss_fails_the_step_and_names_the_variable(void **state)
+{
+    struct rig *rig = *state;
+    double loss = 0;
+    rig_start(rig, (const char *const[]){NULL});
+    spoil_values(rig);
+    assert_int_equal(session_step(&rig->session, &loss), ERR_NUMBER);
+    assert_string_equal(error_text(), "the loss is NaN; first that is not finite: the value of "
+                                      "logits/kernel");
+}
+
+static void with_fail_on_nan_loss_it_fails_all_the_same(void **state)
+{
+    struct rig *rig = *state;
+    double loss = 0;
+    rig_start(rig, NAN_HOOK("true"));
+    spoil_values(rig);
+    assert_int_equal(session_step(&rig->session, &loss), ERR_NUMBER);
+    rig->view.loss = INFINITY;
+    assert_int_equal(hooks_computed(rig->hooks, &rig->view), ERR_NUMBER);
+    assert_non_null(strstr(error_text(), "train.hooks[0]: nan: the loss is infinite"));
+}
+
+static void without_it_the_run_stops_well_and_nothing_spoilt_leaves(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, NAN_HOOK("false"));
+    rig->session.graph->params[1]->gradient[2] = INFINITY;
+    rig->view.loss = NAN;
+    rig_must(hooks_computed(rig->hooks, &rig->view));
+    assert_int_equal(rig->stops, 1);
+    assert_int_equal(rig->stop_kind, OK);
+    assert_string_equal(rig->stop_why, "the loss is NaN; first that is not finite: the gradient of "
+                                       "logits/bias");
+    const int64_t floats = rig->session.layout->block_floats[0];
+    for (int64_t i = 0; i < floats; i++) assert_true(rig->gradients[i] == 0.0f);
+}
+
+static void without_it_the_session_tells_the_loss(void **state)
+{
+    struct rig *rig = *state;
+    double loss = 0;
+    rig_start(rig, NAN_HOOK("false"));
+    spoil_values(rig);
+    rig_must(session_step(&rig->session, &loss));
+    assert_true(isnan(loss));
+}
+
+static void workers_that_are_no_chief_watch_their_loss_too(void **state)
+{
+    struct rig *rig = *state;
+    rig_prepare(rig, NAN_HOOK("false"));
+    rig->view.is_chief = false;
+    rig_must(hooks_open(&rig->view, &rig->hooks));
+    rig->view.loss = NAN;
+    rig_must(hooks_computed(rig->hooks, &rig->view));
+    assert_int_equal(rig->stops, 1);
+}
+
+static void a_finite_loss_is_left_alone(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, NAN_HOOK("false"));
+    rig->gradients[0] = 2;
+    rig_must(hooks_computed(rig->hooks, &rig->view));
+    assert_int_equal(rig->stops, 0);
+    assert_true(rig->gradients[0] == 2.0f);
+}
+
+/* ---- global_step_waiter ---- */
+
+#define WAITER "train.hooks=[{\"type\": \"global_step_waiter\", \"wait_until_step\": 500}]"
+
+static void a_worker_waits_for_the_others_and_the_chief_does_not(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, (const char *const[]){WAITER, NULL});
+    assert_int_equal(hooks_wait_step(rig->hooks), 0);
+    hooks_close(rig->hooks);
+    rig->hooks = NULL;
+    rig->view.is_chief = false;
+    rig->view.worker = 1;
+    rig_must(hooks_open(&rig->view, &rig->hooks));
+    assert_int_equal(hooks_wait_step(rig->hooks), 500);
+}
+
+static void without_a_waiter_nobody_waits(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, (const char *const[]){NULL});
+    assert_int_equal(hooks_wait_step(rig->hooks), 0);
+}
+
+#define WITH_RIG(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_RIG(evaluations_that_get_no_better_stop_the_run),
+        WITH_RIG(each_new_best_gives_more_time),
+        WITH_RIG(what_grows_may_be_better),
+        WITH_RIG(early_evaluations_are_not_looked_at),
+        WITH_RIG(a_recovery_forgets_a_best_that_was_undone),
+        WITH_RIG(a_loss_that_is_no_number_is_never_better),
+        WITH_RIG(a_nan_loss_fails_the_step_and_names_the_variable),
+        WITH_RIG(with_fail_on_nan_loss_it_fails_all_the_same),
+        WITH_RIG(without_it_the_run_stops_well_and_nothing_spoilt_leaves),
+        WITH_RIG(without_it_the_session_tells_the_loss),
+        WITH_RIG(workers_that_are_no_chief_watch_their_loss_too),
+        WITH_RIG(a_finite_loss_is_left_alone),
+        WITH_RIG(a_worker_waits_for_the_others_and_the_chief_does_not),
+        WITH_RIG(without_a_waiter_nobody_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

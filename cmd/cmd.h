@@ -26,8 +26,11 @@ struct run_flags { /* one table: run_flags_object */
     const char *cpu_kernels; /* NULL: best */
     const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
     double start_timeout, step_timeout, end_timeout; /* seconds */
-    int log_level;                                   /* enum log_level */
-    int launched;                                    /* enum launched */
+    double restart_timeout, stop_timeout, save_timeout;
+    int64_t keep_best;       /* evaluator: so many checkpoints */
+    const char *best_metric; /* by this number of their evaluations */
+    int log_level;           /* enum log_level */
+    int launched;            /* enum launched */
 };
 /* Whether run_local started this task: it then prints lines without its name, which the launcher
  * puts in front of them; TERMINAL: and they end at a terminal, so a status line is welcome. */
@@ -64,6 +67,7 @@ int cmd_help(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+int cmd_var(int argc, char **argv);
 int cmd_checkpoint(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
@@ -76,10 +80,13 @@ void print_predict_help(FILE *);
 int run_single(struct run *); /* one process, no network */
 int run_ps(struct run *);
 int run_worker(struct run *);
-int run_local(struct run *); /* launches itself local_ps + local_workers times */
+int run_evaluator(struct run *); /* beside a cluster */
+int run_local(struct run *);     /* launches itself local_ps + local_workers times */
 
 /* What to type, in a few lines. */
 void print_usage(FILE *);
+
+void print_var(FILE *); /* the topic "var" */
 
 /* What an exit code means (verdict.h); NULL: it is not one of ours. */
 const char *exit_code_text(int code);

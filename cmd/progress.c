@@ -122,10 +122,27 @@ static void log_step(struct progress *p, struct session *s, double loss)
     p->logged_ns = p->step_ns;
 }
 
-static void on_placed(void *context, const struct session *s)
+/* As TensorFlow's log_device_placement: every variable and node with the task that has it. */
+static void print_devices(const struct progress *p, const struct session *s)
 {
-    struct progress *p = context;
+    for (int i = 0; i < s->layout->slice_count; i++) {
+        const struct slice *slice = &s->layout->slices[i];
+        char part[32] = "";
+        if (slice->parts > 1) snprintf(part, sizeof part, "/part_%d", slice->part);
+        printf("%s%s: (variable): /job:ps/task:%d/device:CPU:0\n",
+               s->layout->variables[slice->variable].name, part, slice->ps);
+    }
+    printf("global_step: (variable): /job:ps/task:0/device:CPU:0\n");
+    for (int i = 0; i < s->graph->node_count; i++)
+        printf("%s: (%s): /job:worker/task:%d/device:CPU:0\n", s->graph->nodes[i].name,
+               s->graph->nodes[i].op->object.name, p->run->cluster.task);
+    fflush(stdout);
+}
+
+void progress_placed(struct progress *p, const struct session *s)
+{
     double times;
+    if (p->run->spec.train.log_device_placement) print_devices(p, s);
     int ps = layout_overloaded(s->layout, &times);
     if (!p->is_chief) return;
     layout_print(s->layout, stdout);
@@ -135,9 +152,8 @@ static void on_placed(void *context, const struct session *s)
                  ps, times);
 }
 
-static void on_stepped(void *context, struct session *s, uint64_t step, double loss)
+void progress_stepped(struct progress *p, struct session *s, uint64_t step, double loss)
 {
-    struct progress *p = context;
     uint64_t every = (uint64_t)p->run->spec.train.log_every_steps;
     bool is_first = p->own_steps++ == 0;
     p->step = step;
@@ -151,21 +167,13 @@ static void on_stepped(void *context, struct session *s, uint64_t step, double l
     if (p->draws && p->step_ns - p->drawn_ns >= draw_every_ns) draw(p, s, loss);
 }
 
-static void on_evaluated(void *context, const struct session *s, uint64_t global_step,
-                         const struct evaluation *e)
+void progress_evaluated(struct progress *p, uint64_t global_step, const struct evaluation *e)
 {
-    struct progress *p = context;
     p->final_step = global_step;
     p->evaluation_rows = e->rows;
     p->evaluation_loss = e->loss;
     p->evaluation_metrics = e->metrics;
 }
-
-const struct worker_events progress_events = {
-    .placed = on_placed,
-    .stepped = on_stepped,
-    .evaluated = on_evaluated,
-};
 
 static double training_seconds(const struct progress *p)
 {

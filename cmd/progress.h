@@ -33,7 +33,9 @@ struct progress {
 err progress_open(const struct run *, struct progress *ret);
 void progress_attach(struct progress *, struct worker_task *); /* once the worker is open */
 void progress_close(struct progress *);
-extern const struct worker_events progress_events; /* context: struct progress */
+void progress_placed(struct progress *, const struct session *);
+void progress_stepped(struct progress *, struct session *, uint64_t step, double loss);
+void progress_evaluated(struct progress *, uint64_t global_step, const struct evaluation *);
 
 enum { COUNT_TEXT_MAX = 32 };
 /* 1234567 -> "1,234,567" */

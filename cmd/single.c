@@ -1,6 +1,6 @@
 /* single.c - `dtrain SPEC.json`: a ps and a worker in one process, joined by memory. The same
  * roles, the same code. */
-#include "cmd/progress.h"
+#include "cmd/training.h"
 #include "cmd/wiring.h"
 #include "core/cluster/ps_task.h"
 
@@ -9,7 +9,7 @@ struct single {
     struct cluster_spec ps_cluster;
     struct loop *loop;
     struct device device;
-    struct progress progress;
+    struct training training;
 };
 
 static void name_tasks(struct single *s)
@@ -26,23 +26,14 @@ static void name_tasks(struct single *s)
 
 static err run_both(struct single *s, struct ps_task *ps, int *ret_code)
 {
-    const struct worker_task_options options = {
-        .task = task_options_of(s->run, s->loop),
-        .spec = &s->run->spec,
-        .device = &s->device,
-        .events = progress_events,
-        .context = &s->progress,
-    };
-    struct worker_task_options inproc = options;
-    inproc.task.transport = TRANSPORT_INPROC;
-    struct worker_task *worker;
-    TRY(worker_task_open(&inproc, &worker));
-    progress_attach(&s->progress, worker);
-    struct task *tasks[] = {ps_task_task(ps), worker_task_task(worker)};
+    struct task_options options = task_options_of(s->run, s->loop);
+    options.transport = TRANSPORT_INPROC;
+    TRY(training_open(s->run, &options, &s->device, &s->training));
+    struct task *tasks[] = {ps_task_task(ps), worker_task_task(s->training.worker)};
     err e = tasks_run(tasks, 2);
     if (!e) *ret_code = report_verdict(tasks[1]);
-    if (!e) e = progress_finish(&s->progress, tasks[1]->code, tasks[1]->text);
-    worker_task_close(worker);
+    if (!e) e = training_finish(&s->training);
+    training_close(&s->training);
     return e;
 }
 
@@ -52,13 +43,9 @@ static err run_parts(struct single *s, int *ret_code)
     options.cluster = &s->ps_cluster;
     options.transport = TRANSPORT_INPROC;
     struct ps_task *ps;
-    TRY(progress_open(s->run, &s->progress));
-    err e = ps_task_open(&options, &s->device, &ps);
-    if (!e) {
-        e = run_both(s, ps, ret_code);
-        ps_task_close(ps);
-    }
-    progress_close(&s->progress);
+    TRY(ps_task_open(&options, &s->device, &ps));
+    err e = run_both(s, ps, ret_code);
+    ps_task_close(ps);
     return e;
 }
 

@@ -1,6 +1,6 @@
 /* worker.c - `dtrain --job_name=worker ... SPEC.json`: a worker, and the chief when it is worker 0.
  */
-#include "cmd/progress.h"
+#include "cmd/training.h"
 #include "cmd/wiring.h"
 
 static void turn_away(void *context, struct link *link)
@@ -22,26 +22,14 @@ static err claim_address(struct run *run, struct loop *loop, struct listener **r
 
 static err work(struct run *run, struct loop *loop, struct device *device, int *ret_code)
 {
-    struct progress progress;
-    TRY(progress_open(run, &progress));
-    const struct worker_task_options options = {
-        .task = task_options_of(run, loop),
-        .spec = &run->spec,
-        .device = device,
-        .events = progress_events,
-        .context = &progress,
-    };
-    struct worker_task *worker;
-    err e = worker_task_open(&options, &worker);
-    if (!e) {
-        struct task *task = worker_task_task(worker);
-        progress_attach(&progress, worker);
-        e = tasks_run(&task, 1);
-        if (!e) *ret_code = report_verdict(task);
-        if (!e) e = progress_finish(&progress, task->code, task->text);
-        worker_task_close(worker);
-    }
-    progress_close(&progress);
+    const struct task_options options = task_options_of(run, loop);
+    struct training training;
+    TRY(training_open(run, &options, device, &training));
+    struct task *task = worker_task_task(training.worker);
+    err e = tasks_run(&task, 1);
+    if (!e) *ret_code = report_verdict(task);
+    if (!e) e = training_finish(&training);
+    training_close(&training);
     return e;
 }
 

@@ -33,7 +33,7 @@ ALLOWED = {
 }
 # Files of core/cluster that see more of net: the runners, and the reader of host lists, which has
 # the syntax of addresses checked there.
-RUNNER = re.compile(r"core/cluster/((\w+_)?task|visitor)\.[ch]$")
+RUNNER = re.compile(r"core/cluster/((\w+_)?task(_\w+)?|visitor)\.[ch]$")
 RUNNER_ALLOWED = ("net/loop.h", "net/transport.h")
 ADDRESS_READER = ("core/cluster/cluster_spec.c", "net/transport.h")
 

@@ -257,7 +257,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
         m->wants_fresh = true;
         if (p->phase == SERVING) ps_return_ticket(p, worker, out);
     }
-    if (m->has_been_here && p->phase == SERVING)
+    if (m->has_been_here && !m->is_up && p->phase == SERVING)
         outbox_log(out, "worker/%d is back%s", worker,
                    m->incarnation == incarnation ? "" : ", in another life");
     m->is_up = m->has_been_here = true;
@@ -327,6 +327,7 @@ static const struct role_ops ops = {
     .leave = on_leave,
     .stop = on_stop,
     .tick = on_tick,
+    .report = ps_report,
 };
 
 struct role *ps_role_new(const struct ps_options *options)

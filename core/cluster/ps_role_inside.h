@@ -91,5 +91,6 @@ void ps_note_held(struct ps_role *, struct outbox *);
 void ps_cut_reset(struct ps_role *, struct outbox *);
 
 void ps_watch(struct ps_role *, struct outbox *);
+void ps_report(const struct role *, struct outbox *);
 
 #endif

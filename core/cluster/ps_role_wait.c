@@ -126,3 +126,36 @@ void ps_watch(struct ps_role *p, struct outbox *out)
              (unsigned long long)p->step + 1);
     watch_wait(p, what, p->options.step_timeout_ms, out);
 }
+
+/* ---- for people ---- */
+
+static const char *member_text(const struct member *m)
+{
+    if (m->is_excused) return "gone, not waited for";
+    if (!m->is_up) return m->has_been_here ? "gone" : "not here yet";
+    if (m->has_finished) return "has finished";
+    if (m->has_pushed) return "has pushed, waits for the others";
+    if (m->wants_values) return "waits for values";
+    return m->holds_ticket ? "computes" : "is here";
+}
+
+void ps_report(const struct role *role, struct outbox *out)
+{
+    static const char *const phases[] = {[EMPTY] = "empty, waits for the chief",
+                                         [READY] = "set up, waits for values",
+                                         [SERVING] = "serving",
+                                         [ENDED] = "ended"};
+    const struct ps_role *p = (const struct ps_role *)role;
+    outbox_log(out,
+               "%s, generation %016llx, step %llu of %llu, %llu applied, %llu stale, %llu not "
+               "next%s",
+               phases[p->phase], (unsigned long long)p->config.generation,
+               (unsigned long long)p->step, (unsigned long long)p->config.last_step,
+               (unsigned long long)p->counters.applied,
+               (unsigned long long)p->counters.dropped_stale,
+               (unsigned long long)p->counters.dropped_repeated,
+               p->cut.writing ? ", writes a checkpoint" : "");
+    for (int w = 0; w < p->options.workers; w++)
+        outbox_log(out, "worker/%d %s, %llu pushes", w, member_text(&p->members[w]),
+                   (unsigned long long)p->members[w].ledger.received);
+}

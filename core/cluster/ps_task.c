@@ -1,10 +1,4 @@
-/* ps_task.c - see ps_task.h.
- *
- * Who sees which memory. Where every round takes every worker, all workers look at the store's own
- * values: nobody computes while they change. Otherwise each worker has a copy of its own, written
- * when it is answered, so that a step sees one version. Gradients always have a window for each
- * worker.
- */
+/* ps_task.c - see ps_task.h: a ps' links, and its role's actions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/greeting.h"
-#include "core/cluster/ps_role.h"
-#include "core/cluster/ps_task.h"
-#include "core/cluster/setup.h"
+#include "core/cluster/ps_task_inside.h"
 #include "core/cluster/verdict.h"
 
 enum {
@@ -31,85 +23,23 @@ struct line {
     struct line *previous, *next;
 };
 
-struct windows {
-    struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
-};
-
-struct ps_task {
-    struct task task; /* first */
-    struct device *device;
-    struct listener *tcp, *shm;
-    char shm_name[ADDRESS_MAX];
-    struct line *lines;
-    int strangers;
-    char spec[17]; /* fingerprint that all must have; "" until one is known */
-    char spec_of[TASK_NAME_MAX];
-    struct arena arena;
-    bool is_set_up;
-    struct setup setup;
-    struct store store;
-    struct window values;
-    struct windows *windows; /* [workers] */
-    const float **sources;   /* [workers] gradients of one update */
-};
-
-static size_t block_size(const struct ps_task *p)
-{
-    return (size_t)p->setup.floats * sizeof(float);
-}
-
 static uint64_t block_bytes(const struct task *t, int peer)
 {
-    return block_size((const struct ps_task *)t);
+    return ps_block_bytes((const struct ps_task *)t);
 }
 
 /* ---- what the role asks for ---- */
 
-static err open_store(struct ps_task *p, const struct message *m)
+/* How long training stood still for a checkpoint. */
+static void note_held(struct ps_task *p, bool begins)
 {
-    TRY(setup_read(m->body, m->body_bytes, &p->arena, &p->setup));
-    TRY(window_new(block_size(p), &p->values));
-    TRY(store_open(&p->setup.optimizer, p->device, p->setup.floats, p->values.base, &p->store));
-    p->is_set_up = true;
-    ps_role_configure(p->task.role, &p->setup.config);
-    log_line(LOG_INFO, "holds %lld variable%s in %.2f MB, %s", (long long)p->setup.variables,
-             p->setup.variables == 1 ? "" : "s", (double)block_size(p) / 1e6,
-             p->setup.optimizer.optimizer.kind->object->name);
-    return OK;
-}
-
-static err share(struct ps_task *p, int worker)
-{
-    struct windows *w = &p->windows[worker];
-    struct link *link = p->task.peers[worker].link;
-    if (!block_size(p) || !link) return OK;
-    if (!w->gradients.base) TRY(window_new(block_size(p), &w->gradients));
-    if (p->setup.config.takes_all) return link_share(link, &p->values, &w->gradients);
-    if (!w->copy.base) TRY(window_new(block_size(p), &w->copy));
-    return link_share(link, &w->copy, &w->gradients);
-}
-
-static void initialize(struct ps_task *p, int worker)
-{
-    if (!block_size(p)) return;
-    memcpy(p->values.base, p->windows[worker].gradients.base, block_size(p));
-}
-
-static void snapshot(struct ps_task *p, int worker)
-{
-    struct window *copy = &p->windows[worker].copy;
-    if (copy->base) memcpy(copy->base, p->values.base, block_size(p));
-}
-
-static void apply(struct ps_task *p, const struct action *a)
-{
-    if (!block_size(p)) return;
-    for (int i = 0; i < a->worker_count; i++)
-        p->sources[i] = p->windows[a->workers[i]].gradients.base;
-    float *copy = NULL;
-    if (!p->setup.config.is_sync) copy = p->windows[a->workers[0]].copy.base;
-    store_apply(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
-                (int64_t)a->step, copy);
+    if (begins) {
+        p->held_ns = clock_ns();
+        return;
+    }
+    log_line(LOG_INFO, "workers waited %.1f ms for the cut of a checkpoint",
+             (double)(clock_ns() - p->held_ns) * 1e-6);
+    p->held_ns = 0;
 }
 
 static void act(struct task *t, const struct action *a)
@@ -118,19 +48,28 @@ static void act(struct task *t, const struct action *a)
     err e = OK;
     switch (a->type) {
     case ACTION_SETUP:
-        task_done(t, ACTION_SETUP, open_store(p, &a->message));
+        ps_task_setup(p, &a->message);
         break;
     case ACTION_SHARE:
-        e = share(p, a->task);
+        e = ps_task_share(p, a->task, a->is_fresh);
         break;
     case ACTION_INITIALIZE:
-        initialize(p, a->task);
+        ps_task_initialize(p, a->task, a->array);
         break;
-    case ACTION_SNAPSHOT:
-        snapshot(p, a->task);
+    case ACTION_REFRESH:
+        ps_task_refresh(p, a->task);
         break;
     case ACTION_APPLY:
-        apply(p, a);
+        ps_task_apply(p, a);
+        break;
+    case ACTION_CUT:
+        if (ps_task_cut(p, a)) {
+            log_line(LOG_WARNING, "checkpoint: %s", error_text());
+            task_done(t, ACTION_CUT, ERR_IO);
+        }
+        break;
+    case ACTION_HELD:
+        note_held(p, a->is_fresh);
         break;
     default:
         break;
@@ -272,7 +211,23 @@ static void on_accepted(void *context, struct link *link)
 static bool is_whole(const struct ps_task *p, const struct message *m)
 {
     if (m->type != MESSAGE_PUSH && m->type != MESSAGE_INIT) return true;
-    return p->is_set_up && m->offset == 0 && m->length == block_size(p);
+    return p->share && m->offset == 0 && m->length == ps_block_bytes(p);
+}
+
+/* A gradient that is not finite would spoil the values for good: the role hears of it as a push of
+ * no gradients, with the variable's name. */
+static void deliver(struct ps_task *p, int worker, const struct message *m)
+{
+    const char *name;
+    if (m->type != MESSAGE_PUSH || !ps_task_is_spoiled(p, worker, &name)) {
+        task_message(&p->task, worker, m);
+        return;
+    }
+    struct message spoiled = *m;
+    spoiled.code = 0;
+    spoiled.body = name;
+    spoiled.body_bytes = (uint32_t)strlen(name);
+    task_message(&p->task, worker, &spoiled);
 }
 
 static void on_message(void *context, struct link *link, const struct message *m)
@@ -284,12 +239,12 @@ static void on_message(void *context, struct link *link, const struct message *m
         return;
     }
     if (is_whole(p, m)) {
-        task_message(&p->task, line->worker, m);
+        deliver(p, line->worker, m);
         return;
     }
     int worker = line->worker;
     log_line(LOG_WARNING, "worker/%d sent message %u with %llu bytes where a block has %zu", worker,
-             m->type, (unsigned long long)m->length, block_size(p));
+             m->type, (unsigned long long)m->length, ps_block_bytes(p));
     hang_up(line);
     task_peer_lost(&p->task, worker, "it broke the protocol");
 }
@@ -340,8 +295,13 @@ static void hang_up_all(struct task *t)
     for (int w = 0; w < t->peer_count; w++) t->peers[w].link = NULL;
 }
 
+static void pump(struct task *t)
+{
+    ps_task_cut_pump((struct ps_task *)t);
+}
+
 static const struct task_ops ops = {
-    .act = act, .tick = tick, .hang_up = hang_up_all, .block_bytes = block_bytes};
+    .act = act, .pump = pump, .tick = tick, .hang_up = hang_up_all, .block_bytes = block_bytes};
 
 /* ---- life ---- */
 
@@ -379,8 +339,11 @@ static err open_parts(struct ps_task *p, const struct task_options *options)
         .task = options->cluster->task,
         .workers = workers,
         .incarnation = p->task.incarnation,
+        .start_timeout_ms = options->limits.start_ms,
         .step_timeout_ms = options->limits.step_ms,
         .end_timeout_ms = options->limits.end_ms,
+        .restart_timeout_ms = options->limits.restart_ms,
+        .stop_timeout_ms = options->limits.stop_ms,
     };
     p->windows = calloc((size_t)workers, sizeof *p->windows);
     p->sources = calloc((size_t)workers, sizeof *p->sources);
@@ -417,18 +380,10 @@ void ps_task_close(struct ps_task *p)
     bool is_inproc = p->task.options.transport == TRANSPORT_INPROC;
     if (p->tcp) (is_inproc ? &transport_inproc : &transport_tcp)->unlisten(p->tcp);
     if (p->shm) transport_shm.unlisten(p->shm);
-    int workers = p->task.peer_count;
-    for (int w = 0; p->windows && w < workers; w++) {
-        window_free(&p->windows[w].gradients);
-        window_free(&p->windows[w].copy);
-    }
-    if (p->is_set_up) store_close(&p->store);
-    window_free(&p->values);
+    ps_task_cut_close(p);
+    ps_task_store_close(p);
     ps_role_free(p->task.role);
     task_close(&p->task);
-    arena_free(&p->arena);
-    free(p->windows);
-    free(p->sources);
     free(p);
 }
 

@@ -132,6 +132,8 @@ struct role_ops {
     /* something here is broken: the job ends now */
     void (*stop)(struct role *, int code, const char *why, struct outbox *);
     void (*tick)(struct role *, uint64_t now_ms, struct outbox *); /* about every 100 ms */
+    void (*report)(const struct role *,
+                   struct outbox *); /* LOG: what is it doing and waiting for */
 };
 
 /* A body of 64-bit numbers, as LEDGER, SAVE and CUT carry it. */

@@ -17,11 +17,17 @@
 /* ---- signals: the first asks, the second ends ---- */
 
 static atomic_int caught_signal; /* two signals may come at once, in two threads of a library */
+static atomic_bool caught_report, caught_save; /* SIGUSR1, SIGUSR2 */
 static int signal_fd = -1;
 
 static void on_signal(int signo)
 {
-    if (atomic_exchange(&caught_signal, signo)) _exit(128 + signo);
+    if (signo == SIGUSR1)
+        caught_report = true;
+    else if (signo == SIGUSR2)
+        caught_save = true;
+    else if (atomic_exchange(&caught_signal, signo))
+        _exit(128 + signo);
     const uint64_t one = 1;
     int kept = errno;
     if (write(signal_fd, &one, sizeof one) < 0) { /* the loop looks at caught_signal anyway */
@@ -45,6 +51,8 @@ void tasks_prepare(void)
 {
     handle_signals(end_at_once);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN); /* nothing can be said or saved yet */
+    signal(SIGUSR2, SIG_IGN);
 }
 
 static void drain_signal(void *context)
@@ -58,6 +66,9 @@ static err watch_signals(struct loop *loop)
     signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (signal_fd < 0) return fail(ERR_IO, "eventfd: %s", strerror(errno));
     handle_signals(on_signal);
+    const struct sigaction asked = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGUSR1, &asked, NULL);
+    sigaction(SIGUSR2, &asked, NULL);
     return loop_watch(loop, signal_fd, drain_signal, NULL);
 }
 
@@ -77,7 +88,10 @@ static void send_message(struct task *t, const struct action *a)
     if (!peer->link) return;
     struct message m = a->message;
     if (m.length) m.length = t->ops->block_bytes(t, a->task);
-    if (a->text[0]) {
+    if (a->body) {
+        m.body = a->body;
+        m.body_bytes = a->body_bytes;
+    } else if (a->text[0]) {
         m.body = a->text;
         m.body_bytes = (uint32_t)strlen(a->text);
     }
@@ -93,31 +107,38 @@ static void end_task(struct task *t, const struct action *a)
     snprintf(t->text, sizeof t->text, "%s", a->text);
 }
 
+static void carry_out(struct task *t, const struct action *a)
+{
+    switch (a->type) {
+    case ACTION_SEND:
+        send_message(t, a);
+        break;
+    case ACTION_LOG:
+        log_line(LOG_INFO, "%s", a->text);
+        break;
+    case ACTION_END:
+        end_task(t, a);
+        break;
+    default:
+        t->ops->act(t, a);
+    }
+}
+
 void task_flush(struct task *t)
 {
-    for (int i = 0; i < t->outbox.count && !t->has_ended; i++) {
-        const struct action a = t->outbox.at[i]; /* a copy: acting may add actions */
-        switch (a.type) {
-        case ACTION_SEND:
-            send_message(t, &a);
-            break;
-        case ACTION_LOG:
-            log_line(LOG_INFO, "%s", a.text);
-            break;
-        case ACTION_END:
-            end_task(t, &a);
-            break;
-        default:
-            t->ops->act(t, &a);
+    do { /* ends: `flushed` asks for something at most once for each step */
+        for (int i = 0; i < t->outbox.count && !t->has_ended; i++) {
+            const struct action a = t->outbox.at[i]; /* a copy: acting may add actions */
+            carry_out(t, &a);
         }
-    }
-    t->outbox.count = 0;
-    if (t->ops->flushed) t->ops->flushed(t);
+        t->outbox.count = 0;
+        if (t->ops->flushed) t->ops->flushed(t);
+    } while (t->outbox.count > 0 && !t->has_ended);
 }
 
 void task_peer_up(struct task *t, int peer)
 {
-    t->peers[peer].is_up = true;
+    t->peers[peer].is_up = t->peers[peer].was_up = true;
     t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
     task_flush(t);
 }
@@ -125,6 +146,7 @@ void task_peer_up(struct task *t, int peer)
 void task_peer_lost(struct task *t, int peer, const char *why)
 {
     t->peers[peer].is_up = false;
+    t->peers[peer].lost_ms = clock_ms();
     t->peers[peer].link = NULL;
     t->role->ops->peer_lost(t->role, t->peer_job, peer, why, &t->outbox);
     task_flush(t);
@@ -191,7 +213,25 @@ static void stop(struct task *t, int signo)
     if (t->has_ended) return;
     char why[ACTION_TEXT_MAX]; /* the role tells the others who says so */
     snprintf(why, sizeof why, "stopped by SIG%s", sigabbrev_np(signo));
-    t->role->ops->stop(t->role, 128 + signo, why, &t->outbox);
+    t->role->ops->leave(t->role, 128 + signo, why, &t->outbox);
+    task_flush(t);
+}
+
+static void report(struct task *t)
+{
+    char memory[64] = "", name[TASK_NAME_MAX];
+    FILE *status = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+    if (status && fscanf(status, "%*s %lu", &pages) == 1)
+        snprintf(memory, sizeof memory, ", %.1f MiB resident",
+                 (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576);
+    if (status) fclose(status);
+    log_line(LOG_INFO, "%s%s", t->role->ops->name, memory);
+    for (int i = 0; i < t->peer_count; i++)
+        log_line(LOG_INFO, "%s: %s%s", task_name(t->peer_job, i, name),
+                 t->peers[i].is_up ? "here over " : "not here",
+                 t->peers[i].is_up ? link_transport(t->peers[i].link)->name : "");
+    t->role->ops->report(t->role, &t->outbox);
     task_flush(t);
 }
 
@@ -235,9 +275,14 @@ err tasks_run(struct task *const tasks[], int count)
     TRY(watch_signals(loop));
     /* Ends by itself: every phase of every role has a limit, looked at by tick(). */
     for (uint64_t now_ms = clock_ms(); !all_left(tasks, count, now_ms); now_ms = clock_ms()) {
+        bool reports = atomic_exchange(&caught_report, false);
+        bool saves = atomic_exchange(&caught_save, false);
         for (int i = 0; i < count; i++) {
             if (caught_signal) stop(tasks[i], caught_signal);
+            if (reports) report(tasks[i]);
+            if (saves && tasks[i]->ops->save) tasks[i]->ops->save(tasks[i]);
             tick(tasks[i], now_ms);
+            if (tasks[i]->ops->pump) tasks[i]->ops->pump(tasks[i]);
         }
         loop_poll(loop, all_ended(tasks, count) ? LINGER_LOOK_MS : TASK_TICK_MS);
     }

@@ -23,6 +23,9 @@ enum {
 
 struct task_limits { /* milliseconds; each is a flag */
     uint64_t start_ms, step_ms, end_ms;
+    uint64_t restart_ms; /* for a task that was lost to be there again */
+    uint64_t stop_ms;    /* for the job to end well after a signal */
+    uint64_t save_ms;    /* for a checkpoint */
 };
 
 struct task_options {
@@ -38,6 +41,8 @@ struct task_options {
 struct peer {
     struct link *link; /* NULL: not there */
     bool is_up;        /* greeted; the role knows it */
+    bool was_up;       /* at any time */
+    uint64_t lost_ms;  /* !is_up && was_up: since when */
     uint64_t incarnation;
     char fingerprint[17];
     /* worker: how connecting goes */
@@ -50,6 +55,8 @@ struct task;
 struct task_ops { /* what differs between a ps and a worker */
     void (*act)(struct task *, const struct action *);
     void (*flushed)(struct task *); /* optional: everything the role asked for has been done */
+    void (*pump)(struct task *);    /* optional: after every look at the links */
+    void (*save)(struct task *);    /* optional: SIGUSR2 */
     void (*tick)(struct task *, uint64_t now_ms);
     void (*hang_up)(struct task *); /* close all links: the task has left the job */
     /* bytes of the window's stretch that go with a message to the peer (its whole block) */
@@ -80,8 +87,9 @@ void task_flush(struct task *);
  * where it is process 1, which the system's own way would spare. */
 void tasks_prepare(void);
 
-/* Runs until every task has ended; signals SIGTERM and SIGINT ask the roles to stop, a second one
- * ends the process. */
+/* Runs until every task has ended; SIGTERM and SIGINT ask the roles to end the job well, a second
+ * one ends the process. SIGUSR1: each says what it does and waits for; SIGUSR2 to the chief: a
+ * checkpoint. */
 err tasks_run(struct task *const tasks[], int count);
 
 /* The role is told, and its answers carried out. */

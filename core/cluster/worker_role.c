@@ -293,6 +293,7 @@ static const struct role_ops ops = {
     .leave = on_leave,
     .stop = on_stop,
     .tick = on_tick,
+    .report = worker_report,
 };
 
 struct role *worker_role_new(const struct worker_options *options)
@@ -330,4 +331,14 @@ uint64_t worker_role_global_step(const struct role *role)
 uint64_t worker_role_generation(const struct role *role)
 {
     return ((const struct worker_role *)role)->generation;
+}
+
+uint64_t worker_role_staleness(const struct role *role)
+{
+    return ((const struct worker_role *)role)->staleness;
+}
+
+void worker_role_begin_at(struct role *role, uint64_t first_step)
+{
+    ((struct worker_role *)role)->first_step = first_step;
 }

@@ -33,7 +33,6 @@ struct worker_options {
     uint32_t gradients_per_push;
     bool drops_gradients; /* backup workers, or max_staleness */
     bool saves;           /* chief: a last checkpoint before the end */
-    uint64_t first_step;  /* this worker begins when the global step is there (async) */
     uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms,
         save_timeout_ms;
 };
@@ -42,6 +41,10 @@ struct role *worker_role_new(const struct worker_options *);
 void worker_role_free(struct role *);
 uint64_t worker_role_global_step(const struct role *); /* as ps/0 said last */
 uint64_t worker_role_generation(const struct role *);  /* 0: none yet */
+/* Updates by others between the values of the last answered step and its own (asynchronous). */
+uint64_t worker_role_staleness(const struct role *);
+/* Asynchronous: this worker begins when the global step is there. Before it joins. */
+void worker_role_begin_at(struct role *, uint64_t first_step);
 
 /* The runner's answer to ACTION_CHOOSE. */
 struct choice {

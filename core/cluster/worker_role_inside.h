@@ -62,10 +62,11 @@ struct worker_role {
     enum phase phase;
     uint64_t generation; /* that this worker takes part in, or that the chief is making; 0: none */
     bool has_ticket;
-    bool has_adopted;       /* values of this generation have come */
-    bool was_adopted;       /* of any generation */
-    bool is_relaying;       /* the verdict is another task's, which the text names */
-    uint64_t global_step;   /* as ps/0 said last */
+    bool has_adopted;     /* values of this generation have come */
+    bool was_adopted;     /* of any generation */
+    bool is_relaying;     /* the verdict is another task's, which the text names */
+    uint64_t global_step; /* as ps/0 said last */
+    uint64_t first_step, staleness;
     uint64_t computed_step; /* of the values that the gradient in the windows comes from */
     uint64_t computed;      /* its sequence */
     int arrays;             /* chief: that a ps which wants values is to be brought */
@@ -107,5 +108,6 @@ void worker_watch_save(struct worker_role *, struct outbox *);
 void worker_conclude(struct worker_role *, struct outbox *);
 
 void worker_watch(struct worker_role *, struct outbox *);
+void worker_report(const struct role *, struct outbox *);
 
 #endif

@@ -28,7 +28,7 @@ static void join_all(struct worker_role *w, struct outbox *out)
     worker_enter(w, JOINING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         w->servers[ps].has_ledger = w->servers[ps].needs_join = false;
-        if (worker_is_asked(w, ps)) join(w, ps, w->options.first_step, out);
+        if (worker_is_asked(w, ps)) join(w, ps, w->first_step, out);
     }
 }
 
@@ -50,7 +50,7 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
 void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    uint64_t wanted = w->phase == JOINING ? w->options.first_step : 0;
+    uint64_t wanted = w->phase == JOINING ? w->first_step : 0;
     if (w->phase == WAITING) wanted = s->push_step;
     s->needs_join = false;
     if (w->phase == FINISHING)
@@ -243,6 +243,8 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         return;
     }
     if (!is_final && !is_expected(w, ps)) return;
+    if (ps == 0 && s->is_pushed && m->version > s->version)
+        w->staleness = m->version - s->version - 1;
     note_answer(s, m);
     if (ps == 0) {
         w->global_step = m->step;

@@ -84,3 +84,28 @@ void worker_watch(struct worker_role *w, struct outbox *out)
     if (patience_is_over(&w->patience, what, wait.limit_ms, out, text))
         worker_end(w, EXIT_TIMEOUT, text, NOBODY, out);
 }
+
+void worker_report(const struct role *role, struct outbox *out)
+{
+    static const char *const phases[] = {
+        [HOLDING] = "holds until all ps serve the same values",
+        [DESCRIBING] = "sets the ps up",
+        [STARTING] = "waits for the ps to serve",
+        [JOINING] = "joins",
+        [ASKING] = "waits for ps/0 to take its gradient",
+        [WAITING] = "waits for values",
+        [COMPUTING] = "computes",
+        [FINISHING] = "has finished, waits for the others",
+        [SAVING_LAST] = "has the last checkpoint made",
+        [EVALUATING] = "evaluates",
+        [ENDED] = "has ended",
+    };
+    const struct worker_role *w = (const struct worker_role *)role;
+    char awaited[ACTION_TEXT_MAX / 2] = "";
+    bool is_waiting = w->phase != COMPUTING && w->phase < SAVING_LAST;
+    if (is_waiting) name_awaited(w, awaited, sizeof awaited);
+    outbox_log(out, "%s%s%s, step %llu, generation %016llx%s", phases[w->phase],
+               is_waiting ? ": " : "", awaited, (unsigned long long)w->global_step,
+               (unsigned long long)w->generation,
+               w->saving.phase == SAVE_IDLE ? "" : ", a checkpoint is being made");
+}

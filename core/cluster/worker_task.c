@@ -1,9 +1,4 @@
-/* worker_task.c - see worker_task.h.
- *
- * A connection begins over tcp. If the WELCOME says that the ps runs on this very host (same boot
- * id) and listens for shared memory, a second connection is made there; the ps forgets the first
- * when it is greeted on the second. Where that fails, tcp stays.
- */
+/* worker_task.c - see worker_task.h: a worker's steps, and its role's actions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,87 +6,51 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/greeting.h"
-#include "core/cluster/setup.h"
 #include "core/cluster/verdict.h"
-#include "core/cluster/worker_role.h"
-#include "core/cluster/worker_task.h"
+#include "core/cluster/worker_task_inside.h"
 
-enum { RETRY_FIRST_MS = 10, RETRY_MAX_MS = 500, NOTE_MS = 10000 };
-
-/* One attempt at a connection; the link's context. */
-struct line {
-    struct worker_task *worker;
-    struct link *link; /* NULL: none */
-    int ps;
-};
-
-struct worker_task {
-    struct task task; /* first */
-    struct worker_task_options options;
-    struct session session;
-    uint32_t gradients_per_push;
-    uint64_t last_step;
-    uint64_t noted_ms;
-    bool has_stepped; /* a step whose event has not been told yet */
-    uint64_t step;
-    double loss;
-    struct line *tcp, *shm; /* [ps] */
-};
-
-static uint64_t block_bytes(const struct task *t, int ps)
+uint64_t worker_block_bytes(const struct task *t, int ps)
 {
     const struct worker_task *w = (const struct worker_task *)t;
     return (uint64_t)w->session.layout->block_floats[ps] * sizeof(float);
 }
 
+void worker_told(struct worker_task *w, err e)
+{
+    struct task *t = &w->task;
+    if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
+}
+
 /* ---- what the role asks for ---- */
-
-static err describe(struct worker_task *w, int ps)
-{
-    char *text =
-        setup_write(w->options.spec, w->session.layout, ps,
-                    w->options.task.cluster->hosts[JOB_WORKER].count, (int64_t)w->last_step);
-    if (!text) return fail(ERR_MEMORY, "no memory for the setup of ps/%d", ps);
-    const struct message m = {
-        .type = MESSAGE_SETUP,
-        .job = JOB_WORKER,
-        .task = (uint32_t)w->task.index,
-        .incarnation = w->task.incarnation,
-        .body = text,
-        .body_bytes = (uint32_t)strlen(text),
-    };
-    err e = w->task.peers[ps].link ? link_send(w->task.peers[ps].link, &m) : OK;
-    free(text);
-    return e;
-}
-
-/* Initial values travel where gradients will. */
-static err fill(struct worker_task *w, int ps)
-{
-    if (!block_bytes(&w->task, ps)) return OK;
-    if (!w->session.gradients[ps]) return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
-    return session_initial_values(&w->session, ps, w->session.gradients[ps]);
-}
 
 static err check_bound(const struct worker_task *w)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++)
-        if (block_bytes(&w->task, ps) && !w->session.values[ps])
+        if (worker_block_bytes(&w->task, ps) && !w->session.values[ps])
             return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
+    return OK;
+}
+
+static err step(struct worker_task *w, const struct action *a)
+{
+    const struct worker_events *events = &w->options.events;
+    TRY(check_bound(w));
+    if (events->before) TRY(events->before(w->options.context, a->step));
+    TRY(session_seek(&w->session, a->batch * w->gradients_per_push));
+    err e = session_step(&w->session, &w->loss);
+    if (e) return fail_prefix(e, "step %llu", (unsigned long long)a->step + 1);
+    if (events->computed) TRY(events->computed(w->options.context, a->step + 1, w->loss));
     return OK;
 }
 
 static void compute(struct worker_task *w, const struct action *a)
 {
-    err e = check_bound(w);
-    if (!e && w->session.batches == 0 && w->options.events.placed)
-        w->options.events.placed(w->options.context, &w->session);
-    if (!e) {
-        e = session_step(&w->session, &w->loss);
-        if (e) e = fail_prefix(e, "step %llu", (unsigned long long)a->step + 1);
-    }
+    uint64_t now_ns = clock_ns();
+    if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
+    err e = step(w, a);
     w->has_stepped = !e;
     w->step = a->step + 1;
+    w->pushed_ns = clock_ns();
     task_done(&w->task, ACTION_COMPUTE, e);
 }
 
@@ -102,7 +61,7 @@ static void flushed(struct task *t)
     if (!w->has_stepped) return;
     w->has_stepped = false;
     if (w->options.events.stepped)
-        w->options.events.stepped(w->options.context, &w->session, w->step, w->loss);
+        worker_told(w, w->options.events.stepped(w->options.context, w->step, w->loss));
 }
 
 static void evaluate(struct worker_task *w, const struct action *a)
@@ -111,23 +70,46 @@ static void evaluate(struct worker_task *w, const struct action *a)
     err e = check_bound(w);
     if (!e) e = session_evaluate(&w->session, &evaluation);
     if (!e && w->options.events.evaluated)
-        w->options.events.evaluated(w->options.context, &w->session, a->step, &evaluation);
+        e = w->options.events.evaluated(w->options.context, a->step, &evaluation);
     task_done(&w->task, ACTION_EVALUATE, e);
+}
+
+static err adopted(struct worker_task *w, const struct action *a)
+{
+    const struct worker_events *events = &w->options.events;
+    worker_origin_close(w);
+    TRY(check_bound(w));
+    if (a->is_fresh && events->placed) events->placed(w->options.context, &w->session);
+    return events->adopted ? events->adopted(w->options.context, a->step, a->is_fresh) : OK;
 }
 
 static void act(struct task *t, const struct action *a)
 {
     struct worker_task *w = (struct worker_task *)t;
-    err e = OK;
     switch (a->type) {
-    case ACTION_DESCRIBE:
-        e = describe(w, a->task);
-        break;
-    case ACTION_FILL:
-        e = fill(w, a->task);
-        break;
     case ACTION_COMPUTE:
         compute(w, a);
+        break;
+    case ACTION_ADOPTED:
+        worker_told(w, adopted(w, a));
+        break;
+    case ACTION_CHOOSE:
+        worker_choose(w, a);
+        break;
+    case ACTION_DESCRIBE:
+        worker_told(w, worker_describe(w, a->task));
+        break;
+    case ACTION_FILL:
+        worker_told(w, worker_fill(w, a->task, a->array));
+        break;
+    case ACTION_BEGIN:
+        worker_begin_files(w, a);
+        break;
+    case ACTION_PUBLISH:
+        worker_publish_files(w, a);
+        break;
+    case ACTION_ABANDON:
+        worker_abandon_files(w, a);
         break;
     case ACTION_EVALUATE:
         evaluate(w, a);
@@ -135,206 +117,22 @@ static void act(struct task *t, const struct action *a)
     default:
         break;
     }
-    if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
 }
 
-/* ---- connecting ---- */
-
-static const struct link_events events;
-
-static void note_trouble(struct worker_task *w, int ps, const char *why)
+static void save(struct task *t)
 {
-    snprintf(w->task.peers[ps].trouble, sizeof w->task.peers[ps].trouble, "%s", why);
-}
-
-static void plan_retry(struct worker_task *w, int ps)
-{
-    struct peer *peer = &w->task.peers[ps];
-    uint64_t pause_ms = RETRY_FIRST_MS << (peer->tries < 6 ? peer->tries : 6);
-    peer->tries++;
-    peer->retry_ms = clock_ms() + (pause_ms < RETRY_MAX_MS ? pause_ms : RETRY_MAX_MS);
-}
-
-static void connect_line(struct worker_task *w, struct line *line,
-                         const struct transport *transport, const char *address)
-{
-    if (transport->connect(w->options.task.loop, address, &events, line, &line->link)) {
-        line->link = NULL;
-        note_trouble(w, line->ps, error_text());
-        plan_retry(w, line->ps);
-        return;
-    }
-    link_expect(line->link, block_bytes(&w->task, line->ps), block_bytes(&w->task, line->ps));
-}
-
-static void connect_ps(struct worker_task *w, int ps)
-{
-    const struct transport *transport =
-        w->options.task.transport == TRANSPORT_INPROC ? &transport_inproc : &transport_tcp;
-    connect_line(w, &w->tcp[ps], transport, w->options.task.cluster->hosts[JOB_PS].at[ps]);
-}
-
-static void on_opened(void *context, struct link *link)
-{
-    struct line *line = context;
-    if (greeting_send(&line->worker->task, link, MESSAGE_HELLO, NULL))
-        log_line(LOG_WARNING, "%s", error_text());
-}
-
-static void accept_peer(struct line *line, uint64_t incarnation)
-{
-    struct worker_task *w = line->worker;
-    struct peer *peer = &w->task.peers[line->ps];
-    peer->link = line->link;
-    peer->incarnation = incarnation;
-    log_line(LOG_DEBUG, "ps/%d is here over %s (%s)", line->ps, link_transport(line->link)->name,
-             link_peer_name(line->link));
-    task_peer_up(&w->task, line->ps);
-}
-
-static bool offers_memory(const struct worker_task *w, const struct greeting *g)
-{
-    enum transport_choice choice = w->options.task.transport;
-    if (choice != TRANSPORT_AUTO && choice != TRANSPORT_SHM) return false;
-    return g->shm_name[0] && g->boot_id[0] && strcmp(g->boot_id, greeting_boot_id()) == 0;
-}
-
-static void welcome(struct line *line, const struct message *m)
-{
-    struct worker_task *w = line->worker;
-    struct greeting g;
-    err e = greeting_read(&w->task, m, &g);
-    if (!e && g.task != line->ps)
-        e = fail(ERR_INPUT, "ps/%d answers at the address of ps/%d", g.task, line->ps);
-    if (e) {
-        task_end(&w->task, e);
-        return;
-    }
-    struct line *tcp = &w->tcp[line->ps], *shm = &w->shm[line->ps];
-    if (line == shm) { /* the ps has hung up on the first connection */
-        if (tcp->link) link_close(tcp->link);
-        tcp->link = NULL;
-    } else if (offers_memory(w, &g)) {
-        w->task.peers[line->ps].incarnation = g.incarnation;
-        connect_line(w, shm, &transport_shm, g.shm_name);
-        if (shm->link) return;
-    } else if (w->options.task.transport == TRANSPORT_SHM) {
-        task_end(&w->task, fail(ERR_INPUT,
-                                "--transport=shm, but ps/%d shares no memory with this "
-                                "host",
-                                line->ps));
-        return;
-    }
-    accept_peer(line, g.incarnation);
-}
-
-static void refused(struct line *line, const struct message *m)
-{
-    char text[ACTION_TEXT_MAX];
-    message_text(m, text);
-    err kind = m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
-    struct task *t = &line->worker->task;
-    err e = fail(kind, "ps/%d refused this worker: %s", line->ps, text);
-    /* The job is no business of a worker that does not belong to it: no verdict for the others. */
-    for (int ps = 0; ps < t->peer_count; ps++) t->peers[ps].link = NULL;
-    task_end(t, e);
-}
-
-static void on_message(void *context, struct link *link, const struct message *m)
-{
-    struct line *line = context;
-    struct worker_task *w = line->worker;
-    if (w->task.has_ended) return;
-    if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
-        refused(line, m);
-    else if (w->task.peers[line->ps].link == link)
-        task_message(&w->task, line->ps, m);
-    else if (m->type == MESSAGE_WELCOME)
-        welcome(line, m);
-}
-
-static void on_shared(void *context, struct link *link, const struct window *values,
-                      const struct window *gradients)
-{
-    struct line *line = context;
-    session_bind(&line->worker->session, line->ps, values->base, gradients->base);
-}
-
-static void on_closed(void *context, struct link *link, err why)
-{
-    struct line *line = context;
-    struct worker_task *w = line->worker;
-    struct peer *peer = &w->task.peers[line->ps];
-    line->link = NULL;
-    if (peer->link == link) {
-        char reason[ACTION_TEXT_MAX];
-        snprintf(reason, sizeof reason, "%s: %s",
-                 w->options.task.cluster->hosts[JOB_PS].at[line->ps], error_text());
-        task_peer_lost(&w->task, line->ps, reason);
-        if (!w->task.has_ended) plan_retry(w, line->ps);
-        return;
-    }
-    if (peer->is_up || w->task.has_ended) return;
-    note_trouble(w, line->ps, error_text());
-    if (line == &w->shm[line->ps] && w->tcp[line->ps].link) { /* no shared memory after all */
-        log_line(LOG_INFO, "ps/%d: tcp, no shared memory: %s", line->ps, error_text());
-        accept_peer(&w->tcp[line->ps], peer->incarnation);
-        return;
-    }
-    if (line == &w->tcp[line->ps] && w->shm[line->ps].link) return; /* it moved there */
-    plan_retry(w, line->ps);
-}
-
-static const struct link_events events = {
-    .opened = on_opened,
-    .message = on_message,
-    .shared = on_shared,
-    .closed = on_closed,
-};
-
-/* Who is not there yet, every 10 s, and the limit. */
-static void watch_start(struct worker_task *w, int ps, uint64_t now_ms)
-{
-    const struct peer *peer = &w->task.peers[ps];
-    uint64_t waited_ms = now_ms - w->task.started_ms, limit_ms = w->options.task.limits.start_ms;
-    const char *address = w->options.task.cluster->hosts[JOB_PS].at[ps];
-    if (waited_ms >= limit_ms)
-        task_end(&w->task, fail(ERR_TIMEOUT,
-                                "ps/%d at %s did not come within %llu s "
-                                "(--start_timeout): %s",
-                                ps, address, (unsigned long long)limit_ms / 1000, peer->trouble));
-    else if (now_ms - w->noted_ms >= NOTE_MS)
-        log_line(LOG_INFO, "waiting for ps/%d at %s: %s, %llu s of %llu s", ps, address,
-                 peer->trouble[0] ? peer->trouble : "no answer yet",
-                 (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
-}
-
-static void tick(struct task *t, uint64_t now_ms)
-{
-    struct worker_task *w = (struct worker_task *)t;
-    bool is_noting = now_ms - w->noted_ms >= NOTE_MS;
-    for (int ps = 0; ps < t->peer_count && !t->has_ended; ps++) {
-        struct peer *peer = &t->peers[ps];
-        if (peer->is_up) continue;
-        bool is_idle = !w->tcp[ps].link && !w->shm[ps].link;
-        if (is_idle && now_ms >= peer->retry_ms) connect_ps(w, ps);
-        watch_start(w, ps, now_ms);
-    }
-    if (is_noting) w->noted_ms = now_ms;
-}
-
-static void hang_up(struct task *t)
-{
-    struct worker_task *w = (struct worker_task *)t;
-    for (int ps = 0; ps < t->peer_count; ps++) {
-        if (w->tcp[ps].link) link_close(w->tcp[ps].link);
-        if (w->shm[ps].link) link_close(w->shm[ps].link);
-        w->tcp[ps].link = w->shm[ps].link = t->peers[ps].link = NULL;
-    }
+    worker_task_save((struct worker_task *)t);
+    task_flush(t);
 }
 
 static const struct task_ops ops = {
-    .act = act, .flushed = flushed, .tick = tick, .hang_up = hang_up, .block_bytes = block_bytes};
+    .act = act,
+    .flushed = flushed,
+    .save = save,
+    .tick = worker_tick_links,
+    .hang_up = worker_hang_up,
+    .block_bytes = worker_block_bytes,
+};
 
 /* ---- life ---- */
 
@@ -362,19 +160,24 @@ static err open_role(struct worker_task *w)
     int ps_count = o->cluster->hosts[JOB_PS].count;
     uint64_t *bytes = calloc((size_t)ps_count, sizeof *bytes);
     if (!bytes) return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
-    for (int ps = 0; ps < ps_count; ps++) bytes[ps] = block_bytes(&w->task, ps);
+    for (int ps = 0; ps < ps_count; ps++) bytes[ps] = worker_block_bytes(&w->task, ps);
     w->task.incarnation = greeting_draw_incarnation();
     const struct worker_options options = {
         .task = o->cluster->task,
         .ps_count = ps_count,
+        .workers = o->cluster->hosts[JOB_WORKER].count,
         .incarnation = w->task.incarnation,
         .block_bytes = bytes,
         .gradients_per_push = w->gradients_per_push,
         .drops_gradients =
             setup_drops_gradients(w->options.spec, o->cluster->hosts[JOB_WORKER].count),
+        .saves = w->checkpoints != NULL,
         .start_timeout_ms = o->limits.start_ms,
         .step_timeout_ms = o->limits.step_ms,
         .end_timeout_ms = o->limits.end_ms,
+        .restart_timeout_ms = o->limits.restart_ms,
+        .stop_timeout_ms = o->limits.stop_ms,
+        .save_timeout_ms = o->limits.save_ms,
     };
     struct role *role = worker_role_new(&options);
     free(bytes);
@@ -386,13 +189,16 @@ static err open_parts(struct worker_task *w)
     int ps_count = w->options.task.cluster->hosts[JOB_PS].count;
     w->tcp = calloc((size_t)ps_count, sizeof *w->tcp);
     w->shm = calloc((size_t)ps_count, sizeof *w->shm);
-    if (!w->tcp || !w->shm) return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
+    w->kept = calloc((size_t)ps_count, sizeof *w->kept);
+    w->origin.filling = -1;
+    if (!w->tcp || !w->shm || !w->kept) return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
     for (int ps = 0; ps < ps_count; ps++)
         w->tcp[ps] = w->shm[ps] = (struct line){.worker = w, .ps = ps};
     TRY(open_session(w));
+    TRY(worker_open_checkpoints(w));
     TRY(open_role(w));
     w->noted_ms = w->task.started_ms;
-    for (int ps = 0; ps < ps_count; ps++) connect_ps(w, ps);
+    for (int ps = 0; ps < ps_count; ps++) worker_connect(w, ps);
     return OK;
 }
 
@@ -413,10 +219,14 @@ err worker_task_open(const struct worker_task_options *options, struct worker_ta
 void worker_task_close(struct worker_task *w)
 {
     if (!w) return;
-    if (w->task.peers) hang_up(&w->task);
+    if (w->task.peers) worker_hang_up(&w->task);
+    worker_close_checkpoints(w);
     worker_role_free(w->task.role);
     task_close(&w->task);
     if (w->session.options.device) session_close(&w->session);
+    for (int ps = 0; w->kept && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
+        free(w->kept[ps]);
+    free(w->kept);
     free(w->tcp);
     free(w->shm);
     free(w);
@@ -435,4 +245,29 @@ struct session *worker_task_session(struct worker_task *w)
 uint64_t worker_task_last_step(const struct worker_task *w)
 {
     return w->last_step;
+}
+
+void worker_task_begin_at(struct worker_task *w, uint64_t step)
+{
+    worker_role_begin_at(w->task.role, step);
+}
+
+void worker_task_save(struct worker_task *w)
+{
+    if (w->checkpoints) worker_role_save(w->task.role, &w->task.outbox);
+}
+
+void worker_task_finish(struct worker_task *w, int code, const char *why)
+{
+    worker_role_finish(w->task.role, code, why, &w->task.outbox);
+}
+
+uint64_t worker_task_staleness(const struct worker_task *w)
+{
+    return worker_role_staleness(w->task.role);
+}
+
+double worker_task_push_seconds(const struct worker_task *w)
+{
+    return w->push_seconds;
 }

@@ -8,13 +8,19 @@
 
 struct worker_task;
 
-/* What whoever runs the worker wants to hear. Each may be NULL. */
+/* What whoever runs the worker wants to hear. Each may be NULL. An error of those that return one
+ * ends the job. When values and gradients may be looked at: core/train/hook.h. */
 struct worker_events {
     void (*placed)(void *context, const struct session *); /* before the first step */
-    /* after each step: the number that it has as a global step (from 1), and its loss */
-    void (*stepped)(void *context, struct session *, uint64_t step, double loss);
-    void (*evaluated)(void *context, const struct session *, uint64_t global_step,
-                      const struct evaluation *);
+    /* values of a generation are there, of global step `step`; is_first: of this process */
+    err (*adopted)(void *context, uint64_t step, bool is_first);
+    err (*before)(void *context, uint64_t step); /* the values are of this global step */
+    /* the number that the step has as a global step (from 1), and its loss */
+    err (*computed)(void *context, uint64_t step, double loss);
+    err (*stepped)(void *context, uint64_t step, double loss);
+    /* prefix of a new checkpoint; NULL: it failed, and why */
+    err (*saved)(void *context, uint64_t step, const char *prefix, const char *why);
+    err (*evaluated)(void *context, uint64_t global_step, const struct evaluation *);
 };
 
 struct worker_task_options {
@@ -30,6 +36,14 @@ err worker_task_open(const struct worker_task_options *, struct worker_task **re
 void worker_task_close(struct worker_task *); /* NULL is fine */
 struct task *worker_task_task(struct worker_task *);
 struct session *worker_task_session(struct worker_task *);
-uint64_t worker_task_last_step(const struct worker_task *); /* where the run stops */
+/* Where the run stops; with num_steps known when values are there. */
+uint64_t worker_task_last_step(const struct worker_task *);
+
+/* For hooks. */
+void worker_task_begin_at(struct worker_task *, uint64_t step); /* before tasks_run */
+void worker_task_save(struct worker_task *);
+void worker_task_finish(struct worker_task *, int code, const char *why);
+uint64_t worker_task_staleness(const struct worker_task *);
+double worker_task_push_seconds(const struct worker_task *); /* of the last answered push */
 
 #endif

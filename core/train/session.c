@@ -210,6 +210,11 @@ void session_bind(struct session *s, int ps, float *values, float *gradients)
     }
 }
 
+void session_unbind(struct session *s, int ps)
+{
+    s->values[ps] = s->gradients[ps] = NULL;
+}
+
 static err initial_value(struct session *s, const struct param *p, float *ret_values)
 {
     uint64_t key = random_key((uint64_t)s->options.spec->seed, p->name);

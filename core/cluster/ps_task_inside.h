@@ -1,0 +1,66 @@
+/* ps_task_inside.h - the inside of a ps on the real loop.
+ *
+ * ps_task.c: links; ps_task_store.c: values, windows, updates; ps_task_cut.c: shards of
+ * checkpoints.
+ */
+#ifndef CORE_CLUSTER_PS_TASK_INSIDE_H
+#define CORE_CLUSTER_PS_TASK_INSIDE_H
+
+#include "core/cluster/ps_role.h"
+#include "core/cluster/ps_task.h"
+#include "core/cluster/setup.h"
+
+/* What the chief described; it outlives its generation while a shard of it is being written. */
+struct share {
+    struct arena arena;
+    struct setup setup;
+    int users;
+};
+void share_release(struct share *); /* NULL is fine */
+
+struct windows {
+    struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
+};
+
+struct line;
+struct cut_job;
+
+struct ps_task {
+    struct task task; /* first */
+    struct device *device;
+    struct listener *tcp, *shm;
+    char shm_name[ADDRESS_MAX];
+    struct line *lines;
+    int strangers;
+    char spec[17]; /* fingerprint that all must have; "" until one is known */
+    char spec_of[TASK_NAME_MAX];
+
+    struct share *share; /* NULL until the first SETUP */
+    struct store store;
+    bool has_store, sees_folder;
+    struct window values;
+    struct windows *windows; /* [workers] */
+    const float **sources;   /* [workers] gradients of one update */
+
+    struct cut_job *cut; /* NULL: nothing is being written */
+    uint64_t held_ns;    /* since when workers wait for a cut; 0: they do not */
+};
+
+size_t ps_block_bytes(const struct ps_task *);
+
+void ps_task_setup(struct ps_task *, const struct message *); /* tells the role */
+err ps_task_share(struct ps_task *, int worker, bool is_fresh);
+void ps_task_initialize(struct ps_task *, int worker, int array);
+void ps_task_refresh(struct ps_task *, int worker);
+void ps_task_apply(struct ps_task *, const struct action *);
+/* true: some value of the worker's gradient is not finite; ret_name: the variable's */
+bool ps_task_is_spoiled(const struct ps_task *, int worker, const char **ret_name);
+void ps_task_store_close(struct ps_task *);
+
+/* The arrays of this ps as a checkpoint names them; step and ledger are the caller's. */
+void ps_task_describe_shard(const struct ps_task *, struct shard *ret);
+err ps_task_cut(struct ps_task *, const struct action *);
+void ps_task_cut_pump(struct ps_task *); /* sends what the chief's disk is to hold */
+void ps_task_cut_close(struct ps_task *);
+
+#endif

@@ -1,0 +1,251 @@
+/* worker_task_links.c - a worker's links.
+ *
+ * A connection begins over tcp. If the WELCOME says that the ps runs on this very host (same boot
+ * id) and listens for shared memory, a second connection is made there; the ps forgets the first
+ * when it is greeted on the second. Where that fails, tcp stays. What is lost is tried again until
+ * a named limit.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/greeting.h"
+#include "core/cluster/verdict.h"
+#include "core/cluster/worker_task_inside.h"
+
+enum { RETRY_FIRST_MS = 10, RETRY_MAX_MS = 500, NOTE_MS = 10000 };
+
+static const struct link_events events;
+
+static void note_trouble(struct worker_task *w, int ps, const char *why)
+{
+    snprintf(w->task.peers[ps].trouble, sizeof w->task.peers[ps].trouble, "%s", why);
+}
+
+static void plan_retry(struct worker_task *w, int ps)
+{
+    struct peer *peer = &w->task.peers[ps];
+    uint64_t pause_ms = RETRY_FIRST_MS << (peer->tries < 6 ? peer->tries : 6);
+    peer->tries++;
+    peer->retry_ms = clock_ms() + (pause_ms < RETRY_MAX_MS ? pause_ms : RETRY_MAX_MS);
+}
+
+static void connect_line(struct worker_task *w, struct line *line,
+                         const struct transport *transport, const char *address)
+{
+    if (transport->connect(w->options.task.loop, address, &events, line, &line->link)) {
+        line->link = NULL;
+        note_trouble(w, line->ps, error_text());
+        plan_retry(w, line->ps);
+        return;
+    }
+    link_expect(line->link, worker_block_bytes(&w->task, line->ps),
+                worker_block_bytes(&w->task, line->ps));
+}
+
+void worker_connect(struct worker_task *w, int ps)
+{
+    const struct transport *transport =
+        w->options.task.transport == TRANSPORT_INPROC ? &transport_inproc : &transport_tcp;
+    connect_line(w, &w->tcp[ps], transport, w->options.task.cluster->hosts[JOB_PS].at[ps]);
+}
+
+static void on_opened(void *context, struct link *link)
+{
+    struct line *line = context;
+    if (greeting_send(&line->worker->task, link, MESSAGE_HELLO, NULL))
+        log_line(LOG_WARNING, "%s", error_text());
+}
+
+static void accept_peer(struct line *line, uint64_t incarnation)
+{
+    struct worker_task *w = line->worker;
+    struct peer *peer = &w->task.peers[line->ps];
+    peer->link = line->link;
+    peer->incarnation = incarnation;
+    log_line(LOG_DEBUG, "ps/%d is here over %s (%s)", line->ps, link_transport(line->link)->name,
+             link_peer_name(line->link));
+    task_peer_up(&w->task, line->ps);
+}
+
+static bool offers_memory(const struct worker_task *w, const struct greeting *g)
+{
+    enum transport_choice choice = w->options.task.transport;
+    if (choice != TRANSPORT_AUTO && choice != TRANSPORT_SHM) return false;
+    return g->shm_name[0] && g->boot_id[0] && strcmp(g->boot_id, greeting_boot_id()) == 0;
+}
+
+static void welcome(struct line *line, const struct message *m)
+{
+    struct worker_task *w = line->worker;
+    struct greeting g;
+    err e = greeting_read(&w->task, m, &g);
+    if (!e && g.task != line->ps)
+        e = fail(ERR_INPUT, "ps/%d answers at the address of ps/%d", g.task, line->ps);
+    if (e) {
+        task_end(&w->task, e);
+        return;
+    }
+    struct line *tcp = &w->tcp[line->ps], *shm = &w->shm[line->ps];
+    if (line == shm) { /* the ps has hung up on the first connection */
+        if (tcp->link) link_close(tcp->link);
+        tcp->link = NULL;
+    } else if (offers_memory(w, &g)) {
+        w->task.peers[line->ps].incarnation = g.incarnation;
+        connect_line(w, shm, &transport_shm, g.shm_name);
+        if (shm->link) return;
+    } else if (w->options.task.transport == TRANSPORT_SHM) {
+        task_end(&w->task, fail(ERR_INPUT,
+                                "--transport=shm, but ps/%d shares no memory with this "
+                                "host",
+                                line->ps));
+        return;
+    }
+    accept_peer(line, g.incarnation);
+}
+
+static void welcome_if(struct line *line, const struct message *m)
+{
+    if (m->type == MESSAGE_WELCOME) welcome(line, m);
+}
+
+static void refused(struct line *line, const struct message *m)
+{
+    char text[ACTION_TEXT_MAX];
+    message_text(m, text);
+    struct task *t = &line->worker->task;
+    if (m->code >= EXIT_LOST_PEER) { /* another life of this worker is still there, as it thinks */
+        note_trouble(line->worker, line->ps, text);
+        return;
+    }
+    err kind = m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
+    err e = fail(kind, "ps/%d refused this worker: %s", line->ps, text);
+    /* The job is no business of a worker that does not belong to it: no verdict for the others. */
+    for (int ps = 0; ps < t->peer_count; ps++) t->peers[ps].link = NULL;
+    task_end(t, e);
+}
+
+static void on_message(void *context, struct link *link, const struct message *m)
+{
+    struct line *line = context;
+    struct worker_task *w = line->worker;
+    if (w->task.has_ended) return;
+    if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
+        refused(line, m);
+    else if (w->task.peers[line->ps].link != link)
+        welcome_if(line, m);
+    else if (m->type == MESSAGE_SHARD)
+        worker_take_shard(w, line->ps, m);
+    else
+        task_message(&w->task, line->ps, m);
+}
+
+static void on_shared(void *context, struct link *link, const struct window *values,
+                      const struct window *gradients)
+{
+    struct line *line = context;
+    struct worker_task *w = line->worker;
+    float **kept = &w->kept[line->ps];
+    session_bind(&w->session, line->ps, values->base, gradients->base);
+    if (!*kept) return;
+    memcpy(gradients->base, *kept, worker_block_bytes(&w->task, line->ps));
+    free(*kept);
+    *kept = NULL;
+}
+
+/* The windows go with their link. A gradient that was not answered may have to be sent again. */
+static void keep_gradient(struct worker_task *w, int ps)
+{
+    uint64_t bytes = worker_block_bytes(&w->task, ps);
+    if (!w->session.gradients[ps]) return;
+    free(w->kept[ps]);
+    w->kept[ps] = malloc(bytes);
+    if (w->kept[ps])
+        memcpy(w->kept[ps], w->session.gradients[ps], bytes);
+    else
+        task_end(&w->task, fail(ERR_MEMORY, "no memory to keep a gradient of %llu bytes",
+                                (unsigned long long)bytes));
+    session_unbind(&w->session, ps);
+}
+
+static void on_closed(void *context, struct link *link, err why)
+{
+    struct line *line = context;
+    struct worker_task *w = line->worker;
+    struct peer *peer = &w->task.peers[line->ps];
+    line->link = NULL;
+    if (peer->link == link) {
+        char reason[ACTION_TEXT_MAX];
+        snprintf(reason, sizeof reason, "%s: %s",
+                 w->options.task.cluster->hosts[JOB_PS].at[line->ps], error_text());
+        keep_gradient(w, line->ps);
+        peer->tries = 0;
+        note_trouble(w, line->ps, reason);
+        task_peer_lost(&w->task, line->ps, reason);
+        if (!w->task.has_ended) plan_retry(w, line->ps);
+        return;
+    }
+    if (peer->is_up || w->task.has_ended) return;
+    note_trouble(w, line->ps, error_text());
+    if (line == &w->shm[line->ps] && w->tcp[line->ps].link) { /* no shared memory after all */
+        log_line(LOG_INFO, "ps/%d: tcp, no shared memory: %s", line->ps, error_text());
+        accept_peer(&w->tcp[line->ps], peer->incarnation);
+        return;
+    }
+    if (line == &w->tcp[line->ps] && w->shm[line->ps].link) return; /* it moved there */
+    plan_retry(w, line->ps);
+}
+
+static const struct link_events events = {
+    .opened = on_opened,
+    .message = on_message,
+    .shared = on_shared,
+    .closed = on_closed,
+};
+
+/* Who is not there yet, every 10 s, and the limit. */
+static void watch_start(struct worker_task *w, int ps, uint64_t now_ms)
+{
+    const struct peer *peer = &w->task.peers[ps];
+    const struct task_limits *limits = &w->options.task.limits;
+    uint64_t since_ms = peer->was_up ? peer->lost_ms : w->task.started_ms;
+    uint64_t waited_ms = now_ms > since_ms ? now_ms - since_ms : 0;
+    uint64_t limit_ms = peer->was_up ? limits->restart_ms : limits->start_ms;
+    const char *address = w->options.task.cluster->hosts[JOB_PS].at[ps];
+    if (waited_ms >= limit_ms)
+        task_end(&w->task,
+                 fail(peer->was_up ? ERR_PEER : ERR_TIMEOUT,
+                      "ps/%d at %s did not come%s within %llu s (%s): %s", ps, address,
+                      peer->was_up ? " back" : "", (unsigned long long)limit_ms / 1000,
+                      peer->was_up ? "--restart_timeout" : "--start_timeout", peer->trouble));
+    else if (now_ms - w->noted_ms >= NOTE_MS)
+        log_line(LOG_INFO, "waiting for ps/%d at %s: %s, %llu s of %llu s", ps, address,
+                 peer->trouble[0] ? peer->trouble : "no answer yet",
+                 (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
+}
+
+void worker_tick_links(struct task *t, uint64_t now_ms)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    bool is_noting = now_ms - w->noted_ms >= NOTE_MS;
+    for (int ps = 0; ps < t->peer_count && !t->has_ended; ps++) {
+        struct peer *peer = &t->peers[ps];
+        if (peer->is_up) continue;
+        bool is_idle = !w->tcp[ps].link && !w->shm[ps].link;
+        if (is_idle && now_ms >= peer->retry_ms) worker_connect(w, ps);
+        watch_start(w, ps, now_ms);
+    }
+    if (is_noting) w->noted_ms = now_ms;
+}
+
+void worker_hang_up(struct task *t)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    for (int ps = 0; ps < t->peer_count; ps++) {
+        if (w->tcp[ps].link) link_close(w->tcp[ps].link);
+        if (w->shm[ps].link) link_close(w->shm[ps].link);
+        w->tcp[ps].link = w->shm[ps].link = t->peers[ps].link = NULL;
+    }
+}

@@ -1,0 +1,103 @@
+"""dtrain eval: loss and metrics of a checkpoint, without a ps and without training data."""
+import json
+import math
+
+import model
+import tool
+from made import DOUBLE, FLOAT, INT32
+
+
+class Eval(model.ModelCase):
+    def evaluate(self, *words):
+        """What it left for scripts."""
+        self.run_ok("eval", "spec.json", "--checkpoint=run", "--result=result.json", *words)
+        return json.loads((self.folder / "result.json").read_text())
+
+    def refuse(self, *words, code=tool.BAD_INPUT):
+        return self.run_bad("eval", "spec.json", "--checkpoint=run", *words, code=code)
+
+    def test_loss_and_accuracy_are_those_of_the_values(self):
+        rows = [model.softmax(row) for row in model.ROWS]
+        loss = -sum(math.log(p[y]) for p, y in zip(rows, model.LABELS)) / len(rows)
+        right = sum(p.index(max(p)) == y for p, y in zip(rows, model.LABELS))
+        result = self.evaluate()
+        self.assertAlmostEqual(result["metrics"]["loss"], loss, delta=1e-6)
+        self.assertAlmostEqual(result["metrics"]["accuracy"], right / len(rows), delta=1e-9)
+        self.assertTrue(0 < right < len(rows))
+        self.assertEqual((result["name"], result["step"], result["evaluation_examples"]),
+                         ("small", model.STEP, len(rows)))
+        self.assertTrue(result["checkpoint"].endswith("run/model.ckpt-7"))
+
+    def test_it_prints_as_a_run_ends(self):
+        text = self.run_ok("eval", "--checkpoint", "run/model.ckpt-7.index", "spec.json")
+        self.assertRegex(text, r"\Astep 7, test loss \d\.\d{4}, test accuracy 0\.\d{4} "
+                               r"\(5 examples\), \d+\.\d\d s, [\d,]+ examples/s\n\Z")
+
+    def test_batches_do_not_change_the_result(self):
+        whole = self.evaluate("--set=data.eval_batch_size=5")["metrics"]
+        for rows in (1, 2, 3):
+            parts = self.evaluate(f"--set=data.eval_batch_size={rows}")["metrics"]
+            self.assertAlmostEqual(parts["loss"], whole["loss"], delta=1e-6)
+            self.assertEqual(parts["accuracy"], whole["accuracy"])
+
+    def test_the_placement_of_a_cluster_has_no_meaning_here(self):
+        plain = self.evaluate()["metrics"]
+        self.write_spec(model.spec(placement={
+            "pins": [{"match": "out/*", "ps": 3}],
+            "partitioner": {"type": "fixed_size", "num_shards": 2}}))
+        self.assertEqual(self.evaluate()["metrics"], plain)
+
+    def test_a_checkpoint_in_slices_gives_the_same(self):
+        plain = self.evaluate()["metrics"]
+        self.run_ok("checkpoint", "reshard", "run", "--ps=2", "cut")
+        self.assertEqual(self.evaluate("--checkpoint=cut")["metrics"], plain)
+
+    def test_set_changes_the_spec(self):
+        self.assertEqual(self.evaluate("--set=data.eval.take=2")["evaluation_examples"], 2)
+
+    def test_the_global_step_may_be_short(self):
+        self.write_values({"global_step": (INT32, [], [9])})
+        self.assertEqual(self.evaluate()["step"], 9)
+
+    def test_variables_that_do_not_fit_are_named(self):
+        for changes, words in (
+                ({"out/kernel": None, "out/kernel/Momentum": None, "out/kernal": (FLOAT, [1], [1])},
+                 r'no variable "out/kernel" \(did you mean "out/kernal"\?\)'),
+                ({"out/bias": (FLOAT, [4], [1] * 4)}, r"out/bias has shape \[4\] there, \[3\] here"),
+                ({"out/bias": (DOUBLE, [3], [1] * 3)}, r"out/bias is float64 there, float32 here"),
+                ({"global_step": None}, r'no tensor "global_step"')):
+            self.write_values(changes)
+            self.assertRegex(self.refuse(), words)
+
+    def test_values_that_are_no_numbers_are_an_error(self):
+        self.write_values({"out/bias": (FLOAT, [3], [float("nan")] * 3)})
+        self.assertIn("the loss is not a number", self.refuse(code=3))
+
+    def test_a_label_out_of_range_is_named(self):
+        self.write_table("table.csv", model.ROWS, [0, 1, 2, 3, 0])
+        self.assertRegex(self.refuse(), r"data.eval: .*row 3 .*label 3 is out of range")
+
+    def test_without_evaluation_data_there_is_nothing_to_do(self):
+        self.write_spec(model.spec(data_eval=None))
+        self.assertIn("data.eval: there is none", self.refuse())
+
+    def test_wrong_words(self):
+        self.assertEqual(self.run_bad("eval", "spec.json"), "eval: --checkpoint is required")
+        self.assertEqual(self.run_bad("eval", "--checkpoint=run"), "eval: no SPEC.json was named")
+        self.assertIn('did you mean --checkpoint', self.refuse("--checkpiont=run"))
+        self.assertIn("no checkpoint there", self.refuse("--checkpoint=nowhere"))
+        self.assertIn("--result=none/r.json: No such file", self.refuse("--result=none/r.json"))
+
+    def test_a_result_that_cannot_be_written_is_an_error(self):
+        ended = self.dtrain("eval", "spec.json", "--checkpoint=run", "--result=/dev/full")
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("--result=/dev/full: No space left", ended.stderr)
+
+    def test_help_has_the_flags(self):
+        text = self.run_ok("help", "eval")
+        for flag in ("--checkpoint=", "--set=", "--data_dir=", "--result=", "--threads="):
+            self.assertIn(flag, text)
+
+
+if __name__ == "__main__":
+    tool.main()

@@ -1,0 +1,160 @@
+"""dtrain predict: rows and what the model says of them."""
+import csv
+import json
+import math
+import struct
+
+import model
+import tool
+from made import FLOAT
+
+
+class Predict(model.ModelCase):
+    def lines(self, *words, out="out.jsonl"):
+        text = self.run_ok("predict", "spec.json", "--checkpoint=run", f"--out={out}", *words)
+        lines = [json.loads(line) for line in (self.folder / out).read_text().splitlines()]
+        self.assertEqual(text, f"{out}: {len(lines)} rows at step {model.STEP}\n")
+        return lines
+
+    def refuse(self, *words):
+        return self.run_bad("predict", "spec.json", "--checkpoint=run", *words)
+
+    def assert_near(self, got, wanted):
+        self.assertEqual(len(got), len(wanted))
+        for x, y in zip(got, wanted):
+            self.assertAlmostEqual(x, y, delta=1e-6)
+
+    def assert_softmax(self, lines, rows, first=0):
+        self.assertEqual([line["row"] for line in lines], list(range(first, first + len(rows))))
+        for line, row in zip(lines, rows):
+            wanted = model.softmax(row)
+            self.assert_near(line["probabilities"], wanted)
+            self.assertEqual(line["class"], wanted.index(max(wanted)))
+
+
+class Classes(Predict):
+    def test_a_class_and_its_probabilities(self):
+        self.assert_softmax(self.lines(), model.ROWS)
+
+    def test_csv_has_the_same_numbers(self):
+        lines = self.lines()
+        self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
+        with open(self.folder / "out.csv", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(list(rows[0]), ["row", "class", "probability_0", "probability_1",
+                                         "probability_2"])
+        for row, line in zip(rows, lines, strict=True):
+            self.assertEqual([int(row["row"]), int(row["class"])], [line["row"], line["class"]])
+            self.assertEqual([float(row[f"probability_{k}"]) for k in range(3)],
+                             line["probabilities"])
+
+    def test_standard_output(self):
+        text = self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=-", "--format=csv")
+        self.assertEqual(len(text.splitlines()), 1 + len(model.ROWS))
+
+    def test_rows_that_the_source_skips_are_counted(self):
+        self.assert_softmax(self.lines("--set=data.eval.skip=2", "--set=data.eval.take=2"),
+                            model.ROWS[2:4], first=2)
+
+    def test_large_logits_do_not_overflow(self):
+        self.write_values({"out/bias": (FLOAT, [3], [1000.0, -1000.0, 0.0])})
+        for line in self.lines():
+            self.assertEqual(line["probabilities"], [1, 0, 0])
+
+    def test_no_number_is_null(self):
+        self.write_values({"out/bias": (FLOAT, [3], [float("nan"), 0, 0])})
+        self.assertEqual(self.lines()[0]["probabilities"], [None] * 3)
+
+
+class Other(Predict):
+    def one_unit(self, loss):
+        self.write_spec(model.spec(
+            model=[{"op": "dense", "name": "out", "units": 1}], loss={"op": loss}, metrics=[]))
+        self.write_values({"out/kernel": (FLOAT, [2, 1], [1.0, -2.0]), "out/bias": (FLOAT, [1], [0.5]),
+                           "out/kernel/Momentum": None, "out/bias/Momentum": None})
+        return [a - 2 * b + 0.5 for a, b in model.ROWS]
+
+    def test_a_logit_becomes_a_probability(self):
+        logits = self.one_unit("sigmoid_cross_entropy")
+        for line, logit in zip(self.lines(), logits, strict=True):
+            self.assert_near(line["probabilities"], [1 / (1 + math.exp(-logit))])
+            self.assertEqual(line["class"], int(logit > 0))
+
+    def test_numbers_stay_what_they_are(self):
+        values = self.one_unit("mean_squared_error")
+        for line, value in zip(self.lines(), values, strict=True):
+            self.assertEqual(set(line), {"row", "values"})
+            self.assert_near(line["values"], [value])
+        self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
+        self.assertEqual((self.folder / "out.csv").read_text().splitlines()[0], "row,value_0")
+
+    def test_several_logits_have_no_class(self):
+        self.write_spec(model.spec(loss={"op": "sigmoid_cross_entropy"}, metrics=[]))
+        for line, row in zip(self.lines(), model.ROWS, strict=True):
+            self.assertEqual(set(line), {"row", "probabilities"})
+            self.assert_near(line["probabilities"],
+                             [1 / (1 + math.exp(-x)) for x in model.logits(row)])
+
+
+class Data(Predict):
+    OTHERS = [[5.0, 1.0], [-3.0, 2.0], [0.5, 0.5]]
+
+    def test_another_file_in_the_form_of_the_spec(self):
+        self.write_table("other.csv", self.OTHERS, [0, 1, 2])
+        self.assert_softmax(self.lines("--data=other.csv", "--set=data.eval.skip=1"), self.OTHERS)
+
+    def test_labels_need_not_be_there_nor_make_sense(self):
+        self.write_table("other.csv", self.OTHERS)
+        self.assert_softmax(self.lines("--data=other.csv"), self.OTHERS)
+        self.write_table("other.csv", self.OTHERS, ["?", "no", 99])
+        self.assert_softmax(self.lines("--data=other.csv"), self.OTHERS)
+
+    def test_the_form_of_the_training_data_where_there_are_no_others(self):
+        self.write_spec(model.spec(data_eval=None))
+        self.write_table("other.csv", self.OTHERS)
+        self.assert_softmax(self.lines("--data=other.csv"), self.OTHERS)
+        self.assertIn("the spec has no data.eval: name a file with --data",
+                      self.refuse("--out=out.csv"))
+
+    def test_idx_needs_the_features_only(self):
+        self.write_spec(model.spec(data_eval={"format": "idx", "features": "x", "labels": "absent"}))
+        header = struct.pack(">BBBBII", 0, 0, 0x0d, 2, len(self.OTHERS), 2)
+        (self.folder / "x").write_bytes(header + struct.pack(">6f", *sum(self.OTHERS, [])))
+        self.assert_softmax(self.lines(), self.OTHERS)
+        self.assert_softmax(self.lines(f"--data={self.folder}/x"), self.OTHERS)
+        self.assertIn("absent", self.run_bad("eval", "spec.json", "--checkpoint=run"))
+
+    def test_raw_needs_the_features_only(self):
+        self.write_spec(model.spec(data_eval={"format": "raw", "file": "x", "shape": [2],
+                                              "labels": "absent"}))
+        (self.folder / "x").write_bytes(struct.pack("<6f", *sum(self.OTHERS, [])))
+        self.assert_softmax(self.lines(), self.OTHERS)
+
+    def test_made_data_come_from_no_file(self):
+        self.write_spec(model.spec(data_eval={"format": "random", "rows": 4, "shape": [2],
+                                              "classes": 1000}))
+        self.assertEqual(len(self.lines()), 4)
+        self.assertIn("--data: the spec's random data come from no file",
+                      self.refuse("--out=out.csv", "--data=table.csv"))
+
+    def test_files_that_do_not_fit(self):
+        (self.folder / "wide.csv").write_text("a,b,c\n1,2,3\n")
+        self.assertRegex(self.refuse("--out=o.csv", "--data=wide.csv"),
+                         r"out/kernel has shape \[2, 3\] there, \[3, 3\] here")
+        self.assertIn("--data=none.csv: No such file", self.refuse("--out=o.csv", "--data=none.csv"))
+
+    def test_output_that_cannot_be_written(self):
+        self.assertIn("neither .csv, .json nor .jsonl", self.refuse("--out=out.txt"))
+        self.assertIn("predict: --out is required", self.refuse())
+        self.assertIn("--out=none/o.csv: No such file", self.refuse("--out=none/o.csv"))
+        self.assertIn("No space left", self.run_bad("predict", "spec.json", "--checkpoint=run",
+                                                    "--out=/dev/full", "--format=csv", code=1))
+
+    def test_a_wrong_call_leaves_the_output_as_it_was(self):
+        (self.folder / "out.csv").write_text("precious")
+        self.refuse("--out=out.csv", "--checkpoint=nowhere")
+        self.assertEqual((self.folder / "out.csv").read_text(), "precious")
+
+
+if __name__ == "__main__":
+    tool.main()

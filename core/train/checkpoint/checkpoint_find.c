@@ -21,6 +21,9 @@ static err read_list(const char *directory, struct checkpoint_state *ret)
                 directory, directory);
 }
 
+/* No older one is taken where the newest is absent: whoever asks must learn that something is
+ * wrong.
+ */
 static err find_newest(const char *directory, char ret_prefix[CHECKPOINT_PATH_MAX])
 {
     struct checkpoint_state state = {0};

@@ -27,7 +27,7 @@ err folder_join(const char *folder, const char *name, char ret[CHECKPOINT_PATH_M
     char path[CHECKPOINT_PATH_MAX];
     const int length = snprintf(path, sizeof path, "%s%s%s", folder, slash, name);
     if (length >= CHECKPOINT_PATH_MAX) return too_long(folder);
-    memcpy(ret, path, (size_t)length + 1);
+    memcpy(ret, path, (size_t)length + 1); /* only now: folder or name may lie in ret */
     return OK;
 }
 
@@ -51,6 +51,7 @@ const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX])
     return slash + 1;
 }
 
+/* Another task may make it at the same moment, so "it exists" is not an error. */
 static err make_one(const char *path)
 {
     if (mkdir(path, 0777) == 0 || errno == EEXIST) return OK;
@@ -82,6 +83,7 @@ err folder_visit(const char *path, folder_visitor *visit, void *context)
     return OK;
 }
 
+/* Whatever else somebody put there stays, and the folder with it. */
 static void remove_part(void *context, const char *name)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -95,6 +97,7 @@ void folder_remove_parts(const char *path)
     if (!folder_visit(folder, remove_part, folder)) rmdir(folder);
 }
 
+/* Of the file itself where the path is a link: that is what was written. */
 double file_time_s(const char *path)
 {
     struct stat status;
@@ -102,6 +105,7 @@ double file_time_s(const char *path)
     return (double)status.st_mtim.tv_sec + (double)status.st_mtim.tv_nsec * 1e-9;
 }
 
+/* A checkpoint exists where its index does; the data files come before it and go after it. */
 bool has_index(const char *prefix)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];

@@ -13,6 +13,7 @@
 
 enum { CAPACITY_MIN = 16 };
 
+/* Doubled each time, so that a list of all 100000 is not copied 100000 times. */
 static err make_room(struct checkpoint_state *state)
 {
     if (state->count < state->capacity) return OK;
@@ -67,6 +68,7 @@ static err locate(const char *directory, struct checkpoint_record *record)
     return OK;
 }
 
+/* All or nothing: ret is not touched by a text that is understood only in part. */
 static err understand(const char *directory, const uint8_t *text, size_t length,
                       struct checkpoint_state *ret)
 {
@@ -122,6 +124,8 @@ static const char *short_name(const char *directory, const char *prefix)
     return is_inside ? prefix + length + 1 : prefix;
 }
 
+/* The order of CheckpointManager's fields. Times go on where the next process reads them: what
+ * stays for good is decided by when a checkpoint was made, not by when it was found. */
 static void print(FILE *file, const char *directory, const struct checkpoint_state *state,
                   int first)
 {
@@ -158,6 +162,7 @@ static err replace(const char *directory, const char *text, size_t length)
     return e;
 }
 
+/* Put together in memory first: what is written is all of it. */
 err state_write(const char *directory, const struct checkpoint_state *state, int first)
 {
     char *text = NULL;

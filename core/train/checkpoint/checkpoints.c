@@ -18,6 +18,7 @@ enum { NAME_LENGTH_MAX = 192 }; /* of a file in the folder, and of one in a fold
 
 /* ---- opening ---- */
 
+/* Permissions alone do not tell: a disk may be mounted for reading only. */
 static err prove_writable(const char *directory)
 {
     char name[64], path[CHECKPOINT_PATH_MAX];
@@ -32,6 +33,8 @@ static err prove_writable(const char *directory)
     return OK;
 }
 
+/* Resolved once, so that a later change of the working folder or of a link does not move the run.
+ */
 static err open_folder(const char *path, char ret[CHECKPOINT_PATH_MAX])
 {
     char resolved[PATH_MAX];
@@ -95,6 +98,7 @@ static err load(struct checkpoints *c, double now_s)
     return OK;
 }
 
+/* The list first, then the sweep: what the list names is not litter. */
 err checkpoints_open(const char *directory, const struct retention *retention, double now_s,
                      struct checkpoints **ret)
 {

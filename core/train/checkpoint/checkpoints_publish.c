@@ -62,6 +62,8 @@ static void remove_replaced(struct checkpoints *c, double now_s)
     }
 }
 
+/* keep_max 0: none. Each that leaves the list brings the next one to the place that is looked at.
+ */
 static void remove_oldest(struct checkpoints *c, double now_s)
 {
     struct checkpoint_state *state = &c->state;

@@ -10,6 +10,7 @@ struct bundle_shape shard_shape(const struct shape *shape)
     return ret;
 }
 
+/* A scalar has no axes, so its box has none. */
 struct bundle_box shard_box(const struct shard_slice *slice)
 {
     const struct bundle_shape shape = shard_shape(&slice->shape);
@@ -46,6 +47,9 @@ static err add_slice(struct bundle_writer *writer, const struct shard_slice *sli
     return bundle_add(writer, &piece, block + slice->offset);
 }
 
+/* A variable's values and its slots one behind the other: so one ps reads them again, front to
+ * back.
+ */
 static err add_slices(struct bundle_writer *writer, const struct shard *shard)
 {
     for (int i = 0; i < shard->slice_count; i++) {
@@ -58,6 +62,7 @@ static err add_slices(struct bundle_writer *writer, const struct shard *shard)
     return OK;
 }
 
+/* TensorFlow keeps them with the variable of the smallest name: one ps of all has them. */
 static err add_powers(struct bundle_writer *writer, const struct shard *shard)
 {
     for (int i = 0; shard->owns_powers && i < shard->power_count; i++) {
@@ -74,6 +79,8 @@ static err add_global_step(struct bundle_writer *writer, const struct shard *sha
     return shard->ps == 0 ? bundle_add(writer, &piece, &step) : OK;
 }
 
+/* [workers, columns]; every ps has one, also one without variables, so that their number tells how
+ * many wrote. */
 static err add_ledger(struct bundle_writer *writer, const struct shard *shard)
 {
     char name[BUNDLE_NAME_MAX];

@@ -54,7 +54,8 @@ static err fail_absent(const struct bundle *bundle, const struct wish *wish)
                 near ? "\"?)" : "");
 }
 
-/* The entry is there, of the type and the shape that are wanted. */
+/* Types are not converted: a variable of another type is most likely another variable. The entry is
+ * there, of the type and the shape that are wanted. */
 static err find(const struct bundle *bundle, const struct wish *wish,
                 const struct bundle_entry **ret)
 {
@@ -90,6 +91,7 @@ static err read_slice(struct bundle *bundle, const struct warm_start *warm,
                        (size_t)slice->count * sizeof(float));
 }
 
+/* In the order of the block, which is that of the writer's files where the layout is the same. */
 static err read_slices(struct bundle *bundle, const struct warm_start *warm,
                        const struct shard *shard)
 {
@@ -105,6 +107,7 @@ static err read_slices(struct bundle *bundle, const struct warm_start *warm,
     return OK;
 }
 
+/* Every ps reads them, whoever wrote them: each advances its own. */
 static err read_powers(struct bundle *bundle, const struct warm_start *warm, struct shard *shard)
 {
     const int count = !warm || warm->slots ? shard->power_count : 0;

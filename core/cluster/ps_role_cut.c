@@ -61,7 +61,8 @@ static bool read_save(struct ps_role *p, const struct message *m)
 void ps_save(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     if (worker != CHIEF || p->phase != SERVING) return;
-    if (p->cut.writing || p->cut.phase != CUT_NONE) {
+    bool is_writing = p->cut.writing && !ps_all_finished(p); /* else nobody waits for the disk */
+    if (is_writing || p->cut.phase != CUT_NONE) {
         refuse(p, m->sequence, "is still writing the last checkpoint", out);
         return;
     }
@@ -86,15 +87,14 @@ static bool is_quiet(const struct ps_role *p)
 
 enum arrival { ARRIVED, COMING, MISSED };
 
-/* Has everything of this worker come that ps/0 took, and nothing else? */
+/* Has everything of this worker come that ps/0 took, and nothing else? Of one that is not waited
+ * for the ledgers of the shards say what each has, and it makes that good when it is back. */
 static enum arrival arrival(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
     uint64_t taken = m->ledger.taken, wanted = p->cut.target[worker].taken;
-    if (taken == wanted) return ARRIVED;
-    if (taken > wanted) return MISSED;
-    if (m->is_up) return COMING;
-    return m->is_excused ? ARRIVED : MISSED;
+    if (taken == wanted || m->is_excused) return ARRIVED;
+    return taken < wanted && m->is_up ? COMING : MISSED;
 }
 
 static enum arrival all_arrived(const struct ps_role *p)
@@ -141,7 +141,7 @@ static void make_cut(struct ps_role *p, struct outbox *out)
 
 void ps_try_cut(struct ps_role *p, struct outbox *out)
 {
-    if (p->cut.phase != CUT_COMING) return;
+    if (p->cut.phase != CUT_COMING || p->cut.writing) return;
     if (p->options.task == 0) {
         if (is_quiet(p)) make_cut(p, out);
         return;
@@ -176,6 +176,7 @@ void ps_cut_written(struct ps_role *p, err result, const char *text, struct outb
 {
     uint64_t tag = p->cut.writing;
     p->cut.writing = 0;
+    ps_try_cut(p, out);
     if (!p->members[CHIEF].is_up) return;
     struct action *a = ps_send(p, CHIEF, MESSAGE_SAVED, out);
     a->message.sequence = tag;

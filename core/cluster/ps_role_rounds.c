@@ -45,9 +45,10 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     if (!m->is_up) return; /* it asks again when it is back */
     struct action *a = ps_send(p, worker, MESSAGE_VALUES, out);
     if (m->was_dropped) a->message.code |= VALUES_DROPPED;
-    if (worker == CHIEF && ps_all_finished(p))
+    bool is_last = worker == CHIEF && ps_all_finished(p);
+    if (is_last && (p->config.is_sync || !give_ticket(p, m)))
         a->message.code |= VALUES_FINAL;
-    else if (give_ticket(p, m))
+    else if (give_ticket(p, m)) /* asynchronous: perhaps one that came back */
         a->message.code |= VALUES_TICKET;
     if (m->holds_ticket) m->has_finished = false;
     a->message.sequence = m->ledger.received;

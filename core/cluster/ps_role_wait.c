@@ -74,12 +74,14 @@ static bool is_done(const struct member *m)
     return m->has_pushed || m->has_finished || m->is_excused;
 }
 
-/* Who has neither pushed nor finished while others have: "worker/1 (gone), worker/4". */
-static int name_missing(const struct ps_role *p, char *text, size_t size)
+/* Who has neither pushed nor finished while others have: "worker/1 (gone), worker/4". ret_here: how
+ * many of them are here. */
+static int name_missing(const struct ps_role *p, char *text, size_t size, int *ret_here)
 {
     int missing = 0;
     size_t used = 0;
     text[0] = '\0';
+    *ret_here = 0;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
         if (is_done(m)) continue;
@@ -87,6 +89,7 @@ static int name_missing(const struct ps_role *p, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%sworker/%d%s", used ? ", " : "", w,
                                      m->is_up ? "" : " (gone)");
         missing++;
+        *ret_here += m->is_up;
     }
     return missing;
 }
@@ -118,13 +121,18 @@ void ps_watch(struct ps_role *p, struct outbox *out)
         return;
     }
     char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX];
-    if (!name_missing(p, missing, sizeof missing)) {
+    int here;
+    if (!name_missing(p, missing, sizeof missing, &here)) {
         watch_wait(p, "worker/0 to evaluate (--end_timeout)", p->options.end_timeout_ms, out);
         return;
     }
-    snprintf(what, sizeof what, "%s at step %llu (--step_timeout)", missing,
-             (unsigned long long)p->step + 1);
-    watch_wait(p, what, p->options.step_timeout_ms, out);
+    bool is_slow = here > 0; /* else all are gone, and are excused before this limit */
+    snprintf(what, sizeof what, "%s at step %llu (%s)", missing, (unsigned long long)p->step + 1,
+             is_slow ? "--step_timeout" : "train.worker_timeout_secs");
+    watch_wait(p, what,
+               is_slow ? p->options.step_timeout_ms
+                       : p->options.start_timeout_ms + p->config.worker_timeout_ms,
+               out);
 }
 
 /* ---- for people ---- */

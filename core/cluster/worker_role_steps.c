@@ -243,6 +243,7 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         return;
     }
     if (!is_final && !is_expected(w, ps)) return;
+    if (s->is_pushed && m->sequence < s->sequence) return; /* said before the push came */
     if (ps == 0 && s->is_pushed && m->version > s->version)
         w->staleness = m->version - s->version - 1;
     note_answer(s, m);

@@ -88,13 +88,23 @@ static void refresh(struct world *world, struct actor *ps, int worker)
 
 /* ---- updates ---- */
 
+/* A worker that died or was given up after it had shown a push to some ps makes it good for the
+ * others, from what the values are by then: the one case where a gradient is not of the step that
+ * it is applied at. */
+bool worker_may_differ(struct world *world, int worker)
+{
+    const struct actor *actor = worker_at(world, worker);
+    return !actor->is_alive || actor->life > 1 || world->was_left_out[worker];
+}
+
 static void note_hash(struct world *world, const struct content *gradient)
 {
     struct applied *seen = &world->applied[gradient->worker][gradient->batch % APPLIED_KEPT];
     const struct applied now = {gradient->generation, gradient->batch + 1, gradient->hash};
+    if (gradient->is_mixed) world->was_recomputed = true;
     bool is_same = seen->generation == now.generation && seen->sequence == now.sequence;
     if (is_same && seen->hash != now.hash) {
-        if (worker_at(world, gradient->worker)->life < 2)
+        if (!worker_may_differ(world, gradient->worker))
             blame(world, "two ps applied different gradients of worker/%d as its push %llu",
                   gradient->worker, (unsigned long long)now.sequence);
         world->was_recomputed = true;
@@ -109,7 +119,7 @@ static void check_gradient(struct world *world, const struct actor *ps, int work
     const struct node *node = node_of(world, *ps->store);
     const char *name = actor_name(ps);
     unsigned long long sequence = gradient->batch + 1, last = node->sequences[worker];
-    bool is_sync = ps->config.is_sync;
+    bool must_match = ps->config.is_sync && !worker_may_differ(world, worker);
     if (gradient->kind != CONTENT_GRADIENT)
         blame(world, "%s applies what is no gradient (%d) of worker/%d", name, gradient->kind,
               worker);
@@ -121,16 +131,33 @@ static void check_gradient(struct world *world, const struct actor *ps, int work
     else if (sequence <= last)
         blame(world, "%s applies push %llu of worker/%d after its push %llu", name, sequence,
               worker, last);
-    else if (gradient->is_incoherent)
+    else if (gradient->is_torn || (gradient->is_mixed && !worker_may_differ(world, worker)))
         blame(world, "%s applies push %llu of worker/%d, of values that do not belong together",
               name, sequence, worker);
-    else if (is_sync && gradient->step != node->step)
+    else if (must_match && gradient->step != node->step)
         blame(world, "%s applies push %llu of worker/%d, of step %llu, at step %llu", name,
               sequence, worker, (unsigned long long)gradient->step, (unsigned long long)node->step);
-    else if (!is_sync && ps->index == 0 && ps->config.max_staleness >= 0 &&
-             node->step > gradient->step + (uint64_t)ps->config.max_staleness)
-        blame(world, "%s applies a gradient that is %llu updates old", name,
+}
+
+/* The longest that a gradient may have been on its way; ps/0 sees to it. */
+static void check_staleness(struct world *world, const struct actor *ps,
+                            const struct content *gradient)
+{
+    const struct node *node = node_of(world, *ps->store);
+    int64_t limit = ps->config.max_staleness;
+    if (ps->config.is_sync || ps->index != 0 || limit < 0) return;
+    if (node->step > gradient->step + (uint64_t)limit)
+        blame(world, "%s applies a gradient that is %llu updates old", actor_name(ps),
               (unsigned long long)(node->step - gradient->step));
+}
+
+/* ps/0 counts the steps. Another ps may have the last push of a worker that ps/0 never got. */
+int steps_apart(struct world *world, const struct actor *ps)
+{
+    int count = 0;
+    for (int w = 0; w < world->profile.workers && ps->index; w++)
+        count += worker_may_differ(world, w);
+    return count;
 }
 
 static void check_round(struct world *world, const struct actor *ps, const struct action *action)
@@ -145,7 +172,7 @@ static void check_round(struct world *world, const struct actor *ps, const struc
     if (ps->config.is_sync && action->step != node->step)
         blame(world, "%s applies round %llu at step %llu", actor_name(ps),
               (unsigned long long)action->step, (unsigned long long)node->step);
-    if (node->step >= ps->config.last_step)
+    if (node->step >= ps->config.last_step + (uint64_t)steps_apart(world, ps))
         blame(world, "%s goes beyond the last step %llu", actor_name(ps),
               (unsigned long long)ps->config.last_step);
 }
@@ -163,8 +190,8 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
         int w = action->workers[i];
         gradients[i] = ps->windows[w] ? &ps->windows[w]->gradient : &nothing;
         check_gradient(world, ps, w, gradients[i]);
-        if (ps->config.takes_all && !world->blame[0] && !ps->config.is_empty)
-            note_hash(world, gradients[i]);
+        check_staleness(world, ps, gradients[i]);
+        if (ps->config.takes_all && !world->blame[0]) note_hash(world, gradients[i]);
     }
     if (world->blame[0]) return;
     const struct update update = {gradients, action->worker_count, world->profile.workers};
@@ -191,6 +218,7 @@ static void cut(struct world *world, struct actor *ps, const struct action *acti
         .tag = action->tag,
         .step = action->step,
         .shard = action->task,
+        .count = action->count,
         .node = *ps->store,
     };
     if (node_of(world, *ps->store)->step != action->step)
@@ -202,33 +230,35 @@ static void cut(struct world *world, struct actor *ps, const struct action *acti
     actor_add(world, ps, EVENT_WRITTEN, 1 + draw(world, world->profile.write_us));
 }
 
-static void send_shard(struct world *world, struct actor *ps, const struct carried_shard *file)
+static err send_shard(struct world *world, struct actor *ps, const struct carried_shard *file)
 {
-    struct action send = {.type = ACTION_SEND,
-                          .job = JOB_WORKER,
-                          .message = {.type = MESSAGE_SHARD,
-                                      .task = (uint32_t)ps->index,
-                                      .job = JOB_PS,
-                                      .sequence = file->tag},
-                          .body = file,
-                          .body_bytes = sizeof *file};
+    if (!ps->links[0]) return ERR_PEER;
+    const struct action send = {
+        .type = ACTION_SEND,
+        .job = JOB_WORKER,
+        .message = {.type = MESSAGE_SHARD,
+                    .task = (uint32_t)ps->index,
+                    .job = JOB_PS,
+                    .sequence = file->tag},
+        .body = file,
+        .body_bytes = sizeof *file,
+    };
     network_send(world, ps, &send);
+    return OK;
 }
 
 void ps_written(struct world *world, struct actor *ps)
 {
     struct cut_write *cut = &ps->cut;
     if (is_broken(world, DEFECT_SHARD_OF_ANOTHER) && ps->index == 0) cut->node = *ps->store;
-    struct carried_shard file = {.tag = cut->tag, .number = cut->shard};
+    struct carried_shard file = {
+        .tag = cut->tag, .step = cut->step, .number = cut->shard, .count = cut->count};
     file.shard = (struct shard){.is_there = true, .ps = ps->index, .node = cut->node};
     memcpy(file.shard.ledger, cut->ledger, sizeof file.shard.ledger);
     cut->is_active = false;
-    err e = OK;
-    if (world->profile.shares_folder)
-        e = disk_write(world, &file);
-    else
-        send_shard(world, ps, &file);
-    ps->role->ops->done(ps->role, ACTION_CUT, e, e ? "no space left" : "", &ps->outbox);
+    err e = world->profile.shares_folder ? disk_write(world, &file) : send_shard(world, ps, &file);
+    const char *why = e == ERR_IO ? "no space left" : e ? "the chief is gone" : "";
+    ps->role->ops->done(ps->role, ACTION_CUT, e, why, &ps->outbox);
     actor_flush(world, ps);
 }
 
@@ -275,6 +305,7 @@ void ps_sends(struct world *world, struct actor *ps, const struct action *action
     if (m->type == MESSAGE_STATE) ps->is_serving = m->code == PS_SERVING;
     if (m->type != MESSAGE_VALUES) return;
     struct windows *windows = ps->windows[action->task];
+    if (ps->config.is_empty && ps->index != 0) return; /* it has no values, and no step */
     bool sees_store = ps->config.takes_all || ps->config.is_empty;
     if (!sees_store && !windows) {
         blame(world, "%s sends values that it has not shared", actor_name(ps));
@@ -304,8 +335,21 @@ bool ps_receives(struct world *world, struct actor *ps, int worker, struct parce
     return true;
 }
 
-void ps_watch_chief(struct world *world, struct actor *ps)
+/* Whom the role may go on without: its clock is one tick behind. */
+static void note_absent(struct world *world, const struct actor *ps)
 {
+    const struct profile *p = &world->profile;
+    for (int w = 0; w < p->workers; w++) {
+        uint64_t limit_ms = ps->met[w] ? p->config.worker_timeout_ms : p->start_timeout_ms;
+        bool is_absent =
+            !ps->links[w] && world->now_us - ps->lost_us[w] + TICK_US >= limit_ms * 1000;
+        world->was_left_out[w] |= is_absent;
+    }
+}
+
+void ps_watch_peers(struct world *world, struct actor *ps)
+{
+    note_absent(world, ps);
     uint64_t grace_ms = ps->links[0] ? START_GRACE_MS : 0; /* a chief that waits for another ps */
     uint64_t limit_us = (world->profile.start_timeout_ms + grace_ms) * 1000;
     if (ps_role_is_set_up(ps->role) || world->now_us - ps->started_us < limit_us) return;

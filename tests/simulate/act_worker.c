@@ -42,7 +42,7 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
         }
         worker->seen[ps] = *view->values;
         view->gradient->kind = CONTENT_WRITING;
-        worker->computed.is_incoherent |= !is_coherent(world, worker, ps, action);
+        worker->computed.is_mixed |= !is_coherent(world, worker, ps, action);
     }
     actor_work(world, worker, action, draw(world, world->profile.compute_us));
 }
@@ -55,14 +55,15 @@ static void end_step(struct world *world, struct actor *worker)
         .generation = worker_role_generation(worker->role),
         .batch = worker->work.batch,
         .step = worker->work.step,
-        .is_incoherent = worker->computed.is_incoherent,
+        .is_mixed = worker->computed.is_mixed,
     };
     if (is_broken(world, DEFECT_BATCH_AGAIN) && worker->life > 1) gradient.batch = 0;
     uint64_t seen = 0;
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         if (!world->profile.has_variables[ps]) continue;
-        seen = mix(seen, gradient.is_incoherent ? 0 : node_of(world, worker->seen[ps])->hash);
-        gradient.is_incoherent |= *worker->views[ps].values != worker->seen[ps];
+        int node = worker->seen[ps];
+        seen = mix(seen, node == NOTHING ? 0 : node_of(world, node)->hash);
+        gradient.is_torn |= *worker->views[ps].values != worker->seen[ps];
     }
     gradient.hash = gradient_hash(worker->index, gradient.batch, seen);
     for (int ps = 0; ps < world->profile.ps_count; ps++)

@@ -91,8 +91,8 @@ void actor_start(struct world *world, struct actor *actor)
     actor->role->ops->start(actor->role, world->now_us / 1000, &actor->outbox);
     actor_flush(world, actor);
     actor_add(world, actor, EVENT_TICK, 1 + draw(world, TICK_US));
+    for (int i = 0; i < PEERS_MAX; i++) actor->lost_us[i] = world->now_us;
     if (actor->job == JOB_PS) return;
-    for (int i = 0; i < world->profile.ps_count; i++) actor->lost_us[i] = world->now_us;
     for (int i = 0; i < world->profile.ps_count && actor->is_alive; i++)
         network_connect(world, actor, i);
     if (actor->index == 0 && world->profile.saves && world->profile.save_interval_us)
@@ -118,6 +118,10 @@ void actor_kill(struct world *world, struct actor *actor)
     actor->busy_until_us = 0;
     actor->dies_after_actions = 0;
     actor->is_severed = true;
+    for (int i = 0; i < ACTORS_MAX && world->first_ended != NOTHING; i++)
+        world->actors[i].is_severed = true; /* the verdict may have died with it */
+    actor->is_gone = actor->down_us == 0;
+    if (actor->down_us) actor_add(world, actor, EVENT_START, actor->down_us);
 }
 
 void actor_work(struct world *world, struct actor *actor, const struct action *action,

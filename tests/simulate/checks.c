@@ -24,13 +24,6 @@ static void check_ledger(struct world *world, const struct shard *shard, int wor
               (unsigned long long)ledger->taken, (unsigned long long)ledger->received);
 }
 
-/* Has this worker left something on one ps that it never brought to another? Only its death can
- * explain that. */
-static bool may_differ(struct world *world, int worker)
-{
-    return !worker_at(world, worker)->is_alive || worker_at(world, worker)->life > 1;
-}
-
 static void check_shards(struct world *world, const struct shard *first, const struct shard *shard,
                          uint64_t step)
 {
@@ -41,7 +34,7 @@ static void check_shards(struct world *world, const struct shard *first, const s
     for (int w = 0; w < world->profile.workers; w++) {
         if (a->sets[w] == b->sets[w]) continue;
         all_same = false;
-        if (!may_differ(world, w))
+        if (!worker_may_differ(world, w))
             blame(world, "of worker/%d, the shard of ps/%d has push %llu and that of ps/%d %llu", w,
                   first->ps, (unsigned long long)a->sequences[w], shard->ps,
                   (unsigned long long)b->sequences[w]);
@@ -99,9 +92,12 @@ static bool is_worth_another_try(int code)
     return code >= EXIT_LOST_PEER;
 }
 
-static bool may_end_with(const struct profile *profile, int code)
+static bool may_end_with(const struct world *world, int code)
 {
-    switch (profile->story) {
+    /* The last checkpoint could not be written. */
+    bool may_fail = world->has_failed_to_write || world->profile.story == STORY_HARSH;
+    if (code == EXIT_FAILED && world->profile.saves && may_fail) return true;
+    switch (world->profile.story) {
     case STORY_CALM:
     case STORY_DISTURBED:
     case STORY_SLOW_RETURN:
@@ -124,16 +120,17 @@ static bool may_end_with(const struct profile *profile, int code)
 static void check_verdicts(struct world *world)
 {
     const struct actor *first = &world->actors[world->first_ended];
-    if (!may_end_with(&world->profile, first->code))
+    if (!may_end_with(world, first->code))
         blame(world, "%s ends with %d: %s", actor_name(first), first->code, first->text);
     for (int i = 0; i < ACTORS_MAX; i++) {
         const struct actor *actor = &world->actors[i];
         if (!actor->has_ended || actor->code == first->code) continue;
-        bool two_reasons = world->profile.story == STORY_HARSH && is_worth_another_try(first->code);
-        bool is_excused = actor->is_severed || two_reasons;
-        if (!is_excused || !is_worth_another_try(actor->code))
-            blame(world, "%s ends with %d (%s), but %s with %d (%s)", actor_name(first),
-                  first->code, first->text, actor_name(actor), actor->code, actor->text);
+        bool two_reasons = world->profile.story == STORY_HARSH &&
+                           is_worth_another_try(first->code) && is_worth_another_try(actor->code);
+        bool is_fine_alone = is_worth_another_try(actor->code) || may_end_with(world, actor->code);
+        if (two_reasons || (actor->is_severed && is_fine_alone)) continue;
+        blame(world, "%s ends with %d (%s), but %s with %d (%s)", actor_name(first), first->code,
+              first->text, actor_name(actor), actor->code, actor->text);
     }
 }
 
@@ -144,13 +141,6 @@ static const struct node *final_state(struct world *world, int ps)
     const struct actor *actor = ps_at(world, ps);
     if (!actor->has_ended || !actor->store || *actor->store == NOTHING) return NULL;
     return &world->nodes.at[*actor->store];
-}
-
-static int workers_restarted(struct world *world)
-{
-    int count = 0;
-    for (int w = 0; w < world->profile.workers; w++) count += may_differ(world, w);
-    return count;
 }
 
 /* All ps hold the same pushes, as many as there are steps. */
@@ -165,14 +155,14 @@ static void check_states(struct world *world)
             return;
         }
         for (int w = 0; w < world->profile.workers; w++)
-            if (node->sets[w] != first->sets[w] && !may_differ(world, w))
+            if (node->sets[w] != first->sets[w] && !worker_may_differ(world, w))
                 blame(world, "at the end ps/%d has push %llu of worker/%d, and ps/0 %llu", ps,
                       (unsigned long long)node->sequences[w], w,
                       (unsigned long long)first->sequences[w]);
         uint64_t last_step = world->profile.config.last_step;
-        uint64_t lacking = ps ? (uint64_t)workers_restarted(world) : 0;
+        uint64_t apart = (uint64_t)steps_apart(world, ps_at(world, ps));
         bool is_exact = world->profile.story != STORY_FINISH && world->profile.story != STORY_LEAVE;
-        if (is_exact && (node->step > last_step || node->step + lacking < last_step))
+        if (is_exact && (node->step > last_step + apart || node->step + apart < last_step))
             blame(world, "ps/%d ends at step %llu, not %llu", ps, (unsigned long long)node->step,
                   (unsigned long long)last_step);
     }
@@ -201,7 +191,7 @@ static void check_last_checkpoint(struct world *world)
 {
     const struct node *first = final_state(world, 0);
     bool must_save =
-        world->profile.saves && is_well(world->profile.story) && world->disk_fails_until_us == 0;
+        world->profile.saves && is_well(world->profile.story) && !world->has_failed_to_write;
     if (!must_save || !first) return;
     const struct folder *folder = &world->folder;
     if (folder->newest == NOTHING || folder->at[folder->newest].step != first->step)

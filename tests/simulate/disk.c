@@ -8,27 +8,12 @@
 
 #include "tests/simulate/world.h"
 
-static bool disk_fails(const struct world *world)
+/* Asked before each write. */
+static bool disk_fails(struct world *world)
 {
-    return world->now_us < world->disk_fails_until_us;
-}
-
-err disk_begin(struct world *world, const struct action *action)
-{
-    struct folder *folder = &world->folder;
-    if (disk_fails(world)) return ERR_IO;
-    if (!folder->at) folder->at = calloc(CHECKPOINTS_MAX, sizeof *folder->at);
-    assert(folder->at);
-    if (folder->count == CHECKPOINTS_MAX || action->count < 1 ||
-        action->count > world->profile.ps_count) {
-        blame(world, "checkpoint %d with %d shards", folder->count, action->count);
-        return ERR_INPUT;
-    }
-    TRACE(world, "a checkpoint of step %llu begins, %d shards, tag %llx",
-          (unsigned long long)action->step, action->count, (unsigned long long)action->tag);
-    folder->at[folder->count++] =
-        (struct checkpoint){.step = action->step, .tag = action->tag, .count = action->count};
-    return OK;
+    bool fails = world->now_us < world->disk_fails_until_us;
+    world->has_failed_to_write |= fails;
+    return fails;
 }
 
 static struct checkpoint *find(struct world *world, uint64_t tag)
@@ -41,15 +26,45 @@ static struct checkpoint *find(struct world *world, uint64_t tag)
     return NULL;
 }
 
+/* A folder for it, which a ps makes too: it writes as soon as it has made its cut. */
+static struct checkpoint *make_folder(struct world *world, const struct checkpoint *like)
+{
+    struct folder *folder = &world->folder;
+    struct checkpoint *found = find(world, like->tag);
+    if (found) return found;
+    if (!folder->at) folder->at = calloc(CHECKPOINTS_MAX, sizeof *folder->at);
+    assert(folder->at);
+    if (folder->count == CHECKPOINTS_MAX || like->count < 1 ||
+        like->count > world->profile.ps_count) {
+        blame(world, "checkpoint %d with %d shards", folder->count, like->count);
+        return NULL;
+    }
+    folder->at[folder->count] = *like;
+    return &folder->at[folder->count++];
+}
+
+err disk_begin(struct world *world, const struct action *action)
+{
+    if (disk_fails(world)) return ERR_IO;
+    TRACE(world, "a checkpoint of step %llu begins, %d shards, tag %llx",
+          (unsigned long long)action->step, action->count, (unsigned long long)action->tag);
+    const struct checkpoint checkpoint = {
+        .step = action->step, .tag = action->tag, .count = action->count};
+    return make_folder(world, &checkpoint) ? OK : ERR_INPUT;
+}
+
 err disk_write(struct world *world, const struct carried_shard *file)
 {
-    struct checkpoint *checkpoint = find(world, file->tag);
-    if (disk_fails(world) || !checkpoint) return ERR_IO;
-    if (file->number < 0 || file->number >= checkpoint->count) {
-        blame(world, "shard %d of %d", file->number, checkpoint->count);
-        return ERR_IO;
+    if (disk_fails(world)) return ERR_IO;
+    const struct checkpoint checkpoint = {
+        .step = file->step, .tag = file->tag, .count = file->count};
+    struct checkpoint *made = make_folder(world, &checkpoint);
+    if (!made) return ERR_INPUT;
+    if (file->number < 0 || file->number >= made->count || made->count != file->count) {
+        blame(world, "shard %d of %d", file->number, made->count);
+        return ERR_INPUT;
     }
-    checkpoint->shards[file->number] = file->shard;
+    made->shards[file->number] = file->shard;
     return OK;
 }
 

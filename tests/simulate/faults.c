@@ -11,13 +11,11 @@ static void note_time(struct world *world, uint64_t for_us)
 /* Whoever is killed is started again later, if at all. */
 static void plan_kill(struct world *world, struct actor *actor, const struct fault *fault)
 {
-    if (!actor->is_alive) return;
-    if (fault->duration_us == 0) actor->is_gone = true;
+    actor->down_us = fault->duration_us;
     if (fault->after_actions)
         actor->dies_after_actions = fault->after_actions;
     else
         actor_kill(world, actor);
-    if (fault->duration_us) actor_add(world, actor, EVENT_START, fault->duration_us);
 }
 
 static void freeze(struct world *world, struct actor *actor, uint64_t for_us)

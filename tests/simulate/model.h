@@ -38,8 +38,9 @@ struct content {
     uint64_t batch; /* GRADIENT: of the worker's stream, from 0 */
     uint64_t step;  /* GRADIENT: global step of the values that it comes from */
     uint64_t hash;
-    bool is_incoherent; /* GRADIENT: of values that changed meanwhile, or of several steps */
-    int node, array;    /* ARRAY: of which state; NOTHING: initial values */
+    bool is_torn;    /* GRADIENT: values changed while it was computed */
+    bool is_mixed;   /* GRADIENT: of values of several steps */
+    int node, array; /* ARRAY: of which state; NOTHING: initial values */
 };
 
 /* Memory that a ps shares with a worker. */

@@ -154,7 +154,7 @@ static void lose(struct world *world, struct link *link, enum direction end, con
     if (was_attempt) actor->attempts[peer] = NULL;
     bool was_up = actor->links[peer] == link;
     if (was_up) actor->links[peer] = NULL;
-    if (was_up && end == TO_WORKER) actor->lost_us[peer] = world->now_us;
+    if (was_up) actor->lost_us[peer] = world->now_us;
     if (actor->has_ended) return;
     if (end == TO_PS) defects_lose_worker(world, actor, peer);
     if (end == TO_WORKER && (was_attempt || was_up)) plan_retry(world, actor, peer);
@@ -222,6 +222,7 @@ static void greet(struct world *world, struct link *link)
     if (!actor_is_running(ps)) return;
     TRACE(world, "%s meets worker/%d, link %d", actor_name(ps), link->worker, link->number);
     ps->links[link->worker] = link;
+    ps->met[link->worker] = true;
     network_post(world, link, TO_WORKER, PARCEL_WELCOME);
     ps->role->ops->peer_up(ps->role, JOB_WORKER, link->worker, link->incarnations[TO_WORKER],
                            &ps->outbox);

@@ -92,7 +92,7 @@ static void tick(struct world *world, struct actor *actor)
 {
     actor_add(world, actor, EVENT_TICK, TICK_US);
     if (actor->job == JOB_PS)
-        ps_watch_chief(world, actor);
+        ps_watch_peers(world, actor);
     else
         worker_watch_peers(world, actor);
     if (!actor_is_running(actor)) return;

@@ -17,7 +17,7 @@
 enum {
     PEERS_MAX = WORKERS_MAX,
     BODY_MAX = 512,
-    CHECKPOINTS_MAX = 256,
+    CHECKPOINTS_MAX = 2048,
     EVENTS_MAX = 400000,   /* of a run */
     GENERATIONS_MAX = 200, /* of a run */
     QUEUE_MAX = 256,       /* parcels in one direction of a link */
@@ -100,7 +100,7 @@ struct link {
 struct cut_write { /* a shard that is being written */
     bool is_active;
     uint64_t tag, step;
-    int shard, node;
+    int shard, count, node;
     struct ledger ledger[WORKERS_MAX];
 };
 
@@ -131,10 +131,13 @@ struct actor {
     struct outbox outbox;
     int cursor;             /* actions carried out */
     int dies_after_actions; /* 0: not */
+    uint64_t down_us;       /* until it is started again after its death; 0: never */
     bool is_acting;
     uint64_t busy_until_us; /* deaf until then */
     struct action work;     /* type SEND: none, it is frozen */
     struct link *links[PEERS_MAX];
+    bool met[PEERS_MAX];
+    uint64_t lost_us[PEERS_MAX]; /* links[i] NULL: since when */
     /* of a ps */
     struct ps_config config;
     unsigned char setup[BODY_MAX]; /* body of the SETUP that it works on */
@@ -146,8 +149,6 @@ struct actor {
     /* of a worker */
     struct link *attempts[PS_MAX];
     int tries[PS_MAX];
-    bool met[PS_MAX];
-    uint64_t lost_us[PS_MAX]; /* links[ps] NULL: since when */
     struct view views[PS_MAX];
     int seen[PS_MAX];        /* nodes, while it computes */
     struct content computed; /* its last gradient */
@@ -210,6 +211,8 @@ struct world {
     bool has_happened[FAULTS_MAX];
     int first_ended; /* actor; NOTHING while nobody has */
     struct applied applied[WORKERS_MAX][APPLIED_KEPT];
+    bool was_left_out[WORKERS_MAX]; /* a ps may have gone on without this worker */
+    bool has_failed_to_write;
     bool was_recomputed; /* a push was computed again from other values: the bits may differ */
     uint64_t log_hash;
     char blame[BLAME_MAX]; /* "" while all is well */
@@ -253,7 +256,10 @@ bool actor_is_running(const struct actor *);
 void ps_act(struct world *, struct actor *, const struct action *);
 void ps_resume_work(struct world *, struct actor *);
 void ps_written(struct world *, struct actor *);
-void ps_watch_chief(struct world *, struct actor *);
+void ps_watch_peers(struct world *, struct actor *);
+/* Part of what this worker pushed may have come to some ps only. */
+bool worker_may_differ(struct world *, int worker);
+int steps_apart(struct world *, const struct actor *ps); /* from ps/0, at most */
 void worker_watch_peers(struct world *, struct actor *);
 void ps_forget(struct world *, struct actor *); /* its memory is lost */
 void worker_act(struct world *, struct actor *, const struct action *);
@@ -280,8 +286,8 @@ void network_free(struct world *);
 /* disk.c */
 err disk_begin(struct world *, const struct action *);
 struct carried_shard { /* what travels where a ps and the chief share no folder */
-    uint64_t tag;
-    int number;
+    uint64_t tag, step;
+    int number, count;
     struct shard shard;
 };
 err disk_write(struct world *, const struct carried_shard *);

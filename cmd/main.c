@@ -17,6 +17,7 @@ const struct command commands[] = {
     {"predict", "[FLAGS] SPEC.json", "write what a model says of rows of data", cmd_predict},
     {"checkpoint", "VERB ...", "ls, show, verify, diff, reshard and export checkpoints",
      cmd_checkpoint},
+    {"var", "VERB ...", "ls, get, set, add and watch variables of a living cluster", cmd_var},
     {"schema", "", "print a JSON Schema of the spec, for editors", cmd_schema},
     {"version", "", "print the versions of dtrain and its libraries", cmd_version},
     {0},

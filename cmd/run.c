@@ -37,7 +37,11 @@ static err open_task(struct run *run)
     if (run->flags.bind && !run->cluster.is_distributed)
         return fail(ERR_INPUT, "--bind needs --job_name: a single process listens nowhere");
     if (!run->cluster.is_distributed || run->flags.launched != LAUNCHED_NO) return OK;
-    char name[TASK_NAME_MAX];
+    char name[TASK_NAME_MAX] = "evaluator";
+    if (run->cluster.is_evaluator) {
+        log_set_task(name);
+        return OK;
+    }
     log_set_task(task_name(run->cluster.job, run->cluster.task, name));
     return OK;
 }
@@ -115,6 +119,7 @@ static int dispatch(struct run *run)
 {
     if (run->is_local) return run_local(run);
     if (!run->cluster.is_distributed) return run_single(run);
+    if (run->cluster.is_evaluator) return run_evaluator(run);
     return run->cluster.job == JOB_PS ? run_ps(run) : run_worker(run);
 }
 

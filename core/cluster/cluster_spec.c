@@ -38,8 +38,7 @@ static char *cut_entry(struct arena *arena, const char *from, size_t length)
     return arena_format(arena, "%.*s", (int)length, from);
 }
 
-/* "a:1,b:2" */
-static err split_hosts(enum job job, const char *list, struct arena *arena, struct strings *ret)
+err cluster_split_hosts(enum job job, const char *list, struct arena *arena, struct strings *ret)
 {
     int entries = 1;
     for (const char *c = list; *c; c++) entries += *c == ',';
@@ -57,14 +56,19 @@ static err split_hosts(enum job job, const char *list, struct arena *arena, stru
     return OK;
 }
 
-static err parse_job(const char *name, enum job *ret)
+static const char evaluator_name[] = "evaluator";
+
+static err parse_job(const char *name, struct cluster_spec *spec)
 {
+    spec->is_evaluator = strcmp(name, evaluator_name) == 0;
+    spec->job = JOB_WORKER;
+    if (spec->is_evaluator) return OK;
     for (int job = 0; job < JOB_COUNT; job++)
         if (strcmp(name, job_name((enum job)job)) == 0) {
-            *ret = (enum job)job;
+            spec->job = (enum job)job;
             return OK;
         }
-    return fail(ERR_INPUT, "--job_name: expected ps or worker, got \"%.64s\"", name);
+    return fail(ERR_INPUT, "--job_name: expected ps, worker or evaluator, got \"%.64s\"", name);
 }
 
 /* A place among all tasks, to find equal addresses by sorting. */
@@ -132,7 +136,8 @@ static err check_missing(const struct cluster_spec *spec)
         const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", before, missing[i]);
     }
-    return fail(ERR_INPUT, "--job_name=%s needs %s", job_name(spec->job), text);
+    return fail(ERR_INPUT, "--job_name=%s needs %s",
+                spec->is_evaluator ? evaluator_name : job_name(spec->job), text);
 }
 
 /* What the flags say goes over what TF_CONFIG says. Its task index counts only for its job. */
@@ -140,15 +145,18 @@ static err merge(const struct cluster_flags *flags, const struct tf_config *conf
                  struct arena *arena, struct cluster_spec *spec)
 {
     spec->job = config->job;
-    if (flags->job_name) TRY(parse_job(flags->job_name, &spec->job));
-    bool is_named_there = config->has_task && config->job == spec->job;
+    spec->is_evaluator = config->is_evaluator;
+    if (flags->job_name) TRY(parse_job(flags->job_name, spec));
+    bool is_named_there =
+        config->has_task && config->job == spec->job && config->is_evaluator == spec->is_evaluator;
     spec->task = flags->task_index >= 0 ? (int)flags->task_index
                  : is_named_there       ? config->task
                                         : -1;
     const char *const lists[JOB_COUNT] = {flags->ps_hosts, flags->worker_hosts};
     for (int job = 0; job < JOB_COUNT; job++) {
         spec->hosts[job] = config->hosts[job];
-        if (lists[job]) TRY(split_hosts((enum job)job, lists[job], arena, &spec->hosts[job]));
+        if (lists[job])
+            TRY(cluster_split_hosts((enum job)job, lists[job], arena, &spec->hosts[job]));
     }
     return OK;
 }
@@ -167,8 +175,11 @@ err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_t
         return OK;
     }
     TRY(merge(flags, &config, arena, &spec));
+    if (spec.is_evaluator && spec.task < 0) spec.task = 0; /* there is only one */
     TRY(check_missing(&spec));
-    if (spec.task >= spec.hosts[spec.job].count)
+    if (spec.is_evaluator && spec.task > 0)
+        return fail(ERR_INPUT, "task_index %d but there is one evaluator", spec.task);
+    if (!spec.is_evaluator && spec.task >= spec.hosts[spec.job].count)
         return fail(ERR_INPUT, "task_index %d but %s names %d task%s", spec.task,
                     hosts_names[spec.job], spec.hosts[spec.job].count,
                     spec.hosts[spec.job].count == 1 ? "" : "s");

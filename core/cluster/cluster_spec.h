@@ -17,11 +17,12 @@ struct cluster_spec {
     enum job job;                    /* of this task */
     int task;
     bool is_distributed; /* false: no job was named; a single process */
+    bool is_evaluator;   /* not part of the cluster, which it only visits; computes like a worker */
 };
 
 struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags or their environment
                              variables */
-    const char *job_name; /* "ps" or "worker" */
+    const char *job_name; /* "ps", "worker" or "evaluator" */
     int64_t task_index;
     const char *ps_hosts; /* comma separated */
     const char *worker_hosts;
@@ -34,6 +35,9 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
  *     the same address twice: "localhost:2222" is ps/0 and worker/1 */
 err cluster_spec_make(const struct cluster_flags *, const char *tf_config, struct arena *,
                       struct cluster_spec *ret);
+
+/* "a:1,b:2" into the arena, each address checked. */
+err cluster_split_hosts(enum job, const char *list, struct arena *, struct strings *ret);
 
 /* "ps/0" */
 enum { TASK_NAME_MAX = 24 };

@@ -29,7 +29,8 @@ static err fail_type(const char *where, const char *name)
     if (near)
         return fail(ERR_INPUT, "%s: unknown job \"%.64s\" (did you mean \"%s\"?)", where, name,
                     near);
-    return fail(ERR_INPUT, "%s: unknown job \"%.64s\"; known are chief, worker, ps, master", where,
+    return fail(ERR_INPUT,
+                "%s: unknown job \"%.64s\"; known are chief, worker, ps, master, evaluator", where,
                 name);
 }
 
@@ -117,12 +118,10 @@ static err read_type(json_t *task, enum type *ret)
     json_t *json = json_object_get(task, "type");
     if (!json) return fail(ERR_INPUT, "TF_CONFIG.task: \"type\" is missing");
     if (!json_is_string(json))
-        return fail(ERR_INPUT, "TF_CONFIG.task.type: expected a string (chief, worker or ps)");
+        return fail(ERR_INPUT,
+                    "TF_CONFIG.task.type: expected a string (chief, worker, ps or evaluator)");
     int type = find_type(json_string_value(json));
     if (type < 0) return fail_type("TF_CONFIG.task.type", json_string_value(json));
-    if (type == TYPE_EVALUATOR)
-        return fail(ERR_INPUT, "TF_CONFIG.task.type: dtrain has no evaluator task; the chief "
-                               "evaluates at the end of the run");
     *ret = (enum type)type;
     return OK;
 }
@@ -158,6 +157,10 @@ static err read_task(json_t *task, json_t *cluster, struct tf_config *ret)
     TRY(read_index(task, &index));
     if (!cluster) return check_alone(type, index);
     int tasks = count_tasks(cluster, type);
+    ret->is_evaluator = type == TYPE_EVALUATOR;
+    if (ret->is_evaluator) tasks = 1; /* it is no part of the cluster, which need not list it */
+    if (index >= tasks && ret->is_evaluator)
+        return fail(ERR_INPUT, "TF_CONFIG.task: evaluator/%d, but there is one evaluator", index);
     if (index >= tasks)
         return fail(ERR_INPUT, "TF_CONFIG.task: %s/%d, but cluster names %d task%s of \"%s\"",
                     type_names[type], index, tasks, tasks == 1 ? "" : "s", type_names[type]);

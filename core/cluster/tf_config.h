@@ -10,6 +10,7 @@ struct tf_config {
     struct strings hosts[JOB_COUNT]; /* chief or master first among the workers */
     enum job job;
     int task;
+    bool is_evaluator; /* then job is JOB_WORKER */
 };
 
 /* ERR_INPUT: "TF_CONFIG.cluster.ps[1] ...". Members that are TensorFlow's own business

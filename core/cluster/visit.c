@@ -399,11 +399,17 @@ void visits_tick(struct visits *v, uint64_t now_ms)
     }
 }
 
+/* Watchers need no answer: the verdict is one. */
 void visits_end(struct visits *v)
 {
     for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
-        if (!v->visitors[i].is_waiting) continue;
-        err e = fail(ERR_PEER, "the job ends");
+        struct visit *visit = &v->visitors[i];
+        if (!visit->is_waiting) continue;
+        if (!changes(&visit->ask)) {
+            forget(v, i);
+            continue;
+        }
+        err e = fail(ERR_PEER, "%s was not changed: the job ends", visit->ask.name);
         answer_error(v, i, e);
     }
 }

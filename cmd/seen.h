@@ -1,0 +1,42 @@
+/* seen.h - a variable as the answers of all ps show it together: what is in core/cluster/visit.h,
+ * read, checked, joined, and made into text. */
+#ifndef CMD_SEEN_H
+#define CMD_SEEN_H
+
+#include <jansson.h>
+
+#include "core/cluster/visit_target.h"
+
+struct seen_summary { /* of a variable that is too large to be shown; over the finite elements */
+    int64_t finite;
+    double minimum, maximum, sum, sum_squares;
+    double first[VISIT_FIRST_MAX];
+    int first_count;
+};
+
+struct seen {
+    enum target_kind kind; /* TARGET_NONE: no answer has it */
+    struct shape shape;
+    bool is_element; /* one was asked for: values has it alone */
+    bool is_large;   /* then there is a summary, and no values */
+    double *values;  /* [count], row-major; owned */
+    bool *is_known;  /* [count]: a part that holds it has come; owned */
+    int64_t count, known;
+    struct seen_summary summary;
+};
+
+/* Begins with the first answer that is about a variable of this kind. */
+err seen_open(json_t *answer, bool is_element, struct seen *ret);
+void seen_close(struct seen *); /* a zeroed one is fine */
+/* ERR_PROTOCOL: an answer that no ps gives; ERR_PEER: it does not fit those before. */
+err seen_add(struct seen *, json_t *answer);
+/* ERR_PEER: parts are missing. */
+err seen_check(const struct seen *);
+
+/* A number, lists of numbers, or the summary as a line; malloc'ed, NULL: no memory. */
+char *seen_text(const struct seen *);
+
+enum target_kind seen_kind(json_t *answer); /* TARGET_NONE too where it is no answer */
+err seen_shape(json_t *, struct shape *ret);
+
+#endif

@@ -9,9 +9,22 @@
 #include "core/cluster/ps_role_inside.h"
 #include "core/cluster/verdict.h"
 
+/* Somebody has pushed for the current step, or computes it: then whoever comes is needed for the
+ * round to end. */
+static bool is_round_open(const struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        bool computes = m->holds_ticket && m->is_up && m->ticket_step == p->step;
+        if (computes || (m->has_pushed && m->push_step == p->step)) return true;
+    }
+    return false;
+}
+
 bool ps_is_holding(const struct ps_role *p)
 {
-    return p->options.task == 0 && p->cut.phase != CUT_NONE;
+    if (p->options.task != 0 || p->cut.phase == CUT_NONE) return false;
+    return p->cut.phase == CUT_MADE || !p->config.is_sync || !is_round_open(p);
 }
 
 void ps_note_held(struct ps_role *p, struct outbox *out)

@@ -21,12 +21,14 @@ struct member {
 
     bool wants_values, has_pushed, has_finished, holds_ticket, was_dropped, is_excused;
     uint64_t wanted_step; /* wants_values: not before this step */
+    uint64_t ticket_step; /* holds_ticket: the step of the values that it came with */
     uint64_t push_step;   /* has_pushed: the round that the push is for, this one or a later one */
     uint32_t gradients;   /* in it */
     struct ledger ledger;
 
     bool has_late_join; /* a JOIN that must wait for the end of a cut */
     uint64_t late_sequence, late_step;
+    uint64_t numbers[LEDGER_NUMBERS]; /* of its last LEDGER, in the byte order of the wire */
 };
 
 enum cut_phase { CUT_NONE, CUT_COMING, CUT_MADE };

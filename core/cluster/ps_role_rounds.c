@@ -20,6 +20,7 @@ void ps_share(struct ps_role *p, int worker, struct outbox *out)
 /* May the worker that is answered compute one more step? */
 static bool give_ticket(struct ps_role *p, struct member *m)
 {
+    m->ticket_step = p->step;
     if (p->config.is_sync) return m->holds_ticket = p->step < p->config.last_step;
     if (p->options.task != 0) return false;
     if (!m->holds_ticket && p->tickets < p->config.last_step) {
@@ -135,9 +136,9 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     member->is_excused = false;
     struct action *a = ps_send(p, worker, MESSAGE_LEDGER, out);
     a->message.sequence = member->ledger.received;
-    ledger_pack(&member->ledger, 1, p->cut.numbers);
-    a->body = p->cut.numbers;
-    a->body_bytes = LEDGER_NUMBERS * sizeof *p->cut.numbers;
+    ledger_pack(&member->ledger, 1, member->numbers);
+    a->body = member->numbers;
+    a->body_bytes = sizeof member->numbers;
     if (!member->has_pushed || !member->wants_fresh) ps_share(p, worker, out);
     if (m->sequence > member->ledger.received) return;
     member->wants_values = true;

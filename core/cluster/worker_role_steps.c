@@ -125,11 +125,6 @@ static bool lacks_next(const struct worker_role *w, int ps)
     return w->servers[ps].ledger.received < w->computed;
 }
 
-static bool lacks_taken(const struct worker_role *w, int ps)
-{
-    return w->servers[ps].ledger.taken < w->computed;
-}
-
 static bool is_any(const struct worker_role *w, int ps)
 {
     return true;
@@ -143,8 +138,8 @@ static void plan_next(struct worker_role *w)
     if (w->options.drops_gradients) {
         w->computed = first->ledger.taken;
         for (int ps = 1; ps < w->options.ps_count; ps++) {
-            if (!worker_is_asked(w, ps) || !lacks_taken(w, ps)) continue;
-            set_targets(w, lacks_taken);
+            if (!worker_is_asked(w, ps) || !lacks_next(w, ps)) continue;
+            set_targets(w, lacks_next);
             return;
         }
         w->computed = first->ledger.received + 1;

@@ -119,11 +119,11 @@ static err join(struct var *var, struct seen *ret)
     struct seen seen = {0};
     enum target_kind kind = best_kind(var);
     err e = OK;
+    for (int ps = 0; ps < var->hosts.count; ps++)
+        if (var->holds[ps]) TRY(var_check_answer(var, ps));
     for (int ps = 0; ps < var->hosts.count && !e; ps++) {
         json_t *answer = visitor_answer(var->visitor, ps);
         if (!var->holds[ps]) continue;
-        e = var_check_answer(var, ps);
-        if (e) break;
         var->version[ps] = (uint64_t)json_integer_value(json_object_get(answer, "version"));
         if (kind == TARGET_NONE) continue;
         var->holds[ps] = seen_kind(answer) == kind;

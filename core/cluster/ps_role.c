@@ -371,6 +371,11 @@ bool ps_role_is_set_up(const struct role *role)
     return ((const struct ps_role *)role)->was_set_up;
 }
 
+bool ps_role_is_serving(const struct role *role)
+{
+    return ((const struct ps_role *)role)->phase == SERVING;
+}
+
 const struct ledger *ps_role_ledger(const struct role *role, int worker)
 {
     const struct ps_role *p = (const struct ps_role *)role;

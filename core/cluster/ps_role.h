@@ -78,6 +78,7 @@ void ps_role_set_up(struct role *, const struct setup_result *, struct outbox *)
 
 struct ps_counters ps_role_counters(const struct role *);
 bool ps_role_is_set_up(const struct role *); /* the chief has been here */
+bool ps_role_is_serving(const struct role *);
 /* As of now, or of the cut while ACTION_CUT is carried out; [workers] */
 const struct ledger *ps_role_ledger(const struct role *, int worker);
 uint64_t ps_role_step(const struct role *);

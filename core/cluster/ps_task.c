@@ -10,17 +10,7 @@
 #include "core/cluster/verdict.h"
 
 enum {
-    UNKNOWN = -1,
     START_GRACE_MS = 1000, /* a chief that is here waits for another ps, and names it first */
-};
-
-/* A link, and who is at its other end. */
-struct line {
-    struct ps_task *ps;
-    struct link *link;
-    int worker; /* UNKNOWN until it has greeted */
-    uint64_t since_ms;
-    struct line *previous, *next;
 };
 
 static uint64_t block_bytes(const struct task *t, int peer)
@@ -48,6 +38,7 @@ static void act(struct task *t, const struct action *a)
     err e = OK;
     switch (a->type) {
     case ACTION_SETUP:
+        ps_task_visit_hide(p);
         ps_task_setup(p, &a->message);
         break;
     case ACTION_SHARE:
@@ -60,7 +51,9 @@ static void act(struct task *t, const struct action *a)
         ps_task_refresh(p, a->task);
         break;
     case ACTION_APPLY:
+        ps_task_visit_applying(p);
         ps_task_apply(p, a);
+        ps_task_visit_applied(p);
         break;
     case ACTION_CUT:
         if (ps_task_cut(p, a)) {
@@ -83,7 +76,11 @@ static struct line *line_new(struct ps_task *p, struct link *link)
 {
     struct line *line = calloc(1, sizeof *line);
     if (!line) return NULL;
-    *line = (struct line){.ps = p, .link = link, .worker = UNKNOWN, .since_ms = clock_ms()};
+    *line = (struct line){.ps = p,
+                          .link = link,
+                          .worker = LINE_UNKNOWN,
+                          .visitor = LINE_UNKNOWN,
+                          .since_ms = clock_ms()};
     line->next = p->lines;
     if (p->lines) p->lines->previous = line;
     p->lines = line;
@@ -92,10 +89,16 @@ static struct line *line_new(struct ps_task *p, struct link *link)
     return line;
 }
 
+static bool is_stranger(const struct line *line)
+{
+    return line->worker == LINE_UNKNOWN && line->visitor == LINE_UNKNOWN;
+}
+
 static void line_drop(struct line *line)
 {
     struct ps_task *p = line->ps;
-    if (line->worker == UNKNOWN) p->strangers--;
+    if (is_stranger(line)) p->strangers--;
+    if (line->visitor != LINE_UNKNOWN) visits_leave(p->visits, line->visitor);
     if (line->previous) line->previous->next = line->next;
     if (line->next) line->next->previous = line->previous;
     if (p->lines == line) p->lines = line->next;
@@ -138,7 +141,7 @@ static void compare_earlier(struct ps_task *p)
     char name[TASK_NAME_MAX];
     for (struct line *l = p->lines, *next; l; l = next) {
         next = l->next;
-        if (l->worker == UNKNOWN) continue;
+        if (l->worker == LINE_UNKNOWN) continue;
         struct peer *peer = &p->task.peers[l->worker];
         int worker = l->worker;
         task_name(JOB_WORKER, worker, name);
@@ -174,19 +177,14 @@ static err make_room(struct ps_task *p, const struct greeting *g)
     return OK;
 }
 
-static void greet(struct line *line, const struct message *m)
+static err greet_worker(struct line *line, const struct message *m)
 {
     struct ps_task *p = line->ps;
     struct greeting g;
-    err e = m->type == MESSAGE_HELLO ? greeting_read(&p->task, m, &g)
-                                     : fail(ERR_PROTOCOL, "the first message is not HELLO");
-    if (!e) e = check_spec(p, &g);
-    if (!e) e = make_room(p, &g);
-    if (!e) e = greeting_send(&p->task, line->link, MESSAGE_WELCOME, p->shm_name);
-    if (e) {
-        refuse(line, exit_code_of(e));
-        return;
-    }
+    TRY(greeting_read(&p->task, m, &g));
+    TRY(check_spec(p, &g));
+    TRY(make_room(p, &g));
+    TRY(greeting_send(&p->task, line->link, MESSAGE_WELCOME, p->shm_name));
     struct peer *peer = &p->task.peers[g.task];
     line->worker = g.task;
     p->strangers--;
@@ -196,6 +194,21 @@ static void greet(struct line *line, const struct message *m)
     log_line(LOG_DEBUG, "worker/%d is here over %s (%s)", g.task, link_transport(line->link)->name,
              link_peer_name(line->link));
     task_peer_up(&p->task, g.task);
+    return OK;
+}
+
+static void greet(struct line *line, const struct message *m)
+{
+    bool is_visitor = false;
+    err e = m->type == MESSAGE_HELLO ? greeting_read_visitor(m, &is_visitor)
+                                     : fail(ERR_PROTOCOL, "the first message is not HELLO");
+    if (!e && is_visitor) {
+        e = ps_task_visit_greet(line);
+        if (!e) line->ps->strangers--;
+    } else if (!e) {
+        e = greet_worker(line, m);
+    }
+    if (e) refuse(line, exit_code_of(e));
 }
 
 static void on_accepted(void *context, struct link *link)
@@ -230,12 +243,24 @@ static void deliver(struct ps_task *p, int worker, const struct message *m)
     task_message(&p->task, worker, &spoiled);
 }
 
+static void hear_visitor(struct line *line, const struct message *m)
+{
+    if (ps_task_visit_message(line, m)) return;
+    log_line(LOG_WARNING, "a visitor (%s) sent message %u, which no visitor may send",
+             link_peer_name(line->link), m->type);
+    hang_up(line);
+}
+
 static void on_message(void *context, struct link *link, const struct message *m)
 {
     struct line *line = context;
     struct ps_task *p = line->ps;
-    if (line->worker == UNKNOWN) {
+    if (is_stranger(line)) {
         greet(line, m);
+        return;
+    }
+    if (line->visitor != LINE_UNKNOWN) {
+        hear_visitor(line, m);
         return;
     }
     if (is_whole(p, m)) {
@@ -255,7 +280,7 @@ static void on_closed(void *context, struct link *link, err why)
     struct ps_task *p = line->ps;
     int worker = line->worker;
     line_drop(line);
-    if (worker != UNKNOWN) task_peer_lost(&p->task, worker, error_text());
+    if (worker != LINE_UNKNOWN) task_peer_lost(&p->task, worker, error_text());
 }
 
 static const struct link_events events = {
@@ -280,11 +305,12 @@ static void tick(struct task *t, uint64_t now_ms)
     struct ps_task *p = (struct ps_task *)t;
     for (struct line *l = p->lines, *next; l; l = next) {
         next = l->next;
-        if (l->worker != UNKNOWN || now_ms - l->since_ms < TASK_GREET_LIMIT_MS) continue;
+        if (!is_stranger(l) || now_ms - l->since_ms < TASK_GREET_LIMIT_MS) continue;
         log_line(LOG_WARNING, "%s connected and said nothing for %d s", link_peer_name(l->link),
                  TASK_GREET_LIMIT_MS / 1000);
         hang_up(l);
     }
+    visits_tick(p->visits, now_ms);
     watch_chief(t, now_ms);
 }
 
@@ -300,8 +326,17 @@ static void pump(struct task *t)
     ps_task_cut_pump((struct ps_task *)t);
 }
 
-static const struct task_ops ops = {
-    .act = act, .pump = pump, .tick = tick, .hang_up = hang_up_all, .block_bytes = block_bytes};
+static void flushed(struct task *t)
+{
+    ps_task_visit_flushed((struct ps_task *)t);
+}
+
+static const struct task_ops ops = {.act = act,
+                                    .flushed = flushed,
+                                    .pump = pump,
+                                    .tick = tick,
+                                    .hang_up = hang_up_all,
+                                    .block_bytes = block_bytes};
 
 /* ---- life ---- */
 
@@ -309,7 +344,9 @@ static err listen_tcp(struct ps_task *p)
 {
     const struct task_options *o = &p->task.options;
     const char *address = o->listen ? o->listen : o->cluster->hosts[JOB_PS].at[p->task.index];
-    err e = transport_tcp.listen(o->loop, address, &events, p, NULL, &p->tcp);
+    char real[ADDRESS_MAX];
+    err e = transport_tcp.listen(o->loop, address, &events, p, real, &p->tcp);
+    if (!e) log_line(LOG_DEBUG, "listens at %s", real);
     return e == ERR_IO ? ERR_INPUT : e; /* taken, or not of this host: the command line is wrong */
 }
 
@@ -349,6 +386,7 @@ static err open_parts(struct ps_task *p, const struct task_options *options)
     p->sources = calloc((size_t)workers, sizeof *p->sources);
     if (!p->windows || !p->sources) return fail(ERR_MEMORY, "no memory for %d workers", workers);
     TRY(task_open(&p->task, options, &ops, ps_role_new(&role_options)));
+    TRY(ps_task_visit_open(p));
     if (options->fingerprint) {
         snprintf(p->spec, sizeof p->spec, "%s", options->fingerprint);
         task_name(JOB_PS, p->task.index, p->spec_of);
@@ -380,6 +418,7 @@ void ps_task_close(struct ps_task *p)
     bool is_inproc = p->task.options.transport == TRANSPORT_INPROC;
     if (p->tcp) (is_inproc ? &transport_inproc : &transport_tcp)->unlisten(p->tcp);
     if (p->shm) transport_shm.unlisten(p->shm);
+    visits_close(p->visits);
     ps_task_cut_close(p);
     ps_task_store_close(p);
     ps_role_free(p->task.role);

@@ -1,7 +1,7 @@
 /* ps_task_inside.h - the inside of a ps on the real loop.
  *
  * ps_task.c: links; ps_task_store.c: values, windows, updates; ps_task_cut.c: shards of
- * checkpoints.
+ * checkpoints; ps_task_visit.c: visitors.
  */
 #ifndef CORE_CLUSTER_PS_TASK_INSIDE_H
 #define CORE_CLUSTER_PS_TASK_INSIDE_H
@@ -9,6 +9,7 @@
 #include "core/cluster/ps_role.h"
 #include "core/cluster/ps_task.h"
 #include "core/cluster/setup.h"
+#include "core/cluster/visit.h"
 
 /* What the chief described; it outlives its generation while a shard of it is being written. */
 struct share {
@@ -22,7 +23,16 @@ struct windows {
     struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
 };
 
-struct line;
+/* A link, and who is at its other end: nobody known until it has greeted. */
+enum { LINE_UNKNOWN = -1 };
+struct line {
+    struct ps_task *ps;
+    struct link *link;
+    int worker, visitor; /* LINE_UNKNOWN: none */
+    uint64_t since_ms;
+    struct line *previous, *next;
+};
+
 struct cut_job;
 
 struct ps_task {
@@ -43,7 +53,10 @@ struct ps_task {
     const float **sources;   /* [workers] gradients of one update */
 
     struct cut_job *cut; /* NULL: nothing is being written */
-    uint64_t held_ns;    /* since when workers wait for a cut; 0: they do not */
+    struct visits *visits;
+    struct visit_view shown; /* to visitors */
+    bool has_told;           /* them the verdict */
+    uint64_t held_ns;        /* since when workers wait for a cut; 0: they do not */
 };
 
 size_t ps_block_bytes(const struct ps_task *);
@@ -62,5 +75,14 @@ void ps_task_describe_shard(const struct ps_task *, struct shard *ret);
 err ps_task_cut(struct ps_task *, const struct action *);
 void ps_task_cut_pump(struct ps_task *); /* sends what the chief's disk is to hold */
 void ps_task_cut_close(struct ps_task *);
+
+err ps_task_visit_open(struct ps_task *);
+err ps_task_visit_greet(struct line *); /* its HELLO was a visitor's */
+/* false: no visitor says that */
+bool ps_task_visit_message(struct line *, const struct message *);
+void ps_task_visit_hide(struct ps_task *);     /* before a SETUP */
+void ps_task_visit_flushed(struct ps_task *);  /* after everything that happened */
+void ps_task_visit_applying(struct ps_task *); /* before and after an update */
+void ps_task_visit_applied(struct ps_task *);
 
 #endif

@@ -1,0 +1,128 @@
+/* ps_task_visit.c - visitors of a ps: their links, and what they are shown of its memory. */
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/greeting.h"
+#include "core/cluster/ps_task_inside.h"
+#include "core/cluster/verdict.h"
+
+static struct line *line_of(const struct ps_task *p, int visitor)
+{
+    for (struct line *l = p->lines; l; l = l->next)
+        if (l->visitor == visitor) return l;
+    return NULL;
+}
+
+/* A link that fails closes by itself, and is heard of later. */
+static void send(const struct line *line, const struct message *m)
+{
+    if (link_send(line->link, m)) log_line(LOG_DEBUG, "%s", error_text());
+}
+
+static void on_answer(void *context, int visitor, const struct message *answer)
+{
+    const struct ps_task *p = context;
+    const struct line *line = line_of(p, visitor);
+    struct message m = *answer;
+    m.job = JOB_PS;
+    m.task = (uint32_t)p->task.index;
+    if (line) send(line, &m);
+}
+
+err ps_task_visit_open(struct ps_task *p)
+{
+    const struct visits_options options = {
+        .has_step = p->task.options.cluster->task == 0,
+        .change_limit_ms = p->task.options.limits.step_ms,
+        .answer = on_answer,
+        .context = p,
+    };
+    return visits_open(&options, &p->visits);
+}
+
+static void send_verdict(const struct line *line)
+{
+    const struct task *t = &line->ps->task;
+    const struct message m = {
+        .type = MESSAGE_VERDICT,
+        .code = (uint32_t)t->code,
+        .job = JOB_PS,
+        .task = (uint32_t)t->index,
+        .body = t->text,
+        .body_bytes = (uint32_t)strlen(t->text),
+    };
+    send(line, &m);
+}
+
+err ps_task_visit_greet(struct line *line)
+{
+    struct ps_task *p = line->ps;
+    int visitor = visits_enter(p->visits);
+    if (visitor < 0) return fail(ERR_PEER, "%d visitors are here already", VISITORS_MAX);
+    err e = greeting_send(&p->task, line->link, MESSAGE_WELCOME, NULL);
+    if (e) {
+        visits_leave(p->visits, visitor);
+        return e;
+    }
+    line->visitor = visitor;
+    log_line(LOG_DEBUG, "a visitor is here (%s)", link_peer_name(line->link));
+    if (p->task.has_ended) send_verdict(line);
+    return OK;
+}
+
+bool ps_task_visit_message(struct line *line, const struct message *m)
+{
+    if (m->type != MESSAGE_ASK) return false;
+    visits_ask(line->ps->visits, line->visitor, m, clock_ms());
+    return true;
+}
+
+/* ---- what they see ---- */
+
+/* SETUP is about to throw away what was shown. */
+void ps_task_visit_hide(struct ps_task *p)
+{
+    visits_show(p->visits, NULL);
+    p->shown = (struct visit_view){0};
+}
+
+static void show(struct ps_task *p)
+{
+    const struct setup *setup = p->share && p->has_store ? &p->share->setup : NULL;
+    bool is_serving = ps_role_is_serving(p->task.role);
+    if (!setup || (p->shown.slices == setup->slices && p->shown.has_values == is_serving)) return;
+    p->shown = (struct visit_view){
+        .slices = setup->slices,
+        .slice_count = setup->slice_count,
+        .values = p->values.base,
+        .has_values = is_serving,
+        .is_in_use = setup->config.takes_all,
+    };
+    visits_show(p->visits, &p->shown);
+    visits_changed(p->visits, ps_role_step(p->task.role));
+}
+
+static void tell_verdict(struct ps_task *p)
+{
+    p->has_told = true;
+    visits_end(p->visits);
+    for (const struct line *l = p->lines; l; l = l->next)
+        if (l->visitor != LINE_UNKNOWN) send_verdict(l);
+}
+
+void ps_task_visit_flushed(struct ps_task *p)
+{
+    if (p->task.has_ended && !p->has_told) tell_verdict(p);
+    if (!p->task.has_ended) show(p);
+}
+
+void ps_task_visit_applying(struct ps_task *p)
+{
+    if (p->shown.is_in_use) visits_round(p->visits);
+}
+
+void ps_task_visit_applied(struct ps_task *p)
+{
+    visits_changed(p->visits, ps_role_step(p->task.role));
+}

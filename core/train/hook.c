@@ -1,4 +1,8 @@
-/* hook.c - all hooks of one process: which there are, their order, and what their errors mean. */
+/* hook.c - all hooks of one process: which there are, their order, and what their errors mean.
+ *
+ * Hooks do not see the runner's view but a copy of it, in which the writer of events is theirs and
+ * what they ask for goes through here.
+ */
 #include "core/train/hook.h"
 
 #include <stdlib.h>
@@ -35,6 +39,7 @@ typedef err invoke_hook(const struct instance *, const struct run_view *, const 
 
 /* ---- errors ---- */
 
+/* As a person finds it in the spec; those of the keys have no place of their own there. */
 static void label(const struct instance *i, char text[LABEL_MAX])
 {
     const char *name = i->hook->object.name;
@@ -220,11 +225,13 @@ uint64_t hooks_wait_step(const struct hooks *hooks)
 
 /* ---- which there are ---- */
 
+/* What belongs to the run as a whole is done once, by the chief. */
 static bool runs_here(const struct hook *hook, const struct run_view *view)
 {
     return view->is_chief || hook->on_every_worker;
 }
 
+/* The state lives as long as the hooks, in their arena, and begins as zeros. */
 static void add(struct hooks *hooks, const struct hook *hook, const void *attributes, int index)
 {
     void *state = arena_new(&hooks->arena, hook->state_bytes);
@@ -283,6 +290,7 @@ static err open_events(struct hooks *hooks, const struct run_view *view)
     return OK;
 }
 
+/* Events first: a hook may write when it begins. */
 static err open_all(struct hooks *hooks, const struct run_view *view)
 {
     TRY(open_events(hooks, view));

@@ -5,6 +5,7 @@
 
 enum { VALUE_STEP, VALUE_NORM, VALUE_RATE, VALUE_LOSS, VALUE_PUSH, VALUE_STALENESS, VALUE_METRICS };
 
+/* Sorted, as they are shown where nobody chose. */
 static const char *const plain_names[VALUE_METRICS] = {
     [VALUE_STEP] = "global_step", [VALUE_NORM] = "gradient_norm", [VALUE_RATE] = "learning_rate",
     [VALUE_LOSS] = "loss",        [VALUE_PUSH] = "push_seconds",  [VALUE_STALENESS] = "staleness",
@@ -51,6 +52,7 @@ int evaluation_names(const struct session *session, const char *ret_names[HOOK_V
     return add_metrics(session, 1, ret_names);
 }
 
+/* 0: the loss; others: metrics in the spec's order. */
 double evaluation_value(const struct evaluation *evaluation, int index)
 {
     return index == 0 ? evaluation->loss : evaluation->metrics[index - 1];

@@ -31,6 +31,7 @@ err session_fail_loss(const struct session *s, double loss)
                 is_gradient ? "gradient" : "value", name);
 }
 
+/* Whole blocks, gaps included: those are zero anyway. */
 void session_clear_gradients(struct session *s)
 {
     struct device *d = s->options.device;

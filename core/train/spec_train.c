@@ -254,6 +254,7 @@ static err check_length(const struct train_spec *train)
                              : "two of them");
 }
 
+/* A key without effect is a misunderstanding. */
 static err check_mode(const struct train_spec *train)
 {
     if (train->mode == MODE_ASYNC && train->replicas_to_aggregate > 0) {
@@ -271,6 +272,7 @@ static err check_pair(const char *what, double secs, int64_t steps)
     return fail(ERR_INPUT, "train: expected %s_secs or %s_steps, got both", what, what);
 }
 
+/* An empty shell variable in --set must not mean the current folder. */
 static err check_path(const char *key, const char *path)
 {
     if (!path || *path) return OK;
@@ -289,6 +291,7 @@ static err check_values(const struct train_spec *train)
     return check_path("train.warm_start.checkpoint", train->warm_start.checkpoint);
 }
 
+/* Of the keys; hooks of the list look for themselves. */
 static err check_evaluation(const struct spec *spec)
 {
     const struct train_spec *train = &spec->train;
@@ -318,6 +321,7 @@ static err check_stars(const struct name_map *map, size_t index)
                 index, map->from, map->to);
 }
 
+/* [from, to] or {"from", "to"}. */
 static err parse_pair(const json_t *json, size_t index, struct arena *arena, struct name_map *ret)
 {
     const json_t *from = json_object_get(json, "from"), *to = json_object_get(json, "to");
@@ -353,6 +357,7 @@ static err parse_map(struct warm_start_spec *warm, struct arena *arena)
     return OK;
 }
 
+/* What hooks can tell from the spec alone is told by `dtrain check` too. */
 static err check_hooks(const struct spec *spec)
 {
     const struct variant *list = spec->train.hooks.at;

@@ -55,7 +55,7 @@ static void by_seconds_it_waits_for_the_clock(void **state)
     assert_string_equal(rig_log(rig), "global_step = 1\nglobal_step = 4 (2.700 sec)\n");
 }
 
-static void at_the_end_the_last_step_is_told(void **state)
+static void at_the_end_the_last_numbers_are_told(void **state)
 {
     struct rig *rig = *state;
     rig_start(rig, HOOKS("[{\"type\": \"logging\", \"values\": [\"loss\", \"global_step\"], "
@@ -64,9 +64,9 @@ static void at_the_end_the_last_step_is_told(void **state)
     rig->view.loss = 0.125;
     rig_step(rig, 2, 1);
     assert_string_equal(rig_log(rig), "");
-    rig->view.global_step = 40; /* of the others */
+    rig->view.global_step = 40; /* the others went on */
     rig_end(rig, 0);
-    assert_string_equal(rig_log(rig), "loss = 0.125, global_step = 2\n");
+    assert_string_equal(rig_log(rig), "loss = 0.125, global_step = 40\n");
 }
 
 static void a_loss_that_is_no_number_is_told_as_it_is(void **state)
@@ -148,7 +148,7 @@ int main(void)
         WITH_RIG(without_names_all_values_are_there_sorted),
         WITH_RIG(iterations_are_the_workers_own_steps),
         WITH_RIG(by_seconds_it_waits_for_the_clock),
-        WITH_RIG(at_the_end_the_last_step_is_told),
+        WITH_RIG(at_the_end_the_last_numbers_are_told),
         WITH_RIG(a_loss_that_is_no_number_is_told_as_it_is),
         WITH_RIG(workers_that_are_no_chief_log_too),
         WITH_RIG(speed_is_steps_by_seconds_and_the_first_step_starts_the_clock),

@@ -41,6 +41,7 @@ static err check(const void *attributes, const struct spec *spec)
         &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});
 }
 
+/* Both zero: a person wants the last checkpoint only. */
 static bool standard(const struct run_view *view, void *attributes)
 {
     const struct train_spec *train = &view->spec->train;
@@ -59,6 +60,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
+/* Whether one is being written already is the runner's to know. */
 static err save(void *state, const struct run_view *view)
 {
     struct state *s = state;

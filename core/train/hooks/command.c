@@ -32,7 +32,10 @@
 
 enum moment { AT_START, AT_CHECKPOINT, AT_EVALUATION, AT_END, MOMENTS };
 enum on_failure { FAILURE_WARNS, FAILURE_STOPS };
-enum { QUEUE_MAX = 8, PAUSE_NS = 5000000, OWN_VARIABLES_MAX = 6 + HOOK_VALUES_MAX };
+/* A killed process is gone within moments, unless the system itself holds it (a dead file server):
+ * it is waited for so long, then left to the system. */
+enum { KILLED_WAIT_NS = 1000000000, PAUSE_NS = 5000000, PAUSES_MAX = KILLED_WAIT_NS / PAUSE_NS };
+enum { QUEUE_MAX = 8, OWN_VARIABLES_MAX = 6 + HOOK_VALUES_MAX };
 
 struct command {
     struct strings at;
@@ -54,7 +57,8 @@ struct state {
     bool has_started; /* the moment `start` is over */
     pid_t pid;        /* of the shell that runs, and its process group; 0: none */
     enum moment running;
-    uint64_t killed_at_ns; /* when the one that runs reaches its limit */
+    uint64_t limit_ns; /* when the one that runs must have ended */
+    bool is_killed;    /* it has been, and is not gone yet */
     struct pending queue[QUEUE_MAX];
     int queued;
     char checkpoint[CHECKPOINT_PATH_MAX];
@@ -231,7 +235,8 @@ static err start_next(struct state *s, uint64_t now_ns)
     s->queued--;
     memmove(s->queue, s->queue + 1, (size_t)s->queued * sizeof *s->queue);
     s->running = next.moment;
-    s->killed_at_ns = now_ns + (uint64_t)(s->attributes->timeout_secs * 1e9);
+    s->limit_ns = now_ns + (uint64_t)(s->attributes->timeout_secs * 1e9);
+    s->is_killed = false;
     pid_t pid = 0;
     const int e = spawn(s, next.environment, &pid);
     arena_free(&next.arena);
@@ -244,13 +249,11 @@ static err start_next(struct state *s, uint64_t now_ns)
     return failed(s, why);
 }
 
-/* Killed processes are there to be taken at once. */
+/* With everything that it started and that did not leave its process group. */
 static void kill_running(struct state *s)
 {
-    if (!s->pid) return;
     kill(-s->pid, SIGKILL);
-    while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR) continue;
-    s->pid = 0;
+    s->is_killed = true;
 }
 
 static err report(const struct state *s, int status)
@@ -264,30 +267,32 @@ static err report(const struct state *s, int status)
     return failed(s, why);
 }
 
-/* Has it ended, or must it? Never waits. */
-static err look_after(struct state *s, uint64_t now_ns)
+static err kill_late(struct state *s)
 {
-    int status = 0;
-    if (!s->pid) return OK;
-    const pid_t ended = waitpid(s->pid, &status, WNOHANG);
-    if (ended == s->pid) {
-        s->pid = 0;
-        return report(s, status);
-    }
-    if (ended < 0) { /* somebody else took it, and with it how it ended */
-        s->pid = 0;
-        return OK;
-    }
-    if (now_ns < s->killed_at_ns) return OK;
-    kill_running(s);
     char why[128];
+    kill_running(s);
     snprintf(why, sizeof why, "was killed: it took longer than %g s (timeout_secs)",
              s->attributes->timeout_secs);
     return failed(s, why);
 }
 
+/* Has it ended, or must it? Never waits. Where somebody else took the child, how it ended is not
+ * known and counts as well. */
+static err look_after(struct state *s, uint64_t now_ns)
+{
+    int status = 0;
+    if (!s->pid) return OK;
+    const pid_t ended = waitpid(s->pid, &status, WNOHANG);
+    const bool is_given_up = s->is_killed && now_ns >= s->limit_ns + KILLED_WAIT_NS;
+    if (ended != 0 || is_given_up) s->pid = 0;
+    if (ended > 0 && !s->is_killed) return report(s, status);
+    if (!s->pid || s->is_killed || now_ns < s->limit_ns) return OK;
+    return kill_late(s);
+}
+
 /* ---- the moments ---- */
 
+/* The environment is made now: when the command's turn comes the run has gone on. */
 static err happened(struct state *s, const struct run_view *view, enum moment moment, int code)
 {
     if (!s->is_wanted[moment]) return OK;
@@ -302,6 +307,7 @@ static err happened(struct state *s, const struct run_view *view, enum moment mo
     return start_next(s, view->now_ns);
 }
 
+/* A recovery is no start. */
 static err adopted(void *state, const struct run_view *view)
 {
     struct state *s = state;
@@ -310,6 +316,7 @@ static err adopted(void *state, const struct run_view *view)
     return happened(s, view, AT_START, 0);
 }
 
+/* One system call per step, and only while a command runs. */
 static err stepped(void *state, const struct run_view *view)
 {
     struct state *s = state;
@@ -334,11 +341,15 @@ static err evaluated(void *state, const struct run_view *view, const struct eval
     return happened(s, view, AT_EVALUATION, 0);
 }
 
+static void pause_a_little(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+}
+
 /* Waits, since nothing comes after it: QUEUE_MAX + 1 limits at most. The runner's clock stands
  * still meanwhile. */
 static err end(void *state, const struct run_view *view, int code)
 {
-    static const struct timespec pause = {.tv_nsec = PAUSE_NS};
     struct state *s = state;
     const uint64_t began_ns = clock_ns();
     TRY(happened(s, view, AT_END, code));
@@ -346,15 +357,20 @@ static err end(void *state, const struct run_view *view, int code)
         const uint64_t now_ns = view->now_ns + (clock_ns() - began_ns);
         TRY(look_after(s, now_ns));
         TRY(start_next(s, now_ns));
-        if (s->pid) nanosleep(&pause, NULL);
+        if (s->pid) pause_a_little();
     }
     return OK;
 }
 
+/* Where there was no end: a job that failed leaves nothing running. */
 static void close_command(void *state)
 {
     struct state *s = state;
-    kill_running(s);
+    if (s->pid) kill_running(s);
+    for (int i = 0; s->pid && i < PAUSES_MAX; i++) {
+        if (waitpid(s->pid, NULL, WNOHANG) != 0) break;
+        pause_a_little();
+    }
     for (int i = 0; i < s->queued; i++) arena_free(&s->queue[i].arena);
     s->queued = 0;
 }

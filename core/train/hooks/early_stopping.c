@@ -90,6 +90,7 @@ static err adopted(void *state, const struct run_view *view)
     return OK;
 }
 
+/* Equal is not better, and NaN is better than nothing only. */
 static bool is_better(const struct state *s, double value)
 {
     if (!s->has_best) return true;
@@ -97,6 +98,7 @@ static bool is_better(const struct state *s, double value)
     return s->attributes->mode == MODE_DECREASE ? value < s->best : value > s->best;
 }
 
+/* Said once: steps that are under way may still bring evaluations. */
 static void stop(struct state *s, const struct run_view *view)
 {
     const struct early_stopping *a = s->attributes;

@@ -75,6 +75,7 @@ static err adopted(void *state, const struct run_view *view)
     return OK;
 }
 
+/* Marked as done before it is: an evaluation that fails is not tried with every step. */
 static err before(void *state, const struct run_view *view)
 {
     struct state *s = state;
@@ -87,6 +88,7 @@ static err before(void *state, const struct run_view *view)
     return e;
 }
 
+/* The same words as in the line with which a run ends. */
 static void write_line(const struct run_view *view, const struct evaluation *evaluation)
 {
     const struct graph *graph = view->session->graph;

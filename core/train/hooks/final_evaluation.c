@@ -55,6 +55,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
+/* Kept, since at the end the evaluation's memory may hold something else. */
 static err evaluated(void *state, const struct run_view *view, const struct evaluation *evaluation)
 {
     struct state *s = state;
@@ -99,6 +100,7 @@ static err write_file(const struct state *s, const char *path)
     return e;
 }
 
+/* Also where the job failed: the last that is known may be of use. */
 static err end(void *state, const struct run_view *view, int code)
 {
     const struct state *s = state;

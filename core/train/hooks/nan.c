@@ -36,6 +36,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
+/* The last chance: what is computed here leaves for the ps next. */
 static err computed(void *state, const struct run_view *view)
 {
     const struct state *s = state;

@@ -49,6 +49,7 @@ static err check(const void *attributes, const struct spec *spec)
         &(struct every){"every_n_secs", "every_n_steps", a->every_n_secs, a->every_n_steps});
 }
 
+/* As in TensorFlow only where there is a folder to record it in. */
 static bool standard(const struct run_view *view, void *attributes)
 {
     struct step_counter *a = attributes;
@@ -66,6 +67,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
+/* Compared are own steps, not those at which the clock was read. */
 static void warn_standstill(struct state *s, const struct run_view *view)
 {
     const bool stands = view->own_steps > 1 && view->global_step == s->last_step;

@@ -156,6 +156,7 @@ static err write_graph(const struct run_view *view)
     return e;
 }
 
+/* After a recovery too, with the step that it went back to. */
 static err adopted(void *state, const struct run_view *view)
 {
     struct state *s = state;
@@ -169,6 +170,7 @@ static err adopted(void *state, const struct run_view *view)
 
 /* ---- steps ---- */
 
+/* As clipping by global_norm has it: in creation order, whatever the placement. */
 static double norm_of_gradients(const struct session *session)
 {
     struct device *device = session->options.device;
@@ -228,6 +230,7 @@ static void add_exchange(const struct state *s, const struct run_view *view)
         histogram_add(&s->histograms[STALENESS], (double)view->staleness);
 }
 
+/* Then gathering begins anew. */
 static void write_exchange(const struct state *s, struct events *events)
 {
     static const char *const tags[] = {[STALENESS] = "staleness", [PUSH_SECONDS] = "push_seconds"};
@@ -237,6 +240,7 @@ static void write_exchange(const struct state *s, struct events *events)
     }
 }
 
+/* Of this worker's own step and batch, as in TensorFlow. */
 static void write_scalars(const struct state *s, const struct run_view *view)
 {
     const struct graph *graph = view->session->graph;

@@ -8,31 +8,34 @@
 #include "tests/cluster/stage.h"
 
 enum { TO_WORKER, TO_PS };
-enum { FINISH_MS = 1000 };
+enum { GENERATION_SHIFT = 32 }; /* numbers of generations, far apart as tags are made of them */
 
 struct parcel {
     struct parcel *next;
     struct message message;
-    char body[ACTION_TEXT_MAX];
+    char body[];
 };
 
 static void flush_ps(struct stage *s, int ps);
 static void flush_worker(struct stage *s, int worker);
 
-static uint64_t draw(struct stage *s, uint64_t below)
+uint64_t stage_draw(struct stage *s, uint64_t below)
 {
     return random_u64(s->options.seed, s->draws++) % below;
 }
 
+/* ---- queues ---- */
+
 static void post(struct stage *s, int ps, int worker, int direction, const struct action *a)
 {
-    struct parcel *parcel = calloc(1, sizeof *parcel);
+    if (!s->is_linked[ps][worker]) return;
+    const void *body = a->body ? a->body : a->text;
+    uint32_t bytes = a->body ? a->body_bytes : (uint32_t)strlen(a->text);
+    struct parcel *parcel = calloc(1, sizeof *parcel + bytes + 1);
     assert(parcel);
     parcel->message = a->message;
-    if (a->text[0]) {
-        snprintf(parcel->body, sizeof parcel->body, "%s", a->text);
-        parcel->message.body_bytes = (uint32_t)strlen(parcel->body);
-    }
+    parcel->message.body_bytes = bytes;
+    memcpy(parcel->body, body, bytes);
     struct parcel **end = &s->first[ps][worker][direction];
     while (*end) end = &(*end)->next;
     *end = parcel;
@@ -48,13 +51,19 @@ static void drop_queue(struct stage *s, int ps, int worker)
     s->first[ps][worker][TO_WORKER] = s->first[ps][worker][TO_PS] = NULL;
 }
 
-static void note_end(struct actor *actor, const struct action *a)
+/* ---- what every role may ask for ---- */
+
+static void note(struct actor *actor, const struct action *a)
 {
+    if (a->type == ACTION_LOG) snprintf(actor->log, sizeof actor->log, "%s", a->text);
+    if (a->type != ACTION_END) return;
     assert(!actor->has_ended);
     actor->has_ended = true;
     actor->code = a->code;
     snprintf(actor->text, sizeof actor->text, "%s", a->text);
 }
+
+/* ---- what a ps asks for ---- */
 
 static void note_applied(struct actor *actor, const struct action *a)
 {
@@ -68,10 +77,69 @@ static void note_applied(struct actor *actor, const struct action *a)
     }
 }
 
-static void setup(struct stage *s, struct actor *actor)
+static const struct checkpoint *origin_of(const struct stage *s, uint64_t generation)
 {
-    ps_role_configure(actor->role, &s->options.config);
-    actor->role->ops->done(actor->role, ACTION_SETUP, OK, "", &actor->outbox);
+    int origin = s->origin[generation >> GENERATION_SHIFT];
+    return origin < 0 ? NULL : &s->checkpoints[origin];
+}
+
+static void set_up(struct stage *s, int ps, const struct action *a)
+{
+    struct actor *actor = &s->ps[ps];
+    const struct checkpoint *c = origin_of(s, a->message.generation);
+    struct setup_result r = {.text = "", .config = s->options.config};
+    r.config.generation = a->message.generation;
+    r.config.is_empty = s->options.block_bytes[ps] == 0;
+    r.config.arrays = c ? STAGE_ARRAYS : 1;
+    r.config.is_restored = c && actor->sees_folder;
+    r.config.step = c ? c->step : 0;
+    r.config.ledger = c ? c->shards[ps].ledger : NULL;
+    bool is_bad = c && c - s->checkpoints >= s->checkpoint_count - s->bad_checkpoints;
+    if (is_bad && actor->sees_folder) {
+        r.result = ERR_INPUT;
+        r.is_bad_checkpoint = true;
+        r.text = "the checksum differs";
+    }
+    actor->arrays = 0;
+    actor->applied_count = c ? c->shards[ps].applied_count : 0; /* lists only grow until here */
+    ps_role_set_up(actor->role, &r, &actor->outbox);
+}
+
+static void cut(struct stage *s, int ps, const struct action *a)
+{
+    struct actor *actor = &s->ps[ps];
+    assert(!actor->is_writing);
+    actor->is_writing = true;
+    actor->shard =
+        (struct shard){.tag = a->tag, .step = a->step, .applied_count = actor->applied_count};
+    for (int w = 0; w < s->options.workers; w++)
+        actor->shard.ledger[w] = *ps_role_ledger(actor->role, w);
+}
+
+static void hold(struct actor *actor, bool is_held)
+{
+    assert(actor->is_held != is_held);
+    actor->is_held = is_held;
+    actor->held += is_held;
+}
+
+static void act_ps(struct stage *s, int ps, const struct action *a)
+{
+    struct actor *actor = &s->ps[ps];
+    if (a->type == ACTION_SEND)
+        post(s, ps, a->task, TO_WORKER, a);
+    else if (a->type == ACTION_SETUP)
+        set_up(s, ps, a);
+    else if (a->type == ACTION_INITIALIZE)
+        actor->arrays++;
+    else if (a->type == ACTION_APPLY)
+        note_applied(actor, a);
+    else if (a->type == ACTION_CUT)
+        cut(s, ps, a);
+    else if (a->type == ACTION_HELD)
+        hold(actor, a->is_fresh);
+    else
+        note(actor, a);
 }
 
 static void flush_ps(struct stage *s, int ps)
@@ -79,25 +147,66 @@ static void flush_ps(struct stage *s, int ps)
     struct actor *actor = &s->ps[ps];
     for (int i = 0; i < actor->outbox.count && !actor->has_ended; i++) {
         const struct action a = actor->outbox.at[i];
-        if (a.type == ACTION_SEND && s->workers[a.task].is_alive)
-            post(s, ps, a.task, TO_WORKER, &a);
-        else if (a.type == ACTION_SETUP)
-            setup(s, actor);
-        else if (a.type == ACTION_APPLY)
-            note_applied(actor, &a);
-        else if (a.type == ACTION_END)
-            note_end(actor, &a);
+        act_ps(s, ps, &a);
     }
     actor->outbox.count = 0;
 }
 
-static void describe(struct stage *s, int ps, int worker)
+/* ---- what a worker asks for ---- */
+
+static void choose(struct stage *s, struct actor *chief, const struct action *a)
 {
-    const struct action a = {
-        .type = ACTION_SEND,
-        .message = {.type = MESSAGE_SETUP, .job = JOB_WORKER, .task = (uint32_t)worker},
+    assert(s->generations + 1 < STAGE_GENERATIONS_MAX);
+    int passed_over = a->is_fresh ? s->bad_checkpoints : 0;
+    int origin = s->checkpoint_count - 1 - passed_over, number = ++s->generations;
+    s->origin[number] = origin;
+    const struct choice choice = {
+        .text = "",
+        .generation = (uint64_t)number << GENERATION_SHIFT,
+        .step = origin < 0 ? 0 : s->checkpoints[origin].step,
+        .arrays = origin < 0 ? 1 : STAGE_ARRAYS,
     };
-    post(s, ps, worker, TO_PS, &a);
+    worker_role_chosen(chief->role, &choice, &chief->outbox);
+}
+
+static void describe(struct stage *s, int worker, const struct action *a)
+{
+    const struct action send = {
+        .type = ACTION_SEND,
+        .message = {.type = MESSAGE_SETUP,
+                    .job = JOB_WORKER,
+                    .task = (uint32_t)worker,
+                    .generation = a->generation},
+    };
+    post(s, a->task, worker, TO_PS, &send);
+}
+
+static void note_save(struct actor *chief, const struct action *a)
+{
+    chief->is_publishing = a->type == ACTION_PUBLISH;
+    chief->publish_tag = a->tag;
+    chief->abandoned += a->type == ACTION_ABANDON;
+}
+
+static void act_worker(struct stage *s, int worker, const struct action *a)
+{
+    struct actor *actor = &s->workers[worker];
+    if (a->type == ACTION_SEND)
+        post(s, a->task, worker, TO_PS, a);
+    else if (a->type == ACTION_CHOOSE)
+        choose(s, actor, a);
+    else if (a->type == ACTION_DESCRIBE)
+        describe(s, worker, a);
+    else if (a->type == ACTION_COMPUTE)
+        actor->is_computing = true;
+    else if (a->type == ACTION_ADOPTED)
+        actor->adopted++;
+    else if (a->type == ACTION_EVALUATE)
+        actor->is_evaluating = true;
+    else if (a->type == ACTION_PUBLISH || a->type == ACTION_ABANDON)
+        note_save(actor, a);
+    else
+        note(actor, a);
 }
 
 static void flush_worker(struct stage *s, int worker)
@@ -105,49 +214,77 @@ static void flush_worker(struct stage *s, int worker)
     struct actor *actor = &s->workers[worker];
     for (int i = 0; i < actor->outbox.count && !actor->has_ended; i++) {
         const struct action a = actor->outbox.at[i];
-        if (a.type == ACTION_SEND && s->ps[a.task].is_alive)
-            post(s, a.task, worker, TO_PS, &a);
-        else if (a.type == ACTION_DESCRIBE)
-            describe(s, a.task, worker);
-        else if (a.type == ACTION_COMPUTE)
-            actor->is_computing = true;
-        else if (a.type == ACTION_EVALUATE) {
-            actor->evaluated++;
-            actor->role->ops->done(actor->role, ACTION_EVALUATE, OK, "", &actor->outbox);
-        } else if (a.type == ACTION_END)
-            note_end(actor, &a);
+        act_worker(s, worker, &a);
     }
     actor->outbox.count = 0;
+}
+
+void stage_flush(struct stage *s)
+{
+    for (int i = 0; i < s->options.ps_count; i++) flush_ps(s, i);
+    for (int i = 0; i < s->options.workers; i++) flush_worker(s, i);
+}
+
+/* ---- lives ---- */
+
+static void begin_ps(struct stage *s, int ps)
+{
+    struct actor *actor = &s->ps[ps];
+    actor->incarnation = ++s->lives;
+    const struct ps_options o = {
+        .task = ps,
+        .workers = s->options.workers,
+        .incarnation = actor->incarnation,
+        .start_timeout_ms = STAGE_LIMIT_MS,
+        .step_timeout_ms = STAGE_LIMIT_MS,
+        .end_timeout_ms = STAGE_LIMIT_MS,
+        .restart_timeout_ms = STAGE_RESTART_LIMIT_MS,
+        .stop_timeout_ms = STAGE_STOP_LIMIT_MS,
+    };
+    actor->role = ps_role_new(&o);
+    assert(actor->role);
+    actor->is_alive = true;
+    actor->role->ops->start(actor->role, s->now_ms, &actor->outbox);
+    flush_ps(s, ps);
+}
+
+static void begin_worker(struct stage *s, int worker)
+{
+    struct actor *actor = &s->workers[worker];
+    actor->incarnation = ++s->lives;
+    const struct worker_options o = {
+        .task = worker,
+        .ps_count = s->options.ps_count,
+        .workers = s->options.workers,
+        .incarnation = actor->incarnation,
+        .block_bytes = s->options.block_bytes,
+        .gradients_per_push = s->options.gradients_per_push,
+        .drops_gradients = s->options.drops_gradients,
+        .saves = s->options.saves && worker == 0,
+        .start_timeout_ms = STAGE_LIMIT_MS,
+        .step_timeout_ms = STAGE_LIMIT_MS,
+        .end_timeout_ms = STAGE_LIMIT_MS,
+        .restart_timeout_ms = STAGE_RESTART_LIMIT_MS,
+        .stop_timeout_ms = STAGE_STOP_LIMIT_MS,
+        .save_timeout_ms = STAGE_LIMIT_MS,
+    };
+    actor->role = worker_role_new(&o);
+    assert(actor->role);
+    actor->is_alive = true;
+    actor->role->ops->start(actor->role, s->now_ms, &actor->outbox);
+    flush_worker(s, worker);
 }
 
 void stage_open(struct stage *s, const struct stage_options *options)
 {
     *s = (struct stage){.options = *options};
     for (int i = 0; i < options->ps_count; i++) {
-        struct actor *actor = &s->ps[i];
-        const struct ps_options o = {i, options->workers, 100 + (uint64_t)i, FINISH_MS, FINISH_MS};
-        actor->role = ps_role_new(&o);
-        actor->is_alive = true;
-        actor->applied = calloc(STAGE_APPLIED_MAX, sizeof *actor->applied);
-        actor->role->ops->start(actor->role, s->now_ms, &actor->outbox);
+        s->ps[i].sees_folder = (options->seed + (uint64_t)i) % 2;
+        s->ps[i].applied = calloc(STAGE_APPLIED_MAX, sizeof *s->ps[i].applied);
+        assert(s->ps[i].applied);
+        begin_ps(s, i);
     }
-    for (int i = 0; i < options->workers; i++) {
-        struct actor *actor = &s->workers[i];
-        const struct worker_options o = {
-            .task = i,
-            .ps_count = options->ps_count,
-            .incarnation = 200 + (uint64_t)i,
-            .block_bytes = options->block_bytes,
-            .gradients_per_push = options->gradients_per_push,
-            .drops_gradients = options->drops_gradients,
-            .start_timeout_ms = FINISH_MS,
-            .step_timeout_ms = FINISH_MS,
-            .end_timeout_ms = FINISH_MS,
-        };
-        actor->role = worker_role_new(&o);
-        actor->is_alive = true;
-        actor->role->ops->start(actor->role, s->now_ms, &actor->outbox);
-    }
+    for (int i = 0; i < options->workers; i++) begin_worker(s, i);
 }
 
 void stage_close(struct stage *s)
@@ -164,12 +301,15 @@ void stage_close(struct stage *s)
     }
 }
 
-static void greet_pair(struct stage *s, int ps, int worker)
+void stage_connect(struct stage *s, int ps, int worker)
 {
     struct actor *p = &s->ps[ps], *w = &s->workers[worker];
-    p->role->ops->peer_up(p->role, JOB_WORKER, worker, 200 + (uint64_t)worker, &p->outbox);
+    bool can = p->is_alive && w->is_alive && !p->has_ended && !w->has_ended;
+    if (s->is_linked[ps][worker] || !can) return;
+    s->is_linked[ps][worker] = true;
+    p->role->ops->peer_up(p->role, JOB_WORKER, worker, w->incarnation, &p->outbox);
     flush_ps(s, ps);
-    w->role->ops->peer_up(w->role, JOB_PS, ps, 100 + (uint64_t)ps, &w->outbox);
+    w->role->ops->peer_up(w->role, JOB_PS, ps, p->incarnation, &w->outbox);
     flush_worker(s, worker);
 }
 
@@ -178,10 +318,61 @@ void stage_greet(struct stage *s)
     uint64_t pairs = (uint64_t)(s->options.ps_count * s->options.workers);
     for (uint64_t i = 0; i < pairs; i++) {
         int pair = (int)random_permute(s->options.seed, pairs, i);
-        greet_pair(s, pair / s->options.workers, pair % s->options.workers);
-        if (draw(s, 2)) stage_step(s);
+        stage_connect(s, pair / s->options.workers, pair % s->options.workers);
+        if (stage_draw(s, 2)) stage_step(s);
     }
 }
+
+static void lose(struct actor *actor, enum job job, int task, const char *why)
+{
+    if (actor->is_alive && !actor->has_ended)
+        actor->role->ops->peer_lost(actor->role, job, task, why, &actor->outbox);
+}
+
+static void unlink_pair(struct stage *s, int ps, int worker, const char *why)
+{
+    if (!s->is_linked[ps][worker]) return;
+    s->is_linked[ps][worker] = false;
+    drop_queue(s, ps, worker);
+    lose(&s->ps[ps], JOB_WORKER, worker, why);
+    lose(&s->workers[worker], JOB_PS, ps, why);
+    flush_ps(s, ps);
+    flush_worker(s, worker);
+}
+
+void stage_cut(struct stage *s, int ps, int worker)
+{
+    unlink_pair(s, ps, worker, "cut");
+}
+
+void stage_kill_worker(struct stage *s, int worker)
+{
+    struct actor *actor = &s->workers[worker];
+    actor->is_alive = actor->is_computing = actor->is_evaluating = actor->is_publishing = false;
+    for (int i = 0; i < s->options.ps_count; i++) unlink_pair(s, i, worker, "killed");
+}
+
+void stage_kill_ps(struct stage *s, int ps)
+{
+    s->ps[ps].is_alive = s->ps[ps].is_writing = s->ps[ps].is_held = false;
+    for (int i = 0; i < s->options.workers; i++) unlink_pair(s, ps, i, "killed");
+}
+
+void stage_restart_worker(struct stage *s, int worker)
+{
+    worker_role_free(s->workers[worker].role);
+    begin_worker(s, worker);
+    for (int i = 0; i < s->options.ps_count; i++) stage_connect(s, i, worker);
+}
+
+void stage_restart_ps(struct stage *s, int ps)
+{
+    ps_role_free(s->ps[ps].role);
+    begin_ps(s, ps);
+    for (int i = 0; i < s->options.workers; i++) stage_connect(s, ps, i);
+}
+
+/* ---- events ---- */
 
 static void deliver(struct stage *s, int ps, int worker, int direction)
 {
@@ -192,50 +383,97 @@ static void deliver(struct stage *s, int ps, int worker, int direction)
     if (direction == TO_PS) {
         struct actor *p = &s->ps[ps];
         if (m.type == MESSAGE_PUSH) p->pushed[worker] = m.sequence;
-        p->role->ops->message(p->role, JOB_WORKER, worker, &m, &p->outbox);
+        if (!p->has_ended) p->role->ops->message(p->role, JOB_WORKER, worker, &m, &p->outbox);
         flush_ps(s, ps);
     } else {
         struct actor *w = &s->workers[worker];
-        w->role->ops->message(w->role, JOB_PS, ps, &m, &w->outbox);
+        if (!w->has_ended) w->role->ops->message(w->role, JOB_PS, ps, &m, &w->outbox);
         flush_worker(s, worker);
     }
     free(parcel);
 }
 
-static void finish_computing(struct stage *s, int worker)
+static void publish(struct stage *s, struct actor *chief)
+{
+    assert(s->checkpoint_count < STAGE_CHECKPOINTS_MAX);
+    struct checkpoint *c = &s->checkpoints[s->checkpoint_count++];
+    *c = (struct checkpoint){.step = s->ps[0].shard.step};
+    for (int i = 0; i < s->options.ps_count; i++) {
+        if (i > 0 && !s->options.block_bytes[i]) continue;
+        assert(s->ps[i].shard.tag == chief->publish_tag && s->ps[i].shard.step == c->step);
+        c->shards[i] = s->ps[i].shard;
+    }
+}
+
+/* A worker is done with one of the things that take long. */
+static void finish(struct stage *s, int worker, enum action_type what)
 {
     struct actor *w = &s->workers[worker];
-    w->is_computing = false;
-    w->computed++;
-    w->role->ops->done(w->role, ACTION_COMPUTE, OK, "", &w->outbox);
+    bool *is_busy = what == ACTION_COMPUTE    ? &w->is_computing
+                    : what == ACTION_EVALUATE ? &w->is_evaluating
+                                              : &w->is_publishing;
+    *is_busy = false;
+    w->computed += what == ACTION_COMPUTE;
+    w->evaluated += what == ACTION_EVALUATE;
+    if (what == ACTION_PUBLISH) publish(s, w);
+    w->role->ops->done(w->role, what, OK, "", &w->outbox);
     flush_worker(s, worker);
 }
 
-/* Everything that may happen next, counted; the chosen one happens. choice -1 only counts. */
-static int events(struct stage *s, int choice)
+static void finish_writing(struct stage *s, int ps)
 {
-    int count = 0;
-    for (int w = 0; w < s->options.workers; w++) {
-        if (s->workers[w].is_computing && s->workers[w].is_alive && count++ == choice) {
-            finish_computing(s, w);
+    struct actor *p = &s->ps[ps];
+    p->is_writing = false;
+    p->role->ops->done(p->role, ACTION_CUT, OK, "", &p->outbox);
+    flush_ps(s, ps);
+}
+
+/* Each of these counts what may happen next; the event with the number `choice`, counted from
+ * `count` on, happens. Returns the count. */
+static int deliveries(struct stage *s, int choice, int count)
+{
+    for (int pair = 0; pair < s->options.ps_count * s->options.workers; pair++) {
+        int ps = pair / s->options.workers, worker = pair % s->options.workers;
+        for (int direction = 0; direction < 2; direction++)
+            if (s->first[ps][worker][direction] && count++ == choice) {
+                deliver(s, ps, worker, direction);
+                return count;
+            }
+    }
+    return count;
+}
+
+static int completions(struct stage *s, int choice, int count)
+{
+    for (int i = 0; i < s->options.workers; i++) {
+        const struct actor *w = &s->workers[i];
+        const struct busy {
+            bool is_so;
+            enum action_type what;
+        } busy[] = {{w->is_computing, ACTION_COMPUTE},
+                    {w->is_evaluating, ACTION_EVALUATE},
+                    {w->is_publishing, ACTION_PUBLISH}};
+        for (int k = 0; k < 3; k++)
+            if (busy[k].is_so && !w->has_ended && count++ == choice) {
+                finish(s, i, busy[k].what);
+                return count;
+            }
+    }
+    for (int i = 0; i < s->options.ps_count; i++)
+        if (s->ps[i].is_writing && !s->ps[i].has_ended && count++ == choice) {
+            finish_writing(s, i);
             return count;
         }
-        for (int ps = 0; ps < s->options.ps_count; ps++)
-            for (int direction = 0; direction < 2; direction++)
-                if (s->first[ps][w][direction] && count++ == choice) {
-                    deliver(s, ps, w, direction);
-                    return count;
-                }
-    }
     return count;
 }
 
 bool stage_step(struct stage *s)
 {
-    int count = events(s, -1);
+    enum { ONLY_COUNT = -1 };
+    int count = completions(s, ONLY_COUNT, deliveries(s, ONLY_COUNT, 0));
     if (!count) return false;
-    events(s, (int)draw(s, (uint64_t)count));
-    s->deliveries++;
+    int choice = (int)stage_draw(s, (uint64_t)count), sent = deliveries(s, choice, 0);
+    if (sent <= choice) completions(s, choice, sent);
     return true;
 }
 
@@ -246,43 +484,40 @@ int stage_run(struct stage *s, int events_max)
     return happened;
 }
 
+static void tick(struct stage *s, struct actor *actor)
+{
+    if (actor->is_alive && !actor->has_ended)
+        actor->role->ops->tick(actor->role, s->now_ms, &actor->outbox);
+}
+
 void stage_pass_time(struct stage *s, uint64_t ms)
 {
     s->now_ms += ms;
-    for (int i = 0; i < s->options.ps_count; i++) {
-        struct actor *p = &s->ps[i];
-        if (p->is_alive && !p->has_ended) p->role->ops->tick(p->role, s->now_ms, &p->outbox);
-        flush_ps(s, i);
-    }
-    for (int i = 0; i < s->options.workers; i++) {
-        struct actor *w = &s->workers[i];
-        if (w->is_alive && !w->has_ended) w->role->ops->tick(w->role, s->now_ms, &w->outbox);
-        flush_worker(s, i);
-    }
+    for (int i = 0; i < s->options.ps_count; i++) tick(s, &s->ps[i]);
+    for (int i = 0; i < s->options.workers; i++) tick(s, &s->workers[i]);
+    stage_flush(s);
 }
 
-void stage_kill_worker(struct stage *s, int worker)
+/* ---- from outside ---- */
+
+void stage_leave(struct stage *s, struct actor *actor, int code, const char *why)
 {
-    s->workers[worker].is_alive = false;
-    for (int i = 0; i < s->options.ps_count; i++) {
-        struct actor *p = &s->ps[i];
-        drop_queue(s, i, worker);
-        if (p->has_ended) continue;
-        p->role->ops->peer_lost(p->role, JOB_WORKER, worker, "killed", &p->outbox);
-        flush_ps(s, i);
-    }
+    actor->role->ops->leave(actor->role, code, why, &actor->outbox);
+    stage_flush(s);
 }
 
-void stage_kill_ps(struct stage *s, int ps)
+void stage_save(struct stage *s)
 {
-    s->ps[ps].is_alive = false;
-    for (int i = 0; i < s->options.workers; i++) {
-        struct actor *w = &s->workers[i];
-        drop_queue(s, ps, i);
-        if (w->has_ended) continue;
-        w->role->ops->peer_lost(w->role, JOB_PS, ps, "killed", &w->outbox);
-        flush_worker(s, i);
-    }
+    worker_role_save(s->workers[0].role, &s->workers[0].outbox);
+    flush_worker(s, 0);
+}
+
+void stage_fail_step(struct stage *s, int worker, err why, const char *text)
+{
+    struct actor *w = &s->workers[worker];
+    w->is_computing = false;
+    w->role->ops->done(w->role, ACTION_COMPUTE, why, text, &w->outbox);
+    flush_worker(s, worker);
 }
 
 void stage_send_to_ps(struct stage *s, int ps, int worker, const struct message *m)

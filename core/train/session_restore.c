@@ -28,6 +28,7 @@ err session_restore(struct session *s, struct bundle *bundle)
 {
     const struct layout *layout = s->layout;
     const struct warm_start values_only = {0};
+    int64_t no_workers = 0;
     assert(s->options.only_evaluates);
     if (!s->own_values) {
         TRY(session_allocate(s, layout->block_floats[0], &s->own_values));
@@ -41,6 +42,7 @@ err session_restore(struct session *s, struct bundle *bundle)
         .slices = slices,
         .slice_count = layout->slice_count,
         .values = s->own_values,
+        .ledger = &no_workers, /* [0] */
     };
     err e = shard_read(bundle, &values_only, &shard);
     free(slices);

@@ -24,7 +24,8 @@ static const char *describe(const struct cluster_spec *spec, char text[TEXT_MAX]
 {
     if (!spec->is_distributed) return "alone";
     char name[TASK_NAME_MAX];
-    int used = snprintf(text, TEXT_MAX, "%s", task_name(spec->job, spec->task, name));
+    int used = snprintf(text, TEXT_MAX, "%s",
+                        spec->is_evaluator ? "evaluator" : task_name(spec->job, spec->task, name));
     for (int job = 0; job < JOB_COUNT; job++) {
         used += snprintf(text + used, TEXT_MAX - (size_t)used, " %s", job_name((enum job)job));
         for (int i = 0; i < spec->hosts[job].count; i++)
@@ -57,6 +58,8 @@ static void flags_name_a_task_of_a_cluster(void **state)
 {
     static const struct row rows[] = {
         {{"ps", 1, "a:1,b:2", "c:3"}, NULL, "ps/1 ps a:1 b:2 worker c:3"},
+        {{"evaluator", -1, "a:1", "c:3"}, NULL, "evaluator ps a:1 worker c:3"},
+        {{"evaluator", 0, "a:1", "c:3"}, NULL, "evaluator ps a:1 worker c:3"},
         {{"worker", 0, " a:1 , b:2", "c:3,[::1]:4"},
          NULL,
          "worker/0 ps a:1 b:2 worker c:3 [::1]:4"},
@@ -77,8 +80,14 @@ static void wrong_flags_are_named(void **state)
         {{"ps", -1, NULL, NULL},
          NULL,
          "--job_name=ps needs --task_index, --ps_hosts and --worker_hosts"},
-        {{"chief", 0, "a:1", "b:1"}, NULL, "--job_name: expected ps or worker, got \"chief\""},
-        {{"", 0, "a:1", "b:1"}, NULL, "--job_name: expected ps or worker, got \"\""},
+        {{"evaluator", 1, "a:1", "b:1"}, NULL, "task_index 1 but there is one evaluator"},
+        {{"evaluator", -1, NULL, NULL},
+         NULL,
+         "--job_name=evaluator needs --ps_hosts and --worker_hosts"},
+        {{"chief", 0, "a:1", "b:1"},
+         NULL,
+         "--job_name: expected ps, worker or evaluator, got \"chief\""},
+        {{"", 0, "a:1", "b:1"}, NULL, "--job_name: expected ps, worker or evaluator, got \"\""},
         {{NULL, 0, NULL, NULL}, NULL, "--task_index needs --job_name (ps or worker)"},
         {{NULL, -1, "a:1", NULL}, NULL, "--ps_hosts needs --job_name (ps or worker)"},
         {{NULL, -1, NULL, "a:1"}, NULL, "--worker_hosts needs --job_name (ps or worker)"},
@@ -124,6 +133,9 @@ static void a_chief_of_tf_config_is_worker_0(void **state)
         {NO_FLAGS, CLUSTER(CHIEF ", " PS) TASK("ps", 1), "ps/1 ps p:1 q:1 worker c:1"},
         {NO_FLAGS, CLUSTER(CHIEF ", " PS ", \"evaluator\": [\"e:1\"]") TASK("ps", 0),
          "ps/0 ps p:1 q:1 worker c:1"},
+        {NO_FLAGS, CLUSTER(CHIEF ", " PS ", \"evaluator\": [\"e:1\"]") TASK("evaluator", 0),
+         "evaluator ps p:1 q:1 worker c:1"},
+        {NO_FLAGS, CLUSTER(CHIEF ", " PS) TASK("evaluator", 0), "evaluator ps p:1 q:1 worker c:1"},
         {NO_FLAGS, "{\"environment\": \"cloud\", " TASK("worker", 0), "alone"},
         {NO_FLAGS, "{}", "alone"},
         {NO_FLAGS, "{\"cluster\": {}}", "alone"},
@@ -162,7 +174,7 @@ static void a_wrong_tf_config_is_named(void **state)
         {NO_FLAGS, CLUSTER(CHIEF ", " PS) "\"task\": {\"type\": \"ps\"}}",
          "TF_CONFIG.task: \"index\" is missing"},
         {NO_FLAGS, CLUSTER(CHIEF ", " PS) "\"task\": {\"type\": 5, \"index\": 0}}",
-         "TF_CONFIG.task.type: expected a string (chief, worker or ps)"},
+         "TF_CONFIG.task.type: expected a string (chief, worker, ps or evaluator)"},
         {NO_FLAGS, CLUSTER(CHIEF ", " PS) TASK("ps", "0"),
          "TF_CONFIG.task.index: expected an integer from 0 to 4095"},
         {NO_FLAGS, CLUSTER(CHIEF ", " PS) TASK("ps", -1),
@@ -173,9 +185,8 @@ static void a_wrong_tf_config_is_named(void **state)
          "TF_CONFIG.task: worker/0, but cluster names 0 tasks of \"worker\""},
         {NO_FLAGS, CLUSTER(CHIEF ", " PS) TASK("wroker", 0),
          "TF_CONFIG.task.type: unknown job \"wroker\" (did you mean \"worker\"?)"},
-        {NO_FLAGS, CLUSTER(CHIEF ", " PS) TASK("evaluator", 0),
-         "TF_CONFIG.task.type: dtrain has no evaluator task; the chief evaluates at the end of the "
-         "run"},
+        {NO_FLAGS, CLUSTER(CHIEF ", " PS) TASK("evaluator", 1),
+         "TF_CONFIG.task: evaluator/1, but there is one evaluator"},
         {NO_FLAGS, CLUSTER(CHIEF ", " MASTER ", " PS) TASK("chief", 0),
          "TF_CONFIG.cluster: both \"chief\" and \"master\" (its old name)"},
         {NO_FLAGS, CLUSTER(MASTER ", \"evaluator\": [], " PS) TASK("ps", 0),
@@ -196,7 +207,7 @@ static void a_wrong_tf_config_is_named(void **state)
         {NO_FLAGS, CLUSTER(CHIEF ", \"ps\": [\"c:1\"]") TASK("chief", 0),
          "the same address twice: \"c:1\" is ps/0 and worker/0"},
         {NO_FLAGS, CLUSTER(CHIEF ", " PS ", \"gpu\": [\"c:1\"]") TASK("chief", 0),
-         "TF_CONFIG.cluster: unknown job \"gpu\"; known are chief, worker, ps, master"},
+         "TF_CONFIG.cluster: unknown job \"gpu\"; known are chief, worker, ps, master, evaluator"},
         {NO_FLAGS, "{" TASK("ps", 0), "TF_CONFIG: task ps/0 needs a \"cluster\""},
         {NO_FLAGS, "{" TASK("worker", 3), "TF_CONFIG: task worker/3 needs a \"cluster\""},
     };

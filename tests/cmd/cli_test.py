@@ -61,7 +61,7 @@ WRONG = [
     ([PS, WORKERS, "spec.json"], {}, "--ps_hosts needs --job_name (ps or worker)"),
     (["--task_index=1", "spec.json"], {}, "--task_index needs --job_name (ps or worker)"),
     (["--job_name=boss", "--task_index=0", PS, WORKERS], {},
-     '--job_name: expected ps or worker, got "boss"'),
+     '--job_name: expected ps, worker or evaluator, got "boss"'),
     (["--job_name=ps", "--task_index=2", PS, WORKERS], {},
      "task_index 2 but ps_hosts names 2 tasks"),
     (["--job_name=worker", "--task_index=0", PS, WORKERS], {}, NO_SPEC),
@@ -92,8 +92,7 @@ WRONG = [
     (["spec.json"], {"TF_CONFIG": '{"task": {"type": "ps", "index": 0}}'},
      'TF_CONFIG: task ps/0 needs a "cluster"'),
     (["spec.json"], {"TF_CONFIG": '{"task": {"type": "evaluator", "index": 0}}'},
-     "TF_CONFIG.task.type: dtrain has no evaluator task; the chief evaluates at the end of the "
-     "run"),
+     'TF_CONFIG: task evaluator/0 needs a "cluster"'),
     # local clusters
     (["--local_ps=2", "--job_name=ps", "spec.json"], {},
      LOCAL + "--job_name does not go with them"),

@@ -69,6 +69,18 @@ static void at_the_end_the_last_numbers_are_told(void **state)
     assert_string_equal(rig_log(rig), "loss = 0.125, global_step = 40\n");
 }
 
+static void after_a_recovery_there_is_nothing_to_tell_before_the_next_step(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig,
+              HOOKS("[{\"type\": \"logging\", \"values\": [\"accuracy\"], \"at_end\": true}]"));
+    rig_step(rig, 1, 0);
+    rig_must(session_seek(&rig->session, 5)); /* frees the last batch */
+    rig_adopt(rig, 0, 1);
+    rig_end(rig, 0);
+    assert_string_equal(rig_log(rig), "");
+}
+
 static void a_loss_that_is_no_number_is_told_as_it_is(void **state)
 {
     struct rig *rig = *state;
@@ -149,6 +161,7 @@ int main(void)
         WITH_RIG(iterations_are_the_workers_own_steps),
         WITH_RIG(by_seconds_it_waits_for_the_clock),
         WITH_RIG(at_the_end_the_last_numbers_are_told),
+        WITH_RIG(after_a_recovery_there_is_nothing_to_tell_before_the_next_step),
         WITH_RIG(a_loss_that_is_no_number_is_told_as_it_is),
         WITH_RIG(workers_that_are_no_chief_log_too),
         WITH_RIG(speed_is_steps_by_seconds_and_the_first_step_starts_the_clock),

@@ -23,6 +23,7 @@ struct state {
     const struct logging *attributes;
     struct hook_timer timer;
     uint64_t iterations; /* own steps seen */
+    bool has_numbers;    /* those of the last own step can still be read */
     int count;
     int indices[HOOK_VALUES_MAX];
     const char *names[HOOK_VALUES_MAX];
@@ -130,9 +131,18 @@ static double passed_s(const struct hook_timer *timer, uint64_t now_ns)
     return timer->has_fired ? (double)(now_ns - timer->fired_ns) / 1e9 : -1;
 }
 
+/* A recovery moves the stream of batches, and the last batch is gone with the old one. */
+static err adopted(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    s->has_numbers = false;
+    return OK;
+}
+
 static err stepped(void *state, const struct run_view *view)
 {
     struct state *s = state;
+    s->has_numbers = true;
     const uint64_t iteration = s->iterations++;
     const bool is_timed = s->timer.every_steps > 0 || s->timer.every_secs > 0;
     const bool is_due = is_timed && hook_timer_is_due(&s->timer, iteration, view->now_ns);
@@ -146,7 +156,7 @@ static err stepped(void *state, const struct run_view *view)
 static err end(void *state, const struct run_view *view, int code)
 {
     const struct state *s = state;
-    if (s->attributes->at_end && s->iterations > 0)
+    if (s->attributes->at_end && s->has_numbers)
         write_line(s, view, passed_s(&s->timer, view->now_ns));
     return OK;
 }
@@ -160,6 +170,7 @@ const struct hook hook_logging = {
     .on_every_worker = true,
     .check = check,
     .begin = begin,
+    .adopted = adopted,
     .stepped = stepped,
     .end = end,
 };

@@ -140,7 +140,7 @@ static void make_cut(struct ps_role *p, struct outbox *out)
     p->cut.phase = is_first ? CUT_MADE : CUT_NONE;
     p->cut.writing = p->cut.tag;
     struct action *a = outbox_add(out, ACTION_CUT);
-    a->step = p->step;
+    a->step = is_first ? p->step : p->cut.step; /* names the checkpoint */
     a->tag = p->cut.tag;
     a->task = p->cut.shard;
     a->count = p->cut.shards;

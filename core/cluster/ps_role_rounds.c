@@ -133,7 +133,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     if (member->is_excused) outbox_log(out, "worker/%d is counted on again", worker);
-    member->is_excused = false;
+    member->is_excused = member->has_finished = false;
     struct action *a = ps_send(p, worker, MESSAGE_LEDGER, out);
     a->message.sequence = member->ledger.received;
     ledger_pack(&member->ledger, 1, member->numbers);

@@ -47,7 +47,7 @@ void worker_role_save(struct role *role, struct outbox *out)
     if (!can_save(w)) return;
     s->shards = number_savers(w);
     s->phase = SAVE_FIRST;
-    s->tag = w->generation + ++s->count;
+    s->tag = w->options.incarnation + ++s->count;
     s->since_ms = w->patience.now_ms;
     s->numbers[0] = htole64((uint64_t)s->shards);
     send_save(w, 0, out);

@@ -225,7 +225,8 @@ static void note_answer(struct server *s, const struct message *m)
 static bool is_expected(const struct worker_role *w, int ps)
 {
     if (w->servers[ps].has_answered) return false;
-    return w->phase == JOINING || w->phase == WAITING || (w->phase == ASKING && ps == 0);
+    if (w->phase == JOINING) return w->servers[ps].has_ledger; /* what answers JOIN follows it */
+    return w->phase == WAITING || (w->phase == ASKING && ps == 0);
 }
 
 void worker_values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)

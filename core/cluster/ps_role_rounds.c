@@ -145,6 +145,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     member->wanted_step = m->step;
     if (member->has_pushed && member->wanted_step <= member->push_step)
         member->wanted_step = member->push_step + 1;
+    ps_apply_ready_rounds(p, out); /* who wants a later step brings nothing for this one */
     ps_answer_waiting(p, out);
 }
 
@@ -166,7 +167,8 @@ static void begin_round(struct ps_role *p)
 static bool is_past_round(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
-    return m->is_excused || m->has_pushed || (m->wants_values && m->wanted_step > p->step);
+    return m->is_excused || m->has_finished || m->has_pushed ||
+           (m->wants_values && m->wanted_step > p->step);
 }
 
 static bool is_round_full(const struct ps_role *p)
@@ -315,5 +317,6 @@ void ps_finished(struct ps_role *p, int worker, struct outbox *out)
     m->has_finished = true;
     m->holds_ticket = m->wants_values = m->is_excused = false;
     patience_renew(&p->patience);
+    ps_apply_ready_rounds(p, out);
     if (ps_all_finished(p)) answer(p, CHIEF, out);
 }

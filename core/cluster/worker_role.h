@@ -31,10 +31,11 @@ struct worker_options {
     uint64_t incarnation;
     const uint64_t *block_bytes; /* [ps_count]; copied */
     uint32_t gradients_per_push;
+    bool is_sync;
     bool drops_gradients; /* backup workers, or max_staleness */
     bool saves;           /* chief: a last checkpoint before the end */
     uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms,
-        save_timeout_ms;
+        save_timeout_ms, worker_timeout_ms;
 };
 
 struct role *worker_role_new(const struct worker_options *);

@@ -154,6 +154,36 @@ static void plan_next(struct worker_role *w)
     set_targets(w, lacks_next);
 }
 
+/* Does this ps wait for a push that another one has? */
+static bool is_owed(const struct worker_role *w, int ps)
+{
+    const struct server *first = &w->servers[0], *s = &w->servers[ps];
+    if (w->options.drops_gradients) return s->ledger.received < first->ledger.taken;
+    for (int i = 0; i < w->options.ps_count; i++)
+        if (worker_is_asked(w, i) && s->ledger.received < w->servers[i].ledger.received)
+            return true;
+    return false;
+}
+
+/* Synchronous: some ps went on without this worker and others still wait for it. Those are told
+ * that it brings nothing for the rounds that the first are past. */
+static bool catch_up(struct worker_role *w, struct outbox *out)
+{
+    uint64_t step = 0;
+    bool is_behind = false;
+    for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++)
+        if (worker_is_asked(w, ps) && w->servers[ps].step > step) step = w->servers[ps].step;
+    for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++) {
+        struct server *s = &w->servers[ps];
+        if (!worker_is_asked(w, ps) || s->step >= step || is_owed(w, ps)) continue;
+        s->has_answered = s->is_pushed = false;
+        s->push_step = step; /* if its link is lost meanwhile */
+        join(w, ps, step, out);
+        is_behind = true;
+    }
+    return is_behind;
+}
+
 static void note_adopted(struct worker_role *w, struct outbox *out)
 {
     if (w->has_adopted) return;
@@ -181,6 +211,7 @@ static void go_on(struct worker_role *w, struct outbox *out)
         worker_save_last(w, out);
         return;
     }
+    if (catch_up(w, out)) return;
     note_adopted(w, out);
     plan_next(w);
     if (w->has_ticket || !w->servers[0].is_target)

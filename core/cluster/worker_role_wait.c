@@ -38,6 +38,12 @@ struct wait {
     uint64_t limit_ms;
 };
 
+/* A ps may wait so long for a worker that is not there. */
+static uint64_t absence_ms(const struct worker_options *o)
+{
+    return o->start_timeout_ms > o->worker_timeout_ms ? o->start_timeout_ms : o->worker_timeout_ms;
+}
+
 /* What the phase waits for; limit 0: for nothing. */
 static struct wait current_wait(const struct worker_role *w)
 {
@@ -55,7 +61,8 @@ static struct wait current_wait(const struct worker_role *w)
     case JOINING:
     case ASKING:
     case WAITING:
-        return (struct wait){"to answer", "--step_timeout", o->step_timeout_ms + STEP_GRACE_MS};
+        return (struct wait){"to answer", "--step_timeout, and the time for an absent worker",
+                             o->step_timeout_ms + absence_ms(o) + STEP_GRACE_MS};
     case FINISHING:
         return (struct wait){"to end the job", "--end_timeout", o->end_timeout_ms};
     default:

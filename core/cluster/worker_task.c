@@ -169,6 +169,8 @@ static err open_role(struct worker_task *w)
         .incarnation = w->task.incarnation,
         .block_bytes = bytes,
         .gradients_per_push = w->gradients_per_push,
+        .is_sync = w->options.spec->train.mode == MODE_SYNC,
+        .worker_timeout_ms = (uint64_t)(w->options.spec->train.worker_timeout_secs * 1000),
         .drops_gradients =
             setup_drops_gradients(w->options.spec, o->cluster->hosts[JOB_WORKER].count),
         .saves = w->checkpoints != NULL,

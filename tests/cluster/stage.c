@@ -259,6 +259,7 @@ static void begin_worker(struct stage *s, int worker)
         .incarnation = actor->incarnation,
         .block_bytes = s->options.block_bytes,
         .gradients_per_push = s->options.gradients_per_push,
+        .is_sync = s->options.config.is_sync,
         .drops_gradients = s->options.drops_gradients,
         .saves = s->options.saves && worker == 0,
         .start_timeout_ms = STAGE_LIMIT_MS,

@@ -47,6 +47,7 @@ static struct role *open_worker(const struct world *world, const struct actor *a
         .incarnation = actor->incarnation,
         .block_bytes = block_bytes,
         .gradients_per_push = p->gradients_per_push[actor->index],
+        .is_sync = p->config.is_sync,
         .drops_gradients = p->drops_gradients,
         .saves = p->saves,
         .start_timeout_ms = p->start_timeout_ms,

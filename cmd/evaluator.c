@@ -44,7 +44,7 @@ struct evaluator {
     struct seen_checkpoint *seen; /* of those that the state file named the last time */
     int seen_count;
     uint64_t looked_ms, absent_ms, noted_ms; /* absent: since when ps/0 is not there */
-    bool was_up;
+    bool is_up, was_up;
     err last; /* of the newest checkpoint */
     char last_text[ERROR_TEXT_MAX];
 };
@@ -195,10 +195,12 @@ static err watch_ps(struct evaluator *v)
 {
     uint64_t now_ms = clock_ms();
     if (visitor_is_up(v->visitor, 0)) {
-        v->was_up = true;
+        if (!v->is_up) log_line(LOG_DEBUG, "ps/0 is here");
+        v->is_up = v->was_up = true;
         v->absent_ms = v->noted_ms = now_ms;
         return OK;
     }
+    v->is_up = false;
     const char *flag = v->was_up ? "--restart_timeout" : "--start_timeout";
     double limit = v->was_up ? v->run->flags.restart_timeout : v->run->flags.start_timeout;
     double waited = (double)(now_ms - v->absent_ms) / 1000;

@@ -1,0 +1,197 @@
+"""The evaluator beside clusters of real processes: it evaluates what they save and ends with them."""
+import json
+import os
+import re
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
+
+import support  # pylint: disable=wrong-import-position
+from support import Plan, Task  # pylint: disable=wrong-import-position
+
+LINE = re.compile(r"^step (\d+), eval loss (\S+), eval accuracy (\S+) \(100 examples\)$", re.M)
+TERMINATED, TIMEOUT, INPUT = 143, 129, 2
+SAVES = {"train.checkpoint_dir": "run", "train.save_checkpoint_steps": 10}
+HEAVY = [{"op": "flatten"}, {"op": "dense", "name": "hidden", "units": 1024, "activation": "relu"},
+         {"op": "dense", "name": "logits", "units": 10}]
+
+
+def by_tf_config(hosts):
+    chief, *workers = hosts["worker"]
+    cluster = {"chief": [chief], "worker": workers, "ps": hosts["ps"]}
+    return {"TF_CONFIG": json.dumps({"cluster": cluster,
+                                     "task": {"type": "evaluator", "index": 0}})}
+
+
+class Evaluator(support.ClusterCase):
+    def evaluator(self, cluster, *flags, spec="spec.json"):
+        words = ["--job_name=evaluator", "--ps_hosts=" + ",".join(cluster.hosts["ps"]),
+                 "--worker_hosts=" + ",".join(cluster.hosts["worker"]), *flags, spec]
+        return self.add(cluster, Task(cluster.folder, "evaluator", words, {}))
+
+    def add(self, cluster, task):
+        cluster.tasks["evaluator"] = task
+        return task
+
+    def with_ps(self, changes):
+        """Only the ps are there: whoever is started now sees the run from its beginning."""
+        plan = Plan(changes={**SAVES, **changes}, absent=["worker/0", "worker/1"])
+        return self.start(plan, lambda c: all(support.is_listened_on(c.address(name))
+                                              for name in ("ps/0", "ps/1")))
+
+    def workers(self, cluster):
+        cluster.start("worker/0")
+        cluster.start("worker/1")
+
+    def lines(self, task):
+        return [(int(step), float(loss), float(accuracy))
+                for step, loss, accuracy in LINE.findall(task.text())]
+
+    def test_it_evaluates_the_last_checkpoint_and_ends_with_the_job(self):
+        for mode in ("sync", "async"):
+            with self.subTest(mode=mode):
+                cluster = self.with_ps({"train.mode": mode, "train.last_step": 60})
+                task = self.evaluator(cluster)
+                self.workers(cluster)
+                self.assert_codes(cluster, 0)
+                lines = self.lines(task)
+                self.assertEqual(lines[-1][0], 60, cluster.story())
+                self.assertEqual([line[0] for line in lines], sorted({line[0] for line in lines}))
+                said = re.search(r"test loss (\S+), test accuracy (\S+) ",
+                                 cluster.tasks["worker/0"].text())
+                self.assertEqual(lines[-1][1:], (float(said[1]), float(said[2])))
+                folder = os.path.join(cluster.folder, "run", "eval")
+                with open(os.path.join(folder, os.listdir(folder)[0]), "rb") as events:
+                    content = events.read()
+                self.assertIn(b"loss", content)
+                self.assertIn(b"accuracy", content)
+
+    def test_it_is_told_by_tf_config(self):
+        cluster = self.with_ps({"train.last_step": 20})
+        task = self.add(cluster, Task(cluster.folder, "evaluator", ["spec.json"],
+                                      by_tf_config(cluster.hosts)))
+        self.workers(cluster)
+        self.assert_codes(cluster, 0)
+        self.assertEqual(self.lines(task)[-1][0], 20)
+
+    def test_a_job_that_is_stopped_ends_it_with_the_same_code(self):
+        cluster = self.with_ps({"train.last_step": support.ENDLESS, "train.log_every_steps": 1000,
+                                "train.save_checkpoint_steps": 200})
+        task = self.evaluator(cluster)
+        self.workers(cluster)
+        cluster.wait_for("evaluator", "eval loss")
+        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, TERMINATED)
+        newest = re.search(r'model_checkpoint_path: "\D*(\d+)"', cluster.read("run/checkpoint"))
+        self.assertEqual(self.lines(task)[-1][0], int(newest[1]), cluster.story())
+
+    def test_the_best_are_kept_when_the_run_has_let_them_go(self):
+        cluster = self.with_ps({"train.last_step": support.ENDLESS, "train.log_every_steps": 1000,
+                                "train.save_checkpoint_steps": 100,
+                                "train.keep_checkpoint_max": 1})
+        task = self.evaluator(cluster, "--keep_best=2", "--best_metric=accuracy")
+        self.workers(cluster)
+        cluster.wait_until(lambda: len(self.lines(task)) >= 4 or task.has_ended(), "evaluations")
+        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, TERMINATED)
+        lines = self.lines(task)
+        best = json.loads(cluster.read("run/best/best.json"))
+        wanted = sorted(lines, key=lambda line: (-line[2], line[0]))[:2]
+        self.assertEqual(best["metric"], "accuracy")
+        self.assertEqual([entry["step"] for entry in best["best"]], [line[0] for line in wanted],
+                         cluster.story())
+        state = re.findall(r'"(\S+)"', cluster.read("run/best/checkpoint"))
+        names = [f"model.ckpt-{line[0]}" for line in wanted]
+        self.assertEqual(state, [names[0], names[1], names[0]])
+        kept = {name.split(".index")[0] for name in os.listdir(f"{cluster.folder}/run/best")
+                if name.endswith(".index")}
+        self.assertEqual(kept, set(names))
+        tool = Task(cluster.folder, "tool", ["eval", "--checkpoint=run/best", "spec.json"], {})
+        support.wait_until(tool.has_ended, lambda: "eval")
+        self.assertIn(f"test accuracy {wanted[0][2]:.4f}", tool.text())
+
+    def test_a_checkpoint_that_it_reads_is_not_removed(self):
+        """Evaluations that take a while are stopped in the middle, while the run saves others."""
+        cluster = self.with_ps({"train.last_step": support.ENDLESS, "train.log_every_steps": 1000,
+                                "train.save_checkpoint_steps": 20, "model": HEAVY,
+                                "data.eval": {"format": "random", "rows": 8000, "shape": [784],
+                                              "classes": 10},
+                                "data.train": {"format": "random", "rows": 400, "shape": [784],
+                                               "classes": 10},
+                                "train.keep_checkpoint_max": 1})
+        task = self.evaluator(cluster)
+        self.workers(cluster)
+        folder = os.path.join(cluster.folder, "run")
+
+        def leased():
+            names = os.listdir(folder) if os.path.isdir(folder) else []
+            found = [re.match(r"\.lease-(model\.ckpt-\d+)\.", name) for name in names]
+            return next((one[1] for one in found if one), None)
+
+        def is_held():
+            if not leased():
+                return False
+            os.kill(task.process.pid, signal.SIGSTOP)
+            support.wait_until(task.is_held_up, lambda: "the evaluator to be held up")
+            if leased() and os.path.exists(os.path.join(folder, leased() + ".index")):
+                return True
+            os.kill(task.process.pid, signal.SIGCONT)
+            return False
+
+        cluster.wait_until(is_held, "a lease")
+        name = leased()
+        saved = cluster.tasks["worker/0"].text().count("saved ")
+        cluster.wait_until(lambda: cluster.tasks["worker/0"].text().count("saved ") >= saved + 3,
+                           "three more checkpoints")
+        self.assertTrue(os.path.exists(os.path.join(folder, name + ".index")), cluster.story())
+        kept = [one for one in os.listdir(folder) if one.endswith(".index")]
+        self.assertLessEqual(len(kept), 3, kept)  # it, the newest, perhaps the one before
+        os.kill(task.process.pid, signal.SIGCONT)
+        cluster.wait_for("evaluator", f"step {name.split('-')[1]}, eval loss")
+        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, TERMINATED)
+
+    def test_a_ps_that_does_not_come_is_waited_for_no_longer_than_said(self):
+        cluster = support.Cluster(self.folder, Plan(changes=SAVES))
+        self.evaluator(cluster, "--start_timeout=0.3")
+        self.assert_codes(cluster, TIMEOUT)
+        self.assert_says(cluster, "evaluator", r"^dtrain: ps/0 at \S+ did not come within 0.3 s "
+                                               r"\(--start_timeout\): .*refused")
+
+    def test_a_ps_that_is_lost_is_waited_for_too(self):
+        cluster = self.with_ps({})
+        task = self.evaluator(cluster, "--restart_timeout=0.3", "--log_level=debug")
+        cluster.wait_for("evaluator", "ps/0 is here")
+        cluster.tasks["ps/0"].kill()
+        cluster.wait_until(task.has_ended, "the evaluator to end")
+        self.assertEqual(task.code(), TIMEOUT, cluster.story())
+        self.assert_says(cluster, "evaluator", r"--restart_timeout")
+
+    def test_a_model_that_is_another_is_an_error_in_the_end(self):
+        cluster = self.with_ps({"train.last_step": 20})
+        other = support.spec_with({**SAVES, "train.last_step": 20})
+        other["model"][1]["units"] = 17
+        with open(os.path.join(cluster.folder, "other.json"), "w", encoding="utf-8") as file:
+            json.dump(other, file)
+        task = self.evaluator(cluster, spec="other.json")
+        self.workers(cluster)
+        cluster.wait()
+        self.assertEqual((task.code(), cluster.tasks["worker/0"].code()), (INPUT, 0),
+                         cluster.story())
+        self.assert_says(cluster, "evaluator", r"not evaluated: \S+model.ckpt-20: .*hidden")
+
+    def test_what_it_cannot_do_without_is_named(self):
+        for changes, flags, words in (
+                ({}, (), "an evaluator needs train.checkpoint_dir"),
+                (SAVES, ("--best_metric=acuracy",),
+                 '--best_metric=acuracy: the spec has no such metric (did you mean "accuracy"?)')):
+            with self.subTest(words=words):
+                cluster = support.Cluster(self.folder, Plan(changes=changes))
+                self.evaluator(cluster, *flags)
+                self.assert_codes(cluster, INPUT)
+                self.assertIn(words, cluster.tasks["evaluator"].text())
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,228 @@
+"""dtrain var: variables of a lone ps and of clusters that train, seen and changed from outside."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
+
+import support  # pylint: disable=wrong-import-position
+from support import BINARY, LIMIT_S, Plan  # pylint: disable=wrong-import-position
+
+CLEAN = {key: value for key, value in os.environ.items() if key not in support.VARIABLES}
+TWO_PARTS = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}
+
+
+class VarCase(support.ClusterCase):
+    def words(self, cluster, words):
+        return [BINARY, "var", *words, "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
+
+    def run_var(self, cluster, *words):
+        return subprocess.run(self.words(cluster, words), env=CLEAN, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+    def var(self, cluster, *words):
+        """What it prints, without the end of the line."""
+        done = self.run_var(cluster, *words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), cluster.story())
+        return done.stdout.rstrip("\n")
+
+    def fails(self, cluster, code, error, *words):
+        done = self.run_var(cluster, *words)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.rstrip("\n")),
+                         (code, "", "dtrain: " + error))
+
+    def begin(self, cluster, *words):
+        return subprocess.Popen(self.words(cluster, words), env=CLEAN, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def lone(self, ps=1):
+        """Parameter servers that no chief has set up."""
+        return self.start(Plan(ps=ps, workers=1, absent=["worker/0"]), lambda c: all(
+            support.is_listened_on(address) for address in c.hosts["ps"]))
+
+    def end(self, cluster, name, code=143):
+        cluster.tasks[name].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, code)
+
+
+class LonePs(VarCase):
+    def test_values_are_made_changed_and_listed(self):
+        cluster = self.lone(ps=3)
+        self.assertEqual(self.var(cluster, "set", "x", "0.1"), "0.1")
+        self.assertEqual(self.var(cluster, "add", "x", "0.2"), "0.30000000000000004")
+        self.assertEqual(self.var(cluster, "set", "m", "[[1, 2.5], [-3, 4]]"),
+                         "[[1, 2.5], [-3, 4]]")
+        self.assertEqual(self.var(cluster, "add", "m[1,0]", "-1"), "-4")
+        self.assertEqual(self.var(cluster, "get", "m"), "[[1, 2.5], [-4, 4]]")
+        self.assertEqual(self.var(cluster, "set", "m", "7"), "[[7, 7], [7, 7]]")
+        self.assertEqual(self.var(cluster, "get", "global_step"), "0")
+        rows = [line.split() for line in self.var(cluster, "ls").splitlines()]
+        self.assertEqual(rows[0], ["variable", "shape", "kind", "ps"])
+        self.assertEqual([row[0] for row in rows[1:]], ["global_step", "m", "x"])
+
+    def test_what_cannot_be_is_said(self):
+        cluster = self.lone()
+        self.var(cluster, "set", "counter", "[1, 2]")
+        self.fails(cluster, 2, 'no variable "countr" (did you mean "counter"?)', "get", "countr")
+        self.fails(cluster, 2, 'no variable "other"; dtrain var ls lists them, and var set makes '
+                   'one', "add", "other", "1")
+        self.fails(cluster, 2, "ps/0: counter has shape [2]: index 2 is not from 0 to 1", "get",
+                   "counter[2]")
+        self.fails(cluster, 2, "ps/0: counter has shape [2], the value [3]", "add", "counter",
+                   "[1, 2, 3]")
+        self.fails(cluster, 2, '"counter[": expected NAME or NAME[3,4]', "get", "counter[")
+        self.fails(cluster, 2, 'value: lists of unequal lengths', "set", "counter", "[[1], [2, 3]]")
+        self.fails(cluster, 2, "ps/0: global_step is counted by the job and cannot be changed",
+                   "set", "global_step", "3")
+        self.assertEqual(self.var(cluster, "get", "counter"), "[1, 2]")
+
+    def test_two_visitors_adding_at_once_lose_nothing(self):
+        cluster = self.lone(ps=2)
+        self.var(cluster, "set", "total", "0")
+        loop = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "$@" || exit; done'
+        running = [subprocess.Popen(
+            ["sh", "-c", loop, "sh"] + self.words(cluster, ["add", "total", amount]), env=CLEAN,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for amount in ("0.5", "0.25")]
+        self.assertEqual([one.wait(LIMIT_S) for one in running], [0, 0])
+        self.assertEqual(self.var(cluster, "get", "total"), "15")
+
+    def test_a_watcher_prints_every_change_and_ends_with_the_job(self):
+        cluster = self.lone()
+        self.var(cluster, "set", "x", "0")
+        watcher = self.begin(cluster, "watch", "x", "--every=0")
+        self.addCleanup(watcher.kill)
+        self.assertEqual(watcher.stdout.readline(), "0\n")
+        for value in ("1", "1", "2.5"):
+            self.var(cluster, "set", "x", value)
+        self.assertEqual(watcher.stdout.readline(), "1\n")
+        self.assertEqual(watcher.stdout.readline(), "2.5\n")
+        self.end(cluster, "ps/0")
+        rest, error = watcher.communicate(timeout=LIMIT_S)
+        self.assertEqual((watcher.returncode, rest), (143, ""))
+        self.assertEqual(error, "dtrain: the job has ended: stopped by SIGTERM\n")
+
+    def test_a_watcher_ends_after_so_many_lines(self):
+        cluster = self.lone()
+        self.var(cluster, "set", "x", "0")
+        watcher = self.begin(cluster, "watch", "x", "--every=0", "--count=2")
+        self.addCleanup(watcher.kill)
+        self.assertEqual(watcher.stdout.readline(), "0\n")
+        self.var(cluster, "add", "x", "1")
+        rest, error = watcher.communicate(timeout=LIMIT_S)
+        self.assertEqual((watcher.returncode, rest, error), (0, "1\n", ""))
+
+    def test_who_is_not_there_is_named(self):
+        address = support.free_addresses(1)[0]
+        done = subprocess.run([BINARY, "var", "ls", "--ps_hosts=" + address, "--timeout=0.3"],
+                              env=CLEAN, capture_output=True, text=True, timeout=LIMIT_S,
+                              check=False)
+        self.assertEqual(done.returncode, 129)
+        self.assertRegex(done.stderr, f"ps/0 at {address} did not come within 0.3 s: .*refused")
+
+    def test_hosts_that_are_not_those_of_the_cluster_are_refused(self):
+        cluster = self.lone(ps=2)
+        first, second = cluster.hosts["ps"]
+        for hosts, error in ((first, "the cluster has 2 ps, --ps_hosts names 1"),
+                             (f"{second},{first}", "at another place of --ps_hosts")):
+            done = subprocess.run([BINARY, "var", "ls", "--ps_hosts=" + hosts], env=CLEAN,
+                                  capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(error, done.stderr)
+
+    def test_the_shared_values_of_a_ps_survive_the_visit_of_garbage(self):
+        cluster = self.lone()
+        self.var(cluster, "set", "x", "3")
+        host, port = cluster.hosts["ps"][0].split(":")
+        for garbage in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(200)):
+            with support.socket.create_connection((host, int(port)), LIMIT_S) as stranger:
+                stranger.sendall(garbage)
+        self.assertEqual(self.var(cluster, "get", "x"), "3")
+
+
+class Training(VarCase):
+    def test_values_are_seen_and_steps_counted(self):
+        for mode in ("async", "sync"):
+            with self.subTest(mode=mode):
+                cluster = self.start_endless(Plan(changes={"train.mode": mode, **TWO_PARTS}))
+                kernel = json.loads(self.var(cluster, "get", "logits/kernel"))
+                self.assertEqual((len(kernel), {len(row) for row in kernel}), (16, {10}))
+                self.assertEqual(self.var(cluster, "set", "logits/kernel[15,9]", "0.5"), "0.5")
+                steps = self.var(cluster, "watch", "global_step", "--count=3", "--every=0")
+                steps = [int(step) for step in steps.splitlines()]
+                self.assertEqual(len(steps), 3)
+                self.assertEqual(sorted(set(steps)), steps)
+                names = [line.split()[0] for line in self.var(cluster, "ls").splitlines()]
+                self.assertEqual(names, ["variable", "hidden/bias", "hidden/kernel", "logits/bias",
+                                         "logits/kernel", "global_step"])
+                self.end(cluster, "worker/0")
+
+    def test_visitors_add_at_once_to_what_is_not_trained(self):
+        """A variable behind relu units that never fire has no gradient: what is added stays."""
+        for mode in ("async", "sync"):
+            with self.subTest(mode=mode):
+                changes = {"train.mode": mode, "optimizer": {"type": "gradient_descent",
+                                                             "learning_rate": 0.05}}
+                cluster = self.start_endless(Plan(changes=changes))
+                self.var(cluster, "set", "hidden/bias", "-1000000")
+                loop = 'for i in 1 2 3 4 5 6 7 8 9 10; do "$@" || exit; done'
+                running = [subprocess.Popen(
+                    ["sh", "-c", loop, "sh"] + self.words(cluster, ["add", "hidden/bias", amount]),
+                    env=CLEAN, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+                    for amount in ("1", "2")]
+                self.assertEqual([one.wait(LIMIT_S) for one in running], [0, 0])
+                self.assertEqual(set(json.loads(self.var(cluster, "get", "hidden/bias"))),
+                                 {-999970})
+                self.end(cluster, "worker/0")
+
+    def test_a_change_in_synchronous_training_waits_for_all_workers(self):
+        """One is held up within a step: until it is through, others see the old values."""
+        cluster = self.start_endless(Plan(changes={"train.mode": "sync"}))
+        held = cluster.tasks["worker/1"]
+        os.kill(held.process.pid, signal.SIGSTOP)
+        cluster.wait_until(held.is_held_up, "worker/1 to be held up")
+        changing = self.begin(cluster, "set", "hidden/bias[3]", "50000")
+        self.addCleanup(changing.kill)
+        self.assertLess(float(self.var(cluster, "get", "hidden/bias[3]")), 1000)
+        self.assertIsNone(changing.poll())
+        os.kill(held.process.pid, signal.SIGCONT)
+        out, error = changing.communicate(timeout=LIMIT_S)
+        self.assertEqual((changing.returncode, out, error), (0, "50000\n", ""))
+        self.assertGreater(float(self.var(cluster, "get", "hidden/bias[3]")), 1000)
+        self.end(cluster, "worker/0")
+
+    def test_a_spoiling_change_is_refused(self):
+        cluster = self.start_endless(Plan())
+        done = self.run_var(cluster, "set", "logits/bias", "1e39")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"^dtrain: ps/\d: logits/bias: the result is not a finite "
+                                      r"float32\n$")
+        self.end(cluster, "worker/0")
+
+    def test_a_watcher_of_a_job_that_is_done_ends_well(self):
+        plan = Plan(changes={"train.last_step": 3000})
+        cluster = self.start(plan, lambda c: "step 1 of" in c.tasks["worker/0"].text())
+        watcher = self.begin(cluster, "watch", "global_step", "--every=0")
+        self.addCleanup(watcher.kill)
+        out, _ = watcher.communicate(timeout=LIMIT_S)
+        self.assertEqual(watcher.returncode, 0, cluster.story())
+        self.assertTrue(re.fullmatch(r"(\d+\n)+", out), out)
+        self.assert_codes(cluster, 0)
+
+    def test_a_change_waits_for_a_step_no_longer_than_its_limit(self):
+        """With a worker held up no round comes to its end."""
+        plan = Plan(changes={"train.mode": "sync"}, flags=["--step_timeout=1"])
+        cluster = self.start_endless(plan)
+        held = cluster.tasks["worker/1"]
+        os.kill(held.process.pid, signal.SIGSTOP)
+        cluster.wait_until(held.is_held_up, "worker/1 to be held up")
+        done = self.run_var(cluster, "set", "logits/bias", "1")
+        self.assertIn(done.returncode, (128, 129), done.stderr)
+        self.assertRegex(done.stderr, "was not changed|the job has ended")
+        os.kill(held.process.pid, signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -64,7 +64,6 @@ static void copy_ledger(struct cut_job *job, const struct ps_task *p)
         row[0] = (int64_t)l->received;
         row[1] = (int64_t)l->taken;
         row[2] = (int64_t)l->taken_step;
-        row[3] = (int64_t)p->task.peers[w].incarnation;
     }
 }
 

@@ -53,6 +53,7 @@ struct choice {
     const char *text;
     uint64_t generation; /* a new one, never 0 */
     uint64_t step;       /* of the checkpoint; 0 for initial values */
+    bool is_saved;       /* there is a checkpoint of just this */
     int arrays;          /* what a ps that READY_WANTS is to be filled with: 1, or 1 + slots */
 };
 void worker_role_chosen(struct role *, const struct choice *, struct outbox *);

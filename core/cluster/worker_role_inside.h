@@ -49,7 +49,10 @@ enum save_phase { SAVE_IDLE, SAVE_FIRST, SAVE_REST, SAVE_PUBLISHING };
 
 struct saving {
     enum save_phase phase;
-    uint64_t tag, step, since_ms, count; /* count: saves begun by this task */
+    uint64_t generation, tag, step, since_ms, count; /* count: saves begun by this task */
+    bool is_last;                                    /* of the final values */
+    bool has_saved; /* in this generation: a checkpoint of saved_step */
+    uint64_t saved_step;
     int shards;
     uint64_t *numbers; /* of SAVE: shards, then the ledger of ps/0; in the byte order of the wire */
     uint32_t number_bytes;
@@ -98,6 +101,7 @@ void worker_ask_to_stop(struct worker_role *, struct outbox *);
 void worker_recover(struct worker_role *, struct outbox *);
 void worker_ready(struct worker_role *, int ps, const struct message *, struct outbox *);
 
+void worker_save_first(struct worker_role *, struct outbox *); /* before anybody joins */
 void worker_save_last(struct worker_role *, struct outbox *);
 void worker_cut(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_saved(struct worker_role *, int ps, const struct message *, struct outbox *);

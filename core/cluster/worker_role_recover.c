@@ -51,6 +51,8 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
     note_choice(w, choice, out);
     w->generation = choice->generation;
     w->arrays = choice->arrays;
+    w->saving.has_saved = choice->is_saved;
+    w->saving.saved_step = choice->step;
     worker_enter(w, DESCRIBING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         w->servers[ps].is_ready = false;
@@ -77,6 +79,7 @@ static void serve_when_ready(struct worker_role *w, struct outbox *out)
         if (!w->servers[ps].is_ready) return;
     worker_enter(w, STARTING);
     for (int ps = 0; ps < w->options.ps_count; ps++) worker_send(w, ps, MESSAGE_SERVE, out);
+    worker_save_first(w, out);
 }
 
 void worker_ready(struct worker_role *w, int ps, const struct message *m, struct outbox *out)

@@ -40,17 +40,23 @@ static void send_save(struct worker_role *w, int ps, struct outbox *out)
     a->body_bytes = ps == 0 ? sizeof *s->numbers : s->number_bytes;
 }
 
-void worker_role_save(struct role *role, struct outbox *out)
+static void begin(struct worker_role *w, struct outbox *out)
 {
-    struct worker_role *w = (struct worker_role *)role;
     struct saving *s = &w->saving;
-    if (!can_save(w)) return;
     s->shards = number_savers(w);
     s->phase = SAVE_FIRST;
+    s->generation = w->generation;
     s->tag = w->options.incarnation + ++s->count;
     s->since_ms = w->patience.now_ms;
     s->numbers[0] = htole64((uint64_t)s->shards);
     send_save(w, 0, out);
+}
+
+void worker_role_save(struct role *role, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    bool is_there = w->saving.has_saved && w->saving.saved_step == w->global_step;
+    if (can_save(w) && !is_there) begin(w, out);
 }
 
 bool worker_role_is_saving(const struct role *role)
@@ -58,17 +64,25 @@ bool worker_role_is_saving(const struct role *role)
     return ((const struct worker_role *)role)->saving.phase != SAVE_IDLE;
 }
 
+/* SAVE follows SERVE, so that no worker gets values before the cut. */
+void worker_save_first(struct worker_role *w, struct outbox *out)
+{
+    if (w->options.saves && !w->saving.has_saved && w->saving.phase == SAVE_IDLE) begin(w, out);
+}
+
+/* One that is being made comes to its end first. */
 void worker_save_last(struct worker_role *w, struct outbox *out)
 {
-    if (!w->options.saves) {
-        worker_conclude(w, out);
-        return;
-    }
-    worker_abandon(w, "the job is done", out);
+    struct saving *s = &w->saving;
     w->phase = SAVING_LAST;
     patience_renew(&w->patience);
-    worker_role_save(&w->role, out);
-    if (w->saving.phase == SAVE_IDLE) worker_conclude(w, out);
+    if (s->phase != SAVE_IDLE) return;
+    bool is_there = s->has_saved && s->saved_step == w->global_step;
+    s->is_last = w->options.saves && !is_there && can_save(w);
+    if (s->is_last)
+        begin(w, out);
+    else
+        worker_conclude(w, out);
 }
 
 void worker_conclude(struct worker_role *w, struct outbox *out)
@@ -97,7 +111,11 @@ static void conclude_without(struct worker_role *w, const char *why, struct outb
         for (int i = 0; i < w->options.ps_count; i++) worker_send(w, i, MESSAGE_FINISHED, out);
         return;
     }
-    w->stop_code = w->stop_code ? w->stop_code : EXIT_FAILED;
+    if (w->stop_code) {
+        worker_conclude(w, out);
+        return;
+    }
+    w->stop_code = EXIT_FAILED;
     snprintf(w->stop_text, sizeof w->stop_text, "the last checkpoint failed: %.200s", why);
     w->phase = EVALUATING;
     outbox_add(out, ACTION_EVALUATE)->step = w->global_step;
@@ -116,7 +134,11 @@ void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
     a->is_fresh = is_begun; /* there is something to remove */
     snprintf(a->text, sizeof a->text, "%s", why);
     for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].is_saver = false;
-    if (w->phase == SAVING_LAST) conclude_without(w, a->text, out);
+    if (w->phase != SAVING_LAST) return;
+    if (s->is_last)
+        conclude_without(w, a->text, out);
+    else
+        worker_save_last(w, out);
 }
 
 static void abandon_by(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
@@ -206,8 +228,10 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
         return;
     }
     w->saving.phase = SAVE_IDLE;
+    w->saving.has_saved = true;
+    w->saving.saved_step = w->saving.step;
     for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].is_saver = false;
-    if (w->phase == SAVING_LAST) worker_conclude(w, out);
+    if (w->phase == SAVING_LAST) worker_save_last(w, out);
 }
 
 void worker_watch_save(struct worker_role *w, struct outbox *out)

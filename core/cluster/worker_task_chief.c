@@ -185,6 +185,7 @@ void worker_choose(struct worker_task *w, const struct action *a)
     choice.text = choice.result ? error_text() : "";
     choice.generation = greeting_draw_incarnation();
     choice.step = plan->step;
+    choice.is_saved = plan->restore != NULL;
     choice.arrays = plan->arrays;
     find_last_step(w, plan->step);
     plan->spec = w->options.spec;

@@ -104,7 +104,6 @@ void cluster_fill(struct cluster *cluster)
         for (int w = 0; w < WORKERS; w++) {
             int64_t *row = shard->ledger + w * LEDGER_COLUMNS;
             row[0] = 100 * w + ps + 10, row[1] = 100 * w + ps, row[2] = 40 - ps;
-            row[3] = 1000 * ps + w;
         }
     }
 }

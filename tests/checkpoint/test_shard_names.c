@@ -145,7 +145,7 @@ static void another_number_of_ps_gets_the_largest_counts_of_all_ledgers(void **s
         assert_int_equal(cluster_restore(reads, prefix, NULL), OK);
         for (int ps = 0; ps < ps_count; ps++) {
             for (int w = 0; w < WORKERS; w++) {
-                const int64_t wanted[] = {100 * w + 11, 100 * w + 1, 40, 1000 + w};
+                const int64_t wanted[] = {100 * w + 11, 100 * w + 1, 40};
                 assert_memory_equal(reads->ledgers[ps] + w * LEDGER_COLUMNS, wanted, sizeof wanted);
             }
         }
@@ -155,7 +155,7 @@ static void another_number_of_ps_gets_the_largest_counts_of_all_ledgers(void **s
 
 static void assert_stands_at(const int64_t *row, int64_t step)
 {
-    const int64_t wanted[] = {step, step, step, 0};
+    const int64_t wanted[] = {step, step, step};
     assert_memory_equal(row, wanted, sizeof wanted);
 }
 

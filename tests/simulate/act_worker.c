@@ -101,6 +101,7 @@ static void choose(struct world *world, struct actor *chief)
         .generation = 1 + draw(world, UINT64_MAX - 1),
         .step = is_restored ? world->folder.at[chief->chosen].step : 0,
         .arrays = is_restored ? arrays : 1,
+        .is_saved = is_restored,
     };
     if (is_restored && chief->chosen != world->folder.newest)
         blame(world, "%s restores step %llu though step %llu was saved", actor_name(chief),
@@ -181,7 +182,7 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         actor_work(world, worker, action, draw(world, world->profile.write_us));
         break;
     case ACTION_ABANDON:
-        disk_abandon(world, action->tag);
+        disk_abandon(world, action);
         break;
     default:
         blame(world, "%s wants %d, which is not for a worker", actor_name(worker),
@@ -194,7 +195,7 @@ void worker_resume_work(struct world *world, struct actor *worker)
     const enum action_type done = worker->work.type;
     err e = OK;
     if (done == ACTION_COMPUTE) end_step(world, worker);
-    if (done == ACTION_PUBLISH) e = disk_publish(world, worker->work.tag);
+    if (done == ACTION_PUBLISH) e = disk_publish(world, &worker->work);
     if (world->blame[0]) return;
     worker->role->ops->done(worker->role, done, e, e ? "no space left" : "", &worker->outbox);
 }
@@ -203,7 +204,7 @@ void worker_resume_work(struct world *world, struct actor *worker)
 void worker_died(struct world *world, struct actor *worker)
 {
     if (actor_is_busy(world, worker) && worker->work.type == ACTION_PUBLISH && chance(world, 50) &&
-        disk_publish(world, worker->work.tag))
+        disk_publish(world, &worker->work))
         TRACE(world, "%s dies in a publish that would have failed", actor_name(worker));
 }
 

@@ -3,9 +3,9 @@
  *
  * Names are TensorFlow's: the variable's own, <variable>/Adam and so on for slots, beta1_power for
  * powers, global_step (int64). A slice of a partitioned variable is written under the full name.
- * The ledger of ps K is the int64 tensor dtrain/ledger/ps_KKKKK of shape [workers, 4]: columns
- * received, taken, step of the last one taken (ps_role.h), and the life of the worker that pushed
- * last. TensorFlow passes over it.
+ * The ledger of ps K is the int64 tensor dtrain/ledger/ps_KKKKK of shape [workers, 3]: columns
+ * received, taken, and the step that the last one taken was meant for (ps_role.h). TensorFlow
+ * passes over it.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_SHARD_H
 #define CORE_TRAIN_CHECKPOINT_SHARD_H
@@ -23,7 +23,7 @@ struct shard_slice {
     int64_t offset, count; /* floats in the block */
 };
 
-enum { LEDGER_COLUMNS = 4 };
+enum { LEDGER_COLUMNS = 3 };
 
 /* State of a ps, in memory that the caller owns. Read: filled in. */
 struct shard {

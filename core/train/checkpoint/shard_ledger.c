@@ -11,7 +11,7 @@
 
 #include "core/train/checkpoint/shard_inside.h"
 
-enum { RECEIVED, TAKEN, STEP, LIFE }; /* columns */
+enum { RECEIVED, TAKEN, STEP }; /* columns */
 
 /* NULL: the bundle has none of this ps. */
 static const struct bundle_entry *find_ledger(const struct bundle *bundle, int ps)
@@ -43,7 +43,6 @@ static err take_larger(const int64_t *from, int64_t *to, const struct bundle_ent
 {
     if (from[RECEIVED] < 0 || from[TAKEN] < 0 || from[STEP] < 0)
         return fail(ERR_INPUT, "%s: a count below zero", entry->name);
-    if (from[RECEIVED] >= to[RECEIVED]) to[LIFE] = from[LIFE];
     for (int i = RECEIVED; i <= STEP; i++) {
         if (from[i] > to[i]) to[i] = from[i];
     }

@@ -232,9 +232,11 @@ static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
     }
     for (int ps = 1; ps < w->options.ps_count; ps++) {
         if (!worker_is_asked(w, ps)) continue;
-        w->servers[ps].push_step = w->global_step;
+        /* asynchronous: it may never get there, if a worker died between ps/0 and it */
+        uint64_t wanted = w->options.is_sync ? w->global_step : 0;
+        w->servers[ps].push_step = wanted;
         if (is_dropped)
-            join(w, ps, w->global_step, out);
+            join(w, ps, wanted, out);
         else
             push_to(w, ps, w->computed_step, out);
     }

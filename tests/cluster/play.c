@@ -55,6 +55,11 @@ void run_until_computing(struct stage *s, int worker)
     while (!s->workers[worker].is_computing) assert_true(stage_step(s));
 }
 
+void run_until_adopted(struct stage *s, int worker)
+{
+    while (!s->workers[worker].adopted) assert_true(stage_step(s));
+}
+
 void run_until_applied(struct stage *s, int count)
 {
     while (s->ps[0].applied_count < count) assert_true(stage_step(s));

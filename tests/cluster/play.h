@@ -19,8 +19,9 @@ void begin(struct stage *, const struct stage_options *);
 void settle(struct stage *);
 void play(struct stage *, const struct stage_options *); /* begin and settle */
 
-/* Until the worker computes; ps/0 has applied so many updates. */
+/* Until the worker computes; it takes part in a generation; ps/0 has applied so many updates. */
 void run_until_computing(struct stage *, int worker);
+void run_until_adopted(struct stage *, int worker);
 void run_until_applied(struct stage *, int count);
 
 void everybody_ended(const struct stage *, int code); /* of those that are alive */

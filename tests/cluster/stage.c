@@ -237,7 +237,7 @@ static void begin_ps(struct stage *s, int ps)
         .incarnation = actor->incarnation,
         .start_timeout_ms = STAGE_LIMIT_MS,
         .step_timeout_ms = STAGE_LIMIT_MS,
-        .end_timeout_ms = STAGE_LIMIT_MS,
+        .end_timeout_ms = STAGE_END_LIMIT_MS,
         .restart_timeout_ms = STAGE_RESTART_LIMIT_MS,
         .stop_timeout_ms = STAGE_STOP_LIMIT_MS,
     };
@@ -264,7 +264,7 @@ static void begin_worker(struct stage *s, int worker)
         .saves = s->options.saves && worker == 0,
         .start_timeout_ms = STAGE_LIMIT_MS,
         .step_timeout_ms = STAGE_LIMIT_MS,
-        .end_timeout_ms = STAGE_LIMIT_MS,
+        .end_timeout_ms = STAGE_END_LIMIT_MS,
         .restart_timeout_ms = STAGE_RESTART_LIMIT_MS,
         .stop_timeout_ms = STAGE_STOP_LIMIT_MS,
         .save_timeout_ms = STAGE_LIMIT_MS,

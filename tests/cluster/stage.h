@@ -19,9 +19,10 @@ enum {
     STAGE_GENERATIONS_MAX = 64,
     STAGE_CHECKPOINTS_MAX = 64,
     STAGE_ARRAYS = 2,      /* of a block: values and one slot */
-    STAGE_LIMIT_MS = 1000, /* of the start, a step, the end, a checkpoint */
+    STAGE_LIMIT_MS = 1000, /* of the start, a step, a checkpoint */
     STAGE_RESTART_LIMIT_MS = 5000,
     STAGE_STOP_LIMIT_MS = 3000,
+    STAGE_END_LIMIT_MS = 10000,
 };
 
 struct stage_options {

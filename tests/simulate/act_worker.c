@@ -100,8 +100,8 @@ static void choose(struct world *world, struct actor *chief)
         .text = "",
         .generation = 1 + draw(world, UINT64_MAX - 1),
         .step = is_restored ? world->folder.at[chief->chosen].step : 0,
-        .arrays = is_restored ? arrays : 1,
         .is_saved = is_restored,
+        .arrays = is_restored ? arrays : 1,
     };
     if (is_restored && chief->chosen != world->folder.newest)
         blame(world, "%s restores step %llu though step %llu was saved", actor_name(chief),

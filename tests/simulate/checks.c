@@ -125,10 +125,9 @@ static void check_verdicts(struct world *world)
     for (int i = 0; i < ACTORS_MAX; i++) {
         const struct actor *actor = &world->actors[i];
         if (!actor->has_ended || actor->code == first->code) continue;
-        bool two_reasons = world->profile.story == STORY_HARSH &&
-                           is_worth_another_try(first->code) && is_worth_another_try(actor->code);
         bool is_fine_alone = is_worth_another_try(actor->code) || may_end_with(world, actor->code);
-        if (two_reasons || (actor->is_severed && is_fine_alone)) continue;
+        bool has_own_reason = actor->is_severed || world->profile.story == STORY_HARSH;
+        if (has_own_reason && is_fine_alone) continue;
         blame(world, "%s ends with %d (%s), but %s with %d (%s)", actor_name(first), first->code,
               first->text, actor_name(actor), actor->code, actor->text);
     }
@@ -139,7 +138,8 @@ static void check_verdicts(struct world *world)
 static const struct node *final_state(struct world *world, int ps)
 {
     const struct actor *actor = ps_at(world, ps);
-    if (!actor->has_ended || !actor->store || *actor->store == NOTHING) return NULL;
+    if (!actor->is_alive || !actor->has_ended) return NULL; /* killed after the verdict */
+    if (!actor->store || *actor->store == NOTHING) return NULL;
     return &world->nodes.at[*actor->store];
 }
 
@@ -150,7 +150,8 @@ static void check_states(struct world *world)
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         const struct node *node = final_state(world, ps);
         if (!world->profile.has_variables[ps] && ps != 0) continue;
-        if (!node || !first) {
+        if (!first || !ps_at(world, ps)->is_alive) continue;
+        if (!node) {
             blame(world, "all is well at the end, but ps/%d has no values", ps);
             return;
         }

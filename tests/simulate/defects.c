@@ -88,7 +88,6 @@ static void forge_save(struct world *world, struct actor *ps, struct message *m)
     for (int w = 0; w < workers; w++) ledgers[w] = *ps_role_ledger(ps->role, w);
     ledger_pack(ledgers, workers, numbers + 1);
     memcpy((void *)(uintptr_t)m->body, numbers, m->body_bytes);
-    m->step = ps_role_step(ps->role);
 }
 
 static bool is_lost(const struct world *world, const struct actor *to, const struct message *m)

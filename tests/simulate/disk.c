@@ -16,12 +16,13 @@ static bool disk_fails(struct world *world)
     return fails;
 }
 
-static struct checkpoint *find(struct world *world, uint64_t tag)
+static struct checkpoint *find(struct world *world, uint64_t step, uint64_t tag)
 {
     for (int i = world->folder.count - 1; i >= 0; i--) {
         struct checkpoint *checkpoint = &world->folder.at[i];
         bool is_temporary = !checkpoint->is_published && !checkpoint->is_abandoned;
-        if (checkpoint->tag == tag && is_temporary) return checkpoint;
+        bool is_it = checkpoint->tag == tag && checkpoint->step == step;
+        if (is_it && is_temporary) return checkpoint;
     }
     return NULL;
 }
@@ -30,7 +31,7 @@ static struct checkpoint *find(struct world *world, uint64_t tag)
 static struct checkpoint *make_folder(struct world *world, const struct checkpoint *like)
 {
     struct folder *folder = &world->folder;
-    struct checkpoint *found = find(world, like->tag);
+    struct checkpoint *found = find(world, like->step, like->tag);
     if (found) return found;
     if (!folder->at) folder->at = calloc(CHECKPOINTS_MAX, sizeof *folder->at);
     assert(folder->at);
@@ -75,9 +76,9 @@ static bool is_complete(const struct checkpoint *checkpoint)
     return true;
 }
 
-err disk_publish(struct world *world, uint64_t tag)
+err disk_publish(struct world *world, const struct action *action)
 {
-    struct checkpoint *checkpoint = find(world, tag);
+    struct checkpoint *checkpoint = find(world, action->step, action->tag);
     if (disk_fails(world) || !checkpoint) return ERR_IO;
     if (!is_complete(checkpoint) && !is_broken(world, DEFECT_PUBLISHED_EARLY)) return ERR_IO;
     checkpoint->is_published = true;
@@ -88,9 +89,9 @@ err disk_publish(struct world *world, uint64_t tag)
     return OK;
 }
 
-void disk_abandon(struct world *world, uint64_t tag)
+void disk_abandon(struct world *world, const struct action *action)
 {
-    struct checkpoint *checkpoint = find(world, tag);
+    struct checkpoint *checkpoint = find(world, action->step, action->tag);
     if (!checkpoint) return;
     TRACE(world, "the checkpoint of step %llu is abandoned", (unsigned long long)checkpoint->step);
     checkpoint->is_abandoned = true;

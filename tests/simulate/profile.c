@@ -98,7 +98,9 @@ static void draw_limits(struct dice *dice)
     struct profile *p = dice->profile;
     bool is_harsh = p->story == STORY_HARSH;
     uint64_t least_ms = is_harsh ? 300 : 12000, most_ms = is_harsh ? 2500 : 20000;
-    p->start_timeout_ms = between(dice, least_ms, most_ms);
+    /* A worker that a ps has not met is waited for so long; whoever waits for that ps waits longer.
+     */
+    p->start_timeout_ms = is_harsh ? between(dice, least_ms, most_ms) : between(dice, 5000, 8000);
     p->step_timeout_ms = between(dice, least_ms, most_ms);
     p->end_timeout_ms = between(dice, least_ms, most_ms);
     p->restart_timeout_ms = between(dice, least_ms, most_ms);

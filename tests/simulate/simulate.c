@@ -151,8 +151,8 @@ int main(int count, char **words)
 {
     struct order order;
     if (!read_order(count, words, &order)) {
-        fprintf(stderr,
-                "simulate --seeds A..B | --seed N, [--jobs N] [--trace] [--all] [--defect NAME]\n");
+        fprintf(stderr, "simulate --seeds A..B | --seed N, [--jobs N] [--trace] [--all] "
+                        "[--defect NAME]\n");
         return 2;
     }
     return run_jobs(&order);

@@ -293,8 +293,8 @@ struct carried_shard { /* what travels where a ps and the chief share no folder 
 err disk_write(struct world *, const struct carried_shard *);
 int disk_oldest(const struct world *);
 const struct shard *disk_shard(const struct world *, int checkpoint, int ps); /* NULL: none */
-err disk_publish(struct world *, uint64_t tag); /* all shards are looked at */
-void disk_abandon(struct world *, uint64_t tag);
+err disk_publish(struct world *, const struct action *); /* all shards are looked at */
+void disk_abandon(struct world *, const struct action *);
 
 /* defects.c */
 static inline bool is_broken(const struct world *world, enum defect defect)

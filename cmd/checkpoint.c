@@ -51,6 +51,7 @@ void print_checkpoint_help(FILE *out)
           out);
 }
 
+/* A verb is most often mistyped by a letter. */
 static err find_verb(const char *name, const struct verb **ret)
 {
     const char *names[VERBS];

@@ -35,6 +35,7 @@ static bool compare_forms(struct diff *d, const struct bundle_entry *a,
     return false;
 }
 
+/* Sizes are equal, forms were compared before. */
 static void compare_elements(struct diff *d, const struct bundle_entry *entry,
                              const struct elements *a, const struct elements *b)
 {
@@ -74,6 +75,7 @@ static err compare_tensor(struct diff *d, const struct bundle_entry *entry)
     return e;
 }
 
+/* In the order of the names, first of A, then what only B has. */
 static err compare_all(struct diff *d)
 {
     for (int i = 0; i < bundle_entries(d->a); i++) TRY(compare_tensor(d, bundle_at(d->a, i)));

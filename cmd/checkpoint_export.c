@@ -24,6 +24,7 @@ static const char *numpy_type(int dtype)
     }
 }
 
+/* One tensor is in memory at a time. */
 static err add(struct npz *npz, struct bundle *bundle, const struct bundle_entry *entry)
 {
     struct elements elements;

@@ -71,6 +71,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* The state file may have relative, absolute or other folders' paths: the name is what counts. */
 static bool is_named(const struct listing *l, const char *name)
 {
     for (int i = 0; i < l->named_count; i++)
@@ -105,6 +106,7 @@ static void make_rows(struct listing *l, struct arena *arena)
 
 /* ---- one row ---- */
 
+/* Of the index, which is written last. Local time. */
 static const char *time_text(const char *prefix, char text[TIME_TEXT_MAX])
 {
     char path[CHECKPOINT_PATH_MAX + sizeof INDEX_ENDING];
@@ -155,6 +157,7 @@ static void print_leases(const struct listing *l, const char *prefix)
     }
 }
 
+/* Opening reads the index and looks at the sizes of the data; checksums of data are for verify. */
 static void print_row(struct listing *l, const struct row *row)
 {
     char when[TIME_TEXT_MAX];

@@ -51,6 +51,7 @@ static int cut_axis(const struct bundle *bundle, const struct bundle_entry *entr
     return WHOLE;
 }
 
+/* Homes are in the order of the names; the entry is always among them. */
 static struct home *home_of(const struct reshard *r, const struct bundle_entry *entry)
 {
     int low = 0, high = r->count - 1;
@@ -64,6 +65,7 @@ static struct home *home_of(const struct reshard *r, const struct bundle_entry *
     return &r->homes[low];
 }
 
+/* Everything that will be written must be readable, and is known to be before a file is made. */
 static err make_homes(struct reshard *r)
 {
     for (int i = 0; i < r->count; i++) {
@@ -92,6 +94,7 @@ static struct home *final_owner(const struct reshard *r, struct home *home)
     return home;
 }
 
+/* A variable weighs what comes to its shard with it. */
 static void add_slots(struct reshard *r)
 {
     for (int i = 0; i < r->count; i++) {
@@ -125,6 +128,7 @@ static struct bundle_box part_box(const struct reshard *r, const struct home *ho
     return box;
 }
 
+/* Cut ones first: they leave no choice, and the others can make up for what they weigh. */
 static void place_variables(struct reshard *r)
 {
     for (int i = 0; i < r->count; i++) {
@@ -184,6 +188,7 @@ static err write_piece(struct reshard *r, const struct home *home, int shard,
     return e;
 }
 
+/* One tensor is in memory at a time. */
 static err write_shard(struct reshard *r, const char *folder, int shard)
 {
     char prefix[CHECKPOINT_PATH_MAX];

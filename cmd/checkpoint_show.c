@@ -29,6 +29,7 @@ static int wider(int width, const char *text)
     return length > width ? length : width;
 }
 
+/* Two passes, so that columns are as wide as their widest cell. */
 static void print_all(const struct bundle *bundle)
 {
     char shape[TENSOR_SHAPE_TEXT_MAX], shards[SHARDS_TEXT_MAX];
@@ -78,6 +79,7 @@ static struct statistics measure(const struct elements *elements, int dtype)
     return s;
 }
 
+/* One line per stored slice: where its bytes are, and which elements of each axis they hold. */
 static void print_place(const struct bundle *bundle, const struct bundle_entry *entry, int slice)
 {
     const struct bundle_place place = bundle_place(bundle, entry, slice);
@@ -108,6 +110,7 @@ static void print_values(const struct elements *elements, int dtype)
     puts(elements->count > VALUES_SHOWN_MAX ? " ..." : "");
 }
 
+/* What is known without reading the data is printed first: it helps where they are damaged. */
 static err print_one(struct bundle *bundle, const char *name)
 {
     char shape[TENSOR_SHAPE_TEXT_MAX];

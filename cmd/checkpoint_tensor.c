@@ -63,6 +63,7 @@ enum checkpoint_part checkpoint_part(const struct bundle *bundle, const struct b
     return checkpoint_owner(bundle, entry) ? PART_SLOT : PART_VARIABLE;
 }
 
+/* The text shows 128 bytes of a name, which a file may have made 4096 long. */
 err checkpoint_find_tensor(const struct bundle *bundle, const char *name,
                            const struct bundle_entry **ret)
 {
@@ -106,6 +107,7 @@ static err check_is_stored(const struct bundle *bundle, const struct bundle_entr
                 entry->name);
 }
 
+/* Elements of the box. */
 static int64_t count_of(const struct bundle_entry *entry, const struct bundle_box *box)
 {
     if (!box) return bundle_count(&entry->shape);
@@ -131,6 +133,7 @@ err checkpoint_elements(struct bundle *bundle, const struct bundle_entry *entry,
     return e;
 }
 
+/* Types that cannot be read do not come this far: checkpoint_elements refuses them. */
 double checkpoint_number(const struct elements *elements, int dtype, int64_t i)
 {
     switch (dtype) {

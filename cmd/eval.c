@@ -44,6 +44,7 @@ void print_eval_help(FILE *out)
     arena_free(&arena);
 }
 
+/* Of the evaluation alone: neither the start nor the reading of files. */
 static double examples_per_second(const struct eval *eval)
 {
     return eval->seconds > 0 ? (double)eval->evaluation.rows / eval->seconds : 0;
@@ -62,6 +63,7 @@ static void print_evaluation(const struct eval *eval)
            count_text(examples_per_second(eval), count));
 }
 
+/* The members that a run's result has too have its names. */
 static json_t *result_json(const struct eval *eval)
 {
     const struct graph *graph = eval->model.session.graph;
@@ -77,6 +79,7 @@ static json_t *result_json(const struct eval *eval)
                      "seconds", eval->seconds, "examples_per_second", examples_per_second(eval));
 }
 
+/* Flushed here, since a full disk is seen when the bytes leave and not before. */
 static err write_result(struct eval *eval)
 {
     json_t *json = result_json(eval);

@@ -215,6 +215,7 @@ err npz_create(const char *path, struct npz **ret)
     return e;
 }
 
+/* Named before its bytes are written, so that the end knows where it began. */
 static err new_member(struct npz *z, const char *name, struct member **ret)
 {
     if (z->count == z->capacity) {
@@ -232,6 +233,7 @@ static err new_member(struct npz *z, const char *name, struct member **ret)
     return OK;
 }
 
+/* The checksum stands before the bytes, which are in memory anyhow: nothing is written twice. */
 err npz_add(struct npz *z, const struct npz_array *array)
 {
     struct npy_header header;

@@ -83,6 +83,7 @@ static int64_t class_of(const struct predict *p, const float *row, int64_t colum
     return best;
 }
 
+/* Nine digits bring a float back exactly. */
 static void write_head(const struct predict *p, int64_t columns)
 {
     const char *word = p->predicts == PREDICTS_NUMBER ? "value" : "probability";
@@ -133,6 +134,7 @@ static err take(void *context, const struct predictions *batch)
 
 /* ---- what is read ---- */
 
+/* Formats name the field that has their file: the command knows none of them. */
 static const struct field *find_field(const struct format *format)
 {
     for (const struct field *f = format->object.fields; format->file_field && f->name; f++)
@@ -158,6 +160,7 @@ static err replace_file(struct predict *p, struct source_spec *source)
     return OK;
 }
 
+/* Of another file the whole is meant: skip and take belong to the file of the spec. */
 static err choose_data(struct predict *p)
 {
     struct data_spec *data = &p->model.spec.data;
@@ -197,6 +200,7 @@ static err open_output(struct predict *p)
     return OK;
 }
 
+/* Only closing tells whether the last bytes were taken. */
 static err close_output(struct predict *p)
 {
     if (!p->out) return OK;

@@ -48,6 +48,7 @@ struct object restored_flags_with(const struct field *own, size_t size, struct a
     return (struct object){"flags", "", fields, size};
 }
 
+/* The command's name stands before every message, as its flags are not those of a run. */
 err restored_parse(const struct restored_call *call, struct arena *arena, void *ret_flags,
                    const char **ret_path)
 {
@@ -58,6 +59,7 @@ err restored_parse(const struct restored_call *call, struct arena *arena, void *
     return e ? fail_prefix(e, "%s", call->argv[0]) : OK;
 }
 
+/* Seed -1: the spec's own, so that made data are those of the run. */
 err restored_load_spec(struct restored *r, const struct restored_flags *flags, const char *path)
 {
     const struct spec_options options = {
@@ -82,6 +84,7 @@ static err open_restored_device(struct restored *r)
     return OK;
 }
 
+/* The checkpoint first: it is the word that is most often wrong, and the cheapest to look at. */
 err restored_open(struct restored *r, bool without_labels)
 {
     TRY(checkpoint_open(r->flags.checkpoint, &r->bundle));

@@ -42,7 +42,7 @@ err session_restore(struct session *s, struct bundle *bundle)
         .slices = slices,
         .slice_count = layout->slice_count,
         .values = s->own_values,
-        .ledger = &no_workers, /* [0] */
+        .ledger = &no_workers, /* [0, LEDGER_COLUMNS] */
     };
     err e = shard_read(bundle, &values_only, &shard);
     free(slices);

@@ -253,6 +253,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     struct ps_role *p = (struct ps_role *)role;
     struct member *m = &p->members[worker];
     if (p->phase == ENDED) return;
+    if (m->is_up) role->ops->peer_lost(role, job, worker, "it has made another link", out);
     if (m->has_been_here && m->incarnation != incarnation) {
         m->wants_fresh = true;
         if (p->phase == SERVING) ps_return_ticket(p, worker, out);

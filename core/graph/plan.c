@@ -179,12 +179,17 @@ void plan_forward(struct plan *plan, const void *features, const void *labels, i
     for (int i = 0; i < graph->node_count; i++) {
         struct node *node = &graph->nodes[i];
         node->draw = draw;
-        if (node->is_view)
+        if (node->is_view) {
             node->output.value = node->input[0]->value;
-        else
-            node->op->forward(node, plan->device);
+            continue;
+        }
+        const uint64_t begin_ns = trace_begin(plan->trace);
+        node->op->forward(node, plan->device);
+        trace_end(plan->trace, TRACE_FORWARD, i, begin_ns);
     }
+    const uint64_t begin_ns = trace_begin(plan->trace);
     run_loss(plan, labels, rows);
+    trace_end(plan->trace, TRACE_LOSS, 0, begin_ns);
 }
 
 /* The gradient of l2 w^2 is 2 l2 w. */
@@ -207,10 +212,11 @@ void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const s
         struct node *node = &graph->nodes[i];
         if (node->is_view || !node->output.gradient) continue;
         node->add_params = add;
+        const uint64_t begin_ns = trace_begin(plan->trace);
         node->op->backward(node, plan->device); /* may leave output.gradient changed */
-        if (node->param_count == 0) continue;
         add_regularizers(node, plan->device);
-        if (finished) finished(context, node);
+        trace_end(plan->trace, TRACE_BACKWARD, i, begin_ns);
+        if (finished && node->param_count > 0) finished(context, node);
     }
 }
 

@@ -7,6 +7,7 @@
 #ifndef CORE_GRAPH_PLAN_H
 #define CORE_GRAPH_PLAN_H
 
+#include "core/base/trace.h"
 #include "core/graph/graph.h"
 
 struct plan_size {                   /* bytes */
@@ -21,6 +22,7 @@ struct plan {
     float *features; /* in the block: for a batch with fewer rows, or that is not aligned */
     int prepared_count;
     struct plan_size size;
+    struct trace *trace; /* borrowed: each node's time goes there; NULL: nobody asks */
 };
 
 err plan_measure(struct graph *, struct plan_size *ret); /* the same placement, no memory taken */

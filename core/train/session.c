@@ -261,12 +261,14 @@ static void scatter_gradients(struct session *s)
 static void clip(struct session *s)
 {
     struct graph *g = s->graph;
+    const uint64_t begin_ns = trace_begin(s->plan->trace);
     for (int i = 0; i < g->param_count; i++) {
         s->clip_gradients[i] = g->params[i]->gradient;
         s->clip_sizes[i] = shape_count(&g->params[i]->shape);
     }
     clip_gradients(&s->clip, s->options.device, s->clip_gradients, s->clip_sizes, g->param_count,
                    &s->gradient_norm);
+    trace_end(s->plan->trace, TRACE_CLIP, 0, begin_ns);
 }
 
 /* Clipping is of each batch's gradient, so sums of several are kept beside. */
@@ -293,7 +295,9 @@ err session_step(struct session *s, double *ret_loss)
     gather_values(s);
     for (int i = 0; i < s->options.batches_per_push; i++) {
         struct batch batch;
+        uint64_t begin_ns = trace_begin(s->plan->trace);
         TRY(pipeline_next(s->pipeline, &batch));
+        trace_end(s->plan->trace, TRACE_DATA, 0, begin_ns);
         plan_forward(s->plan, batch.features, batch.labels, batch.rows,
                      draw_number(s, batch.index));
         plan_backward(s->plan, i > 0 && !s->kept, NULL, NULL);

@@ -1,0 +1,76 @@
+/* trace.h - what a task did, and when: spans of a few chosen steps.
+ *
+ * A task that takes part in a trace owns one struct trace, whose memory is taken once; whoever does
+ * something worth showing holds a pointer to it, which is NULL while nothing is recorded: that is
+ * one branch. What does not fit is counted. Times are those of the task's own steady clock. One
+ * thread.
+ */
+#ifndef CORE_BASE_TRACE_H
+#define CORE_BASE_TRACE_H
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+enum { TRACE_SPANS_MAX = 16384 }; /* of one task in one trace */
+
+/* What a span shows, and what its subject is. */
+enum trace_kind {
+    /* of a worker */
+    TRACE_STEP,     /* from its beginning until all values of the next one are there */
+    TRACE_HOOKS,    /* what is done beside the step */
+    TRACE_DATA,     /* waiting for the batch */
+    TRACE_FORWARD,  /* subject: index of the node */
+    TRACE_LOSS,     /* with its gradient */
+    TRACE_BACKWARD, /* subject: index of the node */
+    TRACE_CLIP,
+    TRACE_PUSH, /* subject: ps; until the gradient has left */
+    TRACE_WAIT, /* subject: ps; from then until its answer was there */
+    /* of a ps */
+    TRACE_RECEIVE, /* subject: worker; from the announcement of a push until all of it was there */
+    TRACE_CHECK,   /* subject: worker; is its gradient finite? */
+    TRACE_APPLY,   /* subject: the first of `count` workers */
+    TRACE_REFRESH, /* subject: worker; a copy of the values for it */
+    TRACE_CUT,     /* the copy for a checkpoint */
+    TRACE_HOLD,    /* workers wait for a cut */
+    TRACE_KINDS
+};
+
+struct span {
+    uint64_t begin_ns, end_ns;
+    uint64_t step;  /* number of the global step that it belongs to, from 1 */
+    uint64_t bytes; /* that were moved or read; 0: not counted */
+    uint32_t subject;
+    uint16_t kind; /* enum trace_kind */
+    uint16_t count;
+};
+
+struct trace {
+    struct span *spans;
+    int count, capacity;
+    uint64_t dropped; /* did not fit */
+    uint64_t step;    /* of the spans that trace_end adds */
+};
+
+err trace_open(struct trace *, int capacity);
+void trace_close(struct trace *); /* a zeroed one is fine */
+void trace_clear(struct trace *);
+void trace_add(struct trace *, const struct span *);
+
+/* Around what is to be shown; nothing where there is no trace. */
+static inline uint64_t trace_begin(const struct trace *trace)
+{
+    return trace ? clock_ns() : 0;
+}
+
+static inline void trace_end(struct trace *trace, enum trace_kind kind, int subject,
+                             uint64_t begin_ns)
+{
+    if (!trace) return;
+    trace_add(trace, &(struct span){.begin_ns = begin_ns,
+                                    .end_ns = clock_ns(),
+                                    .step = trace->step,
+                                    .subject = (uint32_t)subject,
+                                    .kind = (uint16_t)kind});
+}
+
+#endif

@@ -1,9 +1,11 @@
 /* checkpoint_verify.c - `dtrain checkpoint verify CKPT`: is it whole, and is it of one moment?
  *
  * All shards belong to one global step (ps_role.h), so what every ps has taken of each worker is
- * the same. What was received may differ: ps/0 drops gradients that the others never see. So may
- * the step of the last gradient: in asynchronous mode each ps counts by itself what it has applied,
- * and what a worker pushes comes to them in different orders.
+ * the same, but for a worker that was gone and not waited for (asynchronous): its last gradient may
+ * be on some ps and not on others, which it makes good when it is back. That is told and is no
+ * fault. What was received may differ: ps/0 drops gradients that the others never see. So may the
+ * step of the last gradient: in asynchronous mode each ps counts by itself what it has applied. A
+ * ps without variables has no ledger.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,14 +42,14 @@ static err check_row(const struct check *c, const struct bundle_entry *entry, in
 }
 
 /* With the first ledger. */
-static err compare_row(const struct check *c, const struct bundle_entry *entry, int64_t worker,
-                       const int64_t row[LEDGER_COLUMNS])
+static void compare_row(const struct check *c, const struct bundle_entry *entry, int64_t worker,
+                        const int64_t row[LEDGER_COLUMNS])
 {
     const int64_t *first = c->first + worker * LEDGER_COLUMNS;
-    if (first[TAKEN] == row[TAKEN]) return OK;
-    return fail(ERR_INPUT, "%s: %s, worker %lld: gradient %lld was the last, of another ps %lld",
-                bundle_prefix(c->bundle), entry->name, (long long)worker, (long long)row[TAKEN],
-                (long long)first[TAKEN]);
+    if (first[TAKEN] == row[TAKEN]) return;
+    printf("%s: note: %s, worker %lld: gradient %lld was the last, of another ps %lld\n",
+           bundle_prefix(c->bundle), entry->name, (long long)worker, (long long)row[TAKEN],
+           (long long)first[TAKEN]);
 }
 
 /* Ledgers come in the order of their ps; rows becomes the check's where it is the first. */
@@ -64,12 +66,11 @@ static err check_rows(struct check *c, const struct bundle_entry *entry, int64_t
                     (long long)c->workers);
     for (int64_t w = 0; w < workers; w++) {
         TRY(check_row(c, entry, w, rows + w * LEDGER_COLUMNS));
-        TRY(compare_row(c, entry, w, rows + w * LEDGER_COLUMNS));
+        compare_row(c, entry, w, rows + w * LEDGER_COLUMNS);
     }
     return OK;
 }
 
-/* The entries are sorted, so the ledger of ps K must come after K others. */
 static err check_ledger(struct check *c, const struct bundle_entry *entry)
 {
     struct elements elements;
@@ -78,9 +79,8 @@ static err check_ledger(struct check *c, const struct bundle_entry *entry)
         entry->shape.dim[1] != LEDGER_COLUMNS)
         return fail(ERR_INPUT, "%s: %s is no ledger: expected int64 [workers, %d]", prefix,
                     entry->name, (int)LEDGER_COLUMNS);
-    if (checkpoint_ledger_ps(entry->name) != c->ledgers)
-        return fail(ERR_INPUT, "%s: %s is there, the ledger of ps %d is not", prefix, entry->name,
-                    c->ledgers);
+    if (c->ledgers == 0 && checkpoint_ledger_ps(entry->name) != 0)
+        return fail(ERR_INPUT, "%s: %s is there, the ledger of ps 0 is not", prefix, entry->name);
     TRY(checkpoint_elements(c->bundle, entry, NULL, &elements));
     err e = check_rows(c, entry, elements.at);
     if (elements.at != c->first) free(elements.at);

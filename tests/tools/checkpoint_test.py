@@ -185,10 +185,16 @@ class Verifying(Checkpoint):
         self.checkpoint("verify", self.ledgers((0, [[9, 5, 5]]), (1, [[5, 5, 5]])))
         self.checkpoint("verify", self.ledgers((0, [[5, 5, 5]]), (1, [[5, 5, 4]])))
 
+    def test_a_gradient_that_one_ps_lacks_is_told_and_is_no_fault(self):
+        text = self.checkpoint("verify", self.ledgers((0, [[5, 5, 5]]), (1, [[5, 4, 5]])))
+        self.assertRegex(text, "note: .*ps_00001, worker 0: gradient 4 was the last, of another ps 5")
+
+    def test_a_ps_without_variables_has_no_ledger(self):
+        self.checkpoint("verify", self.ledgers((0, [[5, 5, 5]]), (2, [[5, 5, 5]])))
+
     def test_ledgers_that_do_not_agree(self):
         row = [5, 5, 5]
         wrong = [
-            ([(0, [row]), (1, [[5, 4, 5]])], r"ps_00001, worker 0: gradient 4 was the last"),
             ([(0, [row, row]), (1, [row])], "ps_00001 tells of 1 workers, another ledger of 2"),
             ([(0, [row, [3, 4, 4]])], "worker 1: more gradients taken than received"),
             ([(0, [[6, 6, 6]])], "a gradient taken for a step after the global step"),

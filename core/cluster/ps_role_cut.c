@@ -105,9 +105,11 @@ enum arrival { ARRIVED, COMING, MISSED };
 static enum arrival arrival(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
-    uint64_t taken = m->ledger.taken, wanted = p->cut.target[worker].taken;
-    if (taken == wanted || m->is_excused) return ARRIVED;
-    return taken < wanted && m->is_up ? COMING : MISSED;
+    const struct ledger *wanted = &p->cut.target[worker];
+    /* what ps/0 has received and not taken it had no ticket for: the worker had been excused */
+    bool is_same = m->ledger.taken == wanted->taken || m->ledger.received == wanted->received;
+    if (is_same || m->is_excused) return ARRIVED;
+    return m->ledger.taken < wanted->taken && m->is_up ? COMING : MISSED;
 }
 
 static enum arrival all_arrived(const struct ps_role *p)

@@ -101,8 +101,8 @@ void worker_settle(struct worker_role *w, struct outbox *out)
     }
     if (w->phase == DESCRIBING || w->phase == STARTING) return;
     if (w->phase != HOLDING) {
-        worker_abandon(w, "a ps was lost", out);
         worker_enter(w, HOLDING);
+        worker_abandon(w, "a ps was lost", out);
     }
     if (know_all && worker_is_chief(w)) worker_recover(w, out);
 }

@@ -70,6 +70,13 @@ void worker_save_first(struct worker_role *w, struct outbox *out)
     if (w->options.saves && !w->saving.has_saved && w->saving.phase == SAVE_IDLE) begin(w, out);
 }
 
+/* A ps was lost: when it is back, all say again that they have finished. */
+static void finish_again(struct worker_role *w, struct outbox *out)
+{
+    worker_enter(w, FINISHING);
+    for (int ps = 0; ps < w->options.ps_count; ps++) worker_send(w, ps, MESSAGE_FINISHED, out);
+}
+
 /* One that is being made comes to its end first. */
 void worker_save_last(struct worker_role *w, struct outbox *out)
 {
@@ -81,8 +88,10 @@ void worker_save_last(struct worker_role *w, struct outbox *out)
     s->is_last = w->options.saves && !is_there && can_save(w);
     if (s->is_last)
         begin(w, out);
-    else
+    else if (is_there || !w->options.saves)
         worker_conclude(w, out);
+    else
+        finish_again(w, out);
 }
 
 void worker_conclude(struct worker_role *w, struct outbox *out)
@@ -107,8 +116,7 @@ static void conclude_without(struct worker_role *w, const char *why, struct outb
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         if (!worker_is_asked(w, ps) || w->servers[ps].is_up) continue;
-        worker_enter(w, FINISHING); /* when it is back, all is said again */
-        for (int i = 0; i < w->options.ps_count; i++) worker_send(w, i, MESSAGE_FINISHED, out);
+        finish_again(w, out);
         return;
     }
     if (w->stop_code) {

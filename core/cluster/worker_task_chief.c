@@ -158,6 +158,7 @@ static err choose(struct worker_task *w, const struct action *a)
     worker_origin_close(w);
     o->bad = bad;
     o->plan.arrays = 1;
+    if (w->checkpoints) TRY(checkpoints_token_write(w->checkpoints, w->token)); /* one of today */
     if (w->checkpoints) TRY(choose_checkpoint(w, a->text));
     if (o->plan.restore) {
         log_line(LOG_INFO, "begins from %s, step %llu", o->plan.restore,

@@ -56,15 +56,30 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     a->message.length = UINT64_MAX; /* the whole block: the runner knows its size */
 }
 
-/* Values as they are now. Where the worker has a copy of its own, that is made first. During a cut
- * it waits. */
-static void answer(struct ps_role *p, int worker, struct outbox *out)
+/* The worker waits for the end of a cut. Where ps/0 decides what is taken, the other ps cannot cut
+ * before they have it, and the worker brings it to them only once it knows. */
+static void hold(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    if (ps_is_holding(p)) {
-        m->wants_values = true;
-        m->wanted_step = 0;
-        ps_note_held(p, out);
+    m->wants_values = true;
+    m->wanted_step = 0;
+    ps_note_held(p, out);
+    if (!ps_drops(p) || m->is_told || !m->is_up) return;
+    struct action *a = ps_send(p, worker, MESSAGE_VALUES, out);
+    a->message.code = VALUES_HELD | (m->was_dropped ? VALUES_DROPPED : 0);
+    a->message.sequence = m->ledger.received;
+    m->is_told = true;
+}
+
+/* Values as they are now. Where the worker has a copy of its own, that is made first. During a cut
+ * it waits; but who has a ticket is waited for by the cut, and lacks only the values that got lost
+ * with its link. */
+static void answer(struct ps_role *p, int worker, struct outbox *out)
+{
+    const struct member *m = &p->members[worker];
+    bool is_awaited = p->cut.phase == CUT_COMING && m->holds_ticket;
+    if (ps_is_holding(p) && !is_awaited) {
+        hold(p, worker, out);
         return;
     }
     ps_share(p, worker, out);
@@ -171,18 +186,44 @@ static bool is_past_round(const struct ps_role *p, int worker)
            (m->wants_values && m->wanted_step > p->step);
 }
 
+static bool all_past_round(const struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++)
+        if (!is_past_round(p, w)) return false;
+    return true;
+}
+
 static bool is_round_full(const struct ps_role *p)
 {
-    bool all_past = true;
     uint32_t left = 0; /* gradients that those who are counted on can bring */
-    for (int w = 0; w < p->options.workers; w++) {
-        all_past = all_past && is_past_round(p, w);
+    for (int w = 0; w < p->options.workers; w++)
         if (!p->members[w].is_excused) left += ps_gradients_of(p, w);
-    }
     if (p->gradients == 0) return false;
-    if (p->config.takes_all) return all_past;
+    if (p->config.takes_all) return all_past_round(p);
     uint32_t wanted = p->config.replicas_to_aggregate;
-    return p->gradients >= (wanted < left ? wanted : left) || (p->options.task != 0 && all_past);
+    return p->gradients >= (wanted < left ? wanted : left) ||
+           (p->options.task != 0 && all_past_round(p));
+}
+
+/* What this ps should have had for the round died with a worker that showed it to other ps only,
+ * and somebody waits for a later one. */
+static bool is_round_void(const struct ps_role *p)
+{
+    if (p->gradients > 0 || !all_past_round(p)) return false;
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (m->has_pushed || (m->wants_values && m->wanted_step > p->step)) return true;
+    }
+    return false;
+}
+
+static void skip_round(struct ps_role *p, struct outbox *out)
+{
+    outbox_log(out, "step %llu changes nothing here: the gradients were lost with a worker",
+               (unsigned long long)p->step + 1);
+    p->step++;
+    begin_round(p);
+    ps_answer_waiting(p, out);
 }
 
 static void apply_round(struct ps_role *p, struct outbox *out)
@@ -204,12 +245,19 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     ps_answer_waiting(p, out);
 }
 
-/* At most one round per worker can be full. */
+/* At most one round per worker can be full, and as many void. */
 void ps_apply_ready_rounds(struct ps_role *p, struct outbox *out)
 {
     if (!p->config.is_sync) return;
     begin_round(p);
-    for (int i = 0; i < p->options.workers && is_round_full(p); i++) apply_round(p, out);
+    for (int i = 0; i < 2 * p->options.workers; i++) {
+        if (is_round_full(p))
+            apply_round(p, out);
+        else if (is_round_void(p))
+            skip_round(p, out);
+        else
+            return;
+    }
 }
 
 /* ---- pushes ---- */
@@ -295,7 +343,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     member->ledger.received = m->sequence;
-    member->was_dropped = member->has_finished = false;
+    member->was_dropped = member->has_finished = member->is_told = false;
     patience_renew(&p->patience);
     if (p->config.is_sync) {
         member->holds_ticket = false;

@@ -151,6 +151,20 @@ static void check_staleness(struct world *world, const struct actor *ps,
               (unsigned long long)(node->step - gradient->step));
 }
 
+/* A synchronous ps leaves out a round whose gradients died with a worker that had shown them to
+ * other ps only. The role says so by the step of what comes next. */
+static void leave_out_rounds(struct world *world, struct actor *ps, uint64_t step)
+{
+    const struct node *node = node_of(world, *ps->store);
+    uint64_t from = node->step, may_differ = 0;
+    for (int w = 0; w < world->profile.workers; w++) may_differ += worker_may_differ(world, w);
+    if (!ps->config.is_sync || step <= from || step > from + may_differ) return;
+    int left = *ps->store;
+    *ps->store = nodes_leave_out(&world->nodes, left, step);
+    for (int w = 0; w < world->profile.workers; w++)
+        if (ps->windows[w] && ps->windows[w]->copy == left) ps->windows[w]->copy = *ps->store;
+}
+
 /* ps/0 counts the steps. Another ps may have the last push of a worker that ps/0 never got. */
 int steps_apart(struct world *world, const struct actor *ps)
 {
@@ -183,6 +197,7 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
         blame(world, "%s applies gradients before it has values", actor_name(ps));
         return;
     }
+    if (ps->config.is_sync) leave_out_rounds(world, ps, action->step);
     check_round(world, ps, action);
     const struct content *gradients[WORKERS_MAX];
     for (int i = 0; i < action->worker_count; i++) {
@@ -311,6 +326,7 @@ void ps_sends(struct world *world, struct actor *ps, const struct action *action
         blame(world, "%s sends values that it has not shared", actor_name(ps));
         return;
     }
+    if (*ps->store != NOTHING) leave_out_rounds(world, ps, m->step);
     parcel->node_source = sees_store ? ps->store : &windows->copy;
     parcel->node = *parcel->node_source;
     if (parcel->node != *ps->store || parcel->node == NOTHING)

@@ -68,6 +68,15 @@ int nodes_apply(struct nodes *nodes, int parent, const struct update *update)
     return add(nodes, &node);
 }
 
+int nodes_leave_out(struct nodes *nodes, int parent, uint64_t step)
+{
+    struct node node = nodes->at[parent];
+    node.parent = parent;
+    node.step = step;
+    node.has_everybody = false;
+    return add(nodes, &node);
+}
+
 uint64_t gradient_hash(int worker, uint64_t batch, uint64_t seen)
 {
     return mix(mix((uint64_t)worker, batch), seen);

@@ -63,6 +63,7 @@ struct update {
     int count, workers;
 };
 int nodes_apply(struct nodes *, int parent, const struct update *);
+int nodes_leave_out(struct nodes *, int parent, uint64_t step); /* the rounds until this step */
 
 uint64_t gradient_hash(int worker, uint64_t batch, uint64_t seen);
 uint64_t mix(uint64_t a, uint64_t b);

@@ -29,6 +29,9 @@ static const uint64_t regressions[] = {
     547,  /* a ps steps apart from ps/0 wrote its shard where nobody looked */
     7863, /* asynchronous workers asked ps for a step that these would never reach */
     8860, /* likewise, until the end of the job */
+    499,  /* a ps met a new link of the chief before it saw the end of the old one, and held on */
+    790,  /* the only gradient of a round died between ps/0 and the others */
+    4768, /* ps/0 dropped a push of an excused worker that the others applied: no cut any more */
 };
 
 static void run(struct world *world, uint64_t seed, enum defect defect)

@@ -51,6 +51,7 @@ void tasks_prepare(void)
 {
     handle_signals(end_at_once);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
     signal(SIGUSR1, SIG_IGN); /* nothing can be said or saved yet */
     signal(SIGUSR2, SIG_IGN);
 }

@@ -78,6 +78,17 @@ static bool all_agree(const struct worker_role *w, uint64_t *ret_generation)
     return true;
 }
 
+/* All serve this chief's generation or are about to: nothing needs to begin again. */
+static bool all_will_serve(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        bool will_serve = s->state == PS_SERVING || (s->state == PS_READY && s->was_told);
+        if (!will_serve || s->generation != w->generation) return false;
+    }
+    return true;
+}
+
 static void rejoin_new_links(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
@@ -104,7 +115,7 @@ void worker_settle(struct worker_role *w, struct outbox *out)
         worker_enter(w, HOLDING);
         worker_abandon(w, "a ps was lost", out);
     }
-    if (know_all && worker_is_chief(w)) worker_recover(w, out);
+    if (know_all && worker_is_chief(w) && !all_will_serve(w)) worker_recover(w, out);
 }
 
 static void state(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
@@ -253,7 +264,7 @@ static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarna
     struct worker_role *w = (struct worker_role *)role;
     struct server *s = &w->servers[ps];
     s->is_up = s->needs_join = true;
-    s->is_known = false;
+    s->is_known = s->was_told = false;
     patience_renew(&w->patience);
 }
 

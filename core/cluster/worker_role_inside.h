@@ -34,6 +34,7 @@ struct server {
     bool needs_join; /* its link is new */
 
     bool is_ready; /* DESCRIBING */
+    bool was_told; /* SERVE went out on this link: it will serve, and say so */
 
     bool has_ledger, has_answered;
     bool is_target, is_pushed;    /* of the step that is computed; its push is out */

@@ -55,7 +55,7 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
     w->saving.saved_step = choice->step;
     worker_enter(w, DESCRIBING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
-        w->servers[ps].is_ready = false;
+        w->servers[ps].is_ready = w->servers[ps].was_told = false;
         struct action *a = outbox_add(out, ACTION_DESCRIBE);
         a->task = ps;
         a->generation = choice->generation;
@@ -78,7 +78,10 @@ static void serve_when_ready(struct worker_role *w, struct outbox *out)
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (!w->servers[ps].is_ready) return;
     worker_enter(w, STARTING);
-    for (int ps = 0; ps < w->options.ps_count; ps++) worker_send(w, ps, MESSAGE_SERVE, out);
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        worker_send(w, ps, MESSAGE_SERVE, out);
+        w->servers[ps].was_told = true;
+    }
     worker_save_first(w, out);
 }
 

@@ -32,6 +32,7 @@ struct hooks {
 struct occasion {
     const char *prefix, *why;            /* saved */
     const struct evaluation *evaluation; /* evaluated */
+    const struct timeline *timeline;     /* traced */
     int code;                            /* end */
 };
 
@@ -106,6 +107,12 @@ static err invoke_evaluated(const struct instance *i, const struct run_view *vie
     return i->hook->evaluated ? i->hook->evaluated(i->state, view, o->evaluation) : OK;
 }
 
+static err invoke_traced(const struct instance *i, const struct run_view *view,
+                         const struct occasion *o)
+{
+    return i->hook->traced ? i->hook->traced(i->state, view, o->timeline) : OK;
+}
+
 static err invoke_end(const struct instance *i, const struct run_view *view,
                       const struct occasion *o)
 {
@@ -134,7 +141,14 @@ static err ask_evaluate(void *asker, struct evaluation *ret)
     return hooks_evaluated(hooks, hooks->outer, ret);
 }
 
-static const struct run_asks asks = {.save = ask_save, .stop = ask_stop, .evaluate = ask_evaluate};
+static bool ask_trace(void *asker, uint64_t first_step, int steps)
+{
+    const struct run_view *outer = ((struct hooks *)asker)->outer;
+    return outer->asks->trace && outer->asks->trace(outer->asker, first_step, steps);
+}
+
+static const struct run_asks asks = {
+    .save = ask_save, .stop = ask_stop, .evaluate = ask_evaluate, .trace = ask_trace};
 
 static struct run_view inner_view(struct hooks *hooks, const struct run_view *outer)
 {
@@ -191,6 +205,11 @@ err hooks_evaluated(struct hooks *hooks, const struct run_view *view,
                     const struct evaluation *evaluation)
 {
     return each(hooks, view, invoke_evaluated, &(struct occasion){.evaluation = evaluation});
+}
+
+err hooks_traced(struct hooks *hooks, const struct run_view *view, const struct timeline *timeline)
+{
+    return each(hooks, view, invoke_traced, &(struct occasion){.timeline = timeline});
 }
 
 /* An end that fails does not take away the others' ends; the first failure is told. */

@@ -19,6 +19,7 @@
 
 #include "core/train/session.h"
 #include "core/train/summary/events.h"
+#include "core/train/timeline.h"
 
 /* What hooks may ask for. */
 struct run_asks {
@@ -27,6 +28,9 @@ struct run_asks {
     /* From `before` only. All hooks are told of the result by hooks_before itself, not by whoever
      * answers this. */
     err (*evaluate)(void *asker, struct evaluation *ret);
+    /* A timeline of all tasks, of so many steps from `first_step` on, which comes by `traced`.
+     * false: one is being made, or there is nobody who can make one. Optional. */
+    bool (*trace)(void *asker, uint64_t first_step, int steps);
 };
 
 struct run_view { /* what hooks see; filled in by whoever runs the worker */
@@ -71,6 +75,7 @@ struct hook { /* any function may be NULL */
     /* prefix of the new checkpoint; NULL: it failed, why says more */
     err (*saved)(void *state, const struct run_view *, const char *prefix, const char *why);
     err (*evaluated)(void *state, const struct run_view *, const struct evaluation *);
+    err (*traced)(void *state, const struct run_view *, const struct timeline *);
     err (*end)(void *state, const struct run_view *, int code); /* code of the verdict */
     void (*close)(void *state);
 };
@@ -98,6 +103,7 @@ err hooks_computed(struct hooks *, const struct run_view *);
 err hooks_stepped(struct hooks *, const struct run_view *);
 err hooks_saved(struct hooks *, const struct run_view *, const char *prefix, const char *why);
 err hooks_evaluated(struct hooks *, const struct run_view *, const struct evaluation *);
+err hooks_traced(struct hooks *, const struct run_view *, const struct timeline *);
 err hooks_end(struct hooks *, const struct run_view *, int code);
 uint64_t hooks_wait_step(const struct hooks *); /* of global_step_waiter: 0 none */
 

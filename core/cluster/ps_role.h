@@ -66,8 +66,8 @@ struct ps_counters {
 struct role *ps_role_new(const struct ps_options *);
 void ps_role_free(struct role *);
 
-/* The runner has done SETUP: config NULL and an error (error text in `text`) where that failed;
- * can_retry: what it was to be restored from is bad, and nothing else. */
+/* The runner has done SETUP; result and text say why not. is_bad_checkpoint: what it was to be
+ * restored from is bad, and nothing else: the chief may choose another one. */
 struct setup_result {
     err result;
     const char *text;

@@ -60,6 +60,7 @@ enum values_code {
     VALUES_TICKET = 1,  /* one more step may be computed (ps/0 says so) */
     VALUES_DROPPED = 2, /* the gradient that this answers was too old and not applied */
     VALUES_FINAL = 4,   /* nobody will change them any more */
+    VALUES_HELD = 8,    /* none yet, for a cut: only what became of the gradient */
 };
 
 enum shard_file { SHARD_DATA, SHARD_INDEX };

@@ -262,7 +262,7 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
         outbox_log(out, "worker/%d is back%s", worker,
                    m->incarnation == incarnation ? "" : ", in another life");
     m->is_up = m->has_been_here = true;
-    m->has_windows = false;
+    m->has_windows = m->is_told = false;
     m->incarnation = incarnation;
     patience_renew(&p->patience);
     send_state(p, worker, out);

@@ -140,8 +140,9 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
 {
     struct member *member = &p->members[worker];
     if (p->phase != SERVING) return;
-    if (p->options.task == 0 && p->cut.phase == CUT_MADE) {
-        member->has_late_join = true; /* a push that comes again would cross the cut */
+    bool comes_again = m->sequence > member->ledger.received;
+    if (p->options.task == 0 && p->cut.phase == CUT_MADE && comes_again) {
+        member->has_late_join = true; /* the push would cross the cut */
         member->late_sequence = m->sequence;
         member->late_step = m->step;
         ps_note_held(p, out);
@@ -155,7 +156,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     a->body = member->numbers;
     a->body_bytes = sizeof member->numbers;
     if (!member->has_pushed || !member->wants_fresh) ps_share(p, worker, out);
-    if (m->sequence > member->ledger.received) return;
+    if (comes_again) return;
     member->wants_values = true;
     member->wanted_step = m->step;
     if (member->has_pushed && member->wanted_step <= member->push_step)

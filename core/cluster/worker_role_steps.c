@@ -222,14 +222,9 @@ static void go_on(struct worker_role *w, struct outbox *out)
 }
 
 /* ps/0 has taken the gradient or dropped it: now the others. */
-static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
+static void turn_to_others(struct worker_role *w, bool is_dropped, struct outbox *out)
 {
     worker_enter(w, WAITING);
-    w->servers[0].has_answered = true;
-    if (is_dropped && !w->has_ticket) {
-        finish(w, out);
-        return;
-    }
     for (int ps = 1; ps < w->options.ps_count; ps++) {
         if (!worker_is_asked(w, ps)) continue;
         /* asynchronous: it may never get there, if a worker died between ps/0 and it */
@@ -240,6 +235,16 @@ static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
         else
             push_to(w, ps, w->computed_step, out);
     }
+}
+
+static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
+{
+    if (is_dropped && !w->has_ticket) {
+        finish(w, out);
+        return;
+    }
+    turn_to_others(w, is_dropped, out);
+    w->servers[0].has_answered = true;
     go_on(w, out);
 }
 
@@ -256,6 +261,16 @@ static void note_answer(struct server *s, const struct message *m)
     s->ledger.taken_step = s->push_step;
 }
 
+/* ps/0 makes a cut, for which the others need what it took. Its values come later. */
+static void held(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    if (w->phase != ASKING || ps != 0 || s->has_answered || m->sequence < s->sequence) return;
+    note_answer(s, m);
+    w->global_step = m->step;
+    turn_to_others(w, m->code & VALUES_DROPPED, out);
+}
+
 static bool is_expected(const struct worker_role *w, int ps)
 {
     if (w->servers[ps].has_answered) return false;
@@ -268,6 +283,10 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
     struct server *s = &w->servers[ps];
     bool is_final = w->phase == FINISHING && (m->code & VALUES_FINAL) && worker_is_chief(w);
     bool is_more_work = w->phase == FINISHING && ps == 0 && (m->code & VALUES_TICKET);
+    if (m->code & VALUES_HELD) {
+        held(w, ps, m, out);
+        return;
+    }
     if (is_more_work) { /* another worker's, which is gone */
         join_all(w, out);
         return;

@@ -322,12 +322,12 @@ void ps_sends(struct world *world, struct actor *ps, const struct action *action
     struct windows *windows = ps->windows[action->task];
     if (ps->config.is_empty && ps->index != 0) return; /* it has no values, and no step */
     bool sees_store = ps->config.takes_all || ps->config.is_empty;
-    if (!sees_store && !windows) {
+    if (!sees_store && m->length && !windows) {
         blame(world, "%s sends values that it has not shared", actor_name(ps));
         return;
     }
     if (*ps->store != NOTHING) leave_out_rounds(world, ps, m->step);
-    parcel->node_source = sees_store ? ps->store : &windows->copy;
+    parcel->node_source = sees_store || !m->length ? ps->store : &windows->copy;
     parcel->node = *parcel->node_source;
     if (parcel->node != *ps->store || parcel->node == NOTHING)
         blame(world, "%s sends old values to worker/%d", actor_name(ps), action->task);

@@ -251,17 +251,18 @@ void worker_is_shared(struct world *world, struct actor *worker, int ps,
 }
 
 /* An answer to a push says truly what has become of it. */
-static void check_answer(struct world *world, const struct actor *worker, int ps,
+static void check_answer(struct world *world, struct actor *worker, int ps,
                          const struct parcel *parcel)
 {
     const struct message *m = &parcel->message;
-    const struct view *view = &worker->views[ps];
+    struct view *view = &worker->views[ps];
     bool is_answer =
         m->sequence && m->sequence == view->pushed && m->generation == view->pushed_generation;
     if (!is_answer) return;
     bool is_applied = node_of(world, parcel->node)->sequences[worker->index] == m->sequence;
     bool is_dropped = m->code & VALUES_DROPPED;
-    world->counters.dropped += is_dropped;
+    if (is_dropped && view->dropped != m->sequence) world->counters.dropped++;
+    if (is_dropped) view->dropped = m->sequence;
     if (is_applied == is_dropped)
         blame(world, "ps/%d answers push %llu of %s as %s", ps, (unsigned long long)m->sequence,
               actor_name(worker), is_dropped ? "dropped, but applied it" : "applied, and lost it");
@@ -279,7 +280,8 @@ bool worker_receives(struct world *world, struct actor *worker, int ps, struct p
     if (type != MESSAGE_VALUES) return true;
     check_answer(world, worker, ps, parcel);
     struct view *view = &worker->views[ps];
-    if (world->profile.shares_memory || !world->profile.has_variables[ps]) return true;
+    bool travels = parcel->message.length && !world->profile.shares_memory;
+    if (!travels || !world->profile.has_variables[ps]) return true;
     /* A stretch is read from memory while it leaves: what was there last is what arrives. */
     if (view->own) view->own->copy = *parcel->node_source;
     return true;

@@ -110,6 +110,7 @@ struct view {
     struct content *gradient;
     struct windows *own;                /* where memory is not shared */
     uint64_t pushed, pushed_generation; /* number of the last push that was sent */
+    uint64_t dropped;                   /* of the last one that was dropped */
 };
 
 /* A push that was applied somewhere, so that all ps can be seen to apply the same one. */

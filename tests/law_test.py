@@ -49,6 +49,7 @@ class Law(unittest.TestCase):
 
     def test_only_runners_of_the_cluster_see_the_loop(self):
         self.assert_holds("core/cluster/ps_task.c", '#include "net/loop.h"\n')
+        self.assert_holds("core/cluster/visitor.c", '#include "net/loop.h"\n')
         self.assert_breaks("core/cluster/ps_role.c", '#include "net/loop.h"\n', "must not know")
 
     def test_roles_have_no_clock(self):

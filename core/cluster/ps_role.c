@@ -247,18 +247,31 @@ static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
     patience_renew(&p->patience);
 }
 
+/* What was said on the link may be lost, and nothing comes on it any more. */
+static void forget_link(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    m->is_up = m->has_windows = m->wants_values = false;
+    m->lost_ms = p->patience.now_ms;
+    if (p->phase != SERVING) return;
+    p->applying_count = 0;
+    if (worker == CHIEF) ps_resume(p, out);
+    ps_try_cut(p, out);
+}
+
 static void on_peer_up(struct role *role, enum job job, int worker, uint64_t incarnation,
                        struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
     struct member *m = &p->members[worker];
+    bool is_back = m->has_been_here && !m->is_up;
     if (p->phase == ENDED) return;
-    if (m->is_up) role->ops->peer_lost(role, job, worker, "it has made another link", out);
+    if (m->is_up) forget_link(p, worker, out); /* it has made a better one */
     if (m->has_been_here && m->incarnation != incarnation) {
         m->wants_fresh = true;
         if (p->phase == SERVING) ps_return_ticket(p, worker, out);
     }
-    if (m->has_been_here && !m->is_up && p->phase == SERVING)
+    if (is_back && p->phase == SERVING)
         outbox_log(out, "worker/%d is back%s", worker,
                    m->incarnation == incarnation ? "" : ", in another life");
     m->is_up = m->has_been_here = true;
@@ -272,15 +285,9 @@ static void on_peer_lost(struct role *role, enum job job, int worker, const char
                          struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    struct member *m = &p->members[worker];
-    if (p->phase == ENDED || !m->is_up) return;
-    m->is_up = m->has_windows = m->wants_values = false;
-    m->lost_ms = p->patience.now_ms;
+    if (p->phase == ENDED || !p->members[worker].is_up) return;
     outbox_log(out, "lost worker/%d: %s", worker, why);
-    if (p->phase != SERVING) return;
-    p->applying_count = 0;
-    if (worker == CHIEF) ps_resume(p, out);
-    ps_try_cut(p, out);
+    forget_link(p, worker, out);
 }
 
 static void on_stop(struct role *role, int code, const char *why, struct outbox *out)

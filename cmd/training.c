@@ -50,7 +50,13 @@ static err ask_evaluate(void *asker, struct evaluation *ret)
     return session_evaluate(((struct training *)asker)->view.session, ret);
 }
 
-static const struct run_asks asks = {.save = ask_save, .stop = ask_stop, .evaluate = ask_evaluate};
+static bool ask_trace(void *asker, uint64_t first_step, int steps)
+{
+    return worker_task_trace(((struct training *)asker)->worker, first_step, steps);
+}
+
+static const struct run_asks asks = {
+    .save = ask_save, .stop = ask_stop, .evaluate = ask_evaluate, .trace = ask_trace};
 
 /* ---- what the worker tells ---- */
 
@@ -106,6 +112,13 @@ static err on_evaluated(void *context, uint64_t step, const struct evaluation *e
     return e->rows ? hooks_evaluated(t->hooks, &t->view, e) : OK;
 }
 
+static err on_traced(void *context, const struct timeline *timeline)
+{
+    struct training *t = context;
+    look(t, t->view.global_step);
+    return hooks_traced(t->hooks, &t->view, timeline);
+}
+
 static const struct worker_events events = {
     .placed = on_placed,
     .adopted = on_adopted,
@@ -114,6 +127,7 @@ static const struct worker_events events = {
     .stepped = on_stepped,
     .saved = on_saved,
     .evaluated = on_evaluated,
+    .traced = on_traced,
 };
 
 /* ---- life ---- */
@@ -178,6 +192,7 @@ err training_finish(struct training *t)
 {
     const struct task *task = worker_task_task(t->worker);
     look(t, t->progress.final_step ? t->progress.final_step : t->view.global_step);
+    worker_task_trace_finish(t->worker);
     err e = hooks_end(t->hooks, &t->view, task->code);
     err written = progress_finish(&t->progress, task->code, task->text);
     return e ? e : written;

@@ -45,6 +45,7 @@ enum message_type {
     MESSAGE_VERDICT, /* code and body: text; the job ends */
     MESSAGE_ASK,     /* a visitor to a ps; body: JSON (core/cluster/visit.h) */
     MESSAGE_ANSWER,  /* ps to the visitor; body: JSON */
+    MESSAGE_TRACE,   /* of a timeline; code: trace_code; step: its first (cluster/task_trace.h) */
     MESSAGE_TYPES
 };
 
@@ -61,6 +62,16 @@ enum values_code {
     VALUES_DROPPED = 2, /* the gradient that this answers was too old and not applied */
     VALUES_FINAL = 4,   /* nobody will change them any more */
     VALUES_HELD = 8,    /* none yet, for a cut: only what became of the gradient */
+};
+
+enum trace_code {
+    TRACE_PLAN,    /* chief to ps/0, ps/0 to workers; sequence: how many steps */
+    TRACE_MARK,    /* worker to ps: its first step begins; sequence: its clock */
+    TRACE_PUSHING, /* worker to ps: a push of `version` bytes comes next; sequence: its clock */
+    TRACE_CLOCK,   /* ps to worker, answer to both; body: three times */
+    TRACE_END,     /* worker to ps: its last step is over */
+    TRACE_COLLECT, /* chief to ps: whoever has not ended is not waited for */
+    TRACE_PART,    /* worker to ps/0, ps to chief; body: spans of the sender, or of worker `task` */
 };
 
 enum shard_file { SHARD_DATA, SHARD_INDEX };

@@ -14,25 +14,25 @@
 enum { TRACE_SPANS_MAX = 16384 }; /* of one task in one trace */
 
 /* What a span shows, and what its subject is. */
-enum trace_kind {
+enum span_kind {
     /* of a worker */
-    TRACE_STEP,     /* from its beginning until all values of the next one are there */
-    TRACE_HOOKS,    /* what is done beside the step */
-    TRACE_DATA,     /* waiting for the batch */
-    TRACE_FORWARD,  /* subject: index of the node */
-    TRACE_LOSS,     /* with its gradient */
-    TRACE_BACKWARD, /* subject: index of the node */
-    TRACE_CLIP,
-    TRACE_PUSH, /* subject: ps; until the gradient has left */
-    TRACE_WAIT, /* subject: ps; from then until its answer was there */
+    SPAN_STEP,     /* from its beginning until all values of the next one are there */
+    SPAN_HOOKS,    /* what is done beside the step */
+    SPAN_DATA,     /* waiting for the batch */
+    SPAN_FORWARD,  /* subject: index of the node */
+    SPAN_LOSS,     /* with its gradient */
+    SPAN_BACKWARD, /* subject: index of the node */
+    SPAN_CLIP,
+    SPAN_PUSH, /* subject: ps; until the gradient has left */
+    SPAN_WAIT, /* subject: ps; from then until its answer was there */
     /* of a ps */
-    TRACE_RECEIVE, /* subject: worker; from the announcement of a push until all of it was there */
-    TRACE_CHECK,   /* subject: worker; is its gradient finite? */
-    TRACE_APPLY,   /* subject: the first of `count` workers */
-    TRACE_REFRESH, /* subject: worker; a copy of the values for it */
-    TRACE_CUT,     /* the copy for a checkpoint */
-    TRACE_HOLD,    /* workers wait for a cut */
-    TRACE_KINDS
+    SPAN_RECEIVE, /* subject: worker; from the announcement of a push until all of it was there */
+    SPAN_CHECK,   /* subject: worker; is its gradient finite? */
+    SPAN_APPLY,   /* subject: the first of `count` workers */
+    SPAN_REFRESH, /* subject: worker; a copy of the values for it */
+    SPAN_CUT,     /* the copy for a checkpoint */
+    SPAN_HOLD,    /* workers wait for a cut */
+    SPAN_KINDS
 };
 
 struct span {
@@ -40,7 +40,7 @@ struct span {
     uint64_t step;  /* number of the global step that it belongs to, from 1 */
     uint64_t bytes; /* that were moved or read; 0: not counted */
     uint32_t subject;
-    uint16_t kind; /* enum trace_kind */
+    uint16_t kind; /* enum span_kind */
     uint16_t count;
 };
 
@@ -62,7 +62,7 @@ static inline uint64_t trace_begin(const struct trace *trace)
     return trace ? clock_ns() : 0;
 }
 
-static inline void trace_end(struct trace *trace, enum trace_kind kind, int subject,
+static inline void trace_end(struct trace *trace, enum span_kind kind, int subject,
                              uint64_t begin_ns)
 {
     if (!trace) return;

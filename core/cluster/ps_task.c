@@ -6,7 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/greeting.h"
-#include "core/cluster/ps_task_inside.h"
+#include "core/cluster/ps_task_trace.h"
 #include "core/cluster/verdict.h"
 
 enum {
@@ -29,12 +29,14 @@ static void note_held(struct ps_task *p, bool begins)
     }
     log_line(LOG_INFO, "workers waited %.1f ms for the cut of a checkpoint",
              (double)(clock_ns() - p->held_ns) * 1e-6);
+    if (p->recording) ps_task_trace_held(p);
     p->held_ns = 0;
 }
 
 static void act(struct task *t, const struct action *a)
 {
     struct ps_task *p = (struct ps_task *)t;
+    const uint64_t begin_ns = p->recording ? clock_ns() : 0;
     err e = OK;
     switch (a->type) {
     case ACTION_SETUP:
@@ -67,6 +69,7 @@ static void act(struct task *t, const struct action *a)
     default:
         break;
     }
+    if (p->recording) ps_task_trace_acted(p, a, begin_ns);
     if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
 }
 
@@ -227,12 +230,24 @@ static bool is_whole(const struct ps_task *p, const struct message *m)
     return p->share && m->offset == 0 && m->length == ps_block_bytes(p);
 }
 
+static bool is_spoiled(struct ps_task *p, int worker, const struct message *m,
+                       const char **ret_name)
+{
+    if (m->type != MESSAGE_PUSH) return false;
+    if (!p->recording) return ps_task_is_spoiled(p, worker, ret_name);
+    ps_task_trace_received(p, worker, m);
+    const uint64_t begin_ns = clock_ns();
+    bool is_spoiled = ps_task_is_spoiled(p, worker, ret_name);
+    ps_task_trace_checked(p, worker, m, begin_ns);
+    return is_spoiled;
+}
+
 /* A gradient that is not finite would spoil the values for good: the role hears of it as a push of
  * no gradients, with the variable's name. */
 static void deliver(struct ps_task *p, int worker, const struct message *m)
 {
     const char *name;
-    if (m->type != MESSAGE_PUSH || !ps_task_is_spoiled(p, worker, &name)) {
+    if (!is_spoiled(p, worker, m, &name)) {
         task_message(&p->task, worker, m);
         return;
     }
@@ -261,6 +276,10 @@ static void on_message(void *context, struct link *link, const struct message *m
     }
     if (line->visitor != LINE_UNKNOWN) {
         hear_visitor(line, m);
+        return;
+    }
+    if (m->type == MESSAGE_TRACE) {
+        ps_task_trace_message(p, line->worker, m);
         return;
     }
     if (is_whole(p, m)) {
@@ -323,7 +342,9 @@ static void hang_up_all(struct task *t)
 
 static void pump(struct task *t)
 {
-    ps_task_cut_pump((struct ps_task *)t);
+    struct ps_task *p = (struct ps_task *)t;
+    ps_task_cut_pump(p);
+    if (p->trace) ps_task_trace_pump(p);
 }
 
 static void flushed(struct task *t)
@@ -420,6 +441,7 @@ void ps_task_close(struct ps_task *p)
     if (p->shm) transport_shm.unlisten(p->shm);
     visits_close(p->visits);
     ps_task_cut_close(p);
+    ps_task_trace_close(p);
     ps_task_store_close(p);
     ps_role_free(p->task.role);
     task_close(&p->task);

@@ -1,7 +1,7 @@
 /* ps_task_inside.h - the inside of a ps on the real loop.
  *
  * ps_task.c: links; ps_task_store.c: values, windows, updates; ps_task_cut.c: shards of
- * checkpoints; ps_task_visit.c: visitors.
+ * checkpoints; ps_task_visit.c: visitors; ps_task_trace.c: its part of timelines.
  */
 #ifndef CORE_CLUSTER_PS_TASK_INSIDE_H
 #define CORE_CLUSTER_PS_TASK_INSIDE_H
@@ -34,6 +34,8 @@ struct line {
 };
 
 struct cut_job;
+struct ps_trace;
+struct trace;
 
 struct ps_task {
     struct task task; /* first */
@@ -57,6 +59,9 @@ struct ps_task {
     struct visit_view shown; /* to visitors */
     bool has_told;           /* them the verdict */
     uint64_t held_ns;        /* since when workers wait for a cut; 0: they do not */
+
+    struct ps_trace *trace;  /* NULL until the first timeline */
+    struct trace *recording; /* in it; NULL: nothing is recorded */
 };
 
 size_t ps_block_bytes(const struct ps_task *);

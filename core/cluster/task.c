@@ -96,6 +96,7 @@ static void send_message(struct task *t, const struct action *a)
         m.body = a->text;
         m.body_bytes = (uint32_t)strlen(a->text);
     }
+    if (t->ops->sending) t->ops->sending(t, a->task, &m);
     err e = link_send(peer->link, &m);
     if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */
 }

@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/cluster/greeting.h"
 #include "core/cluster/verdict.h"
-#include "core/cluster/worker_task_inside.h"
+#include "core/cluster/worker_task_trace.h"
 
 uint64_t worker_block_bytes(const struct task *t, int ps)
 {
@@ -34,12 +34,17 @@ static err check_bound(const struct worker_task *w)
 static err step(struct worker_task *w, const struct action *a)
 {
     const struct worker_events *events = &w->options.events;
+    struct trace *const trace = w->session.plan->trace;
     TRY(check_bound(w));
+    const uint64_t before_ns = trace_begin(trace);
     if (events->before) TRY(events->before(w->options.context, a->step));
+    trace_end(trace, SPAN_HOOKS, 0, before_ns);
     TRY(session_seek(&w->session, a->batch * w->gradients_per_push));
     err e = session_step(&w->session, &w->loss);
     if (e) return fail_prefix(e, "step %llu", (unsigned long long)a->step + 1);
+    const uint64_t computed_ns = trace_begin(trace);
     if (events->computed) TRY(events->computed(w->options.context, a->step + 1, w->loss));
+    trace_end(trace, SPAN_HOOKS, 0, computed_ns);
     return OK;
 }
 
@@ -47,6 +52,7 @@ static void compute(struct worker_task *w, const struct action *a)
 {
     uint64_t now_ns = clock_ns();
     if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
+    if (w->trace) worker_trace_step(w, a);
     err e = step(w, a);
     w->has_stepped = !e;
     w->step = a->step + 1;
@@ -60,8 +66,11 @@ static void flushed(struct task *t)
     struct worker_task *w = (struct worker_task *)t;
     if (!w->has_stepped) return;
     w->has_stepped = false;
+    if (w->trace) worker_trace_pump(w);
+    const uint64_t begin_ns = trace_begin(w->session.plan->trace);
     if (w->options.events.stepped)
         worker_told(w, w->options.events.stepped(w->options.context, w->step, w->loss));
+    trace_end(w->session.plan->trace, SPAN_HOOKS, 0, begin_ns);
 }
 
 static void evaluate(struct worker_task *w, const struct action *a)
@@ -78,6 +87,7 @@ static err adopted(struct worker_task *w, const struct action *a)
 {
     const struct worker_events *events = &w->options.events;
     worker_origin_close(w);
+    if (w->trace) worker_trace_abandon(w);
     TRY(check_bound(w));
     if (a->is_fresh && events->placed) events->placed(w->options.context, &w->session);
     return events->adopted ? events->adopted(w->options.context, a->step, a->is_fresh) : OK;
@@ -125,11 +135,32 @@ static void save(struct task *t)
     task_flush(t);
 }
 
+static void sending(struct task *t, int ps, const struct message *m)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    if (w->trace) worker_trace_sending(w, ps, m);
+}
+
+static void pump(struct task *t)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    if (w->trace) worker_trace_pump(w);
+}
+
+static void tick(struct task *t, uint64_t now_ms)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    worker_tick_links(t, now_ms);
+    if (w->trace) worker_trace_tick(w, now_ms);
+}
+
 static const struct task_ops ops = {
     .act = act,
     .flushed = flushed,
+    .pump = pump,
+    .sending = sending,
     .save = save,
-    .tick = worker_tick_links,
+    .tick = tick,
     .hang_up = worker_hang_up,
     .block_bytes = worker_block_bytes,
 };
@@ -223,6 +254,7 @@ void worker_task_close(struct worker_task *w)
     if (!w) return;
     if (w->task.peers) worker_hang_up(&w->task);
     worker_close_checkpoints(w);
+    worker_trace_close(w);
     worker_role_free(w->task.role);
     task_close(&w->task);
     if (w->session.options.device) session_close(&w->session);

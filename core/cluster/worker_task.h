@@ -5,6 +5,7 @@
 
 #include "core/cluster/task.h"
 #include "core/train/session.h"
+#include "core/train/timeline.h"
 
 struct worker_task;
 
@@ -21,6 +22,7 @@ struct worker_events {
     /* prefix of a new checkpoint; NULL: it failed, and why */
     err (*saved)(void *context, uint64_t step, const char *prefix, const char *why);
     err (*evaluated)(void *context, uint64_t global_step, const struct evaluation *);
+    err (*traced)(void *context, const struct timeline *); /* the chief alone; it was asked for */
 };
 
 struct worker_task_options {
@@ -43,6 +45,10 @@ uint64_t worker_task_last_step(const struct worker_task *);
 void worker_task_begin_at(struct worker_task *, uint64_t step); /* before tasks_run */
 void worker_task_save(struct worker_task *);
 void worker_task_finish(struct worker_task *, int code, const char *why);
+/* Of the chief: `steps` steps from first_step on, of all tasks, told by `traced`. Before a step of
+ * its own. false: another one is being made, or there is no memory. */
+bool worker_task_trace(struct worker_task *, uint64_t first_step, int steps);
+void worker_task_trace_finish(struct worker_task *); /* after tasks_run: with what has come */
 uint64_t worker_task_staleness(const struct worker_task *);
 double worker_task_push_seconds(const struct worker_task *); /* of the last answered push */
 

@@ -1,7 +1,8 @@
 /* worker_task_inside.h - the inside of a worker on the real loop.
  *
  * worker_task.c: steps; worker_task_links.c: connecting; worker_task_chief.c: what the ps begin
- * from; worker_task_save.c: checkpoints.
+ * from; worker_task_save.c: checkpoints; worker_task_trace.c, worker_task_trace_gather.c:
+ * timelines.
  */
 #ifndef CORE_CLUSTER_WORKER_TASK_INSIDE_H
 #define CORE_CLUSTER_WORKER_TASK_INSIDE_H
@@ -11,6 +12,8 @@
 #include "core/cluster/worker_role.h"
 #include "core/cluster/worker_task.h"
 #include "core/train/checkpoint/checkpoints.h"
+
+struct worker_trace;
 
 /* One attempt at a connection; the link's context. */
 struct line {
@@ -63,6 +66,8 @@ struct worker_task {
     uint64_t token;
     struct origin origin;
     struct saving_files saving;
+
+    struct worker_trace *trace; /* NULL until the first timeline */
 };
 
 uint64_t worker_block_bytes(const struct task *, int ps);

@@ -13,7 +13,7 @@
 #include "core/base/log.h"
 #include "core/cluster/greeting.h"
 #include "core/cluster/verdict.h"
-#include "core/cluster/worker_task_inside.h"
+#include "core/cluster/worker_task_trace.h"
 
 enum { RETRY_FIRST_MS = 10, RETRY_MAX_MS = 500, NOTE_MS = 10000 };
 
@@ -127,6 +127,12 @@ static void refused(struct line *line, const struct message *m)
     task_end(t, e);
 }
 
+static void hear(struct worker_task *w, int ps, const struct message *m)
+{
+    if (w->trace && m->type == MESSAGE_VALUES) worker_trace_values(w, ps, m);
+    task_message(&w->task, ps, m);
+}
+
 static void on_message(void *context, struct link *link, const struct message *m)
 {
     struct line *line = context;
@@ -138,8 +144,10 @@ static void on_message(void *context, struct link *link, const struct message *m
         welcome_if(line, m);
     else if (m->type == MESSAGE_SHARD)
         worker_take_shard(w, line->ps, m);
+    else if (m->type == MESSAGE_TRACE)
+        worker_trace_message(w, line->ps, m);
     else
-        task_message(&w->task, line->ps, m);
+        hear(w, line->ps, m);
 }
 
 static void on_shared(void *context, struct link *link, const struct window *values,

@@ -185,11 +185,11 @@ void plan_forward(struct plan *plan, const void *features, const void *labels, i
         }
         const uint64_t begin_ns = trace_begin(plan->trace);
         node->op->forward(node, plan->device);
-        trace_end(plan->trace, TRACE_FORWARD, i, begin_ns);
+        trace_end(plan->trace, SPAN_FORWARD, i, begin_ns);
     }
     const uint64_t begin_ns = trace_begin(plan->trace);
     run_loss(plan, labels, rows);
-    trace_end(plan->trace, TRACE_LOSS, 0, begin_ns);
+    trace_end(plan->trace, SPAN_LOSS, 0, begin_ns);
 }
 
 /* The gradient of l2 w^2 is 2 l2 w. */
@@ -215,7 +215,7 @@ void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const s
         const uint64_t begin_ns = trace_begin(plan->trace);
         node->op->backward(node, plan->device); /* may leave output.gradient changed */
         add_regularizers(node, plan->device);
-        trace_end(plan->trace, TRACE_BACKWARD, i, begin_ns);
+        trace_end(plan->trace, SPAN_BACKWARD, i, begin_ns);
         if (finished && node->param_count > 0) finished(context, node);
     }
 }

@@ -268,7 +268,7 @@ static void clip(struct session *s)
     }
     clip_gradients(&s->clip, s->options.device, s->clip_gradients, s->clip_sizes, g->param_count,
                    &s->gradient_norm);
-    trace_end(s->plan->trace, TRACE_CLIP, 0, begin_ns);
+    trace_end(s->plan->trace, SPAN_CLIP, 0, begin_ns);
 }
 
 /* Clipping is of each batch's gradient, so sums of several are kept beside. */
@@ -297,7 +297,7 @@ err session_step(struct session *s, double *ret_loss)
         struct batch batch;
         uint64_t begin_ns = trace_begin(s->plan->trace);
         TRY(pipeline_next(s->pipeline, &batch));
-        trace_end(s->plan->trace, TRACE_DATA, 0, begin_ns);
+        trace_end(s->plan->trace, SPAN_DATA, 0, begin_ns);
         plan_forward(s->plan, batch.features, batch.labels, batch.rows,
                      draw_number(s, batch.index));
         plan_backward(s->plan, i > 0 && !s->kept, NULL, NULL);

@@ -16,22 +16,22 @@ static const struct {
     const char *category, *name;
     enum { OF_TASK, OF_NODE, OF_PEER } subject;
     bool has_row; /* of its peer; else it stands with all else that the task does */
-} kinds[TRACE_KINDS] = {
-    [TRACE_STEP] = {"step", "step", OF_TASK, false},
-    [TRACE_HOOKS] = {"hooks", "hooks", OF_TASK, false},
-    [TRACE_DATA] = {"data", "wait for the batch", OF_TASK, false},
-    [TRACE_FORWARD] = {"forward", "", OF_NODE, false},
-    [TRACE_LOSS] = {"forward", "loss", OF_TASK, false},
-    [TRACE_BACKWARD] = {"backward", "", OF_NODE, false},
-    [TRACE_CLIP] = {"backward", "clip", OF_TASK, false},
-    [TRACE_PUSH] = {"push", "push to", OF_PEER, true},
-    [TRACE_WAIT] = {"wait", "wait for", OF_PEER, true},
-    [TRACE_RECEIVE] = {"receive", "receive from", OF_PEER, true},
-    [TRACE_CHECK] = {"check", "check", OF_PEER, false},
-    [TRACE_APPLY] = {"apply", "apply", OF_PEER, false},
-    [TRACE_REFRESH] = {"refresh", "copy values for", OF_PEER, false},
-    [TRACE_CUT] = {"checkpoint", "cut", OF_TASK, false},
-    [TRACE_HOLD] = {"checkpoint", "hold", OF_TASK, false},
+} kinds[SPAN_KINDS] = {
+    [SPAN_STEP] = {"step", "step", OF_TASK, false},
+    [SPAN_HOOKS] = {"hooks", "hooks", OF_TASK, false},
+    [SPAN_DATA] = {"data", "wait for the batch", OF_TASK, false},
+    [SPAN_FORWARD] = {"forward", "", OF_NODE, false},
+    [SPAN_LOSS] = {"forward", "loss", OF_TASK, false},
+    [SPAN_BACKWARD] = {"backward", "", OF_NODE, false},
+    [SPAN_CLIP] = {"backward", "clip", OF_TASK, false},
+    [SPAN_PUSH] = {"push", "push to", OF_PEER, true},
+    [SPAN_WAIT] = {"wait", "wait for", OF_PEER, true},
+    [SPAN_RECEIVE] = {"receive", "receive from", OF_PEER, true},
+    [SPAN_CHECK] = {"check", "check", OF_PEER, false},
+    [SPAN_APPLY] = {"apply", "apply", OF_PEER, false},
+    [SPAN_REFRESH] = {"refresh", "copy values for", OF_PEER, false},
+    [SPAN_CUT] = {"checkpoint", "cut", OF_TASK, false},
+    [SPAN_HOLD] = {"checkpoint", "hold", OF_TASK, false},
 };
 
 /* A stretch of the chief's clock. */
@@ -54,7 +54,7 @@ static struct stretch window_of(const struct timeline *t)
     for (int i = 0; i < t->part_count; i++) {
         const struct timeline_part *part = &t->parts[i];
         for (int k = 0; !part->missing && k < part->span_count; k++) {
-            if (part->spans[k].kind != TRACE_STEP) continue;
+            if (part->spans[k].kind != SPAN_STEP) continue;
             const struct stretch s = stretch_of(part, &part->spans[k]);
             if (s.begin_ns < window.begin_ns) window.begin_ns = s.begin_ns;
             if (s.end_ns > window.end_ns) window.end_ns = s.end_ns;
@@ -154,9 +154,9 @@ static void put_subject(FILE *f, const struct timeline *t, const struct timeline
         return;
     }
     peer_name_of(part, span->subject, peer);
-    if (span->kind == TRACE_STEP)
+    if (span->kind == SPAN_STEP)
         snprintf(name, sizeof name, "step %" PRIu64, span->step);
-    else if (span->kind == TRACE_APPLY && span->count > 1)
+    else if (span->kind == SPAN_APPLY && span->count > 1)
         snprintf(name, sizeof name, "apply %d gradients", span->count);
     else if (kinds[span->kind].subject == OF_PEER)
         snprintf(name, sizeof name, "%s %s", kinds[span->kind].name, peer);
@@ -171,7 +171,7 @@ static void put_arguments(FILE *f, const struct timeline *t, const struct timeli
     char peer[NAME_MAX_BYTES];
     fprintf(f, "\"args\":{\"step\":%" PRIu64, span->step);
     if (span->bytes) fprintf(f, ",\"bytes\":%" PRIu64, span->bytes);
-    if (span->kind == TRACE_APPLY) fprintf(f, ",\"gradients\":%d", span->count);
+    if (span->kind == SPAN_APPLY) fprintf(f, ",\"gradients\":%d", span->count);
     if (kinds[span->kind].subject == OF_PEER) {
         peer_name_of(part, span->subject, peer);
         fprintf(f, ",\"%s\":\"%s\"", part->is_ps ? "worker" : "ps", peer);
@@ -301,10 +301,10 @@ static void add_exchange(const struct timeline_part *part, const struct span *st
     uint64_t begin_ns = step->end_ns, left_ns = step->begin_ns, answered_ns = step->begin_ns;
     for (int k = 0; k < part->span_count; k++) {
         const struct span *s = &part->spans[k];
-        if (s->kind != TRACE_PUSH && s->kind != TRACE_WAIT) continue;
+        if (s->kind != SPAN_PUSH && s->kind != SPAN_WAIT) continue;
         if (s->begin_ns < step->begin_ns || s->end_ns > step->end_ns) continue;
         if (s->begin_ns < begin_ns) begin_ns = s->begin_ns;
-        if (s->kind == TRACE_PUSH && s->end_ns > left_ns) left_ns = s->end_ns;
+        if (s->kind == SPAN_PUSH && s->end_ns > left_ns) left_ns = s->end_ns;
         if (s->end_ns > answered_ns) answered_ns = s->end_ns;
     }
     if (left_ns > begin_ns) shares->push += (double)(left_ns - begin_ns) * 1e-9;
@@ -318,20 +318,21 @@ struct timeline_shares timeline_shares(const struct timeline_part *part)
     for (int k = 0; !part->missing && k < part->span_count; k++) {
         const struct span *s = &part->spans[k];
         switch (s->kind) {
-        case TRACE_STEP:
+        case SPAN_STEP:
+            shares.count++;
             shares.steps += seconds_of(s);
             add_exchange(part, s, &shares);
             break;
-        case TRACE_FORWARD:
-        case TRACE_LOSS:
-        case TRACE_BACKWARD:
-        case TRACE_CLIP:
+        case SPAN_FORWARD:
+        case SPAN_LOSS:
+        case SPAN_BACKWARD:
+        case SPAN_CLIP:
             shares.compute += seconds_of(s);
             break;
-        case TRACE_DATA:
+        case SPAN_DATA:
             shares.data += seconds_of(s);
             break;
-        case TRACE_HOOKS:
+        case SPAN_HOOKS:
             shares.hooks += seconds_of(s);
             break;
         default:

@@ -35,11 +35,12 @@ struct timeline {
     int part_count;
 };
 
-/* Seconds of a worker's steps, over all of them. */
+/* What the steps of a worker were made of: seconds, over all of them. */
 struct timeline_shares {
-    double steps;                /* from the begin of each until the next could begin */
-    double compute, data, hooks; /* parts of it, which do not meet */
-    double push, wait;           /* until the last gradient had left; until the last answer */
+    int count;    /* of steps */
+    double steps; /* from the begin of each until the next could begin */
+    double compute, data, hooks;
+    double push, wait; /* until the last gradient had left; from then until the last answer */
 };
 struct timeline_shares timeline_shares(const struct timeline_part *);
 

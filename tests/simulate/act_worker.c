@@ -279,6 +279,8 @@ bool worker_receives(struct world *world, struct actor *worker, int ps, struct p
     }
     if (type != MESSAGE_VALUES) return true;
     check_answer(world, worker, ps, parcel);
+    if (parcel->message.code & VALUES_FINAL)
+        world->final_generation[ps] = parcel->message.generation;
     struct view *view = &worker->views[ps];
     bool travels = parcel->message.length && !world->profile.shares_memory;
     if (!travels || !world->profile.has_variables[ps]) return true;

@@ -151,6 +151,9 @@ static void check_states(struct world *world)
         const struct node *node = final_state(world, ps);
         if (!world->profile.has_variables[ps] && ps != 0) continue;
         if (!first || !ps_at(world, ps)->is_alive) continue;
+        bool gave_all = world->final_generation[ps] == world->final_generation[0];
+        if (!node && gave_all && ps_at(world, ps)->life > 1)
+            continue; /* killed when all was done */
         if (!node) {
             blame(world, "all is well at the end, but ps/%d has no values", ps);
             return;
@@ -190,14 +193,14 @@ static void check_bits(struct world *world)
 /* The last checkpoint is of the end. */
 static void check_last_checkpoint(struct world *world)
 {
-    const struct node *first = final_state(world, 0);
+    uint64_t last_step = world->profile.config.last_step;
     bool must_save =
         world->profile.saves && is_well(world->profile.story) && !world->has_failed_to_write;
-    if (!must_save || !first) return;
+    if (!must_save) return;
     const struct folder *folder = &world->folder;
-    if (folder->newest == NOTHING || folder->at[folder->newest].step != first->step)
+    if (folder->newest == NOTHING || folder->at[folder->newest].step != last_step)
         blame(world, "the run ends at step %llu, its last checkpoint is of %lld",
-              (unsigned long long)first->step,
+              (unsigned long long)last_step,
               folder->newest == NOTHING ? -1LL : (long long)folder->at[folder->newest].step);
 }
 

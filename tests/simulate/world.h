@@ -214,6 +214,7 @@ struct world {
     struct applied applied[WORKERS_MAX][APPLIED_KEPT];
     bool was_left_out[WORKERS_MAX]; /* a ps may have gone on without this worker */
     bool has_failed_to_write;
+    uint64_t final_generation[PS_MAX]; /* whose final values came to the chief last */
     bool was_recomputed; /* a push was computed again from other values: the bits may differ */
     uint64_t log_hash;
     char blame[BLAME_MAX]; /* "" while all is well */

@@ -9,14 +9,19 @@
 #include "core/cluster/ps_role_inside.h"
 #include "core/cluster/verdict.h"
 
+/* A gradient for an older round, which ended without it, will be dropped. */
+static bool computes(const struct ps_role *p, const struct member *m)
+{
+    return m->holds_ticket && m->is_up && (!p->config.is_sync || m->ticket_step == p->step);
+}
+
 /* Somebody has pushed for the current step, or computes it: then whoever comes is needed for the
  * round to end. */
 static bool is_round_open(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        bool computes = m->holds_ticket && m->is_up && m->ticket_step == p->step;
-        if (computes || (m->has_pushed && m->push_step == p->step)) return true;
+        if (computes(p, m) || (m->has_pushed && m->push_step == p->step)) return true;
     }
     return false;
 }
@@ -93,7 +98,7 @@ static bool is_quiet(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if ((m->holds_ticket && m->is_up) || m->has_pushed) return false;
+        if (computes(p, m) || m->has_pushed) return false;
     }
     return true;
 }

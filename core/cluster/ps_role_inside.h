@@ -20,7 +20,7 @@ struct member {
     uint64_t lost_ms; /* !is_up: since when */
 
     bool wants_values, has_pushed, has_finished, holds_ticket, was_dropped, is_excused;
-    bool is_told; /* held: what became of its gradient */
+    bool is_told;         /* held: what became of its gradient */
     uint64_t wanted_step; /* wants_values: not before this step */
     uint64_t ticket_step; /* holds_ticket: the step of the values that it came with */
     uint64_t push_step;   /* has_pushed: the round that the push is for, this one or a later one */

@@ -72,12 +72,12 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
 }
 
 /* Values as they are now. Where the worker has a copy of its own, that is made first. During a cut
- * it waits; but who has a ticket is waited for by the cut, and lacks only the values that got lost
- * with its link. */
+ * it waits; but, in asynchronous mode, the cut waits for who has a ticket, and lacks only the
+ * values that got lost with its link. */
 static void answer(struct ps_role *p, int worker, struct outbox *out)
 {
     const struct member *m = &p->members[worker];
-    bool is_awaited = p->cut.phase == CUT_COMING && m->holds_ticket;
+    bool is_awaited = p->cut.phase == CUT_COMING && m->holds_ticket && !p->config.is_sync;
     if (ps_is_holding(p) && !is_awaited) {
         hold(p, worker, out);
         return;

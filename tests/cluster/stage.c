@@ -8,7 +8,7 @@
 #include "tests/cluster/stage.h"
 
 enum { TO_WORKER, TO_PS };
-enum { GENERATION_SHIFT = 32 }; /* numbers of generations, far apart as tags are made of them */
+enum { GENERATION_SHIFT = 32, LIFE_SHIFT = 16 }; /* names are far apart, as tags are made of them */
 
 struct parcel {
     struct parcel *next;
@@ -164,6 +164,7 @@ static void choose(struct stage *s, struct actor *chief, const struct action *a)
         .text = "",
         .generation = (uint64_t)number << GENERATION_SHIFT,
         .step = origin < 0 ? 0 : s->checkpoints[origin].step,
+        .is_saved = origin >= 0,
         .arrays = origin < 0 ? 1 : STAGE_ARRAYS,
     };
     worker_role_chosen(chief->role, &choice, &chief->outbox);
@@ -230,7 +231,7 @@ void stage_flush(struct stage *s)
 static void begin_ps(struct stage *s, int ps)
 {
     struct actor *actor = &s->ps[ps];
-    actor->incarnation = ++s->lives;
+    actor->incarnation = ++s->lives << LIFE_SHIFT;
     const struct ps_options o = {
         .task = ps,
         .workers = s->options.workers,
@@ -251,7 +252,7 @@ static void begin_ps(struct stage *s, int ps)
 static void begin_worker(struct stage *s, int worker)
 {
     struct actor *actor = &s->workers[worker];
-    actor->incarnation = ++s->lives;
+    actor->incarnation = ++s->lives << LIFE_SHIFT;
     const struct worker_options o = {
         .task = worker,
         .ps_count = s->options.ps_count,
@@ -268,6 +269,7 @@ static void begin_worker(struct stage *s, int worker)
         .restart_timeout_ms = STAGE_RESTART_LIMIT_MS,
         .stop_timeout_ms = STAGE_STOP_LIMIT_MS,
         .save_timeout_ms = STAGE_LIMIT_MS,
+        .worker_timeout_ms = s->options.config.worker_timeout_ms,
     };
     actor->role = worker_role_new(&o);
     assert(actor->role);

@@ -21,7 +21,7 @@ enum {
     STAGE_ARRAYS = 2,      /* of a block: values and one slot */
     STAGE_LIMIT_MS = 1000, /* of the start, a step, a checkpoint */
     STAGE_RESTART_LIMIT_MS = 5000,
-    STAGE_STOP_LIMIT_MS = 3000,
+    STAGE_STOP_LIMIT_MS = 500,
     STAGE_END_LIMIT_MS = 10000,
 };
 

@@ -100,14 +100,17 @@ static err open_checkpoint(struct worker_task *w, const char *prefix)
     return OK;
 }
 
+/* Others are told of it in ACTION_TEXT_MAX bytes: the prefix, with which most reasons begin, stands
+ * there once, and of the one before it the name. */
 static err bad_checkpoint(const char *prefix, const char *previous, const char *why)
 {
-    if (previous)
-        return fail(ERR_INPUT,
-                    "%s cannot be restored: %s. The one before it is %s: "
-                    "--set train.on_corrupt=previous goes on from there",
-                    prefix, why, previous);
-    return fail(ERR_INPUT, "%s cannot be restored: %s. There is none before it", prefix, why);
+    const size_t length = strlen(prefix);
+    if (strncmp(why, prefix, length) == 0 && why[length] == ':') why += length + strlen(": ");
+    if (!previous)
+        return fail(ERR_INPUT, "cannot restore %s: %s; there is none before it", prefix, why);
+    const char *slash = strrchr(previous, '/');
+    return fail(ERR_INPUT, "cannot restore %s: %s; --set train.on_corrupt=previous goes on from %s",
+                prefix, why, slash ? slash + 1 : previous);
 }
 
 /* The newest checkpoint that can be opened, of those that have not proved bad. */
@@ -136,6 +139,38 @@ static err choose_checkpoint(struct worker_task *w, const char *why_bad)
 
 /* ---- another run's values ---- */
 
+static struct warm_start warm_start_of(const struct worker_task *w)
+{
+    const struct warm_start_spec *spec = &w->options.spec->train.warm_start;
+    return (struct warm_start){
+        .maps = spec->maps.at,
+        .map_count = spec->maps.count,
+        .skips = spec->skip.at,
+        .skip_count = spec->skip.count,
+        .slots = spec->slots,
+    };
+}
+
+/* They go with SETUP, before any array; one that is skipped is as it begins. */
+static err read_warm_powers(struct worker_task *w)
+{
+    struct origin *o = &w->origin;
+    const struct optimizer *optimizer = optimizer_of(w);
+    const void *attributes = w->options.spec->optimizer.optimizer.attributes;
+    const struct warm_start warm = warm_start_of(w);
+    struct shard shard;
+    describe_shard(w, 0, &shard);
+    shard.slot_count = shard.workers = 0;
+    shard.ledger = arena_array(&o->arena, LEDGER_COLUMNS, sizeof *shard.ledger);
+    for (int i = 0; i < shard.power_count; i++)
+        shard.powers[i] = optimizer->power[i].factor(attributes);
+    TRY(shard_read(o->bundle, &warm, &shard));
+    for (int i = 0; i < shard.power_count; i++) o->powers[i] = shard.powers[i];
+    o->plan.powers = o->powers;
+    o->plan.power_count = shard.power_count;
+    return OK;
+}
+
 static err open_warm_start(struct worker_task *w)
 {
     struct origin *o = &w->origin;
@@ -143,6 +178,7 @@ static err open_warm_start(struct worker_task *w)
     char prefix[CHECKPOINT_PATH_MAX];
     err e = checkpoint_find(warm->checkpoint, prefix);
     if (!e) e = bundle_open(prefix, &o->bundle);
+    if (!e && warm->slots) e = read_warm_powers(w);
     if (e) return fail_prefix(e, "train.warm_start");
     log_line(LOG_INFO, "begins with values of %s", prefix);
     o->plan.arrays = warm->slots ? 1 + slot_count_of(w) : 1;
@@ -244,14 +280,7 @@ static void initial_slots(const struct worker_task *w, int ps)
 static err read_arrays(struct worker_task *w, int ps)
 {
     struct origin *o = &w->origin;
-    const struct warm_start_spec *spec = &w->options.spec->train.warm_start;
-    const struct warm_start warm = {
-        .maps = spec->maps.at,
-        .map_count = spec->maps.count,
-        .skips = spec->skip.at,
-        .skip_count = spec->skip.count,
-        .slots = spec->slots,
-    };
+    const struct warm_start warm = warm_start_of(w);
     struct shard shard;
     describe_shard(w, ps, &shard);
     if (o->plan.arrays == 1) shard.slot_count = 0;
@@ -274,7 +303,8 @@ static err begin_filling(struct worker_task *w, int ps)
     return read_arrays(w, ps);
 }
 
-/* Values travel where gradients will. */
+/* Values travel where gradients will. The arrays of one ps are held at a time: where another one
+ * asks in between, they are read once more, so that the chief need not have room for all. */
 err worker_fill(struct worker_task *w, int ps, int array)
 {
     struct origin *o = &w->origin;
@@ -283,8 +313,7 @@ err worker_fill(struct worker_task *w, int ps, int array)
     if (!bytes) return OK;
     if (!window) return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
     if (!o->bundle) return session_initial_values(&w->session, ps, window);
-    if (array == 0) TRY(begin_filling(w, ps));
-    if (o->filling != ps) return fail(ERR_PROTOCOL, "ps/%d wants what it did not ask for", ps);
+    if (array == 0 || o->filling != ps) TRY(begin_filling(w, ps));
     memcpy(window, o->arrays[array], bytes);
     if (array + 1 == o->plan.arrays) forget_arrays(o);
     return OK;

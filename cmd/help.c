@@ -37,8 +37,8 @@ static void print_cluster(FILE *out)
           "  {\"cluster\": {\"chief\": [\"c:2223\"], \"worker\": [\"d:2224\"],\n"
           "               \"ps\": [\"a:2221\", \"b:2222\"]},\n"
           "   \"task\": {\"type\": \"worker\", \"index\": 0}}\n\n"
-          "dtrain --job_name=evaluator with the same lists and SPEC.json stands beside it:\n"
-          "it evaluates each new checkpoint, keeps the best (--keep_best, --best_metric), and ends\n"
+          "dtrain --job_name=evaluator with the same lists and SPEC.json stands beside it: it\n"
+          "evaluates each new checkpoint, keeps the best (--keep_best, --best_metric), and ends\n"
           "with the job. dtrain help var: variables seen and changed from outside.\n\n"
           "dtrain --local_ps=2 --local_workers=2 SPEC.json starts such a cluster on this host.\n",
           out);

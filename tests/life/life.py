@@ -1,0 +1,175 @@
+"""What these tests share: a small run, started, ended, and started again, and what it left behind.
+
+Runs are clusters of the launcher (--local_ps, --local_workers) or single processes; both end by
+themselves. In synchronous mode the values at the end are a function of the spec and of the number of
+workers alone, so runs are compared bit for bit.
+"""
+import ast
+import copy
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "tests" / "fixtures"
+LIMIT_S = 60  # for one run; none here takes more than a second or two
+VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
+BAD_INPUT, BAD_HOST = 2, 1  # exit codes
+NEVER = 1000000000  # steps
+
+# Everything that a restart must carry on is in it: an epoch's order, dropout, slots, powers.
+SPEC = {
+    "name": "life",
+    "seed": 3,
+    "data": {
+        "train": {"format": "digits", "rows": 400},
+        "eval": {"format": "digits", "rows": 100, "split": "test"},
+        "batch_size": 20,
+        "scale": 0.0039,
+        "shuffle": True,
+    },
+    "model": [
+        {"op": "flatten"},
+        {"op": "dense", "name": "hidden", "units": 16, "activation": "relu"},
+        {"op": "dropout", "rate": 0.3},
+        {"op": "dense", "name": "logits", "units": 10},
+    ],
+    "loss": {"op": "softmax_cross_entropy"},
+    "metrics": ["accuracy"],
+    "optimizer": {"type": "adam", "learning_rate": 0.005},
+    "train": {
+        "mode": "sync",
+        "log_every_steps": NEVER,
+        "checkpoint_dir": "run",
+        "save_checkpoint_steps": 0,
+        "save_summaries_steps": 0,
+        "log_step_count_steps": 0,
+    },
+}
+
+
+def spec_with(changes):
+    """The run with other values: {"train.mode": "async", ...}; None takes a key away."""
+    spec = copy.deepcopy(SPEC)
+    for path, value in changes.items():
+        *folders, key = path.split(".")
+        at = spec
+        for folder in folders:
+            at = at.setdefault(folder, {})
+        at[key] = value
+        if value is None:
+            del at[key]
+    return spec
+
+
+def read_arrays(path):
+    """Of a file as numpy saves it: {name: values as they are stored}."""
+    arrays = {}
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            data = archive.read(name)
+            end = 10 + struct.unpack_from("<H", data, 8)[0]
+            header = ast.literal_eval(data[10:end].decode())
+            code = {"<f4": "f", "<i8": "q"}[header["descr"]]
+            count = (len(data) - end) // struct.calcsize(code)
+            arrays[name[:-len(".npy")]] = struct.unpack_from(f"<{count}{code}", data, end)
+    return arrays
+
+
+class LifeCase(unittest.TestCase):
+    def setUp(self):
+        made = tempfile.TemporaryDirectory(prefix="dtrain-test-")
+        self.addCleanup(made.cleanup)
+        self.folder = Path(made.name)
+
+    def write_spec(self, changes, name="spec.json"):
+        (self.folder / name).write_text(json.dumps(spec_with(changes)))
+
+    def dtrain(self, *words, before=(), **environment):
+        """before: words of a command that starts it."""
+        clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+        return subprocess.run([*before, BINARY, *map(str, words)], cwd=self.folder,
+                              env={**clean, **environment}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=LIMIT_S, check=False)
+
+    def attempt(self, last_step, ps=2, workers=2, before=(), **changes):
+        """A run, however it ends. ps 0: a single process. Dots of keys are written as __."""
+        changes = {key.replace("__", "."): value for key, value in changes.items()}
+        self.write_spec({"train.last_step": last_step, **changes})
+        local = [f"--local_ps={ps}", f"--local_workers={workers}"] if ps else []
+        return self.dtrain(*local, "--result=result.json", "spec.json", before=before)
+
+    def train(self, last_step, **options):
+        """A run that ends well; what it printed."""
+        ended = self.attempt(last_step, **options)
+        self.assertEqual(ended.returncode, 0, ended.stdout)
+        self.assertEqual(self.result()["step"], last_step, ended.stdout)
+        return ended.stdout
+
+    def result(self):
+        return json.loads((self.folder / "result.json").read_text())
+
+    def checkpoint(self, *words):
+        ended = self.dtrain("checkpoint", *words)
+        self.assertEqual(ended.returncode, 0, ended.stdout)
+        return ended.stdout
+
+    def verify(self, path):
+        """All checksums are right, and all shards are of one moment."""
+        self.assertIn(": ok, ", self.checkpoint("verify", path))
+
+    def assert_same(self, one, other):
+        """Bit for bit, but for the ledgers: whose pushes are counted where is no value."""
+        ended = self.dtrain("checkpoint", "diff", one, other)
+        self.assertIn(ended.returncode, (0, 1), ended.stdout)
+        differences = [line for line in ended.stdout.splitlines()
+                       if not re.match(r"dtrain/ledger/|equal: \d+ tensors", line)]
+        self.assertEqual(differences, [])
+        self.verify(one)
+        self.verify(other)
+
+    def arrays(self, path):
+        self.checkpoint("export", path, "arrays.npz")
+        return read_arrays(self.folder / "arrays.npz")
+
+    def steps(self, folder="run"):
+        """Of all checkpoints that lie there."""
+        names = [path.name for path in (self.folder / folder).glob("model.ckpt-*.index")]
+        return sorted(int(name[len("model.ckpt-"):-len(".index")]) for name in names)
+
+    def named_steps(self, folder="run"):
+        """Of those that the state file names, oldest first."""
+        text = (self.folder / folder / "checkpoint").read_text()
+        return [int(step) for step in
+                re.findall(r'^all_model_checkpoint_paths: "model.ckpt-(\d+)"$', text, re.M)]
+
+    def assert_clean(self, folder="run"):
+        """No litter: nothing but checkpoints, the state file and summaries."""
+        known = re.compile(r"checkpoint|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\..*")
+        names = sorted(path.name for path in (self.folder / folder).iterdir())
+        self.assertEqual([name for name in names if not known.fullmatch(name)], [])
+
+
+def can_mount():
+    """May we have a view of the file system of our own?"""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["unshare", "-m", "mount", "-t", "tmpfs", "none", folder]
+        try:
+            return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        except OSError:
+            return False
+
+
+def main():
+    if not os.access(BINARY, os.X_OK):
+        sys.exit(f"DTRAIN_BINARY={BINARY}: no such program")
+    unittest.main()

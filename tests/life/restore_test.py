@@ -1,0 +1,148 @@
+"""A run that is ended and started again is the run that was never ended, whoever held what: any
+number of ps, any partitioning, a single process."""
+import shutil
+
+import life
+from life import LifeCase
+
+PARTS = "placement__partitioner"
+
+
+def in_parts(count):
+    """The option that cuts every variable that is large enough."""
+    return {PARTS: {"type": "fixed_size", "num_shards": count}} if count else {}
+
+
+class Servers(LifeCase):
+    """200 steps at once, and 100 and 100 with others in between."""
+
+    def compare(self, first, second, **changes):
+        """Each: (ps, parts); ps 0 is a single process."""
+        reference = {"train__checkpoint_dir": "whole"}
+        for folder in ("whole", "run"):
+            shutil.rmtree(self.folder / folder, ignore_errors=True)
+        workers = 1 if 0 in (first[0], second[0]) else 2
+        self.train(200, ps=2, workers=workers, **reference, **changes)
+        self.train(100, ps=first[0], workers=workers, **in_parts(first[1]), **changes)
+        text = self.train(200, ps=second[0], workers=workers, **in_parts(second[1]), **changes)
+        self.assertRegex(text, r"begins from \S+/run/model.ckpt-100, step 100\n")
+        self.assertRegex(text, r"step 101 of 200, loss ")
+        self.assert_same("whole", "run")
+        self.assert_same("whole/model.ckpt-0", "run/model.ckpt-0")
+        self.assertEqual(self.steps(), [0, 100, 200])
+        self.assert_clean()
+
+    def test_the_same_number(self):
+        self.compare((2, 0), (2, 0))
+
+    def test_more(self):
+        self.compare((1, 0), (3, 0))
+
+    def test_fewer(self):
+        self.compare((3, 0), (1, 0))
+
+    def test_a_partitioner_comes(self):
+        self.compare((2, 0), (3, 3))
+
+    def test_a_partitioner_goes(self):
+        self.compare((3, 2), (2, 0))
+
+    def test_other_numbers_of_parts_and_ps(self):
+        self.compare((2, 3), (3, 2))
+
+    def test_more_ps_than_variables(self):
+        self.compare((1, 3), (6, 0))
+
+    def test_a_single_process_goes_on_where_a_cluster_ended(self):
+        self.compare((3, 2), (0, 0))
+
+    def test_a_cluster_goes_on_where_a_single_process_ended(self):
+        self.compare((0, 0), (2, 3))
+
+    def test_a_single_process_goes_on_where_it_ended(self):
+        self.compare((0, 0), (0, 0))
+
+    def test_every_optimizer_goes_on(self):
+        for optimizer in ({"type": "gradient_descent"}, {"type": "momentum", "momentum": 0.9},
+                          {"type": "adagrad"}, {"type": "rmsprop", "momentum": 0.5}):
+            with self.subTest(optimizer):
+                self.compare((2, 2), (1, 0), optimizer={**optimizer, "learning_rate": 0.02})
+
+    def test_backup_workers_and_asynchronous_runs_end_at_their_step(self):
+        for changes in ({"train__mode": "async"}, {"train__replicas_to_aggregate": 1},
+                        {"train__mode": "async", "train__max_staleness": 0}):
+            with self.subTest(changes):
+                folder = {"train__checkpoint_dir": f"run-{len(changes)}-{sorted(changes)[-1]}"}
+                self.train(100, ps=3, workers=3, **changes, **folder)
+                self.train(200, ps=2, workers=3, **changes, **folder)
+                for step in (0, 100, 200):
+                    self.verify(f"{folder['train__checkpoint_dir']}/model.ckpt-{step}")
+
+
+class Workers(LifeCase):
+    """Their number is not part of what is saved."""
+
+    def go_on(self, before, after, **changes):
+        self.train(100, workers=before, **changes)
+        middle = self.result()["metrics"]["loss"]
+        text = self.train(200, workers=after, **changes)
+        self.assertRegex(text, r"step 101 of 200, loss ")
+        self.assertLess(self.result()["metrics"]["loss"], middle)
+        self.verify("run")
+        self.assertRegex(self.checkpoint("show", "run", "dtrain/ledger/ps_00000"),
+                         rf"int64 \[{after}, \d\]")
+        return self.result()
+
+    def test_more_workers_share_the_steps_that_are_left(self):
+        self.assertEqual(self.go_on(1, 3)["own_steps"], 100)
+
+    def test_fewer_workers_go_on(self):
+        self.assertEqual(self.go_on(3, 1)["own_steps"], 100)
+
+    def test_fewer_and_more_asynchronously(self):
+        self.go_on(3, 2, train__mode="async")
+        self.train(300, workers=4, train__mode="async")
+        self.verify("run")
+
+
+class Length(LifeCase):
+    def test_a_run_that_was_at_its_end_ends_at_once(self):
+        self.train(60)
+        text = self.train(60)
+        self.assertRegex(text, r"model.ckpt-60, step 60\n")
+        self.assertEqual((self.result()["own_steps"], self.steps()), (0, [0, 60]))
+
+    def test_num_steps_counts_from_where_the_run_begins(self):
+        steps = {"train__last_step": None, "train__num_steps": 40}
+        for end in (40, 80):
+            ended = self.attempt(0, **steps)
+            self.assertEqual((ended.returncode, self.result()["step"]), (0, end), ended.stdout)
+
+    def test_a_checkpoint_beyond_the_last_step_is_not_trained_on(self):
+        self.train(60)
+        ended = self.attempt(40)
+        self.assertEqual(ended.returncode, 0, ended.stdout)
+        self.assertEqual((self.result()["own_steps"], self.steps()), (0, [0, 60]))
+
+    def test_epochs_go_on_from_the_middle_of_one(self):
+        self.train(50, train__checkpoint_dir="whole", train__last_step=50)
+        self.train(25)
+        epochs = {"train__last_step": None, "train__epochs": 5}  # of 10 steps
+        ended = self.attempt(0, **epochs)
+        self.assertEqual((ended.returncode, self.result()["step"]), (0, 50), ended.stdout)
+        self.assert_same("whole", "run")
+
+    def test_a_checkpoint_of_another_model_is_refused(self):
+        self.train(40)
+        flat = life.SPEC["model"][0]
+        for name, words in (("logits", r"logits/kernel has shape \[16, 10\] there, \[784, 10\] here"),
+                            ("logit", r'no variable "logit/(\w+)" \(did you mean "logits/\1"')):
+            model = [flat, {"op": "dense", "name": name, "units": 10}]
+            ended = self.attempt(80, model=model)
+            self.assertEqual(ended.returncode, life.BAD_INPUT, ended.stdout)
+            self.assertRegex(ended.stdout, rf"cannot restore \S+/run/model.ckpt-40: {words}")
+            self.assertEqual(self.steps(), [0, 40])
+
+
+if __name__ == "__main__":
+    life.main()

@@ -1,0 +1,126 @@
+"""A run that begins with values of another one: which, under which names, and what stays its own."""
+import life
+from life import LifeCase
+
+MODEL = [
+    {"op": "flatten"},
+    {"op": "dense", "name": "body", "units": 16, "activation": "relu"},
+    {"op": "dense", "name": "head", "units": 10},
+]
+ALL = [["hidden/*", "body/*"], ["logits/*", "head/*"]]
+VARIABLES = {"body/kernel": "hidden/kernel", "body/bias": "hidden/bias",
+             "head/kernel": "logits/kernel", "head/bias": "logits/bias"}
+
+
+class Warm(LifeCase):
+    """`old` was trained for 60 steps by 3 ps in parts; what `run` begins with is model.ckpt-0."""
+
+    def setUp(self):
+        super().setUp()
+        self.train(60, ps=3, train__checkpoint_dir="old",
+                   placement__partitioner={"type": "fixed_size", "num_shards": 2})
+        self.old = self.arrays("old")
+
+    def begin(self, warm_start, **changes):
+        """A run of one step; its model has other names."""
+        warm = {"checkpoint": "old", **warm_start}
+        return self.attempt(1, **{"model": MODEL, **changes, "train__warm_start": warm})
+
+    def first(self, warm_start, **changes):
+        ended = self.begin(warm_start, **changes)
+        self.assertEqual(ended.returncode, 0, ended.stdout)
+        self.assertRegex(ended.stdout, r"begins with values of old/model.ckpt-60\n")
+        self.verify("run/model.ckpt-0")
+        return self.arrays("run/model.ckpt-0")
+
+    def cold(self):
+        self.attempt(1, model=MODEL, train__checkpoint_dir="cold")
+        return self.arrays("cold/model.ckpt-0")
+
+    def refuse(self, warm_start, words, **changes):
+        ended = self.begin(warm_start, **changes)
+        self.assertEqual(ended.returncode, life.BAD_INPUT, ended.stdout)
+        self.assertRegex(ended.stdout, words)
+        self.assertFalse((self.folder / "run" / "checkpoint").exists())
+
+    def test_values_are_those_of_the_other_run(self):
+        first = self.first({"map": ALL})
+        for own, other in VARIABLES.items():
+            self.assertEqual(first[own], self.old[other], own)
+
+    def test_the_step_and_the_optimizer_begin_anew(self):
+        first, cold = self.first({"map": ALL}), self.cold()
+        self.assertEqual(self.old["global_step"], (60,))
+        for name in set(cold) - set(VARIABLES):
+            self.assertEqual(first[name], cold[name], name)
+
+    def test_slots_and_powers_come_along_where_that_is_wanted(self):
+        first = self.first({"map": ALL, "slots": True})
+        for own, other in VARIABLES.items():
+            for slot in ("", "/Adam", "/Adam_1"):
+                self.assertEqual(first[own + slot], self.old[other + slot], own + slot)
+        for name in ("beta1_power", "beta2_power"):
+            self.assertEqual(first[name], self.old[name])
+        self.assertEqual(first["global_step"], (0,))
+
+    def test_what_is_skipped_keeps_its_initial_values(self):
+        first, cold = self.first({"map": ALL[:1], "skip": ["head/*"], "slots": True}), self.cold()
+        self.assertEqual(first["body/kernel"], self.old["hidden/kernel"])
+        for name in ("head/kernel", "head/bias", "head/kernel/Adam", "head/kernel/Adam_1"):
+            self.assertEqual(first[name], cold[name], name)
+
+    def test_a_power_may_be_skipped(self):
+        first, cold = self.first({"map": ALL, "skip": ["beta1*"], "slots": True}), self.cold()
+        self.assertEqual(first["beta1_power"], cold["beta1_power"])
+        self.assertEqual(first["beta2_power"], self.old["beta2_power"])
+
+    def test_the_same_names_need_no_map(self):
+        first = self.first({}, model=life.SPEC["model"])
+        self.assertEqual(first["hidden/kernel"], self.old["hidden/kernel"])
+
+    def test_a_single_process_begins_with_the_same_values(self):
+        first = self.first({"map": ALL}, ps=0)
+        for own, other in VARIABLES.items():
+            self.assertEqual(first[own], self.old[other], own)
+
+    def test_parts_of_other_sizes_are_put_together(self):
+        parts = {"type": "fixed_size", "num_shards": 3}
+        first = self.first({"map": ALL, "slots": True}, ps=2, placement__partitioner=parts)
+        self.assertEqual(first["body/kernel/Adam"], self.old["hidden/kernel/Adam"])
+
+    def test_a_checkpoint_may_be_named_itself(self):
+        ended = self.begin({"map": ALL, "checkpoint": "old/model.ckpt-0"})
+        self.assertRegex(ended.stdout, r"begins with values of old/model.ckpt-0\n")
+
+    def test_a_run_that_has_a_checkpoint_goes_on_from_its_own(self):
+        self.first({"map": ALL})
+        ended = self.begin({"map": ALL}, train__last_step=2)
+        self.assertNotIn("begins with values", ended.stdout)
+        self.assertRegex(ended.stdout, r"begins from \S+/run/model.ckpt-1, step 1\n")
+        self.assertEqual(self.result()["step"], 2)
+
+    def test_a_variable_that_is_not_there_is_named_with_the_nearest_one(self):
+        self.refuse({"map": [["hiden/*", "body/*"], ALL[1]]},
+                    r'no variable "hiden/(\w+)" for "body/\1" \(did you mean "hidden/\1"\?\)')
+        self.refuse({"map": ALL[:1]}, r'no variable "head/(kernel|bias)"')
+
+    def test_a_slot_that_is_not_there_is_named(self):
+        momentum = {"type": "momentum", "learning_rate": 0.1, "momentum": 0.9}
+        self.refuse({"map": ALL, "slots": True}, r'no slot "(hidden|logits)/\w+/Momentum"',
+                    optimizer=momentum)
+        self.assertEqual(self.first({"map": ALL}, optimizer=momentum)["body/bias"],
+                         self.old["hidden/bias"])
+
+    def test_both_shapes_are_named_where_they_differ(self):
+        wide = [MODEL[0], {**MODEL[1], "units": 24}, MODEL[2]]
+        self.refuse({"map": ALL[:1], "skip": ["head/*"]},
+                    r"hidden/(kernel has shape \[784, 16\] there, \[784, 24\]|"
+                    r"bias has shape \[16\] there, \[24\]) here", model=wide)
+
+    def test_where_nothing_is_found_that_is_said(self):
+        self.refuse({"checkpoint": "nowhere"}, r"train.warm_start: nowhere: ")
+        self.refuse({"map": [["a/*", "b"]]}, r"train.warm_start.map\[0\]: expected one star in both")
+
+
+if __name__ == "__main__":
+    life.main()

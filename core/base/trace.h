@@ -37,7 +37,8 @@ enum span_kind {
 
 struct span {
     uint64_t begin_ns, end_ns;
-    uint64_t step;  /* number of the global step that it belongs to, from 1 */
+    uint64_t step;  /* number of the global step that it belongs to, from 1; what a ps does
+                       asynchronously: of its own update */
     uint64_t bytes; /* that were moved or read; 0: not counted */
     uint32_t subject;
     uint16_t kind; /* enum span_kind */

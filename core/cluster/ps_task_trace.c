@@ -235,7 +235,7 @@ static void send_held(struct ps_task *p)
         m.body_bytes = part->bytes;
         send_to(p, CHIEF, &m);
         t->held = part->next;
-        t->held_bytes -= part->bytes;
+        t->held_bytes -= sizeof *part + part->bytes;
         free(part);
     }
 }
@@ -245,8 +245,9 @@ static void hold_part(struct ps_task *p, int worker, const struct message *m)
 {
     struct ps_trace *t = p->trace;
     if (p->task.index != 0 || worker == CHIEF || !m->body) return;
-    if (t->held_bytes + m->body_bytes > TRACE_HELD_BYTES_MAX) return;
-    struct held_part *part = malloc(sizeof *part + m->body_bytes);
+    const size_t bytes = sizeof(struct held_part) + m->body_bytes;
+    if (t->held_bytes + bytes > TRACE_HELD_BYTES_MAX) return;
+    struct held_part *part = malloc(bytes);
     if (!part) return;
     *part = (struct held_part){.worker = worker,
                                .first_step = m->step,
@@ -258,7 +259,7 @@ static void hold_part(struct ps_task *p, int worker, const struct message *m)
     else
         t->held = part;
     t->held_last = part;
-    t->held_bytes += part->bytes;
+    t->held_bytes += bytes;
 }
 
 /* Whoever is lost is not waited for; the chief, who has its own patience, says when to stop. */
@@ -269,11 +270,17 @@ static bool all_ended(const struct ps_task *p)
     return true;
 }
 
+/* Workers that begin again from a checkpoint give their timeline up without a word. */
+static bool is_given_up(const struct ps_task *p)
+{
+    return !p->share || p->share->setup.config.generation != p->trace->generation;
+}
+
 void ps_task_trace_pump(struct ps_task *p)
 {
     struct ps_trace *t = p->trace;
     for (int w = 0; t->inside && w < p->task.peer_count; w++)
-        if (t->workers[w].is_inside && !p->task.peers[w].is_up) leave(p, w);
+        if (t->workers[w].is_inside && (!p->task.peers[w].is_up || is_given_up(p))) leave(p, w);
     if (t->is_due && all_ended(p)) send_own(p);
     send_held(p);
 }

@@ -158,6 +158,8 @@ class Corrupt(LifeCase):
         (self.folder / "run" / "checkpoint").unlink()
         text = self.train(80, **self.saving())
         self.assertNotIn("begins from", text)
+        self.assertRegex(text, r"WARNING: \S+/run has 4 checkpoints that its state file "
+                               r"\(checkpoint\) does not name: a run begins at step 0\n")
         self.assertEqual((self.named_steps(), self.steps()), ([0, 80], STEPS + [80]))
         self.assert_same("run", self.undisturbed())
 

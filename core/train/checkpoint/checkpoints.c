@@ -98,6 +98,22 @@ static err load(struct checkpoints *c, double now_s)
     return OK;
 }
 
+/* A folder that was copied without its state file, say. As in TensorFlow nothing of it counts, but
+ * whoever meant to go on should not learn that from the losses. */
+static void warn_of_unnamed(const struct checkpoints *c)
+{
+    struct checkpoint_state found = {0};
+    if (c->state.count == 0 && checkpoints_search(c->directory, INT64_MAX, &found)) {
+        log_line(LOG_WARNING, "%s", error_text());
+    } else if (found.count > 0) {
+        log_line(LOG_WARNING,
+                 "%s has %d %s that its state file (" CHECKPOINT_STATE
+                 ") does not name: a run begins at step 0",
+                 c->directory, found.count, found.count == 1 ? "checkpoint" : "checkpoints");
+    }
+    state_fini(&found);
+}
+
 /* The list first, then the sweep: what the list names is not litter. */
 err checkpoints_open(const char *directory, const struct retention *retention, double now_s,
                      struct checkpoints **ret)
@@ -112,6 +128,7 @@ err checkpoints_open(const char *directory, const struct retention *retention, d
         return e;
     }
     checkpoints_sweep(c, now_s);
+    warn_of_unnamed(c);
     *ret = c;
     return OK;
 }

@@ -2,8 +2,9 @@
  *
  * As TensorFlow's ProfilerHook does it, but for the whole cluster on one clock. The chief's hook
  * decides which steps, a little before they come, so that everybody has heard of it; those of
- * save_steps are its multiples. Never the first step of a process, which is like no other. One
- * timeline at a time: the next one is asked for when the one before it is written.
+ * save_steps are its multiples, or a little later where other workers went past one meanwhile.
+ * Never the first step of a process, which is like no other. One timeline at a time: the next one
+ * is asked for when the one before it is written.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -22,9 +22,11 @@
 #include "net/transport.h"
 
 enum {
-    STOP_LIMIT_MS = 10000, /* from the first signal to SIGKILL */
-    FAIL_LIMIT_MS = 2000,  /* from the first failure, when the others should end by themselves */
-    SIGNAL_CODE = 128,     /* exit code of a task that signal N killed: 128 + N, as shells say it */
+    STOP_GRACE_MS = 2000,   /* from the tasks' own limit on ending well to SIGKILL */
+    FOLLOW_LIMIT_MS = 2000, /* for others to end by themselves with the verdict of one that ended */
+    END_LIMIT_MS = 3000,    /* from asking them to end, since one has failed, to SIGKILL */
+    LOOK_MS = 1000,         /* between two looks at those that were killed */
+    SIGNAL_CODE = 128, /* exit code of a task that signal N killed: 128 + N, as shells say it */
     FDS_MAX = 2 * 2 * LOCAL_TASKS_MAX + 1,
 };
 
@@ -81,7 +83,9 @@ static void note_end(struct launch *launch, struct child *child, int status)
     }
     log_line(launch->caught ? LOG_INFO : LOG_ERROR, "%s", text);
     launch->code = code;
-    if (!launch->failed_ms) launch->failed_ms = clock_ms();
+    if (launch->failed_ms) return;
+    launch->failed_ms = clock_ms();
+    launch->ask_ms = WIFSIGNALED(status) ? 0 : FOLLOW_LIMIT_MS;
 }
 
 /* As process 1 of a container the launcher also reaps children that are not its own. */
@@ -99,7 +103,10 @@ static void reap(struct launch *launch)
 static void stop(struct launch *launch, int signo)
 {
     if (signo == SIGHUP) signo = SIGTERM;
-    if (!launch->stop_ms) launch->stop_ms = clock_ms();
+    if (!launch->stop_ms) {
+        launch->stop_ms = clock_ms();
+        launch->limit_ms = (uint64_t)(launch->run->flags.stop_timeout * 1000) + STOP_GRACE_MS;
+    }
     launch->caught = signo;
     signal_all(launch, signo);
 }
@@ -115,22 +122,26 @@ static void read_signals(struct launch *launch)
     }
 }
 
-/* Whoever does not end in time is ended. Returns milliseconds until the next look. */
+/* Whoever does not end in time is ended. Nobody starts a task again here, so the others are not
+ * left to wait for one that has failed; one that was killed has not even told them. Returns
+ * milliseconds until the next look. */
 static int enforce_limits(struct launch *launch)
 {
     uint64_t now = clock_ms(), limit = 0;
     if (launch->stop_ms) {
-        limit = launch->stop_ms + STOP_LIMIT_MS;
+        limit = launch->stop_ms + launch->limit_ms;
         if (now >= limit) signal_all(launch, SIGKILL);
     } else if (launch->failed_ms) {
-        limit = launch->failed_ms + FAIL_LIMIT_MS;
+        limit = launch->failed_ms + launch->ask_ms;
         if (now >= limit) {
             launch->stop_ms = now;
+            launch->limit_ms = END_LIMIT_MS;
             signal_all(launch, SIGTERM);
+            limit = now + END_LIMIT_MS;
         }
     }
     if (!limit) return -1;
-    return limit > now ? (int)(limit - now) : STOP_LIMIT_MS / 10;
+    return limit > now ? (int)(limit - now) : LOOK_MS;
 }
 
 static int add_stream(struct pollfd *fds, int count, const struct lines *lines)

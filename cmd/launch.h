@@ -31,6 +31,8 @@ struct launch {
     int code;                     /* of the first task that failed */
     int caught;                   /* the last signal to end, or 0 */
     uint64_t failed_ms, stop_ms;  /* when the first task failed, when all were asked to end; 0 */
+    uint64_t ask_ms;              /* from failed_ms until the others are asked to end */
+    uint64_t limit_ms;            /* from stop_ms until they are ended */
 };
 
 /* A spec from standard input can be read once: keeps a copy for the workers. */

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -16,6 +17,7 @@ LOCAL = ["--local_ps=2", "--local_workers=2"]
 ENDLESS = LOCAL + ["--set=train.last_step=1000000000", "spec.json"]
 TASK = re.compile(r"(ps|worker)/[01]: ")
 TASKS = {"ps/0", "ps/1", "worker/0", "worker/1"}
+KILLED_S = 10  # from the death of one task to the end of all
 
 
 def can_have_a_process_1():
@@ -113,21 +115,30 @@ class Launch(unittest.TestCase):
         self.assertEqual(code, -signal.SIGKILL)
 
     def test_a_killed_task_is_named_and_ends_the_job(self):
-        for name in ("worker/1", "ps/0"):
+        for name in ("worker/0", "worker/1", "ps/0"):
             with self.subTest(task=name):
                 running = self.start(ENDLESS)
                 tasks = support.tasks_of(running.process.pid)
+                since = time.monotonic()
                 os.kill(tasks[name], signal.SIGKILL)
                 self.assertEqual(running.end(), 128 + signal.SIGKILL)
+                self.assertLess(time.monotonic() - since, KILLED_S, running.lines)
                 support.wait_until_gone(tasks.values())
                 killed = f"ERROR: {name} was killed by signal 9 (Killed)"
                 self.assertEqual(len([l for l in running.lines if killed in l]), 1, running.lines)
 
     def test_a_stopped_task_is_killed_after_the_limit(self):
-        running = self.start(ENDLESS)
+        running = self.start(["--stop_timeout=0.2"] + ENDLESS)
         tasks = support.tasks_of(running.process.pid)
         os.kill(tasks["worker/1"], signal.SIGSTOP)
         self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
+
+    def test_a_signal_leaves_time_for_the_last_checkpoint(self):
+        running = self.start(["--set=train.checkpoint_dir=run"] + ENDLESS)
+        running.wait_for("run/model.ckpt-0 in")
+        self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
+        with open(os.path.join(self.folder.name, "run", "checkpoint"), encoding="utf-8") as file:
+            self.assertRegex(file.readline(), r'"model\.ckpt-[1-9]')
 
     @unittest.skipUnless(can_have_a_process_1(), "no right to make a process namespace")
     def test_it_works_as_process_1(self):

@@ -2,8 +2,9 @@
  *
  * A connection begins over tcp. If the WELCOME says that the ps runs on this very host (same boot
  * id) and listens for shared memory, a second connection is made there; the ps forgets the first
- * when it is greeted on the second. Where that fails, tcp stays. What is lost is tried again until
- * a named limit.
+ * when it is greeted on the second. Where that fails, the second connection is made over tcp: what
+ * the ps said on the first one meanwhile was not listened to, and it says it again to who comes
+ * anew. What is lost is tried again until a named limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,13 +112,25 @@ static void welcome_if(struct line *line, const struct message *m)
     if (m->type == MESSAGE_WELCOME) welcome(line, m);
 }
 
+/* Another life of this worker is still there, as the ps thinks. Why is to be told while this one
+ * waits, not that the ps hangs up now. */
+static void put_off(struct line *line, const char *why)
+{
+    struct worker_task *w = line->worker;
+    note_trouble(w, line->ps, why);
+    if (line != &w->tcp[line->ps] || w->task.peers[line->ps].link == line->link) return;
+    link_close(line->link);
+    line->link = NULL;
+    plan_retry(w, line->ps);
+}
+
 static void refused(struct line *line, const struct message *m)
 {
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
     struct task *t = &line->worker->task;
-    if (m->code >= EXIT_LOST_PEER) { /* another life of this worker is still there, as it thinks */
-        note_trouble(line->worker, line->ps, text);
+    if (m->code >= EXIT_LOST_PEER) {
+        put_off(line, text);
         return;
     }
     err kind = m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
@@ -178,6 +191,29 @@ static void keep_gradient(struct worker_task *w, int ps)
     session_unbind(&w->session, ps);
 }
 
+/* No shared memory after all. */
+static void second_over_tcp(struct worker_task *w, struct line *line, err why)
+{
+    if (w->options.task.transport == TRANSPORT_SHM) {
+        task_end(&w->task, fail_prefix(why, "--transport=shm, but ps/%d", line->ps));
+        return;
+    }
+    log_line(LOG_INFO, "ps/%d: tcp, no shared memory: %s", line->ps, error_text());
+    connect_line(w, line, &transport_tcp, w->options.task.cluster->hosts[JOB_PS].at[line->ps]);
+}
+
+/* The second connection, while the first one waits for it. */
+static void second_closed(struct worker_task *w, struct line *line, const struct transport *was,
+                          err why)
+{
+    struct line *first = &w->tcp[line->ps];
+    if (was == &transport_shm) second_over_tcp(w, line, why);
+    if (line->link || w->task.has_ended) return;
+    link_close(first->link); /* both are made anew */
+    first->link = NULL;
+    plan_retry(w, line->ps);
+}
+
 static void on_closed(void *context, struct link *link, err why)
 {
     struct line *line = context;
@@ -197,9 +233,8 @@ static void on_closed(void *context, struct link *link, err why)
     }
     if (peer->is_up || w->task.has_ended) return;
     note_trouble(w, line->ps, error_text());
-    if (line == &w->shm[line->ps] && w->tcp[line->ps].link) { /* no shared memory after all */
-        log_line(LOG_INFO, "ps/%d: tcp, no shared memory: %s", line->ps, error_text());
-        accept_peer(&w->tcp[line->ps], peer->incarnation);
+    if (line == &w->shm[line->ps] && w->tcp[line->ps].link) {
+        second_closed(w, line, link_transport(link), why);
         return;
     }
     if (line == &w->tcp[line->ps] && w->shm[line->ps].link) return; /* it moved there */

@@ -10,7 +10,7 @@ import support
 from support import Plan
 
 SYNC = {"train.mode": "sync"}
-INPUT, REFUSED, TIMEOUT, TERMINATED = 2, 128, 129, 143
+INPUT, LOST, TIMEOUT, TERMINATED = 2, 128, 129, 143
 SPECS_DIFFER = (r"refused this worker: the spec differs: worker/1 has fingerprint ([0-9a-f]{16}), "
                 r"worker/0 has ([0-9a-f]{16})")
 
@@ -76,14 +76,15 @@ class Mismatch(support.ClusterCase):
             lambda hosts: {**hosts, "worker": hosts["worker"] + ["127.0.0.1:1"]},
             r"worker_hosts differ: worker/1 has 3, this task has 2")
 
-    def test_a_second_life_of_a_worker_is_refused_while_the_first_runs_on(self):
+    def test_a_second_life_of_a_worker_waits_in_vain_while_the_first_runs_on(self):
         cluster = self.start_endless(Plan(changes=SYNC))
         first = cluster.tasks["worker/1"].process.pid
         cluster.start("worker/1", label="same port")
         self.assert_ended(cluster, "same port", INPUT, rf"cannot listen on 127\.0\.0\.1:\d+: "
                           rf"address already in use by pid {first} \(dtrain\)")
-        cluster.start("worker/1", "--bind=127.0.0.1:0", label="other port")
-        self.assert_ended(cluster, "other port", REFUSED, "worker/1 is already here")
+        cluster.start("worker/1", "--bind=127.0.0.1:0", "--start_timeout=0.5", label="other port")
+        self.assert_ended(cluster, "other port", TIMEOUT, r"ps/[01] at \S+ did not come within 0 s "
+                          rf"\(--start_timeout\): worker/1 is already here \(.*pid {first}\)")
         self.assertFalse(any(cluster.tasks[name].has_ended() for name in Plan().names()),
                          cluster.story())
         cluster.tasks["worker/1"].process.send_signal(signal.SIGTERM)
@@ -104,25 +105,33 @@ class Mismatch(support.ClusterCase):
                 self.assert_ended(cluster, name, INPUT,
                                   rf"already in use by pid {os.getpid()} \(python3?[.\d]*\)")
 
-    def wait_in_vain(self, absent, patterns):
-        cluster = self.start(Plan(absent=[absent], changes=SYNC, flags=[
-            "--start_timeout=0.5", "--step_timeout=0.5"]), lambda c: True)
-        self.assert_codes(cluster, TIMEOUT)
+    def wait_in_vain(self, absent, code, patterns, changes=()):
+        plan = Plan(absent=[absent], changes={**SYNC, **dict(changes)}, flags=[
+            "--start_timeout=0.5", "--step_timeout=0.5"])
+        cluster = self.start(plan, lambda c: True)
+        self.assert_codes(cluster, code)
         address = re.escape(cluster.address(absent))
         for name, pattern in patterns.items():
             self.assert_says(cluster, name, pattern.replace("ADDRESS", address))
 
     def test_a_ps_that_never_comes_is_named_with_its_address(self):
         words = r"ps/1 at ADDRESS did not come within 0 s \(--start_timeout\): refused"
-        self.wait_in_vain("ps/1", {"worker/0": words, "worker/1": words})
+        self.wait_in_vain("ps/1", TIMEOUT, {"worker/0": words, "worker/1": words})
 
     def test_a_chief_that_never_comes_is_named(self):
         words = r"worker/0 at ADDRESS|by the chief"
-        self.wait_in_vain("worker/0", {"ps/0": words, "ps/1": words, "worker/1": words})
+        self.wait_in_vain("worker/0", TIMEOUT, {"ps/0": words, "ps/1": words, "worker/1": words})
 
-    def test_a_worker_that_never_comes_is_named(self):
-        words = "worker/1 "
-        self.wait_in_vain("worker/1", {"ps/0": words, "ps/1": words, "worker/0": words})
+    def test_a_worker_that_never_comes_is_named_and_done_without(self):
+        words = r"goes on without worker/1, gone for 0 s \(--start_timeout\)"
+        self.wait_in_vain("worker/1", 0, {"ps/0": words, "ps/1": words,
+                                          "worker/0": r"(?m)^step 30, test loss"})
+
+    def test_a_worker_that_never_comes_is_named_when_the_others_are_too_few(self):
+        words = (r"worker/1 is gone for 0 s \(--start_timeout\), and 1 worker are fewer than 2 "
+                 r"\(train\.min_workers\) \(exit code 128\)")
+        self.wait_in_vain("worker/1", LOST, {"ps/0": words, "ps/1": words, "worker/0": words},
+                          {"train.min_workers": 2})
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ enum message_type {
     MESSAGE_READY,  /* ps to chief; code: ready_code; sequence: arrays that have come so far */
     MESSAGE_INIT,   /* chief to ps; code: array (0 values, 1 + k slot k); stretch: all of it */
     MESSAGE_SERVE,  /* chief to ps: everybody is ready, go */
-    MESSAGE_JOIN,   /* worker to ps: I want values (not before `step`); sequence: of my last push */
+    MESSAGE_JOIN,   /* worker to ps: I want values (not before `step`); sequence: of my last push;
+                       code: JOIN_* */
     MESSAGE_LEDGER, /* ps to worker, answer to JOIN: what has come of you; see struct ledger */
     MESSAGE_VALUES, /* ps to worker; stretch: values; code: values_code */
     MESSAGE_PUSH,   /* worker to ps; stretch: the gradient of one step; code: gradients in it */
@@ -55,6 +56,11 @@ enum ready_code {
     READY_WANTS, /* the next array, by INIT (none where the block is empty) */
     READY_RESTORED,
     READY_FAILED, /* to restore; body: text */
+};
+
+enum join_code {
+    JOIN_PLAIN,
+    JOIN_TAKES_BACK, /* what an earlier life pushed and no round has taken yet comes again */
 };
 
 enum values_code {

@@ -72,7 +72,7 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
 }
 
 /* Values as they are now. Where the worker has a copy of its own, that is made first. During a cut
- * it waits; but, in asynchronous mode, the cut waits for who has a ticket, and lacks only the
+ * it waits; but, in asynchronous mode, the cut waits for one that has a ticket and lacks only the
  * values that got lost with its link. */
 static void answer(struct ps_role *p, int worker, struct outbox *out)
 {
@@ -134,8 +134,19 @@ void ps_stop_tickets(struct ps_role *p, struct outbox *out)
 
 /* ---- joining ---- */
 
+/* The gradient of an earlier life was never applied and comes again. */
+static void give_back(struct ps_role *p, int worker, const struct message *m)
+{
+    struct member *member = &p->members[worker];
+    bool is_earlier = m->sequence < member->ledger.received;
+    bool is_decided = ps_drops(p) && p->options.task == 0;
+    if (!member->has_pushed || !is_earlier || is_decided) return;
+    member->has_pushed = false;
+    member->ledger.received = member->ledger.taken = member->ledger.taken - 1;
+}
+
 /* What has come of this worker, so that it brings the rest. A push that waits for its round is
- * answered by the round; a push that got lost comes again. */
+ * answered by the round, unless it is taken back; a push that got lost comes again. */
 void ps_join(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
@@ -148,6 +159,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         ps_note_held(p, out);
         return;
     }
+    if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m);
     if (member->is_excused) outbox_log(out, "worker/%d is counted on again", worker);
     member->is_excused = member->has_finished = false;
     struct action *a = ps_send(p, worker, MESSAGE_LEDGER, out);
@@ -207,10 +219,12 @@ static bool is_round_full(const struct ps_role *p)
 }
 
 /* What this ps should have had for the round died with a worker that showed it to other ps only,
- * and somebody waits for a later one. */
+ * and somebody waits for a later one, or the last cut does. */
 static bool is_round_void(const struct ps_role *p)
 {
     if (p->gradients > 0 || !all_past_round(p)) return false;
+    bool has_cut = p->cut.phase == CUT_COMING && p->options.task != 0;
+    if (has_cut && p->step < p->cut.step && ps_all_finished(p)) return true;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
         if (m->has_pushed || (m->wants_values && m->wanted_step > p->step)) return true;

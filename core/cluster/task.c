@@ -1,5 +1,6 @@
 /* task.c - see task.h. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,9 +17,9 @@
 
 /* ---- signals: the first asks, the second ends ---- */
 
-static atomic_int caught_signal; /* two signals may come at once, in two threads of a library */
+static atomic_int caught_signal;
 static atomic_bool caught_report, caught_save; /* SIGUSR1, SIGUSR2 */
-static int signal_fd = -1;
+static atomic_int signal_fd = -1;              /* stays open: a signal may be on its way to it */
 
 static void on_signal(int signo)
 {
@@ -47,6 +48,35 @@ static void handle_signals(void (*handler)(int))
     sigaction(SIGINT, &action, NULL);
 }
 
+static void *take_signals(void *unused)
+{
+    while (pause() < 0) { /* always: ends with the process */
+    }
+    return unused;
+}
+
+/* A thread without other work takes them all. oneDNN's matrix products keep the stack pointer in
+ * the heap while they run: a handler called there would write its frame over other people's
+ * memory. Threads that are started from now on hold signals back too. */
+static void divert_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    pthread_t thread;
+    const int failed = pthread_create(&thread, NULL, take_signals, NULL);
+    if (failed) {
+        log_line(LOG_WARNING, "cannot start a thread for signals: %s", strerror(failed));
+        return;
+    }
+    pthread_detach(thread);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 void tasks_prepare(void)
 {
     handle_signals(end_at_once);
@@ -54,6 +84,7 @@ void tasks_prepare(void)
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
     signal(SIGUSR1, SIG_IGN); /* nothing can be said or saved yet */
     signal(SIGUSR2, SIG_IGN);
+    divert_signals();
 }
 
 static void drain_signal(void *context)
@@ -64,21 +95,13 @@ static void drain_signal(void *context)
 
 static err watch_signals(struct loop *loop)
 {
-    signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (signal_fd < 0) signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (signal_fd < 0) return fail(ERR_IO, "eventfd: %s", strerror(errno));
     handle_signals(on_signal);
     const struct sigaction asked = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGUSR1, &asked, NULL);
     sigaction(SIGUSR2, &asked, NULL);
     return loop_watch(loop, signal_fd, drain_signal, NULL);
-}
-
-static void unwatch_signals(struct loop *loop)
-{
-    if (signal_fd < 0) return;
-    loop_unwatch(loop, signal_fd);
-    close(signal_fd);
-    signal_fd = -1;
 }
 
 /* ---- actions ---- */
@@ -288,6 +311,6 @@ err tasks_run(struct task *const tasks[], int count)
         }
         loop_poll(loop, all_ended(tasks, count) ? LINGER_LOOK_MS : TASK_TICK_MS);
     }
-    unwatch_signals(loop);
+    loop_unwatch(loop, signal_fd);
     return OK;
 }

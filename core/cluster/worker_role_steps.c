@@ -15,12 +15,13 @@ static bool all_answered(const struct worker_role *w)
 
 /* ---- joining ---- */
 
-static void join(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
+static struct action *join(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
 {
     struct action *a = worker_send(w, ps, MESSAGE_JOIN, out);
     a->message.sequence = w->servers[ps].sequence;
     a->message.step = step;
-    w->servers[ps].needs_join = false;
+    w->servers[ps].needs_join = w->servers[ps].takes_back = false;
+    return a;
 }
 
 static void join_all(struct worker_role *w, struct outbox *out)
@@ -82,6 +83,38 @@ static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox 
     send_push(w, ps, out);
 }
 
+/* Does this ps wait for a push that another one has? */
+static bool is_owed(const struct worker_role *w, int ps)
+{
+    const struct server *first = &w->servers[0], *s = &w->servers[ps];
+    if (w->options.drops_gradients) return s->ledger.received < first->ledger.taken;
+    for (int i = 0; i < w->options.ps_count; i++)
+        if (worker_is_asked(w, i) && s->ledger.received < w->servers[i].ledger.received)
+            return true;
+    return false;
+}
+
+/* Synchronous: the last life died between two ps. Where its gradient waits for the round of others,
+ * who may wait for this worker elsewhere, it is taken back, and comes again with what is owed.
+ * Where ps/0 decides what counts, it has decided. */
+static void take_back(struct worker_role *w, struct outbox *out)
+{
+    bool is_any_owed = false;
+    if (w->phase != JOINING || !w->options.is_sync) return;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        if (!worker_is_asked(w, ps)) continue;
+        if (!w->servers[ps].has_ledger) return;
+        is_any_owed |= is_owed(w, ps);
+    }
+    for (int ps = w->options.drops_gradients; ps < w->options.ps_count && is_any_owed; ps++) {
+        struct server *s = &w->servers[ps];
+        if (!worker_is_asked(w, ps) || s->has_answered || s->takes_back || is_owed(w, ps)) continue;
+        join(w, ps, w->first_step, out)->message.code = JOIN_TAKES_BACK;
+        s->has_ledger = false; /* that of this JOIN counts, and what follows it */
+        s->takes_back = true;
+    }
+}
+
 /* A push that got lost with its link comes again. */
 void worker_ledger(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
@@ -89,6 +122,7 @@ void worker_ledger(struct worker_role *w, int ps, const struct message *m, struc
     if (!ledger_unpack(m, 1, &s->ledger)) return;
     s->has_ledger = true;
     if (s->is_pushed && s->sequence > s->ledger.received) send_push(w, ps, out);
+    take_back(w, out);
 }
 
 /* The targets of what was computed are known. What ps/0 has and others lack, it has decided on. */
@@ -153,17 +187,6 @@ static void plan_next(struct worker_role *w)
             least = w->servers[ps].ledger.received;
     w->computed = least + 1;
     set_targets(w, lacks_next);
-}
-
-/* Does this ps wait for a push that another one has? */
-static bool is_owed(const struct worker_role *w, int ps)
-{
-    const struct server *first = &w->servers[0], *s = &w->servers[ps];
-    if (w->options.drops_gradients) return s->ledger.received < first->ledger.taken;
-    for (int i = 0; i < w->options.ps_count; i++)
-        if (worker_is_asked(w, i) && s->ledger.received < w->servers[i].ledger.received)
-            return true;
-    return false;
 }
 
 /* Synchronous: some ps went on without this worker and others still wait for it. Those are told

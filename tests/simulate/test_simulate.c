@@ -32,6 +32,11 @@ static const uint64_t regressions[] = {
     499,  /* a ps met a new link of the chief before it saw the end of the old one, and held on */
     790,  /* the only gradient of a round died between ps/0 and the others */
     4768, /* ps/0 dropped a push of an excused worker that the others applied: no cut any more */
+    25600,  /* two workers that died between two ps waited for each other's gradient */
+    89498,  /* the same with backup workers */
+    81830,  /* a push that only one ps had, and no ticket left to make it good: no last cut */
+    31932,  /* a cut of the first step came when all others had finished */
+    393895, /* the last round died between ps/0 and the others: no last cut */
 };
 
 static void run(struct world *world, uint64_t seed, enum defect defect)

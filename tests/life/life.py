@@ -159,14 +159,12 @@ class LifeCase(unittest.TestCase):
         self.assertEqual([name for name in names if not known.fullmatch(name)], [])
 
 
-def can_mount():
-    """May we have a view of the file system of our own?"""
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["unshare", "-m", "mount", "-t", "tmpfs", "none", folder]
-        try:
-            return subprocess.run(command, capture_output=True, check=False).returncode == 0
-        except OSError:
-            return False
+def succeeds(*words):
+    """Is there such a command, and may we?"""
+    try:
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def main():

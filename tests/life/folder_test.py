@@ -1,0 +1,185 @@
+"""The folder of the checkpoints: one that is full, that cannot be written, that a ps does not see."""
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import life
+from life import LifeCase
+
+sys.path.insert(0, str(life.ROOT / "tests" / "cluster"))
+import support  # pylint: disable=wrong-import-position
+
+FAILED = r"WARNING: the checkpoint of step \d+ failed: .*{} \({} failed since the start\)"
+FILE_BYTES = 100000  # a shard has more, an index or a piece of memory for two tasks may have too
+
+
+def mounting():
+    """A command in front of one that may mount; None: we have no right to."""
+    for words in (["unshare", "-m"], ["unshare", "-rm"]):
+        with tempfile.TemporaryDirectory() as folder:
+            if life.succeeds(*words, "mount", "-t", "tmpfs", "none", folder):
+                return words
+    return None
+
+
+MOUNTING = mounting()
+NO_MOUNT = "may not mount here"
+
+
+def on_tmpfs(options):
+    """What is started sees an empty file system at `run`, which is copied to `left` at its end."""
+    script = (f"mount -t tmpfs -o {options} none run || exit 99\n"
+              '"$@"; code=$?; cp -r run left; exit $code')
+    return [*MOUNTING, "sh", "-c", script, "sh"]
+
+
+class Full(LifeCase):
+    def goes_on(self, ended, reason):
+        """To the last step, which cannot be saved; whoever waits for the result is told so."""
+        self.assertEqual(ended.returncode, life.BAD_HOST, ended.stdout)
+        for count in (1, 2):
+            self.assertRegex(ended.stdout, FAILED.format(reason, count))
+        self.assertRegex(ended.stdout, rf"ERROR: the last checkpoint failed: .*{reason}")
+        self.assertEqual(self.result()["step"], 400)
+
+    @unittest.skipUnless(MOUNTING, NO_MOUNT)
+    def test_training_goes_on_when_the_disk_is_full(self):
+        (self.folder / "run").mkdir()
+        ended = self.attempt(400, before=on_tmpfs("size=512k"), train__save_checkpoint_steps=40,
+                             train__keep_checkpoint_max=20)
+        self.goes_on(ended, "No space left on device")
+        self.assertIn("saved ", ended.stdout)
+        self.assertEqual(self.named_steps("left"), self.steps("left"))
+        self.assertLess(self.steps("left")[-1], 400)
+        for step in self.steps("left"):
+            self.verify(f"left/model.ckpt-{step}")
+        self.assert_clean("left")
+        self.train(400, train__checkpoint_dir="left")
+
+    def limited(self, **options):
+        """The last good one stays, and the run goes on from there where there is room again."""
+        self.train(20)
+        ended = self.attempt(400, before=["prlimit", f"--fsize={FILE_BYTES}"],
+                             train__save_checkpoint_steps=40, **options)
+        self.goes_on(ended, "File too large")
+        self.assertEqual((self.steps(), self.named_steps()), ([0, 20], [0, 20]))
+        self.verify("run")
+        self.assert_clean()
+        self.assertRegex(self.train(400), r"model.ckpt-20, step 20\n")
+        self.train(400, train__checkpoint_dir="whole")
+        self.assert_same("run", "whole")
+
+    @unittest.skipUnless(shutil.which("prlimit"), "there is no prlimit")
+    def test_training_goes_on_where_files_may_not_grow(self):
+        self.limited()
+
+    @unittest.skipUnless(shutil.which("prlimit"), "there is no prlimit")
+    def test_so_it_does_in_a_single_process(self):
+        self.train(1, workers=1, train__checkpoint_dir="other")
+        ended = self.attempt(400, ps=0, before=["prlimit", f"--fsize={FILE_BYTES}"],
+                             train__save_checkpoint_steps=40)
+        self.goes_on(ended, "File too large")
+        self.assertFalse((self.folder / "run" / "checkpoint").exists())
+        self.assert_clean()
+
+    @unittest.skipUnless(shutil.which("prlimit"), "there is no prlimit")
+    def test_where_no_memory_can_be_shared_tasks_use_tcp(self):
+        """A piece of shared memory is a file too."""
+        self.train(60, before=["prlimit", "--fsize=20000"], train__checkpoint_dir=None)
+        losses = self.result()["metrics"]
+        self.train(60, train__checkpoint_dir=None)
+        self.assertEqual(self.result()["metrics"], losses)
+
+
+class NotWritable(LifeCase):
+    """That is an error at the start, not at the first checkpoint."""
+
+    def refuse(self, words, **options):
+        for ps in (2, 0):
+            ended = self.attempt(60, ps=ps, **options)
+            self.assertEqual(ended.returncode, life.BAD_HOST, ended.stdout)
+            self.assertRegex(ended.stdout, rf"dtrain: train.checkpoint_dir: {words}\n")
+            self.assertNotIn(" of 60, loss ", ended.stdout)
+
+    def test_a_folder_below_a_file(self):
+        self.refuse(r"cannot make the folder spec.json/run: Not a directory",
+                    train__checkpoint_dir="spec.json/run")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_a_folder_of_somebody_else(self):
+        (self.folder / "run").mkdir(mode=0o500)
+        self.refuse(r"cannot write into the folder \S+/run: Permission denied")
+
+    @unittest.skipUnless(MOUNTING, NO_MOUNT)
+    def test_a_file_system_for_reading(self):
+        (self.folder / "run").mkdir()
+        self.refuse(r"cannot write into the folder \S+/run: Read-only file system",
+                    before=on_tmpfs("ro"))
+
+
+# Some ps have a file system for reading only where the chief has its folder.
+HIDING = """#!/bin/sh
+case "$*" in
+{tasks}) exec {mounting} sh -c 'mount -t tmpfs -o ro none {run} && exec "$@"' sh {binary} "$@" ;;
+esac
+exec {binary} "$@"
+"""
+
+
+@unittest.skipUnless(MOUNTING, NO_MOUNT)
+class Hidden(support.ClusterCase, LifeCase):
+    def setUp(self):
+        LifeCase.setUp(self)
+        for name in ("run", "tmp"):
+            (self.folder / name).mkdir()
+
+    def cluster(self, hidden, last_step, **changes):
+        """hidden: the ps that do not see the folder."""
+        tasks = "|".join(f"*--job_name=ps*--task_index={ps}*" for ps in hidden)
+        program = self.folder / "hiding"
+        program.write_text(HIDING.format(tasks=tasks, mounting=" ".join(MOUNTING),
+                                         run=self.folder / "run", binary=life.BINARY))
+        program.chmod(0o700)
+        spec = life.spec_with({"train.last_step": last_step,
+                               "train.checkpoint_dir": str(self.folder / "run"), **changes})
+        environment = {"TMPDIR": str(self.folder / "tmp")}
+        plan = support.Plan(ps=3, told=lambda *task: (support.by_flags(*task)[0], environment))
+        with mock.patch.object(support, "BINARY", str(program)), \
+             mock.patch.object(support, "SPEC", spec):
+            return self.run_to_end(plan)
+
+    def compare(self, hidden, **changes):
+        self.train(60, ps=3, train__checkpoint_dir="whole",
+                   **{key.replace(".", "__"): value for key, value in changes.items()})
+        for last_step in (30, 60):
+            cluster = self.cluster(hidden, last_step, **changes)
+        self.assert_says(cluster, "worker/0", r"begins from \S+/run/model.ckpt-30, step 30\n")
+        self.assert_same("whole", "run")
+        self.assertEqual(self.steps(), [0, 30, 60])
+        self.assert_clean()
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+    def test_one_ps_sends_its_shard_to_the_chief_and_gets_it_from_there(self):
+        self.compare([1])
+
+    def test_all_ps_do(self):
+        self.compare([0, 1, 2])
+
+    def test_with_parts(self):
+        parts = {"type": "fixed_size", "num_shards": 3}
+        self.compare([0, 2], **{"placement.partitioner": parts})
+
+    def test_a_shard_of_several_pieces(self):
+        """A piece has 1 MiB; here are 3 MB for the largest variable and its slots."""
+        flatten, hidden, *rest = life.SPEC["model"]
+        self.compare([0, 1], model=[flatten, {**hidden, "units": 320}, *rest])
+        largest = max((self.folder / "run").glob("*.data-*"), key=lambda path: path.stat().st_size)
+        self.assertGreater(Path(largest).stat().st_size, 2 << 20)
+
+
+if __name__ == "__main__":
+    life.main()

@@ -1,0 +1,102 @@
+"""Hooks and summaries as a person asks for them in a spec, on a cluster and over restarts."""
+import json
+
+import events
+import life
+from life import LifeCase
+
+STANDING = {"type": "gradient_descent", "learning_rate": 1e-12}  # nothing gets better
+COMMAND = {"type": "command", "at": ["start", "checkpoint", "evaluation", "end"],
+           "command": "echo $DTRAIN_EVENT,$DTRAIN_STEP,$DTRAIN_CHECKPOINT,$DTRAIN_CODE >> told"}
+SUMMARIES = {"train__save_summaries_steps": 10, "train__log_step_count_steps": 20,
+             "train__evaluate_every_steps": 20}
+TAGS = {"loss", "accuracy", "learning_rate", "eval/loss", "eval/accuracy", "global_step/sec",
+        "examples/sec"}
+
+
+class Hooks(LifeCase):
+    def test_early_stopping_is_a_good_end(self):
+        stopping = {"type": "early_stopping", "metric": "accuracy", "mode": "increase",
+                    "max_steps_without_decrease": 60}
+        for ps in (2, 0):
+            folder = f"run-{ps}"
+            ended = self.attempt(life.NEVER, ps=ps, optimizer=STANDING, train__hooks=[stopping],
+                                 train__evaluate_every_steps=20, train__checkpoint_dir=folder)
+            self.assertEqual(ended.returncode, 0, ended.stdout)
+            self.assertRegex(ended.stdout, r"no increase of accuracy for \d+ steps: the best is "
+                                           r"0.1 of step 20; training is stopped\n")
+            step = self.result()["step"]
+            self.assertTrue(80 <= step < 200, step)
+            self.assertEqual(self.named_steps(folder), [0, step])
+            self.verify(folder)
+
+    def test_a_command_hears_what_happens(self):
+        self.train(60, train__hooks=[COMMAND], train__evaluate_every_steps=30)
+        told = [line.split(",") for line in (self.folder / "told").read_text().splitlines()]
+        self.assertEqual(told[0], ["start", "0", "", ""])
+        self.assertEqual(told[-1], ["end", "60", f"{self.folder}/run/model.ckpt-60", "0"])
+        saved = [(step, path) for event, step, path, _ in told if event == "checkpoint"]
+        self.assertEqual(saved, [(str(step), f"{self.folder}/run/model.ckpt-{step}")
+                                 for step in (0, 60)])
+        evaluated = [int(step) for event, step, *_ in told if event == "evaluation"]
+        self.assertTrue(30 <= evaluated[0] < 60 and evaluated[-1] == 60, evaluated)
+
+    def test_a_command_may_end_the_job(self):
+        failing = {"type": "command", "at": ["checkpoint"], "command": "exit 3",
+                   "on_failure": "stop"}
+        ended = self.attempt(life.NEVER, train__hooks=[failing])
+        self.assertEqual(ended.returncode, life.BAD_INPUT, ended.stdout)
+        self.assertRegex(ended.stdout, "the command at checkpoint .*3")
+
+    def test_the_final_evaluation_is_that_of_the_result(self):
+        hook = {"type": "final_evaluation", "path": "final.json"}
+        self.train(60, train__hooks=[hook])
+        final, result = json.loads((self.folder / "final.json").read_text()), self.result()
+        self.assertEqual((final["step"], final["rows"]), (60, result["evaluation_examples"]))
+        self.assertEqual({"loss": final["loss"], **final["metrics"]}, result["metrics"])
+
+    def test_placement_is_logged_as_tensorflow_does_it(self):
+        text = self.train(3, train__log_device_placement=True)
+        for line in ("hidden/kernel: (variable): /job:ps/task:1/device:CPU:0",
+                     "global_step: (variable): /job:ps/task:0/device:CPU:0",
+                     "logits: (dense): /job:worker/task:0/device:CPU:0"):
+            self.assertIn(f"worker/0: {line}\n", text)
+
+
+class Summaries(LifeCase):
+    def check(self, found, last_step):
+        """Strictly increasing, without a gap where a run was ended."""
+        self.assertLessEqual(TAGS, set(found))
+        for tag, points in found.items():
+            steps = [step for step, _ in points]
+            self.assertEqual(steps, sorted(set(steps)), tag)
+            self.assertLessEqual(steps[-1], last_step, tag)
+        steps = [step for step, _ in found["loss"]]
+        self.assertLessEqual(max(b - a for a, b in zip(steps, steps[1:])), 20)
+        self.assertGreater(steps[-1], last_step - 20)
+
+    def test_a_restart_continues_the_curves(self):
+        for last_step in (60, 120, 180):
+            self.train(last_step, ps=last_step // 60, **SUMMARIES)
+            self.check(events.curves(self.folder / "run"), last_step)
+        curve = events.curves(self.folder / "run")
+        self.assertEqual(curve["eval/loss"][-1][0], 180)
+        self.assertAlmostEqual(curve["eval/loss"][-1][1], self.result()["metrics"]["loss"], 5)
+        self.assertLess(curve["eval/loss"][-1][1], curve["eval/loss"][0][1])
+
+    def test_a_run_that_goes_back_takes_its_later_points_back(self):
+        for last_step in (40, 100):
+            self.train(last_step, **SUMMARIES)
+        newest = self.folder / "run" / "model.ckpt-100.data-00001-of-00002"
+        newest.write_bytes(newest.read_bytes()[:-1])
+        self.train(80, train__on_corrupt="previous", **SUMMARIES)
+        self.check(events.curves(self.folder / "run"), 80)
+
+    def test_they_may_have_a_folder_of_their_own(self):
+        self.train(40, train__summary_dir="curves", **SUMMARIES)
+        self.check(events.curves(self.folder / "curves"), 40)
+        self.assertEqual(list((self.folder / "run").glob("events.*")), [])
+
+
+if __name__ == "__main__":
+    life.main()

@@ -52,6 +52,8 @@ static err open_store(struct ps_task *p, struct share *s)
     p->has_store = false;
     TRY(store_open(&s->setup.optimizer, p->device, s->setup.floats, p->values.base, &p->store));
     p->has_store = true;
+    if (s->setup.config.arrays > 1 + p->store.slot_count) /* INIT would bring more than fits */
+        return fail(ERR_PROTOCOL, "SETUP with %d arrays", s->setup.config.arrays);
     for (int i = 0; i < s->setup.power_count && i < POWERS_MAX; i++)
         p->store.powers[i] = s->setup.powers[i];
     share_release(p->share);

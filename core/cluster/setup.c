@@ -234,8 +234,10 @@ static err read_slice(const struct slice_fields *f, int64_t floats, struct shard
     };
     for (int i = 0; i < f->shape.count; i++) ret->shape.dim[i] = f->shape.at[i];
     TRY(shape_check(&ret->shape));
-    int64_t whole = ret->shape.rank ? ret->shape.dim[f->axis < ret->shape.rank ? f->axis : 0] : 1;
-    bool is_inside = f->start + f->length <= whole && f->offset + f->count <= floats &&
+    bool has_axis = f->axis < ret->shape.rank || f->axis == 0; /* a scalar counts as one row */
+    int64_t whole = ret->shape.rank && has_axis ? ret->shape.dim[f->axis] : 1;
+    bool is_inside = has_axis && f->length > 0 && f->start + f->length <= whole &&
+                     f->offset + f->count <= floats &&
                      f->count == shape_count(&ret->shape) / whole * f->length;
     return is_inside ? OK : fail(ERR_PROTOCOL, "%s lies outside the block", f->name);
 }
@@ -278,6 +280,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
     TRY(fields_parse(&setup_object, json, "", arena, &f));
     if (f.floats % LAYOUT_ALIGN)
         return fail(ERR_PROTOCOL, "a block of %lld floats", (long long)f.floats);
+    if (f.ps >= f.ps_count) return fail(ERR_PROTOCOL, "ps %d of %d", (int)f.ps, (int)f.ps_count);
     *ret = (struct setup){
         .config = {.generation = strtoull(f.generation, NULL, 16),
                    .is_sync = f.sync,

@@ -111,15 +111,29 @@ static void stop(struct launch *launch, int signo)
     signal_all(launch, signo);
 }
 
+static void ask_chief(struct launch *launch, int signo)
+{
+    const struct child *chief = &launch->children[launch->run->flags.local_ps];
+    if (is_alive(chief)) kill(chief->pid, signo);
+}
+
+static void take_signal(struct launch *launch, int signo)
+{
+    if (signo == SIGCHLD)
+        reap(launch);
+    else if (signo == SIGUSR1)
+        signal_all(launch, signo);
+    else if (signo == SIGUSR2)
+        ask_chief(launch, signo);
+    else
+        stop(launch, signo);
+}
+
 static void read_signals(struct launch *launch)
 {
     struct signalfd_siginfo info;
-    while (read(launch->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGCHLD)
-            reap(launch);
-        else
-            stop(launch, (int)info.ssi_signo);
-    }
+    while (read(launch->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        take_signal(launch, (int)info.ssi_signo);
 }
 
 /* Whoever does not end in time is ended. Nobody starts a task again here, so the others are not
@@ -178,15 +192,20 @@ static void attend(struct launch *launch)
     pass_all(launch);
 }
 
-/* The tasks get the mask as it was before: they have signals of their own to watch. */
+/* The tasks get the mask as it was before: they have signals of their own to watch. Until they do,
+ * they ignore those that ask: that survives exec. Ignored here too, they come by the descriptor. */
 static err open_signals(struct launch *launch)
 {
+    signal(SIGUSR1, SIG_IGN);
+    signal(SIGUSR2, SIG_IGN);
     sigset_t mask;
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGHUP);
+    sigaddset(&mask, SIGUSR1);
+    sigaddset(&mask, SIGUSR2);
     sigprocmask(SIG_BLOCK, &mask, &launch->old_mask);
     launch->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (launch->signals < 0) return fail(ERR_IO, "cannot watch signals: %s", strerror(errno));

@@ -140,6 +140,16 @@ class Launch(unittest.TestCase):
         with open(os.path.join(self.folder.name, "run", "checkpoint"), encoding="utf-8") as file:
             self.assertRegex(file.readline(), r'"model\.ckpt-[1-9]')
 
+    def test_reports_and_checkpoints_can_be_asked_for(self):
+        running = self.start(["--set=train.checkpoint_dir=run"] + ENDLESS)
+        running.wait_for("run/model.ckpt-0 in")
+        running.process.send_signal(signal.SIGUSR1)
+        for task in TASKS:
+            running.wait_for_match(rf"^{task}: .* MiB resident$")
+        running.process.send_signal(signal.SIGUSR2)
+        running.wait_for_match(r"^worker/0: .* saved .*/model\.ckpt-[1-9]")
+        self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
+
     @unittest.skipUnless(can_have_a_process_1(), "no right to make a process namespace")
     def test_it_works_as_process_1(self):
         unshare = ["unshare", "--fork", "--pid", "--kill-child"]

@@ -1,6 +1,7 @@
 """What the tests of the binary share: running it in a clean environment and a folder of its own."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -68,9 +69,13 @@ class Running:
                 self.changed.notify_all()
 
     def wait_for(self, word):
+        self.wait_for_match(re.escape(word))
+
+    def wait_for_match(self, pattern):
         with self.changed:
-            if not self.changed.wait_for(lambda: any(word in line for line in self.lines), LIMIT_S):
-                raise AssertionError(f"no {word!r} in {self.lines}")
+            if not self.changed.wait_for(
+                    lambda: any(re.search(pattern, line) for line in self.lines), LIMIT_S):
+                raise AssertionError(f"no {pattern!r} in {self.lines}")
 
     def end(self):
         code = self.process.wait(LIMIT_S)

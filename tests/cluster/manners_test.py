@@ -16,7 +16,7 @@ LONG_STEPS = {  # half a second at the least
     "model": [{"op": "dense", "units": 2048}, {"op": "dense", "units": 2048},
               {"op": "dense", "units": 10}],
 }
-START_S = 3  # for all to be there
+START_S = 5  # for all to be there
 MOMENTS_S = 4  # for all to end
 LIMIT_S = 0.5  # of one wait for a task that is gone
 AWAITED_IN_VAIN = {

@@ -70,6 +70,7 @@ static void forget(struct ps_role *p, struct outbox *out)
     p->arrays = 0;
     p->gradients = 0;
     p->tickets = p->step = p->counters.applied = 0;
+    p->is_stopping = false;
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
         *m = (struct member){
@@ -161,6 +162,7 @@ static void serve(struct ps_role *p, int worker, struct outbox *out)
 static void stop_well(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
 {
     if (p->options.task == 0 && p->phase == SERVING) ps_stop_tickets(p, out);
+    p->is_stopping = p->phase == SERVING;
     if (from == CHIEF || p->phase == ENDED) return;
     struct action *a = ps_send(p, CHIEF, MESSAGE_STOP, out);
     a->message.code = (uint32_t)code;

@@ -53,6 +53,8 @@ struct ps_config { /* from the chief's SETUP */
     const struct ledger *ledger; /* [workers]; NULL: nobody has pushed yet. Copied */
 };
 
+enum { PS_STOP_PARTS = 3 }; /* a job that is to end gives this part of its time to the absent */
+
 struct ps_options {
     int task, workers;
     uint64_t incarnation;

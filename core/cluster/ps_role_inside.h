@@ -63,7 +63,8 @@ struct ps_role {
     struct cut cut;
     struct ps_counters counters;
     struct patience patience;
-    bool is_leaving; /* a signal asked this task to end the job */
+    bool is_stopping; /* no steps but those that are being computed */
+    bool is_leaving;  /* a signal asked this task to end the job */
     uint64_t leave_ms;
     int leave_code;
     char leave_text[ACTION_TEXT_MAX];

@@ -15,7 +15,10 @@ static int counted_on(const struct ps_role *p)
 
 static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m)
 {
-    return m->has_been_here ? p->config.worker_timeout_ms : p->options.start_timeout_ms;
+    uint64_t limit = m->has_been_here ? p->config.worker_timeout_ms : p->options.start_timeout_ms;
+    uint64_t stop = p->options.stop_timeout_ms / PS_STOP_PARTS;
+    bool is_hurried = p->is_stopping && p->members[CHIEF].is_up;
+    return is_hurried && stop < limit ? stop : limit;
 }
 
 /* Rounds, cuts and the end of the job go on without it. */
@@ -23,11 +26,13 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     uint64_t waited_s = (p->patience.now_ms - m->lost_ms) / 1000;
-    const char *flag = m->has_been_here ? "train.worker_timeout_secs" : "--start_timeout";
+    const char *flag = p->is_stopping     ? "the job ends"
+                       : m->has_been_here ? "train.worker_timeout_secs"
+                                          : "--start_timeout";
     m->is_excused = true;
     patience_renew(&p->patience);
     int left = counted_on(p);
-    if (left < p->config.min_workers || left == 0) {
+    if ((left < p->config.min_workers && !p->is_stopping) || left == 0) {
         char text[ACTION_TEXT_MAX];
         snprintf(text, sizeof text,
                  "worker/%d is gone for %llu s (%s), and %d worker%s are fewer than %d "

@@ -98,7 +98,7 @@ void worker_rejoin(struct worker_role *, int ps, struct outbox *);
 void worker_ledger(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_values(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_push(struct worker_role *, struct outbox *); /* what was computed */
-void worker_ask_to_stop(struct worker_role *, struct outbox *);
+void worker_ask_to_stop(struct worker_role *, int ps, struct outbox *);
 
 void worker_recover(struct worker_role *, struct outbox *);
 void worker_ready(struct worker_role *, int ps, const struct message *, struct outbox *);

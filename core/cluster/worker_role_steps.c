@@ -45,7 +45,8 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
         s->ledger = (struct ledger){0};
     }
     join_all(w, out);
-    if (w->is_stopping) worker_ask_to_stop(w, out);
+    for (int ps = 0; ps < w->options.ps_count && w->is_stopping; ps++)
+        worker_ask_to_stop(w, ps, out);
 }
 
 /* The ps is the same, its link is new: what was said on the old one may be lost. */
@@ -59,7 +60,7 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
         worker_send(w, ps, MESSAGE_FINISHED, out);
     else if (worker_is_asked(w, ps))
         join(w, ps, wanted, out);
-    if (ps == 0 && w->is_stopping) worker_ask_to_stop(w, out);
+    if (w->is_stopping) worker_ask_to_stop(w, ps, out);
 }
 
 /* ---- pushing ---- */

@@ -357,6 +357,8 @@ static void note_absent(struct world *world, const struct actor *ps)
     const struct profile *p = &world->profile;
     for (int w = 0; w < p->workers; w++) {
         uint64_t limit_ms = ps->met[w] ? p->config.worker_timeout_ms : p->start_timeout_ms;
+        uint64_t hurried_ms = p->stop_timeout_ms / PS_STOP_PARTS;
+        if (world->is_to_stop && hurried_ms < limit_ms) limit_ms = hurried_ms;
         bool is_absent =
             !ps->links[w] && world->now_us - ps->lost_us[w] + TICK_US >= limit_ms * 1000;
         world->was_left_out[w] |= is_absent;

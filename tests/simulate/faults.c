@@ -48,6 +48,7 @@ static void unplug(struct world *world, struct actor *actor, uint64_t for_us)
 static void leave(struct world *world, struct actor *actor)
 {
     TRACE(world, "%s gets a signal", actor_name(actor));
+    world->is_to_stop = true;
     actor->role->ops->leave(actor->role, EXIT_TERMINATED, "stopped by SIGTERM", &actor->outbox);
     actor_flush(world, actor);
 }
@@ -55,6 +56,7 @@ static void leave(struct world *world, struct actor *actor)
 static void finish(struct world *world, struct actor *chief)
 {
     TRACE(world, "a hook ends the job");
+    world->is_to_stop = true;
     worker_role_finish(chief->role, EXIT_DONE, "", &chief->outbox);
     actor_flush(world, chief);
 }

@@ -212,6 +212,7 @@ struct world {
     bool has_happened[FAULTS_MAX];
     int first_ended; /* actor; NOTHING while nobody has */
     struct applied applied[WORKERS_MAX][APPLIED_KEPT];
+    bool is_to_stop;                /* somebody was told that the job is to end */
     bool was_left_out[WORKERS_MAX]; /* a ps may have gone on without this worker */
     bool has_failed_to_write;
     uint64_t final_generation[PS_MAX]; /* whose final values came to the chief last */

@@ -266,10 +266,8 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
 {
     struct ps_role *p = (struct ps_role *)role;
     struct member *m = &p->members[worker];
+    bool is_back = m->has_been_here && !m->is_up;
     if (p->phase == ENDED) return;
-    if (m->is_up && m->incarnation != incarnation) /* its end has not been heard of yet */
-        role->ops->peer_lost(role, job, worker, "it has another life", out);
-    const bool is_back = m->has_been_here && !m->is_up;
     if (m->is_up) forget_link(p, worker, out); /* it has made a better one */
     if (m->has_been_here && m->incarnation != incarnation) {
         m->wants_fresh = true;

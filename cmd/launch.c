@@ -24,7 +24,7 @@
 enum {
     STOP_GRACE_MS = 2000,   /* from the tasks' own limit on ending well to SIGKILL */
     FOLLOW_LIMIT_MS = 2000, /* for others to end by themselves with the verdict of one that ended */
-    END_LIMIT_MS = 3000,    /* from asking them to end, since one has failed, to SIGKILL */
+    END_LIMIT_MS = 3000,    /* from asking them to end, when nothing can be saved, to SIGKILL */
     LOOK_MS = 1000,         /* between two looks at those that were killed */
     SIGNAL_CODE = 128, /* exit code of a task that signal N killed: 128 + N, as shells say it */
     FDS_MAX = 2 * 2 * LOCAL_TASKS_MAX + 1,
@@ -66,6 +66,22 @@ static void describe_end(const struct child *child, int status, char *text, size
              meaning ? ": " : "", meaning ? meaning : "");
 }
 
+static uint64_t end_well_limit_ms(const struct launch *launch)
+{
+    return (uint64_t)(launch->run->flags.stop_timeout * 1000) + STOP_GRACE_MS;
+}
+
+/* Nobody starts a task again here, so the others are not left to wait for one that has failed. One
+ * that was killed has not even told them. Without one of many workers they can still end well, with
+ * a last checkpoint; not without a ps or the chief. */
+static void plan_end(struct launch *launch, const struct child *child, bool is_killed)
+{
+    bool is_needed = child->job == JOB_PS || child->task == 0;
+    launch->failed_ms = clock_ms();
+    launch->ask_ms = is_killed ? 0 : FOLLOW_LIMIT_MS;
+    launch->limit_ms = is_needed ? END_LIMIT_MS : end_well_limit_ms(launch);
+}
+
 /* The last words of the task are passed on before the launcher comments on its end. Consequences
  * of the first failure are for --log_level=debug. */
 static void note_end(struct launch *launch, struct child *child, int status)
@@ -83,9 +99,7 @@ static void note_end(struct launch *launch, struct child *child, int status)
     }
     log_line(launch->caught ? LOG_INFO : LOG_ERROR, "%s", text);
     launch->code = code;
-    if (launch->failed_ms) return;
-    launch->failed_ms = clock_ms();
-    launch->ask_ms = WIFSIGNALED(status) ? 0 : FOLLOW_LIMIT_MS;
+    if (!launch->failed_ms && !launch->stop_ms) plan_end(launch, child, WIFSIGNALED(status));
 }
 
 /* As process 1 of a container the launcher also reaps children that are not its own. */
@@ -105,7 +119,7 @@ static void stop(struct launch *launch, int signo)
     if (signo == SIGHUP) signo = SIGTERM;
     if (!launch->stop_ms) {
         launch->stop_ms = clock_ms();
-        launch->limit_ms = (uint64_t)(launch->run->flags.stop_timeout * 1000) + STOP_GRACE_MS;
+        launch->limit_ms = end_well_limit_ms(launch);
     }
     launch->caught = signo;
     signal_all(launch, signo);
@@ -136,9 +150,7 @@ static void read_signals(struct launch *launch)
         take_signal(launch, (int)info.ssi_signo);
 }
 
-/* Whoever does not end in time is ended. Nobody starts a task again here, so the others are not
- * left to wait for one that has failed; one that was killed has not even told them. Returns
- * milliseconds until the next look. */
+/* Whoever does not end in time is ended. Returns milliseconds until the next look. */
 static int enforce_limits(struct launch *launch)
 {
     uint64_t now = clock_ms(), limit = 0;
@@ -149,9 +161,8 @@ static int enforce_limits(struct launch *launch)
         limit = launch->failed_ms + launch->ask_ms;
         if (now >= limit) {
             launch->stop_ms = now;
-            launch->limit_ms = END_LIMIT_MS;
             signal_all(launch, SIGTERM);
-            limit = now + END_LIMIT_MS;
+            limit = now + launch->limit_ms;
         }
     }
     if (!limit) return -1;

@@ -17,6 +17,7 @@ LOCAL = ["--local_ps=2", "--local_workers=2"]
 ENDLESS = LOCAL + ["--set=train.last_step=1000000000", "spec.json"]
 TASK = re.compile(r"(ps|worker)/[01]: ")
 TASKS = {"ps/0", "ps/1", "worker/0", "worker/1"}
+SAVED = r"^worker/0: .* saved .*/model\.ckpt-(\d+) in "
 KILLED_S = 10  # from the death of one task to the end of all
 
 
@@ -117,7 +118,7 @@ class Launch(unittest.TestCase):
     def test_a_killed_task_is_named_and_ends_the_job(self):
         for name in ("worker/0", "worker/1", "ps/0"):
             with self.subTest(task=name):
-                running = self.start(ENDLESS)
+                running = self.start(["--stop_timeout=3"] + ENDLESS)
                 tasks = support.tasks_of(running.process.pid)
                 since = time.monotonic()
                 os.kill(tasks[name], signal.SIGKILL)
@@ -133,21 +134,37 @@ class Launch(unittest.TestCase):
         os.kill(tasks["worker/1"], signal.SIGSTOP)
         self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
 
-    def test_a_signal_leaves_time_for_the_last_checkpoint(self):
-        running = self.start(["--set=train.checkpoint_dir=run"] + ENDLESS)
-        running.wait_for("run/model.ckpt-0 in")
-        self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
+    def start_saving(self, *flags):
+        """Until more has been learnt than the first checkpoint has; returns its step too."""
+        running = self.start([*flags, "--set=train.checkpoint_dir=run"] + ENDLESS)
+        first = running.wait_for_match(SAVED)[0]
+        running.wait_for_match(r"^worker/0: .* step [1-9]\d\d+ of")
+        return running, int(first[1])
+
+    def assert_saved_since(self, running, first):
+        last = int(running.matches(SAVED)[-1][1])
+        self.assertGreater(last, first, running.lines)
         with open(os.path.join(self.folder.name, "run", "checkpoint"), encoding="utf-8") as file:
-            self.assertRegex(file.readline(), r'"model\.ckpt-[1-9]')
+            self.assertIn(f'"model.ckpt-{last}"', file.readline())
+
+    def test_a_signal_leaves_time_for_the_last_checkpoint(self):
+        running, first = self.start_saving()
+        self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
+        self.assert_saved_since(running, first)
+
+    def test_the_death_of_a_worker_leaves_time_for_the_last_checkpoint(self):
+        running, first = self.start_saving("--stop_timeout=3")
+        os.kill(support.tasks_of(running.process.pid)["worker/1"], signal.SIGKILL)
+        self.assertEqual(running.end(), 128 + signal.SIGKILL)
+        self.assert_saved_since(running, first)
 
     def test_reports_and_checkpoints_can_be_asked_for(self):
-        running = self.start(["--set=train.checkpoint_dir=run"] + ENDLESS)
-        running.wait_for("run/model.ckpt-0 in")
+        running, first = self.start_saving()
         running.process.send_signal(signal.SIGUSR1)
         for task in TASKS:
             running.wait_for_match(rf"^{task}: .* MiB resident$")
         running.process.send_signal(signal.SIGUSR2)
-        running.wait_for_match(r"^worker/0: .* saved .*/model\.ckpt-[1-9]")
+        self.assertGreater(int(running.wait_for_match(SAVED, count=2)[1][1]), first)
         self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
 
     @unittest.skipUnless(can_have_a_process_1(), "no right to make a process namespace")

@@ -71,11 +71,17 @@ class Running:
     def wait_for(self, word):
         self.wait_for_match(re.escape(word))
 
-    def wait_for_match(self, pattern):
+    def wait_for_match(self, pattern, count=1):
+        """Until so many lines match; returns the matches."""
+        def is_there():
+            return len(self.matches(pattern)) >= count
         with self.changed:
-            if not self.changed.wait_for(
-                    lambda: any(re.search(pattern, line) for line in self.lines), LIMIT_S):
-                raise AssertionError(f"no {pattern!r} in {self.lines}")
+            if not self.changed.wait_for(is_there, LIMIT_S):
+                raise AssertionError(f"no {count} times {pattern!r} in {self.lines}")
+            return self.matches(pattern)
+
+    def matches(self, pattern):
+        return [match for match in (re.search(pattern, line) for line in self.lines) if match]
 
     def end(self):
         code = self.process.wait(LIMIT_S)

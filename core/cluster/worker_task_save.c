@@ -34,9 +34,17 @@ err worker_open_checkpoints(struct worker_task *w)
     return checkpoints_token_write(w->checkpoints, w->token);
 }
 
+/* A ps that was slower than the news of the failure makes the folder anew, or a file in it; it is
+ * done with that when it has written its shard of a later checkpoint. */
+static void remove_abandoned(struct worker_task *w)
+{
+    if (w->saving.abandoned[0]) checkpoints_abandon(w->checkpoints, w->saving.abandoned);
+}
+
 void worker_close_checkpoints(struct worker_task *w)
 {
     task_job_close(&w->saving.publishing);
+    remove_abandoned(w);
     worker_origin_close(w);
     if (w->checkpoints) checkpoints_token_remove(w->checkpoints, w->token);
     checkpoints_close(w->checkpoints);
@@ -57,6 +65,7 @@ void worker_begin_files(struct worker_task *w, const struct action *a)
     s->shards = a->count;
     s->result = OK;
     s->began_ns = clock_ns();
+    remove_abandoned(w);
     err e = checkpoints_begin(w->checkpoints, a->step, a->tag, s->folder);
     if (e) task_done(&w->task, ACTION_BEGIN, e);
 }
@@ -96,6 +105,8 @@ static err publish(void *context)
     struct worker_task *w = context;
     struct saving_files *s = &w->saving;
     if (s->result) return fail(s->result, "%s", s->why);
+    remove_abandoned(w);
+    s->abandoned[0] = '\0';
     return checkpoints_publish(w->checkpoints, s->folder, s->shards, s->step, unix_seconds(),
                                s->prefix);
 }
@@ -131,7 +142,10 @@ void worker_abandon_files(struct worker_task *w, const struct action *a)
     s->failures++;
     log_line(LOG_WARNING, "the checkpoint of step %llu failed: %s (%llu failed since the start)",
              (unsigned long long)a->step, a->text, (unsigned long long)s->failures);
-    if (a->is_fresh) checkpoints_abandon(w->checkpoints, s->folder);
+    if (a->is_fresh) {
+        checkpoints_abandon(w->checkpoints, s->folder);
+        memcpy(s->abandoned, s->folder, sizeof s->abandoned);
+    }
     s->tag = 0;
     told_saved(w, NULL, a->text);
 }

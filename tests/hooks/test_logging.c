@@ -139,8 +139,17 @@ static void a_step_that_does_not_grow_is_said_five_times(void **state)
     const char *log = rig_log(rig);
     for (const char *c = log; *c; c++) lines += *c == '\n';
     assert_int_equal(lines, 5);
-    assert_non_null(strstr(log, "WARNING: the global step did not grow with the last step of this "
-                                "worker: it is 3 still\n"));
+    assert_non_null(strstr(log,
+                           "WARNING: the global step did not grow with the last 3 steps of this "
+                           "worker: it is 3 still\n"));
+}
+
+static void two_steps_may_have_one_number(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, HOOKS("[\"step_counter\"]"));
+    for (uint64_t i = 2; i < 20; i++) rig_step(rig, i / 2, (double)i);
+    assert_string_equal(rig_log(rig), "");
 }
 
 static void without_a_folder_for_summaries_the_keys_make_no_counter(void **state)
@@ -167,6 +176,7 @@ int main(void)
         WITH_RIG(speed_is_steps_by_seconds_and_the_first_step_starts_the_clock),
         WITH_RIG(a_recovery_starts_the_clock_anew),
         WITH_RIG(a_step_that_does_not_grow_is_said_five_times),
+        WITH_RIG(two_steps_may_have_one_number),
         WITH_RIG(without_a_folder_for_summaries_the_keys_make_no_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

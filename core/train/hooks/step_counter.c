@@ -1,14 +1,15 @@
 /* step_counter.c - how fast the whole cluster trains: global steps and examples per second.
  *
- * The first question only starts the clock. Where the global step stands still between two own
- * steps, as where every gradient is dropped, that is said, five times at most.
+ * The first question only starts the clock. Where the global step stands still over several own
+ * steps, as where every gradient is dropped, that is said, five times at most. Two in a row can
+ * have one number where a checkpoint is cut between them.
  */
 #include <inttypes.h>
 
 #include "core/base/log.h"
 #include "core/train/hook_values.h"
 
-enum { STANDSTILL_WARNINGS_MAX = 5 };
+enum { STANDSTILL_STEPS = 3, STANDSTILL_WARNINGS_MAX = 5 };
 
 struct step_counter {
     int64_t every_n_steps; /* 0 with every_n_secs 0: EVERY_N_STEPS */
@@ -19,6 +20,7 @@ enum { EVERY_N_STEPS = 100 };
 struct state {
     struct hook_timer timer;
     uint64_t last_step; /* of the last own step */
+    int standing;       /* own steps in a row that brought no other number */
     int warnings;
 };
 
@@ -72,12 +74,13 @@ static void warn_standstill(struct state *s, const struct run_view *view)
 {
     const bool stands = view->own_steps > 1 && view->global_step == s->last_step;
     s->last_step = view->global_step;
-    if (!stands || s->warnings == STANDSTILL_WARNINGS_MAX) return;
+    s->standing = stands ? s->standing + 1 : 0;
+    if (s->standing < STANDSTILL_STEPS || s->warnings == STANDSTILL_WARNINGS_MAX) return;
     s->warnings++;
     log_line(LOG_WARNING,
-             "the global step did not grow with the last step of this worker: it is %" PRIu64
+             "the global step did not grow with the last %d steps of this worker: it is %" PRIu64
              " still",
-             view->global_step);
+             s->standing, view->global_step);
 }
 
 /* Tags and the line are TensorFlow's. */

@@ -1,6 +1,7 @@
 #!/bin/sh
 # shared_variable.sh - a number that several processes share: one ps without any training keeps it, two shell loops
-# add to it by turns, and a third process prints it whenever it has changed. Ends with the exact total.
+# add to it by turns, and a third process prints it whenever it has changed. Ends with the total, in which every number
+# is once; binary fractions leave a rounding error in the last digits.
 #
 #   sh examples/shared_variable.sh                              installs and builds what is missing first
 #   DTRAIN=/PATH/TO/dtrain sh examples/shared_variable.sh       with that program
@@ -28,6 +29,7 @@ trap 'exit 143' TERM
 # A ps alone. It needs to know what cluster it is in, but nobody has to come. A port that is taken leads to the next.
 port=$((20000 + $$ % 10000))
 tried=0
+: > "$work/ps"
 until [ -n "$ps" ]; do
     tried=$((tried + 1))
     address=127.0.0.1:$port

@@ -100,17 +100,49 @@ static err open_checkpoint(struct worker_task *w, const char *prefix)
     return OK;
 }
 
+/* Damage is what an older one may be free of; what does not fit the spec does not fit it there. */
+static bool is_damaged(const char *prefix)
+{
+    struct bundle *bundle = NULL;
+    err e = bundle_open(prefix, &bundle);
+    if (!e) e = bundle_verify(bundle);
+    bundle_close(bundle);
+    return e != OK;
+}
+
 /* Others are told of it in ACTION_TEXT_MAX bytes: the prefix, with which most reasons begin, stands
  * there once, and of the one before it the name. */
-static err bad_checkpoint(const char *prefix, const char *previous, const char *why)
+static err bad_checkpoint(const char *prefix, const char *why, const char *outlook,
+                          const char *previous)
 {
     const size_t length = strlen(prefix);
     if (strncmp(why, prefix, length) == 0 && why[length] == ':') why += length + strlen(": ");
-    if (!previous)
-        return fail(ERR_INPUT, "cannot restore %s: %s; there is none before it", prefix, why);
-    const char *slash = strrchr(previous, '/');
-    return fail(ERR_INPUT, "cannot restore %s: %s; --set train.on_corrupt=previous goes on from %s",
-                prefix, why, slash ? slash + 1 : previous);
+    const char *slash = previous ? strrchr(previous, '/') : NULL;
+    return fail(ERR_INPUT, "cannot restore %s: %s; %s%s", prefix, why, outlook,
+                slash ? slash + 1 : "");
+}
+
+static const char *outlook_of(bool is_whole, bool has_previous, bool goes_on)
+{
+    if (is_whole) return "it is not damaged, so none before it is tried";
+    if (!has_previous) return "there is none before it";
+    return goes_on ? "goes on from " : "--set train.on_corrupt=previous goes on from ";
+}
+
+/* Goes on to the one before it, or ends the job. */
+static err pass_over(struct worker_task *w, const char *why, const char **prefix)
+{
+    struct origin *o = &w->origin;
+    const bool is_whole = *prefix && !is_damaged(*prefix);
+    const char *previous = is_whole ? NULL : checkpoints_newest(w->checkpoints, o->bad + 1);
+    const bool goes_on = w->options.spec->train.on_corrupt == CORRUPT_PREVIOUS && previous;
+    err e = bad_checkpoint(*prefix ? *prefix : "the checkpoint", why,
+                           outlook_of(is_whole, previous != NULL, goes_on), previous);
+    if (!goes_on) return e;
+    log_line(LOG_WARNING, "%s", error_text());
+    *prefix = previous;
+    o->bad++;
+    return OK;
 }
 
 /* The newest checkpoint that can be opened, of those that have not proved bad. */
@@ -121,15 +153,7 @@ static err choose_checkpoint(struct worker_task *w, const char *why_bad)
     snprintf(why, sizeof why, "%s", why_bad);
     for (;;) { /* ends: each turn passes over one more of those that there are */
         const char *prefix = checkpoints_newest(w->checkpoints, o->bad);
-        if (why[0]) {
-            const char *previous = checkpoints_newest(w->checkpoints, o->bad + 1);
-            bool goes_on = w->options.spec->train.on_corrupt == CORRUPT_PREVIOUS && previous;
-            err e = bad_checkpoint(prefix ? prefix : "the checkpoint", previous, why);
-            if (!goes_on) return e;
-            log_line(LOG_WARNING, "%s", error_text());
-            prefix = previous;
-            o->bad++;
-        }
+        if (why[0]) TRY(pass_over(w, why, &prefix));
         if (!prefix) return OK;
         err e = open_checkpoint(w, prefix);
         if (e != ERR_INPUT && e != ERR_IO) return e;

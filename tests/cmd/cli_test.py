@@ -236,6 +236,19 @@ class CommandLine(unittest.TestCase):
                               ended.stderr)
                 self.assertEqual(ended.returncode, 2)
 
+    def test_a_checkpoint_that_does_not_fit_is_not_called_damaged(self):
+        """Older ones do not fit either: they are neither offered nor tried."""
+        first = self.run_binary("--set=train.checkpoint_dir=run", "spec.json")
+        self.assertEqual(first.returncode, 0, first.stderr)
+        for policy in ("error", "previous"):
+            ended = self.run_binary("--set=train.checkpoint_dir=run", "--set=model[1].units=11",
+                                    f"--set=train.on_corrupt={policy}", "spec.json")
+            self.assertEqual(ended.returncode, 2, ended.stderr)
+            self.assertRegex(ended.stderr, r"ERROR: cannot restore \S+/run/model.ckpt-20: softmax/kernel "
+                             r"has shape \[784, 10\] there, \[784, 11\] here; it is not damaged, so "
+                             "none before it is tried")
+            self.assertNotIn("model.ckpt-0", ended.stderr)
+
 
 if __name__ == "__main__":
     support.fail_without_binary()

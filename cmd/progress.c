@@ -221,9 +221,13 @@ static err write_result(const struct progress *p, int code, const char *text)
 {
     const char *path = p->run->flags.result;
     json_t *json = result_json(p, code, text);
-    int failed = !json || json_dump_file(json, path, JSON_INDENT(2)) != 0;
+    if (!json) return fail(ERR_MEMORY, "--result: no memory");
+    FILE *file = fopen(path, "w");
+    bool is_written = file && json_dumpf(json, file, JSON_INDENT(2)) == 0;
+    is_written = is_written && fputc('\n', file) != EOF;
+    if (file) is_written = fclose(file) == 0 && is_written;
     json_decref(json);
-    return failed ? fail(ERR_IO, "--result=%s: %s", path, strerror(errno)) : OK;
+    return is_written ? OK : fail(ERR_IO, "--result=%s: %s", path, strerror(errno));
 }
 
 err progress_finish(struct progress *p, int code, const char *text)

@@ -25,7 +25,8 @@ class Corrupt(LifeCase):
         if not Corrupt.made:
             made = tempfile.TemporaryDirectory(prefix="dtrain-test-")
             self.addClassCleanup(made.cleanup)
-            for step in STEPS[1:]:  # an end always saves
+            self.from_step_0(lambda: self.train(STEPS[1], **self.saving()))
+            for step in STEPS[2:]:  # an end always saves
                 self.train(step, **self.saving())
             shutil.copytree(self.folder, made.name, dirs_exist_ok=True)
             Corrupt.made = Path(made.name)
@@ -160,7 +161,8 @@ class Corrupt(LifeCase):
         self.assertNotIn("begins from", text)
         self.assertRegex(text, r"WARNING: \S+/run has 4 checkpoints that its state file "
                                r"\(checkpoint\) does not name: a run begins at step 0\n")
-        self.assertEqual((self.named_steps(), self.steps()), ([0, 80], STEPS + [80]))
+        self.assertEqual((len(self.named_steps()), self.named_steps()[-1]), (2, 80))
+        self.assertLessEqual(set(STEPS), set(self.steps()))
         self.assert_same("run", self.undisturbed())
 
 

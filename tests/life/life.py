@@ -9,6 +9,7 @@ import copy
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 LIMIT_S = 60  # for one run; none here takes more than a second or two
 VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
+ATTEMPTS_MAX = 20
 BAD_INPUT, BAD_HOST = 2, 1  # exit codes
 NEVER = 1000000000  # steps
 
@@ -114,6 +116,20 @@ class LifeCase(unittest.TestCase):
         self.assertEqual(ended.returncode, 0, ended.stdout)
         self.assertEqual(self.result()["step"], last_step, ended.stdout)
         return ended.stdout
+
+    def from_step_0(self, start, folder="run"):
+        """What start() returns, begun anew where a busy machine made the first checkpoint, which is
+        asked for at step 0, a step later."""
+        for _ in range(ATTEMPTS_MAX):
+            ended = start()
+            if not (self.folder / folder / "checkpoint").exists() or 0 in self.steps(folder):
+                return ended
+            shutil.rmtree(self.folder / folder)
+        return self.fail(f"no checkpoint of step 0 in {ATTEMPTS_MAX} attempts")
+
+    def later_steps(self, folder="run"):
+        """Of all checkpoints but that of the start."""
+        return self.steps(folder)[1:]
 
     def result(self):
         return json.loads((self.folder / "result.json").read_text())

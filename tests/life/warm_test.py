@@ -17,14 +17,16 @@ class Warm(LifeCase):
 
     def setUp(self):
         super().setUp()
-        self.train(60, ps=3, train__checkpoint_dir="old",
-                   placement__partitioner={"type": "fixed_size", "num_shards": 2})
+        parts = {"type": "fixed_size", "num_shards": 2}
+        self.from_step_0(lambda: self.train(60, ps=3, train__checkpoint_dir="old",
+                                            placement__partitioner=parts), "old")
         self.old = self.arrays("old")
 
     def begin(self, warm_start, **changes):
         """A run of one step; its model has other names."""
         warm = {"checkpoint": "old", **warm_start}
-        return self.attempt(1, **{"model": MODEL, **changes, "train__warm_start": warm})
+        changes = {"model": MODEL, **changes, "train__warm_start": warm}
+        return self.from_step_0(lambda: self.attempt(1, **changes))
 
     def first(self, warm_start, **changes):
         ended = self.begin(warm_start, **changes)
@@ -34,7 +36,7 @@ class Warm(LifeCase):
         return self.arrays("run/model.ckpt-0")
 
     def cold(self):
-        self.attempt(1, model=MODEL, train__checkpoint_dir="cold")
+        self.from_step_0(lambda: self.attempt(1, model=MODEL, train__checkpoint_dir="cold"), "cold")
         return self.arrays("cold/model.ckpt-0")
 
     def refuse(self, warm_start, words, **changes):

@@ -63,12 +63,13 @@ class Full(LifeCase):
         self.assert_clean("left")
         self.train(400, train__checkpoint_dir="left")
 
-    def limited(self, **options):
+    @unittest.skipUnless(shutil.which("prlimit"), "there is no prlimit")
+    def test_training_goes_on_where_files_may_not_grow(self):
         """The last good one stays, and the run goes on from there where there is room again."""
         self.train(20)
         before = self.steps()
         ended = self.attempt(400, before=["prlimit", f"--fsize={FILE_BYTES}"],
-                             train__save_checkpoint_steps=40, **options)
+                             train__save_checkpoint_steps=40)
         self.goes_on(ended, "File too large")
         self.assertEqual((self.steps(), self.named_steps()), (before, before))
         self.verify("run")
@@ -78,12 +79,7 @@ class Full(LifeCase):
         self.assert_same("run", "whole")
 
     @unittest.skipUnless(shutil.which("prlimit"), "there is no prlimit")
-    def test_training_goes_on_where_files_may_not_grow(self):
-        self.limited()
-
-    @unittest.skipUnless(shutil.which("prlimit"), "there is no prlimit")
     def test_so_it_does_in_a_single_process(self):
-        self.train(1, workers=1, train__checkpoint_dir="other")
         ended = self.attempt(400, ps=0, before=["prlimit", f"--fsize={FILE_BYTES}"],
                              train__save_checkpoint_steps=40)
         self.goes_on(ended, "File too large")

@@ -1,0 +1,278 @@
+"""Clusters whose tasks die and live again: what the tests of this folder and kill.py share.
+
+A task keeps its name and its port through all its lives; each life has a log of its own. The ports
+are held by sockets that are bound and never listen: with SO_REUSEADDR a task can listen there as
+often as it lives, and the system gives the port to nobody else, not even to a connection that is
+made outwards while the task is dead.
+
+Moments are counted in lines of progress, so that they mean the same on a fast machine and a slow
+one. Within a step they are drawn.
+"""
+import dataclasses
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "cluster"))
+
+import support
+from support import BINARY, Plan, wait_until
+
+SANITIZED = support.SANITIZER != "none"
+LIMIT_S = 20  # of every wait of a task; a wait that comes here is a failure
+END_S = 20 if SANITIZED else 5  # for a job that was told to end
+LEARNT = 0.3  # accuracy; a guess has 0.1
+STILL_LOOKS = 10  # after so many without a word nothing moves any more
+PROGRESS = re.compile(r"step (\d+) of \d+, loss")
+KILLED = -signal.SIGKILL
+CHIEF = "worker/0"
+LIMITS = [f"--{name}_timeout={LIMIT_S}" for name in ("start", "step", "restart", "end", "save")]
+# A step takes about as long as a kill and the look that triggers it.
+MODEL = {
+    "data.train": {"format": "digits", "rows": 1200},
+    "data.batch_size": 300,
+    "model": [{"op": "flatten"},
+              {"op": "dense", "name": "hidden", "units": 128, "activation": "relu"},
+              {"op": "dense", "name": "more", "units": 64, "activation": "relu"},
+              {"op": "dense", "name": "logits", "units": 10}],
+    "optimizer.learning_rate": 0.02,  # small enough for stale gradients
+    "train.checkpoint_dir": "run",
+    "train.save_checkpoint_steps": 20,
+}
+
+
+def pause():
+    """Between two looks."""
+    time.sleep(support.LOOK_S)
+
+
+def plan_of(mode, last_step, changes=None, **options):
+    """2 ps and 3 workers that train for so many steps and save every 20."""
+    flags = LIMITS + options.pop("flags", [])
+    flags_of = {CHIEF: ["--result=result.json"]}
+    changes = {**MODEL, "train.mode": mode, "train.last_step": last_step, **(changes or {})}
+    return Plan(ps=2, workers=3, changes=changes, flags=flags, flags_of=flags_of, **options)
+
+
+def hold_addresses(count):
+    """Sockets and their addresses, which are theirs until they are closed."""
+    sockets = []
+    for _ in range(count):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", 0))
+        sockets.append(one)
+    return sockets, [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+
+
+class Progress:
+    """The steps that a life of a worker has told of so far; its log is read once."""
+
+    def __init__(self, path):
+        self.path, self.offset, self.count, self.step = path, 0, 0, 0
+
+    def look(self):
+        with open(self.path, "rb") as log:
+            log.seek(self.offset)
+            whole = log.read().rpartition(b"\n")[0]
+        self.offset += len(whole)
+        steps = PROGRESS.findall(whole.decode(errors="replace"))
+        if steps:
+            self.count, self.step = self.count + len(steps), int(steps[-1])
+        return self
+
+
+class Cluster(support.Cluster):
+    """The tasks of a plan; `tasks` has the latest life of each, `lives` all of them."""
+
+    def __init__(self, folder, plan):
+        super().__init__(folder, plan)
+        self.sockets, addresses = hold_addresses(plan.ps + plan.workers)
+        self.hosts = {"ps": addresses[:plan.ps], "worker": addresses[plan.ps:]}
+        self.lives = {}
+        self.told = {}  # log of a life of a worker: Progress
+
+    def start(self, name, *more, label=None):
+        lives = self.lives.setdefault(name, [])
+        label = label or f"{name}-life-{len(lives) + 1}"
+        task = super().start(name, *more, label=label)
+        self.tasks[name] = self.tasks.pop(label)
+        lives.append(task)
+        if name in self.workers():
+            self.told[task.path] = Progress(task.path)
+        return task
+
+    def workers(self):
+        return [f"worker/{i}" for i in range(self.plan.workers)]
+
+    def servers(self):
+        return [f"ps/{i}" for i in range(self.plan.ps)]
+
+    def kill_task(self, name):
+        """As the system does when memory is short."""
+        self.tasks[name].process.send_signal(signal.SIGKILL)
+        self.tasks[name].process.wait(LIMIT_S)
+
+    def restart(self, names):
+        """All of them die, then all of them live again, as a supervisor would have it."""
+        for name in names:
+            self.tasks[name].process.send_signal(signal.SIGKILL)
+        for name in names:
+            self.tasks[name].process.wait(LIMIT_S)
+            if self.tasks[name].code() != KILLED:
+                raise AssertionError(f"{name} ended by itself\n{self.story()}")
+        for name in names:
+            self.start(name)
+
+    def kill(self):
+        for lives in self.lives.values():
+            for task in lives:
+                task.kill()
+        for one in self.sockets:
+            one.close()
+
+    def text_of(self, name):
+        """Of all its lives."""
+        return "".join(task.text() for task in self.lives[name])
+
+    def steps_of(self, name):
+        """The global steps that it told of, in the order of its words, in all its lives."""
+        return [int(step) for step in PROGRESS.findall(self.text_of(name))]
+
+    def progress(self):
+        """How many steps were told of, by all workers in all their lives."""
+        return sum(told.look().count for told in self.told.values())
+
+    def step(self):
+        """The newest that a living worker has told of."""
+        return max(self.told[self.tasks[name].path].look().step for name in self.workers())
+
+    def assert_alive(self):
+        ended = {name: task.process.poll() for name, task in self.tasks.items()
+                 if task.process.poll() not in (None, KILLED)}
+        if ended:
+            raise AssertionError(f"ended too early: {ended}\n{self.story()}")
+
+    def wait_until_alive(self, is_true, what):
+        """The same as wait_until, but nobody may end meanwhile."""
+        def look():
+            found = is_true()
+            if not found:
+                self.assert_alive()
+            return found
+        self.wait_until(look, what)
+
+    def wait_for_progress(self, lines, limit_step=None):
+        """So many more lines of steps, or until the run comes to the step."""
+        goal = self.progress() + lines
+        self.wait_until_alive(
+            lambda: self.progress() >= goal or (limit_step and self.step() >= limit_step),
+            f"{lines} lines of progress")
+
+    def wait_for_step(self, step):
+        self.wait_until_alive(lambda: self.step() >= step, f"step {step}")
+
+    def wait_for_line(self, name, pattern):
+        """In any of its lives; returns the match."""
+        found = []
+
+        def look():
+            found[:] = [match for match in [re.search(pattern, self.text_of(name))] if match]
+            return found
+        self.wait_until(look, f"{pattern!r} of {name}")
+        return found[0]
+
+    def checkpoint_steps(self):
+        folder = os.path.join(self.folder, "run")
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        return sorted(int(name[len("model.ckpt-"):-len(".index")]) for name in names
+                      if name.startswith("model.ckpt-") and name.endswith(".index"))
+
+    def story(self):
+        return "\n".join(f"--- {name}, life {life}, code {task.code()}:\n{task.text()[-6000:]}"
+                         for name, lives in sorted(self.lives.items())
+                         for life, task in enumerate(lives, 1))
+
+
+def dtrain(cluster, *words):
+    """A command of the binary, in the folder of the cluster: code, and what it printed."""
+    ended = subprocess.run([BINARY, *words], cwd=cluster.folder, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                           timeout=LIMIT_S, check=False)
+    return ended.returncode, ended.stdout
+
+
+def leftovers(cluster):
+    """What a dead run could leave in the folder: shards that nobody joined, files half written. The
+    token of a chief that was killed stays for a day: one for each of its deaths is no litter."""
+    known = re.compile(r"checkpoint|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\.out\..*")
+    found = [name for name in sorted(os.listdir(os.path.join(cluster.folder, "run")))
+             if not known.fullmatch(name)]
+    tokens = [name for name in found if re.fullmatch(r"\.token-[0-9a-f]{16}", name)]
+    deaths = [task for task in cluster.lives[CHIEF] if task.code() == KILLED]
+    return found if len(tokens) > len(deaths) else sorted(set(found) - set(tokens))
+
+
+class Life(support.ClusterCase):
+    """A test with clusters that are disturbed."""
+
+    references = {}  # spec: the folder of an undisturbed run
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="dtrain-test-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.addClassCleanup(cls.references.clear)
+        cls.shared = folder.name
+
+    def begin(self, plan, folder=None):
+        cluster = Cluster(folder or self.folder, plan)
+        self.addCleanup(cluster.kill)
+        cluster.start_planned()
+        return cluster
+
+    def assert_ends(self, cluster, code=0):
+        """All by themselves, with this code, and soon after one another."""
+        codes = cluster.wait()
+        self.assertEqual(codes, dict.fromkeys(codes, code), cluster.story())
+        ends = [task.ended_at for task in cluster.tasks.values()]
+        self.assertLess(max(ends) - min(ends), END_S, cluster.story())
+
+    def assert_checkpoint(self, cluster, step):
+        """The newest one is whole, of this step, and nothing lies beside it."""
+        code, text = dtrain(cluster, "checkpoint", "verify", "run")
+        self.assertEqual(code, 0, text + cluster.story())
+        self.assertRegex(text, rf"model\.ckpt-{step}: ok, global step {step},", cluster.story())
+        self.assertEqual(leftovers(cluster), [], cluster.story())
+
+    def assert_done(self, cluster):
+        """A run that went to its last step, whatever happened to it."""
+        last_step = cluster.plan.changes["train.last_step"]
+        self.assert_ends(cluster)
+        self.assert_checkpoint(cluster, last_step)
+        result = cluster.result()
+        self.assertEqual((result["code"], result["step"]), (0, last_step), cluster.story())
+        return result
+
+    def reference(self, plan):
+        """The folder of the checkpoints of the same run without any trouble."""
+        key = json.dumps(plan.changes, sort_keys=True)
+        if key not in self.references:
+            cluster = self.begin(dataclasses.replace(plan, flags=LIMITS), self.shared)
+            self.assert_done(cluster)
+            self.references[key] = os.path.join(cluster.folder, "run")
+        return self.references[key]
+
+    def differences(self, cluster, reference):
+        """Variables, slots and step that are not the reference's bit for bit. Ledgers name lives,
+        which are never the same."""
+        code, text = dtrain(cluster, "checkpoint", "diff", "run", reference)
+        self.assertIn(code, (0, 1), text)
+        return [line for line in text.splitlines()
+                if not line.startswith(("dtrain/ledger/", "equal:"))]

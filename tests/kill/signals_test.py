@@ -1,0 +1,98 @@
+"""What signals ask for: the end with a last checkpoint, a checkpoint, a report."""
+import re
+import signal
+import time
+
+import ground
+from ground import CHIEF, Life, plan_of
+from support import main
+
+TERMINATED, INTERRUPTED = 143, 130
+ENDLESS = 10 ** 6
+SELDOM = {"train.save_checkpoint_steps": ENDLESS}
+
+
+class Signals(Life):
+    def begin_endless(self, mode, **options):
+        cluster = self.begin(plan_of(mode, ENDLESS, SELDOM, **options))
+        cluster.wait_for_step(30)
+        cluster.wait_until_alive(lambda: all(cluster.steps_of(name)[1:]
+                                             for name in cluster.workers()),
+                                 "two steps of every worker")
+        return cluster
+
+    def end_by(self, name, mode, signo, code):
+        cluster = self.begin_endless(mode)
+        step, since = cluster.step(), time.monotonic()
+        cluster.tasks[name].process.send_signal(signo)
+        self.assert_ends(cluster, code)
+        self.assert_prompt(cluster, since, ground.END_S)
+        first, saved = cluster.checkpoint_steps()
+        self.assertEqual(first, 0)
+        self.assertGreaterEqual(saved, step, cluster.story())
+        self.assert_checkpoint(cluster, saved)
+        for other in cluster.tasks:
+            whose = "" if other == name == CHIEF else f"{name}: "
+            self.assert_says(cluster, other, rf"ERROR: .*{whose}stopped by {signo.name} "
+                                             rf"\(exit code {code}\)")
+
+    def test_a_job_that_is_terminated_saves_first(self):
+        for name, mode in ((CHIEF, "sync"), (CHIEF, "async"), ("ps/0", "async"), ("ps/1", "sync"),
+                           ("worker/1", "sync"), ("worker/2", "async")):
+            with self.subTest(f"{name}, {mode}"):
+                self.end_by(name, mode, signal.SIGTERM, TERMINATED)
+
+    def test_a_job_that_is_interrupted_saves_first(self):
+        self.end_by(CHIEF, "async", signal.SIGINT, INTERRUPTED)
+
+    def test_a_stop_that_cannot_be_had_ends_at_its_limit(self):
+        cluster = self.begin_endless("sync", flags=["--stop_timeout=0.5"])
+        cluster.tasks["worker/2"].process.send_signal(signal.SIGSTOP)  # no round is full any more
+        since = time.monotonic()
+        cluster.tasks[CHIEF].process.send_signal(signal.SIGTERM)
+        held_up = cluster.tasks.pop("worker/2")
+        self.assert_ends(cluster, TERMINATED)
+        self.assert_prompt(cluster, since, ground.END_S)
+        held_up.process.send_signal(signal.SIGCONT)
+        held_up.process.wait(ground.LIMIT_S)
+        self.assertGreaterEqual(held_up.code(), 128, cluster.story())
+
+    def test_the_chief_saves_when_it_is_told_to(self):
+        for mode in ("sync", "async"):
+            with self.subTest(mode):
+                cluster = self.begin_endless(mode)
+                step = cluster.step()
+                cluster.tasks[CHIEF].process.send_signal(signal.SIGUSR2)
+                said = cluster.wait_for_line(CHIEF, r"saved .*/run/model\.ckpt-([1-9]\d*) in ")
+                saved = int(said.group(1))
+                self.assertGreaterEqual(saved, step, cluster.story())
+                cluster.wait_for_step(saved + 20)
+                self.assert_checkpoint_while_running(cluster, saved)
+
+    def assert_checkpoint_while_running(self, cluster, step):
+        code, text = ground.dtrain(cluster, "checkpoint", "verify", "run")
+        self.assertEqual(code, 0, text)
+        self.assertIn(f"global step {step},", text)
+
+    def test_every_task_reports_when_it_is_asked_to(self):
+        cluster = self.begin_endless("async")
+        for name, task in cluster.tasks.items():
+            task.process.send_signal(signal.SIGUSR1)
+        for name in cluster.servers():
+            said = cluster.wait_for_line(name, r"serving, generation [0-9a-f]{16}, step (\d+) of")
+            self.assertGreaterEqual(int(said.group(1)), 30)
+            for worker in cluster.workers():
+                cluster.wait_for_line(name, rf"{worker} [a-z ,]+, \d+ pushes")
+                cluster.wait_for_line(name, rf"{worker}: here over (tcp|shm)")
+        for name in cluster.workers():
+            said = cluster.wait_for_line(name, r", step (\d+), generation ([0-9a-f]{16})")
+            self.assertGreaterEqual(int(said.group(1)), 1)
+            for server in cluster.servers():
+                cluster.wait_for_line(name, rf"{server}: here over (tcp|shm)")
+        cluster.assert_alive()
+        text = "".join(map(cluster.text_of, cluster.tasks))
+        self.assertEqual(len(set(re.findall("generation ([0-9a-f]{16})", text))), 1, text)
+
+
+if __name__ == "__main__":
+    main()

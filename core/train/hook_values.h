@@ -12,6 +12,9 @@ enum { HOOK_VALUES_MAX = 64 };
 int hook_value_names(const struct run_view *, const char *ret_names[HOOK_VALUES_MAX]);
 double hook_value(const struct run_view *, int index);
 
+/* From `computed` only: as clipping has measured it, before it clipped, or measured here. */
+double hook_gradient_norm(const struct run_view *);
+
 /* Of an evaluation: loss, then the metrics. */
 int evaluation_names(const struct session *, const char *ret_names[HOOK_VALUES_MAX]);
 double evaluation_value(const struct evaluation *, int index);

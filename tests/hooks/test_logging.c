@@ -36,6 +36,22 @@ static void without_names_all_values_are_there_sorted(void **state)
     assert_string_equal(rig_log(rig), wanted);
 }
 
+static void the_norm_is_measured_where_clipping_has_not(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, HOOKS("[{\"type\": \"logging\", \"values\": [\"gradient_norm\"], "
+                         "\"every_n_iter\": 2, \"at_end\": true}]"));
+    const int64_t floats = rig->session.layout->block_floats[0];
+    for (int64_t i = 0; i < floats; i++) rig->gradients[i] = 0;
+    rig->session.graph->params[1]->gradient[0] = 3;
+    rig->session.graph->params[1]->gradient[9] = -4;
+    rig_step(rig, 1, 0);
+    rig->session.graph->params[1]->gradient[0] = 0;
+    rig_step(rig, 2, 1);
+    rig_end(rig, 0);
+    assert_string_equal(rig_log(rig), "gradient_norm = 5\ngradient_norm = 4 (1.000 sec)\n");
+}
+
 static void iterations_are_the_workers_own_steps(void **state)
 {
     struct rig *rig = *state;
@@ -167,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_RIG(a_line_has_the_values_in_the_order_of_the_spec),
         WITH_RIG(without_names_all_values_are_there_sorted),
+        WITH_RIG(the_norm_is_measured_where_clipping_has_not),
         WITH_RIG(iterations_are_the_workers_own_steps),
         WITH_RIG(by_seconds_it_waits_for_the_clock),
         WITH_RIG(at_the_end_the_last_numbers_are_told),

@@ -24,6 +24,9 @@ struct state {
     struct hook_timer timer;
     uint64_t iterations; /* own steps seen */
     bool has_numbers;    /* those of the last own step can still be read */
+    bool has_norm;       /* gradient_norm is among the values */
+    bool is_due;         /* a line about the step that was computed */
+    double gradient_norm;
     int count;
     int indices[HOOK_VALUES_MAX];
     const char *names[HOOK_VALUES_MAX];
@@ -88,7 +91,10 @@ static err choose(struct state *s, const char *names[], int count)
         const struct name_list list = {names, count, path, "value"};
         TRY(hook_name_find(&list, values->at[i], &s->indices[i]));
     }
-    for (int i = 0; i < s->count; i++) s->names[i] = names[s->indices[i]];
+    for (int i = 0; i < s->count; i++) {
+        s->names[i] = names[s->indices[i]];
+        s->has_norm |= strcmp(s->names[i], "gradient_norm") == 0;
+    }
     return OK;
 }
 
@@ -115,8 +121,10 @@ static void write_line(const struct state *s, const struct run_view *view, doubl
 {
     char line[LINE_MAX_BYTES] = "", number[NUMBER_MAX_BYTES];
     size_t used = 0;
+    struct run_view seen = *view;
+    seen.gradient_norm = s->gradient_norm;
     for (int i = 0; i < s->count && used < sizeof line; i++) {
-        number_text(hook_value(view, s->indices[i]), number);
+        number_text(hook_value(&seen, s->indices[i]), number);
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%s = %s", i ? ", " : "",
                                  s->names[i], number);
     }
@@ -139,14 +147,23 @@ static err adopted(void *state, const struct run_view *view)
     return OK;
 }
 
+/* Gradients can be read here only. Which step is the last one is not known beforehand. */
+static err computed(void *state, const struct run_view *view)
+{
+    struct state *s = state;
+    const bool is_timed = s->timer.every_steps > 0 || s->timer.every_secs > 0;
+    s->is_due = is_timed && hook_timer_is_due(&s->timer, s->iterations, view->now_ns);
+    if (s->has_norm && (s->is_due || s->attributes->at_end))
+        s->gradient_norm = hook_gradient_norm(view);
+    return OK;
+}
+
 static err stepped(void *state, const struct run_view *view)
 {
     struct state *s = state;
     s->has_numbers = true;
     const uint64_t iteration = s->iterations++;
-    const bool is_timed = s->timer.every_steps > 0 || s->timer.every_secs > 0;
-    const bool is_due = is_timed && hook_timer_is_due(&s->timer, iteration, view->now_ns);
-    if (!is_due) return OK;
+    if (!s->is_due) return OK;
     write_line(s, view, passed_s(&s->timer, view->now_ns));
     hook_timer_fired(&s->timer, iteration, view->now_ns);
     return OK;
@@ -171,6 +188,7 @@ const struct hook hook_logging = {
     .check = check,
     .begin = begin,
     .adopted = adopted,
+    .computed = computed,
     .stepped = stepped,
     .end = end,
 };

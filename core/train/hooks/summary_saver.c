@@ -7,7 +7,6 @@
  * Each START of a session carries the step from which it goes on: readers then leave out what an
  * earlier life of the run wrote beyond it.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,19 +169,6 @@ static err adopted(void *state, const struct run_view *view)
 
 /* ---- steps ---- */
 
-/* As clipping by global_norm has it: in creation order, whatever the placement. */
-static double norm_of_gradients(const struct session *session)
-{
-    struct device *device = session->options.device;
-    const struct graph *graph = session->graph;
-    double squares = 0;
-    for (int i = 0; i < graph->param_count; i++) {
-        const struct param *p = graph->params[i];
-        squares += device->kernels->sum_squares(device, p->gradient, shape_count(&p->shape));
-    }
-    return sqrt(squares);
-}
-
 /* Of the variable's values, or of its gradient. */
 static void add_variable(struct state *s, const struct run_view *view, const struct param *p,
                          bool is_gradient)
@@ -216,9 +202,8 @@ static err computed(void *state, const struct run_view *view)
     struct state *s = state;
     s->is_due = view->events && hook_timer_is_due(&s->timer, view->global_step, view->now_ns);
     if (!s->is_due) return OK;
-    s->gradient_norm = view->gradient_norm; /* before clipping, where that measures it */
-    if (s->attributes->gradient_norm && s->gradient_norm == 0)
-        s->gradient_norm = norm_of_gradients(view->session);
+    s->gradient_norm =
+        s->attributes->gradient_norm ? hook_gradient_norm(view) : view->gradient_norm;
     return write_variables(s, view);
 }
 

@@ -106,7 +106,8 @@ static const struct field fields[] = {
      .fallback = "600",
      .min = 0.001,
      .max = SECONDS_MAX,
-     .help = "seconds to wait for every ps and for the chief to be there"},
+     .help = "seconds to wait for every ps and for the chief to be there, and for a worker before "
+             "the others go on without it"},
     {.name = "step_timeout",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct run_flags, step_timeout),

@@ -115,9 +115,22 @@ static void hang_up(struct line *line)
     line_drop(line);
 }
 
+/* Who is refused tries again and again. */
+static void log_refused(struct ps_task *p, const struct link *link)
+{
+    enum { SAME_MS = 10000 }; /* the same words are for --log_level=debug so long */
+    uint64_t now_ms = clock_ms();
+    bool is_same = strcmp(p->refused, error_text()) == 0 && now_ms - p->refused_ms < SAME_MS;
+    log_line(is_same ? LOG_DEBUG : LOG_WARNING, "refused %s: %s", link_peer_name(link),
+             error_text());
+    if (is_same) return;
+    snprintf(p->refused, sizeof p->refused, "%s", error_text());
+    p->refused_ms = now_ms;
+}
+
 static void refuse(struct line *line, int code)
 {
-    log_line(LOG_WARNING, "refused %s: %s", link_peer_name(line->link), error_text());
+    log_refused(line->ps, line->link);
     const struct message m = {
         .type = MESSAGE_REFUSED,
         .code = (uint32_t)code,

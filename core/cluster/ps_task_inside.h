@@ -44,6 +44,8 @@ struct ps_task {
     char shm_name[ADDRESS_MAX];
     struct line *lines;
     int strangers;
+    char refused[ERROR_TEXT_MAX]; /* why the last one was */
+    uint64_t refused_ms;
     char spec[17]; /* fingerprint that all must have; "" until one is known */
     char spec_of[TASK_NAME_MAX];
 

@@ -93,14 +93,29 @@ static void drain_signal(void *context)
     if (read(signal_fd, &count, sizeof count) < 0) return; /* nothing there */
 }
 
+static void handle_request(int signo)
+{
+    const struct sigaction asked = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(signo, &asked, NULL);
+}
+
+void task_watch_report(void)
+{
+    handle_request(SIGUSR1);
+}
+
+bool task_report_is_wanted(void)
+{
+    return atomic_exchange(&caught_report, false);
+}
+
 static err watch_signals(struct loop *loop)
 {
     if (signal_fd < 0) signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (signal_fd < 0) return fail(ERR_IO, "eventfd: %s", strerror(errno));
     handle_signals(on_signal);
-    const struct sigaction asked = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGUSR1, &asked, NULL);
-    sigaction(SIGUSR2, &asked, NULL);
+    handle_request(SIGUSR1);
+    handle_request(SIGUSR2);
     return loop_watch(loop, signal_fd, drain_signal, NULL);
 }
 
@@ -242,16 +257,22 @@ static void stop(struct task *t, int signo)
     task_flush(t);
 }
 
-static void report(struct task *t)
+void task_report_memory(const char *what)
 {
-    char memory[64] = "", name[TASK_NAME_MAX];
+    char memory[64] = "";
     FILE *status = fopen("/proc/self/statm", "re");
     unsigned long pages = 0;
     if (status && fscanf(status, "%*s %lu", &pages) == 1)
         snprintf(memory, sizeof memory, ", %.1f MiB resident",
                  (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576);
     if (status) fclose(status);
-    log_line(LOG_INFO, "%s%s", t->role->ops->name, memory);
+    log_line(LOG_INFO, "%s%s", what, memory);
+}
+
+static void report(struct task *t)
+{
+    char name[TASK_NAME_MAX];
+    task_report_memory(t->role->ops->name);
     for (int i = 0; i < t->peer_count; i++)
         log_line(LOG_INFO, "%s: %s%s", task_name(t->peer_job, i, name),
                  t->peers[i].is_up ? "here over " : "not here",
@@ -300,7 +321,7 @@ err tasks_run(struct task *const tasks[], int count)
     TRY(watch_signals(loop));
     /* Ends by itself: every phase of every role has a limit, looked at by tick(). */
     for (uint64_t now_ms = clock_ms(); !all_left(tasks, count, now_ms); now_ms = clock_ms()) {
-        bool reports = atomic_exchange(&caught_report, false);
+        bool reports = task_report_is_wanted();
         bool saves = atomic_exchange(&caught_save, false);
         for (int i = 0; i < count; i++) {
             if (caught_signal) stop(tasks[i], caught_signal);

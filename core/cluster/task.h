@@ -94,6 +94,12 @@ void tasks_prepare(void);
  * checkpoint. */
 err tasks_run(struct task *const tasks[], int count);
 
+/* For a task with a loop of its own: whether SIGUSR1 has come since it was last asked; none is
+ * heard of before task_watch_report. */
+void task_watch_report(void);
+bool task_report_is_wanted(void);
+void task_report_memory(const char *what); /* "ps, 10.3 MiB resident" */
+
 /* The role is told, and its answers carried out. */
 void task_peer_up(struct task *, int peer);
 void task_peer_lost(struct task *, int peer, const char *why);

@@ -78,11 +78,11 @@ static void serve_when_ready(struct worker_role *w, struct outbox *out)
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (!w->servers[ps].is_ready) return;
     worker_enter(w, STARTING);
+    worker_save_first(w, out);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         worker_send(w, ps, MESSAGE_SERVE, out);
         w->servers[ps].was_told = true;
     }
-    worker_save_first(w, out);
 }
 
 void worker_ready(struct worker_role *w, int ps, const struct message *m, struct outbox *out)

@@ -233,10 +233,25 @@ static err end(struct evaluator *v, int *ret_code)
     return OK;
 }
 
+/* SIGUSR1: what it does and waits for. */
+static void report_state(const struct evaluator *v)
+{
+    const bool is_up = visitor_is_up(v->visitor, 0);
+    task_report_memory("evaluator");
+    log_line(LOG_INFO, "ps/0: %s", is_up ? "here" : visitor_trouble(v->visitor, 0));
+    if (v->seen_count > 0)
+        log_line(LOG_INFO, "waits for the next checkpoint in %s, after step %lld",
+                 v->run->spec.train.checkpoint_dir, (long long)v->seen[v->seen_count - 1].step);
+    else
+        log_line(LOG_INFO, "waits for a first checkpoint in %s", v->run->spec.train.checkpoint_dir);
+}
+
 static err follow(struct evaluator *v, int *ret_code)
 {
     v->absent_ms = v->noted_ms = clock_ms();
+    task_watch_report();
     while (!visitor_verdict(v->visitor)->has_come) {
+        if (task_report_is_wanted()) report_state(v);
         TRY(visitor_refusal(v->visitor));
         TRY(watch_ps(v));
         if (clock_ms() - v->looked_ms >= LOOK_MS) TRY(look(v));

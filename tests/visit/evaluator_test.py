@@ -86,6 +86,16 @@ class Evaluator(support.ClusterCase):
         newest = re.search(r'model_checkpoint_path: "\D*(\d+)"', cluster.read("run/checkpoint"))
         self.assertEqual(self.lines(task)[-1][0], int(newest[1]), cluster.story())
 
+    def test_it_says_what_it_waits_for(self):
+        cluster = self.with_ps({"train.last_step": 60})
+        task = self.evaluator(cluster, "--log_level=debug")
+        support.wait_until(lambda: "ps/0 is here" in task.text(), cluster.story)
+        task.process.send_signal(signal.SIGUSR1)
+        support.wait_until(lambda: "waits for a first checkpoint in" in task.text(), cluster.story)
+        self.assertRegex(task.text(), r"evaluator: evaluator, [0-9.]+ MiB resident\n")
+        self.workers(cluster)
+        self.assert_codes(cluster, 0)
+
     def test_the_best_are_kept_when_the_run_has_let_them_go(self):
         cluster = self.with_ps({"train.last_step": support.ENDLESS, "train.log_every_steps": 1000,
                                 "train.save_checkpoint_steps": 100,

@@ -207,7 +207,7 @@ err npz_create(const char *path, struct npz **ret)
         e = fail(ERR_MEMORY, "no memory for %s", path);
     }
     if (!e) z->file = fopen(z->temporary, "wxe");
-    if (!e && !z->file) e = fail(ERR_IO, "%s: %s", z->temporary, strerror(errno));
+    if (!e && !z->file) e = fail(ERR_IO, "%s: %s", path, strerror(errno));
     if (e)
         npz_abandon(z);
     else

@@ -36,7 +36,7 @@ static const struct field own_flags[] = {
      .fallback = "\"auto\"",
      .choices = output_formats,
      .help = "csv, or one JSON object per line (jsonl); auto: by the file's ending .csv, .json or "
-             ".jsonl"},
+             ".jsonl, csv to standard output"},
     {0},
 };
 
@@ -181,7 +181,7 @@ static err choose_format(struct predict *p)
     const char *dot = strrchr(p->flags.out, '.');
     p->format = (enum output_format)p->flags.format;
     if (p->format != OUTPUT_AUTO) return OK;
-    if (dot && strcmp(dot, ".csv") == 0)
+    if (strcmp(p->flags.out, "-") == 0 || (dot && strcmp(dot, ".csv") == 0))
         p->format = OUTPUT_CSV;
     else if (dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".jsonl") == 0))
         p->format = OUTPUT_JSONL;

@@ -364,7 +364,8 @@ class Exporting(Checkpoint):
         self.assertEqual((self.folder / "out.npz").read_bytes(), first)
 
     def test_what_cannot_be_written_leaves_nothing(self):
-        self.assertIn("No such file", self.refuse("export", tool.ADAM, "none/out.npz", code=1))
+        self.assertIn("none/out.npz: No such file",
+                      self.refuse("export", tool.ADAM, "none/out.npz", code=1))
         (self.folder / "taken").mkdir()
         self.refuse("export", tool.ADAM, "taken", code=1)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["taken"])

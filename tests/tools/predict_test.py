@@ -143,6 +143,12 @@ class Data(Predict):
                          r"out/kernel has shape \[2, 3\] there, \[3, 3\] here")
         self.assertIn("--data=none.csv: No such file", self.refuse("--out=o.csv", "--data=none.csv"))
 
+    def test_standard_output_is_csv_unless_said_otherwise(self):
+        words = ("predict", "spec.json", "--checkpoint=run", "--data=plain.csv", "--out=-")
+        (self.folder / "plain.csv").write_text("a,b\n1,2\n")
+        self.assertTrue(self.dtrain(*words).stdout.startswith("row,class,"))
+        self.assertTrue(self.dtrain(*words, "--format=jsonl").stdout.startswith('{"row": 0'))
+
     def test_output_that_cannot_be_written(self):
         self.assertIn("neither .csv, .json nor .jsonl", self.refuse("--out=out.txt"))
         self.assertIn("predict: --out is required", self.refuse())

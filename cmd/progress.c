@@ -85,9 +85,10 @@ static void write_metrics(struct progress *p, struct session *s, double loss, do
 static void describe(const struct progress *p, struct session *s, double loss, double examples_s,
                      char text[LINE_MAX_BYTES])
 {
-    char count[COUNT_TEXT_MAX];
-    int used = snprintf(text, LINE_MAX_BYTES, "step %llu of %llu, loss %.4f",
-                        (unsigned long long)p->step, (unsigned long long)p->last_step, loss);
+    char count[COUNT_TEXT_MAX], of[32] = "";
+    if (p->last_step) snprintf(of, sizeof of, " of %llu", (unsigned long long)p->last_step);
+    int used = snprintf(text, LINE_MAX_BYTES, "step %llu%s, loss %.4f", (unsigned long long)p->step,
+                        of, loss);
     for (int i = 0; i < s->graph->metric_count && used < LINE_MAX_BYTES - 128; i++)
         used += snprintf(text + used, LINE_MAX_BYTES - (size_t)used, ", %.64s %.4f",
                          s->graph->metrics[i].name, session_metric(s, i));
@@ -101,7 +102,7 @@ static void draw(struct progress *p, struct session *s, double loss)
     char text[LINE_MAX_BYTES];
     double examples_s = rate(p, p->first_step, p->first_ns);
     describe(p, s, loss, examples_s, text);
-    if (examples_s > 0)
+    if (examples_s > 0 && p->last_step)
         log_status("%s, %.0f s left", text,
                    (double)(p->last_step - p->step) * p->examples_per_step / examples_s);
     else

@@ -16,7 +16,7 @@ struct progress {
     const struct run *run;
     bool is_chief, draws;          /* draws: a status line on a terminal */
     FILE *metrics;                 /* NULL: none */
-    uint64_t last_step;            /* of the run */
+    uint64_t last_step;            /* of the run; 0: unknown */
     double examples_per_step;      /* of one global step, all workers together */
     uint64_t started_ns;           /* of the process */
     uint64_t first_ns, first_step; /* end of the first step of this worker */

@@ -1,12 +1,14 @@
 /* training.c - see training.h. */
 #include "cmd/training.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/cluster/verdict.h"
 
 /* ---- what hooks see ---- */
@@ -70,6 +72,11 @@ static err on_adopted(void *context, uint64_t step, bool is_first)
     struct training *t = context;
     t->progress.last_step = t->view.last_step = worker_task_last_step(t->worker);
     if (is_first) t->view.first_step = step;
+    const bool is_over = t->view.last_step && step >= t->view.last_step;
+    if (is_first && t->view.is_chief && is_over)
+        log_line(LOG_INFO,
+                 "step %" PRIu64 " of %" PRIu64 " is there already: nothing is left to train", step,
+                 t->view.last_step);
     look(t, step);
     return hooks_adopted(t->hooks, &t->view);
 }

@@ -278,7 +278,8 @@ struct session *worker_task_session(struct worker_task *w)
 
 uint64_t worker_task_last_step(const struct worker_task *w)
 {
-    return w->last_step;
+    const bool is_known = w->has_last_step || !w->options.spec->train.num_steps;
+    return is_known ? w->last_step : 0;
 }
 
 void worker_task_begin_at(struct worker_task *w, uint64_t step)

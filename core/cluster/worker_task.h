@@ -38,7 +38,8 @@ err worker_task_open(const struct worker_task_options *, struct worker_task **re
 void worker_task_close(struct worker_task *); /* NULL is fine */
 struct task *worker_task_task(struct worker_task *);
 struct session *worker_task_session(struct worker_task *);
-/* Where the run stops; with num_steps known when values are there. */
+/* Where the run stops. With num_steps the chief that chose the beginning knows it, as soon as
+ * values are there; 0: unknown. */
 uint64_t worker_task_last_step(const struct worker_task *);
 
 /* For hooks. */

@@ -41,7 +41,7 @@ struct run_view { /* what hooks see; filled in by whoever runs the worker */
     uint64_t first_step;  /* global step where this process began */
     uint64_t global_step; /* before: of the values; computed, stepped: the number that this step has
                              (from 1); saved, evaluated, end: the newest known */
-    uint64_t last_step;   /* where the run ends */
+    uint64_t last_step;   /* where the run ends; 0: unknown */
     uint64_t own_steps;   /* of this process */
     double loss, learning_rate, gradient_norm; /* of the last own step; norm 0 where unknown */
     uint64_t staleness;  /* async: updates between the values of the last answered step and its

@@ -236,6 +236,12 @@ class CommandLine(unittest.TestCase):
                               ended.stderr)
                 self.assertEqual(ended.returncode, 2)
 
+    def test_a_run_that_has_nothing_left_to_do_says_so(self):
+        for count in (0, 1):
+            ended = self.run_binary("--set=train.checkpoint_dir=run", "spec.json")
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertEqual(ended.stderr.count("step 20 of 20 is there already"), count)
+
     def test_a_checkpoint_that_does_not_fit_is_not_called_damaged(self):
         """Older ones do not fit either: they are neither offered nor tried."""
         first = self.run_binary("--set=train.checkpoint_dir=run", "spec.json")

@@ -111,7 +111,7 @@ static err before(void *state, const struct run_view *view)
                  : !hook_timer_is_due(&s->timer, number, view->now_ns))
         return OK;
     const uint64_t first = by_steps && s->next_step > number ? s->next_step : number + lead;
-    if (first > view->last_step) return OK;
+    if (view->last_step && first > view->last_step) return OK;
     if (view->asks->trace(view->asker, first, (int)s->attributes->steps)) s->asked_step = first;
     return OK;
 }

@@ -37,7 +37,7 @@ struct server {
     bool was_told; /* SERVE went out on this link: it will serve, and say so */
 
     bool has_ledger, has_answered;
-    bool takes_back; /* JOINING: what waits there for its round was asked back */
+    bool takes_back;              /* JOINING: what waits there for its round was asked back */
     bool is_target, is_pushed;    /* of the step that is computed; its push is out */
     struct ledger ledger;         /* what it has of this worker */
     uint64_t sequence, push_step; /* of the last push to it in this generation; 0: none */

@@ -39,12 +39,12 @@ struct origin {
 struct saving_files {
     struct task_job publishing;
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
-    char abandoned[CHECKPOINT_PATH_MAX]; /* a ps may have written there since; "": none */
     uint64_t step, tag, began_ns;
     int shards;
     err result; /* of writing what came from afar */
     char why[ACTION_TEXT_MAX];
     uint64_t failures; /* since the start */
+    bool has_litter;   /* a ps may have written for a checkpoint that was given up */
 };
 
 struct worker_task {

@@ -30,21 +30,23 @@ err worker_open_checkpoints(struct worker_task *w)
     if (w->options.task.cluster->task != 0 || !train->checkpoint_dir) return OK;
     err e = checkpoints_open(train->checkpoint_dir, &retention, unix_seconds(), &w->checkpoints);
     if (e) return fail_prefix(e, "train.checkpoint_dir");
+    w->saving.has_litter = true; /* ps may be writing for the life before */
     w->token = greeting_draw_incarnation();
     return checkpoints_token_write(w->checkpoints, w->token);
 }
 
-/* A ps that was slower than the news of the failure makes the folder anew, or a file in it; it is
- * done with that when it has written its shard of a later checkpoint. */
-static void remove_abandoned(struct worker_task *w)
+/* A ps makes the folder too, before the chief or after it heard of a failure. It is done with that
+ * when it has written its shard of a later checkpoint. */
+static void remove_litter(struct worker_task *w)
 {
-    if (w->saving.abandoned[0]) checkpoints_abandon(w->checkpoints, w->saving.abandoned);
+    if (w->saving.has_litter) checkpoints_sweep(w->checkpoints, unix_seconds());
+    w->saving.has_litter = false;
 }
 
 void worker_close_checkpoints(struct worker_task *w)
 {
     task_job_close(&w->saving.publishing);
-    remove_abandoned(w);
+    remove_litter(w);
     worker_origin_close(w);
     if (w->checkpoints) checkpoints_token_remove(w->checkpoints, w->token);
     checkpoints_close(w->checkpoints);
@@ -65,7 +67,6 @@ void worker_begin_files(struct worker_task *w, const struct action *a)
     s->shards = a->count;
     s->result = OK;
     s->began_ns = clock_ns();
-    remove_abandoned(w);
     err e = checkpoints_begin(w->checkpoints, a->step, a->tag, s->folder);
     if (e) task_done(&w->task, ACTION_BEGIN, e);
 }
@@ -105,10 +106,10 @@ static err publish(void *context)
     struct worker_task *w = context;
     struct saving_files *s = &w->saving;
     if (s->result) return fail(s->result, "%s", s->why);
-    remove_abandoned(w);
-    s->abandoned[0] = '\0';
-    return checkpoints_publish(w->checkpoints, s->folder, s->shards, s->step, unix_seconds(),
-                               s->prefix);
+    TRY(checkpoints_publish(w->checkpoints, s->folder, s->shards, s->step, unix_seconds(),
+                            s->prefix));
+    remove_litter(w);
+    return OK;
 }
 
 static void on_published(void *context, err result)
@@ -142,10 +143,8 @@ void worker_abandon_files(struct worker_task *w, const struct action *a)
     s->failures++;
     log_line(LOG_WARNING, "the checkpoint of step %llu failed: %s (%llu failed since the start)",
              (unsigned long long)a->step, a->text, (unsigned long long)s->failures);
-    if (a->is_fresh) {
-        checkpoints_abandon(w->checkpoints, s->folder);
-        memcpy(s->abandoned, s->folder, sizeof s->abandoned);
-    }
+    if (a->is_fresh) checkpoints_abandon(w->checkpoints, s->folder);
+    s->has_litter = true;
     s->tag = 0;
     told_saved(w, NULL, a->text);
 }

@@ -51,6 +51,8 @@ err checkpoints_publish(struct checkpoints *, const char *folder, int shards, ui
                         double now_s, char ret_prefix[CHECKPOINT_PATH_MAX]);
 void checkpoints_abandon(struct checkpoints *,
                          const char *folder); /* removes the temporary folder */
+/* What dead or abandoned attempts left, whoever made it; while none is going on. At open, too. */
+void checkpoints_sweep(struct checkpoints *, double now_s);
 
 /* A file in the folder that others look for, to learn whether they see the same folder. */
 err checkpoints_token_write(struct checkpoints *, uint64_t token);

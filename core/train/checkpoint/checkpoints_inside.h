@@ -74,7 +74,6 @@ bool lease_is_held(const char *prefix, double now_s);
 
 /* ---- what is left of dead runs (checkpoints_sweep.c) ---- */
 
-void checkpoints_sweep(struct checkpoints *, double now_s);
 /* Puts one that is there but not in the list at its beginning, so that it is not forgotten; false:
  * it was known, or is not there. */
 bool checkpoints_know(struct checkpoints *, const char *prefix);

@@ -144,8 +144,8 @@ def death_line(record):
 def saving_line(record):
     how = f"saving every {record['save_secs']} s" if record["save_secs"] else "without saving"
     line = (f"{record['workload']:9} {record['mode']:5} {how:18} step "
-            f"{record['median'] * 1e3:8.2f} ms, 99th percentile {record['p99'] * 1e3:8.2f}, at most "
-            f"{record['most'] * 1e3:8.2f} ({record['steps']} steps)")
+            f"{record['median'] * 1e3:8.2f} ms, 99th percentile {record['p99'] * 1e3:8.2f}, "
+            f"at most {record['most'] * 1e3:8.2f} ({record['steps']} steps)")
     if record["pauses"]:
         line += (f"; {len(record['pauses'])} cuts, workers waited "
                  f"{statistics.median(record['pauses']) * 1e3:.1f} ms, at most "

@@ -61,6 +61,7 @@ class Signals(Life):
         for mode in ("sync", "async"):
             with self.subTest(mode):
                 cluster = self.begin_endless(mode)
+                cluster.wait_for_line(CHIEF, "saved ")  # one at a time
                 step = cluster.step()
                 cluster.tasks[CHIEF].process.send_signal(signal.SIGUSR2)
                 said = cluster.wait_for_line(CHIEF, r"saved .*/run/model\.ckpt-([1-9]\d*) in ")

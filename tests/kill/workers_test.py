@@ -13,7 +13,7 @@ SOON = {"train.worker_timeout_secs": 0.5}
 class Workers(Life):
     def restart_one(self, mode):
         cluster = self.begin(plan_of(mode, LAST_STEP))
-        cluster.wait_until_alive(lambda: cluster.steps_of("worker/1"), "a step of the victim")
+        cluster.wait_for_progress(60)
         cluster.restart(["worker/1"])
         cluster.wait_for_line("worker/1", r"step \d+ of")
         result = self.assert_done(cluster)
@@ -37,7 +37,7 @@ class Workers(Life):
 
     def leave_one(self, mode):
         cluster = self.begin(plan_of(mode, LAST_STEP, SOON))
-        cluster.wait_until_alive(lambda: cluster.steps_of("worker/1"), "a step of the victim")
+        cluster.wait_for_progress(60)
         cluster.kill_task("worker/1")
         cluster.tasks.pop("worker/1")
         self.assert_done(cluster)
@@ -58,7 +58,7 @@ class Workers(Life):
             with self.subTest(mode):
                 plan = plan_of(mode, 10 ** 6, {**SOON, "train.min_workers": 3})
                 cluster = self.begin(plan)
-                cluster.wait_until_alive(lambda c=cluster: c.steps_of("worker/2"), "a step")
+                cluster.wait_for_progress(60)
                 cluster.kill_task("worker/2")
                 cluster.tasks.pop("worker/2")
                 self.assert_ends(cluster, LOST)

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/replace.h"
+
 static const char index_suffix[] = ".index", json_name[] = "best.json", state_name[] = "checkpoint";
 
 enum { COPY_BYTES = 1 << 18, SUFFIX_MAX = 32, JSON_BYTES_MAX = 1 << 20 };
@@ -77,19 +79,11 @@ static err keep_files(const struct best *b, const char *prefix, int shards, int6
     return keep_file(prefix, kept, index_suffix);
 }
 
-/* By rename, so that a reader sees the old text or the new one. */
 static err write_text(const struct best *b, const char *name, const char *text)
 {
-    char path[CHECKPOINT_PATH_MAX], temporary[CHECKPOINT_PATH_MAX + SUFFIX_MAX];
+    char path[CHECKPOINT_PATH_MAX];
     TRY(path_of(b, name, path));
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    FILE *file = fopen(temporary, "we");
-    if (!file) return fail(ERR_IO, "%s: %s", temporary, strerror(errno));
-    bool is_written = fputs(text, file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    bool is_closed = fclose(file) == 0;
-    if (!is_written || !is_closed || rename(temporary, path))
-        return fail(ERR_IO, "%s: %s", path, strerror(errno));
-    return OK;
+    return replace_file(path, text);
 }
 
 /* ---- the two lists ---- */

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "cmd/best.h"
+#include "cmd/evaluated.h"
 #include "cmd/wiring.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -23,13 +23,6 @@ enum {
     LOOK_MS = 500,   /* between two looks at the folder */
     NOTE_MS = 10000, /* between two lines about ps/0 that is not there */
     LINE_MAX_BYTES = 1024,
-    SUFFIX_MAX = 8, /* "/eval", ".index" */
-};
-
-/* One checkpoint that was looked at. The same step may come again after a recovery. */
-struct seen_checkpoint {
-    int64_t step;
-    struct timespec written;
 };
 
 struct evaluator {
@@ -37,12 +30,12 @@ struct evaluator {
     struct device device;
     struct session session;
     struct visitor *visitor;
+    char events_folder[CHECKPOINT_PATH_MAX];
     struct events *events; /* NULL: not opened yet, or refused */
     bool has_events;       /* it was tried */
     struct best best;
-    int best_value;               /* index for evaluation_value() */
-    struct seen_checkpoint *seen; /* of those that the state file named the last time */
-    int seen_count;
+    int best_value; /* index for evaluation_value() */
+    struct evaluated evaluated;
     uint64_t looked_ms, absent_ms, noted_ms; /* absent: since when ps/0 is not there */
     bool is_up, was_up;
     err last; /* of the newest checkpoint */
@@ -71,13 +64,9 @@ static void print_line(const struct evaluator *v, int64_t step, const struct eva
 
 static err open_events(struct evaluator *v)
 {
-    const struct train_spec *train = &v->run->spec.train;
-    const char *folder = train->summary_dir ? train->summary_dir : train->checkpoint_dir;
-    char path[CHECKPOINT_PATH_MAX + SUFFIX_MAX];
     if (v->has_events) return OK;
     v->has_events = true;
-    snprintf(path, sizeof path, "%s/eval", folder);
-    return events_open(path, unix_seconds(), "", &v->events);
+    return events_open(v->events_folder, unix_seconds(), "", &v->events);
 }
 
 static err write_events(struct evaluator *v, int64_t step, const struct evaluation *e)
@@ -140,39 +129,15 @@ static void evaluate_noted(struct evaluator *v, const char *prefix)
 
 /* ---- the folder ---- */
 
-static struct seen_checkpoint look_at(const char *prefix)
-{
-    char path[CHECKPOINT_PATH_MAX + SUFFIX_MAX];
-    struct stat found;
-    snprintf(path, sizeof path, "%s.index", prefix);
-    struct seen_checkpoint seen = {.step = checkpoint_step(prefix)};
-    if (stat(path, &found) == 0) seen.written = found.st_mtim;
-    return seen;
-}
-
-static bool was_seen(const struct evaluator *v, const struct seen_checkpoint *one)
-{
-    for (int i = 0; i < v->seen_count; i++) {
-        const struct seen_checkpoint *seen = &v->seen[i];
-        if (seen->step == one->step && seen->written.tv_sec == one->written.tv_sec &&
-            seen->written.tv_nsec == one->written.tv_nsec)
-            return true;
-    }
-    return false;
-}
-
-/* Oldest first. What is seen is what is named now, so the list does not grow. */
+/* Oldest first. */
 static err evaluate_new(struct evaluator *v, char **prefixes, int count)
 {
-    struct seen_checkpoint *seen = calloc((size_t)count + 1, sizeof *seen);
-    if (!seen) return fail(ERR_MEMORY, "no memory for %d checkpoints", count);
+    TRY(evaluated_follow(&v->evaluated, prefixes, count));
     for (int i = 0; i < count; i++) {
-        seen[i] = look_at(prefixes[i]);
-        if (!was_seen(v, &seen[i])) evaluate_noted(v, prefixes[i]);
+        if (v->evaluated.at[i].is_tried) continue;
+        evaluate_noted(v, prefixes[i]);
+        if (evaluated_note(&v->evaluated, i, !v->last)) log_line(LOG_WARNING, "%s", error_text());
     }
-    free(v->seen);
-    v->seen = seen;
-    v->seen_count = count;
     return OK;
 }
 
@@ -221,7 +186,7 @@ static err end(struct evaluator *v, int *ret_code)
 {
     const struct visitor_verdict *verdict = visitor_verdict(v->visitor);
     TRY(look(v));
-    if (!v->seen_count)
+    if (!v->evaluated.count)
         log_line(LOG_WARNING, "the job has ended without a checkpoint in %s",
                  v->run->spec.train.checkpoint_dir);
     *ret_code = verdict->code;
@@ -239,9 +204,11 @@ static void report_state(const struct evaluator *v)
     const bool is_up = visitor_is_up(v->visitor, 0);
     task_report_memory("evaluator");
     log_line(LOG_INFO, "ps/0: %s", is_up ? "here" : visitor_trouble(v->visitor, 0));
-    if (v->seen_count > 0)
+    const struct evaluated *evaluated = &v->evaluated;
+    if (evaluated->count > 0)
         log_line(LOG_INFO, "waits for the next checkpoint in %s, after step %lld",
-                 v->run->spec.train.checkpoint_dir, (long long)v->seen[v->seen_count - 1].step);
+                 v->run->spec.train.checkpoint_dir,
+                 (long long)evaluated->at[evaluated->count - 1].step);
     else
         log_line(LOG_INFO, "waits for a first checkpoint in %s", v->run->spec.train.checkpoint_dir);
 }
@@ -274,6 +241,19 @@ static err find_metric(struct evaluator *v)
                 near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
+/* What it keeps: summaries, what was evaluated, the best. */
+static err open_files(struct evaluator *v)
+{
+    const struct train_spec *train = &v->run->spec.train;
+    const int keep = (int)v->run->flags.keep_best;
+    const char *folder = train->summary_dir ? train->summary_dir : train->checkpoint_dir;
+    int length = snprintf(v->events_folder, sizeof v->events_folder, "%s/eval", folder);
+    if (length >= (int)sizeof v->events_folder)
+        return fail(ERR_INPUT, "%.64s...: too long a path", folder);
+    TRY(evaluated_open(&v->evaluated, v->events_folder, keep));
+    return best_open(&v->best, train->checkpoint_dir, v->run->flags.best_metric, keep);
+}
+
 static err open_session(struct evaluator *v)
 {
     const struct run *run = v->run;
@@ -290,8 +270,7 @@ static err open_session(struct evaluator *v)
     if (!run->spec.data.eval.format.kind) return fail(ERR_INPUT, "an evaluator needs data.eval");
     TRY(session_open(&options, &v->session));
     TRY(find_metric(v));
-    return best_open(&v->best, run->spec.train.checkpoint_dir, run->flags.best_metric,
-                     (int)run->flags.keep_best);
+    return open_files(v);
 }
 
 static err serve(struct evaluator *v, struct loop *loop, int *ret_code)
@@ -304,7 +283,7 @@ static err serve(struct evaluator *v, struct loop *loop, int *ret_code)
     visitor_close(v->visitor);
     events_close(v->events);
     session_close(&v->session);
-    free(v->seen);
+    evaluated_close(&v->evaluated);
     return e;
 }
 

@@ -25,10 +25,10 @@ def by_tf_config(hosts):
 
 
 class Evaluator(support.ClusterCase):
-    def evaluator(self, cluster, *flags, spec="spec.json"):
+    def evaluator(self, cluster, *flags, spec="spec.json", label="evaluator"):
         words = ["--job_name=evaluator", "--ps_hosts=" + ",".join(cluster.hosts["ps"]),
                  "--worker_hosts=" + ",".join(cluster.hosts["worker"]), *flags, spec]
-        return self.add(cluster, Task(cluster.folder, "evaluator", words, {}))
+        return self.add(cluster, Task(cluster.folder, label, words, {}))
 
     def add(self, cluster, task):
         cluster.tasks["evaluator"] = task
@@ -43,6 +43,13 @@ class Evaluator(support.ClusterCase):
     def workers(self, cluster):
         cluster.start("worker/0")
         cluster.start("worker/1")
+
+    def events(self, cluster):
+        folder = os.path.join(cluster.folder, "run", "eval")
+        for name in sorted(os.listdir(folder)):
+            if name.startswith("events.out.tfevents."):
+                with open(os.path.join(folder, name), "rb") as events:
+                    yield events.read()
 
     def lines(self, task):
         return [(int(step), float(loss), float(accuracy))
@@ -61,11 +68,30 @@ class Evaluator(support.ClusterCase):
                 said = re.search(r"test loss (\S+), test accuracy (\S+) ",
                                  cluster.tasks["worker/0"].text())
                 self.assertEqual(lines[-1][1:], (float(said[1]), float(said[2])))
-                folder = os.path.join(cluster.folder, "run", "eval")
-                with open(os.path.join(folder, os.listdir(folder)[0]), "rb") as events:
-                    content = events.read()
+                content = b"".join(self.events(cluster))
                 self.assertIn(b"loss", content)
                 self.assertIn(b"accuracy", content)
+
+    def test_one_that_is_started_again_goes_on_where_it_was(self):
+        cluster = self.with_ps({"train.last_step": support.ENDLESS, "train.log_every_steps": 1000000,
+                                "train.save_checkpoint_steps": None,
+                                "train.save_checkpoint_secs": 0.2,
+                                "train.keep_checkpoint_max": 1000})
+        first = self.evaluator(cluster, "--keep_best=1")
+        self.workers(cluster)
+        cluster.wait_until(lambda: len(self.lines(first)) >= 3, "evaluations")
+        first.kill()
+        second = self.evaluator(cluster, "--keep_best=1", label="second")
+        cluster.wait_until(lambda: self.lines(second), "a further evaluation")
+        second.kill()
+        done = [line[0] for line in self.lines(first) + self.lines(second)]
+        third = self.evaluator(cluster, "--keep_best=2", "--log_level=debug", label="third")
+        cluster.wait_for("evaluator", "ps/0 is here")
+        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, TERMINATED)
+        # killed between the line and the note of it, at most one comes twice
+        self.assertLessEqual(len(done) - len(set(done)), 1, cluster.story())
+        self.assertEqual(self.lines(third)[0][0], done[0], cluster.story())
 
     def test_it_is_told_by_tf_config(self):
         cluster = self.with_ps({"train.last_step": 20})

@@ -1,0 +1,10 @@
+/* replace.h - a small text file that readers find whole: the old text, or the new one. */
+#ifndef CMD_REPLACE_H
+#define CMD_REPLACE_H
+
+#include "core/base/error.h"
+
+/* Writes path.tmp, then renames it. ERR_IO. */
+err replace_file(const char *path, const char *text);
+
+#endif

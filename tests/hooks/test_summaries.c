@@ -139,15 +139,15 @@ static void the_spec_is_there_as_a_block_of_code(void **state)
     assert_non_null(strstr(story.text, "\n    }"));
 }
 
-static void after_a_recovery_the_session_starts_again_where_it_goes_on(void **state)
+static void after_a_recovery_the_session_starts_again_with_the_step_that_comes(void **state)
 {
     struct rig *rig = *state;
     start(rig, "train.save_summaries_steps=100", "train.log_step_count_steps=0");
     rig_adopt(rig, 0, 0);
     rig_adopt(rig, 70, 5);
     struct story story = end(rig);
-    cut(&story, "0 spec is", "70 ");
-    assert_string_equal(story.text, "0 graph\n0 START\n70 START\n70 STOP\n");
+    cut(&story, "0 spec is", "71 ");
+    assert_string_equal(story.text, "0 graph\n0 START\n71 START\n70 STOP\n");
 }
 
 static void synchronous_training_has_no_staleness(void **state)
@@ -241,7 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_RIG(a_run_is_told_from_start_to_stop),
         WITH_RIG(the_spec_is_there_as_a_block_of_code),
-        WITH_RIG(after_a_recovery_the_session_starts_again_where_it_goes_on),
+        WITH_RIG(after_a_recovery_the_session_starts_again_with_the_step_that_comes),
         WITH_RIG(synchronous_training_has_no_staleness),
         WITH_RIG(histograms_of_variables_and_the_norm_come_on_demand),
         WITH_RIG(the_norm_that_clipping_measured_is_recorded),

@@ -155,13 +155,20 @@ static err write_graph(const struct run_view *view)
     return e;
 }
 
+/* TensorBoard forgets what was told from this step on. What was told at the step that a run goes on
+ * from, of its last evaluation say, stays true. */
+static uint64_t first_new_step(const struct run_view *view)
+{
+    return view->global_step ? view->global_step + 1 : 0;
+}
+
 /* After a recovery too, with the step that it went back to. */
 static err adopted(void *state, const struct run_view *view)
 {
     struct state *s = state;
     if (!view->events) return OK;
     if (!s->has_described) TRY(write_graph(view));
-    TRY(events_session(view->events, view->wall_s, view->global_step, SESSION_START, NULL));
+    TRY(events_session(view->events, view->wall_s, first_new_step(view), SESSION_START, NULL));
     if (!s->has_described) TRY(write_spec(view));
     s->has_described = true;
     return events_flush(view->events);

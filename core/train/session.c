@@ -166,6 +166,7 @@ static err open_parts(struct session *s)
     TRY(make_buffers(s));
     TRY(check_labels(s));
     if (!trains) return OK;
+    TRY(session_check_warm_start(s));
     TRY(plan_open(s->graph, s->options.device, &s->plan));
     return session_open_pipeline(s, 0, &s->pipeline);
 }

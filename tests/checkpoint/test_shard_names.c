@@ -119,6 +119,24 @@ static void a_map_with_a_star_on_one_side_only_is_refused(void **state)
     cluster_close(cluster);
 }
 
+static void a_pattern_about_nothing_is_told_with_the_nearest(void **state)
+{
+    static const char *const names[] = {"net/kernel", "net/kernel/Adam", "head", "a[0]"};
+    const struct name_map known[] = {{"x/*", "net/*"}, {"y", "a[0]"}}, idle = {"x/*", "nett/*"};
+    const char *const skips_some[] = {"*/Adam", "hea?"}, *const skips_none[] = {"*/Adm"};
+    struct arena arena = {0};
+    struct warm_start warm = {known, 2, skips_some, 2, false};
+    assert_int_equal(warm_start_check(&warm, names, 4, &arena), OK);
+    warm = (struct warm_start){known, 2, skips_none, 1, false};
+    assert_int_equal(warm_start_check(&warm, names, 4, &arena), ERR_INPUT);
+    assert_says(error_text(),
+                "skip[0]: no variable is called \"*/Adm\" (did you mean \"*/Adam\"?)");
+    warm = (struct warm_start){&idle, 1, NULL, 0, false};
+    assert_int_equal(warm_start_check(&warm, names, 4, &arena), ERR_INPUT);
+    assert_says(error_text(), "map[0]: no variable is called \"nett/*\" (did you mean \"net/*\"?)");
+    arena_free(&arena);
+}
+
 /* ---- ledgers ---- */
 
 static void as_many_ps_get_their_own_ledgers(void **state)
@@ -219,6 +237,7 @@ int main(void)
         IN_FOLDER(a_warm_start_with_slots_maps_them_with_their_variable_or_alone),
         IN_FOLDER(a_mapped_variable_that_is_absent_is_told_by_both_names),
         IN_FOLDER(a_map_with_a_star_on_one_side_only_is_refused),
+        cmocka_unit_test(a_pattern_about_nothing_is_told_with_the_nearest),
         IN_FOLDER(as_many_ps_get_their_own_ledgers),
         IN_FOLDER(another_number_of_ps_gets_the_largest_counts_of_all_ledgers),
         IN_FOLDER(without_ledgers_every_worker_stands_at_the_global_step),

@@ -119,6 +119,17 @@ class Warm(LifeCase):
                     r"hidden/(kernel has shape \[784, 16\] there, \[784, 24\]|"
                     r"bias has shape \[16\] there, \[24\]) here", model=wide)
 
+    def test_a_pattern_about_nothing_is_an_error(self):
+        for warm_start, words in (
+                ({"map": [["hidden/*", "boddy/*"]]},
+                 r'map\[0\]: no variable is called "boddy/\*" \(did you mean "body/\*"\?\)'),
+                ({"map": ALL, "skip": ["head/*", "*/biass"]},
+                 r'skip\[1\]: no variable is called "\*/biass" \(did you mean "\*/bias"\?\)'),
+                ({"map": ALL, "skip": ["*/Momentum"]},
+                 r'skip\[0\]: no variable is called "\*/Momentum"')):
+            with self.subTest(words=words):
+                self.refuse(warm_start, "train.warm_start: " + words)
+
     def test_where_nothing_is_found_that_is_said(self):
         self.refuse({"checkpoint": "nowhere"}, r"train.warm_start: nowhere: ")
         self.refuse({"map": [["a/*", "b"]]}, r"train.warm_start.map\[0\]: expected one star in both")

@@ -59,6 +59,11 @@ struct warm_start {
     bool slots; /* slots and powers too */
 };
 
+/* ERR_INPUT: a map's `to` or a skip that is about none of these names, most likely misspelt; the
+ * nearest is told. The arena is for what is needed meanwhile. */
+err warm_start_check(const struct warm_start *, const char *const *names, int count,
+                     struct arena *);
+
 /* Fills values, slots, powers, global_step and ledger from the bundle, whoever wrote it and however
  * it was cut. warm NULL: everything must be there (a bundle without this ps' ledger - another
  * number of ps, or TensorFlow's - gives a ledger derived from what is there: of another ps' ledger

@@ -88,3 +88,63 @@ bool shard_map_skips(const struct warm_start *warm, const char *wanted)
     }
     return false;
 }
+
+/* ---- patterns about nothing ---- */
+
+/* Patterns that would be about these names: the names, and for each of their slashes what stands
+ * before it and what comes after it, with a star for the rest. */
+static const char *const *candidates_of(const char *const *names, int count, struct arena *arena,
+                                        int *ret_count)
+{
+    size_t slashes = 0;
+    for (int i = 0; i < count; i++)
+        for (const char *c = names[i]; *c; c++) slashes += *c == '/';
+    const char **candidates = arena_array(arena, (size_t)count + 2 * slashes, sizeof *candidates);
+    int at = 0;
+    for (int i = 0; i < count; i++) {
+        candidates[at++] = names[i];
+        for (const char *c = strchr(names[i], '/'); c; c = strchr(c + 1, '/')) {
+            candidates[at++] = arena_format(arena, "%.*s/*", (int)(c - names[i]), names[i]);
+            candidates[at++] = arena_format(arena, "*%s", c);
+        }
+    }
+    *ret_count = at;
+    return candidates;
+}
+
+static err fail_idle(const char *what, int index, const char *pattern, const char *const *names,
+                     int count, struct arena *arena)
+{
+    int candidate_count;
+    const char *const *candidates = candidates_of(names, count, arena, &candidate_count);
+    const char *near = nearest_name(pattern, candidates, candidate_count);
+    return fail(ERR_INPUT, "%s[%d]: no variable is called \"%.128s\"%s%s%s", what, index, pattern,
+                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+static bool maps_any(const struct name_map *map, const char *const *names, int count)
+{
+    struct stretch stretch;
+    for (int i = 0; i < count; i++)
+        if (match(map->to, names[i], &stretch)) return true;
+    return false;
+}
+
+static bool skips_any(const char *pattern, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (fnmatch(pattern, names[i], 0) == 0) return true;
+    return false;
+}
+
+err warm_start_check(const struct warm_start *warm, const char *const *names, int count,
+                     struct arena *arena)
+{
+    for (int i = 0; i < warm->map_count; i++)
+        if (!maps_any(&warm->maps[i], names, count))
+            return fail_idle("map", i, warm->maps[i].to, names, count, arena);
+    for (int i = 0; i < warm->skip_count; i++)
+        if (!skips_any(warm->skips[i], names, count))
+            return fail_idle("skip", i, warm->skips[i], names, count, arena);
+    return OK;
+}

@@ -131,8 +131,15 @@ static void act(struct task *t, const struct action *a)
 
 static void save(struct task *t)
 {
-    worker_task_save((struct worker_task *)t);
-    task_flush(t);
+    ((struct worker_task *)t)->is_asked_to_save = true;
+}
+
+/* Somebody wants one of now: one that is being made is of before. */
+static void save_as_asked(struct worker_task *w)
+{
+    if (!w->is_asked_to_save || worker_role_is_saving(w->task.role)) return;
+    w->is_asked_to_save = false;
+    worker_task_save(w);
 }
 
 static void sending(struct task *t, int ps, const struct message *m)
@@ -151,6 +158,7 @@ static void tick(struct task *t, uint64_t now_ms)
 {
     struct worker_task *w = (struct worker_task *)t;
     worker_tick_links(t, now_ms);
+    save_as_asked(w);
     if (w->trace) worker_trace_tick(w, now_ms);
 }
 

@@ -64,6 +64,7 @@ struct worker_task {
     float **kept;           /* [ps] gradients whose link is lost; NULL: none */
 
     struct checkpoints *checkpoints; /* chief; NULL: no checkpoint_dir */
+    bool is_asked_to_save;           /* by a signal, and has not begun */
     uint64_t token;
     struct origin origin;
     struct saving_files saving;

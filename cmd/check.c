@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cmd/cmd.h"
+#include "cmd/wiring.h"
 #include "core/train/session.h"
 
 struct check {
@@ -36,7 +36,7 @@ static err check_open(struct check *check, int argc, char **argv)
     if (!run->spec_path) return fail(ERR_INPUT, "check: no SPEC.json was named");
     TRY(run_load_spec(run));
     count_tasks(check);
-    TRY(device_open_cpu(1, run->flags.cpu_kernels, &check->device));
+    TRY(open_cpu(1, run->flags.cpu_kernels, &check->device));
     check->has_device = true;
     const struct session_options options = {
         .spec = &run->spec,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/settings.h"
 #include "core/base/log.h"
 #include "kernels/kernels.h"
 
@@ -85,12 +86,14 @@ err run_open(struct run *run, int argc, char **argv)
 {
     *run = (struct run){.argc = argc, .argv = argv};
     int paths;
+    TRY(settings_check_words(argc, argv));
     TRY(flags_parse(&run_flags_object, argc, argv, &run->arena, &run->flags, &run->spec_path, 1,
                     &paths));
     log_set_level((enum log_level)run->flags.log_level);
     if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
     TRY(check_words(run));
     TRY(run->flags.local_ps || run->flags.local_workers ? open_local(run) : open_task(run));
+    TRY(settings_check_flags(run));
     if (paths == 0 && needs_spec(run))
         return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");
     return OK;
@@ -106,7 +109,7 @@ err run_load_spec(struct run *run)
     };
     TRY(spec_load(&options, &run->spec));
     run->has_spec = true;
-    return OK;
+    return settings_check_spec(run);
 }
 
 void run_close(struct run *run)

@@ -12,12 +12,21 @@ static int cores_here(void)
     return count > 0 ? count : 1;
 }
 
+/* The names stand in the help of the flag, too. */
+err open_cpu(int threads, const char *instruction_set, struct device *ret)
+{
+    err e = device_open_cpu(threads, instruction_set, ret);
+    if (!instruction_set || (e != ERR_INPUT && e != ERR_DEVICE)) return e;
+    return fail(e, "--cpu_kernels: %s%s", error_text(),
+                e == ERR_INPUT ? "; known are avx512, avx2, sse2" : "");
+}
+
 err open_device(const struct run *run, struct device *ret)
 {
     int threads = (int)run->flags.threads;
     bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;
     if (!threads) threads = cores_here() / (is_ps ? 1 : cluster_workers_here(&run->cluster));
-    return device_open_cpu(threads > 0 ? threads : 1, run->flags.cpu_kernels, ret);
+    return open_cpu(threads > 0 ? threads : 1, run->flags.cpu_kernels, ret);
 }
 
 static uint64_t milliseconds(double seconds)

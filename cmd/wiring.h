@@ -5,6 +5,8 @@
 
 #include "cmd/cmd.h"
 
+/* instruction_set: --cpu_kernels, or NULL; ERR_INPUT tells which there are. */
+err open_cpu(int threads, const char *instruction_set, struct device *ret);
 /* The CPU with as many threads as this task may use: --threads, or the cores divided by the workers
  * on this host. A ps may use all cores: it works most while workers wait for it. */
 err open_device(const struct run *, struct device *ret);

@@ -35,7 +35,7 @@ void text_add_quoted(struct text *text, const char *bytes)
 
 void text_add_number(struct text *text, double number)
 {
-    bool is_plain = number == floor(number) && fabs(number) < 1e15;
+    bool is_plain = number == floor(number) && fabs(number) <= 0x1p53;
     text_add(text, is_plain ? "%.0f" : "%g", number);
 }
 

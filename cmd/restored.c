@@ -84,6 +84,33 @@ static err open_restored_device(struct restored *r)
     return OK;
 }
 
+/* How many features the first layer has in the checkpoint, where that is what does not fit; else
+ * -1. Its kernel is [features, units]. */
+static int64_t wanted_features(const struct restored *r, int64_t features)
+{
+    const struct graph *g = r->session.graph;
+    if (g->param_count == 0) return -1;
+    const struct param *first = g->params[0];
+    const struct bundle_entry *entry = bundle_find(r->bundle, first->name);
+    if (!entry || entry->shape.rank != 2 || first->shape.rank != 2) return -1;
+    if (first->shape.dim[0] != features || entry->shape.dim[0] == features) return -1;
+    return entry->shape.dim[1] == first->shape.dim[1] ? entry->shape.dim[0] : -1;
+}
+
+/* Where rows are too wide or too narrow, the data are most likely wrong, and not the variable. */
+static err restore_values(struct restored *r)
+{
+    const struct dataset *data = &r->session.eval_data;
+    const int64_t features = shape_count(&data->feature_shape);
+    err e = session_restore(&r->session, r->bundle);
+    const int64_t wanted = e == ERR_INPUT ? wanted_features(r, features) : -1;
+    if (wanted < 0) return e;
+    const bool is_short = data->feature_shape.rank == 1 && features < wanted;
+    return fail(e, "%s: %lld %s, the model wants %lld%s: %s", data->name, (long long)features,
+                features == 1 ? "feature column" : "feature columns", (long long)wanted,
+                is_short ? " (a csv column that begins with a word is none)" : "", error_text());
+}
+
 /* The checkpoint first: it is the word that is most often wrong, and the cheapest to look at. */
 err restored_open(struct restored *r, bool without_labels)
 {
@@ -101,7 +128,7 @@ err restored_open(struct restored *r, bool without_labels)
     };
     TRY(session_open(&options, &r->session));
     r->has_session = true;
-    return session_restore(&r->session, r->bundle);
+    return restore_values(r);
 }
 
 void restored_close(struct restored *r)

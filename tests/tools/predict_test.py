@@ -140,7 +140,11 @@ class Data(Predict):
     def test_files_that_do_not_fit(self):
         (self.folder / "wide.csv").write_text("a,b,c\n1,2,3\n")
         self.assertRegex(self.refuse("--out=o.csv", "--data=wide.csv"),
-                         r"out/kernel has shape \[2, 3\] there, \[3, 3\] here")
+                         r"wide.csv: 3 feature columns, the model wants 2: \S+: out/kernel has "
+                         r"shape \[2, 3\] there, \[3, 3\] here")
+        (self.folder / "word.csv").write_text("a,b\nhigh,2\n1,2\n")
+        self.assertIn("word.csv: 1 feature column, the model wants 2 (a csv column that begins with a "
+                      "word is none): ", self.refuse("--out=o.csv", "--data=word.csv"))
         self.assertIn("--data=none.csv: No such file", self.refuse("--out=o.csv", "--data=none.csv"))
 
     def test_standard_output_is_csv_unless_said_otherwise(self):

@@ -3,6 +3,8 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static double accuracy = 0.5;
 
@@ -120,14 +122,28 @@ static void without_an_evaluation_no_file_is_written(void **state)
 static void a_file_that_cannot_be_written_is_a_warning(void **state)
 {
     struct rig *rig = *state;
-    rig_start(rig, (const char *const[]){
-                       "train.hooks=[{\"type\": \"final_evaluation\", \"path\": \"/dev/null/x\"}]",
-                       NULL});
+    char path[128], part[160], wanted[256];
+    start_with_file(rig, path);
+    snprintf(part, sizeof part, "%s.part", path);
+    assert_int_equal(mkdir(part, 0777), 0);
     rig_evaluated(rig, 1000, 0.1, 0.75);
     rig_end(rig, 0);
-    assert_string_equal(rig_log(rig),
-                        "WARNING: train.hooks[0]: final_evaluation: /dev/null/x.part: "
-                        "cannot be made: Not a directory\n");
+    snprintf(wanted, sizeof wanted,
+             "WARNING: train.hooks[0]: final_evaluation: %s: cannot be made: Is a directory\n",
+             path);
+    assert_string_equal(rig_log(rig), wanted);
+    assert_int_equal(rmdir(part), 0);
+}
+
+static void a_folder_that_is_not_there_is_an_error_at_the_start(void **state)
+{
+    struct rig *rig = *state;
+    rig_prepare(
+        rig, (const char *const[]){
+                 "train.hooks=[{\"type\": \"final_evaluation\", \"path\": \"/nowhere/x\"}]", NULL});
+    assert_int_equal(hooks_open(&rig->view, &rig->hooks), ERR_INPUT);
+    assert_string_equal(error_text(), "train.hooks[0]: final_evaluation: path: cannot write "
+                                      "/nowhere/x: No such file or directory");
 }
 
 #define WITH_RIG(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
@@ -143,6 +159,7 @@ int main(void)
         WITH_RIG(a_loss_that_is_no_number_is_null_in_the_file),
         WITH_RIG(without_an_evaluation_no_file_is_written),
         WITH_RIG(a_file_that_cannot_be_written_is_a_warning),
+        WITH_RIG(a_folder_that_is_not_there_is_an_error_at_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

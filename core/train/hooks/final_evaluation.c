@@ -6,9 +6,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/train/hook_values.h"
@@ -46,10 +48,23 @@ static err check(const void *attributes, const struct spec *spec)
     return OK;
 }
 
+/* A run of hours must not end with a file that could not be written. */
+static err check_place(const char *path)
+{
+    char folder[PATH_BYTES_MAX];
+    struct stat found;
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        return fail(ERR_INPUT, "path: %s is a folder", path);
+    snprintf(folder, sizeof folder, "%s", path);
+    if (access(dirname(folder), W_OK) == 0) return OK;
+    return fail(ERR_INPUT, "path: cannot write %s: %s", path, strerror(errno));
+}
+
 static err begin(void *state, const void *attributes, const struct run_view *view)
 {
     const struct final_evaluation *a = attributes;
     struct state *s = state;
+    TRY(check_place(a->path));
     s->path = a->path;
     s->count = evaluation_names(view->session, s->names);
     return OK;
@@ -91,11 +106,11 @@ static void print(FILE *file, const struct state *s)
 static err write_file(const struct state *s, const char *path)
 {
     FILE *file = fopen(path, "we");
-    if (!file) return fail(ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+    if (!file) return fail(ERR_IO, "%s: cannot be made: %s", s->path, strerror(errno));
     print(file, s);
     const bool is_bad = ferror(file) != 0;
     if (fclose(file) == 0 && !is_bad) return OK;
-    const err e = fail(ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    const err e = fail(ERR_IO, "%s: cannot be written: %s", s->path, strerror(errno));
     unlink(path);
     return e;
 }

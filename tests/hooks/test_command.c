@@ -58,6 +58,7 @@ static void the_environment_says_what_happened(void **state)
     struct rig *rig = *state;
     setenv("DTRAIN_STEP", "999", 1); /* of a run that runs this one */
     setenv("DTRAIN_METRIC_OLD", "1", 1);
+    setenv("DTRAIN_ENVIRONMENT_PREPARED", "1", 1); /* of this process */
     start(rig, "\"start\", \"checkpoint\", \"evaluation\"", SHOW, "");
     rig_adopt(rig, 20, 0);
     expect_from(open_pipe(rig), "DTRAIN_EVENT=start\nDTRAIN_SPEC_NAME=rig\nDTRAIN_STEP=20\n");
@@ -77,6 +78,7 @@ static void the_environment_says_what_happened(void **state)
     assert_string_equal(rig_log(rig), "");
     unsetenv("DTRAIN_STEP");
     unsetenv("DTRAIN_METRIC_OLD");
+    unsetenv("DTRAIN_ENVIRONMENT_PREPARED");
 }
 
 static void at_the_end_the_command_is_waited_for(void **state)
@@ -106,7 +108,8 @@ static void a_failure_is_a_warning(void **state)
     rig_adopt(rig, 0, 0);
     wait_for_child();
     rig_step(rig, 1, 1);
-    assert_string_equal(rig_log(rig), "WARNING: the command at start ended with code 3\n");
+    assert_string_equal(rig_log(rig),
+                        "WARNING: the command at start (\"exit 3\") ended with code 3\n");
 }
 
 static void a_failure_ends_the_job_where_the_spec_says_so(void **state)
@@ -115,9 +118,10 @@ static void a_failure_ends_the_job_where_the_spec_says_so(void **state)
     start(rig, "\"start\"", "kill -9 $$", ", \"on_failure\": \"stop\"");
     rig_adopt(rig, 0, 0);
     wait_for_child();
-    assert_int_equal(hooks_stepped(rig->hooks, &rig->view), ERR_INPUT);
-    assert_string_equal(error_text(),
-                        "train.hooks[0]: command: the command at start was ended by signal 9");
+    assert_int_equal(hooks_stepped(rig->hooks, &rig->view), ERR_DEVICE);
+    assert_string_equal(
+        error_text(),
+        "train.hooks[0]: command: the command at start (\"kill -9 $$\") was ended by signal 9");
 }
 
 /* The pipe's end comes only when the shell and what it started are both gone. */
@@ -133,9 +137,9 @@ static void a_command_that_takes_too_long_is_killed_with_its_children(void **sta
     assert_string_equal(rig_log(rig), "");
     rig_step(rig, 2, 15);
     expect_from(pipe, "");
-    assert_string_equal(rig_log(rig),
-                        "WARNING: the command at start was killed: it took longer than "
-                        "5 s (timeout_secs)\n");
+    assert_string_equal(rig_log(rig), "WARNING: the command at start (\"" LINGER
+                                      "\") was killed: it took longer than "
+                                      "5 s (timeout_secs)\n");
 }
 
 static void the_limit_holds_at_the_end_too(void **state)
@@ -143,8 +147,10 @@ static void the_limit_holds_at_the_end_too(void **state)
     struct rig *rig = *state;
     start(rig, "\"end\"", "sleep 1000", ", \"timeout_secs\": 0.05");
     rig_end(rig, 0);
-    assert_string_equal(rig_log(rig), "WARNING: the command at end was killed: it took longer than "
-                                      "0.05 s (timeout_secs)\n");
+    assert_string_equal(
+        rig_log(rig),
+        "WARNING: the command at end (\"sleep 1000\") was killed: it took longer than "
+        "0.05 s (timeout_secs)\n");
 }
 
 static void without_an_end_nothing_is_left_behind(void **state)
@@ -181,9 +187,10 @@ static void more_than_the_queue_holds_is_left_out_and_said(void **state)
         rig_must(hooks_saved(rig->hooks, &rig->view, "/run/model.ckpt-1", NULL));
     assert_string_equal(rig_log(rig), "");
     rig_must(hooks_saved(rig->hooks, &rig->view, "/run/model.ckpt-1", NULL));
-    assert_string_equal(rig_log(rig),
-                        "WARNING: the command at checkpoint is left out: 8 runs of it "
-                        "are waiting\n");
+    assert_string_equal(
+        rig_log(rig),
+        "WARNING: the command at checkpoint (\"sleep 1000\") is left out: 8 runs of it "
+        "are waiting\n");
 }
 
 static void a_checkpoint_that_failed_runs_nothing(void **state)

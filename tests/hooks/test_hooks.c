@@ -148,9 +148,9 @@ static void an_error_at_the_end_takes_no_end_from_the_others(void **state)
                        "[\"global_step\"], \"at_end\": true}]",
                        NULL});
     rig_step(rig, 5, 0);
-    assert_int_equal(hooks_end(rig->hooks, &rig->view, 0), ERR_INPUT);
-    assert_string_equal(error_text(),
-                        "train.hooks[0]: command: the command at end ended with code 4");
+    assert_int_equal(hooks_end(rig->hooks, &rig->view, 0), ERR_DEVICE);
+    assert_string_equal(
+        error_text(), "train.hooks[0]: command: the command at end (\"exit 4\") ended with code 4");
     assert_string_equal(rig_log(rig), "global_step = 5\n");
 }
 

@@ -45,7 +45,7 @@ class Hooks(LifeCase):
         failing = {"type": "command", "at": ["checkpoint"], "command": "exit 3",
                    "on_failure": "stop"}
         ended = self.attempt(life.NEVER, train__hooks=[failing])
-        self.assertEqual(ended.returncode, life.BAD_INPUT, ended.stdout)
+        self.assertEqual(ended.returncode, life.BAD_HOST, ended.stdout)
         self.assertRegex(ended.stdout, "the command at checkpoint .*3")
 
     def test_the_final_evaluation_is_that_of_the_result(self):

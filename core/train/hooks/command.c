@@ -35,6 +35,7 @@ enum on_failure { FAILURE_WARNS, FAILURE_STOPS };
 /* A killed process is gone within moments, unless the system itself holds it (a dead file server):
  * it is waited for so long, then left to the system. */
 enum { KILLED_WAIT_NS = 1000000000, PAUSE_NS = 5000000, PAUSES_MAX = KILLED_WAIT_NS / PAUSE_NS };
+enum { COMMAND_SHOWN_MAX = 48, DESCRIPTION_MAX = COMMAND_SHOWN_MAX + 48 };
 enum { QUEUE_MAX = 8, OWN_VARIABLES_MAX = 6 + HOOK_VALUES_MAX };
 
 struct command {
@@ -159,12 +160,13 @@ static int own_variables(const struct state *s, const struct run_view *view, str
     return count;
 }
 
-/* What dtrain itself was started with, but for the names that say something of this run. */
+/* What dtrain itself was started with, but for the names that say something of this run, or of this
+ * process: a dtrain that the command starts has to prepare itself. */
 static bool is_of_a_run(const char *variable)
 {
     static const char *const names[] = {
         "DTRAIN_EVENT=", "DTRAIN_STEP=",       "DTRAIN_SPEC_NAME=", "DTRAIN_LOSS=",
-        "DTRAIN_CODE=",  "DTRAIN_CHECKPOINT=", "DTRAIN_METRIC_"};
+        "DTRAIN_CODE=",  "DTRAIN_CHECKPOINT=", "DTRAIN_METRIC_",    "DTRAIN_ENVIRONMENT_PREPARED="};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(variable, names[i], strlen(names[i])) == 0) return true;
     return false;
@@ -185,12 +187,23 @@ static void make_environment(const struct state *s, const struct run_view *view,
 
 /* ---- the process ---- */
 
+/* Several hooks may have commands at the same moment: this one by its first words. */
+static const char *describe(const struct state *s, enum moment moment, char ret[DESCRIPTION_MAX])
+{
+    const char *command = s->attributes->command;
+    const bool is_long = strlen(command) > COMMAND_SHOWN_MAX;
+    snprintf(ret, DESCRIPTION_MAX, "the command at %s (\"%.*s%s\")", moment_names[moment],
+             (int)COMMAND_SHOWN_MAX, command, is_long ? "..." : "");
+    return ret;
+}
+
+/* Something on this host failed, not the spec; ERR_IO would be a warning. */
 static err failed(const struct state *s, const char *why)
 {
-    const char *moment = moment_names[s->running];
-    if (s->attributes->on_failure == FAILURE_STOPS)
-        return fail(ERR_INPUT, "the command at %s %s", moment, why);
-    log_line(LOG_WARNING, "the command at %s %s", moment, why);
+    char text[DESCRIPTION_MAX];
+    describe(s, s->running, text);
+    if (s->attributes->on_failure == FAILURE_STOPS) return fail(ERR_DEVICE, "%s %s", text, why);
+    log_line(LOG_WARNING, "%s %s", text, why);
     return OK;
 }
 
@@ -297,8 +310,9 @@ static err happened(struct state *s, const struct run_view *view, enum moment mo
 {
     if (!s->is_wanted[moment]) return OK;
     if (s->queued == QUEUE_MAX) {
-        log_line(LOG_WARNING, "the command at %s is left out: %d runs of it are waiting",
-                 moment_names[moment], QUEUE_MAX);
+        char text[DESCRIPTION_MAX];
+        log_line(LOG_WARNING, "%s is left out: %d runs of it are waiting",
+                 describe(s, moment, text), QUEUE_MAX);
         return OK;
     }
     struct pending *p = &s->queue[s->queued++];

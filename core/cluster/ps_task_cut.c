@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/log.h"
@@ -69,18 +68,12 @@ static void copy_ledger(struct cut_job *job, const struct ps_task *p)
 
 /* ---- where to ---- */
 
-static err make_folder(const char *path)
-{
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return OK;
-    return fail(ERR_IO, "%s: %s", path, strerror(errno));
-}
-
 static err choose_folder(struct cut_job *job, const struct action *a)
 {
     const char *temporary = getenv("TMPDIR");
     if (!job->is_remote) {
         TRY(checkpoint_temporary_folder(job->share->setup.directory, a->step, a->tag, job->folder));
-        TRY(make_folder(job->folder));
+        TRY(checkpoint_make_folder(job->folder));
     } else {
         snprintf(job->folder, sizeof job->folder, "%s/dtrain-XXXXXX",
                  temporary && temporary[0] ? temporary : "/tmp");
@@ -118,10 +111,14 @@ static void finish(struct cut_job *job, err result)
     task_flush(&p->task);
 }
 
+/* The chief removes the folder where the shard of another ps could not be written. */
 static err write_shard(void *context)
 {
     const struct cut_job *job = context;
-    return shard_write(&job->shard, job->prefix);
+    err e = shard_write(&job->shard, job->prefix);
+    if (e != ERR_IO || access(job->folder, F_OK) == 0 || errno != ENOENT) return e;
+    return fail(e, "that of step %llu was given up, its folder is gone",
+                (unsigned long long)job->shard.global_step);
 }
 
 static void on_written(void *context, err result)

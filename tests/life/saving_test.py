@@ -89,6 +89,17 @@ class When(LifeCase):
             time.sleep(0.002)
             text = (self.folder / "log").read_text()
 
+    def test_a_folder_that_is_removed_is_made_again(self):
+        process = self.start(save_checkpoint_secs=0.05, save_checkpoint_steps=None)
+        self.wait_for(process, 3)
+        os.rename(self.folder / "run", self.folder / "gone")
+        self.wait_for(process, (self.folder / "log").read_text().count(" saved ") + 3)
+        process.terminate()
+        self.assertEqual(process.wait(life.LIMIT_S), 128 + signal.SIGTERM)
+        self.assertEqual(self.named_steps(), self.steps())
+        self.assertGreater(self.steps()[0], self.steps("gone")[-1])
+        self.verify(f"run/model.ckpt-{self.steps()[-1]}")
+
     def test_a_signal_asks_for_one_and_another_ends_with_one(self):
         process = self.start()
         for count in (1, 2, 3):  # the first is that of the start

@@ -166,13 +166,31 @@ err checkpoint_temporary_folder(const char *directory, uint64_t step, uint64_t t
     return folder_copy(folder, ret_folder);
 }
 
+err checkpoint_make_folder(const char *folder)
+{
+    if (mkdir(folder, 0777) == 0 || errno == EEXIST) return OK;
+    return errno == ENOENT ? folder_make(folder)
+                           : fail(ERR_IO, "cannot make the folder %s: %s", folder, strerror(errno));
+}
+
+/* Where the newest is gone somebody has removed what there was, most likely the whole folder. What
+ * there may still be is left alone. */
+static void forget_removed(struct checkpoints *c)
+{
+    struct checkpoint_state *state = &c->state;
+    if (state->count == 0 || has_index(state->records[state->count - 1].prefix)) return;
+    log_line(LOG_WARNING, "%s is gone", state->records[state->count - 1].prefix);
+    for (int i = state->count - 1; i >= 0; i--)
+        if (!has_index(state->records[i].prefix)) state_forget(state, i);
+}
+
 err checkpoints_begin(struct checkpoints *c, uint64_t step, uint64_t tag,
                       char ret_folder[CHECKPOINT_PATH_MAX])
 {
     char folder[CHECKPOINT_PATH_MAX];
     TRY(checkpoint_temporary_folder(c->directory, step, tag, folder));
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) /* a ps may have been first */
-        return fail(ERR_IO, "cannot make the folder %s: %s", folder, strerror(errno));
+    TRY(checkpoint_make_folder(folder)); /* a ps may have been first */
+    forget_removed(c);
     return folder_copy(folder, ret_folder);
 }
 

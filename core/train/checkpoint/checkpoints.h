@@ -40,6 +40,9 @@ int64_t checkpoint_step(const char *prefix);
  * checkpoints_begin; no two attempts have the same tag. ERR_INPUT: the path is too long. */
 err checkpoint_temporary_folder(const char *directory, uint64_t step, uint64_t tag,
                                 char ret_folder[CHECKPOINT_PATH_MAX]);
+/* That folder, and the run's own where it was removed meanwhile. ERR_IO. */
+err checkpoint_make_folder(const char *folder);
+/* Checkpoints that somebody removed are forgotten. */
 err checkpoints_begin(struct checkpoints *, uint64_t step, uint64_t tag,
                       char ret_folder[CHECKPOINT_PATH_MAX]);
 void checkpoint_shard_prefix(const char *folder, int shard, int shards,

@@ -111,13 +111,14 @@ static void finish(struct cut_job *job, err result)
     task_flush(&p->task);
 }
 
-/* The chief removes the folder where the shard of another ps could not be written. */
+/* The chief removes the files, then the folder, where the shard of another ps could not be written.
+ */
 static err write_shard(void *context)
 {
     const struct cut_job *job = context;
     err e = shard_write(&job->shard, job->prefix);
-    if (e != ERR_IO || access(job->folder, F_OK) == 0 || errno != ENOENT) return e;
-    return fail(e, "that of step %llu was given up, its folder is gone",
+    if (e != ERR_IO || !strstr(error_text(), strerror(ENOENT))) return e;
+    return fail(e, "that of step %llu was given up, its folder is removed",
                 (unsigned long long)job->shard.global_step);
 }
 

@@ -83,9 +83,22 @@ static void evaluate(struct worker_task *w, const struct action *a)
     task_done(&w->task, ACTION_EVALUATE, e);
 }
 
+/* Another life of this worker was in the generation that it joins. A chief that has not chosen what
+ * that begins from knows so; another worker may also be the first to come late to a run that went
+ * on from a checkpoint with pushes of its own. */
+static void note_return(const struct worker_task *w, uint64_t step)
+{
+    const bool is_chief = w->options.task.cluster->task == 0;
+    if (is_chief ? w->has_chosen : !w->has_past) return;
+    log_line(LOG_INFO, "takes part again at step %llu%s", (unsigned long long)step,
+             is_chief ? "; nothing is rolled back" : "");
+}
+
 static err adopted(struct worker_task *w, const struct action *a)
 {
     const struct worker_events *events = &w->options.events;
+    if (!w->has_adopted) note_return(w, a->step);
+    w->has_adopted = true;
     worker_origin_close(w);
     if (w->trace) worker_trace_abandon(w);
     TRY(check_bound(w));

@@ -242,6 +242,7 @@ static void find_last_step(struct worker_task *w, uint64_t step)
 void worker_choose(struct worker_task *w, const struct action *a)
 {
     struct choice choice = {.result = choose(w, a)};
+    w->has_chosen = true;
     struct setup_plan *plan = &w->origin.plan;
     choice.text = choice.result ? error_text() : "";
     choice.generation = greeting_draw_incarnation();

@@ -55,6 +55,11 @@ struct worker_task {
     uint64_t last_step;
     bool has_last_step; /* num_steps: once the first generation is chosen */
     uint64_t noted_ms;
+    bool has_state;     /* ps/0 has said in which state this process found it */
+    bool found_serving; /* which was this one */
+    bool has_past;      /* and it knew pushes of this worker */
+    bool has_chosen;    /* chief: what a generation begins from */
+    bool has_adopted;
     bool has_stepped; /* a step whose event has not been told yet */
     uint64_t step;
     double loss;

@@ -140,8 +140,21 @@ static void refused(struct line *line, const struct message *m)
     task_end(t, e);
 }
 
+/* What ps/0 knew when this process came. */
+static void note_past(struct worker_task *w, const struct message *m)
+{
+    struct ledger ledger;
+    if (m->type == MESSAGE_STATE && !w->has_state) {
+        w->has_state = true;
+        w->found_serving = m->code == PS_SERVING;
+    }
+    if (m->type == MESSAGE_LEDGER && w->found_serving && ledger_unpack(m, 1, &ledger))
+        w->has_past |= ledger.received > 0;
+}
+
 static void hear(struct worker_task *w, int ps, const struct message *m)
 {
+    if (ps == 0 && !w->has_adopted) note_past(w, m);
     if (w->trace && m->type == MESSAGE_VALUES) worker_trace_values(w, ps, m);
     task_message(&w->task, ps, m);
 }

@@ -59,6 +59,20 @@ class Start(support.ClusterCase):
         self.assert_codes(cluster, 0)
         self.assert_prompt(cluster, chief.ended_at)
 
+    def test_one_that_is_started_again_says_what_it_takes_part_in(self):
+        for mode in ("sync", "async"):
+            with self.subTest(mode=mode):
+                cluster = self.start_endless(Plan(changes={"train.mode": mode}))
+                for name, words in (("worker/0", r"again at step \d+; nothing is rolled back\n"),
+                                    ("worker/1", r"again at step \d+\n")):
+                    self.assertNotIn("takes part", cluster.tasks[name].text())
+                    cluster.tasks[name].kill()
+                    cluster.start(name, label=f"{name} again")
+                    del cluster.tasks[name]
+                    cluster.wait_for(f"{name} again", "takes part")
+                    self.assert_says(cluster, f"{name} again", rf"takes part {words}")
+                cluster.kill()
+
     def test_more_ps_than_variables(self):
         cluster = self.run_to_end(Plan(ps=6, workers=1))
         self.assert_whole_job(cluster)

@@ -104,12 +104,19 @@ struct kind {
     const void *descriptor;
 };
 
+/* What people look for among the kinds and is elsewhere. */
+struct elsewhere {
+    const char *name; /* NULL ends a list */
+    const char *words;
+};
+
 struct kinds {
     const char *key;                     /* "op", "type" */
     const char *noun;                    /* for messages: "op", "optimizer" */
     const struct kind *(*at)(int index); /* NULL past the end */
     const char *number_kind,
         *number_field; /* a bare number n means {key: number_kind, number_field: n} */
+    const struct elsewhere *elsewhere; /* may be NULL */
 };
 
 struct variant {

@@ -95,6 +95,14 @@ err field_parse_object(const struct input *in, void *ret)
 
 /* Variants */
 
+/* NULL: it is nowhere else. */
+static const char *words_elsewhere(const struct kinds *kinds, const char *name)
+{
+    for (const struct elsewhere *e = kinds->elsewhere; e && e->name; e++)
+        if (strcmp(e->name, name) == 0) return e->words;
+    return NULL;
+}
+
 static err find_kind(const struct input *in, const char *name, const struct kind **ret)
 {
     const struct kinds *kinds = in->field->kinds;
@@ -106,7 +114,11 @@ static err find_kind(const struct input *in, const char *name, const struct kind
     struct text text = {.length = 0};
     text_add(&text, "unknown %s ", kinds->noun);
     text_add_quoted(&text, name);
-    text_add_near(&text, name, names, count);
+    const char *words = words_elsewhere(kinds, name);
+    if (words)
+        text_add(&text, ": %s", words);
+    else
+        text_add_near(&text, name, names, count);
     text_add(&text, "; known are ");
     text_add_names(&text, names, count);
     return fail_at(in->place, &text);

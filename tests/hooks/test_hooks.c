@@ -13,6 +13,9 @@ struct broken {
 
 static const struct broken broken[] = {
     {"train.hooks=[\"nann\"]", "train.hooks[0]: unknown hook \"nann\" (did you mean \"nan\"?)"},
+    {"train.hooks=[{\"type\": \"stop_at_step\", \"last_step\": 5}]",
+     "train.hooks[0]: unknown hook \"stop_at_step\": say train.last_step, or train.num_steps; "
+     "known"},
     {"train.hooks=[{\"type\": \"nan\", \"fail\": true}]", "train.hooks[0]: unknown key \"fail\""},
     {"train.hooks=[\"nan\", \"checkpoint_saver\"]",
      "train.hooks[1]: checkpoint_saver: needs train.checkpoint_dir"},

@@ -127,10 +127,10 @@ static err inproc_share(struct link *link)
     return inproc_send(link, &parcel);
 }
 
-static bool inproc_is_idle(const struct link *link)
+static const struct queue *inproc_outgoing(const struct link *link)
 {
     const struct inproc *peer = ((const struct inproc *)link)->peer;
-    return !peer || peer->inbox.count == 0;
+    return peer ? &peer->inbox : NULL;
 }
 
 static void inproc_hang_up(struct link *link)
@@ -150,7 +150,7 @@ static const struct link_ops ops = {
     .arm = inproc_arm,
     .send = inproc_send,
     .share = inproc_share,
-    .is_idle = inproc_is_idle,
+    .outgoing = inproc_outgoing,
     .hang_up = inproc_hang_up,
     .drop = inproc_drop,
     .shares_memory = true,

@@ -194,7 +194,15 @@ err link_send(struct link *link, const struct message *message)
 
 bool link_is_idle(const struct link *link)
 {
-    return link->state != LINK_OPEN || link->ops->is_idle(link);
+    if (link->state != LINK_OPEN) return true;
+    const struct queue *queue = link->ops->outgoing(link);
+    return !queue || queue->count == 0;
+}
+
+size_t link_queued_bytes(const struct link *link)
+{
+    const struct queue *queue = link->state == LINK_OPEN ? link->ops->outgoing(link) : NULL;
+    return queue ? queue_bytes(queue, !link->ops->shares_memory) : 0;
 }
 
 void link_close(struct link *link)

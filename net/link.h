@@ -40,8 +40,8 @@ struct link_ops {
     bool (*arm)(struct link *);
     void (*disarm)(struct link *);
     err (*send)(struct link *, const struct parcel *);
-    err (*share)(struct link *); /* tells the peer of the windows */
-    bool (*is_idle)(const struct link *);
+    err (*share)(struct link *);                          /* tells the peer of the windows */
+    const struct queue *(*outgoing)(const struct link *); /* NULL: the peer is gone */
     void (*hang_up)(struct link *); /* sends what it can, gives descriptors back; once */
     void (*drop)(struct link *);    /* frees what the link has beside itself; may be NULL */
     bool shares_memory;             /* stretches do not travel; looking costs no system call */

@@ -82,6 +82,17 @@ void queue_free(struct queue *queue)
     *queue = (struct queue){0};
 }
 
+size_t queue_bytes(const struct queue *queue, bool with_stretches)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct parcel *parcel = &queue->at[(queue->first + i) % queue->capacity];
+        const bool travels = parcel->is_body || with_stretches;
+        bytes += parcel_bytes(parcel) - parcel->sent - (travels ? 0 : parcel->payload_bytes);
+    }
+    return bytes;
+}
+
 size_t parcel_bytes(const struct parcel *parcel)
 {
     return sizeof parcel->header + parcel->payload_bytes;

@@ -35,6 +35,8 @@ struct parcel *queue_at(struct queue *, size_t index); /* 0 is the oldest; index
 struct parcel queue_take(struct queue *); /* removes the oldest; its copy is the caller's */
 void queue_pop(struct queue *);           /* removes the oldest and frees its copy */
 void queue_free(struct queue *);          /* leaves an empty queue */
+/* What has not left yet; without stretches where these do not travel. */
+size_t queue_bytes(const struct queue *, bool with_stretches);
 
 size_t parcel_bytes(const struct parcel *); /* header and payload */
 void parcel_free(struct parcel *);          /* one that was taken */

@@ -133,9 +133,9 @@ static err shm_share(struct link *link)
     return shm_send(link, &parcel);
 }
 
-static bool shm_is_idle(const struct link *link)
+static const struct queue *shm_outgoing(const struct link *link)
 {
-    return ((const struct shm *)link)->queue.count == 0;
+    return &((const struct shm *)link)->queue;
 }
 
 /* ---- receiving ---- */
@@ -360,7 +360,7 @@ const struct link_ops shm_ops = {
     .disarm = shm_disarm,
     .send = shm_send,
     .share = shm_share,
-    .is_idle = shm_is_idle,
+    .outgoing = shm_outgoing,
     .hang_up = shm_hang_up,
     .drop = shm_drop,
     .shares_memory = true,

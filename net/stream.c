@@ -113,9 +113,9 @@ static err stream_share(struct link *link)
     return stream_send(link, &parcel);
 }
 
-static bool stream_is_idle(const struct link *link)
+static const struct queue *stream_outgoing(const struct link *link)
 {
-    return ((const struct stream *)link)->queue.count == 0;
+    return &((const struct stream *)link)->queue;
 }
 
 /* ---- receiving ---- */
@@ -321,7 +321,7 @@ const struct link_ops stream_ops = {
     .look = stream_look,
     .send = stream_send,
     .share = stream_share,
-    .is_idle = stream_is_idle,
+    .outgoing = stream_outgoing,
     .hang_up = stream_hang_up,
     .drop = stream_drop,
 };

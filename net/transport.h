@@ -82,8 +82,9 @@ struct transport {
 extern const struct transport transport_tcp, transport_shm, transport_inproc;
 
 err link_send(struct link *, const struct message *);
-bool link_is_idle(const struct link *); /* nothing queued and nothing half sent */
-void link_close(struct link *);         /* what is queued is sent if it can be without waiting */
+bool link_is_idle(const struct link *);        /* nothing queued and nothing half sent */
+size_t link_queued_bytes(const struct link *); /* sent, but not out yet */
+void link_close(struct link *); /* what is queued is sent if it can be without waiting */
 void link_set_context(struct link *, void *context);
 void *link_context(const struct link *);
 const char *link_peer_name(const struct link *); /* address text, for messages */

@@ -273,10 +273,16 @@ static void report(struct task *t)
 {
     char name[TASK_NAME_MAX];
     task_report_memory(t->role->ops->name);
-    for (int i = 0; i < t->peer_count; i++)
-        log_line(LOG_INFO, "%s: %s%s", task_name(t->peer_job, i, name),
-                 t->peers[i].is_up ? "here over " : "not here",
-                 t->peers[i].is_up ? link_transport(t->peers[i].link)->name : "");
+    for (int i = 0; i < t->peer_count; i++) {
+        const struct link *link = t->peers[i].is_up ? t->peers[i].link : NULL;
+        task_name(t->peer_job, i, name);
+        if (link)
+            log_line(LOG_INFO, "%s: here over %s, %zu bytes queued", name,
+                     link_transport(link)->name, link_queued_bytes(link));
+        else
+            log_line(LOG_INFO, "%s: not here", name);
+    }
+    if (t->ops->report) t->ops->report(t);
     t->role->ops->report(t->role, &t->outbox);
     task_flush(t);
 }

@@ -58,7 +58,8 @@ struct task_ops { /* what differs between a ps and a worker */
     void (*pump)(struct task *);    /* optional: after every look at the links */
     /* optional: before a message of the role leaves */
     void (*sending)(struct task *, int peer, const struct message *);
-    void (*save)(struct task *); /* optional: SIGUSR2 */
+    void (*save)(struct task *);         /* optional: SIGUSR2 */
+    void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
     void (*tick)(struct task *, uint64_t now_ms);
     void (*hang_up)(struct task *); /* close all links: the task has left the job */
     /* bytes of the window's stretch that go with a message to the peer (its whole block) */

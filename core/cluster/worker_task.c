@@ -147,6 +147,15 @@ static void save(struct task *t)
     ((struct worker_task *)t)->is_asked_to_save = true;
 }
 
+static void report(const struct task *t)
+{
+    const struct worker_task *w = (const struct worker_task *)t;
+    const int ready = pipeline_ready(w->session.pipeline);
+    if (ready >= 0)
+        log_line(LOG_INFO, "%d batches are ready (prefetch %lld)", ready,
+                 (long long)w->options.spec->data.prefetch);
+}
+
 /* Somebody wants one of now: one that is being made is of before. */
 static void save_as_asked(struct worker_task *w)
 {
@@ -181,6 +190,7 @@ static const struct task_ops ops = {
     .pump = pump,
     .sending = sending,
     .save = save,
+    .report = report,
     .tick = tick,
     .hang_up = worker_hang_up,
     .block_bytes = worker_block_bytes,

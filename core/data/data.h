@@ -105,7 +105,9 @@ struct batch {
 struct pipeline;
 err pipeline_open(const struct dataset *, const struct pipeline_options *, struct pipeline **ret);
 err pipeline_next(struct pipeline *,
-                  struct batch *ret);   /* waits for the thread; ERR_TIMEOUT after ten minutes */
+                  struct batch *ret); /* waits for the thread; ERR_TIMEOUT after ten minutes */
+/* Batches that lie ready; -1: each is read where it is stored, so there is nothing to wait for. */
+int pipeline_ready(struct pipeline *);
 void pipeline_close(struct pipeline *); /* NULL is fine; joins the thread */
 
 #endif

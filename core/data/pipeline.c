@@ -307,6 +307,15 @@ err pipeline_next(struct pipeline *p, struct batch *ret)
     return OK;
 }
 
+int pipeline_ready(struct pipeline *p)
+{
+    if (p->is_direct) return -1;
+    pthread_mutex_lock(&p->lock);
+    const int ready = (int)(p->made - p->taken);
+    pthread_mutex_unlock(&p->lock);
+    return ready;
+}
+
 /* At most the batch that is being made is waited for. */
 static void stop_thread(struct pipeline *p)
 {

@@ -163,6 +163,9 @@ class Launch(unittest.TestCase):
         running.process.send_signal(signal.SIGUSR1)
         for task in TASKS:
             running.wait_for_match(rf"^{task}: .* MiB resident$")
+            running.wait_for_match(rf"^{task}: .*: here over \w+, \d+ bytes queued$")
+        for task in ("worker/0", "worker/1"):
+            running.wait_for_match(rf"^{task}: .* \d+ batches are ready \(prefetch 4\)$")
         running.process.send_signal(signal.SIGUSR2)
         self.assertGreater(int(running.wait_for_match(SAVED, count=2)[1][1]), first)
         self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)

@@ -3,6 +3,7 @@
 
 #include "core/base/random.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -245,6 +246,22 @@ static void features_are_scaled_in_every_way_of_reading(void **state)
     }
 }
 
+static void batches_that_lie_ready_are_counted(void **state)
+{
+    struct counted memory;
+    struct batch b;
+    for (int way = 0; way < WAYS; way++) {
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 10);
+        const struct pipeline_options o = options_of(ways[way], 4);
+        const bool is_direct = ways[way].dtype == FLOAT32 && !ways[way].shuffle;
+        struct pipeline *p = open_pipeline(&d, &o);
+        assert_int_equal(pipeline_next(p, &b), OK);
+        while (!is_direct && pipeline_ready(p) < o.prefetch) sched_yield();
+        assert_int_equal(pipeline_ready(p), is_direct ? -1 : o.prefetch);
+        pipeline_close(p);
+    }
+}
+
 /* With any number of batches ready, the one in hand must stay as it is while the reader goes on. */
 static void a_batch_stays_until_the_next_is_asked_for(void **state)
 {
@@ -319,6 +336,7 @@ int main(void)
         cmocka_unit_test(stored_floats_in_stored_order_are_not_copied),
         cmocka_unit_test(labels_are_converted_in_every_way_of_reading),
         cmocka_unit_test(features_are_scaled_in_every_way_of_reading),
+        cmocka_unit_test(batches_that_lie_ready_are_counted),
         cmocka_unit_test(a_batch_stays_until_the_next_is_asked_for),
         cmocka_unit_test(closing_ends_the_thread_wherever_it_is),
         cmocka_unit_test(what_cannot_be_read_is_refused_at_open),

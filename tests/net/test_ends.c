@@ -168,9 +168,11 @@ static void what_had_left_arrives_although_the_closing_side_did_not_read(void **
     int sent = 0;
     while (link_is_idle(pair->server.link) && sent < 500) {
         assert_int_equal(pair_send(&pair->server, pair->server.link, &message), OK);
+        assert_true(link_is_idle(pair->server.link) || link_queued_bytes(pair->server.link) > 0);
         sent++;
     }
     link_close(pair->server.link);
+    assert_int_equal(link_queued_bytes(pair->server.link), 0);
     pair_until(pair, &pair->client.closed, 1);
     assert_true(pair->client.messages >= sent - 1);
 }

@@ -1,6 +1,6 @@
 /* activate.cu - activation functions, alone and with the bias in front of them. Which one it is is
  * the same for every thread, so the choice costs nothing beside the memory. */
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch.cuh"
 
 struct activate_element {
     float *y;

@@ -33,6 +33,7 @@ struct cuda_blas {
 struct cuda_state {
     struct kernels table; /* what device->kernels points to */
     char name[DEVICE_NAME_MAX];
+    int index; /* of the GPU */
     bool is_watched;
     cudaStream_t stream;
     void *staging[STAGINGS]; /* pinned */
@@ -51,6 +52,9 @@ bool cuda_check(struct device *, cudaError_t, const char *call);
 /* The kind of a failure: what the caller can do about it. */
 err cuda_kind(cudaError_t);
 
+/* Makes the device's GPU that of the calling thread: CUDA keeps one for each. */
+void cuda_select(struct device *);
+
 /* After the launch of a kernel: remembers its name, or that it failed. */
 void cuda_launched(struct device *, const char *kernel, cudaError_t);
 
@@ -64,9 +68,15 @@ double cuda_result(struct device *);
 err cuda_memory_init(struct device *);
 void cuda_memory_fini(struct cuda_state *);
 
+/* ERR_DEVICE: the driver is not there, or too old for the runtime. */
+err cuda_driver_find(void);
+/* "580.65.06"; "" where the system does not say */
+void cuda_driver_release(char *ret, size_t size);
+
 /* Looks for cuBLAS where users have it. ERR_DEVICE: it is nowhere, or of another version; our own
- * products are used then. Fills path and version of `ret` alone. */
+ * products are used then. Fills library, path and version of `ret` alone. */
 err cuda_blas_find(struct cuda_blas *ret);
+void cuda_blas_drop(struct cuda_blas *);
 /* With a handle on the device's stream. */
 err cuda_blas_open(struct device *, bool allows_tf32);
 void cuda_blas_close(struct cuda_state *);

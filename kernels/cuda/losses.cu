@@ -1,5 +1,5 @@
 /* losses.cu - losses of rows and their gradients, with a warp for each row. */
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/rows.cuh"
 
 /* sum(x - top): what label smoothing spreads over the other classes */
 ON_GPU float row_sum_below(const float *x, float top, int64_t columns)

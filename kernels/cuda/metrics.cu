@@ -1,6 +1,6 @@
 /* metrics.cu - how many predictions are right. Counts travel as doubles, which hold them exactly.
  */
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/rows.cuh"
 
 struct top_count {
     const float *logits;   /* [rows, classes] */

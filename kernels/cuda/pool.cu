@@ -3,7 +3,7 @@
  * Forward has a thread for each output, backward one for each input, which collects what the
  * windows over it give: nothing is added by two threads, and the order is always the same.
  */
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch.cuh"
 
 /* One number of an image: which image, where, which channel */
 struct place {

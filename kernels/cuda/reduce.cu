@@ -3,7 +3,7 @@
  * Blocks, whose number follows from the length alone, add up their elements in double and then by a
  * tree; one last block does the same with what they left. No atomics: the order is always the same.
  */
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch.cuh"
 
 enum term { TERM_PLAIN, TERM_ABS, TERM_SQUARE, TERM_NOT_FINITE };
 

@@ -1,6 +1,6 @@
 /* rows.cu - kernels on the rows of a matrix: softmax, with a warp for each row, and the sum over
  * rows. */
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/rows.cuh"
 
 static __global__ void softmax_rows(float *y, const float *x, int64_t rows, int64_t columns)
 {
@@ -103,7 +103,7 @@ static void sum_rows(struct device *d, float *sums, const float *x, int64_t rows
     int64_t most = PARTIALS_MAX / columns;
     if (most > ROW_SLICES_MAX) most = ROW_SLICES_MAX;
     unsigned slices = blocks_for(rows, ROW_SLICE_MIN, most > 1 ? (unsigned)most : 1);
-    struct column_sums c = {x, rows, columns, (rows + slices - 1) / slices, state->partials,
+    struct column_sums c = {x,    rows, columns, (rows + slices - 1) / slices, state->partials,
                             sums, add};
     launch(d, {"sum_rows", blocks_for(columns, WARP, INT32_MAX), slices}, sum_columns, c);
     if (slices > 1) each(d, "sum_slices", slices_element{c, slices}, columns);

@@ -1,5 +1,5 @@
 /* update.cu - the optimizers: the formulas of elements.h, one element per thread. */
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch.cuh"
 
 struct sgd_element {
     struct update_sgd u;

@@ -1,5 +1,5 @@
 /* vector.cu - kernels on plain vectors of floats: one struct each, whose call is one element. */
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch.cuh"
 
 struct fill_element {
     float *y, value;

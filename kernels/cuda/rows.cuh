@@ -1,8 +1,8 @@
-/* rows.h - one row by one warp. All lanes call these together and get the same result. */
-#ifndef KERNELS_CUDA_ROWS_H
-#define KERNELS_CUDA_ROWS_H
+/* rows.cuh - one row by one warp. All lanes call these together and get the same result. */
+#ifndef KERNELS_CUDA_ROWS_CUH
+#define KERNELS_CUDA_ROWS_CUH
 
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/launch.cuh"
 
 /* The largest of a row; NaN does not count. */
 ON_GPU float row_max(const float *x, int64_t columns)

@@ -1,10 +1,10 @@
-/* launch.h - what the kernels' files share: how a kernel is written and launched. C++ only.
+/* launch.cuh - what the kernels' files share: how a kernel is written and launched. C++ only.
  *
  * The formulas of elements.h and mathf.h are compiled for the GPU too, so an element has one body
  * on both devices.
  */
-#ifndef KERNELS_CUDA_LAUNCH_H
-#define KERNELS_CUDA_LAUNCH_H
+#ifndef KERNELS_CUDA_LAUNCH_CUH
+#define KERNELS_CUDA_LAUNCH_CUH
 
 #include <cuda_runtime.h>
 #include <math.h>
@@ -34,6 +34,7 @@ static void launch(struct device *d, const struct launch &l, void (*kernel)(Take
 {
     struct cuda_state *state = (struct cuda_state *)d->state;
     cudaLaunchConfig_t config = {};
+    cuda_select(d);
     config.gridDim = dim3(l.blocks, l.blocks_y ? l.blocks_y : 1, 1);
     config.blockDim = dim3(BLOCK, 1, 1);
     config.stream = state->stream;

@@ -199,9 +199,10 @@ static err allocate_batch(const struct session *s, int64_t floats, float **ret)
 static void release_batch(const struct session *s, float *batch)
 {
     struct device *d = s->options.device;
+    if (!batch) return;
     if (d->is_separate)
         free(batch);
-    else if (batch)
+    else
         d->kernels->release(d, batch);
 }
 

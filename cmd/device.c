@@ -1,0 +1,82 @@
+/* device.c - see device.h. */
+#include <sched.h>
+#include <stdio.h>
+
+#include "cmd/device.h"
+#include "core/train/device_choice.h"
+
+int cores_here(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? count : 1;
+}
+
+static err choose(const struct device_request *r, struct device_choice *ret)
+{
+    if (r->flag) {
+        err e = device_choice_parse(r->flag, ret);
+        return e ? fail_prefix(e, "--device") : OK;
+    }
+    return device_choice_parse(r->spec ? r->spec->device : "auto", ret);
+}
+
+static err find_gpu(const struct device_request *r, const struct device_choice *choice,
+                    struct gpus *ret_gpus, int *ret_index)
+{
+    err e = gpu_list(ret_gpus);
+    if (e) return fail_prefix(e, "no GPU");
+    e = device_choice_gpu(choice, r->local_index, ret_gpus->count, ret_index);
+    return e ? fail_prefix(e, r->flag ? "--device" : "device") : OK;
+}
+
+static void describe(const struct gpus *gpus, int index, struct device_answer *ret)
+{
+    const struct gpu *gpu = &gpus->at[index];
+    ret->is_gpu = true;
+    snprintf(ret->text, sizeof ret->text, "GPU %d (%s, %.1f of %.1f GB free)", index, gpu->name,
+             (double)gpu->free_bytes / 1e9, (double)gpu->bytes / 1e9);
+}
+
+static err open_gpu(const struct device_request *r, const struct device_choice *choice,
+                    struct device *ret, struct device_answer *answer)
+{
+    struct gpus gpus;
+    int index;
+    TRY(find_gpu(r, choice, &gpus, &index));
+    const struct gpu_options options = {
+        .index = index,
+        .allows_tf32 = r->spec && r->spec->precision == PRECISION_TF32,
+    };
+    answer->is_broken = true;
+    TRY(device_open_gpu(&options, ret));
+    answer->is_broken = false;
+    describe(&gpus, index, answer);
+    return OK;
+}
+
+err device_request_open(const struct device_request *r, struct device *ret,
+                        struct device_answer *ret_answer)
+{
+    struct device_choice choice;
+    struct device_answer answer = {0};
+    TRY(choose(r, &choice));
+    err e = ERR_DEVICE;
+    if (choice.kind != DEVICE_CPU) e = open_gpu(r, &choice, ret, &answer);
+    if (e && choice.kind == DEVICE_GPU) return e;
+    if (e && choice.kind == DEVICE_AUTO)
+        snprintf(answer.text, sizeof answer.text, "%s", error_text());
+    if (e) TRY(device_open_cpu(r->threads, r->cpu_kernels, ret));
+    *ret_answer = answer;
+    return OK;
+}
+
+err device_request_check(const struct device_request *r)
+{
+    struct device_choice choice;
+    struct gpus gpus;
+    int index;
+    TRY(choose(r, &choice));
+    return choice.kind == DEVICE_GPU ? find_gpu(r, &choice, &gpus, &index) : OK;
+}

@@ -132,7 +132,7 @@ static err set_up(struct device *d, const struct gpu_options *options, const str
 
 err device_open_gpu(const struct gpu_options *options, struct device *ret)
 {
-    int count;
+    int count = 0;
     struct gpu gpu;
     TRY(count_gpus(&count));
     if (options->index < 0 || options->index >= count)

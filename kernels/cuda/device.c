@@ -147,10 +147,7 @@ err device_open_gpu(const struct gpu_options *options, struct device *ret)
     state->index = options->index;
     state->is_watched = options->is_watched;
     fill_table(&state->table);
-    struct device d = {.kernels = &state->table,
-                       .threads = 1,
-                       .state = state,
-                       .is_separate = !options->is_watched};
+    struct device d = {.kernels = &state->table, .threads = 1, .state = state, .is_separate = true};
     err e = set_up(&d, options, &gpu);
     if (e) {
         close_gpu(&d);

@@ -128,10 +128,12 @@ void loss_bench_open(struct loss_bench *b, struct device *device, const struct l
     if (loss->infer(&b->node, &b->arena)) fail_msg("%s: %s", loss->object.name, error_text());
     b->node.labels.value = take_tensor(&b->memory, &b->node.labels);
     b->node.losses = memory_take(&b->memory, (size_t)logits->dim[0] * sizeof(float));
+    if (loss->prepare && loss->prepare(&b->node, device)) fail_msg("%s", error_text());
 }
 
 void loss_bench_close(struct loss_bench *b)
 {
+    if (b->node.loss->release) b->node.loss->release(&b->node, b->device);
     memory_free(&b->memory);
     arena_free(&b->arena);
 }

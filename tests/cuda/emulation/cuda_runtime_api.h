@@ -23,7 +23,11 @@ typedef enum cudaError {
     cudaErrorLaunchFailure = 719,
 } cudaError_t;
 
-enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum cudaMemcpyKind {
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3,
+};
 enum {
     cudaStreamNonBlocking = 1,
     cudaEventDisableTiming = 2,

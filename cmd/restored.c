@@ -91,7 +91,7 @@ static err open_restored_device(struct restored *r)
     struct device_answer answer;
     TRY(device_request_open(&request, &r->device, &answer));
     r->has_device = true;
-    report_device(&answer, request.spec, true);
+    report_device(&answer, request.spec, false); /* a result, not a log, is what was asked for */
     return OK;
 }
 

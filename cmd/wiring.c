@@ -43,7 +43,8 @@ err open_device(const struct run *run, struct device *ret)
     const struct device_request request = request_of(run);
     struct device_answer answer;
     TRY(device_request_open(&request, ret, &answer));
-    report_device(&answer, request.spec, !cluster->is_distributed || cluster->task == 0);
+    const bool is_chief = !cluster->is_evaluator && cluster->task == 0; /* or alone */
+    report_device(&answer, request.spec, is_chief);
     return OK;
 }
 

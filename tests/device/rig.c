@@ -56,10 +56,22 @@ float *rig_block(int64_t floats)
     return block;
 }
 
+static err open_at(enum place place, struct device *ret)
+{
+    switch (place) {
+    case APART:
+        return device_open_apart(SIZE_MAX, ret);
+    case ON_GPU:
+        return device_open_gpu(&(struct gpu_options){0}, ret);
+    case ON_CPU:
+        break;
+    }
+    return device_open_cpu(1, NULL, ret);
+}
+
 static void open_device(struct rig *r, enum place place)
 {
-    err e = place == APART ? device_open_apart(SIZE_MAX, &r->device)
-                           : device_open_cpu(1, NULL, &r->device);
+    err e = open_at(place, &r->device);
     if (!e) e = device_open_cpu(1, NULL, &r->host);
     if (e) fail_msg("%s", error_text());
 }
@@ -92,7 +104,8 @@ static void open_ps(struct rig *r, int ps)
 
 void rig_open(struct rig *r, const struct scene *scene, enum place place)
 {
-    *r = (struct rig){.scene = scene, .workers = scene->workers, .ps_count = scene->ps_count};
+    *r = (struct rig){
+        .scene = scene, .place = place, .workers = scene->workers, .ps_count = scene->ps_count};
     rig_load_spec(scene->spec, &r->spec);
     open_device(r, place);
     for (int w = 0; w < r->workers; w++) open_session(r, w);
@@ -107,7 +120,7 @@ void rig_close(struct rig *r)
         free(r->values[ps]);
         for (int w = 0; w < r->workers; w++) free(r->gradients[ps][w]);
     }
-    if (r->device.is_separate) assert_int_equal(device_apart_in_use(&r->device), 0);
+    if (r->place == APART) assert_int_equal(device_apart_in_use(&r->device), 0);
     device_close(&r->device);
     device_close(&r->host);
     spec_free(&r->spec);

@@ -33,8 +33,11 @@ struct scene {
     int workers, ps_count, batches_per_push;
 };
 
+enum place { ON_CPU, APART, ON_GPU };
+
 struct rig {
     const struct scene *scene;
+    enum place place;
     struct spec spec;
     struct device device, host;
     int workers, ps_count;
@@ -42,8 +45,6 @@ struct rig {
     struct store store[RIG_PS_MAX];
     float *values[RIG_PS_MAX], *gradients[RIG_PS_MAX][RIG_WORKERS_MAX];
 };
-
-enum place { ON_CPU, APART };
 
 void rig_load_spec(const char *text, struct spec *ret);
 void rig_open(struct rig *, const struct scene *, enum place);

@@ -1,101 +1,9 @@
 /* test_sessions.c - sessions on a device with memory of its own train, evaluate and predict the
  * same bits as on the CPU, and touch nothing where it does not lie. */
-#include "tests/device/rig.h"
+#include "tests/device/scenes.h"
 
 #include <math.h>
 #include <string.h>
-
-#define DIGITS                                                                                     \
-    "\"data\":{\"train\":{\"format\":\"digits\",\"rows\":230},\"eval\":{\"format\":\"digits\","    \
-    "\"rows\":130},\"batch_size\":20,\"eval_batch_size\":50,\"scale\":0.0039},"
-#define RUN "\"train\":{\"mode\":\"sync\",\"last_step\":100}"
-#define CLASSES "\"loss\":\"softmax_cross_entropy\",\"metrics\":[\"accuracy\",\"loss\"],"
-#define BY(name) "\"optimizer\":{\"type\":\"" name "\",\"learning_rate\":0.05},"
-#define MLP                                                                                        \
-    "\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":100,\"activation\":\"relu\"},"    \
-    "{\"op\":\"dense\",\"units\":50,\"activation\":\"relu\"},{\"op\":\"dense\",\"units\":10}],"
-
-static const struct scene softmax_sgd = {
-    "{" DIGITS "\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":10}]," CLASSES
-    "\"optimizer\":{\"type\":\"gradient_descent\",\"learning_rate\":0.5}," RUN "}",
-    1, 1, 1};
-
-static const struct scene mlp_momentum = {
-    "{" DIGITS MLP CLASSES
-    "\"optimizer\":{\"type\":\"momentum\",\"learning_rate\":0.1,\"momentum\":0.9}," RUN "}",
-    2, 2, 1};
-
-static const struct scene cnn_adam = {
-    "{" DIGITS "\"model\":[{\"op\":\"conv2d\",\"filters\":8,\"kernel_size\":5,\"padding\":\"same\","
-    "\"activation\":\"relu\"},{\"op\":\"max_pool\",\"pool_size\":2,\"padding\":\"same\"},{\"op\":"
-    "\"conv2d\",\"filters\":16,\"kernel_size\":5,\"padding\":\"same\",\"activation\":\"relu\"},"
-    "{\"op\":\"max_pool\",\"pool_size\":2,\"padding\":\"same\"},{\"op\":\"flatten\"},{\"op\":"
-    "\"dense\",\"units\":64,\"activation\":\"relu\"},{\"op\":\"dense\",\"units\":10}]," CLASSES
-    "\"optimizer\":\"adam\"," RUN "}",
-    2, 2, 1};
-
-/* Every op that has no parameters, on the way from the features to the logits. */
-static const struct scene all_ops = {
-    "{" DIGITS "\"model\":[{\"op\":\"avg_pool\",\"pool_size\":2,\"name\":\"small\"},"
-    "{\"op\":\"conv2d\",\"filters\":4,\"kernel_size\":3,\"padding\":\"same\",\"activation\":"
-    "\"gelu\",\"name\":\"a\"},"
-    "{\"op\":\"conv2d\",\"filters\":4,\"kernel_size\":3,\"padding\":\"same\",\"inputs\":[\"small\"]"
-    ",\"name\":\"b\"},"
-    "{\"op\":\"add\",\"inputs\":[\"a\",\"b\"],\"name\":\"sum\"},"
-    "{\"op\":\"multiply\",\"inputs\":[\"a\",\"sum\"],\"name\":\"product\"},"
-    "{\"op\":\"concat\",\"inputs\":[\"sum\",\"product\"],\"name\":\"both\"},"
-    "{\"op\":\"swish\"},{\"op\":\"dropout\",\"rate\":0.25},{\"op\":\"flatten\"},"
-    "{\"op\":\"dense\",\"units\":12,\"name\":\"wide\"},{\"op\":\"softmax\"},"
-    "{\"op\":\"dense\",\"units\":10}]," CLASSES BY("adagrad") RUN "}",
-    1, 1, 1};
-
-static const struct scene weighted = {
-    "{" DIGITS MLP
-    "\"loss\":{\"op\":\"softmax_cross_entropy\",\"label_smoothing\":0.1,\"class_weights\":[1,0,2,1,"
-    "1,0.5,1,1,3,1]},\"metrics\":[\"accuracy\",{\"op\":\"in_top_k\",\"k\":3}]," BY("rmsprop") RUN
-    "}",
-    1, 1, 1};
-
-static const struct scene clipped_sums = {
-    "{" DIGITS MLP CLASSES
-    "\"optimizer\":{\"type\":\"gradient_descent\",\"learning_rate\":0.5,\"clip\":{\"type\":"
-    "\"global_norm\",\"norm\":0.05}}," RUN "}",
-    2, 2, 3};
-
-static const struct scene clipped_values = {
-    "{" DIGITS MLP CLASSES
-    "\"optimizer\":{\"type\":\"gradient_descent\",\"learning_rate\":0.5,\"clip\":{\"type\":"
-    "\"value\",\"min\":-0.001,\"max\":0.002}}," RUN "}",
-    1, 1, 1};
-
-static const struct scene sums = {"{" DIGITS MLP CLASSES "\"optimizer\":\"adam\"," RUN "}", 1, 2,
-                                  3};
-
-static const struct scene regularized = {
-    "{" DIGITS
-    "\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":20,\"kernel_regularizer\":{\"l1\":"
-    "0.001,\"l2\":0.01}},{\"op\":\"dense\",\"units\":10,\"kernel_regularizer\":{\"l2\":0.004}}]"
-    "," CLASSES BY("gradient_descent") RUN "}",
-    2, 1, 2};
-
-static const struct scene partitioned = {
-    "{" DIGITS MLP CLASSES
-    "\"placement\":{\"partitioner\":{\"type\":\"fixed_size\",\"num_shards\":3}},\"optimizer\":"
-    "{\"type\":\"adam\",\"clip\":{\"type\":\"norm\",\"norm\":0.1}}," RUN "}",
-    2, 3, 2};
-
-#define NUMBERS(loss)                                                                              \
-    "{\"data\":{\"train\":{\"format\":\"random\",\"rows\":90,\"shape\":[7],\"label_type\":"        \
-    "\"number\"},\"eval\":{\"format\":\"random\",\"rows\":33,\"shape\":[7],\"label_type\":"        \
-    "\"number\"},\"batch_size\":8,\"eval_batch_size\":10},\"model\":[{\"op\":\"dense\",\"units\":" \
-    "9,"                                                                                           \
-    "\"activation\":\"tanh\"},{\"op\":\"dense\",\"units\":1}],\"loss\":\"" loss                    \
-    "\",\"metrics\":[\"loss\"],\"optimizer\":{\"type\":\"momentum\",\"learning_rate\":0.05,"       \
-    "\"momentum\":0.5}," RUN "}"
-
-static const struct scene squares = {NUMBERS("mean_squared_error"), 1, 1, 1};
-static const struct scene huber = {NUMBERS("huber"), 1, 1, 1};
-static const struct scene sigmoid = {NUMBERS("sigmoid_cross_entropy"), 1, 1, 1};
 
 static void record(const struct scene *scene, enum place place, struct tape *tape)
 {
@@ -123,47 +31,47 @@ static void check(const struct scene *scene)
 
 static void the_curves_models_train_to_the_same_bits(void **state)
 {
-    check(&softmax_sgd);
-    check(&mlp_momentum);
-    check(&cnn_adam);
+    check(&scene_softmax_sgd);
+    check(&scene_mlp_momentum);
+    check(&scene_cnn_adam);
 }
 
 static void every_op_computes_where_the_memory_is(void **state)
 {
-    check(&all_ops);
+    check(&scene_all_ops);
 }
 
 static void labels_of_every_loss_are_brought_to_the_device(void **state)
 {
-    check(&squares);
-    check(&huber);
-    check(&sigmoid);
+    check(&scene_squares);
+    check(&scene_huber);
+    check(&scene_sigmoid);
 }
 
 static void class_weights_are_taken_to_the_device(void **state)
 {
-    check(&weighted);
+    check(&scene_weighted);
 }
 
 static void clipping_is_of_the_devices_gradients(void **state)
 {
-    check(&clipped_values);
-    check(&clipped_sums);
+    check(&scene_clipped_values);
+    check(&scene_clipped_sums);
 }
 
 static void sums_of_several_batches_are_kept_on_the_device(void **state)
 {
-    check(&sums);
+    check(&scene_sums);
 }
 
 static void regularizers_read_the_devices_values(void **state)
 {
-    check(&regularized);
+    check(&scene_regularized);
 }
 
 static void partitioned_variables_are_gathered_and_scattered_on_the_device(void **state)
 {
-    check(&partitioned);
+    check(&scene_partitioned);
 }
 
 /* A value that is not finite, in the host's block. */
@@ -188,7 +96,7 @@ static void a_loss_that_is_no_number_is_named_and_its_gradients_are_cleared(void
     static struct rig r;
     struct tape tapes[2] = {0};
     for (int place = ON_CPU; place <= APART; place++) {
-        rig_open(&r, &softmax_sgd, (enum place)place);
+        rig_open(&r, &scene_softmax_sgd, (enum place)place);
         spoil(&r, &tapes[place]);
         session_clear_gradients(&r.session[0]);
         assert_zero(&r);
@@ -204,7 +112,7 @@ static void a_step_moves_each_block_once_and_each_batch_once(void **state)
 {
     static struct rig r;
     struct tape tape = {0};
-    rig_open(&r, &softmax_sgd, APART);
+    rig_open(&r, &scene_softmax_sgd, APART);
     rig_step(&r, 0, &tape);
     const struct traffic before = device_apart_traffic(&r.device);
     double loss;

@@ -176,6 +176,7 @@ static void check_softmax_loss(struct device *d, const struct loss_case *l)
     c.gradient = x;
     d->kernels->softmax_cross_entropy(d, &c);
     assert_same_bits(gradient, x, rows * classes, "gradient in place of the logits");
+    assert_same_bits(losses, alone, rows, "losses whose gradient is in place");
     free_floats(d, x);
     free_floats(d, gradient);
     free_floats(d, losses);

@@ -23,36 +23,28 @@ static err choose(const struct device_request *r, struct device_choice *ret)
 }
 
 static err find_gpu(const struct device_request *r, const struct device_choice *choice,
-                    struct gpus *ret_gpus, int *ret_index)
+                    int *ret_index)
 {
-    err e = gpu_list(ret_gpus);
+    int count = 0;
+    err e = gpu_count(&count);
     if (e) return fail_prefix(e, "no GPU");
-    e = device_choice_gpu(choice, r->local_index, ret_gpus->count, ret_index);
+    e = device_choice_gpu(choice, r->local_index, count, ret_index);
     return e ? fail_prefix(e, r->flag ? "--device" : "device") : OK;
-}
-
-static void describe(const struct gpus *gpus, int index, struct device_answer *ret)
-{
-    const struct gpu *gpu = &gpus->at[index];
-    ret->is_gpu = true;
-    snprintf(ret->text, sizeof ret->text, "GPU %d (%s, %.1f of %.1f GB free)", index, gpu->name,
-             (double)gpu->free_bytes / 1e9, (double)gpu->bytes / 1e9);
 }
 
 static err open_gpu(const struct device_request *r, const struct device_choice *choice,
                     struct device *ret, struct device_answer *answer)
 {
-    struct gpus gpus;
-    int index;
-    TRY(find_gpu(r, choice, &gpus, &index));
-    const struct gpu_options options = {
-        .index = index,
+    struct gpu_options options = {
         .allows_tf32 = r->spec && r->spec->precision == PRECISION_TF32,
     };
+    TRY(find_gpu(r, choice, &options.index));
     answer->is_broken = true;
     TRY(device_open_gpu(&options, ret));
     answer->is_broken = false;
-    describe(&gpus, index, answer);
+    answer->is_gpu = true;
+    snprintf(answer->text, sizeof answer->text, "GPU %d (%s; %.1f GB free)", options.index,
+             ret->kernels->name, (double)ret->kernels->available(ret) / 1e9);
     return OK;
 }
 
@@ -75,8 +67,7 @@ err device_request_open(const struct device_request *r, struct device *ret,
 err device_request_check(const struct device_request *r)
 {
     struct device_choice choice;
-    struct gpus gpus;
     int index;
     TRY(choose(r, &choice));
-    return choice.kind == DEVICE_GPU ? find_gpu(r, &choice, &gpus, &index) : OK;
+    return choice.kind == DEVICE_GPU ? find_gpu(r, &choice, &index) : OK;
 }

@@ -13,8 +13,8 @@ struct device_request {
     const char *cpu_kernels; /* NULL: the best */
 };
 
-/* What came of it, for a person: "GPU 0 (NVIDIA H100 80GB HBM3, 78.4 of 79.6 GB free)", or why it
- * is no GPU where none was excluded ("no GPU: libcuda.so.1 not found"), or "". */
+/* What came of it, for a person: "GPU 0 (cuda NVIDIA H100 80GB HBM3, cuBLAS 13.1.0; 78.4 GB free)",
+ * or why it is no GPU where none was excluded ("no GPU: libcuda.so.1 not found"), or "". */
 enum { DEVICE_TEXT_MAX = 512 };
 struct device_answer {
     char text[DEVICE_TEXT_MAX];

@@ -268,6 +268,9 @@ struct gpus {
 /* Those that CUDA_VISIBLE_DEVICES leaves, at least one. ERR_DEVICE: "libcuda.so.1 not found",
  * "driver too old: ...", "built without CUDA": why there is none. */
 err gpu_list(struct gpus *ret);
+/* The same errors, and how many: asks the driver alone, and takes nothing on any GPU, as gpu_list()
+ * does to hear what is free. */
+err gpu_count(int *ret);
 
 struct gpu_options {
     int index;        /* in gpu_list */

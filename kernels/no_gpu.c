@@ -6,6 +6,11 @@ err gpu_list(struct gpus *ret)
     return fail(ERR_DEVICE, "this dtrain was built without CUDA");
 }
 
+err gpu_count(int *ret)
+{
+    return fail(ERR_DEVICE, "this dtrain was built without CUDA");
+}
+
 err device_open_gpu(const struct gpu_options *options, struct device *ret)
 {
     return fail(ERR_DEVICE, "this dtrain was built without CUDA");

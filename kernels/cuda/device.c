@@ -19,7 +19,7 @@ static err no_gpu(cudaError_t status)
     return fail(ERR_DEVICE, "the driver sees no GPU");
 }
 
-static err count_gpus(int *ret)
+err gpu_count(int *ret)
 {
     TRY(cuda_driver_find());
     int count = 0;
@@ -68,7 +68,7 @@ static void describe_libraries(char *ret, size_t size)
 err gpu_list(struct gpus *ret)
 {
     struct gpus gpus = {0};
-    TRY(count_gpus(&gpus.count));
+    TRY(gpu_count(&gpus.count));
     for (int i = 0; i < gpus.count; i++) {
         TRY(describe(i, &gpus.at[i]));
         gpus.at[i].free_bytes = free_bytes(i);
@@ -134,7 +134,7 @@ err device_open_gpu(const struct gpu_options *options, struct device *ret)
 {
     int count = 0;
     struct gpu gpu;
-    TRY(count_gpus(&count));
+    TRY(gpu_count(&count));
     if (options->index < 0 || options->index >= count)
         return fail(ERR_INPUT, "there is no GPU %d: they are 0 to %d", options->index, count - 1);
     TRY(describe(options->index, &gpu));

@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cmd"))
 import support  # pylint: disable=wrong-import-position
 
-ON_GPU = re.compile(r"computes on GPU (\d+) \(emulated, \d+\.\d of \d+\.\d GB free\)")
+ON_GPU = re.compile(r"computes on GPU (\d+) \(cuda emulated, .*; \d+\.\d GB free\)")
 INPUT = 2
 
 
@@ -50,7 +50,7 @@ class Emulated(unittest.TestCase):
                              "dtrain: --device: there is no GPU 1: 1 can be seen, from 0 on\n")
 
     def test_check_and_devices_name_it(self):
-        self.assertRegex(self.run_ok("check", "spec.json").stdout, r"\ndevice: GPU 0 \(emulated, ")
+        self.assertRegex(self.run_ok("check", "spec.json").stdout, r"\ndevice: GPU 0 \(cuda emulated, ")
         self.assertRegex(self.run_ok("devices").stdout, r"\nGPU 0: emulated, \d+\.\d GB, ")
 
     def test_a_run_ends_near_where_the_cpu_ends(self):

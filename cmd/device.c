@@ -1,4 +1,9 @@
-/* device.c - see device.h. */
+/* device.c - see device.h.
+ *
+ * Only the GPU that this task will use is touched: being asked what it has takes memory on a GPU,
+ * and a host's workers each have one of their own. Where a GPU is not a must, whatever is wrong
+ * with it becomes the reason why the CPU computes.
+ */
 #include <sched.h>
 #include <stdio.h>
 
@@ -13,6 +18,7 @@ int cores_here(void)
     return count > 0 ? count : 1;
 }
 
+/* Wrong words of the spec were refused when it was read. */
 static err choose(const struct device_request *r, struct device_choice *ret)
 {
     if (r->flag) {
@@ -22,6 +28,7 @@ static err choose(const struct device_request *r, struct device_choice *ret)
     return device_choice_parse(r->spec ? r->spec->device : "auto", ret);
 }
 
+/* Number and errors alone: the driver is asked, no GPU. */
 static err find_gpu(const struct device_request *r, const struct device_choice *choice,
                     int *ret_index)
 {
@@ -32,6 +39,7 @@ static err find_gpu(const struct device_request *r, const struct device_choice *
     return e ? fail_prefix(e, r->flag ? "--device" : "device") : OK;
 }
 
+/* is_broken says, when this fails, that there is a GPU all the same. */
 static err open_gpu(const struct device_request *r, const struct device_choice *choice,
                     struct device *ret, struct device_answer *answer)
 {

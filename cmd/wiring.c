@@ -9,7 +9,8 @@ static int threads_of(const struct run *run, bool is_ps)
     return threads > 0 ? threads : 1;
 }
 
-/* Where one worker computes is told by all of them at --log_level=debug. */
+/* Every worker says which GPU is its own; that there is none is said once for all, by the others at
+ * --log_level=debug only. */
 void report_device(const struct device_answer *answer, const struct spec *spec, bool is_first)
 {
     const enum log_level level = is_first ? LOG_INFO : LOG_DEBUG;

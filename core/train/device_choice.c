@@ -1,4 +1,8 @@
-/* device_choice.c - see device_choice.h. */
+/* device_choice.c - see device_choice.h.
+ *
+ * Which GPUs there are is not asked here: a spec that names one is right on a machine without any,
+ * where it may only be looked at.
+ */
 #include "core/train/device_choice.h"
 
 #include <stdlib.h>
@@ -40,7 +44,7 @@ err device_choice_parse(const char *text, struct device_choice *ret)
 
 err device_choice_gpu(const struct device_choice *choice, int local_index, int gpus, int *ret_index)
 {
-    if (choice->index < 0) {
+    if (choice->index < 0) { /* more tasks than GPUs: some share one */
         *ret_index = local_index % gpus;
         return OK;
     }

@@ -1,4 +1,8 @@
-/* mirror.c - see mirror.h. */
+/* mirror.c - see mirror.h.
+ *
+ * A block crosses whole, gaps between its variables included: one large copy is faster than many
+ * small ones, and the gaps are zero on both sides.
+ */
 #include "core/train/mirror.h"
 
 static size_t block_bytes(const struct mirror *mirror, int ps)
@@ -50,6 +54,7 @@ void mirror_close(struct mirror *mirror)
     *mirror = (struct mirror){0};
 }
 
+/* Queued: what is computed next sees it. The host may change its block at once. */
 void mirror_upload(const struct mirror *mirror, float *const host[])
 {
     struct device *d = mirror->device;

@@ -10,6 +10,7 @@
 #include "core/base/random.h"
 #include "core/train/session_inside.h"
 
+/* Bound blocks are the host's, and the device does not see them. */
 static bool has_mirror(const struct session *s)
 {
     return s->mirror.device != NULL;
@@ -39,6 +40,7 @@ err session_open_mirror(struct session *s)
     return OK;
 }
 
+/* With a mirror the graph reads and writes that, whatever is bound. */
 void session_bind(struct session *s, int ps, float *values, float *gradients)
 {
     s->values[ps] = values;
@@ -124,6 +126,7 @@ void session_get_gradients(struct session *s, int ps, float *ret_block)
         memcpy(ret_block, s->gradients[ps], bytes);
 }
 
+/* Initializers run on the host, so a block of the device is filled by way of one there. */
 err session_put_initial_values(struct session *s, int ps)
 {
     const size_t bytes = (size_t)s->layout->block_floats[ps] * sizeof(float);
@@ -136,6 +139,7 @@ err session_put_initial_values(struct session *s, int ps)
     return e;
 }
 
+/* Partitioned variables come after the blocks that they are gathered from. */
 void session_gather_values(struct session *s)
 {
     struct device *d = s->options.device;
@@ -150,6 +154,7 @@ void session_gather_values(struct session *s)
     }
 }
 
+/* And go before the blocks that they are scattered to. */
 void session_scatter_gradients(struct session *s)
 {
     struct device *d = s->options.device;

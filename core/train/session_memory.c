@@ -32,6 +32,7 @@ static size_t variables_bytes(const struct session *s, bool only_partitioned)
     return bytes;
 }
 
+/* Of all ps: their variables with the gaps between them. */
 static size_t blocks_bytes(const struct session *s)
 {
     size_t bytes = 0;
@@ -40,6 +41,7 @@ static size_t blocks_bytes(const struct session *s)
     return bytes;
 }
 
+/* Floats per parameter that the optimizer keeps. */
 static int slots_of(const struct session *s)
 {
     const struct variant *chosen = &s->options.spec->optimizer.optimizer;
@@ -90,7 +92,7 @@ static err count(const struct session *s, struct need *ret)
 static int64_t find_batch(const struct session *s, const struct need *n)
 {
     const size_t fixed = total(n) - n->activations;
-    int64_t fits = 0, too_large = s->graph->batch;
+    int64_t fits = 0, too_large = s->graph->batch; /* fits: known to, or 0 */
     for (int i = 0; i < SEARCH_MAX && too_large - fits > 1; i++) {
         const int64_t middle = fits + (too_large - fits) / 2;
         size_t bytes;
@@ -108,6 +110,7 @@ static double megabytes(size_t bytes)
     return (double)bytes / 1e6;
 }
 
+/* Which key of the spec makes the batch smaller. */
 static const char *advice(const struct session *s, int64_t fits, char text[BATCH_TEXT_MAX])
 {
     const char *key = s->options.only_evaluates ? "data.eval_batch_size" : "data.batch_size";

@@ -36,6 +36,7 @@ void apart_leave(struct device *d)
     a->kernel = NULL;
 }
 
+/* NULL: nobody's, or the page between two blocks. */
 static const struct block *block_of(const struct apart *a, const char *p)
 {
     for (int i = 0; i < BLOCKS_MAX; i++)
@@ -45,6 +46,7 @@ static const struct block *block_of(const struct apart *a, const char *p)
     return NULL;
 }
 
+/* From p to the end of what is asked for, in one block. */
 static void has_bytes(struct device *d, const char *p, size_t bytes)
 {
     struct apart *a = state_of(d);
@@ -83,6 +85,7 @@ static struct block *free_block(struct apart *a)
     return NULL;
 }
 
+/* Fresh pages are zero, which is what is promised of new memory. */
 static err allocate(struct device *d, size_t bytes, void **ret)
 {
     struct apart *a = state_of(d);
@@ -98,12 +101,14 @@ static err allocate(struct device *d, size_t bytes, void **ret)
     return OK;
 }
 
+/* What was released may be taken again: other addresses, the same amount. */
 static size_t available(struct device *d)
 {
     const struct apart *a = state_of(d);
     return a->limit == SIZE_MAX ? SIZE_MAX : a->limit - a->in_use;
 }
 
+/* A second release of the same block is a defect as well. */
 static void release(struct device *d, void *memory)
 {
     struct apart *a = state_of(d);

@@ -76,6 +76,7 @@ static void open_device(struct rig *r, enum place place)
     if (e) fail_msg("%s", error_text());
 }
 
+/* All workers of the run share the device, as on a host with one GPU. */
 static void open_session(struct rig *r, int worker)
 {
     const struct session_options options = {
@@ -89,6 +90,7 @@ static void open_session(struct rig *r, int worker)
     if (session_open(&options, &r->session[worker])) fail_msg("%s", error_text());
 }
 
+/* A ps has a block of values and one of gradients for each worker, in the host's memory. */
 static void open_ps(struct rig *r, int ps)
 {
     const int64_t floats = r->session[0].layout->block_floats[ps];

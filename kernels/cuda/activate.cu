@@ -57,7 +57,8 @@ struct bias_element {
     int64_t columns;
     __device__ void operator()(int64_t i) const
     {
-        float x = bias ? y[i] + bias[i % columns] : y[i];
+        float x = y[i];
+        if (bias) x += bias[i - quotient_of(i, columns) * columns];
         if (pre) pre[i] = x;
         y[i] = element_activate(kind, alpha, x);
     }

@@ -61,6 +61,14 @@ template <typename Body> static void each(struct device *d, const char *name, Bo
     launch(d, {name, blocks_for(n, BLOCK, EACH_BLOCKS_MAX), 1}, each_element<Body>, body, n);
 }
 
+/* a / b of numbers that are not negative. Most fit 32 bits, whose division is several times as
+ * fast. */
+ON_GPU int64_t quotient_of(int64_t a, int64_t b)
+{
+    const bool is_short = ((uint64_t)(a | b) >> 32) == 0;
+    return is_short ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
+}
+
 /* Sums and the largest of a warp, in a fixed order: every lane gets the same bits. */
 template <typename Number> ON_GPU Number warp_sum(Number x)
 {
@@ -109,10 +117,11 @@ ON_GPU int lane_index()
 /* The sum of what `blocks` blocks have left in partials, on the host; waits. In reduce.cu. */
 double cuda_sum_partials(struct device *, unsigned blocks);
 
-/* Blocks of a reduction over n: by n alone, so that the sum has the same bits in every run */
+/* Blocks of a reduction over n: by n alone, so that the sum has the same bits in every run, and
+ * enough to keep the memory of the largest GPU busy */
 static inline unsigned reduction_blocks(int64_t n)
 {
-    return blocks_for(n, BLOCK * 16, 512);
+    return blocks_for(n, BLOCK * 16, 2048);
 }
 
 /* Blocks where each row has a warp of its own */

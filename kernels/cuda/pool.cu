@@ -12,14 +12,9 @@ struct place {
 
 ON_GPU struct place place_of(int64_t i, int64_t height, int64_t width, int64_t channels)
 {
-    struct place p;
-    int64_t rest = i / channels;
-    p.channel = i - rest * channels;
-    p.x = rest % width;
-    rest /= width;
-    p.y = rest % height;
-    p.image = rest / height;
-    return p;
+    const int64_t pixel = quotient_of(i, channels), row = quotient_of(pixel, width);
+    const int64_t image = quotient_of(row, height);
+    return {image, row - image * height, pixel - row * width, i - pixel * channels};
 }
 
 /* [first, end) */
@@ -38,8 +33,8 @@ ON_GPU struct range cells_of(int64_t out, int64_t stride, int64_t pad, int64_t k
 ON_GPU struct range windows_of(int64_t cell, int64_t stride, int64_t pad, int64_t kernel,
                                int64_t out)
 {
-    int64_t last = (cell + pad) / stride, before = cell + pad - kernel;
-    int64_t first = before < 0 ? 0 : before / stride + 1;
+    int64_t last = quotient_of(cell + pad, stride), before = cell + pad - kernel;
+    int64_t first = before < 0 ? 0 : quotient_of(before, stride) + 1;
     return {first, last + 1 < out ? last + 1 : out};
 }
 

@@ -26,6 +26,7 @@ static __global__ void sum_terms(const float *x, int64_t n, enum term term, doub
     __shared__ double lane[BLOCK];
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     double sum = 0;
+#pragma unroll 4 /* so many loads are under way at once */
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
         sum += take(term, x[i]);
     sum = block_sum(lane, sum);

@@ -132,7 +132,7 @@ struct strided_element {
     bool add;
     __device__ void operator()(int64_t i) const
     {
-        int64_t row = i / s.columns, column = i - row * s.columns;
+        int64_t row = quotient_of(i, s.columns), column = i - row * s.columns;
         float *dst = s.dst + row * s.dst_stride + column;
         float x = s.src[row * s.src_stride + column];
         *dst = add ? *dst + x : x;

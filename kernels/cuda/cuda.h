@@ -34,7 +34,7 @@ struct cuda_state {
     struct kernels table; /* what device->kernels points to */
     char name[DEVICE_NAME_MAX];
     int index; /* of the GPU */
-    bool is_watched;
+    bool is_watched, allows_tf32;
     cudaStream_t stream;
     void *staging[STAGINGS]; /* pinned */
     cudaEvent_t staged[STAGINGS];

@@ -146,6 +146,7 @@ err device_open_gpu(const struct gpu_options *options, struct device *ret)
     if (!state) return fail(ERR_MEMORY, "no memory for a GPU device");
     state->index = options->index;
     state->is_watched = options->is_watched;
+    state->allows_tf32 = options->allows_tf32;
     fill_table(&state->table);
     struct device d = {.kernels = &state->table, .threads = 1, .state = state, .is_separate = true};
     err e = set_up(&d, options, &gpu);

@@ -2,8 +2,9 @@
  *
  * A block makes a tile of the result, TILE_ROWS x COLUMNS, in steps of TILE_TERMS: the operands of
  * a step are gathered into shared memory, each number once for the whole block, while those of the
- * next are on their way in registers. A thread keeps 8 x COLUMNS / 16 sums. Every sum is taken in
- * the order of the terms, so the result has the same bits in every run.
+ * next are on their way in registers. A thread keeps COLUMNS / 2 sums: of float32, or, where TF32
+ * is allowed, of what the tensor cores make of operands with 10 bits of mantissa. Every sum is
+ * taken in an order that the shape gives, so the result has the same bits in every run.
  *
  * What is multiplied is an Operands:
  *     rows, columns, terms      sizes, int64_t
@@ -19,28 +20,23 @@
 #define KERNELS_CUDA_PRODUCT_CUH
 
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/tensor.cuh"
 
 enum {
     TILE_ROWS = 128,
     TILE_TERMS = 16,
-    SIDE = 16,                   /* threads along the rows and along the columns of a tile */
-    ROW_SUMS = TILE_ROWS / SIDE, /* of a thread */
-    QUAD = 4,                    /* numbers that are read from shared memory at once */
-    ROW_PAD = 4,                 /* so that writing down a column does not hit one bank */
+    SIDE = 16, /* threads along the rows and along the columns of a tile */
+    QUAD = 4,  /* numbers that are read from shared memory at once */
     /* numbers that a thread brings of the left operand */
     LEFT_SHARE = TILE_ROWS * TILE_TERMS / BLOCK
 };
 
 static_assert(SIDE * SIDE == BLOCK, "a thread for each part of a tile");
 
-template <int COLUMNS> struct tiles {
-    enum {
-        SUMS = COLUMNS / SIDE, /* of a thread, along the columns */
-        GROUP = SUMS < QUAD ? SUMS : QUAD,
-        SHARE = COLUMNS * TILE_TERMS / BLOCK
-    };
+/* The pads keep a warp that goes down a column from hitting one bank of shared memory. */
+template <int COLUMNS, int ROW_PAD, int COLUMN_PAD> struct tiles {
     alignas(16) float left[2][TILE_TERMS][TILE_ROWS + ROW_PAD];
-    alignas(16) float right[2][TILE_TERMS][COLUMNS];
+    alignas(16) float right[2][TILE_TERMS][COLUMNS + COLUMN_PAD];
 };
 
 /* Where the numbers that a thread brings stand in a tile of `length` rows or columns: the j-th */
@@ -57,16 +53,17 @@ template <bool ALONG_TERMS> ON_GPU int place_of_term(int length, int j)
 }
 
 /* The numbers of one step that this thread brings; what ends with the slice ends here as 0. */
-template <typename Operands, int COLUMNS> struct brought {
-    typedef tiles<COLUMNS> Tiles;
+template <typename Operands, typename Sums> struct brought {
     enum {
+        COLUMNS = Sums::COLUMNS,
+        SHARE = COLUMNS * TILE_TERMS / BLOCK,
         LEFT_ALONG = Operands::LEFT_ALONG_TERMS,
         RIGHT_ALONG = Operands::RIGHT_ALONG_TERMS,
         ROWS = LEFT_ALONG ? LEFT_SHARE : 1 /* different ones among the numbers */
     };
     typename Operands::Row row[ROWS];
     int64_t first_column;
-    float left[LEFT_SHARE], right[Tiles::SHARE];
+    float left[LEFT_SHARE], right[SHARE];
 
     __device__ void start(const Operands &o, int64_t first_row, int64_t column)
     {
@@ -84,32 +81,44 @@ template <typename Operands, int COLUMNS> struct brought {
             left[j] = o.left(row[LEFT_ALONG ? j : 0], o.term(k < end ? k : o.terms));
         }
 #pragma unroll
-        for (int j = 0; j < Tiles::SHARE; j++) {
+        for (int j = 0; j < SHARE; j++) {
             const int64_t k = first_term + place_of_term<RIGHT_ALONG>(COLUMNS, j);
             const int64_t column = first_column + place_across<RIGHT_ALONG>(COLUMNS, j);
             right[j] = k < end && column < o.columns ? o.right(o.term(k), column) : 0.0f;
         }
     }
 
-    __device__ void put(Tiles &to, int side) const
+    __device__ void put(typename Sums::Tiles &to, int side) const
     {
 #pragma unroll
         for (int j = 0; j < LEFT_SHARE; j++)
             to.left[side][place_of_term<LEFT_ALONG>(TILE_ROWS, j)]
-                   [place_across<LEFT_ALONG>(TILE_ROWS, j)] = left[j];
+                   [place_across<LEFT_ALONG>(TILE_ROWS, j)] = Sums::rounded(left[j]);
 #pragma unroll
-        for (int j = 0; j < Tiles::SHARE; j++)
+        for (int j = 0; j < SHARE; j++)
             to.right[side][place_of_term<RIGHT_ALONG>(COLUMNS, j)]
-                    [place_across<RIGHT_ALONG>(COLUMNS, j)] = right[j];
+                    [place_across<RIGHT_ALONG>(COLUMNS, j)] = Sums::rounded(right[j]);
     }
 };
 
-/* The sums of a thread: rows and columns in groups of neighbours, SIDE groups apart, so that a
- * warp reads shared memory without waiting for itself. */
-template <int COLUMNS> struct sums {
-    typedef tiles<COLUMNS> Tiles;
-    enum { QUAD_BYTES = QUAD * sizeof(float), GROUP_BYTES = Tiles::GROUP * sizeof(float) };
-    float at[ROW_SUMS][Tiles::SUMS];
+/* The sums of a thread in float32: rows and columns in groups of neighbours, SIDE groups apart, so
+ * that a warp reads shared memory without waiting for itself. */
+template <int WIDTH> struct float_sums {
+    enum {
+        COLUMNS = WIDTH,
+        HEIGHT = TILE_ROWS / SIDE, /* of a thread's own sums */
+        BREADTH = COLUMNS / SIDE,
+        GROUP = BREADTH < QUAD ? BREADTH : QUAD,
+        QUAD_BYTES = QUAD * sizeof(float),
+        GROUP_BYTES = GROUP * sizeof(float)
+    };
+    typedef tiles<COLUMNS, 4, 0> Tiles;
+    float at[HEIGHT][BREADTH];
+
+    static __device__ float rounded(float x)
+    {
+        return x;
+    }
 
     static __device__ int row(int i)
     {
@@ -118,44 +127,96 @@ template <int COLUMNS> struct sums {
 
     static __device__ int column(int j)
     {
-        return j / Tiles::GROUP * (SIDE * Tiles::GROUP) + (int)threadIdx.x % SIDE * Tiles::GROUP +
-               j % Tiles::GROUP;
-    }
-
-    __device__ void clear()
-    {
-#pragma unroll
-        for (int i = 0; i < ROW_SUMS; i++)
-#pragma unroll
-            for (int j = 0; j < Tiles::SUMS; j++) at[i][j] = 0.0f;
+        return j / GROUP * (SIDE * GROUP) + (int)threadIdx.x % SIDE * GROUP + j % GROUP;
     }
 
     __device__ void add(const Tiles &from, int side)
     {
 #pragma unroll
         for (int k = 0; k < TILE_TERMS; k++) {
-            float left[ROW_SUMS], right[Tiles::SUMS];
+            float left[HEIGHT], right[BREADTH];
 #pragma unroll
-            for (int i = 0; i < ROW_SUMS; i += QUAD)
+            for (int i = 0; i < HEIGHT; i += QUAD)
                 memcpy(left + i, __builtin_assume_aligned(&from.left[side][k][row(i)], QUAD_BYTES),
                        QUAD_BYTES);
 #pragma unroll
-            for (int j = 0; j < Tiles::SUMS; j += Tiles::GROUP)
+            for (int j = 0; j < BREADTH; j += GROUP)
                 memcpy(right + j,
                        __builtin_assume_aligned(&from.right[side][k][column(j)], GROUP_BYTES),
                        GROUP_BYTES);
 #pragma unroll
-            for (int i = 0; i < ROW_SUMS; i++)
+            for (int i = 0; i < HEIGHT; i++)
 #pragma unroll
-                for (int j = 0; j < Tiles::SUMS; j++) at[i][j] += left[i] * right[j];
+                for (int j = 0; j < BREADTH; j++) at[i][j] += left[i] * right[j];
         }
     }
 };
 
-template <typename Operands, int COLUMNS>
+/* The same on the tensor cores. Of the eight warps four share the rows and two the columns; a warp
+ * multiplies blocks of 16 rows by blocks of 8 columns, 8 terms at a time, and a thread holds of
+ * each result what tensor.cuh says. */
+template <int WIDTH> struct tensor_sums {
+    enum {
+        COLUMNS = WIDTH,
+        WARP_ROWS = TILE_ROWS / 4,
+        WARP_COLUMNS = COLUMNS / 2,
+        HEIGHT = WARP_ROWS / (TENSOR_ROWS / 2), /* of a thread's own sums */
+        BREADTH = WARP_COLUMNS / (TENSOR_COLUMNS / 2)
+    };
+    typedef tiles<COLUMNS, 8, 8> Tiles;
+    float at[HEIGHT][BREADTH];
+
+    static __device__ float rounded(float x)
+    {
+        return tensor_rounded(x);
+    }
+
+    static __device__ int warp_row()
+    {
+        return (int)threadIdx.x / WARP / 2 * WARP_ROWS;
+    }
+
+    static __device__ int warp_column()
+    {
+        return (int)threadIdx.x / WARP % 2 * WARP_COLUMNS;
+    }
+
+    static __device__ int row(int i)
+    {
+        return warp_row() + i / 2 * TENSOR_ROWS + tensor_row(i % 2);
+    }
+
+    static __device__ int column(int j)
+    {
+        return warp_column() + j / 2 * TENSOR_COLUMNS + tensor_column(j % 2);
+    }
+
+    __device__ void add(const Tiles &from, int side)
+    {
+#pragma unroll
+        for (int k = 0; k < TILE_TERMS; k += TENSOR_TERMS)
+#pragma unroll
+            for (int i = 0; i < HEIGHT; i += 2) {
+                float left[TENSOR_LEFT];
+                tensor_left(left, &from.left[side][k][warp_row() + i / 2 * TENSOR_ROWS],
+                            TILE_ROWS + 8);
+#pragma unroll
+                for (int j = 0; j < BREADTH; j += 2) {
+                    float right[TENSOR_RIGHT];
+                    tensor_right(right,
+                                 &from.right[side][k][warp_column() + j / 2 * TENSOR_COLUMNS],
+                                 COLUMNS + 8);
+                    tensor_multiply(&at[i][j], &at[i + 1][j], left, right);
+                }
+            }
+    }
+};
+
+template <typename Operands, typename Sums>
 static __global__ void __launch_bounds__(BLOCK) product_tiles(Operands o, int64_t slice_terms)
 {
-    __shared__ tiles<COLUMNS> shared;
+    enum { COLUMNS = Sums::COLUMNS };
+    __shared__ typename Sums::Tiles shared;
     const int64_t column_tiles = (o.columns + COLUMNS - 1) / COLUMNS;
     const int64_t row_tiles = (o.rows + TILE_ROWS - 1) / TILE_ROWS;
     const int64_t slice = blockIdx.x / (column_tiles * row_tiles);
@@ -165,9 +226,8 @@ static __global__ void __launch_bounds__(BLOCK) product_tiles(Operands o, int64_
     const int64_t begin = slice * slice_terms;
     const int64_t end = begin + slice_terms < o.terms ? begin + slice_terms : o.terms;
 
-    brought<Operands, COLUMNS> next;
-    sums<COLUMNS> sum;
-    sum.clear();
+    brought<Operands, Sums> next;
+    Sums sum = {};
     next.start(o, first_row, first_column);
     next.fetch(o, begin, end);
     int side = 0;
@@ -178,9 +238,9 @@ static __global__ void __launch_bounds__(BLOCK) product_tiles(Operands o, int64_
         sum.add(shared, side);
     }
 #pragma unroll
-    for (int i = 0; i < ROW_SUMS; i++)
+    for (int i = 0; i < Sums::HEIGHT; i++)
 #pragma unroll
-        for (int j = 0; j < tiles<COLUMNS>::SUMS; j++) {
+        for (int j = 0; j < Sums::BREADTH; j++) {
             const int64_t row = first_row + sum.row(i), column = first_column + sum.column(j);
             if (row < o.rows && column < o.columns) o.store(row, column, slice, sum.at[i][j]);
         }
@@ -198,6 +258,17 @@ static inline int64_t tile_count(int64_t rows, int64_t columns)
     return (rows + TILE_ROWS - 1) / TILE_ROWS * ((columns + width - 1) / width);
 }
 
+template <typename Operands, int COLUMNS>
+static void launch_product(struct device *d, const struct launch &where, const Operands &o,
+                           int64_t slice_terms)
+{
+    const struct cuda_state *state = (const struct cuda_state *)d->state;
+    if (state->allows_tf32)
+        launch(d, where, product_tiles<Operands, tensor_sums<COLUMNS>>, o, slice_terms);
+    else
+        launch(d, where, product_tiles<Operands, float_sums<COLUMNS>>, o, slice_terms);
+}
+
 /* slices: the terms are shared out between so many blocks, each of which stores sums of its own */
 template <typename Operands>
 static void product(struct device *d, const char *name, const Operands &o, int64_t slices)
@@ -212,11 +283,11 @@ static void product(struct device *d, const char *name, const Operands &o, int64
     const struct launch where = {name, (unsigned)blocks, 1};
     const int64_t width = tile_columns(o.columns);
     if (width == 32)
-        launch(d, where, product_tiles<Operands, 32>, o, slice_terms);
+        launch_product<Operands, 32>(d, where, o, slice_terms);
     else if (width == 64)
-        launch(d, where, product_tiles<Operands, 64>, o, slice_terms);
+        launch_product<Operands, 64>(d, where, o, slice_terms);
     else
-        launch(d, where, product_tiles<Operands, 128>, o, slice_terms);
+        launch_product<Operands, 128>(d, where, o, slice_terms);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "tests/cuda/grid.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,8 @@ struct thread {
     enum state state;
     int fibre; /* while it waits */
     unsigned exchanges;
-    uint64_t given[2]; /* of this exchange and of the last, which a neighbour may not have read */
+    /* of this exchange and of the last, which a neighbour may not have read */
+    _Alignas(16) char given[2][GRID_GIVEN_MAX];
 };
 
 static struct {
@@ -216,12 +218,17 @@ void grid_wait_for_warp(void)
     wait_as(WAITS_FOR_WARP);
 }
 
-uint64_t grid_exchange(unsigned mask, uint64_t own, unsigned distance)
+void grid_give(const void *own, unsigned bytes)
 {
-    const unsigned index = grid_now.thread.x;
-    const unsigned side = block.thread[index].exchanges++ % 2;
-    if (mask != UINT32_MAX || distance >= GRID_WARP) give_up("an exchange that is not of a warp");
-    block.thread[index].given[side] = own;
+    struct thread *t = &block.thread[grid_now.thread.x];
+    if (bytes > GRID_GIVEN_MAX) give_up("too much is given at once");
+    memcpy(t->given[t->exchanges++ % 2], own, bytes);
     grid_wait_for_warp();
-    return block.thread[index ^ distance].given[side];
+}
+
+const void *grid_given(unsigned lane)
+{
+    const struct thread *t = &block.thread[grid_now.thread.x];
+    const unsigned first = grid_now.thread.x / GRID_WARP * GRID_WARP;
+    return block.thread[first + lane % GRID_WARP].given[(t->exchanges - 1) % 2];
 }

@@ -3,9 +3,7 @@
 #ifndef TESTS_CUDA_GRID_H
 #define TESTS_CUDA_GRID_H
 
-#include <stdint.h>
-
-enum { GRID_THREADS_MAX = 1024, GRID_WARP = 32 };
+enum { GRID_THREADS_MAX = 1024, GRID_WARP = 32, GRID_GIVEN_MAX = 32 };
 
 struct grid {
     unsigned blocks_x, blocks_y, threads;
@@ -35,8 +33,10 @@ void grid_run(const struct grid *, grid_body *, const void *arguments);
 /* The calls of a thread inside a grid */
 void grid_wait_for_block(void);
 void grid_wait_for_warp(void);
-/* What the lane at this distance gives; all lanes of the warp must take part. */
-uint64_t grid_exchange(unsigned mask, uint64_t own, unsigned distance);
+/* Shows the warp some bytes, GRID_GIVEN_MAX at most, and waits until all lanes have; what lane
+ * `lane` has shown stays until the next time but one. */
+void grid_give(const void *own, unsigned bytes);
+const void *grid_given(unsigned lane);
 
 #ifdef __cplusplus
 }

@@ -45,14 +45,14 @@ static inline void __syncwarp()
     grid_wait_for_warp();
 }
 
+/* mask: kernels/cuda/ always means the whole warp, which is what is waited for. */
 template <typename Number> Number __shfl_xor_sync(unsigned mask, Number own, int distance)
 {
-    static_assert(sizeof own <= sizeof(uint64_t), "a lane gives one word");
-    uint64_t word = 0;
-    memcpy(&word, &own, sizeof own);
-    word = grid_exchange(mask, word, (unsigned)distance);
-    memcpy(&own, &word, sizeof own);
-    return own;
+    const unsigned lane = grid_now.thread.x % GRID_WARP;
+    Number other;
+    grid_give(&own, sizeof own);
+    memcpy(&other, grid_given(lane ^ (unsigned)distance), sizeof other);
+    return other;
 }
 
 /* Queues a kernel; takes its arguments, which malloc() has given. */

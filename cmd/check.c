@@ -10,6 +10,7 @@
 struct check {
     struct run run;
     struct device device;
+    struct device_answer answer;
     struct session session;
     bool has_device, has_session;
     int ps_count, workers;
@@ -28,7 +29,7 @@ static void count_tasks(struct check *check)
 }
 
 /* The session is the one that a worker opens, so that check finds what a run would find: files,
- * shapes, labels out of range, memory. One thread, since nothing is computed. */
+ * shapes, labels out of range, memory, the device. One thread, since nothing is computed. */
 static err check_open(struct check *check, int argc, char **argv)
 {
     struct run *run = &check->run;
@@ -36,7 +37,9 @@ static err check_open(struct check *check, int argc, char **argv)
     if (!run->spec_path) return fail(ERR_INPUT, "check: no SPEC.json was named");
     TRY(run_load_spec(run));
     count_tasks(check);
-    TRY(open_cpu(1, run->flags.cpu_kernels, &check->device));
+    struct device_request request = request_of(run);
+    request.threads = 1;
+    TRY(device_request_open(&request, &check->device, &check->answer));
     check->has_device = true;
     const struct session_options options = {
         .spec = &run->spec,
@@ -44,6 +47,7 @@ static err check_open(struct check *check, int argc, char **argv)
         .workers = check->workers,
         .ps_count = check->ps_count,
         .batches_per_push = 1,
+        .binds_device_memory = !run->cluster.is_distributed && !run->is_local,
     };
     TRY(session_open(&options, &check->session));
     check->has_session = true;
@@ -140,6 +144,15 @@ static void print_steps(const struct check *check)
            (long long)spec_last_step(spec, rows, check->workers));
 }
 
+static void print_device(const struct check *check)
+{
+    const struct device_answer *answer = &check->answer;
+    if (answer->is_gpu)
+        printf("device: %s\n", answer->text);
+    else
+        printf("device: CPU%s%s\n", *answer->text ? ", " : "", answer->text);
+}
+
 static void print_all(const struct check *check)
 {
     const struct session *session = &check->session;
@@ -154,6 +167,7 @@ static void print_all(const struct check *check)
     puts("");
     print_placement(session);
     puts("");
+    print_device(check);
     print_steps(check);
     puts("ok");
 }

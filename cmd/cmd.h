@@ -24,6 +24,7 @@ struct run_flags { /* one table: run_flags_object */
     int transport;           /* enum transport_choice (core/cluster/task.h) */
     int64_t threads;         /* 0: cores of this task divided by the workers here */
     const char *cpu_kernels; /* NULL: best */
+    const char *device;      /* device_choice.h; NULL: as the spec says */
     const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
     double start_timeout, step_timeout, end_timeout; /* seconds */
     double restart_timeout, stop_timeout, save_timeout;
@@ -65,6 +66,7 @@ extern const struct command commands[];
 int cmd_run(int argc, char **argv); /* no name: the flags begin at argv[1] */
 int cmd_help(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_devices(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_var(int argc, char **argv);

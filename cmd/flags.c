@@ -94,6 +94,12 @@ static const struct field fields[] = {
      .offset = offsetof(struct run_flags, cpu_kernels),
      .fallback = "null",
      .help = "instruction set for arithmetic: avx512, avx2 or sse2, instead of the best there is"},
+    {.name = "device",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct run_flags, device),
+     .fallback = "null",
+     .help = "where to compute, instead of \"device\" of the spec: auto, cpu, gpu or gpu:N; a ps "
+             "never uses a GPU"},
     {.name = "bind",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, bind),

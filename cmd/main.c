@@ -18,6 +18,7 @@ const struct command commands[] = {
     {"checkpoint", "VERB ...", "ls, show, verify, diff, reshard and export checkpoints",
      cmd_checkpoint},
     {"var", "VERB ...", "ls, get, set, add and watch variables of a living cluster", cmd_var},
+    {"devices", "", "list the CPUs and GPUs that dtrain can compute on", cmd_devices},
     {"schema", "", "print a JSON Schema of the spec, for editors", cmd_schema},
     {"version", "", "print the versions of dtrain and its libraries", cmd_version},
     {0},

@@ -126,17 +126,19 @@ static void log_step(struct progress *p, struct session *s, double loss)
 /* As TensorFlow's log_device_placement: every variable and node with the task that has it. */
 static void print_devices(const struct progress *p, const struct session *s)
 {
+    const char *where = s->options.device->is_separate ? "GPU:0" : "CPU:0";
+    const char *kept = s->options.binds_device_memory ? where : "CPU:0";
     for (int i = 0; i < s->layout->slice_count; i++) {
         const struct slice *slice = &s->layout->slices[i];
         char part[32] = "";
         if (slice->parts > 1) snprintf(part, sizeof part, "/part_%d", slice->part);
-        printf("%s%s: (variable): /job:ps/task:%d/device:CPU:0\n",
-               s->layout->variables[slice->variable].name, part, slice->ps);
+        printf("%s%s: (variable): /job:ps/task:%d/device:%s\n",
+               s->layout->variables[slice->variable].name, part, slice->ps, kept);
     }
     printf("global_step: (variable): /job:ps/task:0/device:CPU:0\n");
     for (int i = 0; i < s->graph->node_count; i++)
-        printf("%s: (%s): /job:worker/task:%d/device:CPU:0\n", s->graph->nodes[i].name,
-               s->graph->nodes[i].op->object.name, p->run->cluster.task);
+        printf("%s: (%s): /job:worker/task:%d/device:%s\n", s->graph->nodes[i].name,
+               s->graph->nodes[i].op->object.name, p->run->cluster.task, where);
     fflush(stdout);
 }
 

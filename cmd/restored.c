@@ -35,6 +35,11 @@ static const struct field shared[] = {
      .offset = offsetof(struct restored_flags, cpu_kernels),
      .fallback = "null",
      .help = "instruction set for arithmetic: avx512, avx2 or sse2, instead of the best there is"},
+    {.name = "device",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct restored_flags, device),
+     .fallback = "null",
+     .help = "where to compute, instead of \"device\" of the spec: auto, cpu, gpu or gpu:N"},
 };
 enum { SHARED = sizeof shared / sizeof *shared };
 
@@ -77,10 +82,16 @@ err restored_load_spec(struct restored *r, const struct restored_flags *flags, c
 /* As many threads as a run alone would have. */
 static err open_restored_device(struct restored *r)
 {
-    const struct run alone = {
-        .flags = {.threads = r->flags.threads, .cpu_kernels = r->flags.cpu_kernels}};
-    TRY(open_device(&alone, &r->device));
+    const struct device_request request = {
+        .flag = r->flags.device,
+        .spec = &r->spec,
+        .threads = r->flags.threads ? (int)r->flags.threads : cores_here(),
+        .cpu_kernels = r->flags.cpu_kernels,
+    };
+    struct device_answer answer;
+    TRY(device_request_open(&request, &r->device, &answer));
     r->has_device = true;
+    report_device(&answer, request.spec, false); /* a result, not a log, is what was asked for */
     return OK;
 }
 

@@ -11,7 +11,7 @@ struct restored_flags {
     struct strings set;
     const char *data_dir;
     int64_t threads;
-    const char *cpu_kernels;
+    const char *cpu_kernels, *device;
 };
 
 struct restored {

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "cmd/settings.h"
+#include "cmd/wiring.h"
 #include "core/base/log.h"
+#include "core/train/device_choice.h"
 #include "kernels/kernels.h"
 
 /* The launcher names job, hosts and addresses itself. */
@@ -63,11 +65,20 @@ static err check_output(const char *flag, const char *path)
     return OK;
 }
 
+/* Of a ps too, which goes on to take no notice of it. */
+static err check_device(const struct run *run)
+{
+    struct device_choice choice;
+    const err e = run->flags.device ? device_choice_parse(run->flags.device, &choice) : OK;
+    return e ? fail_prefix(e, "--device") : OK;
+}
+
 /* What the tables cannot check. */
 static err check_words(const struct run *run)
 {
     TRY(check_output("result", run->flags.result));
     TRY(check_output("metrics_file", run->flags.metrics_file));
+    TRY(check_device(run));
     const char *path = run->spec_path;
     if (!path) return OK;
     if (path[0] == '-' && path[1] && access(path, F_OK))
@@ -118,9 +129,17 @@ void run_close(struct run *run)
     arena_free(&run->arena);
 }
 
+/* A GPU that must be there and is not is told once, before any task is started. */
+static int launch(struct run *run)
+{
+    const struct device_request request = request_of(run);
+    const err e = device_request_check(&request);
+    return e ? report_error(e) : run_local(run);
+}
+
 static int dispatch(struct run *run)
 {
-    if (run->is_local) return run_local(run);
+    if (run->is_local) return launch(run);
     if (!run->cluster.is_distributed) return run_single(run);
     if (run->cluster.is_evaluator) return run_evaluator(run);
     return run->cluster.job == JOB_PS ? run_ps(run) : run_worker(run);

@@ -1,32 +1,52 @@
 /* wiring.c - see wiring.h. */
-#include <sched.h>
-
 #include "cmd/wiring.h"
 #include "core/base/log.h"
 
-static int cores_here(void)
+static int threads_of(const struct run *run, bool is_ps)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set)) return 1;
-    int count = CPU_COUNT(&set);
-    return count > 0 ? count : 1;
+    int threads = (int)run->flags.threads;
+    if (!threads) threads = cores_here() / (is_ps ? 1 : cluster_workers_here(&run->cluster));
+    return threads > 0 ? threads : 1;
 }
 
-/* The names stand in the help of the flag, too. */
-err open_cpu(int threads, const char *instruction_set, struct device *ret)
+/* Every worker says which GPU is its own; that there is none is said once for all, by the others at
+ * --log_level=debug only. */
+void report_device(const struct device_answer *answer, const struct spec *spec, bool is_first)
 {
-    err e = device_open_cpu(threads, instruction_set, ret);
-    if (!instruction_set || (e != ERR_INPUT && e != ERR_DEVICE)) return e;
-    return fail(e, "--cpu_kernels: %s%s", error_text(),
-                e == ERR_INPUT ? "; known are avx512, avx2, sse2" : "");
+    const enum log_level level = is_first ? LOG_INFO : LOG_DEBUG;
+    const bool wants_tf32 = spec && spec->precision == PRECISION_TF32;
+    if (answer->is_broken)
+        log_line(LOG_WARNING, "computes on the CPU: %s", answer->text);
+    else if (answer->is_gpu)
+        log_line(LOG_INFO, "computes on %s", answer->text);
+    else if (*answer->text)
+        log_line(level, "%s", answer->text);
+    if (wants_tf32 && !answer->is_gpu)
+        log_line(level, "precision tf32 has no effect on a CPU, which computes in float32");
+}
+
+struct device_request request_of(const struct run *run)
+{
+    return (struct device_request){
+        .flag = run->flags.device,
+        .spec = run->has_spec ? &run->spec : NULL,
+        .local_index = cluster_local_index(&run->cluster),
+        .threads = threads_of(run, false),
+        .cpu_kernels = run->flags.cpu_kernels,
+    };
 }
 
 err open_device(const struct run *run, struct device *ret)
 {
-    int threads = (int)run->flags.threads;
-    bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;
-    if (!threads) threads = cores_here() / (is_ps ? 1 : cluster_workers_here(&run->cluster));
-    return open_cpu(threads > 0 ? threads : 1, run->flags.cpu_kernels, ret);
+    const struct cluster_spec *cluster = &run->cluster;
+    const bool is_ps = cluster->is_distributed && !cluster->is_evaluator && cluster->job == JOB_PS;
+    if (is_ps) return open_cpu(threads_of(run, true), run->flags.cpu_kernels, ret);
+    const struct device_request request = request_of(run);
+    struct device_answer answer;
+    TRY(device_request_open(&request, ret, &answer));
+    const bool is_chief = !cluster->is_evaluator && cluster->task == 0; /* or alone */
+    report_device(&answer, request.spec, is_chief);
+    return OK;
 }
 
 static uint64_t milliseconds(double seconds)

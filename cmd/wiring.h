@@ -4,12 +4,15 @@
 #define CMD_WIRING_H
 
 #include "cmd/cmd.h"
+#include "cmd/device.h"
 
-/* instruction_set: --cpu_kernels, or NULL; ERR_INPUT tells which there are. */
-err open_cpu(int threads, const char *instruction_set, struct device *ret);
-/* The CPU with as many threads as this task may use: --threads, or the cores divided by the workers
- * on this host. A ps may use all cores: it works most while workers wait for it. */
+/* Where this task computes; says so, or why it is no GPU. A CPU has as many threads as the task may
+ * use: --threads, or the cores divided by the workers on this host. A ps never has a GPU, and may
+ * use all cores: it works most while workers wait for it. */
 err open_device(const struct run *, struct device *ret);
+struct device_request request_of(const struct run *); /* of a task that is no ps */
+/* is_first: of several tasks of a job that would say the same. spec: NULL where there is none. */
+void report_device(const struct device_answer *, const struct spec *, bool is_first);
 
 struct task_options task_options_of(const struct run *, struct loop *);
 

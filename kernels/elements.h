@@ -9,8 +9,11 @@
 #include "kernels/kernels.h"
 #include "kernels/mathf.h"
 
-/* always inlined: the kind of an activation must be a constant where the loop is compiled */
+/* always inlined: the kind of an activation must be a constant where the loop is compiled. Other
+ * compilers than that of C say theirs before. */
+#ifndef ELEMENT
 #define ELEMENT static inline __attribute__((always_inline))
+#endif
 
 ELEMENT float element_gelu_tanh_inner(float x)
 {
@@ -102,6 +105,61 @@ ELEMENT float element_random_uniform(uint64_t key, uint64_t index)
 {
     uint64_t mixed = element_random_mix(index * 0x9e3779b97f4a7c15u + key);
     return (float)(int32_t)(element_random_mix(mixed + key) >> 40) * 0x1p-24f;
+}
+
+/* Comparisons leave NaN as it is. */
+ELEMENT float element_clamp(float x, float low, float high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* What regularization adds to the gradient of a weight */
+ELEMENT float element_regularize(float w, float l1, float l2)
+{
+    float sign = w > 0.0f ? 1.0f : w < 0.0f ? -1.0f : 0.0f;
+    return l1 * sign + l2 * w;
+}
+
+/* Losses of a prediction and a target, and their slopes */
+enum pair_kind { PAIR_SIGMOID, PAIR_SQUARED, PAIR_HUBER };
+
+/* Matrices of pairs: losses are summed over the columns of a row. */
+struct pairs {
+    int64_t columns;
+    const float *x, *targets;      /* [rows, columns] */
+    float delta, smoothing, scale; /* of huber; of sigmoid; of the gradient */
+    float *losses, *gradient;      /* [rows]; [rows, columns] or NULL */
+};
+
+ELEMENT float element_sigmoid_loss(const struct pairs *p, float x, float target, float *ret_slope)
+{
+    float t = target * (1.0f - p->smoothing) + 0.5f * p->smoothing;
+    float e = mathf_exp(-mathf_abs(x));
+    *ret_slope = (x < 0.0f ? e : 1.0f) / (1.0f + e) - t;
+    return (x < 0.0f ? 0.0f : x) - x * t + mathf_log1p(e);
+}
+
+ELEMENT float element_squared_loss(float x, float target, float *ret_slope)
+{
+    float difference = x - target;
+    *ret_slope = 2.0f * difference;
+    return difference * difference;
+}
+
+ELEMENT float element_huber_loss(const struct pairs *p, float x, float target, float *ret_slope)
+{
+    float difference = x - target, size = mathf_abs(difference);
+    bool is_near = size <= p->delta;
+    *ret_slope = is_near ? difference : mathf_copy_sign(p->delta, difference);
+    return is_near ? 0.5f * difference * difference : p->delta * (size - 0.5f * p->delta);
+}
+
+ELEMENT float element_pair_loss(enum pair_kind kind, const struct pairs *p, float x, float target,
+                                float *ret_slope)
+{
+    if (kind == PAIR_SIGMOID) return element_sigmoid_loss(p, x, target, ret_slope);
+    if (kind == PAIR_SQUARED) return element_squared_loss(x, target, ret_slope);
+    return element_huber_loss(p, x, target, ret_slope);
 }
 
 ELEMENT void element_momentum(const struct update_momentum *u, bool nesterov, int64_t i)

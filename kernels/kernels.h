@@ -129,6 +129,7 @@ struct kernels {
 
     /* memory */
     err (*allocate)(struct device *, size_t bytes, void **ret); /* zeroed, aligned to 64 */
+    size_t (*available)(struct device *); /* bytes that could be allocated; SIZE_MAX: unknown */
     void (*release)(struct device *, void *);
     void (*upload)(struct device *, void *device_memory, const void *host, size_t bytes);
     void (*download)(struct device *, void *host, const void *device_memory,
@@ -242,12 +243,44 @@ struct device {
     const struct kernels *kernels;
     int threads; /* CPU threads that kernels may use */
     void *state;
+    bool is_separate; /* its memory is not the host's: only upload() and download() cross over */
 };
 
 /* Kernel variants of the CPU, best first: "avx512", "avx2", "sse2". isa NULL: the best that this
  * machine has. */
 err device_open_cpu(int threads, const char *isa, struct device *ret);
 void device_close(struct device *);
+
+/* A GPU as the driver describes it */
+struct gpu {
+    char name[96];
+    int major, minor; /* compute capability */
+    size_t bytes, free_bytes;
+};
+enum { GPUS_MAX = 64 };
+struct gpus {
+    int count;
+    char driver[32];    /* "580.65.06"; "" where the system does not say */
+    char libraries[96]; /* "CUDA 13.0, cuBLAS 13.1.0 (/usr/lib/...)" */
+    struct gpu at[GPUS_MAX];
+};
+
+/* Those that CUDA_VISIBLE_DEVICES leaves, at least one. ERR_DEVICE: "libcuda.so.1 not found",
+ * "driver too old: ...", "built without CUDA": why there is none. */
+err gpu_list(struct gpus *ret);
+/* The same errors, and how many: asks the driver alone, and takes nothing on any GPU, as gpu_list()
+ * does to hear what is free. */
+err gpu_count(int *ret);
+
+struct gpu_options {
+    int index;        /* in gpu_list */
+    bool allows_tf32; /* products on tensor cores, whose operands have 10 bits of mantissa */
+    /* Every call waits for its end, and memory is of the host too: slow. An error names the very
+     * kernel, and tests look at what it wrote. */
+    bool is_watched;
+};
+/* ERR_DEVICE says why there is none; ERR_INPUT: no such index. */
+err device_open_gpu(const struct gpu_options *, struct device *ret);
 
 /* Environment that the arithmetic libraries read when they are loaded (OpenBLAS' kernel choice on
  * processors that it does not know, OpenMP's waiting). Where something must change, sets it and

@@ -12,14 +12,19 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t mathf_bits(float x)
+/* What stands in front of each function; other compilers than that of C say theirs before. */
+#ifndef MATHF
+#define MATHF static inline
+#endif
+
+MATHF uint32_t mathf_bits(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline float mathf_from_bits(uint32_t bits)
+MATHF float mathf_from_bits(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof x);
@@ -27,14 +32,14 @@ static inline float mathf_from_bits(uint32_t bits)
 }
 
 /* 2^n for n in [-126, 127] */
-static inline float mathf_power_of_two(int32_t n)
+MATHF float mathf_power_of_two(int32_t n)
 {
     return mathf_from_bits((uint32_t)(n + 127) << 23);
 }
 
 /* x = n ln 2 + r with |r| <= ln(2) / 2: returns e^r - 1. Adding 1.5 * 2^23 rounds to an integer and
  * leaves it in the low bits; ln 2 is subtracted in two parts, the first of which is exact. */
-static inline float mathf_expm1_reduced(float x, int32_t *ret_n)
+MATHF float mathf_expm1_reduced(float x, int32_t *ret_n)
 {
     const float magic = 0x1.8p23f;
     float shifted = x * 1.44269504f + magic;
@@ -52,7 +57,7 @@ static inline float mathf_expm1_reduced(float x, int32_t *ret_n)
     return p * (r * r) + r;
 }
 
-static inline float mathf_exp(float x)
+MATHF float mathf_exp(float x)
 {
     x = x > 89.0f ? 89.0f : x; /* beyond these the result is infinity or 0 */
     x = x < -104.0f ? -104.0f : x;
@@ -63,7 +68,7 @@ static inline float mathf_exp(float x)
 }
 
 /* e^x - 1 for x <= 0, without cancellation near 0 */
-static inline float mathf_expm1_negative(float x)
+MATHF float mathf_expm1_negative(float x)
 {
     x = x < -80.0f ? -80.0f : x;
     int32_t n;
@@ -73,7 +78,7 @@ static inline float mathf_expm1_negative(float x)
 }
 
 /* ln(m) for m in [sqrt(1/2), sqrt(2)), plus n ln 2 */
-static inline float mathf_log_reduced(float m, float n)
+MATHF float mathf_log_reduced(float m, float n)
 {
     float f = m - 1.0f, s = f / (2.0f + f), z = s * s;
     float p = 0.2333057433f; /* (ln((1+s)/(1-s)) - 2s) / s^3 on z < 0.0295, to 1.2e-9 */
@@ -85,7 +90,7 @@ static inline float mathf_log_reduced(float m, float n)
     return n * 0.693359375f - ((half_square - low) - f);
 }
 
-static inline float mathf_log(float x)
+MATHF float mathf_log(float x)
 {
     float scaled = x < 0x1p-126f ? x * 0x1p23f : x; /* a denormal has no leading 1 */
     float n = x < 0x1p-126f ? -23.0f : 0.0f;
@@ -100,23 +105,23 @@ static inline float mathf_log(float x)
 }
 
 /* ln(1 + x) for x in [0, 1] */
-static inline float mathf_log1p(float x)
+MATHF float mathf_log1p(float x)
 {
     float sum = 1.0f + x;
     return mathf_log(sum) + (x - (sum - 1.0f)) / sum; /* what the rounding of 1 + x lost */
 }
 
-static inline float mathf_abs(float x)
+MATHF float mathf_abs(float x)
 {
     return mathf_from_bits(mathf_bits(x) & 0x7fffffff);
 }
 
-static inline float mathf_copy_sign(float size, float sign)
+MATHF float mathf_copy_sign(float size, float sign)
 {
     return mathf_from_bits((mathf_bits(size) & 0x7fffffff) | (mathf_bits(sign) & 0x80000000));
 }
 
-static inline float mathf_tanh(float x)
+MATHF float mathf_tanh(float x)
 {
     float size = mathf_abs(x), z = x * x;
     float p = 0.002269501684f; /* (tanh(x) - x) / x^3 on |x| < 0.63, to 1.8e-9 */
@@ -130,7 +135,7 @@ static inline float mathf_tanh(float x)
     return size < 0.6f ? small : mathf_copy_sign(large, x);
 }
 
-static inline float mathf_erf(float x)
+MATHF float mathf_erf(float x)
 {
     float size = mathf_abs(x), z = x * x;
     float p = 7.875875063e-5f; /* erf(x) / x - 1 on |x| < 1, to 1.3e-9 */
@@ -157,14 +162,14 @@ static inline float mathf_erf(float x)
 }
 
 /* 1 / (1 + e^-x), accurate at both ends */
-static inline float mathf_sigmoid(float x)
+MATHF float mathf_sigmoid(float x)
 {
     float e = mathf_exp(-mathf_abs(x));
     return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
 /* ln(1 + e^x) */
-static inline float mathf_softplus(float x)
+MATHF float mathf_softplus(float x)
 {
     float positive = x < 0.0f ? 0.0f : x;
     return positive + mathf_log1p(mathf_exp(-mathf_abs(x)));

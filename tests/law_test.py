@@ -77,6 +77,7 @@ class Law(unittest.TestCase):
     def test_cuda_names_stay_in_their_folder(self):
         for name in ("cudaMalloc", "cublasSgemm", "cuInit", "__global__"):
             self.assert_breaks("kernels/a.c", f"\nint x = {name};\n", f":2: {name}")
+            self.assert_holds("tests/cuda/a.c", f"\nint x = {name};\n")
             self.assert_holds("kernels/cuda/a.cu", f"int x = {name};\n")
         self.assert_holds("cmd/a.c", '/* cudaMalloc */ const char *a = "cudaMalloc";\n')
 

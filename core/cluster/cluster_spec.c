@@ -202,15 +202,29 @@ static size_t host_length(const char *address)
     return colon ? (size_t)(colon - address) : strlen(address);
 }
 
-int cluster_workers_here(const struct cluster_spec *spec)
+/* Of the first `count` workers, those whose host is this task's. */
+static int workers_of_host(const struct cluster_spec *spec, int count)
 {
-    if (!spec->is_distributed) return 1;
     const char *own = spec->hosts[spec->job].at[spec->task];
     size_t length = host_length(own);
     int workers = 0;
-    for (int i = 0; i < spec->hosts[JOB_WORKER].count; i++) {
+    for (int i = 0; i < count; i++) {
         const char *other = spec->hosts[JOB_WORKER].at[i];
         workers += host_length(other) == length && strncmp(own, other, length) == 0;
     }
+    return workers;
+}
+
+int cluster_workers_here(const struct cluster_spec *spec)
+{
+    if (!spec->is_distributed) return 1;
+    int workers = workers_of_host(spec, spec->hosts[JOB_WORKER].count);
     return workers > 0 ? workers : 1;
+}
+
+int cluster_local_index(const struct cluster_spec *spec)
+{
+    if (!spec->is_distributed) return 0;
+    if (spec->is_evaluator) return cluster_workers_here(spec);
+    return spec->job == JOB_WORKER ? workers_of_host(spec, spec->task) : 0;
 }

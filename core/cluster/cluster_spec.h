@@ -47,4 +47,8 @@ const char *task_name(enum job, int task, char text[TASK_NAME_MAX]);
  * least 1). */
 int cluster_workers_here(const struct cluster_spec *);
 
+/* Which of them this worker is, from 0; the evaluator comes after those of its host; 0 for others.
+ */
+int cluster_local_index(const struct cluster_spec *);
+
 #endif

@@ -44,15 +44,16 @@ static err copy_arrays(struct cut_job *job, const struct ps_task *p)
         calloc((size_t)job->shard.workers * LEDGER_COLUMNS, sizeof *job->shard.ledger);
     if (!job->memory || !job->shard.ledger)
         return fail(ERR_MEMORY, "no memory to copy %zu bytes for a checkpoint", bytes * arrays);
+    struct device *d = p->device;
     char *at = (char *)job->memory;
-    memcpy(at, job->shard.values, bytes);
+    d->kernels->download(d, at, job->shard.values, bytes);
     job->shard.values = (float *)at;
     for (int i = 0; i < job->shard.slot_count; i++) {
         at += bytes;
-        memcpy(at, job->shard.slots[i], bytes);
+        d->kernels->download(d, at, job->shard.slots[i], bytes);
         job->shard.slots[i] = (float *)at;
     }
-    return OK;
+    return d->kernels->synchronize(d);
 }
 
 static void copy_ledger(struct cut_job *job, const struct ps_task *p)

@@ -4,6 +4,9 @@
  * values: nobody computes while they change. Otherwise each worker has a copy of its own, written
  * when it is answered, so that a step sees one version. Gradients always have a window for each
  * worker.
+ *
+ * Where the device has memory of its own the ps is part of a single process, whose worker computes
+ * on the same device: windows are memory of the device then, and nothing of them ever travels.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +25,25 @@ void share_release(struct share *s)
 size_t ps_block_bytes(const struct ps_task *p)
 {
     return p->share ? (size_t)p->share->setup.floats * sizeof(float) : 0;
+}
+
+static err open_window(const struct ps_task *p, size_t bytes, struct window *ret)
+{
+    if (!p->device->is_separate) return window_new(bytes, ret);
+    void *memory;
+    TRY(p->device->kernels->allocate(p->device, bytes, &memory));
+    *ret = (struct window){.base = memory, .bytes = bytes, .fd = -1};
+    return OK;
+}
+
+static void close_window(const struct ps_task *p, struct window *window)
+{
+    if (!p->device->is_separate) {
+        window_free(window);
+        return;
+    }
+    if (window->base) p->device->kernels->release(p->device, window->base);
+    *window = (struct window){0};
 }
 
 /* ---- SETUP ---- */
@@ -47,7 +69,7 @@ static err read_share(const struct ps_task *p, const struct message *m, struct s
 
 static err open_store(struct ps_task *p, struct share *s)
 {
-    if (!p->values.base) TRY(window_new((size_t)s->setup.floats * sizeof(float), &p->values));
+    if (!p->values.base) TRY(open_window(p, (size_t)s->setup.floats * sizeof(float), &p->values));
     if (p->has_store) store_close(&p->store);
     p->has_store = false;
     TRY(store_open(&s->setup.optimizer, p->device, s->setup.floats, p->values.base, &p->store));
@@ -97,7 +119,7 @@ static err restore(struct ps_task *p)
     if (!shard.ledger) return fail(ERR_MEMORY, "no memory for %d workers", shard.workers);
     err e = bundle_open(p->share->setup.restore, &bundle);
     if (!e) {
-        e = shard_read(bundle, NULL, &shard);
+        e = shard_read_on(p->device, p->store.floats, bundle, NULL, &shard);
         bundle_close(bundle);
     }
     free(shard.ledger);
@@ -145,26 +167,27 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
     size_t bytes = ps_block_bytes(p);
     if (!bytes || !link) return OK;
     if (is_fresh) { /* another life may still write to the old ones */
-        window_free(&w->gradients);
-        window_free(&w->copy);
+        close_window(p, &w->gradients);
+        close_window(p, &w->copy);
     }
-    if (!w->gradients.base) TRY(window_new(bytes, &w->gradients));
+    if (!w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
     if (p->share->setup.config.takes_all) return link_share(link, &p->values, &w->gradients);
-    if (!w->copy.base) TRY(window_new(bytes, &w->copy));
+    if (!w->copy.base) TRY(open_window(p, bytes, &w->copy));
     return link_share(link, &w->copy, &w->gradients);
 }
 
 void ps_task_initialize(struct ps_task *p, int worker, int array)
 {
-    const void *from = p->windows[worker].gradients.base;
+    const float *from = p->windows[worker].gradients.base;
     float *to = array == 0 ? p->values.base : p->store.slots[array - 1];
-    if (ps_block_bytes(p) && from) memcpy(to, from, ps_block_bytes(p));
+    if (ps_block_bytes(p) && from) p->device->kernels->copy(p->device, to, from, p->store.floats);
 }
 
 void ps_task_refresh(struct ps_task *p, int worker)
 {
-    struct window *copy = &p->windows[worker].copy;
-    if (copy->base) memcpy(copy->base, p->values.base, ps_block_bytes(p));
+    const struct window *copy = &p->windows[worker].copy;
+    if (!copy->base) return;
+    p->device->kernels->copy(p->device, copy->base, p->values.base, p->store.floats);
 }
 
 void ps_task_apply(struct ps_task *p, const struct action *a)
@@ -197,11 +220,11 @@ bool ps_task_is_spoiled(const struct ps_task *p, int worker, const char **ret_na
 void ps_task_store_close(struct ps_task *p)
 {
     for (int w = 0; p->windows && w < p->task.peer_count; w++) {
-        window_free(&p->windows[w].gradients);
-        window_free(&p->windows[w].copy);
+        close_window(p, &p->windows[w].gradients);
+        close_window(p, &p->windows[w].copy);
     }
     if (p->has_store) store_close(&p->store);
-    window_free(&p->values);
+    close_window(p, &p->values);
     share_release(p->share);
     free(p->windows);
     free(p->sources);

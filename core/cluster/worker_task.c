@@ -210,6 +210,7 @@ static err open_session(struct worker_task *w)
         .workers = workers,
         .ps_count = cluster->hosts[JOB_PS].count,
         .batches_per_push = (int)w->gradients_per_push,
+        .binds_device_memory = w->options.task.transport == TRANSPORT_INPROC,
     };
     TRY(session_open(&options, &w->session));
     w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data.rows, workers);

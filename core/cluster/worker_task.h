@@ -28,7 +28,7 @@ struct worker_events {
 struct worker_task_options {
     struct task_options task;
     const struct spec *spec;
-    struct device *device; /* borrowed */
+    struct device *device; /* borrowed; with TRANSPORT_INPROC the ps' too */
     struct worker_events events;
     void *context;
 };

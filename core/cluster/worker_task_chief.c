@@ -334,12 +334,11 @@ err worker_fill(struct worker_task *w, int ps, int array)
 {
     struct origin *o = &w->origin;
     uint64_t bytes = worker_block_bytes(&w->task, ps);
-    float *window = w->session.gradients[ps];
     if (!bytes) return OK;
-    if (!window) return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
-    if (!o->bundle) return session_initial_values(&w->session, ps, window);
+    if (!w->session.gradients[ps]) return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
+    if (!o->bundle) return session_put_initial_values(&w->session, ps);
     if (array == 0 || o->filling != ps) TRY(begin_filling(w, ps));
-    memcpy(window, o->arrays[array], bytes);
+    session_put_gradients(&w->session, ps, o->arrays[array]);
     if (array + 1 == o->plan.arrays) forget_arrays(o);
     return OK;
 }

@@ -184,7 +184,7 @@ static void on_shared(void *context, struct link *link, const struct window *val
     float **kept = &w->kept[line->ps];
     session_bind(&w->session, line->ps, values->base, gradients->base);
     if (!*kept) return;
-    memcpy(gradients->base, *kept, worker_block_bytes(&w->task, line->ps));
+    session_put_gradients(&w->session, line->ps, *kept);
     free(*kept);
     *kept = NULL;
 }
@@ -197,7 +197,7 @@ static void keep_gradient(struct worker_task *w, int ps)
     free(w->kept[ps]);
     w->kept[ps] = malloc(bytes);
     if (w->kept[ps])
-        memcpy(w->kept[ps], w->session.gradients[ps], bytes);
+        session_get_gradients(&w->session, ps, w->kept[ps]);
     else
         task_end(&w->task, fail(ERR_MEMORY, "no memory to keep a gradient of %llu bytes",
                                 (unsigned long long)bytes));

@@ -117,6 +117,7 @@ struct loss_node {
     const struct tensor *logits; /* output of the last node */
     struct tensor labels;        /* dtype and shape set by infer; value set from the batch */
     float *losses;               /* [batch] */
+    void *state;                 /* from prepare; NULL: none */
 };
 
 /* What a loss takes the last node's output for; metrics depend on it. */
@@ -129,7 +130,9 @@ enum prediction {
 struct loss {
     struct object object;
     enum prediction predicts;
-    err (*infer)(struct loss_node *, struct arena *); /* may replace attributes by its own */
+    err (*infer)(struct loss_node *, struct arena *);     /* may replace attributes by its own */
+    err (*prepare)(struct loss_node *, struct device *);  /* optional; once per plan, as a node's */
+    void (*release)(struct loss_node *, struct device *); /* optional */
     /* rows <= batch count. Fills losses[rows]; where logits->gradient is not NULL also the gradient
      * of the mean. */
     void (*forward)(const struct loss_node *, struct device *, int64_t rows);

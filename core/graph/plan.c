@@ -80,7 +80,18 @@ static void clear_gradients(struct graph *graph)
     for (int i = 0; i < graph->node_count; i++) graph->nodes[i].output.gradient = NULL;
 }
 
-/* The one allocation of a plan. */
+/* Labels are used where they lie, unless the device does not see them there. */
+static err place_labels(struct plan *plan)
+{
+    struct device *d = plan->device;
+    const struct tensor *labels = &plan->graph->loss.labels;
+    const size_t bytes = (size_t)shape_count(&labels->shape) * dtype_size(labels->dtype);
+    if (!d->is_separate) return OK;
+    err e = d->kernels->allocate(d, bytes, &plan->labels);
+    return e ? fail_prefix(e, "%zu bytes for labels", bytes) : OK;
+}
+
+/* The one allocation of a plan, but for labels. */
 static err place(struct plan *plan)
 {
     struct liveness l;
@@ -95,6 +106,13 @@ static err place(struct plan *plan)
 
     bind_view_gradients(plan->graph);
     return liveness_mark_adds(plan->graph);
+}
+
+static err prepare_loss(struct plan *plan)
+{
+    struct loss_node *loss = &plan->graph->loss;
+    const err e = loss->loss->prepare ? loss->loss->prepare(loss, plan->device) : OK;
+    return e ? fail_prefix(e, "loss (%s)", loss->loss->object.name) : OK;
 }
 
 /* Views take no part: they have nothing to compute. prepared_count says where release() stops when
@@ -118,6 +136,8 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
     plan->graph = graph;
     plan->device = device;
     err e = place(plan);
+    if (!e) e = place_labels(plan);
+    if (!e) e = prepare_loss(plan);
     if (!e) e = prepare_nodes(plan);
     if (e) {
         plan_close(plan);
@@ -134,7 +154,10 @@ void plan_close(struct plan *plan)
         struct node *node = &plan->graph->nodes[i];
         if (node->op->release && !node->is_view) node->op->release(node, plan->device);
     }
+    struct loss_node *loss = &plan->graph->loss;
+    if (loss->loss->release) loss->loss->release(loss, plan->device);
     if (plan->block) plan->device->kernels->release(plan->device, plan->block);
+    if (plan->labels) plan->device->kernels->release(plan->device, plan->labels);
     free(plan);
 }
 
@@ -143,16 +166,26 @@ void plan_close(struct plan *plan)
 static void set_features(struct plan *plan, const void *features, int64_t rows)
 {
     struct graph *graph = plan->graph;
-    const bool is_aligned = (uintptr_t)features % PLACEMENT_ALIGN == 0;
-    graph->features.value = (void *)features;
-    if (rows == graph->batch && is_aligned) return; /* used where they lie */
-
     struct device *d = plan->device;
+    const bool is_usable = (uintptr_t)features % PLACEMENT_ALIGN == 0 && !d->is_separate;
+    graph->features.value = (void *)features;
+    if (rows == graph->batch && is_usable) return; /* used where they lie */
+
     const int64_t row = shape_count_from(&graph->features.shape, 1);
     d->kernels->upload(d, plan->features, features, (size_t)(rows * row) * sizeof(float));
     if (rows < graph->batch)
         d->kernels->fill(d, plan->features + rows * row, 0.0f, (graph->batch - rows) * row);
     graph->features.value = plan->features;
+}
+
+static void set_labels(struct plan *plan, const void *labels, int64_t rows)
+{
+    struct device *d = plan->device;
+    struct tensor *tensor = &plan->graph->loss.labels;
+    tensor->value = plan->labels ? plan->labels : (void *)labels;
+    if (!plan->labels) return;
+    const int64_t count = rows * shape_count_from(&tensor->shape, 1);
+    d->kernels->upload(d, plan->labels, labels, (size_t)count * dtype_size(tensor->dtype));
 }
 
 /* The loss knows only the caller's rows; the gradient of the others is 0, so that backward can run
@@ -161,7 +194,7 @@ static void run_loss(struct plan *plan, const void *labels, int64_t rows)
 {
     struct graph *graph = plan->graph;
     struct device *d = plan->device;
-    graph->loss.labels.value = (void *)labels;
+    set_labels(plan, labels, rows);
     graph->loss.loss->forward(&graph->loss, d, rows);
 
     const struct tensor *logits = graph->loss.logits;

@@ -19,7 +19,9 @@ struct plan {
     struct graph *graph;
     struct device *device;
     void *block;
-    float *features; /* in the block: for a batch with fewer rows, or that is not aligned */
+    float *features; /* in the block: for a batch that is not aligned, has fewer rows, or lies in
+                        the host's memory where the device has its own */
+    void *labels;    /* beside it: only where the device has memory of its own */
     int prepared_count;
     struct plan_size size;
     struct trace *trace; /* borrowed: each node's time goes there; NULL: nobody asks */
@@ -32,9 +34,10 @@ err plan_measure(struct graph *, struct plan_size *ret); /* the same placement, 
 err plan_open(struct graph *, struct device *, struct plan **ret);
 void plan_close(struct plan *); /* NULL is fine */
 
-/* One pass. features and labels as the batch has them, of which `rows` rows are read (1 to the
- * graph's batch); draw numbers the random draws of this step. Forward fills loss.losses[rows] (and,
- * when training, the gradient of the mean). Logits and losses stay until the next step. */
+/* One pass. features and labels as the batch has them, in the host's memory, of which `rows` rows
+ * are read (1 to the graph's batch); draw numbers the random draws of this step. Forward fills
+ * loss.losses[rows] (and, when training, the gradient of the mean). Logits and losses stay until
+ * the next step. */
 void plan_forward(struct plan *, const void *features, const void *labels, int64_t rows,
                   uint64_t draw);
 

@@ -274,6 +274,43 @@ void layout_scatter(const struct layout *layout, int variable, const float *whol
     }
 }
 
+void layout_gather_on(struct device *device, const struct layout *layout, int variable,
+                      const float *const blocks[], float *whole)
+{
+    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    for (int left = slice->parts; left > 0; left--, slice++) {
+        const struct runs runs = runs_of(layout, slice);
+        const struct strided copy = {
+            .rows = runs.count,
+            .columns = runs.floats,
+            .dst_stride = runs.stride,
+            .src_stride = runs.floats,
+            .dst = whole + runs.start,
+            .src = blocks[slice->ps] + slice->offset,
+        };
+        device->kernels->copy_strided(device, &copy);
+    }
+}
+
+void layout_scatter_on(struct device *device, const struct layout *layout, int variable,
+                       const float *whole, float *const blocks[])
+{
+    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    for (int left = slice->parts; left > 0; left--, slice++) {
+        if (!blocks[slice->ps]) continue;
+        const struct runs runs = runs_of(layout, slice);
+        const struct strided copy = {
+            .rows = runs.count,
+            .columns = runs.floats,
+            .dst_stride = runs.floats,
+            .src_stride = runs.stride,
+            .dst = blocks[slice->ps] + slice->offset,
+            .src = whole + runs.start,
+        };
+        device->kernels->copy_strided(device, &copy);
+    }
+}
+
 bool layout_is_whole(const struct layout *layout, int variable, const struct slice **ret_slice)
 {
     const struct slice *slice = &layout->slices[first_slice(layout, variable)];

@@ -14,6 +14,7 @@
 
 #include "core/base/fields.h"
 #include "core/graph/tensor.h"
+#include "kernels/kernels.h"
 
 enum { LAYOUT_ALIGN = 16, PS_MAX = 1024, WORKERS_MAX = 4096, SLICES_MAX = 65536 };
 
@@ -64,6 +65,12 @@ err layout_make(const struct placement_spec *, const struct variable *, int coun
  * slices of a ps whose block is NULL). */
 void layout_gather(const struct layout *, int variable, const float *const blocks[], float *whole);
 void layout_scatter(const struct layout *, int variable, const float *whole, float *const blocks[]);
+
+/* The same where blocks and whole lie in the memory of a device. */
+void layout_gather_on(struct device *, const struct layout *, int variable,
+                      const float *const blocks[], float *whole);
+void layout_scatter_on(struct device *, const struct layout *, int variable, const float *whole,
+                       float *const blocks[]);
 
 /* true when the variable is one slice, so that the block's memory can be used in place;
  * ret_slice: NULL where it is not wanted */

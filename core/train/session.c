@@ -34,7 +34,8 @@ static err open_data(struct session *s)
     return OK;
 }
 
-static err make_graph(struct session *s, int64_t batch, bool training, struct graph **ret)
+err session_make_graph(const struct session *s, int64_t batch, bool training, struct arena *arena,
+                       struct graph **ret)
 {
     const struct spec *spec = s->options.spec;
     const struct graph_options options = {
@@ -43,7 +44,7 @@ static err make_graph(struct session *s, int64_t batch, bool training, struct gr
         .training = training,
         .seed = (uint64_t)spec->seed,
     };
-    return graph_make(&spec->model, &options, &s->arena, ret);
+    return graph_make(&spec->model, &options, arena, ret);
 }
 
 /* What the loss wants of the labels. */
@@ -89,6 +90,13 @@ err session_allocate(const struct session *s, int64_t floats, float **ret)
     return OK;
 }
 
+/* Clipping is of each batch's gradient, so sums of several need a place beside it. */
+bool session_keeps_sums(const struct session *s)
+{
+    return optimizer_clip(&s->options.spec->optimizer).type != CLIP_NONE &&
+           s->options.batches_per_push > 1;
+}
+
 /* Buffers for partitioned variables, and for sums of clipped gradients. */
 static err make_buffers(struct session *s)
 {
@@ -110,7 +118,7 @@ static err make_buffers(struct session *s)
     s->clip_sizes = arena_array(&s->arena, count, sizeof(int64_t));
     s->regularized = graph_has_regularizers(g);
     s->clip = optimizer_clip(&s->options.spec->optimizer);
-    if (s->clip.type == CLIP_NONE || s->options.batches_per_push == 1) return OK;
+    if (!session_keeps_sums(s)) return OK;
     s->kept = arena_array(&s->arena, count, sizeof(float *));
     for (int i = 0; i < g->param_count; i++)
         TRY(session_allocate(s, shape_count(&g->params[i]->shape), &s->kept[i]));
@@ -148,7 +156,7 @@ static err check_labels(const struct session *s)
 }
 
 /* Rows of an evaluation batch: as the spec says, else the training batch, but at least 100. */
-static int64_t eval_batch(const struct session *s)
+int64_t session_evaluation_batch(const struct session *s)
 {
     const struct data_spec *data = &s->options.spec->data;
     int64_t rows = data->eval_batch_size;
@@ -160,14 +168,16 @@ static err open_parts(struct session *s)
 {
     TRY(open_data(s));
     const bool trains = !s->options.only_evaluates;
-    TRY(make_graph(s, trains ? s->options.spec->data.batch_size : eval_batch(s), trains,
-                   &s->graph));
+    const int64_t batch = trains ? s->options.spec->data.batch_size : session_evaluation_batch(s);
+    TRY(session_make_graph(s, batch, trains, &s->arena, &s->graph));
     TRY(make_layout(s));
+    TRY(session_check_memory(s));
+    TRY(session_open_mirror(s));
     TRY(make_buffers(s));
     TRY(check_labels(s));
     if (!trains) return OK;
     TRY(session_check_warm_start(s));
-    TRY(plan_open(s->graph, s->options.device, &s->plan));
+    TRY(session_open_plan(s));
     return session_open_pipeline(s, 0, &s->pipeline);
 }
 
@@ -179,84 +189,43 @@ err session_open(const struct session_options *options, struct session *ret)
     return e;
 }
 
+/* Rows of data for a plan, which takes them from the host's memory: zero. */
+static err allocate_batch(const struct session *s, int64_t floats, float **ret)
+{
+    if (!s->options.device->is_separate) return session_allocate(s, floats, ret);
+    *ret = calloc((size_t)floats, sizeof **ret);
+    return *ret ? OK : fail(ERR_MEMORY, "no memory for a batch of %lld numbers", (long long)floats);
+}
+
+static void release_batch(const struct session *s, float *batch)
+{
+    struct device *d = s->options.device;
+    if (!batch) return;
+    if (d->is_separate)
+        free(batch);
+    else
+        d->kernels->release(d, batch);
+}
+
 void session_close(struct session *s)
 {
     struct device *d = s->options.device;
     pipeline_close(s->pipeline);
     plan_close(s->plan);
     plan_close(s->eval_plan);
-    if (s->eval_features) d->kernels->release(d, s->eval_features);
-    if (s->eval_labels) d->kernels->release(d, s->eval_labels);
+    release_batch(s, s->eval_features);
+    release_batch(s, s->eval_labels);
     if (s->own_values) d->kernels->release(d, s->own_values);
     for (int i = 0; s->graph && s->whole_values && i < s->graph->param_count; i++) {
         if (s->whole_values[i]) d->kernels->release(d, s->whole_values[i]);
         if (s->whole_gradients[i]) d->kernels->release(d, s->whole_gradients[i]);
         if (s->kept && s->kept[i]) d->kernels->release(d, s->kept[i]);
     }
+    mirror_close(&s->mirror);
     dataset_close(&s->train_data);
     dataset_close(&s->eval_data);
     arena_free(&s->arena);
     *s = (struct session){0};
-}
-
-void session_bind(struct session *s, int ps, float *values, float *gradients)
-{
-    s->values[ps] = values;
-    s->gradients[ps] = gradients;
-    for (int i = 0; i < s->graph->param_count; i++) {
-        const struct slice *slice;
-        if (!layout_is_whole(s->layout, i, &slice) || slice->ps != ps) continue;
-        s->graph->params[i]->value = values + slice->offset;
-        s->graph->params[i]->gradient = gradients ? gradients + slice->offset : NULL;
-    }
-}
-
-void session_unbind(struct session *s, int ps)
-{
-    s->values[ps] = s->gradients[ps] = NULL;
-}
-
-static err initial_value(struct session *s, const struct param *p, float *ret_values)
-{
-    uint64_t key = random_key((uint64_t)s->options.spec->seed, p->name);
-    err e = p->initializer->fill(p->initializer_attributes, &p->shape, key, ret_values);
-    return e ? fail_prefix(e, "initial value of %s", p->name) : OK;
-}
-
-/* Fans and the orthogonal initializer look at the whole variable, so a part is cut out of it. */
-static err initial_parts(struct session *s, int variable, int ps, float *block)
-{
-    float **blocks = arena_array(&s->arena, (size_t)s->options.ps_count, sizeof *blocks);
-    blocks[ps] = block;
-    TRY(initial_value(s, s->graph->params[variable], s->whole_values[variable]));
-    layout_scatter(s->layout, variable, s->whole_values[variable], blocks);
-    return OK;
-}
-
-err session_initial_values(struct session *s, int ps, float *ret_block)
-{
-    memset(ret_block, 0, (size_t)s->layout->block_floats[ps] * sizeof(float));
-    for (int i = 0; i < s->graph->param_count; i++) {
-        const struct slice *slice;
-        if (!layout_is_whole(s->layout, i, &slice))
-            TRY(initial_parts(s, i, ps, ret_block));
-        else if (slice->ps == ps)
-            TRY(initial_value(s, s->graph->params[i], ret_block + slice->offset));
-    }
-    return OK;
-}
-
-static void gather_values(struct session *s)
-{
-    for (int i = 0; i < s->graph->param_count; i++)
-        if (s->whole_values[i])
-            layout_gather(s->layout, i, (const float *const *)s->values, s->whole_values[i]);
-}
-
-static void scatter_gradients(struct session *s)
-{
-    for (int i = 0; i < s->graph->param_count; i++)
-        if (s->whole_values[i]) layout_scatter(s->layout, i, s->whole_gradients[i], s->gradients);
 }
 
 static void clip(struct session *s)
@@ -293,7 +262,7 @@ static uint64_t draw_number(const struct session *s, uint64_t batch)
 err session_step(struct session *s, double *ret_loss)
 {
     double loss = 0;
-    gather_values(s);
+    session_gather_values(s);
     for (int i = 0; i < s->options.batches_per_push; i++) {
         struct batch batch;
         uint64_t begin_ns = trace_begin(s->plan->trace);
@@ -308,7 +277,8 @@ err session_step(struct session *s, double *ret_loss)
         s->last_rows = batch.rows;
         s->batches++;
     }
-    scatter_gradients(s);
+    session_scatter_gradients(s);
+    TRY(s->options.device->kernels->synchronize(s->options.device));
     loss = loss / s->options.batches_per_push;
     if (s->regularized) loss += graph_regularization(s->graph, s->options.device);
     if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
@@ -329,9 +299,10 @@ static err make_evaluation(struct session *s)
 {
     if (s->eval_plan) return OK;
     struct graph *g = s->graph;
-    if (!s->options.only_evaluates) TRY(make_graph(s, eval_batch(s), false, &g));
-    TRY(session_allocate(s, shape_count(&g->features.shape), &s->eval_features));
-    TRY(session_allocate(s, shape_count(&g->loss.labels.shape), &s->eval_labels));
+    if (!s->options.only_evaluates)
+        TRY(session_make_graph(s, session_evaluation_batch(s), false, &s->arena, &g));
+    TRY(allocate_batch(s, shape_count(&g->features.shape), &s->eval_features));
+    TRY(allocate_batch(s, shape_count(&g->loss.labels.shape), &s->eval_labels));
     s->eval_metrics = arena_array(&s->arena, (size_t)g->metric_count + 1, 2 * sizeof(double));
     return plan_open(g, s->options.device, &s->eval_plan);
 }
@@ -340,7 +311,7 @@ err session_open_evaluation(struct session *s)
 {
     TRY(make_evaluation(s));
     const struct graph *g = s->eval_plan->graph;
-    gather_values(s);
+    session_gather_values(s);
     for (int i = 0; i < g->param_count; i++) g->params[i]->value = s->graph->params[i]->value;
     return OK;
 }

@@ -9,6 +9,7 @@
 #define CORE_TRAIN_SESSION_H
 
 #include "core/graph/plan.h"
+#include "core/train/mirror.h"
 #include "core/train/spec.h"
 
 struct bundle; /* checkpoint/bundle.h */
@@ -21,6 +22,9 @@ struct session_options {
     /* To evaluate or predict without any ps: no training data, no gradients, no steps; one ps in
      * the process, whatever the placement says; values come from session_restore. */
     bool only_evaluates;
+    /* The blocks that will be bound are memory of the device, as in a single process; otherwise
+     * they are the host's, and a device with memory of its own works on a mirror of them. */
+    bool binds_device_memory;
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
 };
 
@@ -38,8 +42,10 @@ struct session {
     float *own_values; /* the block that session_restore made; NULL: none */
     float **values;    /* [ps_count] blocks, bound */
     float **gradients; /* [ps_count] */
+    struct mirror mirror;
+    size_t free_bytes; /* of the device before anything was taken; SIZE_MAX: it does not say */
     float **whole_values,
-        **whole_gradients; /* [variables]; NULL where the block is used in place */
+        **whole_gradients; /* [variables] of the device; NULL where the block is used in place */
     float *
         *kept; /* [variables] sums of clipped gradients; NULL unless several batches are clipped */
     struct clip clip;
@@ -58,8 +64,15 @@ void session_close(struct session *); /* a zeroed one is fine */
 void session_bind(struct session *, int ps, float *values, float *gradients);
 void session_unbind(struct session *, int ps); /* the blocks are gone: no step until others come */
 
-/* The initial values of everything that lives on the ps, into a block of its layout (gaps zero). */
+/* The initial values of everything that lives on the ps, into a block of its layout (gaps zero) in
+ * the host's memory. */
 err session_initial_values(struct session *, int ps, float *ret_block);
+
+/* A block in the host's memory to where gradients are bound, which may be the device's, and from
+ * there. Values travel so to a ps that has none. */
+void session_put_gradients(struct session *, int ps, const float *block);
+void session_get_gradients(struct session *, int ps, float *ret_block);
+err session_put_initial_values(struct session *, int ps);
 
 /* One push worth of work: next batch(es), loss and gradients into the bound blocks. ret_loss: mean
  * over the batches, regularization included. ERR_NUMBER when it is not finite, unless that is

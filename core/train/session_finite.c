@@ -30,12 +30,3 @@ err session_fail_loss(const struct session *s, double loss)
     return fail(ERR_NUMBER, "the loss is %s; first that is not finite: the %s of %s", noun,
                 is_gradient ? "gradient" : "value", name);
 }
-
-/* Whole blocks, gaps included: those are zero anyway. */
-void session_clear_gradients(struct session *s)
-{
-    struct device *d = s->options.device;
-    for (int ps = 0; ps < s->layout->ps_count; ps++)
-        if (s->gradients[ps])
-            d->kernels->fill(d, s->gradients[ps], 0.0f, s->layout->block_floats[ps]);
-}

@@ -10,11 +10,26 @@ err session_open_pipeline(const struct session *, uint64_t first, struct pipelin
 /* Memory of the device: zero. */
 err session_allocate(const struct session *, int64_t floats, float **ret);
 
+err session_make_graph(const struct session *, int64_t batch, bool training, struct arena *,
+                       struct graph **ret);
+int64_t session_evaluation_batch(const struct session *); /* rows */
+bool session_keeps_sums(const struct session *);
+
+/* ERR_MEMORY, with a table, where the device says that it has too little for what comes next. */
+err session_check_memory(struct session *);
+err session_open_plan(struct session *);
+
+/* Before the bound blocks are there. */
+err session_open_mirror(struct session *);
+/* Values to where the graph reads them, and gradients from where it writes them. */
+void session_gather_values(struct session *);
+void session_scatter_gradients(struct session *);
+
 /* The evaluation graph is there, with the values that are bound now. */
 err session_open_evaluation(struct session *);
 
-/* ERR_INPUT: a pattern of train.warm_start speaks of nothing that the graph's variables, their slots
- * and the optimizer's powers are called. */
+/* ERR_INPUT: a pattern of train.warm_start speaks of nothing that the graph's variables, their
+ * slots and the optimizer's powers are called. */
 err session_check_warm_start(struct session *);
 
 /* The next rows of the evaluation set through the evaluation graph. Returns how many. */

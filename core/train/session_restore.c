@@ -44,7 +44,7 @@ err session_restore(struct session *s, struct bundle *bundle)
         .values = s->own_values,
         .ledger = &no_workers, /* [0, LEDGER_COLUMNS] */
     };
-    err e = shard_read(bundle, &values_only, &shard);
+    err e = shard_read_on(s->options.device, layout->block_floats[0], bundle, &values_only, &shard);
     free(slices);
     return e;
 }

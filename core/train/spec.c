@@ -8,9 +8,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/train/device_choice.h"
 #include "core/train/spec_inside.h"
 
 enum { METRICS_MAX = 32 };
+
+static const char *const precision_names[] = {
+    [PRECISION_FLOAT32] = "float32", [PRECISION_TF32] = "tf32", NULL};
 
 static const struct field spec_fields[] = {
     {.name = "name",
@@ -68,6 +72,18 @@ static const struct field spec_fields[] = {
      .offset = offsetof(struct spec, train),
      .object = &train_spec_object,
      .help = "how long and in which mode to train"},
+    {.name = "device",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct spec, device),
+     .fallback = "\"auto\"",
+     .help = "where workers compute: cpu; gpu or gpu:N, where it must be one; auto: a GPU where "
+             "there is a working one. A ps holds its variables in the CPU's memory"},
+    {.name = "precision",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct spec, precision),
+     .fallback = "\"float32\"",
+     .choices = precision_names,
+     .help = "tf32: products on a GPU may round what they multiply to 10 bits of mantissa"},
     {0},
 };
 
@@ -99,6 +115,13 @@ static const char *directory_of(const struct spec_options *options, struct arena
     return arena_format(arena, "%.*s", (int)(slash - options->path), options->path);
 }
 
+static err check_device(const struct spec *spec)
+{
+    struct device_choice choice;
+    const err e = device_choice_parse(spec->device, &choice);
+    return e ? fail_prefix(e, "device") : OK;
+}
+
 /* json is borrowed here and becomes the spec's when all went well. */
 static err make(const struct spec_options *options, json_t *json, struct arena *arena,
                 struct spec *ret)
@@ -106,6 +129,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     struct spec spec;
     TRY(override(options, json));
     TRY(fields_parse(&spec_object, json, "", arena, &spec));
+    TRY(check_device(&spec));
     TRY(spec_train_finish(&spec, json, arena));
     TRY(optimizer_check(&spec.optimizer, "optimizer"));
     spec.json = json;

@@ -8,6 +8,7 @@
 #include "core/train/optimizer.h"
 
 enum train_mode { MODE_ASYNC, MODE_SYNC };
+enum precision { PRECISION_FLOAT32, PRECISION_TF32 };
 enum corrupt_policy { CORRUPT_ERROR, CORRUPT_PREVIOUS };
 
 struct warm_start_spec {
@@ -55,6 +56,8 @@ struct spec {
     struct optimizer_spec optimizer;
     struct placement_spec placement;
     struct train_spec train;
+    const char *device; /* "auto": device_choice.h */
+    int precision;      /* enum precision */
 
     const char *directory; /* relative paths of data are relative to it */
     json_t *json;          /* the whole spec after overrides; owned */

@@ -2,8 +2,8 @@
  *
  * Tasks compare fingerprints when they meet. Left out is what may differ between them, or between
  * a task and its next life: the name, what is said, saved and measured beside the steps and how
- * often, which change nothing that is computed, and the names of data files, since the same
- * examples may lie elsewhere on another machine.
+ * often, and where, which change nothing that is computed, and the names of data files, since the
+ * same examples may lie elsewhere on another machine.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,6 +43,7 @@ err spec_fingerprint(const struct spec *spec, char ret[17])
 {
     json_t *shared = json_deep_copy(spec->json);
     json_object_del(shared, "name");
+    json_object_del(shared, "device");
     forget_manners(json_object_get(shared, "train"));
     json_t *data = json_object_get(shared, "data");
     forget_files(data, "train", &spec->data.train);

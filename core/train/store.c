@@ -2,8 +2,9 @@
  *
  * Threads share the tiles. A tile is small enough that gradients, values and slots of it stay in
  * the first caches from the sum over the workers until the snapshot, so that each of them crosses
- * the memory bus once. Every update rule is elementwise, so results do not depend on where tiles or
- * blocks end.
+ * the memory bus once. A device with memory of its own has large tiles, since each kernel costs a
+ * launch there, and they only bound its scratch memory. Every update rule is elementwise, so
+ * results do not depend on where tiles or blocks end.
  */
 #include "core/train/store.h"
 
@@ -13,6 +14,7 @@
 
 enum {
     TILE_FLOATS = 8192,
+    SEPARATE_TILE_FLOATS = 1 << 22,
     THREAD_FLOATS = 1 << 17, /* less is not worth a second thread */
 };
 
@@ -34,9 +36,17 @@ static size_t bytes_of(int64_t floats)
     return (size_t)(floats > 0 ? floats : LAYOUT_ALIGN) * sizeof(float);
 }
 
+static int64_t tile_floats(const struct store *store)
+{
+    const int64_t largest = store->device->is_separate ? SEPARATE_TILE_FLOATS : TILE_FLOATS;
+    return store->floats < largest ? store->floats : largest;
+}
+
 static err allocate(struct store *store)
 {
     struct device *device = store->device;
+    const size_t tile = bytes_of(tile_floats(store));
+    if (device->is_separate) TRY(device->kernels->allocate(device, tile, (void **)&store->scratch));
     for (int i = 0; i < store->slot_count; i++) {
         TRY(device->kernels->allocate(device, bytes_of(store->floats), (void **)&store->slots[i]));
     }
@@ -72,6 +82,7 @@ void store_close(struct store *store)
     for (int i = 0; i < SLOTS_MAX; i++) {
         if (store->slots[i]) store->device->kernels->release(store->device, store->slots[i]);
     }
+    if (store->scratch) store->device->kernels->release(store->device, store->scratch);
     *store = (struct store){0};
 }
 
@@ -135,6 +146,15 @@ static void apply_part(const void *arguments, int64_t begin, int64_t end)
         apply_tile(a, at, last - at < TILE_FLOATS ? last - at : TILE_FLOATS, scratch);
 }
 
+/* Where kernels run by themselves: in their order. */
+static void apply_queued(const struct application *a)
+{
+    const struct store *store = a->store;
+    const int64_t tile = tile_floats(store), last = store->floats;
+    for (int64_t at = 0; at < last; at += tile)
+        apply_tile(a, at, last - at < tile ? last - at : tile, store->scratch);
+}
+
 /* In float, as TensorFlow multiplies them: a checkpoint holds the very same bits. */
 static void advance_powers(struct store *store)
 {
@@ -154,8 +174,11 @@ void store_apply(struct store *store, const float *const gradients[], int count,
         .rate = (float)schedule_rate(store->learning_rate, step),
         .snapshot = snapshot,
     };
-    store->device->kernels->spread(store->device, store->floats / LAYOUT_ALIGN,
-                                   THREAD_FLOATS / LAYOUT_ALIGN, apply_part, &application);
+    if (store->device->is_separate)
+        apply_queued(&application);
+    else
+        store->device->kernels->spread(store->device, store->floats / LAYOUT_ALIGN,
+                                       THREAD_FLOATS / LAYOUT_ALIGN, apply_part, &application);
     advance_powers(store);
     store->version++;
 }

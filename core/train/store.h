@@ -13,11 +13,13 @@ struct store {
     float *values;  /* [floats], borrowed: the memory that workers see */
     int slot_count;
     float *slots[SLOTS_MAX];
+    float *scratch; /* where the device has memory of its own: a tile of summed gradients */
     float powers[POWERS_MAX];
     uint64_t version; /* updates applied */
 };
 
-/* values: caller's memory of at least floats floats, zeroed, aligned to 64, outlives the store. */
+/* values: the caller's memory of the device, of at least floats floats, zeroed, aligned to 64,
+ * outlives the store. */
 err store_open(const struct optimizer_spec *, struct device *, int64_t floats, float *values,
                struct store *ret);
 void store_close(struct store *);

@@ -59,47 +59,6 @@ static void softmax_cross_entropy(struct device *d, const struct cross_entropy *
     spread(d, c->rows, LOSS_GRAIN / (c->classes + CHUNK) + 1, softmax_loss_rows, c);
 }
 
-/* Losses of a prediction and a target, element by element, summed over the columns of a row */
-enum pair_kind { PAIR_SIGMOID, PAIR_SQUARED, PAIR_HUBER };
-
-struct pairs {
-    int64_t columns;
-    const float *x, *targets;      /* [rows, columns] */
-    float delta, smoothing, scale; /* of huber; of sigmoid; of the gradient */
-    float *losses, *gradient;      /* [rows]; [rows, columns] or NULL */
-};
-
-ELEMENT float sigmoid_loss(const struct pairs *p, float x, float target, float *ret_slope)
-{
-    float t = target * (1.0f - p->smoothing) + 0.5f * p->smoothing;
-    float e = mathf_exp(-mathf_abs(x));
-    *ret_slope = (x < 0.0f ? e : 1.0f) / (1.0f + e) - t;
-    return (x < 0.0f ? 0.0f : x) - x * t + mathf_log1p(e);
-}
-
-ELEMENT float squared_loss(float x, float target, float *ret_slope)
-{
-    float difference = x - target;
-    *ret_slope = 2.0f * difference;
-    return difference * difference;
-}
-
-ELEMENT float huber_loss(const struct pairs *p, float x, float target, float *ret_slope)
-{
-    float difference = x - target, size = mathf_abs(difference);
-    bool is_near = size <= p->delta;
-    *ret_slope = is_near ? difference : mathf_copy_sign(p->delta, difference);
-    return is_near ? 0.5f * difference * difference : p->delta * (size - 0.5f * p->delta);
-}
-
-ELEMENT float pair_loss(enum pair_kind kind, const struct pairs *p, float x, float target,
-                        float *ret_slope)
-{
-    if (kind == PAIR_SIGMOID) return sigmoid_loss(p, x, target, ret_slope);
-    if (kind == PAIR_SQUARED) return squared_loss(x, target, ret_slope);
-    return huber_loss(p, x, target, ret_slope);
-}
-
 /* terms [CHUNK]: the losses of the count elements that begin at flat index `at` */
 ELEMENT void pair_chunk(enum pair_kind kind, const struct pairs *p, int64_t at, int count,
                         float *terms)
@@ -110,7 +69,7 @@ ELEMENT void pair_chunk(enum pair_kind kind, const struct pairs *p, int64_t at, 
 #pragma omp simd
     for (int i = 0; i < CHUNK; i++) {
         float slope;
-        terms[i] = pair_loss(kind, p, x[i], targets[i], &slope);
+        terms[i] = element_pair_loss(kind, p, x[i], targets[i], &slope);
         slopes[i] = p->scale * slope;
     }
     if (p->gradient) chunk_store(p->gradient + at, slopes, count);

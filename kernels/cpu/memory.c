@@ -27,6 +27,12 @@ static err allocate(struct device *d, size_t bytes, void **ret)
     return OK;
 }
 
+/* The system hands out memory that it may not have; only its use would tell. */
+static size_t available(struct device *d)
+{
+    return SIZE_MAX;
+}
+
 static void release(struct device *d, void *memory)
 {
     free(memory);
@@ -63,6 +69,7 @@ void cpu_failed(struct device *d, const char *call)
 void memory_fill_table(struct kernels *table)
 {
     table->allocate = allocate;
+    table->available = available;
     table->release = release;
     table->upload = upload;
     table->download = download;

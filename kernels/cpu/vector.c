@@ -98,10 +98,7 @@ static void multiply_add(struct device *d, float *y, const float *a, const float
 static void clamp_range(const void *arguments, int64_t begin, int64_t end)
 {
     const struct stretch v = *(const struct stretch *)arguments;
-    for (int64_t i = begin; i < end; i++) {
-        float x = v.y[i]; /* NaN stays */
-        v.y[i] = x < v.s ? v.s : x > v.t ? v.t : x;
-    }
+    for (int64_t i = begin; i < end; i++) v.y[i] = element_clamp(v.y[i], v.s, v.t);
 }
 
 static void clamp(struct device *d, float *y, float low, float high, int64_t n)
@@ -113,11 +110,7 @@ static void regularize_range(const void *arguments, int64_t begin, int64_t end)
 {
     const struct stretch v = *(const struct stretch *)arguments;
 #pragma omp simd
-    for (int64_t i = begin; i < end; i++) {
-        float w = v.a[i];
-        float sign = w > 0.0f ? 1.0f : w < 0.0f ? -1.0f : 0.0f;
-        v.y[i] += v.s * sign + v.t * w;
-    }
+    for (int64_t i = begin; i < end; i++) v.y[i] += element_regularize(v.a[i], v.s, v.t);
 }
 
 static void regularize(struct device *d, float *gradient, const float *w, float l1, float l2,

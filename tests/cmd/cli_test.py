@@ -182,7 +182,7 @@ class CommandLine(unittest.TestCase):
     def test_without_arguments_there_is_a_short_usage(self):
         ended = self.run_binary()
         self.assertTrue(ended.stderr.startswith("usage: dtrain"))
-        self.assertLess(len(ended.stderr.splitlines()), 15)
+        self.assertLess(len(ended.stderr.splitlines()), 16)
         self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
     def test_no_line_of_help_is_wider_than_100_columns(self):

@@ -22,17 +22,17 @@ struct device open_device(void)
 void *memory_take(struct memory *memory, size_t bytes)
 {
     assert_true(memory->count < BENCH_MEMORY_MAX);
-    const size_t whole = (bytes / 64 + 1) * 64;
-    void *piece = aligned_alloc(64, whole);
-    assert_non_null(piece);
-    memset(piece, 0, whole);
+    void *piece;
+    if (memory->device->kernels->allocate(memory->device, bytes, &piece))
+        fail_msg("%s", error_text());
     memory->at[memory->count++] = piece;
     return piece;
 }
 
 void memory_free(struct memory *memory)
 {
-    for (int i = 0; i < memory->count; i++) free(memory->at[i]);
+    for (int i = 0; i < memory->count; i++)
+        memory->device->kernels->release(memory->device, memory->at[i]);
     memory->count = 0;
 }
 
@@ -86,7 +86,7 @@ static void set_memory(struct bench *b)
 void bench_open(struct bench *b, struct device *device, const struct op *op, json_t *attributes,
                 const struct op_case *shapes)
 {
-    *b = (struct bench){.device = device};
+    *b = (struct bench){.device = device, .memory = {.device = device}};
     b->node = (struct node){.op = op, .name = op->object.name, .training = true, .key = 7};
     b->node.attributes = attributes_from(&op->object, attributes, &b->arena);
     set_inputs(b, shapes);
@@ -118,7 +118,9 @@ void bench_backward(struct bench *b)
 void loss_bench_open(struct loss_bench *b, struct device *device, const struct loss *loss,
                      json_t *attributes, const struct shape *logits)
 {
-    *b = (struct loss_bench){.device = device, .logits = {.name = "logits", .shape = *logits}};
+    *b = (struct loss_bench){.device = device,
+                             .memory = {.device = device},
+                             .logits = {.name = "logits", .shape = *logits}};
     b->logits.value = take_tensor(&b->memory, &b->logits);
     b->logits.gradient = take_tensor(&b->memory, &b->logits);
     b->node = (struct loss_node){.loss = loss, .logits = &b->logits};
@@ -126,10 +128,12 @@ void loss_bench_open(struct loss_bench *b, struct device *device, const struct l
     if (loss->infer(&b->node, &b->arena)) fail_msg("%s: %s", loss->object.name, error_text());
     b->node.labels.value = take_tensor(&b->memory, &b->node.labels);
     b->node.losses = memory_take(&b->memory, (size_t)logits->dim[0] * sizeof(float));
+    if (loss->prepare && loss->prepare(&b->node, device)) fail_msg("%s", error_text());
 }
 
 void loss_bench_close(struct loss_bench *b)
 {
+    if (b->node.loss->release) b->node.loss->release(&b->node, b->device);
     memory_free(&b->memory);
     arena_free(&b->arena);
 }

@@ -24,8 +24,9 @@ struct device open_device(void); /* the best of this machine */
 
 enum { BENCH_MEMORY_MAX = 64 };
 
-/* Pieces of aligned memory that are freed together. */
+/* Pieces of the device's memory that are freed together. */
 struct memory {
+    struct device *device;
     void *at[BENCH_MEMORY_MAX];
     int count;
 };

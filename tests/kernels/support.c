@@ -6,6 +6,8 @@
 
 #include "core/base/random.h"
 
+enum { EMULATED_ROWS_MAX = 5000 };
+
 const int64_t lengths[LENGTHS] = {1, 3, 10, 16, 17, 100, 1000, 4099, LENGTH_MAX};
 
 static void on_device(int threads, const char *isa, void (*body)(struct device *))
@@ -32,6 +34,11 @@ void on_every_device(void (*body)(struct device *))
         if (is_generic) on_device(threads, "generic", body);
         for (int i = 0; sets[i] && !is_generic; i++) on_device(threads, sets[i], body);
     }
+}
+
+bool is_feasible(const struct device *d, int64_t rows)
+{
+    return rows <= EMULATED_ROWS_MAX || !strstr(d->kernels->name, "emulated");
 }
 
 float *new_floats(struct device *d, int64_t n)

@@ -19,6 +19,9 @@ void on_every_device(void (*body)(struct device *));
 extern const int64_t lengths[];
 enum { LENGTHS = 9, LENGTH_MAX = 150001 };
 
+/* Whether so many rows are worth their time: an emulated GPU takes a thousand times as long. */
+bool is_feasible(const struct device *, int64_t rows);
+
 /* Memory of n floats from the device, aligned as the contract says; freed by free_floats(). The
  * numbers are uniform in [low, high) and depend on seed alone. */
 float *new_floats(struct device *, int64_t n);

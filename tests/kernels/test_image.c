@@ -252,7 +252,7 @@ static void refuse_impossible(struct device *d)
     shape.window.out_y += 3; /* does not follow from the other numbers */
     struct conv2d_plan *plan = NULL;
     assert_int_equal(d->kernels->conv2d_open(d, &shape, &plan), ERR_DEVICE);
-    assert_non_null(strstr(error_text(), "dnnl_"));
+    assert_non_null(strstr(error_text(), "convolution"));
     d->kernels->conv2d_close(d, plan);
 }
 

@@ -107,3 +107,16 @@ struct device fixture_device(void)
     if (device_open_cpu(1, NULL, &device) != OK) fail_msg("%s", error_text());
     return device;
 }
+
+float *fixture_block(struct device *device, int64_t floats)
+{
+    void *memory;
+    if (device->kernels->allocate(device, (size_t)floats * sizeof(float), &memory) != OK)
+        fail_msg("%s", error_text());
+    return memory;
+}
+
+void fixture_release(struct device *device, float *block)
+{
+    if (block) device->kernels->release(device, block);
+}

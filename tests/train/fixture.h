@@ -39,4 +39,9 @@ void fixture_near(double got, double wanted, struct tolerance, const char *where
 
 struct device fixture_device(void);
 
+/* Floats of the device, zero. Tests touch them, so the device is a CPU, or a GPU that is watched.
+ */
+float *fixture_block(struct device *, int64_t floats);
+void fixture_release(struct device *, float *); /* NULL is fine */
+
 #endif

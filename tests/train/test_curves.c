@@ -11,6 +11,7 @@
 #include "core/train/session.h"
 #include "core/train/store.h"
 #include "tests/train/bundle.h"
+#include "tests/train/curve_device.h"
 #include "tests/train/fixture.h"
 
 enum { STEPS = 120, TEXT_MAX = 4096, PATH_MAX_BYTES = 512, WORKERS_MAX_HERE = 2, PS_MAX_HERE = 2 };
@@ -40,7 +41,7 @@ static const struct curve {
 
 struct run { /* workers and ps of one run, in one thread */
     struct spec spec;
-    struct device device;
+    struct device device, host; /* of the sessions, and of the stores and blocks */
     int workers, ps_count;
     struct session session[WORKERS_MAX_HERE];
     struct store store[PS_MAX_HERE];
@@ -96,7 +97,7 @@ static float *block(struct run *r, int ps)
 {
     void *memory;
     size_t bytes = (size_t)r->session[0].layout->block_floats[ps] * sizeof(float);
-    assert_int_equal(r->device.kernels->allocate(&r->device, bytes, &memory), OK);
+    assert_int_equal(r->host.kernels->allocate(&r->host, bytes, &memory), OK);
     return memory;
 }
 
@@ -104,14 +105,15 @@ static void open_run(struct run *r, const struct curve *curve, json_t *json, int
 {
     *r = (struct run){.workers = workers, .ps_count = workers};
     load_spec(r, curve, json);
-    assert_int_equal(device_open_cpu(1, NULL, &r->device), OK);
+    assert_int_equal(device_open_cpu(1, NULL, &r->host), OK);
+    if (curve_device(&r->device)) fail_msg("%s", error_text());
     for (int w = 0; w < workers; w++) {
         const struct session_options options = {&r->spec, &r->device, w, workers, r->ps_count, 1};
         if (session_open(&options, &r->session[w])) fail_msg("%s", error_text());
     }
     for (int ps = 0; ps < r->ps_count; ps++) {
         r->values[ps] = block(r, ps);
-        assert_int_equal(store_open(&r->spec.optimizer, &r->device,
+        assert_int_equal(store_open(&r->spec.optimizer, &r->host,
                                     r->session[0].layout->block_floats[ps], r->values[ps],
                                     &r->store[ps]),
                          OK);
@@ -126,12 +128,13 @@ static void close_run(struct run *r)
 {
     for (int ps = 0; ps < r->ps_count; ps++) {
         store_close(&r->store[ps]);
-        r->device.kernels->release(&r->device, r->values[ps]);
+        r->host.kernels->release(&r->host, r->values[ps]);
         for (int w = 0; w < r->workers; w++)
-            r->device.kernels->release(&r->device, r->gradients[ps][w]);
+            r->host.kernels->release(&r->host, r->gradients[ps][w]);
     }
     for (int w = 0; w < r->workers; w++) session_close(&r->session[w]);
     device_close(&r->device);
+    device_close(&r->host);
     spec_free(&r->spec);
 }
 
@@ -140,11 +143,15 @@ static void take_initial_values(struct run *r, const char *name)
     char below[PATH_MAX_BYTES / 2], path[PATH_MAX_BYTES];
     snprintf(below, sizeof below, "fixtures/curves/%s/model.ckpt-0", name);
     shared(below, path);
-    const struct graph *g = r->session[0].graph;
-    for (int i = 0; i < g->param_count; i++)
-        if (bundle_read(path, g->params[i]->name, g->params[i]->value,
-                        shape_count(&g->params[i]->shape)))
+    const struct session *s = &r->session[0];
+    for (int i = 0; i < s->graph->param_count; i++) {
+        const struct param *param = s->graph->params[i];
+        const struct slice *slice;
+        assert_true(layout_is_whole(s->layout, i, &slice));
+        if (bundle_read(path, param->name, r->values[slice->ps] + slice->offset,
+                        shape_count(&param->shape)))
             fail_msg("%s", error_text());
+    }
 }
 
 /* The mean loss of all workers before the update. */

@@ -75,7 +75,9 @@ static void run_case(json_t *test, struct device *device)
     struct arena arena = {0};
     json_t *json = fixture_variant("optimizer", type, json_object_get(test, "attributes"));
     const struct optimizer_spec spec = fixture_optimizer_json(json, &arena);
-    _Alignas(64) float values[FLOATS_MAX] = {0};
+    float *values = fixture_block(device, FLOATS_MAX),
+          *gradient = fixture_block(device, FLOATS_MAX);
+    const float *const gradients[] = {gradient};
     const int count = fixture_floats(json_object_get(test, "initial"), values, FLOATS_MAX);
 
     struct store store;
@@ -84,14 +86,14 @@ static void run_case(json_t *test, struct device *device)
     json_t *step;
     json_array_foreach(json_object_get(test, "steps"), i, step)
     {
-        _Alignas(64) float gradient[FLOATS_MAX] = {0};
-        const float *gradients[] = {gradient};
         fixture_floats(json_object_get(step, "gradient"), gradient, FLOATS_MAX);
         store_apply(&store, gradients, 1, 1.0f, (int64_t)i, NULL);
         compare_all(&store, json_object_get(step, "after"), type, (int)i);
     }
     for (int j = count; j < FLOATS_MAX; j++) assert_true(values[j] == 0.0f); /* the gap */
     store_close(&store);
+    fixture_release(device, values);
+    fixture_release(device, gradient);
     arena_free(&arena);
 }
 
@@ -133,14 +135,19 @@ static void adam_by_its_bare_name_has_the_defaults_of_tensorflow(void **state)
     struct device device = fixture_device();
     struct arena arena = {0};
     const struct optimizer_spec spec = fixture_optimizer("{\"optimizer\": \"adam\"}", &arena);
-    _Alignas(64) float values[FLOATS_MAX] = {1.0f}, gradient[FLOATS_MAX] = {0.5f};
+    float *values = fixture_block(&device, FLOATS_MAX);
+    float *gradient = fixture_block(&device, FLOATS_MAX);
     const float *gradients[] = {gradient};
+    values[0] = 1.0f;
+    gradient[0] = 0.5f;
     struct store store;
     assert_int_equal(store_open(&spec, &device, FLOATS_MAX, values, &store), OK);
     assert_true(store.powers[0] == 0.9f && store.powers[1] == 0.999f);
     store_apply(&store, gradients, 1, 1.0f, 0, NULL);
     fixture_near(values[0], 1.0 - 0.001, close_enough, "one step of the learning rate");
     store_close(&store);
+    fixture_release(&device, values);
+    fixture_release(&device, gradient);
     arena_free(&arena);
     device_close(&device);
 }
@@ -148,7 +155,7 @@ static void adam_by_its_bare_name_has_the_defaults_of_tensorflow(void **state)
 /* Clipping */
 
 struct clip_case {
-    _Alignas(64) float a[FLOATS_MAX], b[FLOATS_MAX];
+    float a[FLOATS_MAX], b[FLOATS_MAX];
     float wanted[FLOATS_MAX];
     float *gradients[2];
     int64_t sizes[2];
@@ -180,6 +187,24 @@ static json_t *find_op(json_t *fixture, const char *op)
     return NULL;
 }
 
+/* By way of the device's memory. */
+static void clip_on_device(const struct clip *clip, float *const gradients[], const int64_t sizes[],
+                           int count, double *ret_norm)
+{
+    struct device device = fixture_device();
+    float *blocks[2];
+    for (int i = 0; i < count; i++) {
+        blocks[i] = fixture_block(&device, FLOATS_MAX);
+        memcpy(blocks[i], gradients[i], (size_t)sizes[i] * sizeof(float));
+    }
+    clip_gradients(clip, &device, blocks, sizes, count, ret_norm);
+    for (int i = 0; i < count; i++) {
+        memcpy(gradients[i], blocks[i], (size_t)sizes[i] * sizeof(float));
+        fixture_release(&device, blocks[i]);
+    }
+    device_close(&device);
+}
+
 /* Runs the case and compares; what follows the clipped numbers in the output is the norm. */
 static void run_clip(const char *op, const char *rule, struct clip_case *c)
 {
@@ -200,9 +225,7 @@ static void run_clip(const char *op, const char *rule, struct clip_case *c)
     char text[128];
     snprintf(text, sizeof text, "{\"type\": \"%s\", \"norm\": %.17g}", rule, limit);
     const struct clip clip = clip_of(text);
-    struct device device = fixture_device();
-    clip_gradients(&clip, &device, c->gradients, c->sizes, c->count, &c->norm);
-    device_close(&device);
+    clip_on_device(&clip, c->gradients, c->sizes, c->count, &c->norm);
     json_decref(fixture);
 
     const float *wanted = c->wanted;
@@ -230,18 +253,16 @@ static void each_norm_is_clipped_as_tensorflow_does(void **state)
 }
 
 struct pair {
-    _Alignas(64) float a[FLOATS_MAX], b[FLOATS_MAX];
+    float a[FLOATS_MAX], b[FLOATS_MAX];
 };
 
 static double clip_pair(const char *rule, struct pair *pair)
 {
-    struct device device = fixture_device();
     const struct clip clip = clip_of(rule);
     float *gradients[] = {pair->a, pair->b};
     const int64_t sizes[] = {2, 1};
     double norm;
-    clip_gradients(&clip, &device, gradients, sizes, 2, &norm);
-    device_close(&device);
+    clip_on_device(&clip, gradients, sizes, 2, &norm);
     return norm;
 }
 

@@ -24,32 +24,6 @@ static const char *const optimizers[] = {
 };
 enum { OPTIMIZERS = sizeof optimizers / sizeof optimizers[0] };
 
-static float *floats_new(int64_t count)
-{
-    float *at = aligned_alloc(64, (size_t)count * sizeof(float));
-    assert_non_null(at);
-    memset(at, 0, (size_t)count * sizeof(float));
-    return at;
-}
-
-static float *random_floats(uint64_t key)
-{
-    float *at = floats_new(FLOATS);
-    for (int i = 0; i < FLOATS; i++) at[i] = random_normal(key, (uint64_t)i);
-    return at;
-}
-
-/* Gradient g of a step, the same for all stores. */
-static void make_gradients(float *ret[GRADIENTS_MAX])
-{
-    for (int g = 0; g < GRADIENTS_MAX; g++) ret[g] = random_floats(100 + (uint64_t)g);
-}
-
-static void free_all(float *at[GRADIENTS_MAX])
-{
-    for (int g = 0; g < GRADIENTS_MAX; g++) free(at[g]);
-}
-
 struct world {
     struct arena arena;
     struct device device;
@@ -68,22 +42,41 @@ static void close_world(struct world *world)
     device_close(&world->device);
 }
 
+/* Random, of the device: the same for the same key. */
+static float *random_floats(struct device *device, uint64_t key)
+{
+    float *at = fixture_block(device, FLOATS);
+    for (int i = 0; i < FLOATS; i++) at[i] = random_normal(key, (uint64_t)i);
+    return at;
+}
+
+/* Gradient g of a step, the same for all stores. */
+static void make_gradients(struct device *device, float *ret[GRADIENTS_MAX])
+{
+    for (int g = 0; g < GRADIENTS_MAX; g++) ret[g] = random_floats(device, 100 + (uint64_t)g);
+}
+
+static void free_all(struct device *device, float *at[GRADIENTS_MAX])
+{
+    for (int g = 0; g < GRADIENTS_MAX; g++) fixture_release(device, at[g]);
+}
+
 /* What is left of a run: values and slots of all blocks, one behind the other. */
 struct result {
     float *values, *slots[SLOTS_MAX];
     float powers[POWERS_MAX];
 };
 
-static void free_result(struct result *result)
+static void free_result(struct world *world, struct result *result)
 {
-    free(result->values);
-    for (int i = 0; i < SLOTS_MAX; i++) free(result->slots[i]);
+    fixture_release(&world->device, result->values);
+    for (int i = 0; i < SLOTS_MAX; i++) fixture_release(&world->device, result->slots[i]);
 }
 
 static void keep_slots(const struct store *store, int64_t begin, struct result *result)
 {
     for (int i = 0; i < store->slot_count; i++) {
-        if (!result->slots[i]) result->slots[i] = floats_new(FLOATS);
+        if (!result->slots[i]) result->slots[i] = fixture_block(store->device, FLOATS);
         memcpy(result->slots[i] + begin, store->slots[i], (size_t)store->floats * sizeof(float));
     }
     memcpy(result->powers, store->powers, sizeof store->powers);
@@ -93,19 +86,21 @@ static void keep_slots(const struct store *store, int64_t begin, struct result *
 static void run_block(struct world *world, int64_t begin, int64_t end, int count,
                       struct result *result)
 {
+    struct device *device = &world->device;
     float *made[GRADIENTS_MAX];
-    make_gradients(made);
-    float *values = floats_new(end - begin), *snapshot = floats_new(end - begin);
+    make_gradients(device, made);
+    float *values = fixture_block(device, end - begin);
+    float *snapshot = fixture_block(device, end - begin);
     const size_t bytes = (size_t)(end - begin) * sizeof(float);
     memcpy(values, result->values + begin, bytes);
     const float *gradients[GRADIENTS_MAX];
     for (int g = 0; g < count; g++) {
-        float *shifted = floats_new(end - begin);
+        float *shifted = fixture_block(device, end - begin);
         memcpy(shifted, made[g] + begin, bytes);
         gradients[g] = shifted;
     }
     struct store store;
-    assert_int_equal(store_open(&world->spec, &world->device, end - begin, values, &store), OK);
+    assert_int_equal(store_open(&world->spec, device, end - begin, values, &store), OK);
     for (int step = 0; step < STEPS; step++) {
         store_apply(&store, gradients, count, 1.0f / (float)count, step, snapshot);
         assert_memory_equal(snapshot, values, bytes);
@@ -114,16 +109,16 @@ static void run_block(struct world *world, int64_t begin, int64_t end, int count
     memcpy(result->values + begin, values, bytes);
     keep_slots(&store, begin, result);
     store_close(&store);
-    for (int g = 0; g < count; g++) free((void *)gradients[g]);
-    free(values);
-    free(snapshot);
-    free_all(made);
+    for (int g = 0; g < count; g++) fixture_release(device, (float *)gradients[g]);
+    fixture_release(device, values);
+    fixture_release(device, snapshot);
+    free_all(device, made);
 }
 
 /* The same floats in `blocks` blocks of different sizes. */
 static struct result run_blocks(struct world *world, int blocks, int count)
 {
-    struct result result = {.values = random_floats(7)};
+    struct result result = {.values = random_floats(&world->device, 7)};
     int64_t begin = 0;
     for (int block = 1; block <= blocks; block++) {
         const int64_t end =
@@ -155,9 +150,9 @@ static void one_block_or_several_give_the_same_bits(void **state)
             for (int blocks = 2; blocks <= 3; blocks++) {
                 struct result several = run_blocks(&world, blocks, count);
                 expect_same(&one, &several);
-                free_result(&several);
+                free_result(&world, &several);
             }
-            free_result(&one);
+            free_result(&world, &one);
         }
         close_world(&world);
     }
@@ -168,8 +163,8 @@ static void gradients_are_summed_in_the_order_given(void **state)
     struct world world;
     open_world(&world, "{\"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": 1}}");
     float *made[GRADIENTS_MAX];
-    make_gradients(made);
-    float *values = floats_new(FLOATS);
+    make_gradients(&world.device, made);
+    float *values = fixture_block(&world.device, FLOATS);
     struct store store;
     assert_int_equal(store_open(&world.spec, &world.device, FLOATS, values, &store), OK);
     store_apply(&store, (const float *const *)made, 4, 0.25f, 0, NULL);
@@ -179,8 +174,8 @@ static void gradients_are_summed_in_the_order_given(void **state)
         assert_true(values[i] == -(0.25f * sum));
     }
     store_close(&store);
-    free(values);
-    free_all(made);
+    fixture_release(&world.device, values);
+    free_all(&world.device, made);
     close_world(&world);
 }
 
@@ -188,8 +183,10 @@ static void a_single_gradient_is_the_sum_of_itself_and_is_not_written(void **sta
 {
     struct world world;
     open_world(&world, optimizers[0]);
-    float *gradient = random_floats(3), *copy = random_floats(3);
-    float *values = floats_new(FLOATS), *other = floats_new(FLOATS), *zeros = floats_new(FLOATS);
+    float *gradient = random_floats(&world.device, 3), *copy = random_floats(&world.device, 3);
+    float *values = fixture_block(&world.device, FLOATS),
+          *other = fixture_block(&world.device, FLOATS),
+          *zeros = fixture_block(&world.device, FLOATS);
     struct store a, b;
     assert_int_equal(store_open(&world.spec, &world.device, FLOATS, values, &a), OK);
     assert_int_equal(store_open(&world.spec, &world.device, FLOATS, other, &b), OK);
@@ -202,11 +199,11 @@ static void a_single_gradient_is_the_sum_of_itself_and_is_not_written(void **sta
     fixture_near(values[5], -0.15 * gradient[5], (struct tolerance){.relative = 1e-5}, "scaled");
     store_close(&a);
     store_close(&b);
-    free(gradient);
-    free(copy);
-    free(values);
-    free(other);
-    free(zeros);
+    fixture_release(&world.device, gradient);
+    fixture_release(&world.device, copy);
+    fixture_release(&world.device, values);
+    fixture_release(&world.device, other);
+    fixture_release(&world.device, zeros);
     close_world(&world);
 }
 
@@ -216,7 +213,8 @@ static void the_rate_is_that_of_the_step_before_its_increment(void **state)
     open_world(&world, "{\"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": "
                        "{\"type\": \"piecewise_constant\", \"boundaries\": [4], "
                        "\"values\": [1, 0.5]}}}");
-    _Alignas(64) float values[16] = {0}, gradient[16] = {1.0f};
+    float *values = fixture_block(&world.device, 16), *gradient = fixture_block(&world.device, 16);
+    gradient[0] = 1.0f;
     struct store store;
     assert_int_equal(store_open(&world.spec, &world.device, 16, values, &store), OK);
     store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 4, NULL);
@@ -224,6 +222,8 @@ static void the_rate_is_that_of_the_step_before_its_increment(void **state)
     store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 5, NULL);
     assert_true(values[0] == -1.5f);
     store_close(&store);
+    fixture_release(&world.device, values);
+    fixture_release(&world.device, gradient);
     close_world(&world);
 }
 
@@ -232,7 +232,8 @@ static void a_reset_store_starts_anew_but_keeps_the_values(void **state)
     struct world world;
     open_world(&world, "{\"optimizer\": {\"type\": \"rmsprop\", \"learning_rate\": 0.1, "
                        "\"centered\": true}}");
-    _Alignas(64) float values[16] = {1.0f}, gradient[16] = {1.0f};
+    float *values = fixture_block(&world.device, 16), *gradient = fixture_block(&world.device, 16);
+    values[0] = gradient[0] = 1.0f;
     struct store store;
     assert_int_equal(store_open(&world.spec, &world.device, 16, values, &store), OK);
     assert_int_equal(store.slot_count, 3);
@@ -247,6 +248,8 @@ static void a_reset_store_starts_anew_but_keeps_the_values(void **state)
         assert_true(store.slots[1][i] == 0.0f && store.slots[2][i] == 0.0f);
     }
     store_close(&store);
+    fixture_release(&world.device, values);
+    fixture_release(&world.device, gradient);
     close_world(&world);
 }
 
@@ -254,13 +257,14 @@ static void powers_advance_once_per_update_even_where_there_is_nothing_to_update
 {
     struct world world;
     open_world(&world, "{\"optimizer\": {\"type\": \"adam\", \"beta1\": 0.5, \"beta2\": 0.25}}");
-    _Alignas(64) float nothing[16] = {0};
+    float *nothing = fixture_block(&world.device, 16);
     struct store store;
     assert_int_equal(store_open(&world.spec, &world.device, 0, nothing, &store), OK);
     store_apply(&store, (const float *const[]){nothing, nothing}, 2, 0.5f, 0, nothing);
     assert_true(store.powers[0] == 0.25f && store.powers[1] == 0.0625f);
     assert_int_equal(store.version, 1);
     store_close(&store);
+    fixture_release(&world.device, nothing);
     close_world(&world);
 }
 
@@ -293,7 +297,7 @@ static void a_store_that_finds_no_memory_gives_back_what_it_took(void **state)
     kernels.release = limited_release;
     struct device device = world.device;
     device.kernels = &kernels;
-    _Alignas(64) float values[16] = {0};
+    float *values = fixture_block(&world.device, 16);
     struct store store;
     int allocations = 0;
     for (;; allocations++) {
@@ -303,10 +307,11 @@ static void a_store_that_finds_no_memory_gives_back_what_it_took(void **state)
         assert_string_equal(error_text(), "optimizer state of 16 floats: none left");
         assert_int_equal(limited.held, 0);
     }
-    assert_int_equal(allocations, 2); /* two slots */
+    assert_int_equal(allocations, 2 + device.is_separate); /* two slots; scratch memory */
     store_close(&store);
     assert_int_equal(limited.held, 0);
     store_close(&store); /* closed already: nothing happens */
+    fixture_release(&world.device, values);
     close_world(&world);
 }
 

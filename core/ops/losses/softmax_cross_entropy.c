@@ -69,6 +69,23 @@ static err infer(struct loss_node *node, struct arena *arena)
     return OK;
 }
 
+/* Where the device has memory of its own, the weights are taken there. */
+static err prepare(struct loss_node *node, struct device *d)
+{
+    const struct attributes *a = node->attributes;
+    if (!a->weights || !d->is_separate) return OK;
+    const size_t bytes = (size_t)a->class_weights.count * sizeof(float);
+    TRY(d->kernels->allocate(d, bytes, &node->state));
+    d->kernels->upload(d, node->state, a->weights, bytes);
+    return OK;
+}
+
+static void release(struct loss_node *node, struct device *d)
+{
+    if (node->state) d->kernels->release(d, node->state);
+    node->state = NULL;
+}
+
 /* The labels are in the device's memory, so they are looked at piece by piece. */
 static double weight(const struct loss_node *node, struct device *d, int64_t rows)
 {
@@ -92,17 +109,18 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
 {
     const struct attributes *a = node->attributes;
     const double divisor = weight(node, d, rows);
-    d->kernels->softmax_cross_entropy(d, &(struct cross_entropy){
-                                             .rows = rows,
-                                             .classes = node->logits->shape.dim[1],
-                                             .logits = node->logits->value,
-                                             .labels = node->labels.value,
-                                             .class_weights = a->weights,
-                                             .label_smoothing = (float)a->label_smoothing,
-                                             .scale = divisor > 0 ? (float)(1.0 / divisor) : 0.0f,
-                                             .losses = node->losses,
-                                             .gradient = node->logits->gradient,
-                                         });
+    d->kernels->softmax_cross_entropy(d,
+                                      &(struct cross_entropy){
+                                          .rows = rows,
+                                          .classes = node->logits->shape.dim[1],
+                                          .logits = node->logits->value,
+                                          .labels = node->labels.value,
+                                          .class_weights = node->state ? node->state : a->weights,
+                                          .label_smoothing = (float)a->label_smoothing,
+                                          .scale = divisor > 0 ? (float)(1.0 / divisor) : 0.0f,
+                                          .losses = node->losses,
+                                          .gradient = node->logits->gradient,
+                                      });
 }
 
 /* Plain, smoothed, weighted with a class that does not count, and both together. */
@@ -119,6 +137,8 @@ const struct loss loss_softmax_cross_entropy = {
                sizeof(struct attributes)},
     .predicts = PREDICTS_CLASS,
     .infer = infer,
+    .prepare = prepare,
+    .release = release,
     .forward = forward,
     .weight = weight,
     .cases = cases,

@@ -1,0 +1,90 @@
+/* device.c - see device.h.
+ *
+ * Only the GPU that this task will use is touched: being asked what it has takes memory on a GPU,
+ * and a host's workers each have one of their own. Where a GPU is not a must, whatever is wrong
+ * with it becomes the reason why the CPU computes.
+ */
+#include <sched.h>
+#include <stdio.h>
+
+#include "cmd/device.h"
+#include "core/train/device_choice.h"
+
+int cores_here(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) return 1;
+    int count = CPU_COUNT(&set);
+    return count > 0 ? count : 1;
+}
+
+/* The names stand in the help of the flag, too. */
+err open_cpu(int threads, const char *instruction_set, struct device *ret)
+{
+    err e = device_open_cpu(threads, instruction_set, ret);
+    if (!instruction_set || (e != ERR_INPUT && e != ERR_DEVICE)) return e;
+    return fail(e, "--cpu_kernels: %s%s", error_text(),
+                e == ERR_INPUT ? "; known are avx512, avx2, sse2" : "");
+}
+
+/* Wrong words of the spec were refused when it was read. */
+static err choose(const struct device_request *r, struct device_choice *ret)
+{
+    if (r->flag) {
+        err e = device_choice_parse(r->flag, ret);
+        return e ? fail_prefix(e, "--device") : OK;
+    }
+    return device_choice_parse(r->spec ? r->spec->device : "auto", ret);
+}
+
+/* Number and errors alone: the driver is asked, no GPU. */
+static err find_gpu(const struct device_request *r, const struct device_choice *choice,
+                    int *ret_index)
+{
+    int count = 0;
+    err e = gpu_count(&count);
+    if (e) return fail_prefix(e, "no GPU");
+    e = device_choice_gpu(choice, r->local_index, count, ret_index);
+    return e ? fail_prefix(e, r->flag ? "--device" : "device") : OK;
+}
+
+/* is_broken says, when this fails, that there is a GPU all the same. */
+static err open_gpu(const struct device_request *r, const struct device_choice *choice,
+                    struct device *ret, struct device_answer *answer)
+{
+    struct gpu_options options = {
+        .allows_tf32 = r->spec && r->spec->precision == PRECISION_TF32,
+    };
+    TRY(find_gpu(r, choice, &options.index));
+    answer->is_broken = true;
+    TRY(device_open_gpu(&options, ret));
+    answer->is_broken = false;
+    answer->is_gpu = true;
+    snprintf(answer->text, sizeof answer->text, "GPU %d (%s; %.1f GB free)", options.index,
+             ret->kernels->name, (double)ret->kernels->available(ret) / 1e9);
+    return OK;
+}
+
+err device_request_open(const struct device_request *r, struct device *ret,
+                        struct device_answer *ret_answer)
+{
+    struct device_choice choice;
+    struct device_answer answer = {0};
+    TRY(choose(r, &choice));
+    err e = ERR_DEVICE;
+    if (choice.kind != DEVICE_CPU) e = open_gpu(r, &choice, ret, &answer);
+    if (e && choice.kind == DEVICE_GPU) return e;
+    if (e && choice.kind == DEVICE_AUTO)
+        snprintf(answer.text, sizeof answer.text, "%s", error_text());
+    if (e) TRY(open_cpu(r->threads, r->cpu_kernels, ret));
+    *ret_answer = answer;
+    return OK;
+}
+
+err device_request_check(const struct device_request *r)
+{
+    struct device_choice choice;
+    int index;
+    TRY(choose(r, &choice));
+    return choice.kind == DEVICE_GPU ? find_gpu(r, &choice, &index) : OK;
+}

@@ -1,0 +1,165 @@
+/* session_memory.c - whether a session fits into the memory of its device, asked before it is
+ * taken.
+ *
+ * Devices that cannot say how much is free (a CPU) are not asked. What is counted is what a run
+ * takes until its end: the evaluation's buffers too, which come with the first evaluation, and
+ * where a single process binds memory of the device, the store's. Not counted are buffers that
+ * nodes take for themselves, the workspace: where those do not fit either, the same table says so.
+ */
+#include <stdio.h>
+
+#include "core/train/session_inside.h"
+
+enum { SEARCH_MAX = 64, TABLE_MAX = 512, BATCH_TEXT_MAX = 96 };
+
+struct need { /* bytes */
+    size_t values, gradients, slots, activations, evaluation;
+    size_t free; /* of the device */
+};
+
+static size_t total(const struct need *n)
+{
+    return n->values + n->gradients + n->slots + n->activations + n->evaluation;
+}
+
+/* Partitioned variables, or all of them, as buffers of their own. */
+static size_t variables_bytes(const struct session *s, bool only_partitioned)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < s->graph->param_count; i++)
+        if (!only_partitioned || !layout_is_whole(s->layout, i, NULL))
+            bytes += (size_t)shape_count(&s->graph->params[i]->shape) * sizeof(float);
+    return bytes;
+}
+
+/* Of all ps: their variables with the gaps between them. */
+static size_t blocks_bytes(const struct session *s)
+{
+    size_t bytes = 0;
+    for (int ps = 0; ps < s->layout->ps_count; ps++)
+        bytes += (size_t)s->layout->block_floats[ps] * sizeof(float);
+    return bytes;
+}
+
+/* Floats per parameter that the optimizer keeps. */
+static int slots_of(const struct session *s)
+{
+    const struct variant *chosen = &s->options.spec->optimizer.optimizer;
+    const struct optimizer *optimizer = chosen->kind->descriptor;
+    return optimizer->slots_used ? optimizer->slots_used(chosen->attributes)
+                                 : optimizer->slot_count;
+}
+
+static size_t labels_bytes(const struct graph *g)
+{
+    return (size_t)shape_count(&g->loss.labels.shape) * dtype_size(g->loss.labels.dtype);
+}
+
+/* Of a graph that is made for the purpose and thrown away. */
+static err measure(const struct session *s, int64_t batch, bool training, size_t *ret_bytes)
+{
+    struct arena arena = {0};
+    struct graph *g;
+    struct plan_size size;
+    err e = session_make_graph(s, batch, training, &arena, &g);
+    if (!e) e = plan_measure(g, &size);
+    if (!e) *ret_bytes = size.block + labels_bytes(g);
+    arena_free(&arena);
+    return e;
+}
+
+/* A single process has the store's values, one copy of them for the worker, and the slots. */
+static err count(const struct session *s, struct need *ret)
+{
+    const struct session_options *o = &s->options;
+    const bool trains = !o->only_evaluates;
+    const size_t blocks = blocks_bytes(s), parts = variables_bytes(s, true);
+    struct need n = {.values = blocks + parts};
+    if (trains) n.gradients = blocks + parts;
+    if (session_keeps_sums(s)) n.gradients += variables_bytes(s, false);
+    if (trains && o->binds_device_memory) {
+        n.values += blocks;
+        n.slots = blocks * (size_t)slots_of(s);
+    }
+    TRY(measure(s, s->graph->batch, trains, &n.activations));
+    if (trains && s->eval_data.rows)
+        TRY(measure(s, session_evaluation_batch(s), false, &n.evaluation));
+    *ret = n;
+    return OK;
+}
+
+/* The largest batch for which everything fits; 0: none. */
+static int64_t find_batch(const struct session *s, const struct need *n)
+{
+    const size_t fixed = total(n) - n->activations;
+    int64_t fits = 0, too_large = s->graph->batch; /* fits: known to, or 0 */
+    for (int i = 0; i < SEARCH_MAX && too_large - fits > 1; i++) {
+        const int64_t middle = fits + (too_large - fits) / 2;
+        size_t bytes;
+        const bool is_known = !measure(s, middle, !s->options.only_evaluates, &bytes);
+        if (is_known && fixed + bytes <= n->free)
+            fits = middle;
+        else
+            too_large = middle;
+    }
+    return fits;
+}
+
+static double megabytes(size_t bytes)
+{
+    return (double)bytes / 1e6;
+}
+
+/* Which key of the spec makes the batch smaller. */
+static const char *advice(const struct session *s, int64_t fits, char text[BATCH_TEXT_MAX])
+{
+    const char *key = s->options.only_evaluates ? "data.eval_batch_size" : "data.batch_size";
+    if (fits > 0)
+        snprintf(text, BATCH_TEXT_MAX, "%s %lld would fit", key, (long long)fits);
+    else
+        snprintf(text, BATCH_TEXT_MAX, "no %s would fit", key);
+    return text;
+}
+
+/* workspace: what it says of that in the table. */
+static err fail_table(const struct session *s, const struct need *n, const char *workspace,
+                      const char *then)
+{
+    return fail(ERR_MEMORY,
+                "the device has not enough memory for batches of %lld examples\n"
+                "    values       %12.3f MB\n"
+                "    gradients    %12.3f MB\n"
+                "    slots        %12.3f MB\n"
+                "    activations  %12.3f MB\n"
+                "    evaluation   %12.3f MB\n"
+                "    workspace    %12s\n"
+                "    free         %12.3f MB\n"
+                "%s",
+                (long long)s->graph->batch, megabytes(n->values), megabytes(n->gradients),
+                megabytes(n->slots), megabytes(n->activations), megabytes(n->evaluation), workspace,
+                megabytes(n->free), then);
+}
+
+err session_check_memory(struct session *s)
+{
+    struct device *d = s->options.device;
+    char text[BATCH_TEXT_MAX];
+    s->free_bytes = d->kernels->available(d);
+    if (s->free_bytes == SIZE_MAX) return OK;
+    struct need n;
+    TRY(count(s, &n));
+    n.free = s->free_bytes;
+    if (total(&n) <= n.free) return OK;
+    return fail_table(s, &n, "not counted", advice(s, find_batch(s, &n), text));
+}
+
+/* The nodes' own buffers grow with the batch in ways that only they know. */
+err session_open_plan(struct session *s)
+{
+    const err e = plan_open(s->graph, s->options.device, &s->plan);
+    if (e != ERR_MEMORY || s->free_bytes == SIZE_MAX) return e;
+    struct need n;
+    TRY(count(s, &n));
+    n.free = s->free_bytes;
+    return fail_table(s, &n, "too large", "a smaller data.batch_size may fit");
+}

@@ -1,0 +1,236 @@
+/* memory.c - memory of the GPU, the way to it and back, and the failures of queued work.
+ *
+ * The host's memory is not pinned, so what crosses goes through two pinned stretches: while one is
+ * under way the other is filled or emptied. An upload returns when the host's memory may change
+ * again; a download returns when all has arrived.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/cuda/cuda.h"
+
+enum { ALIGNMENT = 64 };
+
+err cuda_kind(cudaError_t status)
+{
+    return status == cudaErrorMemoryAllocation ? ERR_MEMORY : ERR_DEVICE;
+}
+
+static void remember(struct cuda_state *state, err kind, const char *call, const char *why)
+{
+    if (state->failure) return;
+    state->failure = kind;
+    snprintf(state->failure_text, sizeof state->failure_text, "%s: %s%s%s", call, why,
+             state->kernel ? ", last kernel: " : "", state->kernel ? state->kernel : "");
+}
+
+bool cuda_check(struct device *d, cudaError_t status, const char *call)
+{
+    if (status == cudaSuccess) return true;
+    remember(d->state, cuda_kind(status), call, cudaGetErrorString(status));
+    (void)cudaGetLastError(); /* one that does no lasting harm must not come out of another call */
+    return false;
+}
+
+void cuda_refuse(struct device *d, const char *why)
+{
+    remember(d->state, ERR_DEVICE, d->kernels->name, why);
+}
+
+void cuda_select(struct device *d)
+{
+    const struct cuda_state *state = d->state;
+    cuda_check(d, cudaSetDevice(state->index), "cudaSetDevice");
+}
+
+/* A watched device waits for every kernel, so that a failure is known to be its own. */
+void cuda_launched(struct device *d, const char *kernel, cudaError_t status)
+{
+    struct cuda_state *state = d->state;
+    if (!state->failure) state->kernel = kernel;
+    if (!cuda_check(d, status, "cudaLaunchKernelEx") || !state->is_watched) return;
+    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+}
+
+double cuda_result(struct device *d)
+{
+    struct cuda_state *state = d->state;
+    *state->result = 0;
+    bool is_queued = cuda_check(d,
+                                cudaMemcpyAsync(state->result, state->partials, sizeof(double),
+                                                cudaMemcpyDeviceToHost, state->stream),
+                                "cudaMemcpyAsync");
+    bool is_here =
+        is_queued && cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    return is_here ? *state->result : 0; /* the failure itself comes out of synchronize() */
+}
+
+static err synchronize(struct device *d)
+{
+    struct cuda_state *state = d->state;
+    cuda_select(d);
+    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    err failure = state->failure;
+    if (!failure) return OK;
+    state->failure = OK;
+    return fail(failure, "GPU %d: %s", state->index, state->failure_text);
+}
+
+static cudaError_t take(const struct cuda_state *state, size_t bytes, void **ret)
+{
+    if (state->is_watched) return cudaMallocManaged(ret, bytes, cudaMemAttachGlobal);
+    return cudaMalloc(ret, bytes);
+}
+
+static err allocate(struct device *d, size_t bytes, void **ret)
+{
+    struct cuda_state *state = d->state;
+    const size_t whole = bytes ? bytes : ALIGNMENT;
+    void *memory;
+    cuda_select(d);
+    cudaError_t status = take(state, whole, &memory);
+    if (status != cudaSuccess) {
+        (void)cudaGetLastError();
+        return fail(cuda_kind(status), "no memory for %zu bytes on GPU %d, where %zu are free: %s",
+                    whole, state->index, d->kernels->available(d), cudaGetErrorString(status));
+    }
+    cuda_check(d, cudaMemsetAsync(memory, 0, whole, state->stream), "cudaMemsetAsync");
+    if (state->is_watched)
+        cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    *ret = memory;
+    return OK;
+}
+
+static size_t available(struct device *d)
+{
+    size_t free_bytes, all;
+    cuda_select(d);
+    if (!cuda_check(d, cudaMemGetInfo(&free_bytes, &all), "cudaMemGetInfo")) return SIZE_MAX;
+    return free_bytes;
+}
+
+static void release(struct device *d, void *memory)
+{
+    cuda_select(d);
+    cuda_check(d, cudaFree(memory), "cudaFree");
+}
+
+/* A piece of what crosses, and the staging that it goes through */
+struct piece {
+    size_t at, bytes;
+    int staging;
+};
+
+static struct piece piece_at(size_t at, size_t bytes)
+{
+    const size_t left = bytes - at;
+    return (struct piece){at, left < STAGING_BYTES ? left : STAGING_BYTES,
+                          (int)(at / STAGING_BYTES % STAGINGS)};
+}
+
+/* Waits until the staging's last journey is over. */
+static bool staging_ready(struct device *d, const struct piece *p)
+{
+    const struct cuda_state *state = d->state;
+    return cuda_check(d, cudaEventSynchronize(state->staged[p->staging]), "cudaEventSynchronize");
+}
+
+static bool send(struct device *d, const struct piece *p, void *to, const void *from,
+                 enum cudaMemcpyKind kind)
+{
+    const struct cuda_state *state = d->state;
+    return cuda_check(d, cudaMemcpyAsync(to, from, p->bytes, kind, state->stream),
+                      "cudaMemcpyAsync") &&
+           cuda_check(d, cudaEventRecord(state->staged[p->staging], state->stream),
+                      "cudaEventRecord");
+}
+
+static void upload(struct device *d, void *device_memory, const void *host, size_t bytes)
+{
+    struct cuda_state *state = d->state;
+    cuda_select(d);
+    for (size_t at = 0; at < bytes; at += STAGING_BYTES) {
+        const struct piece p = piece_at(at, bytes);
+        void *staging = state->staging[p.staging];
+        if (!staging_ready(d, &p)) return;
+        memcpy(staging, (const char *)host + at, p.bytes);
+        if (!send(d, &p, (char *)device_memory + at, staging, cudaMemcpyHostToDevice)) return;
+    }
+    if (state->is_watched)
+        cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+}
+
+static bool fetch(struct device *d, const struct piece *p, const void *device_memory)
+{
+    const struct cuda_state *state = d->state;
+    return send(d, p, state->staging[p->staging], (const char *)device_memory + p->at,
+                cudaMemcpyDeviceToHost);
+}
+
+/* The next piece is under way while this one is taken out of its staging. */
+static void download(struct device *d, void *host, const void *device_memory, size_t bytes)
+{
+    const struct cuda_state *state = d->state;
+    if (bytes == 0) return;
+    cuda_select(d);
+    struct piece p = piece_at(0, bytes);
+    if (!fetch(d, &p, device_memory)) return;
+    while (p.bytes > 0) {
+        const size_t next_at = p.at + p.bytes;
+        const struct piece next = piece_at(next_at, bytes);
+        if (next.bytes > 0 && !fetch(d, &next, device_memory)) return;
+        if (!staging_ready(d, &p)) return;
+        memcpy((char *)host + p.at, state->staging[p.staging], p.bytes);
+        p = next;
+    }
+}
+
+static err demand(cudaError_t status, const char *call)
+{
+    if (status == cudaSuccess) return OK;
+    (void)cudaGetLastError();
+    return fail(cuda_kind(status), "%s: %s", call, cudaGetErrorString(status));
+}
+
+err cuda_memory_init(struct device *d)
+{
+    struct cuda_state *state = d->state;
+    TRY(demand(cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking),
+               "cudaStreamCreateWithFlags"));
+    for (int i = 0; i < STAGINGS; i++) {
+        TRY(demand(cudaEventCreateWithFlags(&state->staged[i], cudaEventDisableTiming),
+                   "cudaEventCreateWithFlags"));
+        TRY(demand(cudaHostAlloc(&state->staging[i], STAGING_BYTES, cudaHostAllocDefault),
+                   "cudaHostAlloc"));
+    }
+    void *result;
+    TRY(demand(cudaHostAlloc(&result, sizeof(double), cudaHostAllocDefault), "cudaHostAlloc"));
+    state->result = result;
+    void *partials;
+    TRY(demand(cudaMalloc(&partials, PARTIALS_MAX * sizeof(double)), "cudaMalloc"));
+    state->partials = partials;
+    return OK;
+}
+
+/* What cannot be freed is not there any more: the context is broken. */
+void cuda_memory_fini(struct cuda_state *state)
+{
+    if (state->stream) (void)cudaStreamSynchronize(state->stream);
+    (void)cudaFree(state->partials);
+    if (state->result) (void)cudaFreeHost(state->result);
+    for (int i = 0; i < STAGINGS; i++) {
+        if (state->staging[i]) (void)cudaFreeHost(state->staging[i]);
+        if (state->staged[i]) (void)cudaEventDestroy(state->staged[i]);
+    }
+    if (state->stream) (void)cudaStreamDestroy(state->stream);
+}
+
+void cuda_memory_fill(struct kernels *table)
+{
+    table->allocate = allocate;
+    table->available = available;
+    table->release = release;
+    table->upload = upload;
+    table->download = download;
+    table->synchronize = synchronize;
+}

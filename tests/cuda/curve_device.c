@@ -1,0 +1,7 @@
+/* curve_device.c - the GPU, real or emulated, whose memory is its own */
+#include "tests/train/curve_device.h"
+
+err curve_device(struct device *ret)
+{
+    return device_open_gpu(&(struct gpu_options){0}, ret);
+}

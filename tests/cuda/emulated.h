@@ -1,0 +1,28 @@
+/* emulated.h - a GPU that is none: the kernels of kernels/cuda/ as they are, compiled for the
+ * processor and run thread by thread.
+ *
+ * A program that links `emulated` (tests/cuda/meson.build) has it in the place of CUDA: gpu_list()
+ * and device_open_gpu() find one GPU, "emulated", without cuBLAS. Its memory is apart: the host
+ * that touches it while no work is done ends with SIGSEGV, and so does a kernel that reads or
+ * writes behind the end of an allocation. What has not been written is NaN.
+ */
+#ifndef TESTS_CUDA_EMULATED_H
+#define TESTS_CUDA_EMULATED_H
+
+#include "kernels/kernels.h"
+
+/* The emulated GPU, is_separate */
+err device_open_emulated(struct device *ret);
+
+/* How much memory it has (1 GiB at first), and how much of that is taken */
+void emulated_set_memory(size_t bytes);
+size_t emulated_memory_taken(void);
+
+/* The call of CUDA of this name, "cudaMemcpyAsync" or the like, fails from the `after`-th on (0:
+ * the next) as a broken GPU does: launch failure. NULL: none fails any more. */
+void emulated_break(const char *call, int after);
+
+/* How many GPUs there are (1 at first); 0: "no device" */
+void emulated_set_gpus(int count);
+
+#endif

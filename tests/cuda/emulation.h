@@ -1,0 +1,17 @@
+/* emulation.h - the parts of the emulated GPU, as they see each other. */
+#ifndef TESTS_CUDA_EMULATION_H
+#define TESTS_CUDA_EMULATION_H
+
+#include <cuda_runtime_api.h>
+
+/* Lets kernels and copies touch the GPU's memory; takes it away again. */
+void emulated_memory_open(void);
+void emulated_memory_close(void);
+
+/* What emulated_break() has asked for, or success */
+cudaError_t emulated_status(const char *call);
+
+/* Does all that was queued up to now. */
+void emulated_finish(void);
+
+#endif

@@ -1,0 +1,78 @@
+/* cuda_runtime.h - stands in for CUDA's header of that name: makes C++ of a .cu file whose kernels
+ * run on the processor. The blocks of a grid run one after another, the threads of a block as
+ * fibres, which change places where they wait for each other.
+ */
+#ifndef TESTS_CUDA_EMULATION_RUNTIME_H
+#define TESTS_CUDA_EMULATION_RUNTIME_H
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+#include "tests/cuda/grid.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(threads)
+#define __shared__ static /* blocks follow each other, so each finds what the last has left */
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned of_x = 1, unsigned of_y = 1, unsigned of_z = 1) : x(of_x), y(of_y), z(of_z)
+    {
+    }
+};
+
+struct cudaLaunchConfig_t {
+    struct dim3 gridDim, blockDim;
+    cudaStream_t stream;
+};
+
+static const struct grid_index &threadIdx = grid_now.thread, &blockIdx = grid_now.block;
+static const struct grid_index &blockDim = grid_now.threads, &gridDim = grid_now.blocks;
+
+static inline void __syncthreads()
+{
+    grid_wait_for_block();
+}
+
+static inline void __syncwarp()
+{
+    grid_wait_for_warp();
+}
+
+/* mask: kernels/cuda/ always means the whole warp, which is what is waited for. */
+template <typename Number> Number __shfl_xor_sync(unsigned mask, Number own, int distance)
+{
+    const unsigned lane = grid_now.thread.x % GRID_WARP;
+    Number other;
+    grid_give(&own, sizeof own);
+    memcpy(&other, grid_given(lane ^ (unsigned)distance), sizeof other);
+    return other;
+}
+
+/* Queues a kernel; takes its arguments, which malloc() has given. */
+extern "C" cudaError_t emulated_launch(const struct grid *, grid_body *, void *arguments);
+
+template <typename Body> void emulated_run(const void *body)
+{
+    (*(const Body *)body)();
+}
+
+template <typename... Takes, typename... Gets>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Takes...),
+                               Gets... gets)
+{
+    auto body = [=]() { kernel(gets...); };
+    void *copy = malloc(sizeof body);
+    if (!copy) return cudaErrorMemoryAllocation;
+    new (copy) auto(body);
+    const struct grid grid = {config->gridDim.x, config->gridDim.y, config->blockDim.x};
+    return emulated_launch(&grid, emulated_run<decltype(body)>, copy);
+}
+
+#endif

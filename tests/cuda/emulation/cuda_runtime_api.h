@@ -1,0 +1,79 @@
+/* cuda_runtime_api.h - stands in for CUDA's header of that name: the calls that kernels/cuda/
+ * makes, on the memory of the host. Numbers of errors are CUDA's.
+ *
+ * What is queued is done when somebody waits for it and not before, so that whoever forgets to wait
+ * sees it. One thread of the host may call.
+ */
+#ifndef TESTS_CUDA_EMULATION_API_H
+#define TESTS_CUDA_EMULATION_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CUDART_VERSION = 13000 };
+
+typedef enum cudaError {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorLaunchFailure = 719,
+} cudaError_t;
+
+enum cudaMemcpyKind {
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3,
+};
+enum {
+    cudaStreamNonBlocking = 1,
+    cudaEventDisableTiming = 2,
+    cudaHostAllocDefault = 0,
+    cudaMemAttachGlobal = 1,
+};
+
+typedef struct emulated_stream *cudaStream_t;
+typedef struct emulated_event *cudaEvent_t;
+
+struct cudaDeviceProp {
+    char name[256];
+    size_t totalGlobalMem;
+    int major, minor;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+cudaError_t cudaGetDeviceCount(int *ret);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int index);
+cudaError_t cudaSetDevice(int index);
+const char *cudaGetErrorString(cudaError_t);
+cudaError_t cudaGetLastError(void);
+
+cudaError_t cudaMalloc(void **ret, size_t bytes);
+cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned flags);
+cudaError_t cudaFree(void *);
+cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void *);
+cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind,
+                            cudaStream_t);
+cudaError_t cudaMemsetAsync(void *, int value, size_t bytes, cudaStream_t);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags);
+cudaError_t cudaStreamSynchronize(cudaStream_t);
+cudaError_t cudaStreamDestroy(cudaStream_t);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
+cudaError_t cudaEventSynchronize(cudaEvent_t);
+cudaError_t cudaEventDestroy(cudaEvent_t);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

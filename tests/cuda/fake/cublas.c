@@ -1,0 +1,107 @@
+/* cublas.c - a library that calls itself cuBLAS: products as its documentation has them, by
+ * columns, on memory of the host. It wants to be set up as ours is, and says so by a status
+ * otherwise.
+ *
+ * FAKE_CUBLAS_MAJOR is the version that it says it is of, FAKE_CUBLAS_BROKEN the function that
+ * fails.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUCCESS = 0, NOT_INITIALIZED = 1, INVALID_VALUE = 7, WORKSPACE_MIN = 4 << 20 };
+
+struct handle {
+    void *stream, *workspace;
+    int math; /* 3: TF32, which this one takes and does not do */
+};
+
+int cublasGetProperty(int property, int *ret);
+int cublasCreate_v2(struct handle **ret);
+int cublasDestroy_v2(struct handle *);
+int cublasSetStream_v2(struct handle *, void *stream);
+int cublasSetWorkspace_v2(struct handle *, void *memory, size_t bytes);
+int cublasSetMathMode(struct handle *, int mode);
+int cublasSgemm_v2(struct handle *, int transpose_a, int transpose_b, int m, int n, int k,
+                   const float *alpha, const float *a, int lda, const float *b, int ldb,
+                   const float *beta, float *c, int ldc);
+
+static int is_broken(const char *function)
+{
+    const char *broken = getenv("FAKE_CUBLAS_BROKEN");
+    return broken && strcmp(broken, function) == 0;
+}
+
+int cublasGetProperty(int property, int *ret)
+{
+    const char *major = getenv("FAKE_CUBLAS_MAJOR");
+    const int version[3] = {major ? atoi(major) : 13, 4, 2};
+    if (property < 0 || property > 2) return INVALID_VALUE;
+    *ret = version[property];
+    return SUCCESS;
+}
+
+int cublasCreate_v2(struct handle **ret)
+{
+    if (is_broken("create")) return NOT_INITIALIZED;
+    *ret = calloc(1, sizeof **ret);
+    return *ret ? SUCCESS : NOT_INITIALIZED;
+}
+
+int cublasDestroy_v2(struct handle *handle)
+{
+    free(handle);
+    return SUCCESS;
+}
+
+/* Takes the workspace away, as the real one does. */
+int cublasSetStream_v2(struct handle *handle, void *stream)
+{
+    handle->stream = stream;
+    handle->workspace = NULL;
+    return SUCCESS;
+}
+
+int cublasSetWorkspace_v2(struct handle *handle, void *memory, size_t bytes)
+{
+    if (!memory || bytes < WORKSPACE_MIN || is_broken("workspace")) return INVALID_VALUE;
+    handle->workspace = memory;
+    return SUCCESS;
+}
+
+int cublasSetMathMode(struct handle *handle, int mode)
+{
+    if (mode != 0 && mode != 3) return INVALID_VALUE;
+    handle->math = mode;
+    return SUCCESS;
+}
+
+struct matrix {
+    const float *at;
+    int is_transposed, step;
+};
+
+static double element(const struct matrix *x, int row, int column)
+{
+    return x->is_transposed ? x->at[column + (size_t)row * x->step]
+                            : x->at[row + (size_t)column * x->step];
+}
+
+/* c [m, n] by columns; what is multiplied by beta 0 is not read */
+int cublasSgemm_v2(struct handle *handle, int transpose_a, int transpose_b, int m, int n, int k,
+                   const float *alpha, const float *a, int lda, const float *b, int ldb,
+                   const float *beta, float *c, int ldc)
+{
+    const struct matrix left = {a, transpose_a, lda}, right = {b, transpose_b, ldb};
+    if (!handle->stream || !handle->workspace || is_broken("sgemm")) return NOT_INITIALIZED;
+    if (lda < (transpose_a ? k : m) || ldb < (transpose_b ? n : k) || ldc < m) return INVALID_VALUE;
+    for (int column = 0; column < n; column++)
+        for (int row = 0; row < m; row++) {
+            float *to = c + row + (size_t)column * ldc;
+            double sum = 0;
+            for (int i = 0; i < k; i++) sum += element(&left, row, i) * element(&right, i, column);
+            const double kept = *beta == 0 ? 0 : (double)*beta * *to;
+            *to = (float)(*alpha * sum + kept);
+        }
+    return SUCCESS;
+}

@@ -1,0 +1,44 @@
+/* apart_inside.h - what the files of the device behind a wall share. */
+#ifndef TESTS_DEVICE_APART_INSIDE_H
+#define TESTS_DEVICE_APART_INSIDE_H
+
+#include "tests/device/apart.h"
+
+enum { BLOCKS_MAX = 1024, PLANS_MAX = 64 };
+
+struct block {
+    char *base;
+    size_t bytes;
+};
+
+struct known_plan {
+    const struct conv2d_plan *plan;
+    struct conv2d shape;
+};
+
+struct apart {
+    struct kernels table;
+    struct device inner; /* the CPU's */
+    char *memory;        /* one reservation, handed out from its beginning and never again */
+    size_t taken, limit, in_use;
+    struct block blocks[BLOCKS_MAX];
+    struct known_plan plans[PLANS_MAX];
+    struct traffic traffic;
+    const char *kernel; /* that runs */
+};
+
+/* Opens the wall for a kernel of this name; leave closes it again. */
+struct device *apart_enter(struct device *, const char *kernel);
+void apart_leave(struct device *);
+
+/* All `count` numbers of 4 bytes at p are the device's; maybe: or p is NULL. */
+void apart_has(struct device *, const void *p, int64_t count);
+void apart_maybe(struct device *, const void *p, int64_t count);
+/* None of them is. */
+void apart_is_host(struct device *, const void *p, size_t bytes);
+
+void apart_fill_vector(struct kernels *); /* vectors, reductions, memory that is strided */
+void apart_fill_rows(struct kernels *);   /* matrices, activations, losses, metrics, optimizers */
+void apart_fill_image(struct kernels *);  /* convolution and pooling */
+
+#endif

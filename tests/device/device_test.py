@@ -1,0 +1,113 @@
+"""The binary on a machine without a GPU: what --device and "device" mean, who says so, and what
+`dtrain devices` lists. Where a GPU works the tests that need none are skipped."""
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cmd"))
+import support  # pylint: disable=wrong-import-position
+
+NO_GPU = re.compile(r"no GPU: \S.*")
+FAILED, INPUT = 1, 2
+
+
+def has_gpu():
+    with support.folder() as cwd:
+        return "\nGPU 0: " in support.run(["devices"], cwd).stdout
+
+
+HAS_GPU = has_gpu()
+without_gpu = unittest.skipIf(HAS_GPU, "this machine has a GPU")
+
+
+class Device(unittest.TestCase):
+    def setUp(self):
+        folder = support.folder()
+        self.addCleanup(folder.cleanup)
+        self.cwd = folder.name
+
+    def run_dtrain(self, *words):
+        return support.run(list(words), self.cwd)
+
+    def reasons(self, done):
+        return NO_GPU.findall(done.stderr)
+
+    @without_gpu
+    def test_auto_says_once_why_there_is_no_gpu_and_goes_on(self):
+        done = self.run_dtrain("spec.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.reasons(done)), 1, done.stderr)
+
+    @without_gpu
+    def test_of_a_local_cluster_one_task_says_it(self):
+        done = self.run_dtrain("--local_ps=2", "--local_workers=3", "spec.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.reasons(done)), 1, done.stderr)
+
+    def test_who_asks_for_the_cpu_is_told_nothing(self):
+        for words in (["--device=cpu"], ["--set", "device=cpu"]):
+            done = self.run_dtrain(*words, "spec.json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("GPU", done.stderr)
+
+    @without_gpu
+    def test_a_gpu_that_must_be_there_is_an_error_before_anything_starts(self):
+        for words in (["--device=gpu"], ["--device=gpu:1"], ["--set", "device=gpu"],
+                      ["--device=gpu", "--local_workers=2"],
+                      ["check", "--device=gpu"]):
+            done = self.run_dtrain(*words, "spec.json")
+            self.assertEqual(done.returncode, FAILED, done.stderr)
+            self.assertRegex(done.stderr, r"\Adtrain: no GPU: \S.*\n\Z")
+            self.assertEqual(done.stdout, "")
+
+    @without_gpu
+    def test_the_flag_beats_the_spec(self):
+        done = self.run_dtrain("--device=cpu", "--set", "device=gpu", "spec.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_wrong_words_are_refused(self):
+        done = self.run_dtrain("--device=gpux", "spec.json")
+        self.assertEqual(done.returncode, INPUT)
+        self.assertIn('--device: expected auto, cpu, gpu or gpu:N', done.stderr)
+        done = self.run_dtrain("--set", "device=tpu", "spec.json")
+        self.assertEqual(done.returncode, INPUT)
+        self.assertIn('device: expected auto, cpu, gpu or gpu:N', done.stderr)
+        done = self.run_dtrain("--set", "precision=bf16", "spec.json")
+        self.assertEqual(done.returncode, INPUT)
+        self.assertIn("precision", done.stderr)
+
+    def test_tf32_on_a_cpu_says_that_it_has_no_effect(self):
+        plain = self.run_dtrain("--device=cpu", "spec.json")
+        tf32 = self.run_dtrain("--device=cpu", "--set", "precision=tf32", "spec.json")
+        self.assertIn("precision tf32 has no effect on a CPU", tf32.stderr)
+        self.assertNotIn("tf32", plain.stderr)
+
+    @without_gpu
+    def test_check_says_which_device_a_run_would_use(self):
+        self.assertRegex(self.run_dtrain("check", "spec.json").stdout,
+                         r"\ndevice: CPU, no GPU: \S.*\n")
+        self.assertIn("\ndevice: CPU\n",
+                      self.run_dtrain("check", "--device=cpu", "spec.json").stdout)
+
+    def test_devices_lists_the_cpu_and_its_libraries(self):
+        done = self.run_dtrain("devices")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"\ACPU: \S.*, \d+ of \d+ cores, \w+")
+        self.assertRegex(done.stdout, r"\n     OpenBLAS \S+ \S+, oneDNN ")
+        self.assertRegex(done.stdout, r"\n(no GPU: \S|GPU 0: \S)")
+
+    def test_devices_takes_no_words(self):
+        done = self.run_dtrain("devices", "all")
+        self.assertEqual(done.returncode, INPUT)
+        self.assertEqual(done.stderr, 'dtrain: devices: unexpected argument "all"\n')
+
+    def test_help_tells_of_flag_and_key(self):
+        self.assertIn("--device=", self.run_dtrain("help", "flags").stdout)
+        self.assertRegex(self.run_dtrain("help", "spec").stdout, r"\n +device +string ")
+        self.assertRegex(self.run_dtrain("help", "spec").stdout, r"\n +precision +word ")
+        self.assertIn("dtrain devices", self.run_dtrain("help").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

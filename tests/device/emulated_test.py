@@ -1,0 +1,85 @@
+"""The binary with an emulated GPU: who computes on it, who says so, and that what comes out is near
+what the CPU makes of it."""
+import json
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cmd"))
+import support  # pylint: disable=wrong-import-position
+
+ON_GPU = re.compile(r"computes on GPU (\d+) \(cuda emulated, .*; \d+\.\d GB free\)")
+INPUT = 2
+
+
+class Emulated(unittest.TestCase):
+    def setUp(self):
+        folder = support.folder()
+        self.addCleanup(folder.cleanup)
+        self.cwd = folder.name
+
+    def run_ok(self, *words):
+        done = support.run(list(words), self.cwd)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def loss(self, *words):
+        """Of the evaluation of the run's last checkpoint."""
+        self.run_ok("eval", "--checkpoint=run", "--result=eval.json", "--set", "data.eval=" +
+                    json.dumps({"format": "digits", "rows": 100}), *words, "spec.json")
+        with open(os.path.join(self.cwd, "eval.json"), encoding="utf-8") as file:
+            return json.load(file)["metrics"]["loss"]
+
+    def test_auto_computes_on_the_gpu_and_says_so(self):
+        self.assertEqual(ON_GPU.findall(self.run_ok("spec.json").stderr), ["0"])
+
+    def test_cpu_does_not(self):
+        self.assertNotIn("GPU", self.run_ok("--device=cpu", "spec.json").stderr)
+
+    def test_workers_of_a_cluster_compute_on_it_and_no_ps(self):
+        said = self.run_ok("--local_ps=2", "--local_workers=2", "spec.json")
+        lines = [line for line in (said.stdout + said.stderr).splitlines() if "computes on" in line]
+        self.assertEqual(sorted(line.split(":")[0] for line in lines), ["worker/0", "worker/1"])
+
+    def test_a_gpu_of_another_number_is_bad_input(self):
+        for words in (["--device=gpu:1"], ["--device=gpu:1", "--local_workers=2"]):
+            done = support.run(words + ["spec.json"], self.cwd)
+            self.assertEqual(done.returncode, INPUT)
+            self.assertEqual(done.stderr,
+                             "dtrain: --device: there is no GPU 1: 1 can be seen, from 0 on\n")
+
+    def test_check_and_devices_name_it(self):
+        self.assertRegex(self.run_ok("check", "spec.json").stdout, r"\ndevice: GPU 0 \(cuda emulated, ")
+        self.assertRegex(self.run_ok("devices").stdout, r"\nGPU 0: emulated, \d+\.\d GB, ")
+
+    def test_a_run_ends_near_where_the_cpu_ends(self):
+        losses = []
+        for device in ("cpu", "gpu"):
+            flag = f"--device={device}"
+            self.run_ok(flag, "--set", "train.checkpoint_dir=run", "spec.json")
+            losses.append(self.loss(flag))
+            self.run_ok("checkpoint", "verify", "run")
+            for name in os.listdir(os.path.join(self.cwd, "run")):
+                path = os.path.join(self.cwd, "run", name)
+                if os.path.isfile(path):
+                    os.remove(path)
+        self.assertAlmostEqual(losses[0], losses[1], delta=1e-4 * losses[0])
+
+    def test_variables_of_a_single_process_are_placed_on_it(self):
+        said = self.run_ok("--set", "train.log_device_placement=true", "spec.json").stdout
+        self.assertRegex(said, r"softmax/kernel: \(variable\): /job:ps/task:0/device:GPU:0\n")
+        self.assertRegex(said, r"softmax: \(dense\): /job:worker/task:0/device:GPU:0\n")
+
+    def test_summaries_with_histograms_are_written(self):
+        hook = [{"type": "summary_saver", "save_steps": 5, "parameters": True, "gradients": True,
+                 "gradient_norm": True}]
+        self.run_ok("--set", "train.summary_dir=summaries", "--set",
+                    "train.hooks=" + json.dumps(hook), "spec.json")
+        sizes = [os.path.getsize(os.path.join(self.cwd, "summaries", name))
+                 for name in os.listdir(os.path.join(self.cwd, "summaries"))]
+        self.assertGreater(max(sizes), 1000)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,173 @@
+/* rig.c - see rig.h. */
+#include "tests/device/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- tapes ---- */
+
+void tape_add(struct tape *tape, const void *what, size_t bytes)
+{
+    if (tape->bytes + bytes > tape->room) {
+        tape->room = 2 * (tape->bytes + bytes);
+        tape->at = realloc(tape->at, tape->room);
+        assert_non_null(tape->at);
+    }
+    memcpy(tape->at + tape->bytes, what, bytes);
+    tape->bytes += bytes;
+}
+
+void tape_free(struct tape *tape)
+{
+    free(tape->at);
+    *tape = (struct tape){0};
+}
+
+void assert_same_tape(const struct tape *a, const struct tape *b)
+{
+    assert_true(a->bytes > 0);
+    assert_int_equal(a->bytes, b->bytes);
+    for (size_t i = 0; i < a->bytes; i++)
+        if (a->at[i] != b->at[i]) fail_msg("the tapes part at byte %zu of %zu", i, a->bytes);
+}
+
+/* ---- life ---- */
+
+void rig_load_spec(const char *text, struct spec *ret)
+{
+    char path[] = "/tmp/device-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    const struct spec_options options = {.path = path, .seed = -1};
+    if (spec_load(&options, ret)) fail_msg("%s", error_text());
+    unlink(path);
+}
+
+float *rig_block(int64_t floats)
+{
+    const size_t bytes = ((size_t)floats + 16) / 16 * 16 * sizeof(float);
+    float *block = aligned_alloc(64, bytes);
+    assert_non_null(block);
+    memset(block, 0, bytes);
+    return block;
+}
+
+static err open_at(enum place place, struct device *ret)
+{
+    switch (place) {
+    case APART:
+        return device_open_apart(SIZE_MAX, ret);
+    case ON_GPU:
+        return device_open_gpu(&(struct gpu_options){0}, ret);
+    case ON_CPU:
+        break;
+    }
+    return device_open_cpu(1, NULL, ret);
+}
+
+static void open_device(struct rig *r, enum place place)
+{
+    err e = open_at(place, &r->device);
+    if (!e) e = device_open_cpu(1, NULL, &r->host);
+    if (e) fail_msg("%s", error_text());
+}
+
+/* All workers of the run share the device, as on a host with one GPU. */
+static void open_session(struct rig *r, int worker)
+{
+    const struct session_options options = {
+        .spec = &r->spec,
+        .device = &r->device,
+        .worker = worker,
+        .workers = r->workers,
+        .ps_count = r->ps_count,
+        .batches_per_push = r->scene->batches_per_push,
+    };
+    if (session_open(&options, &r->session[worker])) fail_msg("%s", error_text());
+}
+
+/* A ps has a block of values and one of gradients for each worker, in the host's memory. */
+static void open_ps(struct rig *r, int ps)
+{
+    const int64_t floats = r->session[0].layout->block_floats[ps];
+    r->values[ps] = rig_block(floats);
+    if (store_open(&r->spec.optimizer, &r->host, floats, r->values[ps], &r->store[ps]))
+        fail_msg("%s", error_text());
+    if (session_initial_values(&r->session[0], ps, r->values[ps])) fail_msg("%s", error_text());
+    for (int w = 0; w < r->workers; w++) {
+        r->gradients[ps][w] = rig_block(floats);
+        session_bind(&r->session[w], ps, r->values[ps], r->gradients[ps][w]);
+    }
+}
+
+void rig_open(struct rig *r, const struct scene *scene, enum place place)
+{
+    *r = (struct rig){
+        .scene = scene, .place = place, .workers = scene->workers, .ps_count = scene->ps_count};
+    rig_load_spec(scene->spec, &r->spec);
+    open_device(r, place);
+    for (int w = 0; w < r->workers; w++) open_session(r, w);
+    for (int ps = 0; ps < r->ps_count; ps++) open_ps(r, ps);
+}
+
+void rig_close(struct rig *r)
+{
+    for (int w = 0; w < r->workers; w++) session_close(&r->session[w]);
+    for (int ps = 0; ps < r->ps_count; ps++) {
+        store_close(&r->store[ps]);
+        free(r->values[ps]);
+        for (int w = 0; w < r->workers; w++) free(r->gradients[ps][w]);
+    }
+    if (r->place == APART) assert_int_equal(device_apart_in_use(&r->device), 0);
+    device_close(&r->device);
+    device_close(&r->host);
+    spec_free(&r->spec);
+}
+
+/* ---- steps ---- */
+
+static void step_worker(struct rig *r, int worker, struct tape *tape)
+{
+    struct session *s = &r->session[worker];
+    double loss;
+    if (session_step(s, &loss)) fail_msg("%s", error_text());
+    tape_add(tape, &loss, sizeof loss);
+    tape_add(tape, &s->gradient_norm, sizeof s->gradient_norm);
+    for (int i = 0; i < s->graph->metric_count; i++) {
+        const double metric = session_metric(s, i);
+        tape_add(tape, &metric, sizeof metric);
+    }
+}
+
+void rig_step(struct rig *r, int64_t step, struct tape *tape)
+{
+    for (int w = 0; w < r->workers; w++) step_worker(r, w, tape);
+    for (int ps = 0; ps < r->ps_count; ps++) {
+        const size_t bytes = (size_t)r->store[ps].floats * sizeof(float);
+        for (int w = 0; w < r->workers; w++) tape_add(tape, r->gradients[ps][w], bytes);
+        store_apply(&r->store[ps], (const float *const *)r->gradients[ps], r->workers,
+                    1.0f / (float)(r->workers * r->scene->batches_per_push), step, NULL);
+        tape_add(tape, r->values[ps], bytes);
+    }
+}
+
+static err take(void *context, const struct predictions *p)
+{
+    tape_add(context, p->at, (size_t)(p->rows * p->columns) * sizeof(float));
+    return OK;
+}
+
+void rig_evaluate(struct rig *r, struct tape *tape)
+{
+    struct session *s = &r->session[0];
+    struct evaluation e;
+    if (session_evaluate(s, &e)) fail_msg("%s", error_text());
+    tape_add(tape, &e.rows, sizeof e.rows);
+    tape_add(tape, &e.loss, sizeof e.loss);
+    tape_add(tape, e.metrics, (size_t)s->graph->metric_count * sizeof *e.metrics);
+    if (session_predict(s, &(struct prediction_taker){take, tape})) fail_msg("%s", error_text());
+}

@@ -1,0 +1,61 @@
+/* rig.h - one and the same training on any device, with everything that comes of it on a tape.
+ *
+ * Workers are sessions on the device in question; the ps are stores on the CPU, their blocks plain
+ * memory of the host, as windows of links are. Two devices agree when their tapes do, bit by bit.
+ */
+#ifndef TESTS_DEVICE_RIG_H
+#define TESTS_DEVICE_RIG_H
+
+/* Before cmocka, which calls a macro like the program's fail(); tests say (fail)(...). */
+#include "core/train/session.h"
+#include "core/train/store.h"
+#include "tests/device/apart.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { RIG_WORKERS_MAX = 2, RIG_PS_MAX = 3, RIG_STEPS = 6 };
+
+struct tape {
+    char *at;
+    size_t bytes, room;
+};
+void tape_add(struct tape *, const void *, size_t bytes);
+void tape_free(struct tape *);
+void assert_same_tape(const struct tape *, const struct tape *);
+
+struct scene {
+    const char *spec; /* JSON */
+    int workers, ps_count, batches_per_push;
+};
+
+enum place { ON_CPU, APART, ON_GPU };
+
+struct rig {
+    const struct scene *scene;
+    enum place place;
+    struct spec spec;
+    struct device device, host;
+    int workers, ps_count;
+    struct session session[RIG_WORKERS_MAX];
+    struct store store[RIG_PS_MAX];
+    float *values[RIG_PS_MAX], *gradients[RIG_PS_MAX][RIG_WORKERS_MAX];
+};
+
+void rig_load_spec(const char *text, struct spec *ret);
+void rig_open(struct rig *, const struct scene *, enum place);
+void rig_close(struct rig *); /* nothing of the device is left in use */
+
+/* A step of every worker and its update: losses, norms, metrics, gradients, values. */
+void rig_step(struct rig *, int64_t step, struct tape *);
+/* Loss, metrics and predictions over the evaluation set, by the first worker. */
+void rig_evaluate(struct rig *, struct tape *);
+
+/* Floats of the host, zero, aligned to 64 bytes. */
+float *rig_block(int64_t floats);
+
+#endif

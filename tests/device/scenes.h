@@ -1,0 +1,20 @@
+/* scenes.h - what is trained on one device and another. */
+#ifndef TESTS_DEVICE_SCENES_H
+#define TESTS_DEVICE_SCENES_H
+
+#include "tests/device/rig.h"
+
+/* The models of the curves */
+extern const struct scene scene_softmax_sgd, scene_mlp_momentum, scene_cnn_adam;
+
+extern const struct scene scene_all_ops; /* on the way from the features to the logits */
+
+/* Losses with weights, with numbers for labels, and of yes and no */
+extern const struct scene scene_weighted, scene_squares, scene_huber, scene_sigmoid;
+
+/* What happens to gradients before they leave */
+extern const struct scene scene_clipped_sums, scene_clipped_values, scene_sums, scene_regularized;
+
+extern const struct scene scene_partitioned; /* three ps */
+
+#endif

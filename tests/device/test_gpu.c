@@ -1,0 +1,103 @@
+/* test_gpu.c - the same training on a GPU: near the CPU's, and the same bits in every run.
+ *
+ * Linked with what the build has: a real GPU where there is one, else the test is skipped; or with
+ * the emulated one.
+ */
+#include "tests/device/scenes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SKIPPED = 77, LOSSES_MAX = 64 };
+
+/* Sums are taken in another order there: relative, after a few steps. */
+static const double tolerance = 2e-4;
+
+struct losses {
+    int count;
+    double at[LOSSES_MAX];
+};
+
+static void add_loss(struct losses *losses, double loss)
+{
+    assert_in_range(losses->count, 0, LOSSES_MAX - 1);
+    losses->at[losses->count++] = loss;
+}
+
+/* The mean of all workers, of each step, and of the evaluation at the end. */
+static void train(const struct scene *scene, enum place place, struct losses *losses,
+                  struct tape *tape)
+{
+    static struct rig r;
+    struct evaluation e;
+    rig_open(&r, scene, place);
+    for (int step = 0; step < RIG_STEPS; step++) {
+        const size_t begin = tape->bytes;
+        double loss;
+        rig_step(&r, step, tape);
+        memcpy(&loss, tape->at + begin, sizeof loss); /* the first worker's comes first */
+        add_loss(losses, loss);
+    }
+    assert_int_equal(session_evaluate(&r.session[0], &e), OK);
+    add_loss(losses, e.loss);
+    rig_evaluate(&r, tape);
+    rig_close(&r);
+}
+
+static void check(const struct scene *scene)
+{
+    struct losses wanted = {0}, got = {0}, again = {0};
+    struct tape cpu = {0}, first = {0}, second = {0};
+    train(scene, ON_CPU, &wanted, &cpu);
+    train(scene, ON_GPU, &got, &first);
+    train(scene, ON_GPU, &again, &second);
+    assert_same_tape(&first, &second);
+    assert_int_equal(wanted.count, got.count);
+    for (int i = 0; i < wanted.count; i++)
+        if (!(fabs(got.at[i] - wanted.at[i]) <= tolerance * fabs(wanted.at[i])))
+            fail_msg("loss %d: expected %.9g, got %.9g", i, wanted.at[i], got.at[i]);
+    tape_free(&cpu);
+    tape_free(&first);
+    tape_free(&second);
+}
+
+static void the_curves_models_train_as_on_the_cpu(void **state)
+{
+    check(&scene_softmax_sgd);
+    check(&scene_mlp_momentum);
+    check(&scene_cnn_adam);
+}
+
+static void every_op_and_loss_trains_as_on_the_cpu(void **state)
+{
+    check(&scene_all_ops);
+    check(&scene_weighted);
+    check(&scene_squares);
+    check(&scene_huber);
+    check(&scene_sigmoid);
+}
+
+static void gradients_are_clipped_summed_and_regularized_as_on_the_cpu(void **state)
+{
+    check(&scene_clipped_sums);
+    check(&scene_clipped_values);
+    check(&scene_sums);
+    check(&scene_regularized);
+    check(&scene_partitioned);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_curves_models_train_as_on_the_cpu),
+        cmocka_unit_test(every_op_and_loss_trains_as_on_the_cpu),
+        cmocka_unit_test(gradients_are_clipped_summed_and_regularized_as_on_the_cpu),
+    };
+    int gpus;
+    if (gpu_count(&gpus)) {
+        printf("skipped: no GPU: %s\n", error_text());
+        return SKIPPED;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

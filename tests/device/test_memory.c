@@ -1,0 +1,103 @@
+/* test_memory.c - what does not fit into the memory of a device is told before the first step, with
+ * a table and a batch that would fit. */
+#include "tests/device/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 1024, LIMIT = 3000000 };
+
+static void load(int64_t batch, struct spec *ret)
+{
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text,
+             "{\"data\":{\"train\":{\"format\":\"digits\",\"rows\":3000},\"eval\":{\"format\":"
+             "\"digits\",\"rows\":40},\"batch_size\":%lld,\"scale\":0.0039},\"model\":[{\"op\":"
+             "\"flatten\"},{\"op\":\"dense\",\"units\":100,\"activation\":\"relu\"},{\"op\":"
+             "\"dense\",\"units\":10}],\"loss\":\"softmax_cross_entropy\",\"optimizer\":{\"type\":"
+             "\"adam\",\"learning_rate\":0.01},\"train\":{\"last_step\":10}}",
+             (long long)batch);
+    rig_load_spec(text, ret);
+}
+
+/* The error's text where there is one: borrowed until the next. */
+static err try(int64_t batch, size_t limit, bool is_alone)
+{
+    struct spec spec;
+    struct session session;
+    struct device device;
+    load(batch, &spec);
+    assert_int_equal(device_open_apart(limit, &device), OK);
+    const struct session_options options = {.spec = &spec,
+                                            .device = &device,
+                                            .workers = 1,
+                                            .ps_count = 1,
+                                            .batches_per_push = 1,
+                                            .binds_device_memory = is_alone};
+    const err e = session_open(&options, &session);
+    if (!e) session_close(&session);
+    assert_int_equal(device_apart_in_use(&device), 0);
+    device_close(&device);
+    spec_free(&spec);
+    return e;
+}
+
+static int64_t batch_that_fits(void)
+{
+    const char *at = strstr(error_text(), "data.batch_size ");
+    assert_non_null(at);
+    return atoll(at + strlen("data.batch_size "));
+}
+
+static void a_batch_that_does_not_fit_is_refused_with_a_table(void **state)
+{
+    static const char *const rows[] = {"values",     "gradients", "slots", "activations",
+                                       "evaluation", "workspace", "free"};
+    assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_non_null(strstr(error_text(), rows[i]));
+    assert_non_null(strstr(error_text(), "batches of 2000 examples"));
+    assert_non_null(strstr(error_text(), "3.000 MB"));
+}
+
+static void the_batch_that_is_named_fits_and_the_next_one_does_not(void **state)
+{
+    assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
+    const int64_t fits = batch_that_fits();
+    assert_in_range(fits, 1, 1999);
+    assert_int_equal(try(fits, LIMIT, false), OK);
+    assert_int_equal(try(fits + 1, LIMIT, false), ERR_MEMORY);
+}
+
+/* Values twice and two slots more. */
+static void variables_that_live_on_the_device_count(void **state)
+{
+    assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
+    const int64_t beside = batch_that_fits();
+    assert_int_equal(try(2000, LIMIT, true), ERR_MEMORY);
+    assert_true(batch_that_fits() < beside);
+}
+
+static void a_model_that_does_not_fit_at_all_is_told_so(void **state)
+{
+    assert_int_equal(try(2000, 100000, false), ERR_MEMORY);
+    assert_non_null(strstr(error_text(), "no data.batch_size would fit"));
+}
+
+static void a_device_that_does_not_say_what_is_free_is_not_asked(void **state)
+{
+    assert_int_equal(try(2000, SIZE_MAX, false), OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_that_does_not_fit_is_refused_with_a_table),
+        cmocka_unit_test(the_batch_that_is_named_fits_and_the_next_one_does_not),
+        cmocka_unit_test(variables_that_live_on_the_device_count),
+        cmocka_unit_test(a_model_that_does_not_fit_at_all_is_told_so),
+        cmocka_unit_test(a_device_that_does_not_say_what_is_free_is_not_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/train/checkpoint/bundle.h"
 #include "core/train/session.h"
 #include "core/train/store.h"
-#include "tests/train/bundle.h"
 #include "tests/train/curve_device.h"
 #include "tests/train/fixture.h"
 
@@ -144,14 +144,19 @@ static void take_initial_values(struct run *r, const char *name)
     snprintf(below, sizeof below, "fixtures/curves/%s/model.ckpt-0", name);
     shared(below, path);
     const struct session *s = &r->session[0];
+    struct bundle *bundle;
+    if (bundle_open(path, &bundle)) fail_msg("%s", error_text());
     for (int i = 0; i < s->graph->param_count; i++) {
         const struct param *param = s->graph->params[i];
+        const struct bundle_entry *entry = bundle_find(bundle, param->name);
+        const size_t bytes = (size_t)shape_count(&param->shape) * sizeof(float);
         const struct slice *slice;
         assert_true(layout_is_whole(s->layout, i, &slice));
-        if (bundle_read(path, param->name, r->values[slice->ps] + slice->offset,
-                        shape_count(&param->shape)))
+        assert_non_null(entry);
+        if (bundle_read(bundle, entry, NULL, r->values[slice->ps] + slice->offset, bytes))
             fail_msg("%s", error_text());
     }
+    bundle_close(bundle);
 }
 
 /* The mean loss of all workers before the update. */

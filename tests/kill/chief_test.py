@@ -3,7 +3,7 @@ import ground
 from ground import CHIEF, LEARNT, Life, plan_of
 from support import main
 
-LAST_STEP = 240
+LAST_STEP = 600
 ATTEMPTS = 2
 
 

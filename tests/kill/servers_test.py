@@ -6,7 +6,7 @@ import ground
 from ground import CHIEF, LEARNT, PROGRESS, Life, plan_of
 from support import main
 
-LAST_STEP = 240
+LAST_STEP = 600
 ENDLESS = 10 ** 6
 LOST, TIMEOUT = 128, 129
 BACK = re.compile(r"(ps/\d(?:, ps/\d)*|a ps) came back empty: all go back to step (\d+), "

@@ -5,7 +5,7 @@ import ground
 from ground import CHIEF, LEARNT, Life, plan_of
 from support import main
 
-LAST_STEP = 240
+LAST_STEP = 600
 LOST = 128
 SOON = {"train.worker_timeout_secs": 0.5}
 

@@ -152,7 +152,7 @@ err device_open_gpu(const struct gpu_options *options, struct device *ret)
     err e = set_up(&d, options, &gpu);
     if (e) {
         close_gpu(&d);
-        return e;
+        return e == ERR_LOST ? ERR_DEVICE : e; /* it was broken before */
     }
     *ret = d;
     return OK;

@@ -11,8 +11,26 @@
 
 enum { ALIGNMENT = 64 };
 
+enum { CONTAINED = 226 }; /* cudaErrorContained, which older headers lack */
+
+/* What programs are told of a GPU that has errors in its memory or its links, or is gone from the
+ * bus. Accesses beyond memory and the like are a program's own mistakes and come again. */
+static const int lost[] = {
+    cudaErrorNoDevice,
+    cudaErrorDevicesUnavailable,
+    cudaErrorDeviceUninitialized,
+    cudaErrorECCUncorrectable,
+    cudaErrorNvlinkUncorrectable,
+    cudaErrorLaunchFailure,
+    cudaErrorUnknown,
+    CONTAINED,
+};
+enum { LOST = sizeof lost / sizeof *lost };
+
 err cuda_kind(cudaError_t status)
 {
+    for (int i = 0; i < LOST; i++)
+        if ((int)status == lost[i]) return ERR_LOST;
     return status == cudaErrorMemoryAllocation ? ERR_MEMORY : ERR_DEVICE;
 }
 

@@ -10,7 +10,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cmd"))
 import support  # pylint: disable=wrong-import-position
 
 ON_GPU = re.compile(r"computes on GPU (\d+) \(cuda emulated, .*; \d+\.\d GB free\)")
-INPUT = 2
+FAILED, INPUT, LOST_DEVICE = 1, 2, 131
+# CUDA's errors
+ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 700, 719, 999
 
 
 class Emulated(unittest.TestCase):
@@ -48,6 +50,27 @@ class Emulated(unittest.TestCase):
             self.assertEqual(done.returncode, INPUT)
             self.assertEqual(done.stderr,
                              "dtrain: --device: there is no GPU 1: 1 can be seen, from 0 on\n")
+
+    def run_broken(self, call, after, error, *words):
+        return support.run([*words, "spec.json"], self.cwd,
+                           {"EMULATED_BREAK": f"{call},{after},{error}"})
+
+    def test_a_gpu_that_breaks_ends_the_task_as_worth_another_try(self):
+        for call, error in (("cudaLaunchKernelEx", LAUNCH_FAILURE), ("cudaEventSynchronize", UNKNOWN)):
+            for words in ([], ["--local_ps=1", "--local_workers=2"]):
+                done = self.run_broken(call, 40, error, *words)
+                self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
+                self.assertRegex(done.stderr, rf"ERROR: .*GPU 0: {call}: .*, last kernel: \w+")
+
+    def test_a_mistake_in_a_kernel_and_a_gpu_that_is_broken_at_the_start_are_not(self):
+        done = self.run_broken("cudaLaunchKernelEx", 40, ILLEGAL_ADDRESS)
+        self.assertEqual(done.returncode, FAILED, done.stderr)
+        done = self.run_broken("cudaStreamCreateWithFlags", 0, UNKNOWN, "--device=gpu")
+        self.assertEqual(done.returncode, FAILED, done.stderr)
+        self.assertIn("cudaStreamCreateWithFlags", done.stderr)
+        done = self.run_broken("cudaStreamCreateWithFlags", 0, UNKNOWN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("WARNING: computes on the CPU", done.stderr)
 
     def test_check_and_devices_name_it(self):
         self.assertRegex(self.run_ok("check", "spec.json").stdout, r"\ndevice: GPU 0 \(cuda emulated, ")

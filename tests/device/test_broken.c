@@ -13,7 +13,7 @@ static void break_at(const char *call)
     rig_open(&r, &scene_softmax_sgd, ON_GPU);
     rig_step(&r, 0, &tape);
     emulated_break(call, 0);
-    assert_int_equal(session_step(&r.session[0], &loss), ERR_DEVICE);
+    assert_int_equal(session_step(&r.session[0], &loss), ERR_LOST);
     assert_non_null(strstr(error_text(), call));
     emulated_break(NULL, 0);
     rig_close(&r);
@@ -35,8 +35,32 @@ static void evaluation_on_a_gpu_that_fails_is_an_error(void **state)
     rig_open(&r, &scene_softmax_sgd, ON_GPU);
     rig_evaluate(&r, &tape);
     emulated_break("cudaLaunchKernelEx", 0);
-    assert_int_equal(session_evaluate(&r.session[0], &e), ERR_DEVICE);
+    assert_int_equal(session_evaluate(&r.session[0], &e), ERR_LOST);
     emulated_break(NULL, 0);
+    rig_close(&r);
+    tape_free(&tape);
+}
+
+static err forget(void *context, const struct predictions *p)
+{
+    return OK;
+}
+
+/* 130 rows in batches of 50: the third is the last, and nothing waits for the GPU after it. */
+static void predictions_that_did_not_all_come_are_an_error(void **state)
+{
+    static struct rig r;
+    struct tape tape = {0};
+    rig_open(&r, &scene_softmax_sgd, ON_GPU);
+    rig_evaluate(&r, &tape);
+    for (int batch = 0; batch < 3; batch++) {
+        emulated_break("cudaEventSynchronize",
+                       3 * (batch + 1)); /* after the values, features and labels */
+        assert_int_equal(session_predict(&r.session[0], &(struct prediction_taker){forget, NULL}),
+                         ERR_LOST);
+    }
+    emulated_break(NULL, 0);
+    assert_int_equal(session_predict(&r.session[0], &(struct prediction_taker){forget, NULL}), OK);
     rig_close(&r);
     tape_free(&tape);
 }
@@ -66,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_on_a_gpu_that_fails_is_an_error_with_the_call),
         cmocka_unit_test(evaluation_on_a_gpu_that_fails_is_an_error),
+        cmocka_unit_test(predictions_that_did_not_all_come_are_an_error),
         cmocka_unit_test(too_little_memory_is_told_before_the_first_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

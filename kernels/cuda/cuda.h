@@ -16,7 +16,7 @@ enum {
     STAGING_BYTES = 4 << 20,
     STAGINGS = 2, /* one is filled while the other is under way */
     DEVICE_NAME_MAX = 160,
-    FAILURE_MAX = 256,
+    FAILURE_MAX = 512,
 };
 
 /* cuBLAS as far as it is used: by its own numbers, since its header need not be there. */
@@ -42,14 +42,16 @@ struct cuda_state {
     double *result;   /* pinned: one number that a reduction brings back */
     struct cuda_blas blas;
     const char *kernel; /* the last that was launched; NULL: none yet */
-    err failure;        /* the first failure of queued work, until synchronize() tells it */
+    const char *marked; /* what is queued now, NULL: nothing in particular; both borrowed */
+    const char *marked_name;
+    err failure; /* the first failure of queued work, until synchronize() tells it */
     char failure_text[FAILURE_MAX];
 };
 
 /* Whether it went well; remembers it otherwise. */
 bool cuda_check(struct device *, cudaError_t, const char *call);
 
-/* The kind of a failure: what the caller can do about it. */
+/* The kind of a failure: what the caller can do about it. ERR_LOST: the GPU itself broke. */
 err cuda_kind(cudaError_t);
 
 /* Makes the device's GPU that of the calling thread: CUDA keeps one for each. */

@@ -279,9 +279,17 @@ err gpu_list(struct gpus *ret);
  * does to hear what is free. */
 err gpu_count(int *ret);
 
+/* What products and convolutions may make of the numbers that they multiply. Their sums, and all
+ * else, are float32. */
+enum precision {
+    PRECISION_FLOAT32,
+    PRECISION_TF32, /* 10 bits of mantissa */
+    PRECISION_BF16, /* 7, which is less than TF32 keeps */
+};
+
 struct gpu_options {
-    int index;        /* in gpu_list */
-    bool allows_tf32; /* products on tensor cores, whose operands have 10 bits of mantissa */
+    int index; /* in gpu_list */
+    enum precision precision;
     /* Every call waits for its end, and memory is of the host too: slow. An error names the very
      * kernel, and tests look at what it wrote. */
     bool is_watched;

@@ -2,9 +2,9 @@
  *
  * A block makes a tile of the result, TILE_ROWS x COLUMNS, in steps of TILE_TERMS: the operands of
  * a step are gathered into shared memory, each number once for the whole block, while those of the
- * next are on their way in registers. A thread keeps COLUMNS / 2 sums: of float32, or, where TF32
- * is allowed, of what the tensor cores make of operands with 10 bits of mantissa. Every sum is
- * taken in an order that the shape gives, so the result has the same bits in every run.
+ * next are on their way in registers. A thread keeps COLUMNS / 2 sums: of float32, or, where less
+ * precision is enough, of what the tensor cores make of rounded operands. Every sum is taken in an
+ * order that the shape gives, so the result has the same bits in every run.
  *
  * What is multiplied is an Operands:
  *     rows, columns, terms      sizes, int64_t
@@ -155,62 +155,55 @@ template <int WIDTH> struct float_sums {
 /* The same on the tensor cores. Of the eight warps four share the rows and two the columns; a warp
  * multiplies blocks of 16 rows by blocks of 8 columns, 8 terms at a time, and a thread holds of
  * each result what tensor.cuh says. */
-template <int WIDTH> struct tensor_sums {
-    enum {
-        COLUMNS = WIDTH,
-        WARP_ROWS = TILE_ROWS / 4,
-        WARP_COLUMNS = COLUMNS / 2,
-        HEIGHT = WARP_ROWS / (TENSOR_ROWS / 2), /* of a thread's own sums */
-        BREADTH = WARP_COLUMNS / (TENSOR_COLUMNS / 2)
-    };
-    typedef tiles<COLUMNS, 8, 8> Tiles;
-    float at[HEIGHT][BREADTH];
+template <int WIDTH, enum precision PRECISION>
+struct tensor_sums {
+    enum {COLUMNS = WIDTH, WARP_ROWS = TILE_ROWS / 4, WARP_COLUMNS = COLUMNS / 2,
+          HEIGHT = WARP_ROWS / (TENSOR_ROWS / 2), /* of a thread's own sums */
+          BREADTH = WARP_COLUMNS / (TENSOR_COLUMNS / 2)};
+    typedef tiles<COLUMNS, 8, 8> Tiles; float at[HEIGHT][BREADTH];
 
-    static __device__ float rounded(float x)
-    {
-        return tensor_rounded(x);
-    }
+    static __device__ float rounded(float x){
+        return PRECISION == PRECISION_BF16 ? tensor_rounded_bf16(x) : tensor_rounded(x);}
 
-    static __device__ int warp_row()
-    {
-        return (int)threadIdx.x / WARP / 2 * WARP_ROWS;
-    }
+static __device__ int warp_row()
+{
+    return (int)threadIdx.x / WARP / 2 * WARP_ROWS;
+}
 
-    static __device__ int warp_column()
-    {
-        return (int)threadIdx.x / WARP % 2 * WARP_COLUMNS;
-    }
+static __device__ int warp_column()
+{
+    return (int)threadIdx.x / WARP % 2 * WARP_COLUMNS;
+}
 
-    static __device__ int row(int i)
-    {
-        return warp_row() + i / 2 * TENSOR_ROWS + tensor_row(i % 2);
-    }
+static __device__ int row(int i)
+{
+    return warp_row() + i / 2 * TENSOR_ROWS + tensor_row(i % 2);
+}
 
-    static __device__ int column(int j)
-    {
-        return warp_column() + j / 2 * TENSOR_COLUMNS + tensor_column(j % 2);
-    }
+static __device__ int column(int j)
+{
+    return warp_column() + j / 2 * TENSOR_COLUMNS + tensor_column(j % 2);
+}
 
-    __device__ void add(const Tiles &from, int side)
-    {
+__device__ void add(const Tiles &from, int side)
+{
 #pragma unroll
-        for (int k = 0; k < TILE_TERMS; k += TENSOR_TERMS)
+    for (int k = 0; k < TILE_TERMS; k += TENSOR_TERMS)
 #pragma unroll
-            for (int i = 0; i < HEIGHT; i += 2) {
-                float left[TENSOR_LEFT];
-                tensor_left(left, &from.left[side][k][warp_row() + i / 2 * TENSOR_ROWS],
-                            TILE_ROWS + 8);
+        for (int i = 0; i < HEIGHT; i += 2) {
+            float left[TENSOR_LEFT];
+            tensor_left(left, &from.left[side][k][warp_row() + i / 2 * TENSOR_ROWS], TILE_ROWS + 8);
 #pragma unroll
-                for (int j = 0; j < BREADTH; j += 2) {
-                    float right[TENSOR_RIGHT];
-                    tensor_right(right,
-                                 &from.right[side][k][warp_column() + j / 2 * TENSOR_COLUMNS],
-                                 COLUMNS + 8);
-                    tensor_multiply(&at[i][j], &at[i + 1][j], left, right);
-                }
+            for (int j = 0; j < BREADTH; j += 2) {
+                float right[TENSOR_RIGHT];
+                tensor_right(right, &from.right[side][k][warp_column() + j / 2 * TENSOR_COLUMNS],
+                             COLUMNS + 8);
+                tensor_multiply(&at[i][j], &at[i + 1][j], left, right);
             }
-    }
-};
+        }
+}
+}
+;
 
 template <typename Operands, typename Sums>
 static __global__ void __launch_bounds__(BLOCK) product_tiles(Operands o, int64_t slice_terms)
@@ -263,10 +256,19 @@ static void launch_product(struct device *d, const struct launch &where, const O
                            int64_t slice_terms)
 {
     const struct cuda_state *state = (const struct cuda_state *)d->state;
-    if (state->allows_tf32)
-        launch(d, where, product_tiles<Operands, tensor_sums<COLUMNS>>, o, slice_terms);
-    else
+    switch (state->precision) {
+    case PRECISION_TF32:
+        launch(d, where, product_tiles<Operands, tensor_sums<COLUMNS, PRECISION_TF32>>, o,
+               slice_terms);
+        break;
+    case PRECISION_BF16:
+        launch(d, where, product_tiles<Operands, tensor_sums<COLUMNS, PRECISION_BF16>>, o,
+               slice_terms);
+        break;
+    case PRECISION_FLOAT32:
         launch(d, where, product_tiles<Operands, float_sums<COLUMNS>>, o, slice_terms);
+        break;
+    }
 }
 
 /* slices: the terms are shared out between so many blocks, each of which stores sums of its own */

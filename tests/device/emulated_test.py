@@ -89,6 +89,15 @@ class Emulated(unittest.TestCase):
                     os.remove(path)
         self.assertAlmostEqual(losses[0], losses[1], delta=1e-4 * losses[0])
 
+    def test_bf16_is_another_computation_on_it(self):
+        plain = self.run_ok("--set", "train.log_every_steps=1", "spec.json").stderr
+        bf16 = self.run_ok("--set", "train.log_every_steps=1", "--set", "precision=bf16",
+                           "spec.json").stderr
+        self.assertNotIn("no effect", bf16)
+        losses = [re.findall(r"loss (\d\.\d+), acc", text) for text in (plain, bf16)]
+        self.assertEqual(len(losses[0]), 20)
+        self.assertNotEqual(losses[0], losses[1])
+
     def test_variables_of_a_single_process_are_placed_on_it(self):
         said = self.run_ok("--set", "train.log_device_placement=true", "spec.json").stdout
         self.assertRegex(said, r"softmax/kernel: \(variable\): /job:ps/task:0/device:GPU:0\n")

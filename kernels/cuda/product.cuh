@@ -155,55 +155,62 @@ template <int WIDTH> struct float_sums {
 /* The same on the tensor cores. Of the eight warps four share the rows and two the columns; a warp
  * multiplies blocks of 16 rows by blocks of 8 columns, 8 terms at a time, and a thread holds of
  * each result what tensor.cuh says. */
-template <int WIDTH, enum precision PRECISION>
-struct tensor_sums {
-    enum {COLUMNS = WIDTH, WARP_ROWS = TILE_ROWS / 4, WARP_COLUMNS = COLUMNS / 2,
-          HEIGHT = WARP_ROWS / (TENSOR_ROWS / 2), /* of a thread's own sums */
-          BREADTH = WARP_COLUMNS / (TENSOR_COLUMNS / 2)};
-    typedef tiles<COLUMNS, 8, 8> Tiles; float at[HEIGHT][BREADTH];
+template <int WIDTH, precision PRECISION> struct tensor_sums {
+    enum {
+        COLUMNS = WIDTH,
+        WARP_ROWS = TILE_ROWS / 4,
+        WARP_COLUMNS = COLUMNS / 2,
+        HEIGHT = WARP_ROWS / (TENSOR_ROWS / 2), /* of a thread's own sums */
+        BREADTH = WARP_COLUMNS / (TENSOR_COLUMNS / 2)
+    };
+    typedef tiles<COLUMNS, 8, 8> Tiles;
+    float at[HEIGHT][BREADTH];
 
-    static __device__ float rounded(float x){
-        return PRECISION == PRECISION_BF16 ? tensor_rounded_bf16(x) : tensor_rounded(x);}
+    static __device__ float rounded(float x)
+    {
+        return PRECISION == PRECISION_BF16 ? tensor_rounded_bf16(x) : tensor_rounded(x);
+    }
 
-static __device__ int warp_row()
-{
-    return (int)threadIdx.x / WARP / 2 * WARP_ROWS;
-}
+    static __device__ int warp_row()
+    {
+        return (int)threadIdx.x / WARP / 2 * WARP_ROWS;
+    }
 
-static __device__ int warp_column()
-{
-    return (int)threadIdx.x / WARP % 2 * WARP_COLUMNS;
-}
+    static __device__ int warp_column()
+    {
+        return (int)threadIdx.x / WARP % 2 * WARP_COLUMNS;
+    }
 
-static __device__ int row(int i)
-{
-    return warp_row() + i / 2 * TENSOR_ROWS + tensor_row(i % 2);
-}
+    static __device__ int row(int i)
+    {
+        return warp_row() + i / 2 * TENSOR_ROWS + tensor_row(i % 2);
+    }
 
-static __device__ int column(int j)
-{
-    return warp_column() + j / 2 * TENSOR_COLUMNS + tensor_column(j % 2);
-}
+    static __device__ int column(int j)
+    {
+        return warp_column() + j / 2 * TENSOR_COLUMNS + tensor_column(j % 2);
+    }
 
-__device__ void add(const Tiles &from, int side)
-{
+    __device__ void add(const Tiles &from, int side)
+    {
 #pragma unroll
-    for (int k = 0; k < TILE_TERMS; k += TENSOR_TERMS)
+        for (int k = 0; k < TILE_TERMS; k += TENSOR_TERMS)
 #pragma unroll
-        for (int i = 0; i < HEIGHT; i += 2) {
-            float left[TENSOR_LEFT];
-            tensor_left(left, &from.left[side][k][warp_row() + i / 2 * TENSOR_ROWS], TILE_ROWS + 8);
+            for (int i = 0; i < HEIGHT; i += 2) {
+                float left[TENSOR_LEFT];
+                tensor_left(left, &from.left[side][k][warp_row() + i / 2 * TENSOR_ROWS],
+                            TILE_ROWS + 8);
 #pragma unroll
-            for (int j = 0; j < BREADTH; j += 2) {
-                float right[TENSOR_RIGHT];
-                tensor_right(right, &from.right[side][k][warp_column() + j / 2 * TENSOR_COLUMNS],
-                             COLUMNS + 8);
-                tensor_multiply(&at[i][j], &at[i + 1][j], left, right);
+                for (int j = 0; j < BREADTH; j += 2) {
+                    float right[TENSOR_RIGHT];
+                    tensor_right(right,
+                                 &from.right[side][k][warp_column() + j / 2 * TENSOR_COLUMNS],
+                                 COLUMNS + 8);
+                    tensor_multiply(&at[i][j], &at[i + 1][j], left, right);
+                }
             }
-        }
-}
-}
-;
+    }
+};
 
 template <typename Operands, typename Sums>
 static __global__ void __launch_bounds__(BLOCK) product_tiles(Operands o, int64_t slice_terms)

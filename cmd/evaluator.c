@@ -129,13 +129,16 @@ static err evaluate(struct evaluator *v, const char *prefix)
     return e;
 }
 
-/* Kept for the end: what counts then is whether the newest one could be evaluated. */
-static void evaluate_noted(struct evaluator *v, const char *prefix)
+/* Kept for the end: what counts then is whether the newest one could be evaluated. On a GPU that
+ * broke none can be. */
+static err evaluate_noted(struct evaluator *v, const char *prefix)
 {
     v->last = evaluate(v, prefix);
-    if (!v->last) return;
+    if (!v->last) return OK;
+    if (v->last == ERR_LOST) return fail_prefix(ERR_LOST, "%s", prefix);
     snprintf(v->last_text, sizeof v->last_text, "%s: %s", prefix, error_text());
     log_line(LOG_WARNING, "not evaluated: %s", v->last_text);
+    return OK;
 }
 
 /* ---- the folder ---- */
@@ -166,14 +169,15 @@ static err evaluate_new(struct evaluator *v, char **prefixes, int count)
 {
     struct seen_checkpoint *seen = calloc((size_t)count + 1, sizeof *seen);
     if (!seen) return fail(ERR_MEMORY, "no memory for %d checkpoints", count);
-    for (int i = 0; i < count; i++) {
+    err e = OK;
+    for (int i = 0; i < count && !e; i++) {
         seen[i] = look_at(prefixes[i]);
-        if (!was_seen(v, &seen[i])) evaluate_noted(v, prefixes[i]);
+        if (!was_seen(v, &seen[i])) e = evaluate_noted(v, prefixes[i]);
     }
     free(v->seen);
     v->seen = seen;
     v->seen_count = count;
-    return OK;
+    return e;
 }
 
 /* No folder, or no checkpoint in it yet, is as good as one without news. */

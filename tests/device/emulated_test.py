@@ -58,12 +58,24 @@ class Emulated(unittest.TestCase):
     def test_a_gpu_that_breaks_ends_the_task_as_worth_another_try(self):
         for call, error in (("cudaLaunchKernelEx", LAUNCH_FAILURE), ("cudaEventSynchronize", UNKNOWN)):
             for words in ([], ["--local_ps=1", "--local_workers=2"]):
-                done = self.run_broken(call, 40, error, *words)
+                done = self.run_broken(call, 20, error, *words)
                 self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
                 self.assertRegex(done.stderr, rf"ERROR: .*GPU 0: {call}: .*, last kernel: \w+")
 
+    def test_who_only_evaluates_ends_so_too(self):
+        """The evaluator does not go on to the next checkpoint; no ps need be there for that."""
+        self.run_ok("--set", "train.checkpoint_dir=run", "spec.json")
+        data = ["--set", "data.eval=" + json.dumps({"format": "digits", "rows": 100}),
+                "--set", "train.checkpoint_dir=run"]
+        for words in (["eval", "--checkpoint=run"], ["predict", "--checkpoint=run", "--out=out.csv"],
+                      ["--job_name=evaluator", "--ps_hosts=localhost:1", "--worker_hosts=localhost:2",
+                       "--start_timeout=30"]):
+            done = self.run_broken("cudaLaunchKernelEx", 1, LAUNCH_FAILURE, *words, *data)
+            self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
+            self.assertIn("GPU 0: cudaLaunchKernelEx: ", done.stderr)
+
     def test_a_mistake_in_a_kernel_and_a_gpu_that_is_broken_at_the_start_are_not(self):
-        done = self.run_broken("cudaLaunchKernelEx", 40, ILLEGAL_ADDRESS)
+        done = self.run_broken("cudaLaunchKernelEx", 20, ILLEGAL_ADDRESS)
         self.assertEqual(done.returncode, FAILED, done.stderr)
         done = self.run_broken("cudaStreamCreateWithFlags", 0, UNKNOWN, "--device=gpu")
         self.assertEqual(done.returncode, FAILED, done.stderr)

@@ -9,12 +9,13 @@
 #include <stdio.h>
 
 #include "core/train/session_inside.h"
+#include "core/train/store.h"
 
 enum { SEARCH_MAX = 64, TABLE_MAX = 512, BATCH_TEXT_MAX = 96 };
 
 struct need { /* bytes */
     size_t values, gradients, slots, activations, evaluation;
-    size_t workspace; /* of nodes, for themselves */
+    size_t workspace; /* of nodes for themselves, and of stores for updates */
     size_t free;      /* of the device */
 };
 
@@ -39,6 +40,15 @@ static size_t blocks_bytes(const struct session *s)
     size_t bytes = 0;
     for (int ps = 0; ps < s->layout->ps_count; ps++)
         bytes += (size_t)s->layout->block_floats[ps] * sizeof(float);
+    return bytes;
+}
+
+/* Of the stores that update the blocks where they are bound. */
+static size_t scratch_bytes(const struct session *s)
+{
+    size_t bytes = 0;
+    for (int ps = 0; ps < s->layout->ps_count; ps++)
+        bytes += store_scratch_bytes(s->options.device, s->layout->block_floats[ps]);
     return bytes;
 }
 
@@ -86,6 +96,7 @@ static err count(const struct session *s, struct need *ret)
     if (trains && o->binds_device_memory) {
         n.values += blocks;
         n.slots = blocks * (size_t)slots_of(s);
+        n.workspace = scratch_bytes(s);
     }
     struct taken plan, evaluation = {0};
     TRY(measure(s, s->graph->batch, trains, &plan));
@@ -93,7 +104,7 @@ static err count(const struct session *s, struct need *ret)
         TRY(measure(s, session_evaluation_batch(s), false, &evaluation));
     n.activations = plan.buffers;
     n.evaluation = evaluation.buffers;
-    n.workspace = plan.workspace + evaluation.workspace;
+    n.workspace += plan.workspace + evaluation.workspace;
     *ret = n;
     return OK;
 }

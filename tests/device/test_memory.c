@@ -105,6 +105,8 @@ static void variables_that_live_on_the_device_count(void **state)
     assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
     const int64_t beside = batch_that_fits();
     assert_int_equal(try(2000, LIMIT, true), ERR_MEMORY);
+    const double megabytes = (785 * 100 + 101 * 10) * 4 / 1e6; /* where updates sum gradients */
+    assert_true(row("workspace") > megabytes - 0.001 && row("workspace") < megabytes + 0.001);
     assert_true(batch_that_fits() < beside);
 }
 

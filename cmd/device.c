@@ -53,7 +53,7 @@ static err open_gpu(const struct device_request *r, const struct device_choice *
                     struct device *ret, struct device_answer *answer)
 {
     struct gpu_options options = {
-        .allows_tf32 = r->spec && r->spec->precision == PRECISION_TF32,
+        .precision = r->spec ? (enum precision)r->spec->precision : PRECISION_FLOAT32,
     };
     TRY(find_gpu(r, choice, &options.index));
     answer->is_broken = true;

@@ -14,6 +14,7 @@ static const struct {
     {EXIT_LOST_PEER, "another task was lost or refused"},
     {EXIT_TIMEOUT, "a limit on waiting was reached"},
     {EXIT_INTERRUPTED, "interrupted (SIGINT)"},
+    {EXIT_LOST_DEVICE, "a GPU broke while it worked"},
     {EXIT_TERMINATED, "asked to end (SIGTERM)"},
 };
 

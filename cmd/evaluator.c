@@ -118,13 +118,16 @@ static err evaluate(struct evaluator *v, const char *prefix)
     return e;
 }
 
-/* Kept for the end: what counts then is whether the newest one could be evaluated. */
-static void evaluate_noted(struct evaluator *v, const char *prefix)
+/* Kept for the end: what counts then is whether the newest one could be evaluated. On a GPU that
+ * broke none can be. */
+static err evaluate_noted(struct evaluator *v, const char *prefix)
 {
     v->last = evaluate(v, prefix);
-    if (!v->last) return;
+    if (!v->last) return OK;
+    if (v->last == ERR_LOST) return fail_prefix(ERR_LOST, "%s", prefix);
     snprintf(v->last_text, sizeof v->last_text, "%s: %s", prefix, error_text());
     log_line(LOG_WARNING, "not evaluated: %s", v->last_text);
+    return OK;
 }
 
 /* ---- the folder ---- */
@@ -135,7 +138,7 @@ static err evaluate_new(struct evaluator *v, char **prefixes, int count)
     TRY(evaluated_follow(&v->evaluated, prefixes, count));
     for (int i = 0; i < count; i++) {
         if (v->evaluated.at[i].is_tried) continue;
-        evaluate_noted(v, prefixes[i]);
+        TRY(evaluate_noted(v, prefixes[i]));
         if (evaluated_note(&v->evaluated, i, !v->last)) log_line(LOG_WARNING, "%s", error_text());
     }
     return OK;

@@ -14,15 +14,16 @@ static int threads_of(const struct run *run, bool is_ps)
 void report_device(const struct device_answer *answer, const struct spec *spec, bool is_first)
 {
     const enum log_level level = is_first ? LOG_INFO : LOG_DEBUG;
-    const bool wants_tf32 = spec && spec->precision == PRECISION_TF32;
+    const int precision = spec ? spec->precision : PRECISION_FLOAT32;
     if (answer->is_broken)
         log_line(LOG_WARNING, "computes on the CPU: %s", answer->text);
     else if (answer->is_gpu)
         log_line(LOG_INFO, "computes on %s", answer->text);
     else if (*answer->text)
         log_line(level, "%s", answer->text);
-    if (wants_tf32 && !answer->is_gpu)
-        log_line(level, "precision tf32 has no effect on a CPU, which computes in float32");
+    if (precision != PRECISION_FLOAT32 && !answer->is_gpu)
+        log_line(level, "precision %s has no effect on a CPU, which computes in float32",
+                 precision_names[precision]);
 }
 
 struct device_request request_of(const struct run *run)

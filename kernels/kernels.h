@@ -136,6 +136,11 @@ struct kernels {
                      size_t bytes);      /* synchronizes */
     err (*synchronize)(struct device *); /* returns the first error of the queued work */
 
+    /* What is queued from now on, for the text of a failure: "forward of node", "dense". Both are
+     * the caller's until the next mark; NULL: nothing in particular. NULL where a failure comes
+     * out of the very call that has it, or nobody would be told. */
+    void (*mark)(struct device *, const char *what, const char *name);
+
     /* plain vectors of n floats */
     void (*fill)(struct device *, float *y, float value, int64_t n);
     void (*copy)(struct device *, float *y, const float *x, int64_t n);
@@ -186,6 +191,8 @@ struct kernels {
     /* convolution; bias may be NULL and is added with the activation in forward. pre as in
      * bias_activate */
     err (*conv2d_open)(struct device *, const struct conv2d *, struct conv2d_plan **ret);
+    /* Bytes of the device's memory that conv2d_open() will take; 0 where that cannot be said. */
+    size_t (*conv2d_bytes)(struct device *, const struct conv2d *);
     void (*conv2d_close)(struct device *, struct conv2d_plan *);
     void (*conv2d_forward)(struct device *, struct conv2d_plan *, float *y, const float *x,
                            const float *kernel, const float *bias, float *pre, enum activation,
@@ -272,9 +279,17 @@ err gpu_list(struct gpus *ret);
  * does to hear what is free. */
 err gpu_count(int *ret);
 
+/* What products and convolutions may make of the numbers that they multiply. Their sums, and all
+ * else, are float32. */
+enum precision {
+    PRECISION_FLOAT32,
+    PRECISION_TF32, /* 10 bits of mantissa */
+    PRECISION_BF16, /* 7, which is less than TF32 keeps */
+};
+
 struct gpu_options {
-    int index;        /* in gpu_list */
-    bool allows_tf32; /* products on tensor cores, whose operands have 10 bits of mantissa */
+    int index; /* in gpu_list */
+    enum precision precision;
     /* Every call waits for its end, and memory is of the host too: slow. An error names the very
      * kernel, and tests look at what it wrote. */
     bool is_watched;

@@ -62,6 +62,7 @@ const char *error_kind_name(err kind)
         [ERR_PEER] = "lost peer",
         [ERR_PROTOCOL] = "protocol error",
         [ERR_DEVICE] = "device error",
+        [ERR_LOST] = "lost device",
         [ERR_NUMBER] = "not a finite number",
         [ERR_TIMEOUT] = "timeout",
         [ERR_STOPPED] = "stopped",

@@ -19,6 +19,7 @@ enum [[nodiscard]] err{
     ERR_PEER,                /* another task is lost or refused: may work when started again */
     ERR_PROTOCOL,            /* a peer sent what it must not */
     ERR_DEVICE,              /* an arithmetic library or a GPU failed */
+    ERR_LOST,                /* a GPU broke while it worked: may work when started again */
     ERR_NUMBER,              /* NaN or infinity where a number must be */
     ERR_TIMEOUT,             /* a named limit on waiting was reached */
     ERR_STOPPED,             /* asked to stop by a signal */

@@ -256,12 +256,18 @@ static bool is_spoiled(struct ps_task *p, int worker, const struct message *m,
 }
 
 /* A gradient that is not finite would spoil the values for good: the role hears of it as a push of
- * no gradients, with the variable's name. */
+ * no gradients, with the variable's name. On a device that has failed nothing looks finite, and no
+ * gradient is to blame. */
 static void deliver(struct ps_task *p, int worker, const struct message *m)
 {
     const char *name;
     if (!is_spoiled(p, worker, m, &name)) {
         task_message(&p->task, worker, m);
+        return;
+    }
+    const err e = p->device->kernels->synchronize(p->device);
+    if (e) {
+        task_end(&p->task, e);
         return;
     }
     struct message spoiled = *m;

@@ -13,6 +13,8 @@ int exit_code_of(err e)
     case ERR_PEER:
     case ERR_PROTOCOL:
         return EXIT_LOST_PEER;
+    case ERR_LOST:
+        return EXIT_LOST_DEVICE;
     case ERR_TIMEOUT:
         return EXIT_TIMEOUT;
     case ERR_STOPPED:

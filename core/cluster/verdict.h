@@ -16,6 +16,7 @@ enum exit_code {
     EXIT_LOST_PEER = 128, /* a task was lost or refused */
     EXIT_TIMEOUT = 129,   /* a named limit on waiting was reached */
     EXIT_INTERRUPTED = 130,
+    EXIT_LOST_DEVICE = 131, /* a GPU broke while it worked */
     EXIT_TERMINATED = 143,
 };
 

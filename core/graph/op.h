@@ -88,7 +88,9 @@ struct op {
 
     err (*infer)(struct node *,
                  struct arena *); /* inputs are there; set output.shape, params, saved; ERR_INPUT */
-    err (*prepare)(struct node *, struct device *);  /* optional */
+    err (*prepare)(struct node *, struct device *); /* optional */
+    /* Bytes of the device that prepare() will take; optional: none. */
+    size_t (*prepared_bytes)(const struct node *, struct device *);
     void (*release)(struct node *, struct device *); /* optional */
     void (*forward)(const struct node *, struct device *);
     /* From output.gradient (which it may overwrite) to every input gradient that is not NULL
@@ -130,9 +132,10 @@ enum prediction {
 struct loss {
     struct object object;
     enum prediction predicts;
-    err (*infer)(struct loss_node *, struct arena *);     /* may replace attributes by its own */
-    err (*prepare)(struct loss_node *, struct device *);  /* optional; once per plan, as a node's */
-    void (*release)(struct loss_node *, struct device *); /* optional */
+    err (*infer)(struct loss_node *, struct arena *);    /* may replace attributes by its own */
+    err (*prepare)(struct loss_node *, struct device *); /* optional; once per plan, as a node's */
+    size_t (*prepared_bytes)(const struct loss_node *, struct device *); /* optional, as a node's */
+    void (*release)(struct loss_node *, struct device *);                /* optional */
     /* rows <= batch count. Fills losses[rows]; where logits->gradient is not NULL also the gradient
      * of the mean. */
     void (*forward)(const struct loss_node *, struct device *, int64_t rows);

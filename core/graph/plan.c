@@ -12,10 +12,23 @@
 
 #include "core/graph/liveness.h"
 
-/* Places the buffers; the sizes are in bytes, of each kind before sharing. */
-static struct plan_size measure(struct liveness *l)
+/* What prepare() will take. */
+static size_t workspace(const struct graph *graph, struct device *d)
 {
-    struct plan_size size = {.block = placement_pack(l->buffer, l->count, l->order)};
+    const struct loss_node *loss = &graph->loss;
+    size_t bytes = loss->loss->prepared_bytes ? loss->loss->prepared_bytes(loss, d) : 0;
+    for (int i = 0; i < graph->node_count; i++) {
+        const struct node *node = &graph->nodes[i];
+        if (node->op->prepared_bytes && !node->is_view) bytes += node->op->prepared_bytes(node, d);
+    }
+    return bytes;
+}
+
+/* Places the buffers; the sizes are in bytes, of each kind before sharing. */
+static struct plan_size measure(struct liveness *l, const struct graph *graph, struct device *d)
+{
+    struct plan_size size = {.block = placement_pack(l->buffer, l->count, l->order),
+                             .workspace = workspace(graph, d)};
     for (int i = 0; i < l->count; i++) {
         const size_t bytes = l->buffer[i].bytes;
         switch (l->use[i].role) {
@@ -35,11 +48,11 @@ static struct plan_size measure(struct liveness *l)
     return size;
 }
 
-err plan_measure(struct graph *graph, struct plan_size *ret)
+err plan_measure(struct graph *graph, struct device *device, struct plan_size *ret)
 {
     struct liveness l;
     TRY(liveness_open(graph, &l));
-    *ret = measure(&l);
+    *ret = measure(&l, graph, device);
     liveness_close(&l);
     return OK;
 }
@@ -96,7 +109,7 @@ static err place(struct plan *plan)
 {
     struct liveness l;
     TRY(liveness_open(plan->graph, &l));
-    plan->size = measure(&l);
+    plan->size = measure(&l, plan->graph, plan->device);
     const err e = plan->device->kernels->allocate(plan->device, plan->size.block, &plan->block);
     clear_gradients(plan->graph);
     for (int i = 0; i < l.count && !e; i++)
@@ -129,6 +142,13 @@ static err prepare_nodes(struct plan *plan)
     return OK;
 }
 
+/* What is queued next, where the device may find out later that it failed. */
+static void mark(const struct plan *plan, const char *what, const char *name)
+{
+    struct device *d = plan->device;
+    if (d->kernels->mark) d->kernels->mark(d, what, name);
+}
+
 err plan_open(struct graph *graph, struct device *device, struct plan **ret)
 {
     struct plan *plan = calloc(1, sizeof *plan);
@@ -150,6 +170,7 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
 void plan_close(struct plan *plan)
 {
     if (!plan) return;
+    mark(plan, NULL, NULL); /* names are the graph's, which may go too */
     for (int i = 0; i < plan->prepared_count; i++) {
         struct node *node = &plan->graph->nodes[i];
         if (node->op->release && !node->is_view) node->op->release(node, plan->device);
@@ -217,11 +238,15 @@ void plan_forward(struct plan *plan, const void *features, const void *labels, i
             continue;
         }
         const uint64_t begin_ns = trace_begin(plan->trace);
+        mark(plan, "forward of node", node->name);
         node->op->forward(node, plan->device);
         trace_end(plan->trace, SPAN_FORWARD, i, begin_ns);
     }
     const uint64_t begin_ns = trace_begin(plan->trace);
+    const char *loss = graph->loss.loss->object.name;
+    mark(plan, "loss", loss);
     run_loss(plan, labels, rows);
+    mark(plan, "what follows loss", loss);
     trace_end(plan->trace, SPAN_LOSS, 0, begin_ns);
 }
 
@@ -246,9 +271,11 @@ void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const s
         if (node->is_view || !node->output.gradient) continue;
         node->add_params = add;
         const uint64_t begin_ns = trace_begin(plan->trace);
+        mark(plan, "backward of node", node->name);
         node->op->backward(node, plan->device); /* may leave output.gradient changed */
         add_regularizers(node, plan->device);
         trace_end(plan->trace, SPAN_BACKWARD, i, begin_ns);
+        mark(plan, "what follows backward of node", node->name);
         if (finished && node->param_count > 0) finished(context, node);
     }
 }

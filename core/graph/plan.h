@@ -13,6 +13,7 @@
 struct plan_size {                   /* bytes */
     size_t values, gradients, saved; /* each buffer counted alone */
     size_t block;                    /* what is really taken, after sharing */
+    size_t workspace;                /* what nodes and loss take for themselves */
 };
 
 struct plan {
@@ -27,7 +28,8 @@ struct plan {
     struct trace *trace; /* borrowed: each node's time goes there; NULL: nobody asks */
 };
 
-err plan_measure(struct graph *, struct plan_size *ret); /* the same placement, no memory taken */
+/* The same placement for that device, no memory taken. */
+err plan_measure(struct graph *, struct device *, struct plan_size *ret);
 
 /* Places, allocates, sets every tensor's addresses, prepares the nodes. Params are bound
  * separately. */

@@ -70,15 +70,28 @@ static err infer(struct node *node, struct arena *arena)
                        &(struct shape){4, {w.kernel_y, w.kernel_x, x->dim[3], a->filters}});
 }
 
-/* The library's primitives depend on shapes only. */
-static err prepare(struct node *node, struct device *d)
+static err convolution_of(const struct node *node, struct conv2d *ret)
 {
     const struct attributes *a = node->attributes;
     const struct shape *x = &node->input[0]->shape;
     struct conv2d conv = {.in_channels = x->dim[3], .out_channels = a->filters};
     TRY(window_make(&a->window, x, &conv.window));
+    *ret = conv;
+    return OK;
+}
 
+static size_t prepared_bytes(const struct node *node, struct device *d)
+{
+    struct conv2d conv;
+    return convolution_of(node, &conv) ? 0 : d->kernels->conv2d_bytes(d, &conv);
+}
+
+/* The library's primitives depend on shapes only. */
+static err prepare(struct node *node, struct device *d)
+{
+    struct conv2d conv;
     struct conv2d_plan *plan;
+    TRY(convolution_of(node, &conv));
     TRY(d->kernels->conv2d_open(d, &conv, &plan));
     node->state = plan;
     return OK;
@@ -147,6 +160,7 @@ const struct op op_conv2d = {
     .reads_output = true,
     .infer = infer,
     .prepare = prepare,
+    .prepared_bytes = prepared_bytes,
     .release = release,
     .forward = forward,
     .backward = backward,

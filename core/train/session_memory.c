@@ -3,23 +3,25 @@
  *
  * Devices that cannot say how much is free (a CPU) are not asked. What is counted is what a run
  * takes until its end: the evaluation's buffers too, which come with the first evaluation, and
- * where a single process binds memory of the device, the store's. Not counted are buffers that
- * nodes take for themselves, the workspace: where those do not fit either, the same table says so.
+ * where a single process binds memory of the device, the store's. Somebody else may take memory
+ * meanwhile: then the same table comes of the allocation that fails.
  */
 #include <stdio.h>
 
 #include "core/train/session_inside.h"
+#include "core/train/store.h"
 
 enum { SEARCH_MAX = 64, TABLE_MAX = 512, BATCH_TEXT_MAX = 96 };
 
 struct need { /* bytes */
     size_t values, gradients, slots, activations, evaluation;
-    size_t free; /* of the device */
+    size_t workspace; /* of nodes for themselves, and of stores for updates */
+    size_t free;      /* of the device */
 };
 
 static size_t total(const struct need *n)
 {
-    return n->values + n->gradients + n->slots + n->activations + n->evaluation;
+    return n->values + n->gradients + n->slots + n->activations + n->evaluation + n->workspace;
 }
 
 /* Partitioned variables, or all of them, as buffers of their own. */
@@ -41,6 +43,15 @@ static size_t blocks_bytes(const struct session *s)
     return bytes;
 }
 
+/* Of the stores that update the blocks where they are bound. */
+static size_t scratch_bytes(const struct session *s)
+{
+    size_t bytes = 0;
+    for (int ps = 0; ps < s->layout->ps_count; ps++)
+        bytes += store_scratch_bytes(s->options.device, s->layout->block_floats[ps]);
+    return bytes;
+}
+
 /* Floats per parameter that the optimizer keeps. */
 static int slots_of(const struct session *s)
 {
@@ -55,15 +66,20 @@ static size_t labels_bytes(const struct graph *g)
     return (size_t)shape_count(&g->loss.labels.shape) * dtype_size(g->loss.labels.dtype);
 }
 
+/* What a plan takes, in bytes. */
+struct taken {
+    size_t buffers, workspace;
+};
+
 /* Of a graph that is made for the purpose and thrown away. */
-static err measure(const struct session *s, int64_t batch, bool training, size_t *ret_bytes)
+static err measure(const struct session *s, int64_t batch, bool training, struct taken *ret)
 {
     struct arena arena = {0};
     struct graph *g;
     struct plan_size size;
     err e = session_make_graph(s, batch, training, &arena, &g);
-    if (!e) e = plan_measure(g, &size);
-    if (!e) *ret_bytes = size.block + labels_bytes(g);
+    if (!e) e = plan_measure(g, s->options.device, &size);
+    if (!e) *ret = (struct taken){size.block + labels_bytes(g), size.workspace};
     arena_free(&arena);
     return e;
 }
@@ -80,10 +96,15 @@ static err count(const struct session *s, struct need *ret)
     if (trains && o->binds_device_memory) {
         n.values += blocks;
         n.slots = blocks * (size_t)slots_of(s);
+        n.workspace = scratch_bytes(s);
     }
-    TRY(measure(s, s->graph->batch, trains, &n.activations));
+    struct taken plan, evaluation = {0};
+    TRY(measure(s, s->graph->batch, trains, &plan));
     if (trains && s->eval_data.rows)
-        TRY(measure(s, session_evaluation_batch(s), false, &n.evaluation));
+        TRY(measure(s, session_evaluation_batch(s), false, &evaluation));
+    n.activations = plan.buffers;
+    n.evaluation = evaluation.buffers;
+    n.workspace += plan.workspace + evaluation.workspace;
     *ret = n;
     return OK;
 }
@@ -91,13 +112,14 @@ static err count(const struct session *s, struct need *ret)
 /* The largest batch for which everything fits; 0: none. */
 static int64_t find_batch(const struct session *s, const struct need *n)
 {
-    const size_t fixed = total(n) - n->activations;
+    struct taken plan;
+    if (measure(s, s->graph->batch, !s->options.only_evaluates, &plan)) return 0;
+    const size_t fixed = total(n) - plan.buffers - plan.workspace;
     int64_t fits = 0, too_large = s->graph->batch; /* fits: known to, or 0 */
     for (int i = 0; i < SEARCH_MAX && too_large - fits > 1; i++) {
         const int64_t middle = fits + (too_large - fits) / 2;
-        size_t bytes;
-        const bool is_known = !measure(s, middle, !s->options.only_evaluates, &bytes);
-        if (is_known && fixed + bytes <= n->free)
+        const bool is_known = !measure(s, middle, !s->options.only_evaluates, &plan);
+        if (is_known && fixed + plan.buffers + plan.workspace <= n->free)
             fits = middle;
         else
             too_large = middle;
@@ -121,9 +143,7 @@ static const char *advice(const struct session *s, int64_t fits, char text[BATCH
     return text;
 }
 
-/* workspace: what it says of that in the table. */
-static err fail_table(const struct session *s, const struct need *n, const char *workspace,
-                      const char *then)
+static err fail_table(const struct session *s, const struct need *n, const char *then)
 {
     return fail(ERR_MEMORY,
                 "the device has not enough memory for batches of %lld examples\n"
@@ -132,12 +152,12 @@ static err fail_table(const struct session *s, const struct need *n, const char 
                 "    slots        %12.3f MB\n"
                 "    activations  %12.3f MB\n"
                 "    evaluation   %12.3f MB\n"
-                "    workspace    %12s\n"
+                "    workspace    %12.3f MB\n"
                 "    free         %12.3f MB\n"
                 "%s",
                 (long long)s->graph->batch, megabytes(n->values), megabytes(n->gradients),
-                megabytes(n->slots), megabytes(n->activations), megabytes(n->evaluation), workspace,
-                megabytes(n->free), then);
+                megabytes(n->slots), megabytes(n->activations), megabytes(n->evaluation),
+                megabytes(n->workspace), megabytes(n->free), then);
 }
 
 err session_check_memory(struct session *s)
@@ -150,10 +170,10 @@ err session_check_memory(struct session *s)
     TRY(count(s, &n));
     n.free = s->free_bytes;
     if (total(&n) <= n.free) return OK;
-    return fail_table(s, &n, "not counted", advice(s, find_batch(s, &n), text));
+    return fail_table(s, &n, advice(s, find_batch(s, &n), text));
 }
 
-/* The nodes' own buffers grow with the batch in ways that only they know. */
+/* Tasks that share a GPU may all have found room, and memory may be in pieces. */
 err session_open_plan(struct session *s)
 {
     const err e = plan_open(s->graph, s->options.device, &s->plan);
@@ -161,5 +181,5 @@ err session_open_plan(struct session *s)
     struct need n;
     TRY(count(s, &n));
     n.free = s->free_bytes;
-    return fail_table(s, &n, "too large", "a smaller data.batch_size may fit");
+    return fail_table(s, &n, "somebody else took some of it; a smaller data.batch_size may fit");
 }

@@ -39,9 +39,9 @@ static err predict_all(struct session *s, const struct prediction_taker *taker, 
     struct predictions p = {.columns = shape_count_from(&loss->logits->shape, 1), .at = values};
     for (p.first = 0; p.first < s->eval_data.rows; p.first += p.rows) {
         p.rows = session_forward_evaluation(s, p.first);
-        TRY(d->kernels->synchronize(d));
         d->kernels->download(d, values, loss->logits->value,
                              (size_t)(p.rows * p.columns) * sizeof(float));
+        TRY(d->kernels->synchronize(d)); /* only now is it known whether all has come */
         to_probabilities(loss->loss->predicts, &p, values);
         TRY(taker->take(taker->context, &p));
     }

@@ -13,8 +13,8 @@
 
 enum { METRICS_MAX = 32 };
 
-static const char *const precision_names[] = {
-    [PRECISION_FLOAT32] = "float32", [PRECISION_TF32] = "tf32", NULL};
+const char *const precision_names[] = {
+    [PRECISION_FLOAT32] = "float32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16", NULL};
 
 static const struct field spec_fields[] = {
     {.name = "name",
@@ -83,7 +83,8 @@ static const struct field spec_fields[] = {
      .offset = offsetof(struct spec, precision),
      .fallback = "\"float32\"",
      .choices = precision_names,
-     .help = "tf32: products on a GPU may round what they multiply to 10 bits of mantissa"},
+     .help = "of what products and convolutions on a GPU multiply: tf32 may round it to 10 bits of "
+             "mantissa, bf16 to 7; sums and variables stay float32"},
     {0},
 };
 

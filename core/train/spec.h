@@ -8,7 +8,6 @@
 #include "core/train/optimizer.h"
 
 enum train_mode { MODE_ASYNC, MODE_SYNC };
-enum precision { PRECISION_FLOAT32, PRECISION_TF32 };
 enum corrupt_policy { CORRUPT_ERROR, CORRUPT_PREVIOUS };
 
 struct warm_start_spec {
@@ -57,7 +56,7 @@ struct spec {
     struct placement_spec placement;
     struct train_spec train;
     const char *device; /* "auto": device_choice.h */
-    int precision;      /* enum precision */
+    int precision;      /* enum precision (kernels.h) */
 
     const char *directory; /* relative paths of data are relative to it */
     json_t *json;          /* the whole spec after overrides; owned */
@@ -65,6 +64,7 @@ struct spec {
     struct arena arena;
 };
 extern const struct object spec_object;
+extern const char *const precision_names[]; /* of enum precision; ends with NULL */
 
 struct spec_options {
     const char *path;         /* "-": standard input */

@@ -36,17 +36,22 @@ static size_t bytes_of(int64_t floats)
     return (size_t)(floats > 0 ? floats : LAYOUT_ALIGN) * sizeof(float);
 }
 
-static int64_t tile_floats(const struct store *store)
+static int64_t tile_floats(const struct device *device, int64_t floats)
 {
-    const int64_t largest = store->device->is_separate ? SEPARATE_TILE_FLOATS : TILE_FLOATS;
-    return store->floats < largest ? store->floats : largest;
+    const int64_t largest = device->is_separate ? SEPARATE_TILE_FLOATS : TILE_FLOATS;
+    return floats < largest ? floats : largest;
+}
+
+size_t store_scratch_bytes(const struct device *device, int64_t floats)
+{
+    return device->is_separate ? bytes_of(tile_floats(device, floats)) : 0;
 }
 
 static err allocate(struct store *store)
 {
     struct device *device = store->device;
-    const size_t tile = bytes_of(tile_floats(store));
-    if (device->is_separate) TRY(device->kernels->allocate(device, tile, (void **)&store->scratch));
+    const size_t scratch = store_scratch_bytes(device, store->floats);
+    if (scratch) TRY(device->kernels->allocate(device, scratch, (void **)&store->scratch));
     for (int i = 0; i < store->slot_count; i++) {
         TRY(device->kernels->allocate(device, bytes_of(store->floats), (void **)&store->slots[i]));
     }
@@ -150,7 +155,7 @@ static void apply_part(const void *arguments, int64_t begin, int64_t end)
 static void apply_queued(const struct application *a)
 {
     const struct store *store = a->store;
-    const int64_t tile = tile_floats(store), last = store->floats;
+    const int64_t tile = tile_floats(store->device, store->floats), last = store->floats;
     for (int64_t at = 0; at < last; at += tile)
         apply_tile(a, at, last - at < tile ? last - at : tile, store->scratch);
 }

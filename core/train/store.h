@@ -22,6 +22,8 @@ struct store {
  * outlives the store. */
 err store_open(const struct optimizer_spec *, struct device *, int64_t floats, float *values,
                struct store *ret);
+/* What that takes of the device beside slots; nothing where updates run in the first caches. */
+size_t store_scratch_bytes(const struct device *, int64_t floats);
 void store_close(struct store *);
 void store_reset(
     struct store *); /* slots and powers to their initial values, version 0; values stay */

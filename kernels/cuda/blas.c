@@ -15,8 +15,6 @@
 
 enum {
     SUCCESS = 0,       /* CUBLAS_STATUS_SUCCESS */
-    MATH_DEFAULT = 0,  /* CUBLAS_DEFAULT_MATH: float32 all through */
-    MATH_TF32 = 3,     /* CUBLAS_TF32_TENSOR_OP_MATH */
     MAJOR_VERSION = 0, /* of libraryPropertyType; then minor and patch */
     VERSION_PARTS = 3,
     WORKSPACE_BYTES = 32 << 20, /* what NVIDIA advises for Hopper; less for older ones */
@@ -135,17 +133,28 @@ static err demand(int status, const char *call)
     return status == SUCCESS ? OK : fail(ERR_DEVICE, "%s: status %d", call, status);
 }
 
-static err set_up(struct cuda_state *state, bool allows_tf32)
+static int compute_of(enum precision precision)
+{
+    switch (precision) {
+    case PRECISION_TF32:
+        return BLAS_COMPUTE_TF32;
+    case PRECISION_BF16:
+        return BLAS_COMPUTE_BF16;
+    case PRECISION_FLOAT32:
+        break;
+    }
+    return BLAS_COMPUTE_FLOAT32;
+}
+
+static err set_up(struct cuda_state *state)
 {
     struct cuda_blas *blas = &state->blas;
     int (*create)(void **handle), (*set_stream)(void *handle, cudaStream_t);
     int (*set_workspace)(void *handle, void *memory, size_t bytes);
-    int (*set_math)(void *handle, int mode);
     if (!function(blas->library, "cublasCreate_v2", &create) ||
         !function(blas->library, "cublasSetStream_v2", &set_stream) ||
         !function(blas->library, "cublasSetWorkspace_v2", &set_workspace) ||
-        !function(blas->library, "cublasSetMathMode", &set_math) ||
-        !function(blas->library, "cublasSgemm_v2", &blas->sgemm) ||
+        !function(blas->library, "cublasGemmEx", &blas->gemm) ||
         !function(blas->library, "cublasDestroy_v2", &blas->destroy))
         return fail(ERR_DEVICE, "%s lacks a function", blas->path);
 
@@ -156,17 +165,16 @@ static err set_up(struct cuda_state *state, bool allows_tf32)
     }
     /* setting the stream takes a workspace away, so this order */
     TRY(demand(set_stream(blas->handle, state->stream), "cublasSetStream"));
-    TRY(demand(set_workspace(blas->handle, blas->workspace, WORKSPACE_BYTES),
-               "cublasSetWorkspace"));
-    return demand(set_math(blas->handle, allows_tf32 ? MATH_TF32 : MATH_DEFAULT),
-                  "cublasSetMathMode");
+    return demand(set_workspace(blas->handle, blas->workspace, WORKSPACE_BYTES),
+                  "cublasSetWorkspace");
 }
 
-err cuda_blas_open(struct device *d, bool allows_tf32)
+err cuda_blas_open(struct device *d, enum precision precision)
 {
     struct cuda_state *state = d->state;
     TRY(cuda_blas_find(&state->blas));
-    err e = set_up(state, allows_tf32);
+    state->blas.compute = compute_of(precision);
+    err e = set_up(state);
     if (e) cuda_blas_close(state);
     return e;
 }

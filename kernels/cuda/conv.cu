@@ -335,6 +335,17 @@ static void close_plan(struct device *d, struct conv2d_plan *p)
     free(p);
 }
 
+static size_t partials_bytes(const struct conv2d *c)
+{
+    return (size_t)(slices_of(c) * kernel_rows(c) * c->out_channels) * sizeof(float);
+}
+
+/* A shape that cannot be is refused when it is opened. */
+static size_t plan_bytes(struct device *d, const struct conv2d *shape)
+{
+    return check(shape) ? 0 : partials_bytes(shape);
+}
+
 static err open_plan(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)
 {
     TRY(check(shape));
@@ -342,9 +353,8 @@ static err open_plan(struct device *d, const struct conv2d *shape, struct conv2d
     if (!p) return fail(ERR_MEMORY, "no memory for a convolution");
     p->g = geometry_of(shape);
     p->slices = slices_of(shape);
-    const size_t weights = (size_t)(kernel_rows(shape) * shape->out_channels);
     void *partials;
-    err e = d->kernels->allocate(d, (size_t)p->slices * weights * sizeof(float), &partials);
+    err e = d->kernels->allocate(d, partials_bytes(shape), &partials);
     if (e) {
         free(p);
         return e;
@@ -401,6 +411,7 @@ static void back_kernel(struct device *d, struct conv2d_plan *p, float *dkernel,
 void cuda_conv_fill(struct kernels *table)
 {
     table->conv2d_open = open_plan;
+    table->conv2d_bytes = plan_bytes;
     table->conv2d_close = close_plan;
     table->conv2d_forward = forward;
     table->conv2d_back_data = back_data;

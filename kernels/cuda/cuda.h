@@ -16,7 +16,16 @@ enum {
     STAGING_BYTES = 4 << 20,
     STAGINGS = 2, /* one is filled while the other is under way */
     DEVICE_NAME_MAX = 160,
-    FAILURE_MAX = 256,
+    FAILURE_MAX = 512,
+};
+
+/* Numbers of cuBLAS' headers for its product: float32, any algorithm, and ways to compute */
+enum {
+    BLAS_FLOAT = 0,            /* CUDA_R_32F */
+    BLAS_ANY_ALGORITHM = -1,   /* CUBLAS_GEMM_DEFAULT */
+    BLAS_COMPUTE_FLOAT32 = 68, /* CUBLAS_COMPUTE_32F */
+    BLAS_COMPUTE_BF16 = 75,    /* CUBLAS_COMPUTE_32F_FAST_16BF */
+    BLAS_COMPUTE_TF32 = 77,    /* CUBLAS_COMPUTE_32F_FAST_TF32 */
 };
 
 /* cuBLAS as far as it is used: by its own numbers, since its header need not be there. */
@@ -24,17 +33,20 @@ struct cuda_blas {
     void *library, *handle, *workspace;
     int version; /* 130100 */
     char path[192];
+    int compute; /* BLAS_COMPUTE_...: what is made of the operands */
     int (*destroy)(void *handle);
-    int (*sgemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k,
-                 const float *alpha, const float *a, int lda, const float *b, int ldb,
-                 const float *beta, float *c, int ldc);
+    int (*gemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k,
+                const void *alpha, const void *a, int a_type, int lda, const void *b, int b_type,
+                int ldb, const void *beta, void *c, int c_type, int ldc, int compute,
+                int algorithm);
 };
 
 struct cuda_state {
     struct kernels table; /* what device->kernels points to */
     char name[DEVICE_NAME_MAX];
     int index; /* of the GPU */
-    bool is_watched, allows_tf32;
+    bool is_watched;
+    enum precision precision;
     cudaStream_t stream;
     void *staging[STAGINGS]; /* pinned */
     cudaEvent_t staged[STAGINGS];
@@ -42,14 +54,16 @@ struct cuda_state {
     double *result;   /* pinned: one number that a reduction brings back */
     struct cuda_blas blas;
     const char *kernel; /* the last that was launched; NULL: none yet */
-    err failure;        /* the first failure of queued work, until synchronize() tells it */
+    const char *marked; /* what is queued now, NULL: nothing in particular; both borrowed */
+    const char *marked_name;
+    err failure; /* the first failure of queued work, until synchronize() tells it */
     char failure_text[FAILURE_MAX];
 };
 
 /* Whether it went well; remembers it otherwise. */
 bool cuda_check(struct device *, cudaError_t, const char *call);
 
-/* The kind of a failure: what the caller can do about it. */
+/* The kind of a failure: what the caller can do about it. ERR_LOST: the GPU itself broke. */
 err cuda_kind(cudaError_t);
 
 /* Makes the device's GPU that of the calling thread: CUDA keeps one for each. */
@@ -78,7 +92,7 @@ void cuda_driver_release(char *ret, size_t size);
 err cuda_blas_find(struct cuda_blas *ret);
 void cuda_blas_drop(struct cuda_blas *);
 /* With a handle on the device's stream. */
-err cuda_blas_open(struct device *, bool allows_tf32);
+err cuda_blas_open(struct device *, enum precision);
 void cuda_blas_close(struct cuda_state *);
 
 void cuda_memory_fill(struct kernels *);

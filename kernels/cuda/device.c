@@ -126,7 +126,7 @@ static err set_up(struct device *d, const struct gpu_options *options, const str
         return fail(cuda_kind(status), "GPU %d: cudaSetDevice: %s", options->index,
                     cudaGetErrorString(status));
     TRY(cuda_memory_init(d));
-    name_device(state, gpu, cuda_blas_open(d, options->allows_tf32));
+    name_device(state, gpu, cuda_blas_open(d, options->precision));
     return d->kernels->synchronize(d);
 }
 
@@ -146,13 +146,13 @@ err device_open_gpu(const struct gpu_options *options, struct device *ret)
     if (!state) return fail(ERR_MEMORY, "no memory for a GPU device");
     state->index = options->index;
     state->is_watched = options->is_watched;
-    state->allows_tf32 = options->allows_tf32;
+    state->precision = options->precision;
     fill_table(&state->table);
     struct device d = {.kernels = &state->table, .threads = 1, .state = state, .is_separate = true};
     err e = set_up(&d, options, &gpu);
     if (e) {
         close_gpu(&d);
-        return e;
+        return e == ERR_LOST ? ERR_DEVICE : e; /* it was broken before */
     }
     *ret = d;
     return OK;

@@ -66,11 +66,14 @@ static void blas_gemm(struct device *d, const struct gemm *g)
     const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
     const float one = 1.0f, kept = g->add ? 1.0f : 0.0f;
     cuda_select(d);
-    int status =
-        state->blas.sgemm(state->blas.handle, g->transpose_b, g->transpose_a, n, m, k, &one, g->b,
-                          g->transpose_b ? k : n, g->a, g->transpose_a ? m : k, &kept, g->c, n);
-    if (status != 0) cuda_refuse(d, "cublasSgemm failed");
-    cuda_launched(d, "cublasSgemm", cudaGetLastError());
+    const int status = state->blas.gemm(state->blas.handle, g->transpose_b, g->transpose_a, n, m, k,
+                                        &one, g->b, BLAS_FLOAT, g->transpose_b ? k : n, g->a,
+                                        BLAS_FLOAT, g->transpose_a ? m : k, &kept, g->c, BLAS_FLOAT,
+                                        n, state->blas.compute, BLAS_ANY_ALGORITHM);
+    cuda_launched(d, "cublasGemmEx", cudaGetLastError());
+    if (status == 0) return;
+    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize"); /* the cause */
+    cuda_refuse(d, "cublasGemmEx failed");
 }
 
 static void gemm(struct device *d, const struct gemm *g)

@@ -11,17 +11,47 @@
 
 enum { ALIGNMENT = 64 };
 
+enum { CONTAINED = 226 }; /* cudaErrorContained, which older headers lack */
+
+/* What programs are told of a GPU that has errors in its memory or its links, or is gone from the
+ * bus. Accesses beyond memory and the like are a program's own mistakes and come again. */
+static const int lost[] = {
+    cudaErrorNoDevice,
+    cudaErrorDevicesUnavailable,
+    cudaErrorDeviceUninitialized,
+    cudaErrorECCUncorrectable,
+    cudaErrorNvlinkUncorrectable,
+    cudaErrorLaunchFailure,
+    cudaErrorUnknown,
+    CONTAINED,
+};
+enum { LOST = sizeof lost / sizeof *lost };
+
 err cuda_kind(cudaError_t status)
 {
+    for (int i = 0; i < LOST; i++)
+        if ((int)status == lost[i]) return ERR_LOST;
     return status == cudaErrorMemoryAllocation ? ERR_MEMORY : ERR_DEVICE;
 }
 
+/* Queued work may fail long before it is noticed, unless each kernel is waited for. */
 static void remember(struct cuda_state *state, err kind, const char *call, const char *why)
 {
+    char place[FAILURE_MAX / 2] = "";
     if (state->failure) return;
     state->failure = kind;
-    snprintf(state->failure_text, sizeof state->failure_text, "%s: %s%s%s", call, why,
-             state->kernel ? ", last kernel: " : "", state->kernel ? state->kernel : "");
+    if (state->marked)
+        snprintf(place, sizeof place, ", %s %s \"%s\"", state->is_watched ? "in" : "at or before",
+                 state->marked, state->marked_name);
+    snprintf(state->failure_text, sizeof state->failure_text, "%s: %s%s%s%s", call, why,
+             state->kernel ? ", last kernel: " : "", state->kernel ? state->kernel : "", place);
+}
+
+static void mark(struct device *d, const char *what, const char *name)
+{
+    struct cuda_state *state = d->state;
+    state->marked = what;
+    state->marked_name = name;
 }
 
 bool cuda_check(struct device *d, cudaError_t status, const char *call)
@@ -233,4 +263,5 @@ void cuda_memory_fill(struct kernels *table)
     table->upload = upload;
     table->download = download;
     table->synchronize = synchronize;
+    table->mark = mark;
 }

@@ -2,9 +2,9 @@
  *
  * A block makes a tile of the result, TILE_ROWS x COLUMNS, in steps of TILE_TERMS: the operands of
  * a step are gathered into shared memory, each number once for the whole block, while those of the
- * next are on their way in registers. A thread keeps COLUMNS / 2 sums: of float32, or, where TF32
- * is allowed, of what the tensor cores make of operands with 10 bits of mantissa. Every sum is
- * taken in an order that the shape gives, so the result has the same bits in every run.
+ * next are on their way in registers. A thread keeps COLUMNS / 2 sums: of float32, or, where less
+ * precision is enough, of what the tensor cores make of rounded operands. Every sum is taken in an
+ * order that the shape gives, so the result has the same bits in every run.
  *
  * What is multiplied is an Operands:
  *     rows, columns, terms      sizes, int64_t
@@ -155,7 +155,7 @@ template <int WIDTH> struct float_sums {
 /* The same on the tensor cores. Of the eight warps four share the rows and two the columns; a warp
  * multiplies blocks of 16 rows by blocks of 8 columns, 8 terms at a time, and a thread holds of
  * each result what tensor.cuh says. */
-template <int WIDTH> struct tensor_sums {
+template <int WIDTH, precision PRECISION> struct tensor_sums {
     enum {
         COLUMNS = WIDTH,
         WARP_ROWS = TILE_ROWS / 4,
@@ -168,7 +168,7 @@ template <int WIDTH> struct tensor_sums {
 
     static __device__ float rounded(float x)
     {
-        return tensor_rounded(x);
+        return PRECISION == PRECISION_BF16 ? tensor_rounded_bf16(x) : tensor_rounded(x);
     }
 
     static __device__ int warp_row()
@@ -263,10 +263,19 @@ static void launch_product(struct device *d, const struct launch &where, const O
                            int64_t slice_terms)
 {
     const struct cuda_state *state = (const struct cuda_state *)d->state;
-    if (state->allows_tf32)
-        launch(d, where, product_tiles<Operands, tensor_sums<COLUMNS>>, o, slice_terms);
-    else
+    switch (state->precision) {
+    case PRECISION_TF32:
+        launch(d, where, product_tiles<Operands, tensor_sums<COLUMNS, PRECISION_TF32>>, o,
+               slice_terms);
+        break;
+    case PRECISION_BF16:
+        launch(d, where, product_tiles<Operands, tensor_sums<COLUMNS, PRECISION_BF16>>, o,
+               slice_terms);
+        break;
+    case PRECISION_FLOAT32:
         launch(d, where, product_tiles<Operands, float_sums<COLUMNS>>, o, slice_terms);
+        break;
+    }
 }
 
 /* slices: the terms are shared out between so many blocks, each of which stores sums of its own */

@@ -21,6 +21,15 @@ enum {
     TENSOR_RIGHT = 2
 };
 
+/* To the nearest bf16, ties to even: 7 bits of mantissa. TF32 has more, so that its instruction
+ * multiplies such numbers exactly. Infinities stay, and so does NaN. */
+ON_GPU float tensor_rounded_bf16(float x)
+{
+    const uint32_t bits = mathf_bits(x), half = 0x7fff + (bits >> 16 & 1), quiet = 1u << 22;
+    const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+    return mathf_from_bits((is_nan ? bits | quiet : bits + half) & 0xffff0000);
+}
+
 /* Rows of c that a lane holds sums of, and columns: the first and the second */
 ON_GPU int tensor_row(int which)
 {

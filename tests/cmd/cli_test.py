@@ -138,6 +138,7 @@ RIGHT = [
     (["help", "spec"], "batch_size"),
     (["help", "flags"], "--job_name=string"),
     (["help", "exit-codes"], "128  another task was lost or refused"),
+    (["help", "exit-codes"], "131  a GPU broke while it worked"),
     (["help", "cluster"], "TF_CONFIG"),
     (["help", "op"], "conv2d"),
     (["help", "op", "conv2d"], "dilation_rate"),

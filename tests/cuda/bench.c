@@ -90,9 +90,10 @@ static void run_bare(struct bench *b, const void *arguments)
     const struct cuda_blas *blas = &b->state->blas;
     const float one = 1, none = 0;
     const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
-    if (blas->sgemm(blas->handle, g->transpose_b, g->transpose_a, n, m, k, &one, g->b,
-                    g->transpose_b ? k : n, g->a, g->transpose_a ? m : k, &none, g->c, n) != 0)
-        cuda_refuse(&b->d, "cublasSgemm failed");
+    if (blas->gemm(blas->handle, g->transpose_b, g->transpose_a, n, m, k, &one, g->b, BLAS_FLOAT,
+                   g->transpose_b ? k : n, g->a, BLAS_FLOAT, g->transpose_a ? m : k, &none, g->c,
+                   BLAS_FLOAT, n, blas->compute, BLAS_ANY_ALGORITHM) != 0)
+        cuda_refuse(&b->d, "cublasGemmEx failed");
 }
 
 static void measure_product(struct bench *b, int64_t m, int64_t n, int64_t k)

@@ -22,6 +22,10 @@ size_t emulated_memory_taken(void);
  * the next) as a broken GPU does: launch failure. NULL: none fails any more. */
 void emulated_break(const char *call, int after);
 
+/* By which of CUDA's errors it fails: 719, the launch failure, at first. A process that is started
+ * with EMULATED_BREAK="call,after,error" in its environment has been told both. */
+void emulated_break_by(int error);
+
 /* How many GPUs there are (1 at first); 0: "no device" */
 void emulated_set_gpus(int count);
 

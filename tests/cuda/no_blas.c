@@ -11,7 +11,7 @@ void cuda_blas_drop(struct cuda_blas *blas)
     *blas = (struct cuda_blas){0};
 }
 
-err cuda_blas_open(struct device *d, bool allows_tf32)
+err cuda_blas_open(struct device *d, enum precision precision)
 {
     return cuda_blas_find(&(struct cuda_blas){0});
 }

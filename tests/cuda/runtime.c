@@ -36,6 +36,7 @@ static uint64_t queued, done; /* counts since the beginning */
 static int gpus = 1;
 static const char *broken_call;
 static int calls_until_broken;
+static cudaError_t breaks_by = cudaErrorLaunchFailure;
 static cudaError_t last_error;
 
 cudaError_t emulated_launch(const struct grid *, grid_body *, void *arguments);
@@ -45,6 +46,21 @@ void emulated_break(const char *call, int after)
     broken_call = call;
     calls_until_broken = after;
     last_error = cudaSuccess;
+}
+
+void emulated_break_by(int error)
+{
+    breaks_by = (cudaError_t)error;
+}
+
+__attribute__((constructor)) static void read_environment(void)
+{
+    static char call[64];
+    int after, error;
+    const char *text = getenv("EMULATED_BREAK");
+    if (!text || sscanf(text, "%63[^,],%d,%d", call, &after, &error) != 3) return;
+    emulated_break(call, after);
+    emulated_break_by(error);
 }
 
 void emulated_set_gpus(int count)
@@ -57,7 +73,7 @@ cudaError_t emulated_status(const char *call)
     if (!broken_call || strcmp(call, broken_call) != 0 || calls_until_broken-- > 0)
         return cudaSuccess;
     calls_until_broken = 0;
-    return last_error = cudaErrorLaunchFailure;
+    return last_error = breaks_by;
 }
 
 static void do_work(struct work *w)

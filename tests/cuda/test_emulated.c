@@ -136,7 +136,7 @@ static void a_failure_of_queued_work_comes_out_of_synchronize(void **state)
     d.kernels->axpy(&d, x, 2.0f, x, 100);
     d.kernels->fill(&d, x, 1.0f, 100);
     emulated_break(NULL, 0);
-    assert_int_equal(d.kernels->synchronize(&d), ERR_DEVICE);
+    assert_int_equal(d.kernels->synchronize(&d), ERR_LOST);
     assert_string_equal(error_text(), "GPU 0: cudaLaunchKernelEx: unspecified launch failure, "
                                       "last kernel: axpy");
     assert_int_equal(d.kernels->synchronize(&d), OK);
@@ -159,7 +159,7 @@ static void every_call_that_can_fail_is_looked_at(void **state)
         (void)d.kernels->sum(&d, x, 100);
         d.kernels->download(&d, y, x, sizeof y);
         emulated_break(NULL, 0);
-        assert_int_equal(d.kernels->synchronize(&d), ERR_DEVICE);
+        assert_int_equal(d.kernels->synchronize(&d), ERR_LOST);
         assert_non_null(strstr(error_text(), calls[i]));
         if (!refused) d.kernels->release(&d, more);
         d.kernels->release(&d, x);
@@ -181,6 +181,26 @@ static void a_gpu_that_fails_while_it_is_opened_leaves_nothing(void **state)
         emulated_break(NULL, 0);
         assert_int_equal(emulated_memory_taken(), 0);
     }
+}
+
+/* Numbers as CUDA's header has them */
+static void a_gpu_that_broke_is_lost_and_a_mistake_is_not(void **state)
+{
+    static const struct {
+        int error;
+        err kind;
+    } errors[] = {{46, ERR_LOST},  {100, ERR_LOST},   {201, ERR_LOST},   {214, ERR_LOST},
+                  {220, ERR_LOST}, {226, ERR_LOST},   {719, ERR_LOST},   {999, ERR_LOST},
+                  {2, ERR_MEMORY}, {700, ERR_DEVICE}, {716, ERR_DEVICE}, {1, ERR_DEVICE}};
+    struct device d = open_gpu();
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        emulated_break_by(errors[i].error);
+        emulated_break("cudaStreamSynchronize", 0);
+        assert_int_equal(d.kernels->synchronize(&d), errors[i].kind);
+        emulated_break(NULL, 0);
+    }
+    emulated_break_by(719);
+    device_close(&d);
 }
 
 /* Whether a process that does this comes to a bad end. Its complaint is not for the log. */
@@ -241,6 +261,7 @@ int main(void)
         cmocka_unit_test(a_failure_of_queued_work_comes_out_of_synchronize),
         cmocka_unit_test(every_call_that_can_fail_is_looked_at),
         cmocka_unit_test(a_gpu_that_fails_while_it_is_opened_leaves_nothing),
+        cmocka_unit_test(a_gpu_that_broke_is_lost_and_a_mistake_is_not),
         cmocka_unit_test(whoever_touches_memory_that_is_not_theirs_is_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

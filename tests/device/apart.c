@@ -52,7 +52,9 @@ static void has_bytes(struct device *d, const char *p, size_t bytes)
     struct apart *a = state_of(d);
     if (bytes == 0) return;
     const struct block *block = block_of(a, p);
-    if (!block) fail_msg("%s: %p is no memory of the device", a->kernel, (const void *)p);
+    if (!block)
+        fail_msg("%s, %s %s: %p is no memory of the device", a->kernel, a->what ? a->what : "",
+                 a->name ? a->name : "", (const void *)p);
     if (p + bytes > block->base + block->bytes)
         fail_msg("%s: %zu bytes are %zu too many", a->kernel, bytes,
                  (size_t)(p + bytes - block->base) - block->bytes);
@@ -142,6 +144,13 @@ static void download(struct device *d, void *host, const void *device_memory, si
     apart_leave(d);
 }
 
+static void mark(struct device *d, const char *what, const char *name)
+{
+    struct apart *a = state_of(d);
+    a->what = what;
+    a->name = name;
+}
+
 static err synchronize(struct device *d)
 {
     struct device *inner = apart_enter(d, "synchronize");
@@ -175,6 +184,7 @@ static void fill_memory(struct kernels *table)
     table->upload = upload;
     table->download = download;
     table->synchronize = synchronize;
+    table->mark = mark;
     table->spread = spread;
     table->close = close_apart;
 }

@@ -3,17 +3,27 @@
 
 /* ---- convolution ---- */
 
+/* As if a convolution took a number for each pixel of its output */
+static size_t wall_conv2d_bytes(struct device *d, const struct conv2d *shape)
+{
+    const struct window2d *w = &shape->window;
+    return (size_t)(w->batch * w->out_y * w->out_x) * sizeof(float);
+}
+
 static err wall_conv2d_open(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)
 {
     struct apart *a = d->state;
+    void *workspace;
+    TRY(d->kernels->allocate(d, wall_conv2d_bytes(d, shape), &workspace));
     struct device *inner = apart_enter(d, "conv2d_open");
     const err e = inner->kernels->conv2d_open(inner, shape, ret);
     apart_leave(d);
     for (int i = 0; i < PLANS_MAX && !e; i++) {
         if (a->plans[i].plan) continue;
-        a->plans[i] = (struct known_plan){*ret, *shape};
+        a->plans[i] = (struct known_plan){*ret, *shape, workspace};
         return OK;
     }
+    d->kernels->release(d, workspace);
     return e ? e : fail(ERR_MEMORY, "more than %d convolutions", PLANS_MAX);
 }
 
@@ -31,6 +41,7 @@ static void wall_conv2d_close(struct device *d, struct conv2d_plan *plan)
     struct device *inner = apart_enter(d, "conv2d_close");
     inner->kernels->conv2d_close(inner, plan);
     apart_leave(d);
+    if (found) d->kernels->release(d, found->workspace);
     if (found) *found = (struct known_plan){0};
 }
 
@@ -129,6 +140,7 @@ static void wall_avg_pool_back(struct device *d, const struct pool2d *p, float *
 void apart_fill_image(struct kernels *table)
 {
     table->conv2d_open = wall_conv2d_open;
+    table->conv2d_bytes = wall_conv2d_bytes;
     table->conv2d_close = wall_conv2d_close;
     table->conv2d_forward = wall_conv2d_forward;
     table->conv2d_back_data = wall_conv2d_back_data;

@@ -14,6 +14,7 @@ struct block {
 struct known_plan {
     const struct conv2d_plan *plan;
     struct conv2d shape;
+    void *workspace; /* of the device, so that there is something to count */
 };
 
 struct apart {
@@ -24,7 +25,8 @@ struct apart {
     struct block blocks[BLOCKS_MAX];
     struct known_plan plans[PLANS_MAX];
     struct traffic traffic;
-    const char *kernel; /* that runs */
+    const char *kernel;      /* that runs */
+    const char *what, *name; /* marked */
 };
 
 /* Opens the wall for a kernel of this name; leave closes it again. */

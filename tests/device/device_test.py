@@ -73,15 +73,17 @@ class Device(unittest.TestCase):
         done = self.run_dtrain("--set", "device=tpu", "spec.json")
         self.assertEqual(done.returncode, INPUT)
         self.assertIn('device: expected auto, cpu, gpu or gpu:N', done.stderr)
-        done = self.run_dtrain("--set", "precision=bf16", "spec.json")
+        done = self.run_dtrain("--set", "precision=fp8", "spec.json")
         self.assertEqual(done.returncode, INPUT)
         self.assertIn("precision", done.stderr)
 
-    def test_tf32_on_a_cpu_says_that_it_has_no_effect(self):
+    def test_less_precision_on_a_cpu_says_that_it_has_no_effect(self):
         plain = self.run_dtrain("--device=cpu", "spec.json")
-        tf32 = self.run_dtrain("--device=cpu", "--set", "precision=tf32", "spec.json")
-        self.assertIn("precision tf32 has no effect on a CPU", tf32.stderr)
-        self.assertNotIn("tf32", plain.stderr)
+        self.assertNotIn("precision", plain.stderr)
+        for name in ("tf32", "bf16"):
+            done = self.run_dtrain("--device=cpu", "--set", "precision=" + name, "spec.json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"precision {name} has no effect on a CPU", done.stderr)
 
     @without_gpu
     def test_check_says_which_device_a_run_would_use(self):

@@ -10,7 +10,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cmd"))
 import support  # pylint: disable=wrong-import-position
 
 ON_GPU = re.compile(r"computes on GPU (\d+) \(cuda emulated, .*; \d+\.\d GB free\)")
-INPUT = 2
+FAILED, INPUT, LOST_DEVICE = 1, 2, 131
+# CUDA's errors
+ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 700, 719, 999
 
 
 class Emulated(unittest.TestCase):
@@ -49,6 +51,39 @@ class Emulated(unittest.TestCase):
             self.assertEqual(done.stderr,
                              "dtrain: --device: there is no GPU 1: 1 can be seen, from 0 on\n")
 
+    def run_broken(self, call, after, error, *words):
+        return support.run([*words, "spec.json"], self.cwd,
+                           {"EMULATED_BREAK": f"{call},{after},{error}"})
+
+    def test_a_gpu_that_breaks_ends_the_task_as_worth_another_try(self):
+        for call, error in (("cudaLaunchKernelEx", LAUNCH_FAILURE), ("cudaEventSynchronize", UNKNOWN)):
+            for words in ([], ["--local_ps=1", "--local_workers=2"]):
+                done = self.run_broken(call, 20, error, *words)
+                self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
+                self.assertRegex(done.stderr, rf"ERROR: .*GPU 0: {call}: .*, last kernel: \w+")
+
+    def test_who_only_evaluates_ends_so_too(self):
+        """The evaluator does not go on to the next checkpoint; no ps need be there for that."""
+        self.run_ok("--set", "train.checkpoint_dir=run", "spec.json")
+        data = ["--set", "data.eval=" + json.dumps({"format": "digits", "rows": 100}),
+                "--set", "train.checkpoint_dir=run"]
+        for words in (["eval", "--checkpoint=run"], ["predict", "--checkpoint=run", "--out=out.csv"],
+                      ["--job_name=evaluator", "--ps_hosts=localhost:1", "--worker_hosts=localhost:2",
+                       "--start_timeout=30"]):
+            done = self.run_broken("cudaLaunchKernelEx", 1, LAUNCH_FAILURE, *words, *data)
+            self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
+            self.assertIn("GPU 0: cudaLaunchKernelEx: ", done.stderr)
+
+    def test_a_mistake_in_a_kernel_and_a_gpu_that_is_broken_at_the_start_are_not(self):
+        done = self.run_broken("cudaLaunchKernelEx", 20, ILLEGAL_ADDRESS)
+        self.assertEqual(done.returncode, FAILED, done.stderr)
+        done = self.run_broken("cudaStreamCreateWithFlags", 0, UNKNOWN, "--device=gpu")
+        self.assertEqual(done.returncode, FAILED, done.stderr)
+        self.assertIn("cudaStreamCreateWithFlags", done.stderr)
+        done = self.run_broken("cudaStreamCreateWithFlags", 0, UNKNOWN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("WARNING: computes on the CPU", done.stderr)
+
     def test_check_and_devices_name_it(self):
         self.assertRegex(self.run_ok("check", "spec.json").stdout, r"\ndevice: GPU 0 \(cuda emulated, ")
         self.assertRegex(self.run_ok("devices").stdout, r"\nGPU 0: emulated, \d+\.\d GB, ")
@@ -65,6 +100,15 @@ class Emulated(unittest.TestCase):
                 if os.path.isfile(path):
                     os.remove(path)
         self.assertAlmostEqual(losses[0], losses[1], delta=1e-4 * losses[0])
+
+    def test_bf16_is_another_computation_on_it(self):
+        plain = self.run_ok("--set", "train.log_every_steps=1", "spec.json").stderr
+        bf16 = self.run_ok("--set", "train.log_every_steps=1", "--set", "precision=bf16",
+                           "spec.json").stderr
+        self.assertNotIn("no effect", bf16)
+        losses = [re.findall(r"loss (\d\.\d+), acc", text) for text in (plain, bf16)]
+        self.assertEqual(len(losses[0]), 20)
+        self.assertNotEqual(losses[0], losses[1])
 
     def test_variables_of_a_single_process_are_placed_on_it(self):
         said = self.run_ok("--set", "train.log_device_placement=true", "spec.json").stdout

@@ -56,13 +56,14 @@ float *rig_block(int64_t floats)
     return block;
 }
 
-static err open_at(enum place place, struct device *ret)
+static err open_at(enum place place, const struct spec *spec, struct device *ret)
 {
     switch (place) {
     case APART:
         return device_open_apart(SIZE_MAX, ret);
     case ON_GPU:
-        return device_open_gpu(&(struct gpu_options){0}, ret);
+        return device_open_gpu(&(struct gpu_options){.precision = (enum precision)spec->precision},
+                               ret);
     case ON_CPU:
         break;
     }
@@ -71,7 +72,7 @@ static err open_at(enum place place, struct device *ret)
 
 static void open_device(struct rig *r, enum place place)
 {
-    err e = open_at(place, &r->device);
+    err e = open_at(place, &r->spec, &r->device);
     if (!e) e = device_open_cpu(1, NULL, &r->host);
     if (e) fail_msg("%s", error_text());
 }

@@ -11,15 +11,19 @@
     "\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":100,\"activation\":\"relu\"},"    \
     "{\"op\":\"dense\",\"units\":50,\"activation\":\"relu\"},{\"op\":\"dense\",\"units\":10}],"
 
-const struct scene scene_softmax_sgd = {
-    "{" DIGITS "\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":10}]," CLASSES
-    "\"optimizer\":{\"type\":\"gradient_descent\",\"learning_rate\":0.5}," RUN "}",
-    1, 1, 1};
+#define SOFTMAX_SGD                                                                                \
+    DIGITS "\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":10}]," CLASSES             \
+           "\"optimizer\":{\"type\":\"gradient_descent\",\"learning_rate\":0.5}," RUN "}"
+#define MLP_MOMENTUM                                                                               \
+    DIGITS MLP CLASSES                                                                             \
+        "\"optimizer\":{\"type\":\"momentum\",\"learning_rate\":0.1,\"momentum\":0.9}," RUN "}"
+#define BF16 "\"precision\":\"bf16\","
 
-const struct scene scene_mlp_momentum = {
-    "{" DIGITS MLP CLASSES
-    "\"optimizer\":{\"type\":\"momentum\",\"learning_rate\":0.1,\"momentum\":0.9}," RUN "}",
-    2, 2, 1};
+const struct scene scene_softmax_sgd = {"{" SOFTMAX_SGD, 1, 1, 1};
+const struct scene scene_softmax_bf16 = {"{" BF16 SOFTMAX_SGD, 1, 1, 1};
+
+const struct scene scene_mlp_momentum = {"{" MLP_MOMENTUM, 2, 2, 1};
+const struct scene scene_mlp_bf16 = {"{" BF16 MLP_MOMENTUM, 2, 2, 1};
 
 const struct scene scene_cnn_adam = {
     "{" DIGITS "\"model\":[{\"op\":\"conv2d\",\"filters\":8,\"kernel_size\":5,\"padding\":\"same\","

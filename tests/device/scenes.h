@@ -7,6 +7,9 @@
 /* The models of the curves */
 extern const struct scene scene_softmax_sgd, scene_mlp_momentum, scene_cnn_adam;
 
+/* Two of them in bf16, as far as the device does that */
+extern const struct scene scene_softmax_bf16, scene_mlp_bf16;
+
 extern const struct scene scene_all_ops; /* on the way from the features to the logits */
 
 /* Losses with weights, with numbers for labels, and of yes and no */

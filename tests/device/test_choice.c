@@ -70,17 +70,21 @@ static void load(const char *device, const char *precision, struct spec *ret)
 /* Tasks may compute in different places, but not in different ways. */
 static void tasks_may_differ_in_their_device_and_not_in_their_precision(void **state)
 {
-    struct spec cpu, gpu, tf32;
+    struct spec cpu, gpu, tf32, bf16;
     load("cpu", "float32", &cpu);
     load("gpu:1", "float32", &gpu);
     load("cpu", "tf32", &tf32);
+    load("cpu", "bf16", &bf16);
     assert_string_equal(cpu.fingerprint, gpu.fingerprint);
     assert_string_not_equal(cpu.fingerprint, tf32.fingerprint);
+    assert_string_not_equal(tf32.fingerprint, bf16.fingerprint);
     assert_int_equal(cpu.precision, PRECISION_FLOAT32);
+    assert_int_equal(bf16.precision, PRECISION_BF16);
     assert_int_equal(tf32.precision, PRECISION_TF32);
     spec_free(&cpu);
     spec_free(&gpu);
     spec_free(&tf32);
+    spec_free(&bf16);
 }
 
 static int gpu_of(const char *text, int local_index, int gpus)

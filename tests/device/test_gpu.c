@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SKIPPED = 77, LOSSES_MAX = 64 };
+enum { SKIPPED = 77, LOSSES_MAX = 64, BF16_STEPS = 40 };
 
 /* Sums are taken in another order there: relative, after a few steps. */
 static const double tolerance = 2e-4;
@@ -62,6 +62,36 @@ static void check(const struct scene *scene)
     tape_free(&second);
 }
 
+/* Loss of the evaluation after some steps */
+static double loss_after(const struct scene *scene, enum place place, int steps)
+{
+    static struct rig r;
+    struct evaluation e;
+    struct tape tape = {0};
+    rig_open(&r, scene, place);
+    for (int step = 0; step < steps; step++) rig_step(&r, step, &tape);
+    assert_int_equal(session_evaluate(&r.session[0], &e), OK);
+    rig_close(&r);
+    tape_free(&tape);
+    return e.loss;
+}
+
+static void check_bf16(const struct scene *in_bf16, const struct scene *in_float32)
+{
+    const double wanted = loss_after(in_float32, ON_CPU, BF16_STEPS);
+    const double got = loss_after(in_bf16, ON_GPU, BF16_STEPS);
+    assert_true(wanted < 1.2); /* from 2.3 on: something was learned */
+    if (!(fabs(got - wanted) <= 0.01 * wanted))
+        fail_msg("loss: expected %.9g, got %.9g", wanted, got);
+    assert_true(fabs(got - wanted) > 1e-5 * wanted);
+}
+
+static void curves_in_bf16_end_within_a_hundredth_of_those_in_float32(void **state)
+{
+    check_bf16(&scene_softmax_bf16, &scene_softmax_sgd);
+    check_bf16(&scene_mlp_bf16, &scene_mlp_momentum);
+}
+
 static void the_curves_models_train_as_on_the_cpu(void **state)
 {
     check(&scene_softmax_sgd);
@@ -91,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_curves_models_train_as_on_the_cpu),
+        cmocka_unit_test(curves_in_bf16_end_within_a_hundredth_of_those_in_float32),
         cmocka_unit_test(every_op_and_loss_trains_as_on_the_cpu),
         cmocka_unit_test(gradients_are_clipped_summed_and_regularized_as_on_the_cpu),
     };

@@ -8,26 +8,28 @@
 
 enum { TEXT_BYTES = 1024, LIMIT = 3000000 };
 
-static void load(int64_t batch, struct spec *ret)
+#define DENSE "{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":100,\"activation\":\"relu\"}"
+#define CONVOLUTION "{\"op\":\"conv2d\",\"filters\":2,\"kernel_size\":3},{\"op\":\"flatten\"}"
+
+static void load(const char *layers, int64_t batch, struct spec *ret)
 {
     char text[TEXT_BYTES];
     snprintf(text, sizeof text,
              "{\"data\":{\"train\":{\"format\":\"digits\",\"rows\":3000},\"eval\":{\"format\":"
-             "\"digits\",\"rows\":40},\"batch_size\":%lld,\"scale\":0.0039},\"model\":[{\"op\":"
-             "\"flatten\"},{\"op\":\"dense\",\"units\":100,\"activation\":\"relu\"},{\"op\":"
+             "\"digits\",\"rows\":40},\"batch_size\":%lld,\"scale\":0.0039},\"model\":[%s,{\"op\":"
              "\"dense\",\"units\":10}],\"loss\":\"softmax_cross_entropy\",\"optimizer\":{\"type\":"
              "\"adam\",\"learning_rate\":0.01},\"train\":{\"last_step\":10}}",
-             (long long)batch);
+             (long long)batch, layers);
     rig_load_spec(text, ret);
 }
 
 /* The error's text where there is one: borrowed until the next. */
-static err try(int64_t batch, size_t limit, bool is_alone)
+static err try_layers(const char *layers, int64_t batch, size_t limit, bool is_alone)
 {
     struct spec spec;
     struct session session;
     struct device device;
-    load(batch, &spec);
+    load(layers, batch, &spec);
     assert_int_equal(device_open_apart(limit, &device), OK);
     const struct session_options options = {.spec = &spec,
                                             .device = &device,
@@ -41,6 +43,11 @@ static err try(int64_t batch, size_t limit, bool is_alone)
     device_close(&device);
     spec_free(&spec);
     return e;
+}
+
+static err try(int64_t batch, size_t limit, bool is_alone)
+{
+    return try_layers(DENSE, batch, limit, is_alone);
 }
 
 static int64_t batch_that_fits(void)
@@ -70,12 +77,36 @@ static void the_batch_that_is_named_fits_and_the_next_one_does_not(void **state)
     assert_int_equal(try(fits + 1, LIMIT, false), ERR_MEMORY);
 }
 
+static double row(const char *name)
+{
+    const char *at = strstr(error_text(), name);
+    assert_non_null(at);
+    return atof(at + strlen(name));
+}
+
+/* The device apart takes 4 bytes for each of the 26 x 26 pixels that a convolution makes, in
+ * training and in the evaluation of 40 examples. */
+static void what_convolutions_take_for_themselves_counts(void **state)
+{
+    assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
+    assert_true(row("workspace") == 0);
+    assert_int_equal(try_layers(CONVOLUTION, 2000, LIMIT, false), ERR_MEMORY);
+    const double megabytes = (2000 + 40) * 26 * 26 * 4 / 1e6;
+    assert_true(row("workspace") > megabytes - 0.001 && row("workspace") < megabytes + 0.001);
+    const int64_t fits = batch_that_fits();
+    assert_in_range(fits, 1, 1999);
+    assert_int_equal(try_layers(CONVOLUTION, fits, LIMIT, false), OK);
+    assert_int_equal(try_layers(CONVOLUTION, fits + 1, LIMIT, false), ERR_MEMORY);
+}
+
 /* Values twice and two slots more. */
 static void variables_that_live_on_the_device_count(void **state)
 {
     assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
     const int64_t beside = batch_that_fits();
     assert_int_equal(try(2000, LIMIT, true), ERR_MEMORY);
+    const double megabytes = (785 * 100 + 101 * 10) * 4 / 1e6; /* where updates sum gradients */
+    assert_true(row("workspace") > megabytes - 0.001 && row("workspace") < megabytes + 0.001);
     assert_true(batch_that_fits() < beside);
 }
 
@@ -95,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_that_does_not_fit_is_refused_with_a_table),
         cmocka_unit_test(the_batch_that_is_named_fits_and_the_next_one_does_not),
+        cmocka_unit_test(what_convolutions_take_for_themselves_counts),
         cmocka_unit_test(variables_that_live_on_the_device_count),
         cmocka_unit_test(a_model_that_does_not_fit_at_all_is_told_so),
         cmocka_unit_test(a_device_that_does_not_say_what_is_free_is_not_asked),

@@ -296,7 +296,7 @@ static void the_measured_size_is_the_one_taken(void **state)
     struct model m;
     struct plan_size size;
     model_open(&m, &device, CNN, &IMAGES);
-    assert_int_equal(plan_measure(m.graph, &size), OK);
+    assert_int_equal(plan_measure(m.graph, &device, &size), OK);
     assert_memory_equal(&size, &m.plan->size, sizeof size);
     assert_true(size.block < size.values + size.gradients + size.saved);
     assert_int_equal(size.saved, 6 * 2 * 2 * 3 * sizeof(float)); /* gelu, after 2 x 2 */

@@ -340,19 +340,22 @@ static void random_models_are_made_or_refused(void **state)
 {
     static const struct setting settings[] = {{4, {3, {8, 8, 3}}, false}, {4, {1, {6}}, true}};
     int made = 0, refused = 0;
+    struct device device;
+    assert_int_equal(device_open_cpu(1, NULL, &device), OK);
     for (uint64_t key = 0; key < 6000; key++) {
         struct model m;
         struct plan_size size;
         char *text = random_spec(key);
         const err e = model_parse(&m, text, &settings[key % 2]);
         if (e != OK && (e != ERR_INPUT || !error_text()[0])) fail_msg("%s", text);
-        if (!e) assert_int_equal(plan_measure(m.graph, &size), OK);
+        if (!e) assert_int_equal(plan_measure(m.graph, &device, &size), OK);
         if (!e) assert_true(size.block >= sizeof(float));
         made += !e;
         refused += e != OK;
         model_close(&m);
         free(text);
     }
+    device_close(&device);
     assert_true(made > 300 && refused > 300);
 }
 

@@ -70,11 +70,17 @@ static err infer(struct loss_node *node, struct arena *arena)
 }
 
 /* Where the device has memory of its own, the weights are taken there. */
+static size_t prepared_bytes(const struct loss_node *node, struct device *d)
+{
+    const struct attributes *a = node->attributes;
+    return a->weights && d->is_separate ? (size_t)a->class_weights.count * sizeof(float) : 0;
+}
+
 static err prepare(struct loss_node *node, struct device *d)
 {
     const struct attributes *a = node->attributes;
-    if (!a->weights || !d->is_separate) return OK;
-    const size_t bytes = (size_t)a->class_weights.count * sizeof(float);
+    const size_t bytes = prepared_bytes(node, d);
+    if (!bytes) return OK;
     TRY(d->kernels->allocate(d, bytes, &node->state));
     d->kernels->upload(d, node->state, a->weights, bytes);
     return OK;
@@ -138,6 +144,7 @@ const struct loss loss_softmax_cross_entropy = {
     .predicts = PREDICTS_CLASS,
     .infer = infer,
     .prepare = prepare,
+    .prepared_bytes = prepared_bytes,
     .release = release,
     .forward = forward,
     .weight = weight,

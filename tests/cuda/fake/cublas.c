@@ -13,18 +13,20 @@ enum { SUCCESS = 0, NOT_INITIALIZED = 1, INVALID_VALUE = 7, WORKSPACE_MIN = 4 <<
 
 struct handle {
     void *stream, *workspace;
-    int math; /* 3: TF32, which this one takes and does not do */
 };
+
+/* Ways to compute, of which this one knows float32 and bf16, and takes TF32 for float32 */
+enum { FLOAT = 0, COMPUTE_FLOAT32 = 68, COMPUTE_BF16 = 75, COMPUTE_TF32 = 77, ANY = -1 };
 
 int cublasGetProperty(int property, int *ret);
 int cublasCreate_v2(struct handle **ret);
 int cublasDestroy_v2(struct handle *);
 int cublasSetStream_v2(struct handle *, void *stream);
 int cublasSetWorkspace_v2(struct handle *, void *memory, size_t bytes);
-int cublasSetMathMode(struct handle *, int mode);
-int cublasSgemm_v2(struct handle *, int transpose_a, int transpose_b, int m, int n, int k,
-                   const float *alpha, const float *a, int lda, const float *b, int ldb,
-                   const float *beta, float *c, int ldc);
+int cublasGemmEx(struct handle *, int transpose_a, int transpose_b, int m, int n, int k,
+                 const float *alpha, const float *a, int a_type, int lda, const float *b,
+                 int b_type, int ldb, const float *beta, float *c, int c_type, int ldc, int compute,
+                 int algorithm);
 
 static int is_broken(const char *function)
 {
@@ -69,31 +71,34 @@ int cublasSetWorkspace_v2(struct handle *handle, void *memory, size_t bytes)
     return SUCCESS;
 }
 
-int cublasSetMathMode(struct handle *handle, int mode)
-{
-    if (mode != 0 && mode != 3) return INVALID_VALUE;
-    handle->math = mode;
-    return SUCCESS;
-}
-
 struct matrix {
     const float *at;
-    int is_transposed, step;
+    int is_transposed, step, is_cut; /* cut: to bf16, down, so that it is told from rounding */
 };
 
 static double element(const struct matrix *x, int row, int column)
 {
-    return x->is_transposed ? x->at[column + (size_t)row * x->step]
-                            : x->at[row + (size_t)column * x->step];
+    float number = x->is_transposed ? x->at[column + (size_t)row * x->step]
+                                    : x->at[row + (size_t)column * x->step];
+    unsigned bits;
+    memcpy(&bits, &number, sizeof bits);
+    if (x->is_cut) bits &= 0xffff0000;
+    memcpy(&number, &bits, sizeof bits);
+    return number;
 }
 
 /* c [m, n] by columns; what is multiplied by beta 0 is not read */
-int cublasSgemm_v2(struct handle *handle, int transpose_a, int transpose_b, int m, int n, int k,
-                   const float *alpha, const float *a, int lda, const float *b, int ldb,
-                   const float *beta, float *c, int ldc)
+int cublasGemmEx(struct handle *handle, int transpose_a, int transpose_b, int m, int n, int k,
+                 const float *alpha, const float *a, int a_type, int lda, const float *b,
+                 int b_type, int ldb, const float *beta, float *c, int c_type, int ldc, int compute,
+                 int algorithm)
 {
-    const struct matrix left = {a, transpose_a, lda}, right = {b, transpose_b, ldb};
-    if (!handle->stream || !handle->workspace || is_broken("sgemm")) return NOT_INITIALIZED;
+    const int is_cut = compute == COMPUTE_BF16;
+    const struct matrix left = {a, transpose_a, lda, is_cut}, right = {b, transpose_b, ldb, is_cut};
+    if (!handle->stream || !handle->workspace || is_broken("gemm")) return NOT_INITIALIZED;
+    if (a_type != FLOAT || b_type != FLOAT || c_type != FLOAT || algorithm != ANY)
+        return INVALID_VALUE;
+    if (!is_cut && compute != COMPUTE_FLOAT32 && compute != COMPUTE_TF32) return INVALID_VALUE;
     if (lda < (transpose_a ? k : m) || ldb < (transpose_b ? n : k) || ldc < m) return INVALID_VALUE;
     for (int column = 0; column < n; column++)
         for (int row = 0; row < m; row++) {

@@ -57,6 +57,41 @@ static void what_a_dead_worker_brought_to_one_ps_its_next_life_brings_to_the_oth
     assert_true(partial > 0);
 }
 
+/* One of the two showed its gradient to some ps only, the other to others. */
+static bool wait_for_each_other(const struct stage *s)
+{
+    bool has_first = false, has_second = false;
+    for (int ps = 0; ps < s->options.ps_count; ps++) {
+        uint64_t first = ps_role_ledger(s->ps[ps].role, 0)->received;
+        uint64_t second = ps_role_ledger(s->ps[ps].role, 1)->received;
+        has_first |= first > second;
+        has_second |= second > first;
+    }
+    return has_first && has_second;
+}
+
+static void two_workers_that_died_between_two_ps_do_not_wait_for_each_other(void **state)
+{
+    int crossed = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = sync_options(3, 3, LAST_STEP, seed);
+        struct stage s;
+        begin(&s, &o);
+        stage_run(&s, 50 + (int)seed);
+        stage_kill_worker(&s, 0);
+        stage_kill_worker(&s, 1);
+        crossed += wait_for_each_other(&s);
+        settle(&s);
+        stage_restart_worker(&s, 1);
+        stage_restart_worker(&s, 0);
+        settle(&s);
+        everybody_ended(&s, EXIT_DONE);
+        all_rounds_are_whole(&s, LAST_STEP);
+        stage_close(&s);
+    }
+    assert_true(crossed > 0);
+}
+
 static void a_dead_worker_does_no_harm_where_gradients_are_dropped(void **state)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -331,6 +366,7 @@ int main(void)
         cmocka_unit_test(
             a_sync_round_waits_for_a_lost_worker_and_its_next_life_brings_its_gradient),
         cmocka_unit_test(what_a_dead_worker_brought_to_one_ps_its_next_life_brings_to_the_others),
+        cmocka_unit_test(two_workers_that_died_between_two_ps_do_not_wait_for_each_other),
         cmocka_unit_test(a_dead_worker_does_no_harm_where_gradients_are_dropped),
         cmocka_unit_test(async_workers_take_over_the_steps_of_one_that_does_not_come_back),
         cmocka_unit_test(a_sync_round_goes_on_without_a_worker_that_is_gone_too_long),

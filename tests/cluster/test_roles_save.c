@@ -336,6 +336,26 @@ static void a_signal_ends_the_job_in_time_even_where_a_step_does_not_end(void **
     }
 }
 
+static void a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o =
+            saving(seed % 2 ? async_options(2, 3, 1000, seed) : sync_options(2, 3, 1000, seed));
+        struct stage s;
+        begin(&s, &o);
+        run_until_applied(&s, 3);
+        stage_run(&s, (int)seed);
+        stage_kill_worker(&s, 2);
+        stage_leave(&s, task_of(&s, (int)(seed % 4)), EXIT_TERMINATED, "stopped by SIGTERM");
+        settle(&s);
+        stage_pass_time(&s, STAGE_STOP_LIMIT_MS / PS_STOP_PARTS);
+        settle(&s);
+        everybody_ended(&s, EXIT_TERMINATED);
+        assert_true(newest(&s)->step >= 3);
+        stage_close(&s);
+    }
+}
+
 static void a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal(void **state)
 {
     for (int task = 0; task < 5; task++) {
@@ -420,6 +440,7 @@ int main(void)
         cmocka_unit_test(a_save_that_takes_too_long_is_given_up_and_the_next_one_comes),
         cmocka_unit_test(a_signal_to_any_task_ends_all_after_the_step_with_a_last_checkpoint),
         cmocka_unit_test(a_signal_ends_the_job_in_time_even_where_a_step_does_not_end),
+        cmocka_unit_test(a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone),
         cmocka_unit_test(a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal),
         cmocka_unit_test(a_hook_that_has_enough_ends_the_job_as_if_the_last_step_had_come),
         cmocka_unit_test(a_hook_that_ends_the_job_with_a_code_gives_it_to_all),

@@ -9,9 +9,10 @@ enum {
     LINGER_US = 400000, /* a ps waits so long for its workers to hang up */
 };
 
+/* Until what it is busy with was told to be done, which may be a later event of the same time. */
 bool actor_is_busy(const struct world *world, const struct actor *actor)
 {
-    return actor->busy_until_us > world->now_us;
+    return actor->work.type != ACTION_SEND || actor->busy_until_us > world->now_us;
 }
 
 bool actor_is_running(const struct actor *actor)
@@ -117,6 +118,7 @@ void actor_kill(struct world *world, struct actor *actor)
     actor->is_alive = false;
     actor->cursor = 0;
     actor->busy_until_us = 0;
+    actor->work.type = ACTION_SEND;
     actor->dies_after_actions = 0;
     actor->is_severed = true;
     for (int i = 0; i < ACTORS_MAX && world->first_ended != NOTHING; i++)
@@ -184,7 +186,7 @@ void actor_flush(struct world *world, struct actor *actor)
 
 void actor_resume(struct world *world, struct actor *actor)
 {
-    if (actor_is_busy(world, actor)) return; /* it was frozen meanwhile */
+    if (actor->busy_until_us > world->now_us) return; /* it was frozen meanwhile */
     const enum action_type done = actor->work.type;
     if (done != ACTION_SEND && actor->job == JOB_PS)
         ps_resume_work(world, actor);

@@ -112,6 +112,13 @@ static void note_hash(struct world *world, const struct content *gradient)
     *seen = now;
 }
 
+/* The chief has begun another generation: what this ps applies until it hears of that is lost. */
+static bool is_outlived(struct world *world, const struct actor *ps)
+{
+    const uint64_t begun = worker_at(world, 0)->choice.generation;
+    return begun && begun != ps->config.generation;
+}
+
 /* What no gradient that is applied may be. */
 static void check_gradient(struct world *world, const struct actor *ps, int worker,
                            const struct content *gradient)
@@ -120,6 +127,8 @@ static void check_gradient(struct world *world, const struct actor *ps, int work
     const char *name = actor_name(ps);
     unsigned long long sequence = gradient->batch + 1, last = node->sequences[worker];
     bool must_match = ps->config.is_sync && !worker_may_differ(world, worker);
+    bool may_tear = is_outlived(world, ps); /* other ps have forgotten the values */
+    bool may_mix = worker_may_differ(world, worker) || may_tear;
     if (gradient->kind != CONTENT_GRADIENT)
         blame(world, "%s applies what is no gradient (%d) of worker/%d", name, gradient->kind,
               worker);
@@ -131,7 +140,7 @@ static void check_gradient(struct world *world, const struct actor *ps, int work
     else if (sequence <= last)
         blame(world, "%s applies push %llu of worker/%d after its push %llu", name, sequence,
               worker, last);
-    else if (gradient->is_torn || (gradient->is_mixed && !worker_may_differ(world, worker)))
+    else if ((gradient->is_torn && !may_tear) || (gradient->is_mixed && !may_mix))
         blame(world, "%s applies push %llu of worker/%d, of values that do not belong together",
               name, sequence, worker);
     else if (must_match && gradient->step != node->step)

@@ -139,7 +139,7 @@ void worker_ask_to_stop(struct worker_role *w, int ps, struct outbox *out)
     snprintf(a->text, sizeof a->text, "%s", w->stop_text);
 }
 
-static void ask_all_to_stop(struct worker_role *w, int except, struct outbox *out)
+void worker_ask_all_to_stop(struct worker_role *w, int except, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (ps != except) worker_ask_to_stop(w, ps, out);
@@ -160,7 +160,7 @@ static void stop_message(struct worker_role *w, int ps, const struct message *m,
     message_text(m, text);
     plan_stop(w, (int)m->code, text);
     w->is_relaying = true;
-    ask_all_to_stop(w, ps, out);
+    worker_ask_all_to_stop(w, ps, out);
 }
 
 void worker_role_finish(struct role *role, int code, const char *why, struct outbox *out)
@@ -168,7 +168,7 @@ void worker_role_finish(struct role *role, int code, const char *why, struct out
     struct worker_role *w = (struct worker_role *)role;
     if (w->phase == ENDED || w->is_stopping) return;
     plan_stop(w, code, why);
-    ask_all_to_stop(w, NOBODY, out);
+    worker_ask_all_to_stop(w, NOBODY, out);
 }
 
 static void verdict(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
@@ -193,7 +193,7 @@ static void on_leave(struct role *role, int code, const char *why, struct outbox
     snprintf(text, sizeof text, "%s: %s", w->name, why);
     w->is_stopping = false; /* a signal goes before a hook */
     plan_stop(w, code, worker_is_chief(w) ? why : text);
-    ask_all_to_stop(w, NOBODY, out);
+    worker_ask_all_to_stop(w, NOBODY, out);
 }
 
 static void on_stop(struct role *role, int code, const char *why, struct outbox *out)

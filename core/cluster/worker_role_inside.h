@@ -99,6 +99,7 @@ void worker_ledger(struct worker_role *, int ps, const struct message *, struct 
 void worker_values(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_push(struct worker_role *, struct outbox *); /* what was computed */
 void worker_ask_to_stop(struct worker_role *, int ps, struct outbox *);
+void worker_ask_all_to_stop(struct worker_role *, int except, struct outbox *);
 
 void worker_recover(struct worker_role *, struct outbox *);
 void worker_ready(struct worker_role *, int ps, const struct message *, struct outbox *);

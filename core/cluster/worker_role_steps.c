@@ -45,8 +45,7 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
         s->ledger = (struct ledger){0};
     }
     join_all(w, out);
-    for (int ps = 0; ps < w->options.ps_count && w->is_stopping; ps++)
-        worker_ask_to_stop(w, ps, out);
+    if (w->is_stopping) worker_ask_all_to_stop(w, NOBODY, out);
 }
 
 /* The ps is the same, its link is new: what was said on the old one may be lost. */

@@ -131,6 +131,20 @@ struct pairs {
     float *losses, *gradient;      /* [rows]; [rows, columns] or NULL */
 };
 
+ELEMENT struct pairs pairs_of_classes(const struct cross_entropy *c)
+{
+    struct pairs p = {c->classes,         c->logits, c->targets, 0,
+                      c->label_smoothing, c->scale,  c->losses,  c->gradient};
+    return p;
+}
+
+ELEMENT struct pairs pairs_of_regression(const struct regression *r)
+{
+    struct pairs p = {r->columns, r->predictions, r->targets, r->delta,
+                      0,          r->scale,       r->losses,  r->gradient};
+    return p;
+}
+
 ELEMENT float element_sigmoid_loss(const struct pairs *p, float x, float target, float *ret_slope)
 {
     float t = target * (1.0f - p->smoothing) + 0.5f * p->smoothing;

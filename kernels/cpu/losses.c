@@ -120,25 +120,13 @@ static void huber_rows(const void *arguments, int64_t begin, int64_t end)
 
 static void sigmoid_cross_entropy(struct device *d, const struct cross_entropy *c)
 {
-    struct pairs p = {.columns = c->classes,
-                      .x = c->logits,
-                      .targets = c->targets,
-                      .smoothing = c->label_smoothing,
-                      .scale = c->scale,
-                      .losses = c->losses,
-                      .gradient = c->gradient};
+    const struct pairs p = pairs_of_classes(c);
     spread(d, c->rows, LOSS_GRAIN / (c->classes + 1) + 1, sigmoid_rows, &p);
 }
 
 static void regression(struct device *d, const struct regression *r, range_body *body)
 {
-    struct pairs p = {.columns = r->columns,
-                      .x = r->predictions,
-                      .targets = r->targets,
-                      .delta = r->delta,
-                      .scale = r->scale,
-                      .losses = r->losses,
-                      .gradient = r->gradient};
+    const struct pairs p = pairs_of_regression(r);
     spread(d, r->rows, LOSS_GRAIN / (r->columns + 1) + 1, body, &p);
 }
 

@@ -85,27 +85,13 @@ static void run_pairs(struct device *d, enum pair_kind kind, const struct pairs 
 
 static void sigmoid_cross_entropy(struct device *d, const struct cross_entropy *c)
 {
-    struct pairs p = {};
-    p.columns = c->classes;
-    p.x = c->logits;
-    p.targets = c->targets;
-    p.smoothing = c->label_smoothing;
-    p.scale = c->scale;
-    p.losses = c->losses;
-    p.gradient = c->gradient;
+    const struct pairs p = pairs_of_classes(c);
     run_pairs(d, PAIR_SIGMOID, &p, c->rows);
 }
 
 static void regression(struct device *d, enum pair_kind kind, const struct regression *r)
 {
-    struct pairs p = {};
-    p.columns = r->columns;
-    p.x = r->predictions;
-    p.targets = r->targets;
-    p.delta = r->delta;
-    p.scale = r->scale;
-    p.losses = r->losses;
-    p.gradient = r->gradient;
+    const struct pairs p = pairs_of_regression(r);
     run_pairs(d, kind, &p, r->rows);
 }
 

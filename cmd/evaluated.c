@@ -48,7 +48,7 @@ static err load(struct evaluated *v)
 {
     struct stat found;
     json_error_t error;
-    if (stat(v->path, &found) && errno == ENOENT) return OK;
+    if (stat(v->path, &found)) return errno == ENOENT ? OK : fail(ERR_IO, "%s", strerror(errno));
     if (found.st_size > JSON_BYTES_MAX) return fail(ERR_INPUT, "too large");
     json_t *json = json_load_file(v->path, 0, &error);
     if (!json) return fail(ERR_INPUT, "line %d: %s", error.line, error.text);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "cmd/device.h"
-#include "core/train/device_choice.h"
 
 int cores_here(void)
 {
@@ -27,13 +26,16 @@ err open_cpu(int threads, const char *instruction_set, struct device *ret)
                 e == ERR_INPUT ? "; known are avx512, avx2, sse2" : "");
 }
 
+err device_flag_parse(const char *flag, struct device_choice *ret)
+{
+    err e = device_choice_parse(flag, ret);
+    return e ? fail_prefix(e, "--device") : OK;
+}
+
 /* Wrong words of the spec were refused when it was read. */
 static err choose(const struct device_request *r, struct device_choice *ret)
 {
-    if (r->flag) {
-        err e = device_choice_parse(r->flag, ret);
-        return e ? fail_prefix(e, "--device") : OK;
-    }
+    if (r->flag) return device_flag_parse(r->flag, ret);
     return device_choice_parse(r->spec ? r->spec->device : "auto", ret);
 }
 

@@ -2,6 +2,7 @@
 #ifndef CMD_DEVICE_H
 #define CMD_DEVICE_H
 
+#include "core/train/device_choice.h"
 #include "core/train/spec.h"
 #include "kernels/kernels.h"
 
@@ -20,6 +21,9 @@ struct device_answer {
     char text[DEVICE_TEXT_MAX];
     bool is_gpu, is_broken; /* broken: there is a GPU, but it does not work */
 };
+
+/* Of --device. ERR_INPUT: no such word. */
+err device_flag_parse(const char *flag, struct device_choice *ret);
 
 /* ERR_DEVICE "no GPU: ...": one must be there and none is. ERR_INPUT: no such word, no such GPU. */
 err device_request_open(const struct device_request *, struct device *ret,

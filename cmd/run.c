@@ -12,7 +12,6 @@
 #include "cmd/settings.h"
 #include "cmd/wiring.h"
 #include "core/base/log.h"
-#include "core/train/device_choice.h"
 #include "kernels/kernels.h"
 
 /* The launcher names job, hosts and addresses itself. */
@@ -69,8 +68,7 @@ static err check_output(const char *flag, const char *path)
 static err check_device(const struct run *run)
 {
     struct device_choice choice;
-    const err e = run->flags.device ? device_choice_parse(run->flags.device, &choice) : OK;
-    return e ? fail_prefix(e, "--device") : OK;
+    return run->flags.device ? device_flag_parse(run->flags.device, &choice) : OK;
 }
 
 /* What the tables cannot check. */

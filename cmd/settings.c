@@ -5,29 +5,27 @@
 
 /* ---- keys of the spec as flags ---- */
 
+static bool has_field(const struct object *object, const char *name, size_t length)
+{
+    for (const struct field *field = object->fields; field->name; field++)
+        if (strlen(field->name) == length && strncmp(field->name, name, length) == 0) return true;
+    return false;
+}
+
 /* The object of the spec, such as "train", that has this key; NULL: none. */
 static const char *section_of(const char *key, size_t length)
 {
-    for (const struct field *section = spec_object.fields; section->name; section++) {
-        if (section->type != FIELD_OBJECT) continue;
-        for (const struct field *field = section->object->fields; field->name; field++)
-            if (strlen(field->name) == length && strncmp(field->name, key, length) == 0)
-                return section->name;
-    }
+    for (const struct field *section = spec_object.fields; section->name; section++)
+        if (section->type == FIELD_OBJECT && has_field(section->object, key, length))
+            return section->name;
     return NULL;
-}
-
-static bool is_flag(const char *name, size_t length)
-{
-    for (const struct field *field = run_flags_object.fields; field->name; field++)
-        if (strlen(field->name) == length && strncmp(field->name, name, length) == 0) return true;
-    return false;
 }
 
 static err check_word(const char *name)
 {
     const size_t length = strcspn(name, "=");
-    const char *section = is_flag(name, length) ? NULL : section_of(name, length);
+    const char *section =
+        has_field(&run_flags_object, name, length) ? NULL : section_of(name, length);
     if (!section) return OK;
     return fail(ERR_INPUT, "unknown flag \"%.*s\": it is a key of the spec (--set %s.%.*s=%.64s)",
                 (int)length, name, section, (int)length, name,

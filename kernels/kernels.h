@@ -267,8 +267,8 @@ struct gpu {
 enum { GPUS_MAX = 64 };
 struct gpus {
     int count;
-    char driver[32];    /* "580.65.06"; "" where the system does not say */
-    char libraries[96]; /* "CUDA 13.0, cuBLAS 13.1.0 (/usr/lib/...)" */
+    char driver[32];     /* "580.65.06"; "" where the system does not say */
+    char libraries[560]; /* "CUDA 13.0, cuBLAS 13.1.0 (/usr/lib/...), cuDNN 9.19.0 (...)" */
     struct gpu at[GPUS_MAX];
 };
 

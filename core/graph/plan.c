@@ -12,11 +12,12 @@
 
 #include "core/graph/liveness.h"
 
-/* What prepare() will take. */
+/* What prepare() will take, and the draw. */
 static size_t workspace(const struct graph *graph, struct device *d)
 {
     const struct loss_node *loss = &graph->loss;
-    size_t bytes = loss->loss->prepared_bytes ? loss->loss->prepared_bytes(loss, d) : 0;
+    size_t bytes = sizeof(uint64_t);
+    if (loss->loss->prepared_bytes) bytes += loss->loss->prepared_bytes(loss, d);
     for (int i = 0; i < graph->node_count; i++) {
         const struct node *node = &graph->nodes[i];
         if (node->op->prepared_bytes && !node->is_view) bytes += node->op->prepared_bytes(node, d);
@@ -104,7 +105,17 @@ static err place_labels(struct plan *plan)
     return e ? fail_prefix(e, "%zu bytes for labels", bytes) : OK;
 }
 
-/* The one allocation of a plan, but for labels. */
+/* Nodes look there, so that a step that is done again as a whole draws anew. */
+static err place_draw(struct plan *plan)
+{
+    void *draw;
+    TRY(plan->device->kernels->allocate(plan->device, sizeof *plan->draw, &draw));
+    plan->draw = draw;
+    for (int i = 0; i < plan->graph->node_count; i++) plan->graph->nodes[i].draw = plan->draw;
+    return OK;
+}
+
+/* The one large allocation of a plan. */
 static err place(struct plan *plan)
 {
     struct liveness l;
@@ -157,6 +168,7 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
     plan->device = device;
     err e = place(plan);
     if (!e) e = place_labels(plan);
+    if (!e) e = place_draw(plan);
     if (!e) e = prepare_loss(plan);
     if (!e) e = prepare_nodes(plan);
     if (e) {
@@ -179,6 +191,7 @@ void plan_close(struct plan *plan)
     if (loss->loss->release) loss->loss->release(loss, plan->device);
     if (plan->block) plan->device->kernels->release(plan->device, plan->block);
     if (plan->labels) plan->device->kernels->release(plan->device, plan->labels);
+    if (plan->draw) plan->device->kernels->release(plan->device, plan->draw);
     free(plan);
 }
 
@@ -230,9 +243,9 @@ void plan_forward(struct plan *plan, const void *features, const void *labels, i
     struct graph *graph = plan->graph;
     assert(rows >= 1 && rows <= graph->batch);
     set_features(plan, features, rows);
+    plan->device->kernels->upload(plan->device, plan->draw, &draw, sizeof draw);
     for (int i = 0; i < graph->node_count; i++) {
         struct node *node = &graph->nodes[i];
-        node->draw = draw;
         if (node->is_view) {
             node->output.value = node->input[0]->value;
             continue;

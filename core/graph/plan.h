@@ -23,6 +23,7 @@ struct plan {
     float *features; /* in the block: for a batch that is not aligned, has fewer rows, or lies in
                         the host's memory where the device has its own */
     void *labels;    /* beside it: only where the device has memory of its own */
+    uint64_t *draw;  /* of the device: the number of this step's random draws */
     int prepared_count;
     struct plan_size size;
     struct trace *trace; /* borrowed: each node's time goes there; NULL: nobody asks */

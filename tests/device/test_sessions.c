@@ -118,7 +118,7 @@ static void a_step_moves_each_block_once_and_each_batch_once(void **state)
     double loss;
     assert_int_equal(session_step(&r.session[0], &loss), OK);
     const struct traffic after = device_apart_traffic(&r.device);
-    const int64_t block = r.store[0].floats * 4, batch = 20 * (28 * 28 + 1) * 4;
+    const int64_t block = r.store[0].floats * 4, draw = 8, batch = 20 * (28 * 28 + 1) * 4 + draw;
     assert_int_equal(after.uploaded - before.uploaded, block + batch);
     assert_int_equal(after.downloaded - before.downloaded, block);
     rig_close(&r);

@@ -133,6 +133,7 @@ struct dropout {
 
 typedef void spread_body(const void *arguments, int64_t begin, int64_t end);
 
+struct overlap;
 struct conv2d_plan; /* prepared convolution: the library's primitives and reordered weights */
 
 struct kernels {
@@ -252,6 +253,8 @@ struct kernels {
     void (*spread)(struct device *, int64_t n, int64_t grain, spread_body *, const void *arguments);
 
     void (*close)(struct device *);
+
+    const struct overlap *overlap; /* overlap.h; NULL: everything goes through the one queue */
 };
 
 struct device {

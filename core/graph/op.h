@@ -118,6 +118,7 @@ struct loss_node {
     const void *attributes;
     const struct tensor *logits; /* output of the last node */
     struct tensor labels;        /* dtype and shape set by infer; value set from the batch */
+    bool reads_labels;           /* set by infer: forward looks at them on the host, so it waits */
     float *losses;               /* [batch] */
     void *state;                 /* from prepare; NULL: none */
 };

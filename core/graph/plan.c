@@ -7,7 +7,6 @@
 #include "core/graph/plan.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "core/graph/liveness.h"
@@ -189,46 +188,19 @@ void plan_close(struct plan *plan)
     }
     struct loss_node *loss = &plan->graph->loss;
     if (loss->loss->release) loss->loss->release(loss, plan->device);
+    if (plan->inlet) plan->device->kernels->overlap->inlet_close(plan->device, plan->inlet);
     if (plan->block) plan->device->kernels->release(plan->device, plan->block);
     if (plan->labels) plan->device->kernels->release(plan->device, plan->labels);
     if (plan->draw) plan->device->kernels->release(plan->device, plan->draw);
     free(plan);
 }
 
-/* Rows that are missing count as zeros: every op gets a whole batch, and nothing that lies behind
- * the caller's rows. */
-static void set_features(struct plan *plan, const void *features, int64_t rows)
-{
-    struct graph *graph = plan->graph;
-    struct device *d = plan->device;
-    const bool is_usable = (uintptr_t)features % PLACEMENT_ALIGN == 0 && !d->is_separate;
-    graph->features.value = (void *)features;
-    if (rows == graph->batch && is_usable) return; /* used where they lie */
-
-    const int64_t row = shape_count_from(&graph->features.shape, 1);
-    d->kernels->upload(d, plan->features, features, (size_t)(rows * row) * sizeof(float));
-    if (rows < graph->batch)
-        d->kernels->fill(d, plan->features + rows * row, 0.0f, (graph->batch - rows) * row);
-    graph->features.value = plan->features;
-}
-
-static void set_labels(struct plan *plan, const void *labels, int64_t rows)
-{
-    struct device *d = plan->device;
-    struct tensor *tensor = &plan->graph->loss.labels;
-    tensor->value = plan->labels ? plan->labels : (void *)labels;
-    if (!plan->labels) return;
-    const int64_t count = rows * shape_count_from(&tensor->shape, 1);
-    d->kernels->upload(d, plan->labels, labels, (size_t)count * dtype_size(tensor->dtype));
-}
-
 /* The loss knows only the caller's rows; the gradient of the others is 0, so that backward can run
  * over the whole batch. */
-static void run_loss(struct plan *plan, const void *labels, int64_t rows)
+static void run_loss(struct plan *plan, int64_t rows)
 {
     struct graph *graph = plan->graph;
     struct device *d = plan->device;
-    set_labels(plan, labels, rows);
     graph->loss.loss->forward(&graph->loss, d, rows);
 
     const struct tensor *logits = graph->loss.logits;
@@ -237,13 +209,10 @@ static void run_loss(struct plan *plan, const void *labels, int64_t rows)
     d->kernels->fill(d, logits->gradient + rows * row, 0.0f, (graph->batch - rows) * row);
 }
 
-void plan_forward(struct plan *plan, const void *features, const void *labels, int64_t rows,
-                  uint64_t draw)
+void plan_compute(struct plan *plan, int64_t rows)
 {
     struct graph *graph = plan->graph;
     assert(rows >= 1 && rows <= graph->batch);
-    set_features(plan, features, rows);
-    plan->device->kernels->upload(plan->device, plan->draw, &draw, sizeof draw);
     for (int i = 0; i < graph->node_count; i++) {
         struct node *node = &graph->nodes[i];
         if (node->is_view) {
@@ -258,9 +227,15 @@ void plan_forward(struct plan *plan, const void *features, const void *labels, i
     const uint64_t begin_ns = trace_begin(plan->trace);
     const char *loss = graph->loss.loss->object.name;
     mark(plan, "loss", loss);
-    run_loss(plan, labels, rows);
+    run_loss(plan, rows);
     mark(plan, "what follows loss", loss);
     trace_end(plan->trace, SPAN_LOSS, 0, begin_ns);
+}
+
+void plan_forward(struct plan *plan, const struct feed *feed)
+{
+    plan_load(plan, feed);
+    plan_compute(plan, feed->rows);
 }
 
 /* The gradient of l2 w^2 is 2 l2 w. */

@@ -101,10 +101,14 @@ ELEMENT uint64_t element_random_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
+ELEMENT uint64_t element_random_u64(uint64_t key, uint64_t index)
+{
+    return element_random_mix(element_random_mix(index * 0x9e3779b97f4a7c15u + key) + key);
+}
+
 ELEMENT float element_random_uniform(uint64_t key, uint64_t index)
 {
-    uint64_t mixed = element_random_mix(index * 0x9e3779b97f4a7c15u + key);
-    return (float)(int32_t)(element_random_mix(mixed + key) >> 40) * 0x1p-24f;
+    return (float)(int32_t)(element_random_u64(key, index) >> 40) * 0x1p-24f;
 }
 
 /* Comparisons leave NaN as it is. */

@@ -120,8 +120,20 @@ struct update_rmsprop {
     float rate, decay, momentum_decay, epsilon;
 }; /* mean NULL: not centered */
 
+/* y (+)= x / (1 - rate) where random_uniform(random_u64(key, *draw), index) >= rate, else 0. The
+ * same key and draw give the same mask, so the backward pass is the same call on dy. */
+struct dropout {
+    float *y;
+    const float *x;
+    float rate;
+    uint64_t key;
+    const uint64_t *draw; /* of the device: a step that is recorded draws anew in every replay */
+    bool add;
+};
+
 typedef void spread_body(const void *arguments, int64_t begin, int64_t end);
 
+struct overlap;
 struct conv2d_plan; /* prepared convolution: the library's primitives and reordered weights */
 
 struct kernels {
@@ -183,10 +195,7 @@ struct kernels {
     void (*softmax_back)(struct device *, float *dx, const float *dy, const float *y, int64_t rows,
                          int64_t columns, bool add);
 
-    /* dropout: keeps x where random_uniform(key, index) >= rate, times 1 / (1 - rate). The same key
-     * gives the same mask, so the backward pass is the same call on dy. */
-    void (*dropout)(struct device *, float *y, const float *x, float rate, uint64_t key, int64_t n,
-                    bool add);
+    void (*dropout)(struct device *, const struct dropout *, int64_t n);
 
     /* convolution; bias may be NULL and is added with the activation in forward. pre as in
      * bias_activate */
@@ -244,6 +253,8 @@ struct kernels {
     void (*spread)(struct device *, int64_t n, int64_t grain, spread_body *, const void *arguments);
 
     void (*close)(struct device *);
+
+    const struct overlap *overlap; /* overlap.h; NULL: everything goes through the one queue */
 };
 
 struct device {

@@ -300,6 +300,7 @@ void worker_hang_up(struct task *t)
 {
     struct worker_task *w = (struct worker_task *)t;
     for (int ps = 0; ps < t->peer_count; ps++) {
+        if (w->session.gradients && w->session.gradients[ps]) session_unbind(&w->session, ps);
         if (w->tcp[ps].link) link_close(w->tcp[ps].link);
         if (w->shm[ps].link) link_close(w->shm[ps].link);
         w->tcp[ps].link = w->shm[ps].link = t->peers[ps].link = NULL;

@@ -64,8 +64,8 @@ struct node {
 
     struct tensor saved[SAVED_MAX]; /* infer sets shape (rank 0 and no name: unused); kept from
                                        forward to backward */
-    uint64_t key;  /* of the node's random draws (dropout): random_key(seed, name) */
-    uint64_t draw; /* which draw this is: set by the session before each forward pass */
+    uint64_t key;         /* of the node's random draws (dropout): random_key(seed, name) */
+    const uint64_t *draw; /* which draw this is, in the device's memory: set by the plan */
 
     void *state; /* from prepare */
 };
@@ -118,6 +118,7 @@ struct loss_node {
     const void *attributes;
     const struct tensor *logits; /* output of the last node */
     struct tensor labels;        /* dtype and shape set by infer; value set from the batch */
+    bool reads_labels;           /* set by infer: forward looks at them on the host, so it waits */
     float *losses;               /* [batch] */
     void *state;                 /* from prepare; NULL: none */
 };

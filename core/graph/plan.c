@@ -7,16 +7,16 @@
 #include "core/graph/plan.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "core/graph/liveness.h"
 
-/* What prepare() will take. */
+/* What prepare() will take, and the draw. */
 static size_t workspace(const struct graph *graph, struct device *d)
 {
     const struct loss_node *loss = &graph->loss;
-    size_t bytes = loss->loss->prepared_bytes ? loss->loss->prepared_bytes(loss, d) : 0;
+    size_t bytes = sizeof(uint64_t);
+    if (loss->loss->prepared_bytes) bytes += loss->loss->prepared_bytes(loss, d);
     for (int i = 0; i < graph->node_count; i++) {
         const struct node *node = &graph->nodes[i];
         if (node->op->prepared_bytes && !node->is_view) bytes += node->op->prepared_bytes(node, d);
@@ -104,7 +104,17 @@ static err place_labels(struct plan *plan)
     return e ? fail_prefix(e, "%zu bytes for labels", bytes) : OK;
 }
 
-/* The one allocation of a plan, but for labels. */
+/* Nodes look there, so that a step that is done again as a whole draws anew. */
+static err place_draw(struct plan *plan)
+{
+    void *draw;
+    TRY(plan->device->kernels->allocate(plan->device, sizeof *plan->draw, &draw));
+    plan->draw = draw;
+    for (int i = 0; i < plan->graph->node_count; i++) plan->graph->nodes[i].draw = plan->draw;
+    return OK;
+}
+
+/* The one large allocation of a plan. */
 static err place(struct plan *plan)
 {
     struct liveness l;
@@ -157,6 +167,7 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
     plan->device = device;
     err e = place(plan);
     if (!e) e = place_labels(plan);
+    if (!e) e = place_draw(plan);
     if (!e) e = prepare_loss(plan);
     if (!e) e = prepare_nodes(plan);
     if (e) {
@@ -177,45 +188,28 @@ void plan_close(struct plan *plan)
     }
     struct loss_node *loss = &plan->graph->loss;
     if (loss->loss->release) loss->loss->release(loss, plan->device);
+    if (plan->inlet) plan->device->kernels->overlap->inlet_close(plan->device, plan->inlet);
     if (plan->block) plan->device->kernels->release(plan->device, plan->block);
     if (plan->labels) plan->device->kernels->release(plan->device, plan->labels);
+    if (plan->draw) plan->device->kernels->release(plan->device, plan->draw);
     free(plan);
 }
 
-/* Rows that are missing count as zeros: every op gets a whole batch, and nothing that lies behind
- * the caller's rows. */
-static void set_features(struct plan *plan, const void *features, int64_t rows)
-{
-    struct graph *graph = plan->graph;
-    struct device *d = plan->device;
-    const bool is_usable = (uintptr_t)features % PLACEMENT_ALIGN == 0 && !d->is_separate;
-    graph->features.value = (void *)features;
-    if (rows == graph->batch && is_usable) return; /* used where they lie */
-
-    const int64_t row = shape_count_from(&graph->features.shape, 1);
-    d->kernels->upload(d, plan->features, features, (size_t)(rows * row) * sizeof(float));
-    if (rows < graph->batch)
-        d->kernels->fill(d, plan->features + rows * row, 0.0f, (graph->batch - rows) * row);
-    graph->features.value = plan->features;
-}
-
-static void set_labels(struct plan *plan, const void *labels, int64_t rows)
+/* A device with memory of its own only queues a node; while somebody asks how long each takes, it
+ * is waited for. A download waits, and leaves it to synchronize() to tell of a failure. */
+static void settle(const struct plan *plan)
 {
     struct device *d = plan->device;
-    struct tensor *tensor = &plan->graph->loss.labels;
-    tensor->value = plan->labels ? plan->labels : (void *)labels;
-    if (!plan->labels) return;
-    const int64_t count = rows * shape_count_from(&tensor->shape, 1);
-    d->kernels->upload(d, plan->labels, labels, (size_t)count * dtype_size(tensor->dtype));
+    uint64_t draw;
+    if (plan->trace && d->is_separate) d->kernels->download(d, &draw, plan->draw, sizeof draw);
 }
 
 /* The loss knows only the caller's rows; the gradient of the others is 0, so that backward can run
  * over the whole batch. */
-static void run_loss(struct plan *plan, const void *labels, int64_t rows)
+static void run_loss(struct plan *plan, int64_t rows)
 {
     struct graph *graph = plan->graph;
     struct device *d = plan->device;
-    set_labels(plan, labels, rows);
     graph->loss.loss->forward(&graph->loss, d, rows);
 
     const struct tensor *logits = graph->loss.logits;
@@ -224,15 +218,12 @@ static void run_loss(struct plan *plan, const void *labels, int64_t rows)
     d->kernels->fill(d, logits->gradient + rows * row, 0.0f, (graph->batch - rows) * row);
 }
 
-void plan_forward(struct plan *plan, const void *features, const void *labels, int64_t rows,
-                  uint64_t draw)
+void plan_compute(struct plan *plan, int64_t rows)
 {
     struct graph *graph = plan->graph;
     assert(rows >= 1 && rows <= graph->batch);
-    set_features(plan, features, rows);
     for (int i = 0; i < graph->node_count; i++) {
         struct node *node = &graph->nodes[i];
-        node->draw = draw;
         if (node->is_view) {
             node->output.value = node->input[0]->value;
             continue;
@@ -240,14 +231,22 @@ void plan_forward(struct plan *plan, const void *features, const void *labels, i
         const uint64_t begin_ns = trace_begin(plan->trace);
         mark(plan, "forward of node", node->name);
         node->op->forward(node, plan->device);
+        settle(plan);
         trace_end(plan->trace, SPAN_FORWARD, i, begin_ns);
     }
     const uint64_t begin_ns = trace_begin(plan->trace);
     const char *loss = graph->loss.loss->object.name;
     mark(plan, "loss", loss);
-    run_loss(plan, labels, rows);
+    run_loss(plan, rows);
+    settle(plan);
     mark(plan, "what follows loss", loss);
     trace_end(plan->trace, SPAN_LOSS, 0, begin_ns);
+}
+
+void plan_forward(struct plan *plan, const struct feed *feed)
+{
+    plan_load(plan, feed);
+    plan_compute(plan, feed->rows);
 }
 
 /* The gradient of l2 w^2 is 2 l2 w. */
@@ -274,6 +273,7 @@ void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const s
         mark(plan, "backward of node", node->name);
         node->op->backward(node, plan->device); /* may leave output.gradient changed */
         add_regularizers(node, plan->device);
+        settle(plan);
         trace_end(plan->trace, SPAN_BACKWARD, i, begin_ns);
         mark(plan, "what follows backward of node", node->name);
         if (finished && node->param_count > 0) finished(context, node);

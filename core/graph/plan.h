@@ -9,11 +9,20 @@
 
 #include "core/base/trace.h"
 #include "core/graph/graph.h"
+#include "kernels/overlap.h"
 
 struct plan_size {                   /* bytes */
     size_t values, gradients, saved; /* each buffer counted alone */
     size_t block;                    /* what is really taken, after sharing */
     size_t workspace;                /* what nodes and loss take for themselves */
+};
+
+/* A batch as the caller has it, in the host's memory, of which `rows` rows are read (1 to the
+ * graph's batch); draw numbers the random draws of its step. */
+struct feed {
+    const void *features, *labels;
+    int64_t rows;
+    uint64_t draw;
 };
 
 struct plan {
@@ -23,6 +32,8 @@ struct plan {
     float *features; /* in the block: for a batch that is not aligned, has fewer rows, or lies in
                         the host's memory where the device has its own */
     void *labels;    /* beside it: only where the device has memory of its own */
+    uint64_t *draw;  /* of the device: the number of this step's random draws */
+    struct inlet *inlet; /* NULL: batches come when they are wanted */
     int prepared_count;
     struct plan_size size;
     struct trace *trace; /* borrowed: each node's time goes there; NULL: nobody asks */
@@ -36,12 +47,24 @@ err plan_measure(struct graph *, struct device *, struct plan_size *ret);
 err plan_open(struct graph *, struct device *, struct plan **ret);
 void plan_close(struct plan *); /* NULL is fine */
 
-/* One pass. features and labels as the batch has them, in the host's memory, of which `rows` rows
- * are read (1 to the graph's batch); draw numbers the random draws of this step. Forward fills
- * loss.losses[rows] (and, when training, the gradient of the mean). Logits and losses stay until
- * the next step. */
-void plan_forward(struct plan *, const void *features, const void *labels, int64_t rows,
-                  uint64_t draw);
+/* The batch of the next pass. Where the device sees the host's memory it is used where it lies,
+ * and stays there until the pass is over. */
+void plan_load(struct plan *, const struct feed *);
+
+/* The same in two parts, by way of an inlet of the plan's own: a batch is sent while another is
+ * worked on (the caller's memory is free again at once), and taken for the next pass. One at a
+ * time. */
+size_t plan_inlet_bytes(const struct graph *, const struct device *); /* 0: no use here */
+err plan_open_inlet(struct plan *);
+void plan_send(struct plan *, const struct feed *);
+void plan_take(struct plan *, int64_t rows); /* as many as were sent */
+
+/* One pass over the rows that were loaded. Forward fills loss.losses[rows] (and, when training, the
+ * gradient of the mean). Logits and losses stay until the next. */
+void plan_compute(struct plan *, int64_t rows);
+
+/* plan_load and plan_compute */
+void plan_forward(struct plan *, const struct feed *);
 
 /* Every param gradient complete afterwards, regularizers included; finished(context, node) is
  * called after each node whose param gradients are complete, of nodes that have any (may be NULL).
@@ -49,7 +72,7 @@ void plan_forward(struct plan *, const void *features, const void *labels, int64
 void plan_backward(struct plan *, bool add, void (*finished)(void *, const struct node *),
                    void *context);
 
-/* After plan_forward: the mean loss of the rows, without regularization. */
+/* After a forward pass: the mean loss of the rows, without regularization. */
 double plan_loss(struct plan *, int64_t rows);
 
 #endif

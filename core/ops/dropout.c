@@ -1,5 +1,4 @@
 /* dropout: zeroes a share of the elements and scales up the others; nothing outside training. */
-#include "core/base/random.h"
 #include "core/graph/op.h"
 
 struct attributes {
@@ -27,27 +26,28 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* The same in forward and backward of a step, so both see the same mask. */
-static uint64_t mask_key(const struct node *node)
+/* The draw is the same in forward and backward of a step, so both see the same mask. */
+static void mask(const struct node *node, struct device *d, struct dropout of)
 {
-    return random_u64(node->key, node->draw);
+    const struct attributes *a = node->attributes;
+    of.rate = (float)a->rate;
+    of.key = node->key;
+    of.draw = node->draw;
+    d->kernels->dropout(d, &of, shape_count(&node->output.shape));
 }
 
 /* y = x mask / (1 - rate): the expected value stays. */
 static void forward(const struct node *node, struct device *d)
 {
-    const struct attributes *a = node->attributes;
-    d->kernels->dropout(d, node->output.value, node->input[0]->value, (float)a->rate,
-                        mask_key(node), shape_count(&node->output.shape), false);
+    mask(node, d, (struct dropout){.y = node->output.value, .x = node->input[0]->value});
 }
 
 /* dx = dy mask / (1 - rate), the same call. */
 static void backward(const struct node *node, struct device *d)
 {
-    const struct attributes *a = node->attributes;
-    if (!node->input[0]->gradient) return;
-    d->kernels->dropout(d, node->input[0]->gradient, node->output.gradient, (float)a->rate,
-                        mask_key(node), shape_count(&node->output.shape), node->add[0]);
+    float *dx = node->input[0]->gradient;
+    if (dx)
+        mask(node, d, (struct dropout){.y = dx, .x = node->output.gradient, .add = node->add[0]});
 }
 
 /* A rate of 0 is a view. */

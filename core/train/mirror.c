@@ -33,6 +33,10 @@ err mirror_open(struct device *device, int ps_count, const int64_t *block_floats
         .block_floats = block_floats,
         .values = arena_array(arena, (size_t)ps_count, sizeof(float *)),
         .gradients = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .host_values = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .host_gradients = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .pins_values = arena_array(arena, (size_t)ps_count, sizeof(bool)),
+        .pins_gradients = arena_array(arena, (size_t)ps_count, sizeof(bool)),
     };
     for (int ps = 0; ps < ps_count; ps++) {
         const err e = allocate(&mirror, ps);
@@ -48,25 +52,75 @@ void mirror_close(struct mirror *mirror)
 {
     struct device *d = mirror->device;
     for (int ps = 0; d && ps < mirror->ps_count; ps++) {
+        mirror_unbind(mirror, ps);
         if (mirror->values[ps]) d->kernels->release(d, mirror->values[ps]);
         if (mirror->gradients[ps]) d->kernels->release(d, mirror->gradients[ps]);
     }
     *mirror = (struct mirror){0};
 }
 
-/* Queued: what is computed next sees it. The host may change its block at once. */
-void mirror_upload(const struct mirror *mirror, float *const host[])
+/* Memory of a device that has no use for it stays as it is. */
+static bool pin(const struct mirror *mirror, int ps, float *host)
 {
     struct device *d = mirror->device;
-    for (int ps = 0; ps < mirror->ps_count; ps++)
-        if (mirror->values[ps] && host[ps])
-            d->kernels->upload(d, mirror->values[ps], host[ps], block_bytes(mirror, ps));
+    return d->kernels->overlap && mirror->values[ps] && host &&
+           d->kernels->overlap->pin(d, host, block_bytes(mirror, ps));
 }
 
-void mirror_download(const struct mirror *mirror, float *const host[])
+void mirror_bind(struct mirror *mirror, int ps, float *values, float *gradients)
+{
+    mirror_unbind(mirror, ps);
+    mirror->host_values[ps] = values;
+    mirror->host_gradients[ps] = gradients;
+    mirror->pins_values[ps] = pin(mirror, ps, values);
+    mirror->pins_gradients[ps] = pin(mirror, ps, gradients);
+}
+
+void mirror_unbind(struct mirror *mirror, int ps)
+{
+    struct device *d = mirror->device;
+    if (mirror->pins_values[ps]) d->kernels->overlap->unpin(d, mirror->host_values[ps]);
+    if (mirror->pins_gradients[ps]) d->kernels->overlap->unpin(d, mirror->host_gradients[ps]);
+    mirror->pins_values[ps] = mirror->pins_gradients[ps] = false;
+    mirror->host_values[ps] = mirror->host_gradients[ps] = NULL;
+}
+
+/* Queued: what is computed next sees it. */
+void mirror_upload(const struct mirror *mirror)
+{
+    struct device *d = mirror->device;
+    for (int ps = 0; ps < mirror->ps_count; ps++) {
+        const float *host = mirror->host_values[ps];
+        if (!mirror->values[ps] || !host) continue;
+        if (mirror->pins_values[ps])
+            d->kernels->overlap->upload_pinned(d, mirror->values[ps], host,
+                                               block_bytes(mirror, ps));
+        else
+            d->kernels->upload(d, mirror->values[ps], host, block_bytes(mirror, ps));
+    }
+}
+
+void mirror_download(const struct mirror *mirror)
 {
     struct device *d = mirror->device;
     for (int ps = 0; ps < mirror->ps_count; ps++)
-        if (mirror->gradients[ps] && host[ps])
-            d->kernels->download(d, host[ps], mirror->gradients[ps], block_bytes(mirror, ps));
+        if (mirror->gradients[ps] && mirror->host_gradients[ps])
+            d->kernels->download(d, mirror->host_gradients[ps], mirror->gradients[ps],
+                                 block_bytes(mirror, ps));
+}
+
+bool mirror_lets_leave(const struct mirror *mirror)
+{
+    if (!mirror->device || !mirror->device->kernels->overlap) return false;
+    for (int ps = 0; ps < mirror->ps_count; ps++)
+        if (mirror->gradients[ps] && !mirror->pins_gradients[ps]) return false;
+    return true;
+}
+
+void mirror_leave(const struct mirror *mirror, const struct parcel *parcel)
+{
+    struct device *d = mirror->device;
+    d->kernels->overlap->download_pinned(d, mirror->host_gradients[parcel->ps] + parcel->offset,
+                                         mirror->gradients[parcel->ps] + parcel->offset,
+                                         (size_t)parcel->floats * sizeof(float));
 }

@@ -1,5 +1,4 @@
 /* session.c - see session.h. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +177,7 @@ static err open_parts(struct session *s)
     if (!trains) return OK;
     TRY(session_check_warm_start(s));
     TRY(session_open_plan(s));
+    stepper_open(s->plan, &s->stepper);
     return session_open_pipeline(s, 0, &s->pipeline);
 }
 
@@ -211,6 +211,7 @@ void session_close(struct session *s)
 {
     struct device *d = s->options.device;
     pipeline_close(s->pipeline);
+    stepper_forget(&s->stepper);
     plan_close(s->plan);
     plan_close(s->eval_plan);
     release_batch(s, s->eval_features);
@@ -226,64 +227,6 @@ void session_close(struct session *s)
     dataset_close(&s->eval_data);
     arena_free(&s->arena);
     *s = (struct session){0};
-}
-
-static void clip(struct session *s)
-{
-    struct graph *g = s->graph;
-    const uint64_t begin_ns = trace_begin(s->plan->trace);
-    for (int i = 0; i < g->param_count; i++) {
-        s->clip_gradients[i] = g->params[i]->gradient;
-        s->clip_sizes[i] = shape_count(&g->params[i]->shape);
-    }
-    clip_gradients(&s->clip, s->options.device, s->clip_gradients, s->clip_sizes, g->param_count,
-                   &s->gradient_norm);
-    trace_end(s->plan->trace, SPAN_CLIP, 0, begin_ns);
-}
-
-/* Clipping is of each batch's gradient, so sums of several are kept beside. */
-static void keep(struct session *s, int batch)
-{
-    struct device *d = s->options.device;
-    for (int i = 0; i < s->graph->param_count; i++) {
-        float *gradient = s->graph->params[i]->gradient;
-        int64_t n = shape_count(&s->graph->params[i]->shape);
-        if (batch > 0) d->kernels->axpy(d, gradient, 1.0f, s->kept[i], n);
-        if (batch + 1 < s->options.batches_per_push) d->kernels->copy(d, s->kept[i], gradient, n);
-    }
-}
-
-/* No two batches of the run share their random draws. */
-static uint64_t draw_number(const struct session *s, uint64_t batch)
-{
-    return batch * (uint64_t)s->options.workers + (uint64_t)s->options.worker;
-}
-
-err session_step(struct session *s, double *ret_loss)
-{
-    double loss = 0;
-    session_gather_values(s);
-    for (int i = 0; i < s->options.batches_per_push; i++) {
-        struct batch batch;
-        uint64_t begin_ns = trace_begin(s->plan->trace);
-        TRY(pipeline_next(s->pipeline, &batch));
-        trace_end(s->plan->trace, SPAN_DATA, 0, begin_ns);
-        plan_forward(s->plan, batch.features, batch.labels, batch.rows,
-                     draw_number(s, batch.index));
-        plan_backward(s->plan, i > 0 && !s->kept, NULL, NULL);
-        if (s->clip.type != CLIP_NONE) clip(s);
-        if (s->kept) keep(s, i);
-        loss += plan_loss(s->plan, batch.rows);
-        s->last_rows = batch.rows;
-        s->batches++;
-    }
-    session_scatter_gradients(s);
-    TRY(s->options.device->kernels->synchronize(s->options.device));
-    loss = loss / s->options.batches_per_push;
-    if (s->regularized) loss += graph_regularization(s->graph, s->options.device);
-    if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
-    *ret_loss = loss;
-    return OK;
 }
 
 double session_metric(struct session *s, int metric)
@@ -324,7 +267,7 @@ int64_t session_forward_evaluation(struct session *s, int64_t first)
     const int64_t rows = left < batch ? left : batch;
     dataset_read(&s->eval_data, &transform, first, rows, s->eval_features,
                  s->options.without_labels ? NULL : s->eval_labels);
-    plan_forward(s->eval_plan, s->eval_features, s->eval_labels, rows, 0);
+    plan_forward(s->eval_plan, &(struct feed){s->eval_features, s->eval_labels, rows, 0});
     return rows;
 }
 

@@ -8,7 +8,7 @@
 #ifndef CORE_TRAIN_SESSION_H
 #define CORE_TRAIN_SESSION_H
 
-#include "core/graph/plan.h"
+#include "core/graph/stepper.h"
 #include "core/train/mirror.h"
 #include "core/train/spec.h"
 
@@ -34,6 +34,7 @@ struct session {
     struct dataset train_data, eval_data; /* eval_data.rows 0: none */
     struct graph *graph;
     struct plan *plan;
+    struct stepper stepper; /* of the plan */
     struct plan *eval_plan; /* NULL until the first evaluation */
     float *eval_features, *eval_labels;
     double *eval_metrics;
@@ -43,7 +44,8 @@ struct session {
     float **values;    /* [ps_count] blocks, bound */
     float **gradients; /* [ps_count] */
     struct mirror mirror;
-    size_t free_bytes; /* of the device before anything was taken; SIZE_MAX: it does not say */
+    struct parcels parcels; /* of the mirror */
+    size_t free_bytes;      /* of the device before anything was taken; SIZE_MAX: it does not say */
     float **whole_values,
         **whole_gradients; /* [variables] of the device; NULL where the block is used in place */
     float *
@@ -54,6 +56,7 @@ struct session {
     bool regularized;
     uint64_t batches;     /* index of the next one in this worker's share of the stream */
     int64_t last_rows;    /* of the batch in the plan */
+    int64_t sent_rows;    /* of the next one, which is on its way to the device; 0: it is not */
     double gradient_norm; /* of the last step, where clipping computed it */
     bool tolerates_nan;   /* a loss that is not finite is reported as any other (the nan hook) */
 };

@@ -33,6 +33,7 @@ err session_open_mirror(struct session *s)
 {
     const struct session_options *o = &s->options;
     if (!o->device->is_separate || o->only_evaluates || o->binds_device_memory) return OK;
+    parcels_open(s->layout, &s->arena, &s->parcels);
     TRY(mirror_open(o->device, o->ps_count, s->layout->block_floats, &s->arena, &s->mirror));
     for (int ps = 0; ps < o->ps_count; ps++)
         if (s->mirror.values[ps])
@@ -45,12 +46,18 @@ void session_bind(struct session *s, int ps, float *values, float *gradients)
 {
     s->values[ps] = values;
     s->gradients[ps] = gradients;
-    if (!has_mirror(s)) point_params(s, ps, values, gradients);
+    stepper_forget(&s->stepper);
+    if (has_mirror(s))
+        mirror_bind(&s->mirror, ps, values, gradients);
+    else
+        point_params(s, ps, values, gradients);
 }
 
 void session_unbind(struct session *s, int ps)
 {
     s->values[ps] = s->gradients[ps] = NULL;
+    stepper_forget(&s->stepper);
+    if (has_mirror(s)) mirror_unbind(&s->mirror, ps);
 }
 
 /* ---- initial values ---- */
@@ -144,7 +151,7 @@ void session_gather_values(struct session *s)
 {
     struct device *d = s->options.device;
     float **blocks = has_mirror(s) ? s->mirror.values : s->values;
-    if (has_mirror(s)) mirror_upload(&s->mirror, s->values);
+    if (has_mirror(s)) mirror_upload(&s->mirror);
     for (int i = 0; i < s->graph->param_count; i++) {
         if (!s->whole_values[i]) continue;
         if (d->is_separate)
@@ -154,19 +161,43 @@ void session_gather_values(struct session *s)
     }
 }
 
-/* And go before the blocks that they are scattered to. */
-void session_scatter_gradients(struct session *s)
+/* A variable that is one slice has its gradient there already. */
+static void scatter_gradient(struct session *s, int variable)
 {
     struct device *d = s->options.device;
     float **blocks = has_mirror(s) ? s->mirror.gradients : s->gradients;
-    for (int i = 0; i < s->graph->param_count; i++) {
-        if (!s->whole_values[i]) continue;
-        if (d->is_separate)
-            layout_scatter_on(d, s->layout, i, s->whole_gradients[i], blocks);
-        else
-            layout_scatter(s->layout, i, s->whole_gradients[i], blocks);
+    if (!s->whole_values[variable]) return;
+    if (d->is_separate)
+        layout_scatter_on(d, s->layout, variable, s->whole_gradients[variable], blocks);
+    else
+        layout_scatter(s->layout, variable, s->whole_gradients[variable], blocks);
+}
+
+/* And go before the blocks that they are scattered to. */
+void session_scatter_gradients(struct session *s)
+{
+    for (int i = 0; i < s->graph->param_count; i++) scatter_gradient(s, i);
+    if (has_mirror(s)) mirror_download(&s->mirror);
+}
+
+/* Params are in the graph's list node by node. */
+static int first_variable(const struct graph *g, const struct node *node)
+{
+    int first = 0;
+    for (int i = 0; i < node->index; i++) first += g->nodes[i].param_count;
+    return first;
+}
+
+void session_send_gradients(void *session, const struct node *node)
+{
+    struct session *s = session;
+    const int first = first_variable(s->graph, node);
+    struct parcel parcel;
+    for (int i = first; i < first + node->param_count; i++) {
+        scatter_gradient(s, i);
+        parcels_finish(&s->parcels, i);
     }
-    if (has_mirror(s)) mirror_download(&s->mirror, s->gradients);
+    while (parcels_next(&s->parcels, &parcel)) mirror_leave(&s->mirror, &parcel);
 }
 
 /* Whole blocks, gaps included: those are zero anyway. What was bound is cleared in any case; the
@@ -177,5 +208,5 @@ void session_clear_gradients(struct session *s)
     float **blocks = has_mirror(s) ? s->mirror.gradients : s->gradients;
     for (int ps = 0; ps < s->layout->ps_count; ps++)
         if (blocks[ps]) d->kernels->fill(d, blocks[ps], 0.0f, s->layout->block_floats[ps]);
-    if (has_mirror(s)) mirror_download(&s->mirror, s->gradients);
+    if (has_mirror(s)) mirror_download(&s->mirror);
 }

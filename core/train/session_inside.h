@@ -24,6 +24,8 @@ err session_open_mirror(struct session *);
 /* Values to where the graph reads them, and gradients from where it writes them. */
 void session_gather_values(struct session *);
 void session_scatter_gradients(struct session *);
+/* The same of one node, as soon as its gradients are finished, where the mirror lets them leave. */
+void session_send_gradients(void *session, const struct node *);
 
 /* The evaluation graph is there, with the values that are bound now. */
 err session_open_evaluation(struct session *);

@@ -79,7 +79,8 @@ static err measure(const struct session *s, int64_t batch, bool training, struct
     struct plan_size size;
     err e = session_make_graph(s, batch, training, &arena, &g);
     if (!e) e = plan_measure(g, s->options.device, &size);
-    if (!e) *ret = (struct taken){size.block + labels_bytes(g), size.workspace};
+    const size_t inlet = !e && training ? plan_inlet_bytes(g, s->options.device) : 0;
+    if (!e) *ret = (struct taken){size.block + labels_bytes(g) + inlet, size.workspace};
     arena_free(&arena);
     return e;
 }
@@ -176,7 +177,8 @@ err session_check_memory(struct session *s)
 /* Tasks that share a GPU may all have found room, and memory may be in pieces. */
 err session_open_plan(struct session *s)
 {
-    const err e = plan_open(s->graph, s->options.device, &s->plan);
+    err e = plan_open(s->graph, s->options.device, &s->plan);
+    if (!e) e = plan_open_inlet(s->plan);
     if (e != ERR_MEMORY || s->free_bytes == SIZE_MAX) return e;
     struct need n;
     TRY(count(s, &n));

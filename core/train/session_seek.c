@@ -15,6 +15,7 @@ err session_seek(struct session *s, uint64_t batch)
     TRY(session_open_pipeline(s, batch, &pipeline));
     pipeline_close(s->pipeline);
     s->pipeline = pipeline;
+    s->sent_rows = 0;
     s->batches = batch;
     return OK;
 }

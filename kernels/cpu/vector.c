@@ -155,31 +155,23 @@ static void add_strided(struct device *d, const struct strided *s)
     spread(d, s->rows, rows_grain(s), add_rows, s);
 }
 
-struct dropout {
-    float *y;
-    const float *x;
-    float rate;
-    uint64_t key;
-    bool add;
-};
-
 static void dropout_range(const void *arguments, int64_t begin, int64_t end)
 {
     const struct dropout v = *(const struct dropout *)arguments;
+    const uint64_t key = element_random_u64(v.key, *v.draw);
     const float kept = 1.0f / (1.0f - v.rate);
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
-        bool keeps = element_random_uniform(v.key, (uint64_t)i) >= v.rate;
+        bool keeps = element_random_uniform(key, (uint64_t)i) >= v.rate;
         float x = keeps ? v.x[i] * kept : 0.0f;
         v.y[i] = v.add ? v.y[i] + x : x;
     }
 }
 
-static void dropout(struct device *d, float *y, const float *x, float rate, uint64_t key, int64_t n,
-                    bool add_to_y)
+static void dropout(struct device *d, const struct dropout *v, int64_t n)
 {
     /* two rounds of mixing cost as much as eight loads */
-    spread(d, n, SPREAD_GRAIN / 8, dropout_range, &(struct dropout){y, x, rate, key, add_to_y});
+    spread(d, n, SPREAD_GRAIN / 8, dropout_range, v);
 }
 
 struct ordered {

@@ -1,6 +1,7 @@
 /* cuda.h - the parts of the CUDA device, as they see each other. C and C++ read it.
  *
- * All work goes into one stream, in order. A call that fails is remembered with its name and that
+ * Kernels go into one stream, in order; copies beside them have streams of their own (overlap.c). A
+ * call that fails is remembered with its name and that
  * of the last kernel, and synchronize() tells it; what was queued after it does no harm, since a
  * context that is broken refuses everything.
  */
@@ -10,7 +11,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/library.h"
-#include "kernels/kernels.h"
+#include "kernels/overlap.h"
 
 enum {
     PARTIALS_MAX = 1 << 16, /* doubles: what blocks of a reduction leave for the last one */
@@ -48,6 +49,10 @@ struct cuda_state {
     bool is_watched;
     enum precision precision;
     cudaStream_t stream;
+    cudaStream_t in, out; /* copies beside it: of batches, of gradients */
+    cudaEvent_t computed,
+        left;                /* where `stream` was when `out` was told to follow; where `out` was */
+    bool has_out;            /* something was queued in `out` that nobody has waited for */
     void *staging[STAGINGS]; /* pinned */
     cudaEvent_t staged[STAGINGS];
     double *partials; /* [PARTIALS_MAX] of the device */
@@ -63,6 +68,12 @@ struct cuda_state {
 
 /* Whether it went well; remembers it otherwise. */
 bool cuda_check(struct device *, cudaError_t, const char *call);
+
+/* The same where it is told at once and not remembered. */
+err cuda_demand(cudaError_t, const char *call);
+
+/* What is remembered, which is forgotten by it; OK: nothing. */
+err cuda_failure(struct cuda_state *);
 
 /* The kind of a failure: what the caller can do about it. ERR_LOST: the GPU itself broke. */
 err cuda_kind(cudaError_t);
@@ -82,6 +93,18 @@ double cuda_result(struct device *);
 /* Staging, stream and scratch memory; fini takes a half-made one. */
 err cuda_memory_init(struct device *);
 void cuda_memory_fini(struct cuda_state *);
+
+/* Streams and events of overlap.c; fini takes half-made ones. */
+err cuda_overlap_init(struct cuda_state *);
+void cuda_overlap_fini(struct cuda_state *);
+/* What is queued next waits for the downloads that are under way. */
+void cuda_join_out(struct device *);
+
+/* See overlap.h. */
+err cuda_record(struct device *);
+err cuda_record_end(struct device *, struct recording **ret);
+void cuda_replay(struct device *, const struct recording *);
+void cuda_recording_close(struct device *, struct recording *);
 
 /* ERR_DEVICE: the driver is not there, or too old for the runtime. */
 err cuda_driver_find(void);
@@ -139,5 +162,6 @@ void cuda_pool_fill(struct kernels *);
 void cuda_update_fill(struct kernels *);
 void cuda_gemm_fill(struct kernels *);
 void cuda_conv_fill(struct kernels *);
+void cuda_overlap_fill(struct cuda_state *);
 
 #endif

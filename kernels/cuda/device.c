@@ -107,8 +107,10 @@ static void close_gpu(struct device *d)
     *d = (struct device){0};
 }
 
-static void fill_table(struct kernels *table)
+static void fill_table(struct cuda_state *state)
 {
+    struct kernels *const table = &state->table;
+    cuda_overlap_fill(state);
     table->close = close_gpu;
     cuda_memory_fill(table);
     cuda_vector_fill(table);
@@ -178,7 +180,7 @@ err device_open_gpu(const struct gpu_options *options, struct device *ret)
     state->index = options->index;
     state->is_watched = options->is_watched;
     state->precision = options->precision;
-    fill_table(&state->table);
+    fill_table(state);
     struct device d = {.kernels = &state->table, .threads = 1, .state = state, .is_separate = true};
     err e = set_up(&d, options, &gpu);
     if (e) {

@@ -95,15 +95,21 @@ double cuda_result(struct device *d)
     return is_here ? *state->result : 0; /* the failure itself comes out of synchronize() */
 }
 
+err cuda_failure(struct cuda_state *state)
+{
+    const err failure = state->failure;
+    if (!failure) return OK;
+    state->failure = OK;
+    return fail(failure, "GPU %d: %s", state->index, state->failure_text);
+}
+
 static err synchronize(struct device *d)
 {
     struct cuda_state *state = d->state;
     cuda_select(d);
+    cuda_join_out(d);
     cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
-    err failure = state->failure;
-    if (!failure) return OK;
-    state->failure = OK;
-    return fail(failure, "GPU %d: %s", state->index, state->failure_text);
+    return cuda_failure(state);
 }
 
 static cudaError_t take(const struct cuda_state *state, size_t bytes, void **ret)
@@ -215,7 +221,7 @@ static void download(struct device *d, void *host, const void *device_memory, si
     }
 }
 
-static err demand(cudaError_t status, const char *call)
+err cuda_demand(cudaError_t status, const char *call)
 {
     if (status == cudaSuccess) return OK;
     (void)cudaGetLastError();
@@ -225,27 +231,28 @@ static err demand(cudaError_t status, const char *call)
 err cuda_memory_init(struct device *d)
 {
     struct cuda_state *state = d->state;
-    TRY(demand(cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking),
-               "cudaStreamCreateWithFlags"));
+    TRY(cuda_demand(cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking),
+                    "cudaStreamCreateWithFlags"));
     for (int i = 0; i < STAGINGS; i++) {
-        TRY(demand(cudaEventCreateWithFlags(&state->staged[i], cudaEventDisableTiming),
-                   "cudaEventCreateWithFlags"));
-        TRY(demand(cudaHostAlloc(&state->staging[i], STAGING_BYTES, cudaHostAllocDefault),
-                   "cudaHostAlloc"));
+        TRY(cuda_demand(cudaEventCreateWithFlags(&state->staged[i], cudaEventDisableTiming),
+                        "cudaEventCreateWithFlags"));
+        TRY(cuda_demand(cudaHostAlloc(&state->staging[i], STAGING_BYTES, cudaHostAllocDefault),
+                        "cudaHostAlloc"));
     }
     void *result;
-    TRY(demand(cudaHostAlloc(&result, sizeof(double), cudaHostAllocDefault), "cudaHostAlloc"));
+    TRY(cuda_demand(cudaHostAlloc(&result, sizeof(double), cudaHostAllocDefault), "cudaHostAlloc"));
     state->result = result;
     void *partials;
-    TRY(demand(cudaMalloc(&partials, PARTIALS_MAX * sizeof(double)), "cudaMalloc"));
+    TRY(cuda_demand(cudaMalloc(&partials, PARTIALS_MAX * sizeof(double)), "cudaMalloc"));
     state->partials = partials;
-    return OK;
+    return cuda_overlap_init(state);
 }
 
 /* What cannot be freed is not there any more: the context is broken. */
 void cuda_memory_fini(struct cuda_state *state)
 {
     if (state->stream) (void)cudaStreamSynchronize(state->stream);
+    cuda_overlap_fini(state);
     (void)cudaFree(state->partials);
     if (state->result) (void)cudaFreeHost(state->result);
     for (int i = 0; i < STAGINGS; i++) {

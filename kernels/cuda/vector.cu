@@ -154,19 +154,21 @@ struct dropout_element {
     const float *x;
     float rate, kept;
     uint64_t key;
+    const uint64_t *draw;
     bool add;
     __device__ void operator()(int64_t i) const
     {
-        bool keeps = element_random_uniform(key, (uint64_t)i) >= rate;
+        const uint64_t mask = element_random_u64(key, *draw);
+        bool keeps = element_random_uniform(mask, (uint64_t)i) >= rate;
         float value = keeps ? x[i] * kept : 0.0f;
         y[i] = add ? y[i] + value : value;
     }
 };
 
-static void dropout(struct device *d, float *y, const float *x, float rate, uint64_t key, int64_t n,
-                    bool add_to_y)
+static void dropout(struct device *d, const struct dropout *v, int64_t n)
 {
-    each(d, "dropout", dropout_element{y, x, rate, 1.0f / (1.0f - rate), key, add_to_y}, n);
+    each(d, "dropout",
+         dropout_element{v->y, v->x, v->rate, 1.0f / (1.0f - v->rate), v->key, v->draw, v->add}, n);
 }
 
 /* Travels with the launch, whose arguments may have 4 KiB. */

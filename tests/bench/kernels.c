@@ -307,7 +307,9 @@ static void run_adam(void *context)
 static void run_dropout(void *context)
 {
     const struct vectors *v = context;
-    v->device->kernels->dropout(v->device, v->a, v->b, 0.5f, 7, VECTOR, false);
+    static const uint64_t draw = 1;
+    const struct dropout mask = {v->a, v->b, 0.5f, 7, &draw, false};
+    v->device->kernels->dropout(v->device, &mask, VECTOR);
 }
 
 static void bench_vectors(struct device *d)

@@ -216,7 +216,8 @@ static void run_gelu(struct bench *b, const void *arguments)
 
 static void run_dropout(struct bench *b, const void *arguments)
 {
-    b->d.kernels->dropout(&b->d, b->c, b->a, 0.5f, 7, b->floats, false);
+    const uint64_t *draw = (const uint64_t *)b->b; /* of the device, any number */
+    b->d.kernels->dropout(&b->d, &(struct dropout){b->c, b->a, 0.5f, 7, draw, false}, b->floats);
 }
 
 static void run_momentum(struct bench *b, const void *arguments)

@@ -26,6 +26,10 @@ void emulated_break(const char *call, int after);
  * with EMULATED_BREAK="call,after,error" in its environment has been told both. */
 void emulated_break_by(int error);
 
+/* Whether copies in streams of their own are done as early as events allow (so at first), or only
+ * when somebody waits for them. */
+void emulated_set_hasty_copies(bool);
+
 /* How many GPUs there are (1 at first); 0: "no device" */
 void emulated_set_gpus(int count);
 

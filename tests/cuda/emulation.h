@@ -11,7 +11,7 @@ void emulated_memory_close(void);
 /* What emulated_break() has asked for, or success */
 cudaError_t emulated_status(const char *call);
 
-/* Does all that was queued up to now. */
-void emulated_finish(void);
+/* Ends the program where the host's memory of an asynchronous copy is not pinned. */
+void emulated_memory_check_pinned(const void *, size_t bytes);
 
 #endif

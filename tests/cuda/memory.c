@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "tests/cuda/emulated.h"
-#include "tests/cuda/emulation.h"
+#include "tests/cuda/streams.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -15,7 +15,7 @@
 #define __asan_unpoison_memory_region(from, bytes) (void)(from)
 #endif
 
-enum { PIECES_MAX = 4096, PAGE = 4096, ALIGNMENT = 64, UNWRITTEN = 0xff };
+enum { PIECES_MAX = 4096, PINNED_MAX = 256, PAGE = 4096, ALIGNMENT = 64, UNWRITTEN = 0xff };
 
 struct piece {
     char *pages; /* NULL: free */
@@ -93,7 +93,8 @@ static cudaError_t take(void **ret, size_t bytes, bool is_managed)
 
 cudaError_t cudaMalloc(void **ret, size_t bytes)
 {
-    const cudaError_t status = emulated_status("cudaMalloc");
+    cudaError_t status = streams_forbid_in_capture();
+    if (!status) status = emulated_status("cudaMalloc");
     return status ? status : take(ret, bytes, false);
 }
 
@@ -119,8 +120,9 @@ static void check_end(const struct piece *piece)
 
 cudaError_t cudaFree(void *memory)
 {
-    emulated_finish();
     if (!memory) return cudaSuccess;
+    if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
+    streams_finish_all();
     int i = 0;
     while (i < piece_count && (!pieces[i].pages || pieces[i].memory != memory)) i++;
     if (i == piece_count) return cudaErrorInvalidValue;
@@ -140,15 +142,69 @@ cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all)
     return emulated_status("cudaMemGetInfo");
 }
 
+/* ---- the host's memory ---- */
+
+static struct range {
+    const char *from;
+    size_t bytes;
+} pinned[PINNED_MAX];
+
+static struct range *pinned_at(const void *from)
+{
+    int i = 0;
+    while (i < PINNED_MAX && pinned[i].from != from) i++;
+    return i < PINNED_MAX ? &pinned[i] : NULL;
+}
+
+static cudaError_t pin(const void *from, size_t bytes)
+{
+    struct range *free_range = pinned_at(NULL);
+    if (!from || !free_range) return cudaErrorMemoryAllocation;
+    *free_range = (struct range){from, bytes};
+    return cudaSuccess;
+}
+
+void emulated_memory_check_pinned(const void *from, size_t bytes)
+{
+    const char *at = from;
+    for (int i = 0; i < PINNED_MAX; i++)
+        if (pinned[i].from && at >= pinned[i].from &&
+            at + bytes <= pinned[i].from + pinned[i].bytes)
+            return;
+    fprintf(stderr, "emulated GPU: %zu bytes of the host are copied that are not pinned\n", bytes);
+    abort();
+}
+
 cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
+    const cudaError_t status = emulated_status("cudaHostAlloc");
+    if (status) return status;
     *ret = aligned_alloc(ALIGNMENT, rounded(bytes, ALIGNMENT));
-    return *ret ? emulated_status("cudaHostAlloc") : cudaErrorMemoryAllocation;
+    return pin(*ret, bytes);
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
-    emulated_finish();
+    struct range *range = pinned_at(memory);
+    streams_finish_all();
+    if (!range) return cudaErrorInvalidValue;
+    *range = (struct range){0};
     free(memory);
     return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
+{
+    const cudaError_t status = emulated_status("cudaHostRegister");
+    if (status) return status;
+    return pinned_at(memory) ? cudaErrorHostMemoryAlreadyRegistered : pin(memory, bytes);
+}
+
+cudaError_t cudaHostUnregister(void *memory)
+{
+    struct range *range = pinned_at(memory);
+    streams_finish_all();
+    if (!range) return cudaErrorHostMemoryNotRegistered;
+    *range = (struct range){0};
+    return emulated_status("cudaHostUnregister");
 }

@@ -1,45 +1,18 @@
-/* runtime.c - the calls of CUDA on the emulated GPU. Work is queued, and done in order when
- * somebody waits for it or for what was queued after it. */
+/* runtime.c - the calls of CUDA on the emulated GPU, but for those of memory and of streams. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/cuda/emulated.h"
-#include "tests/cuda/emulation.h"
-#include "tests/cuda/grid.h"
+#include "tests/cuda/streams.h"
 
-enum { QUEUE_MAX = 256 };
-
-enum work_kind { WORK_COPY, WORK_SET, WORK_GRID };
-
-struct work {
-    enum work_kind kind;
-    void *to;
-    const void *from;
-    size_t bytes;
-    int value;
-    struct grid grid;
-    grid_body *body;
-    void *arguments; /* owned */
-};
-
-struct emulated_event {
-    uint64_t at; /* the work that was queued before it was recorded */
-};
-
-struct emulated_stream {
-    int unused;
-};
-
-static struct work queue[QUEUE_MAX];
-static uint64_t queued, done; /* counts since the beginning */
 static int gpus = 1;
 static const char *broken_call;
 static int calls_until_broken;
 static cudaError_t breaks_by = cudaErrorLaunchFailure;
 static cudaError_t last_error;
 
-cudaError_t emulated_launch(const struct grid *, grid_body *, void *arguments);
+cudaError_t emulated_launch(cudaStream_t, const struct grid *, grid_body *, void *arguments);
 
 void emulated_break(const char *call, int after)
 {
@@ -76,52 +49,23 @@ cudaError_t emulated_status(const char *call)
     return last_error = breaks_by;
 }
 
-static void do_work(struct work *w)
-{
-    switch (w->kind) {
-    case WORK_COPY:
-        memcpy(w->to, w->from, w->bytes);
-        break;
-    case WORK_SET:
-        memset(w->to, w->value, w->bytes);
-        break;
-    case WORK_GRID:
-        grid_run(&w->grid, w->body, w->arguments);
-        free(w->arguments);
-        break;
-    }
-}
-
-static void do_until(uint64_t end)
-{
-    if (done >= end) return;
-    emulated_memory_open();
-    for (; done < end; done++) do_work(&queue[done % QUEUE_MAX]);
-    emulated_memory_close();
-}
-
-void emulated_finish(void)
-{
-    do_until(queued);
-}
-
-static void put(struct work w)
-{
-    if (queued - done == QUEUE_MAX) do_until(done + 1);
-    queue[queued++ % QUEUE_MAX] = w;
-}
-
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    put((struct work){.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes});
-    return emulated_status("cudaMemcpyAsync");
+    const cudaError_t status = emulated_status("cudaMemcpyAsync");
+    if (kind == cudaMemcpyHostToDevice) emulated_memory_check_pinned(from, bytes);
+    if (kind == cudaMemcpyDeviceToHost) emulated_memory_check_pinned(to, bytes);
+    if (status) return status;
+    return streams_put(stream,
+                       (struct work){.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes});
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    put((struct work){.kind = WORK_SET, .to = to, .bytes = bytes, .value = value});
-    return emulated_status("cudaMemsetAsync");
+    const cudaError_t status = emulated_status("cudaMemsetAsync");
+    if (status) return status;
+    return streams_put(stream,
+                       (struct work){.kind = WORK_SET, .to = to, .bytes = bytes, .value = value});
 }
 
 static bool is_grid(const struct grid *grid)
@@ -130,7 +74,8 @@ static bool is_grid(const struct grid *grid)
            grid->blocks_y <= UINT16_MAX && grid->threads > 0 && grid->threads <= GRID_THREADS_MAX;
 }
 
-cudaError_t emulated_launch(const struct grid *grid, grid_body *body, void *arguments)
+cudaError_t emulated_launch(cudaStream_t stream, const struct grid *grid, grid_body *body,
+                            void *arguments)
 {
     cudaError_t status = emulated_status("cudaLaunchKernelEx");
     if (!status && !is_grid(grid)) status = cudaErrorInvalidConfiguration;
@@ -138,8 +83,9 @@ cudaError_t emulated_launch(const struct grid *grid, grid_body *body, void *argu
         free(arguments);
         return last_error = status;
     }
-    put((struct work){.kind = WORK_GRID, .grid = *grid, .body = body, .arguments = arguments});
-    return cudaSuccess;
+    return streams_put(
+        stream,
+        (struct work){.kind = WORK_GRID, .grid = *grid, .body = body, .arguments = arguments});
 }
 
 cudaError_t cudaGetDeviceCount(int *ret)
@@ -181,47 +127,4 @@ cudaError_t cudaGetLastError(void)
     const cudaError_t status = last_error;
     last_error = cudaSuccess;
     return status;
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
-{
-    *ret = calloc(1, sizeof **ret);
-    return *ret ? emulated_status("cudaStreamCreateWithFlags") : cudaErrorMemoryAllocation;
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-    emulated_finish();
-    return emulated_status("cudaStreamSynchronize");
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-    emulated_finish();
-    free(stream);
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
-{
-    *ret = calloc(1, sizeof **ret);
-    return *ret ? emulated_status("cudaEventCreateWithFlags") : cudaErrorMemoryAllocation;
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-    event->at = queued;
-    return emulated_status("cudaEventRecord");
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-    do_until(event->at);
-    return emulated_status("cudaEventSynchronize");
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    free(event);
-    return cudaSuccess;
 }

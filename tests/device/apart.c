@@ -169,6 +169,7 @@ static void spread(struct device *d, int64_t n, int64_t grain, spread_body *body
 static void close_apart(struct device *d)
 {
     struct apart *a = state_of(d);
+    for (int i = 0; i < PINS_MAX; i++) assert_null(a->pins[i].base);
     device_close(&a->inner);
     (void)munmap(a->memory, RESERVED);
     free(a);
@@ -208,6 +209,7 @@ err device_open_apart(size_t limit, struct device *ret)
     apart_fill_vector(&a->table);
     apart_fill_rows(&a->table);
     apart_fill_image(&a->table);
+    apart_fill_overlap(&a->table);
     check_table(&a->table);
     *ret = (struct device){.kernels = &a->table, .threads = 1, .state = a, .is_separate = true};
     return OK;

@@ -2,9 +2,10 @@
 #ifndef TESTS_DEVICE_APART_INSIDE_H
 #define TESTS_DEVICE_APART_INSIDE_H
 
+#include "kernels/overlap.h"
 #include "tests/device/apart.h"
 
-enum { BLOCKS_MAX = 1024, PLANS_MAX = 64 };
+enum { BLOCKS_MAX = 1024, PLANS_MAX = 64, PINS_MAX = 64 };
 
 struct block {
     char *base;
@@ -24,6 +25,7 @@ struct apart {
     size_t taken, limit, in_use;
     struct block blocks[BLOCKS_MAX];
     struct known_plan plans[PLANS_MAX];
+    struct block pins[PINS_MAX]; /* of the host */
     struct traffic traffic;
     const char *kernel;      /* that runs */
     const char *what, *name; /* marked */
@@ -42,5 +44,6 @@ void apart_is_host(struct device *, const void *p, size_t bytes);
 void apart_fill_vector(struct kernels *); /* vectors, reductions, memory that is strided */
 void apart_fill_rows(struct kernels *);   /* matrices, activations, losses, metrics, optimizers */
 void apart_fill_image(struct kernels *);  /* convolution and pooling */
+void apart_fill_overlap(struct kernels *);
 
 #endif

@@ -76,13 +76,13 @@ static void wall_softmax_back(struct device *d, float *dx, const float *dy, cons
     apart_leave(d);
 }
 
-static void wall_dropout(struct device *d, float *y, const float *x, float rate, uint64_t key,
-                         int64_t n, bool add)
+static void wall_dropout(struct device *d, const struct dropout *v, int64_t n)
 {
     struct device *inner = apart_enter(d, "dropout");
-    apart_has(d, y, n);
-    apart_has(d, x, n);
-    inner->kernels->dropout(inner, y, x, rate, key, n, add);
+    apart_has(d, v->y, n);
+    apart_has(d, v->x, n);
+    apart_has(d, v->draw, sizeof *v->draw / sizeof(float));
+    inner->kernels->dropout(inner, v, n);
     apart_leave(d);
 }
 

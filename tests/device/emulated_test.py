@@ -56,9 +56,10 @@ class Emulated(unittest.TestCase):
                            {"EMULATED_BREAK": f"{call},{after},{error}"})
 
     def test_a_gpu_that_breaks_ends_the_task_as_worth_another_try(self):
-        for call, error in (("cudaLaunchKernelEx", LAUNCH_FAILURE), ("cudaEventSynchronize", UNKNOWN)):
+        for call, after, error in (("cudaLaunchKernelEx", 20, LAUNCH_FAILURE), ("cudaGraphLaunch", 3, UNKNOWN),
+                                   ("cudaEventSynchronize", 5, UNKNOWN)):
             for words in ([], ["--local_ps=1", "--local_workers=2"]):
-                done = self.run_broken(call, 20, error, *words)
+                done = self.run_broken(call, after, error, *words)
                 self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
                 self.assertRegex(done.stderr, rf"ERROR: .*GPU 0: {call}: .*, last kernel: \w+")
 

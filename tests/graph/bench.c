@@ -88,6 +88,7 @@ void bench_open(struct bench *b, struct device *device, const struct op *op, jso
 {
     *b = (struct bench){.device = device, .memory = {.device = device}};
     b->node = (struct node){.op = op, .name = op->object.name, .training = true, .key = 7};
+    b->node.draw = b->draw = memory_take(&b->memory, sizeof *b->draw);
     b->node.attributes = attributes_from(&op->object, attributes, &b->arena);
     set_inputs(b, shapes);
     if (op->infer(&b->node, &b->arena)) fail_msg("%s: %s", op->object.name, error_text());

@@ -40,6 +40,7 @@ struct bench {
     struct memory memory;
     struct node node;
     struct tensor input[INPUTS_MAX];
+    uint64_t *draw; /* what node.draw points to: 0 at first */
 };
 /* attributes: JSON object without "op"; fails the test when it is refused */
 void bench_open(struct bench *, struct device *, const struct op *, json_t *attributes,

@@ -112,7 +112,7 @@ void model_close(struct model *m)
 
 void model_forward(struct model *m, int64_t rows, uint64_t draw)
 {
-    plan_forward(m->plan, m->features, m->labels, rows, draw);
+    plan_forward(m->plan, &(struct feed){m->features, m->labels, rows, draw});
 }
 
 double model_loss(struct model *m, int64_t rows, uint64_t draw)

@@ -343,7 +343,7 @@ static void dropout_draws_a_mask_per_step(void **state)
         kept += first[i] != 0.0f;
     }
     assert_in_range(kept, 7300, 7700);
-    b.node.draw = 1;
+    *b.draw = 1;
     bench_forward(&b);
     for (int i = 0; i < 10000; i++) same += first[i] == ((float *)b.node.output.value)[i];
     assert_in_range(same, 5900, 6600); /* 0.75^2 + 0.25^2 of them */

@@ -391,7 +391,7 @@ static void features_may_lie_anywhere(void **state)
     const double expected = model_loss(&m, 6, 0);
     float *moved = malloc((6 * 128 + 1) * sizeof *moved);
     memcpy(moved + 1, m.features, 6 * 128 * sizeof *moved);
-    plan_forward(m.plan, moved + 1, m.labels, 6, 0);
+    plan_forward(m.plan, &(struct feed){moved + 1, m.labels, 6, 0});
     assert_true(plan_loss(m.plan, 6) == expected);
     free(moved);
     model_close(&m);

@@ -217,18 +217,22 @@ static void rows_at_a_distance_are_copied_and_added(void **state)
 static void check_dropout(struct device *d, int64_t n, bool add)
 {
     const float rate = 0.3f;
-    const uint64_t key = 0x123456789abcdefu;
+    const uint64_t key = 0x123456789abcdefu, number = 0xfedcba987654321u;
     float *x = random_floats(d, n, -1, 1, 6), *y = random_floats(d, n, -1, 1, 7);
     float *before = copy_floats(d, y, n);
-    d->kernels->dropout(d, y, x, rate, key, n, add);
+    void *draw;
+    assert_int_equal(d->kernels->allocate(d, sizeof number, &draw), OK);
+    d->kernels->upload(d, draw, &number, sizeof number);
+    d->kernels->dropout(d, &(struct dropout){y, x, rate, key, draw, add}, n);
     for (int64_t i = 0; i < n; i++) {
-        bool is_kept = random_uniform(key, (uint64_t)i) >= rate;
+        bool is_kept = random_uniform(random_u64(key, number), (uint64_t)i) >= rate;
         double want = (is_kept ? (double)x[i] / (1 - (double)rate) : 0) + (add ? before[i] : 0);
         assert_near(y[i], want, close_by, "dropout", i);
     }
     free_floats(d, x);
     free_floats(d, y);
     free_floats(d, before);
+    d->kernels->release(d, draw);
 }
 
 static void each_dropout(struct device *d)

@@ -66,6 +66,7 @@ static err infer(struct loss_node *node, struct arena *arena)
     *own = *given;
     own->weights = make_weights(&given->class_weights, arena);
     node->attributes = own;
+    node->reads_labels = true;
     return OK;
 }
 
@@ -101,7 +102,7 @@ static double weight(const struct loss_node *node, struct device *d, int64_t row
     const int32_t *labels = node->labels.value;
     int64_t counted = 0;
     for (int64_t first = 0; first < rows; first += LABELS_AT_ONCE) {
-        int32_t piece[LABELS_AT_ONCE];
+        int32_t piece[LABELS_AT_ONCE] = {0}; /* where the device fails and nothing comes */
         const int64_t left = rows - first;
         const int64_t count = left < LABELS_AT_ONCE ? left : LABELS_AT_ONCE;
         d->kernels->download(d, piece, labels + first, (size_t)count * sizeof *piece);

@@ -56,7 +56,8 @@ template <typename Number> Number __shfl_xor_sync(unsigned mask, Number own, int
 }
 
 /* Queues a kernel; takes its arguments, which malloc() has given. */
-extern "C" cudaError_t emulated_launch(const struct grid *, grid_body *, void *arguments);
+extern "C" cudaError_t emulated_launch(cudaStream_t, const struct grid *, grid_body *,
+                                       void *arguments);
 
 template <typename Body> void emulated_run(const void *body)
 {
@@ -72,7 +73,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
     if (!copy) return cudaErrorMemoryAllocation;
     new (copy) auto(body);
     const struct grid grid = {config->gridDim.x, config->gridDim.y, config->blockDim.x};
-    return emulated_launch(&grid, emulated_run<decltype(body)>, copy);
+    return emulated_launch(config->stream, &grid, emulated_run<decltype(body)>, copy);
 }
 
 #endif

@@ -24,8 +24,16 @@ typedef enum cudaError {
     cudaErrorDeviceUninitialized = 201,
     cudaErrorECCUncorrectable = 214,
     cudaErrorNvlinkUncorrectable = 220,
+    cudaErrorIllegalState = 401,
     cudaErrorIllegalAddress = 700,
+    cudaErrorHostMemoryAlreadyRegistered = 712,
+    cudaErrorHostMemoryNotRegistered = 713,
     cudaErrorLaunchFailure = 719,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorStreamCaptureUnjoined = 904,
+    cudaErrorStreamCaptureIsolation = 905,
+    cudaErrorCapturedEvent = 907,
     cudaErrorUnknown = 999,
 } cudaError_t;
 
@@ -38,11 +46,14 @@ enum {
     cudaStreamNonBlocking = 1,
     cudaEventDisableTiming = 2,
     cudaHostAllocDefault = 0,
+    cudaHostRegisterDefault = 0,
     cudaMemAttachGlobal = 1,
 };
 
 typedef struct emulated_stream *cudaStream_t;
 typedef struct emulated_event *cudaEvent_t;
+typedef struct emulated_graph *cudaGraph_t, *cudaGraphExec_t;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 
 struct cudaDeviceProp {
     char name[256];
@@ -65,6 +76,8 @@ cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned flags);
 cudaError_t cudaFree(void *);
 cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *);
+cudaError_t cudaHostRegister(void *, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void *);
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind,
                             cudaStream_t);
@@ -77,6 +90,14 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
 cudaError_t cudaEventSynchronize(cudaEvent_t);
 cudaError_t cudaEventDestroy(cudaEvent_t);
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned flags);
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode);
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *ret);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ret, cudaGraph_t, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t);
+cudaError_t cudaGraphDestroy(cudaGraph_t);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,70 @@
+/* stepper.c - see stepper.h. */
+#include "core/graph/stepper.h"
+
+#include "core/base/log.h"
+
+void stepper_open(struct plan *plan, struct stepper *ret)
+{
+    const struct overlap *overlap = plan->device->kernels->overlap;
+    *ret = (struct stepper){.plan = plan, .records_nothing = !overlap || !overlap->record};
+    ret->records_nothing |= plan->graph->loss.reads_labels;
+}
+
+static void queue(struct plan *plan, const struct pass *pass)
+{
+    plan_compute(plan, pass->rows);
+    plan_backward(plan, pass->add, pass->finished, pass->context);
+}
+
+/* It is not done by being recorded. A device that is broken says so when it is done after all. */
+static err record(struct plan *plan, const struct pass *pass, struct recording **ret)
+{
+    struct device *d = plan->device;
+    const struct overlap *overlap = d->kernels->overlap;
+    TRY(overlap->record(d));
+    queue(plan, pass);
+    return overlap->record_end(d, ret);
+}
+
+/* Nodes are timed one by one while somebody wants to know. */
+static bool is_repeated(const struct stepper *s, const struct pass *pass)
+{
+    return !s->records_nothing && !s->plan->trace && pass->rows == s->plan->graph->batch;
+}
+
+static void replay(const struct plan *plan, const struct recording *recording)
+{
+    struct device *d = plan->device;
+    const struct graph *graph = plan->graph;
+    if (d->kernels->mark)
+        d->kernels->mark(d, "recorded pass with loss", graph->loss.loss->object.name);
+    d->kernels->overlap->replay(d, recording);
+}
+
+void stepper_run(struct stepper *s, const struct pass *pass)
+{
+    const int kind = (pass->add ? 1 : 0) + (pass->finished ? 2 : 0);
+    struct recording **recording = &s->kind[kind].recording;
+    const bool is_repeat = is_repeated(s, pass), is_second = s->kind[kind].is_known;
+    s->kind[kind].is_known = true;
+    if (is_repeat && is_second && !*recording && record(s->plan, pass, recording)) {
+        log_line(LOG_INFO, "each step is queued anew: %s", error_text());
+        s->records_nothing = true;
+    }
+    if (is_repeat && *recording)
+        replay(s->plan, *recording);
+    else
+        queue(s->plan, pass);
+}
+
+void stepper_forget(struct stepper *s)
+{
+    for (int i = 0; i < PASS_KINDS; i++) {
+        struct recording *recording = s->kind[i].recording;
+        if (recording) {
+            struct device *d = s->plan->device;
+            d->kernels->overlap->recording_close(d, recording);
+        }
+        s->kind[i].recording = NULL;
+    }
+}

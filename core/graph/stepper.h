@@ -1,0 +1,39 @@
+/* stepper.h - training passes of a plan: forward, loss and backward as one.
+ *
+ * Where the device can record work (overlap.h), a pass that comes again as it was is recorded the
+ * second time and then done again as a whole. What differs from step to step lies in the device's
+ * memory: the batch, the draw, the values.
+ */
+#ifndef CORE_GRAPH_STEPPER_H
+#define CORE_GRAPH_STEPPER_H
+
+#include "core/graph/plan.h"
+
+struct pass {
+    int64_t rows;
+    bool add; /* to the param gradients */
+    /* As plan_backward has it, and always the same function of the same context; what it queues is
+     * part of the pass, and it may not wait. */
+    void (*finished)(void *, const struct node *);
+    void *context;
+};
+
+enum { PASS_KINDS = 4 }; /* that adds or not; with a function or without */
+
+struct stepper {
+    struct plan *plan; /* borrowed */
+    struct {
+        bool is_known; /* it was done once, so that all code is loaded */
+        struct recording *recording;
+    } kind[PASS_KINDS];
+    bool records_nothing; /* the device cannot, or could not */
+};
+
+void stepper_open(struct plan *, struct stepper *ret);
+/* The batch is loaded or taken; queues all of the pass. */
+void stepper_run(struct stepper *, const struct pass *);
+/* Params have other addresses now, or what `finished` does has changed: nothing is replayed that
+ * was recorded before. */
+void stepper_forget(struct stepper *); /* a zeroed one is fine */
+
+#endif

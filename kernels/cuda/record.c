@@ -1,0 +1,72 @@
+/* record.c - queued work as a CUDA graph: launched as a whole, where each kernel alone would take
+ * longer to launch than to run.
+ *
+ * The stream is captured: its calls make nodes of a graph, those of the stream for downloads too,
+ * which forks from it by an event and is joined before the end. Library calls that may not be made
+ * meanwhile break the capture, and then nothing was done.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/cuda/cuda.h"
+
+struct recording {
+    cudaGraphExec_t graph;
+};
+
+/* In this thread alone; others are free to call CUDA meanwhile. */
+err cuda_record(struct device *d)
+{
+    const struct cuda_state *state = d->state;
+    TRY(d->kernels->synchronize(d));
+    return cuda_demand(cudaStreamBeginCapture(state->stream, cudaStreamCaptureModeThreadLocal),
+                       "cudaStreamBeginCapture");
+}
+
+/* What failed while it was captured comes from here and not from synchronize(). */
+static err end_capture(struct device *d, cudaGraph_t *ret)
+{
+    struct cuda_state *state = d->state;
+    cuda_join_out(d);
+    const cudaError_t status = cudaStreamEndCapture(state->stream, ret);
+    if (status != cudaSuccess) *ret = NULL;
+    TRY(cuda_failure(state));
+    return cuda_demand(status, "cudaStreamEndCapture");
+}
+
+err cuda_record_end(struct device *d, struct recording **ret)
+{
+    cudaGraph_t graph;
+    cuda_select(d);
+    err e = end_capture(d, &graph);
+    struct recording *recording = e ? NULL : calloc(1, sizeof *recording);
+    if (!e && !recording) e = fail(ERR_MEMORY, "no memory for a recording");
+    if (!e)
+        e = cuda_demand(cudaGraphInstantiate(&recording->graph, graph, 0), "cudaGraphInstantiate");
+    if (graph) (void)cudaGraphDestroy(graph);
+    (void)cudaGetLastError(); /* a capture that was broken leaves one behind */
+    if (e)
+        free(recording);
+    else
+        *ret = recording;
+    return e;
+}
+
+void cuda_replay(struct device *d, const struct recording *recording)
+{
+    struct cuda_state *state = d->state;
+    cuda_select(d);
+    if (!state->failure) state->kernel = "one of a recording";
+    cuda_check(d, cudaGraphLaunch(recording->graph, state->stream), "cudaGraphLaunch");
+}
+
+/* One that is under way is done first. */
+void cuda_recording_close(struct device *d, struct recording *recording)
+{
+    const struct cuda_state *state = d->state;
+    if (!recording) return;
+    cuda_select(d);
+    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    cuda_check(d, cudaGraphExecDestroy(recording->graph), "cudaGraphExecDestroy");
+    free(recording);
+}

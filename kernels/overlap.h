@@ -1,0 +1,54 @@
+/* overlap.h - what a device can do beside the work in its queue, and work that it does again.
+ *
+ * A device whose kernels->overlap is NULL has none of it: a CPU, which would gain nothing. Failures
+ * of what is queued here come out of synchronize() as all others do.
+ */
+#ifndef KERNELS_OVERLAP_H
+#define KERNELS_OVERLAP_H
+
+#include "kernels/kernels.h"
+
+struct inlet;     /* where a batch comes to the device while it works on another */
+struct recording; /* queued work that can be done again */
+
+/* A part of what lies in an inlet, and where in the device's memory it is wanted. Bytes. */
+struct inlet_part {
+    size_t offset, bytes;
+    void *to;
+};
+
+struct overlap {
+    /* Host memory that crosses without a stop on the way, until unpin(). false: this memory does
+     * not, and crosses as any other. Its pages are nobody else's who pins. */
+    bool (*pin)(struct device *, void *host, size_t bytes);
+    void (*unpin)(struct device *, void *host);
+
+    /* From and to pinned memory, which nobody touches until synchronize(). The upload is queued.
+     * The download begins when all that is queued now is done, and goes on beside what is queued
+     * after it, which must not write what it reads. */
+    void (*upload_pinned)(struct device *, void *device_memory, const void *host, size_t bytes);
+    void (*download_pinned)(struct device *, void *host, const void *device_memory, size_t bytes);
+
+    /* An inlet takes `bytes` of the device and as many of the host. */
+    err (*inlet_open)(struct device *, size_t bytes, struct inlet **ret);
+    void (*inlet_close)(struct device *, struct inlet *); /* NULL is fine */
+    /* The host's side, to be filled: waits until what was sent from it last has left. NULL: the
+     * device failed. */
+    void *(*inlet_room)(struct device *, struct inlet *);
+    /* Its first `bytes`, beside the queued work. What was sent before and not taken is gone. */
+    void (*inlet_send)(struct device *, struct inlet *, size_t bytes);
+    /* Queued: what was sent last to where it is wanted. */
+    void (*inlet_take)(struct device *, struct inlet *, const struct inlet_part *, int count);
+
+    /* What is queued from here to record_end() is noted and not done: kernels, copies within the
+     * device, and download_pinned. Nothing may wait or take memory meanwhile. NULL: this device
+     * records nothing. An error of record_end() says why nothing came of it; the device is as if
+     * nothing had been queued. */
+    err (*record)(struct device *);
+    err (*record_end)(struct device *, struct recording **ret);
+    /* Queued: all of it, on the memory that it was recorded with. */
+    void (*replay)(struct device *, const struct recording *);
+    void (*recording_close)(struct device *, struct recording *); /* NULL is fine */
+};
+
+#endif

@@ -1,0 +1,366 @@
+/* streams.c - see streams.h. */
+#include "tests/cuda/streams.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cuda/emulated.h"
+
+enum { QUEUE_MAX = 256, STREAMS_MAX = 64, GRAPH_MAX = 1 << 16 };
+
+struct emulated_event {
+    uint64_t recorded, reached; /* how often */
+    struct emulated_stream *captured_in;
+    int captured_end; /* what had been captured then */
+};
+
+struct emulated_stream {
+    struct work queue[QUEUE_MAX];
+    uint64_t queued, done; /* counts since the beginning */
+    bool has_grids;
+    bool is_captured;
+    int joined_end; /* of captured work: how far the stream that began has waited for this one */
+    int last;       /* the last captured work, -1: none */
+};
+
+/* Work of one capture, in the order of the calls */
+struct emulated_graph {
+    struct work *at;
+    int count, room, owners;
+};
+
+static struct emulated_stream *streams[STREAMS_MAX];
+static struct emulated_graph *capture; /* NULL: nothing is captured */
+static struct emulated_stream *capture_began;
+static bool is_capture_broken, is_hasty = true;
+
+void emulated_set_hasty_copies(bool is)
+{
+    is_hasty = is;
+}
+
+static _Noreturn void give_up(const char *why)
+{
+    fprintf(stderr, "emulated GPU: %s\n", why);
+    abort();
+}
+
+/* ---- doing ---- */
+
+static void do_graph(const struct emulated_graph *);
+
+static void do_work(const struct work *w)
+{
+    switch (w->kind) {
+    case WORK_COPY:
+        memcpy(w->to, w->from, w->bytes);
+        break;
+    case WORK_SET:
+        memset(w->to, w->value, w->bytes);
+        break;
+    case WORK_GRID:
+        grid_run(&w->grid, w->body, w->arguments);
+        break;
+    case WORK_RECORD:
+        w->event->reached++;
+        break;
+    case WORK_GRAPH:
+        do_graph(w->graph);
+        break;
+    case WORK_WAIT:
+        break;
+    }
+}
+
+static bool is_held(const struct work *w)
+{
+    return w->kind == WORK_WAIT && w->event->reached < w->count;
+}
+
+/* The next of the stream's work, unless it waits or there is none. */
+static bool do_next(struct emulated_stream *s)
+{
+    struct work *w = &s->queue[s->done % QUEUE_MAX];
+    if (s->done == s->queued || is_held(w)) return false;
+    emulated_memory_open();
+    do_work(w);
+    emulated_memory_close();
+    free(w->arguments);
+    s->done++;
+    return true;
+}
+
+/* One piece of work of each that can, in turn. */
+static bool do_one_of_each(void)
+{
+    bool is_done = false;
+    for (int i = 0; i < STREAMS_MAX; i++) is_done |= streams[i] && do_next(streams[i]);
+    return is_done;
+}
+
+static void do_until(struct emulated_stream *s, uint64_t end)
+{
+    while (s->done < end)
+        if (!do_next(s) && !do_one_of_each()) give_up("streams wait for each other");
+}
+
+/* Copies whose turn has come */
+static void hurry(void)
+{
+    for (int i = 0; i < STREAMS_MAX && is_hasty; i++)
+        while (streams[i] && !streams[i]->has_grids && do_next(streams[i])) continue;
+}
+
+void streams_finish(cudaStream_t s)
+{
+    do_until(s, s->queued);
+    hurry();
+}
+
+void streams_finish_all(void)
+{
+    for (int i = 0; i < STREAMS_MAX; i++)
+        if (streams[i]) streams_finish(streams[i]);
+}
+
+void streams_finish_event(cudaEvent_t event)
+{
+    while (event->reached < event->recorded)
+        if (!do_one_of_each()) give_up("an event never comes");
+    hurry();
+}
+
+static cudaError_t queue(struct emulated_stream *s, const struct work *w)
+{
+    if (s->queued - s->done == QUEUE_MAX) do_until(s, s->done + 1);
+    s->queue[s->queued++ % QUEUE_MAX] = *w;
+    s->has_grids |= w->kind == WORK_GRID || w->kind == WORK_GRAPH;
+    hurry();
+    return cudaSuccess;
+}
+
+/* ---- captured work ---- */
+
+static bool is_awaited_done(const struct emulated_graph *g, const bool *done, const struct work *w)
+{
+    for (int i = 0; i < w->awaited_end; i++)
+        if (g->at[i].stream == w->awaited && !done[i]) return false;
+    return true;
+}
+
+/* The first that is not done of one stream, whose turn it is */
+static int next_of(const struct emulated_graph *g, const bool *done,
+                   const struct emulated_stream *s)
+{
+    for (int i = 0; i < g->count; i++)
+        if (g->at[i].stream == s && !done[i])
+            return g->at[i].kind == WORK_WAIT && !is_awaited_done(g, done, &g->at[i]) ? -1 : i;
+    return -1;
+}
+
+/* A stream that the first one has forked goes before it where that is allowed, or after it. */
+static int next_of_any(const struct emulated_graph *g, const bool *done)
+{
+    const int of_first = next_of(g, done, g->at[0].stream);
+    if (!is_hasty && of_first >= 0) return of_first;
+    for (int i = 0; i < STREAMS_MAX; i++) {
+        if (!streams[i] || streams[i] == g->at[0].stream) continue;
+        const int at = next_of(g, done, streams[i]);
+        if (at >= 0) return at;
+    }
+    return of_first;
+}
+
+static void do_graph(const struct emulated_graph *g)
+{
+    bool *done = calloc((size_t)g->count + 1, sizeof *done);
+    for (int left = g->count; left > 0; left--) {
+        const int at = next_of_any(g, done);
+        if (at < 0) give_up("captured work waits for itself");
+        do_work(&g->at[at]);
+        done[at] = true;
+    }
+    free(done);
+}
+
+static cudaError_t append(struct emulated_stream *s, struct work w)
+{
+    if (capture->count == GRAPH_MAX) give_up("more work than a graph may have");
+    if (capture->count == capture->room) {
+        capture->room = 2 * capture->room + 64;
+        capture->at = realloc(capture->at, (size_t)capture->room * sizeof *capture->at);
+    }
+    w.stream = s;
+    s->last = capture->count;
+    capture->at[capture->count++] = w;
+    return cudaSuccess;
+}
+
+cudaError_t streams_put(cudaStream_t s, struct work w)
+{
+    return s->is_captured ? append(s, w) : queue(s, &w);
+}
+
+cudaError_t streams_forbid_in_capture(void)
+{
+    if (!capture) return cudaSuccess;
+    is_capture_broken = true;
+    return cudaErrorStreamCaptureUnsupported;
+}
+
+static void drop(struct emulated_graph *g)
+{
+    if (--g->owners > 0) return;
+    streams_finish_all();
+    for (int i = 0; i < g->count; i++) free(g->at[i].arguments);
+    free(g->at);
+    free(g);
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode)
+{
+    const cudaError_t status = emulated_status("cudaStreamBeginCapture");
+    if (status || capture) return status ? status : cudaErrorIllegalState;
+    capture = calloc(1, sizeof *capture);
+    capture->owners = 1;
+    capture_began = s;
+    is_capture_broken = false;
+    s->is_captured = true;
+    s->last = -1;
+    return cudaSuccess;
+}
+
+/* Whether all that other streams have captured is waited for. */
+static bool end_streams(void)
+{
+    bool is_joined = true;
+    for (int i = 0; i < STREAMS_MAX; i++) {
+        struct emulated_stream *s = streams[i];
+        if (!s || !s->is_captured) continue;
+        s->is_captured = false;
+        is_joined &= s == capture_began || s->joined_end > s->last;
+    }
+    return is_joined;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *ret)
+{
+    struct emulated_graph *g = capture;
+    cudaError_t status = emulated_status("cudaStreamEndCapture");
+    *ret = NULL;
+    if (!g || s != capture_began) return cudaErrorIllegalState;
+    if (!end_streams()) status = cudaErrorStreamCaptureUnjoined;
+    if (is_capture_broken) status = cudaErrorStreamCaptureInvalidated;
+    capture = NULL;
+    if (status)
+        drop(g);
+    else
+        *ret = g;
+    return status;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ret, cudaGraph_t graph, unsigned long long flags)
+{
+    const cudaError_t status = emulated_status("cudaGraphInstantiate");
+    if (status) return status;
+    graph->owners++;
+    *ret = graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    drop(graph);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
+{
+    drop(graph);
+    return emulated_status("cudaGraphExecDestroy");
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s)
+{
+    const cudaError_t status = emulated_status("cudaGraphLaunch");
+    if (status || graph->count == 0) return status;
+    return streams_put(s, (struct work){.kind = WORK_GRAPH, .graph = graph});
+}
+
+/* ---- streams and events ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
+{
+    int i = 0;
+    while (i < STREAMS_MAX && streams[i]) i++;
+    if (i == STREAMS_MAX) give_up("too many streams");
+    *ret = streams[i] = calloc(1, sizeof **ret);
+    return emulated_status("cudaStreamCreateWithFlags");
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+    if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
+    streams_finish(s);
+    return emulated_status("cudaStreamSynchronize");
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+    streams_finish_all();
+    for (int i = 0; i < STREAMS_MAX; i++)
+        if (streams[i] == s) streams[i] = NULL;
+    free(s);
+    return cudaSuccess;
+}
+
+/* An event that was captured last takes the stream that waits into the capture. */
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
+{
+    struct work w = {.kind = WORK_WAIT, .event = event, .count = event->recorded};
+    if (event->captured_in && capture) {
+        if (!s->is_captured) s->last = -1, s->joined_end = 0;
+        s->is_captured = true;
+        w.awaited = event->captured_in;
+        w.awaited_end = event->captured_end;
+        if (s == capture_began) event->captured_in->joined_end = event->captured_end;
+    } else if (s->is_captured) {
+        is_capture_broken = true; /* of what is not part of it */
+        return cudaErrorStreamCaptureIsolation;
+    }
+    (void)streams_put(s, w);
+    return emulated_status("cudaStreamWaitEvent");
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
+{
+    *ret = calloc(1, sizeof **ret);
+    return *ret ? emulated_status("cudaEventCreateWithFlags") : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
+{
+    event->captured_in = s->is_captured ? s : NULL;
+    if (s->is_captured) {
+        event->captured_end = capture->count;
+    } else {
+        event->recorded++;
+        (void)streams_put(s, (struct work){.kind = WORK_RECORD, .event = event});
+    }
+    return emulated_status("cudaEventRecord");
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    if (event->captured_in && streams_forbid_in_capture()) return cudaErrorCapturedEvent;
+    streams_finish_event(event);
+    return emulated_status("cudaEventSynchronize");
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    streams_finish_all();
+    free(event);
+    return cudaSuccess;
+}

@@ -304,6 +304,8 @@ struct gpu_options {
     /* Every call waits for its end, and memory is of the host too: slow. An error names the very
      * kernel, and tests look at what it wrote. */
     bool is_watched;
+    /* No library of NVIDIA's is used, even where it is there: kernels of our own do all. */
+    bool is_bare;
 };
 /* ERR_DEVICE says why there is none; ERR_INPUT: no such index. */
 err device_open_gpu(const struct gpu_options *, struct device *ret);

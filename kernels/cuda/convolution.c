@@ -10,7 +10,8 @@ struct conv2d_plan {
     int64_t pixels;         /* of the output, through the batch */
 };
 
-/* What cuDNN does is known; whether it leaves anything to us. */
+/* Whether cuDNN leaves any direction to us. A shape that cannot be it leaves as a whole, so that
+ * our own refuse it. */
 static bool needs_own(const struct dnn_convolution *dnn)
 {
     for (int i = 0; i < DNN_DIRECTIONS; i++)
@@ -18,6 +19,7 @@ static bool needs_own(const struct dnn_convolution *dnn)
     return false;
 }
 
+/* Asks cuDNN the same as opening it will, and takes nothing. */
 static size_t plan_bytes(struct device *d, const struct conv2d *shape)
 {
     struct dnn_convolution dnn;
@@ -28,6 +30,7 @@ static size_t plan_bytes(struct device *d, const struct conv2d *shape)
     return bytes;
 }
 
+/* Takes half-made ones. */
 static void close_plan(struct device *d, struct conv2d_plan *p)
 {
     if (!p) return;

@@ -129,23 +129,24 @@ static void fill_table(struct cuda_state *state)
 static void name_library(struct cuda_state *state, const struct library_use *use, err missing,
                          const struct cuda_library *library)
 {
-    const size_t at = strlen(state->name);
+    const size_t at = strlen(state->name), left = sizeof state->name - at;
     char version[LIBRARY_VERSION_MAX];
-    if (!missing) cuda_library_version(library, use->name, version);
-    if (missing)
-        snprintf(state->name + at, sizeof state->name - at, ", own %s: %s", use->work,
-                 error_text());
-    else
-        snprintf(state->name + at, sizeof state->name - at, ", %s", version);
+    if (missing) {
+        snprintf(state->name + at, left, ", own %s: %s", use->work, error_text());
+        return;
+    }
+    cuda_library_version(library, use->name, version);
+    snprintf(state->name + at, left, ", %s", version);
 }
 
 /* What is missing is told, and does no harm. */
-static void open_libraries(struct device *d, enum precision precision)
+static void open_libraries(struct device *d, const struct gpu_options *options)
 {
     struct cuda_state *state = d->state;
-    const err no_blas = cuda_blas_open(d, precision);
+    const err unwanted = options->is_bare ? fail(ERR_DEVICE, "no library is wanted") : OK;
+    const err no_blas = unwanted ? unwanted : cuda_blas_open(d, options->precision);
     name_library(state, &blas_use, no_blas, &state->blas.library);
-    const err no_dnn = cuda_dnn_open(d, precision);
+    const err no_dnn = unwanted ? unwanted : cuda_dnn_open(d, options->precision);
     name_library(state, &dnn_use, no_dnn, no_dnn ? NULL : &state->dnn->library);
 }
 
@@ -159,7 +160,7 @@ static err set_up(struct device *d, const struct gpu_options *options, const str
     TRY(cuda_memory_init(d));
     snprintf(state->name, sizeof state->name, "cuda %s", gpu->name);
     state->table.name = state->name;
-    open_libraries(d, options->precision);
+    open_libraries(d, options);
     return d->kernels->synchronize(d);
 }
 

@@ -1,4 +1,8 @@
-/* dnn.c - cuDNN, opened and called by numbers of its headers, which the build does not need. */
+/* dnn.c - cuDNN, opened and called by numbers of its headers, which the build does not need.
+ *
+ * These are its functions of old, which version 9 calls deprecated and still has: what is
+ * asked of them is a convolution at a time, for which the newer graphs would need many more calls.
+ */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -57,6 +61,7 @@ err cuda_dnn_find(struct cuda_library *ret)
     return cuda_library_find(&kind, ret);
 }
 
+/* The name of what is missing is told, since a cuDNN may come without some of it one day. */
 static err find_functions(struct cuda_dnn *dnn)
 {
     for (int i = 0; i < FUNCTIONS; i++)
@@ -71,6 +76,7 @@ static err demand(const struct cuda_dnn *dnn, int status, const char *call)
     return status == DNN_SUCCESS ? OK : fail(ERR_DEVICE, "%s: %s", call, dnn->status_text(status));
 }
 
+/* The handle takes memory of the GPU that the calling thread has chosen. */
 static err set_up(struct cuda_dnn *dnn, cudaStream_t stream)
 {
     TRY(cuda_dnn_find(&dnn->library));

@@ -33,6 +33,7 @@ static const char *const call_names[DNN_DIRECTIONS] = {
 
 /* --- choosing --- */
 
+/* Whether all lie between the least that will do and the largest int */
 static bool are_ints(const int64_t *numbers, size_t count, int64_t least)
 {
     for (size_t i = 0; i < count; i++)
@@ -58,6 +59,7 @@ static bool is_countable(const struct conv2d *c)
            (double)w->kernel_y * (double)w->kernel_x * ins * outs <= INT_MAX;
 }
 
+/* What is read and written, [batch, y, x, channel] and [out, ky, kx, in] */
 static bool describe(const struct cuda_dnn *dnn, const struct conv2d *c, struct dnn_convolution *p)
 {
     const struct window2d *w = &c->window;
@@ -146,6 +148,7 @@ static bool choose(const struct cuda_dnn *dnn, const struct dnn_convolution *p,
     return false;
 }
 
+/* Each has a descriptor of its own, since the way to multiply stands in it. */
 static void choose_direction(const struct cuda_dnn *dnn, const struct window2d *w,
                              struct dnn_convolution *p, enum dnn_direction direction)
 {
@@ -174,6 +177,7 @@ void dnn_convolution_choose(struct device *d, const struct conv2d *shape,
 
 /* --- memory --- */
 
+/* The transposed kernel, or its gradient, up to where the workspace begins */
 static size_t kernel_bytes(const struct dnn_convolution *p)
 {
     const size_t bytes = (size_t)(p->kernel_rows * p->out_channels) * sizeof(float);
@@ -218,13 +222,18 @@ void dnn_convolution_close(struct device *d, struct dnn_convolution *p)
 
 /* --- running --- */
 
-/* A GPU that broke before is told of first. */
+/* A GPU that broke before is told of first. What is being recorded cannot be waited for, and breaks
+ * the recording, which comes to nothing anyway. */
 static void tell_failure(struct device *d, enum dnn_direction direction, int status)
 {
     const struct cuda_state *state = d->state;
     char text[FAILURE_MAX / 4];
+    const cudaError_t before = cudaStreamSynchronize(state->stream);
+    if (before == cudaErrorStreamCaptureUnsupported || before == cudaErrorStreamCaptureInvalidated)
+        (void)cudaGetLastError();
+    else
+        cuda_check(d, before, "cudaStreamSynchronize");
     snprintf(text, sizeof text, "%s: %s", call_names[direction], state->dnn->status_text(status));
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
     cuda_refuse(d, text);
 }
 
@@ -235,6 +244,7 @@ struct data {
     bool add;
 };
 
+/* The numbers that are multiplied with are read from the host before it returns. */
 static void run(struct device *d, const struct dnn_convolution *p, enum dnn_direction direction,
                 const struct data *data)
 {
@@ -252,6 +262,7 @@ static void run(struct device *d, const struct dnn_convolution *p, enum dnn_dire
     if (status != DNN_SUCCESS) tell_failure(d, direction, status);
 }
 
+/* Our kernel, [ky, kx, in, out], as cuDNN has it; anew each time, since training changes it */
 static void take_kernel(struct device *d, const struct dnn_convolution *p, const float *kernel)
 {
     cuda_transpose(d, &(struct transposition){.to = p->kernel_data,

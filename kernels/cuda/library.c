@@ -63,6 +63,7 @@ static void *open_file(const char *folder, const char *name, int major)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* Asked for part by part: the whole number is written otherwise by each library. */
 static bool read_version(struct cuda_library *library, const char *get_property)
 {
     int (*get)(int property, int *value), part[VERSION_PARTS];
@@ -108,6 +109,7 @@ static bool open_in_folder(const struct library_kind *kind, const char *folder, 
     return false;
 }
 
+/* The first of the folders that the pattern matches, in the order of their names, that will do */
 static bool open_in_place(const struct library_kind *kind, const struct place *place, int major,
                           struct cuda_library *ret)
 {
@@ -124,6 +126,7 @@ static bool open_in_place(const struct library_kind *kind, const struct place *p
     return is_open;
 }
 
+/* A better version anywhere goes before a worse one on the loader's path. */
 err cuda_library_find(const struct library_kind *kind, struct cuda_library *ret)
 {
     for (const int *major = kind->majors; *major; major++) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/overlap.h"
 #include "tests/cuda/emulated.h"
 #include "tests/kernels/support.h"
 
@@ -156,6 +157,33 @@ static void bf16_is_left_to_our_own_kernels_and_the_name_says_why(void **state)
     assert_int_equal(runs_of(&even, PRECISION_BF16), 0);
 }
 
+/* 1 + 2^-12 is 1 where tensor cores multiply it. */
+static void float32_is_multiplied_as_it_is_unless_tf32_was_asked_for(void **state)
+{
+    static const float wanted[] = {
+        [PRECISION_FLOAT32] = 9 * IN * (1 + 0x1p-12f), [PRECISION_TF32] = 9 * IN};
+    for (enum precision i = PRECISION_FLOAT32; i <= PRECISION_TF32; i++) {
+        struct trial t = open_trial(&even, i);
+        for (int j = 0; j < PIXELS * IN; j++) t.x[j] = 1 + 0x1p-12f;
+        for (int j = 0; j < WEIGHTS; j++) t.kernel[j] = 1;
+        run_forward(&t);
+        assert_int_equal(t.d.kernels->synchronize(&t.d), OK);
+        assert_true(t.y[(7 + 1) * OUT] == wanted[i]); /* no padding under its window */
+        close_trial(&t);
+    }
+}
+
+static void a_bare_device_uses_no_library(void **state)
+{
+    const struct gpu_options options = {.is_watched = true, .is_bare = true};
+    struct device d;
+    assert_int_equal(device_open_gpu(&options, &d), OK);
+    assert_null(strstr(d.kernels->name, "cuBLAS"));
+    assert_null(strstr(d.kernels->name, "cuDNN"));
+    assert_non_null(strstr(d.kernels->name, "own convolutions: no library is wanted"));
+    device_close(&d);
+}
+
 /* A descriptor of each kind, the tables of each direction, and what the offer needs */
 static void what_cudnn_refuses_when_opened_is_our_own(void **state)
 {
@@ -256,6 +284,25 @@ static void a_convolution_on_a_gpu_that_broke_is_no_mistake_of_the_library(void 
     close_trial(&t);
 }
 
+/* What fails while it is recorded is told in the same words, and leaves nothing recorded. */
+static void a_convolution_that_fails_while_recorded_ends_the_recording(void **state)
+{
+    struct device d;
+    struct conv2d_plan *plan;
+    struct recording *recording;
+    assert_int_equal(device_open_emulated(&d), OK);
+    assert_int_equal(d.kernels->conv2d_open(&d, &even, &plan), OK);
+    assert_int_equal(d.kernels->overlap->record(&d), OK);
+    setenv("FAKE_CUDNN_BROKEN", "run", 1);
+    d.kernels->conv2d_forward(&d, plan, NULL, NULL, NULL, NULL, NULL, ACTIVATION_LINEAR, 0);
+    unsetenv("FAKE_CUDNN_BROKEN");
+    assert_int_equal(d.kernels->overlap->record_end(&d, &recording), ERR_DEVICE);
+    assert_non_null(strstr(error_text(), "cudnnConvolutionForward: CUDNN_STATUS_EXECUTION_FAILED"));
+    assert_int_equal(d.kernels->synchronize(&d), OK);
+    d.kernels->conv2d_close(&d, plan);
+    device_close(&d);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -265,12 +312,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_directions_of_a_shape_padded_alike_go_to_cudnn),
         cmocka_unit_test(what_is_padded_otherwise_is_our_own),
         cmocka_unit_test(bf16_is_left_to_our_own_kernels_and_the_name_says_why),
+        cmocka_unit_test(float32_is_multiplied_as_it_is_unless_tf32_was_asked_for),
+        cmocka_unit_test(a_bare_device_uses_no_library),
         cmocka_unit_test(what_cudnn_refuses_when_opened_is_our_own),
         cmocka_unit_test(what_takes_too_much_memory_is_our_own),
         cmocka_unit_test(what_is_counted_is_what_is_taken),
         cmocka_unit_test(without_memory_nothing_is_left_behind),
         cmocka_unit_test(a_convolution_that_fails_is_told_by_its_name_and_cudnns_words),
         cmocka_unit_test(a_convolution_on_a_gpu_that_broke_is_no_mistake_of_the_library),
+        cmocka_unit_test(a_convolution_that_fails_while_recorded_ends_the_recording),
     };
     const struct CMUnitTest of_the_lacking[] = {
         cmocka_unit_test(a_library_that_lacks_functions_is_not_used),

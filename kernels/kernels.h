@@ -278,8 +278,8 @@ struct gpu {
 enum { GPUS_MAX = 64 };
 struct gpus {
     int count;
-    char driver[32];    /* "580.65.06"; "" where the system does not say */
-    char libraries[96]; /* "CUDA 13.0, cuBLAS 13.1.0 (/usr/lib/...)" */
+    char driver[32];     /* "580.65.06"; "" where the system does not say */
+    char libraries[560]; /* "CUDA 13.0, cuBLAS 13.1.0 (/usr/lib/...), cuDNN 9.19.0 (...)" */
     struct gpu at[GPUS_MAX];
 };
 
@@ -304,6 +304,8 @@ struct gpu_options {
     /* Every call waits for its end, and memory is of the host too: slow. An error names the very
      * kernel, and tests look at what it wrote. */
     bool is_watched;
+    /* No library of NVIDIA's is used, even where it is there: kernels of our own do all. */
+    bool is_bare;
 };
 /* ERR_DEVICE says why there is none; ERR_INPUT: no such index. */
 err device_open_gpu(const struct gpu_options *, struct device *ret);

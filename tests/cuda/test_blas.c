@@ -15,7 +15,7 @@ static void cublas_is_found_and_told_of(void **state)
     assert_int_equal(gpu_list(&gpus), OK);
     assert_non_null(strstr(gpus.libraries, "cuBLAS 13.4.2 (/"));
     assert_int_equal(device_open_emulated(&d), OK);
-    assert_string_equal(d.kernels->name, "cuda emulated, cuBLAS 13.4.2");
+    assert_string_equal(d.kernels->name, "cuda emulated, cuBLAS 13.4.2, cuDNN 9.7.3");
     device_close(&d);
     assert_int_equal(emulated_memory_taken(), 0);
 }
@@ -59,7 +59,7 @@ static void a_product_that_fails_is_told(void **state)
     device_close(&d);
 }
 
-/* The library cuts what it multiplies where bf16 is allowed: 1 + 2^-8 becomes 1. */
+/* The library rounds what it multiplies where bf16 is allowed: 1 + 2^-8 becomes 1. */
 static void precision_goes_with_the_product(void **state)
 {
     static const float wanted[] = {[PRECISION_FLOAT32] = 4 * (1 + 0x1p-8f),

@@ -1,0 +1,79 @@
+"""The kernels' bench on the emulated GPU, scaled down, beside libraries that call themselves cuBLAS
+and cuDNN: which figures there are, that each says what it is held against, and that like is
+compared with like.
+
+    BENCH=build/tests/cuda/bench_emulated bench_test.py
+"""
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+BENCH = os.environ["BENCH"]
+LIMIT_S = 100
+GOALS = {"product": 0.95, "convolution": 0.8, "vector": 0.85, "optimizer": 0.85, "rows": 0.7}
+OPTIMIZERS = ["gradient_descent", "momentum", "momentum nesterov", "adagrad", "adam", "rmsprop",
+              "rmsprop centered"]
+
+
+class Bench(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "figures.json")
+            done = subprocess.run([BENCH, "--json", path, "64"], capture_output=True, text=True,
+                                  timeout=LIMIT_S, check=False)
+            if done.returncode != 0:
+                raise AssertionError(done.stdout + done.stderr)
+            with open(path, encoding="utf-8") as file:
+                cls.figures = json.load(file)["figures"]
+        cls.lines = done.stdout.splitlines()
+
+    def of(self, group):
+        return [figure for figure in self.figures if figure["group"] == group]
+
+    def test_every_figure_has_its_goal_and_says_whether_it_is_met(self):
+        for figure in self.figures:
+            self.assertEqual(figure["goal"], GOALS[figure["group"]], figure)
+            self.assertEqual(figure["is_met"], figure["ratio"] >= figure["goal"], figure)
+            self.assertGreater(figure["us"], 0)
+
+    def test_every_figure_is_a_line_too(self):
+        for figure in self.figures:
+            said = "met" if figure["is_met"] else "missed"
+            found = [line for line in self.lines if line.startswith(figure["name"] + " ")
+                     and line.endswith(f"goal {figure['goal']:.2f}: {said}")]
+            self.assertTrue(found, figure)
+
+    def test_products_and_convolutions_are_measured_in_both_precisions(self):
+        for group, count in (("product", 4), ("convolution", 5 * 3)):
+            for precision in ("float32", "tf32"):
+                found = [f for f in self.of(group) if f["name"].endswith(" " + precision)]
+                self.assertEqual(len(found), count)
+        self.assertEqual({figure["peer"] for figure in self.of("product")}, {"cuBLAS"})
+
+    def test_convolutions_are_held_against_the_faster_order_of_axes(self):
+        for figure in self.of("convolution"):
+            is_forward = " forward " in figure["name"]
+            self.assertEqual(figure["peer"], "cuDNN NHWC" if is_forward else "cuDNN NCHW", figure)
+
+    def test_all_optimizers_and_losses_are_there(self):
+        self.assertEqual([figure["name"] for figure in self.of("optimizer")], OPTIMIZERS)
+        self.assertEqual(len(self.of("rows")), 6 * 3)
+        self.assertEqual({figure["peer"] for figure in self.of("rows")}, {"a copy"})
+
+    def test_it_says_which_library_it_compares_with(self):
+        self.assertIn("convolutions are compared with cuDNN 91234", self.lines)
+
+    def test_a_scale_out_of_range_is_refused(self):
+        for words in (["0"], ["65"], ["1", "2"]):
+            done = subprocess.run([BENCH, *words], capture_output=True, text=True, timeout=LIMIT_S,
+                                  check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertRegex(done.stderr, re.escape("usage: bench_gpu [--json FILE]"))
+
+
+if __name__ == "__main__":
+    unittest.main()

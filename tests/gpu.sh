@@ -1,17 +1,23 @@
 #!/bin/sh
-# gpu.sh [BUILD] - everything that is to be known of dtrain on this machine's GPU, as one table: the tests of
-# kernels, ops and training curves, the same under compute-sanitizer where it is installed, and the speed of
-# the kernels. Builds into build-gpu/, or takes what was built in BUILD. Without a GPU: 77, skipped.
+# gpu.sh [BUILD] - everything that is to be known of dtrain on this machine's GPU: the tests of kernels, ops and
+# training curves, the same under compute-sanitizer where it is installed, and then one table of all figures, each
+# beside its goal: the kernels against cuBLAS, cuDNN and a copy, whole steps beside PyTorch where python3 (or
+# $TORCH_PYTHON) has it, less precision against float32, a cluster on one GPU, the same bits twice.
+# Builds into build-gpu/, or takes what was built in BUILD. Figures and all that was said are in BUILD/gpu-logs/.
+# Nothing else should run on the GPU. The exit code says whether all went well, not whether goals were met.
+# Without a GPU: 77, skipped.
 set -eu
-limit_s=1200 # of each line of the table
+test_limit_s=1200    # of each test
+figures_limit_s=5400 # of each line of figures
 
 have_gpu() {
     [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]
 }
 
 have_gpu || { echo "gpu.sh: skipped: no GPU: neither /dev/nvidiactl nor /dev/dxg is there"; exit 77; }
+tests_folder=$(cd "$(dirname "$0")" && pwd)
 if [ $# -eq 0 ]; then
-    cd "$(dirname "$0")/.."
+    cd "$tests_folder/.."
     . examples/setup.sh
     need_build
     need g++ libcmocka-dev
@@ -20,13 +26,15 @@ if [ $# -eq 0 ]; then
 fi
 here=$1/tests/cuda
 logs=$1/gpu-logs
-mkdir -p "$logs"
 failures=0
+rm -rf "$logs" # figures of another run would stand in the table
+mkdir -p "$logs"
 
-# line NAME COMMAND...: runs it, and prints what has come of it and after how long
+# line LIMIT_S NAME COMMAND...: runs it, and prints what has come of it and after how long
 line() {
-    name=$1
-    shift
+    limit_s=$1
+    name=$2
+    shift 2
     began=$(date +%s)
     status=0
     timeout "$limit_s" "$@" > "$logs/$name.log" 2>&1 < /dev/null || status=$?
@@ -47,24 +55,36 @@ line() {
     esac
 }
 
-"$1/cmd/dtrain" devices
-tests='activate gemm image rows update vector precision fixtures gradients curves'
-for test in $tests; do line "$test" "$here/test_gpu_$test"; done
+# sanitize TOOL TEST...
+sanitize() {
+    tool=$1
+    shift
+    for test in "$@"; do
+        line "$test_limit_s" "$test-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 "$here/test_gpu_$test"
+    done
+}
 
-# Races are looked for in the kernels alone: a whole training would take hours.
+"$1/cmd/dtrain" devices
+kernel_tests='activate gemm image rows update vector precision fixtures'
+for test in $kernel_tests gradients curves; do line "$test_limit_s" "$test" "$here/test_gpu_$test"; done
+
+# Races and barriers are looked at in the kernels alone: a whole training would take hours.
+# shellcheck disable=SC2086
 if command -v compute-sanitizer > /dev/null; then
-    for tool in memcheck initcheck; do
-        for test in activate gemm image rows update vector precision fixtures; do
-            line "$test-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 "$here/test_gpu_$test"
-        done
-    done
-    for test in gemm image precision fixtures; do
-        line "$test-racecheck" compute-sanitizer --tool racecheck --error-exitcode 9 "$here/test_gpu_$test"
-    done
+    sanitize memcheck $kernel_tests
+    sanitize initcheck $kernel_tests
+    sanitize racecheck gemm image rows precision fixtures
+    sanitize synccheck gemm image rows precision fixtures
 else
     echo "compute-sanitizer is not installed: memory and races were not looked at"
 fi
 
-line bench "$here/bench_gpu"
-cat "$logs/bench.log"
+line "$figures_limit_s" bench "$here/bench_gpu" --json "$logs/bench.json"
+for part in bits precision steps cluster; do
+    line "$figures_limit_s" "gpu-$part" python3 -B "$tests_folder/bench/gpu.py" --dtrain "$1/cmd/dtrain" \
+        --parts "$part" --torch-python "${TORCH_PYTHON:-python3}" --json "$logs/gpu-$part.json"
+done
+
+echo
+python3 -B "$tests_folder/bench/gpu_table.py" "$logs" | tee "$logs/table.txt"
 [ "$failures" -eq 0 ] || { echo "$failures failed; all they said is in $logs/"; exit 1; }

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""The programs that measure a GPU, where there is none: on the CPU, with a false driver's program, a
+false PyTorch and a false dtrain where it is their answers that matter; and gpu.sh with false tests.
+
+    DTRAIN_BINARY=build/cmd/dtrain gpu_test.py
+"""
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+
+sys.dont_write_bytecode = True  # the folder is part of the source
+
+import gpu
+import gpu_measure
+import gpu_table
+import gpu_torch
+import measure
+from gpu_workloads import WORKLOADS
+
+BINARY = os.environ["DTRAIN_BINARY"]
+SCRIPT = os.path.join(os.path.dirname(measure.FOLDER), "gpu.sh")
+LIMIT_S = 60
+SHORT = ["--dtrain", BINARY, "--device", "cpu", "--windows", "2", "--seconds", "0.1"]
+BUSY = "#!/bin/sh\nwhile :; do echo 96; echo 98; sleep 0.02; done\n"
+# Stands for a Python: its words are -B gpu_torch.py --device cpu ...
+TORCH = """#!{python}
+import json, sys
+words = sys.argv[1:]
+if "--check" in words:
+    print("9.9.9")
+    sys.exit(0)
+answer = {{"version": "9.9.9", "ways": {{"calls": [1.0, 1.0], "graph": [4.0, 2.0, 3.0]}},
+          "troubles": {{"compiler": "Sorry: not today"}}}}
+open(words[words.index("--json") + 1], "w").write(json.dumps(answer))
+"""
+# Losses by precision and device, as a run of an example leaves them
+DTRAIN = """#!{python}
+import json, sys
+words = sys.argv[1:]
+flags = dict(word[2:].split("=", 1) for word in words if word.startswith("--") and "=" in word)
+changes = dict(word.split("=", 1) for word in words if "=" in word and not word.startswith("--"))
+if words == ["--version"]:
+    print("dtrain 0")
+    sys.exit(0)
+if words[:2] == ["checkpoint", "diff"]:
+    print("a/kernel: 3 of 4 elements differ")
+    sys.exit(1)
+loss = {losses}[flags.get("device"), changes.get("precision", "float32")]
+if loss is None:
+    print("out of luck")
+    sys.exit(3)
+with open(flags["metrics_file"], "w") as file:
+    for part in (0.5, 1.5):
+        file.write(json.dumps({{"step": 1, "seconds": 1, "loss": part * loss}}) + "\\n")
+with open(flags["result"], "w") as file:
+    json.dump({{"metrics": {{"loss": loss}}}}, file)
+"""
+NEAR = {("gpu:0", "float32"): 1.0, ("cpu", "float32"): 1.005, ("gpu:0", "tf32"): 1.004,
+        ("gpu:0", "bf16"): 0.98}
+FAR = {**NEAR, ("cpu", "float32"): 1.05}
+BROKEN = {**NEAR, ("gpu:0", "bf16"): None}
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def program(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(self.path(name), 0o755)
+        return self.path(name)
+
+
+class Figures(Folder):
+    def measure(self, *arguments):
+        """Exit code, figures and what was printed."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            code = gpu.main([*SHORT, "--json", self.path("figures"), *arguments])
+        with open(self.path("figures"), encoding="utf-8") as file:
+            return code, json.load(file), printed.getvalue()
+
+    def steps(self, *arguments):
+        return self.measure("--parts", "steps", "--only", "softmax", *arguments)
+
+    def false_dtrain(self, losses):
+        return self.program("dtrain", DTRAIN.format(python=sys.executable, losses=losses))
+
+    def precision(self, losses):
+        return self.measure("--dtrain", self.false_dtrain(losses), "--device", "gpu:0", "--parts",
+                            "precision", "--examples", "digits", "--seeds", "2")
+
+    def test_every_workload_is_a_valid_spec_of_the_batch_that_is_counted(self):
+        for workload in WORKLOADS:
+            path = gpu_measure.write_spec(self.folder.name, workload.spec(precision="tf32"))
+            done = subprocess.run([BINARY, "check", "--device=cpu", path], capture_output=True,
+                                  text=True, timeout=LIMIT_S, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"batch size {workload.batch()},", done.stdout)
+        self.assertEqual({workload.name for workload in WORKLOADS if workload.is_large},
+                         {"cnn1024", "cnn12"})
+
+    def test_steps_are_timed_watched_and_compared_with_the_fastest_way_of_pytorch(self):
+        code, found, printed = self.steps(
+            "--nvidia-smi", self.program("smi", BUSY),
+            "--torch-python", self.program("python", TORCH.format(python=sys.executable)))
+        self.assertEqual(code, 0, printed)
+        steps = [figure for figure in found["figures"] if figure["group"] == "step"]
+        self.assertEqual([figure["name"] for figure in steps], ["softmax float32", "softmax tf32"])
+        for figure in steps:
+            self.assertEqual(len(figure["steps_per_second"]), 2)
+            self.assertGreater(figure["ratio"], 1)
+            self.assertAlmostEqual(figure["ratio"], 1e3 / figure["step_ms"] / 3.0)
+            self.assertIn("of PyTorch 9.9.9 (graph)", figure["against"])
+        self.assertIn("PyTorch, softmax tf32, compiler: Sorry: not today", printed)
+        shares = [figure["share"] for figure in found["figures"] if figure["group"] == "busy"]
+        self.assertEqual(len(shares), 2)
+        for share in shares:
+            self.assertTrue(0.96 <= share <= 0.98, share)
+
+    def test_without_the_drivers_program_and_pytorch_steps_are_still_timed(self):
+        code, found, printed = self.steps("--nvidia-smi", self.path("none"),
+                                          "--torch-python", self.path("none"))
+        self.assertEqual(code, 0, printed)
+        step, busy = found["figures"][:2]
+        self.assertGreater(step["step_ms"], 0)
+        self.assertIsNone(step["ratio"])
+        self.assertIn("No such file", step["against"])
+        self.assertEqual(busy["measured"], "unknown")
+        self.assertIn("No such file", busy["against"])
+
+    def test_a_driver_that_does_not_say_is_quoted(self):
+        program = self.program("smi", "#!/bin/sh\necho '[N/A]'\nexec sleep 60\n")
+        _, found, _ = self.steps("--nvidia-smi", program, "--torch-python", self.path("none"))
+        self.assertEqual(found["figures"][1]["measured"], "unknown")
+        self.assertIn("[N/A]", found["figures"][1]["against"])
+
+    def test_a_pytorch_that_fails_is_a_failure_and_the_step_is_kept(self):
+        program = self.program("python", "#!/bin/sh\n[ \"$5\" = --check ] && exec echo 9.9.9\n"
+                               "echo out of memory\nexit 1\n")
+        code, found, _ = self.steps("--nvidia-smi", self.path("none"), "--torch-python", program)
+        self.assertEqual(code, 1)
+        self.assertEqual(len(found["figures"]), 4)
+        self.assertIn("out of memory", found["failures"][0])
+
+    def test_only_large_steps_are_judged_by_how_busy_the_gpu_is(self):
+        bench = gpu.Bench(gpu.read_options(SHORT))
+        with contextlib.redirect_stdout(io.StringIO()):
+            bench.busy("large", 0.92, True)
+            bench.busy("large", 0.88, True)
+            bench.busy("small", 0.2, False)
+        self.assertEqual([figure["is_met"] for figure in bench.found["figures"]],
+                         [True, False, None])
+
+    def test_losses_are_held_against_float32_on_the_same_device(self):
+        code, found, printed = self.precision(NEAR)
+        self.assertEqual(code, 0, printed)
+        self.assertEqual([figure["is_met"] for figure in found["figures"]],
+                         [True, True, False, False])
+        for figure, off in zip(found["figures"], (0.004, 0.004, -0.02, -0.02)):
+            self.assertAlmostEqual(figure["off"], off)
+            self.assertAlmostEqual(figure["rounding"], 0.005)
+
+    def test_nothing_is_said_of_the_goal_where_rounding_alone_misses_it(self):
+        _, found, _ = self.precision(FAR)
+        self.assertEqual([figure["is_met"] for figure in found["figures"]], [None] * 4)
+
+    def test_a_run_that_fails_is_reported_with_its_last_words(self):
+        code, found, _ = self.precision(BROKEN)
+        self.assertEqual(code, 1)
+        self.assertEqual(len(found["figures"]), 2)
+        self.assertIn("out of luck", found["failures"][0])
+
+    def test_examples_run_as_they_are(self):
+        code, found, printed = self.measure(
+            "--parts", "precision", "--examples", "digits", "--seeds", "1",
+            "--set", "train.last_step=20", "--set", "data.eval.take=100")
+        self.assertEqual(code, 0, printed)
+        self.assertEqual([figure["off"] for figure in found["figures"]], [0.0] * 4)
+
+    def test_data_that_are_not_there_are_said_and_passed_over(self):
+        code, found, printed = self.measure("--parts", "precision", "--examples", "mnist_mlp",
+                                            "--data", self.path("none"))
+        self.assertEqual((code, found["figures"]), (0, []))
+        self.assertIn("mnist_mlp: not measured: " + self.path("none/mnist"), printed)
+
+    def test_a_cluster_is_held_against_one_process_and_says_where_time_goes(self):
+        code, found, printed = self.measure("--parts", "cluster", "--only", "mlp_adam",
+                                            "--nvidia-smi", self.path("none"))
+        self.assertEqual(code, 0, printed)
+        alone, *clusters = found["figures"]
+        self.assertEqual(len(clusters), 2)
+        for figure in clusters:
+            self.assertAlmostEqual(figure["ratio"], figure["examples_per_second"] /
+                                   alone["examples_per_second"])
+        for figure in found["figures"]:
+            self.assertRegex(figure["against"], r"^compute \d+ %, data \d+ %, push \d+ %, wait ")
+
+    def test_the_same_run_twice_has_the_same_bits(self):
+        code, found, printed = self.measure("--parts", "bits", "--only", "mlp_adam")
+        self.assertEqual(code, 0, printed)
+        self.assertEqual([figure["is_met"] for figure in found["figures"]], [True] * 4)
+
+    def test_bits_that_differ_are_a_goal_missed(self):
+        _, found, printed = self.measure("--dtrain", self.false_dtrain({(None, "float32"): 1,
+                                                                        ("cpu", "float32"): 1}),
+                                         "--parts", "bits", "--only", "cnn")
+        self.assertEqual([figure["is_met"] for figure in found["figures"]], [False] * 4)
+        self.assertIn("a/kernel: 3 of 4 elements differ", printed)
+
+    def test_the_first_gpu_that_is_visible_is_watched(self):
+        for visible, name in (("", "0"), ("2,0", "2"), ("GPU-af33", "GPU-af33")):
+            os.environ["CUDA_VISIBLE_DEVICES"] = visible
+            self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES", None)
+            self.assertEqual(gpu_measure.visible_gpu(), name)
+
+
+class Table(Folder):
+    def test_all_files_become_one_table(self):
+        kernels = [{"group": "product", "name": "gemm", "us": 12.5, "rate": 60.2, "ratio": 0.97,
+                    "unit": "TFLOP/s", "peer": "cuBLAS", "goal": 0.95, "is_met": True},
+                   {"group": "convolution", "name": "conv", "us": 1.0, "rate": 2.0, "ratio": None,
+                    "unit": "TFLOP/s", "peer": "cuDNN", "goal": 0.8, "is_met": None}]
+        steps = [{"group": "busy", "name": "cnn12", "measured": "80% of the time", "against": "",
+                  "goal_text": "at least 90%", "is_met": False}]
+        for name, found in (("bench", {"figures": kernels}),
+                            ("gpu-steps", {"figures": steps, "failures": ["one\ntwo"]})):
+            with open(self.path(name + ".json"), "w", encoding="utf-8") as file:
+                json.dump(found, file)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            self.assertEqual(gpu_table.main([self.folder.name]), 0)
+        text = " ".join(printed.getvalue().split())
+        for part in ("gemm 12.5 us, 60.20 TFLOP/s 0.97 of cuBLAS at least 0.95: met",
+                     "conv 1.0 us, 2.00 TFLOP/s no cuDNN here busy",
+                     "cnn12 80% of the time at least 90%: MISSED", "1 of 2 goals met, 1 figures",
+                     "1 failures FAILED: one"):
+            self.assertIn(part, text)
+        with open(self.path("figures.json"), encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["figures"]), 3)
+
+
+class FalseTorch(types.SimpleNamespace):
+    """Layers as PyTorch would be asked for them"""
+
+    def __init__(self):
+        def layer(name):
+            return lambda *sizes, **_: (name, *sizes)
+        names = ("Conv2d", "MaxPool2d", "Flatten", "Linear")
+        super().__init__(nn=types.SimpleNamespace(
+            **{name: layer(name) for name in names}, ReLU=lambda **_: ("ReLU",),
+            Sequential=lambda *layers: layers))
+
+
+class Torch(Folder):
+    def layers(self, name):
+        spec = next(workload for workload in WORKLOADS if workload.name == name).spec()
+        builder = gpu_torch.Builder(FalseTorch(), spec["data"]["train"]["shape"])
+        return builder.model(spec["model"])
+
+    def test_the_deep_cnn_has_the_layers_of_its_spec(self):
+        relu = ("ReLU",)
+        self.assertEqual(self.layers("cnn"), (
+            ("Conv2d", 1, 32, (5, 5)), relu, ("MaxPool2d", (2, 2)),
+            ("Conv2d", 32, 64, (5, 5)), relu, ("MaxPool2d", (2, 2)),
+            ("Flatten",), ("Linear", 7 * 7 * 64, 1024), relu, ("Linear", 1024, 10)))
+
+    def test_the_cnn_of_twelve_layers_has_twelve(self):
+        layers = self.layers("cnn12")
+        self.assertEqual(sum(layer[0] == "Conv2d" for layer in layers), 12)
+        self.assertEqual(layers[0], ("Conv2d", 3, 64, (3, 3)))
+        self.assertEqual(layers[-1], ("Linear", 4 * 4 * 512, 10))
+
+    def test_what_would_not_be_the_same_model_is_refused(self):
+        builder = gpu_torch.Builder(FalseTorch(), [28, 28, 1])
+        node = {"filters": 8, "kernel_size": 5}
+        for wrong in ({"padding": "valid"}, {"padding": "same", "strides": [2]}):
+            self.assertRaises(ValueError, builder.conv2d, {**node, **wrong})
+        self.assertRaises(ValueError, builder.max_pool, {"pool_size": 3})
+
+    def test_without_pytorch_it_says_so(self):
+        done = subprocess.run([sys.executable, "-B", "-S", "-E", gpu_measure.TORCH, "--check"],
+                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        self.assertEqual(done.returncode, gpu_torch.SKIPPED, done.stderr)
+        self.assertRegex(done.stdout, "no PyTorch: ")
+
+    @unittest.skipIf(gpu_torch.check("cpu"), "this Python has no PyTorch")
+    def test_pytorch_itself_trains_the_models(self):
+        torch = gpu_measure.Torch(sys.executable, "cpu")
+        self.assertEqual(torch.reason, "")
+        for name in ("softmax", "cnn"):
+            spec = next(workload for workload in WORKLOADS if workload.name == name).spec()
+            path = gpu_measure.write_spec(self.folder.name, spec)
+            ways, troubles = torch.rates(path, self.folder.name, "tf32", gpu.Timing(2, 0.1, 0.1))
+            self.assertEqual((list(ways), troubles), (["calls"], {}))
+            self.assertGreater(min(ways["calls"]), 0)
+
+
+KERNEL_TESTS = ("activate", "gemm", "image", "rows", "update", "vector", "precision", "fixtures")
+FALSE_PYTHON = """#!/bin/sh
+case $* in
+*gpu_table.py*) exec {python} "$@" ;;
+*'--parts steps'*) echo no luck; exit 1 ;;
+*) echo "$*" >> {calls} ;;
+esac
+"""
+
+
+class Script(Folder):
+    def setUp(self):
+        super().setUp()
+        for test in (*KERNEL_TESTS, "gradients"):
+            self.program(f"build/tests/cuda/test_gpu_{test}", "#!/bin/sh\nexit 0\n")
+        self.program("build/tests/cuda/test_gpu_curves", "#!/bin/sh\necho no data; exit 77\n")
+        self.program("build/tests/cuda/bench_gpu", "#!/bin/sh\n[ \"$1\" = --json ] || exit 1\n"
+                     "echo '{\"figures\": []}' > \"$2\"\n")
+        self.program("build/cmd/dtrain", "#!/bin/sh\necho \"GPU 0: a false one\"\n")
+        self.program("bin/compute-sanitizer", f"#!/bin/sh\necho \"$2\" >> {self.path('tools')}\n")
+        self.program("bin/python3", FALSE_PYTHON.format(python=sys.executable,
+                                                        calls=self.path("calls")))
+        with open(SCRIPT, encoding="utf-8") as file:
+            text = file.read()
+        self.program("tests/gpu.sh", text.replace("/dev/nvidiactl", self.folder.name))
+        os.symlink(measure.FOLDER, self.path("tests/bench"))
+
+    def run_script(self):
+        path = self.path("bin") + os.pathsep + os.environ["PATH"]
+        return subprocess.run(["sh", self.path("tests/gpu.sh"), self.path("build")], timeout=LIMIT_S,
+                              capture_output=True, text=True, check=False,
+                              env={**os.environ, "PATH": path, "TORCH_PYTHON": "/a/python"})
+
+    def test_it_runs_all_tests_all_tools_and_all_parts_and_says_what_failed(self):
+        done = self.run_script()
+        self.assertEqual(done.returncode, 1, done.stderr)
+        for test in KERNEL_TESTS:
+            self.assertRegex(done.stdout, rf"\n{test} +ok ")
+            self.assertRegex(done.stdout, rf"\n{test}-memcheck +ok ")
+        self.assertRegex(done.stdout, r"\ncurves +skipped +\d s\nno data\n")
+        self.assertRegex(done.stdout, r"\ngpu-steps +failed \(1\) +\d s\nno luck\n")
+        self.assertRegex(done.stdout, r"\n0 of 0 goals met")
+        self.assertRegex(done.stdout, r"\n1 failed; ")
+        with open(self.path("tools"), encoding="utf-8") as file:
+            tools = file.read().split()
+        self.assertEqual({tool: tools.count(tool) for tool in set(tools)},
+                         {"memcheck": 8, "initcheck": 8, "racecheck": 5, "synccheck": 5})
+        with open(self.path("calls"), encoding="utf-8") as file:
+            calls = file.read().splitlines()
+        self.assertEqual(len(calls), 3)
+        for part, call in zip(("bits", "precision", "cluster"), calls):
+            self.assertIn(f"/build/cmd/dtrain --parts {part} --torch-python /a/python", call)
+
+    def test_a_test_that_fails_fails_the_whole_and_is_quoted(self):
+        self.program("build/tests/cuda/test_gpu_gemm", "#!/bin/sh\necho 3 is not 4; exit 2\n")
+        done = self.run_script()
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"\ngemm +failed \(2\) +\d s\n3 is not 4\n")
+        self.assertRegex(done.stdout, r"\n2 failed; ")
+
+    def test_figures_of_an_earlier_run_do_not_stand_in_the_table(self):
+        self.program("build/gpu-logs/gpu-steps.json", "{\"figures\": [{\"name\": \"old\"}]}")
+        self.assertRegex(self.run_script().stdout, r"\n0 of 0 goals met")
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg"), "a GPU is here")
+    def test_without_a_gpu_it_is_skipped(self):
+        done = subprocess.run(["sh", SCRIPT, self.path("build")], capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 77)
+        self.assertRegex(done.stdout, r"\Agpu\.sh: skipped: no GPU: ")
+
+
+if __name__ == "__main__":
+    unittest.main()

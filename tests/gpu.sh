@@ -24,6 +24,7 @@ if [ $# -eq 0 ]; then
     set -- build-gpu
     build "$1" -Dtests=enabled -Dcuda=enabled
 fi
+export CUDA_DEVICE_ORDER="${CUDA_DEVICE_ORDER:-PCI_BUS_ID}" # nvidia-smi counts GPUs so
 here=$1/tests/cuda
 logs=$1/gpu-logs
 failures=0

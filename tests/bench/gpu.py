@@ -34,7 +34,7 @@ import gpu_measure
 import gpu_table
 import measure
 from gpu_workloads import (BITS_WORKLOADS, BUSY_GOAL, CLUSTER_WORKLOADS, EXAMPLES, EXAMPLE_RUNS,
-                           LOSS_GOAL, PRECISIONS, SPEED_PRECISIONS, WORKLOADS)
+                           LOSS_GOAL, PRECISIONS, WORKLOADS)
 from run import machine, positive, version, words
 from workloads import MODES, WORKERS
 
@@ -128,7 +128,7 @@ class Bench:
         device = "cpu" if self.options.device == "cpu" else "cuda"
         self.torch = gpu_measure.Torch(self.options.torch_python, device)
         for workload in self.chosen(self.options.only):
-            for precision in SPEED_PRECISIONS:
+            for precision in PRECISIONS:
                 self.attempt(self.step, workload, precision)
 
     # ---- precision ----
@@ -226,7 +226,8 @@ def read_options(arguments):
     examples = tuple(example.name for example in EXAMPLE_RUNS)
     add = parser.add_argument
     add("--dtrain", default=os.path.join(ROOT, "build-gpu", "cmd", "dtrain"), help="the program")
-    add("--device", default="gpu:0", help="of all that is measured; cpu shows that it runs")
+    add("--device", choices=("gpu:0", "cpu"), default="gpu:0",
+        help="CUDA_VISIBLE_DEVICES says which GPU is the first; cpu only shows that all runs")
     add("--parts", type=words(PARTS), default=PARTS, metavar=",".join(PARTS))
     add("--only", type=words(names), default=names, metavar=",".join(names))
     add("--examples", type=words(examples), default=examples, metavar=",".join(examples))
@@ -244,8 +245,7 @@ def read_options(arguments):
 
 def main(arguments):
     options = read_options(arguments)
-    # the driver's program counts GPUs so
-    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # nvidia-smi counts GPUs so
     try:
         bench = Bench(options)
     except (OSError, subprocess.SubprocessError) as trouble:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True  # the folder is part of the source
 
@@ -95,6 +96,12 @@ class Figures(Folder):
     def steps(self, *arguments):
         return self.measure("--parts", "steps", "--only", "softmax", *arguments)
 
+    def set_limit(self, module, name, value):
+        """Of this test alone."""
+        patch = unittest.mock.patch.object(module, name, value)
+        patch.start()
+        self.addCleanup(patch.stop)
+
     def false_dtrain(self, losses):
         return self.program("dtrain", DTRAIN.format(python=sys.executable, losses=losses))
 
@@ -118,7 +125,7 @@ class Figures(Folder):
             "--torch-python", self.program("python", TORCH.format(python=sys.executable)))
         self.assertEqual(code, 0, printed)
         steps = [figure for figure in found["figures"] if figure["group"] == "step"]
-        self.assertEqual([figure["name"] for figure in steps], ["softmax float32", "softmax tf32"])
+        self.assertEqual([figure["name"] for figure in steps], ["softmax float32", "softmax tf32", "softmax bf16"])
         for figure in steps:
             self.assertEqual(len(figure["steps_per_second"]), 2)
             self.assertGreater(figure["ratio"], 1)
@@ -126,7 +133,7 @@ class Figures(Folder):
             self.assertIn("of PyTorch 9.9.9 (graph)", figure["against"])
         self.assertIn("PyTorch, softmax tf32, compiler: Sorry: not today", printed)
         shares = [figure["share"] for figure in found["figures"] if figure["group"] == "busy"]
-        self.assertEqual(len(shares), 2)
+        self.assertEqual(len(shares), 3)
         for share in shares:
             self.assertTrue(0.96 <= share <= 0.98, share)
 
@@ -152,7 +159,7 @@ class Figures(Folder):
                                "echo out of memory\nexit 1\n")
         code, found, _ = self.steps("--nvidia-smi", self.path("none"), "--torch-python", program)
         self.assertEqual(code, 1)
-        self.assertEqual(len(found["figures"]), 4)
+        self.assertEqual(len(found["figures"]), 6)
         self.assertIn("out of memory", found["failures"][0])
 
     def test_only_large_steps_are_judged_by_how_busy_the_gpu_is(self):
@@ -197,6 +204,7 @@ class Figures(Folder):
         self.assertIn("mnist_mlp: not measured: " + self.path("none/mnist"), printed)
 
     def test_a_cluster_is_held_against_one_process_and_says_where_time_goes(self):
+        self.set_limit(gpu_measure, "PROFILE_EVERY", 20)
         code, found, printed = self.measure("--parts", "cluster", "--only", "mlp_adam",
                                             "--nvidia-smi", self.path("none"))
         self.assertEqual(code, 0, printed)
@@ -209,6 +217,7 @@ class Figures(Folder):
             self.assertRegex(figure["against"], r"^compute \d+ %, data \d+ %, push \d+ %, wait ")
 
     def test_the_same_run_twice_has_the_same_bits(self):
+        self.set_limit(gpu, "BITS_STEPS", 10)
         code, found, printed = self.measure("--parts", "bits", "--only", "mlp_adam")
         self.assertEqual(code, 0, printed)
         self.assertEqual([figure["is_met"] for figure in found["figures"]], [True] * 4)
@@ -300,10 +309,10 @@ class Torch(Folder):
     def test_pytorch_itself_trains_the_models(self):
         torch = gpu_measure.Torch(sys.executable, "cpu")
         self.assertEqual(torch.reason, "")
-        for name in ("softmax", "cnn"):
+        for name, precision in (("softmax", "tf32"), ("cnn", "bf16")):
             spec = next(workload for workload in WORKLOADS if workload.name == name).spec()
             path = gpu_measure.write_spec(self.folder.name, spec)
-            ways, troubles = torch.rates(path, self.folder.name, "tf32", gpu.Timing(2, 0.1, 0.1))
+            ways, troubles = torch.rates(path, self.folder.name, precision, gpu.Timing(2, 0.1, 0.1))
             self.assertEqual((list(ways), troubles), (["calls"], {}))
             self.assertGreater(min(ways["calls"]), 0)
 

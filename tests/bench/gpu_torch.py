@@ -102,9 +102,10 @@ def make_optimizer(torch, settings, parameters, on_gpu):
 class Trainer:
     """A model, its optimizer, batches on the host, and the one on the device that is trained on."""
 
-    def __init__(self, torch, spec, device):
+    def __init__(self, torch, spec, options):
         source, batch = spec["data"]["train"], spec["data"]["batch_size"]
-        self.torch, self.device = torch, device
+        device = options.device
+        self.torch, self.device, self.is_bf16 = torch, device, options.precision == "bf16"
         on_gpu = device == "cuda"
         builder = Builder(torch, source["shape"])
         shape = (batch, *builder.shape)
@@ -133,7 +134,9 @@ class Trainer:
         self.labels.copy_(labels, non_blocking=True)
 
     def learn(self, model):
-        loss = self.torch.nn.functional.cross_entropy(model(self.x), self.labels)
+        torch = self.torch
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.is_bf16):
+            loss = torch.nn.functional.cross_entropy(model(self.x), self.labels)
         loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -203,13 +206,13 @@ def allow_tf32(torch, is_allowed):
 def measure(options, spec):
     """By way: the rates, or why there are none."""
     import torch  # pylint: disable=import-outside-toplevel
-    allow_tf32(torch, options.precision == "tf32")
+    allow_tf32(torch, options.precision != "float32")
     found = {"version": torch.__version__, "ways": {}, "troubles": {}}
     ways = ("calls", "graph", "compiler") if options.device == "cuda" else ("calls",)
     for way in ways:
         try:
             torch.manual_seed(1)
-            trainer = Trainer(torch, spec, options.device)
+            trainer = Trainer(torch, spec, options)
             step = getattr(trainer, "by_" + way)()
             found["ways"][way] = rates_of(trainer, step, options.windows, options.seconds)
         except Exception as trouble:  # pylint: disable=broad-except
@@ -226,7 +229,8 @@ def main(arguments):
     add("spec", nargs="?")
     add("--check", action="store_true")
     add("--device", choices=("cuda", "cpu"), default="cuda")
-    add("--precision", choices=("float32", "tf32"), default="float32")
+    add("--precision", choices=("float32", "tf32", "bf16"), default="float32",
+        help="bf16 by PyTorch's autocast")
     add("--windows", type=int, default=5)
     add("--seconds", type=float, default=1.0)
     add("--json", metavar="FILE")

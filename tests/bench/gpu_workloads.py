@@ -9,7 +9,6 @@ EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(FOLDER)), "examples")
 BUSY_GOAL = 0.9  # of the time, where a step is large
 LOSS_GOAL = 0.01  # how far less precision may be from float32, of its loss
 PRECISIONS = ("float32", "tf32", "bf16")
-SPEED_PRECISIONS = ("float32", "tf32")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "kernels/elements.h"
 #include "tests/cuda/bench_dnn.h"
 
@@ -22,6 +23,7 @@ enum {
     SEED_FLOATS = 1 << 20, /* random ones; the rest repeats them */
     LINE_FLOATS = 64,      /* operands begin at multiples of so many */
     SCALE_MAX = 64,
+    WARM_UP_NS = 1000000000,
 };
 
 void bench_give_up(void)
@@ -33,6 +35,13 @@ void bench_give_up(void)
 void bench_wait(struct bench *b)
 {
     if (b->d.kernels->synchronize(&b->d)) bench_give_up();
+}
+
+const char *bench_precision(const struct bench *b)
+{
+    static const char *const names[] = {
+        [PRECISION_FLOAT32] = "float32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"};
+    return names[b->precision];
 }
 
 int64_t bench_scaled(const struct bench *b, int64_t size)
@@ -111,20 +120,27 @@ static void open_peers(struct bench *b)
         printf("convolutions are compared with cuDNN %zu\n", bare_dnn_version(b->dnn));
 }
 
-static void measure_all(struct bench *b)
+/* A GPU that has rested runs slowly at first. */
+static void warm_up(struct bench *b)
 {
-    open_bench(b, PRECISION_FLOAT32);
-    open_peers(b);
-    bench_products(b);
-    bench_convolutions(b);
-    bench_streams(b);
-    bench_rows(b);
-    close_bench(b);
+    const uint64_t end = clock_ns() + WARM_UP_NS / (uint64_t)b->scale;
+    while (clock_ns() < end) {
+        b->d.kernels->copy(&b->d, b->out, b->x, b->floats);
+        bench_wait(b);
+    }
+}
 
-    open_bench(b, PRECISION_TF32);
+static void measure_at(struct bench *b, enum precision precision)
+{
+    open_bench(b, precision);
     open_peers(b);
+    warm_up(b);
     bench_products(b);
     bench_convolutions(b);
+    if (precision == PRECISION_FLOAT32) {
+        bench_streams(b);
+        bench_rows(b);
+    }
     close_bench(b);
 }
 
@@ -148,7 +164,9 @@ int main(int argc, char **argv)
     const int at = has_file ? 3 : 1;
     struct bench b = {.scale = argc > at ? strtol(argv[at], NULL, 10) : 1, .figures = json_array()};
     if (!b.figures || argc > at + 1 || b.scale < 1 || b.scale > SCALE_MAX) return usage();
-    measure_all(&b);
+    measure_at(&b, PRECISION_FLOAT32);
+    measure_at(&b, PRECISION_TF32);
+    measure_at(&b, PRECISION_BF16);
     if (has_file && write_figures(b.figures, argv[2])) bench_give_up();
     if (!has_file) json_decref(b.figures);
     return EXIT_SUCCESS;

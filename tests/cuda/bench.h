@@ -37,6 +37,9 @@ struct timed {
     bool waits; /* for its own end, so that it cannot be recorded */
 };
 
+/* "float32", "tf32", "bf16" */
+const char *bench_precision(const struct bench *);
+
 /* Size divided by the scale, at least one */
 int64_t bench_scaled(const struct bench *, int64_t size);
 

@@ -6,7 +6,7 @@
 
 enum { NAME_MAX_BYTES = 96 };
 
-static const double goal = 0.8;
+static const double goal = 0.8; /* but in bf16: cuDNN has TF32 for numbers of 32 bits */
 
 /* Square images and an odd kernel, padded to keep their size */
 static const struct square {
@@ -89,7 +89,7 @@ static void measure(struct bench *b, const struct convolution *c, enum direction
     char name[NAME_MAX_BYTES], peer[NAME_MAX_BYTES];
     snprintf(name, sizeof name, "conv %lldx%lld %lld-%lld %lldx%lld batch %lld %s %s", kernel,
              kernel, in, (long long)c->shape.out_channels, side, side, (long long)w->batch,
-             directions[direction].name, b->precision == PRECISION_TF32 ? "tf32" : "float32");
+             directions[direction].name, bench_precision(b));
     snprintf(peer, sizeof peer, "cuDNN%s%s", *best.layout ? " " : "", best.layout);
     bench_report(
         b, &(struct figure){.group = "convolution",
@@ -99,7 +99,7 @@ static void measure(struct bench *b, const struct convolution *c, enum direction
                             .amount = 2.0 * (double)c->result * (double)(kernel * kernel * in),
                             .peer = peer,
                             .peer_us = best.us,
-                            .goal = goal});
+                            .goal = b->precision == PRECISION_BF16 ? 0 : goal});
 }
 
 void bench_convolutions(struct bench *b)

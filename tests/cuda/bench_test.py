@@ -36,20 +36,27 @@ class Bench(unittest.TestCase):
 
     def test_every_figure_has_its_goal_and_says_whether_it_is_met(self):
         for figure in self.figures:
+            self.assertGreater(figure["us"], 0)
+            self.assertGreater(figure["ratio"], 0)
+            if figure["group"] == "reduction" or figure["name"].endswith(" bf16"):
+                self.assertEqual((figure["goal"], figure["is_met"]), (None, None), figure)
+                continue
             self.assertEqual(figure["goal"], GOALS[figure["group"]], figure)
             self.assertEqual(figure["is_met"], figure["ratio"] >= figure["goal"], figure)
-            self.assertGreater(figure["us"], 0)
 
     def test_every_figure_is_a_line_too(self):
         for figure in self.figures:
-            said = "met" if figure["is_met"] else "missed"
+            end = f"{figure['ratio']:.2f} of {figure['peer']}"
+            if figure["goal"]:
+                said = "met" if figure["is_met"] else "missed"
+                end += f", goal {figure['goal']:.2f}: {said}"
             found = [line for line in self.lines if line.startswith(figure["name"] + " ")
-                     and line.endswith(f"goal {figure['goal']:.2f}: {said}")]
+                     and line.endswith(end)]
             self.assertTrue(found, figure)
 
-    def test_products_and_convolutions_are_measured_in_both_precisions(self):
+    def test_products_and_convolutions_are_measured_in_every_precision(self):
         for group, count in (("product", 4), ("convolution", 5 * 3)):
-            for precision in ("float32", "tf32"):
+            for precision in ("float32", "tf32", "bf16"):
                 found = [f for f in self.of(group) if f["name"].endswith(" " + precision)]
                 self.assertEqual(len(found), count)
         self.assertEqual({figure["peer"] for figure in self.of("product")}, {"cuBLAS"})

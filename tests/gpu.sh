@@ -14,6 +14,7 @@ have_gpu() {
     [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]
 }
 
+python=${TORCH_PYTHON:-python3}
 have_gpu || { echo "gpu.sh: skipped: no GPU: neither /dev/nvidiactl nor /dev/dxg is there"; exit 77; }
 tests_folder=$(cd "$(dirname "$0")" && pwd)
 if [ $# -eq 0 ]; then
@@ -24,7 +25,9 @@ if [ $# -eq 0 ]; then
     set -- build-gpu
     build "$1" -Dtests=enabled -Dcuda=enabled
 fi
-export CUDA_DEVICE_ORDER="${CUDA_DEVICE_ORDER:-PCI_BUS_ID}" # nvidia-smi counts GPUs so
+export CUDA_DEVICE_ORDER="${CUDA_DEVICE_ORDER:-PCI_BUS_ID}" # the driver counts GPUs so
+# cuBLAS and cuDNN are looked for among this Python's packages too
+export VIRTUAL_ENV="${VIRTUAL_ENV:-$("$python" -c 'import sys; print(sys.prefix)' || true)}"
 here=$1/tests/cuda
 logs=$1/gpu-logs
 failures=0
@@ -83,7 +86,7 @@ fi
 line "$figures_limit_s" bench "$here/bench_gpu" --json "$logs/bench.json"
 for part in bits precision steps cluster; do
     line "$figures_limit_s" "gpu-$part" python3 -B "$tests_folder/bench/gpu.py" --dtrain "$1/cmd/dtrain" \
-        --parts "$part" --torch-python "${TORCH_PYTHON:-python3}" --json "$logs/gpu-$part.json"
+        --parts "$part" --torch-python "$python" --json "$logs/gpu-$part.json"
 done
 
 echo

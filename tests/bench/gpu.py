@@ -6,8 +6,8 @@
     tests/bench/gpu.py --json figures.json           every figure in a file
 
 steps      time of a training step in one process, and the share of that time in which kernels were
-           executing, by what nvidia-smi says of the last moments; beside PyTorch on the same GPU
-           where --torch-python has it, its fastest way (graph, compiler, calls).
+           executing, as the driver has it; beside PyTorch on the same GPU where --torch-python has
+           it, its fastest way (graph, compiler, calls).
 precision  losses of the examples in tf32 and bf16 against float32: the mean of all losses on the way
            and the one on the evaluation data at the end, each the mean of several seeds. Beside them
            is how far float32 on the CPU is from float32 on the GPU, which is what rounding in another
@@ -30,6 +30,7 @@ from dataclasses import dataclass
 
 sys.dont_write_bytecode = True  # the folder is part of the source
 
+import gpu_busy
 import gpu_measure
 import gpu_table
 import measure
@@ -56,7 +57,7 @@ class Bench:
     def __init__(self, options):
         self.options = options
         self.timing = Timing(options.windows, options.seconds, options.seconds)
-        self.watch = gpu_measure.Watch(options.nvidia_smi, gpu_measure.visible_gpu())
+        self.watch = gpu_busy.Watch(gpu_busy.visible_gpu())
         self.torch = None
         self.found = {"machine": machine(), "dtrain": version(options.dtrain), "figures": [],
                       "failures": []}
@@ -238,14 +239,13 @@ def read_options(arguments):
     add("--windows", type=positive(int), default=5, help="of each figure")
     add("--seconds", type=positive(float), default=1.0, help="of a window and of the warm-up")
     add("--torch-python", default=gpu_measure.default_python(), help="a Python that has PyTorch")
-    add("--nvidia-smi", default="nvidia-smi", help="the driver's program")
     add("--json", metavar="FILE", help="all figures, as one object")
     return parser.parse_args(arguments)
 
 
 def main(arguments):
     options = read_options(arguments)
-    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # nvidia-smi counts GPUs so
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # the driver counts GPUs so
     try:
         bench = Bench(options)
     except (OSError, subprocess.SubprocessError) as trouble:

@@ -1,4 +1,4 @@
-"""gpu_measure.py - runs of dtrain on a GPU, and what the driver says of the GPU meanwhile."""
+"""gpu_measure.py - runs of dtrain on a GPU, and of its peer."""
 import json
 import os
 import re
@@ -15,7 +15,6 @@ RALLY_STEPS = 60  # of a run by which the speed is estimated
 LINE_EVERY_S = 0.1  # how often the chief writes its step and time
 RUN_LIMIT_S = 1200  # of a run that ends by itself
 PEER_LIMIT_S = 900  # PyTorch's compiler takes its time
-ASK_EVERY_MS = 200
 SHARES = re.compile(r"(\d+) steps? in ([0-9.]+) ms: (compute .*hooks \d+ %)")
 PROFILE_EVERY, PROFILE_STEPS = 200, 10
 TORCH = os.path.join(measure.FOLDER, "gpu_torch.py")
@@ -54,7 +53,7 @@ def sets(settings):
 
 
 def step_rates(dtrain, words, timing, watch):
-    """Global steps per second, window by window; watch() is entered while they pass."""
+    """Global steps per second, window by window; watch is entered while they pass."""
     every = max(1, round(rally(dtrain, words) * LINE_EVERY_S))
     limit_s = measure.START_LIMIT_S + 8 * (timing.warmup_s + timing.windows * timing.window_s)
 
@@ -71,47 +70,6 @@ def step_rates(dtrain, words, timing, watch):
         with watch:
             found = running.wait_until(rates, limit_s, f"{timing.windows} windows")
     return found[:timing.windows]
-
-
-class Watch:
-    """Asks the driver again and again which part of the last moments kernels were executing."""
-
-    def __init__(self, program, gpu):
-        self.command = [program, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits",
-                        f"--loop-ms={ASK_EVERY_MS}", f"--id={gpu}"]
-        self.process, self.shares, self.trouble = None, [], ""
-
-    def __enter__(self):
-        self.shares = []
-        try:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, text=True,
-                                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        except OSError as trouble:
-            self.trouble = str(trouble)
-        return self
-
-    def __exit__(self, *_):
-        if not self.process:
-            return
-        self.process.terminate()
-        try:
-            text, _ = self.process.communicate(timeout=measure.END_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            text, _ = self.process.communicate()
-        self.shares = [int(line) / 100 for line in text.split("\n") if line.strip().isdigit()]
-        if not self.shares:
-            self.trouble = text.strip()[-200:] or "it said nothing"
-
-    def busy(self):
-        """The mean share, or None: trouble says why."""
-        return statistics.fmean(self.shares) if self.shares else None
-
-
-def visible_gpu():
-    """As the driver's program calls the first GPU that CUDA sees: by number or by name."""
-    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
-    return first or "0"
 
 
 def time_shares(dtrain, words, folder):

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-WIDTHS = (12, 44, 34, 34)
+WIDTHS = (12, 48, 34, 34)
 
 
 def of_kernel(figure):

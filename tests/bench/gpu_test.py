@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 import unittest.mock
@@ -18,6 +19,7 @@ import unittest.mock
 sys.dont_write_bytecode = True  # the folder is part of the source
 
 import gpu
+import gpu_busy
 import gpu_measure
 import gpu_table
 import gpu_torch
@@ -28,7 +30,6 @@ BINARY = os.environ["DTRAIN_BINARY"]
 SCRIPT = os.path.join(os.path.dirname(measure.FOLDER), "gpu.sh")
 LIMIT_S = 60
 SHORT = ["--dtrain", BINARY, "--device", "cpu", "--windows", "2", "--seconds", "0.1"]
-BUSY = "#!/bin/sh\nwhile :; do echo 96; echo 98; sleep 0.02; done\n"
 # Stands for a Python: its words are -B gpu_torch.py --device cpu ...
 TORCH = """#!{python}
 import json, sys
@@ -68,10 +69,56 @@ FAR = {**NEAR, ("cpu", "float32"): 1.05}
 BROKEN = {**NEAR, ("gpu:0", "bf16"): None}
 
 
+class FalseDriver:
+    """The driver's library: gives these percentages in turn; the broken-th call fails."""
+
+    def __init__(self, percentages, broken=0):
+        self.percentages, self.broken, self.calls, self.asked = percentages, broken, 0, None
+        self.nvmlErrorString = unittest.mock.Mock(return_value=b"Not Supported")
+
+    def status(self):
+        self.calls += 1
+        return 3 if self.calls == self.broken else 0
+
+    def nvmlInit_v2(self):
+        return self.status()
+
+    def nvmlDeviceGetHandleByIndex_v2(self, index, _):
+        self.asked = index.value
+        return self.status()
+
+    def nvmlDeviceGetHandleByUUID(self, name, _):
+        self.asked = name.value
+        return self.status()
+
+    def nvmlDeviceGetUtilizationRates(self, _, found):
+        found._obj.gpu = self.percentages[self.calls % len(self.percentages)]
+        return self.status()
+
+    def wait_for_calls(self, count):
+        deadline = time.monotonic() + LIMIT_S
+        while self.calls < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
 class Folder(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
+
+    def replace(self, place, name, value):
+        """For this test alone"""
+        patch = unittest.mock.patch.object(place, name, value)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def drive(self, driver):
+        """The driver's library is this one; None: there is none."""
+        def load(name):
+            if driver:
+                return driver
+            raise OSError(f"{name}: not here")
+        self.replace(gpu_busy.ctypes, "CDLL", load)
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -96,12 +143,6 @@ class Figures(Folder):
     def steps(self, *arguments):
         return self.measure("--parts", "steps", "--only", "softmax", *arguments)
 
-    def set_limit(self, module, name, value):
-        """Of this test alone."""
-        patch = unittest.mock.patch.object(module, name, value)
-        patch.start()
-        self.addCleanup(patch.stop)
-
     def false_dtrain(self, losses):
         return self.program("dtrain", DTRAIN.format(python=sys.executable, losses=losses))
 
@@ -120,8 +161,8 @@ class Figures(Folder):
                          {"cnn1024", "cnn12"})
 
     def test_steps_are_timed_watched_and_compared_with_the_fastest_way_of_pytorch(self):
+        self.drive(FalseDriver([96, 98]))
         code, found, printed = self.steps(
-            "--nvidia-smi", self.program("smi", BUSY),
             "--torch-python", self.program("python", TORCH.format(python=sys.executable)))
         self.assertEqual(code, 0, printed)
         steps = [figure for figure in found["figures"] if figure["group"] == "step"]
@@ -137,27 +178,40 @@ class Figures(Folder):
         for share in shares:
             self.assertTrue(0.96 <= share <= 0.98, share)
 
-    def test_without_the_drivers_program_and_pytorch_steps_are_still_timed(self):
-        code, found, printed = self.steps("--nvidia-smi", self.path("none"),
-                                          "--torch-python", self.path("none"))
+    def test_without_the_drivers_library_and_pytorch_steps_are_still_timed(self):
+        self.drive(None)
+        code, found, printed = self.steps("--torch-python", self.path("none"))
         self.assertEqual(code, 0, printed)
         step, busy = found["figures"][:2]
         self.assertGreater(step["step_ms"], 0)
         self.assertIsNone(step["ratio"])
         self.assertIn("No such file", step["against"])
         self.assertEqual(busy["measured"], "unknown")
-        self.assertIn("No such file", busy["against"])
+        self.assertEqual(busy["against"], "libnvidia-ml.so.1: not here")
 
     def test_a_driver_that_does_not_say_is_quoted(self):
-        program = self.program("smi", "#!/bin/sh\necho '[N/A]'\nexec sleep 60\n")
-        _, found, _ = self.steps("--nvidia-smi", program, "--torch-python", self.path("none"))
-        self.assertEqual(found["figures"][1]["measured"], "unknown")
-        self.assertIn("[N/A]", found["figures"][1]["against"])
+        for broken, call in ((1, "nvmlInit_v2"), (2, "nvmlDeviceGetHandleByIndex_v2"),
+                             (3, "nvmlDeviceGetUtilizationRates"),
+                             (5, "nvmlDeviceGetUtilizationRates")):
+            driver = FalseDriver([50], broken)
+            self.drive(driver)
+            with gpu_busy.Watch("0") as watch:
+                driver.wait_for_calls(broken)
+            self.assertIsNone(watch.busy())
+            self.assertEqual(watch.trouble, f"{call}: Not Supported")
+
+    def test_a_gpu_is_watched_by_the_name_that_cuda_was_given(self):
+        for gpu, asked in (("3", 3), ("GPU-af33", b"GPU-af33")):
+            driver = FalseDriver([50])
+            self.drive(driver)
+            with gpu_busy.Watch(gpu) as watch:
+                driver.wait_for_calls(4)
+            self.assertEqual((driver.asked, watch.busy()), (asked, 0.5))
 
     def test_a_pytorch_that_fails_is_a_failure_and_the_step_is_kept(self):
         program = self.program("python", "#!/bin/sh\n[ \"$5\" = --check ] && exec echo 9.9.9\n"
                                "echo out of memory\nexit 1\n")
-        code, found, _ = self.steps("--nvidia-smi", self.path("none"), "--torch-python", program)
+        code, found, _ = self.steps("--torch-python", program)
         self.assertEqual(code, 1)
         self.assertEqual(len(found["figures"]), 6)
         self.assertIn("out of memory", found["failures"][0])
@@ -204,9 +258,8 @@ class Figures(Folder):
         self.assertIn("mnist_mlp: not measured: " + self.path("none/mnist"), printed)
 
     def test_a_cluster_is_held_against_one_process_and_says_where_time_goes(self):
-        self.set_limit(gpu_measure, "PROFILE_EVERY", 20)
-        code, found, printed = self.measure("--parts", "cluster", "--only", "mlp_adam",
-                                            "--nvidia-smi", self.path("none"))
+        self.replace(gpu_measure, "PROFILE_EVERY", 20)
+        code, found, printed = self.measure("--parts", "cluster", "--only", "mlp_adam")
         self.assertEqual(code, 0, printed)
         alone, *clusters = found["figures"]
         self.assertEqual(len(clusters), 2)
@@ -217,7 +270,7 @@ class Figures(Folder):
             self.assertRegex(figure["against"], r"^compute \d+ %, data \d+ %, push \d+ %, wait ")
 
     def test_the_same_run_twice_has_the_same_bits(self):
-        self.set_limit(gpu, "BITS_STEPS", 10)
+        self.replace(gpu, "BITS_STEPS", 10)
         code, found, printed = self.measure("--parts", "bits", "--only", "mlp_adam")
         self.assertEqual(code, 0, printed)
         self.assertEqual([figure["is_met"] for figure in found["figures"]], [True] * 4)
@@ -233,7 +286,7 @@ class Figures(Folder):
         for visible, name in (("", "0"), ("2,0", "2"), ("GPU-af33", "GPU-af33")):
             os.environ["CUDA_VISIBLE_DEVICES"] = visible
             self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES", None)
-            self.assertEqual(gpu_measure.visible_gpu(), name)
+            self.assertEqual(gpu_busy.visible_gpu(), name)
 
 
 class Table(Folder):
@@ -335,7 +388,7 @@ class Script(Folder):
         self.program("build/tests/cuda/test_gpu_curves", "#!/bin/sh\necho no data; exit 77\n")
         self.program("build/tests/cuda/bench_gpu", "#!/bin/sh\n[ \"$1\" = --json ] || exit 1\n"
                      "echo '{\"figures\": []}' > \"$2\"\n")
-        self.program("build/cmd/dtrain", "#!/bin/sh\necho \"GPU 0: a false one\"\n")
+        self.program("build/cmd/dtrain", "#!/bin/sh\necho \"libraries beside $VIRTUAL_ENV\"\n")
         self.program("bin/compute-sanitizer", f"#!/bin/sh\necho \"$2\" >> {self.path('tools')}\n")
         self.program("bin/python3", FALSE_PYTHON.format(python=sys.executable,
                                                         calls=self.path("calls")))
@@ -344,11 +397,12 @@ class Script(Folder):
         self.program("tests/gpu.sh", text.replace("/dev/nvidiactl", self.folder.name))
         os.symlink(measure.FOLDER, self.path("tests/bench"))
 
-    def run_script(self):
-        path = self.path("bin") + os.pathsep + os.environ["PATH"]
+    def run_script(self, python="/a/python"):
+        variables = {**os.environ, "TORCH_PYTHON": python,
+                     "PATH": self.path("bin") + os.pathsep + os.environ["PATH"]}
+        variables.pop("VIRTUAL_ENV", None)
         return subprocess.run(["sh", self.path("tests/gpu.sh"), self.path("build")], timeout=LIMIT_S,
-                              capture_output=True, text=True, check=False,
-                              env={**os.environ, "PATH": path, "TORCH_PYTHON": "/a/python"})
+                              capture_output=True, text=True, check=False, env=variables)
 
     def test_it_runs_all_tests_all_tools_and_all_parts_and_says_what_failed(self):
         done = self.run_script()
@@ -376,6 +430,10 @@ class Script(Folder):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"\ngemm +failed \(2\) +\d s\n3 is not 4\n")
         self.assertRegex(done.stdout, r"\n2 failed; ")
+
+    def test_libraries_are_looked_for_beside_the_python_of_pytorch(self):
+        done = self.run_script(sys.executable)
+        self.assertIn(f"libraries beside {sys.prefix}\n", done.stdout)
 
     def test_figures_of_an_earlier_run_do_not_stand_in_the_table(self):
         self.program("build/gpu-logs/gpu-steps.json", "{\"figures\": [{\"name\": \"old\"}]}")

@@ -12,7 +12,7 @@ static double rate_of(const struct figure *f)
 
 static void print(const struct figure *f, double ratio)
 {
-    printf("%-46s %10.2f us %9.2f %-7s", f->name, f->us, rate_of(f), f->unit);
+    printf("%-48s %10.2f us %9.2f %-7s", f->name, f->us, rate_of(f), f->unit);
     if (f->peer_us > 0)
         printf(" %5.2f of %s", ratio, f->peer);
     else

@@ -15,8 +15,8 @@ RALLY_STEPS = 60  # of a run by which the speed is estimated
 LINE_EVERY_S = 0.1  # how often the chief writes its step and time
 RUN_LIMIT_S = 1200  # of a run that ends by itself
 PEER_LIMIT_S = 900  # PyTorch's compiler takes its time
-SHARES = re.compile(r"(\d+) steps? in ([0-9.]+) ms: (compute .*hooks \d+ %)")
-PROFILE_EVERY, PROFILE_STEPS = 200, 10
+SHARES = re.compile(r"\d+ steps? in [0-9.]+ ms: (compute .*hooks \d+ %)")
+PROFILE_EVERY_S, PROFILE_STEPS = 1.0, 10
 TORCH = os.path.join(measure.FOLDER, "gpu_torch.py")
 
 
@@ -74,17 +74,15 @@ def step_rates(dtrain, words, timing, watch):
 
 def time_shares(dtrain, words, folder):
     """What the chief's steps were made of, in its own words, once the run was under way."""
-    hook = [{"type": "profiler", "save_steps": PROFILE_EVERY, "steps": PROFILE_STEPS,
+    hook = [{"type": "profiler", "save_secs": PROFILE_EVERY_S, "steps": PROFILE_STEPS,
              "output_dir": folder}]
-    settings = ["train.hooks=" + json.dumps(hook), f"train.last_step={3 * PROFILE_EVERY}"]
 
-    def look(running):
+    def second():
         found = SHARES.findall(running.printed().decode(errors="replace"))
-        if not found:
-            running.fail("no timeline")
-        return found[-1][2]
+        return found[1] if len(found) > 1 else None
 
-    return completed(dtrain, sets(settings) + words, look)
+    with measure.Running(dtrain, sets(["train.hooks=" + json.dumps(hook)]) + words) as running:
+        return running.wait_until(second, measure.START_LIMIT_S, "second timeline")
 
 
 def losses(dtrain, words):

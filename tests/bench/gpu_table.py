@@ -35,7 +35,7 @@ def line(figure):
 
 
 def read(folder):
-    figures, failures = [], []
+    figures, failures, device = [], [], ""
     for path in [os.path.join(folder, "bench.json"),
                  *sorted(glob.glob(os.path.join(glob.escape(folder), "gpu-*.json")))]:
         if not os.path.exists(path):
@@ -45,13 +45,16 @@ def read(folder):
         is_kernels = os.path.basename(path) == "bench.json"
         figures += map(of_kernel, found["figures"]) if is_kernels else found["figures"]
         failures += found.get("failures", [])
-    return figures, failures
+        device = found.get("device", device)
+    return {"device": device, "figures": figures, "failures": failures}
 
 
 def main(arguments):
     if len(arguments) != 1:
         sys.exit(__doc__)
-    figures, failures = read(arguments[0])
+    found = read(arguments[0])
+    figures, failures = found["figures"], found["failures"]
+    print(found["device"])
     for figure in figures:
         print(line(figure))
     judged = [figure["is_met"] for figure in figures if figure["is_met"] is not None]
@@ -60,7 +63,7 @@ def main(arguments):
     for failure in failures:
         print("FAILED: " + failure.split("\n")[0])
     with open(os.path.join(arguments[0], "figures.json"), "w", encoding="utf-8") as file:
-        json.dump({"figures": figures, "failures": failures}, file, indent=1)
+        json.dump(found, file, indent=1)
         file.write("\n")
     return 0
 

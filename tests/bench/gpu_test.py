@@ -258,7 +258,7 @@ class Figures(Folder):
         self.assertIn("mnist_mlp: not measured: " + self.path("none/mnist"), printed)
 
     def test_a_cluster_is_held_against_one_process_and_says_where_time_goes(self):
-        self.replace(gpu_measure, "PROFILE_EVERY", 20)
+        self.replace(gpu_measure, "PROFILE_EVERY_S", 0.2)
         code, found, printed = self.measure("--parts", "cluster", "--only", "mlp_adam")
         self.assertEqual(code, 0, printed)
         alone, *clusters = found["figures"]
@@ -297,7 +297,7 @@ class Table(Folder):
                     "unit": "TFLOP/s", "peer": "cuDNN", "goal": 0.8, "is_met": None}]
         steps = [{"group": "busy", "name": "cnn12", "measured": "80% of the time", "against": "",
                   "goal_text": "at least 90%", "is_met": False}]
-        for name, found in (("bench", {"figures": kernels}),
+        for name, found in (("bench", {"device": "cuda false", "figures": kernels}),
                             ("gpu-steps", {"figures": steps, "failures": ["one\ntwo"]})):
             with open(self.path(name + ".json"), "w", encoding="utf-8") as file:
                 json.dump(found, file)
@@ -305,13 +305,14 @@ class Table(Folder):
         with contextlib.redirect_stdout(printed):
             self.assertEqual(gpu_table.main([self.folder.name]), 0)
         text = " ".join(printed.getvalue().split())
-        for part in ("gemm 12.5 us, 60.20 TFLOP/s 0.97 of cuBLAS at least 0.95: met",
+        for part in ("cuda false product gemm 12.5 us, 60.20 TFLOP/s 0.97 of cuBLAS at least 0.95: met",
                      "conv 1.0 us, 2.00 TFLOP/s no cuDNN here busy",
                      "cnn12 80% of the time at least 90%: MISSED", "1 of 2 goals met, 1 figures",
                      "1 failures FAILED: one"):
             self.assertIn(part, text)
         with open(self.path("figures.json"), encoding="utf-8") as file:
-            self.assertEqual(len(json.load(file)["figures"]), 3)
+            found = json.load(file)
+        self.assertEqual((len(found["figures"]), found["device"]), (3, "cuda false"))
 
 
 class FalseTorch(types.SimpleNamespace):

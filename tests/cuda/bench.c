@@ -113,7 +113,8 @@ static void close_bench(struct bench *b)
 
 static void open_peers(struct bench *b)
 {
-    printf("%s\n", b->d.kernels->name);
+    snprintf(b->device, sizeof b->device, "%s", b->d.kernels->name);
+    printf("%s, %s\n", b->device, bench_precision(b));
     if (bare_dnn_open(b, &b->dnn))
         printf("convolutions are compared with nothing: %s\n", error_text());
     else
@@ -150,9 +151,10 @@ static int usage(void)
     return EXIT_FAILURE;
 }
 
-static err write_figures(json_t *figures, const char *path)
+/* Takes the figures. */
+static err write_figures(struct bench *b, const char *path)
 {
-    json_t *all = json_pack("{so}", "figures", figures);
+    json_t *all = json_pack("{ss so}", "device", b->device, "figures", b->figures);
     const int status = all ? json_dump_file(all, path, JSON_INDENT(1)) : -1;
     json_decref(all);
     return status == 0 ? OK : fail(ERR_IO, "%s: cannot be written", path);
@@ -167,7 +169,7 @@ int main(int argc, char **argv)
     measure_at(&b, PRECISION_FLOAT32);
     measure_at(&b, PRECISION_TF32);
     measure_at(&b, PRECISION_BF16);
-    if (has_file && write_figures(b.figures, argv[2])) bench_give_up();
+    if (has_file && write_figures(&b, argv[2])) bench_give_up();
     if (!has_file) json_decref(b.figures);
     return EXIT_SUCCESS;
 }

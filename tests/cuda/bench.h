@@ -22,8 +22,9 @@ struct bench {
     float *x, *y, *z; /* in [-1, 1) */
     float *positive;  /* in [0, 1): slots of optimizers, changed by them */
     float *out;
-    int32_t *labels;          /* [floats], each 0 */
-    struct bare_dnn *dnn;     /* NULL: not found */
+    int32_t *labels;      /* [floats], each 0 */
+    struct bare_dnn *dnn; /* NULL: not found */
+    char device[DEVICE_NAME_MAX];
     json_t *figures;          /* what was reported */
     double copy_bytes_per_us; /* of a copy within the GPU, once it was measured; 0 before */
 };

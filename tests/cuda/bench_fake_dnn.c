@@ -2,7 +2,8 @@
  * nothing, and refuses whatever a bench that compares like with like would not ask for.
  *
  * Its search has three answers: one that failed, the default mathematics, which may be TF32, and
- * what was asked for. Forward is slow in NCHW, the other directions are in NHWC.
+ * what was asked for. Forward is slow in NCHW, the other directions are in NHWC. With
+ * FAKE_CUDNN_BROKEN in the environment it can be opened and not used.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,7 +74,7 @@ static int take(void *memory)
 
 int cudnnCreate(void **ret)
 {
-    return give(1, ret);
+    return getenv("FAKE_CUDNN_BROKEN") ? NOT_SUPPORTED : give(1, ret);
 }
 
 int cudnnDestroy(void *handle)

@@ -16,7 +16,7 @@ static void print(const struct figure *f, double ratio)
     if (f->peer_us > 0)
         printf(" %5.2f of %s", ratio, f->peer);
     else
-        printf(" %s: not there", f->peer);
+        printf("  no %s to compare with", f->peer);
     if (f->peer_us > 0 && f->goal > 0)
         printf(", goal %.2f: %s", f->goal, ratio >= f->goal ? "met" : "missed");
     printf("\n");

@@ -12,24 +12,29 @@ import tempfile
 import unittest
 
 BENCH = os.environ["BENCH"]
-LIMIT_S = 100
+LIMIT_S = 400
 GOALS = {"product": 0.95, "convolution": 0.8, "vector": 0.85, "optimizer": 0.85, "rows": 0.7}
 OPTIMIZERS = ["gradient_descent", "momentum", "momentum nesterov", "adagrad", "adam", "rmsprop",
               "rmsprop centered"]
 
 
+def run_bench(**variables):
+    """All figures, as the file has them, and the lines that were printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "figures.json")
+        done = subprocess.run([BENCH, "--json", path, "64"], capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False, env={**os.environ, **variables})
+        if done.returncode != 0:
+            raise AssertionError(done.stdout + done.stderr)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file), done.stdout.splitlines()
+
+
 class Bench(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "figures.json")
-            done = subprocess.run([BENCH, "--json", path, "64"], capture_output=True, text=True,
-                                  timeout=LIMIT_S, check=False)
-            if done.returncode != 0:
-                raise AssertionError(done.stdout + done.stderr)
-            with open(path, encoding="utf-8") as file:
-                cls.figures = json.load(file)["figures"]
-        cls.lines = done.stdout.splitlines()
+        cls.found, cls.lines = run_bench()
+        cls.figures = cls.found["figures"]
 
     def of(self, group):
         return [figure for figure in self.figures if figure["group"] == group]
@@ -73,6 +78,18 @@ class Bench(unittest.TestCase):
 
     def test_it_says_which_library_it_compares_with(self):
         self.assertIn("convolutions are compared with cuDNN 91234", self.lines)
+        self.assertIn("cuBLAS 13.4.2", self.found["device"])
+
+    def test_without_the_libraries_products_and_convolutions_stand_alone(self):
+        found, lines = run_bench(FAKE_CUBLAS_BROKEN="create", FAKE_CUDNN_BROKEN="yes")
+        for figure in found["figures"]:
+            is_alone = figure["group"] in ("product", "convolution")
+            self.assertEqual(figure["ratio"] is None, is_alone, figure)
+            if is_alone:
+                self.assertIsNone(figure["is_met"])
+        self.assertIn("convolutions are compared with nothing: cuDNN 91234 cannot be used here",
+                      lines)
+        self.assertTrue([line for line in lines if line.endswith("no cuBLAS to compare with")])
 
     def test_a_scale_out_of_range_is_refused(self):
         for words in (["0"], ["65"], ["1", "2"]):

@@ -41,11 +41,11 @@ line() {
     shift 2
     began=$(date +%s)
     status=0
-    timeout "$limit_s" "$@" > "$logs/$name.log" 2>&1 < /dev/null || status=$?
+    timeout -k 60 "$limit_s" "$@" > "$logs/$name.log" 2>&1 < /dev/null || status=$?
     case $status in
     0) result=ok ;;
     77) result=skipped ;;
-    124) result="more than $limit_s s" ;;
+    124 | 137) result="more than $limit_s s" ;;
     *) result="failed ($status)" ;;
     esac
     printf '%-28s %-18s %5d s\n' "$name" "$result" "$(($(date +%s) - began))"

@@ -8,10 +8,10 @@
 steps      time of a training step in one process, and the share of that time in which kernels were
            executing, as the driver has it; beside PyTorch on the same GPU where --torch-python has
            it, its fastest way (graph, compiler, calls).
-precision  losses of the examples in tf32 and bf16 against float32: the mean of all losses on the way
-           and the one on the evaluation data at the end, each the mean of several seeds. Beside them
-           is how far float32 on the CPU is from float32 on the GPU, which is what rounding in another
-           order does: where that alone misses the goal nothing is said of the goal.
+precision  losses of the examples in tf32 and bf16 against float32: the mean of all losses on the
+           way and the one on the evaluation data at the end, each the mean of several seeds. Beside
+           them is how far float32 on the CPU is from float32 on the GPU, which is what rounding in
+           another order does: where that alone misses the goal nothing is said of the goal.
 cluster    examples/s of 2 ps + 2 workers on one GPU against one process on it, and what the chief's
            steps were made of.
 bits       whether the same spec and seed end with the same bits twice.
@@ -22,6 +22,7 @@ is 0 when everything was measured, whether or not a goal was met.
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -243,8 +244,14 @@ def read_options(arguments):
     return parser.parse_args(arguments)
 
 
+def end(*_):
+    """What runs is in a session of its own: it is ended where its `with` block is left."""
+    sys.exit(128 + signal.SIGTERM)
+
+
 def main(arguments):
     options = read_options(arguments)
+    signal.signal(signal.SIGTERM, end)
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # the driver counts GPUs so
     try:
         bench = Bench(options)

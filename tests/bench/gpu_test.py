@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The programs that measure a GPU, where there is none: on the CPU, with a false driver's program, a
-false PyTorch and a false dtrain where it is their answers that matter; and gpu.sh with false tests.
+"""The programs that measure a GPU, where there is none: on the CPU, with a false driver, a false
+PyTorch and a false dtrain where it is their answers that matter; and gpu.sh with false tests.
 
     DTRAIN_BINARY=build/cmd/dtrain gpu_test.py
 """
@@ -166,7 +166,8 @@ class Figures(Folder):
             "--torch-python", self.program("python", TORCH.format(python=sys.executable)))
         self.assertEqual(code, 0, printed)
         steps = [figure for figure in found["figures"] if figure["group"] == "step"]
-        self.assertEqual([figure["name"] for figure in steps], ["softmax float32", "softmax tf32", "softmax bf16"])
+        self.assertEqual([figure["name"] for figure in steps],
+                         ["softmax float32", "softmax tf32", "softmax bf16"])
         for figure in steps:
             self.assertEqual(len(figure["steps_per_second"]), 2)
             self.assertGreater(figure["ratio"], 1)
@@ -282,6 +283,29 @@ class Figures(Folder):
         self.assertEqual([figure["is_met"] for figure in found["figures"]], [False] * 4)
         self.assertIn("a/kernel: 3 of 4 elements differ", printed)
 
+    def test_what_it_runs_ends_with_it(self):
+        torch = self.program("python", "#!/bin/sh\n[ \"$5\" = --check ] && exec echo 9.9.9\n"
+                             "exec sleep 60\n")
+        for words, word in ((["--seconds", "50"], b"--metrics_file"),
+                            (["--torch-python", torch], b"sleep")):
+            program = [sys.executable, "-B", gpu.__file__, *SHORT, "--parts", "steps", "--only",
+                       "softmax", *words]
+            with subprocess.Popen(program, stdout=subprocess.DEVNULL) as bench:
+                child = self.wait_for_child(bench.pid, word)
+                bench.terminate()
+                self.assertEqual(bench.wait(LIMIT_S), 143)
+            self.assertFalse(os.path.exists(f"/proc/{child}"))
+
+    def wait_for_child(self, parent, word):
+        """Its id, once one has this among its words."""
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            for child in measure.children(parent):
+                if word in measure.read_bytes(f"/proc/{child}/cmdline"):
+                    return child
+            time.sleep(0.02)
+        self.fail(f"no child with {word!r}")
+
     def test_the_first_gpu_that_is_visible_is_watched(self):
         for visible, name in (("", "0"), ("2,0", "2"), ("GPU-af33", "GPU-af33")):
             os.environ["CUDA_VISIBLE_DEVICES"] = visible
@@ -305,7 +329,8 @@ class Table(Folder):
         with contextlib.redirect_stdout(printed):
             self.assertEqual(gpu_table.main([self.folder.name]), 0)
         text = " ".join(printed.getvalue().split())
-        for part in ("cuda false product gemm 12.5 us, 60.20 TFLOP/s 0.97 of cuBLAS at least 0.95: met",
+        for part in ("cuda false product gemm 12.5 us, 60.20 TFLOP/s 0.97 of cuBLAS",
+                     "of cuBLAS at least 0.95: met",
                      "conv 1.0 us, 2.00 TFLOP/s no cuDNN here busy",
                      "cnn12 80% of the time at least 90%: MISSED", "1 of 2 goals met, 1 figures",
                      "1 failures FAILED: one"):
@@ -402,8 +427,8 @@ class Script(Folder):
         variables = {**os.environ, "TORCH_PYTHON": python,
                      "PATH": self.path("bin") + os.pathsep + os.environ["PATH"]}
         variables.pop("VIRTUAL_ENV", None)
-        return subprocess.run(["sh", self.path("tests/gpu.sh"), self.path("build")], timeout=LIMIT_S,
-                              capture_output=True, text=True, check=False, env=variables)
+        return subprocess.run(["sh", self.path("tests/gpu.sh"), self.path("build")], check=False,
+                              capture_output=True, text=True, timeout=LIMIT_S, env=variables)
 
     def test_it_runs_all_tests_all_tools_and_all_parts_and_says_what_failed(self):
         done = self.run_script()
@@ -440,7 +465,7 @@ class Script(Folder):
         self.program("build/gpu-logs/gpu-steps.json", "{\"figures\": [{\"name\": \"old\"}]}")
         self.assertRegex(self.run_script().stdout, r"\n0 of 0 goals met")
 
-    @unittest.skipIf(os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg"), "a GPU is here")
+    @unittest.skipIf(any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))), "a GPU is here")
     def test_without_a_gpu_it_is_skipped(self):
         done = subprocess.run(["sh", SCRIPT, self.path("build")], capture_output=True, text=True,
                               timeout=LIMIT_S, check=False)

@@ -5,10 +5,10 @@ found. Needs PyTorch alone.
     python3 gpu_torch.py --check                     the version, or why it cannot be compared with
     python3 gpu_torch.py SPEC.json --json FILE       steps per second, window by window
 
-A step is what dtrain's is: a batch from the host's memory, forward, backward, the optimizer. PyTorch
-gets what makes it fast: images with channels last, pinned batches, fused optimizers, cuDNN's search,
-and of three ways to run a step the fastest counts: a CUDA graph of the whole, its compiler, and
-call by call.
+A step is what dtrain's is: a batch from the host's memory, forward, backward, the optimizer.
+PyTorch gets what makes it fast: images with channels last, pinned batches, fused optimizers, the
+search of cuDNN, and of three ways to run a step the fastest counts: a CUDA graph of the whole, its
+compiler, and call by call.
 """
 import argparse
 import json
@@ -55,7 +55,8 @@ class Builder:
         return count
 
     def conv2d(self, node):
-        if node.get("padding", "valid").lower() != "same" or pair(node.get("strides") or 1) != (1, 1):
+        is_same = node.get("padding", "valid").lower() == "same"
+        if not is_same or pair(node.get("strides") or 1) != (1, 1):
             raise ValueError("only convolutions that keep the size are compared")
         channels, y, x = self.shape
         self.layers.append(self.torch.nn.Conv2d(channels, node["filters"],
@@ -162,7 +163,7 @@ class Trainer:
         return step
 
     def by_graph(self):
-        """Recorded after some steps on another stream, as PyTorch's notes on CUDA graphs want it."""
+        """Recorded after some steps on another stream, as PyTorch wants it."""
         torch = self.torch
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())

@@ -90,7 +90,9 @@ static void measure(struct bench *b, const struct convolution *c, enum direction
     snprintf(name, sizeof name, "conv %lldx%lld %lld-%lld %lldx%lld batch %lld %s %s", kernel,
              kernel, in, (long long)c->shape.out_channels, side, side, (long long)w->batch,
              directions[direction].name, bench_precision(b));
-    snprintf(peer, sizeof peer, "cuDNN%s%s", *best.layout ? " " : "", best.layout);
+    snprintf(peer, sizeof peer, "cuDNN");
+    if (best.us > 0)
+        snprintf(peer, sizeof peer, "cuDNN %s algorithm %d", best.layout, best.algorithm);
     bench_report(
         b, &(struct figure){.group = "convolution",
                             .name = name,

@@ -68,8 +68,14 @@ class Bench(unittest.TestCase):
 
     def test_convolutions_are_held_against_the_faster_order_of_axes(self):
         for figure in self.of("convolution"):
-            is_forward = " forward " in figure["name"]
-            self.assertEqual(figure["peer"], "cuDNN NHWC" if is_forward else "cuDNN NCHW", figure)
+            layout = "NHWC" if " forward " in figure["name"] else "NCHW"
+            self.assertTrue(figure["peer"].startswith(f"cuDNN {layout} "), figure)
+
+    def test_float32_is_not_held_against_tf32(self):
+        for figure in self.of("convolution"):
+            plain, default = "algorithm 3", "algorithm 2"
+            expected = plain if figure["name"].endswith(" float32") else default
+            self.assertTrue(figure["peer"].endswith(expected), figure)
 
     def test_all_optimizers_and_losses_are_there(self):
         self.assertEqual([figure["name"] for figure in self.of("optimizer")], OPTIMIZERS)

@@ -5,9 +5,9 @@
     tests/bench/gpu.py --parts steps --only cnn12    one part of one workload
     tests/bench/gpu.py --json figures.json           every figure in a file
 
-steps      time of a training step in one process, and the share of that time in which kernels were
-           executing, as the driver has it; beside PyTorch on the same GPU where --torch-python has
-           it, its fastest way (graph, compiler, calls).
+steps      time of a training step in one process, and the share of that time in which the GPU was
+           busy, as the driver has it; beside PyTorch on the same GPU where --torch-python has it,
+           its fastest way (graph, compiler, calls).
 precision  losses of the examples in tf32 and bf16 against float32: the mean of all losses on the
            way and the one on the evaluation data at the end, each the mean of several seeds. Beside
            them is how far float32 on the CPU is from float32 on the GPU, which is what rounding in
@@ -107,7 +107,8 @@ class Bench:
         with tempfile.TemporaryDirectory(prefix="dtrain-gpu-") as folder:
             command = self.words_of(folder, workload, precision)
             rates = gpu_measure.step_rates(self.options.dtrain, command, self.timing, self.watch)
-            rate, busy = statistics.median(rates), self.watch.busy()
+            rate = statistics.median(rates)
+            busy, how = self.watch.busy()
             peer = self.attempt(self.peer, folder, workload, precision)
         name = f"{workload.name} {precision}"
         against = f"PyTorch: {self.torch.reason or 'failed'}"
@@ -116,13 +117,13 @@ class Bench:
         self.keep("step", name, f"{1e3 / rate:.3f} ms, {rate * workload.batch():,.0f} examples/s",
                   steps_per_second=rates, step_ms=1e3 / rate, against=against,
                   ratio=rate / peer[1] if peer else None)
-        self.busy(name, busy, workload.is_large)
-
-    def busy(self, name, busy, is_judged):
         if busy is None:
-            self.keep("busy", name, "unknown", against=self.watch.trouble)
-            return
-        self.keep("busy", name, f"{busy:.0%} of the time", share=busy,
+            self.keep("busy", name, "unknown", against=how)
+        else:
+            self.busy(name, busy, how, workload.is_large)
+
+    def busy(self, name, busy, how, is_judged):
+        self.keep("busy", name, f"{busy:.0%} of the time", share=busy, against=how,
                   goal_text=f"at least {BUSY_GOAL:.0%}" if is_judged else "",
                   is_met=busy >= BUSY_GOAL if is_judged else None)
 

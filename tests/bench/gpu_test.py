@@ -101,6 +101,35 @@ class FalseDriver:
             time.sleep(0.01)
 
 
+class CountingDriver(FalseDriver):
+    """Of a GPU with counters: its samples are numbers of looks."""
+
+    def __init__(self, percentages):
+        super().__init__(percentages)
+        self.looks = self.held = 0
+
+    def nvmlGpmSampleAlloc(self, sample):
+        self.held += 1
+        sample._obj.value = 1000 * self.held
+        return 0
+
+    def nvmlGpmSampleFree(self, _):
+        self.held -= 1
+        return 0
+
+    def nvmlGpmSampleGet(self, _, sample):
+        self.looks += 1
+        return 0 if sample.value == 1000 * self.looks else 2
+
+    def nvmlGpmMetricsGet(self, asked):
+        found = asked._obj
+        if (found.version, found.count, found.first, found.second) != (1, 2, 1000, 2000):
+            return 2
+        for metric in found.metrics[:2]:
+            metric.value = {1: 87.5, 2: 25.0}[metric.name]
+        return 0
+
+
 class Folder(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -198,8 +227,25 @@ class Figures(Folder):
             self.drive(driver)
             with gpu_busy.Watch("0") as watch:
                 driver.wait_for_calls(broken)
-            self.assertIsNone(watch.busy())
-            self.assertEqual(watch.trouble, f"{call}: Not Supported")
+            self.assertEqual(watch.busy(), (None, f"{call}: Not Supported"))
+
+    def test_a_gpu_that_counts_is_looked_at_twice(self):
+        driver = CountingDriver([50])
+        self.drive(driver)
+        with gpu_busy.Watch("0") as watch:
+            self.assertEqual(driver.looks, 1)
+        self.assertEqual((driver.looks, driver.held), (2, 0))
+        self.assertEqual(watch.busy(), (0.875, "counted; multiprocessors 25%"))
+
+    def test_a_gpu_that_has_counters_and_no_say_is_asked(self):
+        for broken in ("nvmlGpmSampleAlloc", "nvmlGpmSampleGet"):
+            driver = CountingDriver([50])
+            setattr(driver, broken, lambda *_: 3)
+            self.drive(driver)
+            with gpu_busy.Watch("0") as watch:
+                driver.wait_for_calls(4)
+            self.assertEqual(watch.busy()[0], 0.5)
+            self.assertEqual(driver.held, 0)
 
     def test_a_gpu_is_watched_by_the_name_that_cuda_was_given(self):
         for gpu, asked in (("3", 3), ("GPU-af33", b"GPU-af33")):
@@ -207,7 +253,7 @@ class Figures(Folder):
             self.drive(driver)
             with gpu_busy.Watch(gpu) as watch:
                 driver.wait_for_calls(4)
-            self.assertEqual((driver.asked, watch.busy()), (asked, 0.5))
+            self.assertEqual((driver.asked, watch.busy()[0]), (asked, 0.5))
 
     def test_a_pytorch_that_fails_is_a_failure_and_the_step_is_kept(self):
         program = self.program("python", "#!/bin/sh\n[ \"$5\" = --check ] && exec echo 9.9.9\n"
@@ -220,9 +266,9 @@ class Figures(Folder):
     def test_only_large_steps_are_judged_by_how_busy_the_gpu_is(self):
         bench = gpu.Bench(gpu.read_options(SHORT))
         with contextlib.redirect_stdout(io.StringIO()):
-            bench.busy("large", 0.92, True)
-            bench.busy("large", 0.88, True)
-            bench.busy("small", 0.2, False)
+            bench.busy("large", 0.92, "", True)
+            bench.busy("large", 0.88, "", True)
+            bench.busy("small", 0.2, "", False)
         self.assertEqual([figure["is_met"] for figure in bench.found["figures"]],
                          [True, False, None])
 

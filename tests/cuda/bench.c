@@ -1,8 +1,8 @@
 /* bench.c - how fast the GPU's kernels are, each against a limit measured in the same run.
  *
  *   products               against cuBLAS called bare, where it was found
- *   convolutions           against cuDNN called bare, where it is found
- *   vectors, optimizers,   against a copy within the GPU of as many bytes
+ *   convolutions           against cuDNN called bare, where it is found, or the one that the
+ * variable BENCH_CUDNN names vectors, optimizers,   against a copy within the GPU of as many bytes
  *   rows
  *
  * usage: bench_gpu [--json FILE] [SCALE]   sizes are divided by SCALE; 1 for figures, more to see

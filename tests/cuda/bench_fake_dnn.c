@@ -1,4 +1,4 @@
-/* bench_fake_dnn.c - a library that calls itself cuDNN, as far as the bench calls it: it computes
+/* bench_fake_dnn.c - a library in the place of cuDNN, as far as the bench calls it: it computes
  * nothing, and refuses whatever a bench that compares like with like would not ask for.
  *
  * Its search has three answers: one that failed, the default mathematics, which may be TF32, and

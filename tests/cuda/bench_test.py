@@ -1,8 +1,9 @@
-"""The kernels' bench on the emulated GPU, scaled down, beside libraries that call themselves cuBLAS
-and cuDNN: which figures there are, that each says what it is held against, and that like is
+"""The kernels' bench on the emulated GPU, scaled down, beside libraries in the places of cuBLAS and
+cuDNN: which figures there are, that each says what it is held against, and that like is
 compared with like.
 
-    BENCH=build/tests/cuda/bench_emulated bench_test.py
+    BENCH=build/tests/cuda/bench_emulated BENCH_CUDNN=build/tests/cuda/libbench_fake_dnn.so \\
+        LD_LIBRARY_PATH=build/tests/cuda/fake bench_test.py
 """
 import json
 import os

@@ -336,19 +336,33 @@ class Figures(Folder):
                             (["--torch-python", torch], b"sleep")):
             program = [sys.executable, "-B", gpu.__file__, *SHORT, "--parts", "steps", "--only",
                        "softmax", *words]
-            with subprocess.Popen(program, stdout=subprocess.DEVNULL) as bench:
+            bench = subprocess.Popen(program, stdout=subprocess.DEVNULL,
+                                     env={**os.environ, "TMPDIR": self.folder.name})
+            try:
                 child = self.wait_for_child(bench.pid, word)
+                time.sleep(0.3)  # not while it is only just being started
+            finally:
                 bench.terminate()
-                self.assertEqual(bench.wait(LIMIT_S), 143)
+                code = bench.wait(LIMIT_S)
+            self.assertEqual(code, 143)
             self.assertFalse(os.path.exists(f"/proc/{child}"))
+            self.assertEqual(self.running(self.folder.name.encode()), [])
+
+    def running(self, word, parent=None):
+        """The processes that have this in their command line."""
+        found = []
+        for pid in measure.children(parent) if parent else filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                if word in measure.read_bytes(f"/proc/{pid}/cmdline"):
+                    found.append(pid)
+        return found
 
     def wait_for_child(self, parent, word):
-        """Its id, once one has this among its words."""
+        """Its id, once one has this in its command line."""
         deadline = time.monotonic() + LIMIT_S
         while time.monotonic() < deadline:
-            for child in measure.children(parent):
-                if word in measure.read_bytes(f"/proc/{child}/cmdline"):
-                    return child
+            for child in self.running(word, parent):
+                return child
             time.sleep(0.02)
         self.fail(f"no child with {word!r}")
 

@@ -59,26 +59,23 @@ line() {
     esac
 }
 
-# sanitize TOOL TEST...
+# sanitize TOOL TEST: nothing of it where the test is none of the kernels, since a whole training would take hours
 sanitize() {
-    tool=$1
-    shift
-    for test in "$@"; do
-        line "$test_limit_s" "$test-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 "$here/test_gpu_$test"
-    done
+    case $2 in
+    curves | gradients) return ;;
+    esac
+    line "$test_limit_s" "$2-$1" compute-sanitizer --tool "$1" --error-exitcode 9 "$here/test_gpu_$2"
 }
 
 "$1/cmd/dtrain" devices
-kernel_tests='activate gemm image rows update vector precision fixtures'
-for test in $kernel_tests gradients curves; do line "$test_limit_s" "$test" "$here/test_gpu_$test"; done
+tests=$(find "$here" -maxdepth 1 -type f -name 'test_gpu_*' | sed 's,.*/test_gpu_,,' | sort)
+for test in $tests; do line "$test_limit_s" "$test" "$here/test_gpu_$test"; done
+line "$test_limit_s" sessions "$1/tests/device/test_gpu_sessions"
 
-# Races and barriers are looked at in the kernels alone: a whole training would take hours.
-# shellcheck disable=SC2086
 if command -v compute-sanitizer > /dev/null; then
-    sanitize memcheck $kernel_tests
-    sanitize initcheck $kernel_tests
-    sanitize racecheck gemm image rows precision fixtures
-    sanitize synccheck gemm image rows precision fixtures
+    for tool in memcheck initcheck racecheck synccheck; do
+        for test in $tests; do sanitize "$tool" "$test"; done
+    done
 else
     echo "compute-sanitizer is not installed: memory and races were not looked at"
 fi

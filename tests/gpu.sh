@@ -1,39 +1,51 @@
 #!/bin/sh
-# gpu.sh [BUILD] - everything that is to be known of dtrain on this machine's GPU, as one table: the tests of
-# kernels, ops and training curves, the same under compute-sanitizer where it is installed, and the speed of
-# the kernels. Builds into build-gpu/, or takes what was built in BUILD. Without a GPU: 77, skipped.
+# gpu.sh [BUILD] - everything that is to be known of dtrain on this machine's GPU: the tests of kernels, ops and
+# training curves, the same under compute-sanitizer where it is installed, and then one table of all figures, each
+# beside its goal: the kernels against cuBLAS, cuDNN and a copy, whole steps beside PyTorch where python3 (or
+# $TORCH_PYTHON) has it, less precision against float32, a cluster on one GPU, the same bits twice.
+# Builds into build-gpu/, or takes what was built in BUILD. Figures and all that was said are in BUILD/gpu-logs/.
+# Nothing else should run on the GPU. The exit code says whether all went well, not whether goals were met.
+# Without a GPU: 77, skipped.
 set -eu
-limit_s=1200 # of each line of the table
+test_limit_s=1200    # of each test
+figures_limit_s=5400 # of each line of figures
 
 have_gpu() {
     [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]
 }
 
+python=${TORCH_PYTHON:-python3}
 have_gpu || { echo "gpu.sh: skipped: no GPU: neither /dev/nvidiactl nor /dev/dxg is there"; exit 77; }
+tests_folder=$(cd "$(dirname "$0")" && pwd)
 if [ $# -eq 0 ]; then
-    cd "$(dirname "$0")/.."
+    cd "$tests_folder/.."
     . examples/setup.sh
     need_build
     need g++ libcmocka-dev
     set -- build-gpu
     build "$1" -Dtests=enabled -Dcuda=enabled
 fi
+export CUDA_DEVICE_ORDER="${CUDA_DEVICE_ORDER:-PCI_BUS_ID}" # the driver counts GPUs so
+# cuBLAS and cuDNN are looked for among this Python's packages too
+export VIRTUAL_ENV="${VIRTUAL_ENV:-$("$python" -c 'import sys; print(sys.prefix)' || true)}"
 here=$1/tests/cuda
 logs=$1/gpu-logs
-mkdir -p "$logs"
 failures=0
+rm -rf "$logs" # figures of another run would stand in the table
+mkdir -p "$logs"
 
-# line NAME COMMAND...: runs it, and prints what has come of it and after how long
+# line LIMIT_S NAME COMMAND...: runs it, and prints what has come of it and after how long
 line() {
-    name=$1
-    shift
+    limit_s=$1
+    name=$2
+    shift 2
     began=$(date +%s)
     status=0
-    timeout "$limit_s" "$@" > "$logs/$name.log" 2>&1 < /dev/null || status=$?
+    timeout -k 60 "$limit_s" "$@" > "$logs/$name.log" 2>&1 < /dev/null || status=$?
     case $status in
     0) result=ok ;;
     77) result=skipped ;;
-    124) result="more than $limit_s s" ;;
+    124 | 137) result="more than $limit_s s" ;;
     *) result="failed ($status)" ;;
     esac
     printf '%-28s %-18s %5d s\n' "$name" "$result" "$(($(date +%s) - began))"
@@ -47,24 +59,33 @@ line() {
     esac
 }
 
-"$1/cmd/dtrain" devices
-tests='activate gemm image rows update vector precision fixtures gradients curves'
-for test in $tests; do line "$test" "$here/test_gpu_$test"; done
+# sanitize TOOL TEST: nothing of it where the test is none of the kernels, since a whole training would take hours
+sanitize() {
+    case $2 in
+    curves | gradients) return ;;
+    esac
+    line "$test_limit_s" "$2-$1" compute-sanitizer --tool "$1" --error-exitcode 9 "$here/test_gpu_$2"
+}
 
-# Races are looked for in the kernels alone: a whole training would take hours.
+"$1/cmd/dtrain" devices
+tests=$(find "$here" -maxdepth 1 -type f -name 'test_gpu_*' | sed 's,.*/test_gpu_,,' | sort)
+for test in $tests; do line "$test_limit_s" "$test" "$here/test_gpu_$test"; done
+line "$test_limit_s" sessions "$1/tests/device/test_gpu_sessions"
+
 if command -v compute-sanitizer > /dev/null; then
-    for tool in memcheck initcheck; do
-        for test in activate gemm image rows update vector precision fixtures; do
-            line "$test-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 "$here/test_gpu_$test"
-        done
-    done
-    for test in gemm image precision fixtures; do
-        line "$test-racecheck" compute-sanitizer --tool racecheck --error-exitcode 9 "$here/test_gpu_$test"
+    for tool in memcheck initcheck racecheck synccheck; do
+        for test in $tests; do sanitize "$tool" "$test"; done
     done
 else
     echo "compute-sanitizer is not installed: memory and races were not looked at"
 fi
 
-line bench "$here/bench_gpu"
-cat "$logs/bench.log"
+line "$figures_limit_s" bench "$here/bench_gpu" --json "$logs/bench.json"
+for part in bits precision steps cluster; do
+    line "$figures_limit_s" "gpu-$part" python3 -B "$tests_folder/bench/gpu.py" --dtrain "$1/cmd/dtrain" \
+        --parts "$part" --torch-python "$python" --json "$logs/gpu-$part.json"
+done
+
+echo
+python3 -B "$tests_folder/bench/gpu_table.py" "$logs" | tee "$logs/table.txt"
 [ "$failures" -eq 0 ] || { echo "$failures failed; all they said is in $logs/"; exit 1; }

@@ -1,4 +1,4 @@
-"""measure.py - runs dtrain clusters on this host and takes their figures.
+"""measure.py - runs dtrain on this host and takes its figures.
 
 Every cluster is started by dtrain itself (--local_ps, --local_workers), with its output in a file,
 and has ended, or was killed, when a function here returns.
@@ -44,20 +44,16 @@ class Case:
         return {"log_every_steps": self.workload.log_every_steps[self.mode]}
 
 
-class Cluster:
-    """A running local cluster; leaving the `with` block ends it."""
+class Running:
+    """dtrain as it runs, with these words after its name; leaving the `with` block ends it."""
 
-    def __init__(self, dtrain, case, settings):
+    def __init__(self, dtrain, words):
         self.folder = tempfile.TemporaryDirectory(prefix="dtrain-bench-")
         self.metrics_path = self.path("metrics")
         self.result_path = self.path("result")
         self.log = open(self.path("log"), "wb")
-        command = [dtrain, f"--local_ps={PS}", f"--local_workers={WORKERS}",
-                   f"--metrics_file={self.metrics_path}", f"--result={self.result_path}",
-                   f"--transport={case.transport}"]
-        for key, value in {"mode": case.mode, **settings}.items():
-            command += ["--set", f"train.{key}={value}"]
-        command.append(os.path.join(FOLDER, case.workload.name + ".json"))
+        command = [dtrain, f"--metrics_file={self.metrics_path}", f"--result={self.result_path}",
+                   *words]
         self.started_unix = time.time()
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=self.log, start_new_session=True,
@@ -77,7 +73,7 @@ class Cluster:
         self.folder.cleanup()
 
     def wait(self, limit_s):
-        """The exit code; a launcher that takes too long is killed, and its tasks with it."""
+        """The exit code; one that takes too long is killed, and if it launched tasks they too."""
         try:
             return self.process.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -92,7 +88,7 @@ class Cluster:
         raise Failed(f"{' '.join(self.process.args)}: {what}\n{tail}")
 
     def wait_until(self, claim, limit_s, what):
-        """Until claim() gives something; the cluster must be running until then."""
+        """Until claim() gives something; it must be running until then."""
         deadline = time.monotonic() + limit_s
         while not (found := claim()):
             if self.process.poll() is not None:
@@ -110,6 +106,20 @@ class Cluster:
         except FileNotFoundError:
             return []
         return [(p["seconds"], p["step"]) for p in map(json.loads, lines)]
+
+    def result(self):
+        with open(self.result_path, encoding="utf-8") as file:
+            return json.load(file)
+
+
+class Cluster(Running):
+    """A running local cluster."""
+
+    def __init__(self, dtrain, case, settings):
+        words = [f"--local_ps={PS}", f"--local_workers={WORKERS}", f"--transport={case.transport}"]
+        for key, value in {"mode": case.mode, **settings}.items():
+            words += ["--set", f"train.{key}={value}"]
+        super().__init__(dtrain, [*words, os.path.join(FOLDER, case.workload.name + ".json")])
 
     def ps_memory(self):
         """By task index: the memory of every parameter server, a child of the launcher."""
@@ -191,8 +201,7 @@ def first_step(dtrain, case):
         code = cluster.wait(START_LIMIT_S)
         if code != 0:
             cluster.fail(f"ended with exit code {code}")
-        with open(cluster.result_path, encoding="utf-8") as file:
-            result = json.load(file)
+        result = cluster.result()
         if not result["own_steps"]:
             cluster.fail("the chief made no step")
         return result["first_step_unix"] - cluster.started_unix

@@ -29,10 +29,12 @@ def run(command, limit_s, **variables):
                                env=environment.clean(**variables))
     try:
         text, _ = process.communicate(timeout=limit_s)
-    except subprocess.TimeoutExpired:
+    except BaseException as trouble:  # whoever ends us ends it too
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        raise Failed(f"{' '.join(command)}: not done after {limit_s} s") from None
+        if isinstance(trouble, subprocess.TimeoutExpired):
+            raise Failed(f"{' '.join(command)}: not done after {limit_s} s") from None
+        raise
     if process.returncode != 0:
         raise Failed(f"{' '.join(command)}: exit code {process.returncode}\n{text[-2000:]}")
     return text

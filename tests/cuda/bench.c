@@ -1,305 +1,175 @@
 /* bench.c - how fast the GPU's kernels are, each against a limit measured in the same run.
  *
- *   products       against cuBLAS called bare, where it was found
- *   convolutions   against the rate of the largest product of the run
- *   vectors, rows  against a copy within the GPU of as many bytes
+ *   products               against cuBLAS called bare, where it was found
+ *   convolutions           against cuDNN called bare, where it is found, or the one that the
+ * variable BENCH_CUDNN names vectors, optimizers,   against a copy within the GPU of as many bytes
+ *   rows
  *
- * usage: bench_gpu [SCALE]      sizes are divided by SCALE; 1 for figures, more to see it run
+ * usage: bench_gpu [--json FILE] [SCALE]   sizes are divided by SCALE; 1 for figures, more to see
+ * it run Its exit code says whether all was measured, not whether goals were met.
  */
+#include "tests/cuda/bench.h"
+
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/clock.h"
-#include "kernels/cuda/cuda.h"
+#include "kernels/elements.h"
+#include "tests/cuda/bench_dnn.h"
 
-enum { SAMPLES = 15, SAMPLE_US = 5000, CALLS_MAX = 10000, FLOATS = 64 << 20, CLASSES = 64 };
-
-/* What every case works on; sizes in floats */
-struct bench {
-    struct device d;
-    struct cuda_state *state;
-    int64_t scale, floats;
-    float *a, *b, *c, *e;
-    int32_t *labels;
-    double product_rate; /* of the largest product so far, 1/us */
+enum {
+    FLOATS = 64 << 20,     /* 256 MiB: more than any GPU keeps near its cores */
+    SEED_FLOATS = 1 << 20, /* random ones; the rest repeats them */
+    LINE_FLOATS = 64,      /* operands begin at multiples of so many */
+    SCALE_MAX = 64,
+    WARM_UP_NS = 1000000000,
 };
 
-static _Noreturn void give_up(void)
+void bench_give_up(void)
 {
     fprintf(stderr, "%s\n", error_text());
     exit(EXIT_FAILURE);
 }
 
-static int64_t scaled(const struct bench *b, int64_t size)
+void bench_wait(struct bench *b)
+{
+    if (b->d.kernels->synchronize(&b->d)) bench_give_up();
+}
+
+const char *bench_precision(const struct bench *b)
+{
+    static const char *const names[] = {
+        [PRECISION_FLOAT32] = "float32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"};
+    return names[b->precision];
+}
+
+int64_t bench_scaled(const struct bench *b, int64_t size)
 {
     return size > b->scale ? size / b->scale : 1;
 }
 
-static void *take(struct bench *b, int64_t floats)
+float *bench_part(const struct bench *b, float *memory, int64_t floats, int call)
 {
+    const int64_t stretch = (floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+    if (stretch > b->capacity) {
+        (void)fail(ERR_INPUT, "%lld floats do not fit the bench's memory", (long long)floats);
+        bench_give_up();
+    }
+    return memory + call % (b->capacity / stretch) * stretch;
+}
+
+/* Random numbers in [low, 1): the first are the host's, the others copies of all before them. */
+static float *random_floats(struct bench *b, uint64_t key, float low)
+{
+    const int64_t seeds = b->capacity < SEED_FLOATS ? b->capacity : SEED_FLOATS;
+    float *host = malloc((size_t)seeds * sizeof *host);
     void *memory;
-    const size_t bytes = (size_t)scaled(b, floats) * sizeof(float);
-    if (b->d.kernels->allocate(&b->d, bytes, &memory)) give_up();
-    return memory;
+    if (!host || b->d.kernels->allocate(&b->d, (size_t)b->capacity * sizeof(float), &memory))
+        bench_give_up();
+    for (int64_t i = 0; i < seeds; i++)
+        host[i] = low + (1 - low) * element_random_uniform(key, (uint64_t)i);
+    b->d.kernels->upload(&b->d, memory, host, (size_t)seeds * sizeof *host);
+    free(host);
+    float *floats = memory;
+    for (int64_t at = seeds; at < b->capacity; at *= 2)
+        b->d.kernels->copy(&b->d, floats + at, floats,
+                           at < b->capacity - at ? at : b->capacity - at);
+    return floats;
 }
 
-static void wait(struct bench *b)
+/* Of a bench that only shows that it runs, memory is the host's too: libraries that stand in for
+ * NVIDIA's compute there. */
+static void open_bench(struct bench *b, enum precision precision)
 {
-    if (b->d.kernels->synchronize(&b->d)) give_up();
+    void *labels;
+    const struct gpu_options options = {.precision = precision, .is_watched = b->scale > 1};
+    if (device_open_gpu(&options, &b->d)) bench_give_up();
+    b->precision = precision;
+    b->state = b->d.state;
+    b->capacity = bench_scaled(b, FLOATS);
+    b->floats = FLOATS / (b->scale * b->scale * b->scale);
+    b->x = random_floats(b, 1, -1);
+    b->y = random_floats(b, 2, -1);
+    b->z = random_floats(b, 3, -1);
+    b->positive = random_floats(b, 4, 0);
+    b->out = random_floats(b, 5, -1);
+    if (b->d.kernels->allocate(&b->d, (size_t)b->floats * sizeof(int32_t), &labels))
+        bench_give_up();
+    b->labels = labels;
+    bench_wait(b);
 }
 
-typedef void timed_body(struct bench *, const void *arguments);
-
-static double us_of(struct bench *b, timed_body *body, const void *arguments, int calls)
+static void close_bench(struct bench *b)
 {
-    const uint64_t start = clock_ns();
-    for (int i = 0; i < calls; i++) body(b, arguments);
-    wait(b);
-    return (double)(clock_ns() - start) / 1e3 / calls;
+    float *const memory[] = {b->x, b->y, b->z, b->positive, b->out};
+    if (b->dnn) bare_dnn_close(b, b->dnn);
+    b->dnn = NULL;
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        b->d.kernels->release(&b->d, memory[i]);
+    b->d.kernels->release(&b->d, b->labels);
+    device_close(&b->d);
 }
 
-static int by_size(const void *a, const void *b)
+static void open_peers(struct bench *b)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Median of samples of some milliseconds, whose end alone is waited for */
-static double median_us(struct bench *b, timed_body *body, const void *arguments)
-{
-    double samples[SAMPLES];
-    (void)us_of(b, body, arguments, 2);
-    const double once = us_of(b, body, arguments, 3);
-    const int calls = once * CALLS_MAX < SAMPLE_US ? CALLS_MAX : 1 + (int)(SAMPLE_US / once);
-    for (int i = 0; i < SAMPLES; i++) samples[i] = us_of(b, body, arguments, calls);
-    qsort(samples, SAMPLES, sizeof *samples, by_size);
-    return samples[SAMPLES / 2];
-}
-
-/* --- products and convolutions --- */
-
-static void run_gemm(struct bench *b, const void *arguments)
-{
-    b->d.kernels->gemm(&b->d, arguments);
-}
-
-/* The same product as gemm.cu asks for, without what stands before it */
-static void run_bare(struct bench *b, const void *arguments)
-{
-    const struct gemm *g = arguments;
-    const struct cuda_blas *blas = &b->state->blas;
-    const float one = 1, none = 0;
-    const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
-    if (blas->gemm(blas->handle, g->transpose_b, g->transpose_a, n, m, k, &one, g->b, BLAS_FLOAT,
-                   g->transpose_b ? k : n, g->a, BLAS_FLOAT, g->transpose_a ? m : k, &none, g->c,
-                   BLAS_FLOAT, n, blas->compute, BLAS_ANY_ALGORITHM) != 0)
-        cuda_refuse(&b->d, "cublasGemmEx failed");
-}
-
-static void measure_product(struct bench *b, int64_t m, int64_t n, int64_t k)
-{
-    struct gemm g = {.m = scaled(b, m), .n = scaled(b, n), .k = scaled(b, k)};
-    g.a = b->a, g.b = b->b, g.c = b->c;
-    const double us = median_us(b, run_gemm, &g);
-    const double work = 2.0 * (double)g.m * (double)g.n * (double)g.k;
-    if (work / us > b->product_rate) b->product_rate = work / us;
-    printf("gemm %5lld %5lld %5lld        %10.1f us %8.2f TFLOP/s", (long long)g.m, (long long)g.n,
-           (long long)g.k, us, work / us / 1e6);
-    if (b->state->blas.handle)
-        printf("  %4.2f of bare cuBLAS\n", median_us(b, run_bare, &g) / us);
+    snprintf(b->device, sizeof b->device, "%s", b->d.kernels->name);
+    printf("%s, %s\n", b->device, bench_precision(b));
+    if (bare_dnn_open(b, &b->dnn))
+        printf("convolutions are compared with nothing: %s\n", error_text());
     else
-        printf("  no cuBLAS\n");
+        printf("convolutions are compared with cuDNN %zu\n", bare_dnn_version(b->dnn));
 }
 
-struct convolution {
-    struct conv2d shape;
-    struct conv2d_plan *plan;
-};
-
-static void run_forward(struct bench *b, const void *arguments)
+/* A GPU that has rested runs slowly at first. */
+static void warm_up(struct bench *b)
 {
-    const struct convolution *c = arguments;
-    b->d.kernels->conv2d_forward(&b->d, c->plan, b->c, b->a, b->b, b->e, NULL, ACTIVATION_RELU, 0);
-}
-
-static void run_back_data(struct bench *b, const void *arguments)
-{
-    const struct convolution *c = arguments;
-    b->d.kernels->conv2d_back_data(&b->d, c->plan, b->a, b->c, b->b, false);
-}
-
-static void run_back_kernel(struct bench *b, const void *arguments)
-{
-    const struct convolution *c = arguments;
-    b->d.kernels->conv2d_back_kernel(&b->d, c->plan, b->b, b->c, b->a, false);
-}
-
-/* Square images and an odd kernel, padded to keep their size */
-struct square {
-    int64_t batch, side, kernel, in_channels, out_channels;
-};
-
-static struct conv2d shape_of(const struct bench *b, const struct square *s)
-{
-    const int64_t pad = s->kernel / 2;
-    const struct window2d window = {scaled(b, s->batch),
-                                    s->side,
-                                    s->side,
-                                    s->side,
-                                    s->side,
-                                    s->kernel,
-                                    s->kernel,
-                                    1,
-                                    1,
-                                    1,
-                                    1,
-                                    pad,
-                                    pad,
-                                    pad,
-                                    pad};
-    return (struct conv2d){window, scaled(b, s->in_channels), scaled(b, s->out_channels)};
-}
-
-static void measure_convolution(struct bench *b, const struct square *square)
-{
-    static const struct direction {
-        const char *name;
-        timed_body *body;
-    } directions[] = {
-        {"forward", run_forward}, {"data", run_back_data}, {"kernel", run_back_kernel}};
-    struct convolution c = {shape_of(b, square), NULL};
-    const struct window2d *w = &c.shape.window;
-    const double work = 2.0 * (double)(w->batch * w->out_y * w->out_x) *
-                        (double)(w->kernel_y * w->kernel_x * c.shape.in_channels) *
-                        (double)c.shape.out_channels;
-    if (b->d.kernels->conv2d_open(&b->d, &c.shape, &c.plan)) give_up();
-    for (int i = 0; i < 3; i++) {
-        const double us = median_us(b, directions[i].body, &c);
-        printf("conv %lldx%lld %3lld-%3lld %-8s     %10.1f us %8.2f TFLOP/s  %4.2f of the best "
-               "product\n",
-               (long long)w->kernel_y, (long long)w->kernel_x, (long long)c.shape.in_channels,
-               (long long)c.shape.out_channels, directions[i].name, us, work / us / 1e6,
-               work / us / b->product_rate);
-    }
-    b->d.kernels->conv2d_close(&b->d, c.plan);
-}
-
-/* --- vectors and rows --- */
-
-static void run_device_copy(struct bench *b, const void *arguments)
-{
-    const size_t bytes = (size_t)b->floats * sizeof(float);
-    cuda_check(&b->d,
-               cudaMemcpyAsync(b->c, b->a, bytes, cudaMemcpyDeviceToDevice, b->state->stream),
-               "cudaMemcpyAsync");
-}
-
-static void run_copy(struct bench *b, const void *arguments)
-{
-    b->d.kernels->copy(&b->d, b->c, b->a, b->floats);
-}
-
-static void run_axpy(struct bench *b, const void *arguments)
-{
-    b->d.kernels->axpy(&b->d, b->c, 0.5f, b->a, b->floats);
-}
-
-static void run_sum(struct bench *b, const void *arguments)
-{
-    (void)b->d.kernels->sum_squares(&b->d, b->a, b->floats);
-}
-
-static void run_gelu(struct bench *b, const void *arguments)
-{
-    b->d.kernels->activate(&b->d, b->c, b->a, ACTIVATION_GELU, 0, b->floats);
-}
-
-static void run_dropout(struct bench *b, const void *arguments)
-{
-    const uint64_t *draw = (const uint64_t *)b->b; /* of the device, any number */
-    b->d.kernels->dropout(&b->d, &(struct dropout){b->c, b->a, 0.5f, 7, draw, false}, b->floats);
-}
-
-static void run_momentum(struct bench *b, const void *arguments)
-{
-    const struct update_momentum u = {b->c, b->b, b->a, 0.1f, 0.9f, false};
-    b->d.kernels->update_momentum(&b->d, &u, b->floats);
-}
-
-static void run_adam(struct bench *b, const void *arguments)
-{
-    const struct update_adam u = {b->c, b->b, b->e, b->a, 0.1f, 0.9f, 0.999f, 1e-8f};
-    b->d.kernels->update_adam(&b->d, &u, b->floats);
-}
-
-static void run_softmax(struct bench *b, const void *arguments)
-{
-    b->d.kernels->softmax(&b->d, b->c, b->a, b->floats / CLASSES, CLASSES);
-}
-
-static void run_loss(struct bench *b, const void *arguments)
-{
-    b->d.kernels->softmax_cross_entropy(&b->d, &(struct cross_entropy){.rows = b->floats / CLASSES,
-                                                                       .classes = CLASSES,
-                                                                       .logits = b->a,
-                                                                       .labels = b->labels,
-                                                                       .scale = 1,
-                                                                       .losses = b->e,
-                                                                       .gradient = b->c});
-}
-
-/* streams: how many times as many bytes as `floats` floats are read and written */
-static const struct stream {
-    const char *name;
-    timed_body *body;
-    double streams;
-} streams[] = {
-    {"copy", run_copy, 2}, {"axpy", run_axpy, 3},       {"sum_squares", run_sum, 1},
-    {"gelu", run_gelu, 2}, {"dropout", run_dropout, 2}, {"momentum", run_momentum, 5},
-    {"adam", run_adam, 7}, {"softmax", run_softmax, 2}, {"cross entropy", run_loss, 2},
-};
-
-static void measure_streams(struct bench *b)
-{
-    const double bytes = (double)b->floats * sizeof(float);
-    const double limit = 2 * bytes / median_us(b, run_device_copy, NULL);
-    printf("copy within the GPU          %8.1f GB/s\n", limit / 1e3);
-    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
-        const double us = median_us(b, streams[i].body, NULL);
-        const double rate = streams[i].streams * bytes / us;
-        printf("%-15s          %10.1f us %8.1f GB/s    %4.2f of the copy\n", streams[i].name, us,
-               rate / 1e3, rate / limit);
+    const uint64_t end = clock_ns() + WARM_UP_NS / (uint64_t)b->scale;
+    while (clock_ns() < end) {
+        b->d.kernels->copy(&b->d, b->out, b->x, b->floats);
+        bench_wait(b);
     }
 }
 
-static void measure_all(struct bench *b)
+static void measure_at(struct bench *b, enum precision precision)
 {
-    measure_product(b, 4096, 4096, 4096);
-    measure_product(b, 1024, 1024, 1024);
-    measure_product(b, 1024, 512, 784);
-    measure_convolution(b, &(struct square){64, 28, 3, 256, 256});
-    measure_convolution(b, &(struct square){1024, 28, 5, 1, 32});
-    measure_convolution(b, &(struct square){1024, 14, 5, 32, 64});
-    measure_streams(b);
+    open_bench(b, precision);
+    open_peers(b);
+    warm_up(b);
+    bench_products(b);
+    bench_convolutions(b);
+    if (precision == PRECISION_FLOAT32) {
+        bench_streams(b);
+        bench_rows(b);
+    }
+    close_bench(b);
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: bench_gpu [--json FILE] [SCALE from 1 to %d]\n", SCALE_MAX);
+    return EXIT_FAILURE;
+}
+
+/* Takes the figures. */
+static err write_figures(struct bench *b, const char *path)
+{
+    json_t *all = json_pack("{ss so}", "device", b->device, "figures", b->figures);
+    const int status = all ? json_dump_file(all, path, JSON_INDENT(1)) : -1;
+    json_decref(all);
+    return status == 0 ? OK : fail(ERR_IO, "%s: cannot be written", path);
 }
 
 int main(int argc, char **argv)
 {
-    struct bench b = {.scale = argc > 1 ? strtol(argv[1], NULL, 10) : 1};
-    if (b.scale < 1 || b.scale > 64) {
-        fprintf(stderr, "usage: bench_gpu [SCALE from 1 to 64]\n");
-        return EXIT_FAILURE;
-    }
-    if (device_open_gpu(&(struct gpu_options){0}, &b.d)) give_up();
-    b.state = b.d.state;
-    b.floats = FLOATS / (b.scale * b.scale * b.scale);
-    b.a = take(&b, FLOATS);
-    b.b = take(&b, FLOATS);
-    b.c = take(&b, FLOATS);
-    b.e = take(&b, FLOATS);
-    b.labels = take(&b, FLOATS / CLASSES);
-    printf("%s\n", b.d.kernels->name);
-    measure_all(&b);
-    device_close(&b.d);
+    const bool has_file = argc > 2 && strcmp(argv[1], "--json") == 0;
+    const int at = has_file ? 3 : 1;
+    struct bench b = {.scale = argc > at ? strtol(argv[at], NULL, 10) : 1, .figures = json_array()};
+    if (!b.figures || argc > at + 1 || b.scale < 1 || b.scale > SCALE_MAX) return usage();
+    measure_at(&b, PRECISION_FLOAT32);
+    measure_at(&b, PRECISION_TF32);
+    measure_at(&b, PRECISION_BF16);
+    if (has_file && write_figures(&b, argv[2])) bench_give_up();
+    if (!has_file) json_decref(b.figures);
     return EXIT_SUCCESS;
 }

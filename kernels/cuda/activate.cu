@@ -83,7 +83,7 @@ static void activate_back(struct device *d, float *dx, const float *dy, const fl
 
 /* Where a row ends inside a pack, the next begins with the first column. */
 template <enum activation KIND, typename Index> struct bias_body {
-    enum { COUNT = LOADS };
+    enum { COUNT = LOADS, BLOCKS = RESIDENT_BLOCKS };
     float *y, *pre;    /* [rows, columns]; pre may be NULL */
     const float *bias; /* [columns], may be NULL */
     float alpha;

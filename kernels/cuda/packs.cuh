@@ -16,6 +16,7 @@ enum {
     PACK = 4, /* numbers of one access */
     PACK_BYTES = PACK * (int)sizeof(float),
     LOADS = 4,            /* of 16 bytes that a thread has under way, where it reads one vector */
+    RESIDENT_BLOCKS = 4,  /* of a multiprocessor: leaves 64 registers to hold what is read */
     BLOCKS_AT_ONCE = 1024 /* that a large GPU runs: as many get work before a thread gets more */
 };
 
@@ -91,8 +92,10 @@ static inline struct cut cut_together(const float *const *at, int count, int64_t
 }
 
 /* body.take<WIDTH, COUNT>(first, step): what is to be done to COUNT packs of WIDTH numbers, the
- * first of which have the indices first, first + step ... */
-template <typename Body> static __global__ void each_cut(Body body, struct cut c)
+ * first of which have the indices first, first + step ... BLOCKS: those that a multiprocessor must
+ * have registers for at the same time */
+template <typename Body>
+static __global__ void __launch_bounds__(BLOCK, Body::BLOCKS) each_cut(Body body, struct cut c)
 {
     enum { COUNT = Body::COUNT };
     const int64_t threads = (int64_t)gridDim.x * BLOCK;
@@ -127,7 +130,7 @@ template <int READS, int WRITES> struct streams {
 
 /* formula(to, from, i): the numbers of index i, from those of every vector */
 template <int READS, int WRITES, typename Formula> struct stream_body {
-    enum { COUNT = READS < 2 ? LOADS : READS < 5 ? LOADS / 2 : 1 };
+    enum { COUNT = READS < 2 ? LOADS : READS < 5 ? LOADS / 2 : 1, BLOCKS = RESIDENT_BLOCKS };
     struct streams<READS, WRITES> s;
     Formula formula;
 
@@ -218,7 +221,8 @@ ON_GPU double sum_packs(const struct sum_body<READS, Terms> &s, int64_t pack, in
 }
 
 template <int READS, typename Terms>
-static __global__ void sum_terms(struct sum_body<READS, Terms> s, double *partials)
+static __global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS)
+    sum_terms(struct sum_body<READS, Terms> s, double *partials)
 {
     __shared__ double lane[BLOCK];
     const int64_t packs = s.n / PACK, step = (int64_t)gridDim.x * BLOCK;

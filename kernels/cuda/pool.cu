@@ -85,7 +85,7 @@ ON_GPU Index out_corner(const struct pooling<Index> &p, const struct place<Index
 }
 
 template <typename Index> struct max_body {
-    enum { COUNT = 1 };
+    enum { COUNT = 1, BLOCKS = RESIDENT_BLOCKS };
     struct pooling<Index> p;
 
     template <int WIDTH, int> __device__ void take(int64_t i, int64_t) const
@@ -105,7 +105,7 @@ template <typename Index> struct max_body {
 };
 
 template <typename Index> struct avg_body {
-    enum { COUNT = 1 };
+    enum { COUNT = 1, BLOCKS = RESIDENT_BLOCKS };
     struct pooling<Index> p;
 
     template <int WIDTH, int> __device__ void take(int64_t i, int64_t) const
@@ -185,7 +185,7 @@ template <typename Index, int WIDTH> struct avg_share {
 };
 
 template <template <typename, int> typename Share, typename Index> struct pool_back_body {
-    enum { COUNT = 1 };
+    enum { COUNT = 1, BLOCKS = sizeof(Index) == sizeof(int32_t) ? RESIDENT_BLOCKS : 2 };
     struct pooling<Index> p;
 
     template <int WIDTH, int> __device__ void take(int64_t i, int64_t) const

@@ -119,7 +119,7 @@ static void regularize(struct device *d, float *gradient, const float *w, float 
 
 /* Numbers are counted through the rows; a pack never leaves one. */
 template <typename Index> struct strided_body {
-    enum { COUNT = LOADS };
+    enum { COUNT = LOADS, BLOCKS = RESIDENT_BLOCKS };
     struct strided s;
     bool add;
 
@@ -190,7 +190,7 @@ enum { SOURCES_MAX = 256 };
 
 /* The sum is written when it is complete: y may be one of the sources. */
 struct ordered_body {
-    enum { COUNT = 1 };
+    enum { COUNT = 1, BLOCKS = RESIDENT_BLOCKS };
     float *y, scale;
     int count;
     const float *sources[SOURCES_MAX];

@@ -120,7 +120,8 @@ ON_GPU void add_rows(const struct column_sums &c, double *sum, int64_t row, int6
     }
 }
 
-template <int WIDTH> static __global__ void sum_columns(struct column_sums c)
+template <int WIDTH>
+static __global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS) sum_columns(struct column_sums c)
 {
     __shared__ double part[BLOCK * WIDTH]; /* [block_rows, cells * WIDTH] */
     const int own_row = (int)threadIdx.x / c.cells, cell = (int)threadIdx.x - own_row * c.cells;

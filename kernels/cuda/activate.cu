@@ -1,15 +1,45 @@
-/* activate.cu - activation functions, alone and with the bias in front of them. Which one it is is
- * the same for every thread, so the choice costs nothing beside the memory. */
-#include "kernels/cuda/launch.cuh"
+/* activate.cu - activation functions, alone and with the bias in front of them. Each function has
+ * kernels of its own, so that no number is asked which one it is. */
+#include "kernels/cuda/packs.cuh"
 
-struct activate_element {
-    float *y;
-    const float *x;
-    enum activation kind;
+template <enum activation KIND> struct constant {
+    static constexpr enum activation kind = KIND;
+};
+
+/* run(constant of the kind) */
+template <typename Run> static void with_kind(enum activation kind, const Run &run)
+{
+    switch (kind) {
+    case ACTIVATION_RELU:
+        return run(constant<ACTIVATION_RELU>{});
+    case ACTIVATION_RELU6:
+        return run(constant<ACTIVATION_RELU6>{});
+    case ACTIVATION_ELU:
+        return run(constant<ACTIVATION_ELU>{});
+    case ACTIVATION_LEAKY_RELU:
+        return run(constant<ACTIVATION_LEAKY_RELU>{});
+    case ACTIVATION_SIGMOID:
+        return run(constant<ACTIVATION_SIGMOID>{});
+    case ACTIVATION_TANH:
+        return run(constant<ACTIVATION_TANH>{});
+    case ACTIVATION_SOFTPLUS:
+        return run(constant<ACTIVATION_SOFTPLUS>{});
+    case ACTIVATION_SWISH:
+        return run(constant<ACTIVATION_SWISH>{});
+    case ACTIVATION_GELU:
+        return run(constant<ACTIVATION_GELU>{});
+    case ACTIVATION_GELU_TANH:
+        return run(constant<ACTIVATION_GELU_TANH>{});
+    default:
+        return run(constant<ACTIVATION_LINEAR>{});
+    }
+}
+
+template <enum activation KIND> struct activate_formula {
     float alpha;
-    __device__ void operator()(int64_t i) const
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        y[i] = element_activate(kind, alpha, x[i]);
+        to[0] = element_activate(KIND, alpha, from[0]);
     }
 };
 
@@ -17,20 +47,20 @@ static void activate(struct device *d, float *y, const float *x, enum activation
                      int64_t n)
 {
     if (kind == ACTIVATION_LINEAR && y == x) return;
-    each(d, "activate", activate_element{y, x, kind, alpha}, n);
+    with_kind(kind, [&](auto is) {
+        each_number(d, "activate", streams<1, 1>{{x}, {y}},
+                    activate_formula<decltype(is)::kind>{alpha}, n);
+    });
 }
 
-struct activate_back_element {
-    float *dx;
-    const float *dy, *y, *x; /* x NULL: not read */
-    enum activation kind;
+/* From dy, y, x and dx, the last two where they are wanted */
+template <enum activation KIND> struct activate_back_formula {
     float alpha;
     bool add;
-    __device__ void operator()(int64_t i) const
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        float slope = element_slope(kind, alpha, y[i], x ? x[i] : 0.0f);
-        float gradient = dy[i] * slope;
-        dx[i] = add ? dx[i] + gradient : gradient;
+        float gradient = from[0] * element_slope(KIND, alpha, from[1], from[2]);
+        to[0] = add ? from[3] + gradient : gradient;
     }
 };
 
@@ -43,31 +73,64 @@ static bool reads_x(enum activation kind)
 static void activate_back(struct device *d, float *dx, const float *dy, const float *y,
                           const float *x, enum activation kind, float alpha, int64_t n, bool add)
 {
-    const float *readable_y = y ? y : dy; /* linear has no use for y and may come without it */
-    const float *readable_x = reads_x(kind) ? x : NULL;
-    each(d, "activate_back",
-         activate_back_element{dx, dy, readable_y, readable_x, kind, alpha, add}, n);
+    const float *read_y = kind == ACTIVATION_LINEAR ? NULL : y; /* it may come without */
+    const float *read_x = reads_x(kind) ? x : NULL, *read_dx = add ? dx : NULL;
+    with_kind(kind, [&](auto is) {
+        each_number(d, "activate_back", streams<4, 1>{{dy, read_y, read_x, read_dx}, {dx}},
+                    activate_back_formula<decltype(is)::kind>{alpha, add}, n);
+    });
 }
 
-struct bias_element {
-    float *y, *pre;    /* [rows, columns] */
-    const float *bias; /* [columns] */
-    enum activation kind;
+/* Where a row ends inside a pack, the next begins with the first column. */
+template <enum activation KIND, typename Index> struct bias_body {
+    enum { COUNT = LOADS, BLOCKS = RESIDENT_BLOCKS };
+    float *y, *pre;    /* [rows, columns]; pre may be NULL */
+    const float *bias; /* [columns], may be NULL */
     float alpha;
-    int64_t columns;
-    __device__ void operator()(int64_t i) const
+    Index columns;
+
+    template <int WIDTH> __device__ void add_bias(float *x, int64_t i) const
     {
-        float x = y[i];
-        if (bias) x += bias[i - quotient_of(i, columns) * columns];
-        if (pre) pre[i] = x;
-        y[i] = element_activate(kind, alpha, x);
+        Index column = (Index)i % columns;
+#pragma unroll
+        for (int j = 0; j < WIDTH; j++) {
+            x[j] += bias[column];
+            column = column + 1 == columns ? 0 : column + 1;
+        }
+    }
+
+    template <int WIDTH, int PACKS> __device__ void take(int64_t first, int64_t step) const
+    {
+        float x[PACKS][WIDTH];
+#pragma unroll
+        for (int k = 0; k < PACKS; k++) pack_read<WIDTH>(x[k], y + first + k * step);
+#pragma unroll
+        for (int k = 0; k < PACKS; k++)
+            if (bias) add_bias<WIDTH>(x[k], first + k * step);
+#pragma unroll
+        for (int k = 0; k < PACKS; k++) {
+            if (pre) pack_write<WIDTH>(pre + first + k * step, x[k]);
+            for (int j = 0; j < WIDTH; j++) x[k][j] = element_activate(KIND, alpha, x[k][j]);
+            pack_write<WIDTH>(y + first + k * step, x[k]);
+        }
     }
 };
 
 static void bias_activate(struct device *d, float *y, const float *bias, float *pre,
                           enum activation kind, float alpha, int64_t rows, int64_t columns)
 {
-    each(d, "bias_activate", bias_element{y, pre, bias, kind, alpha, columns}, rows * columns);
+    const int64_t n = rows * columns;
+    const float *const at[] = {y, pre};
+    const struct cut c = cut_together(at, 2, n);
+    with_kind(kind, [&](auto is) {
+        constexpr enum activation KIND = decltype(is)::kind;
+        if (n <= UINT32_MAX)
+            each_pack(d, "bias_activate",
+                      bias_body<KIND, uint32_t>{y, pre, bias, alpha, (uint32_t)columns}, c);
+        else
+            each_pack(d, "bias_activate", bias_body<KIND, int64_t>{y, pre, bias, alpha, columns},
+                      c);
+    });
 }
 
 void cuda_activate_fill(struct kernels *table)

@@ -1,108 +1,145 @@
-/* losses.cu - losses of rows and their gradients, with a warp for each row. */
+/* losses.cu - losses of rows and their gradients. */
 #include "kernels/cuda/rows.cuh"
 
-/* sum(x - top): what label smoothing spreads over the other classes */
-ON_GPU float row_sum_below(const float *x, float top, int64_t columns)
-{
-    double sum = 0;
-    for (int64_t i = lane_index(); i < columns; i += WARP) sum += x[i] - top;
-    return (float)warp_sum(sum);
-}
+/* What a row of the loss is made of besides its logits */
+struct softmax_target {
+    int32_t label;
+    float weight, share, own; /* of the label: own + share, of every other class: share */
+};
 
 /* With z = x - max and S = sum(e^z): loss = log S - sum(target z), gradient = e^z / S - target,
  * where target = (1 - smoothing) onehot(label) + smoothing / classes. The gradient may lie where
- * the logits are, so all that is wanted of them is read before the first e^z is written. */
-ON_GPU void softmax_loss_row(const struct cross_entropy &c, int64_t row)
-{
-    const float *x = c.logits + row * c.classes;
-    float *gradient = c.gradient ? c.gradient + row * c.classes : NULL;
-    const int32_t label = c.labels[row];
-    const float weight = c.class_weights ? c.class_weights[label] : 1.0f;
-    const float share = c.label_smoothing / (float)c.classes, own = 1.0f - c.label_smoothing;
+ * the logits are, so all that is wanted of them is read before the first of it is written. */
+struct softmax_loss_row {
+    enum { IS_SUM = false, BLOCKS = 3 };
+    struct cross_entropy c;
 
-    const float top = row_max(x, c.classes);
-    float expected = own * (x[label] - top);
-    if (share > 0.0f) expected += share * row_sum_below(x, top, c.classes);
-    __syncwarp();
-    const float sum = row_exp(gradient, x, top, c.classes);
-    if (lane_index() == 0) c.losses[row] = weight * (mathf_log(sum) - expected);
-    if (!gradient) return;
-
-    const float factor = weight * c.scale / sum, below = share * weight * c.scale;
-    for (int64_t i = lane_index(); i < c.classes; i += WARP) {
-        float g = gradient[i] * factor - below;
-        gradient[i] = i == label ? g - own * weight * c.scale : g;
+    template <typename Row> __device__ struct softmax_target target_of(const Row &row) const
+    {
+        const int32_t label = row.columns > 0 ? c.labels[row.row] : 0;
+        const float weight = c.class_weights ? c.class_weights[label] : 1.0f;
+        return {label, weight, c.label_smoothing / (float)c.classes, 1.0f - c.label_smoothing};
     }
-}
 
-static __global__ void softmax_losses(struct cross_entropy c)
-{
-    for (int64_t row = grid_warp(); row < c.rows; row += grid_warps()) softmax_loss_row(c, row);
-}
+    template <typename Row> __device__ float top_of(const Row &row, float *held) const
+    {
+        float top = -INFINITY;
+        for (int64_t at = 0; at < row.span(); at += row.step()) {
+            row.read(held, c.logits, at);
+            row.each(at, [&](int i, int64_t) { top = held[i] > top ? held[i] : top; });
+        }
+        return row.group.max(top); /* NaN does not count */
+    }
+
+    template <typename Row>
+    __device__ void write_gradient(const Row &row, const struct softmax_target &t, float *held,
+                                   float top, float sum) const
+    {
+        const float factor = t.weight * c.scale / sum, below = t.share * t.weight * c.scale;
+        for (int64_t at = 0; at < row.span(); at += row.step()) {
+            if (Row::IS_WIDE) row.read(held, c.logits, at);
+            row.each(at, [&](int i, int64_t column) {
+                const float e = Row::IS_WIDE ? mathf_exp(held[i] - top) : held[i];
+                const float g = e * factor - below;
+                held[i] = column == t.label ? g - t.own * t.weight * c.scale : g;
+            });
+            row.write(c.gradient, held, at);
+        }
+    }
+
+    template <typename Row> __device__ double operator()(const Row &row) const
+    {
+        float held[HELD];
+        double sum = 0, below_top = 0; /* sum(z): what smoothing spreads over all classes */
+        const struct softmax_target t = target_of(row);
+        const bool has_row = row.columns > 0;
+        const float logit = has_row ? c.logits[row.row * row.columns + t.label] : 0.0f;
+        const float top = top_of(row, held);
+        for (int64_t at = 0; at < row.span(); at += row.step()) {
+            if (Row::IS_WIDE) row.read(held, c.logits, at);
+            row.each(at, [&](int i, int64_t) {
+                const float z = held[i] - top;
+                if (t.share > 0.0f) below_top += z;
+                sum += held[i] = mathf_exp(z);
+            });
+        }
+        const float whole = (float)row.group.sum(sum);
+        float expected = t.own * (logit - top);
+        if (t.share > 0.0f) expected += t.share * (float)row.group.sum(below_top);
+        if (row.group.rank == 0 && has_row)
+            c.losses[row.row] = t.weight * (mathf_log(whole) - expected);
+        row.group.wait();
+        if (c.gradient) write_gradient(row, t, held, top, whole);
+        return 0;
+    }
+};
 
 static void softmax_cross_entropy(struct device *d, const struct cross_entropy *c)
 {
     if (c->rows == 0) return;
-    launch(d, {"softmax_cross_entropy", row_blocks(c->rows), 1}, softmax_losses, *c);
+    each_row(d, "softmax_cross_entropy", softmax_loss_row{*c}, {c->rows, c->classes},
+             is_packed(c->logits) && is_packed(c->gradient));
 }
 
-ON_GPU float pair_at(enum pair_kind kind, const struct pairs &p, int64_t i)
-{
-    float slope, loss = element_pair_loss(kind, &p, p.x[i], p.targets[i], &slope);
-    if (p.gradient) p.gradient[i] = p.scale * slope;
-    return loss;
-}
-
-static __global__ void pair_losses(enum pair_kind kind, struct pairs p, int64_t rows)
-{
-    for (int64_t row = grid_warp(); row < rows; row += grid_warps()) {
-        double sum = 0;
-        for (int64_t i = lane_index(); i < p.columns; i += WARP)
-            sum += pair_at(kind, p, row * p.columns + i);
-        sum = warp_sum(sum);
-        if (lane_index() == 0) p.losses[row] = (float)sum;
-    }
-}
-
-/* One column is the common case: a thread for each row. */
-struct pair_element {
-    enum pair_kind kind;
+template <enum pair_kind KIND> struct pair_row {
+    enum { IS_SUM = false, BLOCKS = 2 };
     struct pairs p;
-    __device__ void operator()(int64_t i) const
+
+    template <typename Row> __device__ double operator()(const Row &row) const
     {
-        p.losses[i] = pair_at(kind, p, i);
+        float held[HELD], targets[HELD];
+        double sum = 0;
+        for (int64_t at = 0; at < row.span(); at += row.step()) {
+            row.read(held, p.x, at);
+            row.read(targets, p.targets, at);
+            row.each(at, [&](int i, int64_t) {
+                float slope;
+                sum += element_pair_loss(KIND, &p, held[i], targets[i], &slope);
+                held[i] = p.scale * slope;
+            });
+            if (p.gradient) row.write(p.gradient, held, at);
+        }
+        sum = row.group.sum(sum);
+        if (row.group.rank == 0 && row.columns > 0) p.losses[row.row] = (float)sum;
+        return 0;
     }
 };
 
-static void run_pairs(struct device *d, enum pair_kind kind, const struct pairs *p, int64_t rows)
+/* One column is the common case: its numbers are their own rows. */
+template <enum pair_kind KIND> struct pair_formula {
+    struct pairs p;
+    __device__ void operator()(float *to, const float *from, int64_t) const
+    {
+        float slope;
+        to[0] = element_pair_loss(KIND, &p, from[0], from[1], &slope);
+        to[1] = p.scale * slope;
+    }
+};
+
+template <enum pair_kind KIND>
+static void run_pairs(struct device *d, const char *name, const struct pairs &p, int64_t rows)
 {
-    static const char *const names[] = {"sigmoid_cross_entropy", "squared_error", "huber"};
-    if (p->columns == 1)
-        each(d, names[kind], pair_element{kind, *p}, rows);
+    const bool packed = is_packed(p.x) && is_packed(p.targets) && is_packed(p.gradient);
+    if (p.columns == 1)
+        each_number(d, name, streams<2, 2>{{p.x, p.targets}, {p.losses, p.gradient}},
+                    pair_formula<KIND>{p}, rows);
     else if (rows > 0)
-        launch(d, {names[kind], row_blocks(rows), 1}, pair_losses, kind, *p, rows);
+        each_row(d, name, pair_row<KIND>{p}, {rows, p.columns}, packed);
 }
 
 static void sigmoid_cross_entropy(struct device *d, const struct cross_entropy *c)
 {
-    const struct pairs p = pairs_of_classes(c);
-    run_pairs(d, PAIR_SIGMOID, &p, c->rows);
-}
-
-static void regression(struct device *d, enum pair_kind kind, const struct regression *r)
-{
-    const struct pairs p = pairs_of_regression(r);
-    run_pairs(d, kind, &p, r->rows);
+    run_pairs<PAIR_SIGMOID>(d, "sigmoid_cross_entropy", pairs_of_classes(c), c->rows);
 }
 
 static void squared_error(struct device *d, const struct regression *r)
 {
-    regression(d, PAIR_SQUARED, r);
+    run_pairs<PAIR_SQUARED>(d, "squared_error", pairs_of_regression(r), r->rows);
 }
 
 static void huber(struct device *d, const struct regression *r)
 {
-    regression(d, PAIR_HUBER, r);
+    run_pairs<PAIR_HUBER>(d, "huber", pairs_of_regression(r), r->rows);
 }
 
 void cuda_losses_fill(struct kernels *table)

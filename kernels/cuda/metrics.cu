@@ -2,78 +2,59 @@
  */
 #include "kernels/cuda/rows.cuh"
 
-struct top_count {
+/* 1 from the first of the row's threads where the row counts */
+struct top_row {
+    enum { IS_SUM = true, BLOCKS = 3 };
     const float *logits;   /* [rows, classes] */
     const int32_t *labels; /* [rows] */
-    int64_t rows, classes, k;
+    int64_t k;
     bool first_wins;
+
+    template <typename Row> __device__ double operator()(const Row &row) const
+    {
+        float held[HELD];
+        int64_t before = 0; /* in the ranking */
+        int not_finite = 0;
+        const bool ties_count = first_wins && k == 1, has_row = row.columns > 0;
+        const int32_t label = has_row ? labels[row.row] : 0;
+        const float own = has_row ? logits[row.row * row.columns + label] : 0.0f;
+        for (int64_t at = 0; at < row.span(); at += row.step()) {
+            row.read(held, logits, at);
+            row.each(at, [&](int i, int64_t column) {
+                before += held[i] > own || (ties_count && column < label && held[i] == own);
+                not_finite += (mathf_bits(held[i]) & 0x7f800000) == 0x7f800000;
+            });
+        }
+        before = row.group.sum((long long)before);
+        not_finite = row.group.sum(not_finite);
+        return row.group.rank == 0 && has_row && not_finite == 0 && before < k;
+    }
 };
-
-ON_GPU bool is_in_top(const struct top_count &t, int64_t row)
-{
-    const float *x = t.logits + row * t.classes;
-    const int32_t label = t.labels[row];
-    const float own = x[label];
-    const bool ties_count = t.first_wins && t.k == 1;
-    int64_t before = 0; /* in the ranking */
-    int not_finite = 0;
-    for (int64_t i = lane_index(); i < t.classes; i += WARP) {
-        before += x[i] > own || (ties_count && i < label && x[i] == own);
-        not_finite += (mathf_bits(x[i]) & 0x7f800000) == 0x7f800000;
-    }
-    before = warp_sum((long long)before);
-    return warp_sum(not_finite) == 0 && before < t.k;
-}
-
-static __global__ void count_top(struct top_count t, double *partials)
-{
-    __shared__ double lane[BLOCK];
-    double count = 0;
-    for (int64_t row = grid_warp(); row < t.rows; row += grid_warps()) {
-        bool counts = is_in_top(t, row);
-        if (lane_index() == 0) count += counts;
-    }
-    count = block_sum(lane, count);
-    if (threadIdx.x == 0) partials[blockIdx.x] = count;
-}
 
 static int64_t count_in_top(struct device *d, const float *logits, const int32_t *labels,
                             int64_t rows, int64_t classes, int64_t k, bool first_wins)
 {
-    struct cuda_state *state = (struct cuda_state *)d->state;
-    struct top_count t = {logits, labels, rows, classes, k, first_wins};
     if (rows == 0) return 0;
-    const unsigned blocks = row_blocks(rows);
-    launch(d, {"count_in_top", blocks, 1}, count_top, t, state->partials);
+    const unsigned blocks = each_row(d, "count_in_top", top_row{logits, labels, k, first_wins},
+                                     {rows, classes}, is_packed(logits));
     return (int64_t)cuda_sum_partials(d, blocks);
 }
 
-struct threshold_count {
-    const float *prediction, *target;
+struct threshold_term {
     float threshold;
-    int64_t n;
+    __device__ double operator()(const float *x) const
+    {
+        return (x[0] > threshold) == (x[1] > 0.5f);
+    }
 };
-
-static __global__ void count_over(struct threshold_count t, double *partials)
-{
-    __shared__ double lane[BLOCK];
-    const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    double count = 0;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < t.n; i += step)
-        count += (t.prediction[i] > t.threshold) == (t.target[i] > 0.5f);
-    count = block_sum(lane, count);
-    if (threadIdx.x == 0) partials[blockIdx.x] = count;
-}
 
 static int64_t count_threshold(struct device *d, const float *prediction, const float *target,
                                float threshold, int64_t n)
 {
-    struct cuda_state *state = (struct cuda_state *)d->state;
-    struct threshold_count t = {prediction, target, threshold, n};
     if (n == 0) return 0;
-    const unsigned blocks = reduction_blocks(n);
-    launch(d, {"count_threshold", blocks, 1}, count_over, t, state->partials);
-    return (int64_t)cuda_sum_partials(d, blocks);
+    return (int64_t)sum_of(
+        d, "count_threshold",
+        sum_body<2, threshold_term>{{prediction, target}, {threshold}, n, false});
 }
 
 void cuda_metrics_fill(struct kernels *table)

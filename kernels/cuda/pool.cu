@@ -1,151 +1,205 @@
 /* pool.cu - max and average pooling of images [batch, y, x, channel].
  *
  * Forward has a thread for each output, backward one for each input, which collects what the
- * windows over it give: nothing is added by two threads, and the order is always the same.
+ * windows over it give: nothing is added by two threads, and the order is always the same. Where
+ * channels come in fours, a thread has four of them.
  */
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/packs.cuh"
 
-/* One number of an image: which image, where, which channel */
-struct place {
-    int64_t image, y, x, channel;
-};
-
-ON_GPU struct place place_of(int64_t i, int64_t height, int64_t width, int64_t channels)
+ON_GPU int32_t quotient_of(int32_t a, int32_t b)
 {
-    const int64_t pixel = quotient_of(i, channels), row = quotient_of(pixel, width);
-    const int64_t image = quotient_of(row, height);
-    return {image, row - image * height, pixel - row * width, i - pixel * channels};
+    return (int32_t)((uint32_t)a / (uint32_t)b); /* neither is negative */
 }
 
-/* [first, end) */
-struct range {
-    int64_t first, end;
-};
-
-/* The cells of a window that lie inside the image, in one direction */
-ON_GPU struct range cells_of(int64_t out, int64_t stride, int64_t pad, int64_t kernel, int64_t in)
-{
-    int64_t start = out * stride - pad;
-    return {start < 0 ? 0 : start, start + kernel < in ? start + kernel : in};
-}
-
-/* The windows over a cell, in one direction */
-ON_GPU struct range windows_of(int64_t cell, int64_t stride, int64_t pad, int64_t kernel,
-                               int64_t out)
-{
-    int64_t last = quotient_of(cell + pad, stride), before = cell + pad - kernel;
-    int64_t first = before < 0 ? 0 : quotient_of(before, stride) + 1;
-    return {first, last + 1 < out ? last + 1 : out};
-}
-
-struct pooling {
-    struct pool2d shape;
+/* Index: what counts the numbers of both images; divisions of 32 bits are several times as fast */
+template <typename Index> struct pooling {
+    Index in_y, in_x, out_y, out_x, kernel_y, kernel_x, stride_y, stride_x, pad_top, pad_left,
+        channels;
     float *out;               /* the result: y, or dx of a gradient */
     const float *in, *dy, *y; /* x; what a gradient needs besides */
     bool add;
 };
 
-ON_GPU int64_t in_index(const struct pooling &p, int64_t image, int64_t y, int64_t x, int64_t c)
-{
-    const struct window2d &w = p.shape.window;
-    return ((image * w.in_y + y) * w.in_x + x) * p.shape.channels + c;
+/* One number of an image: which image, where, which channel */
+template <typename Index> struct place {
+    Index image, y, x, channel;
+};
+
+template <typename Index>
+ON_GPU struct place<Index> place_of(Index i, Index height, Index width, Index channels) {
+    const Index pixel = quotient_of(i, channels), row = quotient_of(pixel, width);
+    const Index image = quotient_of(row, height);
+    return {image, row - image *height, pixel - row *width, i - pixel *channels};
 }
 
-ON_GPU int64_t out_index(const struct pooling &p, int64_t image, int64_t y, int64_t x, int64_t c)
-{
-    const struct window2d &w = p.shape.window;
-    return ((image * w.out_y + y) * w.out_x + x) * p.shape.channels + c;
+/* [first, end) */
+template <typename Index>
+struct range {
+    Index first, end;
+};
+
+/* The cells of a window that lie inside the image, in one direction */
+template <typename Index>
+ON_GPU struct range<Index> cells_of(Index out, Index stride, Index pad, Index kernel, Index in) {
+    const Index start = out * stride - pad;
+    return {start < 0 ? 0 : start, start + kernel < in ? start + kernel : in};
 }
 
-ON_GPU struct range rows_in(const struct window2d &w, int64_t out_y)
-{
-    return cells_of(out_y, w.stride_y, w.pad_top, w.kernel_y, w.in_y);
+/* The windows over a cell, in one direction */
+template <typename Index>
+ON_GPU struct range<Index> windows_of(Index cell, Index stride, Index pad, Index kernel,
+                                      Index out) {
+    const Index last = quotient_of(cell + pad, stride), before = cell + pad - kernel;
+    const Index first = before < 0 ? 0 : quotient_of(before, stride) + 1;
+    return {first, last + 1 < out ? last + 1 : out};
 }
 
-ON_GPU struct range columns_in(const struct window2d &w, int64_t out_x)
-{
-    return cells_of(out_x, w.stride_x, w.pad_left, w.kernel_x, w.in_x);
+template <typename Index>
+ON_GPU struct range<Index> rows_in(const struct pooling<Index> &p, Index out_y) {
+    return cells_of(out_y, p.stride_y, p.pad_top, p.kernel_y, p.in_y);
 }
 
-ON_GPU int64_t cell_count(const struct range &rows, const struct range &columns)
+template <typename Index>
+ON_GPU struct range<Index> columns_in(const struct pooling<Index> &p, Index out_x) {
+    return cells_of(out_x, p.stride_x, p.pad_left, p.kernel_x, p.in_x);
+}
+
+template <typename Index>
+ON_GPU Index cell_count(const struct range<Index> &rows, const struct range<Index> &columns)
 {
     if (rows.end <= rows.first || columns.end <= columns.first) return 0;
     return (rows.end - rows.first) * (columns.end - columns.first);
 }
 
-struct max_element {
-    struct pooling p;
-    __device__ void operator()(int64_t i) const
+/* The channel at (0, 0) of its image, of what is read and of the other side */
+template <typename Index>
+ON_GPU Index in_corner(const struct pooling<Index> &p, const struct place<Index> &at)
+{
+    return at.image * p.in_y * p.in_x * p.channels + at.channel;
+}
+
+template <typename Index>
+ON_GPU Index out_corner(const struct pooling<Index> &p, const struct place<Index> &at)
+{
+    return at.image * p.out_y * p.out_x * p.channels + at.channel;
+}
+
+template <typename Index> struct max_body {
+    enum { COUNT = 1, BLOCKS = RESIDENT_BLOCKS };
+    struct pooling<Index> p;
+
+    template <int WIDTH, int> __device__ void take(int64_t i, int64_t) const
     {
-        const struct window2d &w = p.shape.window;
-        const struct place at = place_of(i, w.out_y, w.out_x, p.shape.channels);
-        const struct range rows = rows_in(w, at.y), columns = columns_in(w, at.x);
-        float top = cell_count(rows, columns) ? -INFINITY : 0.0f;
-        for (int64_t y = rows.first; y < rows.end; y++)
-            for (int64_t x = columns.first; x < columns.end; x++) {
-                float cell = p.in[in_index(p, at.image, y, x, at.channel)];
-                top = top > cell ? top : cell;
+        const struct place<Index> at = place_of((Index)i, p.out_y, p.out_x, p.channels);
+        const struct range<Index> rows = rows_in(p, at.y), columns = columns_in(p, at.x);
+        const float *in = p.in + in_corner(p, at);
+        float top[WIDTH], cell[WIDTH];
+        for (int j = 0; j < WIDTH; j++) top[j] = cell_count(rows, columns) ? -INFINITY : 0.0f;
+        for (Index y = rows.first; y < rows.end; y++)
+            for (Index x = columns.first; x < columns.end; x++) {
+                pack_read<WIDTH>(cell, in + (y * p.in_x + x) * p.channels);
+                for (int j = 0; j < WIDTH; j++) top[j] = top[j] > cell[j] ? top[j] : cell[j];
             }
-        p.out[i] = top;
+        pack_write<WIDTH>(p.out + i, top);
     }
 };
 
-struct avg_element {
-    struct pooling p;
-    __device__ void operator()(int64_t i) const
+template <typename Index> struct avg_body {
+    enum { COUNT = 1, BLOCKS = RESIDENT_BLOCKS };
+    struct pooling<Index> p;
+
+    template <int WIDTH, int> __device__ void take(int64_t i, int64_t) const
     {
-        const struct window2d &w = p.shape.window;
-        const struct place at = place_of(i, w.out_y, w.out_x, p.shape.channels);
-        const struct range rows = rows_in(w, at.y), columns = columns_in(w, at.x);
-        const int64_t cells = cell_count(rows, columns);
-        float sum = 0;
-        for (int64_t y = rows.first; y < rows.end; y++)
-            for (int64_t x = columns.first; x < columns.end; x++)
-                sum += p.in[in_index(p, at.image, y, x, at.channel)];
-        p.out[i] = sum / (cells ? (float)cells : 1.0f);
+        const struct place<Index> at = place_of((Index)i, p.out_y, p.out_x, p.channels);
+        const struct range<Index> rows = rows_in(p, at.y), columns = columns_in(p, at.x);
+        const float *in = p.in + in_corner(p, at);
+        const Index cells = cell_count(rows, columns);
+        float sum[WIDTH] = {}, cell[WIDTH];
+        for (Index y = rows.first; y < rows.end; y++)
+            for (Index x = columns.first; x < columns.end; x++) {
+                pack_read<WIDTH>(cell, in + (y * p.in_x + x) * p.channels);
+                for (int j = 0; j < WIDTH; j++) sum[j] += cell[j];
+            }
+        for (int j = 0; j < WIDTH; j++) sum[j] = sum[j] / (cells ? (float)cells : 1.0f);
+        pack_write<WIDTH>(p.out + i, sum);
     }
 };
 
-/* What the window over output (y, x) gives to the cell: all of dy to its first maximum */
-struct max_share {
-    static __device__ float of(const struct pooling &p, const struct place &cell, int64_t out_y,
-                               int64_t out_x)
+/* What the window over output (y, x) gives to a cell: all of dy to its first maximum */
+template <typename Index, int WIDTH> struct max_share {
+    const struct pooling<Index> &p;
+    const struct place<Index> &cell;
+    float own[WIDTH];
+
+    __device__ max_share(const struct pooling<Index> &of_p, const struct place<Index> &of_cell,
+                         int64_t i)
+        : p(of_p), cell(of_cell)
     {
-        const int64_t out = out_index(p, cell.image, out_y, out_x, cell.channel);
-        const float top = p.y[out];
-        const struct range rows = rows_in(p.shape.window, out_y);
-        const struct range columns = columns_in(p.shape.window, out_x);
-        if (p.in[in_index(p, cell.image, cell.y, cell.x, cell.channel)] != top) return 0.0f;
-        for (int64_t y = rows.first; y <= cell.y; y++)
-            for (int64_t x = columns.first; x < (y < cell.y ? columns.end : cell.x); x++)
-                if (p.in[in_index(p, cell.image, y, x, cell.channel)] == top) return 0.0f;
-        return p.dy[out];
+        pack_read<WIDTH>(own, p.in + i);
+    }
+
+    /* Whether one of the cells before this one is the maximum too */
+    __device__ void look_before(bool *wins, const float *top, Index out_y, Index out_x) const
+    {
+        const struct range<Index> rows = rows_in(p, out_y), columns = columns_in(p, out_x);
+        const float *in = p.in + in_corner(p, cell);
+        for (Index y = rows.first; y <= cell.y; y++)
+            for (Index x = columns.first; x < (y < cell.y ? columns.end : cell.x); x++) {
+                float before[WIDTH];
+                pack_read<WIDTH>(before, in + (y * p.in_x + x) * p.channels);
+                for (int j = 0; j < WIDTH; j++) wins[j] = wins[j] && before[j] != top[j];
+            }
+    }
+
+    __device__ void add(float *sum, Index out_y, Index out_x) const
+    {
+        const Index out = out_corner(p, cell) + (out_y * p.out_x + out_x) * p.channels;
+        float top[WIDTH], slope[WIDTH];
+        bool wins[WIDTH], any = false;
+        pack_read<WIDTH>(top, p.y + out);
+        pack_read<WIDTH>(slope, p.dy + out);
+        for (int j = 0; j < WIDTH; j++) any |= wins[j] = own[j] == top[j];
+        if (any) look_before(wins, top, out_y, out_x);
+        for (int j = 0; j < WIDTH; j++) sum[j] += wins[j] ? slope[j] : 0.0f;
     }
 };
 
-struct avg_share {
-    static __device__ float of(const struct pooling &p, const struct place &cell, int64_t out_y,
-                               int64_t out_x)
+template <typename Index, int WIDTH> struct avg_share {
+    const struct pooling<Index> &p;
+    const struct place<Index> &cell;
+
+    __device__ avg_share(const struct pooling<Index> &of_p, const struct place<Index> &of_cell,
+                         int64_t)
+        : p(of_p), cell(of_cell)
     {
-        const struct range rows = rows_in(p.shape.window, out_y);
-        const struct range columns = columns_in(p.shape.window, out_x);
-        return p.dy[out_index(p, cell.image, out_y, out_x, cell.channel)] /
-               (float)cell_count(rows, columns);
+    }
+
+    __device__ void add(float *sum, Index out_y, Index out_x) const
+    {
+        const Index out = out_corner(p, cell) + (out_y * p.out_x + out_x) * p.channels;
+        const float cells = (float)cell_count(rows_in(p, out_y), columns_in(p, out_x));
+        float slope[WIDTH];
+        pack_read<WIDTH>(slope, p.dy + out);
+        for (int j = 0; j < WIDTH; j++) sum[j] += slope[j] / cells;
     }
 };
 
-template <typename Share> struct pool_back_element {
-    struct pooling p;
-    __device__ void operator()(int64_t i) const
+template <template <typename, int> typename Share, typename Index> struct pool_back_body {
+    enum { COUNT = 1, BLOCKS = sizeof(Index) == sizeof(int32_t) ? RESIDENT_BLOCKS : 2 };
+    struct pooling<Index> p;
+
+    template <int WIDTH, int> __device__ void take(int64_t i, int64_t) const
     {
-        const struct window2d &w = p.shape.window;
-        const struct place at = place_of(i, w.in_y, w.in_x, p.shape.channels);
-        const struct range ys = windows_of(at.y, w.stride_y, w.pad_top, w.kernel_y, w.out_y);
-        const struct range xs = windows_of(at.x, w.stride_x, w.pad_left, w.kernel_x, w.out_x);
-        float sum = p.add ? p.out[i] : 0.0f;
-        for (int64_t y = ys.first; y < ys.end; y++)
-            for (int64_t x = xs.first; x < xs.end; x++) sum += Share::of(p, at, y, x);
-        p.out[i] = sum;
+        const struct place<Index> at = place_of((Index)i, p.in_y, p.in_x, p.channels);
+        const struct range<Index> ys = windows_of(at.y, p.stride_y, p.pad_top, p.kernel_y, p.out_y);
+        const struct range<Index> xs =
+            windows_of(at.x, p.stride_x, p.pad_left, p.kernel_x, p.out_x);
+        const Share<Index, WIDTH> share(p, at, i);
+        float sum[WIDTH] = {};
+        if (p.add) pack_read<WIDTH>(sum, p.out + i);
+        for (Index y = ys.first; y < ys.end; y++)
+            for (Index x = xs.first; x < xs.end; x++) share.add(sum, y, x);
+        pack_write<WIDTH>(p.out + i, sum);
     }
 };
 
@@ -159,28 +213,71 @@ static int64_t out_count(const struct pool2d *s)
     return s->window.batch * s->window.out_y * s->window.out_x * s->channels;
 }
 
+/* What a call is about; in, dy and y may be NULL. */
+struct pool_call {
+    const char *name;
+    const struct pool2d *shape;
+    float *out;
+    const float *in, *dy, *y;
+    bool add;
+};
+
+template <typename Index> static struct pooling<Index> pooling_of(const struct pool_call &c) {
+    const struct window2d &w = c.shape->window;
+    return {(Index)w.in_y,
+            (Index)w.in_x,
+            (Index)w.out_y,
+            (Index)w.out_x,
+            (Index)w.kernel_y,
+            (Index)w.kernel_x,
+            (Index)w.stride_y,
+            (Index)w.stride_x,
+            (Index)w.pad_top,
+            (Index)w.pad_left,
+            (Index)c.shape->channels,
+            c.out,
+            c.in,
+            c.dy,
+            c.y,
+            c.add};
+}
+
+/* n: the numbers of c.out */
+template <template <typename> typename Body>
+static void run_pool(struct device *d, const struct pool_call &c, int64_t n)
+{
+    const bool has_packs = c.shape->channels % PACK == 0 && is_packed(c.out) && is_packed(c.in) &&
+                           is_packed(c.dy) && is_packed(c.y);
+    const struct cut cut = has_packs ? cut_of(0, n) : uncut(n);
+    if (in_count(c.shape) <= INT32_MAX && out_count(c.shape) <= INT32_MAX)
+        each_pack(d, c.name, Body<int32_t>{pooling_of<int32_t>(c)}, cut);
+    else
+        each_pack(d, c.name, Body<int64_t>{pooling_of<int64_t>(c)}, cut);
+}
+
+template <typename Index> using max_back_body = pool_back_body<max_share, Index>;
+template <typename Index> using avg_back_body = pool_back_body<avg_share, Index>;
+
 static void max_pool(struct device *d, const struct pool2d *shape, float *y, const float *x)
 {
-    each(d, "max_pool", max_element{{*shape, y, x, NULL, NULL, false}}, out_count(shape));
+    run_pool<max_body>(d, {"max_pool", shape, y, x, NULL, NULL, false}, out_count(shape));
 }
 
 static void max_pool_back(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
                           const float *y, const float *x, bool add)
 {
-    each(d, "max_pool_back", pool_back_element<max_share>{{*shape, dx, x, dy, y, add}},
-         in_count(shape));
+    run_pool<max_back_body>(d, {"max_pool_back", shape, dx, x, dy, y, add}, in_count(shape));
 }
 
 static void avg_pool(struct device *d, const struct pool2d *shape, float *y, const float *x)
 {
-    each(d, "avg_pool", avg_element{{*shape, y, x, NULL, NULL, false}}, out_count(shape));
+    run_pool<avg_body>(d, {"avg_pool", shape, y, x, NULL, NULL, false}, out_count(shape));
 }
 
 static void avg_pool_back(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
                           bool add)
 {
-    each(d, "avg_pool_back", pool_back_element<avg_share>{{*shape, dx, NULL, dy, NULL, add}},
-         in_count(shape));
+    run_pool<avg_back_body>(d, {"avg_pool_back", shape, dx, NULL, dy, NULL, add}, in_count(shape));
 }
 
 void cuda_pool_fill(struct kernels *table)

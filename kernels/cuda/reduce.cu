@@ -3,35 +3,35 @@
  * Blocks, whose number follows from the length alone, add up their elements in double and then by a
  * tree; one last block does the same with what they left. No atomics: the order is always the same.
  */
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/packs.cuh"
 
-enum term { TERM_PLAIN, TERM_ABS, TERM_SQUARE, TERM_NOT_FINITE };
-
-ON_GPU double take(enum term term, float x)
-{
-    switch (term) {
-    case TERM_ABS:
-        return mathf_abs(x);
-    case TERM_SQUARE:
-        return (double)x * x; /* exact */
-    case TERM_NOT_FINITE:
-        return (mathf_bits(x) & 0x7f800000) == 0x7f800000;
-    default:
-        return x;
+struct plain_term {
+    __device__ double operator()(const float *x) const
+    {
+        return x[0];
     }
-}
+};
 
-static __global__ void sum_terms(const float *x, int64_t n, enum term term, double *partials)
-{
-    __shared__ double lane[BLOCK];
-    const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    double sum = 0;
-#pragma unroll 4 /* so many loads are under way at once */
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step)
-        sum += take(term, x[i]);
-    sum = block_sum(lane, sum);
-    if (threadIdx.x == 0) partials[blockIdx.x] = sum;
-}
+struct abs_term {
+    __device__ double operator()(const float *x) const
+    {
+        return mathf_abs(x[0]);
+    }
+};
+
+struct square_term {
+    __device__ double operator()(const float *x) const
+    {
+        return (double)x[0] * x[0]; /* exact */
+    }
+};
+
+struct not_finite_term {
+    __device__ double operator()(const float *x) const
+    {
+        return (mathf_bits(x[0]) & 0x7f800000) == 0x7f800000;
+    }
+};
 
 static __global__ void sum_partials(double *partials, unsigned count)
 {
@@ -49,33 +49,31 @@ double cuda_sum_partials(struct device *d, unsigned blocks)
     return cuda_result(d);
 }
 
-static double reduce(struct device *d, const float *x, int64_t n, enum term term)
+template <typename Term>
+static double reduce(struct device *d, const float *x, int64_t n, const Term &term)
 {
-    struct cuda_state *state = (struct cuda_state *)d->state;
     if (n <= 0) return 0;
-    const unsigned blocks = reduction_blocks(n);
-    launch(d, {"sum_terms", blocks, 1}, sum_terms, x, n, term, state->partials);
-    return cuda_sum_partials(d, blocks);
+    return sum_of(d, "sum_terms", sum_body<1, Term>{{x}, term, n, false});
 }
 
 static double sum(struct device *d, const float *x, int64_t n)
 {
-    return reduce(d, x, n, TERM_PLAIN);
+    return reduce(d, x, n, plain_term{});
 }
 
 static double sum_abs(struct device *d, const float *x, int64_t n)
 {
-    return reduce(d, x, n, TERM_ABS);
+    return reduce(d, x, n, abs_term{});
 }
 
 static double sum_squares(struct device *d, const float *x, int64_t n)
 {
-    return reduce(d, x, n, TERM_SQUARE);
+    return reduce(d, x, n, square_term{});
 }
 
 static bool all_finite(struct device *d, const float *x, int64_t n)
 {
-    return reduce(d, x, n, TERM_NOT_FINITE) == 0;
+    return reduce(d, x, n, not_finite_term{}) == 0;
 }
 
 void cuda_reduce_fill(struct kernels *table)

@@ -1,205 +1,227 @@
-/* vector.cu - kernels on plain vectors of floats: one struct each, whose call is one element. */
-#include "kernels/cuda/launch.cuh"
+/* vector.cu - kernels on plain vectors of floats: one formula each, for one number of every vector.
+ */
+#include "kernels/cuda/packs.cuh"
 
-struct fill_element {
-    float *y, value;
-    __device__ void operator()(int64_t i) const
+struct fill_formula {
+    float value;
+    __device__ void operator()(float *to, const float *, int64_t) const
     {
-        y[i] = value;
+        to[0] = value;
     }
 };
 
 static void fill(struct device *d, float *y, float value, int64_t n)
 {
-    each(d, "fill", fill_element{y, value}, n);
+    each_number(d, "fill", streams<0, 1>{{NULL}, {y}}, fill_formula{value}, n);
 }
 
-struct copy_element {
-    float *y;
-    const float *x;
-    __device__ void operator()(int64_t i) const
+struct copy_formula {
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        y[i] = x[i];
+        to[0] = from[0];
     }
 };
 
 static void copy(struct device *d, float *y, const float *x, int64_t n)
 {
-    each(d, "copy", copy_element{y, x}, n);
+    each_number(d, "copy", streams<1, 1>{{x}, {y}}, copy_formula{}, n);
 }
 
-struct axpy_element {
-    float *y, a;
-    const float *x;
-    __device__ void operator()(int64_t i) const
+struct axpy_formula {
+    float a;
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        y[i] += a * x[i];
+        to[0] = from[0] + a * from[1];
     }
 };
 
 static void axpy(struct device *d, float *y, float a, const float *x, int64_t n)
 {
-    each(d, "axpy", axpy_element{y, a, x}, n);
+    each_number(d, "axpy", streams<2, 1>{{y, x}, {y}}, axpy_formula{a}, n);
 }
 
-struct scale_element {
-    float *y, a;
-    __device__ void operator()(int64_t i) const
+struct scale_formula {
+    float a;
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        y[i] *= a;
+        to[0] = from[0] * a;
     }
 };
 
 static void scale(struct device *d, float *y, float a, int64_t n)
 {
-    each(d, "scale", scale_element{y, a}, n);
+    each_number(d, "scale", streams<1, 1>{{y}, {y}}, scale_formula{a}, n);
 }
 
-struct add_element {
-    float *y;
-    const float *a, *b;
-    __device__ void operator()(int64_t i) const
+struct add_formula {
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        y[i] = a[i] + b[i];
+        to[0] = from[0] + from[1];
     }
 };
 
 static void add(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
-    each(d, "add", add_element{y, a, b}, n);
+    each_number(d, "add", streams<2, 1>{{a, b}, {y}}, add_formula{}, n);
 }
 
-struct multiply_element {
-    float *y;
-    const float *a, *b;
-    __device__ void operator()(int64_t i) const
+struct multiply_formula {
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        y[i] = a[i] * b[i];
+        to[0] = from[0] * from[1];
     }
 };
 
 static void multiply(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
-    each(d, "multiply", multiply_element{y, a, b}, n);
+    each_number(d, "multiply", streams<2, 1>{{a, b}, {y}}, multiply_formula{}, n);
 }
 
-struct multiply_add_element {
-    float *y;
-    const float *a, *b;
-    __device__ void operator()(int64_t i) const
+struct multiply_add_formula {
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        y[i] += a[i] * b[i];
+        to[0] = from[0] + from[1] * from[2];
     }
 };
 
 static void multiply_add(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
-    each(d, "multiply_add", multiply_add_element{y, a, b}, n);
+    each_number(d, "multiply_add", streams<3, 1>{{y, a, b}, {y}}, multiply_add_formula{}, n);
 }
 
-struct clamp_element {
-    float *y, low, high;
-    __device__ void operator()(int64_t i) const
+struct clamp_formula {
+    float low, high;
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        y[i] = element_clamp(y[i], low, high);
+        to[0] = element_clamp(from[0], low, high);
     }
 };
 
 static void clamp(struct device *d, float *y, float low, float high, int64_t n)
 {
-    each(d, "clamp", clamp_element{y, low, high}, n);
+    each_number(d, "clamp", streams<1, 1>{{y}, {y}}, clamp_formula{low, high}, n);
 }
 
-struct regularize_element {
-    float *gradient;
-    const float *w;
+struct regularize_formula {
     float l1, l2;
-    __device__ void operator()(int64_t i) const
+    __device__ void operator()(float *to, const float *from, int64_t) const
     {
-        gradient[i] += element_regularize(w[i], l1, l2);
+        to[0] = from[0] + element_regularize(from[1], l1, l2);
     }
 };
 
 static void regularize(struct device *d, float *gradient, const float *w, float l1, float l2,
                        int64_t n)
 {
-    each(d, "regularize", regularize_element{gradient, w, l1, l2}, n);
+    each_number(d, "regularize", streams<2, 1>{{gradient, w}, {gradient}},
+                regularize_formula{l1, l2}, n);
 }
 
-/* Elements are counted through the rows. */
-struct strided_element {
+/* Numbers are counted through the rows; a pack never leaves one. */
+template <typename Index> struct strided_body {
+    enum { COUNT = LOADS, BLOCKS = RESIDENT_BLOCKS };
     struct strided s;
     bool add;
-    __device__ void operator()(int64_t i) const
+
+    template <int WIDTH, int PACKS> __device__ void take(int64_t first, int64_t step) const
     {
-        int64_t row = quotient_of(i, s.columns), column = i - row * s.columns;
-        float *dst = s.dst + row * s.dst_stride + column;
-        float x = s.src[row * s.src_stride + column];
-        *dst = add ? *dst + x : x;
+        float *to[PACKS], x[PACKS][WIDTH], y[PACKS][WIDTH];
+#pragma unroll
+        for (int k = 0; k < PACKS; k++) {
+            const Index i = (Index)(first + k * step), row = i / (Index)s.columns;
+            const int64_t column = i - row * (Index)s.columns;
+            to[k] = s.dst + row * s.dst_stride + column;
+            pack_read<WIDTH>(x[k], s.src + row * s.src_stride + column);
+            if (add) pack_read<WIDTH>(y[k], to[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < PACKS; k++) {
+            for (int j = 0; j < WIDTH; j++) y[k][j] = add ? y[k][j] + x[k][j] : x[k][j];
+            pack_write<WIDTH>(to[k], y[k]);
+        }
     }
 };
 
+static void run_strided(struct device *d, const char *name, const struct strided *s, bool add)
+{
+    const int64_t n = s->rows * s->columns;
+    const bool has_packs = (s->columns | s->dst_stride | s->src_stride) % PACK == 0 &&
+                           is_packed(s->dst) && is_packed(s->src);
+    const struct cut c = has_packs ? cut_of(0, n) : uncut(n);
+    if (n <= UINT32_MAX)
+        each_pack(d, name, strided_body<uint32_t>{*s, add}, c);
+    else
+        each_pack(d, name, strided_body<int64_t>{*s, add}, c);
+}
+
 static void copy_strided(struct device *d, const struct strided *s)
 {
-    each(d, "copy_strided", strided_element{*s, false}, s->rows * s->columns);
+    run_strided(d, "copy_strided", s, false);
 }
 
 static void add_strided(struct device *d, const struct strided *s)
 {
-    each(d, "add_strided", strided_element{*s, true}, s->rows * s->columns);
+    run_strided(d, "add_strided", s, true);
 }
 
-struct dropout_element {
-    float *y;
-    const float *x;
+/* The key of the mask is the same for all numbers of a thread, which reads it before it writes. */
+struct dropout_formula {
     float rate, kept;
     uint64_t key;
     const uint64_t *draw;
     bool add;
-    __device__ void operator()(int64_t i) const
+    __device__ void operator()(float *to, const float *from, int64_t i) const
     {
         const uint64_t mask = element_random_u64(key, *draw);
         bool keeps = element_random_uniform(mask, (uint64_t)i) >= rate;
-        float value = keeps ? x[i] * kept : 0.0f;
-        y[i] = add ? y[i] + value : value;
+        float value = keeps ? from[0] * kept : 0.0f;
+        to[0] = add ? from[1] + value : value;
     }
 };
 
 static void dropout(struct device *d, const struct dropout *v, int64_t n)
 {
-    each(d, "dropout",
-         dropout_element{v->y, v->x, v->rate, 1.0f / (1.0f - v->rate), v->key, v->draw, v->add}, n);
+    each_number(d, "dropout", streams<2, 1>{{v->x, v->add ? v->y : NULL}, {v->y}},
+                dropout_formula{v->rate, 1.0f / (1.0f - v->rate), v->key, v->draw, v->add}, n);
 }
 
 /* Travels with the launch, whose arguments may have 4 KiB. */
 enum { SOURCES_MAX = 256 };
-struct sources {
-    const float *at[SOURCES_MAX];
-};
 
 /* The sum is written when it is complete: y may be one of the sources. */
-struct ordered_element {
+struct ordered_body {
+    enum { COUNT = 1, BLOCKS = RESIDENT_BLOCKS };
     float *y, scale;
     int count;
-    struct sources sources;
-    __device__ void operator()(int64_t i) const
+    const float *sources[SOURCES_MAX];
+
+    template <int WIDTH, int PACKS> __device__ void take(int64_t i, int64_t) const
     {
-        float sum = sources.at[0][i];
-        for (int source = 1; source < count; source++) sum += sources.at[source][i];
-        y[i] = scale * sum;
+        float sum[WIDTH];
+        pack_read<WIDTH>(sum, sources[0] + i);
+#pragma unroll 4 /* so many are under way at once */
+        for (int source = 1; source < count; source++) {
+            float x[WIDTH];
+            pack_read<WIDTH>(x, sources[source] + i);
+            for (int j = 0; j < WIDTH; j++) sum[j] += x[j];
+        }
+        for (int j = 0; j < WIDTH; j++) sum[j] *= scale;
+        pack_write<WIDTH>(y + i, sum);
     }
 };
 
 static void sum_ordered(struct device *d, float *y, const float *const sources[], int count,
                         float factor, int64_t n)
 {
-    ordered_element body = {y, factor, count, {}};
+    ordered_body body = {y, factor, count, {}};
     if (count > SOURCES_MAX) {
         cuda_refuse(d, "sum_ordered: more than 256 sources");
         return;
     }
-    memcpy(body.sources.at, sources, (size_t)count * sizeof *sources);
-    each(d, "sum_ordered", body, n);
+    memcpy(body.sources, sources, (size_t)count * sizeof *sources);
+    const struct cut of_sources = cut_together(sources, count, n);
+    const float *const ends[] = {y, sources[0]};
+    each_pack(d, "sum_ordered", body, of_sources.packs > 0 ? cut_together(ends, 2, n) : uncut(n));
 }
 
 /* Host loops: this device has no threads on the host. */

@@ -1,5 +1,7 @@
-/* skip.c - ends a test before it begins where there is no GPU: 77 means skipped. */
+/* skip.c - ends a test before it begins where there is no GPU: 77 means skipped. One that is there
+ * and cannot be opened is a failure. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "kernels/kernels.h"
@@ -9,12 +11,15 @@ enum { SKIPPED = 77 };
 static __attribute__((constructor)) void skip_without_gpu(void)
 {
     struct device d;
-    const err e = device_open_gpu(&(struct gpu_options){0}, &d);
-    if (!e) {
-        fprintf(stderr, "on %s\n", d.kernels->name);
-        device_close(&d);
-        return;
+    int count;
+    if (gpu_count(&count)) {
+        fprintf(stderr, "skipped, no GPU: %s\n", error_text());
+        _exit(SKIPPED);
     }
-    fprintf(stderr, "skipped, no GPU: %s\n", error_text());
-    if (e == ERR_DEVICE) _exit(SKIPPED);
+    if (device_open_gpu(&(struct gpu_options){0}, &d)) {
+        fprintf(stderr, "%s\n", error_text());
+        _exit(EXIT_FAILURE);
+    }
+    fprintf(stderr, "on %s\n", d.kernels->name);
+    device_close(&d);
 }

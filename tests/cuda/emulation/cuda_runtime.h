@@ -6,6 +6,7 @@
 #define TESTS_CUDA_EMULATION_RUNTIME_H
 
 #include <cuda_runtime_api.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +18,36 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ static /* blocks follow each other, so each finds what the last has left */
 
 struct dim3 {
     unsigned x, y, z;
     dim3(unsigned of_x = 1, unsigned of_y = 1, unsigned of_z = 1) : x(of_x), y(of_y), z(of_z)
     {
+    }
+};
+
+/* Four floats by one access, which a GPU refuses where they do not lie at a multiple of 16 bytes */
+struct alignas(16) float4 {
+    float x, y, z, w;
+    float4() = default;
+    float4(float of_x, float of_y, float of_z, float of_w) : x(of_x), y(of_y), z(of_z), w(of_w)
+    {
+    }
+    float4(const float4 &from)
+    {
+        *this = from;
+    }
+    float4 &operator=(const float4 &from)
+    {
+        volatile uintptr_t place = (uintptr_t)this | (uintptr_t)&from; /* not known from the type */
+        if (place % 16 != 0) {
+            fprintf(stderr, "emulated GPU: 16 bytes at a place that is no multiple of 16\n");
+            abort();
+        }
+        memcpy((void *)this, (const void *)&from, sizeof *this);
+        return *this;
     }
 };
 

@@ -18,6 +18,7 @@ enum {
     STAGINGS = 2, /* one is filled while the other is under way */
     DEVICE_NAME_MAX = 160,
     FAILURE_MAX = 512,
+    GPU_WAIT_LIMIT_S = 600, /* for a GPU that does not answer; README has a table of all limits */
 };
 
 /* Numbers of cuBLAS' headers for its product: float32, any algorithm, and ways to compute */
@@ -61,7 +62,9 @@ struct cuda_state {
     const char *kernel; /* the last that was launched; NULL: none yet */
     const char *marked; /* what is queued now, NULL: nothing in particular; both borrowed */
     const char *marked_name;
-    err failure; /* the first failure of queued work, until synchronize() tells it */
+    int wait_limit_ms;
+    bool is_silent; /* the limit was reached: nothing may wait for the GPU any more */
+    err failure;    /* the first failure of queued work, until synchronize() tells it */
     char failure_text[FAILURE_MAX];
 };
 
@@ -83,11 +86,20 @@ void cuda_select(struct device *);
 /* After the launch of a kernel: remembers its name, or that it failed. */
 void cuda_launched(struct device *, const char *kernel, cudaError_t);
 
+/* Remembers a failure, unless there is one already. call NULL: it is told of no call. */
+void cuda_remember(struct device *, err kind, const char *call, const char *why);
+
 /* Remembers a failure that no call of CUDA has told. */
 void cuda_refuse(struct device *, const char *why);
 
 /* Brings partials[0] to the host: waits. */
 double cuda_result(struct device *);
+
+/* All waits for the GPU: until what is queued in the device's stream is done, or the event has been
+ * reached. false: it failed, or does not answer, which synchronize() tells. */
+bool cuda_await_stream(struct device *);
+bool cuda_await_event(struct device *, cudaEvent_t);
+void cuda_wait_init(struct cuda_state *);
 
 /* Staging, stream and scratch memory; fini takes a half-made one. */
 err cuda_memory_init(struct device *);

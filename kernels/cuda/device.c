@@ -83,8 +83,11 @@ static void close_gpu(struct device *d)
 {
     struct cuda_state *state = d->state;
     (void)cudaSetDevice(state->index);
-    cuda_blas_close(state);
-    cuda_memory_fini(state);
+    if (state->stream) (void)cuda_await_stream(d);
+    if (!state->is_silent) { /* else whatever it has goes with the process: freeing waits for it */
+        cuda_blas_close(state);
+        cuda_memory_fini(state);
+    }
     free(state);
     *d = (struct device){0};
 }
@@ -150,6 +153,7 @@ err device_open_gpu(const struct gpu_options *options, struct device *ret)
     state->is_watched = options->is_watched;
     state->precision = options->precision;
     fill_table(state);
+    cuda_wait_init(state);
     struct device d = {.kernels = &state->table, .threads = 1, .state = state, .is_separate = true};
     err e = set_up(&d, options, &gpu);
     if (e) {

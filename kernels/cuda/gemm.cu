@@ -72,7 +72,7 @@ static void blas_gemm(struct device *d, const struct gemm *g)
                                         n, state->blas.compute, BLAS_ANY_ALGORITHM);
     cuda_launched(d, "cublasGemmEx", cudaGetLastError());
     if (status == 0) return;
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize"); /* the cause */
+    (void)cuda_await_stream(d); /* the cause */
     cuda_refuse(d, "cublasGemmEx failed");
 }
 

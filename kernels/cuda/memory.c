@@ -35,16 +35,18 @@ err cuda_kind(cudaError_t status)
 }
 
 /* Queued work may fail long before it is noticed, unless each kernel is waited for. */
-static void remember(struct cuda_state *state, err kind, const char *call, const char *why)
+void cuda_remember(struct device *d, err kind, const char *call, const char *why)
 {
+    struct cuda_state *state = d->state;
     char place[FAILURE_MAX / 2] = "";
     if (state->failure) return;
     state->failure = kind;
     if (state->marked)
         snprintf(place, sizeof place, ", %s %s \"%s\"", state->is_watched ? "in" : "at or before",
                  state->marked, state->marked_name);
-    snprintf(state->failure_text, sizeof state->failure_text, "%s: %s%s%s%s", call, why,
-             state->kernel ? ", last kernel: " : "", state->kernel ? state->kernel : "", place);
+    snprintf(state->failure_text, sizeof state->failure_text, "%s%s%s%s%s%s", call ? call : "",
+             call ? ": " : "", why, state->kernel ? ", last kernel: " : "",
+             state->kernel ? state->kernel : "", place);
 }
 
 static void mark(struct device *d, const char *what, const char *name)
@@ -57,14 +59,14 @@ static void mark(struct device *d, const char *what, const char *name)
 bool cuda_check(struct device *d, cudaError_t status, const char *call)
 {
     if (status == cudaSuccess) return true;
-    remember(d->state, cuda_kind(status), call, cudaGetErrorString(status));
+    cuda_remember(d, cuda_kind(status), call, cudaGetErrorString(status));
     (void)cudaGetLastError(); /* one that does no lasting harm must not come out of another call */
     return false;
 }
 
 void cuda_refuse(struct device *d, const char *why)
 {
-    remember(d->state, ERR_DEVICE, d->kernels->name, why);
+    cuda_remember(d, ERR_DEVICE, d->kernels->name, why);
 }
 
 void cuda_select(struct device *d)
@@ -79,7 +81,7 @@ void cuda_launched(struct device *d, const char *kernel, cudaError_t status)
     struct cuda_state *state = d->state;
     if (!state->failure) state->kernel = kernel;
     if (!cuda_check(d, status, "cudaLaunchKernelEx") || !state->is_watched) return;
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    (void)cuda_await_stream(d);
 }
 
 double cuda_result(struct device *d)
@@ -90,8 +92,7 @@ double cuda_result(struct device *d)
                                 cudaMemcpyAsync(state->result, state->partials, sizeof(double),
                                                 cudaMemcpyDeviceToHost, state->stream),
                                 "cudaMemcpyAsync");
-    bool is_here =
-        is_queued && cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    bool is_here = is_queued && cuda_await_stream(d);
     return is_here ? *state->result : 0; /* the failure itself comes out of synchronize() */
 }
 
@@ -108,7 +109,7 @@ static err synchronize(struct device *d)
     struct cuda_state *state = d->state;
     cuda_select(d);
     cuda_join_out(d);
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    (void)cuda_await_stream(d);
     return cuda_failure(state);
 }
 
@@ -123,6 +124,7 @@ static err allocate(struct device *d, size_t bytes, void **ret)
     struct cuda_state *state = d->state;
     const size_t whole = bytes ? bytes : ALIGNMENT;
     void *memory;
+    if (state->is_silent) return fail(ERR_LOST, "GPU %d does not answer any more", state->index);
     cuda_select(d);
     cudaError_t status = take(state, whole, &memory);
     if (status != cudaSuccess) {
@@ -131,8 +133,7 @@ static err allocate(struct device *d, size_t bytes, void **ret)
                     whole, state->index, d->kernels->available(d), cudaGetErrorString(status));
     }
     cuda_check(d, cudaMemsetAsync(memory, 0, whole, state->stream), "cudaMemsetAsync");
-    if (state->is_watched)
-        cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    if (state->is_watched) (void)cuda_await_stream(d);
     *ret = memory;
     return OK;
 }
@@ -147,6 +148,8 @@ static size_t available(struct device *d)
 
 static void release(struct device *d, void *memory)
 {
+    const struct cuda_state *state = d->state;
+    if (state->is_silent) return; /* CUDA would wait for it */
     cuda_select(d);
     cuda_check(d, cudaFree(memory), "cudaFree");
 }
@@ -168,7 +171,7 @@ static struct piece piece_at(size_t at, size_t bytes)
 static bool staging_ready(struct device *d, const struct piece *p)
 {
     const struct cuda_state *state = d->state;
-    return cuda_check(d, cudaEventSynchronize(state->staged[p->staging]), "cudaEventSynchronize");
+    return cuda_await_event(d, state->staged[p->staging]);
 }
 
 static bool send(struct device *d, const struct piece *p, void *to, const void *from,
@@ -192,8 +195,7 @@ static void upload(struct device *d, void *device_memory, const void *host, size
         memcpy(staging, (const char *)host + at, p.bytes);
         if (!send(d, &p, (char *)device_memory + at, staging, cudaMemcpyHostToDevice)) return;
     }
-    if (state->is_watched)
-        cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    if (state->is_watched) (void)cuda_await_stream(d);
 }
 
 static bool fetch(struct device *d, const struct piece *p, const void *device_memory)
@@ -251,7 +253,6 @@ err cuda_memory_init(struct device *d)
 /* What cannot be freed is not there any more: the context is broken. */
 void cuda_memory_fini(struct cuda_state *state)
 {
-    if (state->stream) (void)cudaStreamSynchronize(state->stream);
     cuda_overlap_fini(state);
     (void)cudaFree(state->partials);
     if (state->result) (void)cudaFreeHost(state->result);

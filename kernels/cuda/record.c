@@ -66,7 +66,7 @@ void cuda_recording_close(struct device *d, struct recording *recording)
     const struct cuda_state *state = d->state;
     if (!recording) return;
     cuda_select(d);
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
-    cuda_check(d, cudaGraphExecDestroy(recording->graph), "cudaGraphExecDestroy");
+    if (cuda_await_stream(d) || !state->is_silent)
+        cuda_check(d, cudaGraphExecDestroy(recording->graph), "cudaGraphExecDestroy");
     free(recording);
 }

@@ -9,6 +9,12 @@ err device_open_emulated(struct device *ret)
     return device_open_gpu(&(struct gpu_options){0}, ret);
 }
 
+void emulated_set_wait_limit(struct device *d, int milliseconds)
+{
+    struct cuda_state *state = d->state;
+    state->wait_limit_ms = milliseconds;
+}
+
 err cuda_driver_find(void)
 {
     return OK;

@@ -30,6 +30,13 @@ void emulated_break_by(int error);
  * when somebody waits for them. */
 void emulated_set_hasty_copies(bool);
 
+/* A GPU that hangs: what is queued is never done, and whatever CUDA itself would wait for without
+ * end ends the program. */
+void emulated_set_hung(bool);
+
+/* How long the device waits for an answer, instead of GPU_WAIT_LIMIT_S */
+void emulated_set_wait_limit(struct device *, int milliseconds);
+
 /* How many GPUs there are (1 at first); 0: "no device" */
 void emulated_set_gpus(int count);
 

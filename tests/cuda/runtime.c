@@ -41,6 +41,11 @@ void emulated_set_gpus(int count)
     gpus = count;
 }
 
+cudaError_t emulated_not_ready(void)
+{
+    return last_error = cudaErrorNotReady;
+}
+
 cudaError_t emulated_status(const char *call)
 {
     if (!broken_call || strcmp(call, broken_call) != 0 || calls_until_broken-- > 0)

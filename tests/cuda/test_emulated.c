@@ -146,9 +146,9 @@ static void a_failure_of_queued_work_comes_out_of_synchronize(void **state)
 
 static void every_call_that_can_fail_is_looked_at(void **state)
 {
-    static const char *const calls[] = {
-        "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaEventRecord", "cudaEventSynchronize",
-        "cudaMemsetAsync", "cudaLaunchKernelEx",    "cudaSetDevice"};
+    static const char *const calls[] = {"cudaMemcpyAsync", "cudaStreamQuery", "cudaEventRecord",
+                                        "cudaEventQuery",  "cudaMemsetAsync", "cudaLaunchKernelEx",
+                                        "cudaSetDevice"};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         struct device d = open_gpu();
         float *x = device_memory(&d, 400), y[100] = {0};
@@ -169,10 +169,14 @@ static void every_call_that_can_fail_is_looked_at(void **state)
 
 static void a_gpu_that_fails_while_it_is_opened_leaves_nothing(void **state)
 {
-    static const char *const calls[] = {
-        "cudaGetDeviceCount", "cudaGetDeviceProperties",   "cudaSetDevice",
-        "cudaHostAlloc",      "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags",
-        "cudaMalloc",         "cudaStreamSynchronize"};
+    static const char *const calls[] = {"cudaGetDeviceCount",
+                                        "cudaGetDeviceProperties",
+                                        "cudaSetDevice",
+                                        "cudaHostAlloc",
+                                        "cudaStreamCreateWithFlags",
+                                        "cudaEventCreateWithFlags",
+                                        "cudaMalloc",
+                                        "cudaStreamQuery"};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         struct device d;
         emulated_break(calls[i], 0);
@@ -195,12 +199,33 @@ static void a_gpu_that_broke_is_lost_and_a_mistake_is_not(void **state)
     struct device d = open_gpu();
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         emulated_break_by(errors[i].error);
-        emulated_break("cudaStreamSynchronize", 0);
+        emulated_break("cudaStreamQuery", 0);
         assert_int_equal(d.kernels->synchronize(&d), errors[i].kind);
         emulated_break(NULL, 0);
     }
     emulated_break_by(719);
     device_close(&d);
+}
+
+/* What is not answered for so long is lost, and that is all that is ever heard of it: nothing that
+ * follows waits again, or the emulated GPU would end the process. */
+static void hang(struct device *d, float *x)
+{
+    float y[64] = {0};
+    void *more;
+    d->kernels->fill(d, x, 1.0f, 64);
+    emulated_set_wait_limit(d, 50);
+    emulated_set_hung(true);
+    d->kernels->upload(d, x, y, sizeof y);
+    d->kernels->download(d, y, x, sizeof y);
+    assert_int_equal(d->kernels->synchronize(d), ERR_LOST);
+    assert_string_equal(error_text(), "GPU 0: no answer for 0.05 s, last kernel: fill");
+    emulated_set_wait_limit(d, 1 << 30);
+    assert_int_equal(d->kernels->synchronize(d), ERR_LOST);
+    assert_int_equal(d->kernels->allocate(d, 100, &more), ERR_LOST);
+    assert_false(d->kernels->all_finite(d, x, 64));
+    d->kernels->release(d, x);
+    device_close(d);
 }
 
 /* Whether a process that does this comes to a bad end. Its complaint is not for the log. */
@@ -222,6 +247,11 @@ static bool ends_badly(void (*act)(struct device *, float *x))
     d.kernels->release(&d, x);
     device_close(&d);
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+static void a_gpu_that_hangs_is_waited_for_until_the_limit_and_never_again(void **state)
+{
+    assert_false(ends_badly(hang));
 }
 
 static void stay_inside(struct device *d, float *x)
@@ -262,6 +292,7 @@ int main(void)
         cmocka_unit_test(every_call_that_can_fail_is_looked_at),
         cmocka_unit_test(a_gpu_that_fails_while_it_is_opened_leaves_nothing),
         cmocka_unit_test(a_gpu_that_broke_is_lost_and_a_mistake_is_not),
+        cmocka_unit_test(a_gpu_that_hangs_is_waited_for_until_the_limit_and_never_again),
         cmocka_unit_test(whoever_touches_memory_that_is_not_theirs_is_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

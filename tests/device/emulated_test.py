@@ -57,7 +57,7 @@ class Emulated(unittest.TestCase):
 
     def test_a_gpu_that_breaks_ends_the_task_as_worth_another_try(self):
         for call, after, error in (("cudaLaunchKernelEx", 20, LAUNCH_FAILURE), ("cudaGraphLaunch", 3, UNKNOWN),
-                                   ("cudaEventSynchronize", 5, UNKNOWN)):
+                                   ("cudaEventQuery", 5, UNKNOWN)):
             for words in ([], ["--local_ps=1", "--local_workers=2"]):
                 done = self.run_broken(call, after, error, *words)
                 self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)

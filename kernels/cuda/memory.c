@@ -119,6 +119,21 @@ static cudaError_t take(const struct cuda_state *state, size_t bytes, void **ret
     return cudaMalloc(ret, bytes);
 }
 
+/* What is free is asked for directly: that this fails too is no news. */
+static err refuse(const struct cuda_state *state, size_t bytes, cudaError_t status)
+{
+    size_t free_bytes = 0, all;
+    const bool is_known = cudaMemGetInfo(&free_bytes, &all) == cudaSuccess;
+    (void)cudaGetLastError();
+    if (status != cudaErrorMemoryAllocation)
+        return fail(cuda_kind(status), "GPU %d: cudaMalloc: %s", state->index,
+                    cudaGetErrorString(status));
+    if (!is_known)
+        return fail(ERR_MEMORY, "no memory for %zu bytes on GPU %d", bytes, state->index);
+    return fail(ERR_MEMORY, "no memory for %zu bytes on GPU %d, where %zu are free", bytes,
+                state->index, free_bytes);
+}
+
 static err allocate(struct device *d, size_t bytes, void **ret)
 {
     struct cuda_state *state = d->state;
@@ -127,11 +142,7 @@ static err allocate(struct device *d, size_t bytes, void **ret)
     if (state->is_silent) return fail(ERR_LOST, "GPU %d does not answer any more", state->index);
     cuda_select(d);
     cudaError_t status = take(state, whole, &memory);
-    if (status != cudaSuccess) {
-        (void)cudaGetLastError();
-        return fail(cuda_kind(status), "no memory for %zu bytes on GPU %d, where %zu are free: %s",
-                    whole, state->index, d->kernels->available(d), cudaGetErrorString(status));
-    }
+    if (status != cudaSuccess) return refuse(state, whole, status);
     cuda_check(d, cudaMemsetAsync(memory, 0, whole, state->stream), "cudaMemsetAsync");
     if (state->is_watched) (void)cuda_await_stream(d);
     *ret = memory;

@@ -19,11 +19,13 @@ void emulated_set_memory(size_t bytes);
 size_t emulated_memory_taken(void);
 
 /* The call of CUDA of this name, "cudaMemcpyAsync" or the like, fails from the `after`-th on (0:
- * the next) as a broken GPU does: launch failure. NULL: none fails any more. */
+ * the next) as a broken GPU does: launch failure. All calls fail after it where the error is one
+ * that ruins the context, as that one does. NULL: none fails any more. */
 void emulated_break(const char *call, int after);
 
 /* By which of CUDA's errors it fails: 719, the launch failure, at first. A process that is started
- * with EMULATED_BREAK="call,after,error" in its environment has been told both. */
+ * with EMULATED_BREAK="call,after,error" in its environment has been told both, and says on stderr
+ * when the GPU breaks. */
 void emulated_break_by(int error);
 
 /* Whether copies in streams of their own are done as early as events allow (so at first), or only

@@ -11,6 +11,9 @@ void emulated_memory_close(void);
 /* What emulated_break() has asked for, or success */
 cudaError_t emulated_status(const char *call);
 
+/* The error that every call has from now on, or success. What is queued may be done or not. */
+cudaError_t emulated_ruin(void);
+
 /* Of a query: there is work that is not done. It is the last error then, as CUDA has it. */
 cudaError_t emulated_not_ready(void);
 

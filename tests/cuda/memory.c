@@ -132,14 +132,17 @@ cudaError_t cudaFree(void *memory)
     (void)munmap(piece->pages, piece->page_bytes + PAGE);
     taken -= piece->bytes;
     *piece = (struct piece){0};
-    return cudaSuccess;
+    return emulated_ruin();
 }
 
+/* Says nothing where it fails. */
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all)
 {
+    const cudaError_t status = emulated_status("cudaMemGetInfo");
+    if (status) return status;
     *ret_free = taken < all ? all - taken : 0;
     *ret_all = all;
-    return emulated_status("cudaMemGetInfo");
+    return cudaSuccess;
 }
 
 /* ---- the host's memory ---- */
@@ -190,7 +193,7 @@ cudaError_t cudaFreeHost(void *memory)
     if (!range) return cudaErrorInvalidValue;
     *range = (struct range){0};
     free(memory);
-    return cudaSuccess;
+    return emulated_ruin();
 }
 
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)

@@ -116,6 +116,30 @@ static void too_much_memory_is_refused_and_no_harm_done(void **state)
     device_close(&d);
 }
 
+/* Told by the call itself, and not again by synchronize(). */
+static void assert_refused(struct device *d, size_t bytes, err kind, const char *text)
+{
+    void *never;
+    assert_int_equal(d->kernels->allocate(d, bytes, &never), kind);
+    assert_string_equal(error_text(), text);
+    emulated_break(NULL, 0);
+    assert_int_equal(d->kernels->synchronize(d), OK);
+}
+
+static void memory_that_is_refused_for_another_reason_is_not_said_to_lack(void **state)
+{
+    struct device d = open_gpu();
+    emulated_break("cudaMalloc", 0);
+    assert_refused(&d, 100, ERR_LOST, "GPU 0: cudaMalloc: unspecified launch failure");
+    emulated_break_by(801); /* not supported: does not ruin the context */
+    emulated_break("cudaMalloc", 0);
+    assert_refused(&d, 100, ERR_DEVICE, "GPU 0: cudaMalloc: another error");
+    emulated_break("cudaMemGetInfo", 0);
+    assert_refused(&d, (size_t)1 << 40, ERR_MEMORY, "no memory for 1099511627776 bytes on GPU 0");
+    emulated_break_by(719);
+    device_close(&d);
+}
+
 static void a_gpu_without_room_for_itself_is_not_opened(void **state)
 {
     struct device d;
@@ -287,6 +311,7 @@ int main(void)
         cmocka_unit_test(what_crosses_in_pieces_arrives_whole),
         cmocka_unit_test(memory_comes_zeroed_and_goes_back),
         cmocka_unit_test(too_much_memory_is_refused_and_no_harm_done),
+        cmocka_unit_test(memory_that_is_refused_for_another_reason_is_not_said_to_lack),
         cmocka_unit_test(a_gpu_without_room_for_itself_is_not_opened),
         cmocka_unit_test(a_failure_of_queued_work_comes_out_of_synchronize),
         cmocka_unit_test(every_call_that_can_fail_is_looked_at),

@@ -3,6 +3,7 @@ what the CPU makes of it."""
 import json
 import os
 import re
+import shutil
 import sys
 import unittest
 
@@ -10,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cmd"))
 import support  # pylint: disable=wrong-import-position
 
 ON_GPU = re.compile(r"computes on GPU (\d+) \(cuda emulated, .*; \d+\.\d GB free\)")
+CALLS_MAX = 200  # of one kind in a run of three steps
 FAILED, INPUT, LOST_DEVICE = 1, 2, 131
 # CUDA's errors
 ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 700, 719, 999
@@ -62,6 +64,29 @@ class Emulated(unittest.TestCase):
                 done = self.run_broken(call, after, error, *words)
                 self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
                 self.assertRegex(done.stderr, rf"ERROR: .*GPU 0: {call}: .*, last kernel: \w+")
+
+    def break_everywhere(self, call, *words):
+        """Breaks the first of these calls, the second and so on until none is left to break."""
+        count = 0
+        for after in range(CALLS_MAX):
+            done = self.run_broken(call, after, LAUNCH_FAILURE, "--set", "train.last_step=3", *words)
+            shutil.rmtree(os.path.join(self.cwd, "run"), ignore_errors=True)
+            if f"emulated GPU: breaks in {call}\n" not in done.stderr:
+                self.assertEqual(done.returncode, 0, done.stderr)
+                return count
+            if "computes on the CPU" not in done.stderr:
+                self.assertEqual(done.returncode, LOST_DEVICE, f"{call} {after}: {done.stderr}")
+                self.assertRegex(done.stderr, r"GPU 0: \w+: ")
+                count += 1
+        self.fail(f"{call}: more than {CALLS_MAX} times")
+
+    def test_wherever_a_gpu_breaks_the_run_is_worth_another_try(self):
+        saves = ["--set", "train.checkpoint_dir=run"]
+        self.assertGreater(self.break_everywhere("cudaLaunchKernelEx"), 20)
+        self.assertGreater(self.break_everywhere("cudaLaunchKernelEx", *saves), 20)
+        self.assertGreater(self.break_everywhere("cudaMemcpyAsync", *saves), 10)
+        for call in ("cudaMalloc", "cudaGraphLaunch", "cudaEventRecord"):
+            self.assertGreater(self.break_everywhere(call), 0)
 
     def test_who_only_evaluates_ends_so_too(self):
         """The evaluator does not go on to the next checkpoint; no ps need be there for that."""

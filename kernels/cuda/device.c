@@ -123,6 +123,24 @@ static void name_device(struct cuda_state *state, const struct gpu *gpu, err bla
     state->table.name = state->name;
 }
 
+/* Two kernels of ours and what comes of them: CUDA loads kernels when they are first launched, so
+ * that machine code which this GPU or its driver cannot run would be found out in the first step.
+ */
+static err probe(struct device *d, const struct gpu *gpu)
+{
+    enum { NUMBERS = 64 };
+    const struct cuda_state *state = d->state;
+    float *numbers = (float *)(state->partials + PARTIALS_MAX / 2); /* away from the sum's own */
+    d->kernels->fill(d, numbers, 1.0f, NUMBERS);
+    const double sum = d->kernels->sum(d, numbers, NUMBERS);
+    char why[FAILURE_MAX];
+    snprintf(why, sizeof why, "%d ones add up to %g", NUMBERS, sum);
+    const err e = d->kernels->synchronize(d);
+    if (!e && sum == NUMBERS) return OK;
+    return fail(ERR_DEVICE, "GPU %d (%s): cannot run this build's kernels: %s", state->index,
+                gpu->name, e ? state->failure_text : why);
+}
+
 static err set_up(struct device *d, const struct gpu_options *options, const struct gpu *gpu)
 {
     struct cuda_state *state = d->state;
@@ -131,6 +149,7 @@ static err set_up(struct device *d, const struct gpu_options *options, const str
         return fail(cuda_kind(status), "GPU %d: cudaSetDevice: %s", options->index,
                     cudaGetErrorString(status));
     TRY(cuda_memory_init(d));
+    TRY(probe(d, gpu));
     name_device(state, gpu, cuda_blas_open(d, options->precision));
     return d->kernels->synchronize(d);
 }

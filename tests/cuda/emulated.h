@@ -32,6 +32,9 @@ void emulated_break_by(int error);
  * when somebody waits for them. */
 void emulated_set_hasty_copies(bool);
 
+/* A GPU that takes kernels and runs none. */
+void emulated_set_idle(bool);
+
 /* A GPU that hangs: what is queued is never done, and whatever CUDA itself would wait for without
  * end ends the program. */
 void emulated_set_hung(bool);

@@ -211,6 +211,29 @@ static void a_gpu_that_fails_while_it_is_opened_leaves_nothing(void **state)
     }
 }
 
+/* Kernels are loaded by their first launch: code for another GPU, PTX that the driver cannot
+ * compile. Or they run, and nothing right comes of it. */
+static void a_gpu_that_cannot_run_our_kernels_is_not_opened(void **state)
+{
+    static const int errors[] = {209, 221, 222, 223, 719};
+    struct device d;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        emulated_break_by(errors[i]);
+        emulated_break("cudaLaunchKernelEx", i % 2 ? 1 : 0); /* each of the two */
+        assert_int_equal(device_open_emulated(&d), ERR_DEVICE);
+        assert_non_null(strstr(error_text(), "GPU 0 (emulated): cannot run this build's kernels: "
+                                             "cudaLaunchKernelEx: "));
+        emulated_break(NULL, 0);
+        assert_int_equal(emulated_memory_taken(), 0);
+    }
+    emulated_break_by(719);
+    emulated_set_idle(true);
+    assert_int_equal(device_open_emulated(&d), ERR_DEVICE);
+    assert_non_null(strstr(error_text(), "kernels: 64 ones add up to "));
+    emulated_set_idle(false);
+    assert_int_equal(emulated_memory_taken(), 0);
+}
+
 /* Numbers as CUDA's header has them */
 static void a_gpu_that_broke_is_lost_and_a_mistake_is_not(void **state)
 {
@@ -316,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_failure_of_queued_work_comes_out_of_synchronize),
         cmocka_unit_test(every_call_that_can_fail_is_looked_at),
         cmocka_unit_test(a_gpu_that_fails_while_it_is_opened_leaves_nothing),
+        cmocka_unit_test(a_gpu_that_cannot_run_our_kernels_is_not_opened),
         cmocka_unit_test(a_gpu_that_broke_is_lost_and_a_mistake_is_not),
         cmocka_unit_test(a_gpu_that_hangs_is_waited_for_until_the_limit_and_never_again),
         cmocka_unit_test(whoever_touches_memory_that_is_not_theirs_is_caught),

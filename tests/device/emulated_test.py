@@ -12,9 +12,10 @@ import support  # pylint: disable=wrong-import-position
 
 ON_GPU = re.compile(r"computes on GPU (\d+) \(cuda emulated, .*; \d+\.\d GB free\)")
 CALLS_MAX = 200  # of one kind in a run of three steps
+AT_OPENING = 2  # launches
 FAILED, INPUT, LOST_DEVICE = 1, 2, 131
 # CUDA's errors
-ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 700, 719, 999
+UNSUPPORTED_PTX, ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 222, 700, 719, 999
 
 
 class Emulated(unittest.TestCase):
@@ -96,7 +97,7 @@ class Emulated(unittest.TestCase):
         for words in (["eval", "--checkpoint=run"], ["predict", "--checkpoint=run", "--out=out.csv"],
                       ["--job_name=evaluator", "--ps_hosts=localhost:1", "--worker_hosts=localhost:2",
                        "--start_timeout=30"]):
-            done = self.run_broken("cudaLaunchKernelEx", 1, LAUNCH_FAILURE, *words, *data)
+            done = self.run_broken("cudaLaunchKernelEx", AT_OPENING + 1, LAUNCH_FAILURE, *words, *data)
             self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
             self.assertIn("GPU 0: cudaLaunchKernelEx: ", done.stderr)
 
@@ -106,9 +107,10 @@ class Emulated(unittest.TestCase):
         done = self.run_broken("cudaStreamCreateWithFlags", 0, UNKNOWN, "--device=gpu")
         self.assertEqual(done.returncode, FAILED, done.stderr)
         self.assertIn("cudaStreamCreateWithFlags", done.stderr)
-        done = self.run_broken("cudaStreamCreateWithFlags", 0, UNKNOWN)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("WARNING: computes on the CPU", done.stderr)
+        for call, error in (("cudaStreamCreateWithFlags", UNKNOWN), ("cudaLaunchKernelEx", UNSUPPORTED_PTX)):
+            done = self.run_broken(call, 0, error)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, f"WARNING: computes on the CPU: .*{call}")
 
     def test_check_and_devices_name_it(self):
         self.assertRegex(self.run_ok("check", "spec.json").stdout, r"\ndevice: GPU 0 \(cuda emulated, ")

@@ -113,9 +113,12 @@ static err synchronize(struct device *d)
     return cuda_failure(state);
 }
 
+/* A watched device has memory of the host that the GPU reaches by the same address. It moves
+ * nowhere and may be touched at any time, which managed memory may not be on every system. */
 static cudaError_t take(const struct cuda_state *state, size_t bytes, void **ret)
 {
-    if (state->is_watched) return cudaMallocManaged(ret, bytes, cudaMemAttachGlobal);
+    if (state->is_watched)
+        return cudaHostAlloc(ret, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
     return cudaMalloc(ret, bytes);
 }
 
@@ -126,8 +129,8 @@ static err refuse(const struct cuda_state *state, size_t bytes, cudaError_t stat
     const bool is_known = cudaMemGetInfo(&free_bytes, &all) == cudaSuccess;
     (void)cudaGetLastError();
     if (status != cudaErrorMemoryAllocation)
-        return fail(cuda_kind(status), "GPU %d: cudaMalloc: %s", state->index,
-                    cudaGetErrorString(status));
+        return fail(cuda_kind(status), "GPU %d: %s: %s", state->index,
+                    state->is_watched ? "cudaHostAlloc" : "cudaMalloc", cudaGetErrorString(status));
     if (!is_known)
         return fail(ERR_MEMORY, "no memory for %zu bytes on GPU %d", bytes, state->index);
     return fail(ERR_MEMORY, "no memory for %zu bytes on GPU %d, where %zu are free", bytes,
@@ -143,8 +146,10 @@ static err allocate(struct device *d, size_t bytes, void **ret)
     cuda_select(d);
     cudaError_t status = take(state, whole, &memory);
     if (status != cudaSuccess) return refuse(state, whole, status);
-    cuda_check(d, cudaMemsetAsync(memory, 0, whole, state->stream), "cudaMemsetAsync");
-    if (state->is_watched) (void)cuda_await_stream(d);
+    if (state->is_watched)
+        memset(memory, 0, whole);
+    else
+        cuda_check(d, cudaMemsetAsync(memory, 0, whole, state->stream), "cudaMemsetAsync");
     *ret = memory;
     return OK;
 }
@@ -160,9 +165,12 @@ static size_t available(struct device *d)
 static void release(struct device *d, void *memory)
 {
     const struct cuda_state *state = d->state;
-    if (state->is_silent) return; /* CUDA would wait for it */
+    if (!memory || state->is_silent) return; /* silent: CUDA would wait for it */
     cuda_select(d);
-    cuda_check(d, cudaFree(memory), "cudaFree");
+    if (state->is_watched)
+        cuda_check(d, cudaFreeHost(memory), "cudaFreeHost");
+    else
+        cuda_check(d, cudaFree(memory), "cudaFree");
 }
 
 /* A piece of what crosses, and the staging that it goes through */
@@ -198,6 +206,10 @@ static bool send(struct device *d, const struct piece *p, void *to, const void *
 static void upload(struct device *d, void *device_memory, const void *host, size_t bytes)
 {
     struct cuda_state *state = d->state;
+    if (state->is_watched) { /* nothing is queued */
+        memcpy(device_memory, host, bytes);
+        return;
+    }
     cuda_select(d);
     for (size_t at = 0; at < bytes; at += STAGING_BYTES) {
         const struct piece p = piece_at(at, bytes);
@@ -206,7 +218,6 @@ static void upload(struct device *d, void *device_memory, const void *host, size
         memcpy(staging, (const char *)host + at, p.bytes);
         if (!send(d, &p, (char *)device_memory + at, staging, cudaMemcpyHostToDevice)) return;
     }
-    if (state->is_watched) (void)cuda_await_stream(d);
 }
 
 static bool fetch(struct device *d, const struct piece *p, const void *device_memory)
@@ -221,6 +232,10 @@ static void download(struct device *d, void *host, const void *device_memory, si
 {
     const struct cuda_state *state = d->state;
     if (bytes == 0) return;
+    if (state->is_watched) {
+        memcpy(host, device_memory, bytes);
+        return;
+    }
     cuda_select(d);
     struct piece p = piece_at(0, bytes);
     if (!fetch(d, &p, device_memory)) return;

@@ -116,6 +116,26 @@ static void too_much_memory_is_refused_and_no_harm_done(void **state)
     device_close(&d);
 }
 
+/* Of the host, which may touch it whenever it likes. */
+static void a_watched_device_takes_no_memory_of_the_gpu(void **state)
+{
+    struct device d;
+    float *x, y[100];
+    assert_int_equal(device_open_gpu(&(struct gpu_options){.is_watched = true}, &d), OK);
+    const size_t before = emulated_memory_taken();
+    assert_int_equal(d.kernels->allocate(&d, sizeof y, (void **)&x), OK);
+    assert_int_equal(emulated_memory_taken(), before);
+    for (int i = 0; i < 100; i++) assert_true(x[i] == 0);
+    d.kernels->fill(&d, x, 3.0f, 100);
+    d.kernels->download(&d, y, x, sizeof y);
+    for (int i = 0; i < 100; i++) assert_true(x[i] == 3.0f && y[i] == 3.0f);
+    d.kernels->release(&d, x);
+    d.kernels->release(&d, NULL);
+    assert_int_equal(d.kernels->synchronize(&d), OK);
+    device_close(&d);
+    assert_int_equal(emulated_memory_taken(), 0);
+}
+
 /* Told by the call itself, and not again by synchronize(). */
 static void assert_refused(struct device *d, size_t bytes, err kind, const char *text)
 {
@@ -334,6 +354,7 @@ int main(void)
         cmocka_unit_test(what_crosses_in_pieces_arrives_whole),
         cmocka_unit_test(memory_comes_zeroed_and_goes_back),
         cmocka_unit_test(too_much_memory_is_refused_and_no_harm_done),
+        cmocka_unit_test(a_watched_device_takes_no_memory_of_the_gpu),
         cmocka_unit_test(memory_that_is_refused_for_another_reason_is_not_said_to_lack),
         cmocka_unit_test(a_gpu_without_room_for_itself_is_not_opened),
         cmocka_unit_test(a_failure_of_queued_work_comes_out_of_synchronize),

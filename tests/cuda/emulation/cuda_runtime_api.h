@@ -47,8 +47,9 @@ enum {
     cudaStreamNonBlocking = 1,
     cudaEventDisableTiming = 2,
     cudaHostAllocDefault = 0,
+    cudaHostAllocPortable = 1,
+    cudaHostAllocMapped = 2,
     cudaHostRegisterDefault = 0,
-    cudaMemAttachGlobal = 1,
 };
 
 typedef struct emulated_stream *cudaStream_t;
@@ -73,7 +74,6 @@ const char *cudaGetErrorString(cudaError_t);
 cudaError_t cudaGetLastError(void);
 
 cudaError_t cudaMalloc(void **ret, size_t bytes);
-cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned flags);
 cudaError_t cudaFree(void *);
 cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *);

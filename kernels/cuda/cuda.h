@@ -56,6 +56,7 @@ struct cuda_state {
     bool has_out;            /* something was queued in `out` that nobody has waited for */
     void *staging[STAGINGS]; /* pinned */
     cudaEvent_t staged[STAGINGS];
+    int next_staging;
     double *partials; /* [PARTIALS_MAX] of the device */
     double *result;   /* pinned: one number that a reduction brings back */
     struct cuda_blas blas;

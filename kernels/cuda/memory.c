@@ -179,11 +179,13 @@ struct piece {
     int staging;
 };
 
-static struct piece piece_at(size_t at, size_t bytes)
+/* In turn over all that crosses: a second small upload does not wait for the first. */
+static struct piece piece_at(struct cuda_state *state, size_t at, size_t bytes)
 {
     const size_t left = bytes - at;
-    return (struct piece){at, left < STAGING_BYTES ? left : STAGING_BYTES,
-                          (int)(at / STAGING_BYTES % STAGINGS)};
+    const int staging = state->next_staging;
+    state->next_staging = (staging + 1) % STAGINGS;
+    return (struct piece){at, left < STAGING_BYTES ? left : STAGING_BYTES, staging};
 }
 
 /* Waits until the staging's last journey is over. */
@@ -212,7 +214,7 @@ static void upload(struct device *d, void *device_memory, const void *host, size
     }
     cuda_select(d);
     for (size_t at = 0; at < bytes; at += STAGING_BYTES) {
-        const struct piece p = piece_at(at, bytes);
+        const struct piece p = piece_at(state, at, bytes);
         void *staging = state->staging[p.staging];
         if (!staging_ready(d, &p)) return;
         memcpy(staging, (const char *)host + at, p.bytes);
@@ -230,18 +232,18 @@ static bool fetch(struct device *d, const struct piece *p, const void *device_me
 /* The next piece is under way while this one is taken out of its staging. */
 static void download(struct device *d, void *host, const void *device_memory, size_t bytes)
 {
-    const struct cuda_state *state = d->state;
+    struct cuda_state *state = d->state;
     if (bytes == 0) return;
     if (state->is_watched) {
         memcpy(host, device_memory, bytes);
         return;
     }
     cuda_select(d);
-    struct piece p = piece_at(0, bytes);
+    struct piece p = piece_at(state, 0, bytes);
     if (!fetch(d, &p, device_memory)) return;
     while (p.bytes > 0) {
         const size_t next_at = p.at + p.bytes;
-        const struct piece next = piece_at(next_at, bytes);
+        const struct piece next = piece_at(state, next_at, bytes);
         if (next.bytes > 0 && !fetch(d, &next, device_memory)) return;
         if (!staging_ready(d, &p)) return;
         memcpy((char *)host + p.at, state->staging[p.staging], p.bytes);

@@ -308,9 +308,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
-    if (is_hung) return emulated_not_ready();
     if (s->done == s->queued) return emulated_status("cudaStreamQuery");
-    streams_finish(s);
+    if (!is_hung) streams_finish(s);
     return emulated_not_ready();
 }
 
@@ -362,9 +361,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     if (event->captured_in && streams_forbid_in_capture()) return cudaErrorCapturedEvent;
-    if (is_hung) return emulated_not_ready();
     if (event->reached == event->recorded) return emulated_status("cudaEventQuery");
-    streams_finish_event(event);
+    if (!is_hung) streams_finish_event(event);
     return emulated_not_ready();
 }
 

@@ -295,6 +295,28 @@ static void hang(struct device *d, float *x)
     device_close(d);
 }
 
+/* Whoever waited would hear that the GPU hangs. */
+static void as_many_uploads_as_there_is_staging_wait_for_none_of_each_other(void **state)
+{
+    struct device d = open_gpu();
+    float x[100] = {1, 2, 3}, y[100];
+    float *there = device_memory(&d, sizeof x), *beside = device_memory(&d, sizeof x);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(d.kernels->synchronize(&d), OK);
+        emulated_set_wait_limit(&d, 1);
+        emulated_set_hung(true);
+        d.kernels->upload(&d, there, x, sizeof x);
+        d.kernels->upload(&d, beside, x, sizeof x);
+        emulated_set_hung(false);
+        assert_int_equal(d.kernels->synchronize(&d), OK);
+        d.kernels->download(&d, y, beside, sizeof y); /* the turn is at the other one after it */
+        assert_memory_equal(x, y, sizeof x);
+    }
+    d.kernels->release(&d, there);
+    d.kernels->release(&d, beside);
+    device_close(&d);
+}
+
 /* Whether a process that does this comes to a bad end. Its complaint is not for the log. */
 static bool ends_badly(void (*act)(struct device *, float *x))
 {
@@ -362,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_gpu_that_fails_while_it_is_opened_leaves_nothing),
         cmocka_unit_test(a_gpu_that_cannot_run_our_kernels_is_not_opened),
         cmocka_unit_test(a_gpu_that_broke_is_lost_and_a_mistake_is_not),
+        cmocka_unit_test(as_many_uploads_as_there_is_staging_wait_for_none_of_each_other),
         cmocka_unit_test(a_gpu_that_hangs_is_waited_for_until_the_limit_and_never_again),
         cmocka_unit_test(whoever_touches_memory_that_is_not_theirs_is_caught),
     };

@@ -195,6 +195,15 @@ void plan_close(struct plan *plan)
     free(plan);
 }
 
+/* A device with memory of its own only queues a node; while somebody asks how long each takes, it
+ * is waited for. A download waits, and leaves it to synchronize() to tell of a failure. */
+static void settle(const struct plan *plan)
+{
+    struct device *d = plan->device;
+    uint64_t draw;
+    if (plan->trace && d->is_separate) d->kernels->download(d, &draw, plan->draw, sizeof draw);
+}
+
 /* The loss knows only the caller's rows; the gradient of the others is 0, so that backward can run
  * over the whole batch. */
 static void run_loss(struct plan *plan, int64_t rows)
@@ -222,12 +231,14 @@ void plan_compute(struct plan *plan, int64_t rows)
         const uint64_t begin_ns = trace_begin(plan->trace);
         mark(plan, "forward of node", node->name);
         node->op->forward(node, plan->device);
+        settle(plan);
         trace_end(plan->trace, SPAN_FORWARD, i, begin_ns);
     }
     const uint64_t begin_ns = trace_begin(plan->trace);
     const char *loss = graph->loss.loss->object.name;
     mark(plan, "loss", loss);
     run_loss(plan, rows);
+    settle(plan);
     mark(plan, "what follows loss", loss);
     trace_end(plan->trace, SPAN_LOSS, 0, begin_ns);
 }
@@ -262,6 +273,7 @@ void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const s
         mark(plan, "backward of node", node->name);
         node->op->backward(node, plan->device); /* may leave output.gradient changed */
         add_regularizers(node, plan->device);
+        settle(plan);
         trace_end(plan->trace, SPAN_BACKWARD, i, begin_ns);
         mark(plan, "what follows backward of node", node->name);
         if (finished && node->param_count > 0) finished(context, node);

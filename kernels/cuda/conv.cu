@@ -234,7 +234,7 @@ struct slice_sums {
     }
 };
 
-struct conv2d_plan {
+struct own_conv2d {
     struct geometry g;
     int64_t slices;
     float *partials; /* [slices, weights] of the device, owned */
@@ -328,7 +328,7 @@ static int64_t slices_of(const struct conv2d *c)
     return slices > 1 ? slices : 1;
 }
 
-static void close_plan(struct device *d, struct conv2d_plan *p)
+static void close_plan(struct device *d, struct own_conv2d *p)
 {
     if (!p) return;
     d->kernels->release(d, p->partials);
@@ -346,10 +346,10 @@ static size_t plan_bytes(struct device *d, const struct conv2d *shape)
     return check(shape) ? 0 : partials_bytes(shape);
 }
 
-static err open_plan(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)
+static err open_plan(struct device *d, const struct conv2d *shape, struct own_conv2d **ret)
 {
     TRY(check(shape));
-    struct conv2d_plan *p = (struct conv2d_plan *)calloc(1, sizeof *p);
+    struct own_conv2d *p = (struct own_conv2d *)calloc(1, sizeof *p);
     if (!p) return fail(ERR_MEMORY, "no memory for a convolution");
     p->g = geometry_of(shape);
     p->slices = slices_of(shape);
@@ -367,7 +367,7 @@ static err open_plan(struct device *d, const struct conv2d *shape, struct conv2d
 /* --- running it --- */
 
 /* Relu is part of the product; other functions follow it. */
-static void forward(struct device *d, struct conv2d_plan *p, float *y, const float *x,
+static void forward(struct device *d, struct own_conv2d *p, float *y, const float *x,
                     const float *kernel, const float *bias, float *pre, enum activation kind,
                     float alpha)
 {
@@ -388,7 +388,7 @@ static void forward(struct device *d, struct conv2d_plan *p, float *y, const flo
     if (!is_fused) d->kernels->activate(d, y, out, kind, alpha, o.rows * o.columns);
 }
 
-static void back_data(struct device *d, struct conv2d_plan *p, float *dx, const float *dy,
+static void back_data(struct device *d, struct own_conv2d *p, float *dx, const float *dy,
                       const float *kernel, bool add)
 {
     const struct conv2d *c = &p->g.shape;
@@ -397,7 +397,7 @@ static void back_data(struct device *d, struct conv2d_plan *p, float *dx, const 
             back_data_operands{p->g, dy, kernel, dx, add, in_pixels(c), c->in_channels, terms}, 1);
 }
 
-static void back_kernel(struct device *d, struct conv2d_plan *p, float *dkernel, const float *dy,
+static void back_kernel(struct device *d, struct own_conv2d *p, float *dkernel, const float *dy,
                         const float *x, bool add)
 {
     const struct conv2d *c = &p->g.shape;
@@ -408,12 +408,5 @@ static void back_kernel(struct device *d, struct conv2d_plan *p, float *dkernel,
     each(d, "conv2d_sum_slices", slice_sums{p->partials, dkernel, p->slices, count, add}, count);
 }
 
-void cuda_conv_fill(struct kernels *table)
-{
-    table->conv2d_open = open_plan;
-    table->conv2d_bytes = plan_bytes;
-    table->conv2d_close = close_plan;
-    table->conv2d_forward = forward;
-    table->conv2d_back_data = back_data;
-    table->conv2d_back_kernel = back_kernel;
-}
+const struct own_convolution cuda_own_convolution = {open_plan, plan_bytes, close_plan,
+                                                     forward,   back_data,  back_kernel};

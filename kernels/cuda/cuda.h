@@ -10,19 +10,21 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/library.h"
 #include "kernels/overlap.h"
 
 enum {
     PARTIALS_MAX = 1 << 16, /* doubles: what blocks of a reduction leave for the last one */
     STAGING_BYTES = 4 << 20,
     STAGINGS = 2, /* one is filled while the other is under way */
-    DEVICE_NAME_MAX = 160,
+    DEVICE_NAME_MAX = 480,
     FAILURE_MAX = 512,
     GPU_WAIT_LIMIT_S = 600, /* for a GPU that does not answer; README has a table of all limits */
 };
 
 /* Numbers of cuBLAS' headers for its product: float32, any algorithm, and ways to compute */
 enum {
+    BLAS_NO_MEMORY = 3,        /* CUBLAS_STATUS_ALLOC_FAILED */
     BLAS_FLOAT = 0,            /* CUDA_R_32F */
     BLAS_ANY_ALGORITHM = -1,   /* CUBLAS_GEMM_DEFAULT */
     BLAS_COMPUTE_FLOAT32 = 68, /* CUBLAS_COMPUTE_32F */
@@ -32,10 +34,10 @@ enum {
 
 /* cuBLAS as far as it is used: by its own numbers, since its header need not be there. */
 struct cuda_blas {
-    void *library, *handle, *workspace;
-    int version; /* 130100 */
-    char path[192];
+    struct cuda_library library;
+    void *handle, *workspace;
     int compute; /* BLAS_COMPUTE_...: what is made of the operands */
+    const char *(*status_text)(int status);
     int (*destroy)(void *handle);
     int (*gemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k,
                 const void *alpha, const void *a, int a_type, int lda, const void *b, int b_type,
@@ -60,8 +62,9 @@ struct cuda_state {
     double *partials; /* [PARTIALS_MAX] of the device */
     double *result;   /* pinned: one number that a reduction brings back */
     struct cuda_blas blas;
-    const char *kernel; /* the last that was launched; NULL: none yet */
-    const char *marked; /* what is queued now, NULL: nothing in particular; both borrowed */
+    struct cuda_dnn *dnn; /* in dnn.h; NULL: convolutions are our own */
+    const char *kernel;   /* the last that was launched; NULL: none yet */
+    const char *marked;   /* what is queued now, NULL: nothing in particular; both borrowed */
     const char *marked_name;
     int wait_limit_ms;
     bool is_silent; /* the limit was reached: nothing may wait for the GPU any more */
@@ -100,6 +103,9 @@ double cuda_result(struct device *);
  * reached. false: it failed, or does not answer, which synchronize() tells. */
 bool cuda_await_stream(struct device *);
 bool cuda_await_event(struct device *, cudaEvent_t);
+/* After a library's call that failed: a GPU that broke before it is told of first. What is being
+ * recorded cannot be waited for; the recording comes to nothing anyway. */
+void cuda_await_cause(struct device *);
 void cuda_wait_init(struct cuda_state *);
 
 /* Staging, stream and scratch memory; fini takes a half-made one. */
@@ -120,16 +126,48 @@ void cuda_recording_close(struct device *, struct recording *);
 
 /* ERR_DEVICE: the driver is not there, or too old for the runtime. */
 err cuda_driver_find(void);
-/* "580.65.06"; "" where the system does not say */
-void cuda_driver_release(char *ret, size_t size);
+/* "580.65.06 for CUDA 13.0", "of an unknown release for CUDA 13.0" */
+void cuda_driver_describe(char *ret, size_t size);
 
 /* Looks for cuBLAS where users have it. ERR_DEVICE: it is nowhere, or of another version; our own
- * products are used then. Fills library, path and version of `ret` alone. */
-err cuda_blas_find(struct cuda_blas *ret);
-void cuda_blas_drop(struct cuda_blas *);
+ * products are used then. */
+err cuda_blas_find(struct cuda_library *ret);
 /* With a handle on the device's stream. */
 err cuda_blas_open(struct device *, enum precision);
 void cuda_blas_close(struct cuda_state *);
+
+/* The same of cuDNN, for convolutions. ERR_DEVICE also where it does not do what the precision asks
+ * for. */
+err cuda_dnn_find(struct cuda_library *ret);
+err cuda_dnn_open(struct device *, enum precision);
+void cuda_dnn_close(struct cuda_state *);
+
+/* to [columns, rows] = from [rows, columns] with rows and columns exchanged, (+)= where add. Both
+ * extents are at least 1, and there are less than 2^31 elements. */
+struct transposition {
+    float *to;
+    const float *from;
+    int64_t rows, columns;
+    bool add;
+};
+void cuda_transpose(struct device *, const struct transposition *);
+
+/* Convolution by kernels of our own, which do every shape that can be: the functions of struct
+ * kernels, on a plan of their own. */
+struct own_conv2d;
+struct own_convolution {
+    err (*open)(struct device *, const struct conv2d *, struct own_conv2d **ret);
+    size_t (*bytes)(struct device *, const struct conv2d *);
+    void (*close)(struct device *, struct own_conv2d *);
+    void (*forward)(struct device *, struct own_conv2d *, float *y, const float *x,
+                    const float *kernel, const float *bias, float *pre, enum activation,
+                    float alpha);
+    void (*back_data)(struct device *, struct own_conv2d *, float *dx, const float *dy,
+                      const float *kernel, bool add);
+    void (*back_kernel)(struct device *, struct own_conv2d *, float *dkernel, const float *dy,
+                        const float *x, bool add);
+};
+extern const struct own_convolution cuda_own_convolution;
 
 void cuda_memory_fill(struct kernels *);
 void cuda_vector_fill(struct kernels *);

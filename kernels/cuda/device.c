@@ -1,12 +1,20 @@
 /* device.c - which GPUs there are, and opening one. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/dnn.h"
 
 /* Multiprocessors of this and newer generations run what was compiled: machine code, or code that
  * the driver compiles. */
 enum { OLDEST_MAJOR = 8 };
+
+enum { LIBRARY_TEXT_MAX = 256 };
+
+/* Libraries that may be there, and what kernels of our own do where they are not */
+static const struct library_use {
+    const char *name, *work;
+} blas_use = {"cuBLAS", "products"}, dnn_use = {"cuDNN", "convolutions"};
 
 /* The runtime's words for a failure do not say that the user may have hidden the GPUs. */
 static err no_gpu(cudaError_t status)
@@ -14,7 +22,8 @@ static err no_gpu(cudaError_t status)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     (void)cudaGetLastError();
     if (status != cudaSuccess && status != cudaErrorNoDevice)
-        return fail(ERR_DEVICE, "cudaGetDeviceCount: %s", cudaGetErrorString(status));
+        return fail(ERR_DEVICE, "cudaGetDeviceCount: %s%s%s", cudaGetErrorString(status),
+                    visible ? ", with CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
     if (visible) return fail(ERR_DEVICE, "none left by CUDA_VISIBLE_DEVICES=%s", visible);
     return fail(ERR_DEVICE, "the driver sees no GPU");
 }
@@ -39,6 +48,8 @@ static err describe(int index, struct gpu *ret)
     *ret = (struct gpu){
         .major = properties.major, .minor = properties.minor, .bytes = properties.totalGlobalMem};
     snprintf(ret->name, sizeof ret->name, "%s", properties.name);
+    snprintf(ret->bus, sizeof ret->bus, "%04x:%02x:%02x.0", properties.pciDomainID,
+             properties.pciBusID, properties.pciDeviceID);
     return OK;
 }
 
@@ -51,18 +62,27 @@ static size_t free_bytes(int index)
     return left;
 }
 
+/* "cuBLAS 13.1.0 (/usr/lib/...)", or why there is none */
+static void describe_library(const struct library_use *use, err missing,
+                             const struct cuda_library *library, char ret[LIBRARY_TEXT_MAX])
+{
+    char version[LIBRARY_VERSION_MAX];
+    if (missing) {
+        snprintf(ret, LIBRARY_TEXT_MAX, "%s of our own: %s", use->work, error_text());
+        return;
+    }
+    cuda_library_version(library, use->name, version);
+    snprintf(ret, LIBRARY_TEXT_MAX, "%s (%s)", version, library->path);
+}
+
 static void describe_libraries(char *ret, size_t size)
 {
     enum { MAJOR = CUDART_VERSION / 1000, MINOR = CUDART_VERSION % 1000 / 10 };
-    struct cuda_blas blas;
-    if (cuda_blas_find(&blas)) {
-        snprintf(ret, size, "CUDA %d.%d, products of our own, slower: %s", MAJOR, MINOR,
-                 error_text());
-        return;
-    }
-    snprintf(ret, size, "CUDA %d.%d, cuBLAS %d.%d.%d (%s)", MAJOR, MINOR, blas.version / 10000,
-             blas.version / 100 % 100, blas.version % 100, blas.path);
-    cuda_blas_drop(&blas);
+    struct cuda_library library;
+    char blas[LIBRARY_TEXT_MAX], dnn[LIBRARY_TEXT_MAX];
+    describe_library(&blas_use, cuda_blas_find(&library), &library, blas);
+    describe_library(&dnn_use, cuda_dnn_find(&library), &library, dnn);
+    snprintf(ret, size, "CUDA %d.%d, %s, %s", MAJOR, MINOR, blas, dnn);
 }
 
 err gpu_list(struct gpus *ret)
@@ -73,7 +93,7 @@ err gpu_list(struct gpus *ret)
         TRY(describe(i, &gpus.at[i]));
         gpus.at[i].free_bytes = free_bytes(i);
     }
-    cuda_driver_release(gpus.driver, sizeof gpus.driver);
+    cuda_driver_describe(gpus.driver, sizeof gpus.driver);
     describe_libraries(gpus.libraries, sizeof gpus.libraries);
     *ret = gpus;
     return OK;
@@ -82,12 +102,17 @@ err gpu_list(struct gpus *ret)
 static void close_gpu(struct device *d)
 {
     struct cuda_state *state = d->state;
-    (void)cudaSetDevice(state->index);
-    if (state->stream) (void)cuda_await_stream(d);
-    if (!state->is_silent) { /* else whatever it has goes with the process: freeing waits for it */
+    if (state->stream) { /* the first thing that is made: without it there is no context to ask */
+        (void)cudaSetDevice(state->index);
+        (void)cuda_await_stream(d);
+    }
+    if (state->stream &&
+        !state->is_silent) { /* else whatever it has goes with the process: freeing waits for it */
+        cuda_dnn_close(state);
         cuda_blas_close(state);
         cuda_memory_fini(state);
     }
+    (void)cudaGetLastError(); /* what could not be freed is nobody else's failure */
     free(state);
     *d = (struct device){0};
 }
@@ -110,17 +135,29 @@ static void fill_table(struct cuda_state *state)
     cuda_conv_fill(table);
 }
 
-/* Without cuBLAS the products are our own kernel's, and the name says why. */
-static void name_device(struct cuda_state *state, const struct gpu *gpu, err blas)
+/* The name says which libraries are used, or why kernels of our own do their work. */
+static void name_library(struct cuda_state *state, const struct library_use *use, err missing,
+                         const struct cuda_library *library)
 {
-    const int version = state->blas.version;
-    if (blas)
-        snprintf(state->name, sizeof state->name, "cuda %s, own products: %s", gpu->name,
-                 error_text());
-    else
-        snprintf(state->name, sizeof state->name, "cuda %s, cuBLAS %d.%d.%d", gpu->name,
-                 version / 10000, version / 100 % 100, version % 100);
-    state->table.name = state->name;
+    const size_t at = strlen(state->name), left = sizeof state->name - at;
+    char version[LIBRARY_VERSION_MAX];
+    if (missing) {
+        snprintf(state->name + at, left, ", own %s: %s", use->work, error_text());
+        return;
+    }
+    cuda_library_version(library, use->name, version);
+    snprintf(state->name + at, left, ", %s", version);
+}
+
+/* What is missing is told, and does no harm. */
+static void open_libraries(struct device *d, const struct gpu_options *options)
+{
+    struct cuda_state *state = d->state;
+    const err unwanted = options->is_bare ? fail(ERR_DEVICE, "no library is wanted") : OK;
+    const err no_blas = unwanted ? unwanted : cuda_blas_open(d, options->precision);
+    name_library(state, &blas_use, no_blas, &state->blas.library);
+    const err no_dnn = unwanted ? unwanted : cuda_dnn_open(d, options->precision);
+    name_library(state, &dnn_use, no_dnn, no_dnn ? NULL : &state->dnn->library);
 }
 
 /* Two kernels of ours and what comes of them: CUDA loads kernels when they are first launched, so
@@ -150,7 +187,9 @@ static err set_up(struct device *d, const struct gpu_options *options, const str
                     cudaGetErrorString(status));
     TRY(cuda_memory_init(d));
     TRY(probe(d, gpu));
-    name_device(state, gpu, cuda_blas_open(d, options->precision));
+    snprintf(state->name, sizeof state->name, "cuda %s", gpu->name);
+    state->table.name = state->name;
+    open_libraries(d, options);
     return d->kernels->synchronize(d);
 }
 

@@ -11,16 +11,32 @@
 
 enum { ALIGNMENT = 64 };
 
-enum { CONTAINED = 226 }; /* cudaErrorContained, which older headers lack */
+/* Kernels of ours and of libraries are loaded when they are first used, tens of megabytes or more
+ * for cuBLAS; and CUDA takes memory by pages of 2 MiB, whose ends are lost. */
+enum { RESERVED_BYTES = 256 << 20 };
 
-/* What programs are told of a GPU that has errors in its memory or its links, or is gone from the
- * bus. Accesses beyond memory and the like are a program's own mistakes and come again. */
+enum { /* cudaError..., which older headers lack */
+       CONTAINED = 226,
+       MPS_CLIENT_TERMINATED = 810,
+};
+
+/* What programs are told of a GPU that has errors in its memory or its links, is gone from the bus,
+ * was taken away or kept a display waiting, and of services that start anew. Accesses beyond memory
+ * and the like are a program's own mistakes and come again. */
 static const int lost[] = {
     cudaErrorNoDevice,
     cudaErrorDevicesUnavailable,
     cudaErrorDeviceUninitialized,
     cudaErrorECCUncorrectable,
     cudaErrorNvlinkUncorrectable,
+    cudaErrorLaunchTimeout,
+    cudaErrorContextIsDestroyed,
+    cudaErrorSystemNotReady,
+    cudaErrorMpsConnectionFailed,
+    cudaErrorMpsRpcFailure,
+    cudaErrorMpsServerNotReady,
+    MPS_CLIENT_TERMINATED,
+    cudaErrorExternalDevice,
     cudaErrorLaunchFailure,
     cudaErrorUnknown,
     CONTAINED,
@@ -282,7 +298,7 @@ err cuda_memory_init(struct device *d)
 void cuda_memory_fini(struct cuda_state *state)
 {
     cuda_overlap_fini(state);
-    (void)cudaFree(state->partials);
+    if (state->partials) (void)cudaFree(state->partials);
     if (state->result) (void)cudaFreeHost(state->result);
     for (int i = 0; i < STAGINGS; i++) {
         if (state->staging[i]) (void)cudaFreeHost(state->staging[i]);
@@ -293,6 +309,7 @@ void cuda_memory_fini(struct cuda_state *state)
 
 void cuda_memory_fill(struct kernels *table)
 {
+    table->reserved = RESERVED_BYTES;
     table->allocate = allocate;
     table->available = available;
     table->release = release;

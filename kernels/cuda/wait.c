@@ -97,6 +97,15 @@ bool cuda_await_event(struct device *d, cudaEvent_t event)
     return await(d, &(struct awaited){.event = event});
 }
 
+void cuda_await_cause(struct device *d)
+{
+    const struct cuda_state *state = d->state;
+    const cudaError_t status = cudaStreamQuery(state->stream);
+    (void)cudaGetLastError();
+    if (status != cudaErrorStreamCaptureUnsupported && status != cudaErrorStreamCaptureInvalidated)
+        (void)cuda_await_stream(d);
+}
+
 void cuda_wait_init(struct cuda_state *state)
 {
     state->wait_limit_ms = GPU_WAIT_LIMIT_S * 1000;

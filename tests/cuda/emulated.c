@@ -2,6 +2,8 @@
  */
 #include "tests/cuda/emulated.h"
 
+#include <stdio.h>
+
 #include "kernels/cuda/cuda.h"
 
 err device_open_emulated(struct device *ret)
@@ -20,7 +22,7 @@ err cuda_driver_find(void)
     return OK;
 }
 
-void cuda_driver_release(char *ret, size_t size)
+void cuda_driver_describe(char *ret, size_t size)
 {
-    *ret = '\0';
+    snprintf(ret, size, "emulated");
 }

@@ -129,7 +129,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int index)
 {
     size_t left, all;
     const cudaError_t status = cudaMemGetInfo(&left, &all);
-    *ret = (struct cudaDeviceProp){"emulated", all, 9, 0};
+    *ret = (struct cudaDeviceProp){"emulated", all, 9, 0, 0x3b, 2, 1};
     return status ? status : emulated_status("cudaGetDeviceProperties");
 }
 

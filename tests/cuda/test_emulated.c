@@ -35,6 +35,7 @@ static void the_emulated_gpu_is_listed_and_has_memory_of_its_own(void **state)
     assert_int_equal(gpu_list(&gpus), OK);
     assert_int_equal(gpus.count, 1);
     assert_string_equal(gpus.at[0].name, "emulated");
+    assert_string_equal(gpus.at[0].bus, "0001:3b:02.0");
     assert_true(gpus.at[0].bytes > 0 && gpus.at[0].free_bytes <= gpus.at[0].bytes);
     assert_non_null(strstr(gpus.libraries, "products of our own"));
 
@@ -57,8 +58,15 @@ static void a_gpu_that_is_not_there_is_bad_input_and_no_gpu_a_reason(void **stat
     setenv("CUDA_VISIBLE_DEVICES", "7", 1);
     assert_int_equal(device_open_gpu(&(struct gpu_options){0}, &d), ERR_DEVICE);
     assert_string_equal(error_text(), "none left by CUDA_VISIBLE_DEVICES=7");
-    unsetenv("CUDA_VISIBLE_DEVICES");
     emulated_set_gpus(1);
+    emulated_break_by(101);
+    emulated_break("cudaGetDeviceCount", 0);
+    assert_int_equal(device_open_gpu(&(struct gpu_options){0}, &d), ERR_DEVICE);
+    assert_string_equal(error_text(),
+                        "cudaGetDeviceCount: another error, with CUDA_VISIBLE_DEVICES=7");
+    emulated_break(NULL, 0);
+    emulated_break_by(719);
+    unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 /* The host's memory is changed as soon as upload() has returned. */
@@ -260,7 +268,9 @@ static void a_gpu_that_broke_is_lost_and_a_mistake_is_not(void **state)
     static const struct {
         int error;
         err kind;
-    } errors[] = {{46, ERR_LOST},  {100, ERR_LOST},   {201, ERR_LOST},   {214, ERR_LOST},
+    } errors[] = {{46, ERR_LOST},  {100, ERR_LOST},   {201, ERR_LOST},   {702, ERR_LOST},
+                  {709, ERR_LOST}, {802, ERR_LOST},   {805, ERR_LOST},   {806, ERR_LOST},
+                  {807, ERR_LOST}, {810, ERR_LOST},   {911, ERR_LOST},   {214, ERR_LOST},
                   {220, ERR_LOST}, {226, ERR_LOST},   {719, ERR_LOST},   {999, ERR_LOST},
                   {2, ERR_MEMORY}, {700, ERR_DEVICE}, {716, ERR_DEVICE}, {1, ERR_DEVICE}};
     struct device d = open_gpu();

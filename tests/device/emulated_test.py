@@ -114,7 +114,9 @@ class Emulated(unittest.TestCase):
 
     def test_check_and_devices_name_it(self):
         self.assertRegex(self.run_ok("check", "spec.json").stdout, r"\ndevice: GPU 0 \(cuda emulated, ")
-        self.assertRegex(self.run_ok("devices").stdout, r"\nGPU 0: emulated, \d+\.\d GB, ")
+        self.assertRegex(self.run_ok("devices").stdout,
+                         r"\nGPU 0: emulated, \d+\.\d GB, .*, compute capability 9.0, PCI 0001:3b:02.0\n"
+                         r"     driver emulated, CUDA ")
 
     def test_a_run_ends_near_where_the_cpu_ends(self):
         losses = []

@@ -154,11 +154,14 @@ static void too_little_memory_is_told_before_the_first_step(void **state)
     rig_load_spec(scene_mlp_momentum.spec, &spec);
     assert_int_equal(device_open_emulated(&device), OK);
     const size_t own = emulated_memory_taken();
-    emulated_set_memory(own + 500000);
+    assert_true(device.kernels->reserved > 100000000);
+    emulated_set_memory(own + device.kernels->reserved + 900000);
     const struct session_options options = {
         .spec = &spec, .device = &device, .workers = 1, .ps_count = 1, .batches_per_push = 1};
     assert_int_equal(session_open(&options, &session), ERR_MEMORY);
     assert_non_null(strstr(error_text(), "activations"));
+    assert_non_null(strstr(error_text(), "would fit"));
+    assert_null(strstr(error_text(), "no data.batch_size"));
     assert_int_equal(emulated_memory_taken(), own);
     device_close(&device);
     assert_int_equal(emulated_memory_taken(), taken);

@@ -27,14 +27,21 @@ typedef enum cudaError {
     cudaErrorIllegalState = 401,
     cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchTimeout = 702,
+    cudaErrorContextIsDestroyed = 709,
     cudaErrorHostMemoryAlreadyRegistered = 712,
     cudaErrorHostMemoryNotRegistered = 713,
     cudaErrorLaunchFailure = 719,
+    cudaErrorSystemNotReady = 802,
+    cudaErrorMpsConnectionFailed = 805,
+    cudaErrorMpsRpcFailure = 806,
+    cudaErrorMpsServerNotReady = 807,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureUnjoined = 904,
     cudaErrorStreamCaptureIsolation = 905,
     cudaErrorCapturedEvent = 907,
+    cudaErrorExternalDevice = 911,
     cudaErrorUnknown = 999,
 } cudaError_t;
 
@@ -61,6 +68,7 @@ struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
     int major, minor;
+    int pciBusID, pciDeviceID, pciDomainID;
 };
 
 #ifdef __cplusplus

@@ -9,16 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, NOT_INITIALIZED = 1, INVALID_VALUE = 7, WORKSPACE_MIN = 4 << 20 };
+enum {
+    SUCCESS = 0,
+    NOT_INITIALIZED = 1,
+    ALLOC_FAILED = 3,
+    INVALID_VALUE = 7,
+    WORKSPACE_MIN = 4 << 20
+};
 
 struct handle {
     void *stream, *workspace;
 };
 
-/* Ways to compute, of which this one knows float32 and bf16, and takes TF32 for float32 */
+/* Types, ways to compute and algorithms */
 enum { FLOAT = 0, COMPUTE_FLOAT32 = 68, COMPUTE_BF16 = 75, COMPUTE_TF32 = 77, ANY = -1 };
 
 int cublasGetProperty(int property, int *ret);
+const char *cublasGetStatusString(int status);
 int cublasCreate_v2(struct handle **ret);
 int cublasDestroy_v2(struct handle *);
 int cublasSetStream_v2(struct handle *, void *stream);
@@ -41,6 +48,18 @@ int cublasGetProperty(int property, int *ret)
     if (property < 0 || property > 2) return INVALID_VALUE;
     *ret = version[property];
     return SUCCESS;
+}
+
+const char *cublasGetStatusString(int status)
+{
+    switch (status) {
+    case NOT_INITIALIZED:
+        return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case ALLOC_FAILED:
+        return "CUBLAS_STATUS_ALLOC_FAILED";
+    default:
+        return "CUBLAS_STATUS_INVALID_VALUE";
+    }
 }
 
 int cublasCreate_v2(struct handle **ret)
@@ -73,8 +92,17 @@ int cublasSetWorkspace_v2(struct handle *handle, void *memory, size_t bytes)
 
 struct matrix {
     const float *at;
-    int is_transposed, step, is_cut; /* cut: to bf16, down, so that it is told from rounding */
+    int is_transposed, step, compute;
 };
+
+/* As the multiplier sees it: rounded to 7 bits of mantissa, ties to even, or to 10, ties away from
+ * zero */
+static unsigned operand(unsigned bits, int compute)
+{
+    if ((bits & 0x7f800000) == 0x7f800000 || compute == COMPUTE_FLOAT32) return bits;
+    if (compute == COMPUTE_TF32) return (bits + 0x1000) & 0xffffe000;
+    return (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+}
 
 static double element(const struct matrix *x, int row, int column)
 {
@@ -82,7 +110,7 @@ static double element(const struct matrix *x, int row, int column)
                                     : x->at[row + (size_t)column * x->step];
     unsigned bits;
     memcpy(&bits, &number, sizeof bits);
-    if (x->is_cut) bits &= 0xffff0000;
+    bits = operand(bits, x->compute);
     memcpy(&number, &bits, sizeof bits);
     return number;
 }
@@ -93,12 +121,14 @@ int cublasGemmEx(struct handle *handle, int transpose_a, int transpose_b, int m,
                  int b_type, int ldb, const float *beta, float *c, int c_type, int ldc, int compute,
                  int algorithm)
 {
-    const int is_cut = compute == COMPUTE_BF16;
-    const struct matrix left = {a, transpose_a, lda, is_cut}, right = {b, transpose_b, ldb, is_cut};
+    const struct matrix left = {a, transpose_a, lda, compute};
+    const struct matrix right = {b, transpose_b, ldb, compute};
+    if (is_broken("gemm memory")) return ALLOC_FAILED;
     if (!handle->stream || !handle->workspace || is_broken("gemm")) return NOT_INITIALIZED;
     if (a_type != FLOAT || b_type != FLOAT || c_type != FLOAT || algorithm != ANY)
         return INVALID_VALUE;
-    if (!is_cut && compute != COMPUTE_FLOAT32 && compute != COMPUTE_TF32) return INVALID_VALUE;
+    if (compute != COMPUTE_FLOAT32 && compute != COMPUTE_TF32 && compute != COMPUTE_BF16)
+        return INVALID_VALUE;
     if (lda < (transpose_a ? k : m) || ldb < (transpose_b ? n : k) || ldc < m) return INVALID_VALUE;
     for (int column = 0; column < n; column++)
         for (int row = 0; row < m; row++) {

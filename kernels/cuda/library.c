@@ -1,0 +1,138 @@
+/* library.c - finds libraries where users have them. */
+#include <dlfcn.h>
+#include <glob.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda/library.h"
+
+enum {
+    SUCCESS = 0,       /* every library's status */
+    MAJOR_VERSION = 0, /* of libraryPropertyType; then minor and patch */
+    VERSION_PARTS = 3,
+    PATTERN_MAX = 512,
+    FOLDERS_MAX = 64, /* that one pattern may match */
+    PARTS_MAX = 8,    /* of a library */
+};
+
+/* Where it may lie: a variable that names the front of the path (NULL: none), and the rest, a
+ * pattern of glob(3). Python's packages are `nvidia/cublas`, `nvidia/cudnn` and, from CUDA 13 on,
+ * `nvidia/cu13`. */
+static const struct place {
+    const char *variable, *rest;
+} places[] = {
+    {"CUDA_HOME", "/lib64"},
+    {"CUDA_PATH", "/lib64"},
+    {"CUDA_HOME", "/lib"},
+    {NULL, "/usr/local/cuda/lib64"},
+    {NULL, "/usr/local/cuda-1[0-9]*/lib64"},
+    {NULL, "/opt/cuda/lib64"},
+    {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib"},
+    {"CONDA_PREFIX", "/lib/python3*/site-packages/nvidia/cu*/lib"},
+    {"CONDA_PREFIX", "/lib"},
+    {"HOME", "/.local/lib/python3*/site-packages/nvidia/cu*/lib"},
+    {NULL, "/usr/local/lib/python3*/dist-packages/nvidia/cu*/lib"},
+    {NULL, "/usr/local/lib/python3*/site-packages/nvidia/cu*/lib"},
+    {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"},
+    {NULL, "/opt/conda/lib/python3*/site-packages/nvidia/cu*/lib"},
+};
+enum { PLACES = sizeof places / sizeof *places };
+
+bool cuda_library_function(const struct cuda_library *library, const char *name, void *ret_pointer)
+{
+    void *found = dlsym(library->handle, name);
+    memcpy(ret_pointer, &found, sizeof found);
+    return found != NULL;
+}
+
+void cuda_library_version(const struct cuda_library *library, const char *name,
+                          char ret[LIBRARY_VERSION_MAX])
+{
+    const int version = library->version;
+    snprintf(ret, LIBRARY_VERSION_MAX, "%s %d.%d.%d", name, version / 10000, version / 100 % 100,
+             version % 100);
+}
+
+/* A library, or a part of one; folder "": where the loader finds it. */
+static void *open_file(const char *folder, const char *name, int major)
+{
+    char path[PATTERN_MAX];
+    snprintf(path, sizeof path, "%s%slib%s.so.%d", folder, *folder ? "/" : "", name, major);
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Asked for part by part: the whole number is written otherwise by each library. */
+static bool read_version(struct cuda_library *library, const char *get_property)
+{
+    int (*get)(int property, int *value), part[VERSION_PARTS];
+    if (!cuda_library_function(library, get_property, &get)) return false;
+    for (int i = 0; i < VERSION_PARTS; i++)
+        if (get(MAJOR_VERSION + i, &part[i]) != SUCCESS) return false;
+    library->version = part[0] * 10000 + part[1] * 100 + part[2];
+    return true;
+}
+
+/* Opens the library itself, if it is of that major version, and notes what has come of it. */
+static bool open_library(const struct library_kind *kind, const char *folder, int major,
+                         struct cuda_library *ret)
+{
+    struct cuda_library library = {.handle = open_file(folder, kind->name, major)};
+    if (!library.handle) return false;
+    struct link_map *map;
+    if (!read_version(&library, kind->get_property) || library.version / 10000 != major ||
+        dlinfo(library.handle, RTLD_DI_LINKMAP, &map) != 0) {
+        (void)dlclose(library.handle);
+        return false;
+    }
+    snprintf(library.path, sizeof library.path, "%s", map->l_name);
+    *ret = library;
+    return true;
+}
+
+/* The parts come first: the loader alone might not find them beside a library outside its path, and
+ * cuDNN ends the whole program where it misses one. */
+static bool open_in_folder(const struct library_kind *kind, const char *folder, int major,
+                           struct cuda_library *ret)
+{
+    void *parts[PARTS_MAX];
+    int count = 0;
+    bool is_whole = true;
+    while (is_whole && count < PARTS_MAX && kind->parts[count]) {
+        parts[count] = open_file(folder, kind->parts[count], major);
+        is_whole = parts[count] != NULL;
+        if (is_whole) count++;
+    }
+    if (is_whole && open_library(kind, folder, major, ret)) return true;
+    while (count > 0) (void)dlclose(parts[--count]);
+    return false;
+}
+
+/* The first of the folders that the pattern matches, in the order of their names, that will do */
+static bool open_in_place(const struct library_kind *kind, const struct place *place, int major,
+                          struct cuda_library *ret)
+{
+    char pattern[PATTERN_MAX];
+    const char *front = place->variable ? getenv(place->variable) : "";
+    if (!front || (place->variable && !*front)) return false;
+    snprintf(pattern, sizeof pattern, "%s%s", front, place->rest);
+    glob_t found;
+    if (glob(pattern, 0, NULL, &found) != 0) return false;
+    bool is_open = false;
+    for (size_t i = 0; i < found.gl_pathc && i < FOLDERS_MAX && !is_open; i++)
+        is_open = open_in_folder(kind, found.gl_pathv[i], major, ret);
+    globfree(&found);
+    return is_open;
+}
+
+/* A better version anywhere goes before a worse one on the loader's path. */
+err cuda_library_find(const struct library_kind *kind, struct cuda_library *ret)
+{
+    for (const int *major = kind->majors; *major; major++) {
+        if (open_in_folder(kind, "", *major, ret)) return OK;
+        for (int i = 0; i < PLACES; i++)
+            if (open_in_place(kind, &places[i], *major, ret)) return OK;
+    }
+    return fail(ERR_DEVICE, "lib%s.so.%d not found", kind->name, kind->majors[0]);
+}

@@ -46,7 +46,9 @@ void cuda_driver_describe(char *ret, size_t size)
 /* Toolkits come with a library of that name that only stands for it while programs are linked. */
 static err no_driver(cudaError_t status)
 {
-    if (status == cudaSuccess) return fail(ERR_DEVICE, "libcuda.so.1 says that there is no driver");
+    if (status == cudaSuccess)
+        return fail(ERR_DEVICE,
+                    "libcuda.so.1 is no driver, but a stub that programs are linked to");
     return fail(ERR_DEVICE, "libcuda.so.1 does not work: %s", cudaGetErrorString(status));
 }
 

@@ -50,8 +50,9 @@ static void print_cpu(void)
 
 static void print_gpu(const struct gpu *gpu, int index)
 {
-    printf("GPU %d: %s, %.1f GB, %.1f GB free, compute capability %d.%d\n", index, gpu->name,
-           (double)gpu->bytes / 1e9, (double)gpu->free_bytes / 1e9, gpu->major, gpu->minor);
+    printf("GPU %d: %s, %.1f GB, %.1f GB free, compute capability %d.%d, PCI %s\n", index,
+           gpu->name, (double)gpu->bytes / 1e9, (double)gpu->free_bytes / 1e9, gpu->major,
+           gpu->minor, gpu->bus);
 }
 
 static void print_gpus(void)
@@ -62,8 +63,7 @@ static void print_gpus(void)
         return;
     }
     for (int i = 0; i < gpus.count; i++) print_gpu(&gpus.at[i], i);
-    printf("     driver %s, %s\n", *gpus.driver ? gpus.driver : "of an unknown release",
-           gpus.libraries);
+    printf("     driver %s, %s\n", gpus.driver, gpus.libraries);
 }
 
 int cmd_devices(int argc, char **argv)

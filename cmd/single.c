@@ -32,6 +32,8 @@ static err run_both(struct single *s, struct ps_task *ps, int *ret_code)
     struct task *tasks[] = {ps_task_task(ps), worker_task_task(s->training.worker)};
     err e = tasks_run(tasks, 2);
     if (!e) *ret_code = report_verdict(tasks[1]);
+    /* The last update was queued on a GPU, and nobody has heard of it since. */
+    if (!e && *ret_code == EXIT_DONE) e = s->device.kernels->synchronize(&s->device);
     if (!e) e = training_finish(&s->training);
     training_close(&s->training);
     return e;

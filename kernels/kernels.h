@@ -254,6 +254,10 @@ struct kernels {
 
     void (*close)(struct device *);
 
+    /* Of what is available, what the device's driver and libraries may take while they work and
+     * nobody can say beforehand: bytes */
+    size_t reserved;
+
     const struct overlap *overlap; /* overlap.h; NULL: everything goes through the one queue */
 };
 
@@ -272,13 +276,14 @@ void device_close(struct device *);
 /* A GPU as the driver describes it */
 struct gpu {
     char name[96];
+    char bus[24];     /* "0000:3b:00.0": its place on the PCI bus, as nvidia-smi has it */
     int major, minor; /* compute capability */
     size_t bytes, free_bytes;
 };
 enum { GPUS_MAX = 64 };
 struct gpus {
     int count;
-    char driver[32];     /* "580.65.06"; "" where the system does not say */
+    char driver[64];     /* "580.65.06 for CUDA 13.0" */
     char libraries[560]; /* "CUDA 13.0, cuBLAS 13.1.0 (/usr/lib/...), cuDNN 9.19.0 (...)" */
     struct gpu at[GPUS_MAX];
 };

@@ -33,6 +33,16 @@ static void note_held(struct ps_task *p, bool begins)
     p->held_ns = 0;
 }
 
+/* A save that failed is a warning, unless it has told that the values themselves are lost. */
+static err cut(struct ps_task *p, const struct action *a)
+{
+    const err e = ps_task_cut(p, a);
+    if (!e || e == ERR_LOST) return e;
+    log_line(LOG_WARNING, "checkpoint: %s", error_text());
+    task_done(&p->task, ACTION_CUT, ERR_IO);
+    return OK;
+}
+
 static void act(struct task *t, const struct action *a)
 {
     struct ps_task *p = (struct ps_task *)t;
@@ -58,10 +68,7 @@ static void act(struct task *t, const struct action *a)
         ps_task_visit_applied(p);
         break;
     case ACTION_CUT:
-        if (ps_task_cut(p, a)) {
-            log_line(LOG_WARNING, "checkpoint: %s", error_text());
-            task_done(t, ACTION_CUT, ERR_IO);
-        }
+        e = cut(p, a);
         break;
     case ACTION_HELD:
         note_held(p, a->is_fresh);

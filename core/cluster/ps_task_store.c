@@ -36,6 +36,15 @@ static err open_window(const struct ps_task *p, size_t bytes, struct window *ret
     return OK;
 }
 
+/* Of one worker, those that are not there yet */
+static err open_windows(const struct ps_task *p, struct windows *w)
+{
+    const size_t bytes = ps_block_bytes(p);
+    if (!w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
+    if (p->share->setup.config.takes_all || w->copy.base) return OK;
+    return open_window(p, bytes, &w->copy);
+}
+
 static void close_window(const struct ps_task *p, struct window *window)
 {
     if (!p->device->is_separate) {
@@ -136,6 +145,8 @@ static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_c
         return e;
     }
     const struct setup *setup = &s->setup;
+    /* What a device lacks is told in the answer, before its one worker misses its windows. */
+    if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0]));
     p->sees_folder = setup->directory && checkpoints_token_is_seen(setup->directory, setup->token);
     if (setup->restore && p->sees_folder && setup->floats) {
         e = restore(p);
@@ -164,16 +175,14 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
 {
     struct windows *w = &p->windows[worker];
     struct link *link = p->task.peers[worker].link;
-    size_t bytes = ps_block_bytes(p);
-    if (!bytes || !link) return OK;
-    if (is_fresh) { /* another life may still write to the old ones */
+    if (!ps_block_bytes(p) || !link) return OK;
+    if (is_fresh && !p->device->is_separate) { /* another life may still write to the old ones */
         close_window(p, &w->gradients);
         close_window(p, &w->copy);
     }
-    if (!w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
-    if (p->share->setup.config.takes_all) return link_share(link, &p->values, &w->gradients);
-    if (!w->copy.base) TRY(open_window(p, bytes, &w->copy));
-    return link_share(link, &w->copy, &w->gradients);
+    TRY(open_windows(p, w));
+    return link_share(link, p->share->setup.config.takes_all ? &p->values : &w->copy,
+                      &w->gradients);
 }
 
 void ps_task_initialize(struct ps_task *p, int worker, int array)

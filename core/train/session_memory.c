@@ -16,12 +16,14 @@ enum { SEARCH_MAX = 64, TABLE_MAX = 512, BATCH_TEXT_MAX = 96 };
 struct need { /* bytes */
     size_t values, gradients, slots, activations, evaluation;
     size_t workspace; /* of nodes for themselves, and of stores for updates */
+    size_t reserved;  /* for the driver and its libraries */
     size_t free;      /* of the device */
 };
 
 static size_t total(const struct need *n)
 {
-    return n->values + n->gradients + n->slots + n->activations + n->evaluation + n->workspace;
+    return n->values + n->gradients + n->slots + n->activations + n->evaluation + n->workspace +
+           n->reserved;
 }
 
 /* Partitioned variables, or all of them, as buffers of their own. */
@@ -91,7 +93,7 @@ static err count(const struct session *s, struct need *ret)
     const struct session_options *o = &s->options;
     const bool trains = !o->only_evaluates;
     const size_t blocks = blocks_bytes(s), parts = variables_bytes(s, true);
-    struct need n = {.values = blocks + parts};
+    struct need n = {.values = blocks + parts, .reserved = o->device->kernels->reserved};
     if (trains) n.gradients = blocks + parts;
     if (session_keeps_sums(s)) n.gradients += variables_bytes(s, false);
     if (trains && o->binds_device_memory) {
@@ -154,11 +156,12 @@ static err fail_table(const struct session *s, const struct need *n, const char 
                 "    activations  %12.3f MB\n"
                 "    evaluation   %12.3f MB\n"
                 "    workspace    %12.3f MB\n"
+                "    reserved     %12.3f MB\n"
                 "    free         %12.3f MB\n"
                 "%s",
                 (long long)s->graph->batch, megabytes(n->values), megabytes(n->gradients),
                 megabytes(n->slots), megabytes(n->activations), megabytes(n->evaluation),
-                megabytes(n->workspace), megabytes(n->free), then);
+                megabytes(n->workspace), megabytes(n->reserved), megabytes(n->free), then);
 }
 
 err session_check_memory(struct session *s)

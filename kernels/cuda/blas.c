@@ -21,9 +21,9 @@ err cuda_blas_find(struct cuda_library *ret)
     return cuda_library_find(&kind, ret);
 }
 
-static err demand(int status, const char *call)
+static err demand(const struct cuda_blas *blas, int status, const char *call)
 {
-    return status == SUCCESS ? OK : fail(ERR_DEVICE, "%s: status %d", call, status);
+    return status == SUCCESS ? OK : fail(ERR_DEVICE, "%s: %s", call, blas->status_text(status));
 }
 
 static int compute_of(enum precision precision)
@@ -49,17 +49,18 @@ static err set_up(struct cuda_state *state)
         !cuda_library_function(library, "cublasSetStream_v2", &set_stream) ||
         !cuda_library_function(library, "cublasSetWorkspace_v2", &set_workspace) ||
         !cuda_library_function(library, "cublasGemmEx", &blas->gemm) ||
+        !cuda_library_function(library, "cublasGetStatusString", &blas->status_text) ||
         !cuda_library_function(library, "cublasDestroy_v2", &blas->destroy))
         return fail(ERR_DEVICE, "%s lacks a function", library->path);
 
-    TRY(demand(create(&blas->handle), "cublasCreate"));
+    TRY(demand(blas, create(&blas->handle), "cublasCreate"));
     if (cudaMalloc(&blas->workspace, WORKSPACE_BYTES) != cudaSuccess) {
         (void)cudaGetLastError();
         return fail(ERR_MEMORY, "no memory for cuBLAS");
     }
     /* setting the stream takes a workspace away, so this order */
-    TRY(demand(set_stream(blas->handle, state->stream), "cublasSetStream"));
-    return demand(set_workspace(blas->handle, blas->workspace, WORKSPACE_BYTES),
+    TRY(demand(blas, set_stream(blas->handle, state->stream), "cublasSetStream"));
+    return demand(blas, set_workspace(blas->handle, blas->workspace, WORKSPACE_BYTES),
                   "cublasSetWorkspace");
 }
 

@@ -19,10 +19,12 @@ enum {
     STAGINGS = 2, /* one is filled while the other is under way */
     DEVICE_NAME_MAX = 480,
     FAILURE_MAX = 512,
+    GPU_WAIT_LIMIT_S = 600, /* for a GPU that does not answer; README has a table of all limits */
 };
 
 /* Numbers of cuBLAS' headers for its product: float32, any algorithm, and ways to compute */
 enum {
+    BLAS_NO_MEMORY = 3,        /* CUBLAS_STATUS_ALLOC_FAILED */
     BLAS_FLOAT = 0,            /* CUDA_R_32F */
     BLAS_ANY_ALGORITHM = -1,   /* CUBLAS_GEMM_DEFAULT */
     BLAS_COMPUTE_FLOAT32 = 68, /* CUBLAS_COMPUTE_32F */
@@ -35,6 +37,7 @@ struct cuda_blas {
     struct cuda_library library;
     void *handle, *workspace;
     int compute; /* BLAS_COMPUTE_...: what is made of the operands */
+    const char *(*status_text)(int status);
     int (*destroy)(void *handle);
     int (*gemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k,
                 const void *alpha, const void *a, int a_type, int lda, const void *b, int b_type,
@@ -55,6 +58,7 @@ struct cuda_state {
     bool has_out;            /* something was queued in `out` that nobody has waited for */
     void *staging[STAGINGS]; /* pinned */
     cudaEvent_t staged[STAGINGS];
+    int next_staging;
     double *partials; /* [PARTIALS_MAX] of the device */
     double *result;   /* pinned: one number that a reduction brings back */
     struct cuda_blas blas;
@@ -62,7 +66,9 @@ struct cuda_state {
     const char *kernel;   /* the last that was launched; NULL: none yet */
     const char *marked;   /* what is queued now, NULL: nothing in particular; both borrowed */
     const char *marked_name;
-    err failure; /* the first failure of queued work, until synchronize() tells it */
+    int wait_limit_ms;
+    bool is_silent; /* the limit was reached: nothing may wait for the GPU any more */
+    err failure;    /* the first failure of queued work, until synchronize() tells it */
     char failure_text[FAILURE_MAX];
 };
 
@@ -84,11 +90,23 @@ void cuda_select(struct device *);
 /* After the launch of a kernel: remembers its name, or that it failed. */
 void cuda_launched(struct device *, const char *kernel, cudaError_t);
 
+/* Remembers a failure, unless there is one already. call NULL: it is told of no call. */
+void cuda_remember(struct device *, err kind, const char *call, const char *why);
+
 /* Remembers a failure that no call of CUDA has told. */
 void cuda_refuse(struct device *, const char *why);
 
 /* Brings partials[0] to the host: waits. */
 double cuda_result(struct device *);
+
+/* All waits for the GPU: until what is queued in the device's stream is done, or the event has been
+ * reached. false: it failed, or does not answer, which synchronize() tells. */
+bool cuda_await_stream(struct device *);
+bool cuda_await_event(struct device *, cudaEvent_t);
+/* After a library's call that failed: a GPU that broke before it is told of first. What is being
+ * recorded cannot be waited for; the recording comes to nothing anyway. */
+void cuda_await_cause(struct device *);
+void cuda_wait_init(struct cuda_state *);
 
 /* Staging, stream and scratch memory; fini takes a half-made one. */
 err cuda_memory_init(struct device *);
@@ -108,8 +126,8 @@ void cuda_recording_close(struct device *, struct recording *);
 
 /* ERR_DEVICE: the driver is not there, or too old for the runtime. */
 err cuda_driver_find(void);
-/* "580.65.06"; "" where the system does not say */
-void cuda_driver_release(char *ret, size_t size);
+/* "580.65.06 for CUDA 13.0", "of an unknown release for CUDA 13.0" */
+void cuda_driver_describe(char *ret, size_t size);
 
 /* Looks for cuBLAS where users have it. ERR_DEVICE: it is nowhere, or of another version; our own
  * products are used then. */

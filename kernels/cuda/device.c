@@ -22,7 +22,8 @@ static err no_gpu(cudaError_t status)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     (void)cudaGetLastError();
     if (status != cudaSuccess && status != cudaErrorNoDevice)
-        return fail(ERR_DEVICE, "cudaGetDeviceCount: %s", cudaGetErrorString(status));
+        return fail(ERR_DEVICE, "cudaGetDeviceCount: %s%s%s", cudaGetErrorString(status),
+                    visible ? ", with CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
     if (visible) return fail(ERR_DEVICE, "none left by CUDA_VISIBLE_DEVICES=%s", visible);
     return fail(ERR_DEVICE, "the driver sees no GPU");
 }
@@ -47,6 +48,8 @@ static err describe(int index, struct gpu *ret)
     *ret = (struct gpu){
         .major = properties.major, .minor = properties.minor, .bytes = properties.totalGlobalMem};
     snprintf(ret->name, sizeof ret->name, "%s", properties.name);
+    snprintf(ret->bus, sizeof ret->bus, "%04x:%02x:%02x.0", properties.pciDomainID,
+             properties.pciBusID, properties.pciDeviceID);
     return OK;
 }
 
@@ -90,7 +93,7 @@ err gpu_list(struct gpus *ret)
         TRY(describe(i, &gpus.at[i]));
         gpus.at[i].free_bytes = free_bytes(i);
     }
-    cuda_driver_release(gpus.driver, sizeof gpus.driver);
+    cuda_driver_describe(gpus.driver, sizeof gpus.driver);
     describe_libraries(gpus.libraries, sizeof gpus.libraries);
     *ret = gpus;
     return OK;
@@ -99,10 +102,17 @@ err gpu_list(struct gpus *ret)
 static void close_gpu(struct device *d)
 {
     struct cuda_state *state = d->state;
-    (void)cudaSetDevice(state->index);
-    cuda_dnn_close(state);
-    cuda_blas_close(state);
-    cuda_memory_fini(state);
+    if (state->stream) { /* the first thing that is made: without it there is no context to ask */
+        (void)cudaSetDevice(state->index);
+        (void)cuda_await_stream(d);
+    }
+    if (state->stream &&
+        !state->is_silent) { /* else whatever it has goes with the process: freeing waits for it */
+        cuda_dnn_close(state);
+        cuda_blas_close(state);
+        cuda_memory_fini(state);
+    }
+    (void)cudaGetLastError(); /* what could not be freed is nobody else's failure */
     free(state);
     *d = (struct device){0};
 }
@@ -150,6 +160,24 @@ static void open_libraries(struct device *d, const struct gpu_options *options)
     name_library(state, &dnn_use, no_dnn, no_dnn ? NULL : &state->dnn->library);
 }
 
+/* Two kernels of ours and what comes of them: CUDA loads kernels when they are first launched, so
+ * that machine code which this GPU or its driver cannot run would be found out in the first step.
+ */
+static err probe(struct device *d, const struct gpu *gpu)
+{
+    enum { NUMBERS = 64 };
+    const struct cuda_state *state = d->state;
+    float *numbers = (float *)(state->partials + PARTIALS_MAX / 2); /* away from the sum's own */
+    d->kernels->fill(d, numbers, 1.0f, NUMBERS);
+    const double sum = d->kernels->sum(d, numbers, NUMBERS);
+    char why[FAILURE_MAX];
+    snprintf(why, sizeof why, "%d ones add up to %g", NUMBERS, sum);
+    const err e = d->kernels->synchronize(d);
+    if (!e && sum == NUMBERS) return OK;
+    return fail(ERR_DEVICE, "GPU %d (%s): cannot run this build's kernels: %s", state->index,
+                gpu->name, e ? state->failure_text : why);
+}
+
 static err set_up(struct device *d, const struct gpu_options *options, const struct gpu *gpu)
 {
     struct cuda_state *state = d->state;
@@ -158,6 +186,7 @@ static err set_up(struct device *d, const struct gpu_options *options, const str
         return fail(cuda_kind(status), "GPU %d: cudaSetDevice: %s", options->index,
                     cudaGetErrorString(status));
     TRY(cuda_memory_init(d));
+    TRY(probe(d, gpu));
     snprintf(state->name, sizeof state->name, "cuda %s", gpu->name);
     state->table.name = state->name;
     open_libraries(d, options);
@@ -182,6 +211,7 @@ err device_open_gpu(const struct gpu_options *options, struct device *ret)
     state->is_watched = options->is_watched;
     state->precision = options->precision;
     fill_table(state);
+    cuda_wait_init(state);
     struct device d = {.kernels = &state->table, .threads = 1, .state = state, .is_separate = true};
     err e = set_up(&d, options, &gpu);
     if (e) {

@@ -222,17 +222,11 @@ void dnn_convolution_close(struct device *d, struct dnn_convolution *p)
 
 /* --- running --- */
 
-/* A GPU that broke before is told of first. What is being recorded cannot be waited for, and breaks
- * the recording, which comes to nothing anyway. */
 static void tell_failure(struct device *d, enum dnn_direction direction, int status)
 {
     const struct cuda_state *state = d->state;
     char text[FAILURE_MAX / 4];
-    const cudaError_t before = cudaStreamSynchronize(state->stream);
-    if (before == cudaErrorStreamCaptureUnsupported || before == cudaErrorStreamCaptureInvalidated)
-        (void)cudaGetLastError();
-    else
-        cuda_check(d, before, "cudaStreamSynchronize");
+    cuda_await_cause(d);
     snprintf(text, sizeof text, "%s: %s", call_names[direction], state->dnn->status_text(status));
     cuda_refuse(d, text);
 }

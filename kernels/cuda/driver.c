@@ -23,7 +23,7 @@ static const char *release_wanted(int major)
     return "a newer one";
 }
 
-void cuda_driver_release(char *ret, size_t size)
+static void read_release(char *ret, size_t size)
 {
     FILE *file = fopen("/sys/module/nvidia/version", "r");
     *ret = '\0';
@@ -31,6 +31,25 @@ void cuda_driver_release(char *ret, size_t size)
     if (!fgets(ret, (int)size, file)) *ret = '\0';
     (void)fclose(file);
     ret[strcspn(ret, "\n")] = '\0';
+}
+
+void cuda_driver_describe(char *ret, size_t size)
+{
+    char release[32];
+    int driver = 0;
+    read_release(release, sizeof release);
+    if (cudaDriverGetVersion(&driver) != cudaSuccess) (void)cudaGetLastError();
+    snprintf(ret, size, "%s for CUDA %d.%d", *release ? release : "of an unknown release",
+             driver / 1000, driver % 1000 / 10);
+}
+
+/* Toolkits come with a library of that name that only stands for it while programs are linked. */
+static err no_driver(cudaError_t status)
+{
+    if (status == cudaSuccess)
+        return fail(ERR_DEVICE,
+                    "libcuda.so.1 is no driver, but a stub that programs are linked to");
+    return fail(ERR_DEVICE, "libcuda.so.1 does not work: %s", cudaGetErrorString(status));
 }
 
 err cuda_driver_find(void)
@@ -41,9 +60,11 @@ err cuda_driver_find(void)
 
     int driver = 0, runtime = CUDART_VERSION; /* 12020: CUDA 12.2 */
     char release[32];
-    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver / 1000 >= runtime / 1000) return OK;
+    const cudaError_t status = cudaDriverGetVersion(&driver);
+    if (status == cudaSuccess && driver / 1000 >= runtime / 1000) return OK;
     (void)cudaGetLastError();
-    cuda_driver_release(release, sizeof release);
+    if (status != cudaSuccess || driver <= 0) return no_driver(status);
+    read_release(release, sizeof release);
     return fail(ERR_DEVICE, "driver too old: needs %s, has %s (CUDA %d.%d)",
                 release_wanted(runtime / 1000), *release ? release : "an unknown release",
                 driver / 1000, driver % 1000 / 10);

@@ -70,10 +70,12 @@ static void blas_gemm(struct device *d, const struct gemm *g)
                                         &one, g->b, BLAS_FLOAT, g->transpose_b ? k : n, g->a,
                                         BLAS_FLOAT, g->transpose_a ? m : k, &kept, g->c, BLAS_FLOAT,
                                         n, state->blas.compute, BLAS_ANY_ALGORITHM);
-    cuda_launched(d, "cublasGemmEx", cudaGetLastError());
+    /* The library has a runtime of its own: CUDA's last error would be another's. */
+    cuda_launched(d, "cublasGemmEx", cudaSuccess);
     if (status == 0) return;
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize"); /* the cause */
-    cuda_refuse(d, "cublasGemmEx failed");
+    cuda_await_cause(d);
+    cuda_remember(d, status == BLAS_NO_MEMORY ? ERR_MEMORY : ERR_DEVICE, "cublasGemmEx",
+                  state->blas.status_text(status));
 }
 
 static void gemm(struct device *d, const struct gemm *g)

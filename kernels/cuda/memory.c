@@ -11,16 +11,32 @@
 
 enum { ALIGNMENT = 64 };
 
-enum { CONTAINED = 226 }; /* cudaErrorContained, which older headers lack */
+/* Kernels of ours and of libraries are loaded when they are first used, tens of megabytes or more
+ * for cuBLAS; and CUDA takes memory by pages of 2 MiB, whose ends are lost. */
+enum { RESERVED_BYTES = 256 << 20 };
 
-/* What programs are told of a GPU that has errors in its memory or its links, or is gone from the
- * bus. Accesses beyond memory and the like are a program's own mistakes and come again. */
+enum { /* cudaError..., which older headers lack */
+       CONTAINED = 226,
+       MPS_CLIENT_TERMINATED = 810,
+};
+
+/* What programs are told of a GPU that has errors in its memory or its links, is gone from the bus,
+ * was taken away or kept a display waiting, and of services that start anew. Accesses beyond memory
+ * and the like are a program's own mistakes and come again. */
 static const int lost[] = {
     cudaErrorNoDevice,
     cudaErrorDevicesUnavailable,
     cudaErrorDeviceUninitialized,
     cudaErrorECCUncorrectable,
     cudaErrorNvlinkUncorrectable,
+    cudaErrorLaunchTimeout,
+    cudaErrorContextIsDestroyed,
+    cudaErrorSystemNotReady,
+    cudaErrorMpsConnectionFailed,
+    cudaErrorMpsRpcFailure,
+    cudaErrorMpsServerNotReady,
+    MPS_CLIENT_TERMINATED,
+    cudaErrorExternalDevice,
     cudaErrorLaunchFailure,
     cudaErrorUnknown,
     CONTAINED,
@@ -35,16 +51,18 @@ err cuda_kind(cudaError_t status)
 }
 
 /* Queued work may fail long before it is noticed, unless each kernel is waited for. */
-static void remember(struct cuda_state *state, err kind, const char *call, const char *why)
+void cuda_remember(struct device *d, err kind, const char *call, const char *why)
 {
+    struct cuda_state *state = d->state;
     char place[FAILURE_MAX / 2] = "";
     if (state->failure) return;
     state->failure = kind;
     if (state->marked)
         snprintf(place, sizeof place, ", %s %s \"%s\"", state->is_watched ? "in" : "at or before",
                  state->marked, state->marked_name);
-    snprintf(state->failure_text, sizeof state->failure_text, "%s: %s%s%s%s", call, why,
-             state->kernel ? ", last kernel: " : "", state->kernel ? state->kernel : "", place);
+    snprintf(state->failure_text, sizeof state->failure_text, "%s%s%s%s%s%s", call ? call : "",
+             call ? ": " : "", why, state->kernel ? ", last kernel: " : "",
+             state->kernel ? state->kernel : "", place);
 }
 
 static void mark(struct device *d, const char *what, const char *name)
@@ -57,14 +75,14 @@ static void mark(struct device *d, const char *what, const char *name)
 bool cuda_check(struct device *d, cudaError_t status, const char *call)
 {
     if (status == cudaSuccess) return true;
-    remember(d->state, cuda_kind(status), call, cudaGetErrorString(status));
+    cuda_remember(d, cuda_kind(status), call, cudaGetErrorString(status));
     (void)cudaGetLastError(); /* one that does no lasting harm must not come out of another call */
     return false;
 }
 
 void cuda_refuse(struct device *d, const char *why)
 {
-    remember(d->state, ERR_DEVICE, d->kernels->name, why);
+    cuda_remember(d, ERR_DEVICE, d->kernels->name, why);
 }
 
 void cuda_select(struct device *d)
@@ -79,7 +97,7 @@ void cuda_launched(struct device *d, const char *kernel, cudaError_t status)
     struct cuda_state *state = d->state;
     if (!state->failure) state->kernel = kernel;
     if (!cuda_check(d, status, "cudaLaunchKernelEx") || !state->is_watched) return;
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    (void)cuda_await_stream(d);
 }
 
 double cuda_result(struct device *d)
@@ -90,8 +108,7 @@ double cuda_result(struct device *d)
                                 cudaMemcpyAsync(state->result, state->partials, sizeof(double),
                                                 cudaMemcpyDeviceToHost, state->stream),
                                 "cudaMemcpyAsync");
-    bool is_here =
-        is_queued && cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    bool is_here = is_queued && cuda_await_stream(d);
     return is_here ? *state->result : 0; /* the failure itself comes out of synchronize() */
 }
 
@@ -108,14 +125,32 @@ static err synchronize(struct device *d)
     struct cuda_state *state = d->state;
     cuda_select(d);
     cuda_join_out(d);
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    (void)cuda_await_stream(d);
     return cuda_failure(state);
 }
 
+/* A watched device has memory of the host that the GPU reaches by the same address. It moves
+ * nowhere and may be touched at any time, which managed memory may not be on every system. */
 static cudaError_t take(const struct cuda_state *state, size_t bytes, void **ret)
 {
-    if (state->is_watched) return cudaMallocManaged(ret, bytes, cudaMemAttachGlobal);
+    if (state->is_watched)
+        return cudaHostAlloc(ret, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
     return cudaMalloc(ret, bytes);
+}
+
+/* What is free is asked for directly: that this fails too is no news. */
+static err refuse(const struct cuda_state *state, size_t bytes, cudaError_t status)
+{
+    size_t free_bytes = 0, all;
+    const bool is_known = cudaMemGetInfo(&free_bytes, &all) == cudaSuccess;
+    (void)cudaGetLastError();
+    if (status != cudaErrorMemoryAllocation)
+        return fail(cuda_kind(status), "GPU %d: %s: %s", state->index,
+                    state->is_watched ? "cudaHostAlloc" : "cudaMalloc", cudaGetErrorString(status));
+    if (!is_known)
+        return fail(ERR_MEMORY, "no memory for %zu bytes on GPU %d", bytes, state->index);
+    return fail(ERR_MEMORY, "no memory for %zu bytes on GPU %d, where %zu are free", bytes,
+                state->index, free_bytes);
 }
 
 static err allocate(struct device *d, size_t bytes, void **ret)
@@ -123,16 +158,14 @@ static err allocate(struct device *d, size_t bytes, void **ret)
     struct cuda_state *state = d->state;
     const size_t whole = bytes ? bytes : ALIGNMENT;
     void *memory;
+    if (state->is_silent) return fail(ERR_LOST, "GPU %d does not answer any more", state->index);
     cuda_select(d);
     cudaError_t status = take(state, whole, &memory);
-    if (status != cudaSuccess) {
-        (void)cudaGetLastError();
-        return fail(cuda_kind(status), "no memory for %zu bytes on GPU %d, where %zu are free: %s",
-                    whole, state->index, d->kernels->available(d), cudaGetErrorString(status));
-    }
-    cuda_check(d, cudaMemsetAsync(memory, 0, whole, state->stream), "cudaMemsetAsync");
+    if (status != cudaSuccess) return refuse(state, whole, status);
     if (state->is_watched)
-        cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+        memset(memory, 0, whole);
+    else
+        cuda_check(d, cudaMemsetAsync(memory, 0, whole, state->stream), "cudaMemsetAsync");
     *ret = memory;
     return OK;
 }
@@ -147,8 +180,13 @@ static size_t available(struct device *d)
 
 static void release(struct device *d, void *memory)
 {
+    const struct cuda_state *state = d->state;
+    if (!memory || state->is_silent) return; /* silent: CUDA would wait for it */
     cuda_select(d);
-    cuda_check(d, cudaFree(memory), "cudaFree");
+    if (state->is_watched)
+        cuda_check(d, cudaFreeHost(memory), "cudaFreeHost");
+    else
+        cuda_check(d, cudaFree(memory), "cudaFree");
 }
 
 /* A piece of what crosses, and the staging that it goes through */
@@ -157,18 +195,20 @@ struct piece {
     int staging;
 };
 
-static struct piece piece_at(size_t at, size_t bytes)
+/* In turn over all that crosses: a second small upload does not wait for the first. */
+static struct piece piece_at(struct cuda_state *state, size_t at, size_t bytes)
 {
     const size_t left = bytes - at;
-    return (struct piece){at, left < STAGING_BYTES ? left : STAGING_BYTES,
-                          (int)(at / STAGING_BYTES % STAGINGS)};
+    const int staging = state->next_staging;
+    state->next_staging = (staging + 1) % STAGINGS;
+    return (struct piece){at, left < STAGING_BYTES ? left : STAGING_BYTES, staging};
 }
 
 /* Waits until the staging's last journey is over. */
 static bool staging_ready(struct device *d, const struct piece *p)
 {
     const struct cuda_state *state = d->state;
-    return cuda_check(d, cudaEventSynchronize(state->staged[p->staging]), "cudaEventSynchronize");
+    return cuda_await_event(d, state->staged[p->staging]);
 }
 
 static bool send(struct device *d, const struct piece *p, void *to, const void *from,
@@ -184,16 +224,18 @@ static bool send(struct device *d, const struct piece *p, void *to, const void *
 static void upload(struct device *d, void *device_memory, const void *host, size_t bytes)
 {
     struct cuda_state *state = d->state;
+    if (state->is_watched) { /* nothing is queued */
+        memcpy(device_memory, host, bytes);
+        return;
+    }
     cuda_select(d);
     for (size_t at = 0; at < bytes; at += STAGING_BYTES) {
-        const struct piece p = piece_at(at, bytes);
+        const struct piece p = piece_at(state, at, bytes);
         void *staging = state->staging[p.staging];
         if (!staging_ready(d, &p)) return;
         memcpy(staging, (const char *)host + at, p.bytes);
         if (!send(d, &p, (char *)device_memory + at, staging, cudaMemcpyHostToDevice)) return;
     }
-    if (state->is_watched)
-        cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
 }
 
 static bool fetch(struct device *d, const struct piece *p, const void *device_memory)
@@ -206,14 +248,18 @@ static bool fetch(struct device *d, const struct piece *p, const void *device_me
 /* The next piece is under way while this one is taken out of its staging. */
 static void download(struct device *d, void *host, const void *device_memory, size_t bytes)
 {
-    const struct cuda_state *state = d->state;
+    struct cuda_state *state = d->state;
     if (bytes == 0) return;
+    if (state->is_watched) {
+        memcpy(host, device_memory, bytes);
+        return;
+    }
     cuda_select(d);
-    struct piece p = piece_at(0, bytes);
+    struct piece p = piece_at(state, 0, bytes);
     if (!fetch(d, &p, device_memory)) return;
     while (p.bytes > 0) {
         const size_t next_at = p.at + p.bytes;
-        const struct piece next = piece_at(next_at, bytes);
+        const struct piece next = piece_at(state, next_at, bytes);
         if (next.bytes > 0 && !fetch(d, &next, device_memory)) return;
         if (!staging_ready(d, &p)) return;
         memcpy((char *)host + p.at, state->staging[p.staging], p.bytes);
@@ -251,9 +297,8 @@ err cuda_memory_init(struct device *d)
 /* What cannot be freed is not there any more: the context is broken. */
 void cuda_memory_fini(struct cuda_state *state)
 {
-    if (state->stream) (void)cudaStreamSynchronize(state->stream);
     cuda_overlap_fini(state);
-    (void)cudaFree(state->partials);
+    if (state->partials) (void)cudaFree(state->partials);
     if (state->result) (void)cudaFreeHost(state->result);
     for (int i = 0; i < STAGINGS; i++) {
         if (state->staging[i]) (void)cudaFreeHost(state->staging[i]);
@@ -264,6 +309,7 @@ void cuda_memory_fini(struct cuda_state *state)
 
 void cuda_memory_fill(struct kernels *table)
 {
+    table->reserved = RESERVED_BYTES;
     table->allocate = allocate;
     table->available = available;
     table->release = release;

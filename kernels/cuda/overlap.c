@@ -29,7 +29,7 @@ static void unpin(struct device *d, void *host)
     const struct cuda_state *state = d->state;
     cuda_select(d);
     cuda_join_out(d);
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    if (!cuda_await_stream(d) && state->is_silent) return;
     cuda_check(d, cudaHostUnregister(host), "cudaHostUnregister");
 }
 
@@ -70,17 +70,23 @@ void cuda_join_out(struct device *d)
 
 /* --- inlets --- */
 
-static void inlet_close(struct device *d, struct inlet *inlet)
+static void empty(struct device *d, const struct inlet *inlet)
 {
-    if (!inlet) return;
-    cuda_select(d);
+    const struct cuda_state *state = d->state;
     if (inlet->sent) {
-        cuda_check(d, cudaEventSynchronize(inlet->sent), "cudaEventSynchronize");
+        if (!cuda_await_event(d, inlet->sent) && state->is_silent) return;
         cuda_check(d, cudaEventDestroy(inlet->sent), "cudaEventDestroy");
     }
     if (inlet->taken) cuda_check(d, cudaEventDestroy(inlet->taken), "cudaEventDestroy");
     if (inlet->host) cuda_check(d, cudaFreeHost(inlet->host), "cudaFreeHost");
     if (inlet->memory) d->kernels->release(d, inlet->memory);
+}
+
+static void inlet_close(struct device *d, struct inlet *inlet)
+{
+    if (!inlet) return;
+    cuda_select(d);
+    empty(d, inlet);
     free(inlet);
 }
 
@@ -112,7 +118,7 @@ static err inlet_open(struct device *d, size_t bytes, struct inlet **ret)
 static void *inlet_room(struct device *d, struct inlet *inlet)
 {
     cuda_select(d);
-    const bool is_free = cuda_check(d, cudaEventSynchronize(inlet->sent), "cudaEventSynchronize");
+    const bool is_free = cuda_await_event(d, inlet->sent);
     return is_free ? inlet->host : NULL;
 }
 

@@ -14,11 +14,18 @@ struct recording {
     cudaGraphExec_t graph;
 };
 
+/* A GPU that broke is no matter of the recording: synchronize() is to tell it too. */
+static err keep_lost(struct cuda_state *state, err e)
+{
+    if (e == ERR_LOST) state->failure = e; /* its text is still there */
+    return e;
+}
+
 /* In this thread alone; others are free to call CUDA meanwhile. */
 err cuda_record(struct device *d)
 {
-    const struct cuda_state *state = d->state;
-    TRY(d->kernels->synchronize(d));
+    struct cuda_state *state = d->state;
+    TRY(keep_lost(state, d->kernels->synchronize(d)));
     return cuda_demand(cudaStreamBeginCapture(state->stream, cudaStreamCaptureModeThreadLocal),
                        "cudaStreamBeginCapture");
 }
@@ -30,7 +37,7 @@ static err end_capture(struct device *d, cudaGraph_t *ret)
     cuda_join_out(d);
     const cudaError_t status = cudaStreamEndCapture(state->stream, ret);
     if (status != cudaSuccess) *ret = NULL;
-    TRY(cuda_failure(state));
+    TRY(keep_lost(state, cuda_failure(state)));
     return cuda_demand(status, "cudaStreamEndCapture");
 }
 
@@ -66,7 +73,7 @@ void cuda_recording_close(struct device *d, struct recording *recording)
     const struct cuda_state *state = d->state;
     if (!recording) return;
     cuda_select(d);
-    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
-    cuda_check(d, cudaGraphExecDestroy(recording->graph), "cudaGraphExecDestroy");
+    if (cuda_await_stream(d) || !state->is_silent)
+        cuda_check(d, cudaGraphExecDestroy(recording->graph), "cudaGraphExecDestroy");
     free(recording);
 }

@@ -71,9 +71,11 @@ static double sum_squares(struct device *d, const float *x, int64_t n)
     return reduce(d, x, n, square_term{});
 }
 
+/* On a device that has failed nothing is known to be. */
 static bool all_finite(struct device *d, const float *x, int64_t n)
 {
-    return reduce(d, x, n, not_finite_term{}) == 0;
+    const struct cuda_state *state = (const struct cuda_state *)d->state;
+    return reduce(d, x, n, not_finite_term{}) == 0 && !state->failure;
 }
 
 void cuda_reduce_fill(struct kernels *table)

@@ -2,6 +2,8 @@
  */
 #include "tests/cuda/emulated.h"
 
+#include <stdio.h>
+
 #include "kernels/cuda/cuda.h"
 
 err device_open_emulated(struct device *ret)
@@ -9,12 +11,18 @@ err device_open_emulated(struct device *ret)
     return device_open_gpu(&(struct gpu_options){0}, ret);
 }
 
+void emulated_set_wait_limit(struct device *d, int milliseconds)
+{
+    struct cuda_state *state = d->state;
+    state->wait_limit_ms = milliseconds;
+}
+
 err cuda_driver_find(void)
 {
     return OK;
 }
 
-void cuda_driver_release(char *ret, size_t size)
+void cuda_driver_describe(char *ret, size_t size)
 {
-    *ret = '\0';
+    snprintf(ret, size, "emulated");
 }

@@ -19,16 +19,28 @@ void emulated_set_memory(size_t bytes);
 size_t emulated_memory_taken(void);
 
 /* The call of CUDA of this name, "cudaMemcpyAsync" or the like, fails from the `after`-th on (0:
- * the next) as a broken GPU does: launch failure. NULL: none fails any more. */
+ * the next) as a broken GPU does: launch failure. All calls fail after it where the error is one
+ * that ruins the context, as that one does. NULL: none fails any more. */
 void emulated_break(const char *call, int after);
 
 /* By which of CUDA's errors it fails: 719, the launch failure, at first. A process that is started
- * with EMULATED_BREAK="call,after,error" in its environment has been told both. */
+ * with EMULATED_BREAK="call,after,error" in its environment has been told both, and says on stderr
+ * when the GPU breaks. */
 void emulated_break_by(int error);
 
 /* Whether copies in streams of their own are done as early as events allow (so at first), or only
  * when somebody waits for them. */
 void emulated_set_hasty_copies(bool);
+
+/* A GPU that takes kernels and runs none. */
+void emulated_set_idle(bool);
+
+/* A GPU that hangs: what is queued is never done, and whatever CUDA itself would wait for without
+ * end ends the program. */
+void emulated_set_hung(bool);
+
+/* How long the device waits for an answer, instead of GPU_WAIT_LIMIT_S */
+void emulated_set_wait_limit(struct device *, int milliseconds);
 
 /* How many GPUs there are (1 at first); 0: "no device" */
 void emulated_set_gpus(int count);

@@ -11,6 +11,12 @@ void emulated_memory_close(void);
 /* What emulated_break() has asked for, or success */
 cudaError_t emulated_status(const char *call);
 
+/* The error that every call has from now on, or success. What is queued may be done or not. */
+cudaError_t emulated_ruin(void);
+
+/* Of a query: there is work that is not done. It is the last error then, as CUDA has it. */
+cudaError_t emulated_not_ready(void);
+
 /* Ends the program where the host's memory of an asynchronous copy is not pinned. */
 void emulated_memory_check_pinned(const void *, size_t bytes);
 

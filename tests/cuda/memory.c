@@ -21,7 +21,7 @@ struct piece {
     char *pages; /* NULL: free */
     size_t page_bytes, bytes;
     char *memory;
-    bool is_managed; /* of the host too */
+    bool is_hosts; /* its memory, which the GPU reaches: mapped */
 };
 
 static struct piece pieces[PIECES_MAX];
@@ -42,7 +42,7 @@ size_t emulated_memory_taken(void)
 static void protect(int protection)
 {
     for (int i = 0; i < piece_count; i++)
-        if (pieces[i].pages && !pieces[i].is_managed)
+        if (pieces[i].pages && !pieces[i].is_hosts)
             (void)mprotect(pieces[i].pages, pieces[i].page_bytes, protection);
     is_open = protection != PROT_NONE;
 }
@@ -71,22 +71,23 @@ static struct piece *free_piece(void)
     return &pieces[i];
 }
 
-static cudaError_t take(void **ret, size_t bytes, bool is_managed)
+static cudaError_t take(void **ret, size_t bytes, bool is_hosts)
 {
     struct piece *piece = free_piece();
     const size_t whole = rounded(bytes, ALIGNMENT);
-    if (bytes > all || taken > all - bytes || !piece) return cudaErrorMemoryAllocation;
+    if (!piece || bytes > all || (!is_hosts && taken > all - bytes))
+        return cudaErrorMemoryAllocation;
     const size_t page_bytes = rounded(whole, PAGE);
     char *pages =
         mmap(NULL, page_bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
     (void)mprotect(pages + page_bytes, PAGE, PROT_NONE);
-    *piece = (struct piece){pages, page_bytes, bytes, pages + page_bytes - whole, is_managed};
+    *piece = (struct piece){pages, page_bytes, bytes, pages + page_bytes - whole, is_hosts};
     memset(pages, UNWRITTEN, page_bytes);
     __asan_poison_memory_region(pages, page_bytes);
     __asan_unpoison_memory_region(piece->memory, bytes);
-    if (!is_managed && !is_open) (void)mprotect(pages, page_bytes, PROT_NONE);
-    taken += bytes;
+    if (!is_hosts && !is_open) (void)mprotect(pages, page_bytes, PROT_NONE);
+    if (!is_hosts) taken += bytes;
     *ret = piece->memory;
     return cudaSuccess;
 }
@@ -96,12 +97,6 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
     cudaError_t status = streams_forbid_in_capture();
     if (!status) status = emulated_status("cudaMalloc");
     return status ? status : take(ret, bytes, false);
-}
-
-cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned flags)
-{
-    const cudaError_t status = emulated_status("cudaMallocManaged");
-    return status ? status : take(ret, bytes, true);
 }
 
 /* What stands between the end of the allocation and the end of the page is still as it was. */
@@ -118,28 +113,36 @@ static void check_end(const struct piece *piece)
         }
 }
 
-cudaError_t cudaFree(void *memory)
+static cudaError_t give_back(void *memory, bool is_hosts)
 {
-    if (!memory) return cudaSuccess;
-    if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
     streams_finish_all();
     int i = 0;
     while (i < piece_count && (!pieces[i].pages || pieces[i].memory != memory)) i++;
-    if (i == piece_count) return cudaErrorInvalidValue;
+    if (i == piece_count || pieces[i].is_hosts != is_hosts) return cudaErrorInvalidValue;
     struct piece *piece = &pieces[i];
     (void)mprotect(piece->pages, piece->page_bytes, PROT_READ | PROT_WRITE);
     check_end(piece);
     (void)munmap(piece->pages, piece->page_bytes + PAGE);
-    taken -= piece->bytes;
+    if (!is_hosts) taken -= piece->bytes;
     *piece = (struct piece){0};
-    return cudaSuccess;
+    return emulated_ruin();
 }
 
+cudaError_t cudaFree(void *memory)
+{
+    if (!memory) return cudaSuccess;
+    if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
+    return give_back(memory, false);
+}
+
+/* Says nothing where it fails. */
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all)
 {
+    const cudaError_t status = emulated_status("cudaMemGetInfo");
+    if (status) return status;
     *ret_free = taken < all ? all - taken : 0;
     *ret_all = all;
-    return emulated_status("cudaMemGetInfo");
+    return cudaSuccess;
 }
 
 /* ---- the host's memory ---- */
@@ -179,6 +182,7 @@ cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
     const cudaError_t status = emulated_status("cudaHostAlloc");
     if (status) return status;
+    if (flags & cudaHostAllocMapped) return take(ret, bytes, true);
     *ret = aligned_alloc(ALIGNMENT, rounded(bytes, ALIGNMENT));
     return pin(*ret, bytes);
 }
@@ -187,10 +191,10 @@ cudaError_t cudaFreeHost(void *memory)
 {
     struct range *range = pinned_at(memory);
     streams_finish_all();
-    if (!range) return cudaErrorInvalidValue;
+    if (!range) return give_back(memory, true);
     *range = (struct range){0};
     free(memory);
-    return cudaSuccess;
+    return emulated_ruin();
 }
 
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)

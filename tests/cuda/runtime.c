@@ -9,8 +9,10 @@
 static int gpus = 1;
 static const char *broken_call;
 static int calls_until_broken;
+static bool is_idle;
+static bool is_announced; /* for who started the process, and sees no more of it */
 static cudaError_t breaks_by = cudaErrorLaunchFailure;
-static cudaError_t last_error;
+static cudaError_t last_error, ruin; /* ruin: the one that has broken the context, or success */
 
 cudaError_t emulated_launch(cudaStream_t, const struct grid *, grid_body *, void *arguments);
 
@@ -18,7 +20,7 @@ void emulated_break(const char *call, int after)
 {
     broken_call = call;
     calls_until_broken = after;
-    last_error = cudaSuccess;
+    last_error = ruin = cudaSuccess;
 }
 
 void emulated_break_by(int error)
@@ -34,6 +36,7 @@ __attribute__((constructor)) static void read_environment(void)
     if (!text || sscanf(text, "%63[^,],%d,%d", call, &after, &error) != 3) return;
     emulated_break(call, after);
     emulated_break_by(error);
+    is_announced = true;
 }
 
 void emulated_set_gpus(int count)
@@ -41,11 +44,34 @@ void emulated_set_gpus(int count)
     gpus = count;
 }
 
+/* Those after which "any further CUDA work will return the same error", or that say as much */
+static bool ruins(cudaError_t error)
+{
+    static const int ruinous[] = {214, 220, 226, 700, 702, 714, 715, 716, 717, 718, 719, 911, 999};
+    for (size_t i = 0; i < sizeof ruinous / sizeof *ruinous; i++)
+        if ((int)error == ruinous[i]) return true;
+    return false;
+}
+
+cudaError_t emulated_ruin(void)
+{
+    return ruin;
+}
+
+cudaError_t emulated_not_ready(void)
+{
+    return last_error = ruin ? ruin : cudaErrorNotReady;
+}
+
 cudaError_t emulated_status(const char *call)
 {
+    if (ruin) return last_error = ruin;
     if (!broken_call || strcmp(call, broken_call) != 0 || calls_until_broken-- > 0)
         return cudaSuccess;
+    if (is_announced) fprintf(stderr, "emulated GPU: breaks in %s\n", call);
+    is_announced = false;
     calls_until_broken = 0;
+    if (ruins(breaks_by)) ruin = breaks_by;
     return last_error = breaks_by;
 }
 
@@ -74,14 +100,19 @@ static bool is_grid(const struct grid *grid)
            grid->blocks_y <= UINT16_MAX && grid->threads > 0 && grid->threads <= GRID_THREADS_MAX;
 }
 
+void emulated_set_idle(bool is)
+{
+    is_idle = is;
+}
+
 cudaError_t emulated_launch(cudaStream_t stream, const struct grid *grid, grid_body *body,
                             void *arguments)
 {
     cudaError_t status = emulated_status("cudaLaunchKernelEx");
     if (!status && !is_grid(grid)) status = cudaErrorInvalidConfiguration;
-    if (status) {
+    if (status || is_idle) {
         free(arguments);
-        return last_error = status;
+        return status ? last_error = status : cudaSuccess;
     }
     return streams_put(
         stream,
@@ -98,7 +129,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int index)
 {
     size_t left, all;
     const cudaError_t status = cudaMemGetInfo(&left, &all);
-    *ret = (struct cudaDeviceProp){"emulated", all, 9, 0};
+    *ret = (struct cudaDeviceProp){"emulated", all, 9, 0, 0x3b, 2, 1};
     return status ? status : emulated_status("cudaGetDeviceProperties");
 }
 
@@ -125,6 +156,6 @@ const char *cudaGetErrorString(cudaError_t status)
 cudaError_t cudaGetLastError(void)
 {
     const cudaError_t status = last_error;
-    last_error = cudaSuccess;
+    last_error = ruin;
     return status;
 }

@@ -33,11 +33,16 @@ struct emulated_graph {
 static struct emulated_stream *streams[STREAMS_MAX];
 static struct emulated_graph *capture; /* NULL: nothing is captured */
 static struct emulated_stream *capture_began;
-static bool is_capture_broken, is_hasty = true;
+static bool is_capture_broken, is_hasty = true, is_hung;
 
 void emulated_set_hasty_copies(bool is)
 {
     is_hasty = is;
+}
+
+void emulated_set_hung(bool is)
+{
+    is_hung = is;
 }
 
 static _Noreturn void give_up(const char *why)
@@ -101,6 +106,7 @@ static bool do_one_of_each(void)
 
 static void do_until(struct emulated_stream *s, uint64_t end)
 {
+    if (is_hung) give_up("somebody waits for a GPU that hangs");
     while (s->done < end)
         if (!do_next(s) && !do_one_of_each()) give_up("streams wait for each other");
 }
@@ -108,7 +114,7 @@ static void do_until(struct emulated_stream *s, uint64_t end)
 /* Copies whose turn has come */
 static void hurry(void)
 {
-    for (int i = 0; i < STREAMS_MAX && is_hasty; i++)
+    for (int i = 0; i < STREAMS_MAX && is_hasty && !is_hung; i++)
         while (streams[i] && !streams[i]->has_grids && do_next(streams[i])) continue;
 }
 
@@ -299,11 +305,12 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
     return emulated_status("cudaStreamCreateWithFlags");
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t s)
+cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
-    streams_finish(s);
-    return emulated_status("cudaStreamSynchronize");
+    if (s->done == s->queued) return emulated_status("cudaStreamQuery");
+    if (!is_hung) streams_finish(s);
+    return emulated_not_ready();
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t s)
@@ -351,11 +358,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
     return emulated_status("cudaEventRecord");
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
+cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     if (event->captured_in && streams_forbid_in_capture()) return cudaErrorCapturedEvent;
-    streams_finish_event(event);
-    return emulated_status("cudaEventSynchronize");
+    if (event->reached == event->recorded) return emulated_status("cudaEventQuery");
+    if (!is_hung) streams_finish_event(event);
+    return emulated_not_ready();
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)

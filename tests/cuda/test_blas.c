@@ -45,18 +45,24 @@ static void where_cublas_cannot_be_set_up_products_are_our_own(void **state)
     unsetenv("FAKE_CUBLAS_BROKEN");
 }
 
-static void a_product_that_fails_is_told(void **state)
+static void assert_product_fails(const char *broken, err kind, const char *text)
 {
     struct device d;
     assert_int_equal(device_open_gpu(&(struct gpu_options){.is_watched = true}, &d), OK);
     float *x = new_floats(&d, 64);
-    setenv("FAKE_CUBLAS_BROKEN", "gemm", 1);
+    setenv("FAKE_CUBLAS_BROKEN", broken, 1);
     d.kernels->gemm(&d, &(struct gemm){.m = 4, .n = 4, .k = 4, .a = x, .b = x + 16, .c = x + 32});
     unsetenv("FAKE_CUBLAS_BROKEN");
-    assert_int_equal(d.kernels->synchronize(&d), ERR_DEVICE);
-    assert_non_null(strstr(error_text(), "cublasGemmEx failed"));
+    assert_int_equal(d.kernels->synchronize(&d), kind);
+    assert_non_null(strstr(error_text(), text));
     free_floats(&d, x);
     device_close(&d);
+}
+
+static void a_product_that_fails_is_told_with_the_name_of_its_status(void **state)
+{
+    assert_product_fails("gemm", ERR_DEVICE, "cublasGemmEx: CUBLAS_STATUS_NOT_INITIALIZED");
+    assert_product_fails("gemm memory", ERR_MEMORY, "cublasGemmEx: CUBLAS_STATUS_ALLOC_FAILED");
 }
 
 /* The library rounds what it multiplies where bf16 is allowed: 1 + 2^-8 becomes 1. */
@@ -86,7 +92,7 @@ static void a_product_on_a_gpu_that_broke_is_no_mistake_of_the_library(void **st
     struct device d;
     assert_int_equal(device_open_emulated(&d), OK);
     setenv("FAKE_CUBLAS_BROKEN", "gemm", 1);
-    emulated_break("cudaStreamSynchronize", 0);
+    emulated_break("cudaStreamQuery", 0);
     d.kernels->gemm(&d, &(struct gemm){.m = 1, .n = 1, .k = 1});
     emulated_break(NULL, 0);
     unsetenv("FAKE_CUBLAS_BROKEN");
@@ -100,7 +106,7 @@ int main(void)
         cmocka_unit_test(cublas_is_found_and_told_of),
         cmocka_unit_test(a_library_of_another_version_than_its_name_says_is_not_used),
         cmocka_unit_test(where_cublas_cannot_be_set_up_products_are_our_own),
-        cmocka_unit_test(a_product_that_fails_is_told),
+        cmocka_unit_test(a_product_that_fails_is_told_with_the_name_of_its_status),
         cmocka_unit_test(precision_goes_with_the_product),
         cmocka_unit_test(a_product_on_a_gpu_that_broke_is_no_mistake_of_the_library),
     };

@@ -35,6 +35,7 @@ static void the_emulated_gpu_is_listed_and_has_memory_of_its_own(void **state)
     assert_int_equal(gpu_list(&gpus), OK);
     assert_int_equal(gpus.count, 1);
     assert_string_equal(gpus.at[0].name, "emulated");
+    assert_string_equal(gpus.at[0].bus, "0001:3b:02.0");
     assert_true(gpus.at[0].bytes > 0 && gpus.at[0].free_bytes <= gpus.at[0].bytes);
     assert_non_null(strstr(gpus.libraries, "products of our own"));
 
@@ -57,8 +58,15 @@ static void a_gpu_that_is_not_there_is_bad_input_and_no_gpu_a_reason(void **stat
     setenv("CUDA_VISIBLE_DEVICES", "7", 1);
     assert_int_equal(device_open_gpu(&(struct gpu_options){0}, &d), ERR_DEVICE);
     assert_string_equal(error_text(), "none left by CUDA_VISIBLE_DEVICES=7");
-    unsetenv("CUDA_VISIBLE_DEVICES");
     emulated_set_gpus(1);
+    emulated_break_by(101);
+    emulated_break("cudaGetDeviceCount", 0);
+    assert_int_equal(device_open_gpu(&(struct gpu_options){0}, &d), ERR_DEVICE);
+    assert_string_equal(error_text(),
+                        "cudaGetDeviceCount: another error, with CUDA_VISIBLE_DEVICES=7");
+    emulated_break(NULL, 0);
+    emulated_break_by(719);
+    unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 /* The host's memory is changed as soon as upload() has returned. */
@@ -116,6 +124,50 @@ static void too_much_memory_is_refused_and_no_harm_done(void **state)
     device_close(&d);
 }
 
+/* Of the host, which may touch it whenever it likes. */
+static void a_watched_device_takes_no_memory_of_the_gpu(void **state)
+{
+    struct device d;
+    float *x, y[100];
+    assert_int_equal(device_open_gpu(&(struct gpu_options){.is_watched = true}, &d), OK);
+    const size_t before = emulated_memory_taken();
+    assert_int_equal(d.kernels->allocate(&d, sizeof y, (void **)&x), OK);
+    assert_int_equal(emulated_memory_taken(), before);
+    for (int i = 0; i < 100; i++) assert_true(x[i] == 0);
+    d.kernels->fill(&d, x, 3.0f, 100);
+    d.kernels->download(&d, y, x, sizeof y);
+    for (int i = 0; i < 100; i++) assert_true(x[i] == 3.0f && y[i] == 3.0f);
+    d.kernels->release(&d, x);
+    d.kernels->release(&d, NULL);
+    assert_int_equal(d.kernels->synchronize(&d), OK);
+    device_close(&d);
+    assert_int_equal(emulated_memory_taken(), 0);
+}
+
+/* Told by the call itself, and not again by synchronize(). */
+static void assert_refused(struct device *d, size_t bytes, err kind, const char *text)
+{
+    void *never;
+    assert_int_equal(d->kernels->allocate(d, bytes, &never), kind);
+    assert_string_equal(error_text(), text);
+    emulated_break(NULL, 0);
+    assert_int_equal(d->kernels->synchronize(d), OK);
+}
+
+static void memory_that_is_refused_for_another_reason_is_not_said_to_lack(void **state)
+{
+    struct device d = open_gpu();
+    emulated_break("cudaMalloc", 0);
+    assert_refused(&d, 100, ERR_LOST, "GPU 0: cudaMalloc: unspecified launch failure");
+    emulated_break_by(801); /* not supported: does not ruin the context */
+    emulated_break("cudaMalloc", 0);
+    assert_refused(&d, 100, ERR_DEVICE, "GPU 0: cudaMalloc: another error");
+    emulated_break("cudaMemGetInfo", 0);
+    assert_refused(&d, (size_t)1 << 40, ERR_MEMORY, "no memory for 1099511627776 bytes on GPU 0");
+    emulated_break_by(719);
+    device_close(&d);
+}
+
 static void a_gpu_without_room_for_itself_is_not_opened(void **state)
 {
     struct device d;
@@ -146,9 +198,9 @@ static void a_failure_of_queued_work_comes_out_of_synchronize(void **state)
 
 static void every_call_that_can_fail_is_looked_at(void **state)
 {
-    static const char *const calls[] = {
-        "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaEventRecord", "cudaEventSynchronize",
-        "cudaMemsetAsync", "cudaLaunchKernelEx",    "cudaSetDevice"};
+    static const char *const calls[] = {"cudaMemcpyAsync", "cudaStreamQuery", "cudaEventRecord",
+                                        "cudaEventQuery",  "cudaMemsetAsync", "cudaLaunchKernelEx",
+                                        "cudaSetDevice"};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         struct device d = open_gpu();
         float *x = device_memory(&d, 400), y[100] = {0};
@@ -169,10 +221,14 @@ static void every_call_that_can_fail_is_looked_at(void **state)
 
 static void a_gpu_that_fails_while_it_is_opened_leaves_nothing(void **state)
 {
-    static const char *const calls[] = {
-        "cudaGetDeviceCount", "cudaGetDeviceProperties",   "cudaSetDevice",
-        "cudaHostAlloc",      "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags",
-        "cudaMalloc",         "cudaStreamSynchronize"};
+    static const char *const calls[] = {"cudaGetDeviceCount",
+                                        "cudaGetDeviceProperties",
+                                        "cudaSetDevice",
+                                        "cudaHostAlloc",
+                                        "cudaStreamCreateWithFlags",
+                                        "cudaEventCreateWithFlags",
+                                        "cudaMalloc",
+                                        "cudaStreamQuery"};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         struct device d;
         emulated_break(calls[i], 0);
@@ -183,23 +239,91 @@ static void a_gpu_that_fails_while_it_is_opened_leaves_nothing(void **state)
     }
 }
 
+/* Kernels are loaded by their first launch: code for another GPU, PTX that the driver cannot
+ * compile. Or they run, and nothing right comes of it. */
+static void a_gpu_that_cannot_run_our_kernels_is_not_opened(void **state)
+{
+    static const int errors[] = {209, 221, 222, 223, 719};
+    struct device d;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        emulated_break_by(errors[i]);
+        emulated_break("cudaLaunchKernelEx", i % 2 ? 1 : 0); /* each of the two */
+        assert_int_equal(device_open_emulated(&d), ERR_DEVICE);
+        assert_non_null(strstr(error_text(), "GPU 0 (emulated): cannot run this build's kernels: "
+                                             "cudaLaunchKernelEx: "));
+        emulated_break(NULL, 0);
+        assert_int_equal(emulated_memory_taken(), 0);
+    }
+    emulated_break_by(719);
+    emulated_set_idle(true);
+    assert_int_equal(device_open_emulated(&d), ERR_DEVICE);
+    assert_non_null(strstr(error_text(), "kernels: 64 ones add up to "));
+    emulated_set_idle(false);
+    assert_int_equal(emulated_memory_taken(), 0);
+}
+
 /* Numbers as CUDA's header has them */
 static void a_gpu_that_broke_is_lost_and_a_mistake_is_not(void **state)
 {
     static const struct {
         int error;
         err kind;
-    } errors[] = {{46, ERR_LOST},  {100, ERR_LOST},   {201, ERR_LOST},   {214, ERR_LOST},
+    } errors[] = {{46, ERR_LOST},  {100, ERR_LOST},   {201, ERR_LOST},   {702, ERR_LOST},
+                  {709, ERR_LOST}, {802, ERR_LOST},   {805, ERR_LOST},   {806, ERR_LOST},
+                  {807, ERR_LOST}, {810, ERR_LOST},   {911, ERR_LOST},   {214, ERR_LOST},
                   {220, ERR_LOST}, {226, ERR_LOST},   {719, ERR_LOST},   {999, ERR_LOST},
                   {2, ERR_MEMORY}, {700, ERR_DEVICE}, {716, ERR_DEVICE}, {1, ERR_DEVICE}};
     struct device d = open_gpu();
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         emulated_break_by(errors[i].error);
-        emulated_break("cudaStreamSynchronize", 0);
+        emulated_break("cudaStreamQuery", 0);
         assert_int_equal(d.kernels->synchronize(&d), errors[i].kind);
         emulated_break(NULL, 0);
     }
     emulated_break_by(719);
+    device_close(&d);
+}
+
+/* What is not answered for so long is lost, and that is all that is ever heard of it: nothing that
+ * follows waits again, or the emulated GPU would end the process. */
+static void hang(struct device *d, float *x)
+{
+    float y[64] = {0};
+    void *more;
+    d->kernels->fill(d, x, 1.0f, 64);
+    emulated_set_wait_limit(d, 50);
+    emulated_set_hung(true);
+    d->kernels->upload(d, x, y, sizeof y);
+    d->kernels->download(d, y, x, sizeof y);
+    assert_int_equal(d->kernels->synchronize(d), ERR_LOST);
+    assert_string_equal(error_text(), "GPU 0: no answer for 0.05 s, last kernel: fill");
+    emulated_set_wait_limit(d, 1 << 30);
+    assert_int_equal(d->kernels->synchronize(d), ERR_LOST);
+    assert_int_equal(d->kernels->allocate(d, 100, &more), ERR_LOST);
+    assert_false(d->kernels->all_finite(d, x, 64));
+    d->kernels->release(d, x);
+    device_close(d);
+}
+
+/* Whoever waited would hear that the GPU hangs. */
+static void as_many_uploads_as_there_is_staging_wait_for_none_of_each_other(void **state)
+{
+    struct device d = open_gpu();
+    float x[100] = {1, 2, 3}, y[100];
+    float *there = device_memory(&d, sizeof x), *beside = device_memory(&d, sizeof x);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(d.kernels->synchronize(&d), OK);
+        emulated_set_wait_limit(&d, 1);
+        emulated_set_hung(true);
+        d.kernels->upload(&d, there, x, sizeof x);
+        d.kernels->upload(&d, beside, x, sizeof x);
+        emulated_set_hung(false);
+        assert_int_equal(d.kernels->synchronize(&d), OK);
+        d.kernels->download(&d, y, beside, sizeof y); /* the turn is at the other one after it */
+        assert_memory_equal(x, y, sizeof x);
+    }
+    d.kernels->release(&d, there);
+    d.kernels->release(&d, beside);
     device_close(&d);
 }
 
@@ -222,6 +346,11 @@ static bool ends_badly(void (*act)(struct device *, float *x))
     d.kernels->release(&d, x);
     device_close(&d);
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+static void a_gpu_that_hangs_is_waited_for_until_the_limit_and_never_again(void **state)
+{
+    assert_false(ends_badly(hang));
 }
 
 static void stay_inside(struct device *d, float *x)
@@ -257,11 +386,16 @@ int main(void)
         cmocka_unit_test(what_crosses_in_pieces_arrives_whole),
         cmocka_unit_test(memory_comes_zeroed_and_goes_back),
         cmocka_unit_test(too_much_memory_is_refused_and_no_harm_done),
+        cmocka_unit_test(a_watched_device_takes_no_memory_of_the_gpu),
+        cmocka_unit_test(memory_that_is_refused_for_another_reason_is_not_said_to_lack),
         cmocka_unit_test(a_gpu_without_room_for_itself_is_not_opened),
         cmocka_unit_test(a_failure_of_queued_work_comes_out_of_synchronize),
         cmocka_unit_test(every_call_that_can_fail_is_looked_at),
         cmocka_unit_test(a_gpu_that_fails_while_it_is_opened_leaves_nothing),
+        cmocka_unit_test(a_gpu_that_cannot_run_our_kernels_is_not_opened),
         cmocka_unit_test(a_gpu_that_broke_is_lost_and_a_mistake_is_not),
+        cmocka_unit_test(as_many_uploads_as_there_is_staging_wait_for_none_of_each_other),
+        cmocka_unit_test(a_gpu_that_hangs_is_waited_for_until_the_limit_and_never_again),
         cmocka_unit_test(whoever_touches_memory_that_is_not_theirs_is_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@ what the CPU makes of it."""
 import json
 import os
 import re
+import shutil
 import sys
 import unittest
 
@@ -10,9 +11,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cmd"))
 import support  # pylint: disable=wrong-import-position
 
 ON_GPU = re.compile(r"computes on GPU (\d+) \(cuda emulated, .*; \d+\.\d GB free\)")
+CALLS_MAX = 200  # of one kind in a run of three steps
+AT_OPENING = 2  # launches
 FAILED, INPUT, LOST_DEVICE = 1, 2, 131
 # CUDA's errors
-ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 700, 719, 999
+UNSUPPORTED_PTX, ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 222, 700, 719, 999
 
 
 class Emulated(unittest.TestCase):
@@ -57,11 +60,34 @@ class Emulated(unittest.TestCase):
 
     def test_a_gpu_that_breaks_ends_the_task_as_worth_another_try(self):
         for call, after, error in (("cudaLaunchKernelEx", 20, LAUNCH_FAILURE), ("cudaGraphLaunch", 3, UNKNOWN),
-                                   ("cudaEventSynchronize", 5, UNKNOWN)):
+                                   ("cudaEventQuery", 5, UNKNOWN)):
             for words in ([], ["--local_ps=1", "--local_workers=2"]):
                 done = self.run_broken(call, after, error, *words)
                 self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
                 self.assertRegex(done.stderr, rf"ERROR: .*GPU 0: {call}: .*, last kernel: \w+")
+
+    def break_everywhere(self, call, *words):
+        """Breaks the first of these calls, the second and so on until none is left to break."""
+        count = 0
+        for after in range(CALLS_MAX):
+            done = self.run_broken(call, after, LAUNCH_FAILURE, "--set", "train.last_step=3", *words)
+            shutil.rmtree(os.path.join(self.cwd, "run"), ignore_errors=True)
+            if f"emulated GPU: breaks in {call}\n" not in done.stderr:
+                self.assertEqual(done.returncode, 0, done.stderr)
+                return count
+            if "computes on the CPU" not in done.stderr:
+                self.assertEqual(done.returncode, LOST_DEVICE, f"{call} {after}: {done.stderr}")
+                self.assertRegex(done.stderr, r"GPU 0: \w+: ")
+                count += 1
+        self.fail(f"{call}: more than {CALLS_MAX} times")
+
+    def test_wherever_a_gpu_breaks_the_run_is_worth_another_try(self):
+        saves = ["--set", "train.checkpoint_dir=run"]
+        self.assertGreater(self.break_everywhere("cudaLaunchKernelEx"), 20)
+        self.assertGreater(self.break_everywhere("cudaLaunchKernelEx", *saves), 20)
+        self.assertGreater(self.break_everywhere("cudaMemcpyAsync", *saves), 10)
+        for call in ("cudaMalloc", "cudaGraphLaunch", "cudaEventRecord"):
+            self.assertGreater(self.break_everywhere(call), 0)
 
     def test_who_only_evaluates_ends_so_too(self):
         """The evaluator does not go on to the next checkpoint; no ps need be there for that."""
@@ -71,7 +97,7 @@ class Emulated(unittest.TestCase):
         for words in (["eval", "--checkpoint=run"], ["predict", "--checkpoint=run", "--out=out.csv"],
                       ["--job_name=evaluator", "--ps_hosts=localhost:1", "--worker_hosts=localhost:2",
                        "--start_timeout=30"]):
-            done = self.run_broken("cudaLaunchKernelEx", 1, LAUNCH_FAILURE, *words, *data)
+            done = self.run_broken("cudaLaunchKernelEx", AT_OPENING + 1, LAUNCH_FAILURE, *words, *data)
             self.assertEqual(done.returncode, LOST_DEVICE, done.stderr)
             self.assertIn("GPU 0: cudaLaunchKernelEx: ", done.stderr)
 
@@ -81,13 +107,16 @@ class Emulated(unittest.TestCase):
         done = self.run_broken("cudaStreamCreateWithFlags", 0, UNKNOWN, "--device=gpu")
         self.assertEqual(done.returncode, FAILED, done.stderr)
         self.assertIn("cudaStreamCreateWithFlags", done.stderr)
-        done = self.run_broken("cudaStreamCreateWithFlags", 0, UNKNOWN)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("WARNING: computes on the CPU", done.stderr)
+        for call, error in (("cudaStreamCreateWithFlags", UNKNOWN), ("cudaLaunchKernelEx", UNSUPPORTED_PTX)):
+            done = self.run_broken(call, 0, error)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, f"WARNING: computes on the CPU: .*{call}")
 
     def test_check_and_devices_name_it(self):
         self.assertRegex(self.run_ok("check", "spec.json").stdout, r"\ndevice: GPU 0 \(cuda emulated, ")
-        self.assertRegex(self.run_ok("devices").stdout, r"\nGPU 0: emulated, \d+\.\d GB, ")
+        self.assertRegex(self.run_ok("devices").stdout,
+                         r"\nGPU 0: emulated, \d+\.\d GB, .*, compute capability 9.0, PCI 0001:3b:02.0\n"
+                         r"     driver emulated, CUDA ")
 
     def test_a_run_ends_near_where_the_cpu_ends(self):
         losses = []

@@ -27,7 +27,7 @@ static void a_step_on_a_gpu_that_fails_is_an_error_with_the_call(void **state)
 {
     break_at("cudaLaunchKernelEx");
     break_at("cudaMemcpyAsync");
-    break_at("cudaStreamSynchronize");
+    break_at("cudaStreamQuery");
 }
 
 /* Where the failure of the launch after so many others is told to lie; "": none failed. */
@@ -77,7 +77,7 @@ static void an_error_that_is_noticed_late_says_so(void **state)
     double loss = 0;
     rig_open(&r, &scene_softmax_sgd, ON_GPU);
     rig_step(&r, 0, &tape);
-    emulated_break("cudaStreamSynchronize", 0);
+    emulated_break("cudaStreamQuery", 0);
     assert_int_equal(session_step(&r.session[0], &loss), ERR_LOST);
     emulated_break(NULL, 0);
     assert_non_null(strstr(error_text(), ", at or before what follows backward of node \"dense\""));
@@ -92,14 +92,14 @@ static void a_watched_gpu_names_the_node_that_failed(void **state)
     assert_int_equal(device_open_gpu(&(struct gpu_options){.is_watched = true}, &d), OK);
     assert_int_equal(d.kernels->allocate(&d, 400, &memory), OK);
     d.kernels->mark(&d, "backward of node", "dense");
-    emulated_break("cudaStreamSynchronize", 0);
+    emulated_break("cudaStreamQuery", 0);
     d.kernels->fill(&d, memory, 1, 100);
     emulated_break(NULL, 0);
     d.kernels->mark(&d, "forward of node", "another");
     assert_int_equal(d.kernels->synchronize(&d), ERR_LOST);
     assert_non_null(strstr(error_text(), "last kernel: fill, in backward of node \"dense\""));
     d.kernels->mark(&d, NULL, NULL);
-    emulated_break("cudaStreamSynchronize", 0);
+    emulated_break("cudaStreamQuery", 0);
     assert_int_equal(d.kernels->synchronize(&d), ERR_LOST);
     emulated_break(NULL, 0);
     assert_null(strstr(error_text(), "node"));
@@ -134,7 +134,7 @@ static void predictions_that_did_not_all_come_are_an_error(void **state)
     rig_open(&r, &scene_softmax_sgd, ON_GPU);
     rig_evaluate(&r, &tape);
     for (int batch = 0; batch < 3; batch++) {
-        emulated_break("cudaEventSynchronize",
+        emulated_break("cudaEventQuery",
                        3 * (batch + 1)); /* after the values, features and labels */
         assert_int_equal(session_predict(&r.session[0], &(struct prediction_taker){forget, NULL}),
                          ERR_LOST);
@@ -154,14 +154,18 @@ static void too_little_memory_is_told_before_the_first_step(void **state)
     rig_load_spec(scene_mlp_momentum.spec, &spec);
     assert_int_equal(device_open_emulated(&device), OK);
     const size_t own = emulated_memory_taken();
-    emulated_set_memory(own + 500000);
+    assert_true(device.kernels->reserved > 100000000);
+    emulated_set_memory(own + device.kernels->reserved + 900000);
     const struct session_options options = {
         .spec = &spec, .device = &device, .workers = 1, .ps_count = 1, .batches_per_push = 1};
     assert_int_equal(session_open(&options, &session), ERR_MEMORY);
     assert_non_null(strstr(error_text(), "activations"));
+    assert_non_null(strstr(error_text(), "would fit"));
+    assert_null(strstr(error_text(), "no data.batch_size"));
     assert_int_equal(emulated_memory_taken(), own);
     device_close(&device);
     assert_int_equal(emulated_memory_taken(), taken);
+    emulated_set_memory(1 << 30);
     spec_free(&spec);
 }
 
@@ -184,6 +188,23 @@ static void a_plan_takes_what_was_measured(void **state)
     rig_close(&r);
 }
 
+/* The last test: what the GPU has then is never given back. */
+static void a_gpu_that_hangs_is_lost_and_its_session_closes_all_the_same(void **state)
+{
+    static struct rig r;
+    struct tape tape = {0};
+    double loss = 0;
+    rig_open(&r, &scene_mlp_momentum, ON_GPU);
+    rig_step(&r, 0, &tape);
+    emulated_set_wait_limit(&r.device, 50);
+    emulated_set_hung(true);
+    assert_int_equal(session_step(&r.session[0], &loss), ERR_LOST);
+    assert_non_null(strstr(error_text(), "GPU 0: no answer for 0.05 s"));
+    rig_close(&r);
+    emulated_set_hung(false);
+    tape_free(&tape);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +216,7 @@ int main(void)
         cmocka_unit_test(predictions_that_did_not_all_come_are_an_error),
         cmocka_unit_test(a_plan_takes_what_was_measured),
         cmocka_unit_test(too_little_memory_is_told_before_the_first_step),
+        cmocka_unit_test(a_gpu_that_hangs_is_lost_and_its_session_closes_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,8 @@ static void load(const char *layers, int64_t batch, struct spec *ret)
     rig_load_spec(text, ret);
 }
 
+static size_t reserved; /* of the device's memory, for what nobody can count beforehand */
+
 /* The error's text where there is one: borrowed until the next. */
 static err try_layers(const char *layers, int64_t batch, size_t limit, bool is_alone)
 {
@@ -31,6 +33,9 @@ static err try_layers(const char *layers, int64_t batch, size_t limit, bool is_a
     struct device device;
     load(layers, batch, &spec);
     assert_int_equal(device_open_apart(limit, &device), OK);
+    struct kernels kernels = *device.kernels;
+    kernels.reserved = reserved;
+    device.kernels = &kernels;
     const struct session_options options = {.spec = &spec,
                                             .device = &device,
                                             .workers = 1,
@@ -59,8 +64,8 @@ static int64_t batch_that_fits(void)
 
 static void a_batch_that_does_not_fit_is_refused_with_a_table(void **state)
 {
-    static const char *const rows[] = {"values",     "gradients", "slots", "activations",
-                                       "evaluation", "workspace", "free"};
+    static const char *const rows[] = {"values",     "gradients", "slots",    "activations",
+                                       "evaluation", "workspace", "reserved", "free"};
     assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_non_null(strstr(error_text(), rows[i]));
@@ -110,6 +115,22 @@ static void variables_that_live_on_the_device_count(void **state)
     assert_true(batch_that_fits() < beside);
 }
 
+/* As much smaller as if the device had that much less. */
+static void what_the_driver_and_its_libraries_may_take_is_left_to_them(void **state)
+{
+    assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
+    assert_true(row("reserved") == 0);
+    assert_int_equal(try(2000, LIMIT - 1000000, false), ERR_MEMORY);
+    const int64_t of_less = batch_that_fits();
+    reserved = 1000000;
+    assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
+    assert_int_equal(batch_that_fits(), of_less);
+    assert_true(row("reserved") == 1.0 && row("free") == 3.0);
+    assert_int_equal(try(of_less, LIMIT, false), OK);
+    assert_int_equal(try(of_less + 1, LIMIT, false), ERR_MEMORY);
+    reserved = 0;
+}
+
 static void a_model_that_does_not_fit_at_all_is_told_so(void **state)
 {
     assert_int_equal(try(2000, 100000, false), ERR_MEMORY);
@@ -128,6 +149,7 @@ int main(void)
         cmocka_unit_test(the_batch_that_is_named_fits_and_the_next_one_does_not),
         cmocka_unit_test(what_convolutions_take_for_themselves_counts),
         cmocka_unit_test(variables_that_live_on_the_device_count),
+        cmocka_unit_test(what_the_driver_and_its_libraries_may_take_is_left_to_them),
         cmocka_unit_test(a_model_that_does_not_fit_at_all_is_told_so),
         cmocka_unit_test(a_device_that_does_not_say_what_is_free_is_not_asked),
     };

@@ -25,15 +25,23 @@ typedef enum cudaError {
     cudaErrorECCUncorrectable = 214,
     cudaErrorNvlinkUncorrectable = 220,
     cudaErrorIllegalState = 401,
+    cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchTimeout = 702,
+    cudaErrorContextIsDestroyed = 709,
     cudaErrorHostMemoryAlreadyRegistered = 712,
     cudaErrorHostMemoryNotRegistered = 713,
     cudaErrorLaunchFailure = 719,
+    cudaErrorSystemNotReady = 802,
+    cudaErrorMpsConnectionFailed = 805,
+    cudaErrorMpsRpcFailure = 806,
+    cudaErrorMpsServerNotReady = 807,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureUnjoined = 904,
     cudaErrorStreamCaptureIsolation = 905,
     cudaErrorCapturedEvent = 907,
+    cudaErrorExternalDevice = 911,
     cudaErrorUnknown = 999,
 } cudaError_t;
 
@@ -46,8 +54,9 @@ enum {
     cudaStreamNonBlocking = 1,
     cudaEventDisableTiming = 2,
     cudaHostAllocDefault = 0,
+    cudaHostAllocPortable = 1,
+    cudaHostAllocMapped = 2,
     cudaHostRegisterDefault = 0,
-    cudaMemAttachGlobal = 1,
 };
 
 typedef struct emulated_stream *cudaStream_t;
@@ -59,6 +68,7 @@ struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
     int major, minor;
+    int pciBusID, pciDeviceID, pciDomainID;
 };
 
 #ifdef __cplusplus
@@ -72,7 +82,6 @@ const char *cudaGetErrorString(cudaError_t);
 cudaError_t cudaGetLastError(void);
 
 cudaError_t cudaMalloc(void **ret, size_t bytes);
-cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned flags);
 cudaError_t cudaFree(void *);
 cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *);
@@ -84,11 +93,11 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 cudaError_t cudaMemsetAsync(void *, int value, size_t bytes, cudaStream_t);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags);
-cudaError_t cudaStreamSynchronize(cudaStream_t);
+cudaError_t cudaStreamQuery(cudaStream_t);
 cudaError_t cudaStreamDestroy(cudaStream_t);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t);
-cudaError_t cudaEventSynchronize(cudaEvent_t);
+cudaError_t cudaEventQuery(cudaEvent_t);
 cudaError_t cudaEventDestroy(cudaEvent_t);
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned flags);
 

@@ -9,7 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, NOT_INITIALIZED = 1, INVALID_VALUE = 7, WORKSPACE_MIN = 4 << 20 };
+enum {
+    SUCCESS = 0,
+    NOT_INITIALIZED = 1,
+    ALLOC_FAILED = 3,
+    INVALID_VALUE = 7,
+    WORKSPACE_MIN = 4 << 20
+};
 
 struct handle {
     void *stream, *workspace;
@@ -19,6 +25,7 @@ struct handle {
 enum { FLOAT = 0, COMPUTE_FLOAT32 = 68, COMPUTE_BF16 = 75, COMPUTE_TF32 = 77, ANY = -1 };
 
 int cublasGetProperty(int property, int *ret);
+const char *cublasGetStatusString(int status);
 int cublasCreate_v2(struct handle **ret);
 int cublasDestroy_v2(struct handle *);
 int cublasSetStream_v2(struct handle *, void *stream);
@@ -41,6 +48,18 @@ int cublasGetProperty(int property, int *ret)
     if (property < 0 || property > 2) return INVALID_VALUE;
     *ret = version[property];
     return SUCCESS;
+}
+
+const char *cublasGetStatusString(int status)
+{
+    switch (status) {
+    case NOT_INITIALIZED:
+        return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case ALLOC_FAILED:
+        return "CUBLAS_STATUS_ALLOC_FAILED";
+    default:
+        return "CUBLAS_STATUS_INVALID_VALUE";
+    }
 }
 
 int cublasCreate_v2(struct handle **ret)
@@ -104,6 +123,7 @@ int cublasGemmEx(struct handle *handle, int transpose_a, int transpose_b, int m,
 {
     const struct matrix left = {a, transpose_a, lda, compute};
     const struct matrix right = {b, transpose_b, ldb, compute};
+    if (is_broken("gemm memory")) return ALLOC_FAILED;
     if (!handle->stream || !handle->workspace || is_broken("gemm")) return NOT_INITIALIZED;
     if (a_type != FLOAT || b_type != FLOAT || c_type != FLOAT || algorithm != ANY)
         return INVALID_VALUE;

@@ -1,0 +1,114 @@
+/* wait.c - waiting for the GPU, which has a limit: a GPU that hangs tells nobody.
+ *
+ * CUDA's own waits have none, and keep a processor busy until they are over. Here the queue is
+ * looked at, first without a pause, since most waits are short, then with pauses that grow with the
+ * time that has gone by, so that they add little to it. Once the limit was reached nothing waits
+ * for that GPU again: whoever tries hears of the same failure at once.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "kernels/cuda/cuda.h"
+
+enum {
+    LOOK_NS = 50000, /* so long without a pause */
+    PAUSE_SHARE = 16,
+    PAUSE_MIN_NS = 10000,
+    PAUSE_MAX_NS = 1000000,
+    PAUSE_LATE_NS = 1000, /* a pause may be so much longer; the system's own custom is 50 us */
+    SECOND_NS = 1000000000,
+    MILLISECOND_NS = 1000000,
+};
+
+struct awaited {
+    cudaStream_t stream;
+    cudaEvent_t event; /* NULL: all that is queued in the stream */
+};
+
+static const char *call_of(const struct awaited *a)
+{
+    return a->event ? "cudaEventQuery" : "cudaStreamQuery";
+}
+
+/* Work that is not done is no failure, and must not come out of another call as one. */
+static cudaError_t look(const struct awaited *a)
+{
+    const cudaError_t status = a->event ? cudaEventQuery(a->event) : cudaStreamQuery(a->stream);
+    if (status == cudaErrorNotReady) (void)cudaGetLastError();
+    return status;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static void pause_after(int64_t waited_ns)
+{
+    if (waited_ns < LOOK_NS) {
+        (void)sched_yield();
+        return;
+    }
+    const int64_t share_ns = waited_ns / PAUSE_SHARE;
+    struct timespec pause = {.tv_nsec = share_ns};
+    if (share_ns < PAUSE_MIN_NS) pause.tv_nsec = PAUSE_MIN_NS;
+    if (share_ns > PAUSE_MAX_NS) pause.tv_nsec = PAUSE_MAX_NS;
+    (void)nanosleep(&pause, NULL); /* a signal may end it early */
+}
+
+static void give_up(struct device *d)
+{
+    struct cuda_state *state = d->state;
+    char why[64];
+    snprintf(why, sizeof why, "no answer for %g s", (double)state->wait_limit_ms / 1000);
+    state->is_silent = true;
+    cuda_remember(d, ERR_LOST, NULL, why);
+}
+
+static bool await(struct device *d, const struct awaited *a)
+{
+    const struct cuda_state *state = d->state;
+    const int64_t begin_ns = now_ns(), limit_ns = (int64_t)state->wait_limit_ms * MILLISECOND_NS;
+    cudaError_t status = state->is_silent ? cudaErrorNotReady : look(a);
+    while (status == cudaErrorNotReady) {
+        const int64_t waited_ns = now_ns() - begin_ns;
+        if (state->is_silent || waited_ns > limit_ns) {
+            give_up(d);
+            return false;
+        }
+        pause_after(waited_ns);
+        status = look(a);
+    }
+    return cuda_check(d, status, call_of(a));
+}
+
+bool cuda_await_stream(struct device *d)
+{
+    const struct cuda_state *state = d->state;
+    return await(d, &(struct awaited){.stream = state->stream});
+}
+
+bool cuda_await_event(struct device *d, cudaEvent_t event)
+{
+    return await(d, &(struct awaited){.event = event});
+}
+
+void cuda_await_cause(struct device *d)
+{
+    const struct cuda_state *state = d->state;
+    const cudaError_t status = cudaStreamQuery(state->stream);
+    (void)cudaGetLastError();
+    if (status != cudaErrorStreamCaptureUnsupported && status != cudaErrorStreamCaptureInvalidated)
+        (void)cuda_await_stream(d);
+}
+
+void cuda_wait_init(struct cuda_state *state)
+{
+    state->wait_limit_ms = GPU_WAIT_LIMIT_S * 1000;
+    (void)prctl(PR_SET_TIMERSLACK, PAUSE_LATE_NS, 0, 0,
+                0); /* of this thread; else waits are late */
+}

@@ -14,11 +14,15 @@ struct recording {
     cudaGraphExec_t graph;
 };
 
-/* In this thread alone; others are free to call CUDA meanwhile. */
+/* In this thread alone; others are free to call CUDA meanwhile. What failed before is not for
+ * whoever can do without a recording: synchronize() has yet to tell it. */
 err cuda_record(struct device *d)
 {
     const struct cuda_state *state = d->state;
-    TRY(d->kernels->synchronize(d));
+    cuda_select(d);
+    cuda_join_out(d);
+    cuda_check(d, cudaStreamSynchronize(state->stream), "cudaStreamSynchronize");
+    if (state->failure) return fail(state->failure, "GPU %d failed before", state->index);
     return cuda_demand(cudaStreamBeginCapture(state->stream, cudaStreamCaptureModeThreadLocal),
                        "cudaStreamBeginCapture");
 }

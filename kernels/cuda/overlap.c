@@ -13,14 +13,23 @@ struct inlet {
     cudaEvent_t sent, taken;
 };
 
-/* What can be pinned is the system's affair, and memory that cannot is no failure. */
-static bool pin(struct device *d, void *host, size_t bytes)
+/* Not every driver can. */
+static bool enlist(void *host, size_t bytes, unsigned flags)
+{
+    if (cudaHostRegister(host, bytes, flags) == cudaSuccess) return true;
+    (void)cudaGetLastError();
+    return false;
+}
+
+/* What can be pinned is the system's affair, and memory that cannot is no failure. For reading
+ * alone only where nothing else is allowed, as in another process' memory: private pages that are
+ * taken so before they are first written would stay behind when that happens. */
+static bool pin(struct device *d, void *host, size_t bytes, bool is_written)
 {
     if (bytes == 0) return false;
     cuda_select(d);
-    if (cudaHostRegister(host, bytes, cudaHostRegisterDefault) == cudaSuccess) return true;
-    (void)cudaGetLastError();
-    return false;
+    if (enlist(host, bytes, cudaHostRegisterDefault)) return true;
+    return !is_written && enlist(host, bytes, cudaHostRegisterReadOnly);
 }
 
 /* Nothing may still be on its way. */

@@ -11,7 +11,8 @@ void emulated_memory_close(void);
 /* What emulated_break() has asked for, or success */
 cudaError_t emulated_status(const char *call);
 
-/* Ends the program where the host's memory of an asynchronous copy is not pinned. */
-void emulated_memory_check_pinned(const void *, size_t bytes);
+/* Ends the program where the host's memory of an asynchronous copy is not pinned, or not to be
+ * written. */
+void emulated_memory_check_pinned(const void *, size_t bytes, bool is_written);
 
 #endif

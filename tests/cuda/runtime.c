@@ -53,8 +53,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                             cudaStream_t stream)
 {
     const cudaError_t status = emulated_status("cudaMemcpyAsync");
-    if (kind == cudaMemcpyHostToDevice) emulated_memory_check_pinned(from, bytes);
-    if (kind == cudaMemcpyDeviceToHost) emulated_memory_check_pinned(to, bytes);
+    if (kind == cudaMemcpyHostToDevice) emulated_memory_check_pinned(from, bytes, false);
+    if (kind == cudaMemcpyDeviceToHost) emulated_memory_check_pinned(to, bytes, true);
     if (status) return status;
     return streams_put(stream,
                        (struct work){.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes});

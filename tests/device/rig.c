@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { PAGE = 4096 };
+
 /* ---- tapes ---- */
 
 void tape_add(struct tape *tape, const void *what, size_t bytes)
@@ -49,8 +51,8 @@ void rig_load_spec(const char *text, struct spec *ret)
 
 float *rig_block(int64_t floats)
 {
-    const size_t bytes = ((size_t)floats + 16) / 16 * 16 * sizeof(float);
-    float *block = aligned_alloc(64, bytes);
+    const size_t bytes = ((size_t)floats * sizeof(float) + PAGE) / PAGE * PAGE;
+    float *block = aligned_alloc(PAGE, bytes);
     assert_non_null(block);
     memset(block, 0, bytes);
     return block;

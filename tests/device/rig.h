@@ -55,7 +55,7 @@ void rig_step(struct rig *, int64_t step, struct tape *);
 /* Loss, metrics and predictions over the evaluation set, by the first worker. */
 void rig_evaluate(struct rig *, struct tape *);
 
-/* Floats of the host, zero, aligned to 64 bytes. */
+/* Floats of the host, zero, on pages of their own, as windows have them: they can be pinned. */
 float *rig_block(int64_t floats);
 
 #endif

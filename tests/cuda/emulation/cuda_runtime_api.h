@@ -47,6 +47,7 @@ enum {
     cudaEventDisableTiming = 2,
     cudaHostAllocDefault = 0,
     cudaHostRegisterDefault = 0,
+    cudaHostRegisterReadOnly = 8,
     cudaMemAttachGlobal = 1,
 };
 

@@ -158,6 +158,13 @@ static struct range *pinned_at(const void *from)
     return i < PINNED_MAX ? &pinned[i] : NULL;
 }
 
+size_t emulated_pinned(void)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < PINNED_MAX; i++) bytes += pinned[i].from ? pinned[i].bytes : 0;
+    return bytes;
+}
+
 static cudaError_t pin(struct range range)
 {
     struct range *free_range = pinned_at(NULL);
@@ -226,11 +233,17 @@ cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags)
     return pin((struct range){*ret, bytes, .is_written = true});
 }
 
+/* CUDA promises nobody that it waits. */
+static void check_idle(const struct range *range)
+{
+    if (streams_use(range->from, range->bytes)) give_up("go while they are copied", range->bytes);
+}
+
 cudaError_t cudaFreeHost(void *memory)
 {
     struct range *range = pinned_at(memory);
-    streams_finish_all();
     if (!range) return cudaErrorInvalidValue;
+    check_idle(range);
     *range = (struct range){0};
     free(memory);
     return cudaSuccess;
@@ -249,8 +262,8 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
 cudaError_t cudaHostUnregister(void *memory)
 {
     struct range *range = pinned_at(memory);
-    streams_finish_all();
     if (!range) return cudaErrorHostMemoryNotRegistered;
+    check_idle(range);
     if (!is_mapped(range->from, range->bytes, range->is_written))
         give_up("are gone that are still pinned", range->bytes);
     *range = (struct range){0};

@@ -6,11 +6,17 @@
 #include "tests/cuda/emulated.h"
 #include "tests/cuda/streams.h"
 
+enum { CALLS_MAX = 64 };
+
 static int gpus = 1;
 static const char *broken_call;
 static int calls_until_broken;
 static cudaError_t breaks_by = cudaErrorLaunchFailure;
 static cudaError_t last_error;
+static struct {
+    const char *call;
+    int count;
+} calls[CALLS_MAX];
 
 cudaError_t emulated_launch(cudaStream_t, const struct grid *, grid_body *, void *arguments);
 
@@ -41,8 +47,23 @@ void emulated_set_gpus(int count)
     gpus = count;
 }
 
+/* Names are literals, but not the same one in each file. */
+static int *count_of(const char *call)
+{
+    int i = 0;
+    while (i < CALLS_MAX - 1 && calls[i].call && strcmp(calls[i].call, call) != 0) i++;
+    calls[i].call = call;
+    return &calls[i].count;
+}
+
+int emulated_calls(const char *call)
+{
+    return *count_of(call);
+}
+
 cudaError_t emulated_status(const char *call)
 {
+    (*count_of(call))++;
     if (!broken_call || strcmp(call, broken_call) != 0 || calls_until_broken-- > 0)
         return cudaSuccess;
     calls_until_broken = 0;

@@ -11,6 +11,8 @@ enum { QUEUE_MAX = 256, STREAMS_MAX = 64, GRAPH_MAX = 1 << 16 };
 
 struct emulated_event {
     uint64_t recorded, reached; /* how often */
+    int uses;                   /* in queues */
+    bool is_destroyed;          /* goes when nobody uses it any more */
     struct emulated_stream *captured_in;
     int captured_end; /* what had been captured then */
 };
@@ -78,6 +80,11 @@ static bool is_held(const struct work *w)
     return w->kind == WORK_WAIT && w->event->reached < w->count;
 }
 
+static void drop_event(struct emulated_event *event)
+{
+    if (event && --event->uses == 0 && event->is_destroyed) free(event);
+}
+
 /* The next of the stream's work, unless it waits or there is none. */
 static bool do_next(struct emulated_stream *s)
 {
@@ -87,6 +94,7 @@ static bool do_next(struct emulated_stream *s)
     do_work(w);
     emulated_memory_close();
     free(w->arguments);
+    drop_event(w->event);
     s->done++;
     return true;
 }
@@ -135,9 +143,45 @@ static cudaError_t queue(struct emulated_stream *s, const struct work *w)
 {
     if (s->queued - s->done == QUEUE_MAX) do_until(s, s->done + 1);
     s->queue[s->queued++ % QUEUE_MAX] = *w;
+    if (w->event) w->event->uses++;
     s->has_grids |= w->kind == WORK_GRID || w->kind == WORK_GRAPH;
     hurry();
     return cudaSuccess;
+}
+
+static bool overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    return (const char *)a < (const char *)b + b_bytes &&
+           (const char *)b < (const char *)a + a_bytes;
+}
+
+static bool uses(const struct work *w, const void *host, size_t bytes)
+{
+    bool is = w->kind == WORK_COPY &&
+              (overlaps(w->to, w->bytes, host, bytes) || overlaps(w->from, w->bytes, host, bytes));
+    for (int i = 0; w->kind == WORK_GRAPH && i < w->graph->count; i++)
+        is |= uses(&w->graph->at[i], host, bytes);
+    return is;
+}
+
+bool streams_use(const void *host, size_t bytes)
+{
+    bool is = false;
+    for (int i = 0; i < STREAMS_MAX; i++)
+        for (uint64_t at = streams[i] ? streams[i]->done : 0; streams[i] && at < streams[i]->queued;
+             at++)
+            is |= uses(&streams[i]->queue[at % QUEUE_MAX], host, bytes);
+    return is;
+}
+
+static bool is_queued(const struct emulated_graph *g)
+{
+    bool is = false;
+    for (int i = 0; i < STREAMS_MAX; i++)
+        for (uint64_t at = streams[i] ? streams[i]->done : 0; streams[i] && at < streams[i]->queued;
+             at++)
+            is |= streams[i]->queue[at % QUEUE_MAX].graph == g;
+    return is;
 }
 
 /* ---- captured work ---- */
@@ -192,6 +236,7 @@ static cudaError_t append(struct emulated_stream *s, struct work w)
         capture->at = realloc(capture->at, (size_t)capture->room * sizeof *capture->at);
     }
     w.stream = s;
+    w.event = NULL; /* what is awaited is known by the stream and its work */
     s->last = capture->count;
     capture->at[capture->count++] = w;
     return cudaSuccess;
@@ -212,7 +257,6 @@ cudaError_t streams_forbid_in_capture(void)
 static void drop(struct emulated_graph *g)
 {
     if (--g->owners > 0) return;
-    streams_finish_all();
     for (int i = 0; i < g->count; i++) free(g->at[i].arguments);
     free(g->at);
     free(g);
@@ -277,6 +321,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
+    if (is_queued(graph)) give_up("a graph goes that is not done");
     drop(graph);
     return emulated_status("cudaGraphExecDestroy");
 }
@@ -360,7 +405,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
-    streams_finish_all();
-    free(event);
+    event->is_destroyed = true;
+    event->uses++;
+    drop_event(event);
     return cudaSuccess;
 }

@@ -4,6 +4,7 @@
 #include "tests/cuda/emulated.h"
 #include "tests/graph/models.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,6 +224,28 @@ static void a_batch_with_fewer_rows_is_queued_anew(void **state)
     close_world(&plain);
 }
 
+/* Fewer rows too: what stood behind them is gone, whatever it was. */
+static void a_batch_that_is_sent_ahead_is_the_same_as_one_that_is_loaded(void **state)
+{
+    static const int64_t rows[STEPS] = {6, 2, 6, 5, 1, 6};
+    static struct world w, plain;
+    open_world(&w, CNN, &IMAGES, true);
+    open_world(&plain, CNN, &IMAGES, false);
+    assert_int_equal(plan_open_inlet(w.plan), OK);
+    for (int i = 0; i < STEPS; i++) {
+        const struct pass pass = {.rows = rows[i]};
+        const struct feed feed = {w.m.features, w.m.labels, rows[i], (uint64_t)i};
+        w.d.kernels->fill(&w.d, w.plan->features, NAN, shape_count(&w.m.graph->features.shape));
+        plan_send(w.plan, &feed);
+        plan_take(w.plan, rows[i]);
+        stepper_run(&w.stepper, &pass);
+        step(&plain, (uint64_t)i, &pass);
+        assert_same(&w, &plain);
+    }
+    close_world(&w);
+    close_world(&plain);
+}
+
 static void a_loss_that_looks_at_labels_is_never_recorded(void **state)
 {
     static struct world w;
@@ -365,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_recording_needs_nobody_who_queues_it),
         cmocka_unit_test(nothing_is_replayed_while_nodes_are_timed),
         cmocka_unit_test(a_batch_with_fewer_rows_is_queued_anew),
+        cmocka_unit_test(a_batch_that_is_sent_ahead_is_the_same_as_one_that_is_loaded),
         cmocka_unit_test(a_loss_that_looks_at_labels_is_never_recorded),
         cmocka_unit_test(each_replay_drops_out_what_the_cpu_does),
         cmocka_unit_test(params_that_move_are_found_after_what_was_recorded_is_forgotten),

@@ -73,20 +73,20 @@ static void download_pinned(struct device *d, void *host, const void *device_mem
 void cuda_join_out(struct device *d)
 {
     struct cuda_state *state = d->state;
-    if (state->has_out) (void)follow(d, state->out, state->left, state->stream);
-    state->has_out = false;
+    if (state->has_out) state->has_out = !follow(d, state->out, state->left, state->stream);
 }
 
 /* --- inlets --- */
 
+/* The stream is waited for, not the event: a batch whose event could not be recorded may be under
+ * way. */
 static void inlet_close(struct device *d, struct inlet *inlet)
 {
+    const struct cuda_state *state = d->state;
     if (!inlet) return;
     cuda_select(d);
-    if (inlet->sent) {
-        cuda_check(d, cudaEventSynchronize(inlet->sent), "cudaEventSynchronize");
-        cuda_check(d, cudaEventDestroy(inlet->sent), "cudaEventDestroy");
-    }
+    cuda_check(d, cudaStreamSynchronize(state->in), "cudaStreamSynchronize");
+    if (inlet->sent) cuda_check(d, cudaEventDestroy(inlet->sent), "cudaEventDestroy");
     if (inlet->taken) cuda_check(d, cudaEventDestroy(inlet->taken), "cudaEventDestroy");
     if (inlet->host) cuda_check(d, cudaFreeHost(inlet->host), "cudaFreeHost");
     if (inlet->memory) d->kernels->release(d, inlet->memory);

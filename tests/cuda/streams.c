@@ -164,24 +164,28 @@ static bool uses(const struct work *w, const void *host, size_t bytes)
     return is;
 }
 
-bool streams_use(const void *host, size_t bytes)
+static bool launches(const struct work *w, const void *graph, size_t bytes)
 {
-    bool is = false;
-    for (int i = 0; i < STREAMS_MAX; i++)
-        for (uint64_t at = streams[i] ? streams[i]->done : 0; streams[i] && at < streams[i]->queued;
-             at++)
-            is |= uses(&streams[i]->queue[at % QUEUE_MAX], host, bytes);
-    return is;
+    return w->graph == graph;
 }
 
-static bool is_queued(const struct emulated_graph *g)
+typedef bool question(const struct work *, const void *what, size_t bytes);
+
+/* Of work that is queued and not done */
+static bool any(question *is, const void *what, size_t bytes)
 {
-    bool is = false;
-    for (int i = 0; i < STREAMS_MAX; i++)
-        for (uint64_t at = streams[i] ? streams[i]->done : 0; streams[i] && at < streams[i]->queued;
-             at++)
-            is |= streams[i]->queue[at % QUEUE_MAX].graph == g;
-    return is;
+    bool found = false;
+    for (int i = 0; i < STREAMS_MAX; i++) {
+        const struct emulated_stream *s = streams[i];
+        for (uint64_t at = s ? s->done : 0; s && at < s->queued; at++)
+            found |= is(&s->queue[at % QUEUE_MAX], what, bytes);
+    }
+    return found;
+}
+
+bool streams_use(const void *host, size_t bytes)
+{
+    return any(uses, host, bytes);
 }
 
 /* ---- captured work ---- */
@@ -321,7 +325,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
-    if (is_queued(graph)) give_up("a graph goes that is not done");
+    if (any(launches, graph, 0)) give_up("a graph goes that is not done");
     drop(graph);
     return emulated_status("cudaGraphExecDestroy");
 }
@@ -363,7 +367,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 /* An event that was captured last takes the stream that waits into the capture. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
 {
+    const cudaError_t status = emulated_status("cudaStreamWaitEvent");
     struct work w = {.kind = WORK_WAIT, .event = event, .count = event->recorded};
+    if (status) return status;
     if (event->captured_in && capture) {
         if (!s->is_captured) s->last = -1, s->joined_end = 0;
         s->is_captured = true;
@@ -374,8 +380,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flag
         is_capture_broken = true; /* of what is not part of it */
         return cudaErrorStreamCaptureIsolation;
     }
-    (void)streams_put(s, w);
-    return emulated_status("cudaStreamWaitEvent");
+    return streams_put(s, w);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
@@ -386,6 +391,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
 {
+    const cudaError_t status = emulated_status("cudaEventRecord");
+    if (status) return status;
     event->captured_in = s->is_captured ? s : NULL;
     if (s->is_captured) {
         event->captured_end = capture->count;
@@ -393,7 +400,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
         event->recorded++;
         (void)streams_put(s, (struct work){.kind = WORK_RECORD, .event = event});
     }
-    return emulated_status("cudaEventRecord");
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)

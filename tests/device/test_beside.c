@@ -329,7 +329,7 @@ static void fail_everywhere(const struct scene *scene, const char *call)
 {
     for (int steps = 0; steps < 3; steps++) {
         int after = 0;
-        while (after < FAILURES_MAX && fails(scene, steps, call, after)) after += 1 + after / 8;
+        while (after < FAILURES_MAX && fails(scene, steps, call, after)) after += 1 + after / 3;
         assert_in_range(after, 0, FAILURES_MAX - 1);
     }
 }

@@ -18,9 +18,11 @@ struct inlet_part {
 };
 
 struct overlap {
-    /* Host memory that crosses without a stop on the way, until unpin(). false: this memory does
-     * not, and crosses as any other. Its pages are nobody else's who pins. */
-    bool (*pin)(struct device *, void *host, size_t bytes);
+    /* Host memory that crosses without a stop on the way, until unpin(), before which it may not
+     * be unmapped. false: this memory does not, and crosses as any other. Its pages are nobody
+     * else's who pins. is_written: downloads go there too; otherwise the host may have it mapped
+     * for reading alone. */
+    bool (*pin)(struct device *, void *host, size_t bytes, bool is_written);
     void (*unpin)(struct device *, void *host);
 
     /* From and to pinned memory, which nobody touches until synchronize(). The upload is queued.

@@ -12,6 +12,9 @@
 struct pass {
     int64_t rows;
     bool add; /* to the param gradients */
+    /* Before its nodes, whenever it is queued, which may be twice where it could not be recorded
+     * after all; NULL: nothing */
+    void (*begin)(void *);
     /* As plan_backward has it, and always the same function of the same context; what it queues is
      * part of the pass, and it may not wait. */
     void (*finished)(void *, const struct node *);

@@ -60,11 +60,11 @@ void mirror_close(struct mirror *mirror)
 }
 
 /* Memory of a device that has no use for it stays as it is. */
-static bool pin(const struct mirror *mirror, int ps, float *host)
+static bool pin(const struct mirror *mirror, int ps, float *host, bool is_written)
 {
     struct device *d = mirror->device;
     return d->kernels->overlap && mirror->values[ps] && host &&
-           d->kernels->overlap->pin(d, host, block_bytes(mirror, ps));
+           d->kernels->overlap->pin(d, host, block_bytes(mirror, ps), is_written);
 }
 
 void mirror_bind(struct mirror *mirror, int ps, float *values, float *gradients)
@@ -72,8 +72,8 @@ void mirror_bind(struct mirror *mirror, int ps, float *values, float *gradients)
     mirror_unbind(mirror, ps);
     mirror->host_values[ps] = values;
     mirror->host_gradients[ps] = gradients;
-    mirror->pins_values[ps] = pin(mirror, ps, values);
-    mirror->pins_gradients[ps] = pin(mirror, ps, gradients);
+    mirror->pins_values[ps] = pin(mirror, ps, values, false);
+    mirror->pins_gradients[ps] = pin(mirror, ps, gradients, true);
 }
 
 void mirror_unbind(struct mirror *mirror, int ps)

@@ -80,15 +80,21 @@ static bool is_last_word(const struct session *s, int batch)
            mirror_lets_leave(&s->mirror);
 }
 
+static void begin_parcels(void *session)
+{
+    struct session *s = session;
+    parcels_begin(&s->parcels);
+}
+
 static void run(struct session *s, int batch, bool leaves)
 {
     const struct pass pass = {
         .rows = s->last_rows,
         .add = batch > 0 && !s->kept,
+        .begin = leaves ? begin_parcels : NULL,
         .finished = leaves ? session_send_gradients : NULL,
         .context = s,
     };
-    if (leaves) parcels_begin(&s->parcels);
     stepper_run(&s->stepper, &pass);
 }
 

@@ -99,9 +99,9 @@ void cuda_refuse(struct device *, const char *why);
 /* Brings partials[0] to the host: waits. */
 double cuda_result(struct device *);
 
-/* All waits for the GPU: until what is queued in the device's stream is done, or the event has been
+/* All waits for the GPU: until what is queued in the stream is done, or the event has been
  * reached. false: it failed, or does not answer, which synchronize() tells. */
-bool cuda_await_stream(struct device *);
+bool cuda_await_stream(struct device *, cudaStream_t);
 bool cuda_await_event(struct device *, cudaEvent_t);
 /* After a library's call that failed: a GPU that broke before it is told of first. What is being
  * recorded cannot be waited for; the recording comes to nothing anyway. */

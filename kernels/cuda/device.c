@@ -104,7 +104,7 @@ static void close_gpu(struct device *d)
     struct cuda_state *state = d->state;
     if (state->stream) { /* the first thing that is made: without it there is no context to ask */
         (void)cudaSetDevice(state->index);
-        (void)cuda_await_stream(d);
+        (void)cuda_await_stream(d, state->stream);
     }
     if (state->stream &&
         !state->is_silent) { /* else whatever it has goes with the process: freeing waits for it */

@@ -97,7 +97,7 @@ void cuda_launched(struct device *d, const char *kernel, cudaError_t status)
     struct cuda_state *state = d->state;
     if (!state->failure) state->kernel = kernel;
     if (!cuda_check(d, status, "cudaLaunchKernelEx") || !state->is_watched) return;
-    (void)cuda_await_stream(d);
+    (void)cuda_await_stream(d, state->stream);
 }
 
 double cuda_result(struct device *d)
@@ -108,7 +108,7 @@ double cuda_result(struct device *d)
                                 cudaMemcpyAsync(state->result, state->partials, sizeof(double),
                                                 cudaMemcpyDeviceToHost, state->stream),
                                 "cudaMemcpyAsync");
-    bool is_here = is_queued && cuda_await_stream(d);
+    bool is_here = is_queued && cuda_await_stream(d, state->stream);
     return is_here ? *state->result : 0; /* the failure itself comes out of synchronize() */
 }
 
@@ -125,7 +125,7 @@ static err synchronize(struct device *d)
     struct cuda_state *state = d->state;
     cuda_select(d);
     cuda_join_out(d);
-    (void)cuda_await_stream(d);
+    (void)cuda_await_stream(d, state->stream);
     return cuda_failure(state);
 }
 

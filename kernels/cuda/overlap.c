@@ -13,14 +13,23 @@ struct inlet {
     cudaEvent_t sent, taken;
 };
 
-/* What can be pinned is the system's affair, and memory that cannot is no failure. */
-static bool pin(struct device *d, void *host, size_t bytes)
+/* Not every driver can. */
+static bool enlist(void *host, size_t bytes, unsigned flags)
+{
+    if (cudaHostRegister(host, bytes, flags) == cudaSuccess) return true;
+    (void)cudaGetLastError();
+    return false;
+}
+
+/* What can be pinned is the system's affair, and memory that cannot is no failure. For reading
+ * alone only where nothing else is allowed, as in another process' memory: private pages that are
+ * taken so before they are first written would stay behind when that happens. */
+static bool pin(struct device *d, void *host, size_t bytes, bool is_written)
 {
     if (bytes == 0) return false;
     cuda_select(d);
-    if (cudaHostRegister(host, bytes, cudaHostRegisterDefault) == cudaSuccess) return true;
-    (void)cudaGetLastError();
-    return false;
+    if (enlist(host, bytes, cudaHostRegisterDefault)) return true;
+    return !is_written && enlist(host, bytes, cudaHostRegisterReadOnly);
 }
 
 /* Nothing may still be on its way. */
@@ -29,7 +38,7 @@ static void unpin(struct device *d, void *host)
     const struct cuda_state *state = d->state;
     cuda_select(d);
     cuda_join_out(d);
-    if (!cuda_await_stream(d) && state->is_silent) return;
+    if (!cuda_await_stream(d, state->stream) && state->is_silent) return;
     cuda_check(d, cudaHostUnregister(host), "cudaHostUnregister");
 }
 
@@ -64,19 +73,18 @@ static void download_pinned(struct device *d, void *host, const void *device_mem
 void cuda_join_out(struct device *d)
 {
     struct cuda_state *state = d->state;
-    if (state->has_out) (void)follow(d, state->out, state->left, state->stream);
-    state->has_out = false;
+    if (state->has_out) state->has_out = !follow(d, state->out, state->left, state->stream);
 }
 
 /* --- inlets --- */
 
+/* The stream is waited for, not the event: a batch whose event could not be recorded may be under
+ * way. */
 static void empty(struct device *d, const struct inlet *inlet)
 {
     const struct cuda_state *state = d->state;
-    if (inlet->sent) {
-        if (!cuda_await_event(d, inlet->sent) && state->is_silent) return;
-        cuda_check(d, cudaEventDestroy(inlet->sent), "cudaEventDestroy");
-    }
+    if (!cuda_await_stream(d, state->in) && state->is_silent) return;
+    if (inlet->sent) cuda_check(d, cudaEventDestroy(inlet->sent), "cudaEventDestroy");
     if (inlet->taken) cuda_check(d, cudaEventDestroy(inlet->taken), "cudaEventDestroy");
     if (inlet->host) cuda_check(d, cudaFreeHost(inlet->host), "cudaFreeHost");
     if (inlet->memory) d->kernels->release(d, inlet->memory);

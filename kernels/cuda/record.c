@@ -21,11 +21,15 @@ static err keep_lost(struct cuda_state *state, err e)
     return e;
 }
 
-/* In this thread alone; others are free to call CUDA meanwhile. */
+/* In this thread alone; others are free to call CUDA meanwhile. What failed before is not for
+ * whoever can do without a recording: synchronize() has yet to tell it. */
 err cuda_record(struct device *d)
 {
-    struct cuda_state *state = d->state;
-    TRY(keep_lost(state, d->kernels->synchronize(d)));
+    const struct cuda_state *state = d->state;
+    cuda_select(d);
+    cuda_join_out(d);
+    (void)cuda_await_stream(d, state->stream);
+    if (state->failure) return fail(state->failure, "GPU %d failed before", state->index);
     return cuda_demand(cudaStreamBeginCapture(state->stream, cudaStreamCaptureModeThreadLocal),
                        "cudaStreamBeginCapture");
 }
@@ -73,7 +77,7 @@ void cuda_recording_close(struct device *d, struct recording *recording)
     const struct cuda_state *state = d->state;
     if (!recording) return;
     cuda_select(d);
-    if (cuda_await_stream(d) || !state->is_silent)
+    if (cuda_await_stream(d, state->stream) || !state->is_silent)
         cuda_check(d, cudaGraphExecDestroy(recording->graph), "cudaGraphExecDestroy");
     free(recording);
 }

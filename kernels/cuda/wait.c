@@ -14,7 +14,7 @@
 
 enum {
     LOOK_NS = 50000, /* so long without a pause */
-    PAUSE_SHARE = 16,
+    PAUSE_SHARE = 64,
     PAUSE_MIN_NS = 10000,
     PAUSE_MAX_NS = 1000000,
     PAUSE_LATE_NS = 1000, /* a pause may be so much longer; the system's own custom is 50 us */
@@ -86,10 +86,9 @@ static bool await(struct device *d, const struct awaited *a)
     return cuda_check(d, status, call_of(a));
 }
 
-bool cuda_await_stream(struct device *d)
+bool cuda_await_stream(struct device *d, cudaStream_t stream)
 {
-    const struct cuda_state *state = d->state;
-    return await(d, &(struct awaited){.stream = state->stream});
+    return await(d, &(struct awaited){.stream = stream});
 }
 
 bool cuda_await_event(struct device *d, cudaEvent_t event)
@@ -103,7 +102,7 @@ void cuda_await_cause(struct device *d)
     const cudaError_t status = cudaStreamQuery(state->stream);
     (void)cudaGetLastError();
     if (status != cudaErrorStreamCaptureUnsupported && status != cudaErrorStreamCaptureInvalidated)
-        (void)cuda_await_stream(d);
+        (void)cuda_await_stream(d, state->stream);
 }
 
 void cuda_wait_init(struct cuda_state *state)

@@ -18,6 +18,9 @@ err device_open_emulated(struct device *ret);
 void emulated_set_memory(size_t bytes);
 size_t emulated_memory_taken(void);
 
+/* How much memory of the host is pinned. Bytes. */
+size_t emulated_pinned(void);
+
 /* The call of CUDA of this name, "cudaMemcpyAsync" or the like, fails from the `after`-th on (0:
  * the next) as a broken GPU does: launch failure. All calls fail after it where the error is one
  * that ruins the context, as that one does. NULL: none fails any more. */
@@ -27,6 +30,11 @@ void emulated_break(const char *call, int after);
  * with EMULATED_BREAK="call,after,error" in its environment has been told both, and says on stderr
  * when the GPU breaks. */
 void emulated_break_by(int error);
+enum { INVALID_VALUE = 1 }; /* cudaErrorInvalidValue: of one call, while the GPU goes on */
+
+/* How often the call of this name has been made; a literal. Not of all: of those that can be
+ * broken. */
+int emulated_calls(const char *call);
 
 /* Whether copies in streams of their own are done as early as events allow (so at first), or only
  * when somebody waits for them. */

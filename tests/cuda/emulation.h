@@ -17,7 +17,8 @@ cudaError_t emulated_ruin(void);
 /* Of a query: there is work that is not done. It is the last error then, as CUDA has it. */
 cudaError_t emulated_not_ready(void);
 
-/* Ends the program where the host's memory of an asynchronous copy is not pinned. */
-void emulated_memory_check_pinned(const void *, size_t bytes);
+/* Ends the program where the host's memory of an asynchronous copy is not pinned, or not to be
+ * written. */
+void emulated_memory_check_pinned(const void *, size_t bytes, bool is_written);
 
 #endif

@@ -150,6 +150,8 @@ cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all)
 static struct range {
     const char *from;
     size_t bytes;
+    bool is_registered; /* by whole pages */
+    bool is_written;    /* the GPU may write there */
 } pinned[PINNED_MAX];
 
 static struct range *pinned_at(const void *from)
@@ -159,23 +161,71 @@ static struct range *pinned_at(const void *from)
     return i < PINNED_MAX ? &pinned[i] : NULL;
 }
 
-static cudaError_t pin(const void *from, size_t bytes)
+size_t emulated_pinned(void)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < PINNED_MAX; i++) bytes += pinned[i].from ? pinned[i].bytes : 0;
+    return bytes;
+}
+
+static cudaError_t pin(struct range range)
 {
     struct range *free_range = pinned_at(NULL);
-    if (!from || !free_range) return cudaErrorMemoryAllocation;
-    *free_range = (struct range){from, bytes};
+    if (!range.from || !free_range) return cudaErrorMemoryAllocation;
+    *free_range = range;
     return cudaSuccess;
 }
 
-void emulated_memory_check_pinned(const void *from, size_t bytes)
+static uintptr_t page_of(const char *at)
+{
+    return (uintptr_t)at / PAGE;
+}
+
+static bool shares_page(const struct range *r, const char *from, size_t bytes)
+{
+    return r->from && r->is_registered && page_of(from) <= page_of(r->from + r->bytes - 1) &&
+           page_of(r->from) <= page_of(from + bytes - 1);
+}
+
+static bool is_taken(const char *from, size_t bytes)
+{
+    bool is = false;
+    for (int i = 0; i < PINNED_MAX; i++) is |= shares_page(&pinned[i], from, bytes);
+    return is;
+}
+
+/* Whether the process has all of it mapped so; mappings come in order of their addresses. */
+static bool is_mapped(const char *from, size_t bytes, bool is_written)
+{
+    uintptr_t at = (uintptr_t)from;
+    unsigned long begin, end;
+    char mode[5], line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (!maps) return true;
+    while (at < (uintptr_t)from + bytes && fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%lx %4s", &begin, &end, mode) != 3 || end <= at) continue;
+        if (begin > at || mode[0] != 'r' || (is_written && mode[1] != 'w')) break;
+        at = end;
+    }
+    fclose(maps);
+    return at >= (uintptr_t)from + bytes;
+}
+
+static _Noreturn void give_up(const char *why, size_t bytes)
+{
+    fprintf(stderr, "emulated GPU: %zu bytes of the host %s\n", bytes, why);
+    abort();
+}
+
+void emulated_memory_check_pinned(const void *from, size_t bytes, bool is_written)
 {
     const char *at = from;
     for (int i = 0; i < PINNED_MAX; i++)
         if (pinned[i].from && at >= pinned[i].from &&
-            at + bytes <= pinned[i].from + pinned[i].bytes)
+            at + bytes <= pinned[i].from + pinned[i].bytes && (pinned[i].is_written || !is_written))
             return;
-    fprintf(stderr, "emulated GPU: %zu bytes of the host are copied that are not pinned\n", bytes);
-    abort();
+    give_up(is_written ? "are copied to that are not pinned" : "are copied that are not pinned",
+            bytes);
 }
 
 cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags)
@@ -184,14 +234,23 @@ cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags)
     if (status) return status;
     if (flags & cudaHostAllocMapped) return take(ret, bytes, true);
     *ret = aligned_alloc(ALIGNMENT, rounded(bytes, ALIGNMENT));
-    return pin(*ret, bytes);
+    return pin((struct range){*ret, bytes, .is_written = true});
+}
+
+/* CUDA promises nobody that it waits. */
+static void check_idle(const struct range *range)
+{
+    if (streams_use(range->from, range->bytes)) give_up("go while they are copied", range->bytes);
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
     struct range *range = pinned_at(memory);
-    streams_finish_all();
-    if (!range) return give_back(memory, true);
+    if (!range) {
+        streams_finish_all();
+        return give_back(memory, true);
+    }
+    check_idle(range);
     *range = (struct range){0};
     free(memory);
     return emulated_ruin();
@@ -199,16 +258,21 @@ cudaError_t cudaFreeHost(void *memory)
 
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
 {
+    const bool is_written = flags != cudaHostRegisterReadOnly;
     const cudaError_t status = emulated_status("cudaHostRegister");
     if (status) return status;
-    return pinned_at(memory) ? cudaErrorHostMemoryAlreadyRegistered : pin(memory, bytes);
+    if (!is_mapped(memory, bytes, is_written)) return cudaErrorInvalidValue;
+    if (is_taken(memory, bytes)) return cudaErrorHostMemoryAlreadyRegistered;
+    return pin((struct range){memory, bytes, true, is_written});
 }
 
 cudaError_t cudaHostUnregister(void *memory)
 {
     struct range *range = pinned_at(memory);
-    streams_finish_all();
     if (!range) return cudaErrorHostMemoryNotRegistered;
+    check_idle(range);
+    if (!is_mapped(range->from, range->bytes, range->is_written))
+        give_up("are gone that are still pinned", range->bytes);
     *range = (struct range){0};
     return emulated_status("cudaHostUnregister");
 }

@@ -6,6 +6,8 @@
 #include "tests/cuda/emulated.h"
 #include "tests/cuda/streams.h"
 
+enum { CALLS_MAX = 64 };
+
 static int gpus = 1;
 static const char *broken_call;
 static int calls_until_broken;
@@ -13,6 +15,10 @@ static bool is_idle;
 static bool is_announced; /* for who started the process, and sees no more of it */
 static cudaError_t breaks_by = cudaErrorLaunchFailure;
 static cudaError_t last_error, ruin; /* ruin: the one that has broken the context, or success */
+static struct {
+    const char *call;
+    int count;
+} calls[CALLS_MAX];
 
 cudaError_t emulated_launch(cudaStream_t, const struct grid *, grid_body *, void *arguments);
 
@@ -63,8 +69,23 @@ cudaError_t emulated_not_ready(void)
     return last_error = ruin ? ruin : cudaErrorNotReady;
 }
 
+/* Names are literals, but not the same one in each file. */
+static int *count_of(const char *call)
+{
+    int i = 0;
+    while (i < CALLS_MAX - 1 && calls[i].call && strcmp(calls[i].call, call) != 0) i++;
+    calls[i].call = call;
+    return &calls[i].count;
+}
+
+int emulated_calls(const char *call)
+{
+    return *count_of(call);
+}
+
 cudaError_t emulated_status(const char *call)
 {
+    (*count_of(call))++;
     if (ruin) return last_error = ruin;
     if (!broken_call || strcmp(call, broken_call) != 0 || calls_until_broken-- > 0)
         return cudaSuccess;
@@ -79,8 +100,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                             cudaStream_t stream)
 {
     const cudaError_t status = emulated_status("cudaMemcpyAsync");
-    if (kind == cudaMemcpyHostToDevice) emulated_memory_check_pinned(from, bytes);
-    if (kind == cudaMemcpyDeviceToHost) emulated_memory_check_pinned(to, bytes);
+    if (kind == cudaMemcpyHostToDevice) emulated_memory_check_pinned(from, bytes, false);
+    if (kind == cudaMemcpyDeviceToHost) emulated_memory_check_pinned(to, bytes, true);
     if (status) return status;
     return streams_put(stream,
                        (struct work){.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes});

@@ -11,6 +11,8 @@ enum { QUEUE_MAX = 256, STREAMS_MAX = 64, GRAPH_MAX = 1 << 16 };
 
 struct emulated_event {
     uint64_t recorded, reached; /* how often */
+    int uses;                   /* in queues */
+    bool is_destroyed;          /* goes when nobody uses it any more */
     struct emulated_stream *captured_in;
     int captured_end; /* what had been captured then */
 };
@@ -83,6 +85,11 @@ static bool is_held(const struct work *w)
     return w->kind == WORK_WAIT && w->event->reached < w->count;
 }
 
+static void drop_event(struct emulated_event *event)
+{
+    if (event && --event->uses == 0 && event->is_destroyed) free(event);
+}
+
 /* The next of the stream's work, unless it waits or there is none. */
 static bool do_next(struct emulated_stream *s)
 {
@@ -92,6 +99,7 @@ static bool do_next(struct emulated_stream *s)
     do_work(w);
     emulated_memory_close();
     free(w->arguments);
+    drop_event(w->event);
     s->done++;
     return true;
 }
@@ -141,9 +149,49 @@ static cudaError_t queue(struct emulated_stream *s, const struct work *w)
 {
     if (s->queued - s->done == QUEUE_MAX) do_until(s, s->done + 1);
     s->queue[s->queued++ % QUEUE_MAX] = *w;
+    if (w->event) w->event->uses++;
     s->has_grids |= w->kind == WORK_GRID || w->kind == WORK_GRAPH;
     hurry();
     return cudaSuccess;
+}
+
+static bool overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    return (const char *)a < (const char *)b + b_bytes &&
+           (const char *)b < (const char *)a + a_bytes;
+}
+
+static bool uses(const struct work *w, const void *host, size_t bytes)
+{
+    bool is = w->kind == WORK_COPY &&
+              (overlaps(w->to, w->bytes, host, bytes) || overlaps(w->from, w->bytes, host, bytes));
+    for (int i = 0; w->kind == WORK_GRAPH && i < w->graph->count; i++)
+        is |= uses(&w->graph->at[i], host, bytes);
+    return is;
+}
+
+static bool launches(const struct work *w, const void *graph, size_t bytes)
+{
+    return w->graph == graph;
+}
+
+typedef bool question(const struct work *, const void *what, size_t bytes);
+
+/* Of work that is queued and not done */
+static bool any(question *is, const void *what, size_t bytes)
+{
+    bool found = false;
+    for (int i = 0; i < STREAMS_MAX; i++) {
+        const struct emulated_stream *s = streams[i];
+        for (uint64_t at = s ? s->done : 0; s && at < s->queued; at++)
+            found |= is(&s->queue[at % QUEUE_MAX], what, bytes);
+    }
+    return found;
+}
+
+bool streams_use(const void *host, size_t bytes)
+{
+    return any(uses, host, bytes);
 }
 
 /* ---- captured work ---- */
@@ -198,6 +246,7 @@ static cudaError_t append(struct emulated_stream *s, struct work w)
         capture->at = realloc(capture->at, (size_t)capture->room * sizeof *capture->at);
     }
     w.stream = s;
+    w.event = NULL; /* what is awaited is known by the stream and its work */
     s->last = capture->count;
     capture->at[capture->count++] = w;
     return cudaSuccess;
@@ -218,7 +267,6 @@ cudaError_t streams_forbid_in_capture(void)
 static void drop(struct emulated_graph *g)
 {
     if (--g->owners > 0) return;
-    streams_finish_all();
     for (int i = 0; i < g->count; i++) free(g->at[i].arguments);
     free(g->at);
     free(g);
@@ -283,6 +331,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
+    if (any(launches, graph, 0)) give_up("a graph goes that is not done");
     drop(graph);
     return emulated_status("cudaGraphExecDestroy");
 }
@@ -325,7 +374,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 /* An event that was captured last takes the stream that waits into the capture. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
 {
+    const cudaError_t status = emulated_status("cudaStreamWaitEvent");
     struct work w = {.kind = WORK_WAIT, .event = event, .count = event->recorded};
+    if (status) return status;
     if (event->captured_in && capture) {
         if (!s->is_captured) s->last = -1, s->joined_end = 0;
         s->is_captured = true;
@@ -336,8 +387,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flag
         is_capture_broken = true; /* of what is not part of it */
         return cudaErrorStreamCaptureIsolation;
     }
-    (void)streams_put(s, w);
-    return emulated_status("cudaStreamWaitEvent");
+    return streams_put(s, w);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
@@ -348,6 +398,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
 {
+    const cudaError_t status = emulated_status("cudaEventRecord");
+    if (status) return status;
     event->captured_in = s->is_captured ? s : NULL;
     if (s->is_captured) {
         event->captured_end = capture->count;
@@ -355,7 +407,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
         event->recorded++;
         (void)streams_put(s, (struct work){.kind = WORK_RECORD, .event = event});
     }
-    return emulated_status("cudaEventRecord");
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
@@ -368,7 +420,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
-    streams_finish_all();
-    free(event);
+    event->is_destroyed = true;
+    event->uses++;
+    drop_event(event);
     return cudaSuccess;
 }

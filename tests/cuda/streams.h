@@ -38,6 +38,9 @@ void streams_finish(cudaStream_t);
 void streams_finish_all(void);
 void streams_finish_event(cudaEvent_t);
 
+/* Whether work that is queued and not done copies from or to that memory of the host. */
+bool streams_use(const void *host, size_t bytes);
+
 /* What may not be called while this thread captures a stream breaks the capture. */
 cudaError_t streams_forbid_in_capture(void);
 

@@ -35,7 +35,7 @@ static struct block *pin_at(struct apart *a, const void *host)
 }
 
 /* What somebody has pinned nobody else can. */
-static bool pin(struct device *d, void *host, size_t bytes)
+static bool pin(struct device *d, void *host, size_t bytes, bool is_written)
 {
     struct apart *a = d->state;
     apart_is_host(d, host, bytes);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { PAGE = 4096 };
+
 /* ---- tapes ---- */
 
 void tape_add(struct tape *tape, const void *what, size_t bytes)
@@ -49,8 +51,8 @@ void rig_load_spec(const char *text, struct spec *ret)
 
 float *rig_block(int64_t floats)
 {
-    const size_t bytes = ((size_t)floats + 16) / 16 * 16 * sizeof(float);
-    float *block = aligned_alloc(64, bytes);
+    const size_t bytes = ((size_t)floats * sizeof(float) + PAGE) / PAGE * PAGE;
+    float *block = aligned_alloc(PAGE, bytes);
     assert_non_null(block);
     memset(block, 0, bytes);
     return block;
@@ -62,6 +64,7 @@ static err open_at(enum place place, const struct spec *spec, struct device *ret
     case APART:
         return device_open_apart(SIZE_MAX, ret);
     case ON_GPU:
+    case IN_TURN:
         return device_open_gpu(&(struct gpu_options){.precision = (enum precision)spec->precision},
                                ret);
     case ON_CPU:
@@ -75,6 +78,10 @@ static void open_device(struct rig *r, enum place place)
     err e = open_at(place, &r->spec, &r->device);
     if (!e) e = device_open_cpu(1, NULL, &r->host);
     if (e) fail_msg("%s", error_text());
+    if (place != IN_TURN) return;
+    r->in_turn = *r->device.kernels;
+    r->in_turn.overlap = NULL;
+    r->device.kernels = &r->in_turn;
 }
 
 /* All workers of the run share the device, as on a host with one GPU. */

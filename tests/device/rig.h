@@ -33,13 +33,15 @@ struct scene {
     int workers, ps_count, batches_per_push;
 };
 
-enum place { ON_CPU, APART, ON_GPU };
+/* IN_TURN: a GPU that does nothing beside its queue */
+enum place { ON_CPU, APART, ON_GPU, IN_TURN };
 
 struct rig {
     const struct scene *scene;
     enum place place;
     struct spec spec;
     struct device device, host;
+    struct kernels in_turn; /* the device's, where it is such a one */
     int workers, ps_count;
     struct session session[RIG_WORKERS_MAX];
     struct store store[RIG_PS_MAX];
@@ -55,7 +57,7 @@ void rig_step(struct rig *, int64_t step, struct tape *);
 /* Loss, metrics and predictions over the evaluation set, by the first worker. */
 void rig_evaluate(struct rig *, struct tape *);
 
-/* Floats of the host, zero, aligned to 64 bytes. */
+/* Floats of the host, zero, on pages of their own, as windows have them: they can be pinned. */
 float *rig_block(int64_t floats);
 
 #endif

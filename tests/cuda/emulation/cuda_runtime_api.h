@@ -57,6 +57,7 @@ enum {
     cudaHostAllocPortable = 1,
     cudaHostAllocMapped = 2,
     cudaHostRegisterDefault = 0,
+    cudaHostRegisterReadOnly = 8,
 };
 
 typedef struct emulated_stream *cudaStream_t;

@@ -120,6 +120,13 @@ struct update_rmsprop {
     float rate, decay, momentum_decay, epsilon;
 }; /* mean NULL: not centered */
 
+/* A vector of n floats, and what is summed of it: |x| or x^2 */
+struct summed {
+    const float *x;
+    int64_t n;
+    bool is_square;
+};
+
 /* y (+)= x / (1 - rate) where random_uniform(random_u64(key, *draw), index) >= rate, else 0. The
  * same key and draw give the same mask, so the backward pass is the same call on dy. */
 struct dropout {
@@ -171,8 +178,8 @@ struct kernels {
 
     /* reductions to one double in host memory; they synchronize */
     double (*sum)(struct device *, const float *x, int64_t n);
-    double (*sum_abs)(struct device *, const float *x, int64_t n);
-    double (*sum_squares)(struct device *, const float *x, int64_t n);
+    /* One of each vector, and one wait for all of them */
+    void (*sums)(struct device *, const struct summed *, int count, double *ret_sums);
     bool (*all_finite)(struct device *, const float *x, int64_t n);
 
     /* matrices */

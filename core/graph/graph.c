@@ -242,15 +242,38 @@ bool graph_has_regularizers(const struct graph *graph)
     return false;
 }
 
+enum { REGULARIZED_AT_ONCE = 128 };
+
+/* What of the param's values is summed, of each 0 floats where it does not count */
+static void regularized(const struct param *param, struct summed *ret_abs,
+                        struct summed *ret_squares)
+{
+    const int64_t count = shape_count(&param->shape);
+    const struct regularizer *r = &param->regularizer;
+    *ret_abs = (struct summed){param->value, r->l1 > 0 ? count : 0, false};
+    *ret_squares = (struct summed){param->value, r->l2 > 0 ? count : 0, true};
+}
+
+static double regularization_of(struct param *const *params, int count, struct device *device)
+{
+    struct summed of[2 * REGULARIZED_AT_ONCE];
+    double sums[2 * REGULARIZED_AT_ONCE], total = 0;
+    for (int i = 0; i < count; i++) regularized(params[i], &of[2 * i], &of[2 * i + 1]);
+    device->kernels->sums(device, of, 2 * count, sums);
+    for (int i = 0; i < count; i++) {
+        const struct regularizer *r = &params[i]->regularizer;
+        total += r->l1 * sums[2 * i] + r->l2 * sums[2 * i + 1];
+    }
+    return total;
+}
+
 double graph_regularization(const struct graph *graph, struct device *device)
 {
-    double sum = 0;
-    for (int i = 0; i < graph->param_count; i++) {
-        const struct param *param = graph->params[i];
-        const int64_t count = shape_count(&param->shape);
-        const struct regularizer *r = &param->regularizer;
-        if (r->l1 > 0) sum += r->l1 * device->kernels->sum_abs(device, param->value, count);
-        if (r->l2 > 0) sum += r->l2 * device->kernels->sum_squares(device, param->value, count);
+    double total = 0;
+    for (int first = 0; first < graph->param_count; first += REGULARIZED_AT_ONCE) {
+        const int left = graph->param_count - first;
+        total += regularization_of(graph->params + first,
+                                   left < REGULARIZED_AT_ONCE ? left : REGULARIZED_AT_ONCE, device);
     }
-    return sum;
+    return total;
 }

@@ -1,7 +1,6 @@
 /* hook_values.c - see hook_values.h. */
 #include "core/train/hook_values.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { VALUE_STEP, VALUE_NORM, VALUE_RATE, VALUE_LOSS, VALUE_PUSH, VALUE_STALENESS, VALUE_METRICS };
@@ -51,14 +50,10 @@ double hook_value(const struct run_view *view, int index)
 double hook_gradient_norm(const struct run_view *view)
 {
     if (view->gradient_norm != 0) return view->gradient_norm;
-    struct device *device = view->session->options.device;
-    const struct graph *graph = view->session->graph;
-    double squares = 0;
-    for (int i = 0; i < graph->param_count; i++) {
-        const struct param *p = graph->params[i];
-        squares += device->kernels->sum_squares(device, p->gradient, shape_count(&p->shape));
-    }
-    return sqrt(squares);
+    const struct session *s = view->session;
+    session_list_gradients(s);
+    return gradients_norm(s->options.device, s->clip_gradients, s->clip_sizes,
+                          s->graph->param_count);
 }
 
 int evaluation_names(const struct session *session, const char *ret_names[HOOK_VALUES_MAX])

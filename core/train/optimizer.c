@@ -146,42 +146,68 @@ static float shrink(double norm, double limit)
     return norm > limit ? (float)(limit / norm) : 1.0f;
 }
 
-/* Two passes: nothing is scaled before the norm of everything is known. Sums go in creation order,
- * so that the norm has the same bits whatever the placement. */
+enum { SUMS_AT_ONCE = 256 };
+
+/* Of the first gradients, SUMS_AT_ONCE at most. Returns of how many. */
+static int sum_squares(struct device *device, float *const gradients[], const int64_t sizes[],
+                       int count, double *ret_squares)
+{
+    struct summed of[SUMS_AT_ONCE];
+    const int some = count < SUMS_AT_ONCE ? count : SUMS_AT_ONCE;
+    for (int i = 0; i < some; i++) of[i] = (struct summed){gradients[i], sizes[i], true};
+    device->kernels->sums(device, of, some, ret_squares);
+    return some;
+}
+
+double gradients_norm(struct device *device, float *const gradients[], const int64_t sizes[],
+                      int count)
+{
+    double total = 0.0, squares[SUMS_AT_ONCE];
+    for (int first = 0; first < count; first += SUMS_AT_ONCE) {
+        const int some =
+            sum_squares(device, gradients + first, sizes + first, count - first, squares);
+        for (int i = 0; i < some; i++) total += squares[i];
+    }
+    return sqrt(total);
+}
+
+/* Two passes: nothing is scaled before the norm of everything is known. */
 static void clip_all_together(double limit, struct device *device, float *const gradients[],
                               const int64_t sizes[], int count, double *ret_norm)
 {
-    double squares = 0.0;
-    for (int i = 0; i < count; i++) {
-        squares += device->kernels->sum_squares(device, gradients[i], sizes[i]);
-    }
-    *ret_norm = sqrt(squares);
+    *ret_norm = gradients_norm(device, gradients, sizes, count);
     const float factor = shrink(*ret_norm, limit);
     if (factor == 1.0f) return;
     for (int i = 0; i < count; i++) device->kernels->scale(device, gradients[i], factor, sizes[i]);
 }
 
-static void clip_one(const struct clip *clip, struct device *device, float *gradient, int64_t size)
+static void clip_each(double limit, struct device *device, float *const gradients[],
+                      const int64_t sizes[], int count)
 {
-    if (clip->type == CLIP_VALUE) {
-        device->kernels->clamp(device, gradient, (float)clip->low, (float)clip->high, size);
-        return;
+    double squares[SUMS_AT_ONCE];
+    for (int first = 0; first < count; first += SUMS_AT_ONCE) {
+        const int some =
+            sum_squares(device, gradients + first, sizes + first, count - first, squares);
+        for (int i = 0; i < some; i++) {
+            const float factor = shrink(sqrt(squares[i]), limit);
+            if (factor != 1.0f)
+                device->kernels->scale(device, gradients[first + i], factor, sizes[first + i]);
+        }
     }
-    const double norm = sqrt(device->kernels->sum_squares(device, gradient, size));
-    const float factor = shrink(norm, clip->norm);
-    if (factor != 1.0f) device->kernels->scale(device, gradient, factor, size);
 }
 
 void clip_gradients(const struct clip *clip, struct device *device, float *const gradients[],
                     const int64_t sizes[], int count, double *ret_norm)
 {
     *ret_norm = 0.0;
-    if (clip->type == CLIP_NONE) return;
-    if (clip->type == CLIP_GLOBAL_NORM) {
+    if (clip->type == CLIP_GLOBAL_NORM)
         clip_all_together(clip->norm, device, gradients, sizes, count, ret_norm);
-        return;
-    }
-    for (int i = 0; i < count; i++) clip_one(clip, device, gradients[i], sizes[i]);
+    else if (clip->type == CLIP_NORM)
+        clip_each(clip->norm, device, gradients, sizes, count);
+    else if (clip->type == CLIP_VALUE)
+        for (int i = 0; i < count; i++)
+            device->kernels->clamp(device, gradients[i], (float)clip->low, (float)clip->high,
+                                   sizes[i]);
 }
 
 const struct kinds clip_kinds = {.key = "type", .noun = "clipping", .at = clip_at};

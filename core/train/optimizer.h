@@ -75,4 +75,8 @@ err optimizer_check(const struct optimizer_spec *, const char *path);
 void clip_gradients(const struct clip *, struct device *, float *const gradients[],
                     const int64_t sizes[], int count, double *ret_norm);
 
+/* Their global norm. Sums go in the order of the list, so that in creation order it has the same
+ * bits whatever the placement. */
+double gradients_norm(struct device *, float *const gradients[], const int64_t sizes[], int count);
+
 #endif

@@ -51,7 +51,7 @@ struct session {
     float *
         *kept; /* [variables] sums of clipped gradients; NULL unless several batches are clipped */
     struct clip clip;
-    float **clip_gradients; /* [variables] scratch of clipping */
+    float **clip_gradients; /* [variables] scratch: session_list_gradients */
     int64_t *clip_sizes;
     bool regularized;
     uint64_t batches;     /* index of the next one in this worker's share of the stream */
@@ -86,6 +86,10 @@ err session_step(struct session *, double *ret_loss);
  * gradient is not finite; NULL: none. And the error that says so of a loss. */
 const char *session_not_finite(const struct session *, bool *ret_is_gradient);
 err session_fail_loss(const struct session *, double loss);
+
+/* Writes where each variable's gradient lies on the device, and its floats, into clip_gradients and
+ * clip_sizes. */
+void session_list_gradients(const struct session *);
 
 /* What would be pushed becomes zero: an update by it keeps numbers where numbers are. */
 void session_clear_gradients(struct session *);

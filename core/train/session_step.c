@@ -8,16 +8,20 @@
 #include "core/base/random.h"
 #include "core/train/session_inside.h"
 
+void session_list_gradients(const struct session *s)
+{
+    for (int i = 0; i < s->graph->param_count; i++) {
+        s->clip_gradients[i] = s->graph->params[i]->gradient;
+        s->clip_sizes[i] = shape_count(&s->graph->params[i]->shape);
+    }
+}
+
 static void clip(struct session *s)
 {
-    struct graph *g = s->graph;
     const uint64_t begin_ns = trace_begin(s->plan->trace);
-    for (int i = 0; i < g->param_count; i++) {
-        s->clip_gradients[i] = g->params[i]->gradient;
-        s->clip_sizes[i] = shape_count(&g->params[i]->shape);
-    }
-    clip_gradients(&s->clip, s->options.device, s->clip_gradients, s->clip_sizes, g->param_count,
-                   &s->gradient_norm);
+    session_list_gradients(s);
+    clip_gradients(&s->clip, s->options.device, s->clip_gradients, s->clip_sizes,
+                   s->graph->param_count, &s->gradient_norm);
     trace_end(s->plan->trace, SPAN_CLIP, 0, begin_ns);
 }
 

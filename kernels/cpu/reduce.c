@@ -97,14 +97,10 @@ static double sum(struct device *d, const float *x, int64_t n)
     return reduce(d, x, n, plain_slices);
 }
 
-static double sum_abs(struct device *d, const float *x, int64_t n)
+static void sum_each(struct device *d, const struct summed *of, int count, double *ret_sums)
 {
-    return reduce(d, x, n, abs_slices);
-}
-
-static double sum_squares(struct device *d, const float *x, int64_t n)
-{
-    return reduce(d, x, n, square_slices);
+    for (int i = 0; i < count; i++)
+        ret_sums[i] = reduce(d, of[i].x, of[i].n, of[i].is_square ? square_slices : abs_slices);
 }
 
 /* The exponent of infinity and NaN is all ones. Looks at the sum of such, stretch by stretch, so
@@ -123,7 +119,6 @@ static bool all_finite(struct device *d, const float *x, int64_t n)
 void KERNELS(reduce)(struct kernels *table)
 {
     table->sum = sum;
-    table->sum_abs = sum_abs;
-    table->sum_squares = sum_squares;
+    table->sums = sum_each;
     table->all_finite = all_finite;
 }

@@ -15,6 +15,7 @@
 
 enum {
     PARTIALS_MAX = 1 << 16, /* doubles: what blocks of a reduction leave for the last one */
+    RESULTS_MAX = 512,      /* doubles: reductions whose results come in one copy */
     STAGING_BYTES = 4 << 20,
     STAGINGS = 2, /* one is filled while the other is under way */
     DEVICE_NAME_MAX = 480,
@@ -59,8 +60,9 @@ struct cuda_state {
     void *staging[STAGINGS]; /* pinned */
     cudaEvent_t staged[STAGINGS];
     int next_staging;
-    double *partials; /* [PARTIALS_MAX] of the device */
-    double *result;   /* pinned: one number that a reduction brings back */
+    double *partials;     /* [PARTIALS_MAX] of the device */
+    double *results;      /* [RESULTS_MAX] of the device, behind them */
+    double *host_results; /* [RESULTS_MAX], pinned */
     struct cuda_blas blas;
     struct cuda_dnn *dnn; /* in dnn.h; NULL: convolutions are our own */
     const char *kernel;   /* the last that was launched; NULL: none yet */
@@ -96,8 +98,9 @@ void cuda_remember(struct device *, err kind, const char *call, const char *why)
 /* Remembers a failure that no call of CUDA has told. */
 void cuda_refuse(struct device *, const char *why);
 
-/* Brings partials[0] to the host: waits. */
-double cuda_result(struct device *);
+/* Brings the first results to the host: waits. 0 where the device failed, which synchronize()
+ * tells. They stay until the next call. */
+const double *cuda_results(struct device *, int count);
 
 /* All waits for the GPU: until what is queued in the stream is done, or the event has been
  * reached. false: it failed, or does not answer, which synchronize() tells. */

@@ -114,8 +114,9 @@ ON_GPU int lane_index()
     return (int)(threadIdx.x % WARP);
 }
 
-/* The sum of what `blocks` blocks have left in partials, on the host; waits. In reduce.cu. */
-double cuda_sum_partials(struct device *, unsigned blocks);
+/* What `blocks` blocks have left in partials, added up in their order into one of the device's
+ * results (below RESULTS_MAX). In reduce.cu. */
+void cuda_sum_partials(struct device *, unsigned blocks, int result);
 
 /* Blocks of a reduction over n: by n alone, so that the sum has the same bits in every run, and
  * enough to keep the memory of the largest GPU busy */

@@ -100,16 +100,17 @@ void cuda_launched(struct device *d, const char *kernel, cudaError_t status)
     (void)cuda_await_stream(d, state->stream);
 }
 
-double cuda_result(struct device *d)
+const double *cuda_results(struct device *d, int count)
 {
     struct cuda_state *state = d->state;
-    *state->result = 0;
-    bool is_queued = cuda_check(d,
-                                cudaMemcpyAsync(state->result, state->partials, sizeof(double),
-                                                cudaMemcpyDeviceToHost, state->stream),
-                                "cudaMemcpyAsync");
-    bool is_here = is_queued && cuda_await_stream(d, state->stream);
-    return is_here ? *state->result : 0; /* the failure itself comes out of synchronize() */
+    const size_t bytes = (size_t)count * sizeof(double);
+    const bool is_here = cuda_check(d,
+                                    cudaMemcpyAsync(state->host_results, state->results, bytes,
+                                                    cudaMemcpyDeviceToHost, state->stream),
+                                    "cudaMemcpyAsync") &&
+                         cuda_await_stream(d, state->stream);
+    if (!is_here) memset(state->host_results, 0, bytes);
+    return state->host_results;
 }
 
 err cuda_failure(struct cuda_state *state)
@@ -285,12 +286,15 @@ err cuda_memory_init(struct device *d)
         TRY(cuda_demand(cudaHostAlloc(&state->staging[i], STAGING_BYTES, cudaHostAllocDefault),
                         "cudaHostAlloc"));
     }
-    void *result;
-    TRY(cuda_demand(cudaHostAlloc(&result, sizeof(double), cudaHostAllocDefault), "cudaHostAlloc"));
-    state->result = result;
+    void *results;
+    TRY(cuda_demand(cudaHostAlloc(&results, RESULTS_MAX * sizeof(double), cudaHostAllocDefault),
+                    "cudaHostAlloc"));
+    state->host_results = results;
     void *partials;
-    TRY(cuda_demand(cudaMalloc(&partials, PARTIALS_MAX * sizeof(double)), "cudaMalloc"));
+    TRY(cuda_demand(cudaMalloc(&partials, (PARTIALS_MAX + RESULTS_MAX) * sizeof(double)),
+                    "cudaMalloc"));
     state->partials = partials;
+    state->results = state->partials + PARTIALS_MAX;
     return cuda_overlap_init(state);
 }
 
@@ -299,7 +303,7 @@ void cuda_memory_fini(struct cuda_state *state)
 {
     cuda_overlap_fini(state);
     if (state->partials) (void)cudaFree(state->partials);
-    if (state->result) (void)cudaFreeHost(state->result);
+    if (state->host_results) (void)cudaFreeHost(state->host_results);
     for (int i = 0; i < STAGINGS; i++) {
         if (state->staging[i]) (void)cudaFreeHost(state->staging[i]);
         if (state->staged[i]) (void)cudaEventDestroy(state->staged[i]);

@@ -37,7 +37,8 @@ static int64_t count_in_top(struct device *d, const float *logits, const int32_t
     if (rows == 0) return 0;
     const unsigned blocks = each_row(d, "count_in_top", top_row{logits, labels, k, first_wins},
                                      {rows, classes}, is_packed(logits));
-    return (int64_t)cuda_sum_partials(d, blocks);
+    cuda_sum_partials(d, blocks, 0);
+    return (int64_t)cuda_results(d, 1)[0];
 }
 
 struct threshold_term {
@@ -52,9 +53,11 @@ static int64_t count_threshold(struct device *d, const float *prediction, const 
                                float threshold, int64_t n)
 {
     if (n == 0) return 0;
-    return (int64_t)sum_of(
-        d, "count_threshold",
-        sum_body<2, threshold_term>{{prediction, target}, {threshold}, n, false});
+    const struct sum_body<2, threshold_term> terms = {
+        {prediction, target}, {threshold}, n, false
+    };
+    sum_into(d, "count_threshold", terms, 0);
+    return (int64_t)cuda_results(d, 1)[0];
 }
 
 void cuda_metrics_fill(struct kernels *table)

@@ -243,16 +243,18 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS)
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
-/* On the host; waits. n > 0 */
+/* Into one of the device's results. n > 0 */
 template <int READS, typename Terms>
-static double sum_of(struct device *d, const char *name, struct sum_body<READS, Terms> s)
+static void sum_into(struct device *d, const char *name, struct sum_body<READS, Terms> s,
+                     int result)
 {
     struct cuda_state *state = (struct cuda_state *)d->state;
     const unsigned blocks = reduction_blocks(s.n);
     s.is_whole = true;
     for (int r = 0; r < READS; r++) s.is_whole = s.is_whole && is_packed(s.from[r]);
-    launch(d, {name, blocks, 1}, sum_terms<READS, Terms>, s, state->partials);
-    return cuda_sum_partials(d, blocks);
+    launch(d, {name, blocks, 1}, sum_terms<READS, Terms>, s,
+           blocks > 1 ? state->partials : state->results + result);
+    if (blocks > 1) cuda_sum_partials(d, blocks, result);
 }
 
 #endif

@@ -33,27 +33,28 @@ struct not_finite_term {
     }
 };
 
-static __global__ void sum_partials(double *partials, unsigned count)
+static __global__ void sum_partials(const double *partials, unsigned count, double *to)
 {
     __shared__ double lane[BLOCK];
     double sum = 0;
     for (unsigned i = threadIdx.x; i < count; i += BLOCK) sum += partials[i];
     sum = block_sum(lane, sum);
-    if (threadIdx.x == 0) partials[0] = sum; /* all have been read */
+    if (threadIdx.x == 0) *to = sum;
 }
 
-double cuda_sum_partials(struct device *d, unsigned blocks)
+void cuda_sum_partials(struct device *d, unsigned blocks, int result)
 {
     struct cuda_state *state = (struct cuda_state *)d->state;
-    if (blocks > 1) launch(d, {"sum_partials", 1, 1}, sum_partials, state->partials, blocks);
-    return cuda_result(d);
+    launch(d, {"sum_partials", 1, 1}, sum_partials, state->partials, blocks,
+           state->results + result);
 }
 
 template <typename Term>
 static double reduce(struct device *d, const float *x, int64_t n, const Term &term)
 {
     if (n <= 0) return 0;
-    return sum_of(d, "sum_terms", sum_body<1, Term>{{x}, term, n, false});
+    sum_into(d, "sum_terms", sum_body<1, Term>{{x}, term, n, false}, 0);
+    return cuda_results(d, 1)[0];
 }
 
 static double sum(struct device *d, const float *x, int64_t n)
@@ -61,14 +62,30 @@ static double sum(struct device *d, const float *x, int64_t n)
     return reduce(d, x, n, plain_term{});
 }
 
-static double sum_abs(struct device *d, const float *x, int64_t n)
+static void queue_sum(struct device *d, const struct summed &of, int result)
 {
-    return reduce(d, x, n, abs_term{});
+    if (of.is_square)
+        sum_into(d, "sum_squares", sum_body<1, square_term>{{of.x}, {}, of.n, false}, result);
+    else
+        sum_into(d, "sum_abs", sum_body<1, abs_term>{{of.x}, {}, of.n, false}, result);
 }
 
-static double sum_squares(struct device *d, const float *x, int64_t n)
+/* One copy brings what was queued for many. A vector without elements has no place in it. */
+static void sum_some(struct device *d, const struct summed *of, int count, double *ret_sums)
 {
-    return reduce(d, x, n, square_term{});
+    int queued = 0, taken = 0;
+    for (int i = 0; i < count; i++)
+        if (of[i].n > 0) queue_sum(d, of[i], queued++);
+    const double *results = queued > 0 ? cuda_results(d, queued) : NULL;
+    for (int i = 0; i < count; i++) ret_sums[i] = of[i].n > 0 ? results[taken++] : 0;
+}
+
+static void sum_each(struct device *d, const struct summed *of, int count, double *ret_sums)
+{
+    for (int first = 0; first < count; first += RESULTS_MAX) {
+        const int left = count - first;
+        sum_some(d, of + first, left < RESULTS_MAX ? left : RESULTS_MAX, ret_sums + first);
+    }
 }
 
 /* On a device that has failed nothing is known to be. */
@@ -81,7 +98,6 @@ static bool all_finite(struct device *d, const float *x, int64_t n)
 void cuda_reduce_fill(struct kernels *table)
 {
     table->sum = sum;
-    table->sum_abs = sum_abs;
-    table->sum_squares = sum_squares;
+    table->sums = sum_each;
     table->all_finite = all_finite;
 }

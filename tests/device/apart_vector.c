@@ -121,22 +121,12 @@ static double wall_sum(struct device *d, const float *x, int64_t n)
     return result;
 }
 
-static double wall_sum_abs(struct device *d, const float *x, int64_t n)
+static void wall_sums(struct device *d, const struct summed *of, int count, double *ret_sums)
 {
-    struct device *inner = apart_enter(d, "sum_abs");
-    apart_has(d, x, n);
-    const double result = inner->kernels->sum_abs(inner, x, n);
+    struct device *inner = apart_enter(d, "sums");
+    for (int i = 0; i < count; i++) apart_has(d, of[i].x, of[i].n);
+    inner->kernels->sums(inner, of, count, ret_sums);
     apart_leave(d);
-    return result;
-}
-
-static double wall_sum_squares(struct device *d, const float *x, int64_t n)
-{
-    struct device *inner = apart_enter(d, "sum_squares");
-    apart_has(d, x, n);
-    const double result = inner->kernels->sum_squares(inner, x, n);
-    apart_leave(d);
-    return result;
 }
 
 static bool wall_all_finite(struct device *d, const float *x, int64_t n)
@@ -179,8 +169,7 @@ void apart_fill_vector(struct kernels *table)
     table->copy_strided = wall_copy_strided;
     table->add_strided = wall_add_strided;
     table->sum = wall_sum;
-    table->sum_abs = wall_sum_abs;
-    table->sum_squares = wall_sum_squares;
+    table->sums = wall_sums;
     table->all_finite = wall_all_finite;
     table->sum_ordered = wall_sum_ordered;
 }

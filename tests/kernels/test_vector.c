@@ -248,6 +248,20 @@ static void dropout_keeps_what_the_random_numbers_of_its_key_say(void **state)
     on_every_device(each_dropout);
 }
 
+static double sum_abs(struct device *d, const float *x, int64_t n)
+{
+    double sum;
+    d->kernels->sums(d, &(struct summed){x, n, false}, 1, &sum);
+    return sum;
+}
+
+static double sum_squares(struct device *d, const float *x, int64_t n)
+{
+    double sum;
+    d->kernels->sums(d, &(struct summed){x, n, true}, 1, &sum);
+    return sum;
+}
+
 static void check_sums(struct device *d, int64_t n)
 {
     const struct tolerance t = {1e-12, 1e-9};
@@ -259,8 +273,8 @@ static void check_sums(struct device *d, int64_t n)
         squares += (double)x[i] * x[i];
     }
     assert_near(d->kernels->sum(d, x, n), sum, t, "sum", n);
-    assert_near(d->kernels->sum_abs(d, x, n), abs_sum, t, "sum_abs", n);
-    assert_near(d->kernels->sum_squares(d, x, n), squares, t, "sum_squares", n);
+    assert_near(sum_abs(d, x, n), abs_sum, t, "sum_abs", n);
+    assert_near(sum_squares(d, x, n), squares, t, "sum_squares", n);
     free_floats(d, x);
 }
 
@@ -277,6 +291,31 @@ static void reductions_are_taken_in_double(void **state)
     on_every_device(each_sum);
 }
 
+enum { MANY = 1200 }; /* more than one copy of a GPU brings */
+
+/* Vectors of 0 to 6 floats, one behind the other, and a long one among them: each has its own sum.
+ */
+static void each_of_many(struct device *d)
+{
+    static struct summed of[MANY];
+    static double sums[MANY];
+    float *x = random_floats(d, LENGTH_MAX, -1, 1, 10);
+    for (int i = 0; i < MANY; i++)
+        of[i] = (struct summed){x + 3 * i, i == MANY / 2 ? LENGTH_MAX - 3 * i : i % 7, i % 2};
+    d->kernels->sums(d, of, MANY, sums);
+    for (int i = 0; i < MANY; i++) {
+        const double alone =
+            of[i].is_square ? sum_squares(d, of[i].x, of[i].n) : sum_abs(d, of[i].x, of[i].n);
+        assert_true(sums[i] == alone);
+    }
+    free_floats(d, x);
+}
+
+static void sums_of_many_vectors_are_those_of_each(void **state)
+{
+    on_every_device(each_of_many);
+}
+
 /* The sums of the first device, which all others must repeat bit by bit */
 static double first_sums[3];
 static bool have_first_sums;
@@ -284,8 +323,8 @@ static bool have_first_sums;
 static void repeat_sums(struct device *d)
 {
     float *x = random_floats(d, LENGTH_MAX, -1e3f, 1e3f, 9);
-    double sums[3] = {d->kernels->sum(d, x, LENGTH_MAX), d->kernels->sum_abs(d, x, LENGTH_MAX),
-                      d->kernels->sum_squares(d, x, LENGTH_MAX)};
+    double sums[3] = {d->kernels->sum(d, x, LENGTH_MAX), sum_abs(d, x, LENGTH_MAX),
+                      sum_squares(d, x, LENGTH_MAX)};
     if (!have_first_sums) memcpy(first_sums, sums, sizeof sums);
     have_first_sums = true;
     assert_memory_equal(first_sums, sums, sizeof sums);
@@ -360,6 +399,7 @@ int main(void)
         cmocka_unit_test(rows_at_a_distance_are_copied_and_added),
         cmocka_unit_test(dropout_keeps_what_the_random_numbers_of_its_key_say),
         cmocka_unit_test(reductions_are_taken_in_double),
+        cmocka_unit_test(sums_of_many_vectors_are_those_of_each),
         cmocka_unit_test(sums_do_not_depend_on_threads_or_instructions),
         cmocka_unit_test(one_bad_number_anywhere_is_found),
         cmocka_unit_test(memory_is_zeroed_aligned_and_refused_where_there_is_none),

@@ -48,17 +48,17 @@ line() {
 }
 
 "$1/cmd/dtrain" devices
-tests='activate gemm image rows update vector precision fixtures gradients curves'
+tests='activate gemm image rows update vector precision product own_gemm own_precision fixtures gradients curves'
 for test in $tests; do line "$test" "$here/test_gpu_$test"; done
 
 # Races are looked for in the kernels alone: a whole training would take hours.
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck initcheck; do
-        for test in activate gemm image rows update vector precision fixtures; do
+        for test in activate gemm image rows update vector precision product own_gemm own_precision fixtures; do
             line "$test-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 "$here/test_gpu_$test"
         done
     done
-    for test in gemm image precision fixtures; do
+    for test in gemm image precision product own_gemm own_precision fixtures; do
         line "$test-racecheck" compute-sanitizer --tool racecheck --error-exitcode 9 "$here/test_gpu_$test"
     done
 else

@@ -50,8 +50,9 @@ struct cuda_state {
     cudaStream_t stream;
     void *staging[STAGINGS]; /* pinned */
     cudaEvent_t staged[STAGINGS];
-    double *partials; /* [PARTIALS_MAX] of the device */
-    double *result;   /* pinned: one number that a reduction brings back */
+    double *partials;    /* [PARTIALS_MAX] of the device */
+    double *result;      /* pinned: one number that a reduction brings back */
+    float *product_sums; /* of the device: what the slices of a product leave; NULL with cuBLAS */
     struct cuda_blas blas;
     const char *kernel; /* the last that was launched; NULL: none yet */
     const char *marked; /* what is queued now, NULL: nothing in particular; both borrowed */
@@ -94,6 +95,10 @@ void cuda_blas_drop(struct cuda_blas *);
 /* With a handle on the device's stream. */
 err cuda_blas_open(struct device *, enum precision);
 void cuda_blas_close(struct cuda_state *);
+
+/* Scratch memory of our own products, which they take where there is no cuBLAS */
+err cuda_product_init(struct device *);
+void cuda_product_fini(struct cuda_state *);
 
 void cuda_memory_fill(struct kernels *);
 void cuda_vector_fill(struct kernels *);

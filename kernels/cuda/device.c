@@ -83,6 +83,7 @@ static void close_gpu(struct device *d)
 {
     struct cuda_state *state = d->state;
     (void)cudaSetDevice(state->index);
+    cuda_product_fini(state);
     cuda_blas_close(state);
     cuda_memory_fini(state);
     free(state);
@@ -127,6 +128,7 @@ static err set_up(struct device *d, const struct gpu_options *options, const str
                     cudaGetErrorString(status));
     TRY(cuda_memory_init(d));
     name_device(state, gpu, cuda_blas_open(d, options->precision));
+    TRY(cuda_product_init(d));
     return d->kernels->synchronize(d);
 }
 

@@ -17,7 +17,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ static /* blocks follow each other, so each finds what the last has left */
 
 struct dim3 {

@@ -10,7 +10,6 @@
  * A kernel has few rows and columns and very many terms: those of any product that has too few
  * tiles are shared out in slices (product.cuh).
  */
-#include <limits.h>
 #include <stdlib.h>
 
 #include "kernels/cuda/matrix.cuh"
@@ -167,7 +166,10 @@ struct outputs_above {
 struct turned_kernel {
     enum { ALONG_TERMS = 1 };
     typedef const float *Place; /* the first number of an input channel */
-    typedef int64_t Term;       /* numbers from there; negative: beyond the end */
+    struct Term {
+        int64_t offset; /* floats from there */
+        bool is_there;
+    };
     const float *kernel;
     struct divisor out_channels;
     int in_channels, cell_count;
@@ -179,14 +181,15 @@ struct turned_kernel {
 
     __device__ Term term(int k) const
     {
-        const uint32_t index = quotient(out_channels, k), channel = k - index * out_channels.by;
+        const bool is_there = k < cell_count;
+        const uint32_t n = is_there ? k : 0, index = quotient(out_channels, n);
         const int64_t row = index * (uint32_t)in_channels;
-        return k < cell_count ? row * out_channels.by + channel : -1;
+        return {row * out_channels.by + (n - index * out_channels.by), is_there};
     }
 
-    __device__ struct source at(Place first, Term k) const
+    __device__ struct source at(Place first, const Term &k) const
     {
-        return {first + k, k >= 0};
+        return {first + k.offset, k.is_there};
     }
 };
 
@@ -272,9 +275,9 @@ static bool is_extent(const struct extent *e)
     return padded < -NOWHERE && span <= padded && (padded - span) / e->stride + 1 == e->out;
 }
 
-static bool fits_int(double count)
+static bool fits_product(double count)
 {
-    return count <= INT_MAX;
+    return count <= PRODUCT_SIZE_MAX;
 }
 
 /* Through doubles, since the products may not fit an int64_t either */
@@ -283,9 +286,10 @@ static bool is_countable(const struct conv2d *c)
     const struct window2d *w = &c->window;
     const double cells = (double)w->kernel_y * (double)w->kernel_x;
     return c->in_channels > 0 && c->out_channels > 0 && w->batch >= 0 &&
-           fits_int((double)w->batch * (double)w->in_y * (double)w->in_x) &&
-           fits_int((double)w->batch * (double)w->out_y * (double)w->out_x) &&
-           fits_int(cells * (double)c->in_channels) && fits_int(cells * (double)c->out_channels);
+           fits_product((double)w->batch * (double)w->in_y * (double)w->in_x) &&
+           fits_product((double)w->batch * (double)w->out_y * (double)w->out_x) &&
+           fits_product(cells * (double)c->in_channels) &&
+           fits_product(cells * (double)c->out_channels);
 }
 
 static err check(const struct conv2d *c)

@@ -10,7 +10,10 @@
 template <bool IS_ALONG_TERMS> struct matrix {
     enum { ALONG_TERMS = IS_ALONG_TERMS };
     typedef const float *Place; /* its first number */
-    typedef int Term;           /* negative: beyond the end */
+    struct Term {
+        int index;
+        bool is_there;
+    };
     const float *numbers;
     int length, terms;
 
@@ -20,14 +23,16 @@ template <bool IS_ALONG_TERMS> struct matrix {
         return numbers + (ALONG_TERMS ? (int64_t)inside * terms : inside);
     }
 
+    /* Beyond the end it is another, whose address is as good. */
     __device__ Term term(int k) const
     {
-        return k < terms ? k : -1;
+        const bool is_there = k < terms;
+        return {is_there ? k : 0, is_there};
     }
 
-    __device__ struct source at(Place first, Term k) const
+    __device__ struct source at(Place first, const Term &k) const
     {
-        return {first + (ALONG_TERMS ? k : (int64_t)k * length), k >= 0};
+        return {first + (ALONG_TERMS ? k.index : (int64_t)k.index * length), k.is_there};
     }
 };
 

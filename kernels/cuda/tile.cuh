@@ -6,8 +6,8 @@
  *                      asks for the sums that come of it.
  *     Term term(k)     the same of a term, which may be beyond the end
  *     at(Place, Term)  where the number lies, or that it stands for 0, as beyond the end of terms.
- *                      Of a product that is WIDE, it is the first of a quad aligned to 16 bytes,
- *                      all of whose numbers are there or none.
+ *                      Of a product that is WIDE, it is the first of a quad, all of whose numbers
+ *                      are there or none, and aligned to 16 bytes even where it is not.
  *
  * In shared memory a tile is made of words: a float, or what the tensor cores multiply. Floats are
  * streamed: copied without a register, some steps ahead. What has to be rounded is carried through

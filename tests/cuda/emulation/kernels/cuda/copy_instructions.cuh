@@ -19,17 +19,22 @@ static struct pending_copies {
     uint32_t count, group; /* that is filled now */
 } pending_copies[GROUP_THREADS_MAX];
 
+/* Addresses must be so even where nothing is read. */
+static inline void demand_aligned(const void *address, uint32_t bytes)
+{
+    if ((uintptr_t)address % bytes != 0) abort();
+}
+
 static inline void add_copy(void *to, const float *from, uint32_t bytes)
 {
     struct pending_copies *mine = &pending_copies[threadIdx.x];
-    const bool is_misplaced = ((uintptr_t)to | (uintptr_t)from) % bytes != 0;
-    if (mine->count == COPIES_MAX || is_misplaced) abort();
+    if (mine->count == COPIES_MAX) abort();
     mine->at[mine->count++] = {to, from, bytes, mine->group};
 }
 
 ON_GPU void read_quad(float *to, const float *from, bool is_there)
 {
-    if (is_there && (uintptr_t)from % 16 != 0) abort();
+    demand_aligned(from, 16);
     if (is_there) memcpy(to, from, 16);
 }
 
@@ -40,11 +45,15 @@ ON_GPU void read_float(float *to, const float *from, bool is_there)
 
 ON_GPU void copy_quad(void *to, const float *from, bool is_there)
 {
+    demand_aligned(to, 16);
+    demand_aligned(from, 16);
     add_copy(to, is_there ? from : NULL, 16);
 }
 
 ON_GPU void copy_float(void *to, const float *from, bool is_there)
 {
+    demand_aligned(to, 4);
+    demand_aligned(from, 4);
     add_copy(to, is_there ? from : NULL, 4);
 }
 

@@ -203,6 +203,11 @@ struct forward_operands {
     float *y, *pre;
     bool is_relu;
 
+    forward_operands plain(float *sums) const
+    {
+        return {left, right, rows, columns, terms, NULL, sums, NULL, false};
+    }
+
     template <int COUNT> __device__ void store(int row, int column, const float *sums) const
     {
         const int64_t at = (int64_t)row * columns + column;
@@ -226,6 +231,11 @@ template <typename LeftSide, typename RightSide> struct gradient_operands {
     int rows, columns, terms;
     float *gradient;
     bool adds;
+
+    gradient_operands plain(float *sums) const
+    {
+        return {left, right, rows, columns, terms, sums, false};
+    }
 
     template <int COUNT> __device__ void store(int row, int column, const float *sums) const
     {

@@ -1,5 +1,6 @@
 /* fetch.cuh - the operands of the steps of a product, one step after the other: start(), and then
- * arrive() for each, which says in which of the stages of shared memory they are. */
+ * arrive() for each, which says in which of the stages of shared memory they are, and is told how
+ * many steps are left over behind it. */
 #ifndef KERNELS_CUDA_FETCH_CUH
 #define KERNELS_CUDA_FETCH_CUH
 
@@ -31,14 +32,14 @@ template <typename Operands, typename Sums, int ROWS, bool WIDE> struct streamin
     typedef stages<Sums, ROWS, STAGES> Shared;
     streamed<typename Sides::Left, typename Sides::left_layout, Sums, ROWS, WIDE> left;
     streamed<typename Sides::Right, typename Sides::right_layout, Sums, Sums::COLUMNS, WIDE> right;
-    int term, end;       /* of those that are sent next, and of the last */
-    int filled, emptied; /* stages: the next to be filled, and that of the step that arrives */
+    int term;   /* the first of the step that is sent next */
+    int filled; /* the stage that is filled next */
 
     /* A group for each step, so that a count of groups is one of steps; behind the last are empty
      * ones. */
-    __device__ void send(const Operands &o, Shared &to)
+    __device__ void send(const Operands &o, Shared &to, bool is_step)
     {
-        if (term < end) {
+        if (is_step) {
             left.copy(o.left, term, to.left[filled]);
             right.copy(o.right, term, to.right[filled]);
         }
@@ -50,24 +51,22 @@ template <typename Operands, typename Sums, int ROWS, bool WIDE> struct streamin
     __device__ void start(const Operands &o, Shared &to, const struct task &t)
     {
         term = t.first_term;
-        end = t.first_term + t.steps * Sums::TERMS;
         filled = 0;
-        emptied = STAGES - 1;
         left.own.start(o.left, t.first_row);
         right.own.start(o.right, t.first_column);
 #pragma unroll
-        for (int step = 0; step < STAGES - 1; step++) send(o, to);
+        for (int step = 0; step < STAGES - 1; step++) send(o, to, step < t.steps);
     }
 
     /* The barrier says that all threads' copies are there, and that nobody reads the step before
-     * any more, whose stage is filled with the last of those under way. */
-    __device__ int arrive(const Operands &o, Shared &to)
+     * any more, whose stage is filled with the last of those under way. The one after it, which
+     * would be filled next, is that of the step. */
+    __device__ int arrive(const Operands &o, Shared &to, int left_over)
     {
         copy_wait<STAGES - 2>();
         __syncthreads();
-        send(o, to);
-        emptied = emptied + 1 < STAGES ? emptied + 1 : 0;
-        return emptied;
+        send(o, to, left_over >= STAGES - 1);
+        return filled;
     }
 };
 
@@ -78,7 +77,7 @@ template <typename Operands, typename Sums, int ROWS, bool WIDE> struct carrying
     typedef stages<Sums, ROWS, STAGES> Shared;
     carried<typename Sides::Left, typename Sides::left_layout, Sums, ROWS, WIDE> left;
     carried<typename Sides::Right, typename Sides::right_layout, Sums, Sums::COLUMNS, WIDE> right;
-    int term, end; /* of those that are fetched next, and of the last */
+    int term; /* the first of the step that is fetched next */
     int stage;
 
     __device__ void fetch(const Operands &o)
@@ -91,7 +90,6 @@ template <typename Operands, typename Sums, int ROWS, bool WIDE> struct carrying
     __device__ void start(const Operands &o, Shared &, const struct task &t)
     {
         term = t.first_term;
-        end = t.first_term + t.steps * Sums::TERMS;
         stage = STAGES - 1;
         left.own.start(o.left, t.first_row);
         right.own.start(o.right, t.first_column);
@@ -99,13 +97,13 @@ template <typename Operands, typename Sums, int ROWS, bool WIDE> struct carrying
     }
 
     /* One barrier: whoever is late still reads the other stage. */
-    __device__ int arrive(const Operands &o, Shared &to)
+    __device__ int arrive(const Operands &o, Shared &to, int left_over)
     {
         stage ^= 1;
         left.put(to.left[stage]);
         right.put(to.right[stage]);
         __syncthreads();
-        if (term < end) fetch(o);
+        if (left_over > 0) fetch(o);
         return stage;
     }
 };

@@ -11,6 +11,11 @@ template <bool LEFT_ALONG_TERMS, bool RIGHT_ALONG_TERMS> struct gemm_operands {
     float *c;
     bool is_turned, adds;
 
+    gemm_operands plain(float *sums) const
+    {
+        return {left, right, rows, columns, terms, sums, false, false};
+    }
+
     template <int COUNT> __device__ void store(int row, int column, const float *sums) const
     {
         if (!is_turned) {

@@ -12,6 +12,8 @@
  *     store<COUNT>(row, column, sums)
  *                              takes COUNT neighbours of a row; more than one only where the
  *                              product says that it stores quads
+ *     plain(sums)              the same operands, whose results are stored as they are, in rows
+ * that go on behind the last: those of slice 1 follow those of slice 0
  */
 #ifndef KERNELS_CUDA_PRODUCT_CUH
 #define KERNELS_CUDA_PRODUCT_CUH
@@ -95,7 +97,6 @@ template <typename Operands> struct sum_slices {
 /* What a kernel is told of the slices */
 struct slicing {
     int count, terms; /* of each but the last */
-    float *sums;
     bool stores_quads;
 };
 
@@ -105,7 +106,7 @@ static inline struct slicing slicing_of(const struct product &p, int64_t terms)
     const int64_t steps = share / SLICE_TERMS_MULTIPLE > 1 ? share / SLICE_TERMS_MULTIPLE : 1;
     const int64_t slice_terms = steps * SLICE_TERMS_MULTIPLE;
     const int64_t count = (terms + slice_terms - 1) / slice_terms; /* rounding may leave fewer */
-    return {count > 1 ? (int)count : 1, (int)slice_terms, p.sums, p.stores_quads};
+    return {count > 1 ? (int)count : 1, (int)slice_terms, p.stores_quads};
 }
 
 template <typename Sums, typename Operands>
@@ -122,26 +123,16 @@ ON_GPU struct task task_of_block(const Operands &o, const struct slicing &s)
 }
 
 template <int COUNT, typename Operands>
-ON_GPU void store_sums(const Operands &o, const struct slicing &s, int slice, int row, int column,
-                       const float *sums)
-{
-    if (s.count == 1)
-        o.template store<COUNT>(row, column, sums);
-    else
-        move_together<COUNT>(s.sums + ((int64_t)slice * o.rows + row) * o.columns + column, sums);
-}
-
-template <int COUNT, typename Operands>
-ON_GPU void store_group(const Operands &o, const struct slicing &s, int slice, int row, int column,
+ON_GPU void store_group(const Operands &o, bool stores_quads, int row, int column,
                         const float *sums)
 {
-    if (s.stores_quads) {
-        if (column < o.columns) store_sums<COUNT>(o, s, slice, row, column, sums);
+    if (stores_quads) {
+        if (column < o.columns) o.template store<COUNT>(row, column, sums);
         return;
     }
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
-        if (column + i < o.columns) store_sums<1>(o, s, slice, row, column + i, sums + i);
+        if (column + i < o.columns) o.template store<1>(row, column + i, sums + i);
 }
 
 template <typename Operands, typename Sums>
@@ -158,7 +149,8 @@ ON_GPU void store_tile(const Operands &o, const struct slicing &s, const struct 
 #pragma unroll
             for (int e = 0; e < GROUP; e++) group[e] = sum.at[i][j + e];
             if (row < o.rows)
-                store_group<GROUP>(o, s, t.slice, row, t.first_column + sum.column(j), group);
+                store_group<GROUP>(o, s.stores_quads, t.slice * o.rows + row,
+                                   t.first_column + sum.column(j), group);
         }
     }
 }
@@ -174,8 +166,8 @@ static __global__ void __launch_bounds__(Sums::THREADS, WIDE ? (int)Sums::BLOCKS
     Sums sum = {};
     Fetch fetch;
     fetch.start(o, shared, t);
-    for (int step = 0; step < t.steps; step++) {
-        const int stage = fetch.arrive(o, shared);
+    for (int left_over = t.steps - 1; left_over >= 0; left_over--) {
+        const int stage = fetch.arrive(o, shared, left_over);
         sum.template add<typename Sides::left_layout, typename Sides::right_layout>(
             shared.left[stage], shared.right[stage]);
     }
@@ -213,6 +205,22 @@ static void launch_product(struct device *d, const char *name, const Operands &o
     }
 }
 
+template <bool WIDE, typename Operands>
+static void launch_width(struct device *d, const char *name, const Operands &o,
+                         const struct slicing &s)
+{
+    if constexpr (!WIDE) {
+        launch_product<NARROW_COLUMNS, false>(d, name, o, s);
+    } else {
+        if (o.columns <= 32)
+            launch_product<32, true>(d, name, o, s);
+        else if (o.columns <= 64)
+            launch_product<64, true>(d, name, o, s);
+        else
+            launch_product<TILE_COLUMNS, true>(d, name, o, s);
+    }
+}
+
 template <typename Operands>
 static void product(struct device *d, const struct product &p, const Operands &o)
 {
@@ -222,17 +230,14 @@ static void product(struct device *d, const struct product &p, const Operands &o
         return;
     }
     const struct slicing s = slicing_of(p, o.terms);
-    if (!p.is_wide)
-        launch_product<NARROW_COLUMNS, false>(d, p.name, o, s);
-    else if (o.columns <= 32)
-        launch_product<32, true>(d, p.name, o, s);
-    else if (o.columns <= 64)
-        launch_product<64, true>(d, p.name, o, s);
+    const Operands stored = s.count > 1 ? o.plain(p.sums) : o;
+    if (p.is_wide)
+        launch_width<true>(d, p.name, stored, s);
     else
-        launch_product<TILE_COLUMNS, true>(d, p.name, o, s);
+        launch_width<false>(d, p.name, stored, s);
     if (s.count == 1) return;
     const int64_t results = (int64_t)o.rows * o.columns;
-    each(d, p.name, sum_slices<Operands>{o, s.sums, s.count}, results);
+    each(d, p.name, sum_slices<Operands>{o, p.sums, s.count}, results);
 }
 
 #endif

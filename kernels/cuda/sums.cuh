@@ -34,6 +34,7 @@ template <int WIDTH> struct float_sums {
         DOWN = TILE_ROWS / HEIGHT, /* threads along the rows, and along the columns */
         ALONG = THREADS / DOWN,
         BREADTH = COLUMNS / ALONG,
+        UNROLLED = 8, /* terms; all of a step would take more registers than there are */
         GROUP = QUAD
     };
     template <bool ALONG_TERMS, int LENGTH> struct choose_layout {
@@ -67,7 +68,7 @@ template <int WIDTH> struct float_sums {
     template <typename Left, typename Right>
     __device__ void add(const uint32_t *left_tile, const uint32_t *right_tile)
     {
-#pragma unroll
+#pragma unroll UNROLLED
         for (int k = 0; k < TERMS; k++) {
             alignas(16) float left[HEIGHT], right[BREADTH];
 #pragma unroll

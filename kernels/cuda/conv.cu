@@ -1,17 +1,18 @@
 /* conv.cu - convolution as a matrix product whose left operand is never written down.
  *
- *     forward       rows: output pixels, columns: output channels, terms: kernel cell, input
- * channel back data     rows: input pixels,  columns: input channels,  terms: kernel cell, output
- * channel back kernel   rows: kernel cell, input channel, columns: output channels, terms: output
- * pixels
+ *                rows             columns           terms
+ *     forward    output pixel     output channel    kernel cell, input channel
+ *     data       input pixel      input channel     kernel cell, output channel
+ *     kernel     kernel cell,     output channel    output pixel
+ *                input channel
  *
- * Kernels have few rows and columns and very many terms, so the terms are shared out in slices, as
- * many as the shape says, whose sums are added in order.
+ * Channels are neighbours in memory, so what says where a number lies is found out once for four.
+ * A kernel has few rows and columns and very many terms: those of any product that has too few
+ * tiles are shared out in slices (product.cuh).
  */
-#include <limits.h>
 #include <stdlib.h>
 
-#include "kernels/cuda/product.cuh"
+#include "kernels/cuda/matrix.cuh"
 
 /* Division of a number below 2^31 by one that stays the same: a product and a shift */
 struct divisor {
@@ -55,11 +56,9 @@ ON_GPU struct spot spot_of(int n, const struct divisor &width, const struct divi
     return {image, row - image * (int)height.by, n - row * (int)width.by};
 }
 
-/* A cell of the kernel and a channel; cell_channel: as kernels lie in memory without the last axis
- */
+/* A cell of the kernel, as far from where a window begins, and a channel */
 struct cell {
-    int y, x; /* offset in the image */
-    int channel, index;
+    int y, x, channel;
 };
 
 ON_GPU struct cell cell_of(const struct geometry &g, int n, const struct divisor &channels)
@@ -67,183 +66,189 @@ ON_GPU struct cell cell_of(const struct geometry &g, int n, const struct divisor
     const int index = quotient(channels, n), ky = quotient(g.kernel_x, index);
     const int kx = index - ky * (int)g.kernel_x.by;
     const struct window2d &w = g.shape.window;
-    return {ky * (int)w.dilation_y, kx * (int)w.dilation_x, n - index * (int)channels.by, index};
+    return {ky * (int)w.dilation_y, kx * (int)w.dilation_x, n - index * (int)channels.by};
 }
 
-/* x at a place that may lie beside the image */
-ON_GPU float read_x(const struct geometry &g, const float *x, const struct spot &at, int channel)
-{
-    const struct window2d &w = g.shape.window;
-    if ((unsigned)at.y >= (unsigned)w.in_y || (unsigned)at.x >= (unsigned)w.in_x) return 0.0f;
-    const int64_t pixel = ((int64_t)at.image * w.in_y + at.y) * w.in_x + at.x;
-    return x[pixel * g.shape.in_channels + channel];
-}
+/* Where a window begins, or how far from there a number under it lies: both together say where it
+ * is. Either alone may lie beside the image, but the pixel of both is right modulo 2^32, which no
+ * batch has. */
+struct reach {
+    uint32_t pixel; /* counted through the batch */
+    int y, x, channel;
+};
 
-struct forward_operands {
-    enum { LEFT_ALONG_TERMS = 1, RIGHT_ALONG_TERMS = 0 };
-    typedef struct spot Row; /* where the window of an output begins */
-    struct Term {
-        struct cell cell;
-        int64_t index;
-    };
+/* The numbers of images under windows: of [window, cell and channel], or turned */
+template <bool IS_ALONG_TERMS> struct windows {
+    enum { ALONG_TERMS = IS_ALONG_TERMS };
+    typedef struct reach Place, Term;
     struct geometry g;
-    const float *x, *kernel, *bias;
-    float *y, *pre;
-    bool is_relu;
-    int64_t rows, columns, terms;
+    const float *x;
+    int window_count, cell_count;
 
-    __device__ Row row(int64_t i) const
+    /* n: as outputs are counted */
+    __device__ struct reach window(int n) const
     {
         const struct window2d &w = g.shape.window;
-        if (i >= rows) return {0, NOWHERE, NOWHERE};
-        const struct spot out = spot_of((int)i, g.out_x, g.out_y);
-        return {out.image, out.y * (int)w.stride_y - (int)w.pad_top,
-                out.x * (int)w.stride_x - (int)w.pad_left};
+        const struct spot out = spot_of(n, g.out_x, g.out_y);
+        const int first_y = out.y * (int)w.stride_y - (int)w.pad_top;
+        const int first_x = out.x * (int)w.stride_x - (int)w.pad_left;
+        const uint32_t row = out.image * g.in_y.by + first_y;
+        return {row * g.in_x.by + first_x, first_y, first_x, 0};
     }
 
-    __device__ Term term(int64_t k) const
+    /* n: as kernels lie in memory without the last axis */
+    __device__ struct reach cell(int n) const
     {
-        if (k >= terms) return {{NOWHERE, NOWHERE, 0, 0}, k};
-        return {cell_of(g, (int)k, g.in_channels), k};
+        const struct cell c = cell_of(g, n, g.in_channels);
+        return {c.y * g.in_x.by + c.x, c.y, c.x, c.channel};
     }
 
-    __device__ float left(const Row &r, const Term &t) const
+    __device__ Place place(int i) const
     {
-        return read_x(g, x, {r.image, r.y + t.cell.y, r.x + t.cell.x}, t.cell.channel);
+        const int count = ALONG_TERMS ? window_count : cell_count, n = i < count ? i : 0;
+        return ALONG_TERMS ? window(n) : cell(n);
     }
 
-    __device__ float right(const Term &t, int64_t column) const
+    __device__ Term term(int k) const
     {
-        return kernel[t.index * columns + column];
+        struct reach reach = ALONG_TERMS ? cell(k) : window(k);
+        reach.y = k < (ALONG_TERMS ? cell_count : window_count) ? reach.y : NOWHERE;
+        return reach;
     }
 
-    __device__ void store(int64_t i, int64_t column, int64_t, float sum) const
+    __device__ struct source at(const Place &a, const Term &b) const
     {
-        const int64_t at = i * columns + column;
-        const float biased = bias ? sum + bias[column] : sum;
-        if (pre) pre[at] = biased;
-        y[at] = is_relu ? element_activate(ACTIVATION_RELU, 0, biased) : biased;
+        const bool is_inside =
+            (uint32_t)(a.y + b.y) < g.in_y.by && (uint32_t)(a.x + b.x) < g.in_x.by;
+        const uint64_t pixel = a.pixel + b.pixel;
+        return {x + (pixel * g.in_channels.by + (a.channel + b.channel)), is_inside};
     }
 };
 
-struct back_data_operands {
-    enum { LEFT_ALONG_TERMS = 1, RIGHT_ALONG_TERMS = 1 };
-    typedef struct spot Row;  /* an input pixel, from the corner of the padding */
-    typedef struct cell Term; /* with an output channel */
+/* Gradients of the outputs whose windows have a pixel under a cell: [pixel, cell and channel] */
+struct outputs_above {
+    enum { ALONG_TERMS = 1 };
+    typedef struct spot Place; /* a pixel, from the corner of the padding */
+    typedef struct cell Term;
     struct geometry g;
-    const float *dy, *kernel;
-    float *dx;
-    bool add;
-    int64_t rows, columns, terms;
+    const float *dy;
+    int pixels, cell_count;
 
-    __device__ Row row(int64_t i) const
+    __device__ Place place(int i) const
     {
         const struct window2d &w = g.shape.window;
-        if (i >= rows) return {0, NOWHERE, NOWHERE};
-        const struct spot in = spot_of((int)i, g.in_x, g.in_y);
+        const struct spot in = spot_of(i < pixels ? i : 0, g.in_x, g.in_y);
         return {in.image, in.y + (int)w.pad_top, in.x + (int)w.pad_left};
     }
 
-    __device__ Term term(int64_t k) const
+    __device__ Term term(int k) const
     {
-        if (k >= terms) return {-NOWHERE, -NOWHERE, 0, 0};
-        return cell_of(g, (int)k, g.out_channels);
+        struct cell cell = cell_of(g, k, g.out_channels);
+        cell.y = k < cell_count ? cell.y : -NOWHERE;
+        return cell;
     }
 
-    /* dy of the output whose window has this pixel under this cell; strides leave some without */
-    __device__ float left(const Row &r, const Term &t) const
+    /* Strides leave some pixels without an output. */
+    __device__ struct source at(const Place &p, const Term &t) const
     {
-        const struct window2d &w = g.shape.window;
-        const int down = r.y - t.y, right = r.x - t.x;
-        if (down < 0 || right < 0) return 0.0f;
-        const int y = quotient(g.stride_y, down), x = quotient(g.stride_x, right);
-        if (y * (int)w.stride_y != down || x * (int)w.stride_x != right) return 0.0f;
-        if (y >= w.out_y || x >= w.out_x) return 0.0f;
-        const int64_t pixel = ((int64_t)r.image * w.out_y + y) * w.out_x + x;
-        return dy[pixel * g.shape.out_channels + t.channel];
-    }
-
-    __device__ float right(const Term &t, int64_t column) const
-    {
-        return kernel[(t.index * columns + column) * g.shape.out_channels + t.channel];
-    }
-
-    __device__ void store(int64_t i, int64_t column, int64_t, float sum) const
-    {
-        float *to = dx + i * columns + column;
-        *to = add ? *to + sum : sum;
+        const int down = p.y - t.y, right = p.x - t.x;
+        const uint32_t y = quotient(g.stride_y, down), x = quotient(g.stride_x, right);
+        const uint32_t row = p.image * g.out_y.by + y;
+        const uint64_t pixel = row * g.out_x.by + x;
+        const bool is_output = (down | right) >= 0 && y * g.stride_y.by == (uint32_t)down &&
+                               x * g.stride_x.by == (uint32_t)right && y < g.out_y.by &&
+                               x < g.out_x.by;
+        return {dy + (pixel * g.out_channels.by + t.channel), is_output};
     }
 };
 
-struct back_kernel_operands {
-    enum { LEFT_ALONG_TERMS = 0, RIGHT_ALONG_TERMS = 0 };
-    typedef struct cell Row; /* with an input channel */
+/* The kernel with its last two axes turned: [input channel, cell and output channel] */
+struct turned_kernel {
+    enum { ALONG_TERMS = 1 };
+    typedef const float *Place; /* the first number of an input channel */
     struct Term {
-        struct spot window; /* where that of an output begins */
-        int64_t index;
+        int64_t offset; /* floats from there */
+        bool is_there;
     };
-    struct geometry g;
-    const float *dy, *x;
-    float *partials; /* [slice, rows, columns] */
-    int64_t rows, columns, terms;
+    const float *kernel;
+    struct divisor out_channels;
+    int in_channels, cell_count;
 
-    __device__ Row row(int64_t i) const
+    __device__ Place place(int column) const
     {
-        if (i >= rows) return {NOWHERE, NOWHERE, 0, 0};
-        return cell_of(g, (int)i, g.in_channels);
+        return kernel + (column < in_channels ? (int64_t)column * out_channels.by : 0);
     }
 
-    __device__ Term term(int64_t k) const
+    __device__ Term term(int k) const
     {
-        const struct window2d &w = g.shape.window;
-        if (k >= terms) return {{0, NOWHERE, NOWHERE}, k};
-        const struct spot out = spot_of((int)k, g.out_x, g.out_y);
-        return {{out.image, out.y * (int)w.stride_y - (int)w.pad_top,
-                 out.x * (int)w.stride_x - (int)w.pad_left},
-                k};
+        const bool is_there = k < cell_count;
+        const uint32_t n = is_there ? k : 0, index = quotient(out_channels, n);
+        const int64_t row = index * (uint32_t)in_channels;
+        return {row * out_channels.by + (n - index * out_channels.by), is_there};
     }
 
-    __device__ float left(const Row &r, const Term &t) const
+    __device__ struct source at(Place first, const Term &k) const
     {
-        const struct spot &from = t.window;
-        return read_x(g, x, {from.image, from.y + r.y, from.x + r.x}, r.channel);
-    }
-
-    __device__ float right(const Term &t, int64_t column) const
-    {
-        return dy[t.index * columns + column];
-    }
-
-    __device__ void store(int64_t i, int64_t column, int64_t slice, float sum) const
-    {
-        partials[(slice * rows + i) * columns + column] = sum;
+        return {first + k.offset, k.is_there};
     }
 };
 
-/* Adds the slices up, the first first. */
-struct slice_sums {
-    const float *partials; /* [slices, count] */
-    float *sums;
-    int64_t slices, count;
-    bool add;
-    __device__ void operator()(int64_t i) const
+struct forward_operands {
+    typedef windows<true> Left;
+    typedef matrix<false> Right;
+    Left left;
+    Right right;
+    int rows, columns, terms;
+    const float *bias;
+    float *y, *pre;
+    bool is_relu;
+
+    forward_operands plain(float *sums) const
     {
-        float sum = partials[i];
-        for (int64_t slice = 1; slice < slices; slice++) sum += partials[slice * count + i];
-        sums[i] = add ? sums[i] + sum : sum;
+        return {left, right, rows, columns, terms, NULL, sums, NULL, false};
+    }
+
+    template <int COUNT> __device__ void store(int row, int column, const float *sums) const
+    {
+        const int64_t at = (int64_t)row * columns + column;
+        alignas(16) float biased[COUNT], result[COUNT];
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            biased[i] = bias ? sums[i] + bias[column + i] : sums[i];
+            result[i] = is_relu ? element_activate(ACTIVATION_RELU, 0, biased[i]) : biased[i];
+        }
+        if (pre) move_together<COUNT>(pre + at, biased);
+        move_together<COUNT>(y + at, result);
+    }
+};
+
+/* Both gradients: a matrix that is overwritten or added to */
+template <typename LeftSide, typename RightSide> struct gradient_operands {
+    typedef LeftSide Left;
+    typedef RightSide Right;
+    Left left;
+    Right right;
+    int rows, columns, terms;
+    float *gradient;
+    bool adds;
+
+    gradient_operands plain(float *sums) const
+    {
+        return {left, right, rows, columns, terms, sums, false};
+    }
+
+    template <int COUNT> __device__ void store(int row, int column, const float *sums) const
+    {
+        store_together<COUNT>(gradient + (int64_t)row * columns + column, sums, adds);
     }
 };
 
 struct own_conv2d {
     struct geometry g;
-    int64_t slices;
-    float *partials; /* [slices, weights] of the device, owned */
+    float *sums; /* of the slices of any of its products, of the device, owned; NULL: no slices */
 };
 
 /* --- making a plan --- */
-
-/* Enough blocks for every multiprocessor of the largest GPU; slices of at least so many terms */
-enum { BLOCKS_WANTED = 256, SLICE_TERMS_MIN = 256 };
 
 static int64_t in_pixels(const struct conv2d *c)
 {
@@ -261,6 +266,12 @@ static int64_t kernel_rows(const struct conv2d *c)
     return c->window.kernel_y * c->window.kernel_x * c->in_channels;
 }
 
+/* The same of the turned one, whose rows are the input channels */
+static int64_t kernel_columns(const struct conv2d *c)
+{
+    return c->window.kernel_y * c->window.kernel_x * c->out_channels;
+}
+
 /* Along one direction; no number is below what it may be. */
 struct extent {
     int64_t in, out, kernel, stride, dilation, before, after;
@@ -274,9 +285,9 @@ static bool is_extent(const struct extent *e)
     return padded < -NOWHERE && span <= padded && (padded - span) / e->stride + 1 == e->out;
 }
 
-static bool fits_int(double count)
+static bool fits_product(double count)
 {
-    return count <= INT_MAX;
+    return count <= PRODUCT_SIZE_MAX;
 }
 
 /* Through doubles, since the products may not fit an int64_t either */
@@ -285,9 +296,10 @@ static bool is_countable(const struct conv2d *c)
     const struct window2d *w = &c->window;
     const double cells = (double)w->kernel_y * (double)w->kernel_x;
     return c->in_channels > 0 && c->out_channels > 0 && w->batch >= 0 &&
-           fits_int((double)w->batch * (double)w->in_y * (double)w->in_x) &&
-           fits_int((double)w->batch * (double)w->out_y * (double)w->out_x) &&
-           fits_int(cells * (double)c->in_channels) && fits_int(cells * (double)c->out_channels);
+           fits_product((double)w->batch * (double)w->in_y * (double)w->in_x) &&
+           fits_product((double)w->batch * (double)w->out_y * (double)w->out_x) &&
+           fits_product(cells * (double)c->in_channels) &&
+           fits_product(cells * (double)c->out_channels);
 }
 
 static err check(const struct conv2d *c)
@@ -320,30 +332,27 @@ static struct geometry geometry_of(const struct conv2d *c)
     return g;
 }
 
-static int64_t slices_of(const struct conv2d *c)
-{
-    const int64_t wanted = BLOCKS_WANTED / tile_count(kernel_rows(c), c->out_channels);
-    const int64_t most = out_pixels(c) / SLICE_TERMS_MIN;
-    const int64_t slices = wanted < most ? wanted : most;
-    return slices > 1 ? slices : 1;
-}
-
 static void close_plan(struct device *d, struct own_conv2d *p)
 {
     if (!p) return;
-    d->kernels->release(d, p->partials);
+    if (p->sums) d->kernels->release(d, p->sums);
     free(p);
 }
 
-static size_t partials_bytes(const struct conv2d *c)
+/* What the slices of its products take, which follow each other: as much as the largest */
+static size_t sums_bytes(const struct conv2d *c)
 {
-    return (size_t)(slices_of(c) * kernel_rows(c) * c->out_channels) * sizeof(float);
+    const int64_t forward = product_sums(out_pixels(c), c->out_channels, kernel_rows(c));
+    const int64_t data = product_sums(in_pixels(c), c->in_channels, kernel_columns(c));
+    const int64_t kernel = product_sums(kernel_rows(c), c->out_channels, out_pixels(c));
+    const int64_t larger = data > kernel ? data : kernel;
+    return (size_t)(forward > larger ? forward : larger) * sizeof(float);
 }
 
 /* A shape that cannot be is refused when it is opened. */
 static size_t plan_bytes(struct device *d, const struct conv2d *shape)
 {
-    return check(shape) ? 0 : partials_bytes(shape);
+    return check(shape) ? 0 : sums_bytes(shape);
 }
 
 static err open_plan(struct device *d, const struct conv2d *shape, struct own_conv2d **ret)
@@ -352,19 +361,29 @@ static err open_plan(struct device *d, const struct conv2d *shape, struct own_co
     struct own_conv2d *p = (struct own_conv2d *)calloc(1, sizeof *p);
     if (!p) return fail(ERR_MEMORY, "no memory for a convolution");
     p->g = geometry_of(shape);
-    p->slices = slices_of(shape);
-    void *partials;
-    err e = d->kernels->allocate(d, partials_bytes(shape), &partials);
+    void *sums = NULL;
+    const size_t bytes = sums_bytes(shape);
+    const err e = bytes > 0 ? d->kernels->allocate(d, bytes, &sums) : OK;
     if (e) {
         free(p);
         return e;
     }
-    p->partials = (float *)partials;
+    p->sums = (float *)sums;
     *ret = p;
     return OK;
 }
 
 /* --- running it --- */
+
+/* Channels stand together in memory: the numbers of both sides come and go in quads of them. */
+template <typename Operands>
+static void run(struct device *d, const struct own_conv2d *p, const char *name, const Operands &o,
+                bool is_wide, bool stores_quads)
+{
+    const int64_t slices = product_slices(o.rows, o.columns, o.terms);
+    const bool sums_quads = has_quads(p->sums, o.columns);
+    product(d, {name, is_wide, slices > 1 ? sums_quads : stores_quads, slices, p->sums}, o);
+}
 
 /* Relu is part of the product; other functions follow it. */
 static void forward(struct device *d, struct own_conv2d *p, float *y, const float *x,
@@ -372,40 +391,47 @@ static void forward(struct device *d, struct own_conv2d *p, float *y, const floa
                     float alpha)
 {
     const struct conv2d *c = &p->g.shape;
+    const int rows = (int)out_pixels(c), columns = (int)c->out_channels;
+    const int terms = (int)kernel_rows(c);
     const bool is_fused = kind == ACTIVATION_RELU || kind == ACTIVATION_LINEAR;
-    float *out = pre && !is_fused ? pre : y;
-    forward_operands o = {p->g,
-                          x,
-                          kernel,
-                          bias,
-                          out,
-                          is_fused ? pre : NULL,
-                          kind == ACTIVATION_RELU,
-                          out_pixels(c),
-                          c->out_channels,
-                          kernel_rows(c)};
-    product(d, "conv2d_forward", o, 1);
-    if (!is_fused) d->kernels->activate(d, y, out, kind, alpha, o.rows * o.columns);
+    float *out = pre && !is_fused ? pre : y, *before = is_fused ? pre : NULL;
+    const forward_operands o = {
+        {p->g, x, rows, terms}, {kernel, columns, terms}, rows, columns, terms, bias, out, before,
+        kind == ACTIVATION_RELU};
+    run(d, p, "conv2d_forward", o, has_quads(x, c->in_channels) && has_quads(kernel, columns),
+        has_quads(out, columns) && has_quads(before, columns));
+    if (!is_fused) d->kernels->activate(d, y, out, kind, alpha, (int64_t)rows * columns);
 }
 
 static void back_data(struct device *d, struct own_conv2d *p, float *dx, const float *dy,
                       const float *kernel, bool add)
 {
     const struct conv2d *c = &p->g.shape;
-    const int64_t terms = c->window.kernel_y * c->window.kernel_x * c->out_channels;
-    product(d, "conv2d_back_data",
-            back_data_operands{p->g, dy, kernel, dx, add, in_pixels(c), c->in_channels, terms}, 1);
+    const int rows = (int)in_pixels(c), columns = (int)c->in_channels;
+    const int terms = (int)kernel_columns(c);
+    const gradient_operands<outputs_above, turned_kernel> o = {
+        {p->g, dy, rows, terms},
+        {kernel, p->g.out_channels, columns, terms},
+        rows,
+        columns,
+        terms,
+        dx,
+        add};
+    run(d, p, "conv2d_back_data", o,
+        has_quads(dy, c->out_channels) && has_quads(kernel, c->out_channels),
+        has_quads(dx, columns));
 }
 
 static void back_kernel(struct device *d, struct own_conv2d *p, float *dkernel, const float *dy,
                         const float *x, bool add)
 {
     const struct conv2d *c = &p->g.shape;
-    back_kernel_operands o = {p->g,         dy, x, p->partials, kernel_rows(c), c->out_channels,
-                              out_pixels(c)};
-    const int64_t count = o.rows * o.columns;
-    product(d, "conv2d_back_kernel", o, p->slices);
-    each(d, "conv2d_sum_slices", slice_sums{p->partials, dkernel, p->slices, count, add}, count);
+    const int rows = (int)kernel_rows(c), columns = (int)c->out_channels;
+    const int terms = (int)out_pixels(c);
+    const gradient_operands<windows<false>, matrix<false>> o = {
+        {p->g, x, terms, rows}, {dy, columns, terms}, rows, columns, terms, dkernel, add};
+    run(d, p, "conv2d_back_kernel", o, has_quads(x, c->in_channels) && has_quads(dy, columns),
+        has_quads(dkernel, columns));
 }
 
 const struct own_convolution cuda_own_convolution = {open_plan, plan_bytes, close_plan,

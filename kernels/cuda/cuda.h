@@ -63,6 +63,7 @@ struct cuda_state {
     double *partials;     /* [PARTIALS_MAX] of the device */
     double *results;      /* [RESULTS_MAX] of the device, behind them */
     double *host_results; /* [RESULTS_MAX], pinned */
+    float *product_sums;  /* of the device: what the slices of a product leave; NULL with cuBLAS */
     struct cuda_blas blas;
     struct cuda_dnn *dnn; /* in dnn.h; NULL: convolutions are our own */
     const char *kernel;   /* the last that was launched; NULL: none yet */
@@ -171,6 +172,10 @@ struct own_convolution {
                         const float *x, bool add);
 };
 extern const struct own_convolution cuda_own_convolution;
+
+/* Scratch memory of our own products, which they take where there is no cuBLAS */
+err cuda_product_init(struct device *);
+void cuda_product_fini(struct cuda_state *);
 
 void cuda_memory_fill(struct kernels *);
 void cuda_vector_fill(struct kernels *);

@@ -108,6 +108,7 @@ static void close_gpu(struct device *d)
     }
     if (state->stream &&
         !state->is_silent) { /* else whatever it has goes with the process: freeing waits for it */
+        cuda_product_fini(state);
         cuda_dnn_close(state);
         cuda_blas_close(state);
         cuda_memory_fini(state);
@@ -190,6 +191,7 @@ static err set_up(struct device *d, const struct gpu_options *options, const str
     snprintf(state->name, sizeof state->name, "cuda %s", gpu->name);
     state->table.name = state->name;
     open_libraries(d, options);
+    TRY(cuda_product_init(d));
     return d->kernels->synchronize(d);
 }
 

@@ -1,60 +1,75 @@
 /* gemm.cu - matrix products: cuBLAS where it was found, else a kernel of our own. */
-#include "kernels/cuda/product.cuh"
+#include "kernels/cuda/matrix.cuh"
 
-template <bool TRANSPOSE_A, bool TRANSPOSE_B> struct gemm_operands {
-    enum { LEFT_ALONG_TERMS = !TRANSPOSE_A, RIGHT_ALONG_TERMS = TRANSPOSE_B };
-    typedef int64_t Row, Term; /* their indices */
-    struct gemm g;
-    int64_t rows, columns, terms;
+/* c = left right; c' where it is turned */
+template <bool LEFT_ALONG_TERMS, bool RIGHT_ALONG_TERMS> struct gemm_operands {
+    typedef matrix<LEFT_ALONG_TERMS> Left;
+    typedef matrix<RIGHT_ALONG_TERMS> Right;
+    Left left;
+    Right right;
+    int rows, columns, terms;
+    float *c;
+    bool is_turned, adds;
 
-    __device__ Row row(int64_t i) const
+    gemm_operands plain(float *sums) const
     {
-        return i;
+        return {left, right, rows, columns, terms, sums, false, false};
     }
 
-    __device__ Term term(int64_t k) const
+    template <int COUNT> __device__ void store(int row, int column, const float *sums) const
     {
-        return k;
-    }
-
-    __device__ float left(Row i, Term k) const
-    {
-        if (i >= rows || k >= terms) return 0.0f;
-        return TRANSPOSE_A ? g.a[k * rows + i] : g.a[i * terms + k];
-    }
-
-    __device__ float right(Term k, int64_t column) const
-    {
-        return TRANSPOSE_B ? g.b[column * terms + k] : g.b[k * columns + column];
-    }
-
-    __device__ void store(int64_t i, int64_t column, int64_t, float sum) const
-    {
-        float *c = g.c + i * columns + column;
-        *c = g.add ? *c + sum : sum;
+        if (!is_turned) {
+            store_together<COUNT>(c + (int64_t)row * columns + column, sums, adds);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            store_together<1>(c + (int64_t)(column + i) * rows + row, sums + i, adds);
     }
 };
 
-template <bool TRANSPOSE_A, bool TRANSPOSE_B>
-static void own_product(struct device *d, const struct gemm *g)
+/* A tile has more rows than columns, if need be: the few rows of a small batch fit its columns
+ * better, as those of c' = b' a'. */
+static bool should_turn(const struct gemm *g)
 {
-    product(d, "gemm", gemm_operands<TRANSPOSE_A, TRANSPOSE_B>{*g, g->m, g->n, g->k}, 1);
+    return g->m <= TILE_ROWS / 2 && g->m < g->n;
 }
 
-static void own_gemm(struct device *d, const struct gemm *g)
+static struct gemm turned(const struct gemm *g)
 {
-    if (g->transpose_a && g->transpose_b)
-        own_product<true, true>(d, g);
-    else if (g->transpose_a)
-        own_product<true, false>(d, g);
-    else if (g->transpose_b)
-        own_product<false, true>(d, g);
+    return {!g->transpose_b, !g->transpose_a, g->add, g->n, g->m, g->k, g->b, g->a, g->c};
+}
+
+template <bool LEFT_ALONG_TERMS, bool RIGHT_ALONG_TERMS>
+static void own_product(struct device *d, const struct gemm *g, bool is_turned)
+{
+    const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
+    const gemm_operands<LEFT_ALONG_TERMS, RIGHT_ALONG_TERMS> o = {
+        {g->a, m, k}, {g->b, n, k}, m, n, k, g->c, is_turned, g->add};
+    struct product p = {"gemm", false, false, product_slices(m, n, k), NULL};
+    p.is_wide =
+        has_quads(g->a, LEFT_ALONG_TERMS ? k : m) && has_quads(g->b, RIGHT_ALONG_TERMS ? k : n);
+    p.sums = ((const struct cuda_state *)d->state)->product_sums;
+    p.stores_quads = has_quads(p.slices > 1 || is_turned ? p.sums : g->c, n);
+    product(d, p, o);
+}
+
+static void own_gemm(struct device *d, const struct gemm *wanted)
+{
+    const bool is_turned = should_turn(wanted);
+    const struct gemm g = is_turned ? turned(wanted) : *wanted;
+    if (g.transpose_a && g.transpose_b)
+        own_product<false, true>(d, &g, is_turned);
+    else if (g.transpose_a)
+        own_product<false, false>(d, &g, is_turned);
+    else if (g.transpose_b)
+        own_product<true, true>(d, &g, is_turned);
     else
-        own_product<false, false>(d, g);
+        own_product<true, false>(d, &g, is_turned);
 }
 
-/* cuBLAS counts in ints. */
-static bool fits_blas(const struct gemm *g)
+/* cuBLAS counts in ints, and so do our own kernels. */
+static bool fits_ints(const struct gemm *g)
 {
     return g->m <= INT32_MAX && g->n <= INT32_MAX && g->k <= INT32_MAX;
 }
@@ -84,11 +99,32 @@ static void gemm(struct device *d, const struct gemm *g)
     if (g->m == 0 || g->n == 0) return;
     if (g->k == 0) {
         if (!g->add) d->kernels->fill(d, g->c, 0.0f, g->m * g->n);
-    } else if (state->blas.handle && fits_blas(g)) {
+    } else if (!fits_ints(g)) {
+        cuda_refuse(d, "a product of more than 2^31 rows, columns or terms");
+    } else if (state->blas.handle) {
         blas_gemm(d, g);
     } else {
         own_gemm(d, g);
     }
+}
+
+err cuda_product_init(struct device *d)
+{
+    struct cuda_state *state = (struct cuda_state *)d->state;
+    if (state->blas.handle) return OK;
+    void *sums;
+    const cudaError_t status = cudaMalloc(&sums, PRODUCT_SUMS_MAX * sizeof(float));
+    if (status != cudaSuccess) {
+        (void)cudaGetLastError();
+        return fail(cuda_kind(status), "cudaMalloc: %s", cudaGetErrorString(status));
+    }
+    state->product_sums = (float *)sums;
+    return OK;
+}
+
+void cuda_product_fini(struct cuda_state *state)
+{
+    if (state->product_sums) (void)cudaFree(state->product_sums);
 }
 
 void cuda_gemm_fill(struct kernels *table)

@@ -26,9 +26,10 @@ enum { WARP = 32, BLOCK = 256, BLOCK_WARPS = BLOCK / WARP, EACH_BLOCKS_MAX = 819
 struct launch {
     const char *name;
     unsigned blocks, blocks_y;
+    unsigned threads = BLOCK; /* of a block */
 };
 
-/* Blocks of BLOCK threads. The arguments are converted to what the kernel takes. */
+/* The arguments are converted to what the kernel takes. */
 template <typename... Takes, typename... Gets>
 static void launch(struct device *d, const struct launch &l, void (*kernel)(Takes...), Gets... gets)
 {
@@ -36,7 +37,7 @@ static void launch(struct device *d, const struct launch &l, void (*kernel)(Take
     cudaLaunchConfig_t config = {};
     cuda_select(d);
     config.gridDim = dim3(l.blocks, l.blocks_y ? l.blocks_y : 1, 1);
-    config.blockDim = dim3(BLOCK, 1, 1);
+    config.blockDim = dim3(l.threads, 1, 1);
     config.stream = state->stream;
     cuda_launched(d, l.name, cudaLaunchKernelEx(&config, kernel, (Takes)gets...));
 }

@@ -1,302 +1,243 @@
 /* product.cuh - a matrix product in tiles, whatever its operands are read from.
  *
- * A block makes a tile of the result, TILE_ROWS x COLUMNS, in steps of TILE_TERMS: the operands of
- * a step are gathered into shared memory, each number once for the whole block, while those of the
- * next are on their way in registers. A thread keeps COLUMNS / 2 sums: of float32, or, where less
- * precision is enough, of what the tensor cores make of rounded operands. Every sum is taken in an
+ * A block makes a tile of the result, TILE_ROWS x COLUMNS, step by step along the terms: the
+ * operands of a step are gathered into shared memory, each number once for the whole block, while
+ * the block adds up the steps before. Where there are too few tiles for the GPU, the terms are
+ * shared out in slices, whose sums are added afterwards, the first first. Every sum is taken in an
  * order that the shape gives, so the result has the same bits in every run.
  *
  * What is multiplied is an Operands:
- *     rows, columns, terms      sizes, int64_t
- *     LEFT_ALONG_TERMS, RIGHT_ALONG_TERMS
- *                               whether neighbours in memory are terms; else rows and columns
- *     Row row(i)                what reading row i of the left operand takes; i may be >= rows
- *     Term term(k)              the same of a term; k may be >= terms
- *     left(Row, Term), right(Term, column)
- *                               the numbers; 0 where either is beyond the end
- *     store(row, column, slice, sum)
+ *     Left, Right              types of left and right, each a Side (tile.cuh)
+ *     rows, columns, terms     sizes, which fit an int
+ *     store<COUNT>(row, column, sums)
+ *                              takes COUNT neighbours of a row; more than one only where the
+ *                              product says that it stores quads
+ *     plain(sums)              the same operands, whose results are stored as they are, in rows
+ * that go on behind the last: those of slice 1 follow those of slice 0
  */
 #ifndef KERNELS_CUDA_PRODUCT_CUH
 #define KERNELS_CUDA_PRODUCT_CUH
 
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/tensor.cuh"
+#include "kernels/cuda/sums.cuh"
 
 enum {
-    TILE_ROWS = 128,
-    TILE_TERMS = 16,
-    SIDE = 16, /* threads along the rows and along the columns of a tile */
-    QUAD = 4,  /* numbers that are read from shared memory at once */
-    /* numbers that a thread brings of the left operand */
-    LEFT_SHARE = TILE_ROWS * TILE_TERMS / BLOCK
+    TILE_COLUMNS = 128,        /* at most */
+    NARROW_COLUMNS = 32,       /* the same of products that are not wide, which take registers */
+    STEP_TERMS = 16,           /* of tensor cores; more where each thread is to have a whole unit */
+    PRODUCT_BLOCKS = 256,      /* enough for every multiprocessor of the largest GPU */
+    SLICE_TERMS_MIN = 128,     /* or adding slices up takes longer than they save */
+    SLICE_TERMS_MULTIPLE = 32, /* whole steps of every kind of sums */
+    PRODUCT_SIZE_MAX = INT32_MAX - 1024 /* so that what lies in a tile beyond the end fits an int */
 };
 
-static_assert(SIDE * SIDE == BLOCK, "a thread for each part of a tile");
+/* Floats that the sums of all slices of a product take at most */
+enum { PRODUCT_SUMS_MAX = PRODUCT_BLOCKS * TILE_ROWS * TILE_COLUMNS };
 
-/* The pads keep a warp that goes down a column from hitting one bank of shared memory. */
-template <int COLUMNS, int ROW_PAD, int COLUMN_PAD> struct tiles {
-    alignas(16) float left[2][TILE_TERMS][TILE_ROWS + ROW_PAD];
-    alignas(16) float right[2][TILE_TERMS][COLUMNS + COLUMN_PAD];
+/* How a product is made, beside its operands */
+struct product {
+    const char *name;
+    bool is_wide;      /* both sides can be read by quads */
+    bool stores_quads; /* the result, or the sums of slices, can be written by quads */
+    int64_t slices;    /* as product_slices() has it */
+    float *sums;       /* [slices, rows, columns] of the device; a single slice takes none */
 };
 
-/* Where the numbers that a thread brings stand in a tile of `length` rows or columns: the j-th */
-template <bool ALONG_TERMS> ON_GPU int place_across(int length, int j)
-{
-    const int thread = (int)threadIdx.x;
-    return ALONG_TERMS ? thread / TILE_TERMS + j * (BLOCK / TILE_TERMS) : thread % length;
-}
-
-template <bool ALONG_TERMS> ON_GPU int place_of_term(int length, int j)
-{
-    const int thread = (int)threadIdx.x;
-    return ALONG_TERMS ? thread % TILE_TERMS : thread / length + j * (BLOCK / length);
-}
-
-/* The numbers of one step that this thread brings; what ends with the slice ends here as 0. */
-template <typename Operands, typename Sums> struct brought {
-    enum {
-        COLUMNS = Sums::COLUMNS,
-        SHARE = COLUMNS * TILE_TERMS / BLOCK,
-        LEFT_ALONG = Operands::LEFT_ALONG_TERMS,
-        RIGHT_ALONG = Operands::RIGHT_ALONG_TERMS,
-        ROWS = LEFT_ALONG ? LEFT_SHARE : 1 /* different ones among the numbers */
-    };
-    typename Operands::Row row[ROWS];
-    int64_t first_column;
-    float left[LEFT_SHARE], right[SHARE];
-
-    __device__ void start(const Operands &o, int64_t first_row, int64_t column)
-    {
-        first_column = column;
-#pragma unroll
-        for (int j = 0; j < ROWS; j++)
-            row[j] = o.row(first_row + place_across<LEFT_ALONG>(TILE_ROWS, j));
-    }
-
-    __device__ void fetch(const Operands &o, int64_t first_term, int64_t end)
-    {
-#pragma unroll
-        for (int j = 0; j < LEFT_SHARE; j++) {
-            const int64_t k = first_term + place_of_term<LEFT_ALONG>(TILE_ROWS, j);
-            left[j] = o.left(row[LEFT_ALONG ? j : 0], o.term(k < end ? k : o.terms));
-        }
-#pragma unroll
-        for (int j = 0; j < SHARE; j++) {
-            const int64_t k = first_term + place_of_term<RIGHT_ALONG>(COLUMNS, j);
-            const int64_t column = first_column + place_across<RIGHT_ALONG>(COLUMNS, j);
-            right[j] = k < end && column < o.columns ? o.right(o.term(k), column) : 0.0f;
-        }
-    }
-
-    __device__ void put(typename Sums::Tiles &to, int side) const
-    {
-#pragma unroll
-        for (int j = 0; j < LEFT_SHARE; j++)
-            to.left[side][place_of_term<LEFT_ALONG>(TILE_ROWS, j)]
-                   [place_across<LEFT_ALONG>(TILE_ROWS, j)] = Sums::rounded(left[j]);
-#pragma unroll
-        for (int j = 0; j < SHARE; j++)
-            to.right[side][place_of_term<RIGHT_ALONG>(COLUMNS, j)]
-                    [place_across<RIGHT_ALONG>(COLUMNS, j)] = Sums::rounded(right[j]);
-    }
-};
-
-/* The sums of a thread in float32: rows and columns in groups of neighbours, SIDE groups apart, so
- * that a warp reads shared memory without waiting for itself. */
-template <int WIDTH> struct float_sums {
-    enum {
-        COLUMNS = WIDTH,
-        HEIGHT = TILE_ROWS / SIDE, /* of a thread's own sums */
-        BREADTH = COLUMNS / SIDE,
-        GROUP = BREADTH < QUAD ? BREADTH : QUAD,
-        QUAD_BYTES = QUAD * sizeof(float),
-        GROUP_BYTES = GROUP * sizeof(float)
-    };
-    typedef tiles<COLUMNS, 4, 0> Tiles;
-    float at[HEIGHT][BREADTH];
-
-    static __device__ float rounded(float x)
-    {
-        return x;
-    }
-
-    static __device__ int row(int i)
-    {
-        return i / QUAD * (SIDE * QUAD) + (int)threadIdx.x / SIDE * QUAD + i % QUAD;
-    }
-
-    static __device__ int column(int j)
-    {
-        return j / GROUP * (SIDE * GROUP) + (int)threadIdx.x % SIDE * GROUP + j % GROUP;
-    }
-
-    __device__ void add(const Tiles &from, int side)
-    {
-#pragma unroll
-        for (int k = 0; k < TILE_TERMS; k++) {
-            float left[HEIGHT], right[BREADTH];
-#pragma unroll
-            for (int i = 0; i < HEIGHT; i += QUAD)
-                memcpy(left + i, __builtin_assume_aligned(&from.left[side][k][row(i)], QUAD_BYTES),
-                       QUAD_BYTES);
-#pragma unroll
-            for (int j = 0; j < BREADTH; j += GROUP)
-                memcpy(right + j,
-                       __builtin_assume_aligned(&from.right[side][k][column(j)], GROUP_BYTES),
-                       GROUP_BYTES);
-#pragma unroll
-            for (int i = 0; i < HEIGHT; i++)
-#pragma unroll
-                for (int j = 0; j < BREADTH; j++) at[i][j] += left[i] * right[j];
-        }
-    }
-};
-
-/* The same on the tensor cores. Of the eight warps four share the rows and two the columns; a warp
- * multiplies blocks of 16 rows by blocks of 8 columns, 8 terms at a time, and a thread holds of
- * each result what tensor.cuh says. */
-template <int WIDTH, precision PRECISION> struct tensor_sums {
-    enum {
-        COLUMNS = WIDTH,
-        WARP_ROWS = TILE_ROWS / 4,
-        WARP_COLUMNS = COLUMNS / 2,
-        HEIGHT = WARP_ROWS / (TENSOR_ROWS / 2), /* of a thread's own sums */
-        BREADTH = WARP_COLUMNS / (TENSOR_COLUMNS / 2)
-    };
-    typedef tiles<COLUMNS, 8, 8> Tiles;
-    float at[HEIGHT][BREADTH];
-
-    static __device__ float rounded(float x)
-    {
-        return PRECISION == PRECISION_BF16 ? tensor_rounded_bf16(x) : tensor_rounded(x);
-    }
-
-    static __device__ int warp_row()
-    {
-        return (int)threadIdx.x / WARP / 2 * WARP_ROWS;
-    }
-
-    static __device__ int warp_column()
-    {
-        return (int)threadIdx.x / WARP % 2 * WARP_COLUMNS;
-    }
-
-    static __device__ int row(int i)
-    {
-        return warp_row() + i / 2 * TENSOR_ROWS + tensor_row(i % 2);
-    }
-
-    static __device__ int column(int j)
-    {
-        return warp_column() + j / 2 * TENSOR_COLUMNS + tensor_column(j % 2);
-    }
-
-    __device__ void add(const Tiles &from, int side)
-    {
-#pragma unroll
-        for (int k = 0; k < TILE_TERMS; k += TENSOR_TERMS)
-#pragma unroll
-            for (int i = 0; i < HEIGHT; i += 2) {
-                float left[TENSOR_LEFT];
-                tensor_left(left, &from.left[side][k][warp_row() + i / 2 * TENSOR_ROWS],
-                            TILE_ROWS + 8);
-#pragma unroll
-                for (int j = 0; j < BREADTH; j += 2) {
-                    float right[TENSOR_RIGHT];
-                    tensor_right(right,
-                                 &from.right[side][k][warp_column() + j / 2 * TENSOR_COLUMNS],
-                                 COLUMNS + 8);
-                    tensor_multiply(&at[i][j], &at[i + 1][j], left, right);
-                }
-            }
-    }
-};
-
-template <typename Operands, typename Sums>
-static __global__ void __launch_bounds__(BLOCK) product_tiles(Operands o, int64_t slice_terms)
-{
-    enum { COLUMNS = Sums::COLUMNS };
-    __shared__ typename Sums::Tiles shared;
-    const int64_t column_tiles = (o.columns + COLUMNS - 1) / COLUMNS;
-    const int64_t row_tiles = (o.rows + TILE_ROWS - 1) / TILE_ROWS;
-    const int64_t slice = blockIdx.x / (column_tiles * row_tiles);
-    const int64_t tile = blockIdx.x - slice * column_tiles * row_tiles;
-    const int64_t first_row = tile / column_tiles * TILE_ROWS;
-    const int64_t first_column = tile % column_tiles * COLUMNS;
-    const int64_t begin = slice * slice_terms;
-    const int64_t end = begin + slice_terms < o.terms ? begin + slice_terms : o.terms;
-
-    brought<Operands, Sums> next;
-    Sums sum = {};
-    next.start(o, first_row, first_column);
-    next.fetch(o, begin, end);
-    int side = 0;
-    for (int64_t k = begin; k < end; k += TILE_TERMS, side ^= 1) {
-        next.put(shared, side);
-        __syncthreads(); /* one a step: whoever is late still reads the other side */
-        if (k + TILE_TERMS < end) next.fetch(o, k + TILE_TERMS, end);
-        sum.add(shared, side);
-    }
-#pragma unroll
-    for (int i = 0; i < Sums::HEIGHT; i++)
-#pragma unroll
-        for (int j = 0; j < Sums::BREADTH; j++) {
-            const int64_t row = first_row + sum.row(i), column = first_column + sum.column(j);
-            if (row < o.rows && column < o.columns) o.store(row, column, slice, sum.at[i][j]);
-        }
-}
-
-/* Columns of a tile: no more than the result has, as far as there are such tiles */
+/* Columns of a tile of a wide product: no more than the result has, as far as there are such tiles
+ */
 static inline int64_t tile_columns(int64_t columns)
 {
-    return columns <= 32 ? 32 : columns <= 64 ? 64 : 128;
+    return columns <= 32 ? 32 : columns <= 64 ? 64 : TILE_COLUMNS;
 }
 
-static inline int64_t tile_count(int64_t rows, int64_t columns)
+static inline int64_t tile_count(int64_t rows, int64_t columns, int64_t width)
 {
-    const int64_t width = tile_columns(columns);
     return (rows + TILE_ROWS - 1) / TILE_ROWS * ((columns + width - 1) / width);
 }
 
-template <typename Operands, int COLUMNS>
-static void launch_product(struct device *d, const struct launch &where, const Operands &o,
-                           int64_t slice_terms)
+/* Among how many slices the terms should be shared out. It follows from the shape alone, as the
+ * order of the sums does. */
+static inline int64_t product_slices(int64_t rows, int64_t columns, int64_t terms)
 {
-    const struct cuda_state *state = (const struct cuda_state *)d->state;
-    switch (state->precision) {
-    case PRECISION_TF32:
-        launch(d, where, product_tiles<Operands, tensor_sums<COLUMNS, PRECISION_TF32>>, o,
-               slice_terms);
-        break;
-    case PRECISION_BF16:
-        launch(d, where, product_tiles<Operands, tensor_sums<COLUMNS, PRECISION_BF16>>, o,
-               slice_terms);
-        break;
-    case PRECISION_FLOAT32:
-        launch(d, where, product_tiles<Operands, float_sums<COLUMNS>>, o, slice_terms);
-        break;
+    const int64_t tiles = tile_count(rows, columns, tile_columns(columns));
+    const int64_t most = terms / SLICE_TERMS_MIN;
+    const int64_t wanted = tiles > 0 ? PRODUCT_BLOCKS / tiles : 0;
+    const int64_t slices = wanted < most ? wanted : most;
+    return slices > 1 ? slices : 1;
+}
+
+/* Floats that their sums take */
+static inline int64_t product_sums(int64_t rows, int64_t columns, int64_t terms)
+{
+    const int64_t slices = product_slices(rows, columns, terms);
+    return slices > 1 ? slices * rows * columns : 0;
+}
+
+/* Whether a matrix of so many columns can be read and written by quads */
+static inline bool has_quads(const float *numbers, int64_t columns)
+{
+    return (uintptr_t)numbers % (QUAD * sizeof *numbers) == 0 && columns % QUAD == 0;
+}
+
+/* Adds the slices up, the first first. */
+template <typename Operands> struct sum_slices {
+    Operands o;
+    const float *sums; /* [slices, rows, columns] */
+    int slices;
+
+    __device__ void operator()(int64_t i) const
+    {
+        const int64_t count = (int64_t)o.rows * o.columns, row = quotient_of(i, o.columns);
+        float sum = sums[i];
+        for (int64_t slice = 1; slice < slices; slice++) sum += sums[slice * count + i];
+        o.template store<1>((int)row, (int)(i - row * o.columns), &sum);
+    }
+};
+
+/* What a kernel is told of the slices */
+struct slicing {
+    int count, terms; /* of each but the last */
+    bool stores_quads;
+};
+
+static inline struct slicing slicing_of(const struct product &p, int64_t terms)
+{
+    const int64_t share = (terms + p.slices - 1) / p.slices + SLICE_TERMS_MULTIPLE - 1;
+    const int64_t steps = share / SLICE_TERMS_MULTIPLE > 1 ? share / SLICE_TERMS_MULTIPLE : 1;
+    const int64_t slice_terms = steps * SLICE_TERMS_MULTIPLE;
+    const int64_t count = (terms + slice_terms - 1) / slice_terms; /* rounding may leave fewer */
+    return {count > 1 ? (int)count : 1, (int)slice_terms, p.stores_quads};
+}
+
+template <typename Sums, typename Operands>
+ON_GPU struct task task_of_block(const Operands &o, const struct slicing &s)
+{
+    const unsigned column_tiles = (o.columns + Sums::COLUMNS - 1) / Sums::COLUMNS;
+    const unsigned row_tiles = (o.rows + TILE_ROWS - 1) / TILE_ROWS;
+    const unsigned line = blockIdx.x / column_tiles, slice = line / row_tiles;
+    const int row = (line - slice * row_tiles) * TILE_ROWS;
+    const int column = (blockIdx.x - line * column_tiles) * Sums::COLUMNS;
+    const int first = slice * s.terms, left = o.terms - first;
+    const int terms = left < s.terms ? left : s.terms;
+    return {row, column, first, (terms + Sums::TERMS - 1) / Sums::TERMS, (int)slice};
+}
+
+template <int COUNT, typename Operands>
+ON_GPU void store_group(const Operands &o, bool stores_quads, int row, int column,
+                        const float *sums)
+{
+    if (stores_quads) {
+        if (column < o.columns) o.template store<COUNT>(row, column, sums);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        if (column + i < o.columns) o.template store<1>(row, column + i, sums + i);
+}
+
+template <typename Operands, typename Sums>
+ON_GPU void store_tile(const Operands &o, const struct slicing &s, const struct task &t,
+                       const Sums &sum)
+{
+    enum { GROUP = Sums::GROUP };
+#pragma unroll
+    for (int i = 0; i < Sums::HEIGHT; i++) {
+        const int row = t.first_row + sum.row(i);
+#pragma unroll
+        for (int j = 0; j < Sums::BREADTH; j += GROUP) {
+            alignas(16) float group[GROUP];
+#pragma unroll
+            for (int e = 0; e < GROUP; e++) group[e] = sum.at[i][j + e];
+            if (row < o.rows)
+                store_group<GROUP>(o, s.stores_quads, t.slice * o.rows + row,
+                                   t.first_column + sum.column(j), group);
+        }
     }
 }
 
-/* slices: the terms are shared out between so many blocks, each of which stores sums of its own */
-template <typename Operands>
-static void product(struct device *d, const char *name, const Operands &o, int64_t slices)
+template <typename Operands, typename Sums, bool WIDE>
+static __global__ void __launch_bounds__(Sums::THREADS, WIDE ? (int)Sums::BLOCKS : 2)
+    product_tiles(Operands o, struct slicing s)
 {
-    const int64_t blocks = tile_count(o.rows, o.columns) * slices;
-    const int64_t slice_terms = (o.terms + slices - 1) / slices;
-    if (blocks == 0) return;
+    typedef typename Sums::template fetch<Operands, WIDE> Fetch;
+    typedef typename Fetch::Sides Sides;
+    __shared__ typename Fetch::Shared shared;
+    const struct task t = task_of_block<Sums>(o, s);
+    Sums sum = {};
+    Fetch fetch;
+    fetch.start(o, shared, t);
+    for (int left_over = t.steps - 1; left_over >= 0; left_over--) {
+        const int stage = fetch.arrive(o, shared, left_over);
+        sum.template add<typename Sides::left_layout, typename Sides::right_layout>(
+            shared.left[stage], shared.right[stage]);
+    }
+    store_tile(o, s, t, sum);
+}
+
+template <typename Sums, bool WIDE, typename Operands>
+static void launch_tiles(struct device *d, const char *name, const Operands &o,
+                         const struct slicing &s)
+{
+    const int64_t blocks = tile_count(o.rows, o.columns, Sums::COLUMNS) * s.count;
     if (blocks > INT32_MAX) {
         cuda_refuse(d, "a product of too many tiles");
         return;
     }
-    const struct launch where = {name, (unsigned)blocks, 1};
-    const int64_t width = tile_columns(o.columns);
-    if (width == 32)
-        launch_product<Operands, 32>(d, where, o, slice_terms);
-    else if (width == 64)
-        launch_product<Operands, 64>(d, where, o, slice_terms);
+    launch(d, {name, (unsigned)blocks, 1, Sums::THREADS}, product_tiles<Operands, Sums, WIDE>, o,
+           s);
+}
+
+template <int COLUMNS, bool WIDE, typename Operands>
+static void launch_product(struct device *d, const char *name, const Operands &o,
+                           const struct slicing &s)
+{
+    enum { BF16_TERMS = WIDE && COLUMNS == 32 ? 2 * STEP_TERMS : STEP_TERMS };
+    switch (((const struct cuda_state *)d->state)->precision) {
+    case PRECISION_TF32:
+        launch_tiles<tensor_sums<COLUMNS, tf32_words, STEP_TERMS>, WIDE>(d, name, o, s);
+        break;
+    case PRECISION_BF16:
+        launch_tiles<tensor_sums<COLUMNS, bf16_words, BF16_TERMS>, WIDE>(d, name, o, s);
+        break;
+    case PRECISION_FLOAT32:
+        launch_tiles<float_sums<COLUMNS>, WIDE>(d, name, o, s);
+        break;
+    }
+}
+
+template <bool WIDE, typename Operands>
+static void launch_width(struct device *d, const char *name, const Operands &o,
+                         const struct slicing &s)
+{
+    if constexpr (!WIDE) {
+        launch_product<NARROW_COLUMNS, false>(d, name, o, s);
+    } else {
+        if (o.columns <= 32)
+            launch_product<32, true>(d, name, o, s);
+        else if (o.columns <= 64)
+            launch_product<64, true>(d, name, o, s);
+        else
+            launch_product<TILE_COLUMNS, true>(d, name, o, s);
+    }
+}
+
+template <typename Operands>
+static void product(struct device *d, const struct product &p, const Operands &o)
+{
+    if (o.rows == 0 || o.columns == 0) return;
+    if (o.rows > PRODUCT_SIZE_MAX || o.columns > PRODUCT_SIZE_MAX || o.terms > PRODUCT_SIZE_MAX) {
+        cuda_refuse(d, "a product of too many rows, columns or terms");
+        return;
+    }
+    const struct slicing s = slicing_of(p, o.terms);
+    const Operands stored = s.count > 1 ? o.plain(p.sums) : o;
+    if (p.is_wide)
+        launch_width<true>(d, p.name, stored, s);
     else
-        launch_product<Operands, 128>(d, where, o, slice_terms);
+        launch_width<false>(d, p.name, stored, s);
+    if (s.count == 1) return;
+    const int64_t results = (int64_t)o.rows * o.columns;
+    each(d, p.name, sum_slices<Operands>{o, p.sums, s.count}, results);
 }
 
 #endif

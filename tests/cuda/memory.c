@@ -15,7 +15,14 @@
 #define __asan_unpoison_memory_region(from, bytes) (void)(from)
 #endif
 
-enum { PIECES_MAX = 4096, PINNED_MAX = 256, PAGE = 4096, ALIGNMENT = 64, UNWRITTEN = 0xff };
+enum {
+    PIECES_MAX = 4096,
+    PINNED_MAX = 256,
+    PAGE = 4096,
+    ALIGNMENT = 64,
+    UNWRITTEN = 0xff,
+    END_BYTES = 256 << 10,
+};
 
 struct piece {
     char *pages; /* NULL: free */
@@ -39,11 +46,19 @@ size_t emulated_memory_taken(void)
     return taken;
 }
 
+/* Of a large piece both ends alone: the system takes time for every page, each time. */
+static void protect_piece(const struct piece *piece, int protection)
+{
+    const bool is_large = piece->page_bytes > 2 * END_BYTES;
+    const size_t bytes = is_large ? END_BYTES : piece->page_bytes;
+    (void)mprotect(piece->pages, bytes, protection);
+    if (is_large) (void)mprotect(piece->pages + piece->page_bytes - bytes, bytes, protection);
+}
+
 static void protect(int protection)
 {
     for (int i = 0; i < piece_count; i++)
-        if (pieces[i].pages && !pieces[i].is_hosts)
-            (void)mprotect(pieces[i].pages, pieces[i].page_bytes, protection);
+        if (pieces[i].pages && !pieces[i].is_hosts) protect_piece(&pieces[i], protection);
     is_open = protection != PROT_NONE;
 }
 
@@ -86,7 +101,7 @@ static cudaError_t take(void **ret, size_t bytes, bool is_hosts)
     memset(pages, UNWRITTEN, page_bytes);
     __asan_poison_memory_region(pages, page_bytes);
     __asan_unpoison_memory_region(piece->memory, bytes);
-    if (!is_hosts && !is_open) (void)mprotect(pages, page_bytes, PROT_NONE);
+    if (!is_hosts && !is_open) protect_piece(piece, PROT_NONE);
     if (!is_hosts) taken += bytes;
     *ret = piece->memory;
     return cudaSuccess;

@@ -21,6 +21,9 @@ static const struct geometry convolutions[] = {
     {4, 6, 5, 1, 1, 2, 2, 1, VALID, 16, 32},  {3, 28, 28, 5, 5, 1, 1, 1, SAME, 1, 32},
     {2, 14, 14, 5, 5, 1, 1, 1, SAME, 32, 64}, {1, 3, 3, 3, 3, 1, 1, 1, VALID, 1, 1},
     {5, 4, 4, 2, 2, 2, 2, 1, VALID, 1, 1},    {1, 1, 12, 1, 5, 1, 2, 1, SAME, 3, 4},
+    {2, 9, 8, 3, 3, 2, 1, 1, SAME, 8, 12},    {2, 7, 9, 3, 3, 1, 2, 2, SAME, 12, 72},
+    {1, 6, 7, 3, 3, 1, 1, 1, SAME, 72, 4},    {1, 6, 7, 3, 3, 1, 1, 1, SAME, 6, 8},
+    {2, 5, 6, 3, 2, 1, 1, 1, VALID, 140, 36}, {3, 9, 7, 2, 3, 3, 2, 1, VALID, 4, 132},
 };
 enum { CONVOLUTIONS = sizeof convolutions / sizeof *convolutions };
 

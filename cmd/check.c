@@ -102,11 +102,6 @@ static void print_data(const struct dataset *data, const char *role)
            shape_text(&data->feature_shape, shape), dtype_name(data->feature_dtype), data->name);
 }
 
-static int count_slots(const struct optimizer *optimizer, const void *attributes)
-{
-    return optimizer->slots_used ? optimizer->slots_used(attributes) : optimizer->slot_count;
-}
-
 /* Parameters and slots are spread over the ps; "one step" is what each worker takes beside them. */
 static void print_bytes(const struct session *session, const struct spec *spec)
 {
@@ -115,7 +110,7 @@ static void print_bytes(const struct session *session, const struct spec *spec)
     const struct variant *chosen = &spec->optimizer.optimizer;
     const struct optimizer *optimizer = chosen->kind->descriptor;
     long long bytes = (long long)graph->param_floats * (long long)sizeof(float);
-    int slots = count_slots(optimizer, chosen->attributes);
+    int slots = optimizer_slots(optimizer, chosen->attributes);
     printf("parameters: %lld, %lld bytes\n", (long long)graph->param_floats, bytes);
     printf("optimizer: %s, %d %s, %lld bytes\n", optimizer->object.name, slots,
            slots == 1 ? "slot" : "slots", slots * bytes);

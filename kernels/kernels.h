@@ -4,9 +4,9 @@
  * work is queued in order and may be unfinished until synchronize(). Matrices are row-major, images
  * NHWC [batch, y, x, channel], convolution kernels HWIO [ky, kx, in, out]. Where a gradient is
  * written, `add` chooses between overwriting and adding. Nothing is allocated outside open(),
- * allocate() and the
- * *_open() functions. Sums that become a loss or a norm are taken in double and in an order that
- * depends on the shapes alone, so the same inputs give the same bits in every run.
+ * allocate() and the functions that end in _open. Sums that become a loss or a norm are taken in
+ * double and in an order that depends on the shapes and, on a GPU, on where rows lie to a multiple
+ * of 16 bytes, so that the same run gives the same bits.
  *
  * To add a kernel: its row here, its body in cpu/ (and cuda/), its case in tests/kernels.
  */

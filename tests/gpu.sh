@@ -60,28 +60,41 @@ line() {
     esac
 }
 
-# sanitize TOOL TEST: nothing of it where the test is none of the kernels, since a whole training would take hours
+# sanitize TOOL NAME COMMAND...
 sanitize() {
-    case $2 in
-    curves | gradients) return ;;
-    esac
-    line "$test_limit_s" "$2-$1" compute-sanitizer --tool "$1" --error-exitcode 9 "$here/test_gpu_$2"
+    tool=$1
+    name=$2
+    shift 2
+    line "$test_limit_s" "$name-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 "$@"
+}
+
+# sanitize_all TOOL: all but the curves and gradients, which would take hours. Memory of the GPU's own, streams and
+# recordings are in the sessions alone.
+sanitize_all() {
+    for test in $tests; do
+        case $test in
+        curves | gradients) ;;
+        *) sanitize "$1" "$test" "$here/test_gpu_$test" ;;
+        esac
+    done
+    for test in $bare_tests; do sanitize "$1" "$test-bare" env GPU_BARE=1 "$here/test_gpu_$test"; done
+    sanitize "$1" sessions "$sessions"
 }
 
 "$1/cmd/dtrain" devices
 tests=$(find "$here" -maxdepth 1 -type f -name 'test_gpu_*' | sed 's,.*/test_gpu_,,' | sort)
 for test in $tests; do line "$test_limit_s" "$test" "$here/test_gpu_$test"; done
-line "$test_limit_s" sessions "$1/tests/device/test_gpu_sessions"
+sessions=$1/tests/device/test_gpu_sessions
+line "$test_limit_s" sessions "$sessions"
 [ "$passes" -gt 0 ] || { echo "nothing ran on the GPU, though its driver is there"; exit 1; }
 # Our own products and convolutions, where libraries would take their place
-for test in gemm image precision; do
+bare_tests='gemm image precision'
+for test in $bare_tests; do
     line "$test_limit_s" "$test-bare" env GPU_BARE=1 "$here/test_gpu_$test"
 done
 
 if command -v compute-sanitizer > /dev/null; then
-    for tool in memcheck initcheck racecheck synccheck; do
-        for test in $tests; do sanitize "$tool" "$test"; done
-    done
+    for each in memcheck initcheck racecheck synccheck; do sanitize_all "$each"; done
 else
     echo "compute-sanitizer is not installed: memory and races were not looked at"
 fi

@@ -17,9 +17,7 @@ static const struct optimizer *optimizer_of(const struct worker_task *w)
 
 static int slot_count_of(const struct worker_task *w)
 {
-    const struct optimizer *o = optimizer_of(w);
-    const void *attributes = w->options.spec->optimizer.optimizer.attributes;
-    return o->slots_used ? o->slots_used(attributes) : o->slot_count;
+    return optimizer_slots(optimizer_of(w), w->options.spec->optimizer.optimizer.attributes);
 }
 
 static int workers_of(const struct worker_task *w)

@@ -21,7 +21,8 @@ static const struct node *maker_of(const struct tensor *tensor)
     return (const struct node *)((const char *)tensor - offsetof(struct node, output));
 }
 
-int liveness_root(const struct graph *graph, const struct tensor *tensor)
+/* Index of the node whose memory the tensor shows, -1 for the features. */
+static int root_of(const struct graph *graph, const struct tensor *tensor)
 {
     while (!is_features(graph, tensor) && maker_of(tensor)->is_view)
         tensor = maker_of(tensor)->input[0];
@@ -40,7 +41,7 @@ static bool wants_gradient(const struct graph *graph, const struct node *node,
     if (!graph->training) return false;
     if (node->param_count > 0) return true;
     for (int i = 0; i < node->input_count; i++)
-        if (life[liveness_root(graph, node->input[i])].wants_gradient) return true;
+        if (life[root_of(graph, node->input[i])].wants_gradient) return true;
     return false;
 }
 
@@ -54,7 +55,7 @@ static void visit(const struct graph *graph, const struct node *node, struct lif
     if (own->wants_gradient && node->op->reads_output) extend(&own->value_last, backward);
 
     for (int i = 0; i < node->input_count; i++) {
-        struct life *input = &life[liveness_root(graph, node->input[i])];
+        struct life *input = &life[root_of(graph, node->input[i])];
         extend(&input->value_last, node->index);
         if (!own->wants_gradient) continue;
         if (node->op->reads_input) extend(&input->value_last, backward);
@@ -65,7 +66,7 @@ static void visit(const struct graph *graph, const struct node *node, struct lif
 /* The logits stay to the end of the step: metrics look at them after backward. */
 static void visit_loss(const struct graph *graph, struct life *life)
 {
-    struct life *logits = &life[liveness_root(graph, graph->loss.logits)];
+    struct life *logits = &life[root_of(graph, graph->loss.logits)];
     extend(&logits->value_last, 2 * graph->node_count);
     logits->gradient_first = graph->node_count;
 }
@@ -156,12 +157,12 @@ err liveness_mark_adds(struct graph *graph)
     if (!is_written) return fail(ERR_MEMORY, "no memory to plan a graph");
 
     bool *const written = is_written + 1; /* written[-1]: the features */
-    written[liveness_root(graph, graph->loss.logits)] = true;
+    written[root_of(graph, graph->loss.logits)] = true;
     for (int i = graph->node_count - 1; i >= 0; i--) {
         struct node *node = &graph->nodes[i];
         /* in the order of the inputs, as backward writes them: one tensor may be read twice */
         for (int k = 0; k < node->input_count && !node->is_view; k++) {
-            const int root = liveness_root(graph, node->input[k]);
+            const int root = root_of(graph, node->input[k]);
             node->add[k] = written[root];
             written[root] = true;
         }

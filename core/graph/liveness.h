@@ -29,9 +29,6 @@ struct liveness {
 err liveness_open(struct graph *, struct liveness *ret);
 void liveness_close(struct liveness *);
 
-/* Index of the node whose memory the tensor shows, -1 for the features. */
-int liveness_root(const struct graph *, const struct tensor *);
-
 /* Sets node->add: what runs first in backward overwrites an input's gradient, all others add. */
 err liveness_mark_adds(struct graph *);
 

@@ -26,7 +26,7 @@ enum { PASS_KINDS = 4 }; /* that adds or not; with a function or without */
 struct stepper {
     struct plan *plan; /* borrowed */
     struct {
-        bool is_known; /* it was done once, so that all code is loaded */
+        bool is_known; /* one was queued, so that all code is loaded */
         struct recording *recording;
     } kind[PASS_KINDS];
     bool records_nothing; /* the device cannot, or could not */

@@ -146,6 +146,11 @@ static float shrink(double norm, double limit)
     return norm > limit ? (float)(limit / norm) : 1.0f;
 }
 
+int optimizer_slots(const struct optimizer *optimizer, const void *attributes)
+{
+    return optimizer->slots_used ? optimizer->slots_used(attributes) : optimizer->slot_count;
+}
+
 enum { SUMS_AT_ONCE = 256 };
 
 /* Of the first gradients, SUMS_AT_ONCE at most. Returns of how many. */

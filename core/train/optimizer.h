@@ -44,7 +44,8 @@ struct optimizer {
     int (*slots_used)(const void *attributes);
     void (*apply)(const void *attributes, struct device *, const struct update *);
 };
-extern const struct kinds optimizer_kinds; /* key "type" */
+extern const struct kinds optimizer_kinds;                             /* key "type" */
+int optimizer_slots(const struct optimizer *, const void *attributes); /* in use */
 
 /* Clipping happens on the worker, on the gradient of its batch, before it is pushed (as with
  * TensorFlow's compute_gradients / apply_gradients, where it is per worker too). The worker has the

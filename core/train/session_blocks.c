@@ -200,13 +200,16 @@ void session_send_gradients(void *session, const struct node *node)
     while (parcels_next(&s->parcels, &parcel)) mirror_leave(&s->mirror, &parcel);
 }
 
-/* Whole blocks, gaps included: those are zero anyway. What was bound is cleared in any case; the
- * device's own copies show the same to whoever looks at them next. */
+/* Whole blocks, gaps included: those are zero anyway. What was bound is cleared in any case, also
+ * where the device has failed; its own copies show the same to whoever looks at them next. */
 void session_clear_gradients(struct session *s)
 {
     struct device *d = s->options.device;
     float **blocks = has_mirror(s) ? s->mirror.gradients : s->gradients;
-    for (int ps = 0; ps < s->layout->ps_count; ps++)
-        if (blocks[ps]) d->kernels->fill(d, blocks[ps], 0.0f, s->layout->block_floats[ps]);
-    if (has_mirror(s)) mirror_download(&s->mirror);
+    for (int ps = 0; ps < s->layout->ps_count; ps++) {
+        const int64_t floats = s->layout->block_floats[ps];
+        if (blocks[ps]) d->kernels->fill(d, blocks[ps], 0.0f, floats);
+        if (has_mirror(s) && s->gradients[ps])
+            memset(s->gradients[ps], 0, (size_t)floats * sizeof(float));
+    }
 }

@@ -1,4 +1,4 @@
-/* session_finite.c - a loss that is no number: where it comes from, and what is not passed on. */
+/* session_finite.c - a loss that is no number: where it comes from. */
 #include <math.h>
 
 #include "core/train/session.h"

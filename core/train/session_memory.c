@@ -11,7 +11,7 @@
 #include "core/train/session_inside.h"
 #include "core/train/store.h"
 
-enum { SEARCH_MAX = 64, TABLE_MAX = 512, BATCH_TEXT_MAX = 96 };
+enum { SEARCH_MAX = 64, BATCH_TEXT_MAX = 96 };
 
 struct need { /* bytes */
     size_t values, gradients, slots, activations, evaluation;
@@ -59,8 +59,7 @@ static int slots_of(const struct session *s)
 {
     const struct variant *chosen = &s->options.spec->optimizer.optimizer;
     const struct optimizer *optimizer = chosen->kind->descriptor;
-    return optimizer->slots_used ? optimizer->slots_used(chosen->attributes)
-                                 : optimizer->slot_count;
+    return optimizer_slots(optimizer, chosen->attributes);
 }
 
 static size_t labels_bytes(const struct graph *g)

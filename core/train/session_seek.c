@@ -1,7 +1,7 @@
 /* session_seek.c - a worker's place in its stream of batches, moved.
  *
  * The stream is a function of the index (data.h), so moving is opening it anew. Random draws are
- * numbered by the same index (session.c, draw_number): a run that was restored drops out what the
+ * numbered by the same index (session_step.c): a run that was restored drops out what the
  * undisturbed one would have dropped out.
  */
 #include "core/train/session_inside.h"

@@ -117,9 +117,9 @@ err session_step(struct session *s, double *ret_loss)
         loss += plan_loss(s->plan, s->last_rows);
     }
     if (!leaves) session_scatter_gradients(s);
-    TRY(s->options.device->kernels->synchronize(s->options.device));
     loss = loss / s->options.batches_per_push;
     if (s->regularized) loss += graph_regularization(s->graph, s->options.device);
+    TRY(s->options.device->kernels->synchronize(s->options.device));
     if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
     *ret_loss = loss;
     return OK;

@@ -3,20 +3,13 @@
 #include "core/train/checkpoint/shard.h"
 #include "core/train/session_inside.h"
 
-static int slots_used(const struct variant *chosen)
-{
-    const struct optimizer *optimizer = chosen->kind->descriptor;
-    return optimizer->slots_used ? optimizer->slots_used(chosen->attributes)
-                                 : optimizer->slot_count;
-}
-
 /* What a checkpoint of this run would hold. */
 static const char *const *names_of(struct session *s, int *ret_count)
 {
     const struct graph *g = s->graph;
     const struct variant *chosen = &s->options.spec->optimizer.optimizer;
     const struct optimizer *optimizer = chosen->kind->descriptor;
-    const int slots = slots_used(chosen);
+    const int slots = optimizer_slots(optimizer, chosen->attributes);
     const size_t count = (size_t)g->param_count * (size_t)(1 + slots) + POWERS_MAX;
     const char **names = arena_array(&s->arena, count, sizeof *names);
     int at = 0;

@@ -25,11 +25,6 @@ struct gradients {
     float scale;
 };
 
-static int slots_in_use(const struct optimizer *optimizer, const void *attributes)
-{
-    return optimizer->slots_used ? optimizer->slots_used(attributes) : optimizer->slot_count;
-}
-
 /* A ps with fewer variables than tasks may hold nothing; its pointers are valid all the same. */
 static size_t bytes_of(int64_t floats)
 {
@@ -69,7 +64,7 @@ err store_open(const struct optimizer_spec *spec, struct device *device, int64_t
         .learning_rate = optimizer_learning_rate(spec),
         .floats = floats,
         .values = values,
-        .slot_count = slots_in_use(optimizer, spec->optimizer.attributes),
+        .slot_count = optimizer_slots(optimizer, spec->optimizer.attributes),
     };
     const err e = allocate(&store);
     if (e) {

@@ -14,7 +14,7 @@ static const char *const parts[] = {"cublasLt", NULL};
 /* Their interfaces are the same as far as they are used here. */
 static const int majors[] = {13, 12, 0};
 
-static const struct library_kind kind = {"cublas", "cublasGetProperty", parts, majors};
+static const struct library_kind kind = {"cublas", "cublasGetProperty", parts, majors, true};
 
 err cuda_blas_find(struct cuda_library *ret)
 {

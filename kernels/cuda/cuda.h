@@ -1,9 +1,8 @@
 /* cuda.h - the parts of the CUDA device, as they see each other. C and C++ read it.
  *
  * Kernels go into one stream, in order; copies beside them have streams of their own (overlap.c). A
- * call that fails is remembered with its name and that
- * of the last kernel, and synchronize() tells it; what was queued after it does no harm, since a
- * context that is broken refuses everything.
+ * call that fails is remembered with its name and that of the last kernel, and synchronize() tells
+ * it; what was queued after it does no harm, since a context that is broken refuses everything.
  */
 #ifndef KERNELS_CUDA_CUDA_H
 #define KERNELS_CUDA_CUDA_H
@@ -89,6 +88,9 @@ err cuda_kind(cudaError_t);
 
 /* Makes the device's GPU that of the calling thread: CUDA keeps one for each. */
 void cuda_select(struct device *);
+/* The same before something is queued: false where the GPU does not answer any more, since its
+ * queue may be full, and whoever queues then would wait without a limit. */
+bool cuda_may_queue(struct device *);
 
 /* After the launch of a kernel: remembers its name, or that it failed. */
 void cuda_launched(struct device *, const char *kernel, cudaError_t);
@@ -103,8 +105,9 @@ void cuda_refuse(struct device *, const char *why);
  * tells. They stay until the next call. */
 const double *cuda_results(struct device *, int count);
 
-/* All waits for the GPU: until what is queued in the stream is done, or the event has been
- * reached. false: it failed, or does not answer, which synchronize() tells. */
+/* All waits for the GPU, but for a launch that finds its queue full: until what is queued in the
+ * stream is done, or the event has been reached. false: it failed, or does not answer, which
+ * synchronize() tells. */
 bool cuda_await_stream(struct device *, cudaStream_t);
 bool cuda_await_event(struct device *, cudaEvent_t);
 /* After a library's call that failed: a GPU that broke before it is told of first. What is being
@@ -130,6 +133,8 @@ void cuda_recording_close(struct device *, struct recording *);
 
 /* ERR_DEVICE: the driver is not there, or too old for the runtime. */
 err cuda_driver_find(void);
+/* Of CUDA, that the driver can run: 13. 0: there is no driver. */
+int cuda_driver_major(void);
 /* "580.65.06 for CUDA 13.0", "of an unknown release for CUDA 13.0" */
 void cuda_driver_describe(char *ret, size_t size);
 

@@ -20,7 +20,7 @@ static const char *const parts[] = {"cudnn_graph",
 /* Older ones are split otherwise, and know no GPU after Hopper. */
 static const int majors[] = {9, 0};
 
-static const struct library_kind kind = {"cudnn", "cudnnGetProperty", parts, majors};
+static const struct library_kind kind = {"cudnn", "cudnnGetProperty", parts, majors, false};
 
 /* Its functions, and where they go in struct cuda_dnn */
 #define GOES(member) offsetof(struct cuda_dnn, member)

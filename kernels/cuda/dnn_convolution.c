@@ -5,7 +5,6 @@
  * that it can be recorded.
  */
 #include <limits.h>
-#include <stdio.h>
 
 #include "kernels/cuda/dnn.h"
 
@@ -222,15 +221,6 @@ void dnn_convolution_close(struct device *d, struct dnn_convolution *p)
 
 /* --- running --- */
 
-static void tell_failure(struct device *d, enum dnn_direction direction, int status)
-{
-    const struct cuda_state *state = d->state;
-    char text[FAILURE_MAX / 4];
-    cuda_await_cause(d);
-    snprintf(text, sizeof text, "%s: %s", call_names[direction], state->dnn->status_text(status));
-    cuda_refuse(d, text);
-}
-
 /* The device's memory that a direction works on */
 struct data {
     const float *left, *right;
@@ -248,12 +238,15 @@ static void run(struct device *d, const struct dnn_convolution *p, enum dnn_dire
     const struct operands o = operands_of(p, direction);
     const float one = 1.0f, kept = data->add ? 1.0f : 0.0f;
     void *workspace = choice->workspace_bytes ? (char *)p->kernel_data + kernel_bytes(p) : NULL;
-    cuda_select(d);
+    if (!cuda_may_queue(d)) return;
     const int status = dnn->calls[direction].run(
         dnn->handle, &one, o.left, data->left, o.right, data->right, choice->convolution,
         choice->algorithm, workspace, choice->workspace_bytes, &kept, o.result, data->result);
-    cuda_launched(d, call_names[direction], cudaGetLastError());
-    if (status != DNN_SUCCESS) tell_failure(d, direction, status);
+    /* The library has a runtime of its own: CUDA's last error would be another's. */
+    cuda_launched(d, call_names[direction], cudaSuccess);
+    if (status == DNN_SUCCESS) return;
+    cuda_await_cause(d);
+    cuda_remember(d, ERR_DEVICE, call_names[direction], dnn->status_text(status));
 }
 
 /* Our kernel, [ky, kx, in, out], as cuDNN has it; anew each time, since training changes it */

@@ -33,6 +33,13 @@ static void read_release(char *ret, size_t size)
     ret[strcspn(ret, "\n")] = '\0';
 }
 
+int cuda_driver_major(void)
+{
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess) (void)cudaGetLastError();
+    return driver / 1000;
+}
+
 void cuda_driver_describe(char *ret, size_t size)
 {
     char release[32];

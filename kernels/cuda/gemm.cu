@@ -80,7 +80,7 @@ static void blas_gemm(struct device *d, const struct gemm *g)
     struct cuda_state *state = (struct cuda_state *)d->state;
     const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
     const float one = 1.0f, kept = g->add ? 1.0f : 0.0f;
-    cuda_select(d);
+    if (!cuda_may_queue(d)) return;
     const int status = state->blas.gemm(state->blas.handle, g->transpose_b, g->transpose_a, n, m, k,
                                         &one, g->b, BLAS_FLOAT, g->transpose_b ? k : n, g->a,
                                         BLAS_FLOAT, g->transpose_a ? m : k, &kept, g->c, BLAS_FLOAT,

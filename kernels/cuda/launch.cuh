@@ -35,7 +35,7 @@ static void launch(struct device *d, const struct launch &l, void (*kernel)(Take
 {
     struct cuda_state *state = (struct cuda_state *)d->state;
     cudaLaunchConfig_t config = {};
-    cuda_select(d);
+    if (!cuda_may_queue(d)) return;
     config.gridDim = dim3(l.blocks, l.blocks_y ? l.blocks_y : 1, 1);
     config.blockDim = dim3(l.threads, 1, 1);
     config.stream = state->stream;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/library.h"
+#include "kernels/cuda/cuda.h"
 
 enum {
     SUCCESS = 0,       /* every library's status */
@@ -130,6 +130,7 @@ static bool open_in_place(const struct library_kind *kind, const struct place *p
 err cuda_library_find(const struct library_kind *kind, struct cuda_library *ret)
 {
     for (const int *major = kind->majors; *major; major++) {
+        if (kind->counts_as_cuda && *major > cuda_driver_major()) continue;
         if (open_in_folder(kind, "", *major, ret)) return OK;
         for (int i = 0; i < PLACES; i++)
             if (open_in_place(kind, &places[i], *major, ret)) return OK;

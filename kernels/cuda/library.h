@@ -13,6 +13,7 @@ struct library_kind {
     const char *get_property; /* its function that tells its version, in parts */
     const char *const *parts; /* libraries that must lie beside it; ends with NULL */
     const int *majors;        /* versions that will do, the best first; ends with 0 */
+    bool counts_as_cuda;      /* its majors are CUDA's: those above the driver's cannot work */
 };
 
 /* One that was found. It is never closed: what NVIDIA's libraries leave behind, threads among it,

@@ -91,6 +91,13 @@ void cuda_select(struct device *d)
     cuda_check(d, cudaSetDevice(state->index), "cudaSetDevice");
 }
 
+bool cuda_may_queue(struct device *d)
+{
+    const struct cuda_state *state = d->state;
+    cuda_select(d);
+    return !state->is_silent || cuda_await_stream(d, state->stream); /* which fails at once */
+}
+
 /* A watched device waits for every kernel, so that a failure is known to be its own. */
 void cuda_launched(struct device *d, const char *kernel, cudaError_t status)
 {
@@ -104,7 +111,8 @@ const double *cuda_results(struct device *d, int count)
 {
     struct cuda_state *state = d->state;
     const size_t bytes = (size_t)count * sizeof(double);
-    const bool is_here = cuda_check(d,
+    const bool is_here = cuda_may_queue(d) &&
+                         cuda_check(d,
                                     cudaMemcpyAsync(state->host_results, state->results, bytes,
                                                     cudaMemcpyDeviceToHost, state->stream),
                                     "cudaMemcpyAsync") &&
@@ -182,8 +190,10 @@ static size_t available(struct device *d)
 static void release(struct device *d, void *memory)
 {
     const struct cuda_state *state = d->state;
-    if (!memory || state->is_silent) return; /* silent: CUDA would wait for it */
+    if (!memory) return;
     cuda_select(d);
+    (void)cuda_await_stream(d, state->stream); /* as freeing does, but without a limit */
+    if (state->is_silent) return;
     if (state->is_watched)
         cuda_check(d, cudaFreeHost(memory), "cudaFreeHost");
     else
@@ -216,7 +226,8 @@ static bool send(struct device *d, const struct piece *p, void *to, const void *
                  enum cudaMemcpyKind kind)
 {
     const struct cuda_state *state = d->state;
-    return cuda_check(d, cudaMemcpyAsync(to, from, p->bytes, kind, state->stream),
+    return cuda_may_queue(d) &&
+           cuda_check(d, cudaMemcpyAsync(to, from, p->bytes, kind, state->stream),
                       "cudaMemcpyAsync") &&
            cuda_check(d, cudaEventRecord(state->staged[p->staging], state->stream),
                       "cudaEventRecord");

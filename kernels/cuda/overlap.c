@@ -45,8 +45,7 @@ static void unpin(struct device *d, void *host)
 static void upload_pinned(struct device *d, void *device_memory, const void *host, size_t bytes)
 {
     const struct cuda_state *state = d->state;
-    if (bytes == 0) return;
-    cuda_select(d);
+    if (bytes == 0 || !cuda_may_queue(d)) return;
     cuda_check(d,
                cudaMemcpyAsync(device_memory, host, bytes, cudaMemcpyHostToDevice, state->stream),
                "cudaMemcpyAsync");
@@ -62,8 +61,7 @@ static bool follow(struct device *d, cudaStream_t first, cudaEvent_t event, cuda
 static void download_pinned(struct device *d, void *host, const void *device_memory, size_t bytes)
 {
     struct cuda_state *state = d->state;
-    if (bytes == 0) return;
-    cuda_select(d);
+    if (bytes == 0 || !cuda_may_queue(d)) return;
     if (!follow(d, state->stream, state->computed, state->out)) return;
     state->has_out = true;
     cuda_check(d, cudaMemcpyAsync(host, device_memory, bytes, cudaMemcpyDeviceToHost, state->out),
@@ -78,12 +76,13 @@ void cuda_join_out(struct device *d)
 
 /* --- inlets --- */
 
-/* The stream is waited for, not the event: a batch whose event could not be recorded may be under
- * way. */
+/* The streams are waited for, not the events: a batch whose event could not be recorded may be
+ * under way. */
 static void empty(struct device *d, const struct inlet *inlet)
 {
     const struct cuda_state *state = d->state;
-    if (!cuda_await_stream(d, state->in) && state->is_silent) return;
+    (void)(cuda_await_stream(d, state->in) && cuda_await_stream(d, state->stream));
+    if (state->is_silent) return;
     if (inlet->sent) cuda_check(d, cudaEventDestroy(inlet->sent), "cudaEventDestroy");
     if (inlet->taken) cuda_check(d, cudaEventDestroy(inlet->taken), "cudaEventDestroy");
     if (inlet->host) cuda_check(d, cudaFreeHost(inlet->host), "cudaFreeHost");
@@ -133,7 +132,7 @@ static void *inlet_room(struct device *d, struct inlet *inlet)
 static void inlet_send(struct device *d, struct inlet *inlet, size_t bytes)
 {
     const struct cuda_state *state = d->state;
-    cuda_select(d);
+    if (!cuda_may_queue(d)) return;
     (void)(cuda_check(d, cudaStreamWaitEvent(state->in, inlet->taken, 0), "cudaStreamWaitEvent") &&
            cuda_check(d,
                       cudaMemcpyAsync(inlet->memory, inlet->host, bytes, cudaMemcpyHostToDevice,
@@ -146,7 +145,7 @@ static void inlet_take(struct device *d, struct inlet *inlet, const struct inlet
                        int count)
 {
     const struct cuda_state *state = d->state;
-    cuda_select(d);
+    if (!cuda_may_queue(d)) return;
     if (!cuda_check(d, cudaStreamWaitEvent(state->stream, inlet->sent, 0), "cudaStreamWaitEvent"))
         return;
     for (int i = 0; i < count; i++)

@@ -66,7 +66,7 @@ err cuda_record_end(struct device *d, struct recording **ret)
 void cuda_replay(struct device *d, const struct recording *recording)
 {
     struct cuda_state *state = d->state;
-    cuda_select(d);
+    if (!cuda_may_queue(d)) return;
     if (!state->failure) state->kernel = "one of a recording";
     cuda_check(d, cudaGraphLaunch(recording->graph, state->stream), "cudaGraphLaunch");
 }

@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS) sum_columns(str
 }
 
 /* A warp for each column */
-static __global__ void sum_slices(struct column_sums c, int slices)
+static __global__ void add_slices(struct column_sums c, int slices)
 {
     for (int64_t column = grid_warp(); column < c.columns; column += grid_warps()) {
         double sum = 0;
@@ -177,7 +177,7 @@ static void sum_rows(struct device *d, float *sums, const float *x, int64_t rows
     c.slice_rows = (rows + slices - 1) / slices;
     launch(d, {"sum_rows", blocks_x, slices}, width == PACK ? sum_columns<PACK> : sum_columns<1>,
            c);
-    if (slices > 1) launch(d, {"sum_slices", row_blocks(columns), 1}, sum_slices, c, slices);
+    if (slices > 1) launch(d, {"add_slices", row_blocks(columns), 1}, add_slices, c, slices);
 }
 
 void cuda_rows_fill(struct kernels *table)

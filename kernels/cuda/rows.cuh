@@ -199,14 +199,14 @@ struct staged_row {
     }
 };
 
-struct matrix {
+struct row_matrix {
     int64_t rows, columns;
     int lanes = WARP; /* of a group */
     double *partials = NULL;
 };
 
 /* What the threads of a block have counted, for sum_partials */
-template <typename Body> ON_GPU void leave_sum(const struct matrix &m, double sum)
+template <typename Body> ON_GPU void leave_sum(const struct row_matrix &m, double sum)
 {
     if constexpr (Body::IS_SUM) {
         __shared__ double lane[BLOCK];
@@ -218,7 +218,7 @@ template <typename Body> ON_GPU void leave_sum(const struct matrix &m, double su
 /* Rows of a warp, walked through by all warps; beyond the last a group has none. */
 template <typename Body>
 static __global__ void __launch_bounds__(BLOCK, Body::BLOCKS)
-    each_packed_row(Body body, struct matrix m)
+    each_packed_row(Body body, struct row_matrix m)
 {
     const struct lane_group group = {lane_index() % m.lanes, m.lanes};
     const int warp_rows = WARP / m.lanes;
@@ -231,7 +231,7 @@ static __global__ void __launch_bounds__(BLOCK, Body::BLOCKS)
     leave_sum<Body>(m, sum);
 }
 
-template <typename Body> static __global__ void each_warp_row(Body body, struct matrix m)
+template <typename Body> static __global__ void each_warp_row(Body body, struct row_matrix m)
 {
     double sum = 0;
     for (int64_t row = grid_warp(); row < m.rows; row += grid_warps())
@@ -240,7 +240,7 @@ template <typename Body> static __global__ void each_warp_row(Body body, struct 
 }
 
 /* The warp's rows from `first` on, as this lane sees them */
-ON_GPU struct staged_row staged_row_of(const struct matrix &m, int64_t first, float *stage)
+ON_GPU struct staged_row staged_row_of(const struct row_matrix &m, int64_t first, float *stage)
 {
     const int columns = (int)m.columns, warp_rows = WARP / m.lanes;
     const int own_row = lane_index() / m.lanes, rank = lane_index() % m.lanes;
@@ -261,7 +261,7 @@ ON_GPU struct staged_row staged_row_of(const struct matrix &m, int64_t first, fl
 
 template <typename Body>
 static __global__ void __launch_bounds__(BLOCK, Body::BLOCKS)
-    each_staged_row(Body body, struct matrix m)
+    each_staged_row(Body body, struct row_matrix m)
 {
     __shared__ float stage[BLOCK_WARPS][WARP * STAGED_HELD];
     const int warp_rows = WARP / m.lanes;
@@ -272,7 +272,7 @@ static __global__ void __launch_bounds__(BLOCK, Body::BLOCKS)
 }
 
 template <int WIDTH, bool IS_WIDE, typename Body>
-static __global__ void each_block_row(Body body, struct matrix m)
+static __global__ void each_block_row(Body body, struct row_matrix m)
 {
     __shared__ double lane[BLOCK_WARPS];
     double sum = 0;
@@ -292,7 +292,7 @@ static inline int row_lanes(int64_t columns, bool is_packed)
     return lanes;
 }
 
-template <typename Body> static auto row_kernel(const struct matrix &m, bool is_packed)
+template <typename Body> static auto row_kernel(const struct row_matrix &m, bool is_packed)
 {
     if (m.columns > BLOCK_COLUMNS_MAX)
         return is_packed ? each_block_row<PACK, true, Body> : each_block_row<1, true, Body>;
@@ -306,7 +306,7 @@ template <typename Body> static auto row_kernel(const struct matrix &m, bool is_
  * says IS_SUM. BLOCKS: those that a multiprocessor must have registers for at the same time.
  * Returns how many blocks there are. rows > 0 */
 template <typename Body>
-static unsigned each_row(struct device *d, const char *name, const Body &body, struct matrix m,
+static unsigned each_row(struct device *d, const char *name, const Body &body, struct row_matrix m,
                          bool is_packed)
 {
     const bool has_packs = is_packed && m.columns % PACK == 0;

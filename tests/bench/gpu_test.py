@@ -456,7 +456,8 @@ class Torch(Folder):
             self.assertGreater(min(ways["calls"]), 0)
 
 
-KERNEL_TESTS = ("activate", "gemm", "one_to_come")
+KERNEL_TESTS = ("activate", "gemm", "image", "one_to_come", "precision")
+BARE_TESTS = ("gemm-bare", "image-bare", "precision-bare")
 TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
 FALSE_PYTHON = """#!/bin/sh
 case $* in
@@ -496,11 +497,11 @@ class Script(Folder):
     def test_it_runs_all_tests_all_tools_and_all_parts_and_says_what_failed(self):
         done = self.run_script()
         self.assertEqual(done.returncode, 1, done.stderr)
-        for test in KERNEL_TESTS:
+        sanitized = (*KERNEL_TESTS, *BARE_TESTS, "sessions")
+        for test in sanitized:
             self.assertRegex(done.stdout, rf"\n{test} +ok ")
             for tool in TOOLS:
                 self.assertRegex(done.stdout, rf"\n{test}-{tool} +ok ")
-        self.assertRegex(done.stdout, r"\nsessions +ok ")
         self.assertRegex(done.stdout, r"\ngradients +ok ")
         self.assertRegex(done.stdout, r"\ncurves +skipped +\d s\nno data\n")
         self.assertRegex(done.stdout, r"\ngpu-steps +failed \(1\) +\d s\nno luck\n")
@@ -508,7 +509,7 @@ class Script(Folder):
         self.assertRegex(done.stdout, r"\n1 failed; ")
         with open(self.path("tools"), encoding="utf-8") as file:
             tools = file.read().split()
-        self.assertEqual(sorted(tools), sorted(TOOLS * len(KERNEL_TESTS)))
+        self.assertEqual(sorted(tools), sorted(TOOLS * len(sanitized)))
         with open(self.path("calls"), encoding="utf-8") as file:
             calls = file.read().splitlines()
         self.assertEqual(len(calls), 3)
@@ -520,7 +521,16 @@ class Script(Folder):
         done = self.run_script()
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"\ngemm +failed \(2\) +\d s\n3 is not 4\n")
-        self.assertRegex(done.stdout, r"\n2 failed; ")
+        self.assertRegex(done.stdout, r"\ngemm-bare +failed \(2\) ")
+        self.assertRegex(done.stdout, r"\n3 failed; ")
+
+    def test_a_driver_under_which_nothing_runs_is_a_failure(self):
+        for test in (*KERNEL_TESTS, "gradients"):
+            self.program(f"build/tests/cuda/test_gpu_{test}", "#!/bin/sh\nexit 77\n")
+        self.program("build/tests/device/test_gpu_sessions", "#!/bin/sh\nexit 77\n")
+        done = self.run_script()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("nothing ran on the GPU", done.stdout)
 
     def test_libraries_are_looked_for_beside_the_python_of_pytorch(self):
         done = self.run_script(sys.executable)

@@ -7,7 +7,6 @@
 #include "tests/cuda/bench_dnn.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +19,6 @@ enum {
     MATH_FLOAT32 = 3,          /* CUDNN_FMA_MATH: no TF32 */
     ALGORITHMS_MAX = 16,       /* twice what any direction has */
     WORKSPACE_BYTES = 1 << 29, /* more than any size here asks for but for FFTs */
-    PATH_BYTES = 512,
-    FOLDERS_MAX = 64,
 };
 
 static const struct layout {
@@ -78,52 +75,13 @@ struct bare_dnn {
     int (*set_math)(void *, int math);
 };
 
-/* Where pip and toolkits put it; the rest is a pattern of glob(3). */
-static const struct place {
-    const char *variable, *rest;
-} places[] = {
-    {"CUDA_HOME", "/lib*"},
-    {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cudnn/lib"},
-    {"CONDA_PREFIX", "/lib/python3*/site-packages/nvidia/cudnn/lib"},
-    {"HOME", "/.local/lib/python3*/site-packages/nvidia/cudnn/lib"},
-    {NULL, "/usr/local/cuda/lib*"},
-    {NULL, "/usr/local/lib/python3*/*-packages/nvidia/cudnn/lib"},
-    {NULL, "/usr/lib/python3*/*-packages/nvidia/cudnn/lib"},
-    {NULL, "/opt/conda/lib/python3*/site-packages/nvidia/cudnn/lib"},
-};
-static const char *const file_names[] = {"libcudnn.so.9", "libcudnn.so.8"};
-enum {
-    PLACES = sizeof places / sizeof *places,
-    FILE_NAMES = sizeof file_names / sizeof *file_names,
-};
-
-static void *open_in_place(const struct place *place, const char *file)
-{
-    char path[PATH_BYTES];
-    const char *front = place->variable ? getenv(place->variable) : "";
-    if (!front || (place->variable && !*front)) return NULL;
-    snprintf(path, sizeof path, "%s%s/%s", front, place->rest, file);
-    glob_t found;
-    if (glob(path, 0, NULL, &found) != 0) return NULL;
-    void *library = NULL;
-    for (size_t i = 0; i < found.gl_pathc && i < FOLDERS_MAX && !library; i++)
-        library = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
-    globfree(&found);
-    return library;
-}
-
-/* BENCH_CUDNN names the one to compare with. */
+/* The one that dtrain finds, or that BENCH_CUDNN names */
 static void *open_library(void)
 {
+    struct cuda_library found;
     const char *named = getenv("BENCH_CUDNN");
     if (named) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
-    for (int i = 0; i < FILE_NAMES; i++) {
-        void *library = dlopen(file_names[i], RTLD_NOW | RTLD_LOCAL);
-        for (int j = 0; j < PLACES && !library; j++)
-            library = open_in_place(&places[j], file_names[i]);
-        if (library) return library;
-    }
-    return NULL;
+    return cuda_dnn_find(&found) ? NULL : dlopen(found.path, RTLD_NOW | RTLD_LOCAL);
 }
 
 static bool look_up(struct bare_dnn *dnn)
@@ -164,7 +122,7 @@ static bool look_up(struct bare_dnn *dnn)
 static err set_up(struct bench *b, struct bare_dnn *dnn)
 {
     dnn->library = open_library();
-    if (!dnn->library) return fail(ERR_DEVICE, "%s not found", file_names[0]);
+    if (!dnn->library) return fail(ERR_DEVICE, "cuDNN was not found");
     if (!look_up(dnn)) return fail(ERR_DEVICE, "cuDNN lacks a function");
     dnn->version = dnn->get_version();
     if (dnn->create(&dnn->handle) != SUCCESS ||

@@ -17,6 +17,18 @@ void emulated_set_wait_limit(struct device *d, int milliseconds)
     state->wait_limit_ms = milliseconds;
 }
 
+static int driver_major = 13;
+
+void emulated_set_driver(int major)
+{
+    driver_major = major;
+}
+
+int cuda_driver_major(void)
+{
+    return driver_major;
+}
+
 err cuda_driver_find(void)
 {
     return OK;

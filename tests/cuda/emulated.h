@@ -50,6 +50,9 @@ void emulated_set_hung(bool);
 /* How long the device waits for an answer, instead of GPU_WAIT_LIMIT_S */
 void emulated_set_wait_limit(struct device *, int milliseconds);
 
+/* The CUDA of its driver: 13 at first */
+void emulated_set_driver(int major);
+
 /* How many GPUs there are (1 at first); 0: "no device" */
 void emulated_set_gpus(int count);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "kernels/cuda/library.h"
+#include "tests/cuda/emulated.h"
 
 #include <cmocka.h>
 
@@ -27,7 +28,8 @@ static const int majors[] = {13, 12, 0};
 static const struct library_kind nowhere = {"dtrain_nowhere", "cublasGetProperty", parts, majors},
                                  split = {"dtrain_split", "cublasGetProperty", parts, majors},
                                  packed = {"dtrain_packed", "cublasGetProperty", parts, majors},
-                                 older = {"dtrain_older", "cublasGetProperty", parts, majors};
+                                 older = {"dtrain_older", "cublasGetProperty", parts, majors},
+                                 newer = {"dtrain_newer", "cublasGetProperty", parts, majors, true};
 
 static const char *stand_ins;
 static char home[] = "/tmp/dtrain-library-XXXXXX";
@@ -118,6 +120,20 @@ static void a_version_is_what_the_library_says_and_not_its_name(void **state)
     assert_string_equal(text, "cuBLAS 12.4.2");
 }
 
+static void a_library_that_needs_a_newer_driver_will_not_do(void **state)
+{
+    struct cuda_library library;
+    make_folders("lib64");
+    put("lib64/libdtrain_newer.so.13", "libcublas.so.13");
+    put("lib64/libdtrain_part.so.13", "libcudnn_ops.so.9");
+    emulated_set_driver(12);
+    assert_int_equal(cuda_library_find(&newer, &library), ERR_DEVICE);
+    emulated_set_driver(13);
+    assert_int_equal(cuda_library_find(&newer, &library), OK);
+    take_away("lib64/libdtrain_newer.so.13");
+    take_away("lib64/libdtrain_part.so.13");
+}
+
 static int prepare(void **state)
 {
     if (!mkdtemp(home)) return -1;
@@ -150,6 +166,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_library_that_is_nowhere_is_named),
         cmocka_unit_test(a_library_without_its_parts_will_not_do),
         cmocka_unit_test(a_library_is_found_among_pythons_packages),
+        cmocka_unit_test(a_library_that_needs_a_newer_driver_will_not_do),
         cmocka_unit_test(a_version_is_what_the_library_says_and_not_its_name),
     };
     if (argc != 2) return 1;

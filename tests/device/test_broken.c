@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PLACE_MAX = 128 };
+enum { PLACE_MAX = 128, EVALUATIONS = 100 };
 
 static void break_at(const char *call)
 {
@@ -196,10 +196,15 @@ static void a_gpu_that_hangs_is_lost_and_its_session_closes_all_the_same(void **
     double loss = 0;
     rig_open(&r, &scene_mlp_momentum, ON_GPU);
     rig_step(&r, 0, &tape);
+    rig_evaluate(&r, &tape);
     emulated_set_wait_limit(&r.device, 50);
     emulated_set_hung(true);
     assert_int_equal(session_step(&r.session[0], &loss), ERR_LOST);
     assert_non_null(strstr(error_text(), "GPU 0: no answer for 0.05 s"));
+    /* far more than its queue holds, after which whoever queues would wait for ever */
+    struct evaluation e;
+    for (int i = 0; i < EVALUATIONS; i++)
+        assert_int_equal(session_evaluate(&r.session[0], &e), ERR_LOST);
     rig_close(&r);
     emulated_set_hung(false);
     tape_free(&tape);

@@ -174,8 +174,7 @@ void graph_def_add_training(struct graph_maker *m, const struct optimizer_spec *
         .optimizer = optimizer,
         .scope = scope,
         .type = arena_format(arena, "%s/%s", scope, optimizer->object.name),
-        .slot_count = optimizer->slots_used ? optimizer->slots_used(spec->optimizer.attributes)
-                                            : optimizer->slot_count,
+        .slot_count = optimizer_slots(optimizer, spec->optimizer.attributes),
         .gradients = arena_array(arena, (size_t)m->layout->variable_count, sizeof *t.gradients),
         .updates = arena_array(arena, (size_t)m->layout->slice_count, sizeof *t.updates),
     };

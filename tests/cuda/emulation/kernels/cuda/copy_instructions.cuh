@@ -13,11 +13,13 @@ struct pending_copy {
     uint32_t bytes, group;
 };
 
-/* Of each thread of the block, the oldest first */
-static struct pending_copies {
+/* Of each thread of the block, the oldest first. One of the whole program: functions of templates that
+ * two files share are merged by the linker, and those of one file run in the kernels of the other. */
+struct pending_copies {
     struct pending_copy at[COPIES_MAX];
     uint32_t count, group; /* that is filled now */
-} pending_copies[GROUP_THREADS_MAX];
+};
+inline struct pending_copies pending_copies[GROUP_THREADS_MAX];
 
 /* Addresses must be so even where nothing is read. */
 static inline void demand_aligned(const void *address, uint32_t bytes)

@@ -1,7 +1,6 @@
 """dtrain var: variables of a lone ps and of clusters that train, seen and changed from outside."""
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -202,13 +201,18 @@ class Training(VarCase):
         self.end(cluster, "worker/0")
 
     def test_a_watcher_of_a_job_that_is_done_ends_well(self):
-        plan = Plan(changes={"train.last_step": 3000})
-        cluster = self.start(plan, lambda c: "step 1 of" in c.tasks["worker/0"].text())
+        """In synchronous training no step is taken before the second worker comes."""
+        plan = Plan(changes={"train.mode": "sync", "train.last_step": 300}, absent=["worker/1"])
+        cluster = self.start(plan, lambda c: all(
+            support.is_listened_on(address) for address in c.hosts["ps"]))
         watcher = self.begin(cluster, "watch", "global_step", "--every=0")
         self.addCleanup(watcher.kill)
-        out, _ = watcher.communicate(timeout=LIMIT_S)
-        self.assertEqual(watcher.returncode, 0, cluster.story())
-        self.assertTrue(re.fullmatch(r"(\d+\n)+", out), out)
+        self.assertEqual(watcher.stdout.readline(), "0\n")
+        cluster.start("worker/1")
+        out, error = watcher.communicate(timeout=LIMIT_S)
+        self.assertEqual((watcher.returncode, error), (0, "dtrain: the job has ended\n"),
+                         cluster.story())
+        self.assertRegex(out, r"^(\d+\n)+$")
         self.assert_codes(cluster, 0)
 
     def test_a_change_waits_for_a_step_no_longer_than_its_limit(self):

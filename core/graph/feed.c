@@ -16,7 +16,7 @@ static size_t features_bytes(const struct graph *graph, int64_t rows)
     return (size_t)(rows * shape_count_from(&graph->features.shape, 1)) * sizeof(float);
 }
 
-static size_t labels_bytes(const struct graph *graph, int64_t rows)
+size_t plan_labels_bytes(const struct graph *graph, int64_t rows)
 {
     const struct tensor *labels = &graph->loss.labels;
     return (size_t)(rows * shape_count_from(&labels->shape, 1)) * dtype_size(labels->dtype);
@@ -50,7 +50,8 @@ static void load_labels(struct plan *plan, const void *labels, int64_t rows)
     struct device *d = plan->device;
     struct tensor *tensor = &plan->graph->loss.labels;
     tensor->value = plan->labels ? plan->labels : (void *)labels;
-    if (plan->labels) d->kernels->upload(d, plan->labels, labels, labels_bytes(plan->graph, rows));
+    if (plan->labels)
+        d->kernels->upload(d, plan->labels, labels, plan_labels_bytes(plan->graph, rows));
 }
 
 void plan_load(struct plan *plan, const struct feed *feed)
@@ -67,16 +68,11 @@ struct offsets {
     size_t labels, draw, end;
 };
 
-static size_t aligned(size_t bytes)
-{
-    return (bytes + PLACEMENT_ALIGN - 1) / PLACEMENT_ALIGN * PLACEMENT_ALIGN;
-}
-
 static struct offsets offsets_of(const struct graph *graph)
 {
     struct offsets at;
-    at.labels = aligned(features_bytes(graph, graph->batch));
-    at.draw = at.labels + aligned(labels_bytes(graph, graph->batch));
+    at.labels = placement_aligned(features_bytes(graph, graph->batch));
+    at.draw = at.labels + placement_aligned(plan_labels_bytes(graph, graph->batch));
     at.end = at.draw + sizeof(uint64_t);
     return at;
 }
@@ -103,7 +99,7 @@ void plan_send(struct plan *plan, const struct feed *feed)
     char *room = d->kernels->overlap->inlet_room(d, plan->inlet);
     if (!room) return;
     memcpy(room, feed->features, features_bytes(graph, feed->rows));
-    memcpy(room + at.labels, feed->labels, labels_bytes(graph, feed->rows));
+    memcpy(room + at.labels, feed->labels, plan_labels_bytes(graph, feed->rows));
     memcpy(room + at.draw, &feed->draw, sizeof feed->draw);
     d->kernels->overlap->inlet_send(d, plan->inlet, at.end);
 }
@@ -115,7 +111,7 @@ void plan_take(struct plan *plan, int64_t rows)
     const struct offsets at = offsets_of(graph);
     const struct inlet_part parts[] = {
         {0, features_bytes(graph, rows), plan->features},
-        {at.labels, labels_bytes(graph, rows), plan->labels},
+        {at.labels, plan_labels_bytes(graph, rows), plan->labels},
         {at.draw, sizeof(uint64_t), plan->draw},
     };
     d->kernels->overlap->inlet_take(d, plan->inlet, parts, sizeof parts / sizeof *parts);

@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes are rounded up, so that offsets stay multiples. */
-static size_t aligned(size_t bytes)
-{
-    return (bytes + PLACEMENT_ALIGN - 1) / PLACEMENT_ALIGN * PLACEMENT_ALIGN;
-}
-
 /* Larger before smaller, then in the order given, so that the result never depends on qsort. */
 static int compare(const void *a, const void *b)
 {
@@ -31,7 +25,7 @@ static size_t find_offset(const struct buffer *buffer, struct buffer *const *pla
     for (int i = 0; i < count; i++) {
         if (!lives_meet(buffer, placed[i])) continue;
         if (offset + buffer->bytes <= placed[i]->offset) break;
-        const size_t end = placed[i]->offset + aligned(placed[i]->bytes);
+        const size_t end = placed[i]->offset + placement_aligned(placed[i]->bytes);
         if (end > offset) offset = end;
     }
     return offset;
@@ -57,7 +51,7 @@ size_t placement_pack(struct buffer *buffers, int count, struct buffer **order)
         struct buffer *buffer = order[i];
         buffer->offset = find_offset(buffer, order, i);
         insert_sorted(buffer, order, i);
-        const size_t end = buffer->offset + aligned(buffer->bytes);
+        const size_t end = buffer->offset + placement_aligned(buffer->bytes);
         if (end > block) block = end;
     }
     return block;

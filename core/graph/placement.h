@@ -7,6 +7,12 @@
 
 enum { PLACEMENT_ALIGN = 64 }; /* bytes: a cache line, and the widest vector */
 
+/* Up to the next multiple */
+static inline size_t placement_aligned(size_t bytes)
+{
+    return (bytes + PLACEMENT_ALIGN - 1) / PLACEMENT_ALIGN * PLACEMENT_ALIGN;
+}
+
 struct buffer {
     size_t bytes;
     int first, last; /* times at which it is in use, both included */

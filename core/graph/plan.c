@@ -97,8 +97,7 @@ static void clear_gradients(struct graph *graph)
 static err place_labels(struct plan *plan)
 {
     struct device *d = plan->device;
-    const struct tensor *labels = &plan->graph->loss.labels;
-    const size_t bytes = (size_t)shape_count(&labels->shape) * dtype_size(labels->dtype);
+    const size_t bytes = plan_labels_bytes(plan->graph, plan->graph->batch);
     if (!d->is_separate) return OK;
     err e = d->kernels->allocate(d, bytes, &plan->labels);
     return e ? fail_prefix(e, "%zu bytes for labels", bytes) : OK;

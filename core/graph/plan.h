@@ -47,6 +47,9 @@ err plan_measure(struct graph *, struct device *, struct plan_size *ret);
 err plan_open(struct graph *, struct device *, struct plan **ret);
 void plan_close(struct plan *); /* NULL is fine */
 
+/* Of so many rows of the loss' labels */
+size_t plan_labels_bytes(const struct graph *, int64_t rows);
+
 /* The batch of the next pass. Where the device sees the host's memory it is used where it lies,
  * and stays there until the pass is over. */
 void plan_load(struct plan *, const struct feed *);

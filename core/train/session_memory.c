@@ -62,11 +62,6 @@ static int slots_of(const struct session *s)
     return optimizer_slots(optimizer, chosen->attributes);
 }
 
-static size_t labels_bytes(const struct graph *g)
-{
-    return (size_t)shape_count(&g->loss.labels.shape) * dtype_size(g->loss.labels.dtype);
-}
-
 /* What a plan takes, in bytes. */
 struct taken {
     size_t buffers, workspace;
@@ -81,7 +76,8 @@ static err measure(const struct session *s, int64_t batch, bool training, struct
     err e = session_make_graph(s, batch, training, &arena, &g);
     if (!e) e = plan_measure(g, s->options.device, &size);
     const size_t inlet = !e && training ? plan_inlet_bytes(g, s->options.device) : 0;
-    if (!e) *ret = (struct taken){size.block + labels_bytes(g) + inlet, size.workspace};
+    const size_t labels = !e ? plan_labels_bytes(g, batch) : 0;
+    if (!e) *ret = (struct taken){size.block + labels + inlet, size.workspace};
     arena_free(&arena);
     return e;
 }

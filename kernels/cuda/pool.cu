@@ -84,27 +84,42 @@ ON_GPU Index out_corner(const struct pooling<Index> &p, const struct place<Index
     return at.image * p.out_y * p.out_x * p.channels + at.channel;
 }
 
-template <typename Index> struct max_body {
-    enum { COUNT = 1, BLOCKS = RESIDENT_BLOCKS };
-    struct pooling<Index> p;
-
-    template <int WIDTH, int> __device__ void take(int64_t i, int64_t) const
+/* What becomes of a window's cells: begun with, joined one by one, ended. Without cells it is 0. */
+struct largest {
+    static __device__ float begin(bool has_cells)
     {
-        const struct place<Index> at = place_of((Index)i, p.out_y, p.out_x, p.channels);
-        const struct range<Index> rows = rows_in(p, at.y), columns = columns_in(p, at.x);
-        const float *in = p.in + in_corner(p, at);
-        float top[WIDTH], cell[WIDTH];
-        for (int j = 0; j < WIDTH; j++) top[j] = cell_count(rows, columns) ? -INFINITY : 0.0f;
-        for (Index y = rows.first; y < rows.end; y++)
-            for (Index x = columns.first; x < columns.end; x++) {
-                pack_read<WIDTH>(cell, in + (y * p.in_x + x) * p.channels);
-                for (int j = 0; j < WIDTH; j++) top[j] = top[j] > cell[j] ? top[j] : cell[j];
-            }
-        pack_write<WIDTH>(p.out + i, top);
+        return has_cells ? -INFINITY : 0.0f;
+    }
+
+    static __device__ float join(float top, float cell)
+    {
+        return top > cell ? top : cell;
+    }
+
+    static __device__ float end(float top, float)
+    {
+        return top;
     }
 };
 
-template <typename Index> struct avg_body {
+struct mean {
+    static __device__ float begin(bool)
+    {
+        return 0.0f;
+    }
+
+    static __device__ float join(float sum, float cell)
+    {
+        return sum + cell;
+    }
+
+    static __device__ float end(float sum, float cells)
+    {
+        return sum / cells;
+    }
+};
+
+template <typename Rule, typename Index> struct pool_body {
     enum { COUNT = 1, BLOCKS = RESIDENT_BLOCKS };
     struct pooling<Index> p;
 
@@ -114,14 +129,15 @@ template <typename Index> struct avg_body {
         const struct range<Index> rows = rows_in(p, at.y), columns = columns_in(p, at.x);
         const float *in = p.in + in_corner(p, at);
         const Index cells = cell_count(rows, columns);
-        float sum[WIDTH] = {}, cell[WIDTH];
+        float all[WIDTH], cell[WIDTH];
+        for (int j = 0; j < WIDTH; j++) all[j] = Rule::begin(cells != 0);
         for (Index y = rows.first; y < rows.end; y++)
             for (Index x = columns.first; x < columns.end; x++) {
                 pack_read<WIDTH>(cell, in + (y * p.in_x + x) * p.channels);
-                for (int j = 0; j < WIDTH; j++) sum[j] += cell[j];
+                for (int j = 0; j < WIDTH; j++) all[j] = Rule::join(all[j], cell[j]);
             }
-        for (int j = 0; j < WIDTH; j++) sum[j] = sum[j] / (cells ? (float)cells : 1.0f);
-        pack_write<WIDTH>(p.out + i, sum);
+        for (int j = 0; j < WIDTH; j++) all[j] = Rule::end(all[j], cells ? (float)cells : 1.0f);
+        pack_write<WIDTH>(p.out + i, all);
     }
 };
 
@@ -255,6 +271,8 @@ static void run_pool(struct device *d, const struct pool_call &c, int64_t n)
         each_pack(d, c.name, Body<int64_t>{pooling_of<int64_t>(c)}, cut);
 }
 
+template <typename Index> using max_body = pool_body<largest, Index>;
+template <typename Index> using avg_body = pool_body<mean, Index>;
 template <typename Index> using max_back_body = pool_back_body<max_share, Index>;
 template <typename Index> using avg_back_body = pool_back_body<avg_share, Index>;
 

@@ -52,8 +52,10 @@ class Timing:
     warmup_s: float
 
 
-class Bench:
+class Bench(measure.Attempts):
     """One run: what was asked for, and what was found so far."""
+
+    TROUBLES = (*measure.Attempts.TROUBLES, subprocess.SubprocessError)
 
     def __init__(self, options):
         self.options = options
@@ -62,16 +64,6 @@ class Bench:
         self.torch = None
         self.found = {"machine": machine(), "dtrain": version(options.dtrain), "figures": [],
                       "failures": []}
-
-    def attempt(self, body, *arguments):
-        """What body gives; a failure is printed and kept, and the run goes on without it."""
-        try:
-            return body(*arguments)
-        except (measure.Failed, subprocess.SubprocessError, OSError, ValueError,
-                KeyError) as trouble:
-            self.found["failures"].append(str(trouble))
-            print(f"FAILED: {trouble}", flush=True)
-            return None
 
     def keep(self, group, name, measured, **more):
         figure = {"group": group, "name": name, "measured": measured, "against": "",

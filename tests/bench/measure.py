@@ -29,6 +29,21 @@ class Failed(Exception):
     """A program did not do what is measured; the text says which and how it ended."""
 
 
+class Attempts:
+    """What a bench tries; its failures are kept in self.found."""
+
+    TROUBLES = (Failed, OSError, ValueError, KeyError)
+
+    def attempt(self, body, *arguments):
+        """What body gives; a failure is printed and kept, and the run goes on without it."""
+        try:
+            return body(*arguments)
+        except self.TROUBLES as trouble:
+            self.found["failures"].append(str(trouble))
+            print(f"FAILED: {trouble}", flush=True)
+            return None
+
+
 @dataclass(frozen=True)
 class Case:
     """What one figure is of."""

@@ -60,7 +60,7 @@ class Timing:
     starts: int
 
 
-class Bench:
+class Bench(measure.Attempts):
     """One run of the harness: what was asked for, and what was found so far."""
 
     def __init__(self, options):
@@ -70,15 +70,6 @@ class Bench:
         self.found = {"machine": machine(), "dtrain": version(options.dtrain),
                       "timing": asdict(self.timing), "throughput": [], "start": [], "memory": [],
                       "peers": [], "failures": []}
-
-    def attempt(self, body, *arguments):
-        """What body gives; a failure is printed and kept, and the run goes on without it."""
-        try:
-            return body(*arguments)
-        except (measure.Failed, OSError, ValueError, KeyError) as trouble:
-            self.found["failures"].append(str(trouble))
-            print(f"FAILED: {trouble}", flush=True)
-            return None
 
     def keep(self, part, record):
         self.found[part].append(record)

@@ -176,6 +176,7 @@ static void verdict(struct worker_role *w, int ps, const struct message *m, stru
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
     w->is_relaying = true;
+    if (m->code == EXIT_TIMEOUT) worker_tell_wait(w, out);
     worker_end(w, (int)m->code, text, ps, out);
 }
 

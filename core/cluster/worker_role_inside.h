@@ -115,6 +115,7 @@ void worker_watch_save(struct worker_role *, struct outbox *);
 void worker_conclude(struct worker_role *, struct outbox *);
 
 void worker_watch(struct worker_role *, struct outbox *);
+void worker_tell_wait(const struct worker_role *, struct outbox *); /* if it waits */
 void worker_report(const struct role *, struct outbox *);
 
 #endif

@@ -92,6 +92,16 @@ void worker_watch(struct worker_role *w, struct outbox *out)
         worker_end(w, EXIT_TIMEOUT, text, NOBODY, out);
 }
 
+/* Who set the limit has told what it missed, and may not see why: a worker that it waits for can be
+ * waiting for another ps. */
+void worker_tell_wait(const struct worker_role *w, struct outbox *out)
+{
+    char awaited[ACTION_TEXT_MAX / 2];
+    if (!current_wait(w).limit_ms) return;
+    name_awaited(w, awaited, sizeof awaited);
+    outbox_log(out, "waited for %s when the job ended", awaited);
+}
+
 void worker_report(const struct role *role, struct outbox *out)
 {
     static const char *const phases[] = {

@@ -1,5 +1,6 @@
 """How a job ends before its time: everybody with one code, within moments, and with a line that
 names the task. Who was killed is waited for; here nobody starts it again."""
+import re
 import signal
 import time
 import unittest
@@ -26,6 +27,8 @@ AWAITED_IN_VAIN = {
     "worker/1": r"worker/1 is gone for 0 s \(train\.worker_timeout_secs\), and 1 worker are fewer "
                 r"than 2 \(train\.min_workers\)",
 }
+HUNG_WORKER = r"waited 0 s for (worker/[01]) at step \d+ \(--step_timeout\)"
+HUNG_PS = r"waited \d+ s for ps/1 to answer \(--step_timeout, "
 SYNC = {"train.mode": "sync"}
 EXPLODES = {"data.scale": 1e30, "train.mode": "sync"}
 
@@ -112,14 +115,18 @@ class Manners(support.ClusterCase):
         self.send(cluster, name, signal.SIGCONT)
         self.assert_others(cluster, name, TIMEOUT, pattern)
         self.assertIn(cluster.tasks[name].code(), (LOST, TIMEOUT), cluster.story())
+        return cluster
 
     def test_a_worker_that_hangs_is_named_when_the_step_takes_too_long(self):
-        self.hang("worker/1", r"waited 0 s for worker/1 at step \d+ \(--step_timeout\)")
+        self.hang("worker/1", HUNG_WORKER.replace("[01]", "1"))
 
     def test_a_ps_that_hangs_is_named_when_the_step_takes_too_long(self):
-        """It could be waiting for a worker that is not there, so it is given that time too."""
-        self.hang("ps/1", r"waited \d+ s for ps/1 to answer \(--step_timeout, ",
-                  f"--start_timeout={START_S}")
+        """It could be waiting for a worker that is not there, so it is given that time too. If it
+        had answered one worker and not the other, ps/0 misses the other and knows no more."""
+        cluster = self.hang("ps/1", rf"({HUNG_PS}|{HUNG_WORKER})", f"--start_timeout={START_S}")
+        if not re.search(HUNG_PS, cluster.story()):
+            self.assert_says(cluster, re.search(HUNG_WORKER, cluster.story()).group(1),
+                             "(?m)waited for ps/1 when the job ended$")
 
     def test_a_loss_that_is_no_number_ends_all(self):
         plan = Plan(changes=EXPLODES)

@@ -189,6 +189,9 @@ a_worker_that_stays_silent_is_named_and_not_waited_for_longer_than_the_limit(voi
     everybody_ended(&s, EXIT_TIMEOUT);
     assert_non_null(strstr(s.ps[0].text, "worker/2"));
     assert_non_null(strstr(s.ps[0].text, "--step_timeout"));
+    assert_string_equal(s.workers[0].log, "waited for ps/0 when the job ended");
+    assert_string_equal(s.workers[1].log, s.workers[0].log);
+    assert_null(strstr(s.workers[2].log, "when the job ended"));
     stage_close(&s);
 }
 

@@ -155,11 +155,10 @@ static err check_labels(const struct session *s)
 }
 
 /* Rows of an evaluation batch: as the spec says, else the training batch, but at least 100. */
-int64_t session_evaluation_batch(const struct session *s)
+int64_t session_evaluation_batch(const struct session *s, int64_t batch)
 {
-    const struct data_spec *data = &s->options.spec->data;
-    int64_t rows = data->eval_batch_size;
-    if (!rows) rows = data->batch_size < 100 ? 100 : data->batch_size;
+    int64_t rows = s->options.spec->data.eval_batch_size;
+    if (!rows) rows = batch < 100 ? 100 : batch;
     return rows < s->eval_data.rows ? rows : s->eval_data.rows;
 }
 
@@ -167,8 +166,9 @@ static err open_parts(struct session *s)
 {
     TRY(open_data(s));
     const bool trains = !s->options.only_evaluates;
-    const int64_t batch = trains ? s->options.spec->data.batch_size : session_evaluation_batch(s);
-    TRY(session_make_graph(s, batch, trains, &s->arena, &s->graph));
+    const int64_t batch = s->options.spec->data.batch_size;
+    const int64_t rows = trains ? batch : session_evaluation_batch(s, batch);
+    TRY(session_make_graph(s, rows, trains, &s->arena, &s->graph));
     TRY(make_layout(s));
     TRY(session_check_memory(s));
     TRY(session_open_mirror(s));
@@ -242,8 +242,8 @@ static err make_evaluation(struct session *s)
 {
     if (s->eval_plan) return OK;
     struct graph *g = s->graph;
-    if (!s->options.only_evaluates)
-        TRY(session_make_graph(s, session_evaluation_batch(s), false, &s->arena, &g));
+    const int64_t rows = session_evaluation_batch(s, s->options.spec->data.batch_size);
+    if (!s->options.only_evaluates) TRY(session_make_graph(s, rows, false, &s->arena, &g));
     TRY(allocate_batch(s, shape_count(&g->features.shape), &s->eval_features));
     TRY(allocate_batch(s, shape_count(&g->loss.labels.shape), &s->eval_labels));
     s->eval_metrics = arena_array(&s->arena, (size_t)g->metric_count + 1, 2 * sizeof(double));

@@ -12,7 +12,8 @@ err session_allocate(const struct session *, int64_t floats, float **ret);
 
 err session_make_graph(const struct session *, int64_t batch, bool training, struct arena *,
                        struct graph **ret);
-int64_t session_evaluation_batch(const struct session *); /* rows */
+/* Rows of an evaluation beside training batches of so many */
+int64_t session_evaluation_batch(const struct session *, int64_t batch);
 bool session_keeps_sums(const struct session *);
 
 /* ERR_MEMORY, with a table, where the device says that it has too little for what comes next. */

@@ -82,6 +82,20 @@ static err measure(const struct session *s, int64_t batch, bool training, struct
     return e;
 }
 
+/* Of a step with batches of so many rows; where nothing is trained, of an evaluation with them */
+static err measure_step(const struct session *s, int64_t batch, struct taken *ret)
+{
+    return measure(s, batch, !s->options.only_evaluates, ret);
+}
+
+/* Of the evaluation that a session which trains has beside such steps */
+static err measure_evaluation(const struct session *s, int64_t batch, struct taken *ret)
+{
+    *ret = (struct taken){0};
+    if (s->options.only_evaluates || s->eval_data.rows == 0) return OK;
+    return measure(s, session_evaluation_batch(s, batch), false, ret);
+}
+
 /* A single process has the store's values, one copy of them for the worker, and the slots. */
 static err count(const struct session *s, struct need *ret)
 {
@@ -96,28 +110,35 @@ static err count(const struct session *s, struct need *ret)
         n.slots = blocks * (size_t)slots_of(s);
         n.workspace = scratch_bytes(s);
     }
-    struct taken plan, evaluation = {0};
-    TRY(measure(s, s->graph->batch, trains, &plan));
-    if (trains && s->eval_data.rows)
-        TRY(measure(s, session_evaluation_batch(s), false, &evaluation));
-    n.activations = plan.buffers;
+    struct taken step, evaluation;
+    TRY(measure_step(s, s->graph->batch, &step));
+    TRY(measure_evaluation(s, s->graph->batch, &evaluation));
+    n.activations = step.buffers;
     n.evaluation = evaluation.buffers;
-    n.workspace += plan.workspace + evaluation.workspace;
+    n.workspace += step.workspace + evaluation.workspace;
     *ret = n;
     return OK;
+}
+
+/* What grows with the batch. SIZE_MAX: it could not be counted. */
+static size_t batch_bytes(const struct session *s, int64_t batch)
+{
+    struct taken step, evaluation;
+    if (measure_step(s, batch, &step) || measure_evaluation(s, batch, &evaluation)) return SIZE_MAX;
+    return step.buffers + step.workspace + evaluation.buffers + evaluation.workspace;
 }
 
 /* The largest batch for which everything fits; 0: none. */
 static int64_t find_batch(const struct session *s, const struct need *n)
 {
-    struct taken plan;
-    if (measure(s, s->graph->batch, !s->options.only_evaluates, &plan)) return 0;
-    const size_t fixed = total(n) - plan.buffers - plan.workspace;
     int64_t fits = 0, too_large = s->graph->batch; /* fits: known to, or 0 */
+    const size_t now = batch_bytes(s, too_large);
+    if (now == SIZE_MAX) return 0;
+    const size_t fixed = total(n) - now;
     for (int i = 0; i < SEARCH_MAX && too_large - fits > 1; i++) {
         const int64_t middle = fits + (too_large - fits) / 2;
-        const bool is_known = !measure(s, middle, !s->options.only_evaluates, &plan);
-        if (is_known && fixed + plan.buffers + plan.workspace <= n->free)
+        const size_t bytes = batch_bytes(s, middle);
+        if (bytes != SIZE_MAX && fixed + bytes <= n->free)
             fits = middle;
         else
             too_large = middle;
@@ -131,11 +152,14 @@ static double megabytes(size_t bytes)
 }
 
 /* Which key of the spec makes the batch smaller. */
-static const char *advice(const struct session *s, int64_t fits, char text[BATCH_TEXT_MAX])
+static const char *advice(const struct session *s, const struct need *n, char text[BATCH_TEXT_MAX])
 {
     const char *key = s->options.only_evaluates ? "data.eval_batch_size" : "data.batch_size";
+    const int64_t fits = find_batch(s, n);
     if (fits > 0)
         snprintf(text, BATCH_TEXT_MAX, "%s %lld would fit", key, (long long)fits);
+    else if (total(n) - n->evaluation <= n->free)
+        snprintf(text, BATCH_TEXT_MAX, "a smaller data.eval_batch_size may fit");
     else
         snprintf(text, BATCH_TEXT_MAX, "no %s would fit", key);
     return text;
@@ -169,7 +193,7 @@ err session_check_memory(struct session *s)
     TRY(count(s, &n));
     n.free = s->free_bytes;
     if (total(&n) <= n.free) return OK;
-    return fail_table(s, &n, advice(s, find_batch(s, &n), text));
+    return fail_table(s, &n, advice(s, &n, text));
 }
 
 /* Tasks that share a GPU may all have found room, and memory may be in pieces. */

@@ -11,15 +11,18 @@ enum { TEXT_BYTES = 1024, LIMIT = 3000000 };
 #define DENSE "{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":100,\"activation\":\"relu\"}"
 #define CONVOLUTION "{\"op\":\"conv2d\",\"filters\":2,\"kernel_size\":3},{\"op\":\"flatten\"}"
 
+static int64_t eval_rows = 40, eval_batch; /* 0: as the training's */
+
 static void load(const char *layers, int64_t batch, struct spec *ret)
 {
     char text[TEXT_BYTES];
     snprintf(text, sizeof text,
              "{\"data\":{\"train\":{\"format\":\"digits\",\"rows\":3000},\"eval\":{\"format\":"
-             "\"digits\",\"rows\":40},\"batch_size\":%lld,\"scale\":0.0039},\"model\":[%s,{\"op\":"
-             "\"dense\",\"units\":10}],\"loss\":\"softmax_cross_entropy\",\"optimizer\":{\"type\":"
+             "\"digits\",\"rows\":%lld},\"batch_size\":%lld,\"eval_batch_size\":%lld,\"scale\":"
+             "0.0039},\"model\":[%s,{\"op\":\"dense\",\"units\":10}],\"loss\":\"softmax_cross_"
+             "entropy\",\"optimizer\":{\"type\":"
              "\"adam\",\"learning_rate\":0.01},\"train\":{\"last_step\":10}}",
-             (long long)batch, layers);
+             (long long)eval_rows, (long long)batch, (long long)eval_batch, layers);
     rig_load_spec(text, ret);
 }
 
@@ -80,6 +83,31 @@ static void the_batch_that_is_named_fits_and_the_next_one_does_not(void **state)
     assert_in_range(fits, 1, 1999);
     assert_int_equal(try(fits, LIMIT, false), OK);
     assert_int_equal(try(fits + 1, LIMIT, false), ERR_MEMORY);
+}
+
+/* An evaluation takes as many examples at a time as training does, unless it is told how many. */
+static void the_evaluation_becomes_smaller_with_the_batch(void **state)
+{
+    eval_rows = 3000;
+    for (int64_t batch = 1000; batch <= 3000; batch += 1000) {
+        assert_int_equal(try(batch, LIMIT, false), ERR_MEMORY);
+        const int64_t fits = batch_that_fits();
+        assert_in_range(fits, 101, 999);
+        assert_int_equal(try(fits, LIMIT, false), OK);
+        assert_int_equal(try(fits + 1, LIMIT, false), ERR_MEMORY);
+    }
+    eval_rows = 40;
+}
+
+static void an_evaluation_that_does_not_fit_by_itself_is_named(void **state)
+{
+    eval_rows = eval_batch = 3000;
+    assert_int_equal(try(50, LIMIT, false), ERR_MEMORY);
+    assert_non_null(strstr(error_text(), "a smaller data.eval_batch_size may fit"));
+    eval_batch = 50;
+    assert_int_equal(try(50, LIMIT, false), OK);
+    eval_rows = 40;
+    eval_batch = 0;
 }
 
 static double row(const char *name)
@@ -147,6 +175,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_that_does_not_fit_is_refused_with_a_table),
         cmocka_unit_test(the_batch_that_is_named_fits_and_the_next_one_does_not),
+        cmocka_unit_test(the_evaluation_becomes_smaller_with_the_batch),
+        cmocka_unit_test(an_evaluation_that_does_not_fit_by_itself_is_named),
         cmocka_unit_test(what_convolutions_take_for_themselves_counts),
         cmocka_unit_test(variables_that_live_on_the_device_count),
         cmocka_unit_test(what_the_driver_and_its_libraries_may_take_is_left_to_them),

@@ -79,11 +79,17 @@ template <int LENGTH> struct layout_plain {
     }
 };
 
-/* COUNT floats that lie together and are aligned to all of them, by one instruction */
+typedef uint32_t __attribute__((may_alias)) any_word;
+
+/* COUNT floats that lie together and are aligned to all of them, by one instruction: memcpy() of a
+ * single one would be made of its bytes. */
 template <int COUNT> ON_GPU void move_together(void *to, const void *from)
 {
     enum { BYTES = COUNT * 4 };
-    memcpy(__builtin_assume_aligned(to, BYTES), __builtin_assume_aligned(from, BYTES), BYTES);
+    if constexpr (COUNT == 1)
+        *(any_word *)to = *(const any_word *)from;
+    else
+        memcpy(__builtin_assume_aligned(to, BYTES), __builtin_assume_aligned(from, BYTES), BYTES);
 }
 
 /* What a thread brings of a tile of LENGTH rows (or columns) by TERMS: every THREADS-th of its

@@ -1,25 +1,34 @@
 /* skip.c - ends a test before it begins where there is no GPU: 77 means skipped. One that is there
- * and cannot be opened is a failure. */
+ * and cannot be opened is a failure.
+ *
+ * It stands in front of main() (ld --wrap=main) and is no constructor: a program's kernels are made
+ * known to CUDA by constructors, and it may not be called before them.
+ */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "kernels/kernels.h"
 
 enum { SKIPPED = 77 };
 
-static __attribute__((constructor)) void skip_without_gpu(void)
+/* What was main(), and what is called in its place */
+int __real_main(int argc, char **argv);
+int __wrap_main(int argc, char **argv);
+
+static int say(const char *what, int code)
+{
+    fprintf(stderr, "%s%s\n", what, error_text());
+    return code;
+}
+
+int __wrap_main(int argc, char **argv)
 {
     struct device d;
     int count;
-    if (gpu_count(&count)) {
-        fprintf(stderr, "skipped, no GPU: %s\n", error_text());
-        _exit(SKIPPED);
-    }
-    if (device_open_gpu(&(struct gpu_options){0}, &d)) {
-        fprintf(stderr, "%s\n", error_text());
-        _exit(EXIT_FAILURE);
-    }
+    const err e = gpu_count(&count);
+    if (e == ERR_DEVICE) return say("skipped, no GPU: ", SKIPPED);
+    if (e || device_open_gpu(&(struct gpu_options){0}, &d)) return say("", EXIT_FAILURE);
     fprintf(stderr, "on %s\n", d.kernels->name);
     device_close(&d);
+    return __real_main(argc, argv);
 }

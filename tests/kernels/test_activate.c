@@ -100,7 +100,7 @@ static void check_kinks(struct device *d)
 {
     float *x = new_floats(d, 3), *y = new_floats(d, 3), *dx = new_floats(d, 3);
     x[0] = 0, x[1] = 6, x[2] = -0.0f;
-    float one[3] = {1, 1, 1};
+    float *one = copy_floats(d, (const float[]){1, 1, 1}, 3);
     d->kernels->activate(d, y, x, ACTIVATION_RELU6, 0, 3);
     d->kernels->activate_back(d, dx, one, y, NULL, ACTIVATION_RELU6, 0, 3, false);
     assert_true(dx[0] == 0 && dx[1] == 0 && dx[2] == 0);
@@ -112,6 +112,7 @@ static void check_kinks(struct device *d)
     free_floats(d, x);
     free_floats(d, y);
     free_floats(d, dx);
+    free_floats(d, one);
 }
 
 static void the_slope_of_relu_at_zero_is_zero(void **state)

@@ -124,15 +124,16 @@ static void open_run(struct run *r, const struct curve *curve, json_t *json, int
     }
 }
 
+/* Sessions first: values and gradients may be pinned for them. */
 static void close_run(struct run *r)
 {
+    for (int w = 0; w < r->workers; w++) session_close(&r->session[w]);
     for (int ps = 0; ps < r->ps_count; ps++) {
         store_close(&r->store[ps]);
         r->host.kernels->release(&r->host, r->values[ps]);
         for (int w = 0; w < r->workers; w++)
             r->host.kernels->release(&r->host, r->gradients[ps][w]);
     }
-    for (int w = 0; w < r->workers; w++) session_close(&r->session[w]);
     device_close(&r->device);
     device_close(&r->host);
     spec_free(&r->spec);

@@ -50,9 +50,12 @@ static void print_cpu(void)
 
 static void print_gpu(const struct gpu *gpu, int index)
 {
-    printf("GPU %d: %s, %.1f GB, %.1f GB free, compute capability %d.%d, PCI %s\n", index,
-           gpu->name, (double)gpu->bytes / 1e9, (double)gpu->free_bytes / 1e9, gpu->major,
-           gpu->minor, gpu->bus);
+    printf("GPU %d: %s, ", index, gpu->name);
+    if (gpu->bytes)
+        printf("%.1f GB, %.1f GB free, compute capability %d.%d, PCI %s", (double)gpu->bytes / 1e9,
+               (double)gpu->free_bytes / 1e9, gpu->major, gpu->minor, gpu->bus);
+    printf("%s%s%s\n", gpu->bytes && *gpu->trouble ? "; " : "",
+           *gpu->trouble ? "cannot be used: " : "", gpu->trouble);
 }
 
 static void print_gpus(void)

@@ -286,6 +286,7 @@ struct gpu {
     char bus[24];     /* "0000:3b:00.0": its place on the PCI bus, as nvidia-smi has it */
     int major, minor; /* compute capability */
     size_t bytes, free_bytes;
+    char trouble[128]; /* why it cannot be used; "": nothing is known against it */
 };
 enum { GPUS_MAX = 64 };
 struct gpus {
@@ -296,7 +297,8 @@ struct gpus {
 };
 
 /* Those that CUDA_VISIBLE_DEVICES leaves, at least one. ERR_DEVICE: "libcuda.so.1 not found",
- * "driver too old: ...", "built without CUDA": why there is none. */
+ * "driver too old: ...", "built without CUDA": why there is none. ERR_LOST: there is a driver that
+ * fits, and it cannot get at its GPUs. */
 err gpu_list(struct gpus *ret);
 /* The same errors, and how many: asks the driver alone, and takes nothing on any GPU, as gpu_list()
  * does to hear what is free. */

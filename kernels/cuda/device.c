@@ -11,6 +11,8 @@ enum { OLDEST_MAJOR = 8 };
 
 enum { LIBRARY_TEXT_MAX = 256 };
 
+#define UNKNOWN "unknown" /* name of a GPU that does not tell its own */
+
 /* Libraries that may be there, and what kernels of our own do where they are not */
 static const struct library_use {
     const char *name, *work;
@@ -22,7 +24,7 @@ static err no_gpu(cudaError_t status)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     (void)cudaGetLastError();
     if (status != cudaSuccess && status != cudaErrorNoDevice)
-        return fail(ERR_DEVICE, "cudaGetDeviceCount: %s%s%s", cudaGetErrorString(status),
+        return fail(ERR_LOST, "cudaGetDeviceCount: %s%s%s", cudaGetErrorString(status),
                     visible ? ", with CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
     if (visible) return fail(ERR_DEVICE, "none left by CUDA_VISIBLE_DEVICES=%s", visible);
     return fail(ERR_DEVICE, "the driver sees no GPU");
@@ -38,28 +40,36 @@ err gpu_count(int *ret)
     return OK;
 }
 
+/* Not opened; an error does not name it. */
 static err describe(int index, struct gpu *ret)
 {
     struct cudaDeviceProp properties;
-    cudaError_t status = cudaGetDeviceProperties(&properties, index);
-    if (status != cudaSuccess)
-        return fail(ERR_DEVICE, "GPU %d: cudaGetDeviceProperties: %s", index,
-                    cudaGetErrorString(status));
+    TRY(cuda_demand(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties"));
     *ret = (struct gpu){
         .major = properties.major, .minor = properties.minor, .bytes = properties.totalGlobalMem};
     snprintf(ret->name, sizeof ret->name, "%s", properties.name);
     snprintf(ret->bus, sizeof ret->bus, "%04x:%02x:%02x.0", properties.pciDomainID,
              properties.pciBusID, properties.pciDeviceID);
-    return OK;
+    if (ret->major >= OLDEST_MAJOR) return OK;
+    return fail(ERR_DEVICE, "is of compute capability %d.%d, needs %d.0", ret->major, ret->minor,
+                OLDEST_MAJOR);
 }
 
-/* Asking takes a context on the GPU, which a GPU in exclusive use refuses: 0 then. */
-static size_t free_bytes(int index)
+/* Takes a context on the GPU, which one in exclusive use refuses. */
+static err ask_free(int index, size_t *ret)
 {
-    size_t left = 0, all;
-    if (cudaSetDevice(index) != cudaSuccess || cudaMemGetInfo(&left, &all) != cudaSuccess) left = 0;
+    size_t all;
+    TRY(cuda_demand(cudaSetDevice(index), "cudaSetDevice"));
+    return cuda_demand(cudaMemGetInfo(ret, &all), "cudaMemGetInfo");
+}
+
+static void look_at(int index, struct gpu *ret)
+{
+    *ret = (struct gpu){.name = UNKNOWN};
+    err e = describe(index, ret);
+    if (!e) e = ask_free(index, &ret->free_bytes);
+    if (e) snprintf(ret->trouble, sizeof ret->trouble, "%s", error_text());
     (void)cudaGetLastError();
-    return left;
 }
 
 /* "cuBLAS 13.1.0 (/usr/lib/...)", or why there is none */
@@ -89,10 +99,7 @@ err gpu_list(struct gpus *ret)
 {
     struct gpus gpus = {0};
     TRY(gpu_count(&gpus.count));
-    for (int i = 0; i < gpus.count; i++) {
-        TRY(describe(i, &gpus.at[i]));
-        gpus.at[i].free_bytes = free_bytes(i);
-    }
+    for (int i = 0; i < gpus.count; i++) look_at(i, &gpus.at[i]);
     cuda_driver_describe(gpus.driver, sizeof gpus.driver);
     describe_libraries(gpus.libraries, sizeof gpus.libraries);
     *ret = gpus;
@@ -161,65 +168,72 @@ static void open_libraries(struct device *d, const struct gpu_options *options)
     name_library(state, &dnn_use, no_dnn, no_dnn ? NULL : &state->dnn->library);
 }
 
+/* What was queued went well. An error does not name the GPU, which whoever opens it does. */
+static err finish(struct device *d)
+{
+    const struct cuda_state *state = d->state;
+    const err e = d->kernels->synchronize(d);
+    return e ? fail(e, "%s", state->failure_text) : OK;
+}
+
 /* Two kernels of ours and what comes of them: CUDA loads kernels when they are first launched, so
  * that machine code which this GPU or its driver cannot run would be found out in the first step.
  */
-static err probe(struct device *d, const struct gpu *gpu)
+static err probe(struct device *d)
 {
     enum { NUMBERS = 64 };
     const struct cuda_state *state = d->state;
     float *numbers = (float *)(state->partials + PARTIALS_MAX / 2); /* away from the sum's own */
     d->kernels->fill(d, numbers, 1.0f, NUMBERS);
     const double sum = d->kernels->sum(d, numbers, NUMBERS);
-    char why[FAILURE_MAX];
-    snprintf(why, sizeof why, "%d ones add up to %g", NUMBERS, sum);
-    const err e = d->kernels->synchronize(d);
-    if (!e && sum == NUMBERS) return OK;
-    return fail(ERR_DEVICE, "GPU %d (%s): cannot run this build's kernels: %s", state->index,
-                gpu->name, e ? state->failure_text : why);
+    err e = finish(d);
+    if (!e && sum != NUMBERS) e = fail(ERR_DEVICE, "%d ones add up to %g", NUMBERS, sum);
+    return e ? fail_prefix(e, "cannot run this build's kernels") : OK;
 }
 
 static err set_up(struct device *d, const struct gpu_options *options, const struct gpu *gpu)
 {
     struct cuda_state *state = d->state;
-    cudaError_t status = cudaSetDevice(options->index);
-    if (status != cudaSuccess)
-        return fail(cuda_kind(status), "GPU %d: cudaSetDevice: %s", options->index,
-                    cudaGetErrorString(status));
+    TRY(cuda_demand(cudaSetDevice(options->index), "cudaSetDevice"));
     TRY(cuda_memory_init(d));
-    TRY(probe(d, gpu));
+    TRY(probe(d));
     snprintf(state->name, sizeof state->name, "cuda %s", gpu->name);
     state->table.name = state->name;
     open_libraries(d, options);
     TRY(cuda_product_init(d));
-    return d->kernels->synchronize(d);
+    return finish(d);
 }
 
-err device_open_gpu(const struct gpu_options *options, struct device *ret)
+static err open_described(const struct gpu_options *options, const struct gpu *gpu,
+                          struct device *ret)
 {
-    int count = 0;
-    struct gpu gpu;
-    TRY(gpu_count(&count));
-    if (options->index < 0 || options->index >= count)
-        return fail(ERR_INPUT, "there is no GPU %d: they are 0 to %d", options->index, count - 1);
-    TRY(describe(options->index, &gpu));
-    if (gpu.major < OLDEST_MAJOR)
-        return fail(ERR_DEVICE, "GPU %d (%s) is of compute capability %d.%d: needs %d.0",
-                    options->index, gpu.name, gpu.major, gpu.minor, OLDEST_MAJOR);
-
     struct cuda_state *state = calloc(1, sizeof *state);
-    if (!state) return fail(ERR_MEMORY, "no memory for a GPU device");
+    if (!state) return fail(ERR_MEMORY, "no memory for a device");
     state->index = options->index;
     state->is_watched = options->is_watched;
     state->precision = options->precision;
     fill_table(state);
     cuda_wait_init(state);
     struct device d = {.kernels = &state->table, .threads = 1, .state = state, .is_separate = true};
-    err e = set_up(&d, options, &gpu);
-    if (e) {
+    err e = set_up(&d, options, gpu);
+    if (e)
         close_gpu(&d);
-        return e == ERR_LOST ? ERR_DEVICE : e; /* it was broken before */
-    }
-    *ret = d;
-    return OK;
+    else
+        *ret = d;
+    return e;
+}
+
+/* One that cannot be used was broken before: nothing is lost. */
+err device_open_gpu(const struct gpu_options *options, struct device *ret)
+{
+    int count = 0;
+    struct gpu gpu = {.name = UNKNOWN};
+    err e = gpu_count(&count);
+    if (e) return e == ERR_LOST ? ERR_DEVICE : e;
+    if (options->index < 0 || options->index >= count)
+        return fail(ERR_INPUT, "there is no GPU %d: they are 0 to %d", options->index, count - 1);
+    e = describe(options->index, &gpu);
+    if (!e) e = open_described(options, &gpu, ret);
+    if (e == ERR_LOST) e = ERR_DEVICE;
+    return e ? fail_prefix(e, "GPU %d (%s)", options->index, gpu.name) : OK;
 }

@@ -59,10 +59,18 @@ static err no_driver(cudaError_t status)
     return fail(ERR_DEVICE, "libcuda.so.1 does not work: %s", cudaGetErrorString(status));
 }
 
+/* The loader's own words where there is one that it cannot take. */
+static err not_open(const char *why)
+{
+    if (!why || strstr(why, "libcuda.so.1: cannot open shared object file: No such file"))
+        return fail(ERR_DEVICE, "libcuda.so.1 not found");
+    return fail(ERR_DEVICE, "libcuda.so.1 cannot be loaded: %s", why);
+}
+
 err cuda_driver_find(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return fail(ERR_DEVICE, "libcuda.so.1 not found");
+    if (!library) return not_open(dlerror());
     (void)dlclose(library);
 
     int driver = 0, runtime = CUDART_VERSION; /* 12020: CUDA 12.2 */

@@ -129,11 +129,12 @@ static bool open_in_place(const struct library_kind *kind, const struct place *p
 /* A better version anywhere goes before a worse one on the loader's path. */
 err cuda_library_find(const struct library_kind *kind, struct cuda_library *ret)
 {
-    for (const int *major = kind->majors; *major; major++) {
-        if (kind->counts_as_cuda && *major > cuda_driver_major()) continue;
+    const int *wanted = kind->majors; /* the best that this driver can run */
+    while (kind->counts_as_cuda && wanted[1] && *wanted > cuda_driver_major()) wanted++;
+    for (const int *major = wanted; *major; major++) {
         if (open_in_folder(kind, "", *major, ret)) return OK;
         for (int i = 0; i < PLACES; i++)
             if (open_in_place(kind, &places[i], *major, ret)) return OK;
     }
-    return fail(ERR_DEVICE, "lib%s.so.%d not found", kind->name, kind->majors[0]);
+    return fail(ERR_DEVICE, "lib%s.so.%d not found", kind->name, *wanted);
 }

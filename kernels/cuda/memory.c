@@ -169,7 +169,10 @@ static err allocate(struct device *d, size_t bytes, void **ret)
     void *memory;
     if (state->is_silent) return fail(ERR_LOST, "GPU %d does not answer any more", state->index);
     cuda_select(d);
-    cudaError_t status = take(state, whole, &memory);
+    /* More than there are addresses is no valid value to some calls. */
+    const bool is_possible = whole <= PTRDIFF_MAX;
+    const cudaError_t status =
+        is_possible ? take(state, whole, &memory) : cudaErrorMemoryAllocation;
     if (status != cudaSuccess) return refuse(state, whole, status);
     if (state->is_watched)
         memset(memory, 0, whole);

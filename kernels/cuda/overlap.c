@@ -71,6 +71,7 @@ static void download_pinned(struct device *d, void *host, const void *device_mem
 void cuda_join_out(struct device *d)
 {
     struct cuda_state *state = d->state;
+    if (state->is_silent) return; /* its queue may be full */
     if (state->has_out) state->has_out = !follow(d, state->out, state->left, state->stream);
 }
 

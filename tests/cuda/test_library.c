@@ -128,6 +128,7 @@ static void a_library_that_needs_a_newer_driver_will_not_do(void **state)
     put("lib64/libdtrain_part.so.13", "libcudnn_ops.so.9");
     emulated_set_driver(12);
     assert_int_equal(cuda_library_find(&newer, &library), ERR_DEVICE);
+    assert_string_equal(error_text(), "libdtrain_newer.so.12 not found"); /* the one to install */
     emulated_set_driver(13);
     assert_int_equal(cuda_library_find(&newer, &library), OK);
     take_away("lib64/libdtrain_newer.so.13");

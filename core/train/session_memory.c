@@ -196,14 +196,17 @@ err session_check_memory(struct session *s)
     return fail_table(s, &n, advice(s, &n, text));
 }
 
-/* Tasks that share a GPU may all have found room, and memory may be in pieces. */
+/* Tasks that share a GPU may all have found room, and memory may be in pieces; or it is the host's
+ * that is short, which a batch on its way takes as well. */
 err session_open_plan(struct session *s)
 {
     err e = plan_open(s->graph, s->options.device, &s->plan);
     if (!e) e = plan_open_inlet(s->plan);
     if (e != ERR_MEMORY || s->free_bytes == SIZE_MAX) return e;
     struct need n;
+    char then[ERROR_TEXT_MAX / 2];
+    snprintf(then, sizeof then, "%.256s; a smaller data.batch_size may fit", error_text());
     TRY(count(s, &n));
     n.free = s->free_bytes;
-    return fail_table(s, &n, "somebody else took some of it; a smaller data.batch_size may fit");
+    return fail_table(s, &n, then);
 }

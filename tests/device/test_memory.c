@@ -27,6 +27,12 @@ static void load(const char *layers, int64_t batch, struct spec *ret)
 }
 
 static size_t reserved; /* of the device's memory, for what nobody can count beforehand */
+static bool is_taken;   /* by somebody else, after it was said to be free */
+
+static size_t all_is_free(struct device *d)
+{
+    return 1000 * (size_t)LIMIT;
+}
 
 /* The error's text where there is one: borrowed until the next. */
 static err try_layers(const char *layers, int64_t batch, size_t limit, bool is_alone)
@@ -38,6 +44,7 @@ static err try_layers(const char *layers, int64_t batch, size_t limit, bool is_a
     assert_int_equal(device_open_apart(limit, &device), OK);
     struct kernels kernels = *device.kernels;
     kernels.reserved = reserved;
+    if (is_taken) kernels.available = all_is_free;
     device.kernels = &kernels;
     const struct session_options options = {.spec = &spec,
                                             .device = &device,
@@ -165,6 +172,15 @@ static void a_model_that_does_not_fit_at_all_is_told_so(void **state)
     assert_non_null(strstr(error_text(), "no data.batch_size would fit"));
 }
 
+static void what_was_free_and_is_taken_by_then_is_told_with_the_table(void **state)
+{
+    is_taken = true;
+    assert_int_equal(try(2000, LIMIT, false), ERR_MEMORY);
+    assert_true(row("free") == 3000.0);
+    assert_non_null(strstr(error_text(), "; a smaller data.batch_size may fit"));
+    is_taken = false;
+}
+
 static void a_device_that_does_not_say_what_is_free_is_not_asked(void **state)
 {
     assert_int_equal(try(2000, SIZE_MAX, false), OK);
@@ -181,6 +197,7 @@ int main(void)
         cmocka_unit_test(variables_that_live_on_the_device_count),
         cmocka_unit_test(what_the_driver_and_its_libraries_may_take_is_left_to_them),
         cmocka_unit_test(a_model_that_does_not_fit_at_all_is_told_so),
+        cmocka_unit_test(what_was_free_and_is_taken_by_then_is_told_with_the_table),
         cmocka_unit_test(a_device_that_does_not_say_what_is_free_is_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

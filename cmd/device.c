@@ -18,12 +18,22 @@ int cores_here(void)
 }
 
 /* The names stand in the help of the flag, too. */
-err open_cpu(int threads, const char *instruction_set, struct device *ret)
+static err open_cpu(int threads, const char *instruction_set, struct device *ret)
 {
     err e = device_open_cpu(threads, instruction_set, ret);
     if (!instruction_set || (e != ERR_INPUT && e != ERR_DEVICE)) return e;
     return fail(e, "--cpu_kernels: %s%s", error_text(),
                 e == ERR_INPUT ? "; known are avx512, avx2, sse2" : "");
+}
+
+/* A word that no CPU knows is wrong where a GPU computes, too. */
+static err check_cpu_kernels(const char *instruction_set)
+{
+    struct device device;
+    if (!instruction_set) return OK;
+    const err e = open_cpu(1, instruction_set, &device);
+    if (!e) device_close(&device);
+    return e == ERR_INPUT ? e : OK;
 }
 
 err device_flag_parse(const char *flag, struct device_choice *ret)
@@ -39,13 +49,15 @@ static err choose(const struct device_request *r, struct device_choice *ret)
     return device_choice_parse(r->spec ? r->spec->device : "auto", ret);
 }
 
-/* Number and errors alone: the driver is asked, no GPU. */
+/* Number and errors alone: the driver is asked, no GPU. ret_is_broken: it may not be an error that
+ * there is none. */
 static err find_gpu(const struct device_request *r, const struct device_choice *choice,
-                    int *ret_index)
+                    int *ret_index, bool *ret_is_broken)
 {
     int count = 0;
     err e = gpu_count(&count);
-    if (e) return fail_prefix(e, "no GPU");
+    *ret_is_broken = e == ERR_LOST;
+    if (e) return fail_prefix(ERR_DEVICE, "no GPU");
     e = device_choice_gpu(choice, r->local_index, count, ret_index);
     return e ? fail_prefix(e, r->flag ? "--device" : "device") : OK;
 }
@@ -57,7 +69,7 @@ static err open_gpu(const struct device_request *r, const struct device_choice *
     struct gpu_options options = {
         .precision = r->spec ? (enum precision)r->spec->precision : PRECISION_FLOAT32,
     };
-    TRY(find_gpu(r, choice, &options.index));
+    TRY(find_gpu(r, choice, &options.index, &answer->is_broken));
     answer->is_broken = true;
     TRY(device_open_gpu(&options, ret));
     answer->is_broken = false;
@@ -72,6 +84,7 @@ err device_request_open(const struct device_request *r, struct device *ret,
 {
     struct device_choice choice;
     struct device_answer answer = {0};
+    TRY(check_cpu_kernels(r->cpu_kernels));
     TRY(choose(r, &choice));
     err e = ERR_DEVICE;
     if (choice.kind != DEVICE_CPU) e = open_gpu(r, &choice, ret, &answer);
@@ -87,6 +100,7 @@ err device_request_check(const struct device_request *r)
 {
     struct device_choice choice;
     int index;
+    bool is_broken;
     TRY(choose(r, &choice));
-    return choice.kind == DEVICE_GPU ? find_gpu(r, &choice, &index) : OK;
+    return choice.kind == DEVICE_GPU ? find_gpu(r, &choice, &index, &is_broken) : OK;
 }

@@ -32,9 +32,6 @@ err device_request_open(const struct device_request *, struct device *ret,
 /* The same errors, and nothing is opened: for who starts others. */
 err device_request_check(const struct device_request *);
 
-/* instruction_set: --cpu_kernels, or NULL; ERR_INPUT tells which there are. */
-err open_cpu(int threads, const char *instruction_set, struct device *ret);
-
 /* Cores that this process may run on: at least 1. */
 int cores_here(void);
 

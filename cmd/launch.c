@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/wiring.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "net/transport.h"
@@ -243,6 +244,14 @@ static err reserve(struct launch *launch)
     return OK;
 }
 
+/* A GPU that must be there and is not is told once, before any task is started. */
+static err check_device(const struct run *run)
+{
+    const struct device_request request = request_of(run);
+    return device_request_check(&request);
+}
+
+/* Signals come first: a driver may have threads of its own, which must not take them. */
 static err launch_open(struct launch *launch, struct run *run)
 {
     int count = (int)(run->flags.local_ps + run->flags.local_workers);
@@ -253,6 +262,7 @@ static err launch_open(struct launch *launch, struct run *run)
     for (int i = 0; i < count; i++)
         launch->children[i] = (struct child){.listen_fd = -1, .out.from = -1, .err.from = -1};
     TRY(open_signals(launch));
+    TRY(check_device(run));
     TRY(reserve(launch));
     return launch_keep_spec(launch);
 }

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/device.h"
 #include "cmd/settings.h"
-#include "cmd/wiring.h"
 #include "core/base/log.h"
 #include "kernels/kernels.h"
 
@@ -127,17 +127,9 @@ void run_close(struct run *run)
     arena_free(&run->arena);
 }
 
-/* A GPU that must be there and is not is told once, before any task is started. */
-static int launch(struct run *run)
-{
-    const struct device_request request = request_of(run);
-    const err e = device_request_check(&request);
-    return e ? report_error(e) : run_local(run);
-}
-
 static int dispatch(struct run *run)
 {
-    if (run->is_local) return launch(run);
+    if (run->is_local) return run_local(run);
     if (!run->cluster.is_distributed) return run_single(run);
     if (run->cluster.is_evaluator) return run_evaluator(run);
     return run->cluster.job == JOB_PS ? run_ps(run) : run_worker(run);

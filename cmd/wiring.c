@@ -9,8 +9,8 @@ static int threads_of(const struct run *run, bool is_ps)
     return threads > 0 ? threads : 1;
 }
 
-/* Every worker says which GPU is its own; that there is none is said once for all, by the others at
- * --log_level=debug only. */
+/* Every worker says which GPU is its own; that there is none is said once for each host, by the
+ * others at --log_level=debug only. */
 void report_device(const struct device_answer *answer, const struct spec *spec, bool is_first)
 {
     const enum log_level level = is_first ? LOG_INFO : LOG_DEBUG;
@@ -26,27 +26,28 @@ void report_device(const struct device_answer *answer, const struct spec *spec, 
                  precision_names[precision]);
 }
 
+static bool is_ps(const struct cluster_spec *cluster)
+{
+    return cluster->is_distributed && !cluster->is_evaluator && cluster->job == JOB_PS;
+}
+
 struct device_request request_of(const struct run *run)
 {
     return (struct device_request){
-        .flag = run->flags.device,
+        .flag = is_ps(&run->cluster) ? "cpu" : run->flags.device,
         .spec = run->has_spec ? &run->spec : NULL,
         .local_index = cluster_local_index(&run->cluster),
-        .threads = threads_of(run, false),
+        .threads = threads_of(run, is_ps(&run->cluster)),
         .cpu_kernels = run->flags.cpu_kernels,
     };
 }
 
 err open_device(const struct run *run, struct device *ret)
 {
-    const struct cluster_spec *cluster = &run->cluster;
-    const bool is_ps = cluster->is_distributed && !cluster->is_evaluator && cluster->job == JOB_PS;
-    if (is_ps) return open_cpu(threads_of(run, true), run->flags.cpu_kernels, ret);
     const struct device_request request = request_of(run);
     struct device_answer answer;
     TRY(device_request_open(&request, ret, &answer));
-    const bool is_chief = !cluster->is_evaluator && cluster->task == 0; /* or alone */
-    report_device(&answer, request.spec, is_chief);
+    if (!is_ps(&run->cluster)) report_device(&answer, request.spec, request.local_index == 0);
     return OK;
 }
 

@@ -10,7 +10,7 @@
  * use: --threads, or the cores divided by the workers on this host. A ps never has a GPU, and may
  * use all cores: it works most while workers wait for it. */
 err open_device(const struct run *, struct device *ret);
-struct device_request request_of(const struct run *); /* of a task that is no ps */
+struct device_request request_of(const struct run *); /* a ps: a CPU */
 /* is_first: of several tasks of a job that would say the same. spec: NULL where there is none. */
 void report_device(const struct device_answer *, const struct spec *, bool is_first);
 

@@ -48,6 +48,16 @@ class Start(support.ClusterCase):
             return support.by_flags(task, hosts, spec)[0], wrong
         self.assert_whole_job(self.run_to_end(Plan(told=told)))
 
+    def test_on_each_host_one_worker_tells_of_its_gpu_or_of_none(self):
+        """Where there are GPUs each tells of its own. Another address is another host."""
+        def told(task, hosts, spec):
+            far = [address.replace("127.0.0.1", "127.0.0.2") for address in hosts["worker"]]
+            return support.by_flags(task, {**hosts, "worker": far[:1] + hosts["worker"][1:]}, spec)
+        cluster = self.run_to_end(Plan(told=told, workers=3))
+        for worker in ("worker/0", "worker/1"):
+            self.assert_says(cluster, worker, rf"{worker}: (no GPU: |computes on GPU )")
+        self.assertNotIn("no GPU", cluster.tasks["worker/2"].text())
+
     def test_a_ps_may_have_the_spec_too(self):
         plan = Plan(flags_of={"ps/0": ["spec.json"]})
         self.assert_whole_job(self.run_to_end(plan))

@@ -15,7 +15,7 @@ CALLS_MAX = 200  # of one kind in a run of three steps
 AT_OPENING = 2  # launches
 FAILED, INPUT, LOST_DEVICE = 1, 2, 131
 # CUDA's errors
-UNSUPPORTED_PTX, ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 222, 700, 719, 999
+OUT_OF_MEMORY, UNSUPPORTED_PTX, ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 2, 222, 700, 719, 999
 
 
 class Emulated(unittest.TestCase):
@@ -111,6 +111,34 @@ class Emulated(unittest.TestCase):
             done = self.run_broken(call, 0, error)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stderr, f"WARNING: computes on the CPU: .*{call}")
+
+    def test_what_is_wrong_with_a_gpu_is_told_with_its_number(self):
+        done = self.run_broken("cudaMalloc", 0, OUT_OF_MEMORY, "--device=gpu")
+        self.assertEqual(done.returncode, FAILED)
+        self.assertIn("\ndtrain: GPU 0 (emulated): cudaMalloc: out of memory\n", done.stderr)
+
+    def test_gpus_that_the_driver_cannot_get_at_are_a_warning(self):
+        done = self.run_broken("cudaGetDeviceCount", 0, UNKNOWN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, "WARNING: computes on the CPU: no GPU: cudaGetDeviceCount: ")
+        done = self.run_broken("cudaGetDeviceCount", 0, UNKNOWN, "--device=gpu")
+        self.assertEqual(done.returncode, FAILED, done.stderr)
+
+    def test_devices_says_what_is_wrong_with_one(self):
+        for call, described in (("cudaSetDevice", r"\d+\.\d GB, 0\.0 GB free, .*; "),
+                                ("cudaGetDeviceProperties", "")):
+            done = support.run(["devices"], self.cwd, {"EMULATED_BREAK": f"{call},0,{UNKNOWN}"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, rf"\nGPU 0: \w+, {described}cannot be used: {call}: ")
+
+    def test_a_ps_is_checked_as_it_runs(self):
+        said = self.run_ok("check", "--job_name=ps", "--task_index=0", "--ps_hosts=localhost:1",
+                           "--worker_hosts=localhost:2", "--device=gpu", "spec.json")
+        self.assertIn("\ndevice: CPU\n", said.stdout)
+
+    def test_a_wrong_word_for_the_cpu_is_wrong_here_too(self):
+        done = support.run(["--cpu_kernels=avx1024", "spec.json"], self.cwd)
+        self.assertEqual(done.returncode, INPUT, done.stderr)
 
     def test_check_and_devices_name_it(self):
         self.assertRegex(self.run_ok("check", "spec.json").stdout, r"\ndevice: GPU 0 \(cuda emulated, ")

@@ -1,10 +1,10 @@
 """Clusters of the real binary: every task is a process of its own on a port of this host.
 
 A test says what cluster it wants (Plan) and gets a started one (Cluster), whose tasks write what
-they print to files. Ports are chosen by the system and freed again for the tasks, so somebody else
-may take one in between: then the whole cluster is started anew.
+they print to files. Its ports are held by sockets that are bound and never listen: with SO_REUSEADDR a
+task can listen there, as often as it is started, and the system gives the port to nobody else, not
+even to a connection that is made outwards while the task is not there.
 """
-import contextlib
 import copy
 import dataclasses
 import json
@@ -22,8 +22,6 @@ LIMIT_S = 60  # for anything that is waited for; nothing here takes more than a 
 PROMPT_S = float(os.environ.get("DTRAIN_PROMPT_S", "0.5"))
 SANITIZER = os.environ.get("DTRAIN_SANITIZER", "none")
 LOOK_S = 0.002  # between two looks at what is waited for
-CLASHES_MAX = 5
-CLASH = "already in use"
 PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process
 VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
 ENDLESS = 1000000000  # steps
@@ -101,13 +99,15 @@ class Plan:
         return [f"ps/{i}" for i in range(self.ps)] + [f"worker/{i}" for i in range(self.workers)]
 
 
-def free_addresses(count):
-    """All at once, so that they differ."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+def hold_addresses(count):
+    """Sockets and their addresses, which are theirs until they are closed."""
+    sockets = []
+    for _ in range(count):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", 0))
+        sockets.append(one)
+    return sockets, [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
 
 
 def wait_until(is_true, what):
@@ -173,7 +173,7 @@ class Cluster:
         self.folder = tempfile.mkdtemp(dir=folder)
         self.plan = plan
         self.spec_path = os.path.join(self.folder, "spec.json")
-        addresses = free_addresses(plan.ps + plan.workers)
+        self.sockets, addresses = hold_addresses(plan.ps + plan.workers)
         self.hosts = {"ps": addresses[:plan.ps], "worker": addresses[plan.ps:]}
         self.tasks = {}
         with open(self.spec_path, "w", encoding="utf-8") as file:
@@ -224,12 +224,11 @@ class Cluster:
         return "\n".join(f"--- {name}, code {task.code()}:\n{task.text()}"
                          for name, task in self.tasks.items())
 
-    def has_clash(self):
-        return any(task.has_ended() and CLASH in task.text() for task in self.tasks.values())
-
     def kill(self):
         for task in self.tasks.values():
             task.kill()
+        for held in self.sockets:
+            held.close()
 
     def read(self, name):
         with open(os.path.join(self.folder, name), encoding="utf-8") as file:
@@ -260,16 +259,12 @@ class ClusterCase(unittest.TestCase):
         self.folder = folder.name
 
     def start(self, plan, is_far_enough):
-        """A cluster that has come so far, on ports that nobody else took."""
-        for _ in range(CLASHES_MAX):
-            cluster = Cluster(self.folder, plan)
-            self.addCleanup(cluster.kill)
-            cluster.start_planned()
-            cluster.wait_until(lambda c=cluster: is_far_enough(c) or c.has_clash(), "a start")
-            if not cluster.has_clash():
-                return cluster
-            cluster.kill()
-        raise AssertionError(f"no free ports in {CLASHES_MAX} attempts\n{cluster.story()}")
+        """A cluster that has come so far."""
+        cluster = Cluster(self.folder, plan)
+        self.addCleanup(cluster.kill)
+        cluster.start_planned()
+        cluster.wait_until(lambda: is_far_enough(cluster), "a start")
+        return cluster
 
     def run_to_end(self, plan):
         """A cluster that has ended, each task with code 0."""

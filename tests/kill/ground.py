@@ -1,9 +1,6 @@
 """Clusters whose tasks die and live again: what the tests of this folder and kill.py share.
 
-A task keeps its name and its port through all its lives; each life has a log of its own. The ports
-are held by sockets that are bound and never listen: with SO_REUSEADDR a task can listen there as
-often as it lives, and the system gives the port to nobody else, not even to a connection that is
-made outwards while the task is dead.
+A task keeps its name and its port through all its lives; each life has a log of its own.
 
 Moments are counted in lines of progress, so that they mean the same on a fast machine and a slow
 one. Within a step they are drawn.
@@ -13,7 +10,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -53,22 +49,13 @@ def pause():
 
 
 def plan_of(mode, last_step, changes=None, **options):
-    """2 ps and 3 workers that train for so many steps and save every 20."""
+    """2 ps and 3 workers that train for so many steps and save every 20. The chief comes last: none
+    of the others can be late for asynchronous steps that one worker alone would soon have done."""
     flags = LIMITS + options.pop("flags", [])
     flags_of = {CHIEF: ["--result=result.json"]}
     changes = {**MODEL, "train.mode": mode, "train.last_step": last_step, **(changes or {})}
+    options.setdefault("order", ["ps/0", "ps/1", "worker/1", "worker/2", CHIEF])
     return Plan(ps=2, workers=3, changes=changes, flags=flags, flags_of=flags_of, **options)
-
-
-def hold_addresses(count):
-    """Sockets and their addresses, which are theirs until they are closed."""
-    sockets = []
-    for _ in range(count):
-        one = socket.socket()
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind(("127.0.0.1", 0))
-        sockets.append(one)
-    return sockets, [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
 
 
 class Progress:
@@ -93,8 +80,6 @@ class Cluster(support.Cluster):
 
     def __init__(self, folder, plan):
         super().__init__(folder, plan)
-        self.sockets, addresses = hold_addresses(plan.ps + plan.workers)
-        self.hosts = {"ps": addresses[:plan.ps], "worker": addresses[plan.ps:]}
         self.lives = {}
         self.told = {}  # log of a life of a worker: Progress
 
@@ -232,18 +217,13 @@ class Life(support.ClusterCase):
         cls.shared = folder.name
 
     def begin(self, plan, folder=None):
-        """A cluster of which every worker has made a step. Tests that free their ports before they
-        start their tasks may start one on a port that became ours: then it is begun anew."""
-        for _ in range(support.CLASHES_MAX):
-            cluster = Cluster(folder or self.folder, plan)
-            self.addCleanup(cluster.kill)
-            cluster.start_planned()
-            cluster.wait_until(lambda c=cluster: all(map(c.steps_of, c.workers())) or
-                               any(task.has_ended() for task in c.tasks.values()), "first steps")
-            if not cluster.has_clash():
-                return cluster
-            cluster.kill()
-        raise AssertionError(f"no free ports in {support.CLASHES_MAX} attempts")
+        """A cluster of which every worker has made a step."""
+        cluster = Cluster(folder or self.folder, plan)
+        self.addCleanup(cluster.kill)
+        cluster.start_planned()
+        cluster.wait_until(lambda: all(map(cluster.steps_of, cluster.workers())) or
+                           any(task.has_ended() for task in cluster.tasks.values()), "first steps")
+        return cluster
 
     def assert_ends(self, cluster, code=0):
         """All by themselves, with this code, and soon after one another."""

@@ -46,8 +46,13 @@ done
 export PS_HOSTS="$address"
 
 echo "ps at $address, total set to $("$DTRAIN" var set total 0)"
-"$DTRAIN" var watch total --every=0.1 2> "$work/watch" &
+: > "$work/seen"
+"$DTRAIN" var watch total --every=0.1 2> "$work/watch" | tee "$work/seen" &
 watcher=$!
+until [ -s "$work/seen" ]; do # it is there before there is something to see
+    kill -0 "$watcher" 2> /dev/null || { cat "$work/watch"; exit 1; }
+    sleep 0.05
+done
 
 add() { # NUMBER, as often as was said
     i=0

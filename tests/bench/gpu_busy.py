@@ -115,6 +115,7 @@ class Watch:
 
     def ask(self, driver, stop):
         try:
+            self.shares.append(driver.share())
             while not stop.wait(ASK_EVERY_S):
                 self.shares.append(driver.share())
         except Trouble as trouble:

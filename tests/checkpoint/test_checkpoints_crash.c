@@ -3,7 +3,6 @@
 #include "tests/checkpoint/run.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/random.h"
@@ -21,6 +21,7 @@ enum {
     CALLS_MIN = 20,  /* less than it takes, so that the loop is known to have reached them */
     KILLS = 40,
     PAUSES_MAX = 4000,
+    PAUSE_NS = 500,
     NOW = 1700000000,
     FILES = 1 + 2 * (RUN_SHARDS + 1), /* of a folder that keeps two */
 };
@@ -181,7 +182,7 @@ static void run_and_kill(const char *folder, int count, int pauses)
     close(ends[1]);
     char byte;
     for (int i = 0; i < count; i++) assert_int_equal(read(ends[0], &byte, 1), 1);
-    for (int i = 0; i < pauses; i++) sched_yield();
+    nanosleep(&(struct timespec){.tv_nsec = (long)pauses * PAUSE_NS}, NULL);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));

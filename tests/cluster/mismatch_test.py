@@ -106,9 +106,9 @@ class Mismatch(support.ClusterCase):
                 self.assert_ended(cluster, name, INPUT,
                                   rf"already in use by pid {os.getpid()} \(python3?[.\d]*\)")
 
-    def wait_in_vain(self, absent, code, patterns, start_s=0.5, changes=()):
+    def wait_in_vain(self, absent, code, patterns, changes=()):
         plan = Plan(absent=[absent], changes={**SYNC, **dict(changes)}, flags=[
-            f"--start_timeout={start_s}", "--step_timeout=0.5"])
+            f"--start_timeout={START_S}", "--step_timeout=0.5"])
         cluster = self.start(plan, lambda c: True)
         self.assert_codes(cluster, code)
         address = re.escape(cluster.address(absent))
@@ -116,7 +116,7 @@ class Mismatch(support.ClusterCase):
             self.assert_says(cluster, name, pattern.replace("ADDRESS", address))
 
     def test_a_ps_that_never_comes_is_named_with_its_address(self):
-        words = r"ps/1 at ADDRESS did not come within 0 s \(--start_timeout\): refused"
+        words = rf"ps/1 at ADDRESS did not come within {START_S} s \(--start_timeout\): refused"
         self.wait_in_vain("ps/1", TIMEOUT, {"worker/0": words, "worker/1": words})
 
     def test_a_chief_that_never_comes_is_named(self):
@@ -126,13 +126,13 @@ class Mismatch(support.ClusterCase):
     def test_a_worker_that_never_comes_is_named_and_done_without(self):
         words = r"goes on without worker/1, gone for \d+ s \(--start_timeout\)"
         self.wait_in_vain("worker/1", 0, {"ps/0": words, "ps/1": words,
-                                          "worker/0": r"(?m)^step 30, test loss"}, START_S)
+                                          "worker/0": r"(?m)^step 30, test loss"})
 
     def test_a_worker_that_never_comes_is_named_when_the_others_are_too_few(self):
         words = (r"worker/1 is gone for \d+ s \(--start_timeout\), and 1 worker are fewer "
                  r"than 2 \(train\.min_workers\) \(exit code 128\)")
         self.wait_in_vain("worker/1", LOST, {"ps/0": words, "ps/1": words, "worker/0": words},
-                          START_S, {"train.min_workers": 2})
+                          {"train.min_workers": 2})
 
 
 if __name__ == "__main__":

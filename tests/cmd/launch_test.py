@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -184,6 +185,9 @@ class Launch(unittest.TestCase):
         os.close(terminal)
         self.addCleanup(process.wait, support.LIMIT_S)
         self.addCleanup(process.kill)
+        limit = threading.Timer(support.LIMIT_S, process.kill)  # which ends the reading, too
+        limit.start()
+        self.addCleanup(limit.cancel)
         seen = b""
         while b"\r\x1b[Kworker/0: " not in seen:
             piece = os.read(master, 65536)

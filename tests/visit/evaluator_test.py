@@ -27,7 +27,8 @@ def by_tf_config(hosts):
 class Evaluator(support.ClusterCase):
     def evaluator(self, cluster, *flags, spec="spec.json", label="evaluator"):
         words = ["--job_name=evaluator", "--ps_hosts=" + ",".join(cluster.hosts["ps"]),
-                 "--worker_hosts=" + ",".join(cluster.hosts["worker"]), *flags, spec]
+                 "--worker_hosts=" + ",".join(cluster.hosts["worker"]), "--log_level=debug",
+                 *flags, spec]
         return self.add(cluster, Task(cluster.folder, label, words, {}))
 
     def add(self, cluster, task):
@@ -41,6 +42,9 @@ class Evaluator(support.ClusterCase):
                                               for name in ("ps/0", "ps/1")))
 
     def workers(self, cluster):
+        """Once the evaluator is there: it would wait in vain for ps of a job that is done."""
+        if "evaluator" in cluster.tasks:
+            cluster.wait_for("evaluator", "ps/0 is here")
         cluster.start("worker/0")
         cluster.start("worker/1")
 
@@ -95,7 +99,7 @@ class Evaluator(support.ClusterCase):
 
     def test_it_is_told_by_tf_config(self):
         cluster = self.with_ps({"train.last_step": 20})
-        task = self.add(cluster, Task(cluster.folder, "evaluator", ["spec.json"],
+        task = self.add(cluster, Task(cluster.folder, "evaluator", ["--log_level=debug", "spec.json"],
                                       by_tf_config(cluster.hosts)))
         self.workers(cluster)
         self.assert_codes(cluster, 0)
@@ -192,7 +196,7 @@ class Evaluator(support.ClusterCase):
         cluster = support.Cluster(self.folder, Plan(changes=SAVES))
         self.evaluator(cluster, "--start_timeout=0.3")
         self.assert_codes(cluster, TIMEOUT)
-        self.assert_says(cluster, "evaluator", r"^dtrain: ps/0 at \S+ did not come within 0.3 s "
+        self.assert_says(cluster, "evaluator", r"(?m)^dtrain: ps/0 at \S+ did not come within 0.3 s "
                                                r"\(--start_timeout\): .*refused")
 
     def test_a_ps_that_is_lost_is_waited_for_too(self):

@@ -49,8 +49,8 @@ static err choose(const struct device_request *r, struct device_choice *ret)
     return device_choice_parse(r->spec ? r->spec->device : "auto", ret);
 }
 
-/* Number and errors alone: the driver is asked, no GPU. ret_is_broken: it may not be an error that
- * there is none. */
+/* Number and errors alone: the driver is asked, no GPU. ret_is_broken says, when this fails, that
+ * there may be one which the driver cannot get at. */
 static err find_gpu(const struct device_request *r, const struct device_choice *choice,
                     int *ret_index, bool *ret_is_broken)
 {

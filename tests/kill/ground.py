@@ -49,12 +49,10 @@ def pause():
 
 
 def plan_of(mode, last_step, changes=None, **options):
-    """2 ps and 3 workers that train for so many steps and save every 20. The chief comes last: none
-    of the others can be late for asynchronous steps that one worker alone would soon have done."""
+    """2 ps and 3 workers that train for so many steps and save every 20."""
     flags = LIMITS + options.pop("flags", [])
     flags_of = {CHIEF: ["--result=result.json"]}
     changes = {**MODEL, "train.mode": mode, "train.last_step": last_step, **(changes or {})}
-    options.setdefault("order", ["ps/0", "ps/1", "worker/1", "worker/2", CHIEF])
     return Plan(ps=2, workers=3, changes=changes, flags=flags, flags_of=flags_of, **options)
 
 
@@ -76,10 +74,13 @@ class Progress:
 
 
 class Cluster(support.Cluster):
-    """The tasks of a plan; `tasks` has the latest life of each, `lives` all of them."""
+    """The tasks of a plan; `tasks` has the latest life of each, `lives` all of them. The chief comes
+    last: none of the others can be late for asynchronous steps that one alone would soon have done.
+    """
 
     def __init__(self, folder, plan):
-        super().__init__(folder, plan)
+        chief_last = sorted(plan.names(), key=lambda name: name == CHIEF)
+        super().__init__(folder, dataclasses.replace(plan, order=chief_last))
         self.lives = {}
         self.told = {}  # log of a life of a worker: Progress
 

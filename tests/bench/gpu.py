@@ -40,6 +40,7 @@ from gpu_workloads import (BITS_WORKLOADS, BUSY_GOAL, CLUSTER_WORKLOADS, EXAMPLE
 from run import machine, positive, version, words
 from workloads import MODES, WORKERS
 
+TORCH_WAYS = ("calls", "graph", "compiler")
 PARTS = ("steps", "precision", "cluster", "bits")
 BITS_STEPS = 100
 ROOT = os.path.dirname(EXAMPLES)
@@ -70,6 +71,16 @@ class Bench(measure.Attempts):
                   "goal_text": "", "is_met": None, **more}
         self.found["figures"].append(figure)
         print(gpu_table.line(figure), flush=True)
+        self.write()
+
+    def write(self):
+        """What was found so far: a run that is ended half way has measured something."""
+        if not self.options.json:
+            return
+        with open(self.options.json + ".new", "w", encoding="utf-8") as file:
+            json.dump(self.found, file, indent=1)
+            file.write("\n")
+        os.replace(self.options.json + ".new", self.options.json)
 
     def chosen(self, names):
         return [workload for workload in WORKLOADS
@@ -121,7 +132,7 @@ class Bench(measure.Attempts):
 
     def steps(self):
         device = "cpu" if self.options.device == "cpu" else "cuda"
-        self.torch = gpu_measure.Torch(self.options.torch_python, device)
+        self.torch = gpu_measure.Torch(self.options.torch_python, device, self.options.torch_ways)
         for workload in self.chosen(self.options.only):
             for precision in PRECISIONS:
                 self.attempt(self.step, workload, precision)
@@ -233,6 +244,8 @@ def read_options(arguments):
     add("--windows", type=positive(int), default=5, help="of each figure")
     add("--seconds", type=positive(float), default=1.0, help="of a window and of the warm-up")
     add("--torch-python", default=gpu_measure.default_python(), help="a Python that has PyTorch")
+    add("--torch-ways", type=words(TORCH_WAYS), default=TORCH_WAYS, metavar=",".join(TORCH_WAYS),
+        help="its compiler takes longest")
     add("--json", metavar="FILE", help="all figures, as one object")
     return parser.parse_args(arguments)
 
@@ -253,10 +266,7 @@ def main(arguments):
               file=sys.stderr)
         return 2
     bench.run()
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(bench.found, file, indent=1)
-            file.write("\n")
+    bench.write()
     return 1 if bench.found["failures"] else 0
 
 

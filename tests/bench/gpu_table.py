@@ -38,10 +38,14 @@ def read(folder):
     figures, failures, device = [], [], ""
     for path in [os.path.join(folder, "bench.json"),
                  *sorted(glob.glob(os.path.join(glob.escape(folder), "gpu-*.json")))]:
-        if not os.path.exists(path):
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+        except FileNotFoundError:
             continue
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+        except ValueError as trouble:  # its program was ended while it wrote
+            failures.append(f"{path}: {trouble}")
+            continue
         is_kernels = os.path.basename(path) == "bench.json"
         figures += map(of_kernel, found["figures"]) if is_kernels else found["figures"]
         failures += found.get("failures", [])

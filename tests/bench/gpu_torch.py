@@ -209,7 +209,7 @@ def measure(options, spec):
     import torch  # pylint: disable=import-outside-toplevel
     allow_tf32(torch, options.precision != "float32")
     found = {"version": torch.__version__, "ways": {}, "troubles": {}}
-    ways = ("calls", "graph", "compiler") if options.device == "cuda" else ("calls",)
+    ways = options.ways.split(",") if options.device == "cuda" else ["calls"]
     for way in ways:
         try:
             torch.manual_seed(1)
@@ -234,6 +234,7 @@ def main(arguments):
         help="bf16 by PyTorch's autocast")
     add("--windows", type=int, default=5)
     add("--seconds", type=float, default=1.0)
+    add("--ways", default="calls,graph,compiler")
     add("--json", metavar="FILE")
     options = parser.parse_args(arguments)
     reason = check(options.device)

@@ -151,10 +151,9 @@ static int usage(void)
     return EXIT_FAILURE;
 }
 
-/* Takes the figures. */
 static err write_figures(struct bench *b, const char *path)
 {
-    json_t *all = json_pack("{ss so}", "device", b->device, "figures", b->figures);
+    json_t *all = json_pack("{ss sO}", "device", b->device, "figures", b->figures);
     const int status = all ? json_dump_file(all, path, JSON_INDENT(1)) : -1;
     json_decref(all);
     return status == 0 ? OK : fail(ERR_IO, "%s: cannot be written", path);
@@ -166,10 +165,10 @@ int main(int argc, char **argv)
     const int at = has_file ? 3 : 1;
     struct bench b = {.scale = argc > at ? strtol(argv[at], NULL, 10) : 1, .figures = json_array()};
     if (!b.figures || argc > at + 1 || b.scale < 1 || b.scale > SCALE_MAX) return usage();
-    measure_at(&b, PRECISION_FLOAT32);
-    measure_at(&b, PRECISION_TF32);
-    measure_at(&b, PRECISION_BF16);
-    if (has_file && write_figures(&b, argv[2])) bench_give_up();
-    if (!has_file) json_decref(b.figures);
+    for (enum precision p = PRECISION_FLOAT32; p <= PRECISION_BF16; p++) {
+        measure_at(&b, p);
+        if (has_file && write_figures(&b, argv[2])) bench_give_up(); /* so far: another may fail */
+    }
+    json_decref(b.figures);
     return EXIT_SUCCESS;
 }

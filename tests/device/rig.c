@@ -65,7 +65,8 @@ static err open_at(enum place place, const struct spec *spec, struct device *ret
         return device_open_apart(SIZE_MAX, ret);
     case ON_GPU:
     case IN_TURN:
-        return device_open_gpu(&(struct gpu_options){.precision = (enum precision)spec->precision},
+        return device_open_gpu(&(struct gpu_options){.precision = (enum precision)spec->precision,
+                                                     .is_bare = getenv("GPU_BARE") != NULL},
                                ret);
     case ON_CPU:
         break;

@@ -126,7 +126,9 @@ def is_listened_on(address):
 
 
 class Task:
-    """One process; what it prints stands in a file."""
+    """One process; what it prints stands in a file. Where there is a GPU it is hidden: many tests
+    run at once, and a single process on it does not have the bits of a cluster, which updates on
+    the CPU."""
 
     def __init__(self, folder, name, words, env=None):
         self.name = name
@@ -134,7 +136,8 @@ class Task:
         self.ended_at = None
         clean = {key: value for key, value in os.environ.items() if key not in VARIABLES}
         with open(self.path, "ab") as log:
-            self.process = subprocess.Popen([BINARY] + words, cwd=folder, env={**clean, **env},
+            self.process = subprocess.Popen([BINARY] + words, cwd=folder,
+                                            env={**clean, "CUDA_VISIBLE_DEVICES": "", **env},
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def text(self):

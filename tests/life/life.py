@@ -96,8 +96,9 @@ class LifeCase(unittest.TestCase):
         (self.folder / name).write_text(json.dumps(spec_with(changes)))
 
     def dtrain(self, *words, before=(), **environment):
-        """before: words of a command that starts it."""
+        """before: words of a command that starts it. Where there is a GPU it is hidden."""
         clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+        clean["CUDA_VISIBLE_DEVICES"] = ""
         return subprocess.run([*before, BINARY, *map(str, words)], cwd=self.folder,
                               env={**clean, **environment}, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

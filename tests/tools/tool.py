@@ -23,7 +23,8 @@ class ToolCase(unittest.TestCase):
 
     def dtrain(self, *words):
         clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-        return subprocess.run([BINARY, *map(str, words)], cwd=self.folder, env=clean,
+        hidden = {"CUDA_VISIBLE_DEVICES": ""}  # the same on every machine
+        return subprocess.run([BINARY, *map(str, words)], cwd=self.folder, env={**clean, **hidden},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=LIMIT_S, check=False)
 

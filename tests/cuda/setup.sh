@@ -15,6 +15,7 @@ case "$*" in
 *) printf 'host_config.h:138: error: unsupported GNU version!\nand more of it\n' >&2 && exit 1 ;;
 esac
 END
+ln -s nvcc "$work/cuda/bin/g++" # which nvcc would need, and a machine without C++ does not have
 chmod +x "$work/cuda/bin/nvcc"
 echo 'int nothing;' > "$work/nothing.c"
 cc -c "$work/nothing.c" -o "$work/nothing.o"

@@ -33,19 +33,24 @@ static void read_release(char *ret, size_t size)
     ret[strcspn(ret, "\n")] = '\0';
 }
 
-int cuda_driver_major(void)
+/* 12020: CUDA 12.2; 0: there is none */
+static int driver_version(void)
 {
     int driver = 0;
     if (cudaDriverGetVersion(&driver) != cudaSuccess) (void)cudaGetLastError();
-    return driver / 1000;
+    return driver;
+}
+
+int cuda_driver_major(void)
+{
+    return driver_version() / 1000;
 }
 
 void cuda_driver_describe(char *ret, size_t size)
 {
     char release[32];
-    int driver = 0;
+    const int driver = driver_version();
     read_release(release, sizeof release);
-    if (cudaDriverGetVersion(&driver) != cudaSuccess) (void)cudaGetLastError();
     snprintf(ret, size, "%s for CUDA %d.%d", *release ? release : "of an unknown release",
              driver / 1000, driver % 1000 / 10);
 }

@@ -34,13 +34,13 @@ sys.dont_write_bytecode = True  # the folder is part of the source
 import gpu_busy
 import gpu_measure
 import gpu_table
+import gpu_torch
 import measure
 from gpu_workloads import (BITS_WORKLOADS, BUSY_GOAL, CLUSTER_WORKLOADS, EXAMPLES, EXAMPLE_RUNS,
                            LOSS_GOAL, PRECISIONS, WORKLOADS)
 from run import machine, positive, version, words
 from workloads import MODES, WORKERS
 
-TORCH_WAYS = ("calls", "graph", "compiler")
 PARTS = ("steps", "precision", "cluster", "bits")
 BITS_STEPS = 100
 ROOT = os.path.dirname(EXAMPLES)
@@ -244,8 +244,8 @@ def read_options(arguments):
     add("--windows", type=positive(int), default=5, help="of each figure")
     add("--seconds", type=positive(float), default=1.0, help="of a window and of the warm-up")
     add("--torch-python", default=gpu_measure.default_python(), help="a Python that has PyTorch")
-    add("--torch-ways", type=words(TORCH_WAYS), default=TORCH_WAYS, metavar=",".join(TORCH_WAYS),
-        help="its compiler takes longest")
+    add("--torch-ways", type=words(gpu_torch.WAYS), default=gpu_torch.WAYS,
+        metavar=",".join(gpu_torch.WAYS), help="its compiler takes longest")
     add("--json", metavar="FILE", help="all figures, as one object")
     return parser.parse_args(arguments)
 

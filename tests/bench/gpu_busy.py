@@ -116,9 +116,10 @@ class Watch:
 
     def ask(self, driver, stop):
         try:
-            self.shares.append(driver.share())
-            while not stop.wait(ASK_EVERY_S):
+            while True:
                 self.shares.append(driver.share())
+                if stop.wait(ASK_EVERY_S):
+                    return
         except Trouble as trouble:
             self.trouble = str(trouble)
 

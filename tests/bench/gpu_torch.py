@@ -17,6 +17,7 @@ import time
 import traceback
 
 SKIPPED = 77
+WAYS = ("calls", "graph", "compiler")
 BATCHES_MAX = 16  # that are kept on the host and gone through in turn
 WARMUP_STEPS = 12  # cuDNN's search and the compiler are done by then
 RALLY_STEPS = 5  # by which the length of a window is estimated
@@ -209,7 +210,7 @@ def measure(options, spec):
     import torch  # pylint: disable=import-outside-toplevel
     allow_tf32(torch, options.precision != "float32")
     found = {"version": torch.__version__, "ways": {}, "troubles": {}}
-    ways = options.ways.split(",") if options.device == "cuda" else ["calls"]
+    ways = options.ways.split(",") if options.device == "cuda" else [WAYS[0]]
     for way in ways:
         try:
             torch.manual_seed(1)
@@ -234,7 +235,7 @@ def main(arguments):
         help="bf16 by PyTorch's autocast")
     add("--windows", type=int, default=5)
     add("--seconds", type=float, default=1.0)
-    add("--ways", default="calls,graph,compiler")
+    add("--ways", default=",".join(WAYS))
     add("--json", metavar="FILE")
     options = parser.parse_args(arguments)
     reason = check(options.device)

@@ -1,9 +1,9 @@
 """Clusters of the real binary: every task is a process of its own on a port of this host.
 
 A test says what cluster it wants (Plan) and gets a started one (Cluster), whose tasks write what
-they print to files. Its ports are held by sockets that are bound and never listen: with SO_REUSEADDR a
-task can listen there, as often as it is started, and the system gives the port to nobody else, not
-even to a connection that is made outwards while the task is not there.
+they print to files. Its ports are held by sockets that are bound and never listen: with
+SO_REUSEADDR a task can listen there, as often as it is started, and the system gives the port to
+nobody else, not even to a connection that is made outwards while the task is not there.
 """
 import copy
 import dataclasses

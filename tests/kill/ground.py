@@ -120,8 +120,7 @@ class Cluster(support.Cluster):
         for lives in self.lives.values():
             for task in lives:
                 task.kill()
-        for one in self.sockets:
-            one.close()
+        super().kill()
 
     def text_of(self, name):
         """Of all its lives."""

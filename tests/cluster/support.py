@@ -16,6 +16,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import clean  # pylint: disable=wrong-import-position
+
 BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
 LIMIT_S = 60  # for anything that is waited for; nothing here takes more than a second or two
 # From the end of the chief to that of the last task; sanitizers need more.
@@ -23,7 +26,6 @@ PROMPT_S = float(os.environ.get("DTRAIN_PROMPT_S", "0.5"))
 SANITIZER = os.environ.get("DTRAIN_SANITIZER", "none")
 LOOK_S = 0.002  # between two looks at what is waited for
 PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process
-VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
 ENDLESS = 1000000000  # steps
 
 SPEC = {
@@ -126,18 +128,14 @@ def is_listened_on(address):
 
 
 class Task:
-    """One process; what it prints stands in a file. Where there is a GPU it is hidden: many tests
-    run at once, and a single process on it does not have the bits of a cluster, which updates on
-    the CPU."""
+    """One process; what it prints stands in a file."""
 
     def __init__(self, folder, name, words, env=None):
         self.name = name
         self.path = os.path.join(folder, name.replace("/", "-") + ".log")
         self.ended_at = None
-        clean = {key: value for key, value in os.environ.items() if key not in VARIABLES}
         with open(self.path, "ab") as log:
-            self.process = subprocess.Popen([BINARY] + words, cwd=folder,
-                                            env={**clean, "CUDA_VISIBLE_DEVICES": "", **env},
+            self.process = subprocess.Popen([BINARY] + words, cwd=folder, env=clean.environment(env),
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def text(self):

@@ -8,9 +8,11 @@ import tempfile
 import threading
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import clean  # pylint: disable=wrong-import-position
+
 BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
 LIMIT_S = 60  # for anything that is waited for; nothing here takes a second
-VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
 
 SPEC = {
     "name": "digits",
@@ -21,12 +23,6 @@ SPEC = {
     "optimizer": {"type": "gradient_descent", "learning_rate": 0.1},
     "train": {"last_step": 20},
 }
-
-
-def environment(extra=None):
-    """Where there is a GPU it is hidden: tests/gpu.sh is for that."""
-    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    return {**clean, "CUDA_VISIBLE_DEVICES": "", **(extra or {})}
 
 
 def folder():
@@ -46,7 +42,7 @@ def folder():
 
 
 def run(arguments, cwd, env=None, stdin=""):
-    return subprocess.run([BINARY] + arguments, cwd=cwd, env=environment(env), input=stdin,
+    return subprocess.run([BINARY] + arguments, cwd=cwd, env=clean.environment(env), input=stdin,
                           capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
 
@@ -55,7 +51,7 @@ class Running:
 
     def __init__(self, arguments, cwd, command=None):
         self.process = subprocess.Popen(
-            (command or []) + [BINARY] + arguments, cwd=cwd, env=environment(),
+            (command or []) + [BINARY] + arguments, cwd=cwd, env=clean.environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines = []
         self.changed = threading.Condition()

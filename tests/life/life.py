@@ -18,11 +18,13 @@ import unittest
 import zipfile
 from pathlib import Path
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import clean  # pylint: disable=wrong-import-position
+
 BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 LIMIT_S = 60  # for one run; none here takes more than a second or two
-VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
 ATTEMPTS_MAX = 20
 BAD_INPUT, BAD_HOST = 2, 1  # exit codes
 NEVER = 1000000000  # steps
@@ -96,11 +98,9 @@ class LifeCase(unittest.TestCase):
         (self.folder / name).write_text(json.dumps(spec_with(changes)))
 
     def dtrain(self, *words, before=(), **environment):
-        """before: words of a command that starts it. Where there is a GPU it is hidden."""
-        clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-        clean["CUDA_VISIBLE_DEVICES"] = ""
+        """before: words of a command that starts it."""
         return subprocess.run([*before, BINARY, *map(str, words)], cwd=self.folder,
-                              env={**clean, **environment}, stdin=subprocess.DEVNULL,
+                              env=clean.environment(environment), stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=LIMIT_S, check=False)
 

@@ -6,12 +6,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import clean  # pylint: disable=wrong-import-position
+
 BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 ADAM, FTRL = FIXTURES / "cluster_adam", FIXTURES / "cluster_ftrl"
 LIMIT_S = 60  # nothing here takes a second
-VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
 BAD_INPUT = 2
 
 
@@ -22,9 +24,7 @@ class ToolCase(unittest.TestCase):
         self.folder = Path(made.name)
 
     def dtrain(self, *words):
-        clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-        hidden = {"CUDA_VISIBLE_DEVICES": ""}  # the same on every machine
-        return subprocess.run([BINARY, *map(str, words)], cwd=self.folder, env={**clean, **hidden},
+        return subprocess.run([BINARY, *map(str, words)], cwd=self.folder, env=clean.environment(),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=LIMIT_S, check=False)
 

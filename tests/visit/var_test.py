@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import support  # pylint: disable=wrong-import-position
 from support import BINARY, LIMIT_S, Plan  # pylint: disable=wrong-import-position
 
-CLEAN = {key: value for key, value in os.environ.items() if key not in support.VARIABLES}
+CLEAN = support.clean.environment()
 TWO_PARTS = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}
 
 

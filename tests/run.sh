@@ -6,4 +6,4 @@ cd "$(dirname "$0")/.."
 need_build
 need libcmocka-dev clang-format g++ # C++ for the emulated GPU
 build build -Dtests=enabled
-exec meson test -C build --print-errorlogs --no-rebuild "$@"
+exec meson test -C build --print-errorlogs --no-rebuild --timeout-multiplier 4 "$@"

@@ -18,16 +18,16 @@ LONG_STEPS = {  # half a second at the least
               {"op": "dense", "units": 10}],
 }
 START_S = 5  # for all to be there
-MOMENTS_S = 4  # for all to end
-LIMIT_S = 0.5  # of one wait for a task that is gone
+MOMENTS_S = 30  # for all to end
+LIMIT_S = 2  # of one wait for a task that is gone
 AWAITED_IN_VAIN = {
-    **{name: rf"{name} at \S+ did not come back within 0 s \(--restart_timeout\)"
+    **{name: rf"{name} at \S+ did not come back within \d+ s \(--restart_timeout\)"
        for name in ("ps/0", "ps/1")},
-    "worker/0": r"the chief, worker/0, is gone for 0 s \(--restart_timeout\)",
-    "worker/1": r"worker/1 is gone for 0 s \(train\.worker_timeout_secs\), and 1 worker are fewer "
+    "worker/0": r"the chief, worker/0, is gone for \d+ s \(--restart_timeout\)",
+    "worker/1": r"worker/1 is gone for \d+ s \(train\.worker_timeout_secs\), and 1 worker are fewer "
                 r"than 2 \(train\.min_workers\)",
 }
-HUNG_WORKER = r"waited 0 s for (worker/[01]) at step \d+ \(--step_timeout\)"
+HUNG_WORKER = r"waited \d+ s for (worker/[01]) at step \d+ \(--step_timeout\)"
 HUNG_PS = r"waited \d+ s for ps/1 to answer \(--step_timeout, "
 SYNC = {"train.mode": "sync"}
 EXPLODES = {"data.scale": 1e30, "train.mode": "sync"}
@@ -108,7 +108,7 @@ class Manners(support.ClusterCase):
     def hang(self, name, pattern, *flags):
         """A task that stands still while the others wait for it, until their limit."""
         changes = {**SYNC, "train.worker_timeout_secs": LIMIT_S}
-        cluster = self.start_endless(Plan(changes=changes, flags=["--step_timeout=0.5", *flags]))
+        cluster = self.start_endless(Plan(changes=changes, flags=["--step_timeout=2", *flags]))
         self.hold_up(cluster, name)
         others = [task for other, task in cluster.tasks.items() if other != name]
         cluster.wait_until(lambda: all([task.has_ended() for task in others]), "a time limit")

@@ -10,7 +10,7 @@ import support
 from support import Plan
 
 SYNC = {"train.mode": "sync"}
-START_S = 3  # for all but one to be there
+START_S = 5  # for all but one to be there
 INPUT, LOST, TIMEOUT, TERMINATED = 2, 128, 129, 143
 SPECS_DIFFER = (r"refused this worker: the spec differs: worker/1 has fingerprint ([0-9a-f]{16}), "
                 r"worker/0 has ([0-9a-f]{16})")
@@ -108,7 +108,7 @@ class Mismatch(support.ClusterCase):
 
     def wait_in_vain(self, absent, code, patterns, changes=()):
         plan = Plan(absent=[absent], changes={**SYNC, **dict(changes)}, flags=[
-            f"--start_timeout={START_S}", "--step_timeout=0.5"])
+            f"--start_timeout={START_S}", "--step_timeout=5"])
         cluster = self.start(plan, lambda c: True)
         self.assert_codes(cluster, code)
         address = re.escape(cluster.address(absent))

@@ -21,8 +21,7 @@ import clean  # pylint: disable=wrong-import-position
 
 BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
 LIMIT_S = 60  # for anything that is waited for; nothing here takes more than a second or two
-# From the end of the chief to that of the last task; sanitizers need more.
-PROMPT_S = float(os.environ.get("DTRAIN_PROMPT_S", "0.5"))
+PROMPT_S = 20  # from the end of the chief to that of the last task, on a busy machine
 SANITIZER = os.environ.get("DTRAIN_SANITIZER", "none")
 LOOK_S = 0.002  # between two looks at what is waited for
 PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process

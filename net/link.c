@@ -172,14 +172,15 @@ static err check_outgoing(const struct link *link, const struct message *message
 /* The text of the error survives what the link does while it ends. */
 static err end_if(struct link *link, err e)
 {
-    if (!e) return OK;
+    if (!e || link->state >= LINK_ENDED) return e;
     link_end(link, e);
     return fail(e, "%s", link->why_text);
 }
 
+/* What was not sent would be missed: the link ends rather than go on without it. */
 err link_send(struct link *link, const struct message *message)
 {
-    TRY(check_outgoing(link, message));
+    TRY(end_if(link, check_outgoing(link, message)));
     struct parcel parcel = {.is_body = message->body_bytes > 0};
     wire_pack(message, parcel.header);
     if (parcel.is_body) {

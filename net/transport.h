@@ -11,10 +11,12 @@
  * here, link_close too.
  * - Messages of one link arrive in the order in which they were sent, each exactly once, or the
  * link closes.
- * - link_send never blocks. Header and body are copied (queue limit: LINK_QUEUE_MAX messages and
- * MESSAGE_BODY_MAX body bytes; beyond it ERR_PEER and the link closes). A stretch is not copied:
- * over tcp the sender must leave [offset, length) of its window alone until link_is_idle(), over
- * shm and inproc until the receiver says so by a message of its own.
+ * - link_send never blocks. Where it fails the link closes: nobody needs to remember what did not
+ * leave, whoever makes the next link asks what came. Header and body are copied (queue limit:
+ * LINK_QUEUE_MAX messages and MESSAGE_BODY_MAX body bytes; beyond it ERR_PEER). A stretch must be
+ * in the window that is shared (ERR_INPUT) and is not copied: over tcp the sender must leave
+ * [offset, length) of its window alone until link_is_idle(), over shm and inproc until the receiver
+ * says so by a message of its own.
  * - closed comes exactly once for every link that was made, unless its owner calls link_close,
  * after which nothing comes. Peer gone at any moment: ERR_PEER; peer sent nonsense: ERR_PROTOCOL;
  * the text says what. The link is freed after it.

@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/random.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,15 +161,28 @@ static void bodies_of_every_size_arrive_whole(void **state)
     free(body);
 }
 
-static void a_body_beyond_the_limit_is_not_sent(void **state)
+/* And the link ends: nobody goes on as if it had been sent. */
+static void refuse_to_send(struct pair *pair, const struct message *message, err wanted)
+{
+    const int closed = pair->client.closed, server_closed = pair->server.closed;
+    assert_int_equal(pair_send(&pair->client, pair->client.link, message), wanted);
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", error_text());
+    assert_int_equal(pair->client.closed, closed); /* comes from loop_poll only */
+    pair_until(pair, &pair->client.closed, closed + 1);
+    assert_int_equal(pair->client.why, wanted);
+    assert_string_equal(pair->client.text, why);
+    pair_until(pair, &pair->server.closed, server_closed + 1);
+    assert_int_equal(pair->server.messages, 0);
+}
+
+static void a_body_beyond_the_limit_is_not_sent_and_ends_the_link(void **state)
 {
     struct pair *pair = *state;
     pair_connect(pair);
     const struct message message = {
         .type = MESSAGE_SETUP, .body_bytes = MESSAGE_BODY_MAX + 1u, .body = ""};
-    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), ERR_MEMORY);
-    pair_poll(pair);
-    assert_int_equal(pair->client.closed + pair->server.messages, 0);
+    refuse_to_send(pair, &message, ERR_MEMORY);
 }
 
 static void check_stretch(struct end *end, struct link *link, const struct message *message)
@@ -201,18 +215,37 @@ static void stretches_are_in_the_window_before_their_message_both_ways(void **st
     send_stretches(&pair->server, &pair->client, pair->values.base);
 }
 
-static void a_stretch_outside_of_the_window_is_not_sent(void **state)
+static void a_stretch_without_a_window_is_not_sent_and_ends_the_link(void **state)
 {
     struct pair *pair = *state;
     pair_connect(pair);
-    struct message message = {.type = MESSAGE_PUSH, .length = 8};
-    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), ERR_INPUT);
+    refuse_to_send(pair, &(struct message){.type = MESSAGE_PUSH, .length = 8}, ERR_INPUT);
+}
+
+static void a_stretch_outside_of_the_window_is_not_sent_and_ends_the_link(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
     pair_share(pair, 4096, 100);
-    message.offset = 93;
-    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), ERR_INPUT);
-    message.offset = UINT64_MAX - 3; /* the sum would wrap around */
-    assert_int_equal(pair_send(&pair->client, pair->client.link, &message), ERR_INPUT);
-    message.offset = 92;
+    const struct message message = {.type = MESSAGE_PUSH, .offset = 93, .length = 8};
+    refuse_to_send(pair, &message, ERR_INPUT);
+}
+
+static void the_end_of_a_stretch_cannot_wrap_around(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, 4096, 100);
+    const struct message message = {.type = MESSAGE_PUSH, .offset = UINT64_MAX - 3, .length = 8};
+    refuse_to_send(pair, &message, ERR_INPUT);
+}
+
+static void the_last_bytes_of_a_window_are_sent(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, 4096, 100);
+    const struct message message = {.type = MESSAGE_PUSH, .offset = 92, .length = 8};
     assert_int_equal(pair_send(&pair->client, pair->client.link, &message), OK);
     pair_until(pair, &pair->server.messages, 1);
     assert_int_equal(pair->client.closed, 0);
@@ -359,9 +392,12 @@ int main(void)
         cmocka_unit_test(header_fields_arrive_as_they_were_sent),
         cmocka_unit_test(ten_thousand_messages_arrive_in_order_and_once_both_ways),
         cmocka_unit_test(bodies_of_every_size_arrive_whole),
-        cmocka_unit_test(a_body_beyond_the_limit_is_not_sent),
+        cmocka_unit_test(a_body_beyond_the_limit_is_not_sent_and_ends_the_link),
         cmocka_unit_test(stretches_are_in_the_window_before_their_message_both_ways),
-        cmocka_unit_test(a_stretch_outside_of_the_window_is_not_sent),
+        cmocka_unit_test(a_stretch_without_a_window_is_not_sent_and_ends_the_link),
+        cmocka_unit_test(a_stretch_outside_of_the_window_is_not_sent_and_ends_the_link),
+        cmocka_unit_test(the_end_of_a_stretch_cannot_wrap_around),
+        cmocka_unit_test(the_last_bytes_of_a_window_are_sent),
         cmocka_unit_test(windows_come_zeroed_before_any_later_message),
         cmocka_unit_test(windows_of_other_sizes_than_expected_end_the_link),
         cmocka_unit_test(windows_that_nobody_expected_end_the_link),

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 2,
+    PROTOCOL_VERSION = 3,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -32,8 +32,10 @@ enum message_type {
     MESSAGE_INIT,   /* chief to ps; code: array (0 values, 1 + k slot k); stretch: all of it */
     MESSAGE_SERVE,  /* chief to ps: everybody is ready, go */
     MESSAGE_JOIN,   /* worker to ps: I want values (not before `step`); sequence: of my last push;
-                       code: JOIN_* */
-    MESSAGE_LEDGER, /* ps to worker, answer to JOIN: what has come of you; see struct ledger */
+                       code: JOIN_*; version: its number */
+    MESSAGE_LEDGER, /* ps to worker, answer to JOIN: what has come of you, see struct ledger;
+                       version: of the JOIN. On a new link it comes after the windows, and a
+                       PUSH not before it */
     MESSAGE_VALUES, /* ps to worker; stretch: values; code: values_code */
     MESSAGE_PUSH,   /* worker to ps; stretch: the gradient of one step; code: gradients in it */
     MESSAGE_FINISHED, /* worker to ps: I have no ticket, and push no more */

@@ -181,7 +181,8 @@ static void late_joins(struct ps_role *p, struct outbox *out)
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
         if (!m->has_late_join) continue;
-        const struct message join = {.sequence = m->late_sequence, .step = m->late_step};
+        const struct message join = {
+            .sequence = m->late_sequence, .step = m->late_step, .version = m->late_version};
         m->has_late_join = false;
         if (m->is_up) ps_join(p, w, &join, out);
     }

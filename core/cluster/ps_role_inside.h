@@ -28,7 +28,7 @@ struct member {
     struct ledger ledger;
 
     bool has_late_join; /* a JOIN that must wait for the end of a cut */
-    uint64_t late_sequence, late_step;
+    uint64_t late_sequence, late_step, late_version;
     uint64_t numbers[LEDGER_NUMBERS]; /* of its last LEDGER, in the byte order of the wire */
 };
 

@@ -156,18 +156,22 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         member->has_late_join = true; /* the push would cross the cut */
         member->late_sequence = m->sequence;
         member->late_step = m->step;
+        member->late_version = m->version;
         ps_note_held(p, out);
         return;
     }
     if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m);
     if (member->is_excused) outbox_log(out, "worker/%d is counted on again", worker);
     member->is_excused = member->has_finished = false;
+    /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
+     * in the old ones until its round; this life pushes nothing before. */
+    if (!member->has_pushed || !member->wants_fresh) ps_share(p, worker, out);
     struct action *a = ps_send(p, worker, MESSAGE_LEDGER, out);
     a->message.sequence = member->ledger.received;
+    a->message.version = m->version;
     ledger_pack(&member->ledger, 1, member->numbers);
     a->body = member->numbers;
     a->body_bytes = sizeof member->numbers;
-    if (!member->has_pushed || !member->wants_fresh) ps_share(p, worker, out);
     if (comes_again) return;
     member->wants_values = true;
     member->wanted_step = m->step;

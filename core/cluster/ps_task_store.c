@@ -181,8 +181,9 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
         close_window(p, &w->copy);
     }
     TRY(open_windows(p, w));
-    return link_share(link, p->share->setup.config.takes_all ? &p->values : &w->copy,
-                      &w->gradients);
+    err e =
+        link_share(link, p->share->setup.config.takes_all ? &p->values : &w->copy, &w->gradients);
+    return e == ERR_PEER ? OK : e; /* the link closes, and the role hears of it */
 }
 
 void ps_task_initialize(struct ps_task *p, int worker, int array)

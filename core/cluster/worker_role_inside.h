@@ -36,7 +36,10 @@ struct server {
     bool is_ready; /* DESCRIBING */
     bool was_told; /* SERVE went out on this link: it will serve, and say so */
 
-    bool has_ledger, has_answered;
+    uint64_t joins;  /* JOINs that were sent: the number of the last one */
+    bool has_ledger; /* the answer to that, on this link: only what follows it counts, and only now
+                        are there windows for a push */
+    bool has_answered;
     bool takes_back;              /* JOINING: what waits there for its round was asked back */
     bool is_target, is_pushed;    /* of the step that is computed; its push is out */
     struct ledger ledger;         /* what it has of this worker */

@@ -17,10 +17,12 @@ static bool all_answered(const struct worker_role *w)
 
 static struct action *join(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
 {
+    struct server *s = &w->servers[ps];
     struct action *a = worker_send(w, ps, MESSAGE_JOIN, out);
-    a->message.sequence = w->servers[ps].sequence;
+    a->message.sequence = s->sequence;
     a->message.step = step;
-    w->servers[ps].needs_join = w->servers[ps].takes_back = false;
+    a->message.version = ++s->joins;
+    s->needs_join = s->takes_back = s->has_ledger = false;
     return a;
 }
 
@@ -28,7 +30,7 @@ static void join_all(struct worker_role *w, struct outbox *out)
 {
     worker_enter(w, JOINING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
-        w->servers[ps].has_ledger = w->servers[ps].needs_join = false;
+        w->servers[ps].needs_join = false;
         if (worker_is_asked(w, ps)) join(w, ps, w->first_step, out);
     }
 }
@@ -80,7 +82,7 @@ static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox 
     s->sequence = w->computed;
     s->push_step = step;
     s->is_pushed = true;
-    send_push(w, ps, out);
+    if (s->has_ledger) send_push(w, ps, out); /* else it follows the ledger that is awaited */
 }
 
 /* Does this ps wait for a push that another one has? */
@@ -110,16 +112,16 @@ static void take_back(struct worker_role *w, struct outbox *out)
         struct server *s = &w->servers[ps];
         if (!worker_is_asked(w, ps) || s->has_answered || s->takes_back || is_owed(w, ps)) continue;
         join(w, ps, w->first_step, out)->message.code = JOIN_TAKES_BACK;
-        s->has_ledger = false; /* that of this JOIN counts, and what follows it */
         s->takes_back = true;
     }
 }
 
-/* A push that got lost with its link comes again. */
+/* A push that got lost with its link comes again, and one that found no link comes now. */
 void worker_ledger(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (!ledger_unpack(m, 1, &s->ledger)) return;
+    bool is_awaited = m->version == s->joins && !s->has_ledger;
+    if (!is_awaited || !ledger_unpack(m, 1, &s->ledger)) return;
     s->has_ledger = true;
     if (s->is_pushed && s->sequence > s->ledger.received) send_push(w, ps, out);
     take_back(w, out);
@@ -296,9 +298,8 @@ static void held(struct worker_role *w, int ps, const struct message *m, struct 
 
 static bool is_expected(const struct worker_role *w, int ps)
 {
-    if (w->servers[ps].has_answered) return false;
-    if (w->phase == JOINING) return w->servers[ps].has_ledger; /* what answers JOIN follows it */
-    return w->phase == WAITING || (w->phase == ASKING && ps == 0);
+    if (w->servers[ps].has_answered || !w->servers[ps].has_ledger) return false;
+    return w->phase == JOINING || w->phase == WAITING || (w->phase == ASKING && ps == 0);
 }
 
 void worker_values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)

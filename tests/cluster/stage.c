@@ -12,6 +12,7 @@ enum { GENERATION_SHIFT = 32, LIFE_SHIFT = 16 }; /* names are far apart, as tags
 
 struct parcel {
     struct parcel *next;
+    bool has_windows; /* they were shared before it */
     struct message message;
     char body[];
 };
@@ -26,13 +27,23 @@ uint64_t stage_draw(struct stage *s, uint64_t below)
 
 /* ---- queues ---- */
 
+/* A link would refuse it and end. */
+static void check_stretch(const struct stage *s, int ps, int worker, int direction,
+                          const struct message *m)
+{
+    if (!m->length || !s->options.block_bytes[ps]) return;
+    assert(direction == TO_PS ? s->has_windows[ps][worker] : s->has_shared[ps][worker]);
+}
+
 static void post(struct stage *s, int ps, int worker, int direction, const struct action *a)
 {
     if (!s->is_linked[ps][worker]) return;
+    check_stretch(s, ps, worker, direction, &a->message);
     const void *body = a->body ? a->body : a->text;
     uint32_t bytes = a->body ? a->body_bytes : (uint32_t)strlen(a->text);
     struct parcel *parcel = calloc(1, sizeof *parcel + bytes + 1);
     assert(parcel);
+    parcel->has_windows = s->has_shared[ps][worker];
     parcel->message = a->message;
     parcel->message.body_bytes = bytes;
     memcpy(parcel->body, body, bytes);
@@ -116,6 +127,12 @@ static void cut(struct stage *s, int ps, const struct action *a)
         actor->shard.ledger[w] = *ps_role_ledger(actor->role, w);
 }
 
+static void share(struct stage *s, int ps, int worker)
+{
+    assert(!s->has_shared[ps][worker]); /* once on a link */
+    s->has_shared[ps][worker] = true;
+}
+
 static void hold(struct actor *actor, bool is_held)
 {
     assert(actor->is_held != is_held);
@@ -130,6 +147,8 @@ static void act_ps(struct stage *s, int ps, const struct action *a)
         post(s, ps, a->task, TO_WORKER, a);
     else if (a->type == ACTION_SETUP)
         set_up(s, ps, a);
+    else if (a->type == ACTION_SHARE)
+        share(s, ps, a->task);
     else if (a->type == ACTION_INITIALIZE)
         actor->arrays++;
     else if (a->type == ACTION_APPLY)
@@ -335,7 +354,7 @@ static void lose(struct actor *actor, enum job job, int task, const char *why)
 static void unlink_pair(struct stage *s, int ps, int worker, const char *why)
 {
     if (!s->is_linked[ps][worker]) return;
-    s->is_linked[ps][worker] = false;
+    s->is_linked[ps][worker] = s->has_shared[ps][worker] = s->has_windows[ps][worker] = false;
     drop_queue(s, ps, worker);
     lose(&s->ps[ps], JOB_WORKER, worker, why);
     lose(&s->workers[worker], JOB_PS, ps, why);
@@ -390,6 +409,7 @@ static void deliver(struct stage *s, int ps, int worker, int direction)
         flush_ps(s, ps);
     } else {
         struct actor *w = &s->workers[worker];
+        s->has_windows[ps][worker] |= parcel->has_windows;
         if (!w->has_ended) w->role->ops->message(w->role, JOB_PS, ps, &m, &w->outbox);
         flush_worker(s, worker);
     }

@@ -85,6 +85,8 @@ struct stage {
     struct stage_options options;
     struct actor ps[STAGE_PS_MAX], workers[STAGE_WORKERS_MAX];
     bool is_linked[STAGE_PS_MAX][STAGE_WORKERS_MAX];
+    bool has_shared[STAGE_PS_MAX][STAGE_WORKERS_MAX];  /* windows, on this link */
+    bool has_windows[STAGE_PS_MAX][STAGE_WORKERS_MAX]; /* the worker has heard of them */
     struct parcel
         *first[STAGE_PS_MAX][STAGE_WORKERS_MAX][2]; /* queues: [0] to the worker, [1] to the ps */
     struct checkpoint checkpoints[STAGE_CHECKPOINTS_MAX];

@@ -74,7 +74,10 @@ static void share(struct world *world, struct actor *ps, const struct action *ac
     struct windows **windows = &ps->windows[action->task];
     if (!*windows || action->is_fresh) *windows = &world_map(world)->windows;
     struct link *link = ps->links[action->task];
-    if (!link || link->is_cut || !link->is_open[TO_WORKER]) return;
+    if (!link || link->is_cut || !link->is_open[TO_WORKER] || ps->config.is_empty) return;
+    if (link->has_windows[TO_PS])
+        blame(world, "%s shares windows twice over link %d", actor_name(ps), link->number);
+    link->has_windows[TO_PS] = true;
     struct parcel *parcel = network_post(world, link, TO_WORKER, PARCEL_SHARE);
     parcel->windows = *windows;
     parcel->values = ps->config.takes_all ? ps->store : &(*windows)->copy;

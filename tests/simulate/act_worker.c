@@ -229,11 +229,6 @@ void worker_sends(struct world *world, struct actor *worker, const struct action
     uint32_t type = parcel->message.type;
     if (type != MESSAGE_PUSH && type != MESSAGE_INIT) return;
     int ps = action->task;
-    if (world->profile.has_variables[ps] && !worker->views[ps].gradient) {
-        blame(world, "%s sends a stretch to ps/%d, which shared no windows", actor_name(worker),
-              ps);
-        return;
-    }
     bool has_window = world->profile.has_variables[ps];
     parcel->source = has_window ? worker->views[ps].gradient : NULL;
     parcel->content = has_window ? *parcel->source : worker->computed;
@@ -248,6 +243,18 @@ void worker_is_shared(struct world *world, struct actor *worker, int ps,
     if (!view->own) view->own = &world_map(world)->windows;
     view->values = is_mapped ? parcel->values : &view->own->copy;
     view->gradient = is_mapped ? &parcel->windows->gradient : &view->own->gradient;
+    if (view->kept.kind != CONTENT_NONE) *view->gradient = view->kept;
+    view->kept.kind = CONTENT_NONE;
+}
+
+/* A gradient that was not answered may have to be sent again. */
+void worker_loses_windows(struct actor *worker, int ps)
+{
+    struct view *view = &worker->views[ps];
+    if (view->gradient) view->kept = *view->gradient;
+    view->gradient = NULL;
+    view->values = NULL;
+    view->own = NULL;
 }
 
 /* An answer to a push says truly what has become of it. */

@@ -101,6 +101,13 @@ void actor_start(struct world *world, struct actor *actor)
         actor_add(world, actor, EVENT_SAVE, world->profile.save_interval_us);
 }
 
+/* The verdict may die with a task or a link, and with it what others would have passed on. */
+void actors_sever(struct world *world)
+{
+    for (int i = 0; i < ACTORS_MAX && world->first_ended != NOTHING; i++)
+        world->actors[i].is_severed = true;
+}
+
 void actor_kill(struct world *world, struct actor *actor)
 {
     if (!actor->is_alive) return;
@@ -121,8 +128,7 @@ void actor_kill(struct world *world, struct actor *actor)
     actor->work.type = ACTION_SEND;
     actor->dies_after_actions = 0;
     actor->is_severed = true;
-    for (int i = 0; i < ACTORS_MAX && world->first_ended != NOTHING; i++)
-        world->actors[i].is_severed = true; /* the verdict may have died with it */
+    actors_sever(world);
     actor->is_gone = actor->down_us == 0;
     if (actor->down_us) actor_add(world, actor, EVENT_START, actor->down_us);
 }

@@ -75,6 +75,8 @@ static void strike(struct world *world, const struct fault *fault)
         plan_kill(world, actor, fault);
     else if (fault->kind == FAULT_CUT && link)
         network_cut(world, link);
+    else if (fault->kind == FAULT_RESET && link)
+        network_reset(world, link, actor->job == JOB_PS ? TO_PS : TO_WORKER);
     else if (fault->kind == FAULT_STALL && link)
         network_stall(world, link, fault->duration_us);
     else if (fault->kind == FAULT_UNPLUG)
@@ -112,7 +114,9 @@ void faults_look(struct world *world)
 {
     for (int i = 0; i < world->profile.fault_count; i++) {
         const struct fault *fault = &world->profile.faults[i];
-        if (world->has_happened[i] || world->counters.deliveries < fault->deliveries) continue;
+        bool is_due = fault->saves ? world->counters.saves >= fault->saves
+                                   : world->counters.deliveries >= fault->deliveries;
+        if (world->has_happened[i] || !is_due) continue;
         world->has_happened[i] = true;
         const struct event event = {.at_us = world->now_us, .kind = EVENT_FAULT, .number = i};
         events_add(&world->events, &event);

@@ -155,6 +155,7 @@ static void lose(struct world *world, struct link *link, enum direction end, con
     bool was_up = actor->links[peer] == link;
     if (was_up) actor->links[peer] = NULL;
     if (was_up) actor->lost_us[peer] = world->now_us;
+    if (was_up && end == TO_WORKER) worker_loses_windows(actor, peer);
     if (actor->has_ended) return;
     if (end == TO_PS) defects_lose_worker(world, actor, peer);
     if (end == TO_WORKER && (was_attempt || was_up)) plan_retry(world, actor, peer);
@@ -172,9 +173,9 @@ void network_cut(struct world *world, struct link *link)
     TRACE(world, "link %d of ps/%d and worker/%d is cut", link->number, link->ps, link->worker);
     world->counters.cuts++;
     link->is_cut = true;
+    actors_sever(world);
     for (int end = 0; end < DIRECTIONS; end++) {
         drop_from(&link->queues[end], 0);
-        actor_at(world, link, (enum direction)end)->is_severed |= world->first_ended != NOTHING;
         const struct event event = {
             .at_us = world->now_us + 1 + draw(world, world->profile.notice_us),
             .kind = EVENT_NOTICE,
@@ -185,9 +186,28 @@ void network_cut(struct world *world, struct link *link)
     }
 }
 
+/* Of what it sent a part may still arrive; what comes to it is lost. */
+void network_reset(struct world *world, struct link *link, enum direction end)
+{
+    if (link->is_cut || !link->is_open[TO_PS] || !link->is_open[TO_WORKER]) return;
+    TRACE(world, "link %d of ps/%d and worker/%d is reset", link->number, link->ps, link->worker);
+    world->counters.cuts++;
+    events_add(&world->events, &(struct event){.at_us = world->now_us + 1,
+                                               .kind = EVENT_NOTICE,
+                                               .link = link,
+                                               .number = (int)end});
+}
+
 void network_notice(struct world *world, struct link *link, enum direction end)
 {
-    if (holds(world, link, end)) lose(world, link, end, "the link was cut");
+    if (!holds(world, link, end)) return;
+    enum direction away = end == TO_PS ? TO_WORKER : TO_PS;
+    uint64_t sent = (uint64_t)link->queues[away].count;
+    if (!link->is_cut) {
+        actors_sever(world);
+        let_go(world, link, end, (int)draw(world, sent + 1));
+    }
+    lose(world, link, end, link->is_cut ? "the link was cut" : "the link was reset");
 }
 
 void network_stall(struct world *world, struct link *link, uint64_t for_us)
@@ -272,6 +292,7 @@ static void hand_over(struct world *world, struct link *link, enum direction end
     if (m.body_bytes) m.body = parcel->body;
     trace_message(world, actor, peer_of(world, actor, peer), &m);
     world->counters.deliveries++;
+    world->counters.saves += m.type == MESSAGE_SAVE;
     world->log_hash = mix(world->log_hash, mix(m.type, m.sequence + 1000 * m.step));
     bool is_for_role = end == TO_PS ? ps_receives(world, actor, peer, parcel)
                                     : worker_receives(world, actor, peer, parcel);
@@ -281,6 +302,14 @@ static void hand_over(struct world *world, struct link *link, enum direction end
         actor_flush(world, actor);
     }
     faults_look(world);
+}
+
+static void be_shared(struct world *world, struct link *link, const struct parcel *parcel)
+{
+    struct actor *worker = worker_at(world, link->worker);
+    if (worker->links[link->ps] != link) return;
+    link->has_windows[TO_WORKER] = true;
+    worker_is_shared(world, worker, link->ps, parcel);
 }
 
 void network_deliver(struct world *world, struct link *link, enum direction end)
@@ -301,7 +330,7 @@ void network_deliver(struct world *world, struct link *link, enum direction end)
     else if (parcel->kind == PARCEL_WELCOME)
         welcome(world, link);
     else if (parcel->kind == PARCEL_SHARE)
-        worker_is_shared(world, worker_at(world, link->worker), link->ps, parcel);
+        be_shared(world, link, parcel);
     else if (parcel->kind == PARCEL_CLOSE)
         lose(world, link, end, "it closed the link");
     else
@@ -310,12 +339,24 @@ void network_deliver(struct world *world, struct link *link, enum direction end)
     schedule(world, link, end);
 }
 
+/* The real link would refuse it and end, and be made anew, and might refuse it again. */
+static bool can_send_stretch(struct world *world, const struct link *link, enum direction away)
+{
+    enum direction end = away == TO_PS ? TO_WORKER : TO_PS;
+    if (link->has_windows[end] || !world->profile.has_variables[link->ps]) return true;
+    const struct actor *from = actor_at(world, link, end), *to = actor_at(world, link, away);
+    blame(world, "%s sends a stretch to %s over link %d, on which no windows are shared",
+          actor_name(from), actor_name(to), link->number);
+    return false;
+}
+
 void network_send(struct world *world, struct actor *actor, const struct action *action)
 {
     struct link *link = actor->links[action->task];
     if (!link || link->is_cut) return;
     enum direction away = actor->job == JOB_PS ? TO_WORKER : TO_PS;
     if (!holds(world, link, away)) return;
+    if (action->message.length && !can_send_stretch(world, link, away)) return;
     struct message m = action->message;
     const void *body = action->body;
     if (body) m.body_bytes = action->body_bytes;

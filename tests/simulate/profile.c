@@ -260,6 +260,18 @@ void profile_draw(uint64_t seed, struct profile *ret)
     draw_faults(&dice);
 }
 
+void profile_add_resets(uint64_t seed, struct profile *p)
+{
+    enum { RESETS_MAX = 6, SAVES_MAX = 12 };
+    struct dice dice = {.key = random_key(seed, "resets"), .profile = p};
+    if (p->story == STORY_CALM || p->story == STORY_SLOW_RETURN || below(&dice, 2)) return;
+    uint64_t resets = between(&dice, 1, RESETS_MAX);
+    for (uint64_t i = 0; i < resets; i++) {
+        struct fault *fault = add_fault(&dice, FAULT_RESET, any_actor(&dice));
+        if (below(&dice, 2)) fault->saves = (int)between(&dice, 1, SAVES_MAX);
+    }
+}
+
 void profile_describe(const struct profile *p, char *ret_text, size_t size)
 {
     const struct ps_config *c = &p->config;

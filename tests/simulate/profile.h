@@ -5,7 +5,7 @@
 #include "core/cluster/ps_role.h"
 #include "tests/simulate/model.h"
 
-enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 16, REPLICAS_EACH_MAX = 3 };
+enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 24, REPLICAS_EACH_MAX = 3 };
 
 /* What the run is about, and so how it must end. */
 enum story {
@@ -25,7 +25,8 @@ const char *story_name(enum story);
 
 enum fault_kind {
     FAULT_KILL,   /* kill -9 of `actor`; it is started again after duration_us (0: never) */
-    FAULT_CUT,    /* the link of (actor, peer) */
+    FAULT_CUT,    /* the link of (actor, peer): all that is under way is lost */
+    FAULT_RESET,  /* the same, but the peer gets what the actor sent before, or a part of it */
     FAULT_UNPLUG, /* all links of actor, and none can be made for duration_us */
     FAULT_STALL,  /* the link of (actor, peer) delivers nothing for duration_us */
     FAULT_FREEZE, /* actor does nothing for duration_us: its clock jumps */
@@ -37,6 +38,7 @@ enum fault_kind {
 struct fault {
     enum fault_kind kind;
     int deliveries; /* it happens when so many messages have been delivered */
+    int saves;      /* not 0: or so many SAVE */
     int actor, peer;
     int after_actions; /* KILL: so many actions of the actor later */
     uint64_t duration_us;
@@ -62,6 +64,8 @@ struct profile {
 };
 
 void profile_draw(uint64_t seed, struct profile *ret);
+/* And single connections that are reset, often while a checkpoint is made. */
+void profile_add_resets(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

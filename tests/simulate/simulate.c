@@ -3,6 +3,8 @@
  *     simulate --seeds A..B [--jobs N] [--defect NAME]   stops at the first seed that goes wrong
  *     simulate --seeds A..B --all                        says of all that go wrong why
  *     simulate --seed N [--trace] [--defect NAME]        one seed; --trace prints its event log
+ *
+ * --no-resets: seeds as they were before single connections were reset.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -19,7 +21,7 @@ struct order {
     uint64_t first, last; /* seeds */
     int jobs;
     enum defect defect;
-    bool is_traced, says_all;
+    bool is_traced, says_all, has_no_resets;
 };
 
 static bool read_number(const char *text, char end, uint64_t *ret, const char **ret_rest)
@@ -63,6 +65,9 @@ static bool read_option(int option, const char *text, struct order *order)
     case 'a':
         order->says_all = true;
         return true;
+    case 'n':
+        order->has_no_resets = true;
+        return true;
     default:
         return false;
     }
@@ -71,13 +76,10 @@ static bool read_option(int option, const char *text, struct order *order)
 static bool read_order(int count, char **words, struct order *order)
 {
     static const struct option options[] = {
-        {"seeds", required_argument, NULL, 's'},
-        {"seed", required_argument, NULL, 'o'},
-        {"jobs", required_argument, NULL, 'j'},
-        {"defect", required_argument, NULL, 'd'},
-        {"trace", no_argument, NULL, 't'},
-        {"all", no_argument, NULL, 'a'},
-        {0},
+        {"seeds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'o'},
+        {"jobs", required_argument, NULL, 'j'},  {"defect", required_argument, NULL, 'd'},
+        {"trace", no_argument, NULL, 't'},       {"all", no_argument, NULL, 'a'},
+        {"no-resets", no_argument, NULL, 'n'},   {0},
     };
     *order = (struct order){.first = 1, .last = 1, .jobs = 1};
     for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;)
@@ -106,7 +108,8 @@ static void print_log(const struct run_options *options, bool is_whole)
 static bool run_seed(uint64_t seed, const struct order *order)
 {
     static struct world world;
-    const struct run_options options = {.seed = seed, .defect = order->defect};
+    const struct run_options options = {
+        .seed = seed, .has_no_resets = order->has_no_resets, .defect = order->defect};
     world_run(&world, &options);
     world_close(&world);
     bool is_good = !world.blame[0];
@@ -114,8 +117,9 @@ static bool run_seed(uint64_t seed, const struct order *order)
     if (is_good) return true;
     printf("seed %llu: %s\n", (unsigned long long)seed, world.blame);
     if (order->says_all) return false;
-    printf("again: simulate --seed %llu --trace%s%s\n", (unsigned long long)seed,
-           order->defect ? " --defect " : "", order->defect ? defect_name(order->defect) : "");
+    printf("again: simulate --seed %llu --trace%s%s%s\n", (unsigned long long)seed,
+           order->has_no_resets ? " --no-resets" : "", order->defect ? " --defect " : "",
+           order->defect ? defect_name(order->defect) : "");
     fflush(stdout);
     return false;
 }
@@ -152,7 +156,7 @@ int main(int count, char **words)
     struct order order;
     if (!read_order(count, words, &order)) {
         fprintf(stderr, "simulate --seeds A..B | --seed N, [--jobs N] [--trace] [--all] "
-                        "[--defect NAME]\n");
+                        "[--no-resets] [--defect NAME]\n");
         return 2;
     }
     return run_jobs(&order);

@@ -209,6 +209,7 @@ void world_run(struct world *world, const struct run_options *options)
 {
     *world = (struct world){.options = *options, .folder.newest = NOTHING, .first_ended = NOTHING};
     profile_draw(options->seed, &world->profile);
+    if (!options->has_no_resets) profile_add_resets(options->seed, &world->profile);
     char text[BLAME_MAX];
     profile_describe(&world->profile, text, sizeof text);
     TRACE(world, "%s", text);

@@ -91,7 +91,8 @@ struct link {
     int number, ps, worker;
     uint64_t incarnations[DIRECTIONS]; /* [the end that the direction leads to] */
     bool is_cut;
-    bool is_open[DIRECTIONS]; /* the process at that end holds it */
+    bool is_open[DIRECTIONS];     /* the process at that end holds it */
+    bool has_windows[DIRECTIONS]; /* that end knows them: stretches can be sent */
     struct queue queues[DIRECTIONS];
 };
 
@@ -106,8 +107,9 @@ struct cut_write { /* a shard that is being written */
 
 /* What a worker sees of a ps. */
 struct view {
-    const int *values; /* NULL: nothing is shared yet */
+    const int *values; /* NULL: nothing is shared on this link yet */
     struct content *gradient;
+    struct content kept;                /* of a link that was lost; kind NONE: nothing */
     struct windows *own;                /* where memory is not shared */
     uint64_t pushed, pushed_generation; /* number of the last push that was sent */
     uint64_t dropped;                   /* of the last one that was dropped */
@@ -183,12 +185,13 @@ struct folder {
 
 struct run_options {
     uint64_t seed;
+    bool has_no_resets; /* the seed as it was before single connections were reset */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };
 
 struct counters {
-    int events, deliveries, kills, cuts, generations, computed, dropped, published;
+    int events, deliveries, saves, kills, cuts, generations, computed, dropped, published;
 };
 
 struct memory { /* windows and stores live as long as the world: whoever maps them may look */
@@ -249,6 +252,7 @@ int peer_count(const struct world *, const struct actor *);
 /* actor.c */
 void actor_start(struct world *, struct actor *);
 void actor_kill(struct world *, struct actor *);
+void actors_sever(struct world *);
 void actor_flush(struct world *, struct actor *); /* carries out its outbox, as task_flush() */
 void actor_resume(struct world *, struct actor *);
 void actor_work(struct world *, struct actor *, const struct action *, uint64_t for_us);
@@ -274,6 +278,8 @@ void worker_sends(struct world *, struct actor *, const struct action *, struct 
 bool ps_receives(struct world *, struct actor *, int worker, struct parcel *);
 bool worker_receives(struct world *, struct actor *, int ps, struct parcel *);
 void worker_is_shared(struct world *, struct actor *, int ps, const struct parcel *);
+/* The windows of its link to the ps go with it. */
+void worker_loses_windows(struct actor *, int ps);
 
 /* network.c */
 void network_send(struct world *, struct actor *, const struct action *);
@@ -282,6 +288,7 @@ void network_connect(struct world *, struct actor *worker, int ps);
 void network_deliver(struct world *, struct link *, enum direction);
 void network_notice(struct world *, struct link *, enum direction end);
 void network_cut(struct world *, struct link *);
+void network_reset(struct world *, struct link *, enum direction end); /* this end gives it up */
 void network_stall(struct world *, struct link *, uint64_t for_us);
 void network_leave(struct world *, struct actor *, bool is_orderly); /* closes its links */
 void network_free(struct world *);

@@ -56,6 +56,8 @@ struct saving {
     enum save_phase phase;
     uint64_t generation, tag, step, since_ms, count; /* count: saves begun by this task */
     bool is_last;                                    /* of the final values */
+    bool is_refused;                                 /* by a ps that could not make its cut */
+    int refusals;                                    /* of last ones */
     bool has_saved; /* in this generation: a checkpoint of saved_step */
     uint64_t saved_step;
     int shards;

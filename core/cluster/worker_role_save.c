@@ -6,6 +6,9 @@
 #include "core/cluster/verdict.h"
 #include "core/cluster/worker_role_inside.h"
 
+/* Each goes with a worker that came back when all had finished, or was lost at the cut. */
+enum { REFUSALS_MAX = 20 };
+
 /* A ps takes part if it has something to save: variables, or the global step. */
 static int number_savers(struct worker_role *w)
 {
@@ -40,9 +43,11 @@ static void send_save(struct worker_role *w, int ps, struct outbox *out)
     a->body_bytes = ps == 0 ? sizeof *s->numbers : s->number_bytes;
 }
 
-static void begin(struct worker_role *w, struct outbox *out)
+static void begin(struct worker_role *w, bool is_last, struct outbox *out)
 {
     struct saving *s = &w->saving;
+    s->is_last = is_last;
+    s->is_refused = false;
     s->shards = number_savers(w);
     s->phase = SAVE_FIRST;
     s->generation = w->generation;
@@ -56,7 +61,7 @@ void worker_role_save(struct role *role, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     bool is_there = w->saving.has_saved && w->saving.saved_step == w->global_step;
-    if (can_save(w) && !is_there) begin(w, out);
+    if (can_save(w) && !is_there) begin(w, false, out);
 }
 
 bool worker_role_is_saving(const struct role *role)
@@ -67,10 +72,12 @@ bool worker_role_is_saving(const struct role *role)
 /* SAVE follows SERVE, so that no worker gets values before the cut. */
 void worker_save_first(struct worker_role *w, struct outbox *out)
 {
-    if (w->options.saves && !w->saving.has_saved && w->saving.phase == SAVE_IDLE) begin(w, out);
+    if (w->options.saves && !w->saving.has_saved && w->saving.phase == SAVE_IDLE)
+        begin(w, false, out);
 }
 
-/* A ps was lost: when it is back, all say again that they have finished. */
+/* When a ps that was lost is back, or a worker has made its values the same everywhere, all have
+ * finished again. */
 static void finish_again(struct worker_role *w, struct outbox *out)
 {
     worker_enter(w, FINISHING);
@@ -85,9 +92,8 @@ void worker_save_last(struct worker_role *w, struct outbox *out)
     patience_renew(&w->patience);
     if (s->phase != SAVE_IDLE) return;
     bool is_there = s->has_saved && s->saved_step == w->global_step;
-    s->is_last = w->options.saves && !is_there && can_save(w);
-    if (s->is_last)
-        begin(w, out);
+    if (w->options.saves && !is_there && can_save(w))
+        begin(w, true, out);
     else if (is_there || !w->options.saves)
         worker_conclude(w, out);
     else
@@ -114,8 +120,11 @@ static void resume(struct worker_role *w, struct outbox *out)
 /* Only the last checkpoint is worth an end that is not well. */
 static void conclude_without(struct worker_role *w, const char *why, struct outbox *out)
 {
-    for (int ps = 0; ps < w->options.ps_count; ps++) {
-        if (!worker_is_asked(w, ps) || w->servers[ps].is_up) continue;
+    struct saving *s = &w->saving;
+    bool can_come_yet = s->is_refused && s->refusals++ < REFUSALS_MAX;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        can_come_yet |= worker_is_asked(w, ps) && !w->servers[ps].is_up;
+    if (can_come_yet) {
         finish_again(w, out);
         return;
     }
@@ -205,6 +214,7 @@ void worker_cut(struct worker_role *w, int ps, const struct message *m, struct o
     struct server *s = &w->servers[ps];
     if (!is_of_save(w, ps, m) || s->has_cut) return;
     if (m->code) {
+        w->saving.is_refused = true;
         abandon_by(w, ps, m, out);
         return;
     }

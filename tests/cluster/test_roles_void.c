@@ -88,15 +88,21 @@ static void say_ledger(struct scene *s, int ps, uint64_t received, uint64_t join
                           .body_bytes = sizeof numbers});
 }
 
-static void say_values(struct scene *s, int ps, uint64_t received, uint64_t step)
+static void say_values_with(struct scene *s, int ps, uint32_t code, uint64_t received,
+                            uint64_t step)
 {
     say(s, ps,
         &(struct message){.type = MESSAGE_VALUES,
-                          .code = VALUES_TICKET,
+                          .code = code,
                           .generation = GENERATION,
                           .sequence = received,
                           .step = step,
                           .length = BLOCK_BYTES});
+}
+
+static void say_values(struct scene *s, int ps, uint64_t received, uint64_t step)
+{
+    say_values_with(s, ps, VALUES_TICKET, received, step);
 }
 
 /* The number of the JOIN in the answer. */
@@ -107,21 +113,27 @@ static uint64_t joined(const struct scene *s, int ps)
     return s->out.at[at].message.version;
 }
 
-/* It has values of both ps, and computes; drops: gradients are shown to ps/0 first. */
-static void open_computing(struct scene *s, bool drops)
+static void open_worker(struct scene *s, int task, bool drops)
 {
     const uint64_t block_bytes[PS_COUNT] = {BLOCK_BYTES, BLOCK_BYTES};
     const struct worker_options o = {
-        .task = 1,
+        .task = task,
         .ps_count = PS_COUNT,
         .workers = WORKERS,
         .block_bytes = block_bytes,
         .gradients_per_push = 1,
         .is_sync = true,
         .drops_gradients = drops,
+        .saves = task == 0,
     };
     *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
     s->role->ops->start(s->role, 0, &s->out);
+}
+
+/* It has values of both ps, and computes; drops: gradients are shown to ps/0 first. */
+static void open_computing(struct scene *s, bool drops)
+{
+    open_worker(s, 1, drops);
     for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
     say_state(s, 0);
     say_state(s, 1);
@@ -205,6 +217,62 @@ static void values_that_come_before_the_ledger_are_not_the_answer(void **state)
     close_worker(&s);
 }
 
+/* The chief of a job that has ended, and everybody has finished: it asks for the last save. */
+static void open_last_save(struct scene *s)
+{
+    open_worker(s, 0, false);
+    for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
+    say_state(s, 0);
+    say_state(s, 1);
+    const uint64_t joins[PS_COUNT] = {joined(s, 0), joined(s, 1)};
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        say_ledger(s, ps, 9, joins[ps]);
+        say_values_with(s, ps, 0, 9, 9);
+    }
+}
+
+static void say_final_values(struct scene *s)
+{
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        assert_true(find_sent(s, ps, MESSAGE_FINISHED) >= 0 || ps > 0);
+        say_values_with(s, ps, VALUES_FINAL, 9, 9);
+    }
+}
+
+static void refuse_to_save(struct scene *s)
+{
+    int at = find_sent(s, 0, MESSAGE_SAVE);
+    assert_true(at >= 0);
+    say(s, 0,
+        &(struct message){.type = MESSAGE_CUT,
+                          .code = EXIT_FAILED,
+                          .generation = GENERATION,
+                          .sequence = s->out.at[at].message.sequence,
+                          .body = "not now",
+                          .body_bytes = 7});
+}
+
+static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void **state)
+{
+    enum { REFUSALS = 20 };
+    struct scene s;
+    open_last_save(&s);
+    for (int i = 0; i < REFUSALS; i++) {
+        say_final_values(&s);
+        refuse_to_save(&s);
+        assert_int_equal(find(&s, ACTION_EVALUATE), -1);
+    }
+    say_final_values(&s);
+    refuse_to_save(&s);
+    assert_true(find(&s, ACTION_EVALUATE) >= 0);
+    s.out.count = 0;
+    s.role->ops->done(s.role, ACTION_EVALUATE, OK, "", &s.out);
+    int end = find(&s, ACTION_END);
+    assert_int_equal(s.out.at[end].code, EXIT_FAILED);
+    assert_string_equal(s.out.at[end].text, "the last checkpoint failed: ps/0: not now");
+    close_worker(&s);
+}
+
 /* ---- a ps ---- */
 
 static void open_serving(struct scene *s)
@@ -281,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_push_that_becomes_due_on_a_new_link_waits_for_its_ledger),
         cmocka_unit_test(a_ledger_counts_once_and_only_for_the_last_join),
         cmocka_unit_test(values_that_come_before_the_ledger_are_not_the_answer),
+        cmocka_unit_test(a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever),
         cmocka_unit_test(windows_come_before_the_ledger_and_once_on_a_link),
         cmocka_unit_test(connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers),
     };

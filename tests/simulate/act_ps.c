@@ -363,7 +363,7 @@ bool ps_receives(struct world *world, struct actor *ps, int worker, struct parce
     return true;
 }
 
-/* Whom the role may go on without: its clock is one tick behind. */
+/* Whom the role may go on without. */
 static void note_absent(struct world *world, const struct actor *ps)
 {
     const struct profile *p = &world->profile;
@@ -372,7 +372,7 @@ static void note_absent(struct world *world, const struct actor *ps)
         uint64_t hurried_ms = p->stop_timeout_ms / PS_STOP_PARTS;
         if (world->is_to_stop && hurried_ms < limit_ms) limit_ms = hurried_ms;
         bool is_absent =
-            !ps->links[w] && world->now_us - ps->lost_us[w] + TICK_US >= limit_ms * 1000;
+            !ps->links[w] && world->now_us - ps->told_us[w] + TICK_US >= limit_ms * 1000;
         world->was_left_out[w] |= is_absent;
     }
 }

@@ -90,10 +90,11 @@ void actor_start(struct world *world, struct actor *actor)
     actor->role = actor->job == JOB_PS ? open_ps(world, actor) : open_worker(world, actor);
     assert(actor->role);
     if (world->first_ended != NOTHING) actor->is_severed = true;
+    actor->ticked_us = world->now_us;
     actor->role->ops->start(actor->role, world->now_us / 1000, &actor->outbox);
     actor_flush(world, actor);
     actor_add(world, actor, EVENT_TICK, 1 + draw(world, TICK_US));
-    for (int i = 0; i < PEERS_MAX; i++) actor->lost_us[i] = world->now_us;
+    for (int i = 0; i < PEERS_MAX; i++) actor->lost_us[i] = actor->told_us[i] = world->now_us;
     if (actor->job == JOB_PS) return;
     for (int i = 0; i < world->profile.ps_count && actor->is_alive; i++)
         network_connect(world, actor, i);

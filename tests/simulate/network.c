@@ -155,6 +155,7 @@ static void lose(struct world *world, struct link *link, enum direction end, con
     bool was_up = actor->links[peer] == link;
     if (was_up) actor->links[peer] = NULL;
     if (was_up) actor->lost_us[peer] = world->now_us;
+    if (was_up) actor->told_us[peer] = actor->ticked_us;
     if (was_up && end == TO_WORKER) worker_loses_windows(actor, peer);
     if (actor->has_ended) return;
     if (end == TO_PS) defects_lose_worker(world, actor, peer);

@@ -96,6 +96,7 @@ static void tick(struct world *world, struct actor *actor)
     else
         worker_watch_peers(world, actor);
     if (!actor_is_running(actor)) return;
+    actor->ticked_us = world->now_us;
     actor->role->ops->tick(actor->role, world->now_us / 1000, &actor->outbox);
     actor_flush(world, actor);
 }

@@ -141,6 +141,8 @@ struct actor {
     struct link *links[PEERS_MAX];
     bool met[PEERS_MAX];
     uint64_t lost_us[PEERS_MAX]; /* links[i] NULL: since when */
+    uint64_t told_us[PEERS_MAX]; /* what the role's clock said then: the time of its last tick */
+    uint64_t ticked_us;
     /* of a ps */
     struct ps_config config;
     unsigned char setup[BODY_MAX]; /* body of the SETUP that it works on */

@@ -203,6 +203,18 @@ static void check_round(struct world *world, const struct actor *ps, const struc
               (unsigned long long)ps->config.last_step);
 }
 
+/* Over all restores: whatever was pushed to it was applied or dropped. Where ps/0 drops some, the
+ * others never see them. */
+static void check_complete(struct world *world, const struct actor *ps)
+{
+    const struct node *node = node_of(world, *ps->store);
+    if (world->profile.drops_gradients && ps->index) return;
+    for (int w = 0; w < world->profile.workers; w++)
+        if (node->missing[w] > node->dropped[w])
+            blame(world, "%s has lost %llu of the pushes of worker/%d", actor_name(ps),
+                  (unsigned long long)(node->missing[w] - node->dropped[w]), w);
+}
+
 static void apply_now(struct world *world, struct actor *ps, const struct action *action)
 {
     if (*ps->store == NOTHING) {
@@ -223,6 +235,12 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
     if (world->blame[0]) return;
     const struct update update = {gradients, action->worker_count, world->profile.workers};
     *ps->store = nodes_apply(&world->nodes, *ps->store, &update);
+    check_complete(world, ps);
+}
+
+void ps_dropped(struct world *world, struct actor *ps, int worker)
+{
+    if (ps->store && *ps->store != NOTHING) world->nodes.at[*ps->store].dropped[worker]++;
 }
 
 static void apply(struct world *world, struct actor *ps, const struct action *action)
@@ -246,7 +264,7 @@ static void cut(struct world *world, struct actor *ps, const struct action *acti
         .step = action->step,
         .shard = action->task,
         .count = action->count,
-        .node = *ps->store,
+        .node = nodes_begin(&world->nodes, *ps->store, ps->index, ps->config.generation),
     };
     uint64_t step = node_of(world, *ps->store)->step, apart = (uint64_t)steps_apart(world, ps);
     if (step > action->step + apart || step + apart < action->step)

@@ -118,7 +118,8 @@ void faults_look(struct world *world)
                                    : world->counters.deliveries >= fault->deliveries;
         if (world->has_happened[i] || !is_due) continue;
         world->has_happened[i] = true;
-        const struct event event = {.at_us = world->now_us, .kind = EVENT_FAULT, .number = i};
+        const struct event event = {
+            .at_us = world->now_us + fault->after_us, .kind = EVENT_FAULT, .number = i};
         events_add(&world->events, &event);
     }
 }

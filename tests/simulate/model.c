@@ -62,6 +62,8 @@ int nodes_apply(struct nodes *nodes, int parent, const struct update *update)
     for (int i = 0; i < update->count; i++) {
         const struct content *gradient = update->gradients[i];
         int w = gradient->worker;
+        if (gradient->batch > node.sequences[w])
+            node.missing[w] += gradient->batch - node.sequences[w];
         node.sequences[w] = gradient->batch + 1;
         node.sets[w] = mix(node.sets[w], gradient->batch + 1);
     }

@@ -19,6 +19,9 @@ struct node {
     /* of each worker, in the whole lineage: the number of its last push that was applied, and a
      * hash over the numbers of all of them */
     uint64_t sequences[WORKERS_MAX], sets[WORKERS_MAX];
+    /* numbers below the last one that were never applied here, and pushes that were dropped: as
+     * many must the former be at most, or a batch was lost */
+    uint64_t missing[WORKERS_MAX], dropped[WORKERS_MAX];
     bool has_everybody; /* every update since the first brought a gradient of every worker */
 };
 

@@ -283,6 +283,15 @@ static void trace_message(struct world *world, const struct actor *to, const str
           (unsigned long long)m->sequence, (unsigned long long)m->step);
 }
 
+static void tell(struct world *world, struct actor *actor, int peer, const struct message *m)
+{
+    bool is_ps = actor->job == JOB_PS;
+    uint64_t dropped = is_ps ? ps_role_counters(actor->role).dropped_stale : 0;
+    actor->role->ops->message(actor->role, is_ps ? JOB_WORKER : JOB_PS, peer, m, &actor->outbox);
+    if (is_ps && ps_role_counters(actor->role).dropped_stale > dropped)
+        ps_dropped(world, actor, peer);
+}
+
 static void hand_over(struct world *world, struct link *link, enum direction end,
                       struct parcel *parcel)
 {
@@ -298,8 +307,7 @@ static void hand_over(struct world *world, struct link *link, enum direction end
     bool is_for_role = end == TO_PS ? ps_receives(world, actor, peer, parcel)
                                     : worker_receives(world, actor, peer, parcel);
     if (is_for_role && defects_touch_message(world, actor, &m)) {
-        enum job job = end == TO_PS ? JOB_WORKER : JOB_PS;
-        actor->role->ops->message(actor->role, job, peer, &m, &actor->outbox);
+        tell(world, actor, peer, &m);
         actor_flush(world, actor);
     }
     faults_look(world);

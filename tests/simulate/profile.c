@@ -260,11 +260,44 @@ void profile_draw(uint64_t seed, struct profile *ret)
     draw_faults(&dice);
 }
 
+static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,
+                                 uint64_t after_us)
+{
+    struct fault *fault = add_fault(dice, kind, actor);
+    fault->peer = fault->after_actions = 0;
+    fault->saves = saves;
+    fault->after_us = after_us;
+    return fault;
+}
+
+/* The SAVE to a ps is late. ps/0, which has made its cut and written it, thinks that the chief is
+ * gone and goes on, so that a push of the next round comes to the late ps before the SAVE. The
+ * chief hears of its loss when the checkpoint is published, and all begin again from that. */
+static void draw_late_cut(struct dice *dice)
+{
+    const struct profile *p = dice->profile;
+    enum { CHECKPOINTS_MAX = 4 };
+    int savers = 0, chief = actor_of(JOB_WORKER, 0), late = any_peer(dice, chief);
+    for (int i = 0; i < p->ps_count; i++) savers += i == 0 || p->has_variables[i];
+    int saves = 1 + savers * (int)below(dice, CHECKPOINTS_MAX);
+    uint64_t gone_us = between(dice, p->write_us / 2, p->write_us + 4 * p->delay_us);
+    uint64_t late_us = gone_us + between(dice, 0, 2 * p->compute_us + 10 * MS);
+    uint64_t end_us = late_us + between(dice, p->write_us, 3 * p->write_us + 20 * MS);
+    struct fault *stall = add_at_save(dice, FAULT_STALL, chief, saves, 0);
+    stall->peer = late;
+    stall->duration_us = late_us;
+    add_at_save(dice, FAULT_RESET, actor_of(JOB_PS, 0), saves, gone_us);
+    add_at_save(dice, FAULT_STALL, chief, saves, gone_us + 1)->duration_us = end_us - gone_us;
+    add_at_save(dice, FAULT_KILL, (int)below(dice, (uint64_t)p->ps_count), saves, end_us)
+        ->duration_us = between(dice, MS, 20 * MS);
+}
+
 void profile_add_resets(uint64_t seed, struct profile *p)
 {
     enum { RESETS_MAX = 6, SAVES_MAX = 12 };
     struct dice dice = {.key = random_key(seed, "resets"), .profile = p};
     if (p->story == STORY_CALM || p->story == STORY_SLOW_RETURN || below(&dice, 2)) return;
+    if (below(&dice, 2)) draw_late_cut(&dice);
     uint64_t resets = between(&dice, 1, RESETS_MAX);
     for (uint64_t i = 0; i < resets; i++) {
         struct fault *fault = add_fault(&dice, FAULT_RESET, any_actor(&dice));

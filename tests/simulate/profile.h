@@ -37,8 +37,9 @@ enum fault_kind {
 
 struct fault {
     enum fault_kind kind;
-    int deliveries; /* it happens when so many messages have been delivered */
-    int saves;      /* not 0: or so many SAVE */
+    int deliveries;    /* it happens when so many messages have been delivered */
+    int saves;         /* not 0: or so many SAVE */
+    uint64_t after_us; /* and so much later */
     int actor, peer;
     int after_actions; /* KILL: so many actions of the actor later */
     uint64_t duration_us;

@@ -265,6 +265,7 @@ bool actor_is_running(const struct actor *);
 void ps_act(struct world *, struct actor *, const struct action *);
 void ps_resume_work(struct world *, struct actor *);
 void ps_written(struct world *, struct actor *);
+void ps_dropped(struct world *, struct actor *, int worker); /* a push of it */
 void ps_watch_peers(struct world *, struct actor *);
 /* Part of what this worker pushed may have come to some ps only. */
 bool worker_may_differ(struct world *, int worker);

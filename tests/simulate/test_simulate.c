@@ -41,8 +41,8 @@ static const uint64_t regressions[] = {
 };
 
 static const uint64_t regressions_of_resets[] = {
-    3,    /* a push left before the windows of its new link were shared */
-    2430, /* likewise one that ps/0 had just taken, for another ps whose link was new */
+    2,   /* a push left before the windows of its new link were shared */
+    893, /* likewise one that ps/0 had just taken, for another ps whose link was new */
 };
 
 static void run_with(struct world *world, const struct run_options *options)

@@ -20,9 +20,9 @@ int cores_here(void)
 /* The names stand in the help of the flag, too. */
 static err open_cpu(int threads, const char *instruction_set, struct device *ret)
 {
-    err e = device_open_cpu(threads, instruction_set, ret);
-    if (!instruction_set || (e != ERR_INPUT && e != ERR_DEVICE)) return e;
-    return fail(e, "--cpu_kernels: %s%s", error_text(),
+    const err e = device_open_cpu(threads, instruction_set, ret);
+    if (e != ERR_INPUT && e != ERR_DEVICE) return e;
+    return fail(e, "%s%s%s", instruction_set ? "--cpu_kernels: " : "", error_text(),
                 e == ERR_INPUT ? "; known are avx512, avx2, sse2" : "");
 }
 

@@ -93,7 +93,8 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, cpu_kernels),
      .fallback = "null",
-     .help = "instruction set for arithmetic: avx512, avx2 or sse2, instead of the best there is"},
+     .help = "instruction set for arithmetic: avx512, avx2 or sse2, instead of the best there is; "
+             "environment DTRAIN_CPU_KERNELS"},
     {.name = "device",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, device),

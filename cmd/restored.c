@@ -34,7 +34,8 @@ static const struct field shared[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct restored_flags, cpu_kernels),
      .fallback = "null",
-     .help = "instruction set for arithmetic: avx512, avx2 or sse2, instead of the best there is"},
+     .help = "instruction set for arithmetic: avx512, avx2 or sse2, instead of the best there is; "
+             "environment DTRAIN_CPU_KERNELS"},
     {.name = "device",
      .type = FIELD_STRING,
      .offset = offsetof(struct restored_flags, device),

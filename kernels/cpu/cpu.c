@@ -5,6 +5,8 @@
 
 #include "kernels/cpu/cpu.h"
 
+#define CPU_KERNELS_VARIABLE "DTRAIN_CPU_KERNELS"
+
 enum { DESCRIPTION_MAX = 160, THREADS_MAX = 1024 };
 
 /* cblas.h of the reference library, which Debian may choose instead, lacks these. */
@@ -29,6 +31,16 @@ static err find_set(const char *isa, const struct instruction_set **ret)
     return fail(ERR_INPUT, "unknown instruction set \"%s\"", isa);
 }
 
+/* What the environment asks for, else the best; ret is the best where that is unknown. */
+static err usual_set(const struct instruction_set **ret)
+{
+    const char *wanted = getenv(CPU_KERNELS_VARIABLE);
+    *ret = best_set();
+    if (!wanted || !*wanted) return OK;
+    const err e = find_set(wanted, ret);
+    return e ? fail_prefix(e, CPU_KERNELS_VARIABLE) : OK;
+}
+
 static void spread_host(struct device *d, int64_t n, int64_t grain, spread_body *body,
                         const void *arguments)
 {
@@ -48,8 +60,8 @@ err device_open_cpu(int threads, const char *isa, struct device *ret)
 {
     if (threads < 1 || threads > THREADS_MAX)
         return fail(ERR_INPUT, "threads must be from 1 to %d, got %d", THREADS_MAX, threads);
-    const struct instruction_set *set = best_set();
-    if (isa) TRY(find_set(isa, &set));
+    const struct instruction_set *set;
+    TRY(isa ? find_set(isa, &set) : usual_set(&set));
 
     struct cpu_state *state = calloc(1, sizeof *state);
     float *packed = cpu_memory(NARROW_PACKED_MAX * sizeof(float));
@@ -90,9 +102,11 @@ const char *cpu_description(void)
 {
     static _Thread_local char text[DESCRIPTION_MAX];
     char version[32] = "?"; /* the second word: "OpenBLAS 0.3.21 NO_LAPACKE ..." */
+    const struct instruction_set *set;
+    (void)usual_set(&set);
     (void)sscanf(openblas_get_config(), "%*s %31s", version);
     const dnnl_version_t *v = dnnl_version();
     snprintf(text, sizeof text, "OpenBLAS %s %s, oneDNN %d.%d.%d %s, kernels %s", version,
-             openblas_get_corename(), v->major, v->minor, v->patch, onednn_isa(), best_set()->name);
+             openblas_get_corename(), v->major, v->minor, v->patch, onednn_isa(), set->name);
     return text;
 }

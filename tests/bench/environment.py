@@ -5,7 +5,7 @@ come from the programs themselves, else the figures are of a setting that users 
 """
 import os
 
-PREFIXES = ("OPENBLAS_", "OMP_", "GOMP_", "DNNL_", "ONEDNN_", "MKL_", "DTRAIN_ENVIRONMENT_")
+PREFIXES = ("OPENBLAS_", "OMP_", "GOMP_", "DNNL_", "ONEDNN_", "MKL_", "DTRAIN_ENVIRONMENT_", "DTRAIN_CPU_")
 NAMES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
 
 

@@ -43,6 +43,8 @@ WRONG = [
      "--seed: expected an integer from -1 to 9007199254740992, got -2"),
     (["--cpu_kernels=neon", "spec.json"], {},
      '--cpu_kernels: unknown instruction set "neon"; known are avx512, avx2, sse2'),
+    (["spec.json"], {"DTRAIN_CPU_KERNELS": "neon"},
+     'DTRAIN_CPU_KERNELS: unknown instruction set "neon"; known are avx512, avx2, sse2'),
     # settings without an effect
     (["--keep_best=1", "spec.json"], {}, "--keep_best goes with --job_name=evaluator only"),
     (["--local_ps=1", "--best_metric=loss", "spec.json"], {},

@@ -2,6 +2,7 @@
 #include "tests/kernels/support.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/random.h"
@@ -391,6 +392,33 @@ static void devices_that_cannot_be_opened_say_why(void **state)
     assert_non_null(strstr(cpu_description(), "OpenBLAS 0."));
 }
 
+/* An empty one is none; a wrong one is not passed over. */
+static void the_environment_chooses_where_nobody_else_does(void **state)
+{
+    struct device d;
+    if (device_open_cpu(1, "sse2", &d)) skip(); /* no x86 */
+    device_close(&d);
+    const char *set = getenv("DTRAIN_CPU_KERNELS");
+    char *before = set ? strdup(set) : NULL;
+
+    setenv("DTRAIN_CPU_KERNELS", "mmx", 1);
+    assert_int_equal(device_open_cpu(1, NULL, &d), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "DTRAIN_CPU_KERNELS: unknown instruction set \"mmx\""));
+    assert_int_equal(device_open_cpu(1, "sse2", &d), OK);
+    device_close(&d);
+    setenv("DTRAIN_CPU_KERNELS", "sse2", 1);
+    assert_int_equal(device_open_cpu(1, NULL, &d), OK);
+    device_close(&d);
+    assert_non_null(strstr(cpu_description(), "kernels sse2"));
+    setenv("DTRAIN_CPU_KERNELS", "", 1);
+    assert_int_equal(device_open_cpu(1, NULL, &d), OK);
+    device_close(&d);
+
+    unsetenv("DTRAIN_CPU_KERNELS");
+    if (before) setenv("DTRAIN_CPU_KERNELS", before, 1);
+    free(before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +432,7 @@ int main(void)
         cmocka_unit_test(one_bad_number_anywhere_is_found),
         cmocka_unit_test(memory_is_zeroed_aligned_and_refused_where_there_is_none),
         cmocka_unit_test(devices_that_cannot_be_opened_say_why),
+        cmocka_unit_test(the_environment_chooses_where_nobody_else_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

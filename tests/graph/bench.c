@@ -154,8 +154,11 @@ void assert_near(double got, double want, double error)
 void assert_close(const float *got, const float *want, int64_t count, struct tolerance tolerance,
                   const char *what)
 {
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs((double)want[i]));
     for (int64_t i = 0; i < count; i++) {
-        const double allowed = tolerance.absolute + tolerance.relative * fabs((double)want[i]);
+        const double allowed = tolerance.absolute + tolerance.relative * fabs((double)want[i]) +
+                               tolerance.of_largest * largest;
         if (!(fabs((double)got[i] - want[i]) <= allowed))
             fail_msg("%s[%lld]: %.9g, expected %.9g", what, (long long)i, got[i], want[i]);
     }

@@ -68,9 +68,11 @@ void *attributes_from(const struct object *, json_t *, struct arena *);
 
 void assert_near(double got, double want, double error);
 
-/* |got - want| <= absolute + relative * |want|, or the test fails naming `what` and the index */
+/* |got - want| <= absolute + relative * |want| + of_largest * the largest |want| of the array, or
+ * the test fails naming `what` and the index. What is summed is compared by of_largest: where terms
+ * cancel, an element near zero is good to no more on any processor. */
 struct tolerance {
-    double relative, absolute;
+    double relative, absolute, of_largest;
 };
 void assert_close(const float *got, const float *want, int64_t count, struct tolerance,
                   const char *what);

@@ -170,8 +170,8 @@ static void check_adding(struct weighted *w, const struct place *places, int cou
     }
     run_backward(w, true, 1.0f);
     for (int i = 0; i < count && !b->node.is_view; i++)
-        assert_close(places[i].gradient, kept[i], places[i].count, (struct tolerance){1e-5, 1e-5},
-                     places[i].what);
+        assert_close(places[i].gradient, kept[i], places[i].count,
+                     (struct tolerance){.of_largest = 1e-5}, places[i].what);
 }
 
 static void check_case(struct device *device, const struct op *op, const struct op_case *test)

@@ -325,7 +325,8 @@ static void backward_can_add_to_the_gradients(void **state)
     plan_backward(m.plan, false, NULL, NULL);
     model_forward(&m, 6, 2);
     plan_backward(m.plan, true, NULL, NULL);
-    assert_close(p->gradient, sum, count, (struct tolerance){1e-5, 1e-6}, "sum of two gradients");
+    assert_close(p->gradient, sum, count, (struct tolerance){.of_largest = 1e-5},
+                 "sum of two gradients");
     free(sum);
     model_close(&m);
     device_close(&device);
@@ -364,7 +365,7 @@ static void a_partial_batch_counts_its_own_rows_only(void **state)
         "\"tanh\"}, {\"op\": \"flatten\"}, {\"op\": \"dense\", \"units\": 3}], \"loss\": "
         "\"softmax_cross_entropy\"}";
     const struct setting four = {4, IMAGES.features, true};
-    const struct tolerance close = {1e-5, 1e-6};
+    const struct tolerance close = {.of_largest = 1e-5};
     struct device device = open_device();
     struct model whole, part;
     model_open(&whole, &device, text, &four);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct told {
     int starts, threads;
@@ -70,12 +71,29 @@ static void a_child_of_a_prepared_program_does_not_start_anew(void **state)
     assert_string_equal(t.waiting, "-");
 }
 
+/* That of `meson test --setup`, which would test nothing if a library did not hear of it */
+static void the_setup_of_the_tests_is_used(void **state)
+{
+    const char *kernels = getenv("DTRAIN_CPU_KERNELS"), *core = getenv("OPENBLAS_CORETYPE");
+    const char *onednn = getenv("ONEDNN_MAX_CPU_ISA");
+    char used_core[32], used_onednn[32], used_kernels[32];
+    if (!kernels || !core || !onednn) skip();
+    const int fields =
+        sscanf(cpu_description(), "OpenBLAS %*s %31[^,], oneDNN %*s %31[^,], kernels %31s",
+               used_core, used_onednn, used_kernels);
+    assert_int_equal(fields, 3);
+    assert_string_equal(used_core, core);
+    assert_int_equal(strcasecmp(used_onednn, onednn), 0);
+    assert_string_equal(used_kernels, kernels);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_starts_anew_once_and_keeps_its_arguments),
         cmocka_unit_test(openblas_uses_the_instructions_of_the_machine),
         cmocka_unit_test(what_the_user_has_set_stays),
+        cmocka_unit_test(the_setup_of_the_tests_is_used),
         cmocka_unit_test(a_child_of_a_prepared_program_does_not_start_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

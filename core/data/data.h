@@ -15,7 +15,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/fields.h"
-#include "core/graph/tensor.h"
+#include "core/graph/op.h"
 
 struct dataset {
     int64_t rows;
@@ -25,7 +25,9 @@ struct dataset {
     struct shape label_shape;   /* of one example: rank 0 for one number */
     enum dtype label_dtype;     /* INT32 or FLOAT32 */
     const void *labels;         /* NULL: opened without */
+    int64_t first_row;          /* for messages: rows of the source that were skipped */
     const char *name;           /* for messages: the first file, or the generator */
+    const char *label_name;     /* the file of the labels */
     void *owned;                /* the format's own */
     void (*close)(struct dataset *);
 };
@@ -63,17 +65,20 @@ struct data_spec {
 };
 extern const struct object data_spec_object;
 
-err dataset_open(const struct source_spec *, const struct format_context *,
-                 struct dataset *ret); /* skip/take applied */
-void dataset_close(struct dataset *);  /* a zeroed one is fine */
+/* skip/take applied. Of a file all features are finite, else ERR_INPUT names the row. */
+err dataset_open(const struct source_spec *, const struct format_context *, struct dataset *ret);
+void dataset_close(struct dataset *); /* a zeroed one is fine */
 
 struct transform {
     float scale, offset;
-    enum dtype label_dtype; /* what the loss wants; labels are converted, or ERR_INPUT at open if
-                               they cannot be */
-    int64_t classes; /* > 0: labels must be in [0, classes); checked once at open over all rows */
+    enum dtype label_dtype; /* what the loss wants; labels are converted */
+    enum label_rule labels;
+    int64_t classes;  /* LABELS_CLASSES: labels are below */
+    const char *loss; /* for messages */
 };
-/* wanted_label: of one example; [] and [1] are the same. ERR_INPUT names the row and its label. */
+/* One pass over all labels. wanted_label: shape of one example's; [] and [1] are the same.
+ * ERR_INPUT names the file, the row (from 0, skipped ones included), the label, and what the loss
+ * takes. */
 err transform_check(const struct transform *, const struct dataset *,
                     const struct shape *wanted_label);
 

@@ -1,10 +1,9 @@
-/* dataset.c - a source of the spec as a dataset: opening, skip and take, checks, plain reading. */
+/* dataset.c - a source of the spec as a dataset: opening, skip and take, plain reading. */
 #include "core/data/convert.h"
 #include "core/data/data.h"
+#include "core/data/dataset_check.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdio.h>
 
 static const struct field source_fields[] = {
     {.name = "skip",
@@ -99,6 +98,7 @@ static err narrow(struct dataset *d, int64_t skip, int64_t take)
     d->features = (const char *)d->features + convert_feature_bytes(d) * (size_t)skip;
     if (d->labels) d->labels = (const char *)d->labels + 4 * convert_label_count(d) * skip;
     d->rows = take ? take : left;
+    d->first_row = skip;
     return OK;
 }
 
@@ -110,6 +110,7 @@ err dataset_open(const struct source_spec *source, const struct format_context *
     err e = format->open(source->format.attributes, context, &d);
     if (e) return fail_prefix(e, "%s data", format->object.name);
     e = narrow(&d, source->skip, source->take);
+    if (!e && format->file_field) e = dataset_check_features(&d);
     if (e)
         dataset_close(&d);
     else
@@ -121,59 +122,6 @@ void dataset_close(struct dataset *d)
 {
     if (d->close) d->close(d);
     *d = (struct dataset){0};
-}
-
-/* A double holds every int32 and every float, so one check serves both types. */
-static double label_at(const struct dataset *d, int64_t i)
-{
-    return d->label_dtype == INT32 ? ((const int32_t *)d->labels)[i]
-                                   : (double)((const float *)d->labels)[i];
-}
-
-/* What is wrong with a label, or NULL. */
-static const char *label_fault(const struct transform *t, double label)
-{
-    if (!isfinite(label)) return "is not a number";
-    if (t->label_dtype == INT32 && label != floor(label)) return "is not a whole number";
-    if (t->label_dtype == INT32 && fabs(label) > INT32_MAX) return "is beyond 32 bits";
-    if (t->classes > 0 && (label < 0 || label >= (double)t->classes)) return "is out of range";
-    return NULL;
-}
-
-/* One pass over all labels when a run starts: a bad one would otherwise be an index outside the
- * logits somewhere in the middle of an epoch. */
-static err check_values(const struct transform *t, const struct dataset *d)
-{
-    int64_t of_row = convert_label_count(d);
-    for (int64_t i = 0; i < d->rows * of_row; i++) {
-        const char *fault = label_fault(t, label_at(d, i));
-        if (!fault) continue;
-        char range[64] = "";
-        if (t->classes > 0)
-            snprintf(range, sizeof range, "; expected 0 to %lld", (long long)t->classes - 1);
-        return fail(ERR_INPUT, "%s: row %lld (from 0): label %.9g %s%s", d->name,
-                    (long long)(i / of_row), label_at(d, i), fault, range);
-    }
-    return OK;
-}
-
-/* One number per example may be written [] or [1]: files know the first, losses the second. */
-static bool label_shape_fits(const struct shape *have, const struct shape *wanted)
-{
-    return shape_equal(have, wanted) || (shape_count(have) == 1 && shape_count(wanted) == 1);
-}
-
-err transform_check(const struct transform *t, const struct dataset *d,
-                    const struct shape *wanted_label)
-{
-    if (t->label_dtype == UINT8)
-        return fail(ERR_INPUT, "%s: labels are int32 or float32, not uint8", d->name);
-    if (!label_shape_fits(&d->label_shape, wanted_label)) {
-        char have[SHAPE_TEXT_MAX], wanted[SHAPE_TEXT_MAX];
-        return fail(ERR_INPUT, "%s: labels have shape %s per example, the loss wants %s", d->name,
-                    shape_text(&d->label_shape, have), shape_text(wanted_label, wanted));
-    }
-    return check_values(t, d);
 }
 
 void dataset_read(const struct dataset *d, const struct transform *t, int64_t first, int64_t rows,

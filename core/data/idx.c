@@ -134,6 +134,7 @@ static err open_idx(const void *attributes, const struct format_context *context
     if (!e) s.name = input_path(features);
     if (!e) e = read_features(features, &d, &s);
     if (!e && !context->without_labels) e = input_open(context, a->labels, &labels);
+    if (!e && labels) s.label_name = input_path(labels);
     if (!e && labels) e = read_labels(labels, &d, &s);
     if (!e) e = storage_give(&s, &d);
     if (!e) *ret = d;

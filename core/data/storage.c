@@ -55,29 +55,37 @@ void storage_drop(struct storage *s)
     block_drop(&s->labels);
 }
 
-static void close_dataset(struct dataset *d)
+static void free_kept(struct storage *s)
 {
-    struct storage *s = d->owned;
     storage_drop(s);
     free((char *)s->name);
+    free((char *)s->label_name);
     free(s);
+}
+
+static void close_dataset(struct dataset *d)
+{
+    free_kept(d->owned);
 }
 
 /* The format's struct lives on its stack; what close() needs later is kept on the heap. */
 err storage_give(struct storage *s, struct dataset *d)
 {
-    struct storage *kept = malloc(sizeof *kept);
-    char *name = strdup(s->name);
-    if (!kept || !name) {
-        free(kept);
-        free(name);
+    struct storage *kept = calloc(1, sizeof *kept);
+    if (!kept) return fail(ERR_MEMORY, "no memory for the name of %s", s->name);
+    kept->name = strdup(s->name);
+    kept->label_name = strdup(s->label_name ? s->label_name : s->name);
+    if (!kept->name || !kept->label_name) {
+        free_kept(kept);
         return fail(ERR_MEMORY, "no memory for the name of %s", s->name);
     }
-    *kept = (struct storage){s->features, s->labels, name};
+    kept->features = s->features;
+    kept->labels = s->labels;
     *s = (struct storage){0};
     d->features = kept->features.at;
     d->labels = kept->labels.at;
-    d->name = name;
+    d->name = kept->name;
+    d->label_name = kept->label_name;
     d->owned = kept;
     d->close = close_dataset;
     return OK;

@@ -130,9 +130,17 @@ enum prediction {
     PREDICTS_NUMBER, /* regression */
 };
 
+/* Which numbers a loss takes for labels. All of a data set are held to it when it is opened. */
+enum label_rule {
+    LABELS_ANY,     /* every finite number */
+    LABELS_SHARES,  /* from 0 (no) to 1 (yes) */
+    LABELS_CLASSES, /* whole numbers from 0, below the number of logits */
+};
+
 struct loss {
     struct object object;
     enum prediction predicts;
+    enum label_rule labels;
     err (*infer)(struct loss_node *, struct arena *);    /* may replace attributes by its own */
     err (*prepare)(struct loss_node *, struct device *); /* optional; once per plan, as a node's */
     size_t (*prepared_bytes)(const struct loss_node *, struct device *); /* optional, as a node's */

@@ -54,7 +54,9 @@ static struct transform transform_for(const struct session *s, const struct grap
         .scale = (float)s->options.spec->data.scale,
         .offset = (float)s->options.spec->data.offset,
         .label_dtype = labels->dtype,
-        .classes = labels->dtype == INT32 ? g->loss.logits->shape.dim[1] : 0,
+        .labels = g->loss.loss->labels,
+        .classes = g->loss.logits->shape.dim[1],
+        .loss = g->loss.loss->object.name,
     };
 }
 

@@ -141,5 +141,6 @@ struct dataset counted_dataset(struct counted *c, enum dtype dtype, int64_t rows
         .label_dtype = INT32,
         .labels = c->labels,
         .name = "counted",
+        .label_name = "the labels",
     };
 }

@@ -2,6 +2,7 @@
 #include "tests/data/support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static void skip_and_take_split_a_source(void **state)
@@ -48,43 +49,130 @@ static void the_defaults_of_the_spec_are_those_of_the_documentation(void **state
     json_decref(json);
 }
 
-static err check(struct dataset d, enum dtype have, const void *labels, enum dtype wanted,
-                 int64_t classes)
-{
-    const struct transform t = {.scale = 1, .label_dtype = wanted, .classes = classes};
-    d.label_dtype = have;
-    d.labels = labels;
-    return transform_check(&t, &d, &(struct shape){0});
-}
+static const struct transform to_any = {1, .label_dtype = FLOAT32, .loss = "squares"};
+static const struct transform to_shares = {1, .label_dtype = FLOAT32, .labels = LABELS_SHARES,
+                                           .loss = "yes_or_no"};
+static const struct transform to_3_classes = {1, .label_dtype = INT32, .labels = LABELS_CLASSES,
+                                              .classes = 3, .loss = "one_of"};
 
-static void labels_out_of_range_are_refused_with_row_and_value(void **state)
+/* Of 4 rows. */
+static err check(const struct transform *t, enum dtype have, const void *labels)
 {
     struct counted memory;
     struct dataset d = counted_dataset(&memory, FLOAT32, 4);
-    assert_int_equal(check(d, INT32, (int32_t[]){0, 2, 1, 2}, INT32, 3), OK);
-    assert_int_equal(check(d, INT32, (int32_t[]){0, 2, 3, 2}, INT32, 3), ERR_INPUT);
-    assert_non_null(strstr(error_text(), "row 2"));
-    assert_non_null(strstr(error_text(), "label 3"));
-    assert_non_null(strstr(error_text(), "0 to 2"));
-    assert_int_equal(check(d, INT32, (int32_t[]){-1, 2, 3, 2}, INT32, 3), ERR_INPUT);
-    assert_non_null(strstr(error_text(), "label -1"));
-    assert_int_equal(check(d, INT32, (int32_t[]){-1, 2, 3, 2}, INT32, 0), OK);
+    d.label_dtype = have;
+    d.labels = labels;
+    return transform_check(t, &d, &(struct shape){0});
 }
 
-static void labels_become_integers_only_where_they_are_whole(void **state)
+#define INTS(...)                                                                                  \
+    INT32, (int32_t[4])                                                                            \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define FLOATS(...)                                                                                \
+    FLOAT32, (float[4])                                                                            \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+static void assert_told(err e, const char *text)
 {
-    struct counted memory;
-    struct dataset d = counted_dataset(&memory, FLOAT32, 2);
-    assert_int_equal(check(d, FLOAT32, (float[]){0, 5}, INT32, 0), OK);
-    assert_int_equal(check(d, FLOAT32, (float[]){0, 5.5f}, INT32, 0), ERR_INPUT);
-    assert_non_null(strstr(error_text(), "row 1"));
-    assert_non_null(strstr(error_text(), "5.5 is not a whole number"));
-    assert_int_equal(check(d, FLOAT32, (float[]){0, 5.5f}, FLOAT32, 0), OK);
-    assert_int_equal(check(d, FLOAT32, (float[]){0, 4e9f}, INT32, 0), ERR_INPUT);
-    assert_int_equal(check(d, FLOAT32, (float[]){0, NAN}, FLOAT32, 0), ERR_INPUT);
-    assert_int_equal(check(d, FLOAT32, (float[]){INFINITY, 0}, INT32, 0), ERR_INPUT);
-    assert_int_equal(check(d, INT32, (int32_t[]){1, 2}, FLOAT32, 0), OK);
-    assert_int_equal(check(d, INT32, (int32_t[]){1, 2}, UINT8, 0), ERR_INPUT);
+    assert_int_equal(e, ERR_INPUT);
+    assert_string_equal(error_text(), text);
+}
+
+static void classes_are_whole_and_have_a_logit(void **state)
+{
+    static const char rule[] =
+        "one_of takes the number of a class, expected 0 to 2, as the last node makes 3";
+    char text[256];
+    assert_int_equal(check(&to_3_classes, INTS(0, 2, 1, 2)), OK);
+    assert_int_equal(check(&to_3_classes, FLOATS(0, 2, 1, 2)), OK);
+    snprintf(text, sizeof text, "the labels: row 2 (from 0): label 3 is out of range; %s", rule);
+    assert_told(check(&to_3_classes, INTS(0, 2, 3, 2)), text);
+    assert_told(check(&to_3_classes, FLOATS(0, 2, 3, 2)), text);
+    snprintf(text, sizeof text, "the labels: row 0 (from 0): label -1 is out of range; %s", rule);
+    assert_told(check(&to_3_classes, INTS(-1, 2, 3, 2)), text);
+    snprintf(text, sizeof text, "the labels: row 1 (from 0): label 1.5 is not a whole number; %s",
+             rule);
+    assert_told(check(&to_3_classes, FLOATS(0, 1.5f, 9, 2)), text);
+    snprintf(text, sizeof text, "the labels: row 3 (from 0): label nan is not a finite number; %s",
+             rule);
+    assert_told(check(&to_3_classes, FLOATS(0, 1, 2, NAN)), text);
+    assert_int_equal(check(&to_3_classes, FLOATS(0, 4e9f)), ERR_INPUT);
+}
+
+static void shares_are_from_0_to_1(void **state)
+{
+    static const char rule[] = "yes_or_no takes 0 (no), 1 (yes) and what is between: write the "
+                               "labels so, or choose another loss";
+    char text[256];
+    assert_int_equal(check(&to_shares, INTS(0, 1, 1, 0)), OK);
+    assert_int_equal(check(&to_shares, FLOATS(0, 1, 0.25f, -0.0f)), OK);
+    snprintf(text, sizeof text, "the labels: row 1 (from 0): label -1 is out of range; %s", rule);
+    assert_told(check(&to_shares, INTS(1, -1, 1, -1)), text);
+    assert_told(check(&to_shares, FLOATS(1, -1, 1, -1)), text);
+    snprintf(text, sizeof text, "the labels: row 3 (from 0): label 7 is out of range; %s", rule);
+    assert_told(check(&to_shares, INTS(1, 0, 1, 7)), text);
+    assert_int_equal(check(&to_shares, FLOATS(0, 1.0001f)), ERR_INPUT);
+    assert_int_equal(check(&to_shares, FLOATS(NAN)), ERR_INPUT);
+    assert_int_equal(check(&to_shares, FLOATS(0, 0, INFINITY)), ERR_INPUT);
+}
+
+static void any_label_must_be_finite(void **state)
+{
+    assert_int_equal(check(&to_any, INTS(-1, INT32_MAX, INT32_MIN, 0)), OK);
+    assert_int_equal(check(&to_any, FLOATS(-1e38f, 3e38f, 0, 1e-40f)), OK);
+    assert_told(
+        check(&to_any, FLOATS(0, -INFINITY)),
+        "the labels: row 1 (from 0): label -inf is not a finite number; squares takes every "
+        "finite number: mend or leave out the row");
+    assert_int_equal(check(&to_any, FLOATS(0, 1, NAN)), ERR_INPUT);
+    const struct transform bytes = {1, .label_dtype = UINT8};
+    assert_int_equal(check(&bytes, INTS(1, 2)), ERR_INPUT);
+}
+
+/* Stretches are looked at as a whole before a row is searched for. */
+static void a_wrong_label_is_found_wherever_it_stands(void **state)
+{
+    enum { ROWS = 3 * 4096 + 17 };
+    static float labels[ROWS];
+    const struct dataset d = {.rows = ROWS,
+                              .first_row = 1000,
+                              .label_dtype = FLOAT32,
+                              .labels = labels,
+                              .label_name = ""};
+    static const int places[] = {0,    1,    4095,      4096,      4097,
+                                 8191, 8192, ROWS - 18, ROWS - 17, ROWS - 1};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char row[32];
+        labels[places[i]] = 2;
+        assert_int_equal(transform_check(&to_shares, &d, &(struct shape){0}), ERR_INPUT);
+        snprintf(row, sizeof row, "row %d (", 1000 + places[i]);
+        assert_non_null(strstr(error_text(), row));
+        labels[places[i]] = 1;
+    }
+    assert_int_equal(transform_check(&to_shares, &d, &(struct shape){0}), OK);
+}
+
+/* The file that is named is the labels', and rows are counted as they stand in it. */
+static void files_and_rows_are_named_as_they_are(void **state)
+{
+    struct dataset d;
+    const float features[8] = {0, 1, 2, 3, 4, INFINITY, 6, 7};
+    file_write("four.f32", features, sizeof features);
+    file_write("four.i32", (int32_t[]){0, 1, 0, 9}, 16);
+    source_open_ok("{'format': 'raw', 'file': 'four.f32', 'shape': [2], 'labels': 'four.i32', "
+                   "'skip': 3}",
+                   &d);
+    assert_int_equal(transform_check(&to_shares, &d, &(struct shape){0}), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "four.i32: row 3 (from 0): label 9 is out of range"));
+    dataset_close(&d);
+    assert_refused("{'format': 'raw', 'file': 'four.f32', 'shape': [2], 'labels': 'four.i32', "
+                   "'skip': 1}",
+                   "four.f32: row 2 (from 0): feature 1 (from 0) is inf, not a finite number",
+                   NULL);
 }
 
 static void the_shape_of_a_label_must_be_what_the_loss_wants(void **state)
@@ -154,8 +242,11 @@ int main(void)
         cmocka_unit_test(skip_and_take_split_a_source),
         cmocka_unit_test(a_split_that_is_not_there_is_refused),
         cmocka_unit_test(the_defaults_of_the_spec_are_those_of_the_documentation),
-        cmocka_unit_test(labels_out_of_range_are_refused_with_row_and_value),
-        cmocka_unit_test(labels_become_integers_only_where_they_are_whole),
+        cmocka_unit_test(classes_are_whole_and_have_a_logit),
+        cmocka_unit_test(shares_are_from_0_to_1),
+        cmocka_unit_test(any_label_must_be_finite),
+        cmocka_unit_test(a_wrong_label_is_found_wherever_it_stands),
+        cmocka_unit_test(files_and_rows_are_named_as_they_are),
         cmocka_unit_test(the_shape_of_a_label_must_be_what_the_loss_wants),
         cmocka_unit_test(bytes_are_scaled_exactly_at_every_length),
         cmocka_unit_test(reading_scales_features_and_converts_labels),

@@ -137,7 +137,8 @@ static void train(struct softmax *s, const struct dataset *d, const struct trans
 
 static void softmax_regression_learns_most_digits_but_not_all(void **state)
 {
-    const struct transform t = {.scale = 1 / 255.0f, .label_dtype = INT32, .classes = CLASSES};
+    const struct transform t = {
+        .scale = 1 / 255.0f, .label_dtype = INT32, .labels = LABELS_CLASSES, .classes = CLASSES};
     struct dataset learned, other;
     struct softmax *s = calloc(1, sizeof *s);
     assert_non_null(s);

@@ -307,6 +307,7 @@ static void what_cannot_be_read_is_refused_at_open(void **state)
     struct pipeline *p = NULL;
     struct dataset d = counted_dataset(&memory, UINT8, 100);
     struct pipeline_options o = options_of((struct way){UINT8, true}, 10);
+    o.transform.labels = LABELS_CLASSES;
     o.transform.classes = 99;
     assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
     assert_non_null(strstr(error_text(), "label 99"));

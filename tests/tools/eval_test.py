@@ -77,6 +77,19 @@ class Eval(model.ModelCase):
         self.write_table("table.csv", model.ROWS, [0, 1, 2, 3, 0])
         self.assertRegex(self.refuse(), r"data.eval: .*row 3 .*label 3 is out of range")
 
+    def test_a_label_that_is_neither_yes_nor_no_is_named_before_a_run(self):
+        kinds = {"loss": "sigmoid_cross_entropy", "metrics": [], "model": [
+            {"op": "dense", "name": "out", "units": 1}]}
+        data = {name: {"format": "csv", "file": name + ".csv", "label": "y"}
+                for name in ("train", "eval")}
+        self.write_spec({**model.spec(), **kinds, "data": {**data, "batch_size": 2}})
+        for wrong, right in (("train", "eval"), ("eval", "train")):
+            self.write_table(f"{wrong}.csv", model.ROWS, [1, 0, 1, -1, 1])
+            self.write_table(f"{right}.csv", model.ROWS, [1, 0, 1, 0, 1])
+            self.assertRegex(self.run_bad("--device=cpu", "spec.json"),
+                             rf"^data.{wrong}: \S*{wrong}.csv: row 3 \(from 0\): label -1 is out of "
+                             r"range; sigmoid_cross_entropy takes 0 \(no\), 1 \(yes\)")
+
     def test_without_evaluation_data_there_is_nothing_to_do(self):
         self.write_spec(model.spec(data_eval=None))
         self.assertIn("data.eval: there is none", self.refuse())

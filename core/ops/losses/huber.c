@@ -35,6 +35,7 @@ const struct loss loss_huber = {
     .object = {"huber", "squared differences, but lines for large ones", fields,
                sizeof(struct attributes)},
     .predicts = PREDICTS_NUMBER,
+    .labels = LABELS_ANY,
     .infer = pairwise_infer,
     .forward = forward,
     .weight = pairwise_weight,

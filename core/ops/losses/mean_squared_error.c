@@ -10,6 +10,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
 const struct loss loss_mean_squared_error = {
     .object = {"mean_squared_error", "mean of the squared differences from the labels"},
     .predicts = PREDICTS_NUMBER,
+    .labels = LABELS_ANY,
     .infer = pairwise_infer,
     .forward = forward,
     .weight = pairwise_weight,

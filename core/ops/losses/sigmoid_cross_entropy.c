@@ -43,6 +43,7 @@ const struct loss loss_sigmoid_cross_entropy = {
     .object = {"sigmoid_cross_entropy", "independent yes or no labels: 0 or 1 per logit", fields,
                sizeof(struct attributes)},
     .predicts = PREDICTS_LOGIT,
+    .labels = LABELS_SHARES,
     .infer = pairwise_infer,
     .forward = forward,
     .weight = pairwise_weight,

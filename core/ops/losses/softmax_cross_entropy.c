@@ -143,6 +143,7 @@ const struct loss loss_softmax_cross_entropy = {
     .object = {"softmax_cross_entropy", "one of several classes: the label is its number", fields,
                sizeof(struct attributes)},
     .predicts = PREDICTS_CLASS,
+    .labels = LABELS_CLASSES,
     .infer = infer,
     .prepare = prepare,
     .prepared_bytes = prepared_bytes,

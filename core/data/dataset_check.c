@@ -1,0 +1,159 @@
+/* dataset_check.c - see dataset_check.h, and transform_check in data.h.
+ *
+ * A wrong label would be an index outside the logits somewhere in the middle of an epoch, or train
+ * to nonsense without a word. Measured: 60000 labels 70 us; 188 MB of float features 40 ms.
+ */
+#include "core/data/dataset_check.h"
+#include "core/data/convert.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    LOOK_AT_ONCE = 4096, /* then a wrong one is searched for: a loop without exit runs in vectors */
+    RULE_TEXT_MAX = 160,
+};
+
+/* What is from min to max; NaN is not. */
+struct range {
+    double min, max;
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_float_inside(float x, float min, float max)
+{
+    return x >= min && x <= max;
+}
+
+/* The first that is outside; count: none. */
+static int64_t find_float(const float *x, int64_t count, struct range range)
+{
+    const float min = (float)range.min, max = (float)range.max;
+    for (int64_t at = 0; at < count; at += LOOK_AT_ONCE) {
+        const int64_t end = smaller(at + LOOK_AT_ONCE, count);
+        int outside = 0;
+        for (int64_t i = at; i < end; i++) outside |= !is_float_inside(x[i], min, max);
+        for (int64_t i = at; outside && i < end; i++)
+            if (!is_float_inside(x[i], min, max)) return i;
+    }
+    return count;
+}
+
+static int64_t find_int(const int32_t *x, int64_t count, struct range range)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (x[i] < range.min || x[i] > range.max) return i;
+    return count;
+}
+
+static int64_t find_broken(const float *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (x[i] != floorf(x[i])) return i;
+    return count;
+}
+
+err dataset_check_features(const struct dataset *d)
+{
+    const int64_t of_row = shape_count(&d->feature_shape), count = d->rows * of_row;
+    if (d->feature_dtype != FLOAT32) return OK;
+    const int64_t at = find_float(d->features, count, (struct range){-FLT_MAX, FLT_MAX});
+    if (at == count) return OK;
+    return fail(ERR_INPUT,
+                "%s: row %lld (from 0): feature %lld (from 0) is %g, not a finite number; mend or "
+                "leave out the row",
+                d->name, (long long)(d->first_row + at / of_row), (long long)(at % of_row),
+                (double)((const float *)d->features)[at]);
+}
+
+/* ---- labels ---- */
+
+static struct range range_of(const struct transform *t)
+{
+    switch (t->labels) {
+    case LABELS_SHARES:
+        return (struct range){0, 1};
+    case LABELS_CLASSES:
+        return (struct range){0, (double)t->classes - 1};
+    case LABELS_ANY:
+        break;
+    }
+    return (struct range){-FLT_MAX, FLT_MAX};
+}
+
+/* What the loss takes, and so what would mend it. */
+static void describe_rule(const struct transform *t, char ret[RULE_TEXT_MAX])
+{
+    switch (t->labels) {
+    case LABELS_ANY:
+        snprintf(ret, RULE_TEXT_MAX, "takes every finite number: mend or leave out the row");
+        break;
+    case LABELS_SHARES:
+        snprintf(ret, RULE_TEXT_MAX,
+                 "takes 0 (no), 1 (yes) and what is between: write the labels so, or choose "
+                 "another loss");
+        break;
+    case LABELS_CLASSES:
+        snprintf(ret, RULE_TEXT_MAX,
+                 "takes the number of a class, expected 0 to %lld, as the last node makes %lld",
+                 (long long)t->classes - 1, (long long)t->classes);
+        break;
+    }
+}
+
+/* A double holds every int32 and every float. */
+static double label_at(const struct dataset *d, int64_t i)
+{
+    return d->label_dtype == INT32 ? ((const int32_t *)d->labels)[i]
+                                   : (double)((const float *)d->labels)[i];
+}
+
+static err refuse(const struct transform *t, const struct dataset *d, int64_t at)
+{
+    const double label = label_at(d, at);
+    const struct range range = range_of(t);
+    const bool is_inside = label >= range.min && label <= range.max;
+    char rule[RULE_TEXT_MAX];
+    describe_rule(t, rule);
+    return fail(ERR_INPUT, "%s: row %lld (from 0): label %.9g is %s; %s %s", d->label_name,
+                (long long)(d->first_row + at / convert_label_count(d)), label,
+                !isfinite(label) ? "not a finite number"
+                : is_inside      ? "not a whole number"
+                                 : "out of range",
+                t->loss, rule);
+}
+
+static err check_values(const struct transform *t, const struct dataset *d)
+{
+    const int64_t count = d->rows * convert_label_count(d);
+    const bool is_float = d->label_dtype == FLOAT32;
+    int64_t at = is_float ? find_float(d->labels, count, range_of(t))
+                          : find_int(d->labels, count, range_of(t));
+    if (is_float && t->label_dtype == INT32) at = smaller(at, find_broken(d->labels, at));
+    return at < count ? refuse(t, d, at) : OK;
+}
+
+/* One number per example may be written [] or [1]: files know the first, losses the second. */
+static bool label_shape_fits(const struct shape *have, const struct shape *wanted)
+{
+    return shape_equal(have, wanted) || (shape_count(have) == 1 && shape_count(wanted) == 1);
+}
+
+err transform_check(const struct transform *t, const struct dataset *d,
+                    const struct shape *wanted_label)
+{
+    if (t->label_dtype == UINT8)
+        return fail(ERR_INPUT, "%s: labels are int32 or float32, not uint8", d->label_name);
+    if (!label_shape_fits(&d->label_shape, wanted_label)) {
+        char have[SHAPE_TEXT_MAX], wanted[SHAPE_TEXT_MAX];
+        return fail(ERR_INPUT, "%s: labels have shape %s per example, the loss wants %s",
+                    d->label_name, shape_text(&d->label_shape, have),
+                    shape_text(wanted_label, wanted));
+    }
+    return check_values(t, d);
+}

@@ -1,0 +1,12 @@
+/* dataset_check.h - what is looked at in every row before anything is learned from it; labels are
+ * transform_check in data.h.
+ */
+#ifndef CORE_DATA_DATASET_CHECK_H
+#define CORE_DATA_DATASET_CHECK_H
+
+#include "core/data/data.h"
+
+/* ERR_INPUT names the file and the first row with a feature that is NaN or infinite. */
+err dataset_check_features(const struct dataset *);
+
+#endif

@@ -52,21 +52,15 @@ struct description {
     dnnl_dims_t strides, dilates, before, after;
 };
 
-static err check(dnnl_status_t status, const char *call)
-{
-    if (status == dnnl_success) return OK;
-    return fail(status == dnnl_out_of_memory ? ERR_MEMORY : ERR_DEVICE, "%s failed (oneDNN %d)",
-                call, (int)status);
-}
-
 /* Not opened with the device: a ps never needs them. */
 static err open_engine(struct cpu_state *state)
 {
     if (state->stream) return OK;
     if (!state->engine)
-        TRY(check(dnnl_engine_create(&state->engine, dnnl_cpu, 0), "dnnl_engine_create"));
-    return check(dnnl_stream_create(&state->stream, state->engine, dnnl_stream_default_flags),
-                 "dnnl_stream_create");
+        TRY(onednn_check(dnnl_engine_create(&state->engine, dnnl_cpu, 0), "dnnl_engine_create"));
+    return onednn_check(
+        dnnl_stream_create(&state->stream, state->engine, dnnl_stream_default_flags),
+        "dnnl_stream_create");
 }
 
 void conv_fini(struct cpu_state *state)
@@ -79,8 +73,8 @@ void conv_fini(struct cpu_state *state)
 
 static err layout(dnnl_memory_desc_t *ret, int count, const dnnl_dims_t dims, dnnl_format_tag_t tag)
 {
-    return check(dnnl_memory_desc_init_by_tag(ret, count, dims, dnnl_f32, tag),
-                 "dnnl_memory_desc_init_by_tag");
+    return onednn_check(dnnl_memory_desc_init_by_tag(ret, count, dims, dnnl_f32, tag),
+                        "dnnl_memory_desc_init_by_tag");
 }
 
 static err describe(const struct conv2d *c, struct description *ret)
@@ -111,7 +105,7 @@ static err describe(const struct conv2d *c, struct description *ret)
 static err scratchpad_attributes(bool relu, dnnl_primitive_attr_t *ret)
 {
     dnnl_post_ops_t after = NULL;
-    TRY(check(dnnl_primitive_attr_create(ret), "dnnl_primitive_attr_create"));
+    TRY(onednn_check(dnnl_primitive_attr_create(ret), "dnnl_primitive_attr_create"));
     dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(*ret, dnnl_scratchpad_mode_user);
     if (status == dnnl_success && relu) status = dnnl_post_ops_create(&after);
     if (status == dnnl_success && relu)
@@ -120,7 +114,7 @@ static err scratchpad_attributes(bool relu, dnnl_primitive_attr_t *ret)
     if (after) (void)dnnl_post_ops_destroy(after);
     if (status == dnnl_success) return OK;
     (void)dnnl_primitive_attr_destroy(*ret);
-    return check(status, "dnnl_post_ops");
+    return onednn_check(status, "dnnl_post_ops");
 }
 
 static dnnl_status_t convolution_desc(enum direction direction, const struct description *s,
@@ -172,12 +166,12 @@ static err primitive_desc(const struct conv2d_plan *p, enum direction direction,
     dnnl_convolution_desc_t desc;
     dnnl_primitive_attr_t attributes;
     dnnl_primitive_desc_iterator_t list;
-    TRY(check(convolution_desc(direction, s, &desc), "dnnl_dilated_convolution_desc_init"));
+    TRY(onednn_check(convolution_desc(direction, s, &desc), "dnnl_dilated_convolution_desc_init"));
     TRY(scratchpad_attributes(direction == FORWARD_RELU, &attributes));
     dnnl_status_t status =
         dnnl_primitive_desc_iterator_create(&list, &desc, attributes, p->engine, hint);
     (void)dnnl_primitive_attr_destroy(attributes);
-    TRY(check(status, "dnnl_primitive_desc_iterator_create"));
+    TRY(onednn_check(status, "dnnl_primitive_desc_iterator_create"));
     *ret = choose(list, p->shape.in_channels);
     (void)dnnl_primitive_desc_iterator_destroy(list);
     return *ret ? OK : fail(ERR_DEVICE, "dnnl_primitive_desc_iterator_fetch failed");
@@ -195,7 +189,7 @@ static err new_memory(struct conv2d_plan *p, const dnnl_memory_desc_t *desc, boo
         if (!buffer) return fail(ERR_MEMORY, "no memory for %zu bytes of a convolution", bytes);
         p->buffers[p->buffer_count++] = buffer;
     }
-    TRY(check(dnnl_memory_create(ret, desc, p->engine, buffer), "dnnl_memory_create"));
+    TRY(onednn_check(dnnl_memory_create(ret, desc, p->engine, buffer), "dnnl_memory_create"));
     p->memories[p->memory_count++] = *ret;
     return OK;
 }
@@ -215,7 +209,7 @@ static err add_primitive(struct conv2d_plan *p, struct step *step, const_dnnl_pr
         TRY(new_memory(p, scratch, true, &memory));
         add_argument(step, DNNL_ARG_SCRATCHPAD, memory);
     }
-    return check(dnnl_primitive_create(&step->primitive, pd), "dnnl_primitive_create");
+    return onednn_check(dnnl_primitive_create(&step->primitive, pd), "dnnl_primitive_create");
 }
 
 struct move {
@@ -231,7 +225,7 @@ static err add_reorder(struct conv2d_plan *p, struct step *step, const struct mo
     dnnl_status_t status = dnnl_reorder_primitive_desc_create(&pd, m->from_desc, p->engine,
                                                               m->to_desc, p->engine, attributes);
     (void)dnnl_primitive_attr_destroy(attributes);
-    TRY(check(status, "dnnl_reorder_primitive_desc_create"));
+    TRY(onednn_check(status, "dnnl_reorder_primitive_desc_create"));
     add_argument(step, DNNL_ARG_FROM, m->from);
     add_argument(step, DNNL_ARG_TO, m->to);
     err e = add_primitive(p, step, pd);
@@ -409,7 +403,7 @@ static void run(struct device *d, struct conv2d_plan *p, enum direction directio
         status = dnnl_primitive_execute(stage->steps[i].primitive, state->stream,
                                         stage->steps[i].count, stage->steps[i].arguments);
     if (status == dnnl_success) status = dnnl_stream_wait(state->stream);
-    if (status != dnnl_success) cpu_failed(d, "dnnl_primitive_execute");
+    cpu_note(d, status, "dnnl_primitive_execute");
 }
 
 /* Relu is part of the convolution unless its input is wanted too; other functions follow it. */

@@ -22,7 +22,7 @@ struct cpu_state {
     float *packed;
     dnnl_engine_t engine; /* made by the first convolution; NULL before */
     dnnl_stream_t stream;
-    err failure; /* the first failure of queued work, until synchronize() tells it */
+    dnnl_status_t failure; /* of the first call that failed, until synchronize() tells it */
     const char *failed_call;
 };
 
@@ -58,7 +58,9 @@ void gemm_fill_table(struct kernels *);
 void conv_fill_table(struct kernels *);
 void conv_fini(struct cpu_state *); /* frees engine and stream */
 
-/* Remembers that call failed, for synchronize(). */
-void cpu_failed(struct device *, const char *call);
+/* ERR_MEMORY where there was none, ERR_DEVICE where oneDNN failed in another way. */
+err onednn_check(dnnl_status_t, const char *call);
+/* Remembers how the call ended where it failed, for synchronize(). */
+void cpu_note(struct device *, dnnl_status_t, const char *call);
 
 #endif

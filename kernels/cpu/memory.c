@@ -48,21 +48,31 @@ static void download(struct device *d, void *host, const void *device_memory, si
     if (bytes) memcpy(host, device_memory, bytes);
 }
 
+err onednn_check(dnnl_status_t status, const char *call)
+{
+    if (status == dnnl_success) return OK;
+    if (status == dnnl_out_of_memory)
+        return fail(ERR_MEMORY,
+                    "no memory for oneDNN (%s): a smaller batch, fewer threads or a higher limit "
+                    "on memory would mend it",
+                    call);
+    return fail(ERR_DEVICE, "%s failed (oneDNN %d)", call, (int)status);
+}
+
 /* A failure inside a call that cannot return one (an execution by oneDNN) is told here, once. */
 static err synchronize(struct device *d)
 {
     struct cpu_state *state = d->state;
-    err failure = state->failure;
-    if (!failure) return OK;
-    state->failure = OK;
-    return fail(failure, "%s failed", state->failed_call);
+    const dnnl_status_t failure = state->failure;
+    state->failure = dnnl_success;
+    return onednn_check(failure, state->failed_call);
 }
 
-void cpu_failed(struct device *d, const char *call)
+void cpu_note(struct device *d, dnnl_status_t status, const char *call)
 {
     struct cpu_state *state = d->state;
-    if (state->failure) return;
-    state->failure = ERR_DEVICE;
+    if (status == dnnl_success || state->failure != dnnl_success) return;
+    state->failure = status;
     state->failed_call = call;
 }
 

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/log.h"
+#include "core/train/checkpoint/bundle_file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 /* errno is that of the failed call. */
@@ -51,11 +53,16 @@ const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX])
     return slash + 1;
 }
 
-/* Another task may make it at the same moment, so "it exists" is not an error. */
+/* Another task may make it at the same moment, so "it exists" is not an error. What is saved in a
+ * new one is lost with it: so its own name is brought to the disk, too, where the system lets us.
+ */
 static err make_one(const char *path)
 {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return OK;
-    return refused("cannot make the folder", path);
+    if (mkdir(path, 0777) != 0) {
+        return errno == EEXIST ? OK : refused("cannot make the folder", path);
+    }
+    if (bundle_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
+    return OK;
 }
 
 err folder_make(const char *path)

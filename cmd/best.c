@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmd/replace.h"
+#include "core/train/checkpoint/bundle_file.h"
 
 static const char index_suffix[] = ".index", json_name[] = "best.json", state_name[] = "checkpoint";
 
@@ -66,7 +67,8 @@ static err keep_file(const char *from_prefix, const char *to_prefix, const char 
     return link(from, to) == 0 ? OK : copy_file(from, to);
 }
 
-/* The index last: without it the others are no checkpoint. */
+/* The index last: without it the others are no checkpoint. All names are on the disk before any
+ * list has them. */
 static err keep_files(const struct best *b, const char *prefix, int shards, int64_t step)
 {
     char kept[CHECKPOINT_PATH_MAX], suffix[SUFFIX_MAX];
@@ -76,7 +78,8 @@ static err keep_files(const struct best *b, const char *prefix, int shards, int6
         snprintf(suffix, sizeof suffix, ".data-%05d-of-%05d", i, shards);
         TRY(keep_file(prefix, kept, suffix));
     }
-    return keep_file(prefix, kept, index_suffix);
+    TRY(keep_file(prefix, kept, index_suffix));
+    return bundle_sync_folder(kept);
 }
 
 static err write_text(const struct best *b, const char *name, const char *text)
@@ -199,14 +202,19 @@ static err remove_files(const struct best *b, int64_t step)
     return bundle_remove(prefix);
 }
 
+static err make_folder(const struct best *b)
+{
+    if (mkdir(b->folder, 0777) == 0) return bundle_sync_folder(b->folder);
+    return errno == EEXIST ? OK : fail(ERR_IO, "%s: %s", b->folder, strerror(errno));
+}
+
 err best_offer(struct best *b, const char *prefix, int shards, const struct best_entry *entry)
 {
     for (int i = b->count - 1; i >= 0; i--)
         if (b->at[i].step == entry->step) forget(b, i);
     int place = place_of(b, entry->value);
     if (!isfinite(entry->value) || place >= b->keep) return OK;
-    if (mkdir(b->folder, 0777) && errno != EEXIST)
-        return fail(ERR_IO, "%s: %s", b->folder, strerror(errno));
+    TRY(make_folder(b));
     TRY(keep_files(b, prefix, shards, entry->step));
     memmove(&b->at[place + 1], &b->at[place], (size_t)(b->count - place) * sizeof *b->at);
     b->at[place] = *entry;

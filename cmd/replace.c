@@ -2,23 +2,34 @@
 #include "cmd/replace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/train/checkpoint/checkpoints.h"
+#include "core/base/log.h"
+#include "core/train/checkpoint/bundle_file.h"
 
-enum { SUFFIX_MAX = 8 /* ".tmp" */ };
+/* Always the same name, so that what a killed process left is not in the way. */
+static err open_temporary(const char *path, struct output *o)
+{
+    o->path = strdup(path);
+    if (!o->path || asprintf(&o->temporary, "%s.tmp", path) < 0) {
+        o->temporary = NULL;
+        return fail(ERR_MEMORY, "no memory to write %s", path);
+    }
+    o->file = open(o->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return o->file < 0 ? fail(ERR_IO, "%s: %s", o->temporary, strerror(errno)) : OK;
+}
 
 err replace_file(const char *path, const char *text)
 {
-    char temporary[CHECKPOINT_PATH_MAX + SUFFIX_MAX];
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    FILE *file = fopen(temporary, "we");
-    if (!file) return fail(ERR_IO, "%s: %s", temporary, strerror(errno));
-    bool is_written = fputs(text, file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    bool is_closed = fclose(file) == 0;
-    if (!is_written || !is_closed || rename(temporary, path))
-        return fail(ERR_IO, "%s: %s", path, strerror(errno));
-    return OK;
+    struct output o = {.file = -1};
+    err e = open_temporary(path, &o);
+    if (!e) e = output_write(&o, text, strlen(text));
+    if (!e) e = output_sync(&o);
+    if (!e) e = output_publish(&o);
+    output_drop(&o);
+    if (!e && bundle_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
+    return e;
 }

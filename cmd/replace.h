@@ -1,4 +1,6 @@
-/* replace.h - a small text file that readers find whole: the old text, or the new one. */
+/* replace.h - a small text file that readers find whole: the old text, or the new one, which is on
+ * the disk afterwards.
+ */
 #ifndef CMD_REPLACE_H
 #define CMD_REPLACE_H
 

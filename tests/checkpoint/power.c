@@ -152,7 +152,8 @@ static void opened(int file, const char *path, int flags)
         name.node = new_node(false);
         name_it(name, name.node);
     }
-    assert_false(flags & (O_TRUNC | O_APPEND)); /* files only grow */
+    struct node *node = &power.nodes[name.node];
+    if (flags & O_TRUNC) node->count = node->synced = 0;
     watch.open[file] = 1 + name.node;
 }
 

@@ -21,7 +21,7 @@ enum {
 struct node {
     bool is_folder;
     char *bytes;
-    size_t count, synced; /* files only grow here, so what is synced is where they begin */
+    size_t count, synced; /* bytes are only added, so those that are synced come first */
 };
 
 struct name {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cmd/best.h"
 #include "core/base/log.h"
 #include "tests/checkpoint/power.h"
 
@@ -15,6 +16,7 @@ enum { NOW = 1700000000, DISKS_MIN = 300 };
 /* What the checkpoints hold; 0: none. */
 struct saved {
     float reported, coming;
+    bool is_best; /* it is about the folder of the best ones */
 };
 
 static float value_of(const char *prefix)
@@ -33,14 +35,15 @@ static float value_of(const char *prefix)
 static void look(void *context, const char *disk)
 {
     const struct saved *saved = context;
-    char run[FOLDER_PATH_MAX + 8], prefix[CHECKPOINT_PATH_MAX];
-    snprintf(run, sizeof run, "%s/a/run", disk);
+    char run[FOLDER_PATH_MAX + 16], prefix[CHECKPOINT_PATH_MAX];
+    snprintf(run, sizeof run, "%s/a/run%s", disk, saved->is_best ? "/best" : "");
     const err e = checkpoint_find(run, prefix);
     if (e && saved->reported == 0) return;
     if (e) fail_msg("%g was saved: %s", saved->reported, error_text());
     const float value = value_of(prefix);
     if (value != saved->reported && value != saved->coming)
         fail_msg("%g was saved, %g is found", saved->reported, value);
+    if (saved->is_best) return;
 
     struct checkpoints *c = run_open(run, 2, NOW);
     const char *newest = checkpoints_newest(c, 0);
@@ -63,7 +66,7 @@ static void saved_is_saved(const char *folder, int64_t keep_max)
 {
     struct saved saved = {0};
     struct lease *lease = NULL;
-    char watched[FOLDER_PATH_MAX], run[FOLDER_PATH_MAX + 8];
+    char watched[FOLDER_PATH_MAX], run[FOLDER_PATH_MAX + 16];
     char *disk = strdup(folder_path(folder, "disk"));
     snprintf(watched, sizeof watched, "%s", folder_path(folder, "watched"));
     snprintf(run, sizeof run, "%s/a/run", watched);
@@ -93,6 +96,33 @@ static void what_was_reported_as_saved_outlives_a_power_cut(void **state)
 static void also_where_all_are_kept(void **state)
 {
     saved_is_saved(*state, 0);
+}
+
+/* Each is better than the one before, so that one of them goes each time. */
+static void the_best_one_outlives_it_too(void **state)
+{
+    struct saved saved = {.is_best = true};
+    struct best best;
+    char watched[FOLDER_PATH_MAX], run[FOLDER_PATH_MAX + 16];
+    char *disk = strdup(folder_path(*state, "disk"));
+    snprintf(watched, sizeof watched, "%s", folder_path(*state, "watched"));
+    snprintf(run, sizeof run, "%s/a/run", watched);
+    assert_int_equal(mkdir(watched, 0777), 0);
+    power_begin(watched, disk, look, &saved);
+    struct checkpoints *c = run_open(run, 2, NOW);
+    assert_int_equal(best_open(&best, run, "loss", 1), OK);
+    for (int step = 1; step <= 3; step++) {
+        const struct best_entry entry = {.step = step, .value = 1.0 / step};
+        const char *prefix = run_publish(c, (uint64_t)step, NOW);
+        saved.coming = (float)step;
+        power_forget();
+        if (best_offer(&best, prefix, RUN_SHARDS, &entry)) fail_msg("%s", error_text());
+        saved.reported = saved.coming;
+        power_forget();
+    }
+    checkpoints_close(c);
+    assert_true(power_end() > DISKS_MIN);
+    free(disk);
 }
 
 static void look_at_shards(void *context, const char *disk)
@@ -127,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(what_was_reported_as_saved_outlives_a_power_cut),
         IN_FOLDER(also_where_all_are_kept),
+        IN_FOLDER(the_best_one_outlives_it_too),
         IN_FOLDER(bundles_that_are_finished_outlive_it_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,17 +1,15 @@
 /* worker_task_save.c - the chief's side of a checkpoint: the folder, shards that come from afar,
  * and publishing. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/greeting.h"
 #include "core/cluster/worker_task_inside.h"
+#include "core/train/checkpoint/bundle_file.h"
 
 static double unix_seconds(void)
 {
@@ -81,14 +79,7 @@ static err write_piece(const struct worker_task *w, int ps, const struct message
     checkpoint_shard_prefix(w->saving.folder, shard, w->saving.shards, prefix);
     snprintf(path, sizeof path, "%s%s", prefix,
              m->code == SHARD_DATA ? ".data-00000-of-00001" : ".index");
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
-    ssize_t written = pwrite(fd, m->body, m->body_bytes, (off_t)m->version);
-    bool is_whole = written == (ssize_t)m->body_bytes && fdatasync(fd) == 0;
-    int why = errno;
-    if (close(fd) != 0 || !is_whole)
-        return fail(ERR_IO, "%s: %s", path, written >= 0 && !why ? "no space" : strerror(why));
-    return OK;
+    return bundle_file_piece(path, (int64_t)m->version, m->body, m->body_bytes);
 }
 
 void worker_take_shard(struct worker_task *w, int ps, const struct message *m)

@@ -171,6 +171,13 @@ static void grow(struct node *node, const void *from, size_t bytes)
     node->count += bytes;
 }
 
+static void synced(struct node *node)
+{
+    if (!node) return;
+    node->synced = node->count;
+    if (node->is_folder) sync_folder((int)(node - power.nodes));
+}
+
 /* ---- from here to there ---- */
 
 void power_begin(const char *folder, const char *disk, power_look *look, void *context)
@@ -200,7 +207,9 @@ int64_t power_end(void)
 
 int __real_open64(const char *path, int flags, ...);
 ssize_t __real_write(int file, const void *from, size_t bytes);
+ssize_t __real_pwrite64(int file, const void *from, size_t bytes, off_t offset);
 int __real_fsync(int file);
+int __real_fdatasync(int file);
 int __real_rename(const char *from, const char *to);
 int __real_link(const char *from, const char *to);
 int __real_unlink(const char *path);
@@ -210,7 +219,9 @@ int __real_rmdir(const char *path);
 
 int __wrap_open64(const char *path, int flags, ...);
 ssize_t __wrap_write(int file, const void *from, size_t bytes);
+ssize_t __wrap_pwrite64(int file, const void *from, size_t bytes, off_t offset);
 int __wrap_fsync(int file);
+int __wrap_fdatasync(int file);
 int __wrap_rename(const char *from, const char *to);
 int __wrap_link(const char *from, const char *to);
 int __wrap_unlink(const char *path);
@@ -238,15 +249,30 @@ ssize_t __wrap_write(int file, const void *from, size_t bytes)
     return done;
 }
 
+ssize_t __wrap_pwrite64(int file, const void *from, size_t bytes, off_t offset)
+{
+    const struct node *node = node_of(file);
+    assert_true(!node || node->count == (size_t)offset); /* it comes in order */
+    if (node) show_all();
+    const ssize_t done = __real_pwrite64(file, from, bytes, offset);
+    if (node && done > 0) grow(node_of(file), from, (size_t)done);
+    return done;
+}
+
 int __wrap_fsync(int file)
 {
     if (node_of(file)) show_all();
-    struct node *node = node_of(file);
     const int failed = __real_fsync(file);
-    if (!node || failed) return failed;
-    node->synced = node->count;
-    if (node->is_folder) sync_folder((int)(node - power.nodes));
-    return 0;
+    if (!failed) synced(node_of(file));
+    return failed;
+}
+
+int __wrap_fdatasync(int file)
+{
+    if (node_of(file)) show_all();
+    const int failed = __real_fdatasync(file);
+    if (!failed) synced(node_of(file));
+    return failed;
 }
 
 int __wrap_rename(const char *from, const char *to)

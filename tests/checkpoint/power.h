@@ -1,8 +1,9 @@
 /* power.h - the disks that a power cut may leave.
  *
- * A test that links this wraps (ld --wrap) what changes files: open, write, fsync, rename, link,
- * unlink, unlinkat, mkdir, rmdir. What is done below a folder is written down, and before every
- * such call a copy of the folder is made as each disk that could be found if the power failed now:
+ * A test that links this wraps (ld --wrap) what changes files: open, write, pwrite, fsync,
+ * fdatasync, rename, link, unlink, unlinkat, mkdir, rmdir. What is done below a folder is written
+ * down, and before every such call a copy of the folder is made as each disk that could be found if
+ * the power failed now:
  *
  * - bytes that were not synced are lost, or half of them, or are there;
  * - a name that was made, changed or removed is so for sure once its folder was synced. Until then

@@ -9,6 +9,7 @@
 
 #include "cmd/best.h"
 #include "core/base/log.h"
+#include "core/train/checkpoint/bundle_file.h"
 #include "tests/checkpoint/power.h"
 
 enum { NOW = 1700000000, DISKS_MIN = 300 };
@@ -125,6 +126,51 @@ static void the_best_one_outlives_it_too(void **state)
     free(disk);
 }
 
+/* As a chief writes those of ps that do not see the folder. */
+static void send(const char *from, const char *to, const char *ending)
+{
+    enum { PIECE = 100 };
+    char path[CHECKPOINT_PATH_MAX + 32];
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    snprintf(path, sizeof path, "%s%s", from, ending);
+    assert_int_equal(bundle_file_load(path, 1 << 20, &bytes, &count), OK);
+    assert_true(count > PIECE);
+    snprintf(path, sizeof path, "%s%s", to, ending);
+    assert_int_equal(bundle_file_piece(path, 0, bytes, PIECE), OK);
+    assert_int_equal(bundle_file_piece(path, PIECE, bytes + PIECE, count - PIECE), OK);
+    free(bytes);
+}
+
+static void shards_that_come_in_pieces_outlive_it_too(void **state)
+{
+    struct saved saved = {.coming = 1};
+    char watched[FOLDER_PATH_MAX], run[FOLDER_PATH_MAX + 16];
+    char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
+    char *disk = strdup(folder_path(*state, "disk")), *afar = strdup(folder_path(*state, "afar"));
+    snprintf(watched, sizeof watched, "%s", folder_path(*state, "watched"));
+    snprintf(run, sizeof run, "%s/a/run", watched);
+    assert_int_equal(mkdir(watched, 0777) | mkdir(afar, 0777), 0);
+    assert_int_equal(run_write_shards(afar, saved.coming), OK);
+    power_begin(watched, disk, look, &saved);
+    struct checkpoints *c = run_open(run, 2, NOW);
+    assert_int_equal(checkpoints_begin(c, 1, 1, folder), OK);
+    for (int i = 0; i < RUN_SHARDS; i++) {
+        char from[CHECKPOINT_PATH_MAX], to[CHECKPOINT_PATH_MAX];
+        checkpoint_shard_prefix(afar, i, RUN_SHARDS, from);
+        checkpoint_shard_prefix(folder, i, RUN_SHARDS, to);
+        send(from, to, ".data-00000-of-00001");
+        send(from, to, ".index");
+    }
+    assert_int_equal(checkpoints_publish(c, folder, RUN_SHARDS, 1, NOW, prefix), OK);
+    saved.reported = saved.coming;
+    power_forget();
+    checkpoints_close(c);
+    assert_true(power_end() > 10);
+    free(disk);
+    free(afar);
+}
+
 static void look_at_shards(void *context, const char *disk)
 {
     const struct saved *saved = context;
@@ -158,6 +204,7 @@ int main(void)
         IN_FOLDER(what_was_reported_as_saved_outlives_a_power_cut),
         IN_FOLDER(also_where_all_are_kept),
         IN_FOLDER(the_best_one_outlives_it_too),
+        IN_FOLDER(shards_that_come_in_pieces_outlive_it_too),
         IN_FOLDER(bundles_that_are_finished_outlive_it_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

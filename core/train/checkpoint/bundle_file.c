@@ -142,6 +142,30 @@ err output_open(const char *path, const char *beside, struct output *ret)
     return e;
 }
 
+static err write_piece(int file, const char *path, int64_t offset, const uint8_t *at, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t done =
+            pwrite(file, at, bytes < CALL_BYTES_MAX ? bytes : CALL_BYTES_MAX, offset);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return system_failed(path);
+        if (done == 0) return fail(ERR_IO, "%s: the system takes no more bytes", path);
+        at += done;
+        offset += done;
+        bytes -= (size_t)done;
+    }
+    return fdatasync(file) ? system_failed(path) : OK;
+}
+
+err bundle_file_piece(const char *path, int64_t offset, const void *from, size_t bytes)
+{
+    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) return system_failed(path);
+    const err e = write_piece(file, path, offset, from, bytes);
+    const int closed = close(file); /* a file system over a network may fail only now */
+    return !e && closed ? system_failed(path) : e;
+}
+
 /* A disk that fills up takes a part first and refuses at the next call. */
 err output_write(struct output *o, const void *from, size_t bytes)
 {

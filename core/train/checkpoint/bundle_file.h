@@ -44,6 +44,10 @@ err output_sync(struct output *); /* what was written is on the disk; closes the
 err output_publish(struct output *);
 void output_drop(struct output *); /* and removes what was not published */
 
+/* A piece of a file that comes in several, each on the disk when this returns; made where it is
+ * absent. */
+err bundle_file_piece(const char *path, int64_t offset, const void *, size_t bytes);
+
 /* So that a rename in it lasts: path is of a file there. */
 err bundle_sync_folder(const char *path);
 /* An absent file is no error. */

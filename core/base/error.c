@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/printable.h"
+
 static _Thread_local char last_text[ERROR_TEXT_MAX];
 
 /* Marks a text that did not fit by "..." after its last whole character. */
@@ -16,7 +18,7 @@ static void mark_cut(char text[ERROR_TEXT_MAX])
 }
 
 /* The format's text, then ": more" unless more is NULL. A second buffer, so that the arguments may
- * be the text that is replaced. */
+ * be the text that is replaced. Arguments may be names of files or words of a peer. */
 __attribute__((format(printf, 2, 0))) static void set_text(const char *more, const char *format,
                                                            va_list arguments)
 {
@@ -26,7 +28,7 @@ __attribute__((format(printf, 2, 0))) static void set_text(const char *more, con
     if (more && wanted < ERROR_TEXT_MAX)
         wanted += snprintf(text + wanted, sizeof text - (size_t)wanted, ": %s", more);
     if (wanted >= ERROR_TEXT_MAX) mark_cut(text);
-    memcpy(last_text, text, sizeof text);
+    if (!printable_copy(last_text, sizeof last_text, text)) mark_cut(last_text);
 }
 
 err fail(err kind, const char *format, ...)

@@ -7,6 +7,8 @@
  *     err e = shape_parse(...);
  *     if (e) return fail_prefix(e, "model[%d]", i);   ->  "model[2]: units must be from 1 to ..."
  *
+ * The text is safe to show, whatever it quotes (printable.h).
+ *
  * Out parameters (ret_...) are written only when OK is returned.
  */
 #ifndef CORE_BASE_ERROR_H

@@ -9,10 +9,13 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "core/base/printable.h"
 
 enum { LOG_LINE_MAX = 4096, LOG_TASK_MAX = 64, LOG_WRITE_TRIES = 16, LOG_COLUMNS = 80 };
 
@@ -30,30 +33,26 @@ struct line {
     size_t length; /* at most LOG_LINE_MAX - 1: the last byte is kept for the end of line */
 };
 
-__attribute__((format(printf, 2, 0))) static void add_list(struct line *line, const char *format,
-                                                           va_list arguments)
-{
-    size_t space = LOG_LINE_MAX - 1 - line->length;
-    int wanted = vsnprintf(line->at + line->length, space, format, arguments);
-    if (wanted <= 0 || space == 0) return;
-    line->length += (size_t)wanted < space ? (size_t)wanted : space - 1;
-}
-
 __attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
 {
+    size_t space = LOG_LINE_MAX - line->length;
     va_list arguments;
     va_start(arguments, format);
-    add_list(line, format, arguments);
+    int wanted = vsnprintf(line->at + line->length, space, format, arguments);
     va_end(arguments);
+    if (wanted > 0) line->length += (size_t)wanted < space ? (size_t)wanted : space - 1;
 }
 
-/* Text may quote a file or a peer: no control character of it reaches the terminal. */
-static void make_plain(struct line *line, size_t from)
+/* Text may quote a file or a peer: it ends no line, and does not talk to the terminal. */
+__attribute__((format(printf, 2, 0))) static void
+add_printable(struct line *line, const char *format, va_list arguments)
 {
-    for (size_t i = from; i < line->length; i++) {
-        unsigned char c = (unsigned char)line->at[i];
-        if (c < 0x20 || c == 0x7f) line->at[i] = ' ';
-    }
+    char text[LOG_LINE_MAX];
+    if (vsnprintf(text, sizeof text, format, arguments) < 0) return;
+    for (char *c = text; *c; c++)
+        if (*c == '\n') *c = ' ';
+    printable_copy(line->at + line->length, LOG_LINE_MAX - line->length, text);
+    line->length += strlen(line->at + line->length);
 }
 
 static void add_time(struct line *line)
@@ -112,12 +111,10 @@ void log_line(enum log_level level, const char *format, ...)
     if (atomic_exchange(&state.status_shown, false)) add(&line, "%s", clear_line);
     add_time(&line);
     add(&line, "%s%s", state.task, level <= LOG_WARNING ? marks[level] : "");
-    size_t from = line.length;
     va_list arguments;
     va_start(arguments, format);
-    add_list(&line, format, arguments);
+    add_printable(&line, format, arguments);
     va_end(arguments);
-    make_plain(&line, from);
     line.at[line.length++] = '\n';
     write_out(&line);
 }
@@ -131,17 +128,26 @@ void log_status(const char *format, ...)
     size_t from = line.length;
     va_list arguments;
     va_start(arguments, format);
-    add_list(&line, format, arguments);
+    add_printable(&line, format, arguments);
     va_end(arguments);
-    make_plain(&line, from);
     cut(&line, from, terminal_columns());
     state.status_shown = true;
     write_out(&line);
 }
 
+void log_clear_status(void)
+{
+    struct line line = {.length = 0};
+    if (!atomic_exchange(&state.status_shown, false)) return;
+    add(&line, "%s", clear_line);
+    write_out(&line);
+}
+
 bool log_is_terminal(void)
 {
-    return state.ends_at_terminal || isatty(STDERR_FILENO) == 1;
+    if (state.ends_at_terminal) return true;
+    const char *kind = getenv("TERM");
+    return kind && *kind && strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) == 1;
 }
 
 void log_set_terminal(void)

@@ -1,5 +1,6 @@
 /* log.h - lines for a person, on standard error.
  *
+ * Texts are made safe to show (printable.h), and an end of line in one becomes a blank.
  * One line is one write(2), so that lines of several tasks never mix. The task prefix ("ps/0") is
  * set once at start. Library code does not log; roles, runners and commands do.
  */
@@ -17,6 +18,8 @@ void log_line(enum log_level, const char *format, ...) __attribute__((format(pri
 /* A line that is redrawn in place on a terminal: see progress in cmd. Ended by the next log_line.
  */
 void log_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_clear_status(void); /* before something else is written there; nothing where none is */
+/* Standard error is a terminal on which a line can be redrawn: TERM says so, and not "dumb". */
 bool log_is_terminal(void);
 /* Standard error is a pipe to a launcher that redraws status lines on a terminal. */
 void log_set_terminal(void);

@@ -54,6 +54,23 @@ static void the_old_text_may_be_an_argument_of_the_new(void **state)
                                       "bad value");
 }
 
+static void what_is_quoted_cannot_talk_to_the_terminal(void **state)
+{
+    assert_int_equal(fail(ERR_INPUT, "%s: no such file", "\x1b]0;mine\x07.json"), ERR_INPUT);
+    assert_string_equal(error_text(), "\\x1b]0;mine\\x07.json: no such file");
+    assert_int_equal(fail_prefix(ERR_INPUT, "\xc2\x9b"
+                                            "2J"),
+                     ERR_INPUT);
+    assert_string_equal(error_text(), "\\xc2\\x9b2J: \\x1b]0;mine\\x07.json: no such file");
+
+    char word[ERROR_TEXT_MAX];
+    memset(word, '\x1b', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    assert_int_equal(fail(ERR_INPUT, "%s", word), ERR_INPUT);
+    assert_true(strlen(error_text()) < ERROR_TEXT_MAX);
+    assert_string_equal(error_text() + strlen(error_text()) - 3, "...");
+}
+
 static void a_long_text_is_cut_and_says_so(void **state)
 {
     char word[ERROR_TEXT_MAX * 2];
@@ -122,6 +139,7 @@ int main(void)
         cmocka_unit_test(prefixes_are_put_in_front_and_the_kind_is_kept),
         cmocka_unit_test(try_returns_at_once_only_on_failure),
         cmocka_unit_test(the_old_text_may_be_an_argument_of_the_new),
+        cmocka_unit_test(what_is_quoted_cannot_talk_to_the_terminal),
         cmocka_unit_test(a_long_text_is_cut_and_says_so),
         cmocka_unit_test(cutting_leaves_whole_characters),
         cmocka_unit_test(each_thread_has_a_text_of_its_own),

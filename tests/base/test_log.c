@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -44,6 +45,7 @@ static void capture_terminal(struct capture *capture, int columns)
     int master, slave;
     const struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
     if (openpty(&master, &slave, NULL, NULL, &size)) skip();
+    setenv("TERM", "xterm", 1);
     capture_with(capture, master, slave);
 }
 
@@ -114,12 +116,12 @@ static void lines_below_the_level_are_not_written(void **state)
 }
 
 /* Text of a peer cannot end a line, nor talk to the terminal. */
-static void control_characters_are_taken_out(void **state)
+static void control_characters_are_spelled_out(void **state)
 {
     struct capture capture;
     capture_pipe(&capture);
     log_line(LOG_INFO, "%s", "one\ntwo\r\x1b[2J\x7f\xc3\xa9");
-    assert_matches(capture_end(&capture), "^[0-9:.]+ one two  \\[2J \xc3\xa9\n$");
+    assert_matches(capture_end(&capture), "^[0-9:.]+ one two\\\\x0d\\\\x1b\\[2J\\\\x7f\xc3\xa9\n$");
 }
 
 static void long_lines_are_cut_and_still_end(void **state)
@@ -173,6 +175,37 @@ static void a_status_never_wraps(void **state)
     capture_terminal(&capture, 20);
     log_status("%s", "\xc3\xa9t\xc3\xa9 abcdefghijklmnopqrstuvwxyz");
     assert_string_equal(capture_end(&capture), "\r\x1b[K\xc3\xa9t\xc3\xa9 abcdefghijklmno");
+    log_clear_status();
+}
+
+/* Emacs, build servers and `TERM=dumb` show escape sequences as they are. */
+static void a_terminal_that_cannot_redraw_gets_no_status(void **state)
+{
+    static const char *const kinds[] = {"dumb", "", NULL};
+    for (int i = 0; i < 3; i++) {
+        struct capture capture;
+        capture_terminal(&capture, 80);
+        if (kinds[i])
+            setenv("TERM", kinds[i], 1);
+        else
+            unsetenv("TERM");
+        assert_false(log_is_terminal());
+        log_status("50 %%");
+        log_line(LOG_INFO, "saved");
+        log_clear_status();
+        assert_matches(capture_end(&capture), "^[0-9:.]+ saved\r?\n$");
+    }
+}
+
+static void a_status_is_cleared_once(void **state)
+{
+    struct capture capture;
+    capture_terminal(&capture, 80);
+    log_status("step 1");
+    log_clear_status();
+    log_clear_status();
+    log_line(LOG_INFO, "next");
+    assert_matches(capture_end(&capture), "^\r\x1b\\[Kstep 1\r\x1b\\[K[0-9:.]+ next\r?\n$");
 }
 
 int main(void)
@@ -181,12 +214,14 @@ int main(void)
         cmocka_unit_test_setup(lines_have_time_task_and_text, reset),
         cmocka_unit_test_setup(only_warnings_and_errors_name_their_level, reset),
         cmocka_unit_test_setup(lines_below_the_level_are_not_written, reset),
-        cmocka_unit_test_setup(control_characters_are_taken_out, reset),
+        cmocka_unit_test_setup(control_characters_are_spelled_out, reset),
         cmocka_unit_test_setup(long_lines_are_cut_and_still_end, reset),
         cmocka_unit_test_setup(long_task_names_are_cut, reset),
         cmocka_unit_test_setup(a_status_is_not_shown_without_a_terminal, reset),
         cmocka_unit_test_setup(a_status_is_redrawn_and_the_next_line_replaces_it, reset),
         cmocka_unit_test_setup(a_status_never_wraps, reset),
+        cmocka_unit_test_setup(a_terminal_that_cannot_redraw_gets_no_status, reset),
+        cmocka_unit_test_setup(a_status_is_cleared_once, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,8 +180,9 @@ class Launch(unittest.TestCase):
     def test_on_a_terminal_the_status_line_of_the_chief_is_redrawn(self):
         master, terminal = pty.openpty()
         process = subprocess.Popen([support.BINARY] + ENDLESS, cwd=self.folder.name,
-                                   env=support.clean.environment(), stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=terminal)
+                                   env=support.clean.environment({"TERM": "xterm"}),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=terminal)
         os.close(terminal)
         self.addCleanup(process.wait, support.LIMIT_S)
         self.addCleanup(process.kill)

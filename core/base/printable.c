@@ -1,0 +1,77 @@
+/* printable.c - see printable.h. */
+#include "core/base/printable.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Of a character by its first byte; 0: none begins so. */
+static int bytes_of(unsigned char first)
+{
+    if (first < 0x80) return 1;
+    if (first >= 0xc2 && first <= 0xdf) return 2;
+    if (first >= 0xe0 && first <= 0xef) return 3;
+    return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+}
+
+/* Neither longer than need be, nor half of a pair, nor beyond the last one. */
+static bool is_character(uint32_t code, int bytes)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    return code >= least[bytes] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+}
+
+static bool is_control(uint32_t code)
+{
+    return (code < 0x20 && code != '\n') || (code >= 0x7f && code <= 0x9f);
+}
+
+int printable_bytes(const char *at, size_t count)
+{
+    if (count == 0) return PRINTABLE_BEGUN;
+    const unsigned char first = (unsigned char)at[0];
+    const int bytes = bytes_of(first);
+    if (bytes == 0) return 0;
+    uint32_t code = bytes == 1 ? first : first & (0xffu >> (bytes + 1));
+    for (int i = 1; i < bytes; i++) {
+        if ((size_t)i >= count) return PRINTABLE_BEGUN;
+        if ((at[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (at[i] & 0x3f);
+    }
+    return is_character(code, bytes) && !is_control(code) ? bytes : 0;
+}
+
+int printable_escape(char byte, char to[PRINTABLE_BYTES_MAX])
+{
+    static const char digits[] = "0123456789abcdef";
+    to[0] = '\\';
+    to[1] = 'x';
+    to[2] = digits[(unsigned char)byte >> 4];
+    to[3] = digits[byte & 0xf];
+    return PRINTABLE_BYTES_MAX;
+}
+
+/* One character, or the escaped byte where it is none: its bytes at ret, how many of text in
+ * ret_taken. */
+static int next_character(const char *text, size_t count, char ret[PRINTABLE_BYTES_MAX],
+                          size_t *ret_taken)
+{
+    const int bytes = printable_bytes(text, count);
+    *ret_taken = bytes > 0 ? (size_t)bytes : 1;
+    if (bytes <= 0) return printable_escape(*text, ret);
+    memcpy(ret, text, (size_t)bytes);
+    return bytes;
+}
+
+bool printable_copy(char *to, size_t size, const char *text)
+{
+    size_t used = 0, left = strlen(text), taken;
+    for (; left > 0; text += taken, left -= taken) {
+        char character[PRINTABLE_BYTES_MAX];
+        const int bytes = next_character(text, left, character, &taken);
+        if (used + (size_t)bytes >= size) break;
+        memcpy(to + used, character, (size_t)bytes);
+        used += (size_t)bytes;
+    }
+    to[used] = '\0';
+    return left == 0;
+}

@@ -1,0 +1,25 @@
+/* printable.h - text of a file, a flag or a peer, made safe to show.
+ *
+ * Control characters but the end of line (the two-byte ones of UTF-8, from U+0080, too) and bytes
+ * that are no UTF-8 are written as \x1b: a terminal would act on them. All else stays as it is.
+ */
+#ifndef CORE_BASE_PRINTABLE_H
+#define CORE_BASE_PRINTABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { PRINTABLE_BEGUN = -1, PRINTABLE_BYTES_MAX = 4 }; /* of one character, escaped or not */
+
+/* How many bytes the first character has that may be shown as it is, 1 to 4; 0: its first byte may
+ * not; PRINTABLE_BEGUN: more than the count bytes that are there are needed to tell. */
+int printable_bytes(const char *at, size_t count);
+
+/* Writes the first byte as \x1b; returns PRINTABLE_BYTES_MAX. */
+int printable_escape(char byte, char to[PRINTABLE_BYTES_MAX]);
+
+/* Copies text, made safe, to `to` and ends it with a NUL. false: it ends with the last character
+ * that fits into size bytes (at least 1). */
+bool printable_copy(char *to, size_t size, const char *text);
+
+#endif

@@ -98,7 +98,6 @@ int cmd_checkpoint(int argc, char **argv)
     struct arena arena = {0};
     int code = EXIT_DONE;
     err e = run(argc, argv, &arena, &code);
-    if (!e && fflush(stdout)) e = fail(ERR_IO, "cannot write to standard output");
     arena_free(&arena);
     return e ? report_error(e) : code;
 }

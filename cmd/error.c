@@ -37,7 +37,7 @@ void print_exit_codes(FILE *out)
 
 int report_error(err e)
 {
-    if (log_is_terminal()) fputs("\r\033[K", stderr);
+    log_clear_status();
     fprintf(stderr, "dtrain: %s\n", error_text());
     return exit_code_of(e);
 }

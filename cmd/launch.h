@@ -27,7 +27,6 @@ struct launch {
     int signals;                  /* signalfd */
     sigset_t old_mask;            /* of the tasks */
     int spec_fd;                  /* a copy of a spec that came on standard input, or -1 */
-    bool has_status;              /* a status line is on the terminal */
     int code;                     /* of the first task that failed */
     int caught;                   /* the last signal to end, or 0 */
     uint64_t failed_ms, stop_ms;  /* when the first task failed, when all were asked to end; 0 */

@@ -2,13 +2,13 @@
 #include "cmd/lines.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/standard_output.h"
 
-enum { OUTPUT_BYTES = 16384, WRITE_WAIT_MS = 10000, READS_MAX = 16 };
+enum { OUTPUT_BYTES = 16384, READS_MAX = 16 };
 
 /* What log.h writes before a line that may stand over a status line, and before a status. */
 static const char clear_line[] = "\r\033[K";
@@ -21,22 +21,9 @@ struct output {
     char at[OUTPUT_BYTES];
 };
 
-/* A reader that does not read for WRITE_WAIT_MS loses what it did not take. */
-static void write_all(int to, const char *bytes, size_t count)
-{
-    size_t sent = 0;
-    while (sent < count) {
-        ssize_t written = write(to, bytes + sent, count - sent);
-        if (written > 0) sent += (size_t)written;
-        if (written >= 0 || errno == EINTR) continue;
-        struct pollfd room = {.fd = to, .events = POLLOUT};
-        if (errno != EAGAIN || poll(&room, 1, WRITE_WAIT_MS) <= 0) break;
-    }
-}
-
 static void flush(struct output *out)
 {
-    write_all(out->to, out->at, out->used);
+    standard_output_pass(out->to, out->at, out->used);
     out->used = 0;
 }
 
@@ -58,8 +45,7 @@ static size_t overwritten(const char *bytes, size_t count)
 /* The status line of any task gives way to a line; the next status of its task draws it anew. */
 static void put_line(struct lines *lines, struct output *out, const char *bytes, size_t count)
 {
-    if (*lines->has_status) write_all(STDERR_FILENO, clear_line, CLEAR_BYTES);
-    *lines->has_status = false;
+    log_clear_status();
     size_t gone = overwritten(bytes, count);
     put(out, lines->prefix, strlen(lines->prefix));
     put(out, bytes + gone, count - gone);
@@ -72,7 +58,6 @@ static void show_status(struct lines *lines)
     size_t gone = overwritten(lines->at, lines->used);
     if (gone == 0 || gone == lines->used) return;
     log_status("%s%.*s", lines->prefix, (int)(lines->used - gone), lines->at + gone);
-    *lines->has_status = true;
     memmove(lines->at + CLEAR_BYTES, lines->at + gone, lines->used - gone);
     memcpy(lines->at, clear_line, CLEAR_BYTES);
     lines->used -= gone - CLEAR_BYTES;

@@ -8,7 +8,6 @@
 #ifndef CMD_LINES_H
 #define CMD_LINES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum { LINE_BYTES_MAX = 4096 };
@@ -16,7 +15,6 @@ enum { LINE_BYTES_MAX = 4096 };
 struct lines {
     int from, to;       /* descriptors: the pipe, owned and non-blocking; -1 when it has ended */
     const char *prefix; /* "ps/0: ", borrowed */
-    bool *has_status;   /* shared by all streams: a status line is on the terminal */
     size_t used;        /* bytes of the line that is not whole yet */
     char at[LINE_BYTES_MAX];
 };

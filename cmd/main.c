@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "core/base/standard_output.h"
 
 enum { COMMANDS_MAX = 32 };
 
@@ -73,19 +74,19 @@ static bool environment_names_a_task(void)
     return (job && *job) || (config && *config);
 }
 
-/* A descriptor 0, 1 or 2 that is closed would become a pipe or socket that the log writes to. Tasks
- * are started through /proc/self/exe, which would be the name that `ps` and messages show. */
+/* A descriptor 0, 1 or 2 that is closed would become a pipe or socket that the log writes to. Only
+ * reading is allowed: results that go nowhere are an error. Tasks are started through
+ * /proc/self/exe, which would be the name that `ps` and messages show. */
 static void settle(void)
 {
-    int fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);
+    int fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDONLY);
     if (fd >= 0) close(fd);
     prctl(PR_SET_NAME, "dtrain");
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-    settle();
     if (argc < 2 && !environment_names_a_task()) {
         print_usage(stderr);
         return EXIT_INPUT;
@@ -96,4 +97,14 @@ int main(int argc, char **argv)
     const struct command *command = find_command(argv[1]);
     if (command) return command->run(argc, argv);
     return looks_like_a_file(argv[1]) ? cmd_run(argc, argv) : report_unknown(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    settle();
+    standard_output_open();
+    const int code = run_command(argc, argv);
+    const err e = standard_output_flush();
+    const int failed = e ? report_error(e) : EXIT_DONE;
+    return code == EXIT_DONE ? failed : code;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmd/restored.h"
+#include "core/base/standard_output.h"
 
 enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL };
 static const char *const output_formats[] = {"auto", "csv", "jsonl", NULL};
@@ -116,6 +117,12 @@ static void write_json(const struct predict *p, int64_t number, const float *row
     fputs("]}\n", p->out);
 }
 
+static err check_written(const struct predict *p)
+{
+    if (p->out == stdout) return standard_output_flush();
+    return ferror(p->out) ? fail(ERR_IO, "--out=%s: %s", p->flags.out, strerror(errno)) : OK;
+}
+
 static err take(void *context, const struct predictions *batch)
 {
     struct predict *p = context;
@@ -129,7 +136,7 @@ static err take(void *context, const struct predictions *batch)
             write_json(p, number, row, batch->columns);
     }
     p->rows += batch->rows;
-    return ferror(p->out) ? fail(ERR_IO, "--out=%s: %s", p->flags.out, strerror(errno)) : OK;
+    return check_written(p);
 }
 
 /* ---- what is read ---- */
@@ -203,9 +210,9 @@ static err open_output(struct predict *p)
 /* Only closing tells whether the last bytes were taken. */
 static err close_output(struct predict *p)
 {
-    if (!p->out) return OK;
+    if (!p->out || p->out == stdout) return OK;
     bool is_written = fflush(p->out) == 0 && !ferror(p->out);
-    if (p->out != stdout) is_written = fclose(p->out) == 0 && is_written;
+    is_written = fclose(p->out) == 0 && is_written;
     p->out = NULL;
     return is_written ? OK : fail(ERR_IO, "--out=%s: %s", p->flags.out, strerror(errno));
 }

@@ -9,7 +9,7 @@ int cmd_schema(int argc, char **argv)
     bool is_complete = schema && !json_object_set_new(schema, "title", json_string("dtrain spec"));
     err e = is_complete ? OK : fail(ERR_MEMORY, "no memory for the schema");
     if (!e && json_dumpf(schema, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER))
-        e = fail(ERR_IO, "cannot write the schema");
+        e = fail(ERR_MEMORY, "no memory to print the schema");
     json_decref(schema);
     if (e) return report_error(e);
     putchar('\n');

@@ -135,14 +135,13 @@ _Noreturn static void become(const struct launch *launch, const struct child *ch
 }
 
 /* One end stays here and never blocks; the other goes to the task, as its output `to`. */
-static err open_stream(struct launch *launch, struct child *child, int to, int *ret_write)
+static err open_stream(struct child *child, int to, int *ret_write)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC)) return fail(ERR_IO, "cannot make a pipe: %s", strerror(errno));
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     struct lines *lines = to == STDOUT_FILENO ? &child->out : &child->err;
-    *lines = (struct lines){
-        .from = fds[0], .to = to, .prefix = child->prefix, .has_status = &launch->has_status};
+    *lines = (struct lines){.from = fds[0], .to = to, .prefix = child->prefix};
     *ret_write = fds[1];
     return OK;
 }
@@ -168,8 +167,8 @@ static err spawn(struct launch *launch, struct child *child, int out, int error)
 err launch_start(struct launch *launch, struct child *child)
 {
     int out = -1, error = -1;
-    err e = open_stream(launch, child, STDOUT_FILENO, &out);
-    if (!e) e = open_stream(launch, child, STDERR_FILENO, &error);
+    err e = open_stream(child, STDOUT_FILENO, &out);
+    if (!e) e = open_stream(child, STDERR_FILENO, &error);
     if (!e) e = spawn(launch, child, out, error);
     if (out >= 0) close(out);
     if (error >= 0) close(error);

@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/seen.h"
 #include "cmd/var.h"
+#include "core/base/standard_output.h"
 #include "core/cluster/visit_ask.h"
 #include "core/cluster/visit_shared.h"
 
@@ -165,9 +166,8 @@ static err fail_none(const struct var *var)
 
 static err print_line(const char *text)
 {
-    if (puts(text) == EOF || fflush(stdout) == EOF)
-        return fail(ERR_IO, "cannot write to standard output");
-    return OK;
+    puts(text);
+    return standard_output_flush();
 }
 
 static err print(const struct seen *seen)
@@ -310,7 +310,7 @@ static err watch(struct var *var)
     free(last);
     const struct visitor_verdict *verdict = visitor_verdict(var->visitor);
     if (!e || !verdict->has_come) return e;
-    fprintf(stderr, "dtrain: %s\n", error_text());
+    report_error(e);
     var->code = verdict->code;
     return OK;
 }

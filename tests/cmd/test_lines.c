@@ -18,7 +18,6 @@ enum { TEXT_MAX = 65536 };
 struct stage {
     struct lines lines;
     int task, seen;
-    bool has_status;
 };
 
 static void stage_open(struct stage *stage)
@@ -26,9 +25,7 @@ static void stage_open(struct stage *stage)
     int in[2], out[2];
     assert_int_equal(pipe2(in, O_NONBLOCK), 0);
     assert_int_equal(pipe2(out, O_NONBLOCK), 0);
-    stage->has_status = false;
-    stage->lines = (struct lines){
-        .from = in[0], .to = out[1], .prefix = "ps/0: ", .has_status = &stage->has_status};
+    stage->lines = (struct lines){.from = in[0], .to = out[1], .prefix = "ps/0: "};
     stage->task = in[1];
     stage->seen = out[0];
 }
@@ -127,7 +124,6 @@ static void redrawn_text_is_no_line(void **state)
     assert_string_equal(pass(&stage, "\r\033[Kstep 2\r\033[Kstep 3"), "");
     assert_true(stage.lines.used < 16);
     assert_string_equal(pass(&stage, "\r\033[Ka line\n"), "ps/0: a line\n");
-    assert_false(stage.has_status);
     assert_string_equal(pass(&stage, "\r\033[Kstep 4"), "");
     assert_string_equal(finish(&stage), "");
     stage_close(&stage);

@@ -142,7 +142,8 @@ static const struct field fields[] = {
      .fallback = "30",
      .min = 0.001,
      .max = SECONDS_MAX,
-     .help = "seconds to end the job well, with a last checkpoint, after SIGTERM or SIGINT"},
+     .help = "seconds to end the job well, with a last checkpoint, after SIGTERM, SIGINT or "
+             "SIGHUP"},
     {.name = "save_timeout",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct run_flags, save_timeout),

@@ -204,10 +204,19 @@ static void attend(struct launch *launch)
     pass_all(launch);
 }
 
+/* As it is after nohup. */
+static bool is_ignored(int signo)
+{
+    struct sigaction action;
+    return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 /* The tasks get the mask as it was before: they have signals of their own to watch. Until they do,
- * they ignore those that ask: that survives exec. Ignored here too, they come by the descriptor. */
+ * they ignore those that ask: that survives exec. Ignored here too, they come by the descriptor.
+ * A reader of our output who goes away is no reason to end the tasks. */
 static err open_signals(struct launch *launch)
 {
+    signal(SIGPIPE, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
     sigset_t mask;
@@ -215,7 +224,7 @@ static err open_signals(struct launch *launch)
     sigaddset(&mask, SIGCHLD);
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGHUP);
+    if (!is_ignored(SIGHUP)) sigaddset(&mask, SIGHUP);
     sigaddset(&mask, SIGUSR1);
     sigaddset(&mask, SIGUSR2);
     sigprocmask(SIG_BLOCK, &mask, &launch->old_mask);

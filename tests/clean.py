@@ -1,7 +1,13 @@
-"""The environment of the programs that tests start."""
+"""What the programs that tests start inherit: environment and signals."""
 import os
+import signal
 
 VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
+
+# Whoever runs the tests may be without a terminal and ignore SIGHUP, which the programs would then
+# ignore, too. A handler of ours becomes the default in them.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def environment(more=None):

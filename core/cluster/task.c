@@ -21,6 +21,12 @@ static atomic_int caught_signal;
 static atomic_bool caught_report, caught_save; /* SIGUSR1, SIGUSR2 */
 static atomic_int signal_fd = -1;              /* stays open: a signal may be on its way to it */
 
+/* A terminal that goes away asks for the same as SIGTERM; 128 + SIGHUP means something else. */
+static int code_of_signal(int signo)
+{
+    return 128 + (signo == SIGHUP ? SIGTERM : signo);
+}
+
 static void on_signal(int signo)
 {
     if (signo == SIGUSR1)
@@ -28,7 +34,7 @@ static void on_signal(int signo)
     else if (signo == SIGUSR2)
         caught_save = true;
     else if (atomic_exchange(&caught_signal, signo))
-        _exit(128 + signo);
+        _exit(code_of_signal(signo));
     const uint64_t one = 1;
     int kept = errno;
     if (write(signal_fd, &one, sizeof one) < 0) { /* the loop looks at caught_signal anyway */
@@ -38,14 +44,18 @@ static void on_signal(int signo)
 
 static void end_at_once(int signo)
 {
-    _exit(128 + signo);
+    _exit(code_of_signal(signo));
 }
 
+/* SIGHUP that is ignored from the start (nohup) stays ignored. */
 static void handle_signals(void (*handler)(int))
 {
     const struct sigaction action = {.sa_handler = handler};
+    struct sigaction hangup;
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGHUP, NULL, &hangup);
+    if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }
 
 static void *take_signals(void *unused)
@@ -64,6 +74,7 @@ static void divert_signals(void)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGUSR2);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
@@ -253,7 +264,7 @@ static void stop(struct task *t, int signo)
     if (t->has_ended) return;
     char why[ACTION_TEXT_MAX]; /* the role tells the others who says so */
     snprintf(why, sizeof why, "stopped by SIG%s", sigabbrev_np(signo));
-    t->role->ops->leave(t->role, 128 + signo, why, &t->outbox);
+    t->role->ops->leave(t->role, code_of_signal(signo), why, &t->outbox);
     task_flush(t);
 }
 

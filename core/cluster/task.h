@@ -90,9 +90,9 @@ void task_flush(struct task *);
  * where it is process 1, which the system's own way would spare. */
 void tasks_prepare(void);
 
-/* Runs until every task has ended; SIGTERM and SIGINT ask the roles to end the job well, a second
- * one ends the process. SIGUSR1: each says what it does and waits for; SIGUSR2 to the chief: a
- * checkpoint. */
+/* Runs until every task has ended; SIGTERM, SIGINT and SIGHUP (unless it is ignored from the start)
+ * ask the roles to end the job well, a second one ends the process. SIGUSR1: each says what it does
+ * and waits for; SIGUSR2 to the chief: a checkpoint. */
 err tasks_run(struct task *const tasks[], int count);
 
 /* For a task with a loop of its own: whether SIGUSR1 has come since it was last asked; none is

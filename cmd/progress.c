@@ -55,10 +55,21 @@ void progress_attach(struct progress *p, struct worker_task *worker)
     p->examples_per_step = (double)(spec_replicas(spec, workers) * spec->data.batch_size);
 }
 
+/* Some file systems tell only when a file is closed that it was not written. */
+static err close_metrics(struct progress *p)
+{
+    if (!p->metrics) return OK;
+    if (fclose(p->metrics) && !p->metrics_error) p->metrics_error = errno;
+    p->metrics = NULL;
+    if (!p->metrics_error) return OK;
+    return fail(ERR_IO, "--metrics_file=%s: %s", p->run->flags.metrics_file,
+                strerror(p->metrics_error));
+}
+
 void progress_close(struct progress *p)
 {
-    if (p->metrics) fclose(p->metrics);
-    p->metrics = NULL;
+    err unheard = close_metrics(p);
+    (void)unheard; /* progress_finish has told, or the run has failed otherwise */
 }
 
 /* Examples per second of the whole cluster between two moments of this worker. */
@@ -78,7 +89,10 @@ static void write_metrics(struct progress *p, struct session *s, double loss, do
     fprintf(p->metrics,
             ", \"learning_rate\": %.9g, \"examples_per_second\": %.1f, \"seconds\": %.6f}\n",
             learning_rate, examples_s, (double)(p->step_ns - p->started_ns) * 1e-9);
-    fflush(p->metrics);
+    if (fflush(p->metrics) == 0 || p->metrics_error) return;
+    p->metrics_error = errno;
+    log_line(LOG_WARNING, "--metrics_file=%s: %s: lines are lost", p->run->flags.metrics_file,
+             strerror(p->metrics_error));
 }
 
 /* "step 512 of 1000, loss 0.3123, accuracy 0.91, 123,456 examples/s" */
@@ -236,5 +250,7 @@ static err write_result(const struct progress *p, int code, const char *text)
 err progress_finish(struct progress *p, int code, const char *text)
 {
     if (code == EXIT_DONE) print_end(p);
-    return p->run->flags.result ? write_result(p, code, text) : OK;
+    err written = p->run->flags.result ? write_result(p, code, text) : OK;
+    err closed = close_metrics(p);
+    return closed ? closed : written;
 }

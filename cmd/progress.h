@@ -16,6 +16,7 @@ struct progress {
     const struct run *run;
     bool is_chief, draws;          /* draws: a status line on a terminal */
     FILE *metrics;                 /* NULL: none */
+    int metrics_error;             /* errno of the first line that could not be written, or 0 */
     uint64_t last_step;            /* of the run; 0: unknown */
     double examples_per_step;      /* of one global step, all workers together */
     uint64_t started_ns;           /* of the process */

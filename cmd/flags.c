@@ -9,12 +9,16 @@ static const char *const transports[] = {"auto", "tcp", "shm", NULL};
 static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const launched[] = {"no", "yes", "terminal", NULL};
 
+/* Without them the words of the environment are somebody else's. */
+static const char *const hosts_variables[] = {"PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG", NULL};
+
 static const struct field fields[] = {
     {.name = "job_name",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, cluster.job_name),
      .fallback = "null",
      .environment = "JOB_NAME",
+     .environment_beside = hosts_variables,
      .help = "job of this task: ps, worker, or evaluator, which evaluates the checkpoints of the "
              "others; without it one process trains alone"},
     {.name = "task_index",
@@ -24,6 +28,7 @@ static const struct field fields[] = {
      .min = -1,
      .max = WORKERS_MAX - 1,
      .environment = "TASK_INDEX",
+     .environment_beside = hosts_variables,
      .help = "which task of its job this is, from 0; worker 0 is the chief"},
     {.name = "ps_hosts",
      .type = FIELD_STRING,

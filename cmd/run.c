@@ -32,9 +32,24 @@ static err open_local(struct run *run)
     return OK;
 }
 
+/* Which words are not of the command line, and which do not count. */
+static void note_environment(struct run *run)
+{
+    struct cluster_flags *flags = &run->flags.cluster;
+    const char *job = getenv("JOB_NAME");
+    const bool is_said[WORD_COUNT] = {flags->job_name, flags->task_index >= 0, flags->ps_hosts,
+                                      flags->worker_hosts};
+    for (int i = 0; i < WORD_COUNT; i++)
+        flags->is_by_environment[i] = is_said[i] && !flags_given(&run_flags_object, run->argc,
+                                                                 run->argv, cluster_flag_names[i]);
+    if (job && *job && !flags->job_name)
+        log_line(LOG_INFO, "JOB_NAME=%s in the environment is not used: no hosts are given", job);
+}
+
 /* The names of tasks in front of log lines: not alone, and not where the launcher adds them. */
 static err open_task(struct run *run)
 {
+    note_environment(run);
     TRY(cluster_spec_make(&run->flags.cluster, getenv("TF_CONFIG"), &run->arena, &run->cluster));
     if (run->flags.bind && !run->cluster.is_distributed)
         return fail(ERR_INPUT, "--bind needs --job_name: a single process listens nowhere");

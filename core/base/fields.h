@@ -86,8 +86,12 @@ struct field {
     /* OBJECT, OBJECTS; VARIANT(S): fields common to all kinds, or NULL */
     const struct object *object;
     const struct kinds *kinds; /* VARIANT, VARIANTS */
-    const char *environment;   /* flags: the variable that says the same where the flag is absent */
-    const char *help;          /* one sentence, no full stop */
+    const char *group; /* members of an object of which one is meant to be given; NULL: alone */
+    const char *environment; /* flags: the variable that says the same where the flag is absent */
+    /* flags: variables, ends with NULL: the one above counts only beside one of them, or its flag;
+     * NULL: always */
+    const char *const *environment_beside;
+    const char *help; /* one sentence, no full stop */
 };
 
 struct object {
@@ -135,8 +139,10 @@ err fields_defaults(const struct object *, struct arena *, void *ret);
 
 /* Changes one value of a JSON tree: "train.last_step=200", "model[0].units=20". The value is JSON
  * if it parses as such, else a string. Members are made where absent; the parser then checks them.
+ * Other members of its group go, unless the value is null or 0. object: of the root, for the
+ * groups.
  */
-err fields_override(json_t *root, const char *assignment);
+err fields_override(const struct object *, json_t *root, const char *assignment);
 
 /* --name=value and --name value from argv[1..]; BOOL fields also as bare --name. A FIELD_STRINGS
  * flag may repeat. What does not begin with -- goes to ret_rest (at most rest_max, then ERR_INPUT).

@@ -106,23 +106,6 @@ static err parse_flag(const struct field *field, const char *name, json_t *json,
     return field_parse(&(struct input){arena, field, json, &place}, (uint8_t *)ret + field->offset);
 }
 
-/* From the environment, or the default. */
-static err parse_absent(const struct field *field, struct arena *arena, void *ret)
-{
-    const char *text = field->environment ? getenv(field->environment) : NULL;
-    const bool is_set = text && *text;
-    if (!is_set && !field->fallback)
-        return fail(ERR_INPUT, "--%s is required%s%s%s", field->name,
-                    field->environment ? " (or the environment variable " : "",
-                    field->environment ? field->environment : "", field->environment ? ")" : "");
-
-    json_t *json = is_set ? json_from_flag(field, text) : field_fallback(field);
-    const char *name = is_set ? field->environment : arena_format(arena, "--%s", field->name);
-    err e = json ? parse_flag(field, name, json, arena, ret) : fail(ERR_MEMORY, "no memory");
-    json_decref(json);
-    return e;
-}
-
 /* The values of the flags that are given, by field; and everything else. */
 struct given {
     json_t *values[NAMES_MAX];
@@ -171,6 +154,48 @@ static err read_all(struct cursor *cursor, struct given *given)
     return OK;
 }
 
+static bool is_set(const char *variable)
+{
+    const char *text = variable ? getenv(variable) : NULL;
+    return text && *text;
+}
+
+static bool is_said(const struct object *object, json_t *const *values, const char *variable)
+{
+    for (int i = 0; i < fields_count(object); i++) {
+        const char *of_flag = object->fields[i].environment;
+        if (values[i] && of_flag && strcmp(of_flag, variable) == 0) return true;
+    }
+    return is_set(variable);
+}
+
+/* Others have variables of the same names: Jenkins sets JOB_NAME. */
+static bool is_meant(const struct object *object, json_t *const *values, const struct field *field)
+{
+    if (!is_set(field->environment)) return false;
+    const char *const *beside = field->environment_beside;
+    if (!beside) return true;
+    for (; *beside; beside++)
+        if (is_said(object, values, *beside)) return true;
+    return false;
+}
+
+/* From the environment (text), or the default (NULL). */
+static err parse_absent(const struct field *field, const char *text, struct arena *arena, void *ret)
+{
+    if (!text && !field->fallback)
+        return fail(ERR_INPUT, "--%s is required%s%s%s", field->name,
+                    field->environment ? " (or the environment variable " : "",
+                    field->environment ? field->environment : "", field->environment ? ")" : "");
+
+    json_t *json = text ? json_from_flag(field, text) : field_fallback(field);
+    const char *name = text ? arena_format(arena, "%s in the environment", field->environment)
+                            : arena_format(arena, "--%s", field->name);
+    err e = json ? parse_flag(field, name, json, arena, ret) : fail(ERR_MEMORY, "no memory");
+    json_decref(json);
+    return e;
+}
+
 static err parse_all(const struct object *object, json_t *const *values, struct arena *arena,
                      void *ret)
 {
@@ -178,8 +203,9 @@ static err parse_all(const struct object *object, json_t *const *values, struct 
     for (int i = 0; i < count; i++) {
         const struct field *field = &object->fields[i];
         assert(field->type != FIELD_JSON); /* nobody would own it */
+        const bool is_asked = !values[i] && is_meant(object, values, field);
         if (!values[i])
-            TRY(parse_absent(field, arena, ret));
+            TRY(parse_absent(field, is_asked ? getenv(field->environment) : NULL, arena, ret));
         else
             TRY(parse_flag(field, arena_format(arena, "--%s", field->name), values[i], arena, ret));
     }

@@ -9,9 +9,26 @@
 #include "core/train/layout.h"
 #include "net/transport.h"
 
-enum { MISSING_MAX = 3, MISSING_TEXT_MAX = 96 };
+enum { MISSING_MAX = 3, MISSING_TEXT_MAX = 96, SOURCE_TEXT_MAX = 160 };
 
 static const char *const hosts_names[JOB_COUNT] = {"ps_hosts", "worker_hosts"};
+static const enum cluster_word hosts_words[JOB_COUNT] = {WORD_PS_HOSTS, WORD_WORKER_HOSTS};
+
+const char *const cluster_flag_names[WORD_COUNT] = {"job_name", "task_index", "ps_hosts",
+                                                    "worker_hosts"};
+static const char *const variables[WORD_COUNT] = {"JOB_NAME", "TASK_INDEX", "PS_HOSTS",
+                                                  "WORKER_HOSTS"};
+
+/* "--job_name=boss", "JOB_NAME=boss in the environment"; value NULL: the name alone. */
+static const char *source(const struct cluster_flags *flags, enum cluster_word word,
+                          const char *value, char text[SOURCE_TEXT_MAX])
+{
+    const bool is_variable = flags->is_by_environment[word];
+    snprintf(text, SOURCE_TEXT_MAX, "%s%s%s%.64s%s", is_variable ? "" : "--",
+             is_variable ? variables[word] : cluster_flag_names[word], value ? "=" : "",
+             value ? value : "", is_variable ? " in the environment" : "");
+    return text;
+}
 
 int cluster_tasks_max(enum job job)
 {
@@ -58,8 +75,9 @@ err cluster_split_hosts(enum job job, const char *list, struct arena *arena, str
 
 static const char evaluator_name[] = "evaluator";
 
-static err parse_job(const char *name, struct cluster_spec *spec)
+static err parse_job(const struct cluster_flags *flags, struct cluster_spec *spec)
 {
+    const char *name = flags->job_name;
     spec->is_evaluator = strcmp(name, evaluator_name) == 0;
     spec->job = JOB_WORKER;
     if (spec->is_evaluator) return OK;
@@ -68,7 +86,9 @@ static err parse_job(const char *name, struct cluster_spec *spec)
             spec->job = (enum job)job;
             return OK;
         }
-    return fail(ERR_INPUT, "--job_name: expected ps, worker or evaluator, got \"%.64s\"", name);
+    char text[SOURCE_TEXT_MAX];
+    return fail(ERR_INPUT, "%s: expected ps, worker or evaluator, got \"%.64s\"",
+                source(flags, WORD_JOB_NAME, NULL, text), name);
 }
 
 /* A place among all tasks, to find equal addresses by sorting. */
@@ -113,16 +133,17 @@ static bool is_complete(const struct cluster_flags *flags)
 /* Flags that only make sense together with a job. */
 static err check_no_flags(const struct cluster_flags *flags)
 {
-    const char *given = flags->ps_hosts          ? "--ps_hosts"
-                        : flags->worker_hosts    ? "--worker_hosts"
-                        : flags->task_index >= 0 ? "--task_index"
-                                                 : NULL;
-    if (given) return fail(ERR_INPUT, "%s needs --job_name (ps or worker)", given);
-    return OK;
+    const enum cluster_word given = flags->ps_hosts          ? WORD_PS_HOSTS
+                                    : flags->worker_hosts    ? WORD_WORKER_HOSTS
+                                    : flags->task_index >= 0 ? WORD_TASK_INDEX
+                                                             : WORD_COUNT;
+    if (given == WORD_COUNT) return OK;
+    char text[SOURCE_TEXT_MAX];
+    return fail(ERR_INPUT, "%s needs --job_name (ps or worker)", source(flags, given, NULL, text));
 }
 
 /* "--task_index, --ps_hosts and --worker_hosts": what nobody said. */
-static err check_missing(const struct cluster_spec *spec)
+static err check_missing(const struct cluster_flags *flags, const struct cluster_spec *spec)
 {
     const char *missing[MISSING_MAX];
     int count = 0;
@@ -136,8 +157,22 @@ static err check_missing(const struct cluster_spec *spec)
         const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", before, missing[i]);
     }
-    return fail(ERR_INPUT, "--job_name=%s needs %s",
-                spec->is_evaluator ? evaluator_name : job_name(spec->job), text);
+    char job[SOURCE_TEXT_MAX];
+    const char *name = spec->is_evaluator ? evaluator_name : job_name(spec->job);
+    return fail(ERR_INPUT, "%s needs %s", source(flags, WORD_JOB_NAME, name, job), text);
+}
+
+/* The list of one job, where there is one. */
+static err take_hosts(const struct cluster_flags *flags, enum job job, struct arena *arena,
+                      struct strings *hosts)
+{
+    const enum cluster_word word = hosts_words[job];
+    const char *list = job == JOB_PS ? flags->ps_hosts : flags->worker_hosts;
+    if (!list) return OK;
+    err e = cluster_split_hosts(job, list, arena, hosts);
+    return e && flags->is_by_environment[word]
+               ? fail_prefix(e, "%s in the environment", variables[word])
+               : e;
 }
 
 /* What the flags say goes over what TF_CONFIG says. Its task index counts only for its job. */
@@ -146,18 +181,30 @@ static err merge(const struct cluster_flags *flags, const struct tf_config *conf
 {
     spec->job = config->job;
     spec->is_evaluator = config->is_evaluator;
-    if (flags->job_name) TRY(parse_job(flags->job_name, spec));
+    if (flags->job_name) TRY(parse_job(flags, spec));
     bool is_named_there =
         config->has_task && config->job == spec->job && config->is_evaluator == spec->is_evaluator;
     spec->task = flags->task_index >= 0 ? (int)flags->task_index
                  : is_named_there       ? config->task
                                         : -1;
-    const char *const lists[JOB_COUNT] = {flags->ps_hosts, flags->worker_hosts};
     for (int job = 0; job < JOB_COUNT; job++) {
         spec->hosts[job] = config->hosts[job];
-        if (lists[job])
-            TRY(cluster_split_hosts((enum job)job, lists[job], arena, &spec->hosts[job]));
+        TRY(take_hosts(flags, (enum job)job, arena, &spec->hosts[job]));
     }
+    return OK;
+}
+
+static err check_task(const struct cluster_flags *flags, const struct cluster_spec *spec)
+{
+    const int tasks = spec->hosts[spec->job].count;
+    const bool is_variable = flags->is_by_environment[WORD_TASK_INDEX];
+    const char *name = (is_variable ? variables : cluster_flag_names)[WORD_TASK_INDEX];
+    const char *where = is_variable ? " in the environment" : "";
+    if (spec->is_evaluator && spec->task > 0)
+        return fail(ERR_INPUT, "%s %d%s but there is one evaluator", name, spec->task, where);
+    if (!spec->is_evaluator && spec->task >= tasks)
+        return fail(ERR_INPUT, "%s %d%s but %s names %d task%s", name, spec->task, where,
+                    hosts_names[spec->job], tasks, tasks == 1 ? "" : "s");
     return OK;
 }
 
@@ -176,13 +223,8 @@ err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_t
     }
     TRY(merge(flags, &config, arena, &spec));
     if (spec.is_evaluator && spec.task < 0) spec.task = 0; /* there is only one */
-    TRY(check_missing(&spec));
-    if (spec.is_evaluator && spec.task > 0)
-        return fail(ERR_INPUT, "task_index %d but there is one evaluator", spec.task);
-    if (!spec.is_evaluator && spec.task >= spec.hosts[spec.job].count)
-        return fail(ERR_INPUT, "task_index %d but %s names %d task%s", spec.task,
-                    hosts_names[spec.job], spec.hosts[spec.job].count,
-                    spec.hosts[spec.job].count == 1 ? "" : "s");
+    TRY(check_missing(flags, &spec));
+    TRY(check_task(flags, &spec));
     TRY(check_distinct(&spec, arena));
     spec.is_distributed = true;
     *ret = spec;

@@ -20,12 +20,16 @@ struct cluster_spec {
     bool is_evaluator;   /* not part of the cluster, which it only visits; computes like a worker */
 };
 
+enum cluster_word { WORD_JOB_NAME, WORD_TASK_INDEX, WORD_PS_HOSTS, WORD_WORKER_HOSTS, WORD_COUNT };
+extern const char *const cluster_flag_names[WORD_COUNT]; /* "job_name", ... */
+
 struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags or their environment
                              variables */
     const char *job_name; /* "ps", "worker" or "evaluator" */
     int64_t task_index;
     const char *ps_hosts; /* comma separated */
     const char *worker_hosts;
+    bool is_by_environment[WORD_COUNT]; /* for messages */
 };
 
 /* tf_config: text of the variable, or NULL. ERR_INPUT names what is missing or wrong:

@@ -13,7 +13,7 @@ enum { REST_MAX = 2, ARGUMENTS_MAX = 16 };
 
 struct flags {
     const char *job_name;
-    int64_t task_index;
+    int64_t task_index, tag;
     double rate;
     bool quiet;
     int level;
@@ -22,6 +22,8 @@ struct flags {
 };
 
 static const char *const levels[] = {"error", "info", NULL};
+
+static const char *const beside_job[] = {"TEST_JOB_NAME", NULL};
 
 static const struct field fields[] = {
     {.name = "job_name",
@@ -38,6 +40,13 @@ static const struct field fields[] = {
      .max = 4095,
      .environment = "TEST_TASK_INDEX",
      .help = "which task"},
+    {.name = "tag",
+     .type = FIELD_INT,
+     .offset = offsetof(struct flags, tag),
+     .fallback = "-1",
+     .environment = "TEST_TAG",
+     .environment_beside = beside_job,
+     .help = "what counts for a job only"},
     {.name = "rate",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct flags, rate),
@@ -117,6 +126,7 @@ static int clear_environment(void **state)
 {
     unsetenv("TEST_JOB_NAME");
     unsetenv("TEST_TASK_INDEX");
+    unsetenv("TEST_TAG");
     return 0;
 }
 
@@ -235,7 +245,37 @@ static void the_environment_stands_in_for_absent_flags(void **state)
     arena_free(&run.arena);
 
     setenv("TEST_TASK_INDEX", "five", 1);
-    assert_refused("TEST_TASK_INDEX: expected an integer from -1 to 4095, got \"five\"", NULL);
+    assert_refused(
+        "TEST_TASK_INDEX in the environment: expected an integer from -1 to 4095, got \"five\"",
+        NULL);
+}
+
+static void some_variables_count_beside_others_only(void **state)
+{
+    struct run run;
+    setenv("TEST_TAG", "7", 1);
+    parse(&run, NULL);
+    assert_int_equal(run.flags.tag, -1);
+    arena_free(&run.arena);
+
+    parse(&run, "--job_name=ps", NULL);
+    assert_int_equal(run.flags.tag, 7);
+    arena_free(&run.arena);
+
+    setenv("TEST_JOB_NAME", "ps", 1);
+    parse(&run, NULL);
+    assert_int_equal(run.flags.tag, 7);
+    arena_free(&run.arena);
+    parse(&run, "--tag=8", NULL);
+    assert_int_equal(run.flags.tag, 8);
+    arena_free(&run.arena);
+
+    setenv("TEST_TAG", "seven", 1);
+    assert_refused("TEST_TAG in the environment: expected an integer, got \"seven\"", NULL);
+    unsetenv("TEST_JOB_NAME");
+    parse(&run, NULL);
+    assert_int_equal(run.flags.tag, -1);
+    arena_free(&run.arena);
 }
 
 static void bad_values_are_refused_with_the_flags_name(void **state)
@@ -310,6 +350,7 @@ int main(void)
         cmocka_unit_test_setup(a_double_dash_ends_the_flags, clear_environment),
         cmocka_unit_test_setup(single_dashes_are_no_flags, clear_environment),
         cmocka_unit_test_setup(the_environment_stands_in_for_absent_flags, clear_environment),
+        cmocka_unit_test_setup(some_variables_count_beside_others_only, clear_environment),
         cmocka_unit_test_setup(bad_values_are_refused_with_the_flags_name, clear_environment),
         cmocka_unit_test_setup(missing_values_are_refused, clear_environment),
         cmocka_unit_test_setup(unknown_flags_name_the_nearest, clear_environment),

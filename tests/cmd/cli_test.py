@@ -89,12 +89,21 @@ WRONG = [
     (["--job_name=ps", "--task_index=2", PS, WORKERS], {},
      "task_index 2 but ps_hosts names 2 tasks"),
     (["--job_name=worker", "--task_index=0", PS, WORKERS], {}, NO_SPEC),
-    ([], {"JOB_NAME": "ps", "TASK_INDEX": "0"}, "--job_name=ps needs --ps_hosts and "
-                                                "--worker_hosts"),
-    ([], {"JOB_NAME": "ps", "TASK_INDEX": "first"},
-     'TASK_INDEX: expected an integer from -1 to 4095, got "first"'),
+    ([], {"JOB_NAME": "ps", "TASK_INDEX": "0", "PS_HOSTS": "a:1"},
+     "JOB_NAME=ps in the environment needs --worker_hosts"),
+    ([PS], {"JOB_NAME": "ps", "TASK_INDEX": "first"},
+     'TASK_INDEX in the environment: expected an integer from -1 to 4095, got "first"'),
     ([PS, WORKERS, "--task_index=2"], {"JOB_NAME": "ps", "TASK_INDEX": "0"},
      "task_index 2 but ps_hosts names 2 tasks"),
+    ([PS, WORKERS], {"JOB_NAME": "ps", "TASK_INDEX": "2"},
+     "TASK_INDEX 2 in the environment but ps_hosts names 2 tasks"),
+    ([WORKERS], {"JOB_NAME": "ps", "TASK_INDEX": "0", "PS_HOSTS": "a:1,b"},
+     'PS_HOSTS in the environment: ps_hosts[1]: address "b": expected host:port or [v6 '
+     "address]:port"),
+    ([PS, WORKERS], {"JOB_NAME": "build-42", "TASK_INDEX": "0"},
+     'JOB_NAME in the environment: expected ps, worker or evaluator, got "build-42"'),
+    (["spec.json"], {"PS_HOSTS": "a:1"}, "PS_HOSTS in the environment needs --job_name (ps or "
+                                         "worker)"),
     # addresses
     (["--job_name=ps", "--task_index=0", "--ps_hosts=localhost", WORKERS], {},
      'ps_hosts[0]: address "localhost": expected host:port or [v6 address]:port'),
@@ -244,6 +253,23 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((ended.returncode, ended.stdout), (2, ""))
         self.assertIn('spec.json: model[1]: unknown key "unit" (did you mean "units"?)',
                       ended.stderr)
+
+    def test_the_end_that_is_set_displaces_that_of_the_file(self):
+        path = os.path.join(self.folder.name, "epochs.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**support.SPEC, "train": {"epochs": 50}}, file)
+        ended = self.run_binary("--set=train.last_step=7", "epochs.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertRegex(ended.stdout, r"(?m)^step 7, ")
+
+    def test_the_environment_of_a_build_server_makes_no_task(self):
+        """Jenkins sets JOB_NAME, arrays of schedulers TASK_INDEX."""
+        ended = support.run(["spec.json"], self.folder.name,
+                            {"JOB_NAME": "build-42", "TASK_INDEX": "first"})
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("JOB_NAME=build-42 in the environment is not used: no hosts are given",
+                      ended.stderr)
+        self.assertRegex(ended.stdout, r"(?m)^step 20, ")
 
     def test_a_spec_comes_from_standard_input(self):
         ended = self.run_binary("check", "-", stdin=json.dumps(support.SPEC))

@@ -100,7 +100,33 @@ static err check_step(const struct path *path, int at, const json_t *parent)
                 (int)(step->end - path->text), path->text, json_array_size(parent));
 }
 
-err fields_override(json_t *root, const char *assignment)
+/* The table of what the step leads to; NULL: it has none that is known here. */
+static const struct object *table_behind(const struct object *table, const struct step *step)
+{
+    const struct field *field =
+        table && step->name ? object_field_n(table, step->name, step->length) : NULL;
+    return field && field->type == FIELD_OBJECT ? field->object : NULL;
+}
+
+/* Whoever says how long to train by steps does not mean the epochs of the file as well. */
+static void displace_group(const struct object *table, const struct step *step, json_t *parent)
+{
+    const struct field *given = object_field_n(table, step->name, step->length);
+    if (!given || !given->group) return;
+    for (int i = 0; i < fields_count(table); i++) {
+        const struct field *field = &table->fields[i];
+        if (field != given && field->group && strcmp(field->group, given->group) == 0)
+            json_object_del(parent, field->name);
+    }
+}
+
+/* Null and 0 say that it is another one. */
+static bool says_nothing(const json_t *value)
+{
+    return json_is_null(value) || (json_is_number(value) && json_number_value(value) == 0);
+}
+
+err fields_override(const struct object *table, json_t *root, const char *assignment)
 {
     struct path path;
     TRY(read_path(assignment, &path));
@@ -110,11 +136,13 @@ err fields_override(json_t *root, const char *assignment)
         TRY(check_step(&path, i, parent));
         parent = enter(parent, &path.steps[i]);
         if (!parent) return fail(ERR_INPUT, "%s: no memory, or no UTF-8", assignment);
+        table = table_behind(table, &path.steps[i]);
     }
     TRY(check_step(&path, path.count - 1, parent));
 
     const struct step *last = &path.steps[path.count - 1];
     json_t *value = json_from_text(path.value);
+    if (table && last->name && !says_nothing(value)) displace_group(table, last, parent);
     int refused = last->name ? json_object_setn_new(parent, last->name, last->length, value)
                              : json_array_set_new(parent, last->index, value);
     return refused ? fail(ERR_INPUT, "%s: no memory, or no UTF-8", assignment) : OK;

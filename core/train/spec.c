@@ -99,7 +99,7 @@ static err override(const struct spec_options *options, json_t *json)
 {
     if (!json_is_object(json)) return fail(ERR_INPUT, "expected a JSON object, got a list");
     for (int i = 0; i < options->overrides.count; i++) {
-        TRY(fields_override(json, options->overrides.at[i]));
+        TRY(fields_override(&spec_object, json, options->overrides.at[i]));
     }
     if (options->seed < 0) return OK;
     if (json_object_set_new(json, "seed", json_integer(options->seed)) == 0) return OK;

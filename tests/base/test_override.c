@@ -18,7 +18,7 @@ static void assert_override(const char *assignment, const char *after)
 {
     json_t *json = json_loads(before, 0, NULL);
     assert_non_null(json);
-    if (fields_override(json, assignment)) fail_msg("%s", error_text());
+    if (fields_override(NULL, json, assignment)) fail_msg("%s", error_text());
     char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     assert_string_equal(text, after);
     free(text);
@@ -29,7 +29,7 @@ static void assert_refused(const char *assignment, const char *message)
 {
     json_t *json = json_loads(before, 0, NULL);
     assert_non_null(json);
-    assert_int_equal(fields_override(json, assignment), ERR_INPUT);
+    assert_int_equal(fields_override(NULL, json, assignment), ERR_INPUT);
     assert_string_equal(error_text(), message);
     json_decref(json);
 }
@@ -98,7 +98,7 @@ static void malformed_assignments_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_t *json = json_loads(before, 0, NULL);
         json_t *same = json_deep_copy(json);
-        assert_int_equal(fields_override(json, bad[i]), ERR_INPUT);
+        assert_int_equal(fields_override(NULL, json, bad[i]), ERR_INPUT);
         assert_non_null(strstr(error_text(), "expected path=value, such as train.last_step=200"));
         assert_true(json_equal(json, same));
         json_decref(json);
@@ -122,22 +122,59 @@ static void very_deep_paths_are_refused(void **state)
     for (int i = 1; i < FIELD_DEPTH_MAX; i++) strcat(path, ".a");
     json_t *json = json_object();
     strcat(path, "=1");
-    assert_int_equal(fields_override(json, path), OK);
+    assert_int_equal(fields_override(NULL, json, path), OK);
     strcpy(path + strlen(path) - 2, ".a=1");
-    assert_int_equal(fields_override(json, path), ERR_INPUT);
+    assert_int_equal(fields_override(NULL, json, path), ERR_INPUT);
     json_decref(json);
 }
 
 static void a_root_that_is_no_object_and_names_that_are_no_text_are_refused(void **state)
 {
     json_t *list = json_array(), *object = json_object();
-    assert_int_equal(fields_override(list, "a=1"), ERR_INPUT);
+    assert_int_equal(fields_override(NULL, list, "a=1"), ERR_INPUT);
     assert_string_equal(error_text(), "a: expected an object, got a list of 0");
-    assert_int_equal(fields_override(object, "\xff\xfe=1"), ERR_INPUT);
-    assert_int_equal(fields_override(object, "\xff\xfe.b=1"), ERR_INPUT);
+    assert_int_equal(fields_override(NULL, object, "\xff\xfe=1"), ERR_INPUT);
+    assert_int_equal(fields_override(NULL, object, "\xff\xfe.b=1"), ERR_INPUT);
     assert_int_equal(json_object_size(object), 0);
     json_decref(list);
     json_decref(object);
+}
+
+/* How long: by steps or by epochs. How often: by seconds or by steps. */
+static const struct field train_fields[] = {
+    {.name = "steps", .type = FIELD_INT, .fallback = "0", .group = "end"},
+    {.name = "epochs", .type = FIELD_FLOAT, .fallback = "0", .group = "end"},
+    {.name = "save", .type = FIELD_INT, .fallback = "0", .group = "save"},
+    {.name = "mode", .type = FIELD_STRING, .fallback = "null"},
+    {0},
+};
+static const struct object train_object = {.name = "train", .fields = train_fields};
+static const struct field root_fields[] = {
+    {.name = "train", .type = FIELD_OBJECT, .object = &train_object}, {0}};
+static const struct object root_object = {.name = "root", .fields = root_fields};
+
+static void members_of_a_group_displace_each_other(void **state)
+{
+    static const struct {
+        const char *assignment, *after;
+    } cases[] = {
+        {"train.steps=200", "{\"train\":{\"mode\":\"a\",\"save\":5,\"steps\":200}}"},
+        {"train.epochs=2", "{\"train\":{\"epochs\":2,\"mode\":\"a\",\"save\":5}}"},
+        {"train.steps=0", "{\"train\":{\"epochs\":3,\"mode\":\"a\",\"save\":5,\"steps\":0}}"},
+        {"train.steps=null", "{\"train\":{\"epochs\":3,\"mode\":\"a\",\"save\":5,\"steps\":null}}"},
+        {"train.mode=b", "{\"train\":{\"epochs\":3,\"mode\":\"b\",\"save\":5}}"},
+        {"steps=1", "{\"steps\":1,\"train\":{\"epochs\":3,\"mode\":\"a\",\"save\":5}}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *json =
+            json_loads("{\"train\": {\"epochs\": 3, \"save\": 5, \"mode\": \"a\"}}", 0, NULL);
+        assert_non_null(json);
+        assert_int_equal(fields_override(&root_object, json, cases[i].assignment), OK);
+        char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+        assert_string_equal(text, cases[i].after);
+        free(text);
+        json_decref(json);
+    }
 }
 
 int main(void)
@@ -150,6 +187,7 @@ int main(void)
         cmocka_unit_test(paths_that_lead_nowhere_are_refused),
         cmocka_unit_test(very_deep_paths_are_refused),
         cmocka_unit_test(a_root_that_is_no_object_and_names_that_are_no_text_are_refused),
+        cmocka_unit_test(members_of_a_group_displace_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,13 +270,7 @@ static void what_dead_runs_left_is_removed_and_nothing_else(void **state)
     checkpoints_close(c);
 }
 
-static void set_time(const char *path, double time_s)
-{
-    const struct timespec times[] = {{.tv_sec = (time_t)time_s}, {.tv_sec = (time_t)time_s}};
-    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
-static void a_token_is_seen_in_the_same_folder_only_and_for_a_day(void **state)
+static void the_token_is_seen_in_the_same_folder_only_and_there_is_one(void **state)
 {
     const char *run = folder_path(*state, "run");
     struct checkpoints *c = run_open(run, 5, NOW);
@@ -292,16 +286,18 @@ static void a_token_is_seen_in_the_same_folder_only_and_for_a_day(void **state)
     assert_false(checkpoints_token_is_seen(run, TAG));
     assert_int_equal(folder_count(run, "*"), 0);
 
-    for (uint64_t token = 1; token <= 2; token++) {
+    /* lives that were killed */
+    for (uint64_t token = 1; token <= 3; token++) {
         assert_int_equal(checkpoints_token_write(c, token), OK);
-        set_time(
-            folder_path(run, token == 1 ? ".token-0000000000000001" : ".token-0000000000000002"),
-            NOW - (token == 1 ? 1.1 * DAY : 0.9 * DAY));
+        assert_true(checkpoints_token_is_seen(run, token));
+        assert_false(checkpoints_token_is_seen(run, token - 1));
     }
+    assert_int_equal(folder_count(run, "*"), 1);
+    checkpoints_token_remove(c, 2); /* that of another one stays */
+    assert_true(checkpoints_token_is_seen(run, 3));
+    checkpoints_token_remove(c, 3);
+    assert_int_equal(folder_count(run, "*"), 0);
     checkpoints_close(c);
-    checkpoints_close(run_open(run, 5, NOW));
-    assert_false(checkpoints_token_is_seen(run, 1));
-    assert_true(checkpoints_token_is_seen(run, 2));
 }
 
 int main(void)
@@ -317,7 +313,7 @@ int main(void)
         IN_FOLDER(names_with_strange_characters_are_written_so_that_they_are_read_again),
         IN_FOLDER(shards_go_to_a_temporary_folder_that_can_be_given_up),
         IN_FOLDER(what_dead_runs_left_is_removed_and_nothing_else),
-        IN_FOLDER(a_token_is_seen_in_the_same_folder_only_and_for_a_day),
+        IN_FOLDER(the_token_is_seen_in_the_same_folder_only_and_there_is_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

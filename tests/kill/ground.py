@@ -194,13 +194,12 @@ def dtrain(cluster, *words):
 
 def leftovers(cluster):
     """What a dead run could leave in the folder: shards that nobody joined, files half written. The
-    token of a chief that was killed stays for a day: one for each of its deaths is no litter."""
+    token of a chief that was killed stays until the next one ends."""
     known = re.compile(r"checkpoint|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\.out\..*")
     found = [name for name in sorted(os.listdir(os.path.join(cluster.folder, "run")))
              if not known.fullmatch(name)]
-    tokens = [name for name in found if re.fullmatch(r"\.token-[0-9a-f]{16}", name)]
-    deaths = [task for task in cluster.lives[CHIEF] if task.code() == KILLED]
-    return found if len(tokens) > len(deaths) else sorted(set(found) - set(tokens))
+    was_killed = cluster.lives[CHIEF][-1].code() == KILLED
+    return [name for name in found if not (was_killed and name == ".token")]
 
 
 class Life(support.ClusterCase):

@@ -205,37 +205,51 @@ void checkpoints_abandon(struct checkpoints *c, const char *folder)
     if (checkpoints_is_ours(c, folder)) folder_remove_parts(folder);
 }
 
-/* ---- tokens ---- */
+/* ---- the token ---- */
 
-static err token_path(const char *directory, uint64_t token, char ret[CHECKPOINT_PATH_MAX])
+enum { TOKEN_BYTES = 16 };
+
+static err token_path(const char *directory, char ret[CHECKPOINT_PATH_MAX])
 {
-    char name[64];
-    snprintf(name, sizeof name, TOKEN_NAME "%016" PRIx64, token);
-    return folder_join(directory, name, ret);
+    return folder_join(directory, TOKEN_NAME, ret);
 }
 
+static void token_text(uint64_t token, char ret[TOKEN_BYTES + 1])
+{
+    snprintf(ret, TOKEN_BYTES + 1, "%016" PRIx64, token);
+}
+
+/* One file for all lives of a run, so that those which end by a kill leave one at most. It is never
+ * empty once it is there: a ps may read it at any time. */
 err checkpoints_token_write(struct checkpoints *c, uint64_t token)
 {
-    char path[CHECKPOINT_PATH_MAX];
-    TRY(token_path(c->directory, token, path));
+    char path[CHECKPOINT_PATH_MAX], text[TOKEN_BYTES + 1];
+    TRY(token_path(c->directory, path));
+    token_text(token, text);
     const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+    const bool is_written = pwrite(file, text, TOKEN_BYTES, 0) == TOKEN_BYTES;
+    const int error = errno;
     close(file);
-    return OK;
+    return is_written ? OK : fail(ERR_IO, "%s: %s", path, strerror(error));
 }
 
 void checkpoints_token_remove(struct checkpoints *c, uint64_t token)
 {
     char path[CHECKPOINT_PATH_MAX];
-    if (!token_path(c->directory, token, path)) unlink(path);
+    if (checkpoints_token_is_seen(c->directory, token) && !token_path(c->directory, path))
+        unlink(path);
 }
 
-/* Opened, not only looked at: a remote file system then asks its server, not its memory. */
+/* Read, not only looked at: a remote file system then asks its server, not its memory. */
 bool checkpoints_token_is_seen(const char *directory, uint64_t token)
 {
-    char path[CHECKPOINT_PATH_MAX];
-    if (token_path(directory, token, path)) return false;
+    char path[CHECKPOINT_PATH_MAX], wanted[TOKEN_BYTES + 1], found[TOKEN_BYTES];
+    if (token_path(directory, path)) return false;
+    token_text(token, wanted);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file >= 0) close(file);
-    return file >= 0;
+    if (file < 0) return false;
+    const ssize_t got = read(file, found, sizeof found);
+    close(file);
+    return got == TOKEN_BYTES && memcmp(found, wanted, TOKEN_BYTES) == 0;
 }

@@ -9,7 +9,7 @@
 #define CHECKPOINT_STATE "checkpoint"
 #define CHECKPOINT_INDEX ".index"
 #define LEASE_NAME ".lease-"
-#define TOKEN_NAME ".token-"
+#define TOKEN_NAME ".token"
 
 enum {
     FOLDER_NAMES_MAX = 1 << 22, /* a search of a folder ends after so many names */

@@ -134,12 +134,10 @@ static bool is_temporary_file(const char *name)
            strncmp(rest, CHECKPOINT_INDEX ".", strlen(CHECKPOINT_INDEX ".")) == 0;
 }
 
-/* Tokens and leases, which are younger than a day where somebody still cares. */
-static bool is_notice(const char *name)
+/* A lease, which is younger than a day where somebody still cares. */
+static bool is_lease(const char *name)
 {
-    return strncmp(name, LEASE_NAME CHECKPOINT_NAME, strlen(LEASE_NAME CHECKPOINT_NAME)) == 0 ||
-           (strncmp(name, TOKEN_NAME, strlen(TOKEN_NAME)) == 0 &&
-            ends_with_digits(name + strlen(TOKEN_NAME), "0123456789abcdef", TAG_DIGITS));
+    return strncmp(name, LEASE_NAME CHECKPOINT_NAME, strlen(LEASE_NAME CHECKPOINT_NAME)) == 0;
 }
 
 static void look_at(void *context, const char *name)
@@ -153,7 +151,7 @@ static void look_at(void *context, const char *name)
         remove_unborn(sweep, (uint64_t)step);
     } else if (is_temporary_file(name)) {
         unlink(path);
-    } else if (is_notice(name) && sweep->now_s - file_time_s(path) > STALE_S) {
+    } else if (is_lease(name) && sweep->now_s - file_time_s(path) > STALE_S) {
         unlink(path);
     }
 }

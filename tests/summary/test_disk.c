@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PATH_BYTES_MAX = 512, EVENT_SUMMARY = 5, EVENT_STEP = 2, PENDING_MAX = 8 << 20 };
 
@@ -163,6 +164,20 @@ static void a_file_that_cannot_begin_is_not_left_behind(void **state)
     assert_string_equal(found, "");
 }
 
+static void a_file_that_is_gone_is_told_once(void **state)
+{
+    struct place *p = *state;
+    write_step(p, 1);
+    assert_int_equal(events_flush(p->events), OK);
+    assert_int_equal(unlink(p->path), 0);
+    write_step(p, 2);
+    assert_int_equal(events_flush(p->events), ERR_IO);
+    assert_non_null(strstr(error_text(), p->path));
+    assert_non_null(strstr(error_text(), "the file is gone"));
+    write_step(p, 3);
+    assert_int_equal(events_flush(p->events), OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +187,7 @@ int main(void)
                                         close_place),
         cmocka_unit_test_setup_teardown(after_a_failure_texts_say_again_what_they_are, open_place,
                                         close_place),
+        cmocka_unit_test_setup_teardown(a_file_that_is_gone_is_told_once, open_place, close_place),
         cmocka_unit_test_setup_teardown(a_file_that_cannot_begin_is_not_left_behind, open_place,
                                         close_place),
     };

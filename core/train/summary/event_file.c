@@ -137,6 +137,21 @@ static err refused(struct event_file *file, int error)
                 strerror(error), lost);
 }
 
+/* Removed, or another one has its name: what is written reaches nobody. Told once. */
+static err check_gone(struct event_file *file)
+{
+    struct stat named, open_one;
+    if (file->is_gone || fstat(file->fd, &open_one) != 0) return OK;
+    const bool is_there = stat(file->path, &named) == 0;
+    if (is_there && named.st_ino == open_one.st_ino && named.st_dev == open_one.st_dev) return OK;
+    if (!is_there && errno != ENOENT && errno != ENOTDIR) return OK;
+    file->is_gone = true;
+    return fail(ERR_IO,
+                "%s: the file is gone: removed, or moved; events of this run are lost from "
+                "here on, until it is started again",
+                file->path);
+}
+
 err event_file_flush(struct event_file *file)
 {
     if (file->pending.bytes == 0) return OK;
@@ -151,7 +166,7 @@ err event_file_flush(struct event_file *file)
     }
     file->good_bytes += (int64_t)file->pending.bytes;
     drop_pending(file);
-    return OK;
+    return check_gone(file);
 }
 
 /* TensorFlow's masked one. */

@@ -15,6 +15,7 @@ struct event_file {
     int fd;
     int64_t good_bytes;   /* whole records in the file */
     bool is_torn;         /* something may stand behind them */
+    bool is_gone;         /* nobody finds it under its name any more, which was told */
     struct proto pending; /* records not written yet */
     int pending_records;
 };
@@ -28,6 +29,7 @@ void event_file_close(struct event_file *);
 void event_file_remove(struct event_file *); /* closes, and removes the file */
 
 err event_file_append(struct event_file *, const void *data, size_t bytes);
-err event_file_flush(struct event_file *); /* ERR_IO says too what was lost */
+/* ERR_IO says too what was lost; once, where the file has no longer its name. */
+err event_file_flush(struct event_file *);
 
 #endif

@@ -98,5 +98,5 @@ err settings_check_spec(const struct run *run)
     err e = check_saving(run);
     if (!e) e = check_workers(run);
     if (!e) return OK;
-    return fail_prefix(e, "%s", strcmp(run->spec_path, "-") ? run->spec_path : "standard input");
+    return fail_prefix(e, "%s", run->spec.source);
 }

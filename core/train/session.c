@@ -188,7 +188,7 @@ err session_open(const struct session_options *options, struct session *ret)
     *ret = (struct session){.options = *options};
     err e = open_parts(ret);
     if (e) session_close(ret);
-    return e;
+    return e == ERR_INPUT ? fail_prefix(e, "%s", options->spec->source) : e;
 }
 
 /* Rows of data for a plan, which takes them from the host's memory: zero. */

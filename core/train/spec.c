@@ -116,6 +116,11 @@ static const char *directory_of(const struct spec_options *options, struct arena
     return arena_format(arena, "%.*s", (int)(slash - options->path), options->path);
 }
 
+static const char *source_of(const struct spec_options *options)
+{
+    return strcmp(options->path, "-") ? options->path : "standard input";
+}
+
 static err check_device(const struct spec *spec)
 {
     struct device_choice choice;
@@ -134,6 +139,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     TRY(spec_train_finish(&spec, json, arena));
     TRY(optimizer_check(&spec.optimizer, "optimizer"));
     spec.json = json;
+    spec.source = arena_string(arena, source_of(options));
     spec.directory = directory_of(options, arena);
     TRY(spec_fingerprint(&spec, spec.fingerprint));
     spec.arena = *arena;
@@ -150,7 +156,7 @@ err spec_load(const struct spec_options *options, struct spec *ret)
     if (!e) return OK;
     json_decref(json);
     arena_free(&arena);
-    return fail_prefix(e, "%s", strcmp(options->path, "-") ? options->path : "standard input");
+    return fail_prefix(e, "%s", source_of(options));
 }
 
 void spec_free(struct spec *spec)

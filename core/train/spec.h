@@ -58,6 +58,7 @@ struct spec {
     const char *device; /* "auto": device_choice.h */
     int precision;      /* enum precision (kernels.h) */
 
+    const char *source;    /* for messages: the file, or "standard input" */
     const char *directory; /* relative paths of data are relative to it */
     json_t *json;          /* the whole spec after overrides; owned */
     char fingerprint[17];  /* 16 hex digits: of everything that must be equal in all tasks */

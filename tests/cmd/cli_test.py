@@ -138,6 +138,12 @@ WRONG = [
     (["list.json"], {}, "list.json: expected a JSON object, got a list"),
     (["twice.json"], {},
      "twice.json: line 1, column 20: duplicate object key near '\"name\"'"),
+    (["--set=model[1].name=a", "--set=model[0].name=a", "--log_level=error", "spec.json"], {},
+     'spec.json: model[1] (dense "a"): the name is taken by model[0]'),
+    (["--log_level=error", "--set=metrics=[{\"op\": \"in_top_k\", \"k\": 99}]", "spec.json"], {},
+     "spec.json: metrics[0] (in_top_k): k: must be less than the 10 classes, got 99"),
+    (["--log_level=error", "--set=placement.pins=[{\"match\": \"no/*\", \"ps\": 0}]", "spec.json"], {},
+     'spec.json: placement.pins[0].match: no variable is called "no/*"'),
     (["--local_ps=1", "broken.json"], {},
      "broken.json: line 2, column 0: string or '}' expected near end of file"),
 ]

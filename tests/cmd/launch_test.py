@@ -96,7 +96,7 @@ class Launch(unittest.TestCase):
         ended = self.run_cluster(f"--set=data.train={missing}", "spec.json")
         self.assertEqual(ended.returncode, 2, ended.stderr)
         self.assertRegex(ended.stderr, r"ERROR: worker/[01] ended with exit code 2: ")
-        self.assertRegex(ended.stderr, r"worker/[01]: dtrain: data.train: .*missing.*"
+        self.assertRegex(ended.stderr, r"worker/[01]: dtrain: spec.json: data.train: .*missing.*"
                                        "No such file or directory")
 
     def end_by_signal(self, running, signo):

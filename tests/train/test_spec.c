@@ -219,7 +219,7 @@ static const struct broken broken[] = {
      "placement.partitioner.axis: expected an integer from 0 to 5, got 6"},
     {NULL, "train.mode=synch",
      "train.mode: expected one of async, sync, got \"synch\" (did you mean \"sync\"?)"},
-    {NULL, "train.epochs=2",
+    {NULL, "train={\"last_step\": 5, \"epochs\": 2}",
      "train: expected one of last_step, epochs and num_steps, got two of them"},
     {NULL, "train.last_step=0", "train: expected one of last_step, epochs and num_steps, got none"},
     {NULL, "train.last_step=1.5",

@@ -100,6 +100,7 @@ static void print_data(const struct dataset *data, const char *role)
     if (data->rows == 0) return;
     printf("%s: %lld rows of %s %s, %s\n", role, (long long)data->rows,
            shape_text(&data->feature_shape, shape), dtype_name(data->feature_dtype), data->name);
+    if (data->use && *data->use) printf("  %s\n", data->use);
 }
 
 /* Parameters and slots are spread over the ps; "one step" is what each worker takes beside them. */

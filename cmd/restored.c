@@ -117,10 +117,9 @@ static err restore_values(struct restored *r)
     err e = session_restore(&r->session, r->bundle);
     const int64_t wanted = e == ERR_INPUT ? wanted_features(r, features) : -1;
     if (wanted < 0) return e;
-    const bool is_short = data->feature_shape.rank == 1 && features < wanted;
-    return fail(e, "%s: %lld %s, the model wants %lld%s: %s", data->name, (long long)features,
+    return fail(e, "%s: %lld %s, the model wants %lld: %s", data->name, (long long)features,
                 features == 1 ? "feature column" : "feature columns", (long long)wanted,
-                is_short ? " (a csv column that begins with a word is none)" : "", error_text());
+                error_text());
 }
 
 /* The checkpoint first: it is the word that is most often wrong, and the cheapest to look at. */

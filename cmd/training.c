@@ -167,6 +167,21 @@ static void describe(struct training *t)
     look(t, 0);
 }
 
+static void report_use(const char *role, const struct dataset *data)
+{
+    if (data->rows && data->use && *data->use)
+        log_line(LOG_INFO, "%s: %s: %s", role, data->name, data->use);
+}
+
+/* Which columns of a table are features is said once. */
+static void report_data(const struct training *t)
+{
+    const struct session *session = t->view.session;
+    if (!t->view.is_chief) return;
+    report_use("data.train", &session->train_data);
+    report_use("data.eval", &session->eval_data);
+}
+
 static err open_worker(struct training *t, const struct task_options *options,
                        struct device *device)
 {
@@ -180,6 +195,7 @@ static err open_worker(struct training *t, const struct task_options *options,
     TRY(worker_task_open(&worker_options, &t->worker));
     progress_attach(&t->progress, t->worker);
     describe(t);
+    report_data(t);
     TRY(hooks_open(&t->view, &t->hooks));
     worker_task_begin_at(t->worker, hooks_wait_step(t->hooks));
     return OK;

@@ -7,15 +7,18 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const label_types[] = {"class", "number", NULL};
 enum { LABEL_CLASS };
+enum { USE_TEXT_MAX = 1024, USE_NAMES_MAX = 300 };
 
 struct csv_attributes {
     const char *file, *delimiter;
-    json_t *label, *columns, *missing; /* borrowed from the spec */
+    json_t *label, *columns, *except, *missing; /* borrowed from the spec */
     bool header;
     int label_type; /* index into label_types */
 };
@@ -31,6 +34,8 @@ struct table {
     bool without_labels;
     int *columns; /* [column_count]: which ones are features */
     int column_count;
+    bool *is_listed;        /* [width]: features by "columns", or left out by "except" */
+    char use[USE_TEXT_MAX]; /* for a person */
     bool has_missing;
     float missing;
     int64_t rows;
@@ -65,9 +70,18 @@ static err find_by_name(const struct table *t, const char *name, int *ret)
     if (!t->names)
         return fail(ERR_INPUT, "%s: column \"%s\": without a header columns have indices only",
                     t->path, name);
+    int found = -1;
     for (int i = 0; i < t->width; i++) {
         if (strcmp(t->names[i], name)) continue;
-        *ret = i;
+        if (found >= 0)
+            return fail(ERR_INPUT,
+                        "%s: columns %d and %d are both called \"%s\": say which by its "
+                        "index",
+                        t->path, found, i, name);
+        found = i;
+    }
+    if (found >= 0) {
+        *ret = found;
         return OK;
     }
     const char *near = nearest_name(name, (const char *const *)t->names, t->width);
@@ -89,27 +103,52 @@ static err find_column(const struct table *t, const json_t *which, int *ret)
     return OK;
 }
 
-/* Without a list: every column but the label that holds a number, or nothing, in the first row. */
-static void choose_numeric_columns(struct table *t)
+static bool is_given(const json_t *list)
 {
-    double number;
-    for (int i = 0; i < t->width; i++) {
-        const struct cell *cell = &t->text.cells[i];
-        if (i != t->label && (cell_number(cell, &number) || cell_is_missing(cell)))
-            t->columns[t->column_count++] = i;
+    return list && !json_is_null(list);
+}
+
+/* A column that is listed twice is a mistake: as a feature it would count twice. */
+static err find_listed(struct table *t, const char *key, const json_t *which, int *ret)
+{
+    int column = 0;
+    TRY(find_column(t, which, &column));
+    if (t->is_listed[column])
+        return fail(ERR_INPUT, "%s: \"%s\" has column %d twice", t->path, key, column);
+    t->is_listed[column] = true;
+    *ret = column;
+    return OK;
+}
+
+/* Without a list: every column but the label and what is left out. Words among them are found when
+ * the first row is read. A file to predict need not have what is left out. */
+static err choose_remaining_columns(struct table *t)
+{
+    const json_t *except = t->attributes->except;
+    if (is_given(except) && !json_is_array(except))
+        return fail(ERR_INPUT, "%s: \"except\": expected a list of names or indices", t->path);
+    for (size_t i = 0; i < json_array_size(except); i++) {
+        int column = 0;
+        err e = find_listed(t, "except", json_array_get(except, i), &column);
+        if (e && !t->without_labels) return e;
     }
+    for (int i = 0; i < t->width; i++)
+        if (i != t->label && !t->is_listed[i]) t->columns[t->column_count++] = i;
+    return OK;
 }
 
 /* The label among the features is always a mistake: the model would learn to copy it. */
 static err choose_listed_columns(struct table *t)
 {
     size_t count = json_array_size(t->attributes->columns);
+    if (is_given(t->attributes->except))
+        return fail(ERR_INPUT, "%s: expected \"columns\" or \"except\", got both", t->path);
     if (!json_is_array(t->attributes->columns) || count < 1 || count > (size_t)t->width)
         return fail(ERR_INPUT, "%s: \"columns\": expected a list of 1 to %d names or indices",
                     t->path, t->width);
     for (size_t i = 0; i < count; i++) {
-        int column;
-        TRY(find_column(t, json_array_get(t->attributes->columns, i), &column));
+        int column = 0;
+        TRY(find_listed(t, "columns", json_array_get(t->attributes->columns, i), &column));
         if (column == t->label)
             return fail(ERR_INPUT, "%s: \"columns\" has the label's column (%d)", t->path, column);
         t->columns[t->column_count++] = column;
@@ -140,15 +179,63 @@ static err choose_columns(struct table *t)
     TRY(check_width(t));
     TRY(find_label(t));
     t->columns = calloc((size_t)t->width, sizeof *t->columns);
-    if (!t->columns) return fail(ERR_MEMORY, "%s: no memory for columns", t->path);
-    const json_t *columns = t->attributes->columns;
-    if (columns && !json_is_null(columns))
-        TRY(choose_listed_columns(t));
-    else
-        choose_numeric_columns(t);
+    t->is_listed = calloc((size_t)t->width, sizeof *t->is_listed);
+    if (!t->columns || !t->is_listed) return fail(ERR_MEMORY, "%s: no memory for columns", t->path);
+    TRY(is_given(t->attributes->columns) ? choose_listed_columns(t) : choose_remaining_columns(t));
     if (t->column_count > 0) return OK;
-    return fail(ERR_INPUT, "%s: line %lld: no numeric column beside the label", t->path,
+    return fail(ERR_INPUT, "%s: line %lld: no column is left for features", t->path,
                 (long long)t->text.line);
+}
+
+/* ---- which columns are used, for a person ---- */
+
+__attribute__((format(printf, 2, 3))) static void say(struct table *t, const char *format, ...)
+{
+    const size_t used = strlen(t->use);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(t->use + used, sizeof t->use - used, format, arguments);
+    va_end(arguments);
+}
+
+/* By name, or by index where there are no names. */
+static void say_column(struct table *t, int column, const char *before)
+{
+    if (t->names)
+        say(t, "%s%.64s", before, t->names[column]);
+    else
+        say(t, "%s%d", before, column);
+}
+
+/* Those that nobody listed as a feature, or that are listed as none. */
+static void say_left_out(struct table *t)
+{
+    const bool is_listed_feature = is_given(t->attributes->columns);
+    int count = 0;
+    const size_t end = strlen(t->use) + USE_NAMES_MAX;
+    for (int i = 0; i < t->width; i++) {
+        if (i == t->label || t->is_listed[i] == is_listed_feature) continue;
+        if (strlen(t->use) < end) say_column(t, i, count ? ", " : "; left out: ");
+        count++;
+    }
+    if (count && strlen(t->use) >= end) say(t, ", ... (%d in all)", count);
+}
+
+/* "label class; 4 features: a, b, c, d; left out: id" */
+static void say_use(struct table *t)
+{
+    if (t->label >= 0) say_column(t, t->label, "label ");
+    say(t, "%s%d feature%s: ", t->label >= 0 ? "; " : "", t->column_count,
+        t->column_count == 1 ? "" : "s");
+    const size_t end = strlen(t->use) + USE_NAMES_MAX;
+    for (int i = 0; i < t->column_count; i++) {
+        if (strlen(t->use) >= end) {
+            say(t, ", ...");
+            break;
+        }
+        say_column(t, t->columns[i], i ? ", " : "");
+    }
+    say_left_out(t);
 }
 
 /* ---- rows ---- */
@@ -173,10 +260,13 @@ static err read_feature(const struct table *t, int column, float *ret)
         *ret = t->missing;
         return OK;
     }
-    if (!cell_number(cell, &number) || !isfinite((float)number))
-        return bad_cell(t, column, "a number");
-    *ret = (float)number;
-    return OK;
+    if (cell_number(cell, &number) && isfinite((float)number)) {
+        *ret = (float)number;
+        return OK;
+    }
+    const bool hints = t->rows == 0 && !is_given(t->attributes->columns);
+    return bad_cell(
+        t, column, hints ? "a number (\"except\" names columns that are no features)" : "a number");
 }
 
 /* Nothing stands for a missing label: a row without one cannot be learned from. */
@@ -234,6 +324,7 @@ static err read_table(struct table *t)
     TRY(delimited_next(&t->text, &found));
     if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);
     TRY(choose_columns(t));
+    say_use(t);
     while (found) {
         TRY(read_row(t));
         TRY(delimited_next(&t->text, &found));
@@ -248,6 +339,7 @@ static void drop_table(struct table *t)
     for (int i = 0; t->names && i < t->width; i++) free(t->names[i]);
     free(t->names);
     free(t->columns);
+    free(t->is_listed);
     delimited_close(&t->text);
     storage_drop(&t->storage);
 }
@@ -261,6 +353,7 @@ static err give_table(struct table *t, struct dataset *ret)
         .label_dtype = t->attributes->label_type == LABEL_CLASS ? INT32 : FLOAT32,
     };
     t->storage.name = t->path;
+    t->storage.use = t->use;
     TRY(storage_give(&t->storage, &d));
     *ret = d;
     return OK;
@@ -303,8 +396,14 @@ static const struct field fields[] = {
      .type = FIELD_JSON,
      .offset = offsetof(struct csv_attributes, columns),
      .fallback = "null",
-     .help = "list of the columns that are features, by name or index; null: every other column "
-             "with a number in the first row"},
+     .help = "list of the columns that are features, by name or index; null: all but the label and "
+             "except"},
+    {.name = "except",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct csv_attributes, except),
+     .fallback = "null",
+     .help =
+         "list of columns that are no features, by name or index: numbers of rows, names, dates"},
     {.name = "header",
      .type = FIELD_BOOL,
      .offset = offsetof(struct csv_attributes, header),

@@ -28,7 +28,8 @@ struct dataset {
     int64_t first_row;          /* for messages: rows of the source that were skipped */
     const char *name;           /* for messages: the first file, or the generator */
     const char *label_name;     /* the file of the labels */
-    void *owned;                /* the format's own */
+    const char *use; /* which parts of the file are what; "" or NULL: it says so itself */
+    void *owned;     /* the format's own */
     void (*close)(struct dataset *);
 };
 

@@ -60,6 +60,7 @@ static void free_kept(struct storage *s)
     storage_drop(s);
     free((char *)s->name);
     free((char *)s->label_name);
+    free((char *)s->use);
     free(s);
 }
 
@@ -75,7 +76,8 @@ err storage_give(struct storage *s, struct dataset *d)
     if (!kept) return fail(ERR_MEMORY, "no memory for the name of %s", s->name);
     kept->name = strdup(s->name);
     kept->label_name = strdup(s->label_name ? s->label_name : s->name);
-    if (!kept->name || !kept->label_name) {
+    kept->use = strdup(s->use ? s->use : "");
+    if (!kept->name || !kept->label_name || !kept->use) {
         free_kept(kept);
         return fail(ERR_MEMORY, "no memory for the name of %s", s->name);
     }
@@ -86,6 +88,7 @@ err storage_give(struct storage *s, struct dataset *d)
     d->labels = kept->labels.at;
     d->name = kept->name;
     d->label_name = kept->label_name;
+    d->use = kept->use;
     d->owned = kept;
     d->close = close_dataset;
     return OK;

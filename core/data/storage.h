@@ -22,12 +22,13 @@ void block_drop(struct block *); /* a zeroed one is fine; leaves it zeroed */
 struct storage {
     struct block features, labels;
     const char *name, *label_name; /* NULL: the labels are in the file of that name */
+    const char *use;               /* as in a dataset; NULL: "" */
 };
 
-/* Moves the storage into the dataset: features, labels, owned, names and close are set. Copies of
- * the names are kept. On failure the storage stays the caller's. */
+/* Moves the storage into the dataset: features, labels, owned, names, use and close are set. Copies
+ * of the texts are kept. On failure the storage stays the caller's. */
 err storage_give(struct storage *, struct dataset *);
-void storage_drop(struct storage *); /* blocks only: names are borrowed until storage_give */
+void storage_drop(struct storage *); /* blocks only: texts are borrowed until storage_give */
 
 /* rows * count(shape) * size, or ERR_INPUT where that is more than memory can be */
 err storage_bytes(const char *name, int64_t rows, const struct shape *, size_t size, uint64_t *ret);

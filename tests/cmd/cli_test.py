@@ -254,6 +254,15 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         self.assertIn("async, 2 ps, 2 workers", ended.stdout)
 
+    def test_which_columns_of_a_table_are_used_is_told(self):
+        with open(os.path.join(self.folder.name, "table.csv"), "w", encoding="utf-8") as file:
+            file.write("id,a,b,class\nx1,1,2,0\nx2,3,4,1\n")
+        train = {"format": "csv", "file": "table.csv", "label": "class", "except": ["id"]}
+        words = ["--set=data.train=" + json.dumps(train), "--set=data.batch_size=2", "spec.json"]
+        use = "label class; 2 features: a, b; left out: id"
+        self.assertIn(f"table.csv\n  {use}\n", self.run_binary("check", *words).stdout)
+        self.assertIn(f"data.train: ./table.csv: {use}\n", self.run_binary(*words).stderr)
+
     def test_check_finds_what_a_run_would_find(self):
         ended = self.run_binary("check", "--set=model[1].unit=7", "spec.json")
         self.assertEqual((ended.returncode, ended.stdout), (2, ""))

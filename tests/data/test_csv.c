@@ -23,13 +23,71 @@ static void assert_table(const char *source, int64_t rows, int64_t columns, cons
     dataset_close(&d);
 }
 
-static void every_numeric_column_but_the_label_is_a_feature(void **state)
+static void assert_use(const char *source, const char *use)
+{
+    struct dataset d;
+    source_open_ok(source, &d);
+    assert_string_equal(d.use, use);
+    dataset_close(&d);
+}
+
+static void every_column_but_the_label_is_a_feature(void **state)
+{
+    file_write_text("table", "a,b,class\n1,2.5,0\n-3e2,.25,1\n");
+    const float features[] = {1, 2.5f, -300, 0.25f};
+    assert_table(SOURCE("'class'"), 2, 2, features, (int32_t[]){0, 1});
+    assert_table(SOURCE("2"), 2, 2, features, (int32_t[]){0, 1});
+    assert_table(SOURCE("-1"), 2, 2, features, (int32_t[]){0, 1});
+}
+
+/* A column that would be dropped for the word in its first cell makes another model. */
+static void columns_of_words_are_left_out_by_name_only(void **state)
 {
     file_write_text("table", "a,name,b,class\n1,x,2.5,0\n-3e2,y,.25,1\n");
     const float features[] = {1, 2.5f, -300, 0.25f};
-    assert_table(SOURCE("'class'"), 2, 2, features, (int32_t[]){0, 1});
-    assert_table(SOURCE("3"), 2, 2, features, (int32_t[]){0, 1});
-    assert_table(SOURCE("-1"), 2, 2, features, (int32_t[]){0, 1});
+    assert_refused(SOURCE("'class'"), "table: line 2", "column 1 (name)", "expected a number",
+                   "\"except\"", "got \"x\"", NULL);
+    assert_table(SOURCE("'class', 'except': ['name']"), 2, 2, features, (int32_t[]){0, 1});
+    assert_table(SOURCE("'class', 'except': [-3]"), 2, 2, features, (int32_t[]){0, 1});
+    assert_refused(SOURCE("'class', 'except': ['nam']"), "no column \"nam\"", "\"name\"", NULL);
+    assert_refused(SOURCE("'class', 'except': 'name'"), "\"except\": expected a list", NULL);
+    assert_refused(SOURCE("'class', 'except': ['name', 1]"), "\"except\" has column 1 twice", NULL);
+    assert_refused(SOURCE("'class', 'except': ['name'], 'columns': ['a']"), "got both", NULL);
+    assert_refused(SOURCE("'class', 'except': ['name', 'a', 'b']"), "no column is left", NULL);
+}
+
+static void which_columns_are_used_is_told(void **state)
+{
+    file_write_text("table", "id,a,b,class\n7,1,2,0\n");
+    assert_use(SOURCE("'class'"), "label class; 3 features: id, a, b");
+    assert_use(SOURCE("'class', 'except': ['id']"), "label class; 2 features: a, b; left out: id");
+    assert_use(SOURCE("0, 'columns': ['b']"), "label id; 1 feature: b; left out: a, class");
+    file_write_text("table", "7,1,2,0\n");
+    assert_use(SOURCE("-1, 'header': false, 'except': [0]"),
+               "label 3; 2 features: 1, 2; left out: 0");
+
+    char text[20000] = "class", *end = text + strlen(text);
+    for (int i = 0; i < 1000; i++) end += sprintf(end, ",c%d", i);
+    end = stpcpy(end, "\n1");
+    for (int i = 0; i < 1000; i++) end = stpcpy(end, ",0");
+    file_write_text("table", text);
+    struct dataset d;
+    source_open_ok(SOURCE("'class', 'columns': ['c5']"), &d);
+    assert_non_null(strstr(d.use, "left out: c0, c1, "));
+    assert_non_null(strstr(d.use, ", ... (999 in all)"));
+    dataset_close(&d);
+}
+
+static void a_name_that_two_columns_have_is_refused_where_it_is_asked_for(void **state)
+{
+    file_write_text("table", "a,b,a,class\n1,2,3,0\n");
+    assert_refused(SOURCE("'class', 'columns': ['a']"), "columns 0 and 2 are both called \"a\"",
+                   "index", NULL);
+    assert_refused(SOURCE("'a'"), "columns 0 and 2", NULL);
+    assert_refused(SOURCE("'class', 'except': ['a']"), "columns 0 and 2", NULL);
+    assert_table(SOURCE("'class'"), 1, 3, (float[]){1, 2, 3}, (int32_t[]){0});
+    assert_table(SOURCE("'class', 'columns': [2, 'b']"), 1, 2, (float[]){3, 2}, (int32_t[]){0});
+    assert_refused(SOURCE("'class', 'columns': ['b', 1]"), "\"columns\" has column 1 twice", NULL);
 }
 
 static void listed_columns_come_in_the_order_of_the_list(void **state)
@@ -59,7 +117,8 @@ static void quotes_blanks_line_ends_and_marks_are_read_as_people_write_them(void
 static void a_quoted_cell_may_hold_line_ends_and_lines_are_counted_on(void **state)
 {
     file_write_text("table", "a,note,class\n1,\"two\nlines\",0\nx,\"\",1\n");
-    assert_refused(SOURCE("'class'"), "table: line 4", "column 0 (a)", "a number", "\"x\"", NULL);
+    assert_refused(SOURCE("'class', 'except': ['note']"), "table: line 4", "column 0 (a)",
+                   "a number", "\"x\"", NULL);
 }
 
 static void other_delimiters_and_gzip_work(void **state)
@@ -158,8 +217,8 @@ static void a_table_without_rows_or_numbers_is_refused(void **state)
     assert_refused(SOURCE("'class'"), "no row of data", NULL);
     file_write_text("table", "\n");
     assert_refused(SOURCE("'class'"), "no row of data", NULL);
-    file_write_text("table", "a,class\nx,0\n");
-    assert_refused(SOURCE("'class'"), "no numeric column", NULL);
+    file_write_text("table", "class\n0\n");
+    assert_refused(SOURCE("'class'"), "no column is left", NULL);
     file_write_text("table", "");
     assert_refused(SOURCE("'class'"), "empty", NULL);
 }
@@ -236,7 +295,10 @@ static void no_cut_and_no_flipped_byte_crashes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_numeric_column_but_the_label_is_a_feature),
+        cmocka_unit_test(every_column_but_the_label_is_a_feature),
+        cmocka_unit_test(columns_of_words_are_left_out_by_name_only),
+        cmocka_unit_test(which_columns_are_used_is_told),
+        cmocka_unit_test(a_name_that_two_columns_have_is_refused_where_it_is_asked_for),
         cmocka_unit_test(listed_columns_come_in_the_order_of_the_list),
         cmocka_unit_test(without_a_header_columns_are_counted),
         cmocka_unit_test(quotes_blanks_line_ends_and_marks_are_read_as_people_write_them),

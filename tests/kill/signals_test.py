@@ -45,6 +45,10 @@ class Signals(Life):
     def test_a_job_that_is_interrupted_saves_first(self):
         self.end_by(CHIEF, "async", signal.SIGINT, INTERRUPTED)
 
+    def test_a_job_whose_terminal_goes_away_saves_first(self):
+        self.end_by(CHIEF, "sync", signal.SIGHUP, TERMINATED)
+        self.end_by("ps/1", "async", signal.SIGHUP, TERMINATED)
+
     def test_a_stop_that_cannot_be_had_ends_at_its_limit(self):
         cluster = self.begin_endless("sync", flags=["--stop_timeout=0.5"])
         cluster.tasks["worker/2"].process.send_signal(signal.SIGSTOP)  # no round is full any more

@@ -17,8 +17,7 @@ static struct {
     size_t begun_count;
 } state;
 
-/* Signals may cut a write short so many times without a byte of progress. 0, or the system's error.
- */
+/* So many tries without a byte of progress: signals cut them short. 0, or the system's error. */
 static int write_all(int to, const char *bytes, size_t count)
 {
     for (int tries = 0; count > 0 && tries < WRITE_TRIES; tries++) {
@@ -29,8 +28,9 @@ static int write_all(int to, const char *bytes, size_t count)
             tries = 0;
         }
         if (written >= 0 || errno == EINTR) continue;
+        if (errno != EAGAIN) return errno;
         struct pollfd room = {.fd = to, .events = POLLOUT};
-        if (errno != EAGAIN || poll(&room, 1, WRITE_WAIT_MS) <= 0) return errno ? errno : EAGAIN;
+        if (poll(&room, 1, WRITE_WAIT_MS) == 0) return EAGAIN;
     }
     return count > 0 ? EINTR : 0;
 }

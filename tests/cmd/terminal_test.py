@@ -106,6 +106,16 @@ class Written(unittest.TestCase):
                 self.assertEqual(ended.returncode, 1, ended.stderr)
                 self.assertIn(f"dtrain: standard output: {FULL}\n", ended.stderr)
 
+    def test_a_result_that_goes_nowhere_is_a_failure(self):
+        for arguments in (["version"], ["spec.json"], LOCAL + ["spec.json"]):
+            with self.subTest(arguments=arguments):
+                ended = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', support.BINARY] + arguments,
+                                       cwd=self.folder.name, env=support.clean.environment(),
+                                       stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                       timeout=support.LIMIT_S, check=False)
+                self.assertEqual(ended.returncode, 1, ended.stderr)
+                self.assertIn("dtrain: standard output: Bad file descriptor\n", ended.stderr)
+
     def test_a_run_outlives_who_reads_its_result(self):
         for arguments in (["spec.json"], LOCAL + ["spec.json"]):
             with self.subTest(arguments=arguments):

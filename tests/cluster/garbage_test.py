@@ -1,119 +1,264 @@
-"""Strangers at the ports of a cluster that is at work: it takes no harm, and its job ends well."""
-import json
+"""Strangers at the ports of a cluster that is at work: it takes no harm, and its job ends well.
+
+What they say is right but for the one thing that is tested: every text with which they are refused
+is looked at, and who goes deep has been welcomed before.
+"""
+import dataclasses
 import random
-import socket
+import signal
 import struct
+import time
 
 import support
 from support import Plan
+import wire
+from wire import BODY_MAX, MAGIC, VERSION, greeting, message
 
-MAGIC, VERSION = 0x31745264, 1
-HELLO, SETUP, INIT, JOIN, PUSH, FINISHED, VERDICT = 1, 4, 6, 7, 9, 10, 11
-BODY_MAX = 16 << 20
 IDLE = 200
 LARGEST = 2 ** 64 - 1
-
-
-def message(kind, body=b"", length=0, **header):
-    """As net/message.h describes it: a header, and its body."""
-    value = {"magic": MAGIC, "version": VERSION, "bytes": len(body), **header}
-    return struct.pack("<6I6Q2I", value["magic"], kind, 1, 1, 1, value["bytes"], 1, 1, 0, 0, 0,
-                       length, value["version"], 0) + body
-
-
-def hello(**changes):
-    me = {"protocol": VERSION, "job": "worker", "task": 1, "incarnation": "1", "ps_hosts": [],
-          "worker_hosts": [], "spec": "0" * 16, "boot_id": "x", "shm": "y"}
-    return message(HELLO, json.dumps({**me, **changes}).encode())
+WORKER = 1  # whose place is free
+STEPS = 30
+UNWELCOME = "not welcomed within the limit: "
+GUESTS, WORDS = 100, 12  # who say something random, and of how many messages
+TERMINATED = 128 + signal.SIGTERM
+NOT_JSON, NO_GREETING = "a greeting that is not JSON", "a greeting that is not one"
+STRANGE = "is no worker of this cluster"
+NOT_FIRST = "the first message is not HELLO"
+HANGS_UP, WAITS = "hangs up", "waits for more"
+LEFT_OUT = {"SETUP", "STOP", "VERDICT"}  # end the job, as they should: see their tests
 
 
 def random_bytes(seed):
     return random.Random(seed).randbytes(4096)
 
 
+def hello(hosts=None, **changes):
+    hosts = hosts or {"ps": [], "worker": []}
+    return message("HELLO", greeting(hosts, **{"job": "worker", "task": WORKER, **changes}))
+
+
+# What a stranger says, and what comes of it: the text of REFUSED, or another end
 SAYINGS = {
-    "random bytes": random_bytes(1),
-    "random bytes behind a right beginning": struct.pack("<I", MAGIC) + random_bytes(2),
-    "a request of another protocol": b"GET / HTTP/1.1\r\nHost: ps\r\n\r\n",
-    "half a header": hello()[:40],
-    "half a hello": hello()[:120],
-    "a hello of another version": message(HELLO, b"{}", version=2),
-    "a body beyond the limit": message(HELLO, bytes=BODY_MAX + 1),
-    "a body that never comes": message(HELLO, bytes=BODY_MAX),
-    "a hello that is no JSON": message(HELLO, b"\xff\xfe{"),
-    "a hello that is a list": message(HELLO, b"[1, 2]"),
-    "a hello that is empty": message(HELLO),
-    "a hello that is deep": message(HELLO, b"[" * 100000),
-    "a hello of nobody": message(HELLO, b"{}"),
-    "a hello with numbers for words": hello(job=7, incarnation=-1, ps_hosts=3, spec=[]),
-    "a hello of a negative task": hello(task=-1),
-    "a hello of a huge task": hello(task=2 ** 62),
-    "a hello of a ps": hello(job="ps", task=0),
-    "a hello with strange hosts": hello(ps_hosts=[None, {}], worker_hosts=["", 7]),
-    "a hello with too many hosts": hello(ps_hosts=["h:1"] * 5000),
-    "a hello with long words": hello(spec="f" * 100000, boot_id="b" * 100000),
-    "a setup of a stranger": message(SETUP, b"{}"),
-    "initial values of a stranger": message(INIT, length=LARGEST),
-    "a push of a stranger": message(PUSH, length=1 << 40),
-    "a wish of a stranger": message(JOIN),
-    "an end of a stranger": message(FINISHED),
-    "a verdict of a stranger": message(VERDICT, b"end"),
-    "an unknown message": message(4711),
+    "random bytes": (random_bytes(1), HANGS_UP),
+    "random bytes behind a right beginning": (struct.pack("<I", MAGIC) + random_bytes(2), HANGS_UP),
+    "a request of another protocol": (b"GET / HTTP/1.1\r\nHost: ps\r\n\r\n", WAITS),
+    "half a header": (hello()[:wire.HEADER_BYTES // 2], WAITS),
+    "half a hello": (hello()[:wire.HEADER_BYTES + 40], WAITS),
+    "a body that never comes": (message("HELLO", body_bytes=4096), WAITS),
+    "a hello of an older version": (message("HELLO", b"{}", PROTOCOL_VERSION=VERSION - 1),
+                                    HANGS_UP),
+    "a body beyond the limit": (message("HELLO", body_bytes=BODY_MAX + 1), HANGS_UP),
+    "a hello that is no JSON": (message("HELLO", b"\xff\xfe{"), NOT_JSON),
+    "a hello that is a list": (message("HELLO", b"[1, 2]"), NO_GREETING),
+    "a hello that is empty": (message("HELLO"), "a greeting of 0 bytes"),
+    "a hello that is deep": (message("HELLO", b"[" * 60000), NOT_JSON),
+    "a hello of nobody": (message("HELLO", b"{}"), NO_GREETING),
+    "a hello that says another version": (hello(protocol=VERSION + 1), "protocol version differs"),
+    "a hello with numbers for words": (hello(job=7, incarnation=-1, ps_hosts=3, spec=[]),
+                                       NO_GREETING),
+    "a hello of a negative task": (hello(task=-1), STRANGE),
+    "a hello of a huge task": (hello(task=2 ** 31 - 1), STRANGE),
+    "a hello of a ps": (hello(job="ps", task=0), STRANGE),
+    "a hello of another cluster": (hello(), "ps_hosts differ"),
+    "a hello with strange hosts": (hello(ps_hosts=[None, {}], worker_hosts=["", 7]),
+                                   r"ps_hosts\[0\] differs"),
+    "a hello with too many hosts": (hello(ps_hosts=["h:1"] * 5000), "ps_hosts differ"),
+    "a setup of a stranger": (message("SETUP", b"{}"), NOT_FIRST),
+    "initial values of a stranger": (message("INIT", length=LARGEST), HANGS_UP),
+    "a push of a stranger": (message("PUSH", length=1 << 40), HANGS_UP),
+    "a wish of a stranger": (message("JOIN"), NOT_FIRST),
+    "an end of a stranger": (message("FINISHED"), NOT_FIRST),
+    "a verdict of a stranger": (message("VERDICT", b"end"), NOT_FIRST),
+    "an unknown message": (message(4711), NOT_FIRST),
+    "windows of a stranger": (message("WINDOWS", offset=8, length=8), HANGS_UP),
 }
 
 
+@dataclasses.dataclass
+class Guest:
+    """Somebody who was welcomed in the place of a worker, and has asked for values."""
+    connection: wire.Connection
+    generation: int
+    step: int
+    version: int
+    block: int  # bytes of values, and of gradients
+    sequence: int  # of the last push
+
+    def say(self, kind, body=b"", **header):
+        """Right, but for what is said."""
+        self.connection.send(kind, body, **{
+            "generation": self.generation, "sequence": self.sequence + 1, "step": self.step,
+            "version": self.version, "code": 1, "task": WORKER, **header})
+
+    def bring(self, kind, sent=None, **header):
+        """A stretch. sent: how much of it, where not all."""
+        header = {"length": self.block, **header}
+        self.say(kind, **header)
+        self.connection.socket.sendall(bytes(header["length"] if sent is None else sent))
+
+    def push(self, sent=None, **header):
+        self.bring("PUSH", sent, **header)
+
+    def is_heard(self):
+        """Whether a question is still answered."""
+        try:
+            self.say("JOIN", sequence=0, code=0)
+            return self.connection.hear_kind("LEDGER") is not None
+        except ConnectionError:
+            return False
+
+
+def say_to_others(guest):
+    """Whatever is not for a ps, or not for it now, of who may not say it."""
+    for kind in sorted(set(wire.KINDS) - LEFT_OUT - {"PUSH", "INIT", "JOIN", "FINISHED"}):
+        for body in (b"", b"{}", bytes(24), random_bytes(3)):
+            guest.say(kind, body)
+    for kind in (4711, 2 ** 32 - 1):
+        guest.say(kind, b"{}")
+
+
+# What a guest does, and whether it is still heard afterwards
+DEEDS = {
+    "values of a chief": (lambda g: g.bring("INIT"), True),
+    "half of them": (lambda g: g.bring("INIT", length=g.block // 2), False),
+    "what is for others": (say_to_others, True),
+    "a push of another life of the values": (lambda g: g.push(generation=g.generation + 1), True),
+    "a push before its time": (lambda g: g.push(sequence=g.sequence + 2), True),
+    "a push of before": (lambda g: g.push(sequence=g.sequence), True),
+    "a push for values that are not yet": (lambda g: g.push(version=LARGEST), True),
+    "a push without a gradient": (lambda g: g.say("PUSH"), False),
+    "half a push": (lambda g: g.push(length=g.block // 2), False),
+    "a push that begins late": (lambda g: g.push(offset=4, length=g.block - 4), False),
+    "a push that is too long": (lambda g: g.push(0, length=g.block + 4), False),
+    "a push that begins behind the end": (lambda g: g.push(0, offset=g.block), False),
+    "a push that wraps around": (lambda g: g.push(0, offset=LARGEST - 3, length=8), False),
+    "a push that is as long as can be": (lambda g: g.push(0, length=LARGEST), False),
+    "a push with a body": (lambda g: g.say("PUSH", b"words", length=g.block), False),
+    "windows": (lambda g: g.say("WINDOWS", offset=8, length=8), False),
+    "a body beyond the limit": (lambda g: g.say("ASK", body_bytes=BODY_MAX + 1), False),
+    "another version in the middle": (lambda g: g.say("JOIN", PROTOCOL_VERSION=VERSION + 1), False),
+    "random bytes in the middle": (lambda g: g.connection.socket.sendall(random_bytes(4)), False),
+    "a push that breaks off": (lambda g: g.push(g.block // 2), None),
+}
+
+
+def random_word(rng, guest):
+    """One message: a kind, and fields of which some are right."""
+    fields = ("code", "generation", "sequence", "step", "version", "offset", "length")
+    kind = rng.choice(sorted(set(wire.KINDS) - LEFT_OUT) + [0, 4711])
+    strange = rng.sample(fields, rng.randrange(4))
+    header = {name: rng.choice((0, 1, 2, 3, 7, guest.block, 2 ** 31, 2 ** 32 - 1, LARGEST))
+              for name in strange}
+    if kind == "PUSH":
+        header["code"] = 1  # how many gradients: a sum of them may be as wrong as it likes
+    body = rng.choice((b"", b"", b"{}", bytes(24), bytes(48), rng.randbytes(40)))
+    guest.say(kind, body, **header)
+    guest.connection.socket.sendall(bytes(rng.choice((0, 0, header.get("length", 0) % 65536))))
+
+
 class Garbage(support.ClusterCase):
-    def start_half(self, flags=()):
+    def start_half(self, flags=(), last_step=STEPS):
         """The ps serve and the chief waits for the gradients of worker/1, which is not there."""
-        plan = Plan(changes={"train.mode": "sync"}, absent=["worker/1"], flags=list(flags))
+        plan = Plan(changes={"train.mode": "sync", "train.last_step": last_step},
+                    absent=["worker/1"], flags=list(flags))
         return self.start(plan, lambda c: "step 1 of" in c.tasks["worker/0"].text() or any(
             t.has_ended() for t in c.tasks.values()))
 
     def call(self, address):
-        host, port = address.split(":")
-        stranger = socket.create_connection((host, int(port)), support.LIMIT_S)
+        stranger = wire.Connection(address, support.LIMIT_S)
         self.addCleanup(stranger.close)
         return stranger
 
-    def say(self, address, words, is_heard_out):
-        """Is hung up on, or hangs up itself."""
+    def assert_answer(self, address, words, answer):
+        """Is refused with these words, or hung up on, or waited for until it hangs up itself."""
         stranger = self.call(address)
         try:
-            stranger.sendall(words)
-            if is_heard_out:
-                while stranger.recv(4096):
-                    pass
-        except (ConnectionError, BrokenPipeError):
-            pass  # the ps has heard enough
+            stranger.socket.sendall(words)
+        except ConnectionError:
+            self.assertEqual(answer, HANGS_UP)
+        if answer != WAITS:
+            heard = stranger.hear()
+            self.assertEqual(heard and heard.kind, None if answer == HANGS_UP else "REFUSED")
+            if heard:
+                self.assertRegex(heard.text(), answer)
+                self.assertIsNone(stranger.hear())
         stranger.close()
+
+    def try_greeting(self, cluster, name, life):
+        """A connection and None, or None and why not."""
+        connection = self.call(cluster.address(name))
+        connection.socket.sendall(hello(cluster.hosts, incarnation=f"{life:x}"))
+        heard = connection.hear()
+        if heard and heard.kind == "WELCOME":
+            return connection, None
+        connection.close()
+        return None, heard.text() if heard else "it hung up"
+
+    def welcome(self, cluster, name, life):
+        """The one before it may not be missed yet."""
+        deadline = time.monotonic() + support.LIMIT_S
+        connection, why = self.try_greeting(cluster, name, life)
+        while not connection:
+            self.assertRegex(why, "is already here", cluster.story())
+            self.assertLess(time.monotonic(), deadline, UNWELCOME + cluster.story())
+            time.sleep(support.LOOK_S)
+            connection, why = self.try_greeting(cluster, name, life)
+        return connection
+
+    def be_guest(self, cluster, name, life):
+        connection = self.welcome(cluster, name, life)
+        state = connection.hear_kind("STATE").values
+        self.assertEqual(state["code"], wire.CODES["PS_SERVING"], cluster.story())
+        connection.send("JOIN", generation=state["generation"], task=WORKER)
+        ledger = connection.hear_kind("LEDGER").values
+        values = connection.hear_kind("VALUES").values
+        return Guest(connection, state["generation"], values["step"], values["version"],
+                     values["length"], ledger["sequence"])
 
     def finish(self, cluster):
         self.assertFalse(any(t.has_ended() for t in cluster.tasks.values()), cluster.story())
         cluster.start("worker/1")
         self.assert_codes(cluster, 0)
-        self.assert_says(cluster, "worker/0", r"(?m)^step 30, test loss")
+        self.assert_says(cluster, "worker/0", rf"(?m)^step {STEPS}, test loss")
         self.assert_prompt(cluster, cluster.tasks["worker/0"].ended_at)
+
+    def test_a_right_greeting_is_welcomed(self):
+        """What all others here rely on."""
+        cluster = self.start_half()
+        for life, name in enumerate(("ps/0", "ps/1"), 1):
+            connection, why = self.try_greeting(cluster, name, life)
+            self.assertIsNone(why)
+            connection.close()
+        guest = self.be_guest(cluster, "ps/0", 3)
+        self.assertGreater(guest.block, 0)
+        guest.push()
+        self.assertTrue(guest.is_heard())
+        guest.connection.close()
+        self.finish(cluster)
 
     def test_strangers_that_say_nonsense_and_leave(self):
         cluster = self.start_half()
-        for words in SAYINGS.values():
+        for words, _ in SAYINGS.values():
             for name in ("ps/0", "ps/1", "worker/0"):
-                self.say(cluster.address(name), words, is_heard_out=False)
+                try:
+                    with self.call(cluster.address(name)) as stranger:
+                        stranger.socket.sendall(words)
+                except ConnectionError:
+                    pass  # it has heard enough
         self.finish(cluster)
 
-    def test_strangers_that_say_nonsense_are_hung_up_on(self):
+    def test_strangers_that_say_nonsense_are_told_why_or_hung_up_on(self):
         cluster = self.start_half()
-        waits_for_more = ("half a header", "half a hello", "a body that never comes",
-                          "a request of another protocol")
-        for about, words in SAYINGS.items():
-            if about not in waits_for_more:
-                self.say(cluster.address("ps/0"), words, is_heard_out=True)
+        for about, (words, answer) in SAYINGS.items():
+            with self.subTest(about):
+                self.assert_answer(cluster.address("ps/0"), words, answer)
         self.finish(cluster)
 
     def test_strangers_that_stay(self):
         cluster = self.start_half()
-        for about in ("half a header", "half a hello", "a body that never comes"):
-            self.call(cluster.address("ps/0")).sendall(SAYINGS[about])
+        for words, answer in SAYINGS.values():
+            if answer == WAITS:
+                self.call(cluster.address("ps/0")).socket.sendall(words)
         self.finish(cluster)
 
     def test_strangers_that_say_nothing(self):
@@ -122,11 +267,67 @@ class Garbage(support.ClusterCase):
             self.call(cluster.address("ps/0"))
         self.finish(cluster)
 
-    def test_a_hello_in_the_name_of_a_worker_that_is_there(self):
+    def test_a_hello_of_a_worker_that_is_there_or_has_another_spec(self):
         cluster = self.start_half()
-        words = hello(task=0, ps_hosts=cluster.hosts["ps"], worker_hosts=cluster.hosts["worker"])
-        self.say(cluster.address("ps/0"), words, is_heard_out=True)
+        self.assert_answer(cluster.address("ps/0"), hello(cluster.hosts, task=0),
+                           "worker/0 is already here")
+        self.assert_answer(cluster.address("ps/0"), hello(
+            cluster.hosts, spec="f" * 20000, boot_id="b" * 20000), "the spec differs")
         self.finish(cluster)
+
+    def test_guests_that_break_the_rules_are_hung_up_on_and_the_others_overheard(self):
+        cluster = self.start_half()
+        for life, (about, (do, is_heard)) in enumerate(DEEDS.items(), 1):
+            for name in ("ps/0", "ps/1"):
+                with self.subTest(about, name=name):
+                    guest = self.be_guest(cluster, name, life)
+                    try:
+                        do(guest)
+                    except ConnectionError:
+                        self.assertFalse(is_heard)
+                    if is_heard is not None:
+                        self.assertEqual(guest.is_heard(), is_heard, cluster.story())
+                    guest.connection.close()
+        self.finish(cluster)
+
+    def test_a_push_before_there_are_windows_is_hung_up_on(self):
+        cluster = self.start_half()
+        connection = self.welcome(cluster, "ps/0", 1)
+        state = connection.hear_kind("STATE").values
+        guest = Guest(connection, state["generation"], 0, 0, 4096, 0)
+        try:
+            guest.push()
+        except ConnectionError:
+            pass
+        self.assertFalse(guest.is_heard())
+        self.finish(cluster)
+
+    def test_guests_that_say_anything(self):
+        """Rounds may go on without the true worker, so that the end is one that is asked for."""
+        cluster = self.start_half(["--stop_timeout=1"], last_step=support.ENDLESS)
+        first = self.be_guest(cluster, "ps/0", 1)
+        first.connection.close()
+        for life in range(2, 2 + GUESTS):
+            rng = random.Random(life)
+            connection = self.welcome(cluster, rng.choice(("ps/0", "ps/1")), life)
+            guest = dataclasses.replace(first, connection=connection)
+            try:
+                for _ in range(WORDS):
+                    random_word(rng, guest)
+            except ConnectionError:
+                pass
+            connection.close()
+            self.assertFalse(any(t.has_ended() for t in cluster.tasks.values()),
+                             f"life {life}\n{cluster.story()}")
+        cluster.tasks["worker/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, TERMINATED)
+
+    def test_a_guest_that_sets_up_a_ps_ends_the_job_for_a_retry(self):
+        cluster = self.start_half()
+        guest = self.be_guest(cluster, "ps/1", 1)
+        guest.say("SETUP", b"{}")
+        self.assert_codes(cluster, 128)
+        self.assert_says(cluster, "worker/0", "SETUP from a task that is not the chief")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,159 @@
+"""What tasks say to each other, as bytes, for tests that speak by hand.
+
+Kinds, codes, limits and the version are those of net/message.h, the places of the header's fields
+those of net/wire.c: they are read from there, so that no test can go on speaking what the program
+spoke once.
+"""
+import dataclasses
+import json
+import os
+import re
+import socket
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
+ENUM = re.compile(r"\benum(?:\s+(\w+))?\s*\{([^}]*)\}")
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+MEMBER = re.compile(r"(\w+)(?:\s*=\s*(\w+)(?:\s*<<\s*(\w+))?)?")
+PUT = re.compile(r"put(32|64)\(ret_header(?: \+ (\d+))?, (?:message->)?(\w+)\)")
+ZERO = "0"  # what net/wire.c calls the last field
+
+
+def read_source(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return COMMENT.sub("", file.read())
+
+
+def read_enums(text):
+    """{name of the enum or "": {member: number}}"""
+    enums = {}
+    for name, body in ENUM.findall(text):
+        following = 0
+        for member, value, shift in MEMBER.findall(body):
+            number = int(value, 0) << int(shift or "0", 0) if value else following
+            enums.setdefault(name, {})[member] = number
+            following = number + 1
+    return enums
+
+
+def read_fields(text):
+    """{name: (its first byte, how many)}"""
+    fields = {name: (int(at or "0"), int(bits) // 8) for bits, at, name in PUT.findall(text)}
+    covered = sorted(byte for at, count in fields.values() for byte in range(at, at + count))
+    if covered != list(range(HEADER_BYTES)):
+        raise ValueError(f"net/wire.c: the fields {fields} are not {HEADER_BYTES} bytes")
+    return fields
+
+
+ENUMS = read_enums(read_source("net/message.h"))
+VERSION = ENUMS[""]["PROTOCOL_VERSION"]
+MAGIC = ENUMS[""]["MESSAGE_MAGIC"]
+HEADER_BYTES = ENUMS[""]["MESSAGE_HEADER_BYTES"]
+BODY_MAX = ENUMS[""]["MESSAGE_BODY_MAX"]
+CODES = {name: number for kind, members in ENUMS.items() if kind != "message_type"
+         for name, number in members.items()}  # "PS_SERVING", "VALUES_FINAL", ...
+KINDS = {name.removeprefix("MESSAGE_"): number for name, number in ENUMS["message_type"].items()
+         if name != "MESSAGE_TYPES"}
+WINDOWS = read_enums(read_source("net/wire.h"))[""]["MESSAGE_WINDOWS"]  # the transports' own
+NAMES = {WINDOWS: "WINDOWS", **{number: name for name, number in KINDS.items()}}
+NUMBERS = {name: number for number, name in NAMES.items()}
+FIELDS = read_fields(read_source("net/wire.c"))
+
+
+def message(kind, body=b"", **header):
+    """The bytes of one. kind: a name, or any number; what the header does not say is 0, or right."""
+    values = {"MESSAGE_MAGIC": MAGIC, "PROTOCOL_VERSION": VERSION, ZERO: 0,
+              "type": NUMBERS.get(kind, kind), "body_bytes": len(body)}
+    values.update({name: 0 for name in FIELDS if name not in values})
+    unknown = set(header) - set(values)
+    if unknown:
+        raise KeyError(f"a message has no {unknown}")
+    values.update(header)
+    packed = bytearray(HEADER_BYTES)
+    for name, (at, count) in FIELDS.items():
+        mask = (1 << 8 * count) - 1  # -1 is the largest
+        packed[at:at + count] = (values[name] & mask).to_bytes(count, "little")
+    return bytes(packed) + body
+
+
+@dataclasses.dataclass
+class Heard:
+    """A message that came. `values`: its header, by the names of net/message.h."""
+    kind: str
+    values: dict
+    body: bytes
+
+    def text(self):
+        return self.body.decode()
+
+
+def read_header(packed):
+    values = {name: int.from_bytes(packed[at:at + count], "little")
+              for name, (at, count) in FIELDS.items()}
+    if (values["MESSAGE_MAGIC"], values["PROTOCOL_VERSION"]) != (MAGIC, VERSION):
+        raise ValueError(f"no message of version {VERSION}: {packed.hex()}")
+    return values
+
+
+class Connection:
+    """One, by hand. limit_s: of every wait."""
+
+    def __init__(self, end, limit_s):
+        """end: an address to connect to, or a connected socket."""
+        if isinstance(end, str):
+            host, port = end.rsplit(":", 1)
+            end = socket.create_connection((host, int(port)), limit_s)
+        end.settimeout(limit_s)
+        self.socket = end
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, kind, body=b"", **header):
+        self.socket.sendall(message(kind, body, **header))
+
+    def read(self, count):
+        """Fewer where the other side has hung up."""
+        data = bytearray()
+        while len(data) < count:
+            more = self.socket.recv(count - len(data))
+            if not more:
+                break
+            data += more
+        return bytes(data)
+
+    def hear(self):
+        """The next message; None where the other side has hung up."""
+        try:
+            header = self.read(HEADER_BYTES)
+        except ConnectionError:
+            return None
+        if len(header) < HEADER_BYTES:
+            return None
+        values = read_header(header)
+        stretch = 0 if values["type"] == WINDOWS else values["length"]
+        kind = NAMES.get(values["type"], str(values["type"]))
+        return Heard(kind, values, self.read(values["body_bytes"] + stretch))
+
+    def hear_kind(self, kind):
+        """Passes over others; None where the other side has hung up."""
+        heard = self.hear()
+        while heard and heard.kind != kind:
+            heard = self.hear()
+        return heard
+
+
+def greeting(hosts, job, task, **changes):
+    """The body of a HELLO or WELCOME. hosts: {"ps": [...], "worker": [...]}"""
+    me = {"protocol": VERSION, "job": job, "task": task, "incarnation": "1",
+          "ps_hosts": hosts["ps"], "worker_hosts": hosts["worker"]}
+    return json.dumps({**me, **changes}).encode()
+
+
+def greeting_of_visitor(protocol=VERSION):
+    return json.dumps({"protocol": protocol, "job": "visitor"}).encode()

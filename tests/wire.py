@@ -60,7 +60,7 @@ FIELDS = read_fields(read_source("net/wire.c"))
 
 
 def message(kind, body=b"", **header):
-    """The bytes of one. kind: a name, or any number; what the header does not say is 0, or right."""
+    """The bytes of one. kind: a name, or any number. What is not said of its header is right, or 0."""
     values = {"MESSAGE_MAGIC": MAGIC, "PROTOCOL_VERSION": VERSION, ZERO: 0,
               "type": NUMBERS.get(kind, kind), "body_bytes": len(body)}
     values.update({name: 0 for name in FIELDS if name not in values})

@@ -143,7 +143,7 @@ DEEDS = {
 
 
 def random_word(rng, guest):
-    """One message: a kind, and fields of which some are right."""
+    """One message: a kind, and fields of which some are right. A stretch that can be is there."""
     fields = ("code", "generation", "sequence", "step", "version", "offset", "length")
     kind = rng.choice(sorted(set(wire.KINDS) - LEFT_OUT) + [0, 4711])
     strange = rng.sample(fields, rng.randrange(4))
@@ -151,9 +151,11 @@ def random_word(rng, guest):
               for name in strange}
     if kind == "PUSH":
         header["code"] = 1  # how many gradients: a sum of them may be as wrong as it likes
+        header.setdefault("length", guest.block)
     body = rng.choice((b"", b"", b"{}", bytes(24), bytes(48), rng.randbytes(40)))
+    sent = header.get("length", 0)
     guest.say(kind, body, **header)
-    guest.connection.socket.sendall(bytes(rng.choice((0, 0, header.get("length", 0) % 65536))))
+    guest.connection.socket.sendall(bytes(sent if sent <= guest.block else 0))
 
 
 class Garbage(support.ClusterCase):
@@ -305,15 +307,17 @@ class Garbage(support.ClusterCase):
     def test_guests_that_say_anything(self):
         """Rounds may go on without the true worker, so that the end is one that is asked for."""
         cluster = self.start_half(["--stop_timeout=1"], last_step=support.ENDLESS)
-        first = self.be_guest(cluster, "ps/0", 1)
-        first.connection.close()
+        known = {name: self.be_guest(cluster, name, 1) for name in ("ps/0", "ps/1")}
+        for first in known.values():
+            first.connection.close()
         for life in range(2, 2 + GUESTS):
             rng = random.Random(life)
-            connection = self.welcome(cluster, rng.choice(("ps/0", "ps/1")), life)
-            guest = dataclasses.replace(first, connection=connection)
+            name = rng.choice(sorted(known))
+            connection = self.welcome(cluster, name, life)
             try:
+                connection.send("JOIN", generation=known[name].generation, task=WORKER)
                 for _ in range(WORDS):
-                    random_word(rng, guest)
+                    random_word(rng, dataclasses.replace(known[name], connection=connection))
             except ConnectionError:
                 pass
             connection.close()

@@ -16,21 +16,15 @@ random part of a step. What is checked when the round is over:
 - sync, and no worker but all at once was killed: the same bits as a run without blows
 - async, and no ps was killed: the global step never fell
 - whoever was killed alone is told of in the logs of the others; nobody else was restarted
-
-A round whose failure may be repeated prints its seed: --round gives the same draws again. The
-exit code is 0 when nothing failed.
 """
-import argparse
-import os
 import random
 import signal
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True  # the folder is part of the source
 
-import ground
+import rounds
 from ground import CHIEF, LEARNT, plan_of
 
 LAST_STEP = 240
@@ -44,15 +38,7 @@ VICTIMS = ("ps/0", "ps/1", "worker/0", "worker/1", "worker/2")
 TARGETS = ((3, ("ps/0",)), (3, ("ps/1",)), (1, ("ps/0", "ps/1")), (3, (CHIEF,)),
            (3, ("worker/1",)), (1, ("worker/1", "worker/2")), (1, (CHIEF, "ps/1")),
            (2, VICTIMS))
-ROUNDS_PER_KILL_MAX = 4  # a round without a kill is one of pauses, or over too soon
 PAUSES = 4  # one blow of so many only holds a task up
-
-
-class Mix(ground.Life):
-    """Not run by the loader of tests: its assertions serve the rounds."""
-
-    def runTest(self):
-        """For unittest, which wants a test of this name; main() calls round() instead."""
 
 
 def draw_round(seed):
@@ -85,7 +71,7 @@ class Round:
                           for b in self.blows)
         return f"round {self.seed}: {self.mode} {' '.join(self.flags) or 'auto'}: {blows}"
 
-    def kills(self):
+    def count(self):
         return sum(map(len, self.dead))
 
     def strike(self, blow):
@@ -108,7 +94,6 @@ class Round:
                 break
             self.strike(blow)
         self.check(reference)
-        return self.kills()
 
     def check(self, reference):
         case, cluster = self.case, self.cluster
@@ -140,64 +125,5 @@ def is_exact(names):
     return all(name.startswith("ps/") for name in names) or set(names) == set(VICTIMS)
 
 
-def run_round(seed):
-    """Kills, and the text of a failure or None."""
-    case = Mix()
-    folder = tempfile.TemporaryDirectory(prefix="dtrain-kill-")
-    case.folder = folder.name
-    one = Round(case, seed)
-    try:
-        one.run()
-        return one.kills(), None
-    except (AssertionError, OSError) as trouble:
-        return one.kills(), f"{one.describe()}\n{trouble}"
-    finally:
-        case.doCleanups()
-        folder.cleanup()
-
-
-def read_options():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--kills", type=int, default=50, help="end after so many")
-    parser.add_argument("--seed", type=int, help="of the draws; drawn where it is not given")
-    parser.add_argument("--round", type=int, help="the seed of one round, to see it again")
-    parser.add_argument("--keep", action="store_true", help="go on after a failure")
-    return parser.parse_args()
-
-
-def seeds_of(options):
-    if options.round is not None:
-        yield options.round
-        return
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2 ** 31)
-    print(f"seed {seed}", flush=True)
-    rng = random.Random(seed)
-    for _ in range(options.kills * ROUNDS_PER_KILL_MAX):
-        yield rng.randrange(2 ** 31)
-
-
-def main():
-    options = read_options()
-    if not os.access(ground.BINARY, os.X_OK):
-        sys.exit(f"DTRAIN_BINARY={ground.BINARY}: no such program")
-    Mix.setUpClass()
-    kills = rounds = failures = 0
-    began_s = time.monotonic()
-    try:
-        for seed in seeds_of(options):
-            count, failure = run_round(seed)
-            kills, rounds = kills + count, rounds + 1
-            if failure:
-                failures += 1
-                print(f"FAILED {failure}", flush=True)
-            if kills >= options.kills or (failure and not options.keep):
-                break
-    finally:
-        Mix.doClassCleanups()
-    print(f"{kills} kills in {rounds} rounds, {time.monotonic() - began_s:.0f} s: "
-          f"{failures} failures", flush=True)
-    return 1 if failures or (kills < options.kills and options.round is None) else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(rounds.main(Round, __doc__, "kills", 50))

@@ -275,9 +275,9 @@ struct device {
     bool is_separate; /* its memory is not the host's: only upload() and download() cross over */
 };
 
-/* Kernel variants of the CPU, best first: "avx512", "avx2", "sse2". isa NULL: what DTRAIN_CPU_KERNELS
- * in the environment says, else the best that this machine has. ERR_INPUT: there is no such word;
- * ERR_DEVICE: this machine lacks the instructions. */
+/* Kernel variants of the CPU, best first: "avx512", "avx2", "sse2". isa NULL: what
+ * DTRAIN_CPU_KERNELS in the environment says, else the best that this machine has. ERR_INPUT: there
+ * is no such word; ERR_DEVICE: this machine lacks the instructions. */
 err device_open_cpu(int threads, const char *isa, struct device *ret);
 void device_close(struct device *);
 

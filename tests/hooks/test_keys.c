@@ -88,7 +88,7 @@ struct broken {
 #define WARM "train.warm_start={\"checkpoint\": \"old\", \"map\": "
 
 static const struct broken broken[] = {
-    {"train.num_steps=5",
+    {"train={\"last_step\": 1, \"num_steps\": 5}",
      "train: expected one of last_step, epochs and num_steps, got two of them"},
     {"train={\"last_step\": 1, \"epochs\": 1, \"num_steps\": 1}",
      "train: expected one of last_step, epochs and num_steps, got all three"},

@@ -3,11 +3,15 @@
 
 #include "core/base/random.h"
 
+#include <dirent.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { WORKERS_MAX = 7, EPOCHS = 3 };
+enum { WORKERS_MAX = 7, EPOCHS = 3, THREADS_MAX = 64 };
 
 /* u8 features come through the thread, float ones in stored order straight from memory. */
 struct way {
@@ -301,6 +305,62 @@ static void closing_ends_the_thread_wherever_it_is(void **state)
     }
 }
 
+/* Of this process: their numbers. */
+static int threads_now(long ret[THREADS_MAX])
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/task");
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder)) && count < THREADS_MAX;)
+        if (entry->d_name[0] != '.') ret[count++] = strtol(entry->d_name, NULL, 10);
+    closedir(folder);
+    return count;
+}
+
+static uint64_t blocked_signals(long thread)
+{
+    char path[64], line[256];
+    unsigned long long blocked = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/status", thread);
+    FILE *status = fopen(path, "re");
+    assert_non_null(status);
+    while (fgets(line, sizeof line, status))
+        if (sscanf(line, "SigBlk: %llx", &blocked) == 1) break;
+    fclose(status);
+    return blocked;
+}
+
+static bool is_among(long thread, const long *threads, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (threads[i] == thread) return true;
+    return false;
+}
+
+/* Threads of earlier pipelines may still be on their way out of the list. */
+static void signals_are_not_for_the_thread_that_reads(void **state)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+    long before[THREADS_MAX], after[THREADS_MAX];
+    int found = 0;
+    struct counted memory;
+    struct dataset d = counted_dataset(&memory, UINT8, 100);
+    struct pipeline_options o = options_of((struct way){UINT8, true}, 10);
+    const int count_before = threads_now(before);
+    const uint64_t own = blocked_signals(getpid());
+    struct pipeline *p = open_pipeline(&d, &o);
+    const int count_after = threads_now(after);
+    for (int i = 0; i < count_after; i++) {
+        if (is_among(after[i], before, count_before)) continue;
+        const uint64_t blocked = blocked_signals(after[i]);
+        for (int s = 0; s < 4; s++) assert_true(blocked >> (signals[s] - 1) & 1);
+        found++;
+    }
+    assert_int_equal(found, 1);
+    assert_int_equal(blocked_signals(getpid()), own);
+    pipeline_close(p);
+}
+
 static void what_cannot_be_read_is_refused_at_open(void **state)
 {
     struct counted memory;
@@ -340,6 +400,7 @@ int main(void)
         cmocka_unit_test(batches_that_lie_ready_are_counted),
         cmocka_unit_test(a_batch_stays_until_the_next_is_asked_for),
         cmocka_unit_test(closing_ends_the_thread_wherever_it_is),
+        cmocka_unit_test(signals_are_not_for_the_thread_that_reads),
         cmocka_unit_test(what_cannot_be_read_is_refused_at_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

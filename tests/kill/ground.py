@@ -178,6 +178,18 @@ class Cluster(support.Cluster):
         return sorted(int(name[len("model.ckpt-"):-len(".index")]) for name in names
                       if name.startswith("model.ckpt-") and name.endswith(".index"))
 
+    def look(self):
+        """What changes while a run gets on."""
+        return self.progress(), [task.has_ended() for task in self.tasks.values()]
+
+    def wait(self):
+        """A busy machine may be slow, as long as it gets on: the limit is on standing still."""
+        seen = self.look()
+        while not all(seen[1]):
+            self.wait_until(lambda was=seen: self.look() != was, "a step more, or all to end")
+            seen = self.look()
+        return self.codes()
+
     def story(self):
         return "\n".join(f"--- {name}, life {life}, code {task.code()}:\n{task.text()[-6000:]}"
                          for name, lives in sorted(self.lives.items())

@@ -22,15 +22,20 @@ struct action *ps_send(struct ps_role *p, int worker, enum message_type type, st
     return a;
 }
 
+static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
+{
+    action_verdict(ps_send(p, worker, MESSAGE_VERDICT, out), p->verdict_code,
+                   p->is_relaying ? "" : p->name, p->verdict_text);
+}
+
 void ps_end(struct ps_role *p, int code, const char *text, int except, struct outbox *out)
 {
     if (p->phase == ENDED) return;
     p->phase = ENDED;
-    for (int w = 0; w < p->options.workers; w++) {
-        if (!p->members[w].is_up || w == except) continue;
-        action_verdict(ps_send(p, w, MESSAGE_VERDICT, out), code, p->is_relaying ? "" : p->name,
-                       text);
-    }
+    p->verdict_code = code;
+    snprintf(p->verdict_text, sizeof p->verdict_text, "%s", text);
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].is_up && w != except) tell_verdict(p, w, out);
     outbox_end(out, code, text);
 }
 
@@ -267,7 +272,10 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     struct ps_role *p = (struct ps_role *)role;
     struct member *m = &p->members[worker];
     bool is_back = m->has_been_here && !m->is_up;
-    if (p->phase == ENDED) return;
+    if (p->phase == ENDED) { /* its link was lost just before */
+        tell_verdict(p, worker, out);
+        return;
+    }
     if (m->is_up) forget_link(p, worker, out); /* it has made a better one */
     if (m->has_been_here && m->incarnation != incarnation) {
         m->wants_fresh = true;

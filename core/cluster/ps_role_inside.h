@@ -60,6 +60,8 @@ struct ps_role {
     uint64_t tickets;   /* async, ps/0: given out, those before this generation too */
     bool was_set_up;
     bool is_relaying; /* the verdict is another task's, which the text names */
+    int verdict_code; /* ENDED */
+    char verdict_text[ACTION_TEXT_MAX];
     struct cut cut;
     struct ps_counters counters;
     struct patience patience;

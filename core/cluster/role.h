@@ -34,7 +34,8 @@ enum action_type {
     ACTION_SEND, /* message to (job, task); where it has a stretch, of the window shared with that
                     peer */
     ACTION_LOG,  /* text: a line for a person */
-    ACTION_END,  /* code, text: the task's verdict; nothing comes after it */
+    ACTION_END,  /* code, text: the task's verdict; nothing comes after it but the verdict, to a
+                    worker that is back */
     /* of a ps */
     ACTION_SETUP, /* body: open the store that the chief described, and restore it if that says so;
                      then ps_role_set_up() */

@@ -178,9 +178,9 @@ static void carry_out(struct task *t, const struct action *a)
 void task_flush(struct task *t)
 {
     do { /* ends: `flushed` asks for something at most once for each step */
-        for (int i = 0; i < t->outbox.count && !t->has_ended; i++) {
+        for (int i = 0; i < t->outbox.count; i++) {
             const struct action a = t->outbox.at[i]; /* a copy: acting may add actions */
-            carry_out(t, &a);
+            if (!t->has_ended || a.type == ACTION_SEND) carry_out(t, &a);
         }
         t->outbox.count = 0;
         if (t->ops->flushed) t->ops->flushed(t);
@@ -298,14 +298,22 @@ static void report(struct task *t)
     task_flush(t);
 }
 
+/* Its link was lost just before: it is about to be back, and is told then. */
+static bool has_missed_the_end(const struct task *t, const struct peer *peer)
+{
+    return peer->was_up && !peer->is_up && peer->lost_ms <= t->ended_ms &&
+           t->ended_ms - peer->lost_ms < TASK_LINGER_MS;
+}
+
 /* A worker may leave when its last words are out; a ps when its workers have hung up, since what
  * they still send would otherwise make the system throw its last words away. */
 static bool may_leave(const struct task *t, uint64_t now_ms)
 {
     if (now_ms - t->ended_ms >= TASK_LINGER_MS) return true;
     for (int i = 0; i < t->peer_count; i++) {
-        const struct link *link = t->peers[i].link;
-        if (link && (t->job == JOB_PS || !link_is_idle(link))) return false;
+        const struct peer *peer = &t->peers[i];
+        if (peer->link && (t->job == JOB_PS || !link_is_idle(peer->link))) return false;
+        if (t->job == JOB_PS && has_missed_the_end(t, peer)) return false;
     }
     return true;
 }

@@ -316,6 +316,22 @@ static void windows_come_before_the_ledger_and_once_on_a_link(void **state)
     close_ps(&s);
 }
 
+static void a_worker_that_comes_back_after_the_end_is_told_the_verdict(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    lose(&s, 1);
+    say(&s, 0, &(struct message){.type = MESSAGE_VERDICT, .body = "well done", .body_bytes = 9});
+    assert_int_equal(find_sent(&s, 1, MESSAGE_VERDICT), -1);
+    meet(&s, 1);
+    int at = find_sent(&s, 1, MESSAGE_VERDICT);
+    assert_int_equal(at, 0);
+    assert_int_equal(s.out.count, 1);
+    assert_int_equal(s.out.at[at].message.code, EXIT_DONE);
+    assert_string_equal(s.out.at[at].text, "well done");
+    close_ps(&s);
+}
+
 /* ---- both ---- */
 
 static void connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers(void **state)
@@ -351,6 +367,7 @@ int main(void)
         cmocka_unit_test(values_that_come_before_the_ledger_are_not_the_answer),
         cmocka_unit_test(a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever),
         cmocka_unit_test(windows_come_before_the_ledger_and_once_on_a_link),
+        cmocka_unit_test(a_worker_that_comes_back_after_the_end_is_told_the_verdict),
         cmocka_unit_test(connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,11 @@ bool actor_is_running(const struct actor *actor)
     return actor->is_alive && !actor->has_ended;
 }
 
+bool actor_is_listening(const struct actor *actor)
+{
+    return actor->is_alive && !actor->has_left;
+}
+
 static struct role *open_ps(const struct world *world, const struct actor *actor)
 {
     const struct profile *p = &world->profile;
@@ -180,10 +185,10 @@ void actor_flush(struct world *world, struct actor *actor)
     actor->is_acting = true;
     if (actor->outbox.count > OUTBOX_MAX * (1 + peer_count(world, actor)))
         blame(world, "%s wants %d actions at once", actor_name(actor), actor->outbox.count);
-    while (actor_is_running(actor) && !actor_is_busy(world, actor) &&
+    while (actor_is_listening(actor) && !actor_is_busy(world, actor) &&
            actor->cursor < actor->outbox.count && !world->blame[0]) {
         const struct action action = actor->outbox.at[actor->cursor++];
-        act(world, actor, &action);
+        if (!actor->has_ended || action.type == ACTION_SEND) act(world, actor, &action);
         if (actor->is_alive && dies_now(world, actor)) break;
     }
     actor->is_acting = false;

@@ -100,7 +100,7 @@ void network_connect(struct world *world, struct actor *worker, int ps)
     const struct actor *server = ps_at(world, ps);
     bool is_unplugged =
         server->unplugged_until_us > world->now_us || worker->unplugged_until_us > world->now_us;
-    if (!actor_is_running(server) || is_unplugged) {
+    if (!actor_is_listening(server) || is_unplugged) {
         plan_retry(world, worker, ps);
         return;
     }
@@ -236,11 +236,11 @@ static bool make_room(struct world *world, struct actor *ps, const struct link *
 static void greet(struct world *world, struct link *link)
 {
     struct actor *ps = ps_at(world, link->ps);
-    if (!actor_is_running(ps) || !make_room(world, ps, link)) {
+    if (!actor_is_listening(ps) || !make_room(world, ps, link)) {
         let_go(world, link, TO_PS, QUEUE_MAX);
         return;
     }
-    if (!actor_is_running(ps)) return;
+    if (!actor_is_listening(ps)) return;
     TRACE(world, "%s meets worker/%d, link %d", actor_name(ps), link->worker, link->number);
     ps->links[link->worker] = link;
     ps->met[link->worker] = true;

@@ -125,6 +125,7 @@ struct actor {
     int index, number;                 /* number: actor_of(job, index) */
     int life;                          /* 0: never started */
     bool is_alive, has_ended, is_gone; /* gone: nobody starts it again */
+    bool has_left;                     /* it has ended, and does not linger any more */
     bool is_severed;                   /* the verdict need not have reached it */
     uint64_t incarnation, started_us;
     uint64_t unplugged_until_us; /* no link can be made */
@@ -260,6 +261,7 @@ void actor_resume(struct world *, struct actor *);
 void actor_work(struct world *, struct actor *, const struct action *, uint64_t for_us);
 bool actor_is_busy(const struct world *, const struct actor *);
 bool actor_is_running(const struct actor *);
+bool actor_is_listening(const struct actor *); /* a ps that has ended tells who comes back */
 
 /* act_ps.c, act_worker.c: what differs between the jobs */
 void ps_act(struct world *, struct actor *, const struct action *);

@@ -42,7 +42,8 @@ enum message_type {
     MESSAGE_SAVE, /* chief to ps/0: make a cut; to the others: make it at `step`, body: ledger */
     MESSAGE_CUT,  /* ps to chief: the state at `step` is copied; of ps/0 with its ledger as body */
     MESSAGE_RESUME, /* chief to ps/0: the cut is made, or given up */
-    MESSAGE_SAVED,  /* ps to chief: the shard is written; code 0, or an exit code and body: text */
+    MESSAGE_SAVED,  /* ps to chief: the shard is written (ps/0: and RESUME has come); code 0, or an
+                       exit code and body: text */
     MESSAGE_SHARD, /* ps to chief that share no folder; code: shard_file; body: bytes at `offset` */
     MESSAGE_STOP,  /* any to ps/0, ps to chief: end the job well; code and body of its verdict */
     MESSAGE_VERDICT, /* code and body: text; the job ends */

@@ -137,9 +137,8 @@ static enum arrival all_arrived(const struct ps_role *p)
 static void note_ledger(struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
-        struct ledger *l = &p->cut.as_of[w];
-        *l = p->members[w].ledger;
-        if (p->members[w].has_pushed) l->received = l->taken = l->taken - 1;
+        const struct member *m = &p->members[w];
+        p->cut.as_of[w] = m->has_pushed ? m->before : m->ledger;
     }
 }
 
@@ -188,23 +187,34 @@ static void late_joins(struct ps_role *p, struct outbox *out)
     }
 }
 
+static void tell_saved(struct ps_role *p, struct outbox *out)
+{
+    uint64_t tag = p->cut.written;
+    p->cut.written = 0;
+    if (!tag || !p->members[CHIEF].is_up) return;
+    struct action *a = ps_send(p, CHIEF, MESSAGE_SAVED, out);
+    a->message.sequence = tag;
+    a->message.code = p->cut.written_code;
+    snprintf(a->text, sizeof a->text, "%s", p->cut.written_text);
+}
+
 void ps_resume(struct ps_role *p, struct outbox *out)
 {
     if (p->cut.phase == CUT_NONE) return;
     end_holding(p, out);
+    tell_saved(p, out);
     late_joins(p, out);
     ps_answer_waiting(p, out);
 }
 
+/* ps/0 says so when RESUME has come: it goes on by itself where it has lost the chief, which must
+ * not take what the others cut after that for a part of the same checkpoint. */
 void ps_cut_written(struct ps_role *p, err result, const char *text, struct outbox *out)
 {
-    uint64_t tag = p->cut.writing;
+    p->cut.written = p->cut.writing;
+    p->cut.written_code = result ? (uint32_t)exit_code_of(result) : 0;
+    snprintf(p->cut.written_text, sizeof p->cut.written_text, "%s", result ? text : "");
     p->cut.writing = 0;
+    if (p->cut.phase != CUT_MADE || result) tell_saved(p, out);
     ps_try_cut(p, out);
-    if (!p->members[CHIEF].is_up) return;
-    struct action *a = ps_send(p, CHIEF, MESSAGE_SAVED, out);
-    a->message.sequence = tag;
-    if (!result) return;
-    a->message.code = (uint32_t)exit_code_of(result);
-    snprintf(a->text, sizeof a->text, "%s", text);
 }

@@ -26,6 +26,7 @@ struct member {
     uint64_t push_step;   /* has_pushed: the round that the push is for, this one or a later one */
     uint32_t gradients;   /* in it */
     struct ledger ledger;
+    struct ledger before; /* has_pushed: the ledger without that push */
 
     bool has_late_join; /* a JOIN that must wait for the end of a cut */
     uint64_t late_sequence, late_step, late_version;
@@ -44,6 +45,9 @@ struct cut {
     int shard, shards;
     bool is_holding;  /* ps/0: somebody waits for the end of the cut */
     uint64_t writing; /* tag of the shard that is being written; 0: none */
+    uint64_t written; /* ps/0: tag of one whose SAVED waits for RESUME; 0: none */
+    uint32_t written_code;
+    char written_text[ACTION_TEXT_MAX];
 };
 
 struct ps_role {

@@ -142,7 +142,7 @@ static void give_back(struct ps_role *p, int worker, const struct message *m)
     bool is_decided = ps_drops(p) && p->options.task == 0;
     if (!member->has_pushed || !is_earlier || is_decided) return;
     member->has_pushed = false;
-    member->ledger.received = member->ledger.taken = member->ledger.taken - 1;
+    member->ledger = member->before;
 }
 
 /* What has come of this worker, so that it brings the rest. A push that waits for its round is
@@ -295,7 +295,8 @@ static void take(struct member *m, const struct message *push)
     m->ledger.taken_step = push->step;
 }
 
-static void push_sync(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+static void push_sync(struct ps_role *p, int worker, const struct message *m,
+                      const struct ledger *before, struct outbox *out)
 {
     struct member *member = &p->members[worker];
     if (m->step < p->step || m->step >= p->config.last_step) {
@@ -304,6 +305,7 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m, st
     }
     take(member, m);
     member->has_pushed = true;
+    member->before = *before;
     member->push_step = m->step;
     member->gradients = m->code;
     ps_apply_ready_rounds(p, out);
@@ -361,12 +363,13 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         ps_end(p, EXIT_NUMBER, text, NOBODY, out);
         return;
     }
+    const struct ledger before = member->ledger;
     member->ledger.received = m->sequence;
     member->was_dropped = member->has_finished = member->is_told = false;
     patience_renew(&p->patience);
     if (p->config.is_sync) {
         member->holds_ticket = false;
-        push_sync(p, worker, m, out);
+        push_sync(p, worker, m, &before, out);
     } else {
         push_async(p, worker, m, out);
     }

@@ -266,10 +266,6 @@ static void cut(struct world *world, struct actor *ps, const struct action *acti
         .count = action->count,
         .node = nodes_begin(&world->nodes, *ps->store, ps->index, ps->config.generation),
     };
-    uint64_t step = node_of(world, *ps->store)->step, apart = (uint64_t)steps_apart(world, ps);
-    if (step > action->step + apart || step + apart < action->step)
-        blame(world, "%s makes a cut of step %llu at step %llu", actor_name(ps),
-              (unsigned long long)action->step, (unsigned long long)step);
     for (int w = 0; w < world->profile.workers; w++)
         ps->cut.ledger[w] = *ps_role_ledger(ps->role, w);
     actor_add(world, ps, EVENT_WRITTEN, 1 + draw(world, world->profile.write_us));

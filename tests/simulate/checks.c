@@ -44,6 +44,15 @@ static void check_shards(struct world *world, const struct shard *first, const s
               (unsigned long long)a->step, (unsigned long long)b->step);
 }
 
+static void check_step(struct world *world, const struct shard *shard, uint64_t wanted)
+{
+    const struct actor *ps = ps_at(world, shard->ps);
+    uint64_t step = world->nodes.at[shard->node].step, apart = (uint64_t)steps_apart(world, ps);
+    if (step > wanted + apart || step + apart < wanted)
+        blame(world, "%s made its cut of step %llu at step %llu", actor_name(ps),
+              (unsigned long long)wanted, (unsigned long long)step);
+}
+
 void check_publish(struct world *world, const struct checkpoint *checkpoint)
 {
     bool is_there[PS_MAX] = {false};
@@ -54,6 +63,7 @@ void check_publish(struct world *world, const struct checkpoint *checkpoint)
             return;
         }
         is_there[shard->ps] = true;
+        check_step(world, shard, checkpoint->step);
         check_shards(world, &checkpoint->shards[0], shard, checkpoint->step);
         for (int w = 0; w < world->profile.workers; w++) check_ledger(world, shard, w);
     }

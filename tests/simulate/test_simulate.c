@@ -41,8 +41,11 @@ static const uint64_t regressions[] = {
 };
 
 static const uint64_t regressions_of_resets[] = {
-    2,   /* a push left before the windows of its new link were shared */
-    893, /* likewise one that ps/0 had just taken, for another ps whose link was new */
+    2,      /* a push left before the windows of its new link were shared */
+    893,    /* likewise one that ps/0 had just taken, for another ps whose link was new */
+    188625, /* ps/0 lost the chief and went on before the others made their cuts */
+    227095, /* likewise */
+    741380, /* a waiting push was taken out of a ledger that had a gap before it */
 };
 
 static void run_with(struct world *world, const struct run_options *options)

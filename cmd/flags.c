@@ -110,8 +110,8 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, bind),
      .fallback = "null",
-     .help = "listen on this address instead of the own one of the hosts; fd:N takes an inherited "
-             "socket"},
+     .help = "listen on this address instead of the own one of the hosts, at the port of that one "
+             "if it has none, as in 0.0.0.0; fd:N takes an inherited socket"},
     {.name = "start_timeout",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct run_flags, start_timeout),

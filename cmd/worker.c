@@ -2,6 +2,7 @@
  */
 #include "cmd/training.h"
 #include "cmd/wiring.h"
+#include "core/cluster/task_listen.h"
 
 static void turn_away(void *context, struct link *link)
 {
@@ -14,10 +15,8 @@ static const struct link_events nobody_calls = {.accepted = turn_away};
  * index is an error. */
 static err claim_address(struct run *run, struct loop *loop, struct listener **ret)
 {
-    const char *address = run->flags.bind;
-    if (!address) address = run->cluster.hosts[JOB_WORKER].at[run->cluster.task];
-    err e = transport_tcp.listen(loop, address, &nobody_calls, NULL, NULL, ret);
-    return e == ERR_IO ? ERR_INPUT : e; /* taken, or not of this host: the command line is wrong */
+    const struct task_options options = task_options_of(run, loop);
+    return task_listen(&options, &nobody_calls, NULL, ret);
 }
 
 static err work(struct run *run, struct loop *loop, struct device *device, int *ret_code)

@@ -163,7 +163,7 @@ static err inproc_listen(struct loop *loop, const char *address, const struct li
         return fail(ERR_INPUT, "address \"%.32s...\" is longer than %d characters", address,
                     ADDRESS_MAX - 1);
     if (find_listener(loop, address))
-        return fail(ERR_IO, "cannot listen on %s: address already in use", address);
+        return fail(ERR_PEER, "cannot listen on %s: address already in use", address);
     struct listener like = {
         .transport = &transport_inproc, .loop = loop, .events = *events, .context = context};
     snprintf(like.address, sizeof like.address, "%s", address);

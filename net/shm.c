@@ -201,9 +201,10 @@ static err explain_listen(const char *address, const struct name *name, int reas
         process_text(process, owner, sizeof owner);
     }
     if (fd >= 0) close(fd);
-    return fail(ERR_IO, "cannot listen on %s: %s%s%s", address,
-                reason == EADDRINUSE ? "address already in use" : strerror(reason),
-                owner[0] ? " by " : "", owner);
+    const bool is_used = reason == EADDRINUSE;
+    return fail(is_used ? ERR_PEER : ERR_IO, "cannot listen on %s: %s%s%s", address,
+                is_used ? "address already in use" : strerror(reason), owner[0] ? " by " : "",
+                owner);
 }
 
 static err open_listening(const char *address, int *ret_fd)

@@ -137,12 +137,13 @@ static err explain_listen(const char *address, int reason)
     char owner[64] = "";
     if (reason == EADDRINUSE) address_owner(address, owner, sizeof owner);
     if (owner[0])
-        return fail(ERR_IO, "cannot listen on %s: address already in use by %s", address, owner);
+        return fail(ERR_PEER, "cannot listen on %s: address already in use by %s", address, owner);
     const char *text = reason == EADDRINUSE      ? "address already in use"
                        : reason == EADDRNOTAVAIL ? "not an address of this host"
                        : reason == EACCES        ? "not allowed (ports below 1024 need privileges)"
                                                  : strerror(reason);
-    return fail(ERR_IO, "cannot listen on %s: %s", address, text);
+    const bool may_change = reason == EADDRINUSE || reason == EADDRNOTAVAIL;
+    return fail(may_change ? ERR_PEER : ERR_IO, "cannot listen on %s: %s", address, text);
 }
 
 /* IPv4 first, so that one name means one address on every host. */
@@ -159,7 +160,7 @@ static err open_listening(const char *address, int *ret_fd)
     TRY(address_split(address, &split));
     struct addrinfo *list;
     const err e = resolve(&split, &list);
-    if (e) return fail_prefix(ERR_IO, "cannot listen on %s", address);
+    if (e) return fail_prefix(ERR_PEER, "cannot listen on %s", address);
     const struct addrinfo *at = preferred(list);
     const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd >= 0) set_number(fd, SOL_SOCKET, SO_REUSEADDR, 1);

@@ -71,7 +71,8 @@ struct transport {
      * inherited as descriptor N (taken: made non-blocking and close-on-exec; see address_reserve);
      * shm: an abstract socket's name; inproc: any
      * text. ret_address (ADDRESS_MAX bytes or NULL) receives the address with its real port or
-     * name. ERR_IO: in use (with its owner where /proc shows it), not an address of this host, ...
+     * name. ERR_PEER: what may mend itself: a name that does not resolve, an address in use (with
+     * its owner where /proc shows it) or not one of this host; ERR_IO: anything else.
      */
     err (*listen)(struct loop *, const char *address, const struct link_events *, void *context,
                   char *ret_address, struct listener **ret);

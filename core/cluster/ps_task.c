@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/cluster/greeting.h"
 #include "core/cluster/ps_task_trace.h"
+#include "core/cluster/task_listen.h"
 #include "core/cluster/verdict.h"
 
 enum {
@@ -387,32 +388,26 @@ static const struct task_ops ops = {.act = act,
 
 /* ---- life ---- */
 
-static err listen_tcp(struct ps_task *p)
-{
-    const struct task_options *o = &p->task.options;
-    const char *address = o->listen ? o->listen : o->cluster->hosts[JOB_PS].at[p->task.index];
-    char real[ADDRESS_MAX];
-    err e = transport_tcp.listen(o->loop, address, &events, p, real, &p->tcp);
-    if (!e) log_line(LOG_DEBUG, "listens at %s", real);
-    return e == ERR_IO ? ERR_INPUT : e; /* taken, or not of this host: the command line is wrong */
-}
-
 /* Shared memory is an offer: where it cannot be had, workers stay with tcp. */
-static void listen_shm(struct ps_task *p)
+static void listen_shm(struct ps_task *p, struct loop *loop)
 {
     char name[ADDRESS_MAX];
     snprintf(name, sizeof name, "dtrain-%016llx", (unsigned long long)p->task.incarnation);
-    if (transport_shm.listen(p->task.options.loop, name, &events, p, p->shm_name, &p->shm)) {
+    if (transport_shm.listen(loop, name, &events, p, p->shm_name, &p->shm)) {
         log_line(LOG_INFO, "no shared memory: %s", error_text());
         p->shm_name[0] = '\0';
     }
 }
 
-static err listen_inproc(struct ps_task *p)
+/* Nobody is heard of before the loop runs. */
+static err listen_at(struct ps_task *p, const struct task_options *o)
 {
-    const struct task_options *o = &p->task.options;
-    return transport_inproc.listen(o->loop, o->cluster->hosts[JOB_PS].at[p->task.index], &events, p,
-                                   NULL, &p->tcp);
+    const char *own = o->cluster->hosts[JOB_PS].at[o->cluster->task];
+    if (o->transport == TRANSPORT_INPROC)
+        return transport_inproc.listen(o->loop, own, &events, p, NULL, &p->tcp);
+    TRY(task_listen(o, &events, p, &p->tcp));
+    if (o->transport != TRANSPORT_TCP) listen_shm(p, o->loop);
+    return OK;
 }
 
 static err open_parts(struct ps_task *p, const struct task_options *options)
@@ -432,15 +427,13 @@ static err open_parts(struct ps_task *p, const struct task_options *options)
     p->windows = calloc((size_t)workers, sizeof *p->windows);
     p->sources = calloc((size_t)workers, sizeof *p->sources);
     if (!p->windows || !p->sources) return fail(ERR_MEMORY, "no memory for %d workers", workers);
+    TRY(listen_at(p, options)); /* which may wait: the role's patience begins afterwards */
     TRY(task_open(&p->task, options, &ops, ps_role_new(&role_options)));
     TRY(ps_task_visit_open(p));
     if (options->fingerprint) {
         snprintf(p->spec, sizeof p->spec, "%s", options->fingerprint);
         task_name(JOB_PS, p->task.index, p->spec_of);
     }
-    if (options->transport == TRANSPORT_INPROC) return listen_inproc(p);
-    TRY(listen_tcp(p));
-    if (options->transport != TRANSPORT_TCP) listen_shm(p);
     return OK;
 }
 
@@ -449,6 +442,7 @@ err ps_task_open(const struct task_options *options, struct device *device, stru
     struct ps_task *p = calloc(1, sizeof *p);
     if (!p) return fail(ERR_MEMORY, "no memory for a ps");
     p->device = device;
+    p->task.options = *options;
     err e = open_parts(p, options);
     if (e) {
         ps_task_close(p);

@@ -224,6 +224,13 @@ void task_end(struct task *t, err why)
 
 /* ---- life ---- */
 
+uint64_t task_retry_ms(uint32_t tries)
+{
+    enum { FIRST_MS = 10, MAX_MS = 500, DOUBLINGS_MAX = 6 };
+    const uint64_t pause_ms = (uint64_t)FIRST_MS << (tries < DOUBLINGS_MAX ? tries : DOUBLINGS_MAX);
+    return pause_ms < MAX_MS ? pause_ms : MAX_MS;
+}
+
 err task_open(struct task *t, const struct task_options *options, const struct task_ops *ops,
               struct role *role)
 {

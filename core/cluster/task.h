@@ -34,7 +34,7 @@ struct task_options {
     enum transport_choice transport;
     struct task_limits limits;
     const char *fingerprint; /* of the spec; NULL on a ps that has none */
-    const char *listen;      /* NULL: the task's own address in the cluster */
+    const char *listen;      /* NULL: the task's own address in the cluster (task_listen.h) */
 };
 
 /* The other end, by index in its job. */
@@ -79,6 +79,9 @@ struct task {
     int code;
     char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */
 };
+
+/* The pause before the next attempt at what failed so many times: a connection, an address. */
+uint64_t task_retry_ms(uint32_t tries);
 
 err task_open(struct task *, const struct task_options *, const struct task_ops *, struct role *);
 void task_close(struct task *);

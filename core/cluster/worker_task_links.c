@@ -16,7 +16,7 @@
 #include "core/cluster/verdict.h"
 #include "core/cluster/worker_task_trace.h"
 
-enum { RETRY_FIRST_MS = 10, RETRY_MAX_MS = 500, NOTE_MS = 10000 };
+enum { NOTE_MS = 10000 };
 
 static const struct link_events events;
 
@@ -28,9 +28,7 @@ static void note_trouble(struct worker_task *w, int ps, const char *why)
 static void plan_retry(struct worker_task *w, int ps)
 {
     struct peer *peer = &w->task.peers[ps];
-    uint64_t pause_ms = RETRY_FIRST_MS << (peer->tries < 6 ? peer->tries : 6);
-    peer->tries++;
-    peer->retry_ms = clock_ms() + (pause_ms < RETRY_MAX_MS ? pause_ms : RETRY_MAX_MS);
+    peer->retry_ms = clock_ms() + task_retry_ms(peer->tries++);
 }
 
 static void connect_line(struct worker_task *w, struct line *line,

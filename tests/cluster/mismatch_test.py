@@ -11,6 +11,8 @@ from support import Plan
 
 SYNC = {"train.mode": "sync"}
 START_S = 5  # for all but one to be there
+TAKEN = rf"already in use by pid {os.getpid()} \(python3?[.\d]*\)"
+NOBODY = "a" * 64 + ":1"  # a label that no resolver would ask anybody for
 INPUT, LOST, TIMEOUT, TERMINATED = 2, 128, 129, 143
 SPECS_DIFFER = (r"refused this worker: the spec differs: worker/1 has fingerprint ([0-9a-f]{16}), "
                 r"worker/0 has ([0-9a-f]{16})")
@@ -80,8 +82,9 @@ class Mismatch(support.ClusterCase):
     def test_a_second_life_of_a_worker_waits_in_vain_while_the_first_runs_on(self):
         cluster = self.start_endless(Plan(changes=SYNC))
         first = cluster.tasks["worker/1"].process.pid
-        cluster.start("worker/1", label="same port")
-        self.assert_ended(cluster, "same port", INPUT, rf"cannot listen on 127\.0\.0\.1:\d+: "
+        cluster.start("worker/1", "--start_timeout=0.2", label="same port")
+        self.assert_ended(cluster, "same port", TIMEOUT, r"gave up after 0\.2 s "
+                          r"\(--start_timeout\): cannot listen on 127\.0\.0\.1:\d+: "
                           rf"address already in use by pid {first} \(dtrain\)")
         cluster.start("worker/1", "--bind=127.0.0.1:0", "--start_timeout=1", label="other port")
         self.assert_ended(cluster, "other port", TIMEOUT, r"ps/[01] at \S+ did not come within 1 s "
@@ -93,18 +96,68 @@ class Mismatch(support.ClusterCase):
         self.assertEqual([cluster.tasks[name].code() for name in Plan().names()],
                          [TERMINATED] * 4, cluster.story())
 
-    def test_a_port_in_use_is_reported_with_its_owner(self):
+    def take(self, cluster, name):
+        """Somebody else listens at the address of a task."""
+        taken = socket.socket()
+        self.addCleanup(taken.close)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        host, port = cluster.address(name).split(":")
+        taken.bind((host, int(port)))
+        taken.listen()
+        return taken
+
+    def prepare(self, plan):
+        cluster = support.Cluster(self.folder, plan)
+        self.addCleanup(cluster.kill)
+        return cluster
+
+    def test_a_port_that_is_let_go_is_waited_for(self):
         for name in ("ps/0", "worker/0"):
-            with self.subTest(task=name), socket.socket() as taken:
-                taken.bind(("127.0.0.1", 0))
-                taken.listen()
-                cluster = support.Cluster(self.folder, Plan())
-                self.addCleanup(cluster.kill)
+            with self.subTest(task=name):
+                cluster = self.prepare(Plan())
+                taken = self.take(cluster, name)
+                cluster.start_planned()
+                cluster.wait_for(name, "tries again")
+                self.assert_says(cluster, name, TAKEN + r"; tries again, 0 s of 600 s "
+                                 r"\(--start_timeout\)")
+                taken.close()
+                self.assert_codes(cluster, 0)
+                self.assert_says(cluster, name, rf"listens at {cluster.address(name)}")
+
+    def test_a_port_that_stays_in_use_is_given_up_with_its_owner(self):
+        for name in ("ps/0", "worker/0"):
+            with self.subTest(task=name):
+                cluster = self.prepare(Plan())
+                self.take(cluster, name)
+                cluster.start(name, "--start_timeout=0.2")
+                self.assert_ended(cluster, name, TIMEOUT,
+                                  rf"gave up after 0\.2 s \(--start_timeout\): .*{TAKEN}")
+
+    def test_a_name_that_does_not_resolve_yet_is_waited_for(self):
+        for name in ("ps/0", "worker/0"):
+            with self.subTest(task=name):
+                cluster = self.prepare(Plan())
                 job, index = name.split("/")
-                cluster.hosts[job][int(index)] = f"127.0.0.1:{taken.getsockname()[1]}"
-                cluster.start(name)
-                self.assert_ended(cluster, name, INPUT,
-                                  rf"already in use by pid {os.getpid()} \(python3?[.\d]*\)")
+                cluster.hosts[job][int(index)] = NOBODY
+                cluster.start(name, "--start_timeout=0.2")
+                self.assert_ended(cluster, name, TIMEOUT, rf"cannot listen on {NOBODY}: no such "
+                                  r"host: .*; tries again, 0 s of 0.2 s \(--start_timeout\)")
+
+    def test_a_task_that_waits_for_its_port_can_be_stopped(self):
+        for name in ("ps/0", "worker/0"):
+            with self.subTest(task=name):
+                cluster = self.prepare(Plan())
+                self.take(cluster, name)
+                task = cluster.start(name)
+                cluster.wait_for(name, "tries again")
+                task.process.send_signal(signal.SIGTERM)
+                self.assert_ended(cluster, name, TERMINATED, TAKEN)
+
+    def test_an_address_to_bind_to_takes_the_port_of_the_list(self):
+        cluster = self.run_to_end(Plan(flags=["--bind=0.0.0.0", "--log_level=debug"]))
+        for name in Plan().names():
+            port = cluster.address(name).rpartition(":")[2]
+            self.assert_says(cluster, name, rf"listens at 0\.0\.0\.0:{port}\n")
 
     def wait_in_vain(self, absent, code, patterns, changes=()):
         plan = Plan(absent=[absent], changes={**SYNC, **dict(changes)}, flags=[

@@ -297,10 +297,10 @@ class CommandLine(unittest.TestCase):
                                ("worker", f"--worker_hosts={address}")):
                 other = WORKERS if job == "ps" else PS
                 ended = self.run_binary(f"--job_name={job}", "--task_index=0", hosts, other,
-                                        "spec.json")
+                                        "--start_timeout=0.1", "spec.json")
                 self.assertIn(f"{address}: address already in use by pid {os.getpid()} (",
                               ended.stderr)
-                self.assertEqual(ended.returncode, 2)
+                self.assertEqual(ended.returncode, 129)
 
     def test_a_run_that_has_nothing_left_to_do_says_so(self):
         for count in (0, 1):

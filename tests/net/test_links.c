@@ -331,7 +331,7 @@ static void listening_twice_on_an_address_says_that_it_is_taken(void **state)
     char address[ADDRESS_MAX] = "";
     assert_int_equal(pair->transport->listen(pair->server_loop, pair->address, &end_events,
                                              &pair->server, address, &second),
-                     ERR_IO);
+                     ERR_PEER);
     assert_non_null(strstr(error_text(), "address already in use"));
     assert_non_null(strstr(error_text(), pair->address));
     assert_null(second);

@@ -75,7 +75,8 @@ static void the_owner_of_a_port_is_named(void **state)
     assert_string_equal(owner, expected);
 
     struct listener *second;
-    assert_int_equal(transport_tcp.listen(loop, address, &no_events, NULL, NULL, &second), ERR_IO);
+    assert_int_equal(transport_tcp.listen(loop, address, &no_events, NULL, NULL, &second),
+                     ERR_PEER);
     assert_non_null(strstr(error_text(), "already in use by pid"));
     loop_close(loop);
     address_owner(address, owner, sizeof owner);
@@ -88,10 +89,15 @@ static void listening_where_it_is_not_possible_is_explained(void **state)
     struct listener *listener;
     assert_int_equal(loop_open(&loop), OK);
     assert_int_equal(transport_tcp.listen(loop, "192.0.2.77:0", &no_events, NULL, NULL, &listener),
-                     ERR_IO);
+                     ERR_PEER);
     assert_string_equal(error_text(), "cannot listen on 192.0.2.77:0: not an address of this host");
     assert_int_equal(transport_tcp.listen(loop, "nonsense", &no_events, NULL, NULL, &listener),
                      ERR_INPUT);
+    /* A label of 64 characters: no resolver asks anybody for it. */
+    const char *const nobody = "a123456789012345678901234567890123456789012345678901234567890123:1";
+    assert_int_equal(transport_tcp.listen(loop, nobody, &no_events, NULL, NULL, &listener),
+                     ERR_PEER);
+    assert_non_null(strstr(error_text(), "no such host"));
     loop_close(loop);
 }
 

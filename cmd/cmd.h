@@ -90,8 +90,6 @@ void print_usage(FILE *);
 
 void print_var(FILE *); /* the topic "var" */
 
-/* What an exit code means (verdict.h); NULL: it is not one of ours. */
-const char *exit_code_text(int code);
 void print_exit_codes(FILE *);
 
 /* "dtrain: <error text>" on standard error; returns the exit code of the kind (verdict.h). */

@@ -177,16 +177,16 @@ static void stop_well(struct ps_role *p, int code, const char *text, int from, s
 static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    message_text(m, text);
+    const int code = message_verdict(m, text);
     p->is_relaying = true;
-    ps_end(p, (int)m->code, text, worker, out);
+    ps_end(p, code, text, worker, out);
 }
 
 static void stop_message(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    message_text(m, text);
-    stop_well(p, (int)m->code, text, worker, out);
+    const int code = message_verdict(m, text);
+    stop_well(p, code, text, worker, out);
 }
 
 /* ---- events ---- */

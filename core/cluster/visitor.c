@@ -111,8 +111,7 @@ static void ended(struct visitor *v, const struct message *m)
 {
     if (v->verdict.has_come) return;
     v->verdict.has_come = true;
-    v->verdict.code = (int)m->code;
-    message_text(m, v->verdict.text);
+    v->verdict.code = message_verdict(m, v->verdict.text);
 }
 
 /* A ps may say more to others; what a visitor does not know is passed over. */

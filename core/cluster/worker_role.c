@@ -157,8 +157,8 @@ static void stop_message(struct worker_role *w, int ps, const struct message *m,
 {
     char text[ACTION_TEXT_MAX];
     if (w->is_stopping || !worker_is_chief(w)) return;
-    message_text(m, text);
-    plan_stop(w, (int)m->code, text);
+    const int code = message_verdict(m, text);
+    plan_stop(w, code, text);
     w->is_relaying = true;
     worker_ask_all_to_stop(w, ps, out);
 }
@@ -174,10 +174,10 @@ void worker_role_finish(struct role *role, int code, const char *why, struct out
 static void verdict(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    message_text(m, text);
+    const int code = message_verdict(m, text);
     w->is_relaying = true;
-    if (m->code == EXIT_TIMEOUT) worker_tell_wait(w, out);
-    worker_end(w, (int)m->code, text, ps, out);
+    if (code == EXIT_TIMEOUT) worker_tell_wait(w, out);
+    worker_end(w, code, text, ps, out);
 }
 
 static void on_leave(struct role *role, int code, const char *why, struct outbox *out)

@@ -127,7 +127,7 @@ static void refused(struct line *line, const struct message *m)
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
     struct task *t = &line->worker->task;
-    if (m->code >= EXIT_LOST_PEER) {
+    if (exit_code_is_retryable((int)m->code)) {
         put_off(line, text);
         return;
     }

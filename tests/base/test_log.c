@@ -1,5 +1,5 @@
 /* What arrives at standard error: through a pipe, and through a terminal. */
-#include "core/base/log.h"
+#include "core/base/log_limited.h"
 
 #include <fcntl.h>
 #include <pty.h>
@@ -115,6 +115,36 @@ static void lines_below_the_level_are_not_written(void **state)
     assert_matches(capture_end(&capture), "^[0-9:.]+ ERROR: shown\n$");
 }
 
+/* Whatever the words: they may be a stranger's. */
+static void a_limited_line_is_said_now_and_then_with_a_count(void **state)
+{
+    struct capture capture;
+    struct log_limit limit = {0}, other = {0};
+    capture_pipe(&capture);
+    log_limited(&limit, 5, LOG_WARNING, "refused %d", 1);
+    for (int i = 0; i < 1000; i++)
+        log_limited(&limit, 6 + (uint64_t)i, LOG_WARNING, "refused %d", i);
+    log_limited(&limit, 5 + LOG_LIMITED_MS - 1, LOG_WARNING, "refused last");
+    log_limited(&other, 7, LOG_WARNING, "another");
+    log_limited(&limit, 5 + LOG_LIMITED_MS, LOG_WARNING, "refused again");
+    log_limited(&limit, 5 + 2 * LOG_LIMITED_MS, LOG_WARNING, "refused late");
+    assert_matches(capture_end(&capture),
+                   "^[0-9:.]+ WARNING: refused 1\n[0-9:.]+ WARNING: another\n"
+                   "[0-9:.]+ WARNING: refused again \\(and 1001 more like this since the last such "
+                   "line\\)\n[0-9:.]+ WARNING: refused late\n$");
+}
+
+static void what_a_limit_leaves_out_is_for_debug(void **state)
+{
+    struct capture capture;
+    struct log_limit limit = {0};
+    capture_pipe(&capture);
+    log_set_level(LOG_DEBUG);
+    log_limited(&limit, 0, LOG_WARNING, "one");
+    log_limited(&limit, 0, LOG_WARNING, "two");
+    assert_matches(capture_end(&capture), "^[0-9:.]+ WARNING: one\n[0-9:.]+ two\n$");
+}
+
 /* Text of a peer cannot end a line, nor talk to the terminal. */
 static void control_characters_are_spelled_out(void **state)
 {
@@ -214,6 +244,8 @@ int main(void)
         cmocka_unit_test_setup(lines_have_time_task_and_text, reset),
         cmocka_unit_test_setup(only_warnings_and_errors_name_their_level, reset),
         cmocka_unit_test_setup(lines_below_the_level_are_not_written, reset),
+        cmocka_unit_test_setup(a_limited_line_is_said_now_and_then_with_a_count, reset),
+        cmocka_unit_test_setup(what_a_limit_leaves_out_is_for_debug, reset),
         cmocka_unit_test_setup(control_characters_are_spelled_out, reset),
         cmocka_unit_test_setup(long_lines_are_cut_and_still_end, reset),
         cmocka_unit_test_setup(long_task_names_are_cut, reset),

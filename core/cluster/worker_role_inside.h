@@ -74,6 +74,7 @@ struct worker_role {
     bool has_ticket;
     bool has_adopted;     /* values of this generation have come */
     bool was_adopted;     /* of any generation */
+    bool has_served;      /* chief: SERVE has gone out: there may be steps that can be lost */
     bool is_relaying;     /* the verdict is another task's, which the text names */
     uint64_t global_step; /* as ps/0 said last */
     uint64_t first_step, staleness;

@@ -8,7 +8,7 @@
 static void choose(struct worker_role *w, const char *why_again, struct outbox *out)
 {
     struct action *a = outbox_add(out, ACTION_CHOOSE);
-    a->generation = w->generation;
+    a->generation = w->was_adopted || w->has_served ? w->generation : 0;
     a->is_fresh = why_again[0]; /* the last choice was bad */
     snprintf(a->text, sizeof a->text, "%s", why_again);
 }
@@ -79,6 +79,7 @@ static void serve_when_ready(struct worker_role *w, struct outbox *out)
         if (!w->servers[ps].is_ready) return;
     worker_enter(w, STARTING);
     worker_save_first(w, out);
+    w->has_served = true;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         worker_send(w, ps, MESSAGE_SERVE, out);
         w->servers[ps].was_told = true;

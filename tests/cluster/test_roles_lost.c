@@ -360,9 +360,57 @@ static void cut_links_cost_no_step_in_asynchronous_mode(void **state)
     }
 }
 
+/* ---- the start ---- */
+
+/* What the chief does when its one ps is there, newly or again, and says what it has: the
+ * generation that it asks to go back to. */
+static uint64_t choose_after(struct role *chief, uint32_t state, uint64_t generation)
+{
+    struct outbox out = {0};
+    const struct message m = {.type = MESSAGE_STATE, .code = state, .generation = generation};
+    chief->ops->peer_up(chief, JOB_PS, 0, 7, &out);
+    chief->ops->message(chief, JOB_PS, 0, &m, &out);
+    assert_int_equal(out.count > 0 ? out.at[out.count - 1].type : ACTION_END, ACTION_CHOOSE);
+    const uint64_t wanted = out.at[out.count - 1].generation;
+    out.count = 0;
+    worker_role_chosen(
+        chief, &(struct choice){.text = "", .generation = generation + 1, .arrays = 1}, &out);
+    outbox_free(&out);
+    return wanted;
+}
+
+static void lose_ps(struct role *chief)
+{
+    struct outbox out = {0};
+    chief->ops->peer_lost(chief, JOB_PS, 0, "closed the connection", &out);
+    outbox_free(&out);
+}
+
+/* Before anybody was told to serve there are no steps to go back for, with or without a
+ * checkpoint. */
+static void a_start_whose_link_is_lost_begins_anew(void **state)
+{
+    static const uint64_t bytes[1] = {4};
+    const struct worker_options o = {
+        .ps_count = 1, .workers = 1, .incarnation = 1, .block_bytes = bytes};
+    struct role *chief = worker_role_new(&o);
+    struct outbox out = {0};
+    chief->ops->start(chief, 1, &out);
+    assert_int_equal(choose_after(chief, PS_EMPTY, 0), 0);
+    lose_ps(chief);
+    assert_int_equal(choose_after(chief, PS_READY, 1), 0);
+    const struct message ready = {.type = MESSAGE_READY, .code = READY_RESTORED, .generation = 2};
+    chief->ops->message(chief, JOB_PS, 0, &ready, &out);
+    outbox_free(&out);
+    lose_ps(chief);
+    assert_int_equal(choose_after(chief, PS_EMPTY, 0), 2);
+    worker_role_free(chief);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_start_whose_link_is_lost_begins_anew),
         cmocka_unit_test(
             a_sync_round_waits_for_a_lost_worker_and_its_next_life_brings_its_gradient),
         cmocka_unit_test(what_a_dead_worker_brought_to_one_ps_its_next_life_brings_to_the_others),

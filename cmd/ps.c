@@ -1,5 +1,6 @@
 /* ps.c - `dtrain --job_name=ps ...`: a parameter server, until the job ends. */
 #include "cmd/wiring.h"
+#include "core/cluster/task_descriptors.h"
 #include "core/cluster/ps_task.h"
 
 static err serve(struct run *run, struct loop *loop, struct device *device, int *ret_code)
@@ -20,6 +21,7 @@ int run_ps(struct run *run)
     struct device device;
     int code = EXIT_DONE;
     tasks_prepare();
+    task_descriptors_raise(&run->cluster);
     err e = loop_open(&loop);
     if (e) return report_error(e);
     e = open_device(run, &device);

@@ -2,6 +2,7 @@
  */
 #include "cmd/training.h"
 #include "cmd/wiring.h"
+#include "core/cluster/task_descriptors.h"
 #include "core/cluster/task_listen.h"
 
 static void turn_away(void *context, struct link *link)
@@ -39,6 +40,7 @@ int run_worker(struct run *run)
     struct listener *address = NULL;
     int code = EXIT_DONE;
     tasks_prepare();
+    task_descriptors_raise(&run->cluster);
     err e = loop_open(&loop);
     if (e) return report_error(e);
     e = claim_address(run, loop, &address);

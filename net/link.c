@@ -2,6 +2,7 @@
 #include "net/link.h"
 
 #include "net/loop_inside.h"
+#include "net/pass.h"
 #include "net/wire.h"
 
 #include "core/base/clock.h"
@@ -269,6 +270,15 @@ err listener_new(const struct listener *like, struct listener **ret)
     return OK;
 }
 
+static void say_why(struct listener *listener, int fd)
+{
+    struct message last_words = {0};
+    if (!listener->events.turned_away) return;
+    (void)pass_fail_full("a connection");
+    listener->events.turned_away(listener->context, &last_words);
+    if (last_words.type && listener->say_last) listener->say_last(fd, &last_words);
+}
+
 /* Bounded, so that a flood of connections leaves time for those that are there. */
 static bool accept_ready(void *context, uint32_t events)
 {
@@ -279,7 +289,7 @@ static bool accept_ready(void *context, uint32_t events)
             listener->arrived(listener, fd);
             continue;
         }
-        if (errno == EMFILE || errno == ENFILE) loop_turn_away(listener->loop, listener->fd);
+        if (errno == EMFILE || errno == ENFILE) loop_turn_away(listener->loop, listener, say_why);
         if (errno != ECONNABORTED && errno != EINTR) break;
     }
     return true;

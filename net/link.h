@@ -73,8 +73,9 @@ struct listener {
     struct loop *loop;
     struct link_events events;
     void *context;
-    int fd, watch;                              /* -1: none (inproc) */
-    void (*arrived)(struct listener *, int fd); /* takes the descriptor of a new connection */
+    int fd, watch;                                    /* -1: none (inproc) */
+    void (*arrived)(struct listener *, int fd);       /* takes the descriptor of a new connection */
+    void (*say_last)(int fd, const struct message *); /* before it is closed; may be NULL */
     bool is_closed;
     char address[ADDRESS_MAX];
     struct listener *next, *previous; /* the loop's */

@@ -290,10 +290,13 @@ err loop_wake_fd(struct loop *loop, int *ret_fd)
     return OK;
 }
 
-void loop_turn_away(struct loop *loop, int listen_fd)
+void loop_turn_away(struct loop *loop, struct listener *listener,
+                    void (*say)(struct listener *, int fd))
 {
     close_if_open(loop->spare_fd);
-    close_if_open(accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC));
+    const int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) say(listener, fd);
+    close_if_open(fd);
     loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 

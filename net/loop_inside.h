@@ -28,9 +28,9 @@ void loop_note_dead(struct loop *); /* a link or listener waits to be freed */
 /* The eventfd that wakes this loop; peers on this host get a copy. ERR_IO. */
 err loop_wake_fd(struct loop *, int *ret_fd);
 
-/* Accepts one connection although no descriptor is left, and closes it: a listener that cannot
- * accept would be ready for ever. */
-void loop_turn_away(struct loop *, int listen_fd);
+/* Accepts one connection although no descriptor is left, and closes it after say(): a listener that
+ * cannot accept would be ready for ever. */
+void loop_turn_away(struct loop *, struct listener *, void (*say)(struct listener *, int fd));
 
 uint64_t loop_stall_ms(const struct loop *); /* LINK_STALL_MAX_MS, less in tests */
 void loop_set_stall(struct loop *, int stall_ms);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -52,6 +53,14 @@ static void take_rights(struct msghdr *message, struct passed *passed, bool *too
     }
 }
 
+err pass_fail_full(const char *what)
+{
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit); /* cannot fail for this limit */
+    return fail(ERR_IO, "no descriptor is left for %s (ulimit -n is %llu)", what,
+                (unsigned long long)limit.rlim_cur);
+}
+
 err pass_receive(int socket, size_t size, struct passed *ret)
 {
     assert(size <= PASS_BYTES_MAX);
@@ -68,11 +77,12 @@ err pass_receive(int socket, size_t size, struct passed *ret)
         return fail(ERR_PEER, "lost: %s", strerror(errno));
     if (got > 0) {
         passed.size = (size_t)got;
-        bool too_many = message.msg_flags & MSG_CTRUNC;
+        bool too_many = false;
         take_rights(&message, &passed, &too_many);
-        if (too_many) {
+        if (too_many || message.msg_flags & MSG_CTRUNC) {
             pass_close(&passed);
-            return fail(ERR_PROTOCOL, "passed more than %d descriptors", PASS_FDS);
+            return too_many ? fail(ERR_PROTOCOL, "passed more than %d descriptors", PASS_FDS)
+                            : pass_fail_full("shared memory");
         }
     }
     *ret = passed;

@@ -121,7 +121,7 @@ static err shm_send(struct link *link, const struct parcel *parcel)
 static err shm_share(struct link *link)
 {
     if (link->values.fd < 0 || link->gradients.fd < 0)
-        return fail(ERR_IO, "these windows are not shared memory");
+        return fail(ERR_IO, "there was no shared memory for its windows (ulimit -n, ulimit -v)");
     /* From here on nobody can map the values for writing but who has already. Older kernels do not
      * know this seal. */
     (void)fcntl(link->values.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);

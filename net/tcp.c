@@ -2,6 +2,7 @@
 #include "net/address.h"
 #include "net/loop_inside.h"
 #include "net/stream.h"
+#include "net/wire.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -132,6 +133,20 @@ static void arrived(struct listener *listener, int fd)
         link_open(link);
 }
 
+/* As much as the socket takes. What has come is read, or closing would throw the words away. */
+static void say_last(int fd, const struct message *m)
+{
+    enum { LAST_WORDS_MAX = 1024, READ_MAX = 4096 };
+    unsigned char words[MESSAGE_HEADER_BYTES + LAST_WORDS_MAX];
+    char heard[READ_MAX];
+    if (m->body_bytes > LAST_WORDS_MAX) return;
+    wire_pack(m, words);
+    if (m->body_bytes) memcpy(words + MESSAGE_HEADER_BYTES, m->body, m->body_bytes);
+    (void)!recv(fd, heard, sizeof heard, MSG_DONTWAIT);
+    (void)!send(fd, words, MESSAGE_HEADER_BYTES + m->body_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR);
+}
+
 static err explain_listen(const char *address, int reason)
 {
     char owner[64] = "";
@@ -230,7 +245,8 @@ static err tcp_listen(struct loop *loop, const char *address, const struct link_
                             .loop = loop,
                             .events = *events,
                             .context = context,
-                            .arrived = arrived};
+                            .arrived = arrived,
+                            .say_last = say_last};
     if (is_inherited)
         own_address(fd, like.address);
     else

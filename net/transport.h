@@ -57,6 +57,10 @@ void window_free(struct window *);  /* a zeroed one is fine */
 struct link_events {
     void (*accepted)(void *context,
                      struct link *); /* listeners: a new link; set its context here if wanted */
+    /* Listeners: no descriptor is left for a connection; error_text() says so. It is hung up on;
+     * over tcp it hears the message first that this fills in (type 0: none; its body is read before
+     * the next failure). */
+    void (*turned_away)(void *context, struct message *ret_last_words);
     void (*opened)(void *context, struct link *); /* connecting side */
     void (*message)(void *context, struct link *, const struct message *);
     /* active side: the windows that the peer shared, owned by the link */

@@ -123,31 +123,27 @@ static void hang_up(struct line *line)
     line_drop(line);
 }
 
-/* Who is refused tries again and again. */
-static void log_refused(struct ps_task *p, const struct link *link)
+/* With the thread's error text, which stays as it is until the next failure. */
+static struct message refusal(const struct ps_task *p, int code)
 {
-    enum { SAME_MS = 10000 }; /* the same words are for --log_level=debug so long */
-    uint64_t now_ms = clock_ms();
-    bool is_same = strcmp(p->refused, error_text()) == 0 && now_ms - p->refused_ms < SAME_MS;
-    log_line(is_same ? LOG_DEBUG : LOG_WARNING, "refused %s: %s", link_peer_name(link),
-             error_text());
-    if (is_same) return;
-    snprintf(p->refused, sizeof p->refused, "%s", error_text());
-    p->refused_ms = now_ms;
-}
-
-static void refuse(struct line *line, int code)
-{
-    log_refused(line->ps, line->link);
-    const struct message m = {
+    return (struct message){
         .type = MESSAGE_REFUSED,
         .code = (uint32_t)code,
         .job = JOB_PS,
-        .task = (uint32_t)line->ps->task.index,
+        .task = (uint32_t)p->task.index,
         .body = error_text(),
         .body_bytes = (uint32_t)strlen(error_text()),
     };
-    if (link_send(line->link, &m)) log_line(LOG_WARNING, "%s", error_text());
+}
+
+/* Who is refused tries again and again. */
+static void refuse(struct line *line, int code)
+{
+    struct ps_task *p = line->ps;
+    log_limited(&p->refused, clock_ms(), LOG_WARNING, "refused %s: %s", link_peer_name(line->link),
+                error_text());
+    const struct message m = refusal(p, code);
+    if (link_send(line->link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* it has gone */
     hang_up(line);
 }
 
@@ -208,7 +204,8 @@ static err greet_worker(struct line *line, const struct message *m)
     TRY(greeting_read(&p->task, m, &g));
     TRY(check_spec(p, &g));
     TRY(make_room(p, &g));
-    TRY(greeting_send(&p->task, line->link, MESSAGE_WELCOME, p->shm_name));
+    const char *shm_name = ps_task_shares_memory(p, g.task) ? p->shm_name : "";
+    TRY(greeting_send(&p->task, line->link, MESSAGE_WELCOME, shm_name));
     struct peer *peer = &p->task.peers[g.task];
     line->worker = g.task;
     p->strangers--;
@@ -239,9 +236,17 @@ static void on_accepted(void *context, struct link *link)
 {
     struct ps_task *p = context;
     if (p->strangers < TASK_STRANGERS_MAX && line_new(p, link)) return;
-    log_line(LOG_WARNING, "too many connections that say nothing; %s is not served",
-             link_peer_name(link));
+    log_limited(&p->crowded, clock_ms(), LOG_WARNING,
+                "too many connections that say nothing; %s is not served", link_peer_name(link));
     link_close(link);
+}
+
+static void on_turned_away(void *context, struct message *ret_last_words)
+{
+    struct ps_task *p = context;
+    log_limited(&p->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s",
+                error_text());
+    *ret_last_words = refusal(p, EXIT_LOST_PEER);
 }
 
 /* A push or initial values must bring the whole block. */
@@ -288,8 +293,9 @@ static void deliver(struct ps_task *p, int worker, const struct message *m)
 static void hear_visitor(struct line *line, const struct message *m)
 {
     if (ps_task_visit_message(line, m)) return;
-    log_line(LOG_WARNING, "a visitor (%s) sent message %u, which no visitor may send",
-             link_peer_name(line->link), m->type);
+    log_limited(&line->ps->wrong, clock_ms(), LOG_WARNING,
+                "a visitor (%s) sent message %u, which no visitor may send",
+                link_peer_name(line->link), m->type);
     hang_up(line);
 }
 
@@ -314,8 +320,9 @@ static void on_message(void *context, struct link *link, const struct message *m
         return;
     }
     int worker = line->worker;
-    log_line(LOG_WARNING, "worker/%d sent message %u with %llu bytes where a block has %zu", worker,
-             m->type, (unsigned long long)m->length, ps_block_bytes(p));
+    log_limited(&p->wrong, clock_ms(), LOG_WARNING,
+                "worker/%d sent message %u with %llu bytes where a block has %zu", worker, m->type,
+                (unsigned long long)m->length, ps_block_bytes(p));
     hang_up(line);
     task_peer_lost(&p->task, worker, "it broke the protocol");
 }
@@ -331,6 +338,7 @@ static void on_closed(void *context, struct link *link, err why)
 
 static const struct link_events events = {
     .accepted = on_accepted,
+    .turned_away = on_turned_away,
     .message = on_message,
     .closed = on_closed,
 };
@@ -352,8 +360,8 @@ static void tick(struct task *t, uint64_t now_ms)
     for (struct line *l = p->lines, *next; l; l = next) {
         next = l->next;
         if (!is_stranger(l) || now_ms - l->since_ms < TASK_GREET_LIMIT_MS) continue;
-        log_line(LOG_WARNING, "%s connected and said nothing for %d s", link_peer_name(l->link),
-                 TASK_GREET_LIMIT_MS / 1000);
+        log_limited(&p->silent, now_ms, LOG_WARNING, "%s connected and said nothing for %d s",
+                    link_peer_name(l->link), TASK_GREET_LIMIT_MS / 1000);
         hang_up(l);
     }
     visits_tick(p->visits, now_ms);

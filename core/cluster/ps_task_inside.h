@@ -6,6 +6,7 @@
 #ifndef CORE_CLUSTER_PS_TASK_INSIDE_H
 #define CORE_CLUSTER_PS_TASK_INSIDE_H
 
+#include "core/base/log_limited.h"
 #include "core/cluster/ps_role.h"
 #include "core/cluster/ps_task.h"
 #include "core/cluster/setup.h"
@@ -44,8 +45,7 @@ struct ps_task {
     char shm_name[ADDRESS_MAX];
     struct line *lines;
     int strangers;
-    char refused[ERROR_TEXT_MAX]; /* why the last one was */
-    uint64_t refused_ms;
+    struct log_limit refused, crowded, silent, wrong, unserved; /* lines about peers */
     char spec[17]; /* fingerprint that all must have; "" until one is known */
     char spec_of[TASK_NAME_MAX];
 
@@ -70,6 +70,8 @@ size_t ps_block_bytes(const struct ps_task *);
 
 void ps_task_setup(struct ps_task *, const struct message *); /* tells the role */
 err ps_task_share(struct ps_task *, int worker, bool is_fresh);
+/* false: the worker has windows, and they could only be had as plain memory */
+bool ps_task_shares_memory(const struct ps_task *, int worker);
 void ps_task_initialize(struct ps_task *, int worker, int array);
 void ps_task_refresh(struct ps_task *, int worker);
 void ps_task_apply(struct ps_task *, const struct action *);

@@ -171,6 +171,13 @@ void ps_task_setup(struct ps_task *p, const struct message *m)
 
 /* ---- windows ---- */
 
+bool ps_task_shares_memory(const struct ps_task *p, int worker)
+{
+    const struct windows *w = &p->windows[worker];
+    const struct window *values = w->copy.base ? &w->copy : &p->values;
+    return !w->gradients.base || (w->gradients.fd >= 0 && values->fd >= 0);
+}
+
 err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
 {
     struct windows *w = &p->windows[worker];
@@ -181,9 +188,11 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
         close_window(p, &w->copy);
     }
     TRY(open_windows(p, w));
-    err e =
-        link_share(link, p->share->setup.config.takes_all ? &p->values : &w->copy, &w->gradients);
-    return e == ERR_PEER ? OK : e; /* the link closes, and the role hears of it */
+    const struct window *values = p->share->setup.config.takes_all ? &p->values : &w->copy;
+    const err e = link_share(link, values, &w->gradients);
+    if (e == ERR_IO)
+        log_line(LOG_WARNING, "worker/%d: %s; it may come back over tcp", worker, error_text());
+    return e == ERR_INPUT ? e : OK; /* else the link closes, and the role hears of it */
 }
 
 void ps_task_initialize(struct ps_task *p, int worker, int array)

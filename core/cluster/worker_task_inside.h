@@ -20,6 +20,7 @@ struct line {
     struct worker_task *worker;
     struct link *link; /* NULL: none */
     int ps;
+    uint64_t given_up; /* shm: the life of the ps that shares no memory with this process; 0 */
 };
 
 /* What a generation begins from. */

@@ -2,9 +2,10 @@
  *
  * A connection begins over tcp. If the WELCOME says that the ps runs on this very host (same boot
  * id) and listens for shared memory, a second connection is made there; the ps forgets the first
- * when it is greeted on the second. Where that fails, the second connection is made over tcp: what
- * the ps said on the first one meanwhile was not listened to, and it says it again to who comes
- * anew. What is lost is tried again until a named limit.
+ * when it is greeted on the second. Where that fails, or memory cannot be taken later for lack of
+ * descriptors or of room to map it, that life of the ps is given up for memory, and the connection
+ * made anew over tcp: what the ps said on the first one meanwhile was not listened to, and it says
+ * it again to who comes anew. What is lost is tried again until a named limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,7 @@ static void accept_peer(struct line *line, uint64_t incarnation)
 static bool offers_memory(const struct worker_task *w, const struct greeting *g)
 {
     enum transport_choice choice = w->options.task.transport;
+    if (w->shm[g->task].given_up == g->incarnation) return false;
     if (choice != TRANSPORT_AUTO && choice != TRANSPORT_SHM) return false;
     return g->shm_name[0] && g->boot_id[0] && strcmp(g->boot_id, greeting_boot_id()) == 0;
 }
@@ -202,27 +204,31 @@ static void keep_gradient(struct worker_task *w, int ps)
     session_unbind(&w->session, ps);
 }
 
-/* No shared memory after all. */
-static void second_over_tcp(struct worker_task *w, struct line *line, err why)
+/* No memory with this life of the ps, for a reason that would come again. */
+static void give_up_memory(struct worker_task *w, struct line *line, err why)
 {
     if (w->options.task.transport == TRANSPORT_SHM) {
         task_end(&w->task, fail_prefix(why, "--transport=shm, but ps/%d", line->ps));
         return;
     }
+    line->given_up = w->task.peers[line->ps].incarnation;
     log_line(LOG_INFO, "ps/%d: tcp, no shared memory: %s", line->ps, error_text());
-    connect_line(w, line, &transport_tcp, w->options.task.cluster->hosts[JOB_PS].at[line->ps]);
 }
 
-/* The second connection, while the first one waits for it. */
-static void second_closed(struct worker_task *w, struct line *line, const struct transport *was,
-                          err why)
+/* The second connection, while the first one waits for it. Made anew at once only the first time: a
+ * ps that seems to be another one each time is not worth more. */
+static void second_closed(struct worker_task *w, struct line *line, err why)
 {
     struct line *first = &w->tcp[line->ps];
-    if (was == &transport_shm) second_over_tcp(w, line, why);
-    if (line->link || w->task.has_ended) return;
-    link_close(first->link); /* both are made anew */
+    const bool is_first_time = !line->given_up;
+    give_up_memory(w, line, why);
+    if (w->task.has_ended) return;
+    link_close(first->link);
     first->link = NULL;
-    plan_retry(w, line->ps);
+    if (is_first_time)
+        worker_connect(w, line->ps);
+    else
+        plan_retry(w, line->ps);
 }
 
 static void on_closed(void *context, struct link *link, err why)
@@ -235,6 +241,8 @@ static void on_closed(void *context, struct link *link, err why)
         char reason[ACTION_TEXT_MAX];
         snprintf(reason, sizeof reason, "%s: %s",
                  w->options.task.cluster->hosts[JOB_PS].at[line->ps], error_text());
+        if (line == &w->shm[line->ps] && (why == ERR_IO || why == ERR_MEMORY))
+            give_up_memory(w, line, why);
         keep_gradient(w, line->ps);
         peer->tries = 0;
         note_trouble(w, line->ps, reason);
@@ -245,7 +253,7 @@ static void on_closed(void *context, struct link *link, err why)
     if (peer->is_up || w->task.has_ended) return;
     note_trouble(w, line->ps, error_text());
     if (line == &w->shm[line->ps] && w->tcp[line->ps].link) {
-        second_closed(w, line, link_transport(link), why);
+        second_closed(w, line, why);
         return;
     }
     if (line == &w->tcp[line->ps] && w->shm[line->ps].link) return; /* it moved there */

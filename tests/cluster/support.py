@@ -126,16 +126,22 @@ def is_listened_on(address):
         return any(line.split()[1] == wanted and line.split()[3] == "0A" for line in table)
 
 
-class Task:
-    """One process; what it prints stands in a file."""
+def limited(descriptors):
+    """Words before those of a program that may open so many files; None: as many as this one."""
+    return ["sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"'] if descriptors else []
 
-    def __init__(self, folder, name, words, env=None):
+
+class Task:
+    """One process; what it prints stands in a file. descriptors: how many it may have open."""
+
+    def __init__(self, folder, name, words, env=None, descriptors=None):
         self.name = name
         self.path = os.path.join(folder, name.replace("/", "-") + ".log")
         self.ended_at = None
         with open(self.path, "ab") as log:
-            self.process = subprocess.Popen([BINARY] + words, cwd=folder, env=clean.environment(env),
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(limited(descriptors) + [BINARY] + words, cwd=folder,
+                                            env=clean.environment(env), stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log)
 
     def text(self):
         with open(self.path, encoding="utf-8") as log:
@@ -183,12 +189,12 @@ class Cluster:
         job, index = name.split("/")
         return self.hosts[job][int(index)]
 
-    def start(self, name, *more, label=None):
+    def start(self, name, *more, label=None, descriptors=None):
         """label: another name for its file, where the task is started twice. A ps has no spec."""
         spec = [] if name.startswith("ps/") else ["spec.json"]
         words, env = self.plan.told(name, self.hosts, spec)
         words = self.plan.flags + self.plan.flags_of.get(name, []) + list(more) + words
-        task = Task(self.folder, label or name, words, env)
+        task = Task(self.folder, label or name, words, env, descriptors)
         self.tasks[label or name] = task
         return task
 

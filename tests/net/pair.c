@@ -18,6 +18,15 @@ static void accepted(void *context, struct link *link)
     if (end->on_open) end->on_open(end, link);
 }
 
+static void turned_away(void *context, struct message *ret_last_words)
+{
+    struct end *end = context;
+    end->turned_away++;
+    *ret_last_words = (struct message){.type = MESSAGE_REFUSED,
+                                       .body = error_text(),
+                                       .body_bytes = (uint32_t)strlen(error_text())};
+}
+
 static void opened(void *context, struct link *link)
 {
     struct end *end = context;
@@ -57,7 +66,12 @@ static void closed(void *context, struct link *link, err why)
     if (end->on_closed) end->on_closed(end, link);
 }
 
-const struct link_events end_events = {accepted, opened, message, shared, closed};
+const struct link_events end_events = {.accepted = accepted,
+                                       .turned_away = turned_away,
+                                       .opened = opened,
+                                       .message = message,
+                                       .shared = shared,
+                                       .closed = closed};
 
 int count_descriptors(void)
 {

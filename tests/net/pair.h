@@ -24,7 +24,7 @@ struct pair;
 struct end {
     struct pair *pair;
     struct link *link; /* the last one that was accepted or connected */
-    int accepted, opened, shared, closed, messages;
+    int accepted, turned_away, opened, shared, closed, messages;
     err why;                         /* of the last close */
     char text[ERROR_TEXT_MAX];       /* of the last close */
     struct message last;             /* without its body */

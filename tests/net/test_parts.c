@@ -174,30 +174,6 @@ static void a_host_that_does_not_exist_closes_the_link_later(void **state)
     pair_stop(&pair);
 }
 
-/* Without a spare descriptor the listener would be ready for ever, and the loop never sleep. */
-static void a_connection_is_turned_away_when_descriptors_run_out(void **state)
-{
-    struct pair pair;
-    pair_start(&pair, &transport_tcp);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct rlimit before;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    const struct rlimit none_left = {(rlim_t)fd + 1, before.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none_left), 0);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    to.sin_port = htons((uint16_t)atoi(strrchr(pair.address, ':') + 1));
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    loop_poll(pair.server_loop, 1000);
-    assert_false(loop_poll(pair.server_loop, 0));
-    char byte;
-    assert_int_equal(recv(fd, &byte, 1, 0), 0);
-    assert_int_equal(pair.server.accepted, 0);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    close(fd);
-    pair_connect(&pair);
-    pair_stop(&pair);
-}
-
 /* ---- windows ---- */
 
 static void windows_are_zeroed_aligned_and_sealed(void **state)
@@ -520,7 +496,6 @@ int main(void)
         cmocka_unit_test(what_is_not_a_listening_socket_cannot_be_handed_on),
         cmocka_unit_test(version_six_addresses_work),
         cmocka_unit_test(a_host_that_does_not_exist_closes_the_link_later),
-        cmocka_unit_test(a_connection_is_turned_away_when_descriptors_run_out),
         cmocka_unit_test(windows_are_zeroed_aligned_and_sealed),
         cmocka_unit_test(a_window_that_cannot_be_had_is_an_error),
         cmocka_unit_test(a_queue_keeps_order_and_limits),

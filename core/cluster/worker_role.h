@@ -60,7 +60,7 @@ void worker_role_chosen(struct role *, const struct choice *, struct outbox *);
 
 /* Chief: a checkpoint is wanted now; nothing where one is being written or nobody serves. */
 void worker_role_save(struct role *, struct outbox *);
-bool worker_role_is_saving(const struct role *);
+bool worker_role_can_save(const struct role *); /* false: not now, but perhaps later */
 /* A hook ends the job: steps end, the rest is as usual. code 0: all is well. */
 void worker_role_finish(struct role *, int code, const char *why, struct outbox *);
 

@@ -64,9 +64,9 @@ void worker_role_save(struct role *role, struct outbox *out)
     if (can_save(w) && !is_there) begin(w, false, out);
 }
 
-bool worker_role_is_saving(const struct role *role)
+bool worker_role_can_save(const struct role *role)
 {
-    return ((const struct worker_role *)role)->saving.phase != SAVE_IDLE;
+    return can_save((const struct worker_role *)role);
 }
 
 /* SAVE follows SERVE, so that no worker gets values before the cut. */

@@ -156,10 +156,11 @@ static void report(const struct task *t)
                  (long long)w->options.spec->data.prefetch);
 }
 
-/* Somebody wants one of now: one that is being made is of before. */
+/* Somebody wants one of now: one that is being made is of before, and a ps that is away comes back.
+ */
 static void save_as_asked(struct worker_task *w)
 {
-    if (!w->is_asked_to_save || worker_role_is_saving(w->task.role)) return;
+    if (!w->is_asked_to_save || !worker_role_can_save(w->task.role)) return;
     w->is_asked_to_save = false;
     worker_task_save(w);
 }

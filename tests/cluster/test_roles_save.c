@@ -218,6 +218,33 @@ static void a_ps_lost_during_a_save_costs_the_checkpoint_and_holds_nobody_up(voi
     assert_true(abandoned > 0 && abandoned < SEEDS);
 }
 
+static void run_until_it_can_save(struct stage *s)
+{
+    const struct role *chief = s->workers[0].role;
+    while (!worker_role_can_save(chief) || worker_role_global_step(chief) <= newest(s)->step)
+        assert_true(stage_step(s));
+}
+
+/* Who was asked for one keeps it in mind until then. */
+static void a_chief_can_save_whenever_all_ps_serve_and_none_is_being_made(void **state)
+{
+    const struct stage_options o = saving(async_options(2, 2, LAST_STEP, 1));
+    struct stage s;
+    begin(&s, &o);
+    const struct role *chief = s.workers[0].role;
+    assert_false(worker_role_can_save(chief));
+    run_until_saved(&s, 1);
+    run_until_it_can_save(&s);
+    stage_save(&s);
+    assert_false(worker_role_can_save(chief)); /* one is being made */
+    run_until_it_can_save(&s);
+    stage_kill_ps(&s, 1);
+    assert_false(worker_role_can_save(chief));
+    stage_restart_ps(&s, 1);
+    run_until_it_can_save(&s);
+    stage_close(&s);
+}
+
 static void a_chief_lost_during_a_save_holds_nobody_up(void **state)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -435,6 +462,7 @@ int main(void)
         cmocka_unit_test(the_chief_says_how_many_steps_were_lost),
         cmocka_unit_test(a_checkpoint_that_cannot_be_read_is_passed_over_for_the_one_before),
         cmocka_unit_test(a_ps_lost_during_a_save_costs_the_checkpoint_and_holds_nobody_up),
+        cmocka_unit_test(a_chief_can_save_whenever_all_ps_serve_and_none_is_being_made),
         cmocka_unit_test(a_chief_lost_during_a_save_holds_nobody_up),
         cmocka_unit_test(cut_links_during_saves_leave_every_checkpoint_consistent),
         cmocka_unit_test(a_save_that_takes_too_long_is_given_up_and_the_next_one_comes),

@@ -104,7 +104,7 @@ static void tick(struct world *world, struct actor *actor)
 static void save(struct world *world, struct actor *chief)
 {
     actor_add(world, chief, EVENT_SAVE, world->profile.save_interval_us);
-    if (worker_role_is_saving(chief->role)) return;
+    if (!worker_role_can_save(chief->role)) return;
     worker_role_save(chief->role, &chief->outbox);
     actor_flush(world, chief);
 }

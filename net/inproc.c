@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DELIVERIES_PER_LOOK_MAX = 64 };
-
 struct inproc {
     struct link link;    /* first */
     struct inproc *peer; /* NULL: not connected, or it has gone */
@@ -41,8 +39,11 @@ static void connect_now(struct inproc *active)
         link_end(&active->link, fail(ERR_PEER, "refused"));
         return;
     }
-    const struct link_origin origin = {&transport_inproc, &ops, listener->loop, &listener->events,
-                                       listener->context, false};
+    const struct link_origin origin = {.transport = &transport_inproc,
+                                       .ops = &ops,
+                                       .loop = listener->loop,
+                                       .events = &listener->events,
+                                       .context = listener->context};
     struct link *link;
     const err e = link_new(sizeof(struct inproc), &origin, &link);
     if (e) {
@@ -97,8 +98,10 @@ static bool inproc_look(struct link *link)
         return true;
     }
     int count = 0;
-    while (link->state == LINK_OPEN && inproc->inbox.count > 0 && count++ < DELIVERIES_PER_LOOK_MAX)
+    while (inproc->inbox.count > 0 && link_may_deliver(link, count)) {
         deliver_oldest(inproc);
+        count++;
+    }
     if (link->state == LINK_OPEN && !inproc->peer && inproc->inbox.count == 0)
         link_end(link, fail(ERR_PEER, "closed the connection"));
     return count > 0;
@@ -175,7 +178,12 @@ static err inproc_listen(struct loop *loop, const char *address, const struct li
 static err inproc_connect(struct loop *loop, const char *address, const struct link_events *events,
                           void *context, struct link **ret)
 {
-    const struct link_origin origin = {&transport_inproc, &ops, loop, events, context, true};
+    const struct link_origin origin = {.transport = &transport_inproc,
+                                       .ops = &ops,
+                                       .loop = loop,
+                                       .events = events,
+                                       .context = context,
+                                       .is_active = true};
     struct link *link;
     TRY(link_new(sizeof(struct inproc), &origin, &link));
     link_set_peer_name(link, address);

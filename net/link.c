@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ACCEPTS_PER_LOOK_MAX = 64 };
+enum { ACCEPTS_PER_LOOK_MAX = 16 };
 
 err link_new(size_t bytes, const struct link_origin *origin, struct link **ret)
 {
@@ -29,6 +29,9 @@ err link_new(size_t bytes, const struct link_origin *origin, struct link **ret)
     link->events = *origin->events;
     link->context = origin->context;
     link->is_active = link->is_announced = origin->is_active;
+    link->is_guest = origin->is_guest;
+    link->watch = -1;
+    link->body_max = MESSAGE_BODY_MAX;
     link->deadline_ms = clock_ms() + LINK_CONNECT_MAX_MS;
     loop_add_link(link->loop, link);
     *ret = link;
@@ -86,14 +89,34 @@ void link_announce_end(struct link *link)
     link->events.closed(link->context, link, why);
 }
 
+/* A guest that sends a byte now and then would keep its place for ever. */
+void link_set_deadline(struct link *link, bool is_new)
+{
+    uint64_t limit_ms = loop_stall_ms(link->loop);
+    if (link->is_guest) {
+        if (!is_new && link->deadline_ms) return;
+        if (limit_ms > LINK_GUEST_MESSAGE_MAX_MS) limit_ms = LINK_GUEST_MESSAGE_MAX_MS;
+    }
+    link->deadline_ms = clock_ms() + limit_ms;
+}
+
+/* Nothing more is heard from a guest that does not read what it was answered. */
+bool link_may_deliver(const struct link *link, int delivered)
+{
+    if (link->state != LINK_OPEN || delivered >= LINK_MESSAGES_PER_LOOK_MAX) return false;
+    return !link->is_guest || (link_is_idle(link) && !loop_guests_had_their_slice(link->loop));
+}
+
 void link_expire(struct link *link)
 {
     link->deadline_ms = 0;
     if (link->state == LINK_CONNECTING)
         link_end(link, fail(ERR_PEER, "no answer for %d s", LINK_CONNECT_MAX_MS / 1000));
     else
-        link_end(link, fail(ERR_PROTOCOL, "sent half a message, then nothing for %.1f s",
-                            (double)loop_stall_ms(link->loop) / 1000));
+        link_end(link, link->is_guest
+                           ? fail(ERR_PROTOCOL, "sent a message too slowly")
+                           : fail(ERR_PROTOCOL, "sent half a message, then nothing for %.1f s",
+                                  (double)loop_stall_ms(link->loop) / 1000));
 }
 
 /* What this side sends stretches of. */
@@ -115,6 +138,9 @@ static bool is_inside(const struct window *window, uint64_t offset, uint64_t len
 
 err link_check(const struct link *link, const struct message *message)
 {
+    if (message->body_bytes > link->body_max)
+        return fail(ERR_PROTOCOL, "announced a body of %u bytes, the limit is %u here",
+                    message->body_bytes, link->body_max);
     if (message->length == 0) return OK;
     if (message->body_bytes > 0)
         return fail(ERR_PROTOCOL, "sent a message with both a body and a stretch");
@@ -215,6 +241,16 @@ void link_close(struct link *link)
     loop_note_dead(link->loop);
 }
 
+void link_set_guest(struct link *link, bool is_guest)
+{
+    loop_move_link(link->loop, link, is_guest);
+}
+
+void link_set_body_max(struct link *link, uint32_t bytes)
+{
+    link->body_max = bytes;
+}
+
 void link_set_context(struct link *link, void *context)
 {
     link->context = context;
@@ -305,7 +341,9 @@ err listener_open(const struct listener *like, int fd, struct listener **ret)
     }
     listener->fd = fd;
     const err watch_error =
-        loop_attach(listener->loop, &(struct loop_watcher){fd, EPOLLIN, accept_ready, listener},
+        loop_attach(listener->loop,
+                    &(struct loop_watcher){
+                        .fd = fd, .events = EPOLLIN, .ready = accept_ready, .context = listener},
                     &listener->watch);
     if (watch_error) {
         listener_close(listener);
@@ -313,6 +351,12 @@ err listener_open(const struct listener *like, int fd, struct listener **ret)
     }
     *ret = listener;
     return OK;
+}
+
+void listener_set_guests(struct listener *listener)
+{
+    listener->is_for_guests = true;
+    loop_move_watch(listener->loop, listener->watch, true);
 }
 
 void listener_close(struct listener *listener)

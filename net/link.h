@@ -25,8 +25,10 @@ enum link_state {
 
 enum {
     LINK_TEXT_MAX = 256,
-    LINK_CONNECT_MAX_MS = 10000, /* a connection attempt, both sides */
-    LINK_STALL_MAX_MS = 120000,  /* between two pieces of one message */
+    LINK_CONNECT_MAX_MS = 10000,       /* a connection attempt, both sides */
+    LINK_STALL_MAX_MS = 120000,        /* between two pieces of one message */
+    LINK_GUEST_MESSAGE_MAX_MS = 30000, /* from its first piece to its last, of a guest */
+    LINK_MESSAGES_PER_LOOK_MAX = 64,   /* delivered, then others have their turn */
 };
 
 /* What a transport does with its links. Every function leaves the link ENDED where it fails for
@@ -56,7 +58,10 @@ struct link {
     enum link_state state;
     bool is_active;                  /* this side connected */
     bool is_announced;               /* its owner knows it, and so will hear of its end */
+    bool is_guest;                   /* see net/guests.h */
     bool needs_look;                 /* the loop must look even if no descriptor is ready */
+    int watch;                       /* of its descriptor; -1: none */
+    uint32_t body_max;               /* bytes of a body that may come */
     uint64_t deadline_ms;            /* 0: none; see link_expire */
     bool has_expectation;            /* active: link_expect was called */
     bool has_windows;                /* both windows are there */
@@ -77,6 +82,7 @@ struct listener {
     void (*arrived)(struct listener *, int fd);       /* takes the descriptor of a new connection */
     void (*say_last)(int fd, const struct message *); /* before it is closed; may be NULL */
     bool is_closed;
+    bool is_for_guests; /* its links begin as such */
     char address[ADDRESS_MAX];
     struct listener *next, *previous; /* the loop's */
 };
@@ -88,6 +94,7 @@ struct link_origin {
     const struct link_events *events;
     void *context;
     bool is_active;
+    bool is_guest;
 };
 
 /* A link of `bytes` (a transport's struct that begins with a struct link), zeroed, CONNECTING.
@@ -107,6 +114,10 @@ struct link_windows {
     bool is_owned; /* freed with the link */
 };
 void link_adopt_windows(struct link *, const struct link_windows *); /* calls shared() */
+/* A message is incomplete: it must go on by then. is_new: it has only begun. */
+void link_set_deadline(struct link *, bool is_new);
+/* May the next message of this look be delivered? */
+bool link_may_deliver(const struct link *, int delivered);
 struct window *link_incoming(struct link *); /* where the peer's stretches are seen */
 
 /* For the loop. */

@@ -8,13 +8,17 @@
  * block. Before blocking, every ring is armed: its peer is told that it must write the eventfd,
  * and the ring is looked at once more, so that nothing that came in between is slept over.
  *
+ * Guests (guests.h) are in lists of their own. Their epoll instance is a descriptor of the loop's,
+ * which is watched only while they do not rest.
+ *
  * Nothing is freed while callbacks may stand on it: descriptors leave a watch with a new
  * generation, links and listeners are freed at the end of loop_poll.
  */
 #include "net/loop.h"
 
-#include "net/link.h"
-#include "net/loop_inside.h"
+#include "net/guests.h"
+#include "net/links.h"
+#include "net/watches.h"
 
 #include "core/base/clock.h"
 
@@ -25,14 +29,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-    WATCHES_START = 16,
     EVENTS_MAX = 64,           /* of one epoll_wait */
     LOOKED_AT_SOCKETS_MAX = 8, /* more than these are left to epoll */
     LOOKS_PER_EPOLL = 16,      /* looks at links for one at descriptors while there is traffic */
@@ -40,50 +42,54 @@ enum {
     SIGNALS_PER_LOOK_MAX = 16,
 };
 
-struct watch {
-    int fd; /* -1: free */
-    uint32_t generation, events;
-    loop_ready *ready;
-    void (*plain_ready)(void *context); /* loop_watch: instead of ready */
-    void *context;
-    int next_free;
-};
-
 struct loop {
-    int epoll_fd, wake_fd, signal_fd;
+    struct watches watches;
+    int wake_fd, signal_fd;
     int spare_fd; /* given up for a moment to turn a connection away */
-    struct watch *watches;
-    int watch_count, first_free;
-    struct link *links;
-    struct listener *listeners;
-    int socket_links; /* links that are looked at by a system call */
+    struct links links;
+    struct guests guests;
+    int guest_watch;          /* of their epoll instance */
+    bool guests_are_ready;    /* it says so */
+    bool guest_work_waits;    /* loop_begin_guests was refused, or there is more to do */
+    uint64_t (*now_ns)(void); /* by which guests are measured */
     int spin_us, stall_ms;
     bool is_polling;
-    int ends_due;   /* closed() not yet called */
-    int dead_count; /* to be freed */
     int busy_looks; /* since descriptors were looked at */
     uint64_t expired_ms;
     void (*caught)(void *context, int signo);
     void *caught_context;
 };
 
+static bool note_guests(void *context, uint32_t events)
+{
+    ((struct loop *)context)->guests_are_ready = true;
+    return false;
+}
+
+static err watch_guests(struct loop *loop)
+{
+    const struct loop_watcher watcher = {
+        .fd = loop->watches.guests_fd, .events = EPOLLIN, .ready = note_guests, .context = loop};
+    return watches_add(&loop->watches, &watcher, &loop->guest_watch);
+}
+
 err loop_open(struct loop **ret)
 {
     struct loop *loop = calloc(1, sizeof *loop);
     if (!loop) return fail(ERR_MEMORY, "no memory for an event loop");
     loop->wake_fd = loop->signal_fd = -1;
-    loop->first_free = -1;
+    loop->now_ns = clock_ns;
     loop->spin_us = LOOP_SPIN_US;
     loop->stall_ms = LINK_STALL_MAX_MS;
-    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (loop->epoll_fd < 0 || loop->spare_fd < 0) {
-        const int reason = errno;
+    err e = watches_open(&loop->watches);
+    if (!e) e = watch_guests(loop);
+    if (!e && loop->spare_fd < 0) e = fail(ERR_IO, "cannot open /dev/null");
+    if (e)
         loop_close(loop);
-        return fail(ERR_IO, "cannot open an event loop: %s", strerror(reason));
-    }
-    *ret = loop;
-    return OK;
+    else
+        *ret = loop;
+    return e;
 }
 
 static void close_if_open(int fd)
@@ -91,46 +97,16 @@ static void close_if_open(int fd)
     if (fd >= 0) close(fd);
 }
 
-/* Frees the links and listeners that nobody can hear of any more. */
-static void reap(struct loop *loop)
-{
-    if (loop->dead_count == 0) return;
-    loop->dead_count = 0;
-    for (struct link *link = loop->links, *next; link; link = next) {
-        next = link->next;
-        if (link->state != LINK_CLOSED) continue;
-        if (link->previous)
-            link->previous->next = next;
-        else
-            loop->links = next;
-        if (next) next->previous = link->previous;
-        if (!link->ops->shares_memory) loop->socket_links--;
-        link_free(link);
-    }
-    for (struct listener *at = loop->listeners, *next; at; at = next) {
-        next = at->next;
-        if (!at->is_closed) continue;
-        if (at->previous)
-            at->previous->next = next;
-        else
-            loop->listeners = next;
-        if (next) next->previous = at->previous;
-        free(at);
-    }
-}
-
 void loop_close(struct loop *loop)
 {
     if (!loop) return;
     assert(!loop->is_polling);
-    for (struct link *link = loop->links; link; link = link->next) link_close(link);
-    for (struct listener *at = loop->listeners; at; at = at->next) listener_close(at);
-    reap(loop);
+    links_close(&loop->links);
+    links_reap(&loop->links);
     close_if_open(loop->wake_fd);
     close_if_open(loop->signal_fd);
     close_if_open(loop->spare_fd);
-    close_if_open(loop->epoll_fd);
-    free(loop->watches);
+    watches_close(&loop->watches);
     free(loop);
 }
 
@@ -151,116 +127,67 @@ uint64_t loop_stall_ms(const struct loop *loop)
 
 void loop_add_link(struct loop *loop, struct link *link)
 {
-    link->next = loop->links;
-    if (loop->links) loop->links->previous = link;
-    loop->links = link;
-    if (!link->ops->shares_memory) loop->socket_links++;
+    links_put(&loop->links, link);
 }
 
 void loop_add_listener(struct loop *loop, struct listener *listener)
 {
     listener->previous = NULL;
-    listener->next = loop->listeners;
-    if (loop->listeners) loop->listeners->previous = listener;
-    loop->listeners = listener;
+    listener->next = loop->links.listeners;
+    if (listener->next) listener->next->previous = listener;
+    loop->links.listeners = listener;
 }
 
 struct listener *loop_first_listener(struct loop *loop)
 {
-    return loop->listeners;
+    return loop->links.listeners;
 }
 
 void loop_note_end(struct loop *loop)
 {
-    loop->ends_due++;
+    loop->links.ends_due++;
 }
 
 void loop_note_dead(struct loop *loop)
 {
-    loop->dead_count++;
+    loop->links.dead_count++;
 }
 
-/* Watches are named by index, never by pointer: the table moves. */
-static err grow_watches(struct loop *loop)
-{
-    if (loop->watch_count == LOOP_WATCH_MAX)
-        return fail(ERR_MEMORY, "more than %d connections and files", LOOP_WATCH_MAX);
-    const int count = loop->watch_count ? 2 * loop->watch_count : WATCHES_START;
-    struct watch *watches = realloc(loop->watches, (size_t)count * sizeof *watches);
-    if (!watches) return fail(ERR_MEMORY, "no memory for %d descriptors", count);
-    loop->watches = watches;
-    for (int i = count - 1; i >= loop->watch_count; i--) {
-        watches[i] = (struct watch){.fd = -1, .next_free = loop->first_free};
-        loop->first_free = i;
-    }
-    loop->watch_count = count;
-    return OK;
-}
-
-/* epoll hands the index and the generation back, so that an event for a watch that has gone in the
- * meantime is recognised. */
-static int control(const struct loop *loop, int operation, int index)
-{
-    const struct watch *watch = &loop->watches[index];
-    struct epoll_event event = {.events = watch->events,
-                                .data.u64 = (uint64_t)watch->generation << 32 | (uint32_t)index};
-    return epoll_ctl(loop->epoll_fd, operation, watch->fd, &event);
-}
-
-/* The new generation makes events that are still on their way strangers. */
-static void release(struct loop *loop, int index)
-{
-    struct watch *watch = &loop->watches[index];
-    *watch = (struct watch){
-        .fd = -1, .generation = watch->generation + 1, .next_free = loop->first_free};
-    loop->first_free = index;
-}
+/* ---- descriptors ---- */
 
 err loop_attach(struct loop *loop, const struct loop_watcher *watcher, int *ret_watch)
 {
-    if (loop->first_free < 0) TRY(grow_watches(loop));
-    const int index = loop->first_free;
-    struct watch *watch = &loop->watches[index];
-    loop->first_free = watch->next_free;
-    watch->fd = watcher->fd;
-    watch->events = watcher->events;
-    watch->ready = watcher->ready;
-    watch->context = watcher->context;
-    if (control(loop, EPOLL_CTL_ADD, index)) {
-        const int reason = errno;
-        release(loop, index);
-        return fail(ERR_IO, "cannot watch a descriptor: %s", strerror(reason));
-    }
-    *ret_watch = index;
-    return OK;
+    return watches_add(&loop->watches, watcher, ret_watch);
 }
 
 void loop_change(struct loop *loop, int watch, uint32_t events)
 {
-    if (loop->watches[watch].events == events) return;
-    loop->watches[watch].events = events;
-    control(loop, EPOLL_CTL_MOD, watch);
+    watches_change(&loop->watches, watch, events);
+}
+
+void loop_move_watch(struct loop *loop, int watch, bool is_guest)
+{
+    watches_move(&loop->watches, watch, is_guest);
 }
 
 void loop_detach(struct loop *loop, int watch)
 {
-    if (watch < 0) return;
-    control(loop, EPOLL_CTL_DEL, watch);
-    release(loop, watch);
+    watches_remove(&loop->watches, watch);
 }
 
 err loop_watch(struct loop *loop, int fd, void (*ready)(void *context), void *context)
 {
     int index;
-    TRY(loop_attach(loop, &(struct loop_watcher){fd, EPOLLIN, NULL, context}, &index));
-    loop->watches[index].plain_ready = ready;
+    TRY(loop_attach(loop, &(struct loop_watcher){.fd = fd, .events = EPOLLIN, .context = context},
+                    &index));
+    loop->watches.at[index].plain_ready = ready;
     return OK;
 }
 
 void loop_unwatch(struct loop *loop, int fd)
 {
-    for (int i = 0; i < loop->watch_count; i++)
-        if (loop->watches[i].fd == fd && loop->watches[i].plain_ready) loop_detach(loop, i);
+    for (int i = 0; i < loop->watches.count; i++)
+        if (loop->watches.at[i].fd == fd && loop->watches.at[i].plain_ready) loop_detach(loop, i);
 }
 
 static bool clear_wake(void *context, uint32_t events)
@@ -278,8 +205,9 @@ err loop_wake_fd(struct loop *loop, int *ret_fd)
         const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (fd < 0) return fail(ERR_IO, "cannot make an eventfd: %s", strerror(errno));
         int watch;
-        const err e =
-            loop_attach(loop, &(struct loop_watcher){fd, EPOLLIN, clear_wake, loop}, &watch);
+        const struct loop_watcher watcher = {
+            .fd = fd, .events = EPOLLIN, .ready = clear_wake, .context = loop};
+        const err e = loop_attach(loop, &watcher, &watch);
         if (e) {
             close(fd);
             return e;
@@ -330,36 +258,107 @@ err loop_signals(struct loop *loop, uint64_t mask, void (*caught)(void *context,
     loop->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (loop->signal_fd < 0) return fail(ERR_IO, "cannot make a signalfd: %s", strerror(errno));
     int watch;
-    return loop_attach(loop, &(struct loop_watcher){loop->signal_fd, EPOLLIN, read_signals, loop},
-                       &watch);
+    const struct loop_watcher watcher = {
+        .fd = loop->signal_fd, .events = EPOLLIN, .ready = read_signals, .context = loop};
+    return loop_attach(loop, &watcher, &watch);
 }
 
-static bool dispatch(struct loop *loop, const struct epoll_event *event)
+/* ---- guests ---- */
+
+static bool begin_guests(struct loop *loop)
 {
-    const uint32_t index = (uint32_t)event->data.u64;
-    const struct watch watch = loop->watches[index]; /* a copy: the table may move */
-    if (watch.fd < 0 || watch.generation != event->data.u64 >> 32) return false;
-    if (!watch.plain_ready) return watch.ready(watch.context, event->events);
-    watch.plain_ready(watch.context);
+    const uint64_t now_ns = loop->now_ns();
+    if (loop->guests.is_serving || guests_rest(&loop->guests, now_ns)) return false;
+    guests_begin(&loop->guests, now_ns);
     return true;
 }
+
+static void end_guests(struct loop *loop)
+{
+    guests_end(&loop->guests, loop->now_ns(), loop->links.first[MEMBERS] != NULL);
+}
+
+bool loop_begin_guests(struct loop *loop)
+{
+    loop->guest_work_waits = !begin_guests(loop);
+    return !loop->guest_work_waits;
+}
+
+bool loop_guests_had_their_slice(const struct loop *loop)
+{
+    return guests_had_their_slice(&loop->guests, loop->now_ns());
+}
+
+void loop_end_guests(struct loop *loop, bool has_more)
+{
+    loop->guest_work_waits = has_more;
+    end_guests(loop);
+}
+
+/* What a new member brings about is not the guests' any more. */
+void loop_move_link(struct loop *loop, struct link *link, bool is_guest)
+{
+    if (link->is_guest == is_guest) return;
+    links_take(&loop->links, link);
+    link->is_guest = is_guest;
+    links_put(&loop->links, link);
+    watches_move(&loop->watches, link->watch, is_guest);
+    end_guests(loop);
+}
+
+void loop_set_clock(struct loop *loop, uint64_t (*now_ns)(void))
+{
+    loop->now_ns = now_ns;
+}
+
+static bool look_at_rings_of_guests(struct loop *loop)
+{
+    bool delivered = false;
+    for (struct link *link = loop->links.first[GUESTS], *next; link; link = next) {
+        next = link->next; /* it may become a member's now */
+        if (link->ops->shares_memory) delivered |= link->ops->look(link);
+    }
+    return delivered;
+}
+
+/* One event at a time: epoll puts it behind the others, so that all have their turn. */
+static bool serve_guests(struct loop *loop)
+{
+    if (!loop->guests_are_ready && loop->links.guest_rings == 0) return false;
+    if (!begin_guests(loop)) return false;
+    loop->guests_are_ready = false;
+    bool delivered = loop->links.guest_rings > 0 && look_at_rings_of_guests(loop);
+    struct epoll_event event;
+    while (!loop_guests_had_their_slice(loop) &&
+           epoll_wait(loop->watches.guests_fd, &event, 1, 0) == 1)
+        delivered |= watches_dispatch(&loop->watches, &event);
+    end_guests(loop);
+    return delivered;
+}
+
+static bool guests_may(const struct loop *loop)
+{
+    return !guests_rest(&loop->guests, loop->now_ns());
+}
+
+/* ---- looking ---- */
 
 static void expire_links(struct loop *loop)
 {
     const uint64_t now_ms = clock_ms();
     if (now_ms < loop->expired_ms + EXPIRE_EVERY_MS) return;
     loop->expired_ms = now_ms;
-    for (struct link *link = loop->links; link; link = link->next)
-        if (link->deadline_ms && link->state < LINK_ENDED && now_ms >= link->deadline_ms)
-            link_expire(link);
+    links_expire(&loop->links, now_ms);
 }
 
 static bool look_at_descriptors(struct loop *loop, int wait_ms)
 {
     struct epoll_event events[EVENTS_MAX];
     bool delivered = false;
-    const int count = epoll_wait(loop->epoll_fd, events, EVENTS_MAX, wait_ms);
-    for (int i = 0; i < count; i++) delivered |= dispatch(loop, &events[i]);
+    loop_change(loop, loop->guest_watch, guests_may(loop) ? EPOLLIN : 0);
+    const int count = epoll_wait(loop->watches.members_fd, events, EVENTS_MAX, wait_ms);
+    for (int i = 0; i < count; i++) delivered |= watches_dispatch(&loop->watches, &events[i]);
+    delivered |= serve_guests(loop);
     expire_links(loop);
     loop->busy_looks = 0;
     return delivered;
@@ -367,21 +366,12 @@ static bool look_at_descriptors(struct loop *loop, int wait_ms)
 
 static bool look_at_links(struct loop *loop)
 {
-    const bool with_sockets = loop->socket_links <= LOOKED_AT_SOCKETS_MAX;
+    const bool with_sockets = loop->links.member_sockets <= LOOKED_AT_SOCKETS_MAX;
     bool delivered = false;
-    for (struct link *link = loop->links; link; link = link->next)
+    for (struct link *link = loop->links.first[MEMBERS]; link; link = link->next)
         if (with_sockets || link->ops->shares_memory || link->needs_look)
             delivered |= link->ops->look(link);
     return delivered;
-}
-
-static bool announce_ends(struct loop *loop)
-{
-    if (loop->ends_due == 0) return false;
-    loop->ends_due = 0; /* those that end in a callback may be missed here: they count again */
-    for (struct link *link = loop->links; link; link = link->next)
-        if (link->state == LINK_ENDED) link_announce_end(link);
-    return true;
 }
 
 /* One look at everything; at descriptors only now and then while there is traffic in rings. */
@@ -389,13 +379,13 @@ static bool look(struct loop *loop, int looks_per_epoll)
 {
     bool delivered = look_at_links(loop);
     if (++loop->busy_looks >= looks_per_epoll) delivered |= look_at_descriptors(loop, 0);
-    return announce_ends(loop) || delivered;
+    return links_announce_ends(&loop->links) || delivered;
 }
 
 /* sched_yield: the task that is waited for may need this very core. */
 static bool spin(struct loop *loop, uint64_t until_ns)
 {
-    const bool sockets_are_looked_at = loop->socket_links <= LOOKED_AT_SOCKETS_MAX;
+    const bool sockets_are_looked_at = loop->links.member_sockets <= LOOKED_AT_SOCKETS_MAX;
     while (clock_ns() < until_ns) {
         sched_yield();
         if (look(loop, sockets_are_looked_at ? LOOKS_PER_EPOLL : 1)) return true;
@@ -403,37 +393,50 @@ static bool spin(struct loop *loop, uint64_t until_ns)
     return false;
 }
 
-/* Tells every peer that this side sleeps; true: something came in the meantime, do not. */
-static bool arm(struct loop *loop)
+/* Tells every peer that this side sleeps; true: something came in the meantime, do not. Guests that
+ * rest are looked at when they have rested. */
+static bool arm(struct loop *loop, bool are_guests_resting)
 {
-    bool is_ready = loop->ends_due > 0;
-    for (struct link *link = loop->links; link; link = link->next)
-        if (link->state < LINK_ENDED)
-            is_ready |= link->needs_look || (link->ops->arm && link->ops->arm(link));
-    return is_ready;
+    bool is_ready = links_arm(&loop->links, MEMBERS) || loop->links.ends_due > 0;
+    if (are_guests_resting) return is_ready;
+    if (loop->links.guest_rings) is_ready |= links_arm(&loop->links, GUESTS);
+    return is_ready || loop->guest_work_waits;
 }
 
 static void disarm(struct loop *loop)
 {
-    for (struct link *link = loop->links; link; link = link->next)
-        if (link->ops->disarm && link->state < LINK_ENDED) link->ops->disarm(link);
+    links_disarm(&loop->links, MEMBERS);
+    if (loop->links.guest_rings) links_disarm(&loop->links, GUESTS);
 }
 
-/* How long epoll may sleep: until the caller's time or the first deadline of a link. */
-static int sleep_ms(const struct loop *loop, uint64_t until_ms)
+/* How long guests still rest; 0: they do not. */
+static uint64_t rest_ms(const struct loop *loop)
+{
+    enum { MS_IN_NS = 1000000 };
+    const uint64_t now_ns = loop->now_ns();
+    if (!guests_rest(&loop->guests, now_ns)) return 0;
+    return (loop->guests.rests_until_ns - now_ns + MS_IN_NS - 1) / MS_IN_NS;
+}
+
+/* How long epoll may sleep: until the caller's time or the first deadline of a member's link.
+ * Deadlines of guests can wait until it wakes for another reason. */
+static uint64_t sleep_ms(const struct loop *loop, uint64_t until_ms)
 {
     const uint64_t next_check_ms = loop->expired_ms + EXPIRE_EVERY_MS;
-    for (const struct link *link = loop->links; link; link = link->next)
-        if (link->deadline_ms && link->state < LINK_ENDED && link->deadline_ms < until_ms)
-            until_ms = link->deadline_ms > next_check_ms ? link->deadline_ms : next_check_ms;
+    const uint64_t deadline_ms = links_deadline_ms(&loop->links, until_ms);
+    if (deadline_ms < until_ms)
+        until_ms = deadline_ms > next_check_ms ? deadline_ms : next_check_ms;
     const uint64_t now_ms = clock_ms();
-    return until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
+    return until_ms > now_ms ? until_ms - now_ms : 0;
 }
 
+/* The rest is looked at once: it may end at any moment, and is not to be slept over. */
 static bool block(struct loop *loop, uint64_t until_ms)
 {
-    const int wait_ms = arm(loop) ? 0 : sleep_ms(loop, until_ms);
-    bool delivered = look_at_descriptors(loop, wait_ms);
+    const uint64_t guests_ms = rest_ms(loop);
+    uint64_t wait_ms = arm(loop, guests_ms > 0) ? 0 : sleep_ms(loop, until_ms);
+    if (guests_ms > 0 && guests_ms < wait_ms) wait_ms = guests_ms;
+    bool delivered = look_at_descriptors(loop, (int)wait_ms);
     disarm(loop);
     return look(loop, LOOKS_PER_EPOLL) || delivered;
 }
@@ -445,6 +448,7 @@ static bool wait(struct loop *loop, int timeout_ms)
     if (spin(loop, start_ns + (uint64_t)loop->spin_us * 1000)) return true;
     do {
         if (block(loop, until_ms)) return true;
+        if (loop->guest_work_waits && guests_may(loop)) return true;
     } while (clock_ms() < until_ms);
     return false;
 }
@@ -454,10 +458,10 @@ bool loop_poll(struct loop *loop, int timeout_ms)
     if (loop->is_polling) return false; /* from a callback */
     loop->is_polling = true;
     if (timeout_ms < 0 || timeout_ms > LOOP_WAIT_MAX_MS) timeout_ms = LOOP_WAIT_MAX_MS;
-    bool delivered = announce_ends(loop);
+    bool delivered = links_announce_ends(&loop->links);
     delivered |= look(loop, timeout_ms > 0 ? LOOKS_PER_EPOLL : 1);
     if (!delivered && timeout_ms > 0) delivered = wait(loop, timeout_ms);
     loop->is_polling = false;
-    reap(loop);
+    links_reap(&loop->links);
     return delivered;
 }

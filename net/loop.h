@@ -30,6 +30,13 @@ bool loop_poll(struct loop *, int timeout_ms);
 err loop_watch(struct loop *, int fd, void (*ready)(void *context), void *context);
 void loop_unwatch(struct loop *, int fd);
 
+/* Guests (link_set_guest) get a twentieth of the time of a loop that has others to serve, too. Work
+ * for them that is done outside of callbacks is done between these two. false: not now; loop_poll
+ * returns when it is time. has_more: the same, there is more to do. */
+bool loop_begin_guests(struct loop *);
+bool loop_guests_had_their_slice(const struct loop *); /* what is left is for the next time */
+void loop_end_guests(struct loop *, bool has_more);
+
 /* SIGTERM, SIGINT, SIGUSR1, SIGCHLD ... through a signalfd; the signals are blocked for the whole
  * process. Call before threads are started. mask: bit (signo - 1). */
 err loop_signals(struct loop *, uint64_t mask, void (*caught)(void *context, int signo),

@@ -14,12 +14,15 @@ struct loop_watcher {
     uint32_t events;
     loop_ready *ready;
     void *context;
+    bool is_guest;
 };
 err loop_attach(struct loop *, const struct loop_watcher *, int *ret_watch);
 void loop_change(struct loop *, int watch, uint32_t events);
+void loop_move_watch(struct loop *, int watch, bool is_guest); /* -1 is fine */
 void loop_detach(struct loop *, int watch); /* -1 is fine; does not close the descriptor */
 
 void loop_add_link(struct loop *, struct link *);
+void loop_move_link(struct loop *, struct link *, bool is_guest); /* with its watch */
 void loop_add_listener(struct loop *, struct listener *);
 struct listener *loop_first_listener(struct loop *);
 void loop_note_end(struct loop *);  /* a link has ended, its closed() is due */
@@ -34,5 +37,6 @@ void loop_turn_away(struct loop *, struct listener *, void (*say)(struct listene
 
 uint64_t loop_stall_ms(const struct loop *); /* LINK_STALL_MAX_MS, less in tests */
 void loop_set_stall(struct loop *, int stall_ms);
+void loop_set_clock(struct loop *, uint64_t (*now_ns)(void)); /* for tests: measures guests */
 
 #endif

@@ -155,8 +155,12 @@ static bool shm_ready(void *context, uint32_t events)
 
 static err attach(struct shm *shm)
 {
-    return loop_attach(shm->link.loop, &(struct loop_watcher){shm->fd, EPOLLIN, shm_ready, shm},
-                       &shm->watch);
+    const struct loop_watcher watcher = {.fd = shm->fd,
+                                         .events = EPOLLIN,
+                                         .ready = shm_ready,
+                                         .context = shm,
+                                         .is_guest = shm->link.is_guest};
+    return loop_attach(shm->link.loop, &watcher, &shm->link.watch);
 }
 
 static err new_link(const struct link_origin *origin, int fd, struct shm **ret)
@@ -165,7 +169,7 @@ static err new_link(const struct link_origin *origin, int fd, struct shm **ret)
     TRY(link_new(sizeof(struct shm), origin, &link));
     struct shm *shm = (struct shm *)link;
     shm->fd = fd;
-    shm->watch = shm->peer_wake_fd = -1;
+    shm->peer_wake_fd = -1;
     *ret = shm;
     return OK;
 }
@@ -174,8 +178,12 @@ static err new_link(const struct link_origin *origin, int fd, struct shm **ret)
 
 static void arrived(struct listener *listener, int fd)
 {
-    const struct link_origin origin = {&transport_shm,    &shm_ops,          listener->loop,
-                                       &listener->events, listener->context, false};
+    const struct link_origin origin = {.transport = &transport_shm,
+                                       .ops = &shm_ops,
+                                       .loop = listener->loop,
+                                       .events = &listener->events,
+                                       .context = listener->context,
+                                       .is_guest = listener->is_for_guests};
     struct ucred peer = {0};
     struct shm *shm;
     if (check_user(fd) || !peer_of(fd, &peer) || new_link(&origin, fd, &shm)) {
@@ -272,7 +280,12 @@ static err shm_connect(struct loop *loop, const char *address, const struct link
 {
     struct name name;
     TRY(make_name(address, &name));
-    const struct link_origin origin = {&transport_shm, &shm_ops, loop, events, context, true};
+    const struct link_origin origin = {.transport = &transport_shm,
+                                       .ops = &shm_ops,
+                                       .loop = loop,
+                                       .events = events,
+                                       .context = context,
+                                       .is_active = true};
     struct shm *shm;
     TRY(new_link(&origin, unix_socket(), &shm));
     link_set_peer_name(&shm->link, address);

@@ -22,7 +22,7 @@ struct shm_greeting {
 
 struct shm {
     struct link link; /* first */
-    int fd, watch;    /* -1: none */
+    int fd;           /* -1: none */
     int peer_wake_fd;
     struct shm_control *control;
     struct ring_putter out;

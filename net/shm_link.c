@@ -6,8 +6,6 @@
 #include "net/pass.h"
 #include "net/wire.h"
 
-#include "core/base/clock.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { TAKES_PER_LOOK_MAX = 64, BODY_KEEP_BYTES = 64 << 10 };
+enum { BODY_KEEP_BYTES = 64 << 10 };
 
 static struct shm *shm_of(struct link *link)
 {
@@ -93,7 +91,7 @@ static void watch_output(const struct shm *shm)
 {
     struct queue *queue = (struct queue *)&shm->queue;
     const bool waits = queue->count > 0 && queue_at(queue, 0)->sent > 0 && !shm->is_socket_broken;
-    loop_change(shm->link.loop, shm->watch, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    loop_change(shm->link.loop, shm->link.watch, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 static err flush(struct shm *shm)
@@ -220,7 +218,7 @@ static err receive_body(struct shm *shm, bool *ret_done)
         if (got < 0 && would_block(errno)) return OK;
         if (got < 0) return fail(ERR_PEER, "lost in the middle of a message: %s", strerror(errno));
         shm->body_have += (size_t)got;
-        shm->link.deadline_ms = clock_ms() + loop_stall_ms(shm->link.loop);
+        link_set_deadline(&shm->link, false);
     }
     shm->link.deadline_ms = 0;
     deliver(shm);
@@ -237,15 +235,15 @@ static err take_one(struct shm *shm, bool *ret_done)
         if (atomic_load(&shm->in.ring->putter_waits)) wake_peer(shm);
         TRY(begin_message(shm, header));
         if (shm->message.body_bytes > 0 || shm->message.type == MESSAGE_WINDOWS)
-            shm->link.deadline_ms = clock_ms() + loop_stall_ms(shm->link.loop);
+            link_set_deadline(&shm->link, true);
     }
     return receive_body(shm, ret_done);
 }
 
-static bool take_messages(struct shm *shm, int messages_max)
+static bool take_messages(struct shm *shm)
 {
     int count = 0;
-    for (bool is_done = true; is_done && count < messages_max && shm->link.state == LINK_OPEN;) {
+    for (bool is_done = true; is_done && link_may_deliver(&shm->link, count);) {
         is_done = false;
         const err e = take_one(shm, &is_done);
         if (e) link_end(&shm->link, e);
@@ -257,7 +255,9 @@ static bool take_messages(struct shm *shm, int messages_max)
 /* The socket has gone: what the peer put before is delivered, then the link ends. */
 static bool end_lost(struct shm *shm, const char *why)
 {
-    const bool delivered = take_messages(shm, RING_SLOTS);
+    bool delivered = false;
+    for (int i = 0; i < RING_SLOTS / LINK_MESSAGES_PER_LOOK_MAX && take_messages(shm); i++)
+        delivered = true;
     if (shm->link.state == LINK_OPEN) link_end(&shm->link, fail(ERR_PEER, "%s", why));
     return delivered;
 }
@@ -293,7 +293,7 @@ static bool shm_look(struct link *link)
     struct shm *shm = shm_of(link);
     if (link->state != LINK_OPEN) return false;
     bool delivered = send_queued(shm);
-    delivered |= take_messages(shm, TAKES_PER_LOOK_MAX);
+    delivered |= take_messages(shm);
     if (shm->is_socket_broken && link->state == LINK_OPEN)
         delivered |= end_lost(shm, "closed the connection");
     return delivered;
@@ -320,7 +320,8 @@ static bool shm_arm(struct link *link)
     const bool waits = waits_for_room(shm);
     if (waits) atomic_store(&shm->out.ring->putter_waits, 1);
     atomic_store(&shm->in.ring->taker_sleeps, 1);
-    if (!shm->in_body && !ring_is_empty(&shm->in)) return true;
+    const bool is_deaf_guest = link->is_guest && shm->queue.count > 0;
+    if (!shm->in_body && !is_deaf_guest && !ring_is_empty(&shm->in)) return true;
     return waits && ring_has_room(&shm->out);
 }
 
@@ -340,10 +341,10 @@ static void shm_hang_up(struct link *link)
     struct shm *shm = shm_of(link);
     if (shm->fd < 0) return;
     if (link->state == LINK_OPEN && flush(shm)) shm->is_socket_broken = true;
-    loop_detach(link->loop, shm->watch);
+    loop_detach(link->loop, shm->link.watch);
     close(shm->fd);
     if (shm->peer_wake_fd >= 0) close(shm->peer_wake_fd);
-    shm->fd = shm->watch = shm->peer_wake_fd = -1;
+    shm->fd = shm->link.watch = shm->peer_wake_fd = -1;
 }
 
 static void shm_drop(struct link *link)

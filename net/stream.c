@@ -82,10 +82,16 @@ static void flush(struct stream *stream)
     }
 }
 
+/* A guest that was stopped in the middle of what it has sent is ready, though its socket is empty:
+ * so is the way to it. One that does not read is not heard; its end comes without being asked for.
+ */
 static void watch_output(const struct stream *stream)
 {
     const bool waits = stream->queue.count > 0 && !stream->is_send_broken;
-    loop_change(stream->link.loop, stream->watch, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    const bool is_guest = stream->link.is_guest;
+    const uint32_t in = is_guest && waits ? 0 : EPOLLIN;
+    const uint32_t out = waits || (is_guest && stream->was_stopped) ? EPOLLOUT : 0;
+    loop_change(stream->link.loop, stream->link.watch, in | out);
 }
 
 static err stream_send(struct link *link, const struct parcel *parcel)
@@ -208,29 +214,52 @@ static err finish_message(struct stream *stream)
     return OK;
 }
 
-/* Delivers every message that is complete. */
-static bool parse_stage(struct stream *stream)
+static bool is_amid_message(const struct stream *stream)
 {
-    bool delivered = false;
-    while (stream->link.state == LINK_OPEN) {
-        if (!stream->in_payload && stream->stage_to - stream->stage_from < MESSAGE_HEADER_BYTES)
-            break;
-        err e = stream->in_payload ? OK : begin_message(stream);
-        if (!e) take_from_stage(stream);
-        if (!e && stream->payload_left > 0) break;
-        if (!e) e = finish_message(stream);
-        if (e) link_end(&stream->link, e);
-        delivered = true;
+    return stream->in_payload || stream->stage_to > 0;
+}
+
+/* A message that has begun must go on. What was stopped waits for this side, but a guest's message
+ * has no more time because of that. */
+static void set_deadline(struct stream *stream, bool is_new)
+{
+    if (is_amid_message(stream) && !stream->was_stopped)
+        link_set_deadline(&stream->link, is_new);
+    else if (!stream->in_payload)
+        stream->link.deadline_ms = 0;
+}
+
+/* One message; false: it is not complete. */
+static bool parse_one(struct stream *stream)
+{
+    err e = stream->in_payload ? OK : begin_message(stream);
+    if (!e) take_from_stage(stream);
+    if (!e && stream->payload_left > 0) return false;
+    if (!e) e = finish_message(stream);
+    if (e) link_end(&stream->link, e);
+    return true;
+}
+
+static bool has_header(const struct stream *stream)
+{
+    return stream->in_payload || stream->stage_to - stream->stage_from >= MESSAGE_HEADER_BYTES;
+}
+
+/* Delivers the messages that are complete, until this look has had its share: count says how many
+ * it has delivered so far. */
+static void parse_stage(struct stream *stream, int *count)
+{
+    const int before = *count;
+    stream->was_stopped = false;
+    while (has_header(stream) && stream->link.state == LINK_OPEN) {
+        stream->was_stopped = !link_may_deliver(&stream->link, *count);
+        if (stream->was_stopped || !parse_one(stream)) break;
+        ++*count;
     }
     stream->stage_to -= stream->stage_from;
     memmove(stream->stage, stream->stage + stream->stage_from, stream->stage_to);
     stream->stage_from = 0;
-    return delivered;
-}
-
-static bool is_amid_message(const struct stream *stream)
-{
-    return stream->in_payload || stream->stage_to > 0;
+    set_deadline(stream, *count > before);
 }
 
 static void end_lost(struct stream *stream, enum arrival arrival)
@@ -242,43 +271,44 @@ static void end_lost(struct stream *stream, enum arrival arrival)
         link_end(&stream->link, fail(ERR_PEER, "closed the connection%s", where));
 }
 
-/* A message that has begun must go on within the loop's stall limit. */
-static void set_deadline(struct stream *stream)
-{
-    stream->link.deadline_ms =
-        is_amid_message(stream) ? clock_ms() + loop_stall_ms(stream->link.loop) : 0;
-}
-
-/* A short read means that the socket is empty, so that no read is spent on being told so. */
+/* A short read means that the socket is empty, so that no read is spent on being told so. A look
+ * that was stopped has full messages left; what the peer sends meanwhile stays in its socket. */
 static bool stream_read(struct stream *stream)
 {
-    bool delivered = false;
     enum arrival arrival = SOME;
-    for (int i = 0; i < READS_PER_LOOK_MAX && arrival == SOME; i++) {
+    int count = 0;
+    if (stream->was_stopped) parse_stage(stream, &count);
+    for (int i = 0; i < READS_PER_LOOK_MAX && arrival == SOME && !stream->was_stopped; i++) {
+        if (stream->link.state != LINK_OPEN) return count > 0;
         arrival = read_some(stream);
         if (arrival == NOTHING) break;
         if (arrival == END || arrival == FAILED)
             end_lost(stream, arrival);
         else
-            delivered |= parse_stage(stream);
-        if (stream->link.state != LINK_OPEN) return delivered;
-        set_deadline(stream);
+            parse_stage(stream, &count);
     }
     if (stream->is_send_broken && arrival != SOME) end_lost(stream, END);
-    return delivered;
+    return count > 0;
+}
+
+/* Nobody would hear what a guest that is gone is answered. */
+static bool is_deaf_guest(const struct stream *stream)
+{
+    return stream->link.is_guest && (stream->is_send_broken || stream->queue.count > 0);
 }
 
 static bool stream_look(struct link *link)
 {
     struct stream *stream = (struct stream *)link;
     if (link->state != LINK_OPEN) return false;
-    bool has_drained = false;
-    if (stream->queue.count > 0) {
-        flush(stream);
-        watch_output(stream);
-        has_drained = stream->queue.count == 0;
-    }
-    return stream_read(stream) || has_drained;
+    const bool had_queue = stream->queue.count > 0;
+    if (had_queue) flush(stream);
+    if (link->is_guest && stream->is_send_broken) end_lost(stream, END);
+    const bool delivered = !is_deaf_guest(stream) && stream_read(stream);
+    if (link->state != LINK_OPEN) return true;
+    link->needs_look = stream->is_send_broken || stream->was_stopped;
+    watch_output(stream);
+    return delivered || (had_queue && stream->queue.count == 0);
 }
 
 /* ---- the end ---- */
@@ -304,9 +334,9 @@ static void stream_hang_up(struct link *link)
         shutdown(stream->fd, SHUT_WR);
         drain(stream->fd);
     }
-    loop_detach(link->loop, stream->watch);
+    loop_detach(link->loop, stream->link.watch);
     close(stream->fd);
-    stream->fd = stream->watch = -1;
+    stream->fd = stream->link.watch = -1;
 }
 
 static void stream_drop(struct link *link)

@@ -16,12 +16,13 @@ enum { STAGE_BYTES = 4096 };
 
 struct stream {
     struct link link;                          /* first */
-    int fd, watch;                             /* -1: none */
+    int fd;                                    /* -1: none */
     struct addrinfo *addresses, *next_address; /* while connecting */
     struct queue queue;
     bool is_send_broken;    /* the peer takes no more; what it sent before is still read */
     struct message message; /* the one that is coming, once its header is there */
     bool in_payload;
+    bool was_stopped; /* messages that have come were not delivered yet */
     unsigned char *payload_at;
     size_t payload_left;
     unsigned char *body; /* grown to the largest body, given back beyond BODY_KEEP_BYTES */

@@ -113,8 +113,12 @@ static void arrived(struct listener *listener, int fd)
 {
     struct endpoint peer = {.bytes = sizeof peer.at};
     struct link *link = NULL;
-    const struct link_origin origin = {&transport_tcp,    ops,  listener->loop, &listener->events,
-                                       listener->context, false};
+    const struct link_origin origin = {.transport = &transport_tcp,
+                                       .ops = ops,
+                                       .loop = listener->loop,
+                                       .events = &listener->events,
+                                       .context = listener->context,
+                                       .is_guest = listener->is_for_guests};
     if (getpeername(fd, (struct sockaddr *)&peer.at, &peer.bytes) ||
         link_new(sizeof(struct stream), &origin, &link)) {
         close(fd);
@@ -122,11 +126,14 @@ static void arrived(struct listener *listener, int fd)
     }
     struct stream *stream = (struct stream *)link;
     stream->fd = fd;
-    stream->watch = -1;
     endpoint_text(&peer, link->peer_name, sizeof link->peer_name);
     tune(fd);
-    const err e = loop_attach(link->loop, &(struct loop_watcher){fd, EPOLLIN, tcp_ready, stream},
-                              &stream->watch);
+    const struct loop_watcher watcher = {.fd = fd,
+                                         .events = EPOLLIN,
+                                         .ready = tcp_ready,
+                                         .context = stream,
+                                         .is_guest = link->is_guest};
+    const err e = loop_attach(link->loop, &watcher, &link->watch);
     if (e)
         link_end(link, e);
     else
@@ -266,9 +273,9 @@ static err explain_connect(int reason)
 
 static void give_up_socket(struct stream *stream)
 {
-    loop_detach(stream->link.loop, stream->watch);
+    loop_detach(stream->link.loop, stream->link.watch);
     if (stream->fd >= 0) close(stream->fd);
-    stream->fd = stream->watch = -1;
+    stream->fd = stream->link.watch = -1;
 }
 
 static err start_connecting(struct stream *stream, const struct addrinfo *to)
@@ -277,9 +284,9 @@ static err start_connecting(struct stream *stream, const struct addrinfo *to)
     if (stream->fd < 0) return fail(ERR_PEER, "cannot open a socket: %s", strerror(errno));
     if (connect(stream->fd, to->ai_addr, to->ai_addrlen) && errno != EINPROGRESS)
         return explain_connect(errno);
-    return loop_attach(stream->link.loop,
-                       &(struct loop_watcher){stream->fd, EPOLLOUT, tcp_ready, stream},
-                       &stream->watch);
+    const struct loop_watcher watcher = {
+        .fd = stream->fd, .events = EPOLLOUT, .ready = tcp_ready, .context = stream};
+    return loop_attach(stream->link.loop, &watcher, &stream->link.watch);
 }
 
 /* The next address of the host's name; why: what was wrong with the last one. */
@@ -314,7 +321,7 @@ static bool finish_connecting(struct stream *stream)
         return false;
     }
     tune(stream->fd);
-    loop_change(stream->link.loop, stream->watch, EPOLLIN);
+    loop_change(stream->link.loop, stream->link.watch, EPOLLIN);
     link_open(&stream->link);
     return true;
 }
@@ -331,11 +338,16 @@ static err tcp_connect(struct loop *loop, const char *address, const struct link
 {
     struct address split;
     TRY(address_split(address, &split));
-    const struct link_origin origin = {&transport_tcp, ops, loop, events, context, true};
+    const struct link_origin origin = {.transport = &transport_tcp,
+                                       .ops = ops,
+                                       .loop = loop,
+                                       .events = events,
+                                       .context = context,
+                                       .is_active = true};
     struct link *link;
     TRY(link_new(sizeof(struct stream), &origin, &link));
     struct stream *stream = (struct stream *)link;
-    stream->fd = stream->watch = -1;
+    stream->fd = -1;
     link_set_peer_name(link, address);
     const err e = resolve(&split, &stream->addresses);
     stream->next_address = stream->addresses;

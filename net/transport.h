@@ -92,6 +92,12 @@ err link_send(struct link *, const struct message *);
 bool link_is_idle(const struct link *);        /* nothing queued and nothing half sent */
 size_t link_queued_bytes(const struct link *); /* sent, but not out yet */
 void link_close(struct link *); /* what is queued is sent if it can be without waiting */
+/* Guests are served in a small share of the loop's time (net/guests.h), and are not heard while
+ * answers to them are queued. What a former guest says from now on is not measured. */
+void link_set_guest(struct link *, bool is_guest);
+void link_set_body_max(struct link *, uint32_t bytes); /* MESSAGE_BODY_MAX where it is not set */
+void listener_set_guests(
+    struct listener *); /* accepting is guests' time, and its links are guests */
 void link_set_context(struct link *, void *context);
 void *link_context(const struct link *);
 const char *link_peer_name(const struct link *); /* address text, for messages */

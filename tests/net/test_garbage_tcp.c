@@ -144,6 +144,25 @@ static void half_a_body_and_then_silence_ends_at_the_stall_limit(void **state)
     send_bytes(*state, bytes, sizeof bytes, ERR_PROTOCOL, "sent half a message");
 }
 
+/* Whoever does not belong to the job cannot keep a place with a byte now and then. */
+static void a_guest_has_one_deadline_for_a_whole_message(void **state)
+{
+    struct pair *pair = *state;
+    unsigned char header[MESSAGE_HEADER_BYTES];
+    wire_pack(&(struct message){.type = MESSAGE_HELLO, .body_bytes = MESSAGE_BODY_MAX}, header);
+    listener_set_guests(pair->listener);
+    loop_set_stall(pair->server_loop, 100);
+    const int fd = connect_bare(pair);
+    assert_int_equal(send(fd, header, sizeof header, MSG_NOSIGNAL), sizeof header);
+    const uint64_t until_ms = clock_ms() + TEST_PATIENCE_MS;
+    while (!pair->server.closed && clock_ms() < until_ms) {
+        assert_true(send(fd, ".", 1, MSG_NOSIGNAL | MSG_DONTWAIT) <= 1);
+        loop_poll(pair->server_loop, 0);
+    }
+    expect_end(pair, ERR_PROTOCOL, "sent a message too slowly");
+    close(fd);
+}
+
 static void a_silent_connection_is_no_offence(void **state)
 {
     struct pair *pair = *state;
@@ -231,6 +250,7 @@ int main(void)
         cmocka_unit_test(stretches_that_leave_the_window_are_refused),
         cmocka_unit_test(half_a_header_and_then_silence_ends_at_the_stall_limit),
         cmocka_unit_test(half_a_body_and_then_silence_ends_at_the_stall_limit),
+        cmocka_unit_test(a_guest_has_one_deadline_for_a_whole_message),
         cmocka_unit_test(a_silent_connection_is_no_offence),
         cmocka_unit_test(going_away_in_the_middle_of_a_message_says_so),
         cmocka_unit_test(messages_that_come_byte_by_byte_are_whole),

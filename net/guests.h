@@ -1,0 +1,32 @@
+/* guests.h - how much of a loop's time goes to those who do not belong to the job.
+ *
+ * Guests are strangers who have not said who they are yet, and visitors. They are served for a
+ * slice at a time, and after what took t they rest for GUEST_REST times t, so that any number of
+ * them costs a twentieth of the loop's time. Where nobody but guests is there they need no rest.
+ *
+ * Only arithmetic: time is given.
+ */
+#ifndef NET_GUESTS_H
+#define NET_GUESTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    GUEST_REST = 19,
+    GUEST_SLICE_US = 1000,    /* then nothing more is begun */
+    GUEST_REST_MAX_MS = 10000 /* also for a process that was stopped while it served them */
+};
+
+struct guests {
+    bool is_serving;
+    uint64_t began_ns, rests_until_ns;
+};
+
+bool guests_rest(const struct guests *, uint64_t now_ns);
+void guests_begin(struct guests *, uint64_t now_ns);
+bool guests_had_their_slice(const struct guests *, uint64_t now_ns); /* or are not served at all */
+/* has_members: somebody else waits for the loop's time. Without a begin nothing happens. */
+void guests_end(struct guests *, uint64_t now_ns, bool has_members);
+
+#endif

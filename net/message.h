@@ -47,8 +47,8 @@ enum message_type {
     MESSAGE_SHARD, /* ps to chief that share no folder; code: shard_file; body: bytes at `offset` */
     MESSAGE_STOP,  /* any to ps/0, ps to chief: end the job well; code and body of its verdict */
     MESSAGE_VERDICT, /* code and body: text; the job ends */
-    MESSAGE_ASK,     /* a visitor to a ps; body: JSON (core/cluster/visit.h) */
-    MESSAGE_ANSWER,  /* ps to the visitor; body: JSON */
+    MESSAGE_ASK,     /* a visitor to a ps; body: JSON and numbers (core/cluster/visit_body.h) */
+    MESSAGE_ANSWER,  /* ps to the visitor; body: the same */
     MESSAGE_TRACE,   /* of a timeline; code: trace_code; step: its first (cluster/task_trace.h) */
     MESSAGE_TYPES
 };

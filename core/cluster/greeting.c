@@ -9,8 +9,6 @@
 #include "core/base/random.h"
 #include "core/cluster/greeting.h"
 
-enum { GREETING_BYTES_MAX = 1 << 20 };
-
 const char *greeting_boot_id(void)
 {
     static char id[BOOT_ID_MAX];
@@ -50,14 +48,19 @@ err greeting_send(const struct task *t, struct link *link, enum message_type typ
     char *text = me ? json_dumps(me, JSON_COMPACT) : NULL;
     json_decref(me);
     if (!text) return fail(ERR_MEMORY, "no memory for a greeting");
+    const size_t bytes = strlen(text);
     const struct message m = {
         .type = type,
         .task = (uint32_t)t->index,
         .job = t->job,
         .body = text,
-        .body_bytes = (uint32_t)strlen(text),
+        .body_bytes = (uint32_t)bytes,
     };
-    err e = link_send(link, &m);
+    err e =
+        bytes > TASK_GREETING_BYTES_MAX
+            ? fail(ERR_INPUT, "the lists of hosts make a greeting of %zu bytes, the limit is %d",
+                   bytes, TASK_GREETING_BYTES_MAX)
+            : link_send(link, &m);
     free(text);
     return e;
 }
@@ -130,7 +133,7 @@ static err read_json(const struct task *t, json_t *json, struct greeting *ret)
 
 static err load(const struct message *m, json_t **ret)
 {
-    if (!m->body || m->body_bytes > GREETING_BYTES_MAX)
+    if (!m->body || m->body_bytes > TASK_GREETING_BYTES_MAX)
         return fail(ERR_PROTOCOL, "a greeting of %u bytes", m->body_bytes);
     json_error_t error;
     *ret = json_loadb(m->body, m->body_bytes, 0, &error);

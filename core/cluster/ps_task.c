@@ -83,46 +83,6 @@ static void act(struct task *t, const struct action *a)
 
 /* ---- links ---- */
 
-static struct line *line_new(struct ps_task *p, struct link *link)
-{
-    struct line *line = calloc(1, sizeof *line);
-    if (!line) return NULL;
-    *line = (struct line){.ps = p,
-                          .link = link,
-                          .worker = LINE_UNKNOWN,
-                          .visitor = LINE_UNKNOWN,
-                          .since_ms = clock_ms()};
-    line->next = p->lines;
-    if (p->lines) p->lines->previous = line;
-    p->lines = line;
-    p->strangers++;
-    link_set_context(link, line);
-    return line;
-}
-
-static bool is_stranger(const struct line *line)
-{
-    return line->worker == LINE_UNKNOWN && line->visitor == LINE_UNKNOWN;
-}
-
-static void line_drop(struct line *line)
-{
-    struct ps_task *p = line->ps;
-    if (is_stranger(line)) p->strangers--;
-    if (line->visitor != LINE_UNKNOWN) visits_leave(p->visits, line->visitor);
-    if (line->previous) line->previous->next = line->next;
-    if (line->next) line->next->previous = line->previous;
-    if (p->lines == line) p->lines = line->next;
-    free(line);
-}
-
-/* The link says goodbye and is forgotten; the role is not told. */
-static void hang_up(struct line *line)
-{
-    link_close(line->link);
-    line_drop(line);
-}
-
 /* With the thread's error text, which stays as it is until the next failure. */
 static struct message refusal(const struct ps_task *p, int code)
 {
@@ -137,14 +97,14 @@ static struct message refusal(const struct ps_task *p, int code)
 }
 
 /* Who is refused tries again and again. */
-static void refuse(struct line *line, int code)
+void line_refuse(struct line *line, err why)
 {
     struct ps_task *p = line->ps;
     log_limited(&p->refused, clock_ms(), LOG_WARNING, "refused %s: %s", link_peer_name(line->link),
                 error_text());
-    const struct message m = refusal(p, code);
+    const struct message m = refusal(p, exit_code_of(why));
     if (link_send(line->link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* it has gone */
-    hang_up(line);
+    line_hang_up(line);
 }
 
 static struct line *line_of(const struct ps_task *p, int worker)
@@ -165,8 +125,9 @@ static void compare_earlier(struct ps_task *p)
         struct peer *peer = &p->task.peers[l->worker];
         int worker = l->worker;
         task_name(JOB_WORKER, worker, name);
-        if (!greeting_compare_specs(name, peer->fingerprint, p->spec_of, p->spec)) continue;
-        refuse(l, EXIT_INPUT);
+        const err e = greeting_compare_specs(name, peer->fingerprint, p->spec_of, p->spec);
+        if (!e) continue;
+        line_refuse(l, e);
         task_peer_lost(&p->task, worker, "its spec differs");
     }
 }
@@ -192,7 +153,7 @@ static err make_room(struct ps_task *p, const struct greeting *g)
     if (peer->incarnation != g->incarnation)
         return fail(ERR_PEER, "worker/%d is already here (%s)", g->task,
                     link_peer_name(peer->link));
-    hang_up(line_of(p, g->task));
+    line_hang_up(line_of(p, g->task));
     peer->link = NULL;
     return OK;
 }
@@ -207,8 +168,7 @@ static err greet_worker(struct line *line, const struct message *m)
     const char *shm_name = ps_task_shares_memory(p, g.task) ? p->shm_name : "";
     TRY(greeting_send(&p->task, line->link, MESSAGE_WELCOME, shm_name));
     struct peer *peer = &p->task.peers[g.task];
-    line->worker = g.task;
-    p->strangers--;
+    line_become_worker(line, g.task);
     peer->link = line->link;
     peer->incarnation = g.incarnation;
     snprintf(peer->fingerprint, sizeof peer->fingerprint, "%s", g.fingerprint);
@@ -225,20 +185,21 @@ static void greet(struct line *line, const struct message *m)
                                      : fail(ERR_PROTOCOL, "the first message is not HELLO");
     if (!e && is_visitor) {
         e = ps_task_visit_greet(line);
-        if (!e) line->ps->strangers--;
     } else if (!e) {
         e = greet_worker(line, m);
     }
-    if (e) refuse(line, exit_code_of(e));
+    if (e) line_refuse(line, e);
 }
 
+/* A peer says HELLO at once, so that the one who has waited longest is none. */
 static void on_accepted(void *context, struct link *link)
 {
     struct ps_task *p = context;
-    if (p->strangers < TASK_STRANGERS_MAX && line_new(p, link)) return;
-    log_limited(&p->crowded, clock_ms(), LOG_WARNING,
-                "too many connections that say nothing; %s is not served", link_peer_name(link));
-    link_close(link);
+    if (p->strangers >= TASK_STRANGERS_MAX) {
+        const err e = fail(ERR_PEER, "it said nothing, and others want to be heard");
+        line_refuse(line_of_oldest_stranger(p), e);
+    }
+    if (!line_new(p, link)) link_close(link);
 }
 
 static void on_turned_away(void *context, struct message *ret_last_words)
@@ -296,14 +257,14 @@ static void hear_visitor(struct line *line, const struct message *m)
     log_limited(&line->ps->wrong, clock_ms(), LOG_WARNING,
                 "a visitor (%s) sent message %u, which no visitor may send",
                 link_peer_name(line->link), m->type);
-    hang_up(line);
+    line_hang_up(line);
 }
 
 static void on_message(void *context, struct link *link, const struct message *m)
 {
     struct line *line = context;
     struct ps_task *p = line->ps;
-    if (is_stranger(line)) {
+    if (line_is_stranger(line)) {
         greet(line, m);
         return;
     }
@@ -323,7 +284,7 @@ static void on_message(void *context, struct link *link, const struct message *m
     log_limited(&p->wrong, clock_ms(), LOG_WARNING,
                 "worker/%d sent message %u with %llu bytes where a block has %zu", worker, m->type,
                 (unsigned long long)m->length, ps_block_bytes(p));
-    hang_up(line);
+    line_hang_up(line);
     task_peer_lost(&p->task, worker, "it broke the protocol");
 }
 
@@ -359,10 +320,10 @@ static void tick(struct task *t, uint64_t now_ms)
     struct ps_task *p = (struct ps_task *)t;
     for (struct line *l = p->lines, *next; l; l = next) {
         next = l->next;
-        if (!is_stranger(l) || now_ms - l->since_ms < TASK_GREET_LIMIT_MS) continue;
+        if (!line_is_stranger(l) || now_ms - l->since_ms < TASK_GREET_LIMIT_MS) continue;
         log_limited(&p->silent, now_ms, LOG_WARNING, "%s connected and said nothing for %d s",
                     link_peer_name(l->link), TASK_GREET_LIMIT_MS / 1000);
-        hang_up(l);
+        line_hang_up(l);
     }
     visits_tick(p->visits, now_ms);
     watch_chief(t, now_ms);
@@ -371,7 +332,7 @@ static void tick(struct task *t, uint64_t now_ms)
 static void hang_up_all(struct task *t)
 {
     struct ps_task *p = (struct ps_task *)t;
-    while (p->lines) hang_up(p->lines);
+    while (p->lines) line_hang_up(p->lines);
     for (int w = 0; w < t->peer_count; w++) t->peers[w].link = NULL;
 }
 
@@ -379,6 +340,7 @@ static void pump(struct task *t)
 {
     struct ps_task *p = (struct ps_task *)t;
     ps_task_cut_pump(p);
+    ps_task_visit_pump(p);
     if (p->trace) ps_task_trace_pump(p);
 }
 
@@ -404,7 +366,9 @@ static void listen_shm(struct ps_task *p, struct loop *loop)
     if (transport_shm.listen(loop, name, &events, p, p->shm_name, &p->shm)) {
         log_line(LOG_INFO, "no shared memory: %s", error_text());
         p->shm_name[0] = '\0';
+        return;
     }
+    listener_set_guests(p->shm);
 }
 
 /* Nobody is heard of before the loop runs. */
@@ -414,6 +378,7 @@ static err listen_at(struct ps_task *p, const struct task_options *o)
     if (o->transport == TRANSPORT_INPROC)
         return transport_inproc.listen(o->loop, own, &events, p, NULL, &p->tcp);
     TRY(task_listen(o, &events, p, &p->tcp));
+    listener_set_guests(p->tcp);
     if (o->transport != TRANSPORT_TCP) listen_shm(p, o->loop);
     return OK;
 }
@@ -463,7 +428,7 @@ err ps_task_open(const struct task_options *options, struct device *device, stru
 void ps_task_close(struct ps_task *p)
 {
     if (!p) return;
-    while (p->lines) hang_up(p->lines); /* of a task that was never run */
+    while (p->lines) line_hang_up(p->lines); /* of a task that was never run */
     bool is_inproc = p->task.options.transport == TRANSPORT_INPROC;
     if (p->tcp) (is_inproc ? &transport_inproc : &transport_tcp)->unlisten(p->tcp);
     if (p->shm) transport_shm.unlisten(p->shm);

@@ -1,7 +1,7 @@
 /* ps_task_inside.h - the inside of a ps on the real loop.
  *
- * ps_task.c: links; ps_task_store.c: values, windows, updates; ps_task_cut.c: shards of
- * checkpoints; ps_task_visit.c: visitors; ps_task_trace.c: its part of timelines.
+ * ps_task.c, ps_task_line.c: links; ps_task_store.c: values, windows, updates; ps_task_cut.c:
+ * shards of checkpoints; ps_task_visit.c: visitors; ps_task_trace.c: its part of timelines.
  */
 #ifndef CORE_CLUSTER_PS_TASK_INSIDE_H
 #define CORE_CLUSTER_PS_TASK_INSIDE_H
@@ -34,6 +34,15 @@ struct line {
     struct line *previous, *next;
 };
 
+struct line *line_new(struct ps_task *, struct link *); /* a stranger's; NULL: no memory */
+bool line_is_stranger(const struct line *);
+void line_become_worker(struct line *, int worker);
+void line_become_visitor(struct line *, int visitor);
+struct line *line_of_oldest_stranger(const struct ps_task *);
+void line_refuse(struct line *, err why); /* with error_text(); hangs up */
+void line_hang_up(struct line *); /* the link says goodbye and is forgotten; the role is not told */
+void line_drop(struct line *);    /* whose link has gone */
+
 struct cut_job;
 struct ps_trace;
 struct trace;
@@ -45,7 +54,7 @@ struct ps_task {
     char shm_name[ADDRESS_MAX];
     struct line *lines;
     int strangers;
-    struct log_limit refused, crowded, silent, wrong, unserved; /* lines about peers */
+    struct log_limit refused, silent, wrong, unserved; /* lines about peers */
     char spec[17]; /* fingerprint that all must have; "" until one is known */
     char spec_of[TASK_NAME_MAX];
 
@@ -93,5 +102,7 @@ void ps_task_visit_hide(struct ps_task *);     /* before a SETUP */
 void ps_task_visit_flushed(struct ps_task *);  /* after everything that happened */
 void ps_task_visit_applying(struct ps_task *); /* before and after an update */
 void ps_task_visit_applied(struct ps_task *);
+void ps_task_visit_pump(
+    struct ps_task *); /* in the time of guests, after every look at the links */
 
 #endif

@@ -55,17 +55,33 @@ static void send_verdict(const struct line *line)
     send(line, &m);
 }
 
+/* Places are for those who have something to ask. */
+static void make_room(struct ps_task *p, uint64_t now_ms)
+{
+    const int silent = visits_silent(p->visits, now_ms);
+    if (silent < 0) return;
+    const err e =
+        fail(ERR_PEER, "all %d places of visitors are taken, and this one said nothing for %d s",
+             VISITORS_MAX, VISIT_SPARED_MS / 1000);
+    line_refuse(line_of(p, silent), e);
+}
+
 err ps_task_visit_greet(struct line *line)
 {
     struct ps_task *p = line->ps;
-    int visitor = visits_enter(p->visits);
+    const uint64_t now_ms = clock_ms();
+    int visitor = visits_enter(p->visits, now_ms);
+    if (visitor < 0) {
+        make_room(p, now_ms);
+        visitor = visits_enter(p->visits, now_ms);
+    }
     if (visitor < 0) return fail(ERR_PEER, "%d visitors are here already", VISITORS_MAX);
     err e = greeting_send(&p->task, line->link, MESSAGE_WELCOME, NULL);
     if (e) {
         visits_leave(p->visits, visitor);
         return e;
     }
-    line->visitor = visitor;
+    line_become_visitor(line, visitor);
     log_line(LOG_DEBUG, "a visitor is here (%s)", link_peer_name(line->link));
     if (p->task.has_ended) send_verdict(line);
     return OK;
@@ -119,7 +135,23 @@ void ps_task_visit_flushed(struct ps_task *p)
 
 void ps_task_visit_applying(struct ps_task *p)
 {
-    if (p->shown.is_in_use) visits_round(p->visits);
+    struct loop *loop = p->task.options.loop;
+    bool goes_on = p->shown.is_in_use && visits_wait(p->visits);
+    while (goes_on && loop_begin_guests(loop)) {
+        goes_on = visits_round(p->visits);
+        loop_end_guests(loop, false);
+    }
+}
+
+void ps_task_visit_pump(struct ps_task *p)
+{
+    struct loop *loop = p->task.options.loop;
+    if (!visits_wait(p->visits) || !loop_begin_guests(loop)) return;
+    const uint64_t now_ms = clock_ms();
+    bool has_more = true;
+    while (has_more && !loop_guests_had_their_slice(loop))
+        has_more = visits_work(p->visits, now_ms);
+    loop_end_guests(loop, has_more);
 }
 
 void ps_task_visit_applied(struct ps_task *p)

@@ -18,7 +18,10 @@ enum {
     TASK_TICK_MS = 100,
     TASK_LINGER_MS = 400, /* how long the end of a task waits for its last messages to leave */
     TASK_GREET_LIMIT_MS = 10000, /* how long an accepted link may stay silent */
-    TASK_STRANGERS_MAX = 4096,   /* accepted links that have not said who they are */
+    /* accepted links that have not said who they are; what they have sent so far takes at most
+     * TASK_STRANGERS_MAX * TASK_GREETING_BYTES_MAX = 64 MiB */
+    TASK_STRANGERS_MAX = 1024,
+    TASK_GREETING_BYTES_MAX = 64 << 10,
 };
 
 struct task_limits { /* milliseconds; each is a flag */

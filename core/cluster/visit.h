@@ -10,7 +10,8 @@
  *     {"kind": "none", "near": "w"}                   nothing here has that name; near may be
  * absent
  *     {"kind": "trained", "shape": [5, 2], "axis": 0, "version": 8,
- *      "parts": [{"start": 0, "length": 3, "values": [...]}]}
+ *      "parts": [{"start": 0, "length": 3, "count": 6}]}      and behind it the 6 numbers of the
+ *                                                             first part, those of the second, ...
  *     {... "version": 8, "unchanged": true}           of a get with since, whose limit is over
  *     {... "summary": {"finite", "minimum", "maximum", "sum", "sum_squares", "first": [...]}}
  *                             instead of parts, where there are more than VISIT_ELEMENTS_MAX
@@ -19,7 +20,8 @@
  *
  * set and add are answered like a get after the change. Each is done at once and as a whole. A
  * trained value changes only when no worker computes from it: where workers look at the store
- * itself the change, and its answer, wait for visits_round().
+ * itself the change, and its answer, wait for visits_round(). A summary is made in pieces, by
+ * visits_work(): it is of values that may change meanwhile.
  *
  * Nothing is done here but to memory: time is given, and answers go to a function.
  */
@@ -31,8 +33,9 @@
 #include "net/message.h"
 
 enum {
-    VISITORS_MAX = 64,     /* of one ps */
-    VISIT_PAGE_MAX = 1000, /* variables in one answer to list */
+    VISITORS_MAX = 64,      /* of one ps: what it keeps for them takes at most 64 MiB */
+    VISIT_SPARED_MS = 3000, /* who says nothing for longer may lose his place to another */
+    VISIT_PAGE_MAX = 1000,  /* variables in one answer to list */
 };
 
 struct visits_options {
@@ -57,15 +60,22 @@ err visits_open(const struct visits_options *, struct visits **ret);
 void visits_close(struct visits *); /* NULL is fine */
 
 /* A visitor has greeted, and gets a number below VISITORS_MAX; -1: there are too many. */
-int visits_enter(struct visits *);
+int visits_enter(struct visits *, uint64_t now_ms);
+/* Who may be asked to leave: the one that has said nothing for longest; -1: nobody. */
+int visits_silent(const struct visits *, uint64_t now_ms);
 void visits_leave(struct visits *, int visitor);
 void visits_ask(struct visits *, int visitor, const struct message *, uint64_t now_ms);
 
 void visits_show(struct visits *, const struct visit_view *); /* copied; NULL: there are none now */
-/* Between the last gradient of a round and its update: what waits for it is changed now. */
-void visits_round(struct visits *);
+bool visits_wait(const struct visits *);                      /* is any ask unanswered? */
+/* Between the last gradient of a round and its update: makes one of the changes that wait for it.
+ * false: none does. */
+bool visits_round(struct visits *);
 /* Trained values are others than before, and the global step is `step`. */
 void visits_changed(struct visits *, uint64_t step);
+/* One piece of what can be done for those who wait: watchers' answers, summaries. false: nothing.
+ */
+bool visits_work(struct visits *, uint64_t now_ms);
 void visits_tick(struct visits *, uint64_t now_ms);
 void visits_end(struct visits *); /* the job ends: whoever still waits is told so */
 

@@ -2,14 +2,18 @@
 #include "core/cluster/visit_ask.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "core/cluster/visit_body.h"
 
 static const char *const verbs[VERB_COUNT] = {"list", "get", "set", "add"};
 
 /* The members as they stand in the text; what is absent keeps its zeros. */
 struct members {
     const char *verb, *name;
-    json_t *index, *value;
+    json_t *index, *shape;
     json_int_t since, every_ms, limit_ms, from;
     int makes;
 };
@@ -63,7 +67,39 @@ static err read_times(const struct members *m, struct ask *ask)
     return OK;
 }
 
-static err read_members(const struct members *m, struct ask *ask)
+/* One dimension after the other: their product stays within the limit. */
+static err read_shape(json_t *list, struct value *value)
+{
+    value->count = 1;
+    if (!list) return fail(ERR_INPUT, "shape: missing");
+    if (!json_is_array(list) || json_array_size(list) > RANK_MAX)
+        return fail(ERR_INPUT, "shape: expected a list of at most %d integers", RANK_MAX);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_int_t length = json_integer_value(json_array_get(list, i));
+        if (length < 1 || length > VISIT_ELEMENTS_MAX / value->count)
+            return fail(ERR_INPUT, "shape: no numbers, or more than %d", VISIT_ELEMENTS_MAX);
+        value->shape.dim[value->shape.rank++] = length;
+        value->count *= length;
+    }
+    return OK;
+}
+
+static err read_value(json_t *shape, const struct visit_body *body, struct value *value)
+{
+    TRY(read_shape(shape, value));
+    if ((size_t)value->count != body->count)
+        return fail(ERR_INPUT, "value: %zu numbers where the shape has %lld", body->count,
+                    (long long)value->count);
+    value->at = malloc(body->count * sizeof *value->at);
+    if (!value->at) return fail(ERR_MEMORY, "no memory for %zu numbers", body->count);
+    for (size_t i = 0; i < body->count; i++) {
+        value->at[i] = visit_body_number(body, i);
+        if (!isfinite(value->at[i])) return fail(ERR_INPUT, "value: not a finite number");
+    }
+    return OK;
+}
+
+static err read_members(const struct members *m, const struct visit_body *body, struct ask *ask)
 {
     TRY(read_verb(m->verb, &ask->verb));
     TRY(read_times(m, ask));
@@ -71,23 +107,22 @@ static err read_members(const struct members *m, struct ask *ask)
     TRY(read_name(m->name, ask->name));
     TRY(read_index(m->index, &ask->change.selection));
     if (ask->verb == VERB_GET) return OK;
-    if (!m->value) return fail(ERR_INPUT, "value: missing");
     ask->change.is_add = ask->verb == VERB_ADD;
     ask->makes = m->makes;
-    return value_read(m->value, &ask->change.value);
+    return read_value(m->shape, body, &ask->change.value);
 }
 
-static err read_json(json_t *json, struct ask *ret)
+static err read_json(json_t *json, const struct visit_body *body, struct ask *ret)
 {
     struct members m = {0};
     json_error_t error;
     int failed = json_unpack_ex(json, &error, JSON_STRICT, "{ss s?s s?o s?o s?I s?I s?I s?I s?b}",
-                                "do", &m.verb, "name", &m.name, "index", &m.index, "value",
-                                &m.value, "since", &m.since, "every_ms", &m.every_ms, "limit_ms",
+                                "do", &m.verb, "name", &m.name, "index", &m.index, "shape",
+                                &m.shape, "since", &m.since, "every_ms", &m.every_ms, "limit_ms",
                                 &m.limit_ms, "from", &m.from, "make", &m.makes);
     if (failed) return fail(ERR_INPUT, "%.200s", error.text);
     struct ask ask = {0};
-    err e = read_members(&m, &ask);
+    err e = read_members(&m, body, &ask);
     if (e)
         ask_free(&ask);
     else
@@ -95,14 +130,17 @@ static err read_json(json_t *json, struct ask *ret)
     return e;
 }
 
-err ask_read(const char *text, size_t bytes, struct ask *ret)
+err ask_read(const void *bytes, size_t count, struct ask *ret)
 {
-    if (bytes > VISIT_ASK_BYTES_MAX)
-        return fail(ERR_INPUT, "more than %d bytes are asked at once", VISIT_ASK_BYTES_MAX);
+    struct visit_body body;
     json_error_t error;
-    json_t *json = text ? json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error) : NULL;
+    TRY(visit_body_split(bytes, count, &body));
+    if (body.text_bytes > VISIT_TEXT_MAX)
+        return fail(ERR_INPUT, "what is asked has more than %d bytes of text", VISIT_TEXT_MAX);
+    json_t *json =
+        body.text ? json_loadb(body.text, body.text_bytes, JSON_REJECT_DUPLICATES, &error) : NULL;
     if (!json) return fail(ERR_INPUT, "what is asked is not JSON");
-    err e = read_json(json, ret);
+    err e = read_json(json, &body, ret);
     json_decref(json);
     return e ? fail_prefix(e, "what is asked") : OK;
 }

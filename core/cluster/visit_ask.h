@@ -2,9 +2,10 @@
  *
  *     {"do": "list", "from": 0}
  *     {"do": "get", "name": "w", "index": [3, 4], "since": 17, "every_ms": 1000, "limit_ms": 9000}
- *     {"do": "set", "name": "w", "index": [3, 4], "value": 0.5, "make": true}
- *     {"do": "add", "name": "w", "value": [[1, 2], [3, 4]]}
+ *     {"do": "set", "name": "w", "index": [3, 4], "shape": [], "make": true}
+ *     {"do": "add", "name": "w", "shape": [2, 2]}
  *
+ * and behind it, of set and add, the numbers of a value of that shape (visit_body.h).
  * index: of one element; absent: all. since: the version that the visitor has seen; the answer then
  * waits for another one, for limit_ms at most, and does not come before every_ms. make: where no
  * variable has the name a shared one is made.
@@ -15,8 +16,9 @@
 #include "core/cluster/visit_target.h"
 
 enum {
-    VISIT_ASK_BYTES_MAX = 2 << 20, /* room for VISIT_ELEMENTS_MAX numbers of 17 digits */
     VISIT_NAME_MAX = 256,
+    VISIT_TEXT_MAX = 4096,
+    VISIT_ASK_BYTES_MAX = VISIT_TEXT_MAX + 1 + 8 * VISIT_ELEMENTS_MAX,
     VISIT_WAIT_MAX_MS = 60000, /* how long an answer waits for another version */
 };
 
@@ -33,7 +35,7 @@ struct ask {
 };
 
 /* ERR_INPUT: not an ask that anybody can answer. */
-err ask_read(const char *text, size_t bytes, struct ask *ret);
+err ask_read(const void *body, size_t bytes, struct ask *ret);
 void ask_free(struct ask *); /* a zeroed one is fine */
 
 #endif

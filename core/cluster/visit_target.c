@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/cluster/visit_body.h"
+
 static const char *const kind_names[] = {"none", "trained", "shared", "step"};
 
 const char *target_kind_name(enum target_kind kind)
@@ -149,40 +151,71 @@ void target_change(const struct target *target, const struct change *change)
 
 /* ---- answers ---- */
 
-static json_t *part_json(const struct part *part, int64_t from, int64_t count)
+/* What is told of a part: all elements, or the selected one; count 0: another part has it. */
+struct stretch {
+    int64_t from, count;
+};
+
+static struct stretch stretch_of(const struct target *target, const struct part *part,
+                                 const struct selection *selection)
 {
-    json_t *values = json_array();
-    for (int64_t i = 0; i < count; i++)
-        json_array_append_new(values, value_number(element(part, from + i)));
-    return json_pack("{sI sI so}", "start", (json_int_t)part->start, "length",
-                     (json_int_t)part->length, "values", values);
+    if (!selection->index_count) return (struct stretch){0, geometry_of(target, part).count};
+    const int64_t at = position(target, part, selection);
+    return at < 0 ? (struct stretch){0} : (struct stretch){at, 1};
 }
 
-/* All parts with all elements, or the one part that has the selected one. */
-static json_t *parts_json(const struct target *target, const struct selection *selection)
+static json_t *parts_json(const struct target *target, const struct selection *selection,
+                          int64_t *ret_count)
 {
     json_t *parts = json_array();
+    *ret_count = 0;
     for (int i = 0; i < target->part_count; i++) {
         const struct part *part = &target->parts[i];
-        int64_t at = 0, count = geometry_of(target, part).count;
-        if (selection->index_count) {
-            at = position(target, part, selection);
-            count = 1;
-        }
-        if (at >= 0) json_array_append_new(parts, part_json(part, at, count));
+        const struct stretch stretch = stretch_of(target, part, selection);
+        *ret_count += stretch.count;
+        if (stretch.count)
+            json_array_append_new(parts, json_pack("{sI sI sI}", "start", (json_int_t)part->start,
+                                                   "length", (json_int_t)part->length, "count",
+                                                   (json_int_t)stretch.count));
     }
     return parts;
 }
 
-struct statistics {
-    int64_t finite;
-    double minimum, maximum, sum, sum_squares; /* of the finite ones */
-};
-
-static void count_part(const struct part *part, int64_t count, struct statistics *s)
+void target_write(const struct target *target, const struct selection *selection,
+                  unsigned char *numbers)
 {
-    for (int64_t i = 0; i < count; i++) {
-        double x = element(part, i);
+    for (int i = 0; i < target->part_count; i++) {
+        const struct part *part = &target->parts[i];
+        const struct stretch stretch = stretch_of(target, part, selection);
+        for (int64_t k = 0; k < stretch.count; k++)
+            numbers = visit_body_put(numbers, element(part, stretch.from + k));
+    }
+}
+
+static json_t *describe(const struct target *target, const char *key, json_t *what)
+{
+    return json_pack("{ss so si sI so}", "kind", target_kind_name(target->kind), "shape",
+                     value_shape(&target->shape), "axis", target->axis, "version",
+                     (json_int_t)target->version, key, what);
+}
+
+json_t *target_json(const struct target *target, const struct selection *selection,
+                    int64_t *ret_count)
+{
+    return describe(target, "parts", parts_json(target, selection, ret_count));
+}
+
+/* ---- large ones ---- */
+
+bool target_is_large(const struct target *target, const struct selection *selection)
+{
+    return !selection->index_count && shape_count(&target->shape) > VISIT_ELEMENTS_MAX;
+}
+
+static void count_elements(const struct part *part, int64_t to, struct scan *s)
+{
+    for (; s->at < to; s->at++) {
+        double x = element(part, s->at);
         if (!isfinite(x)) continue;
         if (s->finite == 0 || x < s->minimum) s->minimum = x;
         if (s->finite == 0 || x > s->maximum) s->maximum = x;
@@ -192,30 +225,33 @@ static void count_part(const struct part *part, int64_t count, struct statistics
     }
 }
 
-/* Of a large one: what its elements are like, and the very first where they are here. Elements of
- * the first part are the first of the whole as far as its first row goes. */
-static json_t *summary_json(const struct target *target)
+bool target_scan(const struct target *target, struct scan *scan, int64_t elements_max)
 {
-    struct statistics s = {0};
+    for (; scan->part < target->part_count; scan->part++, scan->at = 0) {
+        const struct part *part = &target->parts[scan->part];
+        const int64_t left = geometry_of(target, part).count - scan->at;
+        const int64_t step = left < elements_max ? left : elements_max;
+        count_elements(part, scan->at + step, scan);
+        elements_max -= step;
+        if (step < left) return false;
+    }
+    return true;
+}
+
+/* The very first elements too, where they are here: those of the first part are the first of the
+ * whole as far as its first row goes. */
+json_t *target_summary(const struct target *target, const struct scan *s)
+{
     json_t *first = json_array();
     for (int i = 0; i < target->part_count; i++) {
         const struct part *part = &target->parts[i];
         const struct geometry g = geometry_of(target, part);
-        count_part(part, g.count, &s);
         for (int64_t k = 0; part->start == 0 && k < g.run && k < VISIT_FIRST_MAX; k++)
             json_array_append_new(first, value_number(element(part, k)));
     }
-    return json_pack("{sI so so so so so}", "finite", (json_int_t)s.finite, "minimum",
-                     value_number(s.minimum), "maximum", value_number(s.maximum), "sum",
-                     value_number(s.sum), "sum_squares", value_number(s.sum_squares), "first",
-                     first);
-}
-
-json_t *target_json(const struct target *target, const struct selection *selection)
-{
-    bool is_large = !selection->index_count && shape_count(&target->shape) > VISIT_ELEMENTS_MAX;
-    return json_pack("{ss so si sI so}", "kind", target_kind_name(target->kind), "shape",
-                     value_shape(&target->shape), "axis", target->axis, "version",
-                     (json_int_t)target->version, is_large ? "summary" : "parts",
-                     is_large ? summary_json(target) : parts_json(target, selection));
+    return describe(target, "summary",
+                    json_pack("{sI so so so so so}", "finite", (json_int_t)s->finite, "minimum",
+                              value_number(s->minimum), "maximum", value_number(s->maximum), "sum",
+                              value_number(s->sum), "sum_squares", value_number(s->sum_squares),
+                              "first", first));
 }

@@ -49,7 +49,21 @@ struct change {
 err target_check(const struct target *, const struct change *);
 void target_change(const struct target *, const struct change *); /* after the check */
 
-/* The answer about it: kind, shape, version, parts and values; NULL: no memory. */
-json_t *target_json(const struct target *, const struct selection *);
+/* The answer about it: kind, shape, version and parts, whose numbers come behind it (visit_body.h);
+ * NULL: no memory. */
+json_t *target_json(const struct target *, const struct selection *, int64_t *ret_count);
+void target_write(const struct target *, const struct selection *, unsigned char *numbers);
+
+/* Of one with more elements than can be told: what they are like. It is looked at in pieces, while
+ * its elements may change. */
+struct scan {
+    int part; /* where it goes on */
+    int64_t at;
+    int64_t finite;
+    double minimum, maximum, sum, sum_squares; /* of the finite ones */
+};
+bool target_is_large(const struct target *, const struct selection *);
+bool target_scan(const struct target *, struct scan *, int64_t elements_max); /* true: all seen */
+json_t *target_summary(const struct target *, const struct scan *);
 
 #endif

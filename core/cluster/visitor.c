@@ -9,11 +9,13 @@
 #include "core/cluster/greeting.h"
 #include "core/cluster/verdict.h"
 #include "core/cluster/visit_ask.h"
+#include "core/cluster/visit_body.h"
 #include "net/transport.h"
 
 enum {
-    RETRY_MS = 100, /* between two attempts to connect to one ps */
-    LOOK_MS = 50,   /* between two looks at what is due */
+    RETRY_MS = 100,         /* between two attempts to connect to one ps */
+    REFUSED_RETRY_MS = 500, /* by one that has no place */
+    LOOK_MS = 50,           /* between two looks at what is due */
 };
 
 /* One ps, and what was asked of it. */
@@ -93,18 +95,20 @@ static void refused(struct host *host, const struct message *m)
 {
     char text[ACTION_TEXT_MAX];
     message_text(m, text);
-    give_up(host, fail(m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER, "%s", text));
+    if (m->code == EXIT_INPUT) {
+        give_up(host, fail(ERR_INPUT, "%s", text));
+        return;
+    }
+    link_close(host->link);
+    lose(host, text);
+    host->retry_ms = clock_ms() + REFUSED_RETRY_MS;
 }
 
 static void answered(struct host *host, const struct message *m)
 {
     if (!host->is_asked || m->sequence != host->sequence || host->answer) return;
-    json_error_t error;
-    host->answer = m->body ? json_loadb(m->body, m->body_bytes, 0, &error) : NULL;
-    if (json_is_object(host->answer)) return;
-    json_decref(host->answer);
-    host->answer = NULL;
-    give_up(host, fail(ERR_PROTOCOL, "an answer that is not JSON"));
+    host->answer = visit_body_answer(m->body, m->body_bytes);
+    if (!host->answer) give_up(host, fail(ERR_PROTOCOL, "an answer that is none"));
 }
 
 static void ended(struct visitor *v, const struct message *m)
@@ -241,23 +245,19 @@ err visitor_ask(struct visitor *v, int ps, json_t *ask)
 {
     struct host *host = &v->hosts[ps];
     take_back(host);
-    char *text = json_dumps(ask, JSON_COMPACT);
-    if (!text) return fail(ERR_MEMORY, "no memory to ask ps/%d", ps);
+    if (!host->is_up) return fail(ERR_PEER, "lost ps/%d: %s", ps, host->trouble);
+    unsigned char *body;
+    size_t bytes;
+    TRY(visit_body_of_ask(ask, &body, &bytes));
     const struct message m = {
         .type = MESSAGE_ASK,
         .job = JOB_COUNT,
         .sequence = ++host->sequence,
-        .body = text,
-        .body_bytes = (uint32_t)strlen(text),
+        .body = body,
+        .body_bytes = (uint32_t)bytes,
     };
-    err e = OK;
-    if (strlen(text) > VISIT_ASK_BYTES_MAX)
-        e = fail(ERR_INPUT, "the value takes more than %d bytes", VISIT_ASK_BYTES_MAX);
-    else if (!host->is_up)
-        e = fail(ERR_PEER, "lost ps/%d: %s", ps, host->trouble);
-    else
-        e = link_send(host->link, &m);
-    free(text);
+    const err e = link_send(host->link, &m);
+    free(body);
     if (!e) host->is_asked = true;
     return e;
 }

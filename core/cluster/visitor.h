@@ -31,7 +31,8 @@ void visitor_poll(struct visitor *, int timeout_ms);
 
 bool visitor_is_up(const struct visitor *, int ps);
 const char *visitor_trouble(const struct visitor *, int ps); /* why it is not; never "" */
-/* A ps that will never take this visitor: ERR_INPUT or ERR_PEER with its text; else OK. */
+/* A ps that will never take this visitor: ERR_INPUT or ERR_PROTOCOL with its text; else OK. One
+ * that has no place at present is tried again. */
 err visitor_refusal(const struct visitor *);
 
 /* How the job ended, once a ps has said so. */
@@ -45,7 +46,8 @@ const struct visitor_verdict *visitor_verdict(const struct visitor *);
 /* Until every ps is there. ERR_TIMEOUT names the first that is not. */
 err visitor_wait_up(struct visitor *, uint64_t limit_ms);
 
-/* What was asked of the same ps before is taken back. ask: borrowed. */
+/* What was asked of the same ps before is taken back. ask: borrowed, with its "value" in it
+ * (visit_body.h). ERR_INPUT: that is none; ERR_PEER. */
 err visitor_ask(struct visitor *, int ps, json_t *ask);
 /* The answer to the last ask, borrowed until the next one; NULL: it has not come. */
 json_t *visitor_answer(const struct visitor *, int ps);

@@ -38,17 +38,15 @@ static void what_is_no_ask_is_answered_with_what_is_wrong(void **state)
          "what is asked: index: expected integers"},
         {"{\"do\": \"get\", \"name\": \"w\", \"since\": -1}",
          "what is asked: since, every_ms, limit_ms and from are not negative"},
-        {"{\"do\": \"set\", \"name\": \"w\"}", "what is asked: value: missing"},
-        {"{\"do\": \"set\", \"name\": \"w\", \"value\": \"1\"}",
-         "what is asked: value: expected a number, or lists of numbers of one length"},
-        {"{\"do\": \"set\", \"name\": \"w\", \"value\": []}",
-         "what is asked: value: an empty list"},
-        {"{\"do\": \"set\", \"name\": \"w\", \"value\": [[1, 2], [3]]}",
-         "what is asked: value: lists of unequal lengths"},
-        {"{\"do\": \"set\", \"name\": \"w\", \"value\": [1, [2]]}",
-         "what is asked: value: expected a number, or lists of numbers of one length"},
-        {"{\"do\": \"set\", \"name\": \"w\", \"value\": [[[[[[[1]]]]]]]}",
-         "what is asked: value: lists in lists, more than 6 deep"},
+        {"{\"do\": \"set\", \"name\": \"w\"}", "what is asked: shape: missing"},
+        {"{\"do\": \"set\", \"name\": \"w\", \"shape\": 3}",
+         "what is asked: shape: expected a list of at most 6 integers"},
+        {"{\"do\": \"set\", \"name\": \"w\", \"shape\": [2, 0]}",
+         "what is asked: shape: no numbers, or more than 65536"},
+        {"{\"do\": \"set\", \"name\": \"w\", \"shape\": [256, 257]}",
+         "what is asked: shape: no numbers, or more than 65536"},
+        {"{\"do\": \"set\", \"name\": \"w\", \"shape\": [2]}",
+         "what is asked: value: 0 numbers where the shape has 2"},
     };
     struct ps ps;
     serving_ps(&ps);
@@ -69,22 +67,77 @@ static void no_body_at_all_is_no_ask(void **state)
     close_ps(&ps);
 }
 
-static void an_ask_has_a_limit_of_bytes_and_of_numbers(void **state)
+static void assert_body_error(struct ps *ps, const void *body, size_t bytes, const char *error)
 {
+    const struct message m = {.type = MESSAGE_ASK, .body = body, .body_bytes = (uint32_t)bytes};
+    visits_ask(ps->visits, 1, &m, 0);
+    assert_string_equal(json_string_value(json_object_get(ps->answer[1], "error")), error);
+}
+
+static void numbers_that_are_none_are_refused(void **state)
+{
+    static const char text[] = "{\"do\": \"set\", \"name\": \"w\", \"shape\": [1]}";
+    char body[sizeof text + 16] = {0};
+    const double nan = NAN;
     struct ps ps;
     serving_ps(&ps);
-    size_t bytes = VISIT_ASK_BYTES_MAX + 1;
-    char *text = malloc(bytes + 1);
-    assert_non_null(text);
-    memset(text, ' ', bytes);
-    text[bytes] = '\0';
-    assert_error(&ps, text, "more than 2097152 bytes are asked at once", 2);
-    int used =
-        snprintf(text, bytes, "{\"do\": \"set\", \"name\": \"x\", \"make\": true, \"value\": [0");
-    for (int i = 0; i < VISIT_ELEMENTS_MAX; i++) used += snprintf(text + used, 8, ",0");
-    snprintf(text + used, 8, "]}");
-    assert_error(&ps, text, "what is asked: value: more than 65536 numbers", 2);
+    memcpy(body, text, sizeof text); /* with the zero byte behind it */
+    memcpy(body + sizeof text, &nan, sizeof nan);
+    assert_body_error(&ps, body, sizeof text + 7, "the last number is cut off");
+    assert_body_error(&ps, body, sizeof text + 8, "what is asked: value: not a finite number");
+    assert_body_error(&ps, body, sizeof text + 16,
+                      "what is asked: value: 2 numbers where the shape has 1");
+    close_ps(&ps);
+}
+
+static void the_text_of_an_ask_has_a_limit(void **state)
+{
+    static char text[VISIT_TEXT_MAX + 2];
+    struct ps ps;
+    serving_ps(&ps);
+    memset(text, ' ', sizeof text - 1);
+    assert_error(&ps, text, "what is asked has more than 4096 bytes of text", 2);
+    close_ps(&ps);
+}
+
+static void what_is_typed_is_numbers_in_lists_of_equal_lengths(void **state)
+{
+    static const char *const rows[][2] = {
+        {"\"1\"", "value: expected a number, or lists of numbers of one length"},
+        {"[]", "value: an empty list"},
+        {"[[1, 2], [3]]", "value: lists of unequal lengths"},
+        {"[1, [2]]", "value: expected a number, or lists of numbers of one length"},
+        {"[[[[[[[1]]]]]]]", "value: lists in lists, more than 6 deep"},
+    };
+    struct value value;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *json = json_loads(rows[i][0], JSON_DECODE_ANY, NULL);
+        assert_int_equal(value_read(json, &value), ERR_INPUT);
+        assert_string_equal(error_text(), rows[i][1]);
+        json_decref(json);
+    }
+    json_t *many = json_array();
+    for (int i = 0; i <= VISIT_ELEMENTS_MAX; i++) json_array_append_new(many, json_integer(0));
+    assert_int_equal(value_read(many, &value), ERR_INPUT);
+    assert_string_equal(error_text(), "value: more than 65536 numbers");
+    json_decref(many);
+}
+
+/* Both directions, of as many numbers as there may be. */
+static void a_whole_value_comes_back_as_it_was_sent(void **state)
+{
+    struct ps ps;
+    empty_ps(&ps);
+    json_t *values = json_array();
+    for (int i = 0; i < VISIT_ELEMENTS_MAX; i++) json_array_append_new(values, json_real(i * 0.1));
+    json_t *json = json_pack("{ss ss sO sb}", "do", "set", "name", "x", "value", values, "make", 1);
+    char *text = json_dumps(json, 0);
+    json_t *parts = json_object_get(ask(&ps, text), "parts");
+    assert_int_equal(json_array_size(parts), 1);
+    assert_true(json_equal(json_object_get(json_array_get(parts, 0), "values"), values));
     free(text);
+    json_decref(json);
+    json_decref(values);
     close_ps(&ps);
 }
 
@@ -340,6 +393,35 @@ static void a_large_variable_is_described(void **state)
     close_ps(&ps);
 }
 
+static void a_large_variable_is_described_in_pieces(void **state)
+{
+    static const struct shard_slice whole = {"huge", {1, {1 << 20}}, 0, 0, 1 << 20, 0, 1 << 20};
+    struct ps ps;
+    empty_ps(&ps);
+    float *values = calloc(1 << 20, sizeof *values);
+    assert_non_null(values);
+    const struct visit_view view = {&whole, 1, values, true, false};
+    visits_show(ps.visits, &view);
+    const struct message m = {.type = MESSAGE_ASK,
+                              .body = "{\"do\": \"get\", \"name\": \"huge\"}",
+                              .body_bytes =
+                                  (uint32_t)strlen("{\"do\": \"get\", \"name\": \"huge\"}")};
+    visits_ask(ps.visits, 0, &m, 0);
+    assert_true(visits_work(ps.visits, 0));
+    assert_null(ps.answer[0]);
+    visits_show(ps.visits, &view); /* another generation: from the beginning */
+    int pieces = 0;
+    while (!ps.answer[0]) {
+        assert_true(visits_work(ps.visits, 0));
+        assert_true(++pieces < WORK_MAX);
+    }
+    assert_true(pieces > 2);
+    json_t *summary = json_object_get(ps.answer[0], "summary");
+    assert_int_equal(json_integer_value(json_object_get(summary, "finite")), 1 << 20);
+    free(values);
+    close_ps(&ps);
+}
+
 static void the_trained_variable_is_meant_where_a_shared_one_has_its_name(void **state)
 {
     struct ps ps;
@@ -430,11 +512,26 @@ static void visitors_have_a_limit_and_their_places_come_free(void **state)
 {
     struct ps ps;
     serving_ps(&ps);
-    for (int i = 2; i < VISITORS_MAX; i++) assert_int_equal(visits_enter(ps.visits), i);
-    assert_int_equal(visits_enter(ps.visits), -1);
+    for (int i = 2; i < VISITORS_MAX; i++) assert_int_equal(visits_enter(ps.visits, 0), i);
+    assert_int_equal(visits_enter(ps.visits, 0), -1);
     visits_leave(ps.visits, 5);
-    assert_int_equal(visits_enter(ps.visits), 5);
+    assert_int_equal(visits_enter(ps.visits, 0), 5);
     assert_non_null(ask_at(&ps, 5, 0, "{\"do\": \"get\", \"name\": \"w\"}"));
+    close_ps(&ps);
+}
+
+static void who_says_nothing_for_longest_may_lose_his_place(void **state)
+{
+    struct ps ps;
+    serving_ps(&ps);
+    ask_at(&ps, 0, 1000, "{\"do\": \"list\"}");
+    ask_at(&ps, 1, 900, "{\"do\": \"get\", \"name\": \"w\", \"since\": 1000000}");
+    visits_leave(ps.visits, 2);
+    assert_int_equal(visits_silent(ps.visits, 900 + VISIT_SPARED_MS - 1), -1);
+    assert_int_equal(visits_silent(ps.visits, 900 + VISIT_SPARED_MS), 1);
+    assert_int_equal(visits_silent(ps.visits, 1000 + VISIT_SPARED_MS), 1);
+    visits_leave(ps.visits, 1);
+    assert_int_equal(visits_silent(ps.visits, 1000 + VISIT_SPARED_MS), 0);
     close_ps(&ps);
 }
 
@@ -443,7 +540,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_ask_is_answered_with_what_is_wrong),
         cmocka_unit_test(no_body_at_all_is_no_ask),
-        cmocka_unit_test(an_ask_has_a_limit_of_bytes_and_of_numbers),
+        cmocka_unit_test(numbers_that_are_none_are_refused),
+        cmocka_unit_test(the_text_of_an_ask_has_a_limit),
+        cmocka_unit_test(what_is_typed_is_numbers_in_lists_of_equal_lengths),
+        cmocka_unit_test(a_whole_value_comes_back_as_it_was_sent),
         cmocka_unit_test(an_unknown_name_is_answered_with_the_nearest),
         cmocka_unit_test(a_shared_variable_is_made_on_a_ps_that_nobody_has_set_up),
         cmocka_unit_test(lists_are_shared_too_and_may_change_their_shape),
@@ -458,12 +558,14 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_the_shape_changes_nothing),
         cmocka_unit_test(numbers_that_json_lacks_are_told_as_words),
         cmocka_unit_test(a_large_variable_is_described),
+        cmocka_unit_test(a_large_variable_is_described_in_pieces),
         cmocka_unit_test(the_trained_variable_is_meant_where_a_shared_one_has_its_name),
         cmocka_unit_test(values_that_the_chief_has_not_brought_are_not_shown),
         cmocka_unit_test(the_global_step_can_be_read),
         cmocka_unit_test(everything_is_listed_once),
         cmocka_unit_test(a_long_list_comes_in_pages),
         cmocka_unit_test(visitors_have_a_limit_and_their_places_come_free),
+        cmocka_unit_test(who_says_nothing_for_longest_may_lose_his_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

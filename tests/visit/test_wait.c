@@ -22,13 +22,16 @@ static void a_change_waits_for_a_round_where_workers_look_at_the_values(void **s
     assert_null(ask_at(&ps, 1, 0, "{\"do\": \"add\", \"name\": \"b\", \"value\": 3}"));
     visits_changed(ps.visits, 1);
     visits_tick(ps.visits, 100);
+    work(&ps, 100);
     assert_float_equal(ps.values[48], 0, 0);
-    visits_round(ps.visits);
+    assert_true(visits_round(ps.visits)); /* one at a time */
+    assert_int_equal(ps.answers, 1);
+    assert_true(visits_round(ps.visits));
     assert_float_equal(ps.values[48], 5, 0);
     assert_int_equal(ps.answers, 2);
     assert_non_null(ps.answer[0]);
     assert_non_null(ps.answer[1]);
-    visits_round(ps.visits); /* made once */
+    assert_false(visits_round(ps.visits)); /* made once */
     assert_float_equal(ps.values[48], 5, 0);
     close_ps(&ps);
 }
@@ -49,8 +52,10 @@ static void a_change_that_waited_too_long_is_not_made(void **state)
     show(&ps, true, true);
     ask_at(&ps, 0, 1000, "{\"do\": \"set\", \"name\": \"b\", \"value\": 2}");
     visits_tick(ps.visits, 1000 + CHANGE_LIMIT_MS - 1);
+    work(&ps, 1000 + CHANGE_LIMIT_MS - 1);
     assert_null(ps.answer[0]);
     visits_tick(ps.visits, 1000 + CHANGE_LIMIT_MS);
+    work(&ps, 1000 + CHANGE_LIMIT_MS);
     assert_string_equal(json_string_value(json_object_get(ps.answer[0], "error")),
                         "b was not changed: no step ended within 5 s (--step_timeout of the ps)");
     assert_int_equal(json_integer_value(json_object_get(ps.answer[0], "code")), 129);
@@ -120,6 +125,7 @@ static void a_watcher_is_answered_when_the_value_changes(void **state)
     assert_null(ps.answer[1]);
     visits_changed(ps.visits, 1); /* that was another variable */
     visits_tick(ps.visits, 1100);
+    work(&ps, 1100);
     assert_null(ps.answer[1]);
     ask_at(&ps, 0, 1200, add_n);
     assert_non_null(ps.answer[1]);
@@ -147,8 +153,10 @@ static void a_watcher_is_not_answered_more_often_than_it_asked_for(void **state)
     ask_at(&ps, 0, 1100, add_n);
     visits_changed(ps.visits, 1);
     visits_tick(ps.visits, 1499);
+    work(&ps, 1499);
     assert_null(ps.answer[1]);
     visits_tick(ps.visits, 1500);
+    work(&ps, 1500);
     assert_non_null(ps.answer[1]);
     close_ps(&ps);
 }
@@ -160,8 +168,10 @@ static void a_watcher_whose_time_is_over_hears_that_nothing_changed(void **state
     json_int_t first = version(ask_at(&ps, 0, 1000, make_n));
     ask_since(&ps, 1, first, ", \"limit_ms\": 300");
     visits_tick(ps.visits, 1299);
+    work(&ps, 1299);
     assert_null(ps.answer[1]);
     visits_tick(ps.visits, 1300);
+    work(&ps, 1300);
     assert_true(json_is_true(json_object_get(ps.answer[1], "unchanged")));
     assert_int_equal(version(ps.answer[1]), first);
     close_ps(&ps);
@@ -174,6 +184,7 @@ static void nobody_waits_longer_than_the_limit(void **state)
     json_int_t first = version(ask_at(&ps, 0, 1000, make_n));
     ask_since(&ps, 1, first, ", \"limit_ms\": 100000000");
     visits_tick(ps.visits, 1000 + VISIT_WAIT_MAX_MS);
+    work(&ps, 1000 + VISIT_WAIT_MAX_MS);
     assert_non_null(ps.answer[1]);
     close_ps(&ps);
 }
@@ -194,6 +205,7 @@ static void watchers_of_trained_values_and_of_the_step_hear_of_updates(void **st
         ask_at(&ps, 1, 0, make_n);
         assert_null(ps.answer[0]);
         visits_changed(ps.visits, 1);
+        work(&ps, 1000);
         assert_non_null(ps.answer[0]);
         close_ps(&ps);
     }
@@ -211,9 +223,11 @@ static void a_watcher_sees_no_values_while_a_chief_restores_them(void **state)
     assert_null(ask(&ps, text));
     show(&ps, false, false);
     visits_changed(ps.visits, 0);
+    work(&ps, 1000);
     assert_null(ps.answer[0]);
     show(&ps, true, false);
     visits_changed(ps.visits, 7);
+    work(&ps, 1000);
     assert_non_null(ps.answer[0]);
     close_ps(&ps);
 }

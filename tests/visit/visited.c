@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cluster/visit_body.h"
 #include "tests/visit/visited.h"
 
 #include <cmocka.h> /* after error.h: it has a macro named fail */
@@ -27,7 +28,7 @@ static void take(void *context, int visitor, const struct message *m)
     assert_int_equal(m->type, MESSAGE_ANSWER);
     assert_true(m->body_bytes <= MESSAGE_BODY_MAX);
     json_decref(ps->answer[visitor]);
-    ps->answer[visitor] = json_loadb(m->body, m->body_bytes, 0, NULL);
+    ps->answer[visitor] = visit_body_answer(m->body, m->body_bytes);
     assert_non_null(ps->answer[visitor]);
     ps->sequence[visitor] = m->sequence;
     ps->answers++;
@@ -45,8 +46,8 @@ void empty_ps(struct ps *ps)
     const struct visits_options options = {
         .has_step = true, .change_limit_ms = CHANGE_LIMIT_MS, .answer = take, .context = ps};
     assert_int_equal(visits_open(&options, &ps->visits), OK);
-    assert_int_equal(visits_enter(ps->visits), 0);
-    assert_int_equal(visits_enter(ps->visits), 1);
+    assert_int_equal(visits_enter(ps->visits, 0), 0);
+    assert_int_equal(visits_enter(ps->visits, 0), 1);
     ps->values = calloc(FLOATS, sizeof *ps->values);
     assert_non_null(ps->values);
     for (int i = 0; i < 48; i++) ps->values[i] = (float)i;
@@ -65,15 +66,33 @@ void close_ps(struct ps *ps)
     free(ps->values);
 }
 
-json_t *ask_at(struct ps *ps, int visitor, uint64_t now_ms, const char *text)
+void work(struct ps *ps, uint64_t now_ms)
 {
+    for (int i = 0; visits_work(ps->visits, now_ms); i++) assert_true(i < WORK_MAX);
+}
+
+/* What a visitor would send for this text; what is no ask goes as it is. */
+static void send_ask(struct ps *ps, int visitor, uint64_t now_ms, const char *text)
+{
+    unsigned char *body = NULL;
+    size_t bytes = 0;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(json)) assert_int_equal(visit_body_of_ask(json, &body, &bytes), OK);
+    json_decref(json);
     const struct message m = {.type = MESSAGE_ASK,
                               .sequence = ++ps->asked,
-                              .body = text,
-                              .body_bytes = (uint32_t)strlen(text)};
+                              .body = body ? (const void *)body : text,
+                              .body_bytes = (uint32_t)(body ? bytes : strlen(text))};
+    visits_ask(ps->visits, visitor, &m, now_ms);
+    free(body);
+}
+
+json_t *ask_at(struct ps *ps, int visitor, uint64_t now_ms, const char *text)
+{
     json_decref(ps->answer[visitor]);
     ps->answer[visitor] = NULL;
-    visits_ask(ps->visits, visitor, &m, now_ms);
+    send_ask(ps, visitor, now_ms, text);
+    work(ps, now_ms);
     if (ps->answer[visitor]) assert_int_equal(ps->sequence[visitor], ps->asked);
     return ps->answer[visitor];
 }

@@ -4,7 +4,12 @@
 
 #include "core/cluster/visit.h"
 
-enum { CHANGE_LIMIT_MS = 5000, LARGE_ROWS = VISIT_ELEMENTS_MAX + 1, TEXT_MAX = 1024 };
+enum {
+    CHANGE_LIMIT_MS = 5000,
+    LARGE_ROWS = VISIT_ELEMENTS_MAX + 1,
+    TEXT_MAX = 1024,
+    WORK_MAX = 1000,
+};
 
 /* A ps without anything around it. Its block:
  *     w    [5, 2]  rows 0 .. 2 of axis 0 at 0, and row 4 at 16
@@ -23,6 +28,9 @@ void show(struct ps *, bool has_values, bool is_in_use);
 void empty_ps(struct ps *);   /* that no chief has set up; two visitors are there */
 void serving_ps(struct ps *); /* whose values change at any time */
 void close_ps(struct ps *);
+
+/* Everything that can be done for visitors. */
+void work(struct ps *, uint64_t now_ms);
 
 /* The answer, borrowed; NULL: it has not come. */
 json_t *ask_at(struct ps *, int visitor, uint64_t now_ms, const char *text);

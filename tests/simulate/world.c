@@ -129,6 +129,7 @@ static void happen_to_actor(struct world *world, const struct event *event)
     if (event->life != actor->life || !actor->is_alive) return;
     if (event->kind == EVENT_LEAVE) {
         actor->has_left = true;
+        network_leave(world, actor, true);
         return;
     }
     if (actor->has_ended || must_wait(world, actor, event)) return;

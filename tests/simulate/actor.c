@@ -150,6 +150,7 @@ void actor_work(struct world *world, struct actor *actor, const struct action *a
 static void end(struct world *world, struct actor *actor, const struct action *action)
 {
     actor->has_ended = true;
+    actor->ended_us = world->now_us;
     actor->code = action->code;
     snprintf(actor->text, sizeof actor->text, "%s", action->text);
     TRACE(world, "%s ends: %d %s", actor_name(actor), actor->code, actor->text);

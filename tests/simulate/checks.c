@@ -135,6 +135,14 @@ static bool may_end_with(const struct world *world, int code)
     return false;
 }
 
+/* A verdict that is on its way crosses another one: two limits run out at the same time. */
+static bool is_crossing(const struct world *world, const struct actor *actor)
+{
+    enum { HOPS_MAX = 4 };
+    const struct actor *first = &world->actors[world->first_ended];
+    return actor->ended_us <= first->ended_us + HOPS_MAX * world->profile.delay_us;
+}
+
 static void check_verdicts(struct world *world)
 {
     const struct actor *first = &world->actors[world->first_ended];
@@ -144,7 +152,8 @@ static void check_verdicts(struct world *world)
         const struct actor *actor = &world->actors[i];
         if (!actor->has_ended || actor->code == first->code) continue;
         bool is_fine_alone = is_worth_another_try(actor->code) || may_end_with(world, actor->code);
-        bool has_own_reason = actor->is_severed || world->profile.story == STORY_HARSH;
+        bool has_own_reason =
+            actor->is_severed || is_crossing(world, actor) || world->profile.story == STORY_HARSH;
         if (has_own_reason && is_fine_alone) continue;
         blame(world, "%s ends with %d (%s), but %s with %d (%s)", actor_name(first), first->code,
               first->text, actor_name(actor), actor->code, actor->text);

@@ -127,7 +127,7 @@ struct actor {
     bool is_alive, has_ended, is_gone; /* gone: nobody starts it again */
     bool has_left;                     /* it has ended, and does not linger any more */
     bool is_severed;                   /* the verdict need not have reached it */
-    uint64_t incarnation, started_us;
+    uint64_t incarnation, started_us, ended_us;
     uint64_t unplugged_until_us; /* no link can be made */
     int code;
     char text[ACTION_TEXT_MAX];

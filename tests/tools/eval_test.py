@@ -87,7 +87,7 @@ class Eval(model.ModelCase):
             self.write_table(f"{wrong}.csv", model.ROWS, [1, 0, 1, -1, 1])
             self.write_table(f"{right}.csv", model.ROWS, [1, 0, 1, 0, 1])
             self.assertRegex(self.run_bad("--device=cpu", "spec.json"),
-                             rf"^data.{wrong}: \S*{wrong}.csv: row 3 \(from 0\): label -1 is out of "
+                             rf"^spec.json: data.{wrong}: \S*{wrong}.csv: row 3 \(from 0\): label -1 is out of "
                              r"range; sigmoid_cross_entropy takes 0 \(no\), 1 \(yes\)")
 
     def test_without_evaluation_data_there_is_nothing_to_do(self):

@@ -1,5 +1,6 @@
 /* greeting.c - see greeting.h. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,40 +28,58 @@ uint64_t greeting_draw_incarnation(void)
     return drawn ? drawn : 1;
 }
 
-static json_t *hosts_json(const struct strings *hosts)
+static void digest_hosts(const struct strings *hosts, char ret[17])
 {
+    uint64_t key = 0;
+    for (int i = 0; i < hosts->count; i++) key = random_key(key, hosts->at[i]);
+    snprintf(ret, 17, "%016" PRIx64, key);
+}
+
+/* The hosts themselves, so that the one that differs can be named, or their number and a digest. */
+static json_t *hosts_json(const struct strings *hosts, bool is_whole)
+{
+    if (!is_whole) {
+        char digest[17];
+        digest_hosts(hosts, digest);
+        return json_pack("{si ss}", "count", hosts->count, "digest", digest);
+    }
     json_t *list = json_array();
     for (int i = 0; i < hosts->count; i++) json_array_append_new(list, json_string(hosts->at[i]));
     return list;
 }
 
-err greeting_send(const struct task *t, struct link *link, enum message_type type,
-                  const char *shm_name)
+static char *greeting_text(const struct task *t, const char *shm_name, bool is_whole)
 {
-    const struct cluster_spec *cluster = t->options.cluster;
+    const struct strings *hosts = t->options.cluster->hosts;
     char incarnation[20];
     snprintf(incarnation, sizeof incarnation, "%016" PRIx64, t->incarnation);
     json_t *me = json_pack("{si ss si ss so so ss* ss ss*}", "protocol", PROTOCOL_VERSION, "job",
                            job_name(t->job), "task", t->index, "incarnation", incarnation,
-                           "ps_hosts", hosts_json(&cluster->hosts[JOB_PS]), "worker_hosts",
-                           hosts_json(&cluster->hosts[JOB_WORKER]), "spec", t->options.fingerprint,
+                           "ps_hosts", hosts_json(&hosts[JOB_PS], is_whole), "worker_hosts",
+                           hosts_json(&hosts[JOB_WORKER], is_whole), "spec", t->options.fingerprint,
                            "boot_id", greeting_boot_id(), "shm", shm_name);
     char *text = me ? json_dumps(me, JSON_COMPACT) : NULL;
     json_decref(me);
+    return text;
+}
+
+err greeting_send(const struct task *t, struct link *link, enum message_type type,
+                  const char *shm_name)
+{
+    char *text = greeting_text(t, shm_name, true);
+    if (text && strlen(text) > TASK_GREETING_BYTES_MAX) {
+        free(text);
+        text = greeting_text(t, shm_name, false);
+    }
     if (!text) return fail(ERR_MEMORY, "no memory for a greeting");
-    const size_t bytes = strlen(text);
     const struct message m = {
         .type = type,
         .task = (uint32_t)t->index,
         .job = t->job,
         .body = text,
-        .body_bytes = (uint32_t)bytes,
+        .body_bytes = (uint32_t)strlen(text),
     };
-    err e =
-        bytes > TASK_GREETING_BYTES_MAX
-            ? fail(ERR_INPUT, "the lists of hosts make a greeting of %zu bytes, the limit is %d",
-                   bytes, TASK_GREETING_BYTES_MAX)
-            : link_send(link, &m);
+    err e = link_send(link, &m);
     free(text);
     return e;
 }
@@ -72,11 +91,30 @@ static err compare_protocols(int theirs)
                 PROTOCOL_VERSION);
 }
 
+static size_t count_hosts(const json_t *hosts)
+{
+    if (json_is_array(hosts)) return json_array_size(hosts);
+    const json_int_t count = json_integer_value(json_object_get(hosts, "count"));
+    return count > 0 && count <= INT_MAX ? (size_t)count : 0;
+}
+
+static err compare_digests(enum job job, const struct strings *mine, json_t *theirs,
+                           const char *name)
+{
+    char digest[17];
+    digest_hosts(mine, digest);
+    const char *other = json_string_value(json_object_get(theirs, "digest"));
+    if (other && strcmp(other, digest) == 0) return OK;
+    return fail(ERR_INPUT, "%s_hosts differ: %s has %d others, or in another order", job_name(job),
+                name, mine->count);
+}
+
 static err compare_hosts(enum job job, const struct strings *mine, json_t *theirs, const char *name)
 {
-    if ((size_t)mine->count != json_array_size(theirs))
+    if ((size_t)mine->count != count_hosts(theirs))
         return fail(ERR_INPUT, "%s_hosts differ: %s has %zu, this task has %d", job_name(job), name,
-                    json_array_size(theirs), mine->count);
+                    count_hosts(theirs), mine->count);
+    if (json_is_object(theirs)) return compare_digests(job, mine, theirs, name);
     for (int i = 0; i < mine->count; i++) {
         const char *host = json_string_value(json_array_get(theirs, (size_t)i));
         if (!host || strcmp(host, mine->at[i]) != 0)
@@ -196,7 +234,7 @@ err greeting_read_welcome(const struct message *m, struct welcome *ret)
         e = fail(ERR_INPUT, "it is no ps");
     else
         e = compare_protocols(protocol);
-    if (!e) *ret = (struct welcome){ps, (int)json_array_size(ps_hosts)};
+    if (!e) *ret = (struct welcome){ps, (int)count_hosts(ps_hosts)};
     json_decref(json);
     return e;
 }

@@ -3,7 +3,8 @@
  * HELLO (worker to ps) and WELCOME (ps to worker) carry one JSON object: protocol version, job,
  * task, incarnation, the hosts of the cluster, the spec's fingerprint, the host's boot id and the
  * name where this task listens for shared memory. What does not fit together is refused with a text
- * that says what differs.
+ * that says what differs. Lists of hosts that make it longer than TASK_GREETING_BYTES_MAX go as
+ * their lengths and digests: two thousand names or so.
  *
  * A visitor (visit.h) belongs to no cluster: its HELLO says the protocol version and the job
  * "visitor", and is compared with nothing else.

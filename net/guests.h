@@ -14,8 +14,8 @@
 
 enum {
     GUEST_REST = 19,
-    GUEST_SLICE_US = 1000,    /* then nothing more is begun */
-    GUEST_REST_MAX_MS = 10000 /* also for a process that was stopped while it served them */
+    GUEST_SLICE_US = 1000,   /* then nothing more is begun */
+    GUEST_REST_MAX_MS = 1000 /* also for a process that was stopped while it served them */
 };
 
 struct guests {

@@ -48,10 +48,11 @@ struct loop {
     int spare_fd; /* given up for a moment to turn a connection away */
     struct links links;
     struct guests guests;
-    int guest_watch;          /* of their epoll instance */
-    bool guests_are_ready;    /* it says so */
-    bool guest_work_waits;    /* loop_begin_guests was refused, or there is more to do */
-    uint64_t (*now_ns)(void); /* by which guests are measured */
+    int guest_watch;       /* of their epoll instance */
+    bool guests_are_ready; /* it says so */
+    bool guest_work_waits; /* loop_begin_guests was refused, or there is more to do */
+    bool work_went_last, links_went_last; /* of guests: they take turns */
+    uint64_t (*now_ns)(void);             /* by which guests are measured */
     int spin_us, stall_ms;
     bool is_polling;
     int busy_looks; /* since descriptors were looked at */
@@ -280,7 +281,7 @@ static void end_guests(struct loop *loop)
 
 bool loop_begin_guests(struct loop *loop)
 {
-    loop->guest_work_waits = !begin_guests(loop);
+    loop->guest_work_waits = loop->work_went_last || !begin_guests(loop);
     return !loop->guest_work_waits;
 }
 
@@ -292,6 +293,8 @@ bool loop_guests_had_their_slice(const struct loop *loop)
 void loop_end_guests(struct loop *loop, bool has_more)
 {
     loop->guest_work_waits = has_more;
+    loop->work_went_last = true;
+    loop->links_went_last = false;
     end_guests(loop);
 }
 
@@ -321,12 +324,31 @@ static bool look_at_rings_of_guests(struct loop *loop)
     return delivered;
 }
 
+static bool guests_may(const struct loop *loop)
+{
+    return !guests_rest(&loop->guests, loop->now_ns());
+}
+
+/* After work they are looked at in any case: while they rest nobody sees that they are ready. */
+static bool do_guests_want(const struct loop *loop)
+{
+    return loop->guests_are_ready || loop->links.guest_rings > 0 || loop->work_went_last;
+}
+
+/* To work that waits: once, since who wanted it may have gone. */
+static bool leaves_turn(struct loop *loop)
+{
+    if (!loop->guest_work_waits || !loop->links_went_last || !guests_may(loop)) return false;
+    loop->links_went_last = false;
+    return true;
+}
+
 /* One event at a time: epoll puts it behind the others, so that all have their turn. */
 static bool serve_guests(struct loop *loop)
 {
-    if (!loop->guests_are_ready && loop->links.guest_rings == 0) return false;
-    if (!begin_guests(loop)) return false;
-    loop->guests_are_ready = false;
+    if (!do_guests_want(loop) || leaves_turn(loop) || !begin_guests(loop)) return false;
+    loop->guests_are_ready = loop->work_went_last = false;
+    loop->links_went_last = true;
     bool delivered = loop->links.guest_rings > 0 && look_at_rings_of_guests(loop);
     struct epoll_event event;
     while (!loop_guests_had_their_slice(loop) &&
@@ -334,11 +356,6 @@ static bool serve_guests(struct loop *loop)
         delivered |= watches_dispatch(&loop->watches, &event);
     end_guests(loop);
     return delivered;
-}
-
-static bool guests_may(const struct loop *loop)
-{
-    return !guests_rest(&loop->guests, loop->now_ns());
 }
 
 /* ---- looking ---- */
@@ -448,7 +465,9 @@ static bool wait(struct loop *loop, int timeout_ms)
     if (spin(loop, start_ns + (uint64_t)loop->spin_us * 1000)) return true;
     do {
         if (block(loop, until_ms)) return true;
-        if (loop->guest_work_waits && guests_may(loop)) return true;
+        if (!loop->guest_work_waits || !guests_may(loop)) continue;
+        loop->guest_work_waits = false; /* said once: who still wants it asks again */
+        return true;
     } while (clock_ms() < until_ms);
     return false;
 }

@@ -166,8 +166,12 @@ static err greet_worker(struct line *line, const struct message *m)
     TRY(check_spec(p, &g));
     TRY(make_room(p, &g));
     const char *shm_name = ps_task_shares_memory(p, g.task) ? p->shm_name : "";
-    TRY(greeting_send(&p->task, line->link, MESSAGE_WELCOME, shm_name));
     struct peer *peer = &p->task.peers[g.task];
+    if (greeting_send(&p->task, line->link, MESSAGE_WELCOME, shm_name)) {
+        line_hang_up(line);
+        if (peer->is_up && !peer->link) task_peer_lost(&p->task, g.task, error_text());
+        return OK;
+    }
     line_become_worker(line, g.task);
     peer->link = line->link;
     peer->incarnation = g.incarnation;
@@ -192,21 +196,27 @@ static void greet(struct line *line, const struct message *m)
 }
 
 /* A peer says HELLO at once, so that the one who has waited longest is none. */
+static void refuse_oldest_stranger(struct ps_task *p)
+{
+    const err e = fail(ERR_PEER, "it said nothing, and others want to be heard");
+    line_refuse(line_of_oldest_stranger(p), e);
+}
+
 static void on_accepted(void *context, struct link *link)
 {
     struct ps_task *p = context;
-    if (p->strangers >= TASK_STRANGERS_MAX) {
-        const err e = fail(ERR_PEER, "it said nothing, and others want to be heard");
-        line_refuse(line_of_oldest_stranger(p), e);
-    }
+    if (p->strangers >= TASK_STRANGERS_MAX) refuse_oldest_stranger(p);
     if (!line_new(p, link)) link_close(link);
 }
 
 static void on_turned_away(void *context, struct message *ret_last_words)
 {
     struct ps_task *p = context;
-    log_limited(&p->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s",
-                error_text());
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", error_text());
+    log_limited(&p->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s", why);
+    if (p->strangers) refuse_oldest_stranger(p); /* so that the next one finds a descriptor */
+    (void)fail(ERR_IO, "%s", why);
     *ret_last_words = refusal(p, EXIT_LOST_PEER);
 }
 

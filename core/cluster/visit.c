@@ -362,17 +362,26 @@ int visits_enter(struct visits *v, uint64_t now_ms)
     return -1;
 }
 
-int visits_silent(const struct visits *v, uint64_t now_ms)
+/* Of those who wait for an answer, or of those who do not. */
+static int find_silent(const struct visits *v, uint64_t now_ms, bool is_waiting)
 {
     int silent = -1;
     uint64_t longest_ms = VISIT_SPARED_MS - 1;
     for (int i = 0; i < VISITORS_MAX; i++) {
         const struct visit *visit = &v->visitors[i];
-        if (!visit->is_here || now_ms - visit->heard_ms <= longest_ms) continue;
+        if (!visit->is_here || visit->is_waiting != is_waiting ||
+            now_ms - visit->heard_ms <= longest_ms)
+            continue;
         longest_ms = now_ms - visit->heard_ms;
         silent = i;
     }
     return silent;
+}
+
+int visits_silent(const struct visits *v, uint64_t now_ms)
+{
+    const int idle = find_silent(v, now_ms, false);
+    return idle >= 0 ? idle : find_silent(v, now_ms, true);
 }
 
 void visits_leave(struct visits *v, int visitor)

@@ -157,6 +157,16 @@ static void a_guest_is_heard_after_its_rest(void **state)
     }
 }
 
+static void begin_work(struct loop *loop)
+{
+    const uint64_t until_ms = clock_ms() + TEST_PATIENCE_MS;
+    while (!loop_begin_guests(loop)) {
+        virtual_ns += MS;
+        loop_poll(loop, 0);
+        assert_true(clock_ms() < until_ms);
+    }
+}
+
 static void work_for_guests_waits_for_its_time(void **state)
 {
     struct pair *pair = *state;
@@ -164,15 +174,33 @@ static void work_for_guests_waits_for_its_time(void **state)
     serve(pair, &server);
     pair_connect(pair);
     struct loop *loop = pair->server_loop;
-    while (!loop_begin_guests(loop)) virtual_ns += MS; /* the member was a guest, too */
-    assert_false(loop_begin_guests(loop));             /* it has begun */
+    begin_work(loop);
+    assert_false(loop_begin_guests(loop)); /* it has begun */
     loop_end_guests(loop, true);
     assert_false(loop_begin_guests(loop));
     const uint64_t until_ms = clock_ms() + TEST_PATIENCE_MS;
     while (!loop_poll(loop, LOOP_WAIT_MAX_MS)) virtual_ns += MS;
     assert_true(clock_ms() < until_ms); /* it has not slept over it */
-    while (!loop_begin_guests(loop)) virtual_ns += MS;
+    virtual_ns += MS;
+    assert_false(loop_poll(loop, 20)); /* that was said once */
+    begin_work(loop);
     loop_end_guests(loop, false);
+}
+
+/* Links and work take turns, however much work there is. */
+static void work_for_guests_leaves_time_for_their_links(void **state)
+{
+    struct pair *pair = *state;
+    struct server server = {.has_member = true};
+    serve(pair, &server);
+    pair_connect(pair);
+    pair_connect(pair);
+    send_many(&pair->client, pair->client.link, 1);
+    for (int i = 0; i < MANY && server.from_guests == 0; i++) {
+        begin_work(pair->server_loop);
+        loop_end_guests(pair->server_loop, true);
+    }
+    assert_int_equal(server.from_guests, 1);
 }
 
 static void a_guest_that_does_not_read_is_not_heard(void **state)
@@ -182,6 +210,7 @@ static void a_guest_that_does_not_read_is_not_heard(void **state)
     serve(pair, &server);
     pair_connect(pair);
     send_many(&pair->client, pair->client.link, MANY / 2);
+    while (!server.from_guests) loop_poll(pair->server_loop, 100);
     int before;
     do { /* only the server is awake: until sockets are full */
         before = server.from_guests;
@@ -218,7 +247,8 @@ static void one_link_has_its_share_of_a_look(void **state)
     serve(pair, &server);
     pair_connect(pair);
     send_many(&pair->client, pair->client.link, 200); /* fewer than a ring has slots */
-    loop_poll(pair->server_loop, 0); /* looks twice: at its list of links, and at descriptors */
+    while (!server.from_member) /* a poll looks twice: at its list of links, and at descriptors */
+        loop_poll(pair->server_loop, 0);
     assert_in_range(server.from_member, 1, 2 * LINK_MESSAGES_PER_LOOK_MAX);
     pair_until(pair, &server.from_member, 200);
 }
@@ -235,6 +265,7 @@ int main(void)
         cmocka_unit_test(guests_who_are_alone_do_not_wait),
         cmocka_unit_test(a_guest_is_heard_after_its_rest),
         cmocka_unit_test(work_for_guests_waits_for_its_time),
+        cmocka_unit_test(work_for_guests_leaves_time_for_their_links),
         cmocka_unit_test(a_guest_that_does_not_read_is_not_heard),
         cmocka_unit_test(a_body_beyond_the_limit_ends_a_link),
         cmocka_unit_test(one_link_has_its_share_of_a_look),

@@ -118,7 +118,7 @@ class Mismatch(support.ClusterCase):
                 taken = self.take(cluster, name)
                 cluster.start_planned()
                 cluster.wait_for(name, "tries again")
-                self.assert_says(cluster, name, TAKEN + r"; tries again, 0 s of 600 s "
+                self.assert_says(cluster, name, TAKEN + r"; tries again, \d+ s of 600 s "
                                  r"\(--start_timeout\)")
                 taken.close()
                 self.assert_codes(cluster, 0)
@@ -141,7 +141,7 @@ class Mismatch(support.ClusterCase):
                 cluster.hosts[job][int(index)] = NOBODY
                 cluster.start(name, "--start_timeout=0.2")
                 self.assert_ended(cluster, name, TIMEOUT, rf"cannot listen on {NOBODY}: no such "
-                                  r"host: .*; tries again, 0 s of 0.2 s \(--start_timeout\)")
+                                  r"host: ")
 
     def test_a_task_that_waits_for_its_port_can_be_stopped(self):
         for name in ("ps/0", "worker/0"):

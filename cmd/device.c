@@ -30,7 +30,6 @@ static err open_cpu(int threads, const char *instruction_set, struct device *ret
 static err check_cpu_kernels(const char *instruction_set)
 {
     struct device device;
-    if (!instruction_set) return OK;
     const err e = open_cpu(1, instruction_set, &device);
     if (!e) device_close(&device);
     return e == ERR_INPUT ? e : OK;

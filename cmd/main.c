@@ -70,8 +70,12 @@ static int report_unknown(const char *word)
 /* A ps may be described by its environment alone. */
 static bool environment_names_a_task(void)
 {
-    const char *job = getenv("JOB_NAME"), *config = getenv("TF_CONFIG");
-    return (job && *job) || (config && *config);
+    static const char *const names[] = {"PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value) return true;
+    }
+    return false;
 }
 
 /* A descriptor 0, 1 or 2 that is closed would become a pipe or socket that the log writes to. Only

@@ -252,5 +252,9 @@ err progress_finish(struct progress *p, int code, const char *text)
     if (code == EXIT_DONE) print_end(p);
     err written = p->run->flags.result ? write_result(p, code, text) : OK;
     err closed = close_metrics(p);
+    if (closed && code != EXIT_DONE) { /* which says more */
+        log_line(LOG_WARNING, "%s", error_text());
+        closed = OK;
+    }
     return closed ? closed : written;
 }

@@ -120,6 +120,15 @@ static err find_listed(struct table *t, const char *key, const json_t *which, in
     return OK;
 }
 
+/* Is it a name that no column has? */
+static bool is_absent(const struct table *t, const json_t *which)
+{
+    const char *name = json_string_value(which);
+    for (int i = 0; name && t->names && i < t->width; i++)
+        if (strcmp(t->names[i], name) == 0) return false;
+    return name && t->names;
+}
+
 /* Without a list: every column but the label and what is left out. Words among them are found when
  * the first row is read. A file to predict need not have what is left out. */
 static err choose_remaining_columns(struct table *t)
@@ -129,8 +138,9 @@ static err choose_remaining_columns(struct table *t)
         return fail(ERR_INPUT, "%s: \"except\": expected a list of names or indices", t->path);
     for (size_t i = 0; i < json_array_size(except); i++) {
         int column = 0;
-        err e = find_listed(t, "except", json_array_get(except, i), &column);
-        if (e && !t->without_labels) return e;
+        const json_t *which = json_array_get(except, i);
+        if (!t->without_labels || !is_absent(t, which))
+            TRY(find_listed(t, "except", which, &column));
     }
     for (int i = 0; i < t->width; i++)
         if (i != t->label && !t->is_listed[i]) t->columns[t->column_count++] = i;

@@ -198,10 +198,11 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
     def test_without_arguments_there_is_a_short_usage(self):
-        ended = self.run_binary()
-        self.assertTrue(ended.stderr.startswith("usage: dtrain"))
-        self.assertLess(len(ended.stderr.splitlines()), 16)
-        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        for env in ({}, {"JOB_NAME": "build-42"}):
+            ended = self.run_binary(env=env)
+            self.assertTrue(ended.stderr.startswith("usage: dtrain"), ended.stderr)
+            self.assertLess(len(ended.stderr.splitlines()), 16)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
     def test_no_line_of_help_is_wider_than_100_columns(self):
         for arguments in (["help"], ["help", "spec"], ["help", "flags"], ["help", "cluster"]):

@@ -226,7 +226,9 @@ err checkpoints_token_write(struct checkpoints *c, uint64_t token)
     char path[CHECKPOINT_PATH_MAX], text[TOKEN_BYTES + 1];
     TRY(token_path(c->directory, path));
     token_text(token, text);
-    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0 && errno == EACCES && unlink(path) == 0) /* another user's, of a life before */
+        file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
     const bool is_written = pwrite(file, text, TOKEN_BYTES, 0) == TOKEN_BYTES;
     const int error = errno;

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "cmd/wiring.h"
-#include "core/train/session.h"
+#include "cmd/run/task_parts.h"
+#include "core/train/session/session.h"
 
 struct check {
     struct run run;

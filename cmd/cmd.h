@@ -6,11 +6,11 @@
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
-#include "core/base/fields.h"
-#include "core/cluster/cluster_spec.h"
-#include "core/cluster/task.h"
-#include "core/cluster/verdict.h"
-#include "core/train/spec.h"
+#include "core/base/fields/fields.h"
+#include "core/cluster/description/cluster_spec.h"
+#include "core/cluster/task/task.h"
+#include "core/cluster/role/verdict.h"
+#include "core/train/spec/spec.h"
 
 enum { LOCAL_TASKS_MAX = 128 }; /* of one job in a local cluster: three descriptors each */
 
@@ -21,7 +21,7 @@ struct run_flags { /* one table: run_flags_object */
     const char *data_dir;
     int64_t seed; /* -1: the spec's */
     const char *result, *metrics_file;
-    int transport;           /* enum transport_choice (core/cluster/task.h) */
+    int transport;           /* enum transport_choice (core/cluster/task/task.h) */
     int64_t threads;         /* 0: cores of this task divided by the workers here */
     const char *cpu_kernels; /* NULL: best */
     const char *device;      /* device_choice.h; NULL: as the spec says */

@@ -2,8 +2,8 @@
 #ifndef CMD_DEVICE_H
 #define CMD_DEVICE_H
 
-#include "core/train/device_choice.h"
-#include "core/train/spec.h"
+#include "core/train/session/device_choice.h"
+#include "core/train/spec/spec.h"
 #include "kernels/kernels.h"
 
 struct device_request {

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "cmd/progress.h"
-#include "cmd/restored.h"
+#include "cmd/run/progress.h"
+#include "cmd/restored_model.h"
 #include "core/base/clock.h"
-#include "core/train/checkpoint/bundle.h"
+#include "core/train/checkpoint/bundle/bundle.h"
 
 struct eval_flags {
     struct restored_flags shared;
@@ -25,7 +25,7 @@ static const struct field own_flags[] = {
 
 struct eval {
     struct eval_flags flags;
-    struct restored model;
+    struct restored_model model;
     struct evaluation evaluation;
     uint64_t started_ns;
     double seconds; /* of the evaluation alone */
@@ -35,7 +35,8 @@ struct eval {
 void print_eval_help(FILE *out)
 {
     struct arena arena = {0};
-    const struct object flags = restored_flags_with(own_flags, sizeof(struct eval_flags), &arena);
+    const struct object flags =
+        restored_model_flags_with(own_flags, sizeof(struct eval_flags), &arena);
     fputs("  dtrain eval --checkpoint=CKPT [FLAGS] SPEC.json\n\n"
           "Computes loss and metrics over data.eval of the spec, without any ps. Training data\n"
           "need not be there.\n\n",
@@ -93,8 +94,8 @@ static err write_result(struct eval *eval)
 
 static err evaluate(struct eval *eval)
 {
-    struct restored *model = &eval->model;
-    TRY(restored_open(model, false));
+    struct restored_model *model = &eval->model;
+    TRY(restored_model_open(model, false));
     const uint64_t started_ns = clock_ns();
     TRY(session_evaluate(&model->session, &eval->evaluation));
     eval->seconds = (double)(clock_ns() - started_ns) * 1e-9;
@@ -108,8 +109,8 @@ static err run(struct eval *eval, int argc, char **argv, struct arena *arena)
 {
     const struct restored_call call = {argc, argv, own_flags, sizeof eval->flags};
     const char *path;
-    TRY(restored_parse(&call, arena, &eval->flags, &path));
-    TRY(restored_load_spec(&eval->model, &eval->flags.shared, path));
+    TRY(restored_model_parse(&call, arena, &eval->flags, &path));
+    TRY(restored_model_load_spec(&eval->model, &eval->flags.shared, path));
     if (eval->flags.result) {
         eval->result = fopen(eval->flags.result, "we");
         if (!eval->result)
@@ -126,7 +127,7 @@ int cmd_eval(int argc, char **argv)
     err e = run(&eval, argc - 1, argv + 1, &arena);
     int code = e ? report_error(e) : EXIT_DONE;
     if (eval.result) fclose(eval.result);
-    restored_close(&eval.model);
+    restored_model_close(&eval.model);
     arena_free(&arena);
     return code;
 }

@@ -1,5 +1,5 @@
 /* flags.c - the flags of `dtrain [flags] SPEC.json`. */
-#include "cmd/best.h"
+#include "cmd/run/best_checkpoints.h"
 #include "cmd/cmd.h"
 
 enum { THREADS_MAX = 1024, SECONDS_MAX = 100 * 24 * 3600 };

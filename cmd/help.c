@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "core/train/hook.h"
+#include "core/train/hooks/hook.h"
 
 enum { TOPIC_TEXT_MAX = 256, TOPICS_MAX = 32, KINDS_SHOWN_MAX = 512 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/restored.h"
+#include "cmd/restored_model.h"
 #include "core/base/standard_output.h"
 
 enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL };
@@ -44,7 +44,7 @@ static const struct field own_flags[] = {
 struct predict {
     struct predict_flags flags;
     enum output_format format;
-    struct restored model;
+    struct restored_model model;
     enum prediction predicts;
     int64_t first_row; /* of the file: what the source skips */
     int64_t rows;      /* written */
@@ -55,7 +55,7 @@ void print_predict_help(FILE *out)
 {
     struct arena arena = {0};
     const struct object flags =
-        restored_flags_with(own_flags, sizeof(struct predict_flags), &arena);
+        restored_model_flags_with(own_flags, sizeof(struct predict_flags), &arena);
     fputs("  dtrain predict --checkpoint=CKPT --out=FILE [FLAGS] SPEC.json\n\n"
           "Each row gives its number in the file, from 0, and what the model says: with\n"
           "softmax_cross_entropy the class and the probabilities of all classes; with\n"
@@ -222,11 +222,11 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
 {
     const struct restored_call call = {argc, argv, own_flags, sizeof p->flags};
     const char *path;
-    TRY(restored_parse(&call, arena, &p->flags, &path));
+    TRY(restored_model_parse(&call, arena, &p->flags, &path));
     TRY(choose_format(p));
-    TRY(restored_load_spec(&p->model, &p->flags.shared, path));
+    TRY(restored_model_load_spec(&p->model, &p->flags.shared, path));
     TRY(choose_data(p));
-    TRY(restored_open(&p->model, true));
+    TRY(restored_model_open(&p->model, true));
     TRY(open_output(p));
     p->predicts = p->model.session.graph->loss.loss->predicts;
     err e = session_predict(&p->model.session, &(struct prediction_taker){take, p});
@@ -244,7 +244,7 @@ int cmd_predict(int argc, char **argv)
         printf("%s: %lld rows at step %lld\n", p.flags.out, (long long)p.rows,
                (long long)p.model.step);
     if (p.out && p.out != stdout) fclose(p.out);
-    restored_close(&p.model);
+    restored_model_close(&p.model);
     arena_free(&arena);
     return code;
 }

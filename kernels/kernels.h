@@ -44,7 +44,7 @@ struct gemm {
     float *c;
 };
 
-/* One dimension pair of a window; padding as tf computes it (math.md section 6) is the caller's */
+/* One dimension pair of a window; padding as TensorFlow computes it is the caller's */
 struct window2d {
     int64_t batch;
     int64_t in_y, in_x, out_y, out_x;

@@ -2,7 +2,7 @@
 #include "net/link.h"
 
 #include "net/loop_inside.h"
-#include "net/pass.h"
+#include "net/shm/pass.h"
 #include "net/wire.h"
 
 #include "core/base/clock.h"

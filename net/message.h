@@ -21,7 +21,7 @@ enum {
     MESSAGE_MAGIC = 0x31745264
 };
 
-/* What every task may say. The roles give them their meaning: core/cluster/role.h */
+/* What every task may say. The roles give them their meaning: core/cluster/role/role.h */
 enum message_type {
     MESSAGE_HELLO = 1, /* body: JSON of who I am; first on every connection */
     MESSAGE_WELCOME,   /* body: JSON of who I am */
@@ -47,9 +47,10 @@ enum message_type {
     MESSAGE_SHARD, /* ps to chief that share no folder; code: shard_file; body: bytes at `offset` */
     MESSAGE_STOP,  /* any to ps/0, ps to chief: end the job well; code and body of its verdict */
     MESSAGE_VERDICT, /* code and body: text; the job ends */
-    MESSAGE_ASK,     /* a visitor to a ps; body: JSON and numbers (core/cluster/visit_body.h) */
+    MESSAGE_ASK,     /* a visitor to a ps; body: JSON and numbers (core/cluster/visit/body.h) */
     MESSAGE_ANSWER,  /* ps to the visitor; body: the same */
-    MESSAGE_TRACE,   /* of a timeline; code: trace_code; step: its first (cluster/task_trace.h) */
+    MESSAGE_TRACE,   /* of a timeline; code: trace_code; step: its first
+                        (core/cluster/task/trace/trace.h) */
     MESSAGE_TYPES
 };
 

@@ -1,7 +1,7 @@
 /* window.c - memory that two tasks can map, sealed so that neither can take it from the other. */
 #include "net/transport.h"
 
-#include "net/area.h"
+#include "net/shm/area.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
     tests/defects.py                        100 defects, drawn from all areas; by hand, an hour or so
     tests/defects.py --quick                20 of them, and only the tests that take a moment
     tests/defects.py --areas roles,data --count 50 --seed 7
-    tests/defects.py --only core/data/csv.c:120:negate     one of them again
+    tests/defects.py --only core/data/formats/csv.c:120:negate     one of them again
 
 A defect is one changed line: a statement dropped, a condition negated, a bound that is off by one,
 "and" for "or". Each is made in a copy of the tree, never in the tree itself, built there, and
@@ -41,12 +41,12 @@ TAIL = 3  # lines of a test that failed
 
 # What to break, and the suites that are to see it
 AREAS = {
-    "roles": (("core/cluster/*role*.c", "core/cluster/outbox.c"),
+    "roles": (("core/cluster/role/*.c",),
               ("cluster", "simulate", "visit", "kill")),
-    "tasks": (("core/cluster/*task*.c", "core/cluster/greeting.c", "core/cluster/setup.c"),
+    "tasks": (("core/cluster/task/*.c", "core/cluster/task/trace/*.c", "core/cluster/description/*.c"),
               ("cluster", "visit", "profiler", "life", "kill")),
-    "checkpoints": (("core/train/checkpoint/*.c",), ("checkpoint", "tools", "life", "kill")),
-    "data": (("core/data/*.c",), ("data", "train", "cmd", "cluster")),
+    "checkpoints": (("core/train/checkpoint/*.c", "core/train/checkpoint/bundle/*.c"), ("checkpoint", "tools", "life", "kill")),
+    "data": (("core/data/*.c", "core/data/formats/*.c"), ("data", "train", "cmd", "cluster")),
 }
 
 STATEMENT = re.compile(r"(\s+)[\w*(][^;{}]*;$")

@@ -19,26 +19,26 @@ FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 COMPILE_SECONDS_MAX = 300
 
-# Folder: the prefixes of what it may include besides its own. cmd and tests may include everything.
+FILES_MAX = 25  # in a folder, meson.build and folders in it not counted
+
+# Room: the prefixes of what it may include besides its own. The longest room that a path begins with
+# counts. cmd and tests may include everything.
 BELOW_TRAIN = ["core/base/", "kernels/kernels.h", "kernels/overlap.h", "core/graph/"]
 ALLOWED = {
-    "core/base": [],
-    "kernels": ["core/base/error.h"],
-    "net": ["core/base/"],
-    "core/graph": BELOW_TRAIN,
-    "core/ops": BELOW_TRAIN,
-    "core/data": BELOW_TRAIN,
-    "core/train": BELOW_TRAIN + ["core/ops/", "core/data/"],
-    "core/cluster": BELOW_TRAIN + ["core/ops/", "core/data/", "core/train/", "net/message.h"],
+    "core/base/": [],
+    "kernels/": ["core/base/error.h"],
+    "net/": ["core/base/"],
+    "core/graph/": BELOW_TRAIN,
+    "core/ops/": BELOW_TRAIN,
+    "core/data/": BELOW_TRAIN,
+    "core/train/": BELOW_TRAIN + ["core/ops/", "core/data/"],
+    "core/cluster/role/": ["core/base/", "net/message.h"],
+    "core/cluster/": BELOW_TRAIN + ["core/ops/", "core/data/", "core/train/", "net/message.h",
+                                    "net/loop.h", "net/transport.h"],
 }
-# Files of core/cluster that see more of net: the runners, and the reader of host lists, which has
-# the syntax of addresses checked there.
-RUNNER = re.compile(r"core/cluster/((\w+_)?task(_\w+)?|visitor)\.[ch]$")
-RUNNER_ALLOWED = ("net/loop.h", "net/transport.h")
-ADDRESS_READER = ("core/cluster/cluster_spec.c", "net/transport.h")
 
 # A role is told the time and never asks for it, nor for anything else of the world.
-ROLE = re.compile(r"core/cluster/(\w+_)?role(_\w+)?\.[ch]$|core/cluster/outbox\.c$")
+ROLE = "core/cluster/role/"
 WORLD = re.compile(r"core/base/clock\.h|time\.h|unistd\.h|fcntl\.h|sys/.*|pthread\.h")
 
 # tests/cuda/ holds what stands in for CUDA where there is no GPU.
@@ -53,13 +53,18 @@ SYSTEM = [
      "BLAS and oneDNN"),
     (re.compile(r"cuda.*|cublas.*|cudnn.*|nvrtc.*|nccl.*"), CUDA_FOLDERS, "CUDA"),
     (re.compile(r"jansson\.h"),
-     ("core/base/", "core/train/spec", "core/cluster/", "cmd/", "tests/"), "jansson"),
+     ("core/base/", "core/train/spec/", "core/cluster/", "cmd/", "tests/"), "jansson"),
 ]
 CUDA_NAME = re.compile(r"\b(cuda[A-Z]\w*|cublas\w+|cudnn\w+|cu[A-Z][a-z]\w+|__global__|__device__)\b")
 JSON_CALL = re.compile(r"\bjson_\w+\s*\(")
 JSON_FOLDERS = SYSTEM[-1][1]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+HEADERS = (".h", ".cuh")
+TAG = re.compile(r"^(?:struct|enum|union) (\w+)(?= \{)", re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+CITED = re.compile(r"[\w./-]*\w\.(?:c|h|cu|cuh|py|sh|md)\b")
+MADE = {"op_tables.c", "optimizer_table.c", "hook_table.c", "formats.c"}  # by the build
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
@@ -79,9 +84,9 @@ class Source:
         self.is_code = path.endswith(CODE)
         self.code = without_noise(self.text) if self.is_code else ""
 
-    def folder(self):
-        parts = self.path.split("/")
-        return "/".join(parts[:2]) if parts[0] == "core" else parts[0]
+    def room(self):
+        """Of the law of includes; "" where everything may be included."""
+        return max((room for room in ALLOWED if self.path.startswith(room)), key=len, default="")
 
     def includes(self):
         """Pairs of a line number and the name; ours in quotes, the system's in brackets."""
@@ -91,22 +96,16 @@ class Source:
 
 
 def may_include(source, name):
-    folder = source.folder()
-    if folder not in ALLOWED or name.startswith(folder + "/"):
-        return True
-    if RUNNER.match(source.path) and name in RUNNER_ALLOWED:
-        return True
-    if (source.path, name) == ADDRESS_READER:
-        return True
-    return any(name.startswith(prefix) for prefix in ALLOWED[folder])
+    room = source.room()
+    return not room or name.startswith((room, *ALLOWED[room]))
 
 
 def check_own_includes(source):
     for line, own, _ in source.includes():
         if own and not may_include(source, own):
-            yield f"{source.path}:{line}: {source.folder()} must not know {own}"
+            yield f"{source.path}:{line}: {source.room()} must not know {own}"
         inside = own and own.endswith("_inside.h") and not source.path.startswith("tests/")
-        if inside and os.path.dirname(own) != os.path.dirname(source.path):
+        if inside and not source.path.startswith(os.path.dirname(own) + "/"):
             yield f"{source.path}:{line}: {own} is for its own folder"
 
 
@@ -115,7 +114,7 @@ def check_system_includes(source):
         for pattern, places, name in SYSTEM:
             if pattern.fullmatch(system or "") and not source.path.startswith(places):
                 yield f"{source.path}:{line}: {name} belong in {', '.join(places)}"
-        if ROLE.match(source.path) and WORLD.fullmatch(own or system):
+        if source.path.startswith(ROLE) and WORLD.fullmatch(own or system):
             yield f"{source.path}:{line}: a role must not know {own or system}"
 
 
@@ -127,7 +126,7 @@ def check_names(source):
         # Who has a field of type JSON in a table may read it.
         found = JSON_CALL.search(line)
         if found and not source.path.startswith(JSON_FOLDERS) and "FIELD_JSON" not in source.code:
-            yield f"{source.path}:{number}: JSON is read by field tables, not in {source.folder()}"
+            yield f"{source.path}:{number}: JSON is read by field tables, not here"
 
 
 def check_unfinished(source):
@@ -169,6 +168,41 @@ def check_top_folder(paths):
             yield f"{top}: only {', '.join(FOLDERS + TOP_FILES)} stand at the top"
 
 
+def check_folders(paths):
+    """How many files a folder holds; fixtures are data."""
+    counts = {}
+    for path in paths:
+        folder, name = os.path.split(path)
+        if name != "meson.build" and path.startswith(FOLDERS) and "/fixtures" not in folder:
+            counts[folder] = counts.get(folder, 0) + 1
+    for folder, count in sorted(counts.items()):
+        if count > FILES_MAX:
+            yield f"{folder}: {count} files, {FILES_MAX} at most"
+
+
+def check_tags(sources):
+    """A tag names one thing in all headers of the product."""
+    places = {}
+    for source in sources:
+        if source.path.endswith(HEADERS) and not source.path.startswith("tests/"):
+            for tag in TAG.findall(source.code):
+                places.setdefault(tag, []).append(source.path)
+    for tag, paths in sorted(places.items()):
+        if len(paths) > 1:
+            yield f"{' and '.join(paths)}: one tag, two things: {tag}"
+
+
+def check_citations(sources, paths):
+    """A comment names no file that is not here."""
+    known = {os.path.basename(path) for path in paths} | MADE
+    for source in sources:
+        for found in COMMENT.finditer(source.text) if source.is_code else ():
+            for name in CITED.findall(found.group()):
+                if os.path.basename(name) not in known:
+                    line = source.text.count("\n", 0, found.start()) + 1
+                    yield f"{source.path}:{line}: a comment names {name}, which is not here"
+
+
 def check_headers_compile(root, headers, compiler):
     """Each header alone. The two names stand for an instruction set, which meson gives."""
     if not headers:
@@ -205,11 +239,12 @@ def check(root, compiler):
     """All complaints about the tree."""
     paths = tracked_paths(root)
     complaints = list(check_top_folder(paths))
-    for path in paths:
-        if path.endswith(CHECKED) and path.startswith(FOLDERS):
-            source = Source(root, path)
-            for rule in RULES:
-                complaints += rule(source)
+    sources = [Source(root, path) for path in paths
+               if path.endswith(CHECKED) and path.startswith(FOLDERS)]
+    for source in sources:
+        for rule in RULES:
+            complaints += rule(source)
+    complaints += [*check_folders(paths), *check_tags(sources), *check_citations(sources, paths)]
     # CUDA's own headers need not be there, and its compiler sees these.
     headers = [path for path in paths if path.endswith(".h") and path.startswith(FOLDERS)
                and not path.startswith(CUDA_FOLDERS)]

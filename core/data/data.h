@@ -14,7 +14,7 @@
 #define CORE_DATA_DATA_H
 
 #include "core/base/arena.h"
-#include "core/base/fields.h"
+#include "core/base/fields/fields.h"
 #include "core/graph/op.h"
 
 struct dataset {

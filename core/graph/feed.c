@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/graph/placement.h"
+#include "core/graph/packing.h"
 #include "core/graph/plan.h"
 
 /* Bytes of a number of rows */
@@ -36,7 +36,7 @@ static void load_features(struct plan *plan, const void *features, int64_t rows)
 {
     struct graph *graph = plan->graph;
     struct device *d = plan->device;
-    const bool is_usable = (uintptr_t)features % PLACEMENT_ALIGN == 0 && !d->is_separate;
+    const bool is_usable = (uintptr_t)features % PACKING_ALIGN == 0 && !d->is_separate;
     graph->features.value = (void *)features;
     if (rows == graph->batch && is_usable) return; /* used where they lie */
 
@@ -71,8 +71,8 @@ struct offsets {
 static struct offsets offsets_of(const struct graph *graph)
 {
     struct offsets at;
-    at.labels = placement_aligned(features_bytes(graph, graph->batch));
-    at.draw = at.labels + placement_aligned(plan_labels_bytes(graph, graph->batch));
+    at.labels = packing_aligned(features_bytes(graph, graph->batch));
+    at.draw = at.labels + packing_aligned(plan_labels_bytes(graph, graph->batch));
     at.end = at.draw + sizeof(uint64_t);
     return at;
 }

@@ -72,7 +72,7 @@ static void visit_loss(const struct graph *graph, struct life *life)
 }
 
 /* There is room for all: liveness_open counts the most that a graph can need. */
-static void add_buffer(struct liveness *l, struct use use, struct buffer buffer)
+static void add_buffer(struct liveness *l, struct use use, struct packed_buffer buffer)
 {
     l->use[l->count] = use;
     l->buffer[l->count++] = buffer;
@@ -90,15 +90,15 @@ static void add_node(struct liveness *l, struct node *node, const struct life *l
     const int backward = end - node->index;
     if (!node->is_view)
         add_buffer(l, (struct use){ROLE_VALUE, &node->output},
-                   (struct buffer){bytes, node->index, life->value_last});
+                   (struct packed_buffer){bytes, node->index, life->value_last});
     if (!node->is_view && life->wants_gradient)
         add_buffer(l, (struct use){ROLE_GRADIENT, &node->output},
-                   (struct buffer){bytes, life->gradient_first, backward});
+                   (struct packed_buffer){bytes, life->gradient_first, backward});
     for (int i = 0; i < SAVED_MAX; i++)
         if (node->saved[i].name)
             add_buffer(l, (struct use){ROLE_SAVED, &node->saved[i]},
-                       (struct buffer){tensor_bytes(&node->saved[i]), node->index,
-                                       life->wants_gradient ? backward : node->index});
+                       (struct packed_buffer){tensor_bytes(&node->saved[i]), node->index,
+                                              life->wants_gradient ? backward : node->index});
 }
 
 /* life[-1] is that of the features: their buffer is filled before node 0 runs and kept as long as
@@ -107,17 +107,17 @@ static void add_all(struct liveness *l, struct graph *graph, const struct life *
 {
     const int loss_time = graph->node_count, end = 2 * loss_time;
     add_buffer(l, (struct use){ROLE_FEATURES, &graph->features},
-               (struct buffer){tensor_bytes(&graph->features), 0, life[-1].value_last});
+               (struct packed_buffer){tensor_bytes(&graph->features), 0, life[-1].value_last});
     for (int i = 0; i < graph->node_count; i++) add_node(l, &graph->nodes[i], &life[i], end);
     add_buffer(l, (struct use){ROLE_LOSSES, NULL},
-               (struct buffer){(size_t)graph->batch * sizeof(float), loss_time, end});
+               (struct packed_buffer){(size_t)graph->batch * sizeof(float), loss_time, end});
 }
 
 static err allocate(struct liveness *l, size_t capacity)
 {
     l->buffer = calloc(capacity, sizeof *l->buffer);
     l->use = calloc(capacity, sizeof *l->use);
-    l->order = calloc(capacity, sizeof(struct buffer *));
+    l->order = calloc(capacity, sizeof(struct packed_buffer *));
     if (l->buffer && l->use && l->order) return OK;
     liveness_close(l);
     return fail(ERR_MEMORY, "no memory to plan a graph");

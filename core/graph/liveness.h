@@ -8,7 +8,7 @@
 #define CORE_GRAPH_LIVENESS_H
 
 #include "core/graph/graph.h"
-#include "core/graph/placement.h"
+#include "core/graph/packing.h"
 
 enum buffer_role { ROLE_VALUE, ROLE_GRADIENT, ROLE_SAVED, ROLE_LOSSES, ROLE_FEATURES };
 
@@ -20,9 +20,9 @@ struct use {
 /* The buffers of a graph: buffer[i] is what use[i] says. */
 struct liveness {
     int count;
-    struct buffer *buffer;
+    struct packed_buffer *buffer;
     struct use *use;
-    struct buffer **order; /* room for placement_pack */
+    struct packed_buffer **order; /* room for packing_place */
 };
 
 /* Takes memory, so ERR_MEMORY; graph itself is not changed. */

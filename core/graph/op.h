@@ -13,14 +13,14 @@
 #define CORE_GRAPH_OP_H
 
 #include "core/base/arena.h"
-#include "core/base/fields.h"
+#include "core/base/fields/fields.h"
 #include "core/graph/tensor.h"
 #include "kernels/kernels.h"
 
 enum { INPUTS_MAX = 8, PARAMS_MAX = 4, SAVED_MAX = 2, NODES_MAX = 4096 };
 
-/* Fills `count` values of the full shape; the same for any placement. fans as math.md section 5 has
- * them. */
+/* Fills `count` values of the full shape; the same for any placement. fans: inputs and outputs of
+ * one unit, times the elements of the kernel. */
 struct initializer {
     struct object object;
     err (*fill)(const void *attributes, const struct shape *, uint64_t key, float *ret_values);

@@ -1,6 +1,6 @@
 /* plan.c - placing a graph's buffers, and running steps in them.
  *
- * liveness.c says what is needed when, placement.c where it goes; here the addresses are handed out
+ * liveness.c says what is needed when, packing.c where it goes; here the addresses are handed out
  * and the ops are called. A graph has one open plan at a time, since its tensors hold the
  * addresses.
  */
@@ -27,7 +27,7 @@ static size_t workspace(const struct graph *graph, struct device *d)
 /* Places the buffers; the sizes are in bytes, of each kind before sharing. */
 static struct plan_size measure(struct liveness *l, const struct graph *graph, struct device *d)
 {
-    struct plan_size size = {.block = placement_pack(l->buffer, l->count, l->order),
+    struct plan_size size = {.block = packing_place(l->buffer, l->count, l->order),
                              .workspace = workspace(graph, d)};
     for (int i = 0; i < l->count; i++) {
         const size_t bytes = l->buffer[i].bytes;

@@ -1,4 +1,4 @@
-/* window.c - window arithmetic: math.md section 6. */
+/* window.c - where windows of an image lie, by TensorFlow's rule of padding. */
 #include "core/ops/window.h"
 
 #include <inttypes.h>

@@ -8,14 +8,14 @@
  *     "train": {..., "checkpoint_dir": "run", "evaluate_every_steps": 500,
  *               "hooks": [{"type": "best_loss", "margin": 0.001}]}
  *
- * core/train/hook.h says when each function is called and what it may look at there. In short: keep
- * what lasts in the state (it begins as zeros, one for each time that the spec lists the hook), do
- * not wait, and return an error only where the job must end.
+ * core/train/hooks/hook.h says when each function is called and what it may look at there. In
+ * short: keep what lasts in the state (it begins as zeros, one for each time that the spec lists
+ * the hook), do not wait, and return an error only where the job must end.
  */
 #include <inttypes.h>
 
 #include "core/base/log.h"
-#include "core/train/hook.h"
+#include "core/train/hooks/hook.h"
 
 /* What the spec says of it: filled in from the table below. */
 struct best_loss {

@@ -9,7 +9,7 @@
 
 enum { DESCRIPTION_MAX = 160, THREADS_MAX = 1024 };
 
-/* cblas.h of the reference library, which Debian may choose instead, lacks these. */
+/* The cblas of the reference library, which Debian may choose instead, lacks these. */
 char *openblas_get_config(void);
 char *openblas_get_corename(void);
 

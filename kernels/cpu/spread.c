@@ -1,7 +1,7 @@
 /* spread.c - one loop over several threads. */
 #include "kernels/cpu/cpu.h"
 
-/* From the OpenMP runtime that oneDNN uses; declared here because clang has no omp.h for it. It
+/* From the OpenMP runtime that oneDNN uses; declared here because clang has no header for it. It
  * sets the number for the calling thread alone. */
 void omp_set_num_threads(int threads);
 

@@ -1,6 +1,6 @@
 /* activate.cu - activation functions, alone and with the bias in front of them. Each function has
  * kernels of its own, so that no number is asked which one it is. */
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/product/packs.cuh"
 
 template <enum activation KIND> struct constant {
     static constexpr enum activation kind = KIND;
@@ -121,7 +121,7 @@ static void bias_activate(struct device *d, float *y, const float *bias, float *
 {
     const int64_t n = rows * columns;
     const float *const at[] = {y, pre};
-    const struct cut c = cut_together(at, 2, n);
+    const struct pack_cut c = cut_together(at, 2, n);
     with_kind(kind, [&](auto is) {
         constexpr enum activation KIND = decltype(is)::kind;
         if (n <= UINT32_MAX)

@@ -9,7 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/cuda/library.h"
+#include "kernels/cuda/library/library.h"
 #include "kernels/overlap.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/dnn.h"
+#include "kernels/cuda/library/dnn.h"
 
 /* Multiprocessors of this and newer generations run what was compiled: machine code, or code that
  * the driver compiles. */

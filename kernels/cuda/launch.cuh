@@ -23,7 +23,7 @@ extern "C" {
 
 enum { WARP = 32, BLOCK = 256, BLOCK_WARPS = BLOCK / WARP, EACH_BLOCKS_MAX = 8192 };
 
-struct launch {
+struct launch_shape {
     const char *name;
     unsigned blocks, blocks_y;
     unsigned threads = BLOCK; /* of a block */
@@ -31,7 +31,7 @@ struct launch {
 
 /* The arguments are converted to what the kernel takes. */
 template <typename... Takes, typename... Gets>
-static void launch(struct device *d, const struct launch &l, void (*kernel)(Takes...), Gets... gets)
+static void launch(struct device *d, const struct launch_shape &l, void (*kernel)(Takes...), Gets... gets)
 {
     struct cuda_state *state = (struct cuda_state *)d->state;
     cudaLaunchConfig_t config = {};

@@ -4,7 +4,7 @@
  * windows over it give: nothing is added by two threads, and the order is always the same. Where
  * channels come in fours, a thread has four of them.
  */
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/product/packs.cuh"
 
 ON_GPU int32_t quotient_of(int32_t a, int32_t b)
 {
@@ -264,7 +264,7 @@ static void run_pool(struct device *d, const struct pool_call &c, int64_t n)
 {
     const bool has_packs = c.shape->channels % PACK == 0 && is_packed(c.out) && is_packed(c.in) &&
                            is_packed(c.dy) && is_packed(c.y);
-    const struct cut cut = has_packs ? cut_of(0, n) : uncut(n);
+    const struct pack_cut cut = has_packs ? cut_of(0, n) : uncut(n);
     if (in_count(c.shape) <= INT32_MAX && out_count(c.shape) <= INT32_MAX)
         each_pack(d, c.name, Body<int32_t>{pooling_of<int32_t>(c)}, cut);
     else

@@ -3,7 +3,7 @@
  * Blocks, whose number follows from the length alone, add up their elements in double and then by a
  * tree; one last block does the same with what they left. No atomics: the order is always the same.
  */
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/product/packs.cuh"
 
 struct plain_term {
     __device__ double operator()(const float *x) const

@@ -13,7 +13,7 @@
 #ifndef KERNELS_CUDA_ROWS_CUH
 #define KERNELS_CUDA_ROWS_CUH
 
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/product/packs.cuh"
 
 enum {
     HELD = 16, /* numbers of a row that a thread has in registers */

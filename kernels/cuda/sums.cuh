@@ -12,8 +12,8 @@
 #ifndef KERNELS_CUDA_SUMS_CUH
 #define KERNELS_CUDA_SUMS_CUH
 
-#include "kernels/cuda/fetch.cuh"
-#include "kernels/cuda/tensor.cuh"
+#include "kernels/cuda/product/fetch.cuh"
+#include "kernels/cuda/product/tensor.cuh"
 
 enum { TILE_ROWS = 128 };
 

@@ -1,6 +1,6 @@
 /* update.cu - the optimizers: the formulas of elements.h, on the numbers of one element, which are
  * in registers. What is written comes first among what is read. */
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/product/packs.cuh"
 
 struct sgd_formula {
     float rate;

@@ -1,6 +1,6 @@
 /* vector.cu - kernels on plain vectors of floats: one formula each, for one number of every vector.
  */
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/product/packs.cuh"
 
 struct fill_formula {
     float value;
@@ -147,7 +147,7 @@ static void run_strided(struct device *d, const char *name, const struct strided
     const int64_t n = s->rows * s->columns;
     const bool has_packs = (s->columns | s->dst_stride | s->src_stride) % PACK == 0 &&
                            is_packed(s->dst) && is_packed(s->src);
-    const struct cut c = has_packs ? cut_of(0, n) : uncut(n);
+    const struct pack_cut c = has_packs ? cut_of(0, n) : uncut(n);
     if (n <= UINT32_MAX)
         each_pack(d, name, strided_body<uint32_t>{*s, add}, c);
     else
@@ -219,7 +219,7 @@ static void sum_ordered(struct device *d, float *y, const float *const sources[]
         return;
     }
     memcpy(body.sources, sources, (size_t)count * sizeof *sources);
-    const struct cut of_sources = cut_together(sources, count, n);
+    const struct pack_cut of_sources = cut_together(sources, count, n);
     const float *const ends[] = {y, sources[0]};
     each_pack(d, "sum_ordered", body, of_sources.packs > 0 ? cut_together(ends, 2, n) : uncut(n));
 }

@@ -2,7 +2,7 @@
 #ifndef TESTS_BASE_TABLES_H
 #define TESTS_BASE_TABLES_H
 
-#include "core/base/fields.h"
+#include "core/base/fields/fields.h"
 
 enum color { RED, GREEN, BLUE };
 

@@ -1,5 +1,5 @@
 /* The command line by a table. */
-#include "core/base/fields.h"
+#include "core/base/fields/fields.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Which known name is nearest to a mistyped one. */
-#include "core/base/fields.h"
+#include "core/base/fields/fields.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* One value of a JSON tree changed by an assignment. */
-#include "core/base/fields.h"
+#include "core/base/fields/fields.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

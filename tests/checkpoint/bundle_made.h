@@ -2,8 +2,8 @@
 #ifndef TESTS_CHECKPOINT_BUNDLE_MADE_H
 #define TESTS_CHECKPOINT_BUNDLE_MADE_H
 
-#include "core/train/checkpoint/bundle_inside.h"
-#include "core/train/checkpoint/table.h"
+#include "core/train/checkpoint/bundle/bundle_inside.h"
+#include "core/train/checkpoint/bundle/table.h"
 #include "tests/checkpoint/folder.h"
 
 #include <setjmp.h>

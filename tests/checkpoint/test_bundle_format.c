@@ -218,24 +218,24 @@ static void varints_that_end_early_or_are_too_long_are_refused(void **state)
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1};
     static const uint8_t too_big[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2};
     uint64_t value = 0;
-    struct span s = {longest, longest + sizeof longest};
-    assert_true(span_varint(&s, &value));
+    struct view s = {longest, longest + sizeof longest};
+    assert_true(view_varint(&s, &value));
     assert_true(value == UINT64_MAX);
     for (size_t bytes = 0; bytes < sizeof longest; bytes++) {
-        s = (struct span){longest, longest + bytes};
-        assert_false(span_varint(&s, &value));
+        s = (struct view){longest, longest + bytes};
+        assert_false(view_varint(&s, &value));
     }
-    s = (struct span){too_big, too_big + sizeof too_big};
-    assert_false(span_varint(&s, &value));
+    s = (struct view){too_big, too_big + sizeof too_big};
+    assert_false(view_varint(&s, &value));
 }
 
 /* ---- tables ---- */
 
 enum { KEYS = 9000, KEY_ROOM = 128 };
 
-static struct span text_span(const char *text)
+static struct view text_span(const char *text)
 {
-    return (struct span){(const uint8_t *)text, (const uint8_t *)text + strlen(text)};
+    return (struct view){(const uint8_t *)text, (const uint8_t *)text + strlen(text)};
 }
 
 static void many_keys_fill_several_blocks_and_come_back_in_order(void **folder)
@@ -260,7 +260,7 @@ static void many_keys_fill_several_blocks_and_come_back_in_order(void **folder)
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "layer_%05d/some/kernel/that/has/a/name/of/its/own/%05d", i, i);
         assert_int_equal(table_next(&reader, &item), OK);
-        assert_int_equal(span_bytes(item.key), strlen(key));
+        assert_int_equal(view_bytes(item.key), strlen(key));
         assert_memory_equal(item.key.at, key, strlen(key));
         assert_memory_equal(item.value.at, key, strlen(key));
     }

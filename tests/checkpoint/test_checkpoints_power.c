@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/best.h"
+#include "cmd/run/best_checkpoints.h"
 #include "core/base/log.h"
-#include "core/train/checkpoint/bundle_file.h"
+#include "core/train/checkpoint/bundle/file.h"
 #include "tests/checkpoint/power.h"
 
 enum { NOW = 1700000000, DISKS_MIN = 300 };
@@ -103,7 +103,7 @@ static void also_where_all_are_kept(void **state)
 static void the_best_one_outlives_it_too(void **state)
 {
     struct saved saved = {.is_best = true};
-    struct best best;
+    struct best_checkpoints best;
     char watched[FOLDER_PATH_MAX], run[FOLDER_PATH_MAX + 16];
     char *disk = strdup(folder_path(*state, "disk"));
     snprintf(watched, sizeof watched, "%s", folder_path(*state, "watched"));
@@ -111,13 +111,13 @@ static void the_best_one_outlives_it_too(void **state)
     assert_int_equal(mkdir(watched, 0777), 0);
     power_begin(watched, disk, look, &saved);
     struct checkpoints *c = run_open(run, 2, NOW);
-    assert_int_equal(best_open(&best, run, "loss", 1), OK);
+    assert_int_equal(best_checkpoints_open(&best, run, "loss", 1), OK);
     for (int step = 1; step <= 3; step++) {
-        const struct best_entry entry = {.step = step, .value = 1.0 / step};
+        const struct best_checkpoint entry = {.step = step, .value = 1.0 / step};
         const char *prefix = run_publish(c, (uint64_t)step, NOW);
         saved.coming = (float)step;
         power_forget();
-        if (best_offer(&best, prefix, RUN_SHARDS, &entry)) fail_msg("%s", error_text());
+        if (best_checkpoints_offer(&best, prefix, RUN_SHARDS, &entry)) fail_msg("%s", error_text());
         saved.reported = saved.coming;
         power_forget();
     }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cluster/cluster_spec.h"
-#include "core/train/layout.h"
+#include "core/cluster/description/cluster_spec.h"
+#include "core/train/variables/layout.h"
 
 #include <cmocka.h> /* after error.h: it has a macro named fail */
 

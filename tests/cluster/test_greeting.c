@@ -1,7 +1,7 @@
 /* test_greeting.c - what two tasks say of themselves first, held against each other. */
 #include "tests/net/pair.h"
 
-#include "core/cluster/greeting.h"
+#include "core/cluster/task/greeting.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* test_setup.c - what the chief tells a ps arrives as it was meant, and a ps believes nothing that
  * does not fit into its memory. */
-#include "core/cluster/setup.h"
+#include "core/cluster/description/setup.h"
 #include "tests/train/fixture.h"
 
 #include <stdlib.h>

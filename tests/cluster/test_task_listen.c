@@ -1,6 +1,7 @@
-/* test_task_listen.c - where a task listens, and how long it tries to (task_listen.h). */
+/* test_task_listen.c - where a task listens, and how long it tries to (core/cluster/task/listen.h).
+ */
 #include "core/base/error.h" /* before cmocka, which has a macro of the name fail */
-#include "core/cluster/task_listen.h"
+#include "core/cluster/task/listen.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

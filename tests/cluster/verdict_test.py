@@ -5,7 +5,7 @@ import support
 import wire
 from support import Plan
 
-DOCUMENTED = sorted(wire.read_enums(wire.read_source("core/cluster/verdict.h"))[
+DOCUMENTED = sorted(wire.read_enums(wire.read_source("core/cluster/role/verdict.h"))[
     "exit_code"].values())
 FOREIGN = (4, 8, 127, 132, 255, 256, 300, 2 ** 31, 2 ** 32 - 1)
 TEXT = b"the words of a stranger"

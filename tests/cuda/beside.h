@@ -3,7 +3,7 @@
 #ifndef TESTS_CUDA_BESIDE_H
 #define TESTS_CUDA_BESIDE_H
 
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/emulator/emulated.h"
 
 #include "kernels/overlap.h"
 

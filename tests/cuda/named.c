@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/emulator/emulated.h"
 #include "tests/kernels/support.h"
 
 void assert_told_of(const char *library)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/emulator/emulated.h"
 #include "tests/cuda/named.h"
 #include "tests/kernels/support.h"
 

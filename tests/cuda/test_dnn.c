@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kernels/overlap.h"
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/emulator/emulated.h"
 #include "tests/cuda/named.h"
 #include "tests/kernels/support.h"
 

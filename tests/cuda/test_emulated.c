@@ -1,6 +1,6 @@
 /* test_emulated.c - the GPU device as a whole, on an emulated GPU: memory of its own and the way
  * there, failures and what is said of them, and the same numbers as the CPU's. */
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/emulator/emulated.h"
 
 #include <signal.h>
 #include <stdio.h>

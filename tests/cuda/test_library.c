@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernels/cuda/library.h"
-#include "tests/cuda/emulated.h"
+#include "kernels/cuda/library/library.h"
+#include "tests/cuda/emulator/emulated.h"
 
 #include <cmocka.h>
 

@@ -133,7 +133,7 @@ static void come_by_halves(struct scene *s)
     assert_all(s->to, 3);
 }
 
-static void parcels_leave_one_by_one(void **state)
+static void buckets_leave_one_by_one(void **state)
 {
     play(come_by_halves);
 }
@@ -303,7 +303,7 @@ int main(void)
         cmocka_unit_test(parts_go_where_they_are_wanted),
         cmocka_unit_test(an_inlet_is_closed_while_a_batch_is_under_way),
         cmocka_unit_test(pinned_memory_goes_up_and_comes_down_at_its_time),
-        cmocka_unit_test(parcels_leave_one_by_one),
+        cmocka_unit_test(buckets_leave_one_by_one),
         cmocka_unit_test(nothing_is_on_its_way_when_memory_is_unpinned),
         cmocka_unit_test(memory_that_is_mapped_for_reading_is_pinned_for_uploads_alone),
         cmocka_unit_test(what_cannot_be_pinned_is_no_failure),

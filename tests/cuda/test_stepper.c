@@ -1,7 +1,7 @@
 /* test_stepper.c - passes that are recorded and done again on the emulated GPU: when, and that the
  * same bits come of them as of a GPU that queues each anew. */
 #include "core/graph/stepper.h"
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/emulator/emulated.h"
 #include "tests/graph/models.h"
 
 #include <math.h>

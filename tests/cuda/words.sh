@@ -4,7 +4,7 @@
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$1" -O3 -std=c++17 -I "$2" -arch=compute_90 -ptx "$2/kernels/cuda/conv.cu" -o "$work/conv.ptx"
+"$1" -O3 -std=c++17 -I "$2" -arch=compute_90 -ptx "$2/kernels/cuda/product/conv.cu" -o "$work/conv.ptx"
 grep -oE '(ld|st)\.global[.a-z0-9]*' "$work/conv.ptx" | sort | uniq -c > "$work/moves"
 cat "$work/moves"
 grep -q '32$' "$work/moves" # numbers one by one: else this looks for the wrong words

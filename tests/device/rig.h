@@ -7,8 +7,8 @@
 #define TESTS_DEVICE_RIG_H
 
 /* Before cmocka, which calls a macro like the program's fail(); tests say (fail)(...). */
-#include "core/train/session.h"
-#include "core/train/store.h"
+#include "core/train/session/session.h"
+#include "core/train/variables/store.h"
 #include "tests/device/apart.h"
 
 #include <setjmp.h>

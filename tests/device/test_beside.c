@@ -1,7 +1,7 @@
 /* test_beside.c - sessions on the emulated GPU whose batches come and whose gradients leave beside
  * the work, which is recorded: the same bits as on a GPU that does one thing after the other,
  * whatever happens to them meanwhile. */
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/emulator/emulated.h"
 #include "tests/device/scenes.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* test_broken.c - a GPU that fails in the middle of training, or has too little memory, on the
  * emulated one: the error is told by the step, with the call that failed and the node. */
-#include "tests/cuda/emulated.h"
+#include "tests/cuda/emulator/emulated.h"
 #include "tests/device/scenes.h"
 
 #include <stdio.h>

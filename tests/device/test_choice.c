@@ -1,6 +1,6 @@
 /* test_choice.c - which device a task is to use: the words, and who of one host gets which GPU. */
-#include "core/cluster/cluster_spec.h"
-#include "core/train/device_choice.h"
+#include "core/cluster/description/cluster_spec.h"
+#include "core/train/session/device_choice.h"
 #include "tests/device/rig.h"
 
 #include <stdlib.h>

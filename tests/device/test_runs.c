@@ -1,8 +1,8 @@
 /* test_runs.c - whole runs of real tasks: a single process whose variables live on the device, and
  * a worker on the device beside a ps on the CPU. Both end with the CPU's checkpoint. */
-#include "core/cluster/ps_task.h"
-#include "core/cluster/verdict.h"
-#include "core/cluster/worker_task.h"
+#include "core/cluster/task/ps.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/task/worker.h"
 #include "net/transport.h"
 #include "tests/device/rig.h"
 

@@ -4,7 +4,7 @@
 #define TESTS_HOOKS_RIG_H
 
 /* Before cmocka, which calls a macro like the program's fail(); tests say (fail)(...). */
-#include "core/train/hook.h"
+#include "core/train/hooks/hook.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

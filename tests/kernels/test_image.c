@@ -32,7 +32,7 @@ struct extent {
     int64_t in, kernel, stride;
 };
 
-/* math.md section 6 */
+/* SAME and VALID as TensorFlow has them */
 static void pad(enum padding padding, struct extent e, int64_t *ret_out, int64_t *ret_before,
                 int64_t *ret_after)
 {

@@ -187,7 +187,7 @@ static void a_stretch_gives_the_same_bits_in_one_piece_and_in_two(void **state)
     on_every_device(each_cut);
 }
 
-/* The test vectors of math.md: w0 = (1, -2), gradients (.1, -.2), (.3, 0), (-.2, .4) */
+/* Computed by TensorFlow: w0 = (1, -2), gradients (.1, -.2), (.3, 0), (-.2, .4) */
 static void run_vectors(struct device *d)
 {
     const float gradients[STEPS][2] = {{0.1f, -0.2f}, {0.3f, 0}, {-0.2f, 0.4f}};

@@ -1,8 +1,8 @@
 /* test_full.c - when a process may open no more descriptors. */
 #include "tests/net/pair.h"
 
-#include "net/area.h"
-#include "net/pass.h"
+#include "net/shm/area.h"
+#include "net/shm/pass.h"
 #include "net/wire.h"
 
 #include <arpa/inet.h>

@@ -8,10 +8,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
-#include "net/area.h"
+#include "net/shm/area.h"
 #include "net/loop_inside.h"
-#include "net/pass.h"
-#include "net/shm.h"
+#include "net/shm/pass.h"
+#include "net/shm/shm.h"
 #include "net/wire.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
 #include "tests/net/pair.h"
 
 #include "core/base/clock.h"
-#include "net/area.h"
+#include "net/shm/area.h"
 #include "net/loop_inside.h"
-#include "net/ring.h"
+#include "net/shm/ring.h"
 #include "net/wire.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* test_clocks.c - how far clocks are apart, and what the messages of a timeline may hold. */
 #include "core/base/random.h"
-#include "core/cluster/task_trace.h"
+#include "core/cluster/task/trace/trace.h"
 
 #include <endian.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/verdict.h"
+#include "core/cluster/role/verdict.h"
 #include "tests/simulate/describe.h"
 #include "tests/simulate/world.h"
 

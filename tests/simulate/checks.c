@@ -1,7 +1,7 @@
 /* checks.c - what must hold of a checkpoint when it is published, and of a run when it is over. */
 #include <string.h>
 
-#include "core/cluster/verdict.h"
+#include "core/cluster/role/verdict.h"
 #include "tests/simulate/world.h"
 
 static bool is_well(enum story story)

@@ -2,7 +2,7 @@
 #ifndef TESTS_SIMULATE_DESCRIBE_H
 #define TESTS_SIMULATE_DESCRIBE_H
 
-#include "core/cluster/ps_role.h"
+#include "core/cluster/role/ps.h"
 
 struct description {
     struct ps_config config; /* the ps adds what it finds on its disk, or will be brought */

@@ -1,5 +1,5 @@
 /* faults.c - what the profile says goes wrong, at its time. */
-#include "core/cluster/verdict.h"
+#include "core/cluster/role/verdict.h"
 #include "tests/simulate/world.h"
 
 static void note_time(struct world *world, uint64_t for_us)

@@ -2,7 +2,7 @@
 #ifndef TESTS_SIMULATE_PROFILE_H
 #define TESTS_SIMULATE_PROFILE_H
 
-#include "core/cluster/ps_role.h"
+#include "core/cluster/role/ps.h"
 #include "tests/simulate/model.h"
 
 enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 24, REPLICAS_EACH_MAX = 3 };

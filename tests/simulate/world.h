@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "core/cluster/worker_role.h"
+#include "core/cluster/role/worker.h"
 #include "tests/simulate/defects.h"
 #include "tests/simulate/model.h"
 #include "tests/simulate/profile.h"

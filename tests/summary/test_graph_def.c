@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/train/spec.h"
+#include "core/train/spec/spec.h"
 
 enum { NODES_MAX_HERE = 512, TEXT_MAX = 256, SPEC_TEXT_MAX = 4096 };
 

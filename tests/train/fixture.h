@@ -4,8 +4,8 @@
 #define TESTS_TRAIN_FIXTURE_H
 
 /* Before cmocka, which calls a macro like the program's fail(); tests say (fail)(...). */
-#include "core/train/layout.h"
-#include "core/train/optimizer.h"
+#include "core/train/variables/layout.h"
+#include "core/train/variables/optimizer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

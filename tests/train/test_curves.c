@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/train/checkpoint/bundle.h"
-#include "core/train/session.h"
-#include "core/train/store.h"
+#include "core/train/checkpoint/bundle/bundle.h"
+#include "core/train/session/session.h"
+#include "core/train/variables/store.h"
 #include "tests/train/curve_device.h"
 #include "tests/train/fixture.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/train/layout_place.h"
+#include "core/train/variables/place.h"
 
 enum { VARIABLES_MAX = 32, BLOCK_MAX = 4096, WHOLE_MAX = 512 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/train/store.h"
+#include "core/train/variables/store.h"
 
 enum { FLOATS_MAX = 16, PATH_MAX_BYTES = 128 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/train/session.h"
+#include "core/train/session/session.h"
 #include "tests/train/fixture.h"
 
 enum { STEPS = 12, TEXT_MAX = 1024 };

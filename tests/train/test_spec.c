@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/train/spec.h"
+#include "core/train/spec/spec.h"
 
 static const char good[] =
     "{\n"

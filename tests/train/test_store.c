@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "core/train/store.h"
+#include "core/train/variables/store.h"
 
 /* FLOATS: more than two tiles, no whole number of them */
 enum { FLOATS = 20016, GRADIENTS_MAX = 5, STEPS = 3 };

@@ -8,7 +8,7 @@ import support
 from support import BINARY, LIMIT_S, SANITIZER
 import wire
 
-STRANGERS_MAX = 1024  # of core/cluster/task.h
+STRANGERS_MAX = 1024  # of core/cluster/task/task.h
 GREETING_MAX = 64 << 10
 ANNOUNCERS = 60
 RESIDENT_MAX = 200 << 20  # a ps alone has 10 MB; 60 who announced 16 MB each once made it 994

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <math.h>
 
-#include "core/cluster/visit_shared.h"
+#include "core/cluster/visit/shared.h"
 #include "tests/visit/visited.h"
 
 #include <cmocka.h> /* after error.h: it has a macro named fail */

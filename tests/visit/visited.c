@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cluster/visit_body.h"
+#include "core/cluster/visit/body.h"
 #include "tests/visit/visited.h"
 
 #include <cmocka.h> /* after error.h: it has a macro named fail */

@@ -2,7 +2,7 @@
 #ifndef TESTS_VISIT_VISITED_H
 #define TESTS_VISIT_VISITED_H
 
-#include "core/cluster/visit.h"
+#include "core/cluster/visit/visit.h"
 
 enum {
     CHANGE_LIMIT_MS = 5000,

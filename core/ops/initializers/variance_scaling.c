@@ -1,5 +1,5 @@
 /* variance_scaling.c - initializers whose spread follows from the number of inputs and outputs.
- * Formulas and names: TensorFlow's (math.md section 5). */
+ * Formulas and names: those of TensorFlow's tf.keras.initializers. */
 #include "core/base/random.h"
 #include "core/graph/op.h"
 

@@ -12,7 +12,7 @@
 #ifndef CORE_TRAIN_CHECKPOINT_CHECKPOINTS_H
 #define CORE_TRAIN_CHECKPOINT_CHECKPOINTS_H
 
-#include "core/train/checkpoint/bundle.h"
+#include "core/train/checkpoint/bundle/bundle.h"
 
 enum { CHECKPOINT_PATH_MAX = 4096, CHECKPOINTS_MAX = 100000, LEASE_MAX_S = 600 };
 

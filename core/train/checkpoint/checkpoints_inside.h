@@ -18,7 +18,7 @@ enum {
     SPARE_ZEROS_MAX = 8,
 };
 
-/* ---- folders (checkpoint_folder.c) ---- */
+/* ---- folders (folder.c) ---- */
 
 err folder_make(const char *path); /* with its parents */
 err folder_join(const char *folder, const char *name, char ret[CHECKPOINT_PATH_MAX]);
@@ -32,7 +32,7 @@ void folder_remove_parts(const char *path); /* its part-* files, then itself if 
 bool has_index(const char *prefix);         /* there is a prefix.index */
 double file_time_s(const char *path);       /* last change, unix time; -1: there is no such file */
 
-/* ---- the state file (checkpoint_state.c, checkpoint_text.c) ---- */
+/* ---- the state file (state.c, text.c) ---- */
 
 struct checkpoint_record {
     char *prefix;  /* owned */
@@ -72,7 +72,7 @@ bool checkpoints_is_ours(const struct checkpoints *, const char *path);
 /* Removes leases of this checkpoint that are over, too. */
 bool lease_is_held(const char *prefix, double now_s);
 
-/* ---- what is left of dead runs (checkpoints_sweep.c) ---- */
+/* ---- what is left of dead runs (sweep.c) ---- */
 
 /* Puts one that is there but not in the list at its beginning, so that it is not forgotten; false:
  * it was known, or is not there. */

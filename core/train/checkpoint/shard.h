@@ -4,15 +4,15 @@
  * Names are TensorFlow's: the variable's own, <variable>/Adam and so on for slots, beta1_power for
  * powers, global_step (int64). A slice of a partitioned variable is written under the full name.
  * The ledger of ps K is the int64 tensor dtrain/ledger/ps_KKKKK of shape [workers, 3]: columns
- * received, taken, and the step that the last one taken was meant for (ps_role.h). TensorFlow
- * passes over it.
+ * received, taken, and the step that the last one taken was meant for (core/cluster/role/ps.h).
+ * TensorFlow passes over it.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_SHARD_H
 #define CORE_TRAIN_CHECKPOINT_SHARD_H
 
-#include "core/train/checkpoint/bundle.h"
-#include "core/train/layout.h"
-#include "core/train/optimizer.h"
+#include "core/train/checkpoint/bundle/bundle.h"
+#include "core/train/variables/layout.h"
+#include "core/train/variables/optimizer.h"
 
 /* A stretch of the ps' block: rows of one axis of a variable. */
 struct shard_slice {

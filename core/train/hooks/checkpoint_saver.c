@@ -4,7 +4,7 @@
  * then by time or by steps. The last one, when every worker has ended, is the runner's.
  */
 #include "core/train/checkpoint/checkpoints.h"
-#include "core/train/hook_values.h"
+#include "core/train/hooks/values.h"
 
 struct checkpoint_saver {
     double save_secs; /* exactly one of the two is above zero */

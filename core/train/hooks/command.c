@@ -28,7 +28,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/checkpoints.h"
-#include "core/train/hook_values.h"
+#include "core/train/hooks/values.h"
 
 enum moment { AT_START, AT_CHECKPOINT, AT_EVALUATION, AT_END, MOMENTS };
 enum on_failure { FAILURE_WARNS, FAILURE_STOPS };

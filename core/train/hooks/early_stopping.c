@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/train/hook_values.h"
+#include "core/train/hooks/values.h"
 
 enum mode { MODE_DECREASE, MODE_INCREASE };
 

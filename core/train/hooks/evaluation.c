@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "core/base/log.h"
-#include "core/train/hook_values.h"
+#include "core/train/hooks/values.h"
 
 struct evaluation_attributes {
     int64_t every_n_steps; /* exactly one of the two; made from "train": perhaps neither */

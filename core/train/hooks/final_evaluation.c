@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/train/hook_values.h"
+#include "core/train/hooks/values.h"
 
 struct final_evaluation {
     const char *path;

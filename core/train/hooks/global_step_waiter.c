@@ -4,7 +4,7 @@
  * worker that waits until the others have come so far starts from better values. Who runs the
  * worker does the waiting (hooks_wait_step), since a hook must not.
  */
-#include "core/train/hook.h"
+#include "core/train/hooks/hook.h"
 
 struct global_step_waiter {
     int64_t wait_until_step;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/train/hook_values.h"
+#include "core/train/hooks/values.h"
 
 struct logging {
     struct strings values; /* none: all */

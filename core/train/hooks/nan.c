@@ -1,13 +1,13 @@
 /* nan.c - what a loss that is not finite means.
  *
- * Without this hook, and by default with it, the step fails and the job with it (session_finite.c).
- * Where it need not fail, the run is stopped well instead: the gradients of that step become zero
- * before they leave, so that the last checkpoint holds numbers.
+ * Without this hook, and by default with it, the step fails and the job with it
+ * (core/train/session/finite.c). Where it need not fail, the run is stopped well instead: the
+ * gradients of that step become zero before they leave, so that the last checkpoint holds numbers.
  */
 #include <math.h>
 
 #include "core/base/log.h"
-#include "core/train/hook.h"
+#include "core/train/hooks/hook.h"
 
 struct nan {
     bool fail_on_nan_loss;

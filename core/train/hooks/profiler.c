@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "core/base/log.h"
-#include "core/train/hook_values.h"
+#include "core/train/hooks/values.h"
 
 struct profiler {
     int64_t save_steps;

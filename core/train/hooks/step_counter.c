@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "core/base/log.h"
-#include "core/train/hook_values.h"
+#include "core/train/hooks/values.h"
 
 enum { STANDSTILL_STEPS = 3, STANDSTILL_WARNINGS_MAX = 5 };
 

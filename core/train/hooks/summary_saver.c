@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/train/hook_values.h"
+#include "core/train/hooks/values.h"
 
 struct summary_saver {
     int64_t save_steps; /* exactly one of the two is above zero */

@@ -10,8 +10,8 @@
 
 #include "core/base/arena.h"
 #include "core/graph/graph.h"
-#include "core/train/layout.h"
-#include "core/train/spec.h"
+#include "core/train/variables/layout.h"
+#include "core/train/spec/spec.h"
 
 /* TensorFlow's numbers; a global step is of a type that no tensor of a model has. */
 enum graph_dtype { GRAPH_FLOAT = 1, GRAPH_INT32 = 3, GRAPH_UINT8 = 4, GRAPH_INT64 = 9 };

@@ -1,4 +1,4 @@
-/* histogram.h - counts of values in TensorFlow's 1551 exponential buckets (events.md section 4). */
+/* histogram.h - counts of values in TensorFlow's 1551 exponential buckets. */
 #ifndef CORE_TRAIN_SUMMARY_HISTOGRAM_H
 #define CORE_TRAIN_SUMMARY_HISTOGRAM_H
 

@@ -12,7 +12,7 @@
 
 #include <new>
 
-#include "tests/cuda/grid.h"
+#include "tests/cuda/emulator/grid.h"
 
 #define __global__
 #define __device__

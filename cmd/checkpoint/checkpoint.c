@@ -1,0 +1,103 @@
+/* checkpoint.c - `dtrain checkpoint VERB ...`: which verb it is, and its words. */
+#include <string.h>
+
+#include "cmd/checkpoint/checkpoint.h"
+#include "cmd/cmd.h"
+
+struct verb {
+    const char *name, *arguments, *summary;
+    int words; /* least number; at most CALL_WORDS_MAX or, where exact, this many */
+    bool is_exact;
+    const struct field *flags; /* of struct checkpoint_call */
+    err (*run)(const struct checkpoint_call *, int *ret_code);
+};
+
+static const struct field no_flags[] = {{0}};
+static const struct field reshard_flags[] = {
+    {.name = "ps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct checkpoint_call, ps),
+     .min = 1,
+     .max = PS_MAX,
+     .help = "how many shards to make, one for each parameter server"},
+    {0},
+};
+
+static const struct verb verbs[] = {
+    {"ls", "DIR", "the checkpoints of a folder: step, time, shards, bytes, variables, leases", 1,
+     true, no_flags, checkpoint_ls},
+    {"show", "CKPT [NAME]", "all tensors: type, shape, slices, shard; or one with its values", 1,
+     false, no_flags, checkpoint_show},
+    {"verify", "CKPT", "compare all checksums; step and ledgers agree", 1, true, no_flags,
+     checkpoint_verify},
+    {"diff", "A B", "what differs; exit code 0 only where all is equal bit for bit, else 1", 2,
+     true, no_flags, checkpoint_diff},
+    {"reshard", "CKPT --ps=N DIR", "the same values in N shards, as a new folder", 2, true,
+     reshard_flags, checkpoint_reshard},
+    {"export", "CKPT FILE.npz", "all tensors as numpy arrays", 2, true, no_flags,
+     checkpoint_export},
+};
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+void print_checkpoint_help(FILE *out)
+{
+    for (int i = 0; i < VERBS; i++)
+        fprintf(out, "  dtrain checkpoint %-7s %-16s %s\n", verbs[i].name, verbs[i].arguments,
+                verbs[i].summary);
+    fputs("\nCKPT is a folder (its newest checkpoint), a prefix such as run/model.ckpt-300, or an\n"
+          ".index file; dtrain's own or TensorFlow's (V2). Nothing is changed but what `reshard`\n"
+          "and `export` write. What reshard wrote is a folder to go on from: name it as\n"
+          "train.checkpoint_dir.\n",
+          out);
+}
+
+/* A verb is most often mistyped by a letter. */
+static err find_verb(const char *name, const struct verb **ret)
+{
+    const char *names[VERBS];
+    for (int i = 0; i < VERBS; i++) {
+        names[i] = verbs[i].name;
+        if (strcmp(name, verbs[i].name) != 0) continue;
+        *ret = &verbs[i];
+        return OK;
+    }
+    const char *near = nearest_name(name, names, VERBS);
+    return fail(ERR_INPUT, "checkpoint: unknown \"%.64s\"%s%s%s; see `dtrain help checkpoint`",
+                name, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+/* argv[0]: the verb's name. */
+static err parse(const struct verb *verb, int argc, char **argv, struct arena *arena,
+                 struct checkpoint_call *ret)
+{
+    const struct object object = {"checkpoint", verb->summary, verb->flags, sizeof *ret};
+    const char *words[CALL_WORDS_MAX] = {0};
+    int count;
+    err e = flags_parse(&object, argc, argv, arena, ret, words,
+                        verb->is_exact ? verb->words : CALL_WORDS_MAX, &count);
+    if (!e && count < verb->words)
+        e = fail(ERR_INPUT, "expected dtrain checkpoint %s %s", verb->name, verb->arguments);
+    if (e) return fail_prefix(e, "checkpoint %s", verb->name);
+    memcpy(ret->words, words, sizeof words);
+    ret->arena = arena;
+    return OK;
+}
+
+static err run(int argc, char **argv, struct arena *arena, int *ret_code)
+{
+    const struct verb *verb = NULL;
+    struct checkpoint_call call;
+    if (argc < 3) return fail(ERR_INPUT, "checkpoint: do what? See `dtrain help checkpoint`");
+    TRY(find_verb(argv[2], &verb));
+    TRY(parse(verb, argc - 2, argv + 2, arena, &call));
+    return verb->run(&call, ret_code);
+}
+
+int cmd_checkpoint(int argc, char **argv)
+{
+    struct arena arena = {0};
+    int code = EXIT_DONE;
+    err e = run(argc, argv, &arena, &code);
+    arena_free(&arena);
+    return e ? report_error(e) : code;
+}

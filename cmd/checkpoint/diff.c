@@ -1,0 +1,100 @@
+/* diff.c - `dtrain checkpoint diff A B`: what differs between two checkpoints.
+ *
+ * Elements are compared as bits: a zero below zero is not zero, and a NaN is equal to the same NaN.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/checkpoint/checkpoint.h"
+
+enum { CODE_EQUAL = 0, CODE_DIFFERENT = 1 };
+
+struct diff {
+    struct bundle *a, *b;
+    int differences; /* tensors */
+};
+
+static void report_missing(struct diff *d, const struct bundle *here, const char *name)
+{
+    printf("%s: only in %s\n", name, bundle_prefix(here));
+    d->differences++;
+}
+
+/* false: they differ, and it was said how. */
+static bool compare_forms(struct diff *d, const struct bundle_entry *a,
+                          const struct bundle_entry *b)
+{
+    char left[TENSOR_SHAPE_TEXT_MAX], right[TENSOR_SHAPE_TEXT_MAX];
+    if (a->dtype == b->dtype && checkpoint_same_shape(&a->shape, &b->shape)) return true;
+    printf("%s: %s %s and %s %s\n", a->name, bundle_dtype_name(a->dtype),
+           checkpoint_shape_text(&a->shape, left), bundle_dtype_name(b->dtype),
+           checkpoint_shape_text(&b->shape, right));
+    d->differences++;
+    return false;
+}
+
+/* Sizes are equal, forms were compared before. */
+static void compare_elements(struct diff *d, const struct bundle_entry *entry,
+                             const struct elements *a, const struct elements *b)
+{
+    const size_t size = bundle_dtype_size(entry->dtype);
+    int64_t count = 0;
+    double largest = 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        const size_t at = (size_t)i * size;
+        if (memcmp((const char *)a->at + at, (const char *)b->at + at, size) == 0) continue;
+        const double by =
+            fabs(checkpoint_number(a, entry->dtype, i) - checkpoint_number(b, entry->dtype, i));
+        count++;
+        if (isnan(by) || by > largest) largest = by; /* once NaN, always */
+    }
+    if (count == 0) return;
+    printf("%s: %lld of %lld elements differ, by %.9g at most\n", entry->name, (long long)count,
+           (long long)a->count, largest);
+    d->differences++;
+}
+
+static err compare_tensor(struct diff *d, const struct bundle_entry *entry)
+{
+    const struct bundle_entry *other = bundle_find(d->b, entry->name);
+    struct elements a, b;
+    if (!other) {
+        report_missing(d, d->a, entry->name);
+        return OK;
+    }
+    if (!compare_forms(d, entry, other)) return OK;
+    TRY(checkpoint_elements(d->a, entry, NULL, &a));
+    err e = checkpoint_elements(d->b, other, NULL, &b);
+    if (!e) {
+        compare_elements(d, entry, &a, &b);
+        free(b.at);
+    }
+    free(a.at);
+    return e;
+}
+
+/* In the order of the names, first of A, then what only B has. */
+static err compare_all(struct diff *d)
+{
+    for (int i = 0; i < bundle_entries(d->a); i++) TRY(compare_tensor(d, bundle_at(d->a, i)));
+    for (int i = 0; i < bundle_entries(d->b); i++) {
+        const char *name = bundle_at(d->b, i)->name;
+        if (!bundle_find(d->a, name)) report_missing(d, d->b, name);
+    }
+    return OK;
+}
+
+err checkpoint_diff(const struct checkpoint_call *call, int *ret_code)
+{
+    struct diff d = {0};
+    TRY(checkpoint_open(call->words[0], &d.a));
+    err e = checkpoint_open(call->words[1], &d.b);
+    if (!e) e = compare_all(&d);
+    if (!e && d.differences == 0) printf("equal: %d tensors, bit for bit\n", bundle_entries(d.a));
+    if (!e) *ret_code = d.differences ? CODE_DIFFERENT : CODE_EQUAL;
+    bundle_close(d.a);
+    bundle_close(d.b);
+    return e;
+}

@@ -1,0 +1,203 @@
+/* ls.c - `dtrain checkpoint ls DIR`: the checkpoints of a folder, oldest step first.
+ *
+ * They are those that the state file names and those that lie there without: kept for good, or of a
+ * folder that was put together by hand. One that cannot be opened is shown with what is wrong, and
+ * makes the exit code that of bad input.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "cmd/checkpoint/checkpoint.h"
+#include "core/cluster/role/verdict.h"
+#include "core/train/checkpoint/checkpoints.h"
+
+#define INDEX_ENDING ".index"
+#define LEASE_BEGINNING ".lease-"
+
+enum { TIME_TEXT_MAX = 32, NAMES_MAX = 4 * CHECKPOINTS_MAX };
+
+struct row {
+    const char *prefix;
+    bool is_named;  /* by the state file */
+    bool is_newest; /* of them */
+};
+
+struct listing {
+    const char *directory;
+    struct dirent **names; /* index files and leases, sorted */
+    int name_count;
+    char **named; /* prefixes, by the state file */
+    int named_count;
+    struct row *rows;
+    int row_count;
+    bool is_damaged;
+};
+
+/* ---- the folder ---- */
+
+static bool ends_with(const char *text, const char *ending)
+{
+    const size_t length = strlen(text), wanted = strlen(ending);
+    return length > wanted && strcmp(text + length - wanted, ending) == 0;
+}
+
+static int is_wanted(const struct dirent *entry)
+{
+    if (strncmp(entry->d_name, LEASE_BEGINNING, strlen(LEASE_BEGINNING)) == 0) return 1;
+    return entry->d_name[0] != '.' && ends_with(entry->d_name, INDEX_ENDING);
+}
+
+static err read_folder(struct listing *l)
+{
+    l->name_count = scandir(l->directory, &l->names, is_wanted, alphasort);
+    if (l->name_count < 0) {
+        l->name_count = 0;
+        return fail(ERR_INPUT, "%s: %s", l->directory, strerror(errno));
+    }
+    if (l->name_count > NAMES_MAX)
+        return fail(ERR_INPUT, "%s: more than %d files of checkpoints", l->directory,
+                    (int)NAMES_MAX);
+    return OK;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The state file may have relative, absolute or other folders' paths: the name is what counts. */
+static bool is_named(const struct listing *l, const char *name)
+{
+    for (int i = 0; i < l->named_count; i++)
+        if (strcmp(base_name(l->named[i]), name) == 0) return true;
+    return false;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    const int64_t left = checkpoint_step(x->prefix), right = checkpoint_step(y->prefix);
+    if (left != right) return left < right ? -1 : 1;
+    return strcmp(x->prefix, y->prefix);
+}
+
+static void make_rows(struct listing *l, struct arena *arena)
+{
+    l->rows = arena_array(arena, (size_t)(l->name_count + l->named_count) + 1, sizeof *l->rows);
+    for (int i = 0; i < l->named_count; i++)
+        l->rows[l->row_count++] = (struct row){l->named[i], true, i == l->named_count - 1};
+    for (int i = 0; i < l->name_count; i++) {
+        const char *file = l->names[i]->d_name;
+        if (!ends_with(file, INDEX_ENDING)) continue;
+        const int length = (int)(strlen(file) - strlen(INDEX_ENDING));
+        char *name = arena_format(arena, "%.*s", length, file);
+        if (file[0] == '.' || is_named(l, name)) continue;
+        char *prefix = arena_format(arena, "%s/%s", l->directory, name);
+        l->rows[l->row_count++] = (struct row){prefix, false, false};
+    }
+    qsort(l->rows, (size_t)l->row_count, sizeof *l->rows, compare_rows);
+}
+
+/* ---- one row ---- */
+
+/* Of the index, which is written last. Local time. */
+static const char *time_text(const char *prefix, char text[TIME_TEXT_MAX])
+{
+    char path[CHECKPOINT_PATH_MAX + sizeof INDEX_ENDING];
+    struct stat status;
+    struct tm local;
+    snprintf(path, sizeof path, "%s" INDEX_ENDING, prefix);
+    if (stat(path, &status) || !localtime_r(&status.st_mtime, &local)) return "-";
+    strftime(text, TIME_TEXT_MAX, "%Y-%m-%d %H:%M:%S", &local);
+    return text;
+}
+
+static int64_t stored_bytes(const struct bundle *bundle)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < bundle_entries(bundle); i++) {
+        const struct bundle_entry *entry = bundle_at(bundle, i);
+        for (int s = 0; s < (entry->slice_count ? entry->slice_count : 1); s++)
+            bytes += bundle_place(bundle, entry, s).bytes;
+    }
+    return bytes;
+}
+
+static int count_variables(const struct bundle *bundle)
+{
+    int count = 0;
+    for (int i = 0; i < bundle_entries(bundle); i++)
+        count += checkpoint_part(bundle, bundle_at(bundle, i)) == PART_VARIABLE;
+    return count;
+}
+
+/* A lease is .lease-NAME.HOLDER; holders have no dot. */
+static void print_leases(const struct listing *l, const char *prefix)
+{
+    const char *name = base_name(prefix);
+    const size_t length = strlen(name);
+    for (int i = 0; i < l->name_count; i++) {
+        const char *file = l->names[i]->d_name, *own = file + strlen(LEASE_BEGINNING);
+        char path[CHECKPOINT_PATH_MAX];
+        struct stat status;
+        if (strncmp(file, LEASE_BEGINNING, strlen(LEASE_BEGINNING)) != 0) continue;
+        if (strncmp(own, name, length) != 0 || own[length] != '.') continue;
+        if (strchr(own + length + 1, '.')) continue;
+        snprintf(path, sizeof path, "%s/%s", l->directory, file);
+        if (stat(path, &status)) continue; /* dropped just now */
+        const long long age_s = (long long)(time(NULL) - status.st_mtime);
+        printf(", %s by %s, renewed %lld s ago", age_s < LEASE_MAX_S ? "leased" : "stale lease",
+               own + length + 1, age_s);
+    }
+}
+
+/* Opening reads the index and looks at the sizes of the data; checksums of data are for verify. */
+static void print_row(struct listing *l, const struct row *row)
+{
+    char when[TIME_TEXT_MAX];
+    struct bundle *bundle;
+    printf("%10lld  %-19s  ", (long long)checkpoint_step(row->prefix),
+           time_text(row->prefix, when));
+    if (bundle_open(row->prefix, &bundle)) {
+        printf("%s", error_text());
+        l->is_damaged = true;
+    } else {
+        printf("%6d  %14lld  %9d  %s", bundle_shards(bundle), (long long)stored_bytes(bundle),
+               count_variables(bundle), base_name(row->prefix));
+        bundle_close(bundle);
+    }
+    if (row->is_newest) printf(", newest");
+    if (!row->is_named && l->named_count) printf(", kept");
+    print_leases(l, row->prefix);
+    puts("");
+}
+
+static err list(struct listing *l, struct arena *arena)
+{
+    TRY(read_folder(l));
+    err e = checkpoint_list(l->directory, &l->named, &l->named_count);
+    if (e && e != ERR_INPUT) return e; /* bad input: there is no state file that can be read */
+    make_rows(l, arena);
+    if (e && l->row_count == 0) return e;
+    if (e) printf("no newest one: %s\n", error_text());
+    printf("%10s  %-19s  %6s  %14s  %9s\n", "step", "time", "shards", "bytes", "variables");
+    for (int i = 0; i < l->row_count; i++) print_row(l, &l->rows[i]);
+    return OK;
+}
+
+err checkpoint_ls(const struct checkpoint_call *call, int *ret_code)
+{
+    struct listing l = {.directory = call->words[0]};
+    err e = list(&l, call->arena);
+    for (int i = 0; i < l.name_count; i++) free(l.names[i]);
+    free(l.names);
+    free(l.named);
+    if (l.is_damaged) *ret_code = EXIT_INPUT;
+    return e;
+}

@@ -1,0 +1,30 @@
+/* npz.h - numpy's archive of arrays: a zip whose members are NAME.npy, stored as they are.
+ *
+ * Every member and the end of the archive carry the 64-bit fields of zip64, so that an array of 5
+ * GB and one of 5 bytes are written alike.
+ */
+#ifndef CMD_CHECKPOINT_NPZ_H
+#define CMD_CHECKPOINT_NPZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+struct npz_array {
+    const char *name;
+    const char *type; /* numpy's word: "<f4" */
+    int rank;
+    const int64_t *dim;   /* [rank] */
+    const void *elements; /* row-major, little-endian */
+    size_t bytes;
+};
+
+struct npz;
+/* Into a temporary file beside path, which takes its name at the end. */
+err npz_create(const char *path, struct npz **ret);
+err npz_add(struct npz *, const struct npz_array *);
+err npz_finish(struct npz *);   /* frees in any case */
+void npz_abandon(struct npz *); /* removes what was written; NULL is fine */
+
+#endif

@@ -1,0 +1,48 @@
+/* restored_model.h - a model whose values come from a checkpoint: what `dtrain eval` and `dtrain
+ * predict` share. */
+#ifndef CMD_RESTORED_MODEL_H
+#define CMD_RESTORED_MODEL_H
+
+#include "cmd/cmd.h"
+#include "core/train/session/session.h"
+
+struct restored_flags {
+    const char *checkpoint;
+    struct strings set;
+    const char *data_dir;
+    int64_t threads;
+    const char *cpu_kernels, *device;
+};
+
+struct restored_model {
+    struct restored_flags flags;
+    struct spec spec;
+    struct bundle *bundle;
+    int64_t step; /* of the checkpoint */
+    struct device device;
+    struct session session;
+    bool has_spec, has_device, has_session;
+};
+
+/* flags, then own, a table of fields whose struct begins with a struct restored_flags of `size`
+ * bytes: one table in the arena, for flags_parse and flags_help. */
+struct object restored_model_flags_with(const struct field *own, size_t size, struct arena *);
+
+/* argv[0] is the command's name; own: as above. ERR_INPUT unless exactly one word, the spec, comes
+ * beside the flags. */
+struct restored_call {
+    int argc;
+    char **argv;
+    const struct field *own;
+    size_t size;
+};
+err restored_model_parse(const struct restored_call *, struct arena *, void *ret_flags,
+                         const char **ret_path);
+
+/* The spec alone, so that its data can still be changed; then everything else. */
+err restored_model_load_spec(struct restored_model *, const struct restored_flags *,
+                             const char *path);
+err restored_model_open(struct restored_model *, bool without_labels);
+void restored_model_close(struct restored_model *); /* a zeroed one is fine */
+
+#endif

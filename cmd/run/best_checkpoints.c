@@ -1,0 +1,233 @@
+/* best_checkpoints.c - see best_checkpoints.h. */
+#include "cmd/run/best_checkpoints.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/run/replace_file.h"
+#include "core/train/checkpoint/bundle/file.h"
+
+static const char index_suffix[] = ".index", json_name[] = "best.json", state_name[] = "checkpoint";
+
+enum { COPY_BYTES = 1 << 18, SUFFIX_MAX = 32, JSON_BYTES_MAX = 1 << 20 };
+
+/* ---- files ---- */
+
+static err path_of(const struct best_checkpoints *b, const char *name,
+                   char ret[CHECKPOINT_PATH_MAX])
+{
+    int length = snprintf(ret, CHECKPOINT_PATH_MAX, "%s/%s", b->folder, name);
+    return length < CHECKPOINT_PATH_MAX ? OK : fail(ERR_INPUT, "%s: too long a path", b->folder);
+}
+
+static err prefix_of(const struct best_checkpoints *b, int64_t step, char ret[CHECKPOINT_PATH_MAX])
+{
+    char name[64];
+    snprintf(name, sizeof name, "model.ckpt-%lld", (long long)step);
+    return path_of(b, name, ret);
+}
+
+static err copy_bytes(int from, int to, const char *path)
+{
+    static char buffer[COPY_BYTES];
+    for (ssize_t got; (got = read(from, buffer, sizeof buffer)) != 0;) {
+        if (got < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+        for (ssize_t done = 0, n; done < got; done += n) {
+            n = write(to, buffer + done, (size_t)(got - done));
+            if (n < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+        }
+    }
+    return fsync(to) ? fail(ERR_IO, "%s: %s", path, strerror(errno)) : OK;
+}
+
+static err copy_file(const char *from, const char *to)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    if (in < 0) return fail(ERR_IO, "%s: %s", from, strerror(errno));
+    int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    err e = out < 0 ? fail(ERR_IO, "%s: %s", to, strerror(errno)) : copy_bytes(in, out, to);
+    close(in);
+    if (out >= 0) close(out);
+    return e;
+}
+
+/* What lies there is of another life of this step. */
+static err keep_file(const char *from_prefix, const char *to_prefix, const char *suffix)
+{
+    char from[CHECKPOINT_PATH_MAX + SUFFIX_MAX], to[CHECKPOINT_PATH_MAX + SUFFIX_MAX];
+    snprintf(from, sizeof from, "%s%s", from_prefix, suffix);
+    snprintf(to, sizeof to, "%s%s", to_prefix, suffix);
+    if (unlink(to) && errno != ENOENT) return fail(ERR_IO, "%s: %s", to, strerror(errno));
+    return link(from, to) == 0 ? OK : copy_file(from, to);
+}
+
+/* The index last: without it the others are no checkpoint. All names are on the disk before any
+ * list has them. */
+static err keep_files(const struct best_checkpoints *b, const char *prefix, int shards,
+                      int64_t step)
+{
+    char kept[CHECKPOINT_PATH_MAX], suffix[SUFFIX_MAX];
+    TRY(prefix_of(b, step, kept));
+    TRY(bundle_remove(kept));
+    for (int i = 0; i < shards; i++) {
+        snprintf(suffix, sizeof suffix, ".data-%05d-of-%05d", i, shards);
+        TRY(keep_file(prefix, kept, suffix));
+    }
+    TRY(keep_file(prefix, kept, index_suffix));
+    return bundle_sync_folder(kept);
+}
+
+static err write_text(const struct best_checkpoints *b, const char *name, const char *text)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    TRY(path_of(b, name, path));
+    return replace_file(path, text);
+}
+
+/* ---- the two lists ---- */
+
+/* As TensorFlow spells it: the last one of the list is the one to take. */
+static err write_state(const struct best_checkpoints *b)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return fail(ERR_MEMORY, "no memory for %s", state_name);
+    fprintf(out, "model_checkpoint_path: \"model.ckpt-%lld\"\n", (long long)b->at[0].step);
+    for (int i = b->count - 1; i >= 0; i--)
+        fprintf(out, "all_model_checkpoint_paths: \"model.ckpt-%lld\"\n", (long long)b->at[i].step);
+    err e = fclose(out) ? fail(ERR_MEMORY, "no memory for %s", state_name)
+                        : write_text(b, state_name, text);
+    free(text);
+    return e;
+}
+
+static err write_json(const struct best_checkpoints *b)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < b->count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "model.ckpt-%lld", (long long)b->at[i].step);
+        json_array_append_new(list, json_pack("{sI sf ss}", "step", (json_int_t)b->at[i].step,
+                                              "value", b->at[i].value, "checkpoint", name));
+    }
+    json_t *json = json_pack("{ss so}", "metric", b->metric, "best", list);
+    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    err e = text ? write_text(b, json_name, text) : fail(ERR_MEMORY, "no memory for %s", json_name);
+    free(text);
+    json_decref(json);
+    return e;
+}
+
+static err read_entry(json_t *json, struct best_checkpoints *b)
+{
+    json_int_t step;
+    double value;
+    if (json_unpack(json, "{sI sF}", "step", &step, "value", &value) || step < 0)
+        return fail(ERR_INPUT, "best[%d] is no checkpoint", b->count);
+    b->at[b->count++] = (struct best_checkpoint){.step = step, .value = value};
+    return OK;
+}
+
+static err read_json(json_t *json, struct best_checkpoints *b)
+{
+    const char *metric;
+    json_t *list, *entry;
+    size_t i;
+    if (json_unpack(json, "{ss so}", "metric", &metric, "best", &list))
+        return fail(ERR_INPUT, "it has no \"metric\" and \"best\"");
+    if (strcmp(metric, b->metric) != 0)
+        return fail(ERR_INPUT, "what is kept there is the best by %.64s, not by %s; move it away",
+                    metric, b->metric);
+    if (json_array_size(list) > BEST_MAX) return fail(ERR_INPUT, "more than %d", BEST_MAX);
+    json_array_foreach(list, i, entry) TRY(read_entry(entry, b));
+    return OK;
+}
+
+/* Absent: nothing is kept yet. */
+static err load(struct best_checkpoints *b)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct stat found;
+    json_error_t error;
+    TRY(path_of(b, json_name, path));
+    if (stat(path, &found) && errno == ENOENT) return OK;
+    if (found.st_size > JSON_BYTES_MAX) return fail(ERR_INPUT, "%s: too large", path);
+    json_t *json = json_load_file(path, 0, &error);
+    if (!json) return fail(ERR_INPUT, "%s: line %d: %s", path, error.line, error.text);
+    err e = read_json(json, b);
+    json_decref(json);
+    return e ? fail_prefix(e, "%s", path) : OK;
+}
+
+/* Of what an evaluation has, only the loss is better when it is less. */
+err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir,
+                          const char *metric, int keep)
+{
+    *b = (struct best_checkpoints){
+        .metric = metric, .is_less_better = strcmp(metric, "loss") == 0, .keep = keep};
+    int length = snprintf(b->folder, sizeof b->folder, "%s/best", checkpoint_dir);
+    if (length >= (int)sizeof b->folder)
+        return fail(ERR_INPUT, "%s: too long a path", checkpoint_dir);
+    return keep ? load(b) : OK;
+}
+
+static bool is_better(const struct best_checkpoints *b, double x, double than)
+{
+    return b->is_less_better ? x < than : x > than;
+}
+
+static void forget(struct best_checkpoints *b, int index)
+{
+    b->count--;
+    memmove(&b->at[index], &b->at[index + 1], (size_t)(b->count - index) * sizeof *b->at);
+}
+
+/* Its place among the others, after those that are as good; count where it is the worst. */
+static int place_of(const struct best_checkpoints *b, double value)
+{
+    int place = 0;
+    while (place < b->count && !is_better(b, value, b->at[place].value)) place++;
+    return place;
+}
+
+static err remove_files(const struct best_checkpoints *b, int64_t step)
+{
+    char prefix[CHECKPOINT_PATH_MAX];
+    TRY(prefix_of(b, step, prefix));
+    return bundle_remove(prefix);
+}
+
+static err make_folder(const struct best_checkpoints *b)
+{
+    if (mkdir(b->folder, 0777) == 0) return bundle_sync_folder(b->folder);
+    return errno == EEXIST ? OK : fail(ERR_IO, "%s: %s", b->folder, strerror(errno));
+}
+
+err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix, int shards,
+                           const struct best_checkpoint *entry)
+{
+    for (int i = b->count - 1; i >= 0; i--)
+        if (b->at[i].step == entry->step) forget(b, i);
+    int place = place_of(b, entry->value);
+    if (!isfinite(entry->value) || place >= b->keep) return OK;
+    TRY(make_folder(b));
+    TRY(keep_files(b, prefix, shards, entry->step));
+    memmove(&b->at[place + 1], &b->at[place], (size_t)(b->count - place) * sizeof *b->at);
+    b->at[place] = *entry;
+    b->count++;
+    int64_t dropped[BEST_MAX + 1]; /* a smaller --keep_best than before drops several */
+    int dropped_count = 0;
+    while (b->count > b->keep) dropped[dropped_count++] = b->at[--b->count].step;
+    TRY(write_state(b));
+    TRY(write_json(b));
+    for (int i = 0; i < dropped_count; i++) TRY(remove_files(b, dropped[i]));
+    return OK;
+}

@@ -1,0 +1,42 @@
+/* best_checkpoints.h - the best checkpoints of a run, by one number of their evaluations, kept
+ * apart from the run's own retention.
+ *
+ * <checkpoint_dir>/best/ holds their files (links to the run's where the file system can, else
+ * copies), a state file `checkpoint` as TensorFlow reads it, whose last one is the best, and
+ * best.json, which says how good each of them is.
+ */
+#ifndef CMD_RUN_BEST_CHECKPOINTS_H
+#define CMD_RUN_BEST_CHECKPOINTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/train/checkpoint/checkpoints.h"
+
+enum { BEST_MAX = 100 };
+
+struct best_checkpoint {
+    int64_t step;
+    double value;
+};
+
+struct best_checkpoints {
+    char folder[CHECKPOINT_PATH_MAX];
+    const char *metric; /* borrowed */
+    bool is_less_better;
+    int keep;
+    struct best_checkpoint at[BEST_MAX + 1]; /* best first */
+    int count;
+};
+
+/* Goes on with what best.json says. keep 0: nothing is ever kept, and no folder is made. ERR_INPUT:
+ * it cannot be read, or is about another metric. */
+err best_checkpoints_open(struct best_checkpoints *, const char *checkpoint_dir, const char *metric,
+                          int keep);
+
+/* Keeps the checkpoint if it is good enough, and lets the worst one go. The same step again takes
+ * the place of the one before. ERR_IO. */
+err best_checkpoints_offer(struct best_checkpoints *, const char *prefix, int shards,
+                           const struct best_checkpoint *);
+
+#endif

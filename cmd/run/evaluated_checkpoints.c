@@ -1,0 +1,142 @@
+/* evaluated_checkpoints.c - see evaluated_checkpoints.h. */
+#include "cmd/run/evaluated_checkpoints.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/run/replace_file.h"
+#include "core/base/log.h"
+
+enum { JSON_BYTES_MAX = 32 << 20, SUFFIX_MAX = 8 /* ".index" */ };
+
+/* ---- the file ---- */
+
+static err read_one(json_t *json, struct evaluated_checkpoint *ret)
+{
+    json_int_t step, seconds, nanoseconds;
+    json_error_t error;
+    if (json_unpack_ex(json, &error, 0, "{sI s[II!]}", "step", &step, "written", &seconds,
+                       &nanoseconds))
+        return fail(ERR_INPUT, "%s", error.text);
+    *ret = (struct evaluated_checkpoint){
+        .step = step, .written = {seconds, nanoseconds}, .is_tried = true, .is_done = true};
+    return OK;
+}
+
+static err read_json(json_t *json, struct evaluated_checkpoints *v)
+{
+    json_t *list, *one;
+    json_error_t error;
+    size_t i;
+    int keep;
+    if (json_unpack_ex(json, &error, 0, "{si so}", "keep_best", &keep, "evaluated", &list))
+        return fail(ERR_INPUT, "%s", error.text);
+    if (keep < v->keep) return OK;
+    if (json_array_size(list) > CHECKPOINTS_MAX)
+        return fail(ERR_INPUT, "more than %d checkpoints", CHECKPOINTS_MAX);
+    v->at = calloc(json_array_size(list) + 1, sizeof *v->at);
+    if (!v->at) return fail(ERR_MEMORY, "no memory for %zu checkpoints", json_array_size(list));
+    json_array_foreach(list, i, one) TRY(read_one(one, &v->at[v->count++]));
+    return OK;
+}
+
+/* Absent: nothing was evaluated yet. */
+static err load(struct evaluated_checkpoints *v)
+{
+    struct stat found;
+    json_error_t error;
+    if (stat(v->path, &found)) return errno == ENOENT ? OK : fail(ERR_IO, "%s", strerror(errno));
+    if (found.st_size > JSON_BYTES_MAX) return fail(ERR_INPUT, "too large");
+    json_t *json = json_load_file(v->path, 0, &error);
+    if (!json) return fail(ERR_INPUT, "line %d: %s", error.line, error.text);
+    err e = read_json(json, v);
+    json_decref(json);
+    return e;
+}
+
+static json_t *list_of(const struct evaluated_checkpoints *v)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < v->count; i++) {
+        const struct evaluated_checkpoint *one = &v->at[i];
+        if (!one->is_done) continue;
+        json_array_append_new(list, json_pack("{sI s[II]}", "step", (json_int_t)one->step,
+                                              "written", (json_int_t)one->written.tv_sec,
+                                              (json_int_t)one->written.tv_nsec));
+    }
+    return list;
+}
+
+static err write_down(const struct evaluated_checkpoints *v)
+{
+    json_t *json = json_pack("{si so}", "keep_best", v->keep, "evaluated", list_of(v));
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    err e = text ? replace_file(v->path, text) : fail(ERR_MEMORY, "no memory for %s", v->path);
+    free(text);
+    json_decref(json);
+    return e;
+}
+
+/* ---- life ---- */
+
+err evaluated_checkpoints_open(struct evaluated_checkpoints *v, const char *folder, int keep)
+{
+    *v = (struct evaluated_checkpoints){.keep = keep};
+    int length = snprintf(v->path, sizeof v->path, "%s/evaluated.json", folder);
+    if (length >= (int)sizeof v->path) return fail(ERR_INPUT, "%s: too long a path", folder);
+    if (!load(v)) return OK;
+    log_line(LOG_WARNING, "%s: %s; all checkpoints are evaluated again", v->path, error_text());
+    v->count = 0;
+    return OK;
+}
+
+void evaluated_checkpoints_close(struct evaluated_checkpoints *v)
+{
+    free(v->at);
+}
+
+/* ---- what is there ---- */
+
+static struct evaluated_checkpoint look_at(const char *prefix)
+{
+    char path[CHECKPOINT_PATH_MAX + SUFFIX_MAX];
+    struct stat found;
+    struct evaluated_checkpoint one = {.step = checkpoint_step(prefix)};
+    snprintf(path, sizeof path, "%s.index", prefix);
+    if (stat(path, &found) == 0) one.written = found.st_mtim;
+    return one;
+}
+
+static void recall(const struct evaluated_checkpoints *v, struct evaluated_checkpoint *one)
+{
+    for (int i = 0; i < v->count; i++) {
+        const struct evaluated_checkpoint *known = &v->at[i];
+        if (known->step == one->step && known->written.tv_sec == one->written.tv_sec &&
+            known->written.tv_nsec == one->written.tv_nsec)
+            *one = *known;
+    }
+}
+
+err evaluated_checkpoints_follow(struct evaluated_checkpoints *v, char **prefixes, int count)
+{
+    struct evaluated_checkpoint *at = calloc((size_t)count + 1, sizeof *at);
+    if (!at) return fail(ERR_MEMORY, "no memory for %d checkpoints", count);
+    for (int i = 0; i < count; i++) {
+        at[i] = look_at(prefixes[i]);
+        recall(v, &at[i]);
+    }
+    free(v->at);
+    v->at = at;
+    v->count = count;
+    return OK;
+}
+
+err evaluated_checkpoints_note(struct evaluated_checkpoints *v, int index, bool is_done)
+{
+    v->at[index].is_tried = true;
+    v->at[index].is_done = is_done;
+    return is_done ? write_down(v) : OK;
+}

@@ -1,0 +1,40 @@
+/* evaluated_checkpoints.h - the checkpoints that a run's folder names, and which of them were
+ * evaluated.
+ *
+ * <folder>/evaluated.json remembers it beside the summaries of the evaluations, so that an
+ * evaluator that is started again does not say and write the same again. One with a larger
+ * --keep_best than before has all to look at anew.
+ */
+#ifndef CMD_RUN_EVALUATED_CHECKPOINTS_H
+#define CMD_RUN_EVALUATED_CHECKPOINTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "core/train/checkpoint/checkpoints.h"
+
+/* The same step may come again after a recovery, written at another time. */
+struct evaluated_checkpoint {
+    int64_t step;
+    struct timespec written;
+    bool is_tried, is_done; /* tried but not done: it could not be evaluated */
+};
+
+struct evaluated_checkpoints {
+    char path[CHECKPOINT_PATH_MAX];
+    int keep;                        /* --keep_best */
+    struct evaluated_checkpoint *at; /* those that are named, oldest first; owned */
+    int count;
+};
+
+/* Goes on with what the file says. One that cannot be understood is a warning in the log. */
+err evaluated_checkpoints_open(struct evaluated_checkpoints *, const char *folder, int keep);
+void evaluated_checkpoints_close(struct evaluated_checkpoints *);
+
+/* What is named now; others are forgotten, so the list does not grow. */
+err evaluated_checkpoints_follow(struct evaluated_checkpoints *, char **prefixes, int count);
+/* One was tried. ERR_IO: that it is done could not be written down. */
+err evaluated_checkpoints_note(struct evaluated_checkpoints *, int index, bool is_done);
+
+#endif

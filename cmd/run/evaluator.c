@@ -1,0 +1,311 @@
+/* evaluator.c - `dtrain --job_name=evaluator ... SPEC.json`: evaluates the checkpoints of a run as
+ * they come, and ends with the job.
+ *
+ * It takes no part in training: it reads the run's folder, and visits ps/0 to hear how the job
+ * ends. A checkpoint that it reads is leased, so that the chief leaves it alone.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/run/best_checkpoints.h"
+#include "cmd/run/evaluated_checkpoints.h"
+#include "cmd/run/task_parts.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/visit/visitor.h"
+#include "core/train/hooks/values.h"
+#include "core/train/session/session.h"
+#include "core/train/summary/events.h"
+
+enum {
+    LOOK_MS = 500,   /* between two looks at the folder */
+    NOTE_MS = 10000, /* between two lines about ps/0 that is not there */
+    LINE_MAX_BYTES = 1024,
+};
+
+struct evaluator {
+    struct run *run;
+    struct device device;
+    struct session session;
+    struct visitor *visitor;
+    char events_folder[CHECKPOINT_PATH_MAX];
+    struct events *events; /* NULL: not opened yet, or refused */
+    bool has_events;       /* it was tried */
+    struct best_checkpoints best;
+    int best_value; /* index for evaluation_value() */
+    struct evaluated_checkpoints evaluated;
+    uint64_t looked_ms, absent_ms, noted_ms; /* absent: since when ps/0 is not there */
+    bool is_up, was_up;
+    err last; /* of the newest checkpoint */
+    char last_text[ERROR_TEXT_MAX];
+};
+
+static double unix_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- what is reported ---- */
+
+/* "step 2000, eval loss 0.0553, eval accuracy 0.9838 (4000 examples)" */
+static void print_line(const struct evaluator *v, int64_t step, const struct evaluation *e)
+{
+    const char *names[HOOK_VALUES_MAX];
+    int count = evaluation_names(&v->session, names);
+    printf("step %lld", (long long)step);
+    for (int i = 0; i < count; i++) printf(", eval %s %.4f", names[i], evaluation_value(e, i));
+    printf(" (%lld examples)\n", (long long)e->rows);
+    fflush(stdout);
+}
+
+static err open_events(struct evaluator *v)
+{
+    if (v->has_events) return OK;
+    v->has_events = true;
+    return events_open(v->events_folder, unix_seconds(), "", &v->events);
+}
+
+static err write_events(struct evaluator *v, int64_t step, const struct evaluation *e)
+{
+    const char *names[HOOK_VALUES_MAX];
+    TRY(open_events(v));
+    if (!v->events) return OK;
+    int count = evaluation_names(&v->session, names);
+    events_begin_step(v->events, unix_seconds(), (uint64_t)step);
+    for (int i = 0; i < count; i++) events_scalar(v->events, names[i], evaluation_value(e, i));
+    TRY(events_end_step(v->events));
+    return events_flush(v->events);
+}
+
+/* A full disk does not end it. */
+static void report(struct evaluator *v, struct bundle *bundle, int64_t step,
+                   const struct evaluation *e)
+{
+    const struct best_checkpoint entry = {.step = step,
+                                          .value = evaluation_value(e, v->best_value)};
+    print_line(v, step, e);
+    if (write_events(v, step, e)) log_line(LOG_WARNING, "summaries: %s", error_text());
+    if (v->best.keep &&
+        best_checkpoints_offer(&v->best, bundle_prefix(bundle), bundle_shards(bundle), &entry))
+        log_line(LOG_WARNING, "best checkpoints: %s", error_text());
+}
+
+/* ---- one checkpoint ---- */
+
+static err evaluate_bundle(struct evaluator *v, struct bundle *bundle, struct lease *lease)
+{
+    struct evaluation evaluation;
+    TRY(session_restore(&v->session, bundle));
+    TRY(session_evaluate(&v->session, &evaluation));
+    if (lease_renew(lease)) log_line(LOG_WARNING, "%s", error_text());
+    report(v, bundle, checkpoint_step(bundle_prefix(bundle)), &evaluation);
+    return OK;
+}
+
+static err evaluate(struct evaluator *v, const char *prefix)
+{
+    struct lease *lease;
+    struct bundle *bundle;
+    TRY(lease_take(prefix, "evaluator", &lease));
+    err e = bundle_open(prefix, &bundle);
+    if (!e) {
+        e = evaluate_bundle(v, bundle, lease);
+        bundle_close(bundle);
+    }
+    lease_drop(lease);
+    return e;
+}
+
+/* Kept for the end: what counts then is whether the newest one could be evaluated. On a GPU that
+ * broke none can be. */
+static err evaluate_noted(struct evaluator *v, const char *prefix)
+{
+    v->last = evaluate(v, prefix);
+    if (!v->last) return OK;
+    if (v->last == ERR_LOST) return fail_prefix(ERR_LOST, "%s", prefix);
+    snprintf(v->last_text, sizeof v->last_text, "%s: %s", prefix, error_text());
+    log_line(LOG_WARNING, "not evaluated: %s", v->last_text);
+    return OK;
+}
+
+/* ---- the folder ---- */
+
+/* Oldest first. */
+static err evaluate_new(struct evaluator *v, char **prefixes, int count)
+{
+    TRY(evaluated_checkpoints_follow(&v->evaluated, prefixes, count));
+    for (int i = 0; i < count; i++) {
+        if (v->evaluated.at[i].is_tried) continue;
+        TRY(evaluate_noted(v, prefixes[i]));
+        if (evaluated_checkpoints_note(&v->evaluated, i, !v->last))
+            log_line(LOG_WARNING, "%s", error_text());
+    }
+    return OK;
+}
+
+/* No folder, or no checkpoint in it yet, is as good as one without news. */
+static err look(struct evaluator *v)
+{
+    char **prefixes;
+    int count;
+    v->looked_ms = clock_ms();
+    if (checkpoint_list(v->run->spec.train.checkpoint_dir, &prefixes, &count)) return OK;
+    err e = evaluate_new(v, prefixes, count);
+    free(prefixes);
+    return e;
+}
+
+/* ---- the job ---- */
+
+/* Says every 10 s that ps/0 is not there, and gives up at the limit. */
+static err watch_ps(struct evaluator *v)
+{
+    uint64_t now_ms = clock_ms();
+    if (visitor_is_up(v->visitor, 0)) {
+        if (!v->is_up) log_line(LOG_DEBUG, "ps/0 is here");
+        v->is_up = v->was_up = true;
+        v->absent_ms = v->noted_ms = now_ms;
+        return OK;
+    }
+    v->is_up = false;
+    const char *flag = v->was_up ? "--restart_timeout" : "--start_timeout";
+    double limit = v->was_up ? v->run->flags.restart_timeout : v->run->flags.start_timeout;
+    double waited = (double)(now_ms - v->absent_ms) / 1000;
+    const char *address = v->run->cluster.hosts[JOB_PS].at[0];
+    const char *trouble = visitor_trouble(v->visitor, 0);
+    if (waited >= limit)
+        return fail(ERR_TIMEOUT, "ps/0 at %s did not come within %.3g s (%s): %s", address, limit,
+                    flag, trouble);
+    if (now_ms - v->noted_ms < NOTE_MS) return OK;
+    v->noted_ms = now_ms;
+    log_line(LOG_INFO, "waiting for ps/0 at %s: %s, %.0f s of %.0f s", address, trouble, waited,
+             limit);
+    return OK;
+}
+
+/* The job's code, unless it is done and its last checkpoint could not be evaluated. */
+static err end(struct evaluator *v, int *ret_code)
+{
+    const struct visitor_verdict *verdict = visitor_verdict(v->visitor);
+    TRY(look(v));
+    if (!v->evaluated.count)
+        log_line(LOG_WARNING, "the job has ended without a checkpoint in %s",
+                 v->run->spec.train.checkpoint_dir);
+    *ret_code = verdict->code;
+    if (verdict->code != EXIT_DONE)
+        log_line(LOG_ERROR, "%s (exit code %d)",
+                 verdict->text[0] ? verdict->text : "the job failed", verdict->code);
+    else if (v->last)
+        return fail(v->last, "%s", v->last_text);
+    return OK;
+}
+
+/* SIGUSR1: what it does and waits for. */
+static void report_state(const struct evaluator *v)
+{
+    const bool is_up = visitor_is_up(v->visitor, 0);
+    task_report_memory("evaluator");
+    log_line(LOG_INFO, "ps/0: %s", is_up ? "here" : visitor_trouble(v->visitor, 0));
+    const struct evaluated_checkpoints *evaluated = &v->evaluated;
+    if (evaluated->count > 0)
+        log_line(LOG_INFO, "waits for the next checkpoint in %s, after step %lld",
+                 v->run->spec.train.checkpoint_dir,
+                 (long long)evaluated->at[evaluated->count - 1].step);
+    else
+        log_line(LOG_INFO, "waits for a first checkpoint in %s", v->run->spec.train.checkpoint_dir);
+}
+
+static err follow(struct evaluator *v, int *ret_code)
+{
+    v->absent_ms = v->noted_ms = clock_ms();
+    task_watch_report();
+    while (!visitor_verdict(v->visitor)->has_come) {
+        if (task_report_is_wanted()) report_state(v);
+        TRY(visitor_refusal(v->visitor));
+        TRY(watch_ps(v));
+        if (clock_ms() - v->looked_ms >= LOOK_MS) TRY(look(v));
+        visitor_poll(v->visitor, LOOK_MS);
+    }
+    return end(v, ret_code);
+}
+
+/* ---- life ---- */
+
+/* Which number of an evaluation --best_metric means. */
+static err find_metric(struct evaluator *v)
+{
+    const char *names[HOOK_VALUES_MAX], *wanted = v->run->flags.best_metric;
+    int count = evaluation_names(&v->session, names);
+    for (v->best_value = 0; v->best_value < count; v->best_value++)
+        if (strcmp(names[v->best_value], wanted) == 0) return OK;
+    const char *near = nearest_name(wanted, names, count);
+    return fail(ERR_INPUT, "--best_metric=%.64s: the spec has no such metric%s%s%s", wanted,
+                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+/* What it keeps: summaries, what was evaluated, the best. */
+static err open_files(struct evaluator *v)
+{
+    const struct train_spec *train = &v->run->spec.train;
+    const int keep = (int)v->run->flags.keep_best;
+    const char *folder = train->summary_dir ? train->summary_dir : train->checkpoint_dir;
+    int length = snprintf(v->events_folder, sizeof v->events_folder, "%s/eval", folder);
+    if (length >= (int)sizeof v->events_folder)
+        return fail(ERR_INPUT, "%.64s...: too long a path", folder);
+    TRY(evaluated_checkpoints_open(&v->evaluated, v->events_folder, keep));
+    return best_checkpoints_open(&v->best, train->checkpoint_dir, v->run->flags.best_metric, keep);
+}
+
+static err open_session(struct evaluator *v)
+{
+    const struct run *run = v->run;
+    const struct session_options options = {
+        .spec = &run->spec,
+        .device = &v->device,
+        .workers = run->cluster.hosts[JOB_WORKER].count,
+        .ps_count = 1,
+        .batches_per_push = 1,
+        .only_evaluates = true,
+    };
+    if (!run->spec.train.checkpoint_dir)
+        return fail(ERR_INPUT, "an evaluator needs train.checkpoint_dir");
+    if (!run->spec.data.eval.format.kind) return fail(ERR_INPUT, "an evaluator needs data.eval");
+    TRY(session_open(&options, &v->session));
+    TRY(find_metric(v));
+    return open_files(v);
+}
+
+static err serve(struct evaluator *v, struct loop *loop, int *ret_code)
+{
+    const struct visitor_options options = {
+        .loop = loop, .ps_hosts = &v->run->cluster.hosts[JOB_PS], .only_first = true};
+    err e = open_session(v);
+    if (!e) e = visitor_open(&options, &v->visitor);
+    if (!e) e = follow(v, ret_code);
+    visitor_close(v->visitor);
+    events_close(v->events);
+    session_close(&v->session);
+    evaluated_checkpoints_close(&v->evaluated);
+    return e;
+}
+
+int run_evaluator(struct run *run)
+{
+    struct evaluator evaluator = {.run = run};
+    struct loop *loop;
+    int code = EXIT_DONE;
+    tasks_prepare();
+    err e = loop_open(&loop);
+    if (e) return report_error(e);
+    e = open_device(run, &evaluator.device);
+    if (!e) {
+        e = serve(&evaluator, loop, &code);
+        device_close(&evaluator.device);
+    }
+    loop_close(loop);
+    return e ? report_error(e) : code;
+}

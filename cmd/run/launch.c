@@ -1,0 +1,322 @@
+/* launch.c - `dtrain --local_ps=N --local_workers=M SPEC.json`: a whole cluster on this host.
+ *
+ * The launcher listens at a free port for every task before it starts the first, and hands the
+ * sockets on, so nobody can take a port in between. It passes on what the tasks print and what
+ * signals it gets, and ends when the last of them has ended, with the exit code of the first that
+ * failed. No task outlives it: the kernel kills them when it dies.
+ */
+#include "cmd/run/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/run/task_parts.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "net/transport.h"
+
+enum {
+    STOP_GRACE_MS = 2000,   /* from the tasks' own limit on ending well to SIGKILL */
+    FOLLOW_LIMIT_MS = 2000, /* for others to end by themselves with the verdict of one that ended */
+    END_LIMIT_MS = 3000,    /* from asking them to end, when nothing can be saved, to SIGKILL */
+    LOOK_MS = 1000,         /* between two looks at those that were killed */
+    SIGNAL_CODE = 128, /* exit code of a task that signal N killed: 128 + N, as shells say it */
+    FDS_MAX = 2 * 2 * LOCAL_TASKS_MAX + 1,
+};
+
+/* A process id may be given to another process once its task is reaped: nothing is sent to it then.
+ */
+static bool is_alive(const struct child *child)
+{
+    return child->pid > 0;
+}
+
+static void signal_all(struct launch *launch, int signo)
+{
+    for (int i = 0; i < launch->count; i++)
+        if (is_alive(&launch->children[i])) kill(launch->children[i].pid, signo);
+}
+
+/* Whether a task that ended with this code is why the job fails, as far as is known now. One that
+ * lost a peer only follows another failure, which may be seen later than its consequences; what
+ * ends after it was asked to (stop_ms) is no cause either. */
+static bool is_cause(const struct launch *launch, int code)
+{
+    if (code == EXIT_DONE) return false;
+    return launch->code == EXIT_DONE ||
+           (launch->code == EXIT_LOST_PEER && code != EXIT_LOST_PEER && !launch->stop_ms);
+}
+
+/* "worker/1 was killed by signal 9 (Killed)" */
+static void describe_end(const struct child *child, int status, char *text, size_t size)
+{
+    if (WIFSIGNALED(status)) {
+        snprintf(text, size, "%s was killed by signal %d (%s)", child->name, WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+        return;
+    }
+    const char *meaning = exit_code_text(WEXITSTATUS(status));
+    snprintf(text, size, "%s ended with exit code %d%s%s", child->name, WEXITSTATUS(status),
+             meaning ? ": " : "", meaning ? meaning : "");
+}
+
+static uint64_t end_well_limit_ms(const struct launch *launch)
+{
+    return (uint64_t)(launch->run->flags.stop_timeout * 1000) + STOP_GRACE_MS;
+}
+
+/* Nobody starts a task again here, so the others are not left to wait for one that has failed. One
+ * that was killed has not even told them. Without one of many workers they can still end well, with
+ * a last checkpoint; not without a ps or the chief. */
+static void plan_end(struct launch *launch, const struct child *child, bool is_killed)
+{
+    bool is_needed = child->job == JOB_PS || child->task == 0;
+    launch->failed_ms = clock_ms();
+    launch->ask_ms = is_killed ? 0 : FOLLOW_LIMIT_MS;
+    launch->limit_ms = is_needed ? END_LIMIT_MS : end_well_limit_ms(launch);
+}
+
+/* The last words of the task are passed on before the launcher comments on its end. Consequences
+ * of the first failure are for --log_level=debug. */
+static void note_end(struct launch *launch, struct child *child, int status)
+{
+    child->pid = 0;
+    launch->alive--;
+    int code = WIFSIGNALED(status) ? SIGNAL_CODE + WTERMSIG(status) : WEXITSTATUS(status);
+    char text[256];
+    describe_end(child, status, text, sizeof text);
+    task_output_pass(&child->out);
+    task_output_pass(&child->err);
+    if (!is_cause(launch, code)) {
+        log_line(LOG_DEBUG, "%s", text);
+        return;
+    }
+    log_line(launch->caught ? LOG_INFO : LOG_ERROR, "%s", text);
+    launch->code = code;
+    if (!launch->failed_ms && !launch->stop_ms) plan_end(launch, child, WIFSIGNALED(status));
+}
+
+/* As process 1 of a container the launcher also reaps children that are not its own. */
+static void reap(struct launch *launch)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        for (int i = 0; i < launch->count; i++)
+            if (launch->children[i].pid == pid) note_end(launch, &launch->children[i], status);
+}
+
+/* A terminal that goes away asks to end like SIGTERM. The tasks take a second signal as "at once".
+ */
+static void stop(struct launch *launch, int signo)
+{
+    if (signo == SIGHUP) signo = SIGTERM;
+    if (!launch->stop_ms) {
+        launch->stop_ms = clock_ms();
+        launch->limit_ms = end_well_limit_ms(launch);
+    }
+    launch->caught = signo;
+    signal_all(launch, signo);
+}
+
+static void ask_chief(struct launch *launch, int signo)
+{
+    const struct child *chief = &launch->children[launch->run->flags.local_ps];
+    if (is_alive(chief)) kill(chief->pid, signo);
+}
+
+static void take_signal(struct launch *launch, int signo)
+{
+    if (signo == SIGCHLD)
+        reap(launch);
+    else if (signo == SIGUSR1)
+        signal_all(launch, signo);
+    else if (signo == SIGUSR2)
+        ask_chief(launch, signo);
+    else
+        stop(launch, signo);
+}
+
+static void read_signals(struct launch *launch)
+{
+    struct signalfd_siginfo info;
+    while (read(launch->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        take_signal(launch, (int)info.ssi_signo);
+}
+
+/* Whoever does not end in time is ended. Returns milliseconds until the next look. */
+static int enforce_limits(struct launch *launch)
+{
+    uint64_t now = clock_ms(), limit = 0;
+    if (launch->stop_ms) {
+        limit = launch->stop_ms + launch->limit_ms;
+        if (now >= limit) signal_all(launch, SIGKILL);
+    } else if (launch->failed_ms) {
+        limit = launch->failed_ms + launch->ask_ms;
+        if (now >= limit) {
+            launch->stop_ms = now;
+            signal_all(launch, SIGTERM);
+            limit = now + launch->limit_ms;
+        }
+    }
+    if (!limit) return -1;
+    return limit > now ? (int)(limit - now) : LOOK_MS;
+}
+
+static int add_stream(struct pollfd *fds, int count, const struct task_output *lines)
+{
+    if (lines->from < 0) return count;
+    fds[count] = (struct pollfd){.fd = lines->from, .events = POLLIN};
+    return count + 1;
+}
+
+static void pass_all(struct launch *launch)
+{
+    for (int i = 0; i < launch->count; i++) {
+        task_output_pass(&launch->children[i].out);
+        task_output_pass(&launch->children[i].err);
+    }
+}
+
+/* Until every task has ended. How long that takes is up to the tasks, which have limits of their
+ * own, until one fails or a signal comes. */
+static void attend(struct launch *launch)
+{
+    struct pollfd fds[FDS_MAX];
+    while (launch->alive > 0) {
+        fds[0] = (struct pollfd){.fd = launch->signals, .events = POLLIN};
+        int count = 1;
+        for (int i = 0; i < launch->count; i++) {
+            count = add_stream(fds, count, &launch->children[i].out);
+            count = add_stream(fds, count, &launch->children[i].err);
+        }
+        poll(fds, (nfds_t)count, enforce_limits(launch));
+        pass_all(launch);
+        read_signals(launch);
+    }
+    pass_all(launch);
+}
+
+/* As it is after nohup. */
+static bool is_ignored(int signo)
+{
+    struct sigaction action;
+    return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/* The tasks get the mask as it was before: they have signals of their own to watch. Until they do,
+ * they ignore those that ask: that survives exec. Ignored here too, they come by the descriptor.
+ * A reader of our output who goes away is no reason to end the tasks. */
+static err open_signals(struct launch *launch)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
+    signal(SIGUSR2, SIG_IGN);
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGTERM);
+    if (!is_ignored(SIGHUP)) sigaddset(&mask, SIGHUP);
+    sigaddset(&mask, SIGUSR1);
+    sigaddset(&mask, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &mask, &launch->old_mask);
+    launch->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (launch->signals < 0) return fail(ERR_IO, "cannot watch signals: %s", strerror(errno));
+    return OK;
+}
+
+/* Names and addresses of all tasks, parameter servers first. */
+static err reserve(struct launch *launch)
+{
+    struct run *run = launch->run;
+    for (int i = 0; i < launch->count; i++) {
+        struct child *child = &launch->children[i];
+        int ps_count = (int)run->flags.local_ps;
+        child->job = i < ps_count ? JOB_PS : JOB_WORKER;
+        child->task = i < ps_count ? i : i - ps_count;
+        task_name(child->job, child->task, child->name);
+        child->prefix = arena_format(&run->arena, "%s: ", child->name);
+        char address[ADDRESS_MAX];
+        TRY(address_reserve(address, &child->listen_fd));
+        const char *before = launch->hosts[child->job];
+        launch->hosts[child->job] =
+            arena_format(&run->arena, "%s%s%s", before ? before : "", before ? "," : "", address);
+    }
+    return OK;
+}
+
+/* A GPU that must be there and is not is told once, before any task is started. */
+static err check_device(const struct run *run)
+{
+    const struct device_request request = request_of(run);
+    return device_request_check(&request);
+}
+
+/* Signals come first: a driver may have threads of its own, which must not take them. */
+static err launch_open(struct launch *launch, struct run *run)
+{
+    int count = (int)(run->flags.local_ps + run->flags.local_workers);
+    *launch = (struct launch){.run = run, .signals = -1, .spec_fd = -1};
+    launch->children = calloc((size_t)count, sizeof *launch->children);
+    if (!launch->children) return fail(ERR_MEMORY, "no memory for %d tasks", count);
+    launch->count = count;
+    for (int i = 0; i < count; i++)
+        launch->children[i] = (struct child){.listen_fd = -1, .out.from = -1, .err.from = -1};
+    TRY(open_signals(launch));
+    TRY(check_device(run));
+    TRY(reserve(launch));
+    return launch_keep_spec(launch);
+}
+
+static void launch_close(struct launch *launch)
+{
+    for (int i = 0; i < launch->count; i++) {
+        task_output_close(&launch->children[i].out);
+        task_output_close(&launch->children[i].err);
+        if (launch->children[i].listen_fd >= 0) close(launch->children[i].listen_fd);
+    }
+    if (launch->signals >= 0) close(launch->signals);
+    if (launch->spec_fd >= 0) close(launch->spec_fd);
+    free(launch->children);
+}
+
+static err start_all(struct launch *launch)
+{
+    for (int i = 0; i < launch->count; i++) {
+        err e = launch_start(launch, &launch->children[i]);
+        if (e) return fail_prefix(e, "cannot start %s", launch->children[i].name);
+        launch->alive++;
+    }
+    log_line(LOG_INFO, "started %d ps and %d worker%s on this host",
+             (int)launch->run->flags.local_ps, (int)launch->run->flags.local_workers,
+             launch->run->flags.local_workers == 1 ? "" : "s");
+    return OK;
+}
+
+/* A task that had to be killed after a signal does not hide which signal that was. */
+static int end_code(const struct launch *launch)
+{
+    bool is_killed = launch->code == SIGNAL_CODE + SIGKILL;
+    return launch->caught && is_killed ? SIGNAL_CODE + launch->caught : launch->code;
+}
+
+int run_local(struct run *run)
+{
+    struct launch launch;
+    err e = launch_open(&launch, run);
+    if (!e) e = start_all(&launch);
+    int code = e ? report_error(e) : EXIT_DONE;
+    if (e) stop(&launch, SIGTERM);
+    attend(&launch);
+    if (!e) code = end_code(&launch);
+    launch_close(&launch);
+    return code;
+}

@@ -1,0 +1,35 @@
+/* replace_file.c - see replace_file.h. */
+#include "cmd/run/replace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/train/checkpoint/bundle/file.h"
+
+/* Always the same name, so that what a killed process left is not in the way. */
+static err open_temporary(const char *path, struct output *o)
+{
+    o->path = strdup(path);
+    if (!o->path || asprintf(&o->temporary, "%s.tmp", path) < 0) {
+        o->temporary = NULL;
+        return fail(ERR_MEMORY, "no memory to write %s", path);
+    }
+    o->file = open(o->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return o->file < 0 ? fail(ERR_IO, "%s: %s", o->temporary, strerror(errno)) : OK;
+}
+
+err replace_file(const char *path, const char *text)
+{
+    struct output o = {.file = -1};
+    err e = open_temporary(path, &o);
+    if (!e) e = output_write(&o, text, strlen(text));
+    if (!e) e = output_sync(&o);
+    if (!e) e = output_publish(&o);
+    output_drop(&o);
+    if (!e && bundle_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
+    return e;
+}

@@ -1,0 +1,169 @@
+/* run.c - `dtrain [flags] SPEC.json`: a task, a local cluster, or one process alone. */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/device.h"
+#include "cmd/run/settings.h"
+#include "core/base/log.h"
+#include "kernels/kernels.h"
+
+/* The launcher names job, hosts and addresses itself. */
+static const char *const not_with_local[] = {"job_name", "task_index", "ps_hosts", "worker_hosts",
+                                             "bind"};
+
+static err open_local(struct run *run)
+{
+    for (size_t i = 0; i < sizeof not_with_local / sizeof *not_with_local; i++)
+        if (flags_given(&run_flags_object, run->argc, run->argv, not_with_local[i]))
+            return fail(ERR_INPUT,
+                        "--local_ps and --local_workers start tasks of their own: --%s "
+                        "does not go with them",
+                        not_with_local[i]);
+    run->is_local = true;
+    if (run->flags.local_ps == 0) run->flags.local_ps = 1;
+    if (run->flags.local_workers == 0) run->flags.local_workers = 1;
+    return OK;
+}
+
+/* Which words are not of the command line, and which do not count. */
+static void note_environment(struct run *run)
+{
+    struct cluster_flags *flags = &run->flags.cluster;
+    const char *job = getenv("JOB_NAME");
+    const bool is_said[WORD_COUNT] = {flags->job_name, flags->task_index >= 0, flags->ps_hosts,
+                                      flags->worker_hosts};
+    for (int i = 0; i < WORD_COUNT; i++)
+        flags->is_by_environment[i] = is_said[i] && !flags_given(&run_flags_object, run->argc,
+                                                                 run->argv, cluster_flag_names[i]);
+    if (job && *job && !flags->job_name)
+        log_line(LOG_INFO, "JOB_NAME=%s in the environment is not used: no hosts are given", job);
+}
+
+/* The names of tasks in front of log lines: not alone, and not where the launcher adds them. */
+static err open_task(struct run *run)
+{
+    note_environment(run);
+    TRY(cluster_spec_make(&run->flags.cluster, getenv("TF_CONFIG"), &run->arena, &run->cluster));
+    if (run->flags.bind && !run->cluster.is_distributed)
+        return fail(ERR_INPUT, "--bind needs --job_name: a single process listens nowhere");
+    if (!run->cluster.is_distributed || run->flags.launched != LAUNCHED_NO) return OK;
+    char name[TASK_NAME_MAX] = "evaluator";
+    if (run->cluster.is_evaluator) {
+        log_set_task(name);
+        return OK;
+    }
+    log_set_task(task_name(run->cluster.job, run->cluster.task, name));
+    return OK;
+}
+
+/* A run of hours must not end with a file that could not be written. */
+static err check_output(const char *flag, const char *path)
+{
+    if (!path) return OK;
+    char folder[PATH_MAX];
+    if (strlen(path) >= sizeof folder) return fail(ERR_INPUT, "--%s: the path is too long", flag);
+    struct stat found;
+    bool is_there = stat(path, &found) == 0;
+    if (is_there && S_ISDIR(found.st_mode))
+        return fail(ERR_INPUT, "--%s: %s is a folder", flag, path);
+    strcpy(folder, path);
+    if (access(is_there ? path : dirname(folder), W_OK))
+        return fail(ERR_INPUT, "--%s: cannot write %s: %s", flag, path, strerror(errno));
+    return OK;
+}
+
+/* Of a ps too, which goes on to take no notice of it. */
+static err check_device(const struct run *run)
+{
+    struct device_choice choice;
+    return run->flags.device ? device_flag_parse(run->flags.device, &choice) : OK;
+}
+
+/* What the tables cannot check. */
+static err check_words(const struct run *run)
+{
+    TRY(check_output("result", run->flags.result));
+    TRY(check_output("metrics_file", run->flags.metrics_file));
+    TRY(check_device(run));
+    const char *path = run->spec_path;
+    if (!path) return OK;
+    if (path[0] == '-' && path[1] && access(path, F_OK))
+        return fail(ERR_INPUT, "\"%.64s\" is neither a flag nor a file; flags begin with --", path);
+    return OK;
+}
+
+/* A ps gets what it needs from the chief. */
+static bool needs_spec(const struct run *run)
+{
+    bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;
+    return run->is_local || !is_ps;
+}
+
+err run_open(struct run *run, int argc, char **argv)
+{
+    *run = (struct run){.argc = argc, .argv = argv};
+    int paths;
+    TRY(settings_check_words(argc, argv));
+    TRY(flags_parse(&run_flags_object, argc, argv, &run->arena, &run->flags, &run->spec_path, 1,
+                    &paths));
+    log_set_level((enum log_level)run->flags.log_level);
+    if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
+    TRY(check_words(run));
+    TRY(run->flags.local_ps || run->flags.local_workers ? open_local(run) : open_task(run));
+    TRY(settings_check_flags(run));
+    if (paths == 0 && needs_spec(run))
+        return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");
+    return OK;
+}
+
+err run_load_spec(struct run *run)
+{
+    const struct spec_options options = {
+        .path = run->spec_path,
+        .overrides = run->flags.set,
+        .data_dir = run->flags.data_dir,
+        .seed = run->flags.seed,
+    };
+    TRY(spec_load(&options, &run->spec));
+    run->has_spec = true;
+    return settings_check_spec(run);
+}
+
+void run_close(struct run *run)
+{
+    if (run->has_spec) spec_free(&run->spec);
+    arena_free(&run->arena);
+}
+
+static int dispatch(struct run *run)
+{
+    if (run->is_local) return run_local(run);
+    if (!run->cluster.is_distributed) return run_single(run);
+    if (run->cluster.is_evaluator) return run_evaluator(run);
+    return run->cluster.job == JOB_PS ? run_ps(run) : run_worker(run);
+}
+
+/* The program may start anew in here, so nothing is read before. The launcher computes nothing; its
+ * tasks come here themselves. */
+static void prepare_arithmetic(const struct run *run)
+{
+    if (!run->is_local) cpu_environment_prepare(run->argv);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct run run;
+    err e = run_open(&run, argc, argv);
+    if (!e) prepare_arithmetic(&run);
+    if (!e && run.spec_path) e = run_load_spec(&run);
+    int code = e ? report_error(e) : dispatch(&run);
+    run_close(&run);
+    return code;
+}

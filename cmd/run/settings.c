@@ -1,0 +1,102 @@
+/* settings.c - see settings.h. */
+#include "cmd/run/settings.h"
+
+#include <string.h>
+
+/* ---- keys of the spec as flags ---- */
+
+static bool has_field(const struct object *object, const char *name, size_t length)
+{
+    for (const struct field *field = object->fields; field->name; field++)
+        if (strlen(field->name) == length && strncmp(field->name, name, length) == 0) return true;
+    return false;
+}
+
+/* The object of the spec, such as "train", that has this key; NULL: none. */
+static const char *section_of(const char *key, size_t length)
+{
+    for (const struct field *section = spec_object.fields; section->name; section++)
+        if (section->type == FIELD_OBJECT && has_field(section->object, key, length))
+            return section->name;
+    return NULL;
+}
+
+static err check_word(const char *name)
+{
+    const size_t length = strcspn(name, "=");
+    const char *section =
+        has_field(&run_flags_object, name, length) ? NULL : section_of(name, length);
+    if (!section) return OK;
+    return fail(ERR_INPUT, "unknown flag \"%.*s\": it is a key of the spec (--set %s.%.*s=%.64s)",
+                (int)length, name, section, (int)length, name,
+                name[length] && name[length + 1] ? name + length + 1 : "...");
+}
+
+err settings_check_words(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strncmp(argv[i], "--", 2) == 0) TRY(check_word(argv[i] + 2));
+    return OK;
+}
+
+/* ---- flags ---- */
+
+static const char *const evaluator_flags[] = {"keep_best", "best_metric"};
+
+err settings_check_flags(const struct run *run)
+{
+    if (run->cluster.is_evaluator) return OK;
+    for (size_t i = 0; i < sizeof evaluator_flags / sizeof *evaluator_flags; i++)
+        if (flags_given(&run_flags_object, run->argc, run->argv, evaluator_flags[i]))
+            return fail(ERR_INPUT, "--%s goes with --job_name=evaluator only", evaluator_flags[i]);
+    return OK;
+}
+
+/* ---- keys ---- */
+
+/* Others than the chief need not know the folder. */
+static bool saves(const struct run *run)
+{
+    const struct cluster_spec *cluster = &run->cluster;
+    return !cluster->is_distributed ||
+           (!cluster->is_evaluator && cluster->job == JOB_WORKER && cluster->task == 0);
+}
+
+/* Null is absent, as it is for the table. */
+static bool is_given(const struct spec *spec, const char *key)
+{
+    const json_t *value = json_object_get(json_object_get(spec->json, "train"), key);
+    return value && !json_is_null(value);
+}
+
+/* Zero turns saving off, which needs no folder. */
+static err check_saving(const struct run *run)
+{
+    const struct train_spec *train = &run->spec.train;
+    if (train->checkpoint_dir || !saves(run)) return OK;
+    const bool is_by_steps = train->save_checkpoint_steps > 0;
+    const bool is_by_time =
+        train->save_checkpoint_secs > 0 && is_given(&run->spec, "save_checkpoint_secs");
+    if (!is_by_steps && !is_by_time) return OK;
+    return fail(ERR_INPUT, "train.save_checkpoint_%s: needs train.checkpoint_dir",
+                is_by_steps ? "steps" : "secs");
+}
+
+/* Alone, a process has nobody to lose. */
+static err check_workers(const struct run *run)
+{
+    const long long wanted = run->spec.train.min_workers;
+    const long long workers =
+        run->is_local ? run->flags.local_workers : run->cluster.hosts[JOB_WORKER].count;
+    if (!(run->is_local || run->cluster.is_distributed) || wanted <= workers) return OK;
+    return fail(ERR_INPUT, "train.min_workers: %lld, but the cluster has %lld %s", wanted, workers,
+                workers == 1 ? "worker" : "workers");
+}
+
+err settings_check_spec(const struct run *run)
+{
+    err e = check_saving(run);
+    if (!e) e = check_workers(run);
+    if (!e) return OK;
+    return fail_prefix(e, "%s", run->spec.source);
+}

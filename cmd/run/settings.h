@@ -1,0 +1,15 @@
+/* settings.h - flags and keys of the spec that a run would pass over in silence. */
+#ifndef CMD_RUN_SETTINGS_H
+#define CMD_RUN_SETTINGS_H
+
+#include "cmd/cmd.h"
+
+/* ERR_INPUT: a word of the command line is no flag but a key of the spec; how to say that is told.
+ */
+err settings_check_words(int argc, char **argv);
+/* ERR_INPUT: a flag is given that concerns another job. */
+err settings_check_flags(const struct run *);
+/* ERR_INPUT: a key is given that has no effect in this run, or that it can never fulfil. */
+err settings_check_spec(const struct run *);
+
+#endif

@@ -1,0 +1,69 @@
+/* single.c - `dtrain SPEC.json`: a ps and a worker in one process, joined by memory. The same
+ * roles, the same code. */
+#include "cmd/run/training.h"
+#include "cmd/run/task_parts.h"
+#include "core/cluster/task/ps.h"
+
+struct single {
+    struct run *run;
+    struct cluster_spec ps_cluster;
+    struct loop *loop;
+    struct device device;
+    struct training training;
+};
+
+static void name_tasks(struct single *s)
+{
+    static const char *ps_host = "ps", *worker_host = "worker";
+    struct cluster_spec *cluster = &s->run->cluster;
+    *cluster = (struct cluster_spec){
+        .hosts = {[JOB_PS] = {&ps_host, 1}, [JOB_WORKER] = {&worker_host, 1}},
+        .job = JOB_WORKER,
+    };
+    s->ps_cluster = *cluster;
+    s->ps_cluster.job = JOB_PS;
+}
+
+static err run_both(struct single *s, struct ps_task *ps, int *ret_code)
+{
+    struct task_options options = task_options_of(s->run, s->loop);
+    options.transport = TRANSPORT_INPROC;
+    TRY(training_open(s->run, &options, &s->device, &s->training));
+    struct task *tasks[] = {ps_task_task(ps), worker_task_task(s->training.worker)};
+    err e = tasks_run(tasks, 2);
+    if (!e) *ret_code = report_verdict(tasks[1]);
+    /* The last update was queued on a GPU, and nobody has heard of it since. */
+    if (!e && *ret_code == EXIT_DONE) e = s->device.kernels->synchronize(&s->device);
+    if (!e) e = training_finish(&s->training);
+    training_close(&s->training);
+    return e;
+}
+
+static err run_parts(struct single *s, int *ret_code)
+{
+    struct task_options options = task_options_of(s->run, s->loop);
+    options.cluster = &s->ps_cluster;
+    options.transport = TRANSPORT_INPROC;
+    struct ps_task *ps;
+    TRY(ps_task_open(&options, &s->device, &ps));
+    err e = run_both(s, ps, ret_code);
+    ps_task_close(ps);
+    return e;
+}
+
+int run_single(struct run *run)
+{
+    struct single s = {.run = run};
+    int code = EXIT_DONE;
+    name_tasks(&s);
+    tasks_prepare();
+    err e = loop_open(&s.loop);
+    if (e) return report_error(e);
+    e = open_device(run, &s.device);
+    if (!e) {
+        e = run_parts(&s, &code);
+        device_close(&s.device);
+    }
+    loop_close(s.loop);
+    return e ? report_error(e) : code;
+}

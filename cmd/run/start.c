@@ -1,0 +1,186 @@
+/* start.c - how the launcher starts one task. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "cmd/run/launch.h"
+#include "core/base/log.h"
+#include "kernels/kernels.h"
+
+static const char self[] = "/proc/self/exe"; /* even if the file was replaced meanwhile */
+
+/* What the launcher says itself, so it does not pass it on. */
+static const char *const own_flags[] = {"local_ps",   "local_workers", "launched", "job_name",
+                                        "task_index", "ps_hosts",      "bind",     "worker_hosts"};
+static const char *const chief_flags[] = {"result", "metrics_file"};
+
+/* FLAGS_MAX words have room for every flag once, those that the launcher adds, and the spec. */
+enum {
+    OWN_COUNT = sizeof own_flags / sizeof *own_flags,
+    CHIEF_COUNT = sizeof chief_flags / sizeof *chief_flags,
+    FLAGS_MAX = 64,
+};
+
+struct words {
+    char **at;
+    int count;
+};
+
+static bool is_among(const char *name, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+static void add_strings(struct words *words, struct arena *arena, const struct field *field,
+                        const struct strings *list)
+{
+    for (int i = 0; i < list->count; i++)
+        words->at[words->count++] = arena_format(arena, "--%s=%s", field->name, list->at[i]);
+}
+
+/* A flag as a person would have typed it. */
+static void add_flag(struct words *words, struct arena *arena, const struct field *field,
+                     const struct run_flags *flags)
+{
+    const void *value = (const char *)flags + field->offset;
+    char *word = NULL;
+    switch (field->type) {
+    case FIELD_INT:
+        word = arena_format(arena, "--%s=%lld", field->name, (long long)*(const int64_t *)value);
+        break;
+    case FIELD_FLOAT:
+        word = arena_format(arena, "--%s=%.17g", field->name, *(const double *)value);
+        break;
+    case FIELD_STRING:
+        word = arena_format(arena, "--%s=%s", field->name, *(const char *const *)value);
+        break;
+    case FIELD_ENUM:
+        word = arena_format(arena, "--%s=%s", field->name, field->choices[*(const int *)value]);
+        break;
+    case FIELD_STRINGS:
+        add_strings(words, arena, field, value);
+        return;
+    default: /* flags have no other types */
+        return;
+    }
+    words->at[words->count++] = word;
+}
+
+/* What was given to the launcher and concerns this task. */
+static void add_given(struct words *words, struct run *run, bool is_chief)
+{
+    for (const struct field *field = run_flags_object.fields; field->name; field++) {
+        bool is_passed = flags_given(&run_flags_object, run->argc, run->argv, field->name) &&
+                         !is_among(field->name, own_flags, OWN_COUNT) &&
+                         (is_chief || !is_among(field->name, chief_flags, CHIEF_COUNT));
+        if (is_passed) add_flag(words, &run->arena, field, &run->flags);
+    }
+}
+
+/* The task's command line, NULL at the end. A ps gets what it needs from the chief, not the spec.
+ */
+static char **command_line(struct launch *launch, const struct child *child)
+{
+    struct run *run = launch->run;
+    struct arena *arena = &run->arena;
+    bool is_chief = child->job == JOB_WORKER && child->task == 0;
+    const char *launched = is_chief && log_is_terminal() ? "terminal" : "yes";
+    size_t words_max = FLAGS_MAX + (size_t)run->flags.set.count;
+    struct words words = {.at = arena_array(arena, words_max, sizeof *words.at)};
+    words.at[words.count++] = run->argv[0];
+    words.at[words.count++] = arena_format(arena, "--job_name=%s", job_name(child->job));
+    words.at[words.count++] = arena_format(arena, "--task_index=%d", child->task);
+    words.at[words.count++] = arena_format(arena, "--ps_hosts=%s", launch->hosts[JOB_PS]);
+    words.at[words.count++] = arena_format(arena, "--worker_hosts=%s", launch->hosts[JOB_WORKER]);
+    words.at[words.count++] = arena_format(arena, "--bind=fd:%d", child->listen_fd);
+    words.at[words.count++] = arena_format(arena, "--launched=%s", launched);
+    add_given(&words, run, is_chief);
+    if (child->job == JOB_PS) return words.at;
+    words.at[words.count++] = arena_string(arena, "--");
+    words.at[words.count++] = arena_string(arena, run->spec_path);
+    return words.at;
+}
+
+/* Standard input: the copy of the spec, read from its beginning by every worker, or nothing. */
+static void open_input(const struct launch *launch)
+{
+    char path[32] = "/dev/null";
+    if (launch->spec_fd >= 0) snprintf(path, sizeof path, "/proc/self/fd/%d", launch->spec_fd);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) dup2(fd, STDIN_FILENO);
+}
+
+/* In the new process. A group of its own keeps the terminal's Ctrl-C away: the launcher passes it
+ * on, once. The kernel's promise to kill the task with the launcher holds from prctl on; the
+ * launcher may have died before. */
+_Noreturn static void become(const struct launch *launch, const struct child *child, char **words,
+                             pid_t launcher)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launcher) _exit(EXIT_FAILED);
+    sigprocmask(SIG_SETMASK, &launch->old_mask, NULL);
+    open_input(launch);
+    fcntl(child->listen_fd, F_SETFD, 0);
+    cpu_environment_prepare(words); /* starts the program, or returns */
+    execv(self, words);
+    log_line(LOG_ERROR, "cannot start %s: %s", self, strerror(errno));
+    _exit(EXIT_FAILED);
+}
+
+/* One end stays here and never blocks; the other goes to the task, as its output `to`. */
+static err open_stream(struct child *child, int to, int *ret_write)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC)) return fail(ERR_IO, "cannot make a pipe: %s", strerror(errno));
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    struct task_output *lines = to == STDOUT_FILENO ? &child->out : &child->err;
+    *lines = (struct task_output){.from = fds[0], .to = to, .prefix = child->prefix};
+    *ret_write = fds[1];
+    return OK;
+}
+
+/* The listening socket belongs to the task from here on: while a copy is open anywhere, the port
+ * takes connections that nobody answers. */
+static err spawn(struct launch *launch, struct child *child, int out, int error)
+{
+    char **words = command_line(launch, child);
+    pid_t launcher = getpid(), pid = fork();
+    if (pid < 0) return fail(ERR_IO, "fork: %s", strerror(errno));
+    if (pid == 0) {
+        dup2(out, STDOUT_FILENO);
+        dup2(error, STDERR_FILENO);
+        become(launch, child, words, launcher);
+    }
+    child->pid = pid;
+    close(child->listen_fd);
+    child->listen_fd = -1;
+    return OK;
+}
+
+err launch_start(struct launch *launch, struct child *child)
+{
+    int out = -1, error = -1;
+    err e = open_stream(child, STDOUT_FILENO, &out);
+    if (!e) e = open_stream(child, STDERR_FILENO, &error);
+    if (!e) e = spawn(launch, child, out, error);
+    if (out >= 0) close(out);
+    if (error >= 0) close(error);
+    return e;
+}
+
+err launch_keep_spec(struct launch *launch)
+{
+    if (strcmp(launch->run->spec_path, "-") != 0) return OK;
+    launch->spec_fd = memfd_create("dtrain-spec", MFD_CLOEXEC);
+    if (launch->spec_fd < 0) return fail(ERR_IO, "cannot keep the spec: %s", strerror(errno));
+    if (json_dumpfd(launch->run->spec.json, launch->spec_fd, JSON_PRESERVE_ORDER))
+        return fail(ERR_IO, "cannot keep the spec for the workers");
+    return OK;
+}

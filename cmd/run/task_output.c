@@ -1,0 +1,113 @@
+/* task_output.c - see task_output.h. */
+#include "cmd/run/task_output.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/base/standard_output.h"
+
+enum { OUTPUT_BYTES = 16384, READS_MAX = 16 };
+
+/* What log.h writes before a line that may stand over a status line, and before a status. */
+static const char clear_line[] = "\r\033[K";
+enum { CLEAR_BYTES = sizeof clear_line - 1 };
+
+/* Lines gathered for one write. OUTPUT_BYTES is more than the longest line with its name. */
+struct output {
+    int to;
+    size_t used;
+    char at[OUTPUT_BYTES];
+};
+
+static void flush(struct output *out)
+{
+    standard_output_pass(out->to, out->at, out->used);
+    out->used = 0;
+}
+
+static void put(struct output *out, const char *bytes, size_t count)
+{
+    if (out->used + count > sizeof out->at) flush(out);
+    memcpy(out->at + out->used, bytes, count);
+    out->used += count;
+}
+
+/* How many bytes a terminal would not show any more: up to and with the last clear_line. */
+static size_t overwritten(const char *bytes, size_t count)
+{
+    for (size_t end = count; end >= CLEAR_BYTES; end--)
+        if (memcmp(bytes + end - CLEAR_BYTES, clear_line, CLEAR_BYTES) == 0) return end;
+    return 0;
+}
+
+/* The status line of any task gives way to a line; the next status of its task draws it anew. */
+static void put_line(struct task_output *lines, struct output *out, const char *bytes, size_t count)
+{
+    log_clear_status();
+    size_t gone = overwritten(bytes, count);
+    put(out, lines->prefix, strlen(lines->prefix));
+    put(out, bytes + gone, count - gone);
+    put(out, "\n", 1);
+}
+
+/* Text behind a clear_line that no end of line follows is a status. */
+static void show_status(struct task_output *lines)
+{
+    size_t gone = overwritten(lines->at, lines->used);
+    if (gone == 0 || gone == lines->used) return;
+    log_status("%s%.*s", lines->prefix, (int)(lines->used - gone), lines->at + gone);
+    memmove(lines->at + CLEAR_BYTES, lines->at + gone, lines->used - gone);
+    memcpy(lines->at, clear_line, CLEAR_BYTES);
+    lines->used -= gone - CLEAR_BYTES;
+}
+
+/* What is left is the beginning of a line, moved to the front. */
+static void put_whole_lines(struct task_output *lines, struct output *out)
+{
+    size_t start = 0;
+    for (;;) {
+        const char *end = memchr(lines->at + start, '\n', lines->used - start);
+        if (!end) break;
+        size_t length = (size_t)(end - (lines->at + start));
+        put_line(lines, out, lines->at + start, length);
+        start += length + 1;
+    }
+    lines->used -= start;
+    memmove(lines->at, lines->at + start, lines->used);
+    if (lines->used < sizeof lines->at) return;
+    put_line(lines, out, lines->at, lines->used);
+    lines->used = 0;
+}
+
+void task_output_pass(struct task_output *lines)
+{
+    struct output out; /* large: not cleared */
+    out.to = lines->to;
+    out.used = 0;
+    bool is_new = false;
+    for (int reads = 0; reads < READS_MAX && lines->from >= 0; reads++) {
+        ssize_t got = read(lines->from, lines->at + lines->used, sizeof lines->at - lines->used);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EAGAIN) break;
+        if (got > 0) {
+            is_new = true;
+            lines->used += (size_t)got;
+            put_whole_lines(lines, &out);
+            continue;
+        }
+        if (lines->used && !overwritten(lines->at, lines->used))
+            put_line(lines, &out, lines->at, lines->used);
+        task_output_close(lines);
+    }
+    flush(&out);
+    if (is_new && lines->from >= 0) show_status(lines);
+}
+
+void task_output_close(struct task_output *lines)
+{
+    if (lines->from >= 0) close(lines->from);
+    lines->from = -1;
+    lines->used = 0;
+}

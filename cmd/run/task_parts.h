@@ -1,0 +1,22 @@
+/* task_parts.h - what the roles' commands share: the device, the options of a task, and how a task
+ * ends. */
+#ifndef CMD_RUN_TASK_PARTS_H
+#define CMD_RUN_TASK_PARTS_H
+
+#include "cmd/cmd.h"
+#include "cmd/device.h"
+
+/* Where this task computes; says so, or why it is no GPU. A CPU has as many threads as the task may
+ * use: --threads, or the cores divided by the workers on this host. A ps never has a GPU, and may
+ * use all cores: it works most while workers wait for it. */
+err open_device(const struct run *, struct device *ret);
+struct device_request request_of(const struct run *); /* a ps: a CPU */
+/* is_first: of several tasks of a job that would say the same. spec: NULL where there is none. */
+void report_device(const struct device_answer *, const struct spec *, bool is_first);
+
+struct task_options task_options_of(const struct run *, struct loop *);
+
+/* Says why the task ended unless it is done; returns its exit code. */
+int report_verdict(const struct task *);
+
+#endif

@@ -1,0 +1,55 @@
+/* worker.c - `dtrain --job_name=worker ... SPEC.json`: a worker, and the chief when it is worker 0.
+ */
+#include "cmd/run/training.h"
+#include "cmd/run/task_parts.h"
+#include "core/cluster/task/descriptors.h"
+#include "core/cluster/task/listen.h"
+
+static void turn_away(void *context, struct link *link)
+{
+    link_close(link);
+}
+
+static const struct link_events nobody_calls = {.accepted = turn_away};
+
+/* The worker's own address is taken for as long as it lives, so that a second one with the same
+ * index is an error. */
+static err claim_address(struct run *run, struct loop *loop, struct listener **ret)
+{
+    const struct task_options options = task_options_of(run, loop);
+    return task_listen(&options, &nobody_calls, NULL, ret);
+}
+
+static err work(struct run *run, struct loop *loop, struct device *device, int *ret_code)
+{
+    const struct task_options options = task_options_of(run, loop);
+    struct training training;
+    TRY(training_open(run, &options, device, &training));
+    struct task *task = worker_task_task(training.worker);
+    err e = tasks_run(&task, 1);
+    if (!e) *ret_code = report_verdict(task);
+    if (!e) e = training_finish(&training);
+    training_close(&training);
+    return e;
+}
+
+int run_worker(struct run *run)
+{
+    struct loop *loop;
+    struct device device;
+    struct listener *address = NULL;
+    int code = EXIT_DONE;
+    tasks_prepare();
+    task_descriptors_raise(&run->cluster);
+    err e = loop_open(&loop);
+    if (e) return report_error(e);
+    e = claim_address(run, loop, &address);
+    if (!e) e = open_device(run, &device);
+    if (!e) {
+        e = work(run, loop, &device, &code);
+        device_close(&device);
+    }
+    if (address) transport_tcp.unlisten(address);
+    loop_close(loop);
+    return e ? report_error(e) : code;
+}

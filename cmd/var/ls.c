@@ -1,0 +1,133 @@
+/* ls.c - `dtrain var ls`: all variables of a cluster, whoever holds them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/var/variable_view.h"
+#include "cmd/var/var.h"
+
+enum { PS_TEXT_MAX = 64, ROWS_FIRST = 64 };
+
+struct row {
+    const char *name, *kind, *shape;
+    char ps[PS_TEXT_MAX]; /* "0,2,5" */
+};
+
+struct table {
+    struct row *at;
+    int count, capacity;
+    json_t *index; /* of "kind name": its number */
+};
+
+static struct row *find_row(struct table *table, const char *key)
+{
+    json_t *number = json_object_get(table->index, key);
+    return number ? &table->at[json_integer_value(number)] : NULL;
+}
+
+static err new_row(struct table *table, const char *key, struct row **ret)
+{
+    if (table->count == table->capacity) {
+        int capacity = table->capacity ? 2 * table->capacity : ROWS_FIRST;
+        void *at = realloc(table->at, (size_t)capacity * sizeof *table->at);
+        if (!at) return fail(ERR_MEMORY, "no memory for %d variables", capacity);
+        table->at = at;
+        table->capacity = capacity;
+    }
+    json_object_set_new(table->index, key, json_integer(table->count));
+    *ret = &table->at[table->count++];
+    **ret = (struct row){0};
+    return OK;
+}
+
+static err add_row(struct var *var, struct table *table, json_t *variable, int ps)
+{
+    const char *name, *kind;
+    json_t *list;
+    struct shape shape;
+    char text[SHAPE_TEXT_MAX];
+    if (json_unpack(variable, "{ss ss so}", "name", &name, "kind", &kind, "shape", &list))
+        return fail(ERR_PROTOCOL, "ps/%d: a list that is none", ps);
+    TRY(variable_view_shape(list, &shape));
+    char *key = arena_format(&var->arena, "%s %s", kind, name);
+    struct row *row = find_row(table, key);
+    if (!row) {
+        TRY(new_row(table, key, &row));
+        row->name = arena_string(&var->arena, name);
+        row->kind = arena_string(&var->arena, kind);
+        row->shape = arena_string(&var->arena, shape_text(&shape, text));
+    }
+    size_t used = strlen(row->ps);
+    snprintf(row->ps + used, sizeof row->ps - used, "%s%d", used ? "," : "", ps);
+    return OK;
+}
+
+/* The next page of every ps that has one. ret_is_done: none has any more. */
+static err add_pages(struct var *var, struct table *table, bool *ret_is_done)
+{
+    *ret_is_done = true;
+    TRY(visitor_wait_all(var->visitor, var_timeout_ms(var)));
+    for (int ps = 0; ps < var->hosts.count; ps++) {
+        json_t *answer = visitor_answer(var->visitor, ps), *variable, *next;
+        size_t i;
+        if (!var->holds[ps]) continue;
+        TRY(var_check_answer(var, ps));
+        json_array_foreach(json_object_get(answer, "variables"), i, variable)
+            TRY(add_row(var, table, variable, ps));
+        next = json_incref(json_object_get(answer, "next"));
+        var->holds[ps] = json_integer_value(next) > (json_int_t)var->version[ps];
+        var->version[ps] = (uint64_t)json_integer_value(next);
+        json_decref(next);
+        *ret_is_done = *ret_is_done && !var->holds[ps];
+    }
+    return OK;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+    int order = strcmp(b->kind, a->kind); /* trained, step, shared */
+    return order ? order : strcmp(a->name, b->name);
+}
+
+static int widest(int width, const char *text)
+{
+    int length = (int)strlen(text);
+    return length > width ? length : width;
+}
+
+static void print_table(struct table *table)
+{
+    int name = (int)strlen("variable"), shape = (int)strlen("shape");
+    if (table->count) qsort(table->at, (size_t)table->count, sizeof *table->at, compare_rows);
+    for (int i = 0; i < table->count; i++) {
+        name = widest(name, table->at[i].name);
+        shape = widest(shape, table->at[i].shape);
+    }
+    printf("%-*s  %-*s  %-7s  ps\n", name, "variable", shape, "shape", "kind");
+    for (int i = 0; i < table->count; i++) {
+        const struct row *row = &table->at[i];
+        printf("%-*s  %-*s  %-7s  %s\n", name, row->name, shape, row->shape, row->kind, row->ps);
+    }
+}
+
+/* Page by page; `version` holds where the next one begins. */
+err var_ls(struct var *var)
+{
+    struct table table = {.index = json_object()};
+    bool is_done = false;
+    err e = OK;
+    while (!e && !is_done) {
+        for (int ps = 0; ps < var->hosts.count && !e; ps++) {
+            if (!var->holds[ps]) continue;
+            json_t *ask = json_pack("{ss sI}", "do", "list", "from", (json_int_t)var->version[ps]);
+            e = visitor_ask(var->visitor, ps, ask);
+            json_decref(ask);
+        }
+        if (!e) e = add_pages(var, &table, &is_done);
+    }
+    if (!e) print_table(&table);
+    json_decref(table.index);
+    free(table.at);
+    return e;
+}

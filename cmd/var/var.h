@@ -1,0 +1,37 @@
+/* var.h - what the verbs of `dtrain var` share. */
+#ifndef CMD_VAR_VAR_H
+#define CMD_VAR_VAR_H
+
+#include <jansson.h>
+
+#include "core/base/fields/fields.h"
+#include "core/cluster/visit/target.h"
+#include "core/cluster/visit/visitor.h"
+
+struct var_flags {
+    const char *ps_hosts;
+    double timeout, every;
+    int64_t count;
+};
+
+struct var {
+    struct var_flags flags;
+    struct strings hosts;
+    struct arena arena;
+    struct loop *loop;
+    struct visitor *visitor;
+    const char *name;
+    struct selection selection;
+    json_t *value;     /* NULL: none was given */
+    bool *holds;       /* [ps]: has (a part of) the variable; all of them before the first answer */
+    uint64_t *version; /* [ps]: of the last answer */
+    int code;          /* of the job, where it ended while it was watched */
+};
+
+uint64_t var_timeout_ms(const struct var *);
+/* Does the ps say that it cannot answer? */
+err var_check_answer(const struct var *, int ps);
+
+err var_ls(struct var *);
+
+#endif

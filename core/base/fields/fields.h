@@ -1,0 +1,165 @@
+/* fields.h - one table per object: it parses, checks and documents it.
+ *
+ * An object of the spec, the attributes of an op, an optimizer, a data format and the command line
+ * are each described by a table of fields: name, type, where it goes in a struct, default as a
+ * person would write it, range, help. From it come the JSON reader, the flag reader, `dtrain help`
+ * and the JSON Schema, so none of them can disagree.
+ *
+ * What a field stores at its offset:
+ * - BOOL: bool; INT: int64_t; FLOAT: double; ENUM: int (index into choices)
+ * - STRING: const char * (NULL when absent and fallback "null")
+ * - INTS: struct ints; FLOATS: struct floats; STRINGS: struct strings
+ * - OBJECT: the object's struct, in place; OBJECTS: struct objects of it
+ * - VARIANT: struct variant, in place, or where there is a common object that object's struct,
+ * which begins with the struct variant; VARIANTS: struct objects of the same
+ * - JSON: a borrowed json_t *, kept as it stands (required, or NULL by fallback "null")
+ *
+ * With fallback "null" a JSON null is the same as an absent key, and leaves zeros (of a VARIANT
+ * with a common object: kind NULL and the defaults of the common fields).
+ *
+ * A VARIANT is an object whose key member ("op", "type") names one of several kinds, each with
+ * fields of its own: {"type": "adam", "learning_rate": 0.001}. A bare string "adam" means the kind
+ * with all its defaults; a bare number is allowed where the kinds name a shorthand
+ * ({"learning_rate": 0.5}).
+ *
+ * Errors carry the path and say what was expected and the nearest known name:
+ *     model[3].units: expected an integer from 1 to 16777216, got "ten"
+ *     model[3]: unknown key "unit" (did you mean "units"?); dense knows activation,
+ * bias_initializer, ...
+ */
+#ifndef CORE_BASE_FIELDS_FIELDS_H
+#define CORE_BASE_FIELDS_FIELDS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/arena.h"
+#include "core/base/error.h"
+
+struct ints {
+    int64_t *at;
+    int count;
+};
+struct floats {
+    double *at;
+    int count;
+};
+struct strings {
+    const char **at;
+    int count;
+};
+struct objects {
+    void *at;
+    int count;
+}; /* count structs of object->size bytes */
+
+enum field_type {
+    FIELD_BOOL,
+    FIELD_INT,
+    FIELD_FLOAT,
+    FIELD_STRING,
+    FIELD_ENUM,
+    FIELD_INTS, /* a list, or one integer that stands for a list of one */
+    FIELD_FLOATS,
+    FIELD_STRINGS,
+    FIELD_OBJECT,
+    FIELD_OBJECTS,
+    FIELD_VARIANT,
+    FIELD_VARIANTS,
+    FIELD_JSON,
+};
+
+struct field {
+    const char *name; /* NULL ends a table */
+    enum field_type type;
+    size_t offset;
+    /* default as JSON text ("0.1", "true", "null", "[]"; what is no JSON is a string: adam); NULL:
+     * required */
+    const char *fallback;
+    /* INT, FLOAT, and each member of INTS, FLOATS; both 0: any; max < min: no upper limit */
+    double min, max;
+    int count_min, count_max;   /* lists; both 0: any length up to FIELD_LIST_MAX */
+    const char *const *choices; /* ENUM: names, ends with NULL */
+    /* OBJECT, OBJECTS; VARIANT(S): fields common to all kinds, or NULL */
+    const struct object *object;
+    const struct kinds *kinds; /* VARIANT, VARIANTS */
+    const char *group; /* members of an object of which one is meant to be given; NULL: alone */
+    const char *environment; /* flags: the variable that says the same where the flag is absent */
+    /* flags: variables, ends with NULL: the one above counts only beside one of them, or its flag;
+     * NULL: always */
+    const char *const *environment_beside;
+    const char *help; /* one sentence, no full stop */
+};
+
+struct object {
+    const char *name;           /* "data", "dense": used in messages and help */
+    const char *summary;        /* one sentence */
+    const struct field *fields; /* ends with name == NULL; may be NULL for none */
+    size_t size;                /* of the struct that it fills */
+};
+
+/* One kind of a variant: descriptor is what the program works with (a struct op, a struct
+ * optimizer). */
+struct kind {
+    const struct object *object; /* its name is the kind's name */
+    const void *descriptor;
+};
+
+/* What people look for among the kinds and is elsewhere. */
+struct elsewhere {
+    const char *name; /* NULL ends a list */
+    const char *words;
+};
+
+struct kinds {
+    const char *key;                     /* "op", "type" */
+    const char *noun;                    /* for messages: "op", "optimizer" */
+    const struct kind *(*at)(int index); /* NULL past the end */
+    const char *number_kind,
+        *number_field; /* a bare number n means {key: number_kind, number_field: n} */
+    const struct elsewhere *elsewhere; /* may be NULL */
+};
+
+struct variant {
+    const struct kind *kind; /* NULL when absent (fallback "null") */
+    void *attributes;        /* the kind's own struct */
+};
+
+enum { FIELD_LIST_MAX = 65536, FIELD_DEPTH_MAX = 32 };
+
+/* Fills *ret (object->size bytes, any contents before) from json. path is put before messages (""
+ * at the top). Strings and lists go to the arena, borrowed json stays the caller's. */
+err fields_parse(const struct object *, json_t *json, const char *path, struct arena *, void *ret);
+
+/* As if {} had been parsed; every field must have a default. */
+err fields_defaults(const struct object *, struct arena *, void *ret);
+
+/* Changes one value of a JSON tree: "train.last_step=200", "model[0].units=20". The value is JSON
+ * if it parses as such, else a string. Members are made where absent; the parser then checks them.
+ * Other members of its group go, unless the value is null or 0. object: of the root, for the
+ * groups.
+ */
+err fields_override(const struct object *, json_t *root, const char *assignment);
+
+/* --name=value and --name value from argv[1..]; BOOL fields also as bare --name. A FIELD_STRINGS
+ * flag may repeat. What does not begin with -- goes to ret_rest (at most rest_max, then ERR_INPUT).
+ * Absent flags take their environment variable if it is set and not empty. `--` ends the flags. */
+err flags_parse(const struct object *, int argc, char **argv, struct arena *, void *ret,
+                const char **ret_rest, int rest_max, int *ret_rest_count);
+bool flags_given(const struct object *, int argc, char **argv, const char *name);
+
+/* Documentation from the same tables. */
+void fields_help(FILE *, const struct object *, int indent); /* a table of fields */
+void flags_help(FILE *, const struct object *);
+void kinds_help(FILE *, const struct kinds *);                         /* a line per kind */
+const struct kind *kinds_find(const struct kinds *, const char *name); /* NULL if none */
+json_t *fields_schema(const struct object *); /* JSON Schema (2020-12); new reference */
+
+/* The known name nearest to word by edit distance (transpositions count one), or NULL if none is
+ * near. */
+const char *nearest_name(const char *word, const char *const *names, int count);
+
+#endif

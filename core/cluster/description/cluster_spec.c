@@ -1,0 +1,272 @@
+/* cluster_spec.c - see cluster_spec.h. */
+#include "core/cluster/description/cluster_spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster/description/tf_config.h"
+#include "core/train/variables/layout.h"
+#include "net/transport.h"
+
+enum { MISSING_MAX = 3, MISSING_TEXT_MAX = 96, SOURCE_TEXT_MAX = 160 };
+
+static const char *const hosts_names[JOB_COUNT] = {"ps_hosts", "worker_hosts"};
+static const enum cluster_word hosts_words[JOB_COUNT] = {WORD_PS_HOSTS, WORD_WORKER_HOSTS};
+
+const char *const cluster_flag_names[WORD_COUNT] = {"job_name", "task_index", "ps_hosts",
+                                                    "worker_hosts"};
+static const char *const variables[WORD_COUNT] = {"JOB_NAME", "TASK_INDEX", "PS_HOSTS",
+                                                  "WORKER_HOSTS"};
+
+/* "--job_name=boss", "JOB_NAME=boss in the environment"; value NULL: the name alone. */
+static const char *source(const struct cluster_flags *flags, enum cluster_word word,
+                          const char *value, char text[SOURCE_TEXT_MAX])
+{
+    const bool is_variable = flags->is_by_environment[word];
+    snprintf(text, SOURCE_TEXT_MAX, "%s%s%s%.64s%s", is_variable ? "" : "--",
+             is_variable ? variables[word] : cluster_flag_names[word], value ? "=" : "",
+             value ? value : "", is_variable ? " in the environment" : "");
+    return text;
+}
+
+int cluster_tasks_max(enum job job)
+{
+    return job == JOB_PS ? PS_MAX : WORKERS_MAX;
+}
+
+err cluster_host_check(const char *where, int index, const char *address)
+{
+    err e = address_check(address);
+    if (e) return fail_prefix(e, "%s[%d]", where, index);
+    if (strtol(strrchr(address, ':') + 1, NULL, 10) == 0)
+        return fail(ERR_INPUT,
+                    "%s[%d] \"%s\": port 0 is chosen when the task starts; the other tasks must "
+                    "know it before",
+                    where, index, address);
+    return OK;
+}
+
+/* One entry of a comma separated list, without the blanks around it. */
+static char *cut_entry(struct arena *arena, const char *from, size_t length)
+{
+    while (length && *from == ' ') from++, length--;
+    while (length && from[length - 1] == ' ') length--;
+    return arena_format(arena, "%.*s", (int)length, from);
+}
+
+err cluster_split_hosts(enum job job, const char *list, struct arena *arena, struct strings *ret)
+{
+    int entries = 1;
+    for (const char *c = list; *c; c++) entries += *c == ',';
+    if (entries > cluster_tasks_max(job))
+        return fail(ERR_INPUT, "%s: %d tasks, at most %d are allowed", hosts_names[job], entries,
+                    cluster_tasks_max(job));
+    struct strings hosts = {.at = arena_array(arena, (size_t)entries, sizeof *hosts.at)};
+    for (const char *from = list; hosts.count < entries; hosts.count++) {
+        size_t length = strcspn(from, ",");
+        hosts.at[hosts.count] = cut_entry(arena, from, length);
+        TRY(cluster_host_check(hosts_names[job], hosts.count, hosts.at[hosts.count]));
+        from += length + 1;
+    }
+    *ret = hosts;
+    return OK;
+}
+
+static const char evaluator_name[] = "evaluator";
+
+static err parse_job(const struct cluster_flags *flags, struct cluster_spec *spec)
+{
+    const char *name = flags->job_name;
+    spec->is_evaluator = strcmp(name, evaluator_name) == 0;
+    spec->job = JOB_WORKER;
+    if (spec->is_evaluator) return OK;
+    for (int job = 0; job < JOB_COUNT; job++)
+        if (strcmp(name, job_name((enum job)job)) == 0) {
+            spec->job = (enum job)job;
+            return OK;
+        }
+    char text[SOURCE_TEXT_MAX];
+    return fail(ERR_INPUT, "%s: expected ps, worker or evaluator, got \"%.64s\"",
+                source(flags, WORD_JOB_NAME, NULL, text), name);
+}
+
+/* A place among all tasks, to find equal addresses by sorting. */
+struct place {
+    const char *address;
+    enum job job;
+    int task;
+};
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    int order = strcmp(a->address, b->address);
+    if (order) return order;
+    return a->job != b->job ? (int)a->job - (int)b->job : a->task - b->task;
+}
+
+/* Two tasks cannot listen at one address, and a list that was pasted twice is a common mistake. */
+static err check_distinct(const struct cluster_spec *spec, struct arena *arena)
+{
+    int count = spec->hosts[JOB_PS].count + spec->hosts[JOB_WORKER].count, filled = 0;
+    struct place *places = arena_array(arena, (size_t)count, sizeof *places);
+    for (int job = 0; job < JOB_COUNT; job++)
+        for (int task = 0; task < spec->hosts[job].count; task++)
+            places[filled++] = (struct place){spec->hosts[job].at[task], (enum job)job, task};
+    qsort(places, (size_t)count, sizeof *places, compare_places);
+    for (int i = 1; i < count; i++) {
+        const struct place *a = &places[i - 1], *b = &places[i];
+        if (strcmp(a->address, b->address) == 0)
+            return fail(ERR_INPUT, "the same address twice: \"%s\" is %s/%d and %s/%d", a->address,
+                        job_name(a->job), a->task, job_name(b->job), b->task);
+    }
+    return OK;
+}
+
+/* Then TF_CONFIG is not even read: it may belong to something else. */
+static bool is_complete(const struct cluster_flags *flags)
+{
+    return flags->job_name && flags->task_index >= 0 && flags->ps_hosts && flags->worker_hosts;
+}
+
+/* Flags that only make sense together with a job. */
+static err check_no_flags(const struct cluster_flags *flags)
+{
+    const enum cluster_word given = flags->ps_hosts          ? WORD_PS_HOSTS
+                                    : flags->worker_hosts    ? WORD_WORKER_HOSTS
+                                    : flags->task_index >= 0 ? WORD_TASK_INDEX
+                                                             : WORD_COUNT;
+    if (given == WORD_COUNT) return OK;
+    char text[SOURCE_TEXT_MAX];
+    return fail(ERR_INPUT, "%s needs --job_name (ps or worker)", source(flags, given, NULL, text));
+}
+
+/* "--task_index, --ps_hosts and --worker_hosts": what nobody said. */
+static err check_missing(const struct cluster_flags *flags, const struct cluster_spec *spec)
+{
+    const char *missing[MISSING_MAX];
+    int count = 0;
+    if (spec->task < 0) missing[count++] = "--task_index";
+    if (spec->hosts[JOB_PS].count == 0) missing[count++] = "--ps_hosts";
+    if (spec->hosts[JOB_WORKER].count == 0) missing[count++] = "--worker_hosts";
+    if (count == 0) return OK;
+    char text[MISSING_TEXT_MAX];
+    int used = 0;
+    for (int i = 0; i < count; i++) {
+        const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s", before, missing[i]);
+    }
+    char job[SOURCE_TEXT_MAX];
+    const char *name = spec->is_evaluator ? evaluator_name : job_name(spec->job);
+    return fail(ERR_INPUT, "%s needs %s", source(flags, WORD_JOB_NAME, name, job), text);
+}
+
+/* The list of one job, where there is one. */
+static err take_hosts(const struct cluster_flags *flags, enum job job, struct arena *arena,
+                      struct strings *hosts)
+{
+    const enum cluster_word word = hosts_words[job];
+    const char *list = job == JOB_PS ? flags->ps_hosts : flags->worker_hosts;
+    if (!list) return OK;
+    err e = cluster_split_hosts(job, list, arena, hosts);
+    return e && flags->is_by_environment[word]
+               ? fail_prefix(e, "%s in the environment", variables[word])
+               : e;
+}
+
+/* What the flags say goes over what TF_CONFIG says. Its task index counts only for its job. */
+static err merge(const struct cluster_flags *flags, const struct tf_config *config,
+                 struct arena *arena, struct cluster_spec *spec)
+{
+    spec->job = config->job;
+    spec->is_evaluator = config->is_evaluator;
+    if (flags->job_name) TRY(parse_job(flags, spec));
+    bool is_named_there =
+        config->has_task && config->job == spec->job && config->is_evaluator == spec->is_evaluator;
+    spec->task = flags->task_index >= 0 ? (int)flags->task_index
+                 : is_named_there       ? config->task
+                                        : -1;
+    for (int job = 0; job < JOB_COUNT; job++) {
+        spec->hosts[job] = config->hosts[job];
+        TRY(take_hosts(flags, (enum job)job, arena, &spec->hosts[job]));
+    }
+    return OK;
+}
+
+static err check_task(const struct cluster_flags *flags, const struct cluster_spec *spec)
+{
+    const int tasks = spec->hosts[spec->job].count;
+    const bool is_variable = flags->is_by_environment[WORD_TASK_INDEX];
+    const char *name = (is_variable ? variables : cluster_flag_names)[WORD_TASK_INDEX];
+    const char *where = is_variable ? " in the environment" : "";
+    if (spec->is_evaluator && spec->task > 0)
+        return fail(ERR_INPUT, "%s %d%s but there is one evaluator", name, spec->task, where);
+    if (!spec->is_evaluator && spec->task >= tasks)
+        return fail(ERR_INPUT, "%s %d%s but %s names %d task%s", name, spec->task, where,
+                    hosts_names[spec->job], tasks, tasks == 1 ? "" : "s");
+    return OK;
+}
+
+err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_text,
+                      struct arena *arena, struct cluster_spec *ret)
+{
+    struct tf_config config = {0};
+    bool asks_config = tf_config_text && *tf_config_text && !is_complete(flags);
+    if (asks_config) TRY(tf_config_read(tf_config_text, arena, &config));
+    struct cluster_spec spec = {0};
+    if (!flags->job_name && !config.has_task) {
+        if (config.has_cluster) return fail(ERR_INPUT, "TF_CONFIG: \"task\" is missing");
+        TRY(check_no_flags(flags));
+        *ret = spec;
+        return OK;
+    }
+    TRY(merge(flags, &config, arena, &spec));
+    if (spec.is_evaluator && spec.task < 0) spec.task = 0; /* there is only one */
+    TRY(check_missing(flags, &spec));
+    TRY(check_task(flags, &spec));
+    TRY(check_distinct(&spec, arena));
+    spec.is_distributed = true;
+    *ret = spec;
+    return OK;
+}
+
+const char *task_name(enum job job, int task, char text[TASK_NAME_MAX])
+{
+    snprintf(text, TASK_NAME_MAX, "%s/%d", job_name(job), task);
+    return text;
+}
+
+/* Without the port. */
+static size_t host_length(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    return colon ? (size_t)(colon - address) : strlen(address);
+}
+
+/* Of the first `count` workers, those whose host is this task's. */
+static int workers_of_host(const struct cluster_spec *spec, int count)
+{
+    const char *own = spec->hosts[spec->job].at[spec->task];
+    size_t length = host_length(own);
+    int workers = 0;
+    for (int i = 0; i < count; i++) {
+        const char *other = spec->hosts[JOB_WORKER].at[i];
+        workers += host_length(other) == length && strncmp(own, other, length) == 0;
+    }
+    return workers;
+}
+
+int cluster_workers_here(const struct cluster_spec *spec)
+{
+    if (!spec->is_distributed) return 1;
+    int workers = workers_of_host(spec, spec->hosts[JOB_WORKER].count);
+    return workers > 0 ? workers : 1;
+}
+
+int cluster_local_index(const struct cluster_spec *spec)
+{
+    if (!spec->is_distributed) return 0;
+    if (spec->is_evaluator) return cluster_workers_here(spec);
+    return spec->job == JOB_WORKER ? workers_of_host(spec, spec->task) : 0;
+}

@@ -1,0 +1,58 @@
+/* cluster_spec.h - which tasks there are, where they listen, and which of them this one is.
+ *
+ * Said by flags, by the environment variables of the same names in capitals, or by TensorFlow's
+ * TF_CONFIG; a flag beats the environment, JOB_NAME & co. beat TF_CONFIG.
+ * With a "chief" job in TF_CONFIG the chief becomes worker 0 and its workers follow as 1, 2, ...;
+ * "master" likewise (old spelling).
+ */
+#ifndef CORE_CLUSTER_DESCRIPTION_CLUSTER_SPEC_H
+#define CORE_CLUSTER_DESCRIPTION_CLUSTER_SPEC_H
+
+#include "core/base/arena.h"
+#include "core/base/fields/fields.h"
+#include "core/cluster/role/role.h"
+
+struct cluster_spec {
+    struct strings hosts[JOB_COUNT]; /* "host:port" by task index */
+    enum job job;                    /* of this task */
+    int task;
+    bool is_distributed; /* false: no job was named; a single process */
+    bool is_evaluator;   /* not part of the cluster, which it only visits; computes like a worker */
+};
+
+enum cluster_word { WORD_JOB_NAME, WORD_TASK_INDEX, WORD_PS_HOSTS, WORD_WORKER_HOSTS, WORD_COUNT };
+extern const char *const cluster_flag_names[WORD_COUNT]; /* "job_name", ... */
+
+struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags or their environment
+                             variables */
+    const char *job_name; /* "ps", "worker" or "evaluator" */
+    int64_t task_index;
+    const char *ps_hosts; /* comma separated */
+    const char *worker_hosts;
+    bool is_by_environment[WORD_COUNT]; /* for messages */
+};
+
+/* tf_config: text of the variable, or NULL. ERR_INPUT names what is missing or wrong:
+ *     --job_name=worker needs --task_index
+ *     task_index 7 but worker_hosts names 2 tasks
+ *     ps_hosts[1]: address "localhost": expected host:port
+ *     the same address twice: "localhost:2222" is ps/0 and worker/1 */
+err cluster_spec_make(const struct cluster_flags *, const char *tf_config, struct arena *,
+                      struct cluster_spec *ret);
+
+/* "a:1,b:2" into the arena, each address checked. */
+err cluster_split_hosts(enum job, const char *list, struct arena *, struct strings *ret);
+
+/* "ps/0" */
+enum { TASK_NAME_MAX = 24 };
+const char *task_name(enum job, int task, char text[TASK_NAME_MAX]);
+
+/* How many workers of the cluster share this task's host, by the host part of the addresses (at
+ * least 1). */
+int cluster_workers_here(const struct cluster_spec *);
+
+/* Which of them this worker is, from 0; the evaluator comes after those of its host; 0 for others.
+ */
+int cluster_local_index(const struct cluster_spec *);
+
+#endif

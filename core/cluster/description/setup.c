@@ -1,0 +1,319 @@
+/* setup.c - see setup.h. */
+#include "core/cluster/description/setup.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t setup_gradients_per_push(const struct spec *spec, int workers, int worker)
+{
+    if (spec->train.mode != MODE_SYNC) return 1;
+    int64_t wanted = spec_replicas(spec, workers);
+    if (wanted <= workers) return 1;
+    return (uint32_t)(wanted / workers + (worker < wanted % workers));
+}
+
+bool setup_drops_gradients(const struct spec *spec, int workers)
+{
+    if (spec->train.mode == MODE_SYNC) return spec_replicas(spec, workers) < workers;
+    return spec->train.max_staleness >= 0;
+}
+
+int setup_slices(const struct layout *layout, int ps, struct arena *arena,
+                 const struct shard_slice **ret)
+{
+    struct shard_slice *slices = arena_array(arena, (size_t)layout->slice_count, sizeof *slices);
+    int count = 0;
+    for (int i = 0; i < layout->slice_count; i++) {
+        const struct slice *s = &layout->slices[i];
+        const struct variable *v = &layout->variables[s->variable];
+        if (s->ps != ps) continue;
+        slices[count++] = (struct shard_slice){
+            .name = v->name,
+            .shape = v->shape,
+            .axis = s->axis,
+            .start = s->start,
+            .length = s->length,
+            .offset = s->offset,
+            .count = s->count,
+        };
+    }
+    *ret = slices;
+    return count;
+}
+
+/* ---- writing ---- */
+
+static json_t *slice_json(const struct shard_slice *s)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < s->shape.rank; i++)
+        json_array_append_new(shape, json_integer((json_int_t)s->shape.dim[i]));
+    return json_pack("{ss so si sI sI sI sI}", "name", s->name, "shape", shape, "axis", s->axis,
+                     "start", (json_int_t)s->start, "length", (json_int_t)s->length, "offset",
+                     (json_int_t)s->offset, "count", (json_int_t)s->count);
+}
+
+static json_t *slices_json(const struct layout *layout, int ps)
+{
+    struct arena arena = {0};
+    const struct shard_slice *slices;
+    json_t *list = json_array();
+    int count = setup_slices(layout, ps, &arena, &slices);
+    for (int i = 0; i < count; i++) json_array_append_new(list, slice_json(&slices[i]));
+    arena_free(&arena);
+    return list;
+}
+
+static json_t *ledger_json(const struct setup_plan *plan)
+{
+    json_t *list = json_array();
+    for (int w = 0; plan->ledger && w < plan->workers; w++) {
+        const struct ledger *l = &plan->ledger[w];
+        json_array_append_new(list, json_integer((json_int_t)l->received));
+        json_array_append_new(list, json_integer((json_int_t)l->taken));
+        json_array_append_new(list, json_integer((json_int_t)l->taken_step));
+    }
+    return list;
+}
+
+static json_t *powers_json(const struct setup_plan *plan)
+{
+    json_t *list = json_array();
+    for (int i = 0; plan->powers && i < plan->power_count; i++)
+        json_array_append_new(list, json_real((double)plan->powers[i]));
+    return list;
+}
+
+/* The powers are written where the variable with the smallest name is, as TensorFlow places them;
+ * of a partitioned one, where its first part is. */
+static int ps_of_powers(const struct layout *layout)
+{
+    const struct slice *first = NULL;
+    for (int i = 0; i < layout->slice_count; i++) {
+        const struct slice *s = &layout->slices[i];
+        const char *name = layout->variables[s->variable].name;
+        if (s->part == 0 && (!first || strcmp(name, layout->variables[first->variable].name) < 0))
+            first = s;
+    }
+    return first ? first->ps : 0;
+}
+
+char *setup_write(const struct setup_plan *plan, int ps)
+{
+    const struct train_spec *train = &plan->spec->train;
+    bool is_sync = train->mode == MODE_SYNC;
+    int64_t wanted = spec_replicas(plan->spec, plan->workers);
+    char generation[20], token[20];
+    snprintf(generation, sizeof generation, "%016" PRIx64, plan->generation);
+    snprintf(token, sizeof token, "%016" PRIx64, plan->token);
+    json_t *json = json_pack(
+        "{ss sI si si si si sb sI sI sb sI sI sI sf so so so sb ss ss* ss* sO}", "generation",
+        generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count", plan->layout->ps_count,
+        "workers", plan->workers, "arrays", plan->arrays, "sync", is_sync, "last_step",
+        (json_int_t)plan->last_step, "replicas_to_aggregate", (json_int_t)wanted, "takes_all",
+        is_sync && wanted >= plan->workers, "max_staleness", (json_int_t)train->max_staleness,
+        "floats", (json_int_t)plan->layout->block_floats[ps], "min_workers",
+        (json_int_t)train->min_workers, "worker_timeout_secs", train->worker_timeout_secs, "slices",
+        slices_json(plan->layout, ps), "ledger", ledger_json(plan), "powers", powers_json(plan),
+        "owns_powers", ps_of_powers(plan->layout) == ps, "token", token, "directory",
+        plan->directory, "restore", plan->restore, "optimizer",
+        json_object_get(plan->spec->json, "optimizer"));
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    return text;
+}
+
+/* ---- reading: by the same machinery as a spec ---- */
+
+struct slice_fields {
+    const char *name;
+    struct ints shape;
+    int64_t axis, start, length, offset, count;
+};
+
+struct setup_fields {
+    const char *generation, *token, *directory, *restore;
+    bool sync, takes_all, owns_powers;
+    int64_t step, ps, ps_count, workers, arrays, last_step, replicas_to_aggregate, max_staleness,
+        floats, min_workers;
+    double worker_timeout_secs;
+    struct objects slices;
+    struct ints ledger;
+    struct floats powers;
+    struct optimizer_spec optimizer;
+};
+
+#define AT(member) offsetof(struct setup_fields, member)
+#define IN(member) offsetof(struct slice_fields, member)
+
+static const double steps_max = 1e18, floats_max = (double)(INT64_C(1) << 40);
+
+static const struct field slice_field_table[] = {
+    {.name = "name", .type = FIELD_STRING, .offset = IN(name)},
+    {.name = "shape", .type = FIELD_INTS, .offset = IN(shape), .max = floats_max},
+    {.name = "axis", .type = FIELD_INT, .offset = IN(axis), .max = RANK_MAX - 1},
+    {.name = "start", .type = FIELD_INT, .offset = IN(start), .max = floats_max},
+    {.name = "length", .type = FIELD_INT, .offset = IN(length), .max = floats_max},
+    {.name = "offset", .type = FIELD_INT, .offset = IN(offset), .max = floats_max},
+    {.name = "count", .type = FIELD_INT, .offset = IN(count), .max = floats_max},
+    {0},
+};
+
+static const struct object slice_object = {
+    .name = "slice",
+    .fields = slice_field_table,
+    .size = sizeof(struct slice_fields),
+};
+
+static const struct field setup_field_table[] = {
+    {.name = "generation", .type = FIELD_STRING, .offset = AT(generation)},
+    {.name = "token", .type = FIELD_STRING, .offset = AT(token)},
+    {.name = "directory", .type = FIELD_STRING, .offset = AT(directory), .fallback = "null"},
+    {.name = "restore", .type = FIELD_STRING, .offset = AT(restore), .fallback = "null"},
+    {.name = "sync", .type = FIELD_BOOL, .offset = AT(sync)},
+    {.name = "takes_all", .type = FIELD_BOOL, .offset = AT(takes_all)},
+    {.name = "owns_powers", .type = FIELD_BOOL, .offset = AT(owns_powers)},
+    {.name = "step", .type = FIELD_INT, .offset = AT(step), .max = steps_max},
+    {.name = "ps", .type = FIELD_INT, .offset = AT(ps), .max = PS_MAX - 1},
+    {.name = "ps_count", .type = FIELD_INT, .offset = AT(ps_count), .min = 1, .max = PS_MAX},
+    {.name = "workers", .type = FIELD_INT, .offset = AT(workers), .min = 1, .max = WORKERS_MAX},
+    {.name = "arrays", .type = FIELD_INT, .offset = AT(arrays), .min = 1, .max = 1 + SLOTS_MAX},
+    {.name = "last_step", .type = FIELD_INT, .offset = AT(last_step), .max = steps_max},
+    {.name = "replicas_to_aggregate",
+     .type = FIELD_INT,
+     .offset = AT(replicas_to_aggregate),
+     .min = 1,
+     .max = UINT32_MAX},
+    {.name = "max_staleness",
+     .type = FIELD_INT,
+     .offset = AT(max_staleness),
+     .min = -1,
+     .max = steps_max},
+    {.name = "floats", .type = FIELD_INT, .offset = AT(floats), .max = floats_max},
+    {.name = "min_workers", .type = FIELD_INT, .offset = AT(min_workers), .max = WORKERS_MAX},
+    {.name = "worker_timeout_secs",
+     .type = FIELD_FLOAT,
+     .offset = AT(worker_timeout_secs),
+     .max = 1e9},
+    {.name = "slices",
+     .type = FIELD_OBJECTS,
+     .offset = AT(slices),
+     .object = &slice_object,
+     .count_max = FIELD_LIST_MAX},
+    {.name = "ledger", .type = FIELD_INTS, .offset = AT(ledger), .max = steps_max},
+    {.name = "powers", .type = FIELD_FLOATS, .offset = AT(powers)},
+    {.name = "optimizer",
+     .type = FIELD_VARIANT,
+     .offset = AT(optimizer),
+     .object = &optimizer_spec_object,
+     .kinds = &optimizer_kinds},
+    {0},
+};
+
+static const struct object setup_object = {
+    .name = "setup",
+    .fields = setup_field_table,
+    .size = sizeof(struct setup_fields),
+};
+
+/* Slices come from another task: what they say must lie within the block. */
+static err read_slice(const struct slice_fields *f, int64_t floats, struct shard_slice *ret)
+{
+    if (f->shape.count > RANK_MAX)
+        return fail(ERR_PROTOCOL, "%s has rank %d", f->name, f->shape.count);
+    *ret = (struct shard_slice){
+        .name = f->name,
+        .shape = {.rank = f->shape.count},
+        .axis = (int)f->axis,
+        .start = f->start,
+        .length = f->length,
+        .offset = f->offset,
+        .count = f->count,
+    };
+    for (int i = 0; i < f->shape.count; i++) ret->shape.dim[i] = f->shape.at[i];
+    TRY(shape_check(&ret->shape));
+    bool has_axis = f->axis < ret->shape.rank || f->axis == 0; /* a scalar counts as one row */
+    int64_t whole = ret->shape.rank && has_axis ? ret->shape.dim[f->axis] : 1;
+    bool is_inside = has_axis && f->length > 0 && f->start + f->length <= whole &&
+                     f->offset + f->count <= floats &&
+                     f->count == shape_count(&ret->shape) / whole * f->length;
+    return is_inside ? OK : fail(ERR_PROTOCOL, "%s lies outside the block", f->name);
+}
+
+static err read_slices(const struct setup_fields *f, struct arena *arena, struct setup *ret)
+{
+    const struct slice_fields *given = f->slices.at;
+    struct shard_slice *slices = arena_array(arena, (size_t)f->slices.count, sizeof *slices);
+    for (int i = 0; i < f->slices.count; i++) TRY(read_slice(&given[i], f->floats, &slices[i]));
+    ret->slices = slices;
+    ret->slice_count = f->slices.count;
+    return OK;
+}
+
+static err read_ledger(const struct setup_fields *f, struct arena *arena, struct setup *ret)
+{
+    if (!f->ledger.count) return OK;
+    if (f->ledger.count != f->workers * LEDGER_NUMBERS)
+        return fail(ERR_PROTOCOL, "a ledger of %d numbers", f->ledger.count);
+    struct ledger *ledger = arena_array(arena, (size_t)f->workers, sizeof *ledger);
+    for (int w = 0; w < f->workers; w++) {
+        const int64_t *at = f->ledger.at + (ptrdiff_t)w * LEDGER_NUMBERS;
+        ledger[w] = (struct ledger){(uint64_t)at[0], (uint64_t)at[1], (uint64_t)at[2]};
+    }
+    ret->config.ledger = ledger;
+    return OK;
+}
+
+static err read_powers(const struct setup_fields *f, struct setup *ret)
+{
+    if (f->powers.count > POWERS_MAX) return fail(ERR_PROTOCOL, "%d powers", f->powers.count);
+    for (int i = 0; i < f->powers.count; i++) ret->powers[i] = (float)f->powers.at[i];
+    ret->power_count = f->powers.count;
+    return OK;
+}
+
+static err read_json(json_t *json, struct arena *arena, struct setup *ret)
+{
+    struct setup_fields f;
+    TRY(fields_parse(&setup_object, json, "", arena, &f));
+    if (f.floats % LAYOUT_ALIGN)
+        return fail(ERR_PROTOCOL, "a block of %lld floats", (long long)f.floats);
+    if (f.ps >= f.ps_count) return fail(ERR_PROTOCOL, "ps %d of %d", (int)f.ps, (int)f.ps_count);
+    *ret = (struct setup){
+        .config = {.generation = strtoull(f.generation, NULL, 16),
+                   .is_sync = f.sync,
+                   .last_step = (uint64_t)f.last_step,
+                   .replicas_to_aggregate = (uint32_t)f.replicas_to_aggregate,
+                   .takes_all = f.takes_all,
+                   .max_staleness = f.max_staleness,
+                   .worker_timeout_ms = (uint64_t)(f.worker_timeout_secs * 1000),
+                   .min_workers = (int)f.min_workers,
+                   .is_empty = f.floats == 0,
+                   .arrays = (int)f.arrays,
+                   .step = (uint64_t)f.step},
+        .floats = f.floats,
+        .optimizer = f.optimizer,
+        .ps = (int)f.ps,
+        .ps_count = (int)f.ps_count,
+        .workers = (int)f.workers,
+        .owns_powers = f.owns_powers,
+        .directory = f.directory,
+        .token = strtoull(f.token, NULL, 16),
+        .restore = f.restore,
+    };
+    TRY(read_slices(&f, arena, ret));
+    TRY(read_powers(&f, ret));
+    return read_ledger(&f, arena, ret);
+}
+
+err setup_read(const char *text, size_t bytes, struct arena *arena, struct setup *ret)
+{
+    json_error_t error;
+    json_t *json = text ? json_loadb(text, bytes, 0, &error) : NULL;
+    if (!json) return fail(ERR_PROTOCOL, "SETUP is not JSON");
+    err e = read_json(json, arena, ret);
+    json_decref(json);
+    return e ? fail_prefix(ERR_PROTOCOL, "SETUP") : OK;
+}

@@ -1,0 +1,57 @@
+/* setup.h - what the chief tells a ps about its share, so that a ps needs no spec. JSON in a SETUP
+ * message. */
+#ifndef CORE_CLUSTER_DESCRIPTION_SETUP_H
+#define CORE_CLUSTER_DESCRIPTION_SETUP_H
+
+#include "core/cluster/role/ps.h"
+#include "core/train/checkpoint/shard.h"
+#include "core/train/variables/layout.h"
+#include "core/train/spec/spec.h"
+
+struct setup {
+    struct ps_config config; /* with its ledger, in the arena */
+    int64_t floats;          /* of the block */
+    struct optimizer_spec optimizer;
+    int ps, ps_count, workers;
+    const struct shard_slice *slices;
+    int slice_count;
+    bool owns_powers;
+    float powers[POWERS_MAX];
+    int power_count;       /* 0: as they begin */
+    const char *directory; /* of checkpoints, NULL: none */
+    uint64_t token;        /* of a file there: does this ps see it? */
+    const char *restore;   /* prefix of the checkpoint to begin from, NULL: initial values come */
+};
+
+/* How synchronous training shares out R gradients over W workers: how many this worker sums into
+ * one push. */
+uint32_t setup_gradients_per_push(const struct spec *, int workers, int worker);
+
+/* May ps/0 drop a gradient (backup workers, max_staleness)? */
+bool setup_drops_gradients(const struct spec *, int workers);
+
+/* The slices that lie on a ps, in the arena. */
+int setup_slices(const struct layout *, int ps, struct arena *, const struct shard_slice **ret);
+
+/* What the chief has decided for all ps of a generation. */
+struct setup_plan {
+    const struct spec *spec;
+    const struct layout *layout;
+    int workers;
+    int64_t last_step;
+    uint64_t generation, step;
+    int arrays; /* that a ps without sight of the folder gets by INIT */
+    const char *directory, *restore;
+    uint64_t token;
+    const float *powers; /* NULL: as they begin */
+    int power_count;
+    const struct ledger *ledger; /* [workers], of this ps; NULL: nobody has pushed */
+};
+
+/* The text for one ps; malloc'ed, NULL when there is no memory. */
+char *setup_write(const struct setup_plan *, int ps);
+
+/* ERR_PROTOCOL when it is not a setup. Strings and attributes go to the arena. */
+err setup_read(const char *text, size_t bytes, struct arena *, struct setup *ret);
+
+#endif

@@ -1,0 +1,406 @@
+/* ps.c - see ps.h: the life of a ps and what it does with each message. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/verdict.h"
+
+struct action *ps_send(struct ps_role *p, int worker, enum message_type type, struct outbox *out)
+{
+    struct action *a = outbox_add(out, ACTION_SEND);
+    a->job = JOB_WORKER;
+    a->task = worker;
+    a->message = (struct message){
+        .type = type,
+        .task = (uint32_t)p->options.task,
+        .job = JOB_PS,
+        .generation = p->config.generation,
+        .step = p->step,
+        .version = p->counters.applied,
+    };
+    return a;
+}
+
+static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
+{
+    action_verdict(ps_send(p, worker, MESSAGE_VERDICT, out), p->verdict_code,
+                   p->is_relaying ? "" : p->name, p->verdict_text);
+}
+
+void ps_end(struct ps_role *p, int code, const char *text, int except, struct outbox *out)
+{
+    if (p->phase == ENDED) return;
+    p->phase = ENDED;
+    p->verdict_code = code;
+    snprintf(p->verdict_text, sizeof p->verdict_text, "%s", text);
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].is_up && w != except) tell_verdict(p, w, out);
+    outbox_end(out, code, text);
+}
+
+bool ps_drops(const struct ps_role *p)
+{
+    return p->config.is_sync ? !p->config.takes_all : p->config.max_staleness >= 0;
+}
+
+uint32_t ps_gradients_of(const struct ps_role *p, int worker)
+{
+    uint32_t wanted = p->config.replicas_to_aggregate, workers = (uint32_t)p->options.workers;
+    if (wanted <= workers) return 1;
+    return wanted / workers + ((uint32_t)worker < wanted % workers);
+}
+
+static void send_state(struct ps_role *p, int worker, struct outbox *out)
+{
+    static const enum ps_state states[] = {
+        [EMPTY] = PS_EMPTY, [READY] = PS_READY, [SERVING] = PS_SERVING};
+    ps_send(p, worker, MESSAGE_STATE, out)->message.code = states[p->phase];
+}
+
+static void tell_state(struct ps_role *p, struct outbox *out)
+{
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].is_up) send_state(p, w, out);
+}
+
+/* ---- from nothing to serving ---- */
+
+/* Nothing of the last generation counts any more; links and lives go on. */
+static void forget(struct ps_role *p, struct outbox *out)
+{
+    ps_cut_reset(p, out);
+    p->phase = EMPTY;
+    p->config = (struct ps_config){0};
+    p->arrays = 0;
+    p->gradients = 0;
+    p->tickets = p->step = p->counters.applied = 0;
+    p->is_stopping = false;
+    for (int w = 0; w < p->options.workers; w++) {
+        struct member *m = &p->members[w];
+        *m = (struct member){
+            .is_up = m->is_up,
+            .has_been_here = m->has_been_here,
+            .has_windows = m->has_windows,
+            .wants_fresh = m->wants_fresh,
+            .incarnation = m->incarnation,
+            .lost_ms = p->patience.now_ms,
+        };
+    }
+}
+
+static void setup(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    if (worker != CHIEF) {
+        ps_end(p, EXIT_LOST_PEER, "SETUP from a task that is not the chief", NOBODY, out);
+        return;
+    }
+    forget(p, out);
+    outbox_add(out, ACTION_SETUP)->message = *m;
+}
+
+static void send_ready(struct ps_role *p, enum ready_code code, struct outbox *out)
+{
+    struct action *a = ps_send(p, CHIEF, MESSAGE_READY, out);
+    a->message.code = code;
+    a->message.sequence = (uint64_t)p->arrays;
+}
+
+void ps_role_set_up(struct role *role, const struct setup_result *r, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (p->phase != EMPTY) return;
+    if (r->result && !r->is_bad_checkpoint) {
+        ps_end(p, exit_code_of(r->result), r->text, NOBODY, out);
+        return;
+    }
+    p->config = r->config;
+    if (r->result) {
+        struct action *a = ps_send(p, CHIEF, MESSAGE_READY, out);
+        a->message.code = READY_FAILED;
+        snprintf(a->text, sizeof a->text, "%s", r->text);
+        return;
+    }
+    p->phase = READY;
+    p->was_set_up = true;
+    p->step = p->tickets = r->config.step;
+    for (int w = 0; w < p->options.workers && r->config.ledger; w++)
+        p->members[w].ledger = r->config.ledger[w];
+    p->config.ledger = NULL;
+    tell_state(p, out);
+    ps_share(p, CHIEF, out);
+    send_ready(p, r->config.is_restored || r->config.is_empty ? READY_RESTORED : READY_WANTS, out);
+}
+
+static void initialize(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    if (worker != CHIEF || p->phase != READY || m->code != (uint32_t)p->arrays ||
+        p->arrays == p->config.arrays)
+        return;
+    struct action *a = outbox_add(out, ACTION_INITIALIZE);
+    a->task = worker;
+    a->array = p->arrays++;
+    send_ready(p, READY_WANTS, out);
+}
+
+static bool is_filled(const struct ps_role *p)
+{
+    return p->config.is_restored || p->config.is_empty || p->arrays == p->config.arrays;
+}
+
+static void serve(struct ps_role *p, int worker, struct outbox *out)
+{
+    if (worker != CHIEF || p->phase != READY || !is_filled(p)) return;
+    p->phase = SERVING;
+    patience_renew(&p->patience);
+    for (int w = 0; w < p->options.workers; w++) p->members[w].lost_ms = p->patience.now_ms;
+    if (p->step)
+        outbox_log(out, "serving from step %llu on", (unsigned long long)p->step);
+    else
+        outbox_log(out, "serving");
+    tell_state(p, out);
+}
+
+/* ---- the end ---- */
+
+/* Somebody wants the job to end well: no more steps, and the chief sees to the rest. */
+static void stop_well(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
+{
+    if (p->options.task == 0 && p->phase == SERVING) ps_stop_tickets(p, out);
+    p->is_stopping = p->phase == SERVING;
+    if (from == CHIEF || p->phase == ENDED) return;
+    struct action *a = ps_send(p, CHIEF, MESSAGE_STOP, out);
+    a->message.code = (uint32_t)code;
+    snprintf(a->text, sizeof a->text, "%s", text);
+}
+
+static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    const int code = message_verdict(m, text);
+    p->is_relaying = true;
+    ps_end(p, code, text, worker, out);
+}
+
+static void stop_message(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    const int code = message_verdict(m, text);
+    stop_well(p, code, text, worker, out);
+}
+
+/* ---- events ---- */
+
+/* What only a task of the same generation may say. */
+static void on_current(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    switch (m->type) {
+    case MESSAGE_INIT:
+        initialize(p, worker, m, out);
+        break;
+    case MESSAGE_SERVE:
+        serve(p, worker, out);
+        break;
+    case MESSAGE_JOIN:
+        ps_join(p, worker, m, out);
+        break;
+    case MESSAGE_PUSH:
+        ps_push(p, worker, m, out);
+        break;
+    case MESSAGE_FINISHED:
+        ps_finished(p, worker, out);
+        break;
+    case MESSAGE_SAVE:
+        ps_save(p, worker, m, out);
+        break;
+    case MESSAGE_RESUME:
+        if (worker == CHIEF) ps_resume(p, out);
+        break;
+    default:
+        outbox_log(out, "worker/%d sent message %u, which is not for a ps", worker, m->type);
+    }
+    if (p->phase == SERVING) ps_try_cut(p, out);
+}
+
+static void on_message(struct role *role, enum job job, int worker, const struct message *m,
+                       struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (p->phase == ENDED || job != JOB_WORKER) return;
+    p->applying_count = 0;
+    if (m->type == MESSAGE_SETUP)
+        setup(p, worker, m, out);
+    else if (m->type == MESSAGE_VERDICT)
+        verdict(p, worker, m, out);
+    else if (m->type == MESSAGE_STOP)
+        stop_message(p, worker, m, out);
+    else if (m->generation == p->config.generation && p->phase != EMPTY)
+        on_current(p, worker, m, out);
+    else if (m->type == MESSAGE_PUSH)
+        p->counters.dropped_repeated++; /* of values that are no more */
+}
+
+static void on_done(struct role *role, enum action_type done, err result, const char *text,
+                    struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (done == ACTION_CUT && p->phase != ENDED) ps_cut_written(p, result, text, out);
+}
+
+static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    p->patience.now_ms = now_ms;
+    patience_renew(&p->patience);
+}
+
+/* What was said on the link may be lost, and nothing comes on it any more. */
+static void forget_link(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    m->is_up = m->has_windows = m->wants_values = false;
+    m->lost_ms = p->patience.now_ms;
+    if (p->phase != SERVING) return;
+    p->applying_count = 0;
+    if (worker == CHIEF) ps_resume(p, out);
+    ps_try_cut(p, out);
+}
+
+static void on_peer_up(struct role *role, enum job job, int worker, uint64_t incarnation,
+                       struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    struct member *m = &p->members[worker];
+    bool is_back = m->has_been_here && !m->is_up;
+    if (p->phase == ENDED) { /* its link was lost just before */
+        tell_verdict(p, worker, out);
+        return;
+    }
+    if (m->is_up) forget_link(p, worker, out); /* it has made a better one */
+    if (m->has_been_here && m->incarnation != incarnation) {
+        m->wants_fresh = true;
+        if (p->phase == SERVING) ps_return_ticket(p, worker, out);
+    }
+    if (is_back && p->phase == SERVING)
+        outbox_log(out, "worker/%d is back%s", worker,
+                   m->incarnation == incarnation ? "" : ", in another life");
+    m->is_up = m->has_been_here = true;
+    m->has_windows = m->is_told = false;
+    m->incarnation = incarnation;
+    patience_renew(&p->patience);
+    send_state(p, worker, out);
+}
+
+static void on_peer_lost(struct role *role, enum job job, int worker, const char *why,
+                         struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (p->phase == ENDED || !p->members[worker].is_up) return;
+    outbox_log(out, "lost worker/%d: %s", worker, why);
+    forget_link(p, worker, out);
+}
+
+static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
+{
+    ps_end((struct ps_role *)role, code, why, NOBODY, out);
+}
+
+static void on_leave(struct role *role, int code, const char *why, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (p->phase == ENDED || p->is_leaving) return;
+    if (p->phase != SERVING || !p->members[CHIEF].is_up) {
+        ps_end(p, code, why, NOBODY, out);
+        return;
+    }
+    p->is_leaving = true;
+    p->leave_ms = p->patience.now_ms;
+    p->leave_code = code;
+    snprintf(p->leave_text, sizeof p->leave_text, "%s", why);
+    char text[ACTION_TEXT_MAX];
+    snprintf(text, sizeof text, "%s: %s", p->name, why);
+    stop_well(p, code, text, NOBODY, out);
+}
+
+static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    p->patience.now_ms = now_ms;
+    p->applying_count = 0;
+    if (p->phase == ENDED) return;
+    if (p->is_leaving && now_ms - p->leave_ms >= p->options.stop_timeout_ms) {
+        ps_end(p, p->leave_code, p->leave_text, NOBODY, out);
+        return;
+    }
+    ps_watch(p, out);
+}
+
+static const struct role_ops ops = {
+    .name = "ps",
+    .start = on_start,
+    .peer_up = on_peer_up,
+    .peer_lost = on_peer_lost,
+    .message = on_message,
+    .done = on_done,
+    .leave = on_leave,
+    .stop = on_stop,
+    .tick = on_tick,
+    .report = ps_report,
+};
+
+struct role *ps_role_new(const struct ps_options *options)
+{
+    struct ps_role *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    size_t workers = (size_t)options->workers;
+    p->role.ops = &ops;
+    p->options = *options;
+    snprintf(p->name, sizeof p->name, "ps/%d", options->task);
+    p->members = calloc(workers, sizeof *p->members);
+    p->applying = calloc(workers, sizeof *p->applying);
+    p->cut.target = calloc(workers, sizeof *p->cut.target);
+    p->cut.as_of = calloc(workers, sizeof *p->cut.as_of);
+    p->cut.numbers = calloc(workers * LEDGER_NUMBERS, sizeof *p->cut.numbers);
+    if (p->members && p->applying && p->cut.target && p->cut.as_of && p->cut.numbers)
+        return &p->role;
+    ps_role_free(&p->role);
+    return NULL;
+}
+
+void ps_role_free(struct role *role)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    if (!p) return;
+    free(p->members);
+    free(p->applying);
+    free(p->cut.target);
+    free(p->cut.as_of);
+    free(p->cut.numbers);
+    free(p);
+}
+
+struct ps_counters ps_role_counters(const struct role *role)
+{
+    return ((const struct ps_role *)role)->counters;
+}
+
+bool ps_role_is_set_up(const struct role *role)
+{
+    return ((const struct ps_role *)role)->was_set_up;
+}
+
+bool ps_role_is_serving(const struct role *role)
+{
+    return ((const struct ps_role *)role)->phase == SERVING;
+}
+
+const struct ledger *ps_role_ledger(const struct role *role, int worker)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    return p->cut.writing ? &p->cut.as_of[worker] : &p->members[worker].ledger;
+}
+
+uint64_t ps_role_step(const struct role *role)
+{
+    return ((const struct ps_role *)role)->step;
+}

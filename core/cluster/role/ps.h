@@ -1,0 +1,88 @@
+/* ps.h - what a parameter server decides.
+ *
+ * Life: EMPTY, until the chief's SETUP; READY, until its SERVE; SERVING, until the job's VERDICT. A
+ * SETUP may come at any time and begins another generation.
+ *
+ * Synchronous: a round is one global step. It is applied when workers that bring together at least
+ * `replicas_to_aggregate` gradients of the current step are here; they are summed in worker order
+ * and divided by their number. With as many replicas to aggregate as the workers bring, every round
+ * has all of them, and the result has the same bits whatever the order of arrival. With fewer
+ * (backup workers) ps/0 decides: a gradient that comes after its round is dropped and counted, its
+ * worker gets the fresh values at once.
+ *
+ * Asynchronous: a gradient is applied as it comes. With max_staleness, ps/0 drops and counts one
+ * that was computed from values more than that many updates ago (TensorFlow's
+ * DropStaleGradientOptimizer).
+ *
+ * Where ps/0 may drop a gradient, workers show it to ps/0 first and to the other ps only once it
+ * was taken, so that all ps apply the same gradients and hold the same step (worker.h).
+ *
+ * Tickets: ps/0 owns the global step. A worker computes a step only with a ticket, which comes with
+ * the values; in asynchronous mode ps/0 gives out exactly last_step of them (a dropped gradient's
+ * comes back, and that of a worker that is gone), so the run stops exactly at last_step and no step
+ * is computed in vain.
+ *
+ * Workers that are gone: a round waits for a worker whose link is lost until worker_timeout_ms (one
+ * that never came: start_timeout_ms) is over; then it is excused, and rounds and the end of the job
+ * do without it until it comes back. With fewer than min_workers left the job ends. What it pushed
+ * before stays counted. Without the chief a ps goes on for restart_timeout_ms.
+ *
+ * Cuts: on SAVE ps/0 answers no worker any more; when no ticket is out, all have arrived at the
+ * same step, and it takes its part. The others take theirs when everything that ps/0 took has
+ * reached them. RESUME lets ps/0 answer again. So all shards belong to one global step in every
+ * mode, and the pause is about one step of the slowest worker.
+ */
+#ifndef CORE_CLUSTER_ROLE_PS_H
+#define CORE_CLUSTER_ROLE_PS_H
+
+#include "core/cluster/role/role.h"
+
+struct ps_config { /* from the chief's SETUP */
+    uint64_t generation;
+    bool is_sync;
+    uint64_t last_step;
+    uint32_t replicas_to_aggregate; /* gradients per round */
+    bool takes_all;        /* every round needs every worker: values can be used in place */
+    int64_t max_staleness; /* -1: unbounded */
+    uint64_t worker_timeout_ms;
+    int min_workers;
+    bool is_empty; /* no variables here: nothing to fill */
+    int arrays;    /* that INIT must bring: 1 (values), or 1 + slots after a restore by the chief */
+    uint64_t step; /* where the generation begins */
+    bool is_restored;            /* the runner has read its part of the checkpoint */
+    const struct ledger *ledger; /* [workers]; NULL: nobody has pushed yet. Copied */
+};
+
+enum { PS_STOP_PARTS = 3 }; /* a job that is to end gives this part of its time to the absent */
+
+struct ps_options {
+    int task, workers;
+    uint64_t incarnation;
+    uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms;
+};
+
+struct ps_counters {
+    uint64_t applied, dropped_stale, dropped_repeated;
+};
+
+struct role *ps_role_new(const struct ps_options *);
+void ps_role_free(struct role *);
+
+/* The runner has done SETUP; result and text say why not. is_bad_checkpoint: what it was to be
+ * restored from is bad, and nothing else: the chief may choose another one. */
+struct setup_result {
+    err result;
+    const char *text;
+    bool is_bad_checkpoint;
+    struct ps_config config;
+};
+void ps_role_set_up(struct role *, const struct setup_result *, struct outbox *);
+
+struct ps_counters ps_role_counters(const struct role *);
+bool ps_role_is_set_up(const struct role *); /* the chief has been here */
+bool ps_role_is_serving(const struct role *);
+/* As of now, or of the cut while ACTION_CUT is carried out; [workers] */
+const struct ledger *ps_role_ledger(const struct role *, int worker);
+uint64_t ps_role_step(const struct role *);
+
+#endif

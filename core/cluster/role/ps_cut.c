@@ -1,0 +1,220 @@
+/* ps_cut.c - one consistent state of all ps, while training goes on (ps.h, "Cuts").
+ *
+ * SAVE: code is the number of this ps' shard, sequence the tag of the checkpoint, the body the
+ * number of shards and, but for ps/0, the ledger that ps/0 had. CUT: code 0, or why there is none.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/verdict.h"
+
+/* A gradient for an older round, which ended without it, will be dropped. */
+static bool computes(const struct ps_role *p, const struct member *m)
+{
+    return m->holds_ticket && m->is_up && (!p->config.is_sync || m->ticket_step == p->step);
+}
+
+/* Somebody has pushed for the current step, or computes it: then whoever comes is needed for the
+ * round to end. */
+static bool is_round_open(const struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (computes(p, m) || (m->has_pushed && m->push_step == p->step)) return true;
+    }
+    return false;
+}
+
+bool ps_is_holding(const struct ps_role *p)
+{
+    if (p->options.task != 0 || p->cut.phase == CUT_NONE) return false;
+    return p->cut.phase == CUT_MADE || !p->config.is_sync || !is_round_open(p);
+}
+
+void ps_note_held(struct ps_role *p, struct outbox *out)
+{
+    if (p->cut.is_holding) return;
+    p->cut.is_holding = true;
+    outbox_add(out, ACTION_HELD)->is_fresh = true;
+}
+
+static void end_holding(struct ps_role *p, struct outbox *out)
+{
+    p->cut.phase = CUT_NONE;
+    if (!p->cut.is_holding) return;
+    p->cut.is_holding = false;
+    outbox_add(out, ACTION_HELD);
+}
+
+void ps_cut_reset(struct ps_role *p, struct outbox *out)
+{
+    end_holding(p, out);
+}
+
+static void refuse(struct ps_role *p, uint64_t tag, const char *why, struct outbox *out)
+{
+    struct action *a = ps_send(p, CHIEF, MESSAGE_CUT, out);
+    a->message.code = EXIT_FAILED;
+    a->message.sequence = tag;
+    snprintf(a->text, sizeof a->text, "%s", why);
+}
+
+static bool read_save(struct ps_role *p, const struct message *m)
+{
+    uint64_t shards;
+    if (!m->body || m->body_bytes < sizeof shards) return false;
+    memcpy(&shards, m->body, sizeof shards);
+    if (shards == 0 || m->code >= shards || shards > INT32_MAX) return false;
+    struct message rest = *m;
+    rest.body = (const char *)m->body + sizeof shards;
+    rest.body_bytes -= sizeof shards;
+    bool is_read = p->options.task == 0 ? rest.body_bytes == 0
+                                        : ledger_unpack(&rest, p->options.workers, p->cut.target);
+    p->cut.shard = (int)m->code;
+    p->cut.shards = (int)shards;
+    return is_read;
+}
+
+void ps_save(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    bool is_before = p->phase == READY; /* the first: made before anybody gets values */
+    if (worker != CHIEF || (p->phase != SERVING && !is_before)) return;
+    bool is_writing = p->cut.writing && !ps_all_finished(p); /* else nobody waits for the disk */
+    if (is_writing || p->cut.phase != CUT_NONE) {
+        refuse(p, m->sequence, "is still writing the last checkpoint", out);
+        return;
+    }
+    if (!read_save(p, m)) {
+        refuse(p, m->sequence, "cannot read what is to be saved", out);
+        return;
+    }
+    p->cut.phase = CUT_COMING;
+    p->cut.tag = m->sequence;
+    p->cut.step = m->step;
+    ps_apply_ready_rounds(p, out);
+}
+
+/* ps/0: nobody computes, and nothing waits for its round. */
+static bool is_quiet(const struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (computes(p, m) || m->has_pushed) return false;
+    }
+    return true;
+}
+
+enum arrival { ARRIVED, COMING, MISSED };
+
+/* Has everything of this worker come that ps/0 took, and nothing else? Of one that is not waited
+ * for the ledgers of the shards say what each has, and it makes that good when it is back. */
+static enum arrival arrival(const struct ps_role *p, int worker)
+{
+    const struct member *m = &p->members[worker];
+    const struct ledger *wanted = &p->cut.target[worker];
+    /* what ps/0 has received and not taken it had no ticket for: the worker had been excused */
+    bool is_same = m->ledger.taken == wanted->taken || m->ledger.received == wanted->received;
+    bool is_over = ps_all_finished(p) && m->ledger.taken > wanted->taken;
+    if (is_same || m->is_excused || is_over) return ARRIVED; /* nothing will make them the same */
+    return m->ledger.taken < wanted->taken && m->is_up ? COMING : MISSED;
+}
+
+static enum arrival all_arrived(const struct ps_role *p)
+{
+    enum arrival all = ARRIVED;
+    if (p->config.is_sync)
+        return p->step == p->cut.step ? ARRIVED : p->step < p->cut.step ? COMING : MISSED;
+    for (int w = 0; w < p->options.workers && all != MISSED; w++) {
+        enum arrival one = arrival(p, w);
+        if (one != ARRIVED) all = one;
+    }
+    return all;
+}
+
+/* A push that waits for a later round is not in the values yet: it must come again after a restore.
+ */
+static void note_ledger(struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        p->cut.as_of[w] = m->has_pushed ? m->before : m->ledger;
+    }
+}
+
+static void make_cut(struct ps_role *p, struct outbox *out)
+{
+    bool is_first = p->options.task == 0;
+    note_ledger(p);
+    p->cut.phase = is_first ? CUT_MADE : CUT_NONE;
+    p->cut.writing = p->cut.tag;
+    struct action *a = outbox_add(out, ACTION_CUT);
+    a->step = is_first ? p->step : p->cut.step; /* names the checkpoint */
+    a->tag = p->cut.tag;
+    a->task = p->cut.shard;
+    a->count = p->cut.shards;
+    a = ps_send(p, CHIEF, MESSAGE_CUT, out);
+    a->message.sequence = p->cut.tag;
+    if (!is_first) return;
+    ledger_pack(p->cut.as_of, p->options.workers, p->cut.numbers);
+    a->body = p->cut.numbers;
+    a->body_bytes = (uint32_t)(p->options.workers * LEDGER_NUMBERS) * sizeof *p->cut.numbers;
+}
+
+void ps_try_cut(struct ps_role *p, struct outbox *out)
+{
+    if (p->cut.phase != CUT_COMING || p->cut.writing) return;
+    if (p->options.task == 0) {
+        if (is_quiet(p)) make_cut(p, out);
+        return;
+    }
+    enum arrival all = all_arrived(p);
+    if (all == ARRIVED) make_cut(p, out);
+    if (all != MISSED) return;
+    refuse(p, p->cut.tag, "a worker was lost at the cut", out);
+    p->cut.phase = CUT_NONE;
+}
+
+static void late_joins(struct ps_role *p, struct outbox *out)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        struct member *m = &p->members[w];
+        if (!m->has_late_join) continue;
+        const struct message join = {
+            .sequence = m->late_sequence, .step = m->late_step, .version = m->late_version};
+        m->has_late_join = false;
+        if (m->is_up) ps_join(p, w, &join, out);
+    }
+}
+
+static void tell_saved(struct ps_role *p, struct outbox *out)
+{
+    uint64_t tag = p->cut.written;
+    p->cut.written = 0;
+    if (!tag || !p->members[CHIEF].is_up) return;
+    struct action *a = ps_send(p, CHIEF, MESSAGE_SAVED, out);
+    a->message.sequence = tag;
+    a->message.code = p->cut.written_code;
+    snprintf(a->text, sizeof a->text, "%s", p->cut.written_text);
+}
+
+void ps_resume(struct ps_role *p, struct outbox *out)
+{
+    if (p->cut.phase == CUT_NONE) return;
+    end_holding(p, out);
+    tell_saved(p, out);
+    late_joins(p, out);
+    ps_answer_waiting(p, out);
+}
+
+/* ps/0 says so when RESUME has come: it goes on by itself where it has lost the chief, which must
+ * not take what the others cut after that for a part of the same checkpoint. */
+void ps_cut_written(struct ps_role *p, err result, const char *text, struct outbox *out)
+{
+    p->cut.written = p->cut.writing;
+    p->cut.written_code = result ? (uint32_t)exit_code_of(result) : 0;
+    snprintf(p->cut.written_text, sizeof p->cut.written_text, "%s", result ? text : "");
+    p->cut.writing = 0;
+    if (p->cut.phase != CUT_MADE || result) tell_saved(p, out);
+    ps_try_cut(p, out);
+}

@@ -1,0 +1,106 @@
+/* ps_inside.h - the inside of the ps role: its state, and what its files do for each other.
+ *
+ * ps.c: life and messages; ps_rounds.c: gradients and values; ps_cut.c: cuts;
+ * ps_wait.c: who is waited for, and how long.
+ */
+#ifndef CORE_CLUSTER_ROLE_PS_INSIDE_H
+#define CORE_CLUSTER_ROLE_PS_INSIDE_H
+
+#include "core/cluster/role/ps.h"
+
+enum ps_life { EMPTY, READY, SERVING, ENDED };
+enum { TASK_TEXT_MAX = 24, NOBODY = -1, CHIEF = 0 };
+
+/* A worker as this ps knows it. What names a life ends with the life; the rest is of the stream and
+ * ends with the generation. */
+struct member {
+    bool is_up, has_been_here;
+    bool has_windows, wants_fresh; /* wants_fresh: the windows that are there are another life's */
+    uint64_t incarnation;
+    uint64_t lost_ms; /* !is_up: since when */
+
+    bool wants_values, has_pushed, has_finished, holds_ticket, was_dropped, is_excused;
+    bool is_told;         /* held: what became of its gradient */
+    uint64_t wanted_step; /* wants_values: not before this step */
+    uint64_t ticket_step; /* holds_ticket: the step of the values that it came with */
+    uint64_t push_step;   /* has_pushed: the round that the push is for, this one or a later one */
+    uint32_t gradients;   /* in it */
+    struct ledger ledger;
+    struct ledger before; /* has_pushed: the ledger without that push */
+
+    bool has_late_join; /* a JOIN that must wait for the end of a cut */
+    uint64_t late_sequence, late_step, late_version;
+    uint64_t numbers[LEDGER_NUMBERS]; /* of its last LEDGER, in the byte order of the wire */
+};
+
+enum cut_phase { CUT_NONE, CUT_COMING, CUT_MADE };
+
+struct cut {
+    enum cut_phase phase;
+    uint64_t tag;
+    uint64_t step;         /* COMING, not ps/0: where to cut */
+    struct ledger *target; /* [workers]; not ps/0: what must be here */
+    struct ledger *as_of;  /* [workers]: the ledger at the cut */
+    uint64_t *numbers;     /* of the message with it */
+    int shard, shards;
+    bool is_holding;  /* ps/0: somebody waits for the end of the cut */
+    uint64_t writing; /* tag of the shard that is being written; 0: none */
+    uint64_t written; /* ps/0: tag of one whose SAVED waits for RESUME; 0: none */
+    uint32_t written_code;
+    char written_text[ACTION_TEXT_MAX];
+};
+
+struct ps_role {
+    struct role role;
+    struct ps_options options;
+    struct ps_config config; /* generation 0: never set up */
+    enum ps_life phase;
+    int arrays; /* READY: that have come */
+    struct member *members;
+    int *applying; /* workers of the updates of this call, one after the other */
+    int applying_count;
+    uint32_t gradients; /* of the current step, here */
+    uint64_t step;      /* sync: rounds applied; async: updates applied */
+    uint64_t tickets;   /* async, ps/0: given out, those before this generation too */
+    bool was_set_up;
+    bool is_relaying; /* the verdict is another task's, which the text names */
+    int verdict_code; /* ENDED */
+    char verdict_text[ACTION_TEXT_MAX];
+    struct cut cut;
+    struct ps_counters counters;
+    struct patience patience;
+    bool is_stopping; /* no steps but those that are being computed */
+    bool is_leaving;  /* a signal asked this task to end the job */
+    uint64_t leave_ms;
+    int leave_code;
+    char leave_text[ACTION_TEXT_MAX];
+    char name[TASK_TEXT_MAX];
+};
+
+struct action *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
+void ps_end(struct ps_role *, int code, const char *text, int except, struct outbox *);
+bool ps_drops(const struct ps_role *);                        /* ps/0 may drop a gradient */
+uint32_t ps_gradients_of(const struct ps_role *, int worker); /* in one push of it */
+
+void ps_share(struct ps_role *, int worker, struct outbox *);
+void ps_join(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_push(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_finished(struct ps_role *, int worker, struct outbox *);
+void ps_answer_waiting(struct ps_role *, struct outbox *);
+void ps_return_ticket(struct ps_role *, int worker, struct outbox *);
+void ps_apply_ready_rounds(struct ps_role *, struct outbox *);
+bool ps_all_finished(const struct ps_role *);
+void ps_stop_tickets(struct ps_role *, struct outbox *);
+
+void ps_save(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_try_cut(struct ps_role *, struct outbox *); /* after anything that may complete it */
+void ps_resume(struct ps_role *, struct outbox *);
+void ps_cut_written(struct ps_role *, err, const char *text, struct outbox *);
+bool ps_is_holding(const struct ps_role *); /* no worker is answered */
+void ps_note_held(struct ps_role *, struct outbox *);
+void ps_cut_reset(struct ps_role *, struct outbox *);
+
+void ps_watch(struct ps_role *, struct outbox *);
+void ps_report(const struct role *, struct outbox *);
+
+#endif

@@ -1,0 +1,392 @@
+/* ps_rounds.c - gradients in, values out: joining, tickets, rounds. */
+#include <stdio.h>
+
+#include "core/cluster/role/ps_inside.h"
+#include "core/cluster/role/verdict.h"
+
+void ps_share(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    if (m->has_windows || !m->is_up) return;
+    struct action *a = outbox_add(out, ACTION_SHARE);
+    a->task = worker;
+    a->is_fresh = m->wants_fresh;
+    m->has_windows = true;
+    m->wants_fresh = false;
+}
+
+/* ---- tickets ---- */
+
+/* May the worker that is answered compute one more step? */
+static bool give_ticket(struct ps_role *p, struct member *m)
+{
+    m->ticket_step = p->step;
+    if (p->config.is_sync) return m->holds_ticket = p->step < p->config.last_step;
+    if (p->options.task != 0) return false;
+    if (!m->holds_ticket && p->tickets < p->config.last_step) {
+        p->tickets++;
+        m->holds_ticket = true;
+    }
+    return m->holds_ticket;
+}
+
+bool ps_all_finished(const struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (!m->has_finished && !m->is_excused) return false;
+    }
+    return p->members[CHIEF].has_finished;
+}
+
+static void send_values(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    m->wants_values = false;
+    if (!m->is_up) return; /* it asks again when it is back */
+    struct action *a = ps_send(p, worker, MESSAGE_VALUES, out);
+    if (m->was_dropped) a->message.code |= VALUES_DROPPED;
+    bool is_last = worker == CHIEF && ps_all_finished(p);
+    if (is_last && (p->config.is_sync || !give_ticket(p, m)))
+        a->message.code |= VALUES_FINAL;
+    else if (give_ticket(p, m)) /* asynchronous: perhaps one that came back */
+        a->message.code |= VALUES_TICKET;
+    if (m->holds_ticket) m->has_finished = false;
+    a->message.sequence = m->ledger.received;
+    a->message.length = UINT64_MAX; /* the whole block: the runner knows its size */
+}
+
+/* The worker waits for the end of a cut. Where ps/0 decides what is taken, the other ps cannot cut
+ * before they have it, and the worker brings it to them only once it knows. */
+static void hold(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    m->wants_values = true;
+    m->wanted_step = 0;
+    ps_note_held(p, out);
+    if (!ps_drops(p) || m->is_told || !m->is_up) return;
+    struct action *a = ps_send(p, worker, MESSAGE_VALUES, out);
+    a->message.code = VALUES_HELD | (m->was_dropped ? VALUES_DROPPED : 0);
+    a->message.sequence = m->ledger.received;
+    m->is_told = true;
+}
+
+/* Values as they are now. Where the worker has a copy of its own, that is made first. During a cut
+ * it waits; but, in asynchronous mode, the cut waits for one that has a ticket and lacks only the
+ * values that got lost with its link. */
+static void answer(struct ps_role *p, int worker, struct outbox *out)
+{
+    const struct member *m = &p->members[worker];
+    bool is_awaited = p->cut.phase == CUT_COMING && m->holds_ticket && !p->config.is_sync;
+    if (ps_is_holding(p) && !is_awaited) {
+        hold(p, worker, out);
+        return;
+    }
+    ps_share(p, worker, out);
+    if (!p->config.takes_all && m->is_up) outbox_add(out, ACTION_REFRESH)->task = worker;
+    send_values(p, worker, out);
+}
+
+/* Whoever wants values of a step that is reached now. */
+void ps_answer_waiting(struct ps_role *p, struct outbox *out)
+{
+    if (p->phase != SERVING) return;
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (m->wants_values && m->is_up && p->step >= m->wanted_step) answer(p, w, out);
+    }
+}
+
+/* A finished worker takes over what another one cannot bring any more. */
+static void hand_over(struct ps_role *p, struct outbox *out)
+{
+    if (p->tickets >= p->config.last_step) return;
+    for (int w = 0; w < p->options.workers; w++) {
+        if (!p->members[w].is_up || !p->members[w].has_finished) continue;
+        answer(p, w, out);
+        return;
+    }
+}
+
+/* The worker that held it is gone. */
+void ps_return_ticket(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    if (!m->holds_ticket) return;
+    m->holds_ticket = false;
+    if (p->config.is_sync || p->options.task != 0) return;
+    p->tickets--;
+    if (m->is_excused) hand_over(p, out);
+}
+
+/* The steps that are being computed are the last ones. */
+void ps_stop_tickets(struct ps_role *p, struct outbox *out)
+{
+    if (!p->config.is_sync) {
+        p->config.last_step = p->tickets;
+        return;
+    }
+    uint64_t last = p->step;
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].holds_ticket || p->members[w].has_pushed) last = p->step + 1;
+    if (last < p->config.last_step) p->config.last_step = last;
+}
+
+/* ---- joining ---- */
+
+/* The gradient of an earlier life was never applied and comes again. */
+static void give_back(struct ps_role *p, int worker, const struct message *m)
+{
+    struct member *member = &p->members[worker];
+    bool is_earlier = m->sequence < member->ledger.received;
+    bool is_decided = ps_drops(p) && p->options.task == 0;
+    if (!member->has_pushed || !is_earlier || is_decided) return;
+    member->has_pushed = false;
+    member->ledger = member->before;
+}
+
+/* What has come of this worker, so that it brings the rest. A push that waits for its round is
+ * answered by the round, unless it is taken back; a push that got lost comes again. */
+void ps_join(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    struct member *member = &p->members[worker];
+    if (p->phase != SERVING) return;
+    bool comes_again = m->sequence > member->ledger.received;
+    if (p->options.task == 0 && p->cut.phase == CUT_MADE && comes_again) {
+        member->has_late_join = true; /* the push would cross the cut */
+        member->late_sequence = m->sequence;
+        member->late_step = m->step;
+        member->late_version = m->version;
+        ps_note_held(p, out);
+        return;
+    }
+    if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m);
+    if (member->is_excused) outbox_log(out, "worker/%d is counted on again", worker);
+    member->is_excused = member->has_finished = false;
+    /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
+     * in the old ones until its round; this life pushes nothing before. */
+    if (!member->has_pushed || !member->wants_fresh) ps_share(p, worker, out);
+    struct action *a = ps_send(p, worker, MESSAGE_LEDGER, out);
+    a->message.sequence = member->ledger.received;
+    a->message.version = m->version;
+    ledger_pack(&member->ledger, 1, member->numbers);
+    a->body = member->numbers;
+    a->body_bytes = sizeof member->numbers;
+    if (comes_again) return;
+    member->wants_values = true;
+    member->wanted_step = m->step;
+    if (member->has_pushed && member->wanted_step <= member->push_step)
+        member->wanted_step = member->push_step + 1;
+    ps_apply_ready_rounds(p, out); /* who wants a later step brings nothing for this one */
+    ps_answer_waiting(p, out);
+}
+
+/* ---- rounds ---- */
+
+static bool is_in_round(const struct ps_role *p, int worker)
+{
+    return p->members[worker].has_pushed && p->members[worker].push_step == p->step;
+}
+
+static void begin_round(struct ps_role *p)
+{
+    p->gradients = 0;
+    for (int w = 0; w < p->options.workers; w++)
+        if (is_in_round(p, w)) p->gradients += p->members[w].gradients;
+}
+
+/* Will this worker bring nothing more for the round? */
+static bool is_past_round(const struct ps_role *p, int worker)
+{
+    const struct member *m = &p->members[worker];
+    return m->is_excused || m->has_finished || m->has_pushed ||
+           (m->wants_values && m->wanted_step > p->step);
+}
+
+static bool all_past_round(const struct ps_role *p)
+{
+    for (int w = 0; w < p->options.workers; w++)
+        if (!is_past_round(p, w)) return false;
+    return true;
+}
+
+static bool is_round_full(const struct ps_role *p)
+{
+    uint32_t left = 0; /* gradients that those who are counted on can bring */
+    for (int w = 0; w < p->options.workers; w++)
+        if (!p->members[w].is_excused) left += ps_gradients_of(p, w);
+    if (p->gradients == 0) return false;
+    if (p->config.takes_all) return all_past_round(p);
+    uint32_t wanted = p->config.replicas_to_aggregate;
+    return p->gradients >= (wanted < left ? wanted : left) ||
+           (p->options.task != 0 && all_past_round(p));
+}
+
+/* What this ps should have had for the round died with a worker that showed it to other ps only,
+ * and somebody waits for a later one, or the last cut does. */
+static bool is_round_void(const struct ps_role *p)
+{
+    if (p->gradients > 0 || !all_past_round(p)) return false;
+    bool has_cut = p->cut.phase == CUT_COMING && p->options.task != 0;
+    if (has_cut && p->step < p->cut.step && ps_all_finished(p)) return true;
+    for (int w = 0; w < p->options.workers; w++) {
+        const struct member *m = &p->members[w];
+        if (m->has_pushed || (m->wants_values && m->wanted_step > p->step)) return true;
+    }
+    return false;
+}
+
+static void skip_round(struct ps_role *p, struct outbox *out)
+{
+    outbox_log(out, "step %llu changes nothing here: the gradients were lost with a worker",
+               (unsigned long long)p->step + 1);
+    p->step++;
+    begin_round(p);
+    ps_answer_waiting(p, out);
+}
+
+static void apply_round(struct ps_role *p, struct outbox *out)
+{
+    int count = 0, *applying = p->applying + p->applying_count;
+    for (int w = 0; w < p->options.workers; w++)
+        if (is_in_round(p, w)) applying[count++] = w;
+    p->applying_count += count;
+    struct action *a = outbox_add(out, ACTION_APPLY);
+    a->workers = applying;
+    a->worker_count = count;
+    a->gradients = p->gradients;
+    a->step = p->step;
+    p->step++;
+    p->counters.applied++;
+    for (int i = 0; i < count; i++) p->members[applying[i]].has_pushed = false;
+    for (int i = 0; i < count; i++) answer(p, applying[i], out);
+    begin_round(p);
+    ps_answer_waiting(p, out);
+}
+
+/* At most one round per worker can be full, and as many void. */
+void ps_apply_ready_rounds(struct ps_role *p, struct outbox *out)
+{
+    if (!p->config.is_sync) return;
+    begin_round(p);
+    for (int i = 0; i < 2 * p->options.workers; i++) {
+        if (is_round_full(p))
+            apply_round(p, out);
+        else if (is_round_void(p))
+            skip_round(p, out);
+        else
+            return;
+    }
+}
+
+/* ---- pushes ---- */
+
+static void drop(struct ps_role *p, int worker, bool had_ticket, struct outbox *out)
+{
+    p->counters.dropped_stale++;
+    if (!p->config.is_sync && p->options.task == 0 && had_ticket) p->tickets--;
+    p->members[worker].was_dropped = true;
+    answer(p, worker, out);
+}
+
+static void take(struct member *m, const struct message *push)
+{
+    m->ledger.taken = push->sequence;
+    m->ledger.taken_step = push->step;
+}
+
+static void push_sync(struct ps_role *p, int worker, const struct message *m,
+                      const struct ledger *before, struct outbox *out)
+{
+    struct member *member = &p->members[worker];
+    if (m->step < p->step || m->step >= p->config.last_step) {
+        drop(p, worker, false, out);
+        return;
+    }
+    take(member, m);
+    member->has_pushed = true;
+    member->before = *before;
+    member->push_step = m->step;
+    member->gradients = m->code;
+    ps_apply_ready_rounds(p, out);
+}
+
+static void push_async(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    struct member *member = &p->members[worker];
+    uint64_t staleness = p->counters.applied - m->version;
+    bool decides = p->options.task == 0, had_ticket = member->holds_ticket;
+    member->holds_ticket = false;
+    if (decides && (!had_ticket || (p->config.max_staleness >= 0 &&
+                                    staleness > (uint64_t)p->config.max_staleness))) {
+        drop(p, worker, had_ticket, out);
+        return;
+    }
+    take(member, m);
+    p->applying[0] = worker;
+    struct action *a = outbox_add(out, ACTION_APPLY);
+    a->workers = p->applying;
+    a->worker_count = 1;
+    a->gradients = m->code;
+    a->step = m->step;
+    p->step++;
+    p->counters.applied++;
+    if (ps_is_holding(p))
+        answer(p, worker, out);
+    else
+        send_values(p, worker, out); /* APPLY of one gradient refreshes on the way */
+    ps_answer_waiting(p, out);
+}
+
+/* In order, and each once. Where ps/0 drops some, the others see gaps. */
+static bool is_next(const struct ps_role *p, const struct member *m, const struct message *push)
+{
+    if (m->has_pushed || push->version > p->counters.applied) return false;
+    if (ps_drops(p) && p->options.task != 0) return push->sequence > m->ledger.received;
+    return push->sequence == m->ledger.received + 1;
+}
+
+void ps_push(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    struct member *member = &p->members[worker];
+    if (p->phase != SERVING || !is_next(p, member, m)) {
+        p->counters.dropped_repeated++;
+        outbox_log(out, "a push of worker/%d that is not its next one was not applied", worker);
+        return;
+    }
+    char text[ACTION_TEXT_MAX], what[ACTION_TEXT_MAX / 2];
+    if (m->code == 0) { /* the runner has looked into it */
+        snprintf(what, sizeof what, "%.*s", (int)m->body_bytes, m->body ? (char *)m->body : "");
+        snprintf(text, sizeof text,
+                 "worker/%d pushed a gradient that is not finite at step %llu%s%s", worker,
+                 (unsigned long long)m->step + 1, what[0] ? ": " : "", what);
+        ps_end(p, EXIT_NUMBER, text, NOBODY, out);
+        return;
+    }
+    const struct ledger before = member->ledger;
+    member->ledger.received = m->sequence;
+    member->was_dropped = member->has_finished = member->is_told = false;
+    patience_renew(&p->patience);
+    if (p->config.is_sync) {
+        member->holds_ticket = false;
+        push_sync(p, worker, m, &before, out);
+    } else {
+        push_async(p, worker, m, out);
+    }
+}
+
+/* The chief gets the final values when nobody can change them any more. */
+void ps_finished(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    if (p->phase != SERVING) return;
+    if (m->holds_ticket && !p->config.is_sync && p->options.task == 0) {
+        answer(p, worker, out); /* a ticket that it was given got lost with its link */
+        return;
+    }
+    m->has_finished = true;
+    m->holds_ticket = m->wants_values = m->is_excused = false;
+    patience_renew(&p->patience);
+    ps_apply_ready_rounds(p, out);
+    if (ps_all_finished(p)) answer(p, CHIEF, out);
+}

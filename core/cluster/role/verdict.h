@@ -1,0 +1,38 @@
+/* verdict.h - how a job ends: one code and one text for all of its tasks.
+ *
+ * The codes are exit codes as schedulers expect them: 1 to 127 permanent, 128 and above worth
+ * another try. These are all there are; what another task says is held against them.
+ */
+#ifndef CORE_CLUSTER_ROLE_VERDICT_H
+#define CORE_CLUSTER_ROLE_VERDICT_H
+
+#include "core/cluster/role/role.h"
+
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,      /* memory, device, I/O: something here is broken */
+    EXIT_INPUT = 2,       /* flags, spec or data are wrong */
+    EXIT_NUMBER = 3,      /* the loss is NaN or infinite */
+    EXIT_LOST_PEER = 128, /* a task was lost or refused, or sent what no task may */
+    EXIT_TIMEOUT = 129,   /* a named limit on waiting was reached */
+    EXIT_INTERRUPTED = 130,
+    EXIT_LOST_DEVICE = 131, /* a GPU broke while it worked */
+    EXIT_TERMINATED = 143,
+};
+
+/* In the order of the codes; ends with a row without text. */
+struct exit_code_row {
+    int code;
+    const char *text; /* for a person */
+};
+extern const struct exit_code_row exit_code_table[];
+const char *exit_code_text(int code); /* NULL: not one of ours */
+bool exit_code_is_retryable(int code);
+
+int exit_code_of(err);
+
+/* What a VERDICT or a STOP of another task says: its code, and its text. A code that is not in the
+ * table becomes EXIT_LOST_PEER, and the text tells of it. */
+int message_verdict(const struct message *, char ret_text[ACTION_TEXT_MAX]);
+
+#endif

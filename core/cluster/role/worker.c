@@ -1,0 +1,364 @@
+/* worker.c - see worker.h: the life of a worker and what it does with each message. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/role/worker_inside.h"
+
+bool worker_is_chief(const struct worker_role *w)
+{
+    return w->options.task == 0;
+}
+
+bool worker_is_asked(const struct worker_role *w, int ps)
+{
+    return ps == 0 || w->servers[ps].bytes > 0;
+}
+
+struct action *worker_send(struct worker_role *w, int ps, enum message_type type,
+                           struct outbox *out)
+{
+    struct action *a = outbox_add(out, ACTION_SEND);
+    a->job = JOB_PS;
+    a->task = ps;
+    a->message = (struct message){
+        .type = type,
+        .task = (uint32_t)w->options.task,
+        .job = JOB_WORKER,
+        .generation = w->generation,
+        .step = w->servers[ps].step,
+        .version = w->servers[ps].version,
+    };
+    return a;
+}
+
+void worker_end(struct worker_role *w, int code, const char *text, int except, struct outbox *out)
+{
+    if (w->phase == ENDED) return;
+    w->phase = ENDED;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        if (!w->servers[ps].is_up || ps == except) continue;
+        action_verdict(worker_send(w, ps, MESSAGE_VERDICT, out), code,
+                       w->is_relaying ? "" : w->name, text);
+    }
+    outbox_end(out, code, text);
+}
+
+void worker_enter(struct worker_role *w, enum worker_life phase)
+{
+    w->phase = phase;
+    patience_renew(&w->patience);
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        struct server *s = &w->servers[ps];
+        s->has_answered = s->is_pushed = false;
+    }
+}
+
+/* ---- do all ps serve the same values? ---- */
+
+static bool all_known(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (!w->servers[ps].is_known) return false;
+    return true;
+}
+
+/* As far as they have said. */
+static bool all_agree(const struct worker_role *w, uint64_t *ret_generation)
+{
+    const struct server *first = NULL;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        if (!s->is_known) continue;
+        if (s->state != PS_SERVING || (first && s->generation != first->generation)) return false;
+        first = s;
+    }
+    *ret_generation = first ? first->generation : 0;
+    return true;
+}
+
+/* All serve this chief's generation or are about to: nothing needs to begin again. */
+static bool all_will_serve(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        bool will_serve = s->state == PS_SERVING || (s->state == PS_READY && s->was_told);
+        if (!will_serve || s->generation != w->generation) return false;
+    }
+    return true;
+}
+
+static void rejoin_new_links(struct worker_role *w, struct outbox *out)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].is_known && w->servers[ps].needs_join) worker_rejoin(w, ps, out);
+}
+
+void worker_settle(struct worker_role *w, struct outbox *out)
+{
+    uint64_t generation = 0;
+    if (w->phase == ENDED) return;
+    bool agree = all_agree(w, &generation), know_all = all_known(w);
+    bool is_mine = agree && generation == w->generation && w->phase >= JOINING;
+    if (is_mine) {
+        rejoin_new_links(w, out);
+        return;
+    }
+    if (agree && !know_all && generation == 0) return; /* nobody has said anything */
+    if (agree && know_all) {
+        worker_adopt(w, generation, out);
+        return;
+    }
+    if (w->phase == DESCRIBING || w->phase == STARTING) return;
+    if (w->phase != HOLDING) {
+        worker_enter(w, HOLDING);
+        worker_abandon(w, "a ps was lost", out);
+    }
+    if (know_all && worker_is_chief(w) && !all_will_serve(w)) worker_recover(w, out);
+}
+
+static void state(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    if (m->code > PS_SERVING) return;
+    s->is_known = true;
+    s->state = (enum ps_state)m->code;
+    s->generation = m->generation;
+    worker_settle(w, out);
+}
+
+/* ---- the end ---- */
+
+/* ps/0 gives out no more steps; the others wait less long for who is gone. */
+void worker_ask_to_stop(struct worker_role *w, int ps, struct outbox *out)
+{
+    if ((ps > 0 && !worker_is_chief(w)) || !w->servers[ps].is_up) return;
+    struct action *a = worker_send(w, ps, MESSAGE_STOP, out);
+    a->message.code = (uint32_t)w->stop_code;
+    snprintf(a->text, sizeof a->text, "%s", w->stop_text);
+}
+
+void worker_ask_all_to_stop(struct worker_role *w, int except, struct outbox *out)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (ps != except) worker_ask_to_stop(w, ps, out);
+}
+
+static void plan_stop(struct worker_role *w, int code, const char *text)
+{
+    w->is_stopping = true;
+    w->stop_code = code;
+    snprintf(w->stop_text, sizeof w->stop_text, "%s", text);
+}
+
+/* A ps says that the job is to end well. */
+static void stop_message(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    if (w->is_stopping || !worker_is_chief(w)) return;
+    const int code = message_verdict(m, text);
+    plan_stop(w, code, text);
+    w->is_relaying = true;
+    worker_ask_all_to_stop(w, ps, out);
+}
+
+void worker_role_finish(struct role *role, int code, const char *why, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    if (w->phase == ENDED || w->is_stopping) return;
+    plan_stop(w, code, why);
+    worker_ask_all_to_stop(w, NOBODY, out);
+}
+
+static void verdict(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    const int code = message_verdict(m, text);
+    w->is_relaying = true;
+    if (code == EXIT_TIMEOUT) worker_tell_wait(w, out);
+    worker_end(w, code, text, ps, out);
+}
+
+static void on_leave(struct role *role, int code, const char *why, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    if (w->phase == ENDED || w->is_leaving) return;
+    if (w->phase < JOINING || !w->servers[0].is_up) {
+        worker_end(w, code, why, NOBODY, out);
+        return;
+    }
+    w->is_leaving = true;
+    w->leave_ms = w->patience.now_ms;
+    char text[ACTION_TEXT_MAX];
+    snprintf(text, sizeof text, "%s: %s", w->name, why);
+    w->is_stopping = false; /* a signal goes before a hook */
+    plan_stop(w, code, worker_is_chief(w) ? why : text);
+    worker_ask_all_to_stop(w, NOBODY, out);
+}
+
+static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
+{
+    worker_end((struct worker_role *)role, code, why, NOBODY, out);
+}
+
+/* ---- events ---- */
+
+/* What belongs to the generation that this worker takes part in. */
+static void on_current(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    switch (m->type) {
+    case MESSAGE_READY:
+        worker_ready(w, ps, m, out);
+        break;
+    case MESSAGE_LEDGER:
+        worker_ledger(w, ps, m, out);
+        break;
+    case MESSAGE_VALUES:
+        worker_values(w, ps, m, out);
+        break;
+    case MESSAGE_CUT:
+        worker_cut(w, ps, m, out);
+        break;
+    case MESSAGE_SAVED:
+        worker_saved(w, ps, m, out);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_message(struct role *role, enum job job, int ps, const struct message *m,
+                       struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    if (w->phase == ENDED || job != JOB_PS) return;
+    if (m->type == MESSAGE_STATE)
+        state(w, ps, m, out);
+    else if (m->type == MESSAGE_VERDICT)
+        verdict(w, ps, m, out);
+    else if (m->type == MESSAGE_STOP)
+        stop_message(w, ps, m, out);
+    else if (m->generation == w->generation)
+        on_current(w, ps, m, out);
+}
+
+static void on_done(struct role *role, enum action_type done, err result, const char *text,
+                    struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    if (w->phase == ENDED) return;
+    if (done == ACTION_PUBLISH)
+        worker_published(w, result, text, out);
+    else if (done == ACTION_BEGIN)
+        worker_abandon(w, text, out); /* only told where it failed */
+    else if (result)
+        worker_end(w, exit_code_of(result), text, NOBODY, out);
+    else if (done == ACTION_COMPUTE && w->phase == COMPUTING)
+        worker_push(w, out);
+    else if (done == ACTION_EVALUATE)
+        worker_end(w, w->stop_code, w->stop_code ? w->stop_text : "", NOBODY, out);
+}
+
+static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    w->patience.now_ms = now_ms;
+    worker_enter(w, HOLDING);
+}
+
+static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarnation,
+                       struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    struct server *s = &w->servers[ps];
+    s->is_up = s->needs_join = true;
+    s->is_known = s->was_told = false;
+    patience_renew(&w->patience);
+}
+
+static void on_peer_lost(struct role *role, enum job job, int ps, const char *why,
+                         struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    struct server *s = &w->servers[ps];
+    if (w->phase == ENDED || !s->is_up) return;
+    s->is_up = s->is_known = s->has_ledger = s->has_answered = false;
+    patience_renew(&w->patience);
+    outbox_log(out, "lost ps/%d: %s", ps, why);
+    if (w->phase == DESCRIBING || w->phase == STARTING) worker_enter(w, HOLDING);
+    if (s->is_saver) worker_abandon(w, "a ps was lost", out);
+}
+
+static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    w->patience.now_ms = now_ms;
+    if (w->phase == ENDED) return;
+    if (w->is_leaving && now_ms - w->leave_ms >= w->options.stop_timeout_ms) {
+        worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
+        return;
+    }
+    worker_watch_save(w, out);
+    worker_watch(w, out);
+}
+
+static const struct role_ops ops = {
+    .name = "worker",
+    .start = on_start,
+    .peer_up = on_peer_up,
+    .peer_lost = on_peer_lost,
+    .message = on_message,
+    .done = on_done,
+    .leave = on_leave,
+    .stop = on_stop,
+    .tick = on_tick,
+    .report = worker_report,
+};
+
+struct role *worker_role_new(const struct worker_options *options)
+{
+    struct worker_role *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    w->role.ops = &ops;
+    w->options = *options;
+    snprintf(w->name, sizeof w->name, "worker/%d", options->task);
+    w->servers = calloc((size_t)options->ps_count, sizeof *w->servers);
+    w->saving.numbers =
+        calloc(1 + (size_t)options->workers * LEDGER_NUMBERS, sizeof *w->saving.numbers);
+    if (!w->servers || !w->saving.numbers) {
+        worker_role_free(&w->role);
+        return NULL;
+    }
+    for (int ps = 0; ps < options->ps_count; ps++) w->servers[ps].bytes = options->block_bytes[ps];
+    return &w->role;
+}
+
+void worker_role_free(struct role *role)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    if (!w) return;
+    free(w->servers);
+    free(w->saving.numbers);
+    free(w);
+}
+
+uint64_t worker_role_global_step(const struct role *role)
+{
+    return ((const struct worker_role *)role)->global_step;
+}
+
+uint64_t worker_role_generation(const struct role *role)
+{
+    return ((const struct worker_role *)role)->generation;
+}
+
+uint64_t worker_role_staleness(const struct role *role)
+{
+    return ((const struct worker_role *)role)->staleness;
+}
+
+void worker_role_begin_at(struct role *role, uint64_t first_step)
+{
+    ((struct worker_role *)role)->first_step = first_step;
+}

@@ -1,0 +1,67 @@
+/* worker.h - what a worker, and the chief, decides.
+ *
+ * Life: HOLDING until every ps is there and serves the same generation; then JOIN to each, and
+ * steps: with a ticket of ps/0, COMPUTE, PUSH to every ps, wait for the VALUES of every ps. Without
+ * a ticket: FINISHED to every ps, and wait for the job's verdict. The chief instead waits for the
+ * final values, which come when every worker has finished, saves, evaluates and sends the verdict.
+ *
+ * A link that is lost is no end: the runner makes a new one, and STATE says what became of the ps.
+ * The same generation: only the connection was cut; JOIN asks what came, the rest is sent again.
+ * Another one, or none: HOLDING again.
+ *
+ * The chief, when every ps is there and they do not all serve the same generation: CHOOSE what to
+ * start from, DESCRIBE to each ps its share (SETUP), bring it what it lacks (INIT), SERVE.
+ *
+ * Where ps/0 may drop a gradient (drops_gradients), it is pushed to ps/0 first; the other ps get it
+ * when it was taken, and are otherwise asked for their values of the step that ps/0 has reached.
+ *
+ * A ps without variables is asked for nothing but the global step, if it is ps/0.
+ *
+ * Saving (chief): SAVE to ps/0, which answers with the CUT and its ledger; the same to the others;
+ * RESUME to ps/0; and when all have SAVED, PUBLISH. Anything that goes wrong abandons this
+ * checkpoint and nothing else.
+ */
+#ifndef CORE_CLUSTER_ROLE_WORKER_H
+#define CORE_CLUSTER_ROLE_WORKER_H
+
+#include "core/cluster/role/role.h"
+
+struct worker_options {
+    int task, ps_count, workers;
+    uint64_t incarnation;
+    const uint64_t *block_bytes; /* [ps_count]; copied */
+    uint32_t gradients_per_push;
+    bool is_sync;
+    bool drops_gradients; /* backup workers, or max_staleness */
+    bool saves;           /* chief: a last checkpoint before the end */
+    uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms,
+        save_timeout_ms, worker_timeout_ms;
+};
+
+struct role *worker_role_new(const struct worker_options *);
+void worker_role_free(struct role *);
+uint64_t worker_role_global_step(const struct role *); /* as ps/0 said last */
+uint64_t worker_role_generation(const struct role *);  /* 0: none yet */
+/* Updates by others between the values of the last answered step and its own (asynchronous). */
+uint64_t worker_role_staleness(const struct role *);
+/* Asynchronous: this worker begins when the global step is there. Before it joins. */
+void worker_role_begin_at(struct role *, uint64_t first_step);
+
+/* The runner's answer to ACTION_CHOOSE. */
+struct choice {
+    err result; /* not OK: there is nothing to start from; text says why */
+    const char *text;
+    uint64_t generation; /* a new one, never 0 */
+    uint64_t step;       /* of the checkpoint; 0 for initial values */
+    bool is_saved;       /* there is a checkpoint of just this */
+    int arrays;          /* what a ps that READY_WANTS is to be filled with: 1, or 1 + slots */
+};
+void worker_role_chosen(struct role *, const struct choice *, struct outbox *);
+
+/* Chief: a checkpoint is wanted now; nothing where one is being written or nobody serves. */
+void worker_role_save(struct role *, struct outbox *);
+bool worker_role_can_save(const struct role *); /* false: not now, but perhaps later */
+/* A hook ends the job: steps end, the rest is as usual. code 0: all is well. */
+void worker_role_finish(struct role *, int code, const char *why, struct outbox *);
+
+#endif

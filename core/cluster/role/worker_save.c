@@ -1,0 +1,264 @@
+/* worker_save.c - the chief has a checkpoint made (worker.h, "Saving"). */
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/role/worker_inside.h"
+
+/* Each goes with a worker that came back when all had finished, or was lost at the cut. */
+enum { REFUSALS_MAX = 20 };
+
+/* A ps takes part if it has something to save: variables, or the global step. */
+static int number_savers(struct worker_role *w)
+{
+    int shards = 0;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        struct server *s = &w->servers[ps];
+        s->is_saver = worker_is_asked(w, ps);
+        s->has_cut = s->has_saved = !s->is_saver;
+        if (s->is_saver) s->shard = shards++;
+    }
+    return shards;
+}
+
+static bool can_save(const struct worker_role *w)
+{
+    if (!worker_is_chief(w) || w->phase < JOINING || w->phase > SAVING_LAST || !w->has_adopted)
+        return false;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (worker_is_asked(w, ps) && (!w->servers[ps].is_up || w->servers[ps].needs_join))
+            return false;
+    return w->saving.phase == SAVE_IDLE;
+}
+
+static void send_save(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct saving *s = &w->saving;
+    struct action *a = worker_send(w, ps, MESSAGE_SAVE, out);
+    a->message.code = (uint32_t)w->servers[ps].shard;
+    a->message.sequence = s->tag;
+    a->message.step = s->step;
+    a->body = s->numbers;
+    a->body_bytes = ps == 0 ? sizeof *s->numbers : s->number_bytes;
+}
+
+static void begin(struct worker_role *w, bool is_last, struct outbox *out)
+{
+    struct saving *s = &w->saving;
+    s->is_last = is_last;
+    s->is_refused = false;
+    s->shards = number_savers(w);
+    s->phase = SAVE_FIRST;
+    s->generation = w->generation;
+    s->tag = w->options.incarnation + ++s->count;
+    s->since_ms = w->patience.now_ms;
+    s->numbers[0] = htole64((uint64_t)s->shards);
+    send_save(w, 0, out);
+}
+
+void worker_role_save(struct role *role, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    bool is_there = w->saving.has_saved && w->saving.saved_step == w->global_step;
+    if (can_save(w) && !is_there) begin(w, false, out);
+}
+
+bool worker_role_can_save(const struct role *role)
+{
+    return can_save((const struct worker_role *)role);
+}
+
+/* SAVE follows SERVE, so that no worker gets values before the cut. */
+void worker_save_first(struct worker_role *w, struct outbox *out)
+{
+    if (w->options.saves && !w->saving.has_saved && w->saving.phase == SAVE_IDLE)
+        begin(w, false, out);
+}
+
+/* When a ps that was lost is back, or a worker has made its values the same everywhere, all have
+ * finished again. */
+static void finish_again(struct worker_role *w, struct outbox *out)
+{
+    worker_enter(w, FINISHING);
+    for (int ps = 0; ps < w->options.ps_count; ps++) worker_send(w, ps, MESSAGE_FINISHED, out);
+}
+
+/* One that is being made comes to its end first. */
+void worker_save_last(struct worker_role *w, struct outbox *out)
+{
+    struct saving *s = &w->saving;
+    w->phase = SAVING_LAST;
+    patience_renew(&w->patience);
+    if (s->phase != SAVE_IDLE) return;
+    bool is_there = s->has_saved && s->saved_step == w->global_step;
+    if (w->options.saves && !is_there && can_save(w))
+        begin(w, true, out);
+    else if (is_there || !w->options.saves)
+        worker_conclude(w, out);
+    else
+        finish_again(w, out);
+}
+
+void worker_conclude(struct worker_role *w, struct outbox *out)
+{
+    if (w->stop_code) {
+        worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
+        return;
+    }
+    w->phase = EVALUATING;
+    outbox_add(out, ACTION_EVALUATE)->step = w->global_step;
+}
+
+static void resume(struct worker_role *w, struct outbox *out)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].is_saver && w->servers[ps].is_up)
+            worker_send(w, ps, MESSAGE_RESUME, out);
+}
+
+/* Only the last checkpoint is worth an end that is not well. */
+static void conclude_without(struct worker_role *w, const char *why, struct outbox *out)
+{
+    struct saving *s = &w->saving;
+    bool can_come_yet = s->is_refused && s->refusals++ < REFUSALS_MAX;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        can_come_yet |= worker_is_asked(w, ps) && !w->servers[ps].is_up;
+    if (can_come_yet) {
+        finish_again(w, out);
+        return;
+    }
+    if (w->stop_code) {
+        worker_conclude(w, out);
+        return;
+    }
+    w->stop_code = EXIT_FAILED;
+    snprintf(w->stop_text, sizeof w->stop_text, "the last checkpoint failed: %.200s", why);
+    w->phase = EVALUATING;
+    outbox_add(out, ACTION_EVALUATE)->step = w->global_step;
+}
+
+void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
+{
+    struct saving *s = &w->saving;
+    if (s->phase == SAVE_IDLE) return;
+    bool is_begun = s->phase != SAVE_FIRST;
+    s->phase = SAVE_IDLE;
+    resume(w, out);
+    struct action *a = outbox_add(out, ACTION_ABANDON);
+    a->tag = s->tag;
+    a->step = s->step;
+    a->is_fresh = is_begun; /* there is something to remove */
+    snprintf(a->text, sizeof a->text, "%s", why);
+    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].is_saver = false;
+    if (w->phase != SAVING_LAST) return;
+    if (s->is_last)
+        conclude_without(w, a->text, out);
+    else
+        worker_save_last(w, out);
+}
+
+static void abandon_by(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX], why[ACTION_TEXT_MAX];
+    message_text(m, text);
+    snprintf(why, sizeof why, "ps/%d: %.200s", ps, text);
+    worker_abandon(w, why, out);
+}
+
+static bool all_cut(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (!w->servers[ps].has_cut) return false;
+    return true;
+}
+
+static void publish_when_done(struct worker_role *w, struct outbox *out)
+{
+    struct saving *s = &w->saving;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (!w->servers[ps].has_cut || !w->servers[ps].has_saved) return;
+    s->phase = SAVE_PUBLISHING;
+    struct action *a = outbox_add(out, ACTION_PUBLISH);
+    a->step = s->step;
+    a->tag = s->tag;
+    a->count = s->shards;
+}
+
+/* ps/0 has the global step: that is where the others are to cut. */
+static bool begin_rest(struct worker_role *w, const struct message *m, struct outbox *out)
+{
+    struct saving *s = &w->saving;
+    uint32_t bytes = (uint32_t)(w->options.workers * LEDGER_NUMBERS) * sizeof *s->numbers;
+    if (m->body_bytes != bytes || !m->body) return false;
+    memcpy(s->numbers + 1, m->body, bytes);
+    s->number_bytes = bytes + sizeof *s->numbers;
+    s->step = m->step;
+    s->phase = SAVE_REST;
+    struct action *a = outbox_add(out, ACTION_BEGIN);
+    a->step = s->step;
+    a->tag = s->tag;
+    a->count = s->shards;
+    for (int ps = 1; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].is_saver) send_save(w, ps, out);
+    return true;
+}
+
+static bool is_of_save(const struct worker_role *w, int ps, const struct message *m)
+{
+    return w->saving.phase != SAVE_IDLE && m->sequence == w->saving.tag && w->servers[ps].is_saver;
+}
+
+void worker_cut(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    if (!is_of_save(w, ps, m) || s->has_cut) return;
+    if (m->code) {
+        w->saving.is_refused = true;
+        abandon_by(w, ps, m, out);
+        return;
+    }
+    if (ps == 0 && !begin_rest(w, m, out)) {
+        worker_abandon(w, "ps/0 made a cut that cannot be read", out);
+        return;
+    }
+    s->has_cut = true;
+    if (all_cut(w)) worker_send(w, 0, MESSAGE_RESUME, out);
+    publish_when_done(w, out);
+}
+
+void worker_saved(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    if (!is_of_save(w, ps, m)) return;
+    if (m->code) {
+        abandon_by(w, ps, m, out);
+        return;
+    }
+    w->servers[ps].has_saved = true;
+    publish_when_done(w, out);
+}
+
+void worker_published(struct worker_role *w, err result, const char *text, struct outbox *out)
+{
+    if (w->saving.phase != SAVE_PUBLISHING) return;
+    if (result) {
+        worker_abandon(w, text, out);
+        return;
+    }
+    w->saving.phase = SAVE_IDLE;
+    w->saving.has_saved = true;
+    w->saving.saved_step = w->saving.step;
+    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].is_saver = false;
+    if (w->phase == SAVING_LAST) worker_save_last(w, out);
+}
+
+void worker_watch_save(struct worker_role *w, struct outbox *out)
+{
+    struct saving *s = &w->saving;
+    uint64_t limit_ms = w->options.save_timeout_ms;
+    if (s->phase == SAVE_IDLE || w->patience.now_ms - s->since_ms < limit_ms) return;
+    char why[ACTION_TEXT_MAX];
+    snprintf(why, sizeof why, "it took longer than %llu s (--save_timeout)",
+             (unsigned long long)limit_ms / 1000);
+    worker_abandon(w, why, out);
+}

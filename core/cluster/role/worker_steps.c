@@ -1,0 +1,331 @@
+/* worker_steps.c - joining a generation, and its steps. */
+#include <stdio.h>
+
+#include "core/cluster/role/worker_inside.h"
+
+static bool all_answered(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        if (!worker_is_asked(w, ps)) continue;
+        if (!s->has_answered || (w->phase == JOINING && !s->has_ledger)) return false;
+    }
+    return true;
+}
+
+/* ---- joining ---- */
+
+static struct action *join(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    struct action *a = worker_send(w, ps, MESSAGE_JOIN, out);
+    a->message.sequence = s->sequence;
+    a->message.step = step;
+    a->message.version = ++s->joins;
+    s->needs_join = s->takes_back = s->has_ledger = false;
+    return a;
+}
+
+static void join_all(struct worker_role *w, struct outbox *out)
+{
+    worker_enter(w, JOINING);
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        w->servers[ps].needs_join = false;
+        if (worker_is_asked(w, ps)) join(w, ps, w->first_step, out);
+    }
+}
+
+void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out)
+{
+    if (w->saving.generation != generation) worker_abandon(w, "the ps begin again", out);
+    if (w->generation != generation) w->saving.has_saved = false;
+    w->generation = generation;
+    w->has_ticket = w->has_adopted = false;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        struct server *s = &w->servers[ps];
+        s->sequence = s->push_step = s->step = s->version = 0;
+        s->ledger = (struct ledger){0};
+    }
+    join_all(w, out);
+    if (w->is_stopping) worker_ask_all_to_stop(w, NOBODY, out);
+}
+
+/* The ps is the same, its link is new: what was said on the old one may be lost. */
+void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    uint64_t wanted = w->phase == JOINING ? w->first_step : 0;
+    if (w->phase == WAITING) wanted = s->push_step;
+    s->needs_join = false;
+    if (w->phase == FINISHING)
+        worker_send(w, ps, MESSAGE_FINISHED, out);
+    else if (worker_is_asked(w, ps))
+        join(w, ps, wanted, out);
+    if (w->is_stopping) worker_ask_to_stop(w, ps, out);
+}
+
+/* ---- pushing ---- */
+
+static void send_push(struct worker_role *w, int ps, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    struct action *a = worker_send(w, ps, MESSAGE_PUSH, out);
+    a->message.sequence = s->sequence;
+    a->message.step = s->push_step;
+    a->message.code = w->options.gradients_per_push;
+    a->message.length = s->bytes;
+}
+
+static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    s->sequence = w->computed;
+    s->push_step = step;
+    s->is_pushed = true;
+    if (s->has_ledger) send_push(w, ps, out); /* else it follows the ledger that is awaited */
+}
+
+/* Does this ps wait for a push that another one has? */
+static bool is_owed(const struct worker_role *w, int ps)
+{
+    const struct server *first = &w->servers[0], *s = &w->servers[ps];
+    if (w->options.drops_gradients) return s->ledger.received < first->ledger.taken;
+    for (int i = 0; i < w->options.ps_count; i++)
+        if (worker_is_asked(w, i) && s->ledger.received < w->servers[i].ledger.received)
+            return true;
+    return false;
+}
+
+/* Synchronous: the last life died between two ps. Where its gradient waits for the round of others,
+ * who may wait for this worker elsewhere, it is taken back, and comes again with what is owed.
+ * Where ps/0 decides what counts, it has decided. */
+static void take_back(struct worker_role *w, struct outbox *out)
+{
+    bool is_any_owed = false;
+    if (w->phase != JOINING || !w->options.is_sync) return;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        if (!worker_is_asked(w, ps)) continue;
+        if (!w->servers[ps].has_ledger) return;
+        is_any_owed |= is_owed(w, ps);
+    }
+    for (int ps = w->options.drops_gradients; ps < w->options.ps_count && is_any_owed; ps++) {
+        struct server *s = &w->servers[ps];
+        if (!worker_is_asked(w, ps) || s->has_answered || s->takes_back || is_owed(w, ps)) continue;
+        join(w, ps, w->first_step, out)->message.code = JOIN_TAKES_BACK;
+        s->takes_back = true;
+    }
+}
+
+/* A push that got lost with its link comes again, and one that found no link comes now. */
+void worker_ledger(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    bool is_awaited = m->version == s->joins && !s->has_ledger;
+    if (!is_awaited || !ledger_unpack(m, 1, &s->ledger)) return;
+    s->has_ledger = true;
+    if (s->is_pushed && s->sequence > s->ledger.received) send_push(w, ps, out);
+    take_back(w, out);
+}
+
+/* The targets of what was computed are known. What ps/0 has and others lack, it has decided on. */
+void worker_push(struct worker_role *w, struct outbox *out)
+{
+    bool is_new = w->servers[0].is_target, asks = w->options.drops_gradients && is_new;
+    uint64_t taken_step = w->servers[0].ledger.taken_step;
+    worker_enter(w, asks ? ASKING : WAITING);
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        struct server *s = &w->servers[ps];
+        if (asks && ps > 0) break;
+        if (s->is_target)
+            push_to(w, ps, w->options.drops_gradients && !is_new ? taken_step : s->step, out);
+        else
+            s->has_answered = s->is_up && !s->needs_join;
+    }
+}
+
+/* ---- what comes next ---- */
+
+static void finish(struct worker_role *w, struct outbox *out)
+{
+    worker_enter(w, FINISHING);
+    for (int ps = 0; ps < w->options.ps_count; ps++) worker_send(w, ps, MESSAGE_FINISHED, out);
+}
+
+static void set_targets(struct worker_role *w, bool (*is_target)(const struct worker_role *, int))
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        w->servers[ps].is_target = worker_is_asked(w, ps) && is_target(w, ps);
+}
+
+static bool lacks_next(const struct worker_role *w, int ps)
+{
+    return w->servers[ps].ledger.received < w->computed;
+}
+
+static bool is_any(const struct worker_role *w, int ps)
+{
+    return true;
+}
+
+/* Which push of this worker's stream is the next, and who lacks it? In the ordinary case one after
+ * the last, and all. */
+static void plan_next(struct worker_role *w)
+{
+    const struct server *first = &w->servers[0];
+    if (w->options.drops_gradients) {
+        w->computed = first->ledger.taken;
+        for (int ps = 1; ps < w->options.ps_count; ps++) {
+            if (!worker_is_asked(w, ps) || !lacks_next(w, ps)) continue;
+            set_targets(w, lacks_next);
+            return;
+        }
+        w->computed = first->ledger.received + 1;
+        set_targets(w, is_any);
+        return;
+    }
+    uint64_t least = first->ledger.received;
+    for (int ps = 1; ps < w->options.ps_count; ps++)
+        if (worker_is_asked(w, ps) && w->servers[ps].ledger.received < least)
+            least = w->servers[ps].ledger.received;
+    w->computed = least + 1;
+    set_targets(w, lacks_next);
+}
+
+/* Synchronous: some ps went on without this worker and others still wait for it. Those are told
+ * that it brings nothing for the rounds that the first are past. */
+static bool catch_up(struct worker_role *w, struct outbox *out)
+{
+    uint64_t step = 0;
+    bool is_behind = false;
+    for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++)
+        if (worker_is_asked(w, ps) && w->servers[ps].step > step) step = w->servers[ps].step;
+    for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++) {
+        struct server *s = &w->servers[ps];
+        if (!worker_is_asked(w, ps) || s->step >= step || is_owed(w, ps)) continue;
+        s->has_answered = s->is_pushed = false;
+        s->push_step = step; /* if its link is lost meanwhile */
+        join(w, ps, step, out);
+        is_behind = true;
+    }
+    return is_behind;
+}
+
+static void note_adopted(struct worker_role *w, struct outbox *out)
+{
+    if (w->has_adopted) return;
+    struct action *a = outbox_add(out, ACTION_ADOPTED);
+    a->step = w->global_step;
+    a->generation = w->generation;
+    a->is_fresh = !w->was_adopted;
+    w->has_adopted = w->was_adopted = true;
+}
+
+static void compute(struct worker_role *w, struct outbox *out)
+{
+    worker_enter(w, COMPUTING);
+    w->computed_step = w->global_step;
+    struct action *a = outbox_add(out, ACTION_COMPUTE);
+    a->step = w->global_step;
+    a->batch = w->computed - 1;
+}
+
+/* All values of a step are there. */
+static void go_on(struct worker_role *w, struct outbox *out)
+{
+    if (!all_answered(w)) return;
+    if (w->phase == FINISHING) {
+        worker_save_last(w, out);
+        return;
+    }
+    if (catch_up(w, out)) return;
+    note_adopted(w, out);
+    plan_next(w);
+    if (w->has_ticket || !w->servers[0].is_target)
+        compute(w, out);
+    else
+        finish(w, out);
+}
+
+/* ps/0 has taken the gradient or dropped it: now the others. */
+static void turn_to_others(struct worker_role *w, bool is_dropped, struct outbox *out)
+{
+    worker_enter(w, WAITING);
+    for (int ps = 1; ps < w->options.ps_count; ps++) {
+        if (!worker_is_asked(w, ps)) continue;
+        /* asynchronous: it may never get there, if a worker died between ps/0 and it */
+        uint64_t wanted = w->options.is_sync ? w->global_step : 0;
+        w->servers[ps].push_step = wanted;
+        if (is_dropped)
+            join(w, ps, wanted, out);
+        else
+            push_to(w, ps, w->computed_step, out);
+    }
+}
+
+static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
+{
+    if (is_dropped && !w->has_ticket) {
+        finish(w, out);
+        return;
+    }
+    turn_to_others(w, is_dropped, out);
+    w->servers[0].has_answered = true;
+    go_on(w, out);
+}
+
+/* What became of the push, as far as this ps is concerned. */
+static void note_answer(struct server *s, const struct message *m)
+{
+    s->has_answered = true;
+    s->step = m->step;
+    s->version = m->version;
+    if (!s->is_pushed) return;
+    s->ledger.received = s->sequence;
+    if (m->code & VALUES_DROPPED) return;
+    s->ledger.taken = s->sequence;
+    s->ledger.taken_step = s->push_step;
+}
+
+/* ps/0 makes a cut, for which the others need what it took. Its values come later. */
+static void held(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    if (w->phase != ASKING || ps != 0 || s->has_answered || m->sequence < s->sequence) return;
+    note_answer(s, m);
+    w->global_step = m->step;
+    turn_to_others(w, m->code & VALUES_DROPPED, out);
+}
+
+static bool is_expected(const struct worker_role *w, int ps)
+{
+    if (w->servers[ps].has_answered || !w->servers[ps].has_ledger) return false;
+    return w->phase == JOINING || w->phase == WAITING || (w->phase == ASKING && ps == 0);
+}
+
+void worker_values(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    bool is_final = w->phase == FINISHING && (m->code & VALUES_FINAL) && worker_is_chief(w);
+    bool is_more_work = w->phase == FINISHING && ps == 0 && (m->code & VALUES_TICKET);
+    if (m->code & VALUES_HELD) {
+        held(w, ps, m, out);
+        return;
+    }
+    if (is_more_work) { /* another worker's, which is gone */
+        join_all(w, out);
+        return;
+    }
+    if (!is_final && !is_expected(w, ps)) return;
+    if (s->is_pushed && m->sequence < s->sequence) return; /* said before the push came */
+    if (ps == 0 && s->is_pushed && m->version > s->version)
+        w->staleness = m->version - s->version - 1;
+    note_answer(s, m);
+    if (ps == 0) {
+        w->global_step = m->step;
+        w->has_ticket = m->code & VALUES_TICKET;
+    }
+    if (w->phase == ASKING)
+        pass_on(w, m->code & VALUES_DROPPED, out);
+    else
+        go_on(w, out);
+}

@@ -1,0 +1,128 @@
+/* worker_wait.c - what a worker waits for, and how long. A ps that is not there is the
+ * runner's business, which tries to reach it. */
+#include <stdio.h>
+
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/role/worker_inside.h"
+
+/* A ps that waits for another worker has the same limit and knows whom to name: it goes first. */
+enum { STEP_GRACE_MS = 1000 };
+
+static bool is_awaited(const struct worker_role *w, int ps)
+{
+    const struct server *s = &w->servers[ps];
+    switch (w->phase) {
+    case HOLDING:
+    case STARTING:
+        return s->state != PS_SERVING;
+    case DESCRIBING:
+        return !s->is_ready;
+    default:
+        return worker_is_asked(w, ps) && !s->has_answered;
+    }
+}
+
+/* "ps/0, ps/3" */
+static void name_awaited(const struct worker_role *w, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int ps = 0; ps < w->options.ps_count && used + TASK_TEXT_MAX < size; ps++)
+        if (is_awaited(w, ps))
+            used += (size_t)snprintf(text + used, size - used, "%sps/%d", used ? ", " : "", ps);
+    if (!used) snprintf(text, size, "the ps");
+}
+
+struct wait {
+    const char *what, *flag;
+    uint64_t limit_ms;
+};
+
+/* A ps may wait so long for a worker that is not there. */
+static uint64_t absence_ms(const struct worker_options *o)
+{
+    return o->start_timeout_ms > o->worker_timeout_ms ? o->start_timeout_ms : o->worker_timeout_ms;
+}
+
+/* What the phase waits for; limit 0: for nothing. */
+static struct wait current_wait(const struct worker_role *w)
+{
+    const struct worker_options *o = &w->options;
+    switch (w->phase) {
+    case HOLDING:
+        if (w->was_adopted)
+            return (struct wait){"to be restored by the chief, worker/0", "--restart_timeout",
+                                 o->restart_timeout_ms};
+        return (struct wait){"to be initialised by the chief, worker/0", "--start_timeout",
+                             o->start_timeout_ms};
+    case DESCRIBING:
+    case STARTING:
+        return (struct wait){"to get ready", "--start_timeout", o->start_timeout_ms};
+    case JOINING:
+    case ASKING:
+    case WAITING:
+        return (struct wait){"to answer", "--step_timeout, and the time for an absent worker",
+                             o->step_timeout_ms + absence_ms(o) + STEP_GRACE_MS};
+    case FINISHING:
+        return (struct wait){"to end the job", "--end_timeout", o->end_timeout_ms};
+    default:
+        return (struct wait){0};
+    }
+}
+
+static bool all_up(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (!w->servers[ps].is_up) return false;
+    return true;
+}
+
+void worker_watch(struct worker_role *w, struct outbox *out)
+{
+    const struct wait wait = current_wait(w);
+    if (!wait.limit_ms) return;
+    if (!all_up(w)) {
+        patience_renew(&w->patience);
+        return;
+    }
+    char awaited[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX], text[ACTION_TEXT_MAX];
+    name_awaited(w, awaited, sizeof awaited);
+    snprintf(what, sizeof what, "%s %s (%s)", awaited, wait.what, wait.flag);
+    if (patience_is_over(&w->patience, what, wait.limit_ms, out, text))
+        worker_end(w, EXIT_TIMEOUT, text, NOBODY, out);
+}
+
+/* Who set the limit has told what it missed, and may not see why: a worker that it waits for can be
+ * waiting for another ps. */
+void worker_tell_wait(const struct worker_role *w, struct outbox *out)
+{
+    char awaited[ACTION_TEXT_MAX / 2];
+    if (!current_wait(w).limit_ms) return;
+    name_awaited(w, awaited, sizeof awaited);
+    outbox_log(out, "waited for %s when the job ended", awaited);
+}
+
+void worker_report(const struct role *role, struct outbox *out)
+{
+    static const char *const phases[] = {
+        [HOLDING] = "holds until all ps serve the same values",
+        [DESCRIBING] = "sets the ps up",
+        [STARTING] = "waits for the ps to serve",
+        [JOINING] = "joins",
+        [ASKING] = "waits for ps/0 to take its gradient",
+        [WAITING] = "waits for values",
+        [COMPUTING] = "computes",
+        [FINISHING] = "has finished, waits for the others",
+        [SAVING_LAST] = "has the last checkpoint made",
+        [EVALUATING] = "evaluates",
+        [ENDED] = "has ended",
+    };
+    const struct worker_role *w = (const struct worker_role *)role;
+    char awaited[ACTION_TEXT_MAX / 2] = "";
+    bool is_waiting = w->phase != COMPUTING && w->phase < SAVING_LAST;
+    if (is_waiting) name_awaited(w, awaited, sizeof awaited);
+    outbox_log(out, "%s%s%s, step %llu, generation %016llx%s", phases[w->phase],
+               is_waiting ? ": " : "", awaited, (unsigned long long)w->global_step,
+               (unsigned long long)w->generation,
+               w->saving.phase == SAVE_IDLE ? "" : ", a checkpoint is being made");
+}

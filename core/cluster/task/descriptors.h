@@ -1,0 +1,14 @@
+/* descriptors.h - how many files and connections a task may have open (ulimit -n). */
+#ifndef CORE_CLUSTER_TASK_DESCRIPTORS_H
+#define CORE_CLUSTER_TASK_DESCRIPTORS_H
+
+#include "core/cluster/description/cluster_spec.h"
+
+/* With all its peers there, over shared memory: a little more than that takes. */
+int task_descriptors_needed(const struct cluster_spec *);
+
+/* Raises the soft limit towards the hard one, to what the loop can watch at most. Warns where that
+ * is less than the cluster needs: what comes last is then turned away or goes over tcp. */
+void task_descriptors_raise(const struct cluster_spec *);
+
+#endif

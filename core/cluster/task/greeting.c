@@ -1,0 +1,240 @@
+/* greeting.c - see greeting.h. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "core/cluster/task/greeting.h"
+
+const char *greeting_boot_id(void)
+{
+    static char id[BOOT_ID_MAX];
+    if (id[0]) return id;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!f) return "";
+    if (fgets(id, sizeof id, f)) id[strcspn(id, "\n")] = '\0';
+    fclose(f);
+    return id;
+}
+
+uint64_t greeting_draw_incarnation(void)
+{
+    uint64_t drawn = 0;
+    if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) drawn = random_mix(clock_ns());
+    return drawn ? drawn : 1;
+}
+
+static void digest_hosts(const struct strings *hosts, char ret[17])
+{
+    uint64_t key = 0;
+    for (int i = 0; i < hosts->count; i++) key = random_key(key, hosts->at[i]);
+    snprintf(ret, 17, "%016" PRIx64, key);
+}
+
+/* The hosts themselves, so that the one that differs can be named, or their number and a digest. */
+static json_t *hosts_json(const struct strings *hosts, bool is_whole)
+{
+    if (!is_whole) {
+        char digest[17];
+        digest_hosts(hosts, digest);
+        return json_pack("{si ss}", "count", hosts->count, "digest", digest);
+    }
+    json_t *list = json_array();
+    for (int i = 0; i < hosts->count; i++) json_array_append_new(list, json_string(hosts->at[i]));
+    return list;
+}
+
+static char *greeting_text(const struct task *t, const char *shm_name, bool is_whole)
+{
+    const struct strings *hosts = t->options.cluster->hosts;
+    char incarnation[20];
+    snprintf(incarnation, sizeof incarnation, "%016" PRIx64, t->incarnation);
+    json_t *me = json_pack("{si ss si ss so so ss* ss ss*}", "protocol", PROTOCOL_VERSION, "job",
+                           job_name(t->job), "task", t->index, "incarnation", incarnation,
+                           "ps_hosts", hosts_json(&hosts[JOB_PS], is_whole), "worker_hosts",
+                           hosts_json(&hosts[JOB_WORKER], is_whole), "spec", t->options.fingerprint,
+                           "boot_id", greeting_boot_id(), "shm", shm_name);
+    char *text = me ? json_dumps(me, JSON_COMPACT) : NULL;
+    json_decref(me);
+    return text;
+}
+
+err greeting_send(const struct task *t, struct link *link, enum message_type type,
+                  const char *shm_name)
+{
+    char *text = greeting_text(t, shm_name, true);
+    if (text && strlen(text) > TASK_GREETING_BYTES_MAX) {
+        free(text);
+        text = greeting_text(t, shm_name, false);
+    }
+    if (!text) return fail(ERR_MEMORY, "no memory for a greeting");
+    const struct message m = {
+        .type = type,
+        .task = (uint32_t)t->index,
+        .job = t->job,
+        .body = text,
+        .body_bytes = (uint32_t)strlen(text),
+    };
+    err e = link_send(link, &m);
+    free(text);
+    return e;
+}
+
+static err compare_protocols(int theirs)
+{
+    if (theirs == PROTOCOL_VERSION) return OK;
+    return fail(ERR_INPUT, "protocol version differs: the peer has %d, this task %d", theirs,
+                PROTOCOL_VERSION);
+}
+
+static size_t count_hosts(const json_t *hosts)
+{
+    if (json_is_array(hosts)) return json_array_size(hosts);
+    const json_int_t count = json_integer_value(json_object_get(hosts, "count"));
+    return count > 0 && count <= INT_MAX ? (size_t)count : 0;
+}
+
+static err compare_digests(enum job job, const struct strings *mine, json_t *theirs,
+                           const char *name)
+{
+    char digest[17];
+    digest_hosts(mine, digest);
+    const char *other = json_string_value(json_object_get(theirs, "digest"));
+    if (other && strcmp(other, digest) == 0) return OK;
+    return fail(ERR_INPUT, "%s_hosts differ: %s has %d others, or in another order", job_name(job),
+                name, mine->count);
+}
+
+static err compare_hosts(enum job job, const struct strings *mine, json_t *theirs, const char *name)
+{
+    if ((size_t)mine->count != count_hosts(theirs))
+        return fail(ERR_INPUT, "%s_hosts differ: %s has %zu, this task has %d", job_name(job), name,
+                    count_hosts(theirs), mine->count);
+    if (json_is_object(theirs)) return compare_digests(job, mine, theirs, name);
+    for (int i = 0; i < mine->count; i++) {
+        const char *host = json_string_value(json_array_get(theirs, (size_t)i));
+        if (!host || strcmp(host, mine->at[i]) != 0)
+            return fail(ERR_INPUT, "%s_hosts[%d] differs: %s has %.100s, this task has %.100s",
+                        job_name(job), i, name, host ? host : "none", mine->at[i]);
+    }
+    return OK;
+}
+
+err greeting_compare_specs(const char *name, const char *fingerprint, const char *other_name,
+                           const char *other_fingerprint)
+{
+    if (!fingerprint[0] || !other_fingerprint[0] || strcmp(fingerprint, other_fingerprint) == 0)
+        return OK;
+    return fail(ERR_INPUT, "the spec differs: %s has fingerprint %s, %s has %s", name, fingerprint,
+                other_name, other_fingerprint);
+}
+
+/* The text members, cut to their limits. */
+static err read_texts(json_t *json, struct greeting *ret)
+{
+    const char *incarnation = NULL, *fingerprint = "", *boot_id = "", *shm = "";
+    if (json_unpack(json, "{ss s?s s?s s?s}", "incarnation", &incarnation, "spec", &fingerprint,
+                    "boot_id", &boot_id, "shm", &shm) != 0)
+        return fail(ERR_PROTOCOL, "a greeting without an incarnation");
+    ret->incarnation = strtoull(incarnation, NULL, 16);
+    snprintf(ret->fingerprint, sizeof ret->fingerprint, "%s", fingerprint);
+    snprintf(ret->boot_id, sizeof ret->boot_id, "%s", boot_id);
+    snprintf(ret->shm_name, sizeof ret->shm_name, "%s", shm);
+    return OK;
+}
+
+static err read_json(const struct task *t, json_t *json, struct greeting *ret)
+{
+    int protocol, index;
+    const char *job;
+    json_t *ps_hosts, *worker_hosts;
+    if (json_unpack(json, "{si ss si so so}", "protocol", &protocol, "job", &job, "task", &index,
+                    "ps_hosts", &ps_hosts, "worker_hosts", &worker_hosts) != 0)
+        return fail(ERR_PROTOCOL, "a greeting that is not one");
+    TRY(compare_protocols(protocol));
+    if (strcmp(job, job_name(t->peer_job)) != 0 || index < 0 || index >= t->peer_count)
+        return fail(ERR_INPUT, "%.20s/%d is no %s of this cluster", job, index,
+                    job_name(t->peer_job));
+    ret->job = t->peer_job;
+    ret->task = index;
+    char name[TASK_NAME_MAX];
+    task_name(ret->job, index, name);
+    const struct cluster_spec *cluster = t->options.cluster;
+    TRY(compare_hosts(JOB_PS, &cluster->hosts[JOB_PS], ps_hosts, name));
+    TRY(compare_hosts(JOB_WORKER, &cluster->hosts[JOB_WORKER], worker_hosts, name));
+    return read_texts(json, ret);
+}
+
+static err load(const struct message *m, json_t **ret)
+{
+    if (!m->body || m->body_bytes > TASK_GREETING_BYTES_MAX)
+        return fail(ERR_PROTOCOL, "a greeting of %u bytes", m->body_bytes);
+    json_error_t error;
+    *ret = json_loadb(m->body, m->body_bytes, 0, &error);
+    return *ret ? OK : fail(ERR_PROTOCOL, "a greeting that is not JSON: %.100s", error.text);
+}
+
+err greeting_read(const struct task *t, const struct message *m, struct greeting *ret)
+{
+    *ret = (struct greeting){0};
+    json_t *json;
+    TRY(load(m, &json));
+    err e = read_json(t, json, ret);
+    json_decref(json);
+    return e;
+}
+
+/* ---- visitors ---- */
+
+static const char visitor_job[] = "visitor";
+
+err greeting_send_visitor(struct link *link)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text, "{\"protocol\": %d, \"job\": \"%s\"}",
+                          PROTOCOL_VERSION, visitor_job);
+    const struct message m = {
+        .type = MESSAGE_HELLO,
+        .job = JOB_COUNT, /* none that a task has */
+        .body = text,
+        .body_bytes = (uint32_t)length,
+    };
+    return link_send(link, &m);
+}
+
+err greeting_read_visitor(const struct message *m, bool *ret_is_visitor)
+{
+    json_t *json;
+    int protocol = 0;
+    const char *job = "";
+    *ret_is_visitor = false;
+    if (load(m, &json)) return OK;
+    json_unpack(json, "{s?i s?s}", "protocol", &protocol, "job", &job);
+    *ret_is_visitor = strcmp(job, visitor_job) == 0;
+    json_decref(json);
+    return *ret_is_visitor ? compare_protocols(protocol) : OK;
+}
+
+err greeting_read_welcome(const struct message *m, struct welcome *ret)
+{
+    json_t *json, *ps_hosts = NULL;
+    int protocol, ps;
+    const char *job;
+    TRY(load(m, &json));
+    int failed = json_unpack(json, "{si ss si so}", "protocol", &protocol, "job", &job, "task", &ps,
+                             "ps_hosts", &ps_hosts);
+    err e = OK;
+    if (failed)
+        e = fail(ERR_PROTOCOL, "a greeting that is not one");
+    else if (strcmp(job, job_name(JOB_PS)) != 0)
+        e = fail(ERR_INPUT, "it is no ps");
+    else
+        e = compare_protocols(protocol);
+    if (!e) *ret = (struct welcome){ps, (int)count_hosts(ps_hosts)};
+    json_decref(json);
+    return e;
+}

@@ -1,0 +1,457 @@
+/* ps.c - see ps.h: a ps' links, and its role's actions. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/task/greeting.h"
+#include "core/cluster/task/trace/ps.h"
+#include "core/cluster/task/listen.h"
+#include "core/cluster/role/verdict.h"
+
+enum {
+    START_GRACE_MS = 1000, /* a chief that is here waits for another ps, and names it first */
+};
+
+static uint64_t block_bytes(const struct task *t, int peer)
+{
+    return ps_block_bytes((const struct ps_task *)t);
+}
+
+/* ---- what the role asks for ---- */
+
+/* How long training stood still for a checkpoint. */
+static void note_held(struct ps_task *p, bool begins)
+{
+    if (begins) {
+        p->held_ns = clock_ns();
+        return;
+    }
+    log_line(LOG_INFO, "workers waited %.1f ms for the cut of a checkpoint",
+             (double)(clock_ns() - p->held_ns) * 1e-6);
+    if (p->recording) ps_task_trace_held(p);
+    p->held_ns = 0;
+}
+
+/* A save that failed is a warning, unless it has told that the values themselves are lost. */
+static err cut(struct ps_task *p, const struct action *a)
+{
+    const err e = ps_task_cut(p, a);
+    if (!e || e == ERR_LOST) return e;
+    log_line(LOG_WARNING, "checkpoint: %s", error_text());
+    task_done(&p->task, ACTION_CUT, ERR_IO);
+    return OK;
+}
+
+static void act(struct task *t, const struct action *a)
+{
+    struct ps_task *p = (struct ps_task *)t;
+    const uint64_t begin_ns = p->recording ? clock_ns() : 0;
+    err e = OK;
+    switch (a->type) {
+    case ACTION_SETUP:
+        ps_task_visit_hide(p);
+        ps_task_setup(p, &a->message);
+        break;
+    case ACTION_SHARE:
+        e = ps_task_share(p, a->task, a->is_fresh);
+        break;
+    case ACTION_INITIALIZE:
+        ps_task_initialize(p, a->task, a->array);
+        break;
+    case ACTION_REFRESH:
+        ps_task_refresh(p, a->task);
+        break;
+    case ACTION_APPLY:
+        ps_task_visit_applying(p);
+        ps_task_apply(p, a);
+        ps_task_visit_applied(p);
+        break;
+    case ACTION_CUT:
+        e = cut(p, a);
+        break;
+    case ACTION_HELD:
+        note_held(p, a->is_fresh);
+        break;
+    default:
+        break;
+    }
+    if (p->recording) ps_task_trace_acted(p, a, begin_ns);
+    if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
+}
+
+/* ---- links ---- */
+
+/* With the thread's error text, which stays as it is until the next failure. */
+static struct message refusal(const struct ps_task *p, int code)
+{
+    return (struct message){
+        .type = MESSAGE_REFUSED,
+        .code = (uint32_t)code,
+        .job = JOB_PS,
+        .task = (uint32_t)p->task.index,
+        .body = error_text(),
+        .body_bytes = (uint32_t)strlen(error_text()),
+    };
+}
+
+/* Who is refused tries again and again. */
+void connection_refuse(struct connection *connection, err why)
+{
+    struct ps_task *p = connection->ps;
+    log_limited(&p->refused, clock_ms(), LOG_WARNING, "refused %s: %s",
+                link_peer_name(connection->link), error_text());
+    const struct message m = refusal(p, exit_code_of(why));
+    if (link_send(connection->link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* it has gone */
+    connection_hang_up(connection);
+}
+
+static struct connection *connection_of(const struct ps_task *p, int worker)
+{
+    for (struct connection *l = p->connections; l; l = l->next)
+        if (l->worker == worker) return l;
+    return NULL;
+}
+
+/* All specs must be the chief's (or this ps' own, where it has one). Whoever came before it is held
+ * against it now. */
+static void compare_earlier(struct ps_task *p)
+{
+    char name[TASK_NAME_MAX];
+    for (struct connection *l = p->connections, *next; l; l = next) {
+        next = l->next;
+        if (l->worker == NOBODY_KNOWN) continue;
+        struct peer *peer = &p->task.peers[l->worker];
+        int worker = l->worker;
+        task_name(JOB_WORKER, worker, name);
+        const err e = greeting_compare_specs(name, peer->fingerprint, p->spec_of, p->spec);
+        if (!e) continue;
+        connection_refuse(l, e);
+        task_peer_lost(&p->task, worker, "its spec differs");
+    }
+}
+
+static err check_spec(struct ps_task *p, const struct greeting *g)
+{
+    char name[TASK_NAME_MAX];
+    task_name(g->job, g->task, name);
+    if (p->spec[0]) return greeting_compare_specs(name, g->fingerprint, p->spec_of, p->spec);
+    if (g->task != 0) return OK;
+    snprintf(p->spec, sizeof p->spec, "%s", g->fingerprint);
+    snprintf(p->spec_of, sizeof p->spec_of, "%s", name);
+    compare_earlier(p);
+    return OK;
+}
+
+/* The same life of a worker on a new link has found a better transport; another life must wait
+ * until the first is gone. */
+static err make_room(struct ps_task *p, const struct greeting *g)
+{
+    struct peer *peer = &p->task.peers[g->task];
+    if (!peer->link) return OK;
+    if (peer->incarnation != g->incarnation)
+        return fail(ERR_PEER, "worker/%d is already here (%s)", g->task,
+                    link_peer_name(peer->link));
+    connection_hang_up(connection_of(p, g->task));
+    peer->link = NULL;
+    return OK;
+}
+
+static err greet_worker(struct connection *connection, const struct message *m)
+{
+    struct ps_task *p = connection->ps;
+    struct greeting g;
+    TRY(greeting_read(&p->task, m, &g));
+    TRY(check_spec(p, &g));
+    TRY(make_room(p, &g));
+    const char *shm_name = ps_task_shares_memory(p, g.task) ? p->shm_name : "";
+    struct peer *peer = &p->task.peers[g.task];
+    if (greeting_send(&p->task, connection->link, MESSAGE_WELCOME, shm_name)) {
+        connection_hang_up(connection);
+        if (peer->is_up && !peer->link) task_peer_lost(&p->task, g.task, error_text());
+        return OK;
+    }
+    connection_become_worker(connection, g.task);
+    peer->link = connection->link;
+    peer->incarnation = g.incarnation;
+    snprintf(peer->fingerprint, sizeof peer->fingerprint, "%s", g.fingerprint);
+    log_line(LOG_DEBUG, "worker/%d is here over %s (%s)", g.task,
+             link_transport(connection->link)->name, link_peer_name(connection->link));
+    task_peer_up(&p->task, g.task);
+    return OK;
+}
+
+static void greet(struct connection *connection, const struct message *m)
+{
+    bool is_visitor = false;
+    err e = m->type == MESSAGE_HELLO ? greeting_read_visitor(m, &is_visitor)
+                                     : fail(ERR_PROTOCOL, "the first message is not HELLO");
+    if (!e && is_visitor) {
+        e = ps_task_visit_greet(connection);
+    } else if (!e) {
+        e = greet_worker(connection, m);
+    }
+    if (e) connection_refuse(connection, e);
+}
+
+/* A peer says HELLO at once, so that the one who has waited longest is none. */
+static void refuse_oldest_stranger(struct ps_task *p)
+{
+    const err e = fail(ERR_PEER, "it said nothing, and others want to be heard");
+    connection_refuse(connection_of_oldest_stranger(p), e);
+}
+
+static void on_accepted(void *context, struct link *link)
+{
+    struct ps_task *p = context;
+    if (p->strangers >= TASK_STRANGERS_MAX) refuse_oldest_stranger(p);
+    if (!connection_new(p, link)) link_close(link);
+}
+
+static void on_turned_away(void *context, struct message *ret_last_words)
+{
+    struct ps_task *p = context;
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", error_text());
+    log_limited(&p->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s", why);
+    if (p->strangers) refuse_oldest_stranger(p); /* so that the next one finds a descriptor */
+    (void)fail(ERR_IO, "%s", why);
+    *ret_last_words = refusal(p, EXIT_LOST_PEER);
+}
+
+/* A push or initial values must bring the whole block. */
+static bool is_whole(const struct ps_task *p, const struct message *m)
+{
+    if (m->type != MESSAGE_PUSH && m->type != MESSAGE_INIT) return true;
+    return p->share && m->offset == 0 && m->length == ps_block_bytes(p);
+}
+
+static bool is_spoiled(struct ps_task *p, int worker, const struct message *m,
+                       const char **ret_name)
+{
+    if (m->type != MESSAGE_PUSH) return false;
+    if (!p->recording) return ps_task_is_spoiled(p, worker, ret_name);
+    ps_task_trace_received(p, worker, m);
+    const uint64_t begin_ns = clock_ns();
+    bool is_spoiled = ps_task_is_spoiled(p, worker, ret_name);
+    ps_task_trace_checked(p, worker, m, begin_ns);
+    return is_spoiled;
+}
+
+/* A gradient that is not finite would spoil the values for good: the role hears of it as a push of
+ * no gradients, with the variable's name. On a device that has failed nothing looks finite, and no
+ * gradient is to blame. */
+static void deliver(struct ps_task *p, int worker, const struct message *m)
+{
+    const char *name;
+    if (!is_spoiled(p, worker, m, &name)) {
+        task_message(&p->task, worker, m);
+        return;
+    }
+    const err e = p->device->kernels->synchronize(p->device);
+    if (e) {
+        task_end(&p->task, e);
+        return;
+    }
+    struct message spoiled = *m;
+    spoiled.code = 0;
+    spoiled.body = name;
+    spoiled.body_bytes = (uint32_t)strlen(name);
+    task_message(&p->task, worker, &spoiled);
+}
+
+static void hear_visitor(struct connection *connection, const struct message *m)
+{
+    if (ps_task_visit_message(connection, m)) return;
+    log_limited(&connection->ps->wrong, clock_ms(), LOG_WARNING,
+                "a visitor (%s) sent message %u, which no visitor may send",
+                link_peer_name(connection->link), m->type);
+    connection_hang_up(connection);
+}
+
+static void on_message(void *context, struct link *link, const struct message *m)
+{
+    struct connection *connection = context;
+    struct ps_task *p = connection->ps;
+    if (connection_is_stranger(connection)) {
+        greet(connection, m);
+        return;
+    }
+    if (connection->visitor != NOBODY_KNOWN) {
+        hear_visitor(connection, m);
+        return;
+    }
+    if (m->type == MESSAGE_TRACE) {
+        ps_task_trace_message(p, connection->worker, m);
+        return;
+    }
+    if (is_whole(p, m)) {
+        deliver(p, connection->worker, m);
+        return;
+    }
+    int worker = connection->worker;
+    log_limited(&p->wrong, clock_ms(), LOG_WARNING,
+                "worker/%d sent message %u with %llu bytes where a block has %zu", worker, m->type,
+                (unsigned long long)m->length, ps_block_bytes(p));
+    connection_hang_up(connection);
+    task_peer_lost(&p->task, worker, "it broke the protocol");
+}
+
+static void on_closed(void *context, struct link *link, err why)
+{
+    struct connection *connection = context;
+    struct ps_task *p = connection->ps;
+    int worker = connection->worker;
+    connection_drop(connection);
+    if (worker != NOBODY_KNOWN) task_peer_lost(&p->task, worker, error_text());
+}
+
+static const struct link_events events = {
+    .accepted = on_accepted,
+    .turned_away = on_turned_away,
+    .message = on_message,
+    .closed = on_closed,
+};
+
+static void watch_chief(struct task *t, uint64_t now_ms)
+{
+    bool is_here = t->peers[0].is_up;
+    uint64_t limit_ms = t->options.limits.start_ms + (is_here ? START_GRACE_MS : 0);
+    if (ps_role_is_set_up(t->role) || now_ms - t->started_ms < limit_ms) return;
+    task_end(t, fail(ERR_TIMEOUT, "the chief (worker/0 at %s) %s within %llu s (--start_timeout)",
+                     t->options.cluster->hosts[JOB_WORKER].at[0],
+                     is_here ? "did not set this ps up" : "did not come",
+                     (unsigned long long)limit_ms / 1000));
+}
+
+static void tick(struct task *t, uint64_t now_ms)
+{
+    struct ps_task *p = (struct ps_task *)t;
+    for (struct connection *l = p->connections, *next; l; l = next) {
+        next = l->next;
+        if (!connection_is_stranger(l) || now_ms - l->since_ms < TASK_GREET_LIMIT_MS) continue;
+        log_limited(&p->silent, now_ms, LOG_WARNING, "%s connected and said nothing for %d s",
+                    link_peer_name(l->link), TASK_GREET_LIMIT_MS / 1000);
+        connection_hang_up(l);
+    }
+    visits_tick(p->visits, now_ms);
+    watch_chief(t, now_ms);
+}
+
+static void hang_up_all(struct task *t)
+{
+    struct ps_task *p = (struct ps_task *)t;
+    while (p->connections) connection_hang_up(p->connections);
+    for (int w = 0; w < t->peer_count; w++) t->peers[w].link = NULL;
+}
+
+static void pump(struct task *t)
+{
+    struct ps_task *p = (struct ps_task *)t;
+    ps_task_cut_pump(p);
+    ps_task_visit_pump(p);
+    if (p->trace) ps_task_trace_pump(p);
+}
+
+static void flushed(struct task *t)
+{
+    ps_task_visit_flushed((struct ps_task *)t);
+}
+
+static const struct task_ops ops = {.act = act,
+                                    .flushed = flushed,
+                                    .pump = pump,
+                                    .tick = tick,
+                                    .hang_up = hang_up_all,
+                                    .block_bytes = block_bytes};
+
+/* ---- life ---- */
+
+/* Shared memory is an offer: where it cannot be had, workers stay with tcp. */
+static void listen_shm(struct ps_task *p, struct loop *loop)
+{
+    char name[ADDRESS_MAX];
+    snprintf(name, sizeof name, "dtrain-%016llx", (unsigned long long)p->task.incarnation);
+    if (transport_shm.listen(loop, name, &events, p, p->shm_name, &p->shm)) {
+        log_line(LOG_INFO, "no shared memory: %s", error_text());
+        p->shm_name[0] = '\0';
+        return;
+    }
+    listener_set_guests(p->shm);
+}
+
+/* Nobody is heard of before the loop runs. */
+static err listen_at(struct ps_task *p, const struct task_options *o)
+{
+    const char *own = o->cluster->hosts[JOB_PS].at[o->cluster->task];
+    if (o->transport == TRANSPORT_INPROC)
+        return transport_inproc.listen(o->loop, own, &events, p, NULL, &p->tcp);
+    TRY(task_listen(o, &events, p, &p->tcp));
+    listener_set_guests(p->tcp);
+    if (o->transport != TRANSPORT_TCP) listen_shm(p, o->loop);
+    return OK;
+}
+
+static err open_parts(struct ps_task *p, const struct task_options *options)
+{
+    int workers = options->cluster->hosts[JOB_WORKER].count;
+    p->task.incarnation = greeting_draw_incarnation();
+    const struct ps_options role_options = {
+        .task = options->cluster->task,
+        .workers = workers,
+        .incarnation = p->task.incarnation,
+        .start_timeout_ms = options->limits.start_ms,
+        .step_timeout_ms = options->limits.step_ms,
+        .end_timeout_ms = options->limits.end_ms,
+        .restart_timeout_ms = options->limits.restart_ms,
+        .stop_timeout_ms = options->limits.stop_ms,
+    };
+    p->windows = calloc((size_t)workers, sizeof *p->windows);
+    p->sources = calloc((size_t)workers, sizeof *p->sources);
+    if (!p->windows || !p->sources) return fail(ERR_MEMORY, "no memory for %d workers", workers);
+    TRY(listen_at(p, options)); /* which may wait: the role's patience begins afterwards */
+    TRY(task_open(&p->task, options, &ops, ps_role_new(&role_options)));
+    TRY(ps_task_visit_open(p));
+    if (options->fingerprint) {
+        snprintf(p->spec, sizeof p->spec, "%s", options->fingerprint);
+        task_name(JOB_PS, p->task.index, p->spec_of);
+    }
+    return OK;
+}
+
+err ps_task_open(const struct task_options *options, struct device *device, struct ps_task **ret)
+{
+    struct ps_task *p = calloc(1, sizeof *p);
+    if (!p) return fail(ERR_MEMORY, "no memory for a ps");
+    p->device = device;
+    p->task.options = *options;
+    err e = open_parts(p, options);
+    if (e) {
+        ps_task_close(p);
+        return e;
+    }
+    *ret = p;
+    return OK;
+}
+
+void ps_task_close(struct ps_task *p)
+{
+    if (!p) return;
+    while (p->connections) connection_hang_up(p->connections); /* of a task that was never run */
+    bool is_inproc = p->task.options.transport == TRANSPORT_INPROC;
+    if (p->tcp) (is_inproc ? &transport_inproc : &transport_tcp)->unlisten(p->tcp);
+    if (p->shm) transport_shm.unlisten(p->shm);
+    visits_close(p->visits);
+    ps_task_cut_close(p);
+    ps_task_trace_close(p);
+    ps_task_store_close(p);
+    ps_role_free(p->task.role);
+    task_close(&p->task);
+    free(p);
+}
+
+struct task *ps_task_task(struct ps_task *p)
+{
+    return &p->task;
+}

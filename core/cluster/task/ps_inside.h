@@ -1,0 +1,110 @@
+/* ps_inside.h - the inside of a ps on the real loop.
+ *
+ * ps.c, ps_connections.c: links; ps_store.c: values, windows, updates; ps_cut.c:
+ * shards of checkpoints; ps_visit.c: visitors; core/cluster/trace/ps.c: its part of timelines.
+ */
+#ifndef CORE_CLUSTER_TASK_PS_INSIDE_H
+#define CORE_CLUSTER_TASK_PS_INSIDE_H
+
+#include "core/base/log_limited.h"
+#include "core/cluster/role/ps.h"
+#include "core/cluster/task/ps.h"
+#include "core/cluster/description/setup.h"
+#include "core/cluster/visit/visit.h"
+
+/* What the chief described; it outlives its generation while a shard of it is being written. */
+struct share {
+    struct arena arena;
+    struct setup setup;
+    int users;
+};
+void share_release(struct share *); /* NULL is fine */
+
+struct windows {
+    struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
+};
+
+/* A link, and who is at its other end: nobody known until it has greeted. */
+enum { NOBODY_KNOWN = -1 };
+struct connection {
+    struct ps_task *ps;
+    struct link *link;
+    int worker, visitor; /* NOBODY_KNOWN: none */
+    uint64_t since_ms;
+    struct connection *previous, *next;
+};
+
+/* A stranger's; NULL: no memory */
+struct connection *connection_new(struct ps_task *, struct link *);
+bool connection_is_stranger(const struct connection *);
+void connection_become_worker(struct connection *, int worker);
+void connection_become_visitor(struct connection *, int visitor);
+struct connection *connection_of_oldest_stranger(const struct ps_task *);
+void connection_refuse(struct connection *, err why); /* with error_text(); hangs up */
+/* The link says goodbye and is forgotten; the role is not told. */
+void connection_hang_up(struct connection *);
+void connection_drop(struct connection *); /* whose link has gone */
+
+struct cut_job;
+struct ps_trace;
+struct trace;
+
+struct ps_task {
+    struct task task; /* first */
+    struct device *device;
+    struct listener *tcp, *shm;
+    char shm_name[ADDRESS_MAX];
+    struct connection *connections;
+    int strangers;
+    struct log_limit refused, silent, wrong, unserved; /* lines about peers */
+    char spec[17]; /* fingerprint that all must have; "" until one is known */
+    char spec_of[TASK_NAME_MAX];
+
+    struct share *share; /* NULL until the first SETUP */
+    struct store store;
+    bool has_store, sees_folder;
+    struct window values;
+    struct windows *windows; /* [workers] */
+    const float **sources;   /* [workers] gradients of one update */
+
+    struct cut_job *cut; /* NULL: nothing is being written */
+    struct visits *visits;
+    struct visit_view shown; /* to visitors */
+    bool has_told;           /* them the verdict */
+    uint64_t held_ns;        /* since when workers wait for a cut; 0: they do not */
+
+    struct ps_trace *trace;  /* NULL until the first timeline */
+    struct trace *recording; /* in it; NULL: nothing is recorded */
+};
+
+size_t ps_block_bytes(const struct ps_task *);
+
+void ps_task_setup(struct ps_task *, const struct message *); /* tells the role */
+err ps_task_share(struct ps_task *, int worker, bool is_fresh);
+/* false: the worker has windows, and they could only be had as plain memory */
+bool ps_task_shares_memory(const struct ps_task *, int worker);
+void ps_task_initialize(struct ps_task *, int worker, int array);
+void ps_task_refresh(struct ps_task *, int worker);
+void ps_task_apply(struct ps_task *, const struct action *);
+/* true: some value of the worker's gradient is not finite; ret_name: the variable's */
+bool ps_task_is_spoiled(const struct ps_task *, int worker, const char **ret_name);
+void ps_task_store_close(struct ps_task *);
+
+/* The arrays of this ps as a checkpoint names them; step and ledger are the caller's. */
+void ps_task_describe_shard(const struct ps_task *, struct shard *ret);
+err ps_task_cut(struct ps_task *, const struct action *);
+void ps_task_cut_pump(struct ps_task *); /* sends what the chief's disk is to hold */
+void ps_task_cut_close(struct ps_task *);
+
+err ps_task_visit_open(struct ps_task *);
+err ps_task_visit_greet(struct connection *); /* its HELLO was a visitor's */
+/* false: no visitor says that */
+bool ps_task_visit_message(struct connection *, const struct message *);
+void ps_task_visit_hide(struct ps_task *);     /* before a SETUP */
+void ps_task_visit_flushed(struct ps_task *);  /* after everything that happened */
+void ps_task_visit_applying(struct ps_task *); /* before and after an update */
+void ps_task_visit_applied(struct ps_task *);
+void ps_task_visit_pump(
+    struct ps_task *); /* in the time of guests, after every look at the links */
+
+#endif

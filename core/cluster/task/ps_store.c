@@ -1,0 +1,250 @@
+/* ps_store.c - the memory of a ps.
+ *
+ * Who sees which memory. Where every round takes every worker, all workers look at the store's own
+ * values: nobody computes while they change. Otherwise each worker has a copy of its own, written
+ * when it is answered, so that a step sees one version. Gradients always have a window for each
+ * worker.
+ *
+ * Where the device has memory of its own the ps is part of a single process, whose worker computes
+ * on the same device: windows are memory of the device then, and nothing of them ever travels.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/cluster/task/ps_inside.h"
+#include "core/train/checkpoint/checkpoints.h"
+
+void share_release(struct share *s)
+{
+    if (!s || --s->users) return;
+    arena_free(&s->arena);
+    free(s);
+}
+
+size_t ps_block_bytes(const struct ps_task *p)
+{
+    return p->share ? (size_t)p->share->setup.floats * sizeof(float) : 0;
+}
+
+static err open_window(const struct ps_task *p, size_t bytes, struct window *ret)
+{
+    if (!p->device->is_separate) return window_new(bytes, ret);
+    void *memory;
+    TRY(p->device->kernels->allocate(p->device, bytes, &memory));
+    *ret = (struct window){.base = memory, .bytes = bytes, .fd = -1};
+    return OK;
+}
+
+/* Of one worker, those that are not there yet */
+static err open_windows(const struct ps_task *p, struct windows *w)
+{
+    const size_t bytes = ps_block_bytes(p);
+    if (!w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
+    if (p->share->setup.config.takes_all || w->copy.base) return OK;
+    return open_window(p, bytes, &w->copy);
+}
+
+static void close_window(const struct ps_task *p, struct window *window)
+{
+    if (!p->device->is_separate) {
+        window_free(window);
+        return;
+    }
+    if (window->base) p->device->kernels->release(p->device, window->base);
+    *window = (struct window){0};
+}
+
+/* ---- SETUP ---- */
+
+static err read_share(const struct ps_task *p, const struct message *m, struct share **ret)
+{
+    struct share *s = calloc(1, sizeof *s);
+    if (!s) return fail(ERR_MEMORY, "no memory for a setup");
+    s->users = 1;
+    err e = setup_read(m->body, m->body_bytes, &s->arena, &s->setup);
+    const struct setup *old = p->share ? &p->share->setup : NULL;
+    bool is_mine = e || (s->setup.ps == p->task.index && s->setup.workers == p->task.peer_count);
+    bool is_same = e || !old || old->floats == s->setup.floats;
+    if (!is_mine || !is_same)
+        e = fail(ERR_PROTOCOL, "SETUP of another %s", is_mine ? "block" : "task");
+    if (e) {
+        share_release(s);
+        return e;
+    }
+    *ret = s;
+    return OK;
+}
+
+static err open_store(struct ps_task *p, struct share *s)
+{
+    if (!p->values.base) TRY(open_window(p, (size_t)s->setup.floats * sizeof(float), &p->values));
+    if (p->has_store) store_close(&p->store);
+    p->has_store = false;
+    TRY(store_open(&s->setup.optimizer, p->device, s->setup.floats, p->values.base, &p->store));
+    p->has_store = true;
+    if (s->setup.config.arrays > 1 + p->store.slot_count) /* INIT would bring more than fits */
+        return fail(ERR_PROTOCOL, "SETUP with %d arrays", s->setup.config.arrays);
+    for (int i = 0; i < s->setup.power_count && i < POWERS_MAX; i++)
+        p->store.powers[i] = s->setup.powers[i];
+    share_release(p->share);
+    p->share = s;
+    return OK;
+}
+
+/* The arrays of this ps as a checkpoint names them. */
+void ps_task_describe_shard(const struct ps_task *p, struct shard *ret)
+{
+    const struct setup *s = &p->share->setup;
+    const struct optimizer *o = p->store.optimizer;
+    *ret = (struct shard){
+        .ps = s->ps,
+        .ps_count = s->ps_count,
+        .slices = s->slices,
+        .slice_count = s->slice_count,
+        .values = p->store.values,
+        .slot_count = p->store.slot_count,
+        .power_count = o->power_count,
+        .owns_powers = s->owns_powers,
+        .workers = s->workers,
+    };
+    for (int i = 0; i < ret->slot_count; i++) {
+        ret->slot_names[i] = o->slot[i].name;
+        ret->slots[i] = p->store.slots[i];
+    }
+    for (int i = 0; i < ret->power_count; i++) {
+        ret->power_names[i] = o->power[i].name;
+        ret->powers[i] = p->store.powers[i];
+    }
+}
+
+/* Values and slots; powers, step and ledger came with SETUP. */
+static err restore(struct ps_task *p)
+{
+    struct shard shard;
+    struct bundle *bundle;
+    ps_task_describe_shard(p, &shard);
+    shard.ledger = calloc((size_t)shard.workers * LEDGER_COLUMNS, sizeof *shard.ledger);
+    if (!shard.ledger) return fail(ERR_MEMORY, "no memory for %d workers", shard.workers);
+    err e = bundle_open(p->share->setup.restore, &bundle);
+    if (!e) {
+        e = shard_read_on(p->device, p->store.floats, bundle, NULL, &shard);
+        bundle_close(bundle);
+    }
+    free(shard.ledger);
+    return e;
+}
+
+static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_checkpoint)
+{
+    struct share *s = NULL;
+    TRY(read_share(p, m, &s));
+    err e = open_store(p, s);
+    if (e) {
+        share_release(s);
+        return e;
+    }
+    const struct setup *setup = &s->setup;
+    /* What a device lacks is told in the answer, before its one worker misses its windows. */
+    if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0]));
+    p->sees_folder = setup->directory && checkpoints_token_is_seen(setup->directory, setup->token);
+    if (setup->restore && p->sees_folder && setup->floats) {
+        e = restore(p);
+        *ret_is_bad_checkpoint = e == ERR_INPUT || e == ERR_IO;
+        if (e) return e;
+        s->setup.config.is_restored = true;
+    }
+    log_line(LOG_INFO, "holds %d variable%s in %.2f MB, %s", setup->slice_count,
+             setup->slice_count == 1 ? "" : "s", (double)ps_block_bytes(p) / 1e6,
+             setup->optimizer.optimizer.kind->object->name);
+    return OK;
+}
+
+void ps_task_setup(struct ps_task *p, const struct message *m)
+{
+    struct setup_result r = {0};
+    r.result = set_up(p, m, &r.is_bad_checkpoint);
+    r.text = r.result ? error_text() : "";
+    if (p->share) r.config = p->share->setup.config;
+    ps_role_set_up(p->task.role, &r, &p->task.outbox);
+}
+
+/* ---- windows ---- */
+
+bool ps_task_shares_memory(const struct ps_task *p, int worker)
+{
+    const struct windows *w = &p->windows[worker];
+    const struct window *values = w->copy.base ? &w->copy : &p->values;
+    return !w->gradients.base || (w->gradients.fd >= 0 && values->fd >= 0);
+}
+
+err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
+{
+    struct windows *w = &p->windows[worker];
+    struct link *link = p->task.peers[worker].link;
+    if (!ps_block_bytes(p) || !link) return OK;
+    if (is_fresh && !p->device->is_separate) { /* another life may still write to the old ones */
+        close_window(p, &w->gradients);
+        close_window(p, &w->copy);
+    }
+    TRY(open_windows(p, w));
+    const struct window *values = p->share->setup.config.takes_all ? &p->values : &w->copy;
+    const err e = link_share(link, values, &w->gradients);
+    if (e == ERR_IO)
+        log_line(LOG_WARNING, "worker/%d: %s; it may come back over tcp", worker, error_text());
+    return e == ERR_INPUT ? e : OK; /* else the link closes, and the role hears of it */
+}
+
+void ps_task_initialize(struct ps_task *p, int worker, int array)
+{
+    const float *from = p->windows[worker].gradients.base;
+    float *to = array == 0 ? p->values.base : p->store.slots[array - 1];
+    if (ps_block_bytes(p) && from) p->device->kernels->copy(p->device, to, from, p->store.floats);
+}
+
+void ps_task_refresh(struct ps_task *p, int worker)
+{
+    const struct window *copy = &p->windows[worker].copy;
+    if (!copy->base) return;
+    p->device->kernels->copy(p->device, copy->base, p->values.base, p->store.floats);
+}
+
+void ps_task_apply(struct ps_task *p, const struct action *a)
+{
+    if (!ps_block_bytes(p)) return;
+    for (int i = 0; i < a->worker_count; i++)
+        p->sources[i] = p->windows[a->workers[i]].gradients.base;
+    float *copy = NULL;
+    if (!p->share->setup.config.is_sync) copy = p->windows[a->workers[0]].copy.base;
+    store_apply(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
+                (int64_t)a->step, copy);
+}
+
+bool ps_task_is_spoiled(const struct ps_task *p, int worker, const char **ret_name)
+{
+    const float *gradients = p->windows[worker].gradients.base;
+    const struct setup *s = &p->share->setup;
+    bool (*all_finite)(struct device *, const float *, int64_t) = p->device->kernels->all_finite;
+    if (!gradients || all_finite(p->device, gradients, s->floats)) return false;
+    *ret_name = "";
+    for (int i = 0; i < s->slice_count; i++) {
+        const struct shard_slice *slice = &s->slices[i];
+        if (all_finite(p->device, gradients + slice->offset, slice->count)) continue;
+        *ret_name = slice->name;
+        break;
+    }
+    return true;
+}
+
+void ps_task_store_close(struct ps_task *p)
+{
+    for (int w = 0; p->windows && w < p->task.peer_count; w++) {
+        close_window(p, &p->windows[w].gradients);
+        close_window(p, &p->windows[w].copy);
+    }
+    if (p->has_store) store_close(&p->store);
+    close_window(p, &p->values);
+    share_release(p->share);
+    free(p->windows);
+    free(p->sources);
+}

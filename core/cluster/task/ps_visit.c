@@ -1,0 +1,160 @@
+/* ps_visit.c - visitors of a ps: their links, and what they are shown of its memory. */
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/task/greeting.h"
+#include "core/cluster/task/ps_inside.h"
+#include "core/cluster/role/verdict.h"
+
+static struct connection *connection_of(const struct ps_task *p, int visitor)
+{
+    for (struct connection *l = p->connections; l; l = l->next)
+        if (l->visitor == visitor) return l;
+    return NULL;
+}
+
+/* A link that fails closes by itself, and is heard of later. */
+static void send(const struct connection *connection, const struct message *m)
+{
+    if (link_send(connection->link, m)) log_line(LOG_DEBUG, "%s", error_text());
+}
+
+static void on_answer(void *context, int visitor, const struct message *answer)
+{
+    const struct ps_task *p = context;
+    const struct connection *connection = connection_of(p, visitor);
+    struct message m = *answer;
+    m.job = JOB_PS;
+    m.task = (uint32_t)p->task.index;
+    if (connection) send(connection, &m);
+}
+
+err ps_task_visit_open(struct ps_task *p)
+{
+    const struct visits_options options = {
+        .has_step = p->task.options.cluster->task == 0,
+        .change_limit_ms = p->task.options.limits.step_ms,
+        .answer = on_answer,
+        .context = p,
+    };
+    return visits_open(&options, &p->visits);
+}
+
+static void send_verdict(const struct connection *connection)
+{
+    const struct task *t = &connection->ps->task;
+    const struct message m = {
+        .type = MESSAGE_VERDICT,
+        .code = (uint32_t)t->code,
+        .job = JOB_PS,
+        .task = (uint32_t)t->index,
+        .body = t->text,
+        .body_bytes = (uint32_t)strlen(t->text),
+    };
+    send(connection, &m);
+}
+
+/* Places are for those who have something to ask. */
+static void make_room(struct ps_task *p, uint64_t now_ms)
+{
+    const int silent = visits_silent(p->visits, now_ms);
+    if (silent < 0) return;
+    const err e =
+        fail(ERR_PEER, "all %d places of visitors are taken, and this one said nothing for %d s",
+             VISITORS_MAX, VISIT_SPARED_MS / 1000);
+    connection_refuse(connection_of(p, silent), e);
+}
+
+err ps_task_visit_greet(struct connection *connection)
+{
+    struct ps_task *p = connection->ps;
+    const uint64_t now_ms = clock_ms();
+    int visitor = visits_enter(p->visits, now_ms);
+    if (visitor < 0) {
+        make_room(p, now_ms);
+        visitor = visits_enter(p->visits, now_ms);
+    }
+    if (visitor < 0) return fail(ERR_PEER, "%d visitors are here already", VISITORS_MAX);
+    err e = greeting_send(&p->task, connection->link, MESSAGE_WELCOME, NULL);
+    if (e) {
+        visits_leave(p->visits, visitor);
+        return e;
+    }
+    connection_become_visitor(connection, visitor);
+    log_line(LOG_DEBUG, "a visitor is here (%s)", link_peer_name(connection->link));
+    if (p->task.has_ended) send_verdict(connection);
+    return OK;
+}
+
+bool ps_task_visit_message(struct connection *connection, const struct message *m)
+{
+    if (m->type != MESSAGE_ASK) return false;
+    visits_ask(connection->ps->visits, connection->visitor, m, clock_ms());
+    return true;
+}
+
+/* ---- what they see ---- */
+
+/* SETUP is about to throw away what was shown. */
+void ps_task_visit_hide(struct ps_task *p)
+{
+    visits_show(p->visits, NULL);
+    p->shown = (struct visit_view){0};
+}
+
+static void show(struct ps_task *p)
+{
+    const struct setup *setup = p->share && p->has_store ? &p->share->setup : NULL;
+    bool is_serving = ps_role_is_serving(p->task.role);
+    if (!setup || (p->shown.slices == setup->slices && p->shown.has_values == is_serving)) return;
+    p->shown = (struct visit_view){
+        .slices = setup->slices,
+        .slice_count = setup->slice_count,
+        .values = p->values.base,
+        .has_values = is_serving,
+        .is_in_use = setup->config.takes_all,
+    };
+    visits_show(p->visits, &p->shown);
+    visits_changed(p->visits, ps_role_step(p->task.role));
+}
+
+static void tell_verdict(struct ps_task *p)
+{
+    p->has_told = true;
+    visits_end(p->visits);
+    for (const struct connection *l = p->connections; l; l = l->next)
+        if (l->visitor != NOBODY_KNOWN) send_verdict(l);
+}
+
+void ps_task_visit_flushed(struct ps_task *p)
+{
+    if (p->task.has_ended && !p->has_told) tell_verdict(p);
+    if (!p->task.has_ended) show(p);
+}
+
+void ps_task_visit_applying(struct ps_task *p)
+{
+    struct loop *loop = p->task.options.loop;
+    bool goes_on = p->shown.is_in_use && visits_wait(p->visits);
+    while (goes_on && loop_begin_guests(loop)) {
+        goes_on = visits_round(p->visits);
+        loop_end_guests(loop, false);
+    }
+}
+
+void ps_task_visit_pump(struct ps_task *p)
+{
+    struct loop *loop = p->task.options.loop;
+    if (!visits_wait(p->visits) || !loop_begin_guests(loop)) return;
+    const uint64_t now_ms = clock_ms();
+    bool has_more = true;
+    while (has_more && !loop_guests_had_their_slice(loop))
+        has_more = visits_work(p->visits, now_ms);
+    loop_end_guests(loop, has_more);
+}
+
+void ps_task_visit_applied(struct ps_task *p)
+{
+    visits_changed(p->visits, ps_role_step(p->task.role));
+}

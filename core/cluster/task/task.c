@@ -1,0 +1,369 @@
+/* task.c - see task.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/task/greeting.h"
+#include "core/cluster/task/task.h"
+#include "core/cluster/role/verdict.h"
+
+/* ---- signals: the first asks, the second ends ---- */
+
+static atomic_int caught_signal;
+static atomic_bool caught_report, caught_save; /* SIGUSR1, SIGUSR2 */
+static atomic_int signal_fd = -1;              /* stays open: a signal may be on its way to it */
+
+/* A terminal that goes away asks for the same as SIGTERM; 128 + SIGHUP means something else. */
+static int code_of_signal(int signo)
+{
+    return 128 + (signo == SIGHUP ? SIGTERM : signo);
+}
+
+static void on_signal(int signo)
+{
+    if (signo == SIGUSR1)
+        caught_report = true;
+    else if (signo == SIGUSR2)
+        caught_save = true;
+    else if (atomic_exchange(&caught_signal, signo))
+        _exit(code_of_signal(signo));
+    const uint64_t one = 1;
+    int kept = errno;
+    if (write(signal_fd, &one, sizeof one) < 0) { /* the loop looks at caught_signal anyway */
+    }
+    errno = kept;
+}
+
+static void end_at_once(int signo)
+{
+    _exit(code_of_signal(signo));
+}
+
+/* SIGHUP that is ignored from the start (nohup) stays ignored. */
+static void handle_signals(void (*handler)(int))
+{
+    const struct sigaction action = {.sa_handler = handler};
+    struct sigaction hangup;
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGHUP, NULL, &hangup);
+    if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
+}
+
+static void *take_signals(void *unused)
+{
+    while (pause() < 0) { /* always: ends with the process */
+    }
+    return unused;
+}
+
+/* A thread without other work takes them all. oneDNN's matrix products keep the stack pointer in
+ * the heap while they run: a handler called there would write its frame over other people's
+ * memory. Threads that are started from now on hold signals back too. */
+static void divert_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    pthread_t thread;
+    const int failed = pthread_create(&thread, NULL, take_signals, NULL);
+    if (failed) {
+        log_line(LOG_WARNING, "cannot start a thread for signals: %s", strerror(failed));
+        return;
+    }
+    pthread_detach(thread);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+void tasks_prepare(void)
+{
+    handle_signals(end_at_once);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
+    signal(SIGUSR1, SIG_IGN); /* nothing can be said or saved yet */
+    signal(SIGUSR2, SIG_IGN);
+    divert_signals();
+}
+
+static void drain_signal(void *context)
+{
+    uint64_t count;
+    if (read(signal_fd, &count, sizeof count) < 0) return; /* nothing there */
+}
+
+static void handle_request(int signo)
+{
+    const struct sigaction asked = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(signo, &asked, NULL);
+}
+
+void task_watch_report(void)
+{
+    handle_request(SIGUSR1);
+}
+
+bool task_report_is_wanted(void)
+{
+    return atomic_exchange(&caught_report, false);
+}
+
+static err watch_signals(struct loop *loop)
+{
+    if (signal_fd < 0) signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (signal_fd < 0) return fail(ERR_IO, "eventfd: %s", strerror(errno));
+    handle_signals(on_signal);
+    handle_request(SIGUSR1);
+    handle_request(SIGUSR2);
+    return loop_watch(loop, signal_fd, drain_signal, NULL);
+}
+
+/* ---- actions ---- */
+
+static void send_message(struct task *t, const struct action *a)
+{
+    struct peer *peer = &t->peers[a->task];
+    if (!peer->link) return;
+    struct message m = a->message;
+    if (m.length) m.length = t->ops->block_bytes(t, a->task);
+    if (a->body) {
+        m.body = a->body;
+        m.body_bytes = a->body_bytes;
+    } else if (a->text[0]) {
+        m.body = a->text;
+        m.body_bytes = (uint32_t)strlen(a->text);
+    }
+    if (t->ops->sending) t->ops->sending(t, a->task, &m);
+    err e = link_send(peer->link, &m);
+    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */
+}
+
+static void end_task(struct task *t, const struct action *a)
+{
+    t->has_ended = true;
+    t->code = a->code;
+    t->ended_ms = clock_ms();
+    snprintf(t->text, sizeof t->text, "%s", a->text);
+}
+
+static void carry_out(struct task *t, const struct action *a)
+{
+    switch (a->type) {
+    case ACTION_SEND:
+        send_message(t, a);
+        break;
+    case ACTION_LOG:
+        log_line(LOG_INFO, "%s", a->text);
+        break;
+    case ACTION_END:
+        end_task(t, a);
+        break;
+    default:
+        t->ops->act(t, a);
+    }
+}
+
+void task_flush(struct task *t)
+{
+    do { /* ends: `flushed` asks for something at most once for each step */
+        for (int i = 0; i < t->outbox.count; i++) {
+            const struct action a = t->outbox.at[i]; /* a copy: acting may add actions */
+            if (!t->has_ended || a.type == ACTION_SEND) carry_out(t, &a);
+        }
+        t->outbox.count = 0;
+        if (t->ops->flushed) t->ops->flushed(t);
+    } while (t->outbox.count > 0 && !t->has_ended);
+}
+
+void task_peer_up(struct task *t, int peer)
+{
+    t->peers[peer].is_up = t->peers[peer].was_up = true;
+    t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
+    task_flush(t);
+}
+
+void task_peer_lost(struct task *t, int peer, const char *why)
+{
+    t->peers[peer].is_up = false;
+    t->peers[peer].lost_ms = clock_ms();
+    t->peers[peer].link = NULL;
+    t->role->ops->peer_lost(t->role, t->peer_job, peer, why, &t->outbox);
+    task_flush(t);
+}
+
+void task_message(struct task *t, int peer, const struct message *m)
+{
+    t->role->ops->message(t->role, t->peer_job, peer, m, &t->outbox);
+    task_flush(t);
+}
+
+/* Called while the outbox is being carried out: what the role adds is carried out next. */
+void task_done(struct task *t, enum action_type done, err result)
+{
+    t->role->ops->done(t->role, done, result, result ? error_text() : "", &t->outbox);
+}
+
+void task_end(struct task *t, err why)
+{
+    if (t->has_ended) return;
+    t->role->ops->stop(t->role, exit_code_of(why), error_text(), &t->outbox);
+    task_flush(t);
+}
+
+/* ---- life ---- */
+
+uint64_t task_retry_ms(uint32_t tries)
+{
+    enum { FIRST_MS = 10, MAX_MS = 500, DOUBLINGS_MAX = 6 };
+    const uint64_t pause_ms = (uint64_t)FIRST_MS << (tries < DOUBLINGS_MAX ? tries : DOUBLINGS_MAX);
+    return pause_ms < MAX_MS ? pause_ms : MAX_MS;
+}
+
+err task_open(struct task *t, const struct task_options *options, const struct task_ops *ops,
+              struct role *role)
+{
+    const struct cluster_spec *cluster = options->cluster;
+    t->options = *options;
+    t->ops = ops;
+    t->role = role;
+    t->job = cluster->job;
+    t->index = cluster->task;
+    t->peer_job = t->job == JOB_PS ? JOB_WORKER : JOB_PS;
+    t->peer_count = cluster->hosts[t->peer_job].count;
+    t->peers = calloc((size_t)t->peer_count, sizeof *t->peers);
+    if (!role || !t->peers) return fail(ERR_MEMORY, "no memory for %d peers", t->peer_count);
+    t->started_ms = t->ticked_ms = clock_ms();
+    t->role->ops->start(t->role, t->started_ms, &t->outbox);
+    task_flush(t);
+    return OK;
+}
+
+void task_close(struct task *t)
+{
+    free(t->peers);
+    outbox_free(&t->outbox);
+}
+
+static void tick(struct task *t, uint64_t now_ms)
+{
+    if (t->has_ended || now_ms - t->ticked_ms < TASK_TICK_MS) return;
+    t->ticked_ms = now_ms;
+    t->ops->tick(t, now_ms);
+    if (t->has_ended) return;
+    t->role->ops->tick(t->role, now_ms, &t->outbox);
+    task_flush(t);
+}
+
+static void stop(struct task *t, int signo)
+{
+    if (t->has_ended) return;
+    char why[ACTION_TEXT_MAX]; /* the role tells the others who says so */
+    snprintf(why, sizeof why, "stopped by SIG%s", sigabbrev_np(signo));
+    t->role->ops->leave(t->role, code_of_signal(signo), why, &t->outbox);
+    task_flush(t);
+}
+
+void task_report_memory(const char *what)
+{
+    char memory[64] = "";
+    FILE *status = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+    if (status && fscanf(status, "%*s %lu", &pages) == 1)
+        snprintf(memory, sizeof memory, ", %.1f MiB resident",
+                 (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576);
+    if (status) fclose(status);
+    log_line(LOG_INFO, "%s%s", what, memory);
+}
+
+static void report(struct task *t)
+{
+    char name[TASK_NAME_MAX];
+    task_report_memory(t->role->ops->name);
+    for (int i = 0; i < t->peer_count; i++) {
+        const struct link *link = t->peers[i].is_up ? t->peers[i].link : NULL;
+        task_name(t->peer_job, i, name);
+        if (link)
+            log_line(LOG_INFO, "%s: here over %s, %zu bytes queued", name,
+                     link_transport(link)->name, link_queued_bytes(link));
+        else
+            log_line(LOG_INFO, "%s: not here", name);
+    }
+    if (t->ops->report) t->ops->report(t);
+    t->role->ops->report(t->role, &t->outbox);
+    task_flush(t);
+}
+
+/* Its link was lost just before: it is about to be back, and is told then. */
+static bool has_missed_the_end(const struct task *t, const struct peer *peer)
+{
+    return peer->was_up && !peer->is_up && peer->lost_ms <= t->ended_ms &&
+           t->ended_ms - peer->lost_ms < TASK_LINGER_MS;
+}
+
+/* A worker may leave when its last words are out; a ps when its workers have hung up, since what
+ * they still send would otherwise make the system throw its last words away. */
+static bool may_leave(const struct task *t, uint64_t now_ms)
+{
+    if (now_ms - t->ended_ms >= TASK_LINGER_MS) return true;
+    for (int i = 0; i < t->peer_count; i++) {
+        const struct peer *peer = &t->peers[i];
+        if (peer->link && (t->job == JOB_PS || !link_is_idle(peer->link))) return false;
+        if (t->job == JOB_PS && has_missed_the_end(t, peer)) return false;
+    }
+    return true;
+}
+
+static bool all_left(struct task *const tasks[], int count, uint64_t now_ms)
+{
+    bool all = true;
+    for (int i = 0; i < count; i++) {
+        struct task *t = tasks[i];
+        if (!t->has_left && t->has_ended && may_leave(t, now_ms)) {
+            t->has_left = true;
+            t->ops->hang_up(t);
+        }
+        all = all && t->has_left;
+    }
+    return all;
+}
+
+static bool all_ended(struct task *const tasks[], int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!tasks[i]->has_ended) return false;
+    return true;
+}
+
+err tasks_run(struct task *const tasks[], int count)
+{
+    struct loop *loop = tasks[0]->options.loop;
+    enum { LINGER_LOOK_MS = 5 };
+    TRY(watch_signals(loop));
+    /* Ends by itself: every phase of every role has a limit, looked at by tick(). */
+    for (uint64_t now_ms = clock_ms(); !all_left(tasks, count, now_ms); now_ms = clock_ms()) {
+        bool reports = task_report_is_wanted();
+        bool saves = atomic_exchange(&caught_save, false);
+        for (int i = 0; i < count; i++) {
+            if (caught_signal) stop(tasks[i], caught_signal);
+            if (reports) report(tasks[i]);
+            if (saves && tasks[i]->ops->save) tasks[i]->ops->save(tasks[i]);
+            tick(tasks[i], now_ms);
+            if (tasks[i]->ops->pump) tasks[i]->ops->pump(tasks[i]);
+        }
+        loop_poll(loop, all_ended(tasks, count) ? LINGER_LOOK_MS : TASK_TICK_MS);
+    }
+    loop_unwatch(loop, signal_fd);
+    return OK;
+}

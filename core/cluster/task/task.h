@@ -1,0 +1,117 @@
+/* task.h - runs one role on the real loop: links, greetings, time, and the role's actions.
+ *
+ * What a ps and a worker have in common is here; what they do with memory is in ps.c and
+ * worker.c. Several tasks may share one loop: a single process is a ps and a worker with
+ * inproc links.
+ */
+#ifndef CORE_CLUSTER_TASK_TASK_H
+#define CORE_CLUSTER_TASK_TASK_H
+
+#include "core/cluster/description/cluster_spec.h"
+#include "core/cluster/role/role.h"
+#include "net/loop.h"
+#include "net/transport.h"
+
+enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_SHM, TRANSPORT_INPROC };
+
+enum {
+    TASK_TICK_MS = 100,
+    TASK_LINGER_MS = 400, /* how long the end of a task waits for its last messages to leave */
+    TASK_GREET_LIMIT_MS = 10000, /* how long an accepted link may stay silent */
+    /* accepted links that have not said who they are; what they have sent so far takes at most
+     * TASK_STRANGERS_MAX * TASK_GREETING_BYTES_MAX = 64 MiB */
+    TASK_STRANGERS_MAX = 1024,
+    TASK_GREETING_BYTES_MAX = 64 << 10,
+};
+
+struct task_limits { /* milliseconds; each is a flag */
+    uint64_t start_ms, step_ms, end_ms;
+    uint64_t restart_ms; /* for a task that was lost to be there again */
+    uint64_t stop_ms;    /* for the job to end well after a signal */
+    uint64_t save_ms;    /* for a checkpoint */
+};
+
+struct task_options {
+    const struct cluster_spec *cluster;
+    struct loop *loop;
+    enum transport_choice transport;
+    struct task_limits limits;
+    const char *fingerprint; /* of the spec; NULL on a ps that has none */
+    const char *listen;      /* NULL: the task's own address in the cluster (listen.h) */
+};
+
+/* The other end, by index in its job. */
+struct peer {
+    struct link *link; /* NULL: not there */
+    bool is_up;        /* greeted; the role knows it */
+    bool was_up;       /* at any time */
+    uint64_t lost_ms;  /* !is_up && was_up: since when */
+    uint64_t incarnation;
+    char fingerprint[17];
+    /* worker: how connecting goes */
+    uint64_t retry_ms; /* when to try again */
+    uint32_t tries;
+    char trouble[ADDRESS_MAX]; /* why it is not there yet */
+};
+
+struct task;
+struct task_ops { /* what differs between a ps and a worker */
+    void (*act)(struct task *, const struct action *);
+    void (*flushed)(struct task *); /* optional: everything the role asked for has been done */
+    void (*pump)(struct task *);    /* optional: after every look at the links */
+    /* optional: before a message of the role leaves */
+    void (*sending)(struct task *, int peer, const struct message *);
+    void (*save)(struct task *);         /* optional: SIGUSR2 */
+    void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
+    void (*tick)(struct task *, uint64_t now_ms);
+    void (*hang_up)(struct task *); /* close all links: the task has left the job */
+    /* bytes of the window's stretch that go with a message to the peer (its whole block) */
+    uint64_t (*block_bytes)(const struct task *, int peer);
+};
+
+struct task {
+    const struct task_ops *ops;
+    struct task_options options;
+    struct role *role;
+    enum job job, peer_job;
+    int index, peer_count;
+    struct peer *peers;
+    struct outbox outbox;
+    uint64_t incarnation, started_ms, ticked_ms, ended_ms;
+    bool has_ended, has_left;
+    int code;
+    char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */
+};
+
+/* The pause before the next attempt at what failed so many times: a connection, an address. */
+uint64_t task_retry_ms(uint32_t tries);
+
+err task_open(struct task *, const struct task_options *, const struct task_ops *, struct role *);
+void task_close(struct task *);
+
+/* Carries out what the role asked for, until it asks for nothing more. */
+void task_flush(struct task *);
+
+/* Before tasks are opened, which may read data for long: a signal ends the process at once, also
+ * where it is process 1, which the system's own way would spare. */
+void tasks_prepare(void);
+
+/* Runs until every task has ended; SIGTERM, SIGINT and SIGHUP (unless it is ignored from the start)
+ * ask the roles to end the job well, a second one ends the process. SIGUSR1: each says what it does
+ * and waits for; SIGUSR2 to the chief: a checkpoint. */
+err tasks_run(struct task *const tasks[], int count);
+
+/* For a task with a loop of its own: whether SIGUSR1 has come since it was last asked; none is
+ * heard of before task_watch_report. */
+void task_watch_report(void);
+bool task_report_is_wanted(void);
+void task_report_memory(const char *what); /* "ps, 10.3 MiB resident" */
+
+/* The role is told, and its answers carried out. */
+void task_peer_up(struct task *, int peer);
+void task_peer_lost(struct task *, int peer, const char *why);
+void task_message(struct task *, int peer, const struct message *);
+void task_done(struct task *, enum action_type, err result);
+void task_end(struct task *, err why); /* an error of this task itself; error_text() says more */
+
+#endif

@@ -1,0 +1,341 @@
+/* worker.c - see worker.h: a worker's steps, and its role's actions. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/task/greeting.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/task/trace/worker.h"
+
+uint64_t worker_block_bytes(const struct task *t, int ps)
+{
+    const struct worker_task *w = (const struct worker_task *)t;
+    return (uint64_t)w->session.layout->block_floats[ps] * sizeof(float);
+}
+
+void worker_told(struct worker_task *w, err e)
+{
+    struct task *t = &w->task;
+    if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
+}
+
+/* ---- what the role asks for ---- */
+
+static err check_bound(const struct worker_task *w)
+{
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        if (worker_block_bytes(&w->task, ps) && !w->session.values[ps])
+            return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
+    return OK;
+}
+
+static err step(struct worker_task *w, const struct action *a)
+{
+    const struct worker_events *events = &w->options.events;
+    struct trace *const trace = w->session.plan->trace;
+    TRY(check_bound(w));
+    const uint64_t before_ns = trace_begin(trace);
+    if (events->before) TRY(events->before(w->options.context, a->step));
+    trace_end(trace, SPAN_HOOKS, 0, before_ns);
+    TRY(session_seek(&w->session, a->batch * w->gradients_per_push));
+    err e = session_step(&w->session, &w->loss);
+    if (e) return fail_prefix(e, "step %llu", (unsigned long long)a->step + 1);
+    const uint64_t computed_ns = trace_begin(trace);
+    if (events->computed) TRY(events->computed(w->options.context, a->step + 1, w->loss));
+    trace_end(trace, SPAN_HOOKS, 0, computed_ns);
+    return OK;
+}
+
+static void compute(struct worker_task *w, const struct action *a)
+{
+    uint64_t now_ns = clock_ns();
+    if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
+    if (w->trace) worker_trace_step(w, a);
+    err e = step(w, a);
+    w->has_stepped = !e;
+    w->step = a->step + 1;
+    w->pushed_ns = clock_ns();
+    task_done(&w->task, ACTION_COMPUTE, e);
+}
+
+/* The gradients have left; what people want to see is done while others work. */
+static void flushed(struct task *t)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    if (!w->has_stepped) return;
+    w->has_stepped = false;
+    if (w->trace) worker_trace_pump(w);
+    const uint64_t begin_ns = trace_begin(w->session.plan->trace);
+    if (w->options.events.stepped)
+        worker_told(w, w->options.events.stepped(w->options.context, w->step, w->loss));
+    trace_end(w->session.plan->trace, SPAN_HOOKS, 0, begin_ns);
+}
+
+static void evaluate(struct worker_task *w, const struct action *a)
+{
+    struct evaluation evaluation = {0};
+    err e = check_bound(w);
+    if (!e) e = session_evaluate(&w->session, &evaluation);
+    if (!e && w->options.events.evaluated)
+        e = w->options.events.evaluated(w->options.context, a->step, &evaluation);
+    task_done(&w->task, ACTION_EVALUATE, e);
+}
+
+/* Another life of this worker was in the generation that it joins. A chief that has not chosen what
+ * that begins from knows so; another worker may also be the first to come late to a run that went
+ * on from a checkpoint with pushes of its own. */
+static void note_return(const struct worker_task *w, uint64_t step)
+{
+    const bool is_chief = w->options.task.cluster->task == 0;
+    if (is_chief ? w->has_chosen : !w->has_past) return;
+    log_line(LOG_INFO, "takes part again at step %llu%s", (unsigned long long)step,
+             is_chief ? "; nothing is rolled back" : "");
+}
+
+static err adopted(struct worker_task *w, const struct action *a)
+{
+    const struct worker_events *events = &w->options.events;
+    if (!w->has_adopted) note_return(w, a->step);
+    w->has_adopted = true;
+    worker_origin_close(w);
+    if (w->trace) worker_trace_abandon(w);
+    TRY(check_bound(w));
+    if (a->is_fresh && events->placed) events->placed(w->options.context, &w->session);
+    return events->adopted ? events->adopted(w->options.context, a->step, a->is_fresh) : OK;
+}
+
+static void act(struct task *t, const struct action *a)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    switch (a->type) {
+    case ACTION_COMPUTE:
+        compute(w, a);
+        break;
+    case ACTION_ADOPTED:
+        worker_told(w, adopted(w, a));
+        break;
+    case ACTION_CHOOSE:
+        worker_choose(w, a);
+        break;
+    case ACTION_DESCRIBE:
+        worker_told(w, worker_describe(w, a->task));
+        break;
+    case ACTION_FILL:
+        worker_told(w, worker_fill(w, a->task, a->array));
+        break;
+    case ACTION_BEGIN:
+        worker_begin_files(w, a);
+        break;
+    case ACTION_PUBLISH:
+        worker_publish_files(w, a);
+        break;
+    case ACTION_ABANDON:
+        worker_abandon_files(w, a);
+        break;
+    case ACTION_EVALUATE:
+        evaluate(w, a);
+        break;
+    default:
+        break;
+    }
+}
+
+static void save(struct task *t)
+{
+    ((struct worker_task *)t)->is_asked_to_save = true;
+}
+
+static void report(const struct task *t)
+{
+    const struct worker_task *w = (const struct worker_task *)t;
+    const int ready = pipeline_ready(w->session.pipeline);
+    if (ready >= 0)
+        log_line(LOG_INFO, "%d batches are ready (prefetch %lld)", ready,
+                 (long long)w->options.spec->data.prefetch);
+}
+
+/* Somebody wants one of now: one that is being made is of before, and a ps that is away comes back.
+ */
+static void save_as_asked(struct worker_task *w)
+{
+    if (!w->is_asked_to_save || !worker_role_can_save(w->task.role)) return;
+    w->is_asked_to_save = false;
+    worker_task_save(w);
+}
+
+static void sending(struct task *t, int ps, const struct message *m)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    if (w->trace) worker_trace_sending(w, ps, m);
+}
+
+static void pump(struct task *t)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    if (w->trace) worker_trace_pump(w);
+}
+
+static void tick(struct task *t, uint64_t now_ms)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    worker_tick_links(t, now_ms);
+    save_as_asked(w);
+    if (w->trace) worker_trace_tick(w, now_ms);
+}
+
+static const struct task_ops ops = {
+    .act = act,
+    .flushed = flushed,
+    .pump = pump,
+    .sending = sending,
+    .save = save,
+    .report = report,
+    .tick = tick,
+    .hang_up = worker_hang_up,
+    .block_bytes = worker_block_bytes,
+};
+
+/* ---- life ---- */
+
+static err open_session(struct worker_task *w)
+{
+    const struct cluster_spec *cluster = w->options.task.cluster;
+    int workers = cluster->hosts[JOB_WORKER].count;
+    w->gradients_per_push = setup_gradients_per_push(w->options.spec, workers, cluster->task);
+    const struct session_options options = {
+        .spec = w->options.spec,
+        .device = w->options.device,
+        .worker = cluster->task,
+        .workers = workers,
+        .ps_count = cluster->hosts[JOB_PS].count,
+        .batches_per_push = (int)w->gradients_per_push,
+        .binds_device_memory = w->options.task.transport == TRANSPORT_INPROC,
+    };
+    TRY(session_open(&options, &w->session));
+    w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data.rows, workers);
+    return OK;
+}
+
+static err open_role(struct worker_task *w)
+{
+    const struct task_options *o = &w->options.task;
+    int ps_count = o->cluster->hosts[JOB_PS].count;
+    uint64_t *bytes = calloc((size_t)ps_count, sizeof *bytes);
+    if (!bytes) return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
+    for (int ps = 0; ps < ps_count; ps++) bytes[ps] = worker_block_bytes(&w->task, ps);
+    w->task.incarnation = greeting_draw_incarnation();
+    const struct worker_options options = {
+        .task = o->cluster->task,
+        .ps_count = ps_count,
+        .workers = o->cluster->hosts[JOB_WORKER].count,
+        .incarnation = w->task.incarnation,
+        .block_bytes = bytes,
+        .gradients_per_push = w->gradients_per_push,
+        .is_sync = w->options.spec->train.mode == MODE_SYNC,
+        .worker_timeout_ms = (uint64_t)(w->options.spec->train.worker_timeout_secs * 1000),
+        .drops_gradients =
+            setup_drops_gradients(w->options.spec, o->cluster->hosts[JOB_WORKER].count),
+        .saves = w->checkpoints != NULL,
+        .start_timeout_ms = o->limits.start_ms,
+        .step_timeout_ms = o->limits.step_ms,
+        .end_timeout_ms = o->limits.end_ms,
+        .restart_timeout_ms = o->limits.restart_ms,
+        .stop_timeout_ms = o->limits.stop_ms,
+        .save_timeout_ms = o->limits.save_ms,
+    };
+    struct role *role = worker_role_new(&options);
+    free(bytes);
+    return task_open(&w->task, o, &ops, role);
+}
+
+static err open_parts(struct worker_task *w)
+{
+    int ps_count = w->options.task.cluster->hosts[JOB_PS].count;
+    w->tcp = calloc((size_t)ps_count, sizeof *w->tcp);
+    w->shm = calloc((size_t)ps_count, sizeof *w->shm);
+    w->kept = calloc((size_t)ps_count, sizeof *w->kept);
+    w->origin.filling = -1;
+    if (!w->tcp || !w->shm || !w->kept) return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
+    for (int ps = 0; ps < ps_count; ps++)
+        w->tcp[ps] = w->shm[ps] = (struct attempt){.worker = w, .ps = ps};
+    TRY(open_session(w));
+    TRY(worker_open_checkpoints(w));
+    TRY(open_role(w));
+    w->noted_ms = w->task.started_ms;
+    for (int ps = 0; ps < ps_count; ps++) worker_connect(w, ps);
+    return OK;
+}
+
+err worker_task_open(const struct worker_task_options *options, struct worker_task **ret)
+{
+    struct worker_task *w = calloc(1, sizeof *w);
+    if (!w) return fail(ERR_MEMORY, "no memory for a worker");
+    w->options = *options;
+    err e = open_parts(w);
+    if (e) {
+        worker_task_close(w);
+        return e;
+    }
+    *ret = w;
+    return OK;
+}
+
+void worker_task_close(struct worker_task *w)
+{
+    if (!w) return;
+    if (w->task.peers) worker_hang_up(&w->task);
+    worker_close_checkpoints(w);
+    worker_trace_close(w);
+    worker_role_free(w->task.role);
+    task_close(&w->task);
+    if (w->session.options.device) session_close(&w->session);
+    for (int ps = 0; w->kept && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
+        free(w->kept[ps]);
+    free(w->kept);
+    free(w->tcp);
+    free(w->shm);
+    free(w);
+}
+
+struct task *worker_task_task(struct worker_task *w)
+{
+    return &w->task;
+}
+
+struct session *worker_task_session(struct worker_task *w)
+{
+    return &w->session;
+}
+
+uint64_t worker_task_last_step(const struct worker_task *w)
+{
+    const bool is_known = w->has_last_step || !w->options.spec->train.num_steps;
+    return is_known ? w->last_step : 0;
+}
+
+void worker_task_begin_at(struct worker_task *w, uint64_t step)
+{
+    worker_role_begin_at(w->task.role, step);
+}
+
+void worker_task_save(struct worker_task *w)
+{
+    if (w->checkpoints) worker_role_save(w->task.role, &w->task.outbox);
+}
+
+void worker_task_finish(struct worker_task *w, int code, const char *why)
+{
+    worker_role_finish(w->task.role, code, why, &w->task.outbox);
+}
+
+uint64_t worker_task_staleness(const struct worker_task *w)
+{
+    return worker_role_staleness(w->task.role);
+}
+
+double worker_task_push_seconds(const struct worker_task *w)
+{
+    return w->push_seconds;
+}

@@ -1,0 +1,102 @@
+/* worker_inside.h - the inside of a worker on the real loop.
+ *
+ * worker.c: steps; worker_links.c: connecting; worker_chief.c: what the ps begin
+ * from; worker_save.c: checkpoints; core/cluster/trace/worker.c,
+ * core/cluster/trace/worker_gather.c: timelines.
+ */
+#ifndef CORE_CLUSTER_TASK_WORKER_INSIDE_H
+#define CORE_CLUSTER_TASK_WORKER_INSIDE_H
+
+#include "core/cluster/description/setup.h"
+#include "core/cluster/task/job.h"
+#include "core/cluster/role/worker.h"
+#include "core/cluster/task/worker.h"
+#include "core/train/checkpoint/checkpoints.h"
+
+struct worker_trace;
+
+/* One attempt at a connection; the link's context. */
+struct attempt {
+    struct worker_task *worker;
+    struct link *link; /* NULL: none */
+    int ps;
+    uint64_t given_up; /* shm: the life of the ps that shares no memory with this process; 0 */
+};
+
+/* What a generation begins from. */
+struct origin {
+    struct arena arena;            /* of one recovery */
+    struct setup_plan plan;        /* restore: its prefix, NULL: initial values */
+    const struct ledger **ledgers; /* [ps_count], each [workers]; NULL: none */
+    float powers[POWERS_MAX];
+    struct bundle *bundle; /* restore, or the warm start's; NULL: none */
+    int bad;               /* checkpoints, from the newest, that could not be restored */
+    /* of the ps that is filled by INIT */
+    int filling; /* NOBODY's: -1 */
+    float *arrays[1 + SLOTS_MAX];
+};
+
+/* The checkpoint that is being made. */
+struct saving_files {
+    struct task_job publishing;
+    char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
+    uint64_t step, tag, began_ns;
+    int shards;
+    err result; /* of writing what came from afar */
+    char why[ACTION_TEXT_MAX];
+    uint64_t failures; /* since the start */
+    bool has_litter;   /* a ps may have written for a checkpoint that was given up */
+};
+
+struct worker_task {
+    struct task task; /* first */
+    struct worker_task_options options;
+    struct session session;
+    uint32_t gradients_per_push;
+    uint64_t last_step;
+    bool has_last_step; /* num_steps: once the first generation is chosen */
+    uint64_t noted_ms;
+    bool has_state;     /* ps/0 has said in which state this process found it */
+    bool found_serving; /* which was this one */
+    bool has_past;      /* and it knew pushes of this worker */
+    bool has_chosen;    /* chief: what a generation begins from */
+    bool has_adopted;
+    bool has_stepped; /* a step whose event has not been told yet */
+    uint64_t step;
+    double loss;
+    uint64_t pushed_ns; /* when the last gradients left */
+    double push_seconds;
+    struct attempt *tcp, *shm; /* [ps] */
+    float **kept;              /* [ps] gradients whose link is lost; NULL: none */
+
+    struct checkpoints *checkpoints; /* chief; NULL: no checkpoint_dir */
+    bool is_asked_to_save;           /* by a signal, and has not begun */
+    uint64_t token;
+    struct origin origin;
+    struct saving_files saving;
+
+    struct worker_trace *trace; /* NULL until the first timeline */
+};
+
+uint64_t worker_block_bytes(const struct task *, int ps);
+
+void worker_connect(struct worker_task *, int ps);
+void worker_tick_links(struct task *, uint64_t now_ms);
+void worker_hang_up(struct task *);
+
+err worker_open_checkpoints(struct worker_task *);
+void worker_choose(struct worker_task *, const struct action *);
+err worker_describe(struct worker_task *, int ps);
+err worker_fill(struct worker_task *, int ps, int array);
+void worker_origin_close(struct worker_task *); /* what a generation began from is needed no more */
+
+void worker_begin_files(struct worker_task *, const struct action *);
+void worker_publish_files(struct worker_task *, const struct action *);
+void worker_abandon_files(struct worker_task *, const struct action *);
+void worker_take_shard(struct worker_task *, int ps, const struct message *);
+void worker_close_checkpoints(struct worker_task *);
+
+/* Tells an event, whose error ends the job. */
+void worker_told(struct worker_task *, err);
+
+#endif

@@ -1,0 +1,314 @@
+/* worker_links.c - a worker's links.
+ *
+ * A connection begins over tcp. If the WELCOME says that the ps runs on this very host (same boot
+ * id) and listens for shared memory, a second connection is made there; the ps forgets the first
+ * when it is greeted on the second. Where that fails, or memory cannot be taken later for lack of
+ * descriptors or of room to map it, that life of the ps is given up for memory, and the connection
+ * made anew over tcp: what the ps said on the first one meanwhile was not listened to, and it says
+ * it again to who comes anew. What is lost is tried again until a named limit.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/task/greeting.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/task/trace/worker.h"
+
+enum { NOTE_MS = 10000 };
+
+static const struct link_events events;
+
+static void note_trouble(struct worker_task *w, int ps, const char *why)
+{
+    snprintf(w->task.peers[ps].trouble, sizeof w->task.peers[ps].trouble, "%s", why);
+}
+
+static void plan_retry(struct worker_task *w, int ps)
+{
+    struct peer *peer = &w->task.peers[ps];
+    peer->retry_ms = clock_ms() + task_retry_ms(peer->tries++);
+}
+
+static void begin_attempt(struct worker_task *w, struct attempt *attempt,
+                          const struct transport *transport, const char *address)
+{
+    if (transport->connect(w->options.task.loop, address, &events, attempt, &attempt->link)) {
+        attempt->link = NULL;
+        note_trouble(w, attempt->ps, error_text());
+        plan_retry(w, attempt->ps);
+        return;
+    }
+    link_expect(attempt->link, worker_block_bytes(&w->task, attempt->ps),
+                worker_block_bytes(&w->task, attempt->ps));
+}
+
+void worker_connect(struct worker_task *w, int ps)
+{
+    const struct transport *transport =
+        w->options.task.transport == TRANSPORT_INPROC ? &transport_inproc : &transport_tcp;
+    begin_attempt(w, &w->tcp[ps], transport, w->options.task.cluster->hosts[JOB_PS].at[ps]);
+}
+
+static void on_opened(void *context, struct link *link)
+{
+    struct attempt *attempt = context;
+    if (greeting_send(&attempt->worker->task, link, MESSAGE_HELLO, NULL))
+        log_line(LOG_WARNING, "%s", error_text());
+}
+
+static void accept_peer(struct attempt *attempt, uint64_t incarnation)
+{
+    struct worker_task *w = attempt->worker;
+    struct peer *peer = &w->task.peers[attempt->ps];
+    peer->link = attempt->link;
+    peer->incarnation = incarnation;
+    log_line(LOG_DEBUG, "ps/%d is here over %s (%s)", attempt->ps,
+             link_transport(attempt->link)->name, link_peer_name(attempt->link));
+    task_peer_up(&w->task, attempt->ps);
+}
+
+static bool offers_memory(const struct worker_task *w, const struct greeting *g)
+{
+    enum transport_choice choice = w->options.task.transport;
+    if (w->shm[g->task].given_up == g->incarnation) return false;
+    if (choice != TRANSPORT_AUTO && choice != TRANSPORT_SHM) return false;
+    return g->shm_name[0] && g->boot_id[0] && strcmp(g->boot_id, greeting_boot_id()) == 0;
+}
+
+static void welcome(struct attempt *attempt, const struct message *m)
+{
+    struct worker_task *w = attempt->worker;
+    struct greeting g;
+    err e = greeting_read(&w->task, m, &g);
+    if (!e && g.task != attempt->ps)
+        e = fail(ERR_INPUT, "ps/%d answers at the address of ps/%d", g.task, attempt->ps);
+    if (e) {
+        task_end(&w->task, e);
+        return;
+    }
+    struct attempt *tcp = &w->tcp[attempt->ps], *shm = &w->shm[attempt->ps];
+    if (attempt == shm) { /* the ps has hung up on the first connection */
+        if (tcp->link) link_close(tcp->link);
+        tcp->link = NULL;
+    } else if (offers_memory(w, &g)) {
+        w->task.peers[attempt->ps].incarnation = g.incarnation;
+        begin_attempt(w, shm, &transport_shm, g.shm_name);
+        if (shm->link) return;
+    } else if (w->options.task.transport == TRANSPORT_SHM) {
+        task_end(&w->task, fail(ERR_INPUT,
+                                "--transport=shm, but ps/%d shares no memory with this "
+                                "host",
+                                attempt->ps));
+        return;
+    }
+    accept_peer(attempt, g.incarnation);
+}
+
+static void welcome_if(struct attempt *attempt, const struct message *m)
+{
+    if (m->type == MESSAGE_WELCOME) welcome(attempt, m);
+}
+
+/* Another life of this worker is still there, as the ps thinks. Why is to be told while this one
+ * waits, not that the ps hangs up now. */
+static void put_off(struct attempt *attempt, const char *why)
+{
+    struct worker_task *w = attempt->worker;
+    note_trouble(w, attempt->ps, why);
+    if (attempt != &w->tcp[attempt->ps] || w->task.peers[attempt->ps].link == attempt->link) return;
+    link_close(attempt->link);
+    attempt->link = NULL;
+    plan_retry(w, attempt->ps);
+}
+
+static void refused(struct attempt *attempt, const struct message *m)
+{
+    char text[ACTION_TEXT_MAX];
+    message_text(m, text);
+    struct task *t = &attempt->worker->task;
+    if (exit_code_is_retryable((int)m->code)) {
+        put_off(attempt, text);
+        return;
+    }
+    err kind = m->code == EXIT_INPUT ? ERR_INPUT : ERR_PEER;
+    err e = fail(kind, "ps/%d refused this worker: %s", attempt->ps, text);
+    /* The job is no business of a worker that does not belong to it: no verdict for the others. */
+    for (int ps = 0; ps < t->peer_count; ps++) t->peers[ps].link = NULL;
+    task_end(t, e);
+}
+
+/* What ps/0 knew when this process came. */
+static void note_past(struct worker_task *w, const struct message *m)
+{
+    struct ledger ledger;
+    if (m->type == MESSAGE_STATE && !w->has_state) {
+        w->has_state = true;
+        w->found_serving = m->code == PS_SERVING;
+    }
+    if (m->type == MESSAGE_LEDGER && w->found_serving && ledger_unpack(m, 1, &ledger))
+        w->has_past |= ledger.received > 0;
+}
+
+static void hear(struct worker_task *w, int ps, const struct message *m)
+{
+    if (ps == 0 && !w->has_adopted) note_past(w, m);
+    if (w->trace && m->type == MESSAGE_VALUES) worker_trace_values(w, ps, m);
+    task_message(&w->task, ps, m);
+}
+
+static void on_message(void *context, struct link *link, const struct message *m)
+{
+    struct attempt *attempt = context;
+    struct worker_task *w = attempt->worker;
+    if (w->task.has_ended) return;
+    if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
+        refused(attempt, m);
+    else if (w->task.peers[attempt->ps].link != link)
+        welcome_if(attempt, m);
+    else if (m->type == MESSAGE_SHARD)
+        worker_take_shard(w, attempt->ps, m);
+    else if (m->type == MESSAGE_TRACE)
+        worker_trace_message(w, attempt->ps, m);
+    else
+        hear(w, attempt->ps, m);
+}
+
+static void on_shared(void *context, struct link *link, const struct window *values,
+                      const struct window *gradients)
+{
+    struct attempt *attempt = context;
+    struct worker_task *w = attempt->worker;
+    float **kept = &w->kept[attempt->ps];
+    session_bind(&w->session, attempt->ps, values->base, gradients->base);
+    if (!*kept) return;
+    session_put_gradients(&w->session, attempt->ps, *kept);
+    free(*kept);
+    *kept = NULL;
+}
+
+/* The windows go with their link. A gradient that was not answered may have to be sent again. */
+static void keep_gradient(struct worker_task *w, int ps)
+{
+    uint64_t bytes = worker_block_bytes(&w->task, ps);
+    if (!w->session.gradients[ps]) return;
+    free(w->kept[ps]);
+    w->kept[ps] = malloc(bytes);
+    if (w->kept[ps])
+        session_get_gradients(&w->session, ps, w->kept[ps]);
+    else
+        task_end(&w->task, fail(ERR_MEMORY, "no memory to keep a gradient of %llu bytes",
+                                (unsigned long long)bytes));
+    session_unbind(&w->session, ps);
+}
+
+/* No memory with this life of the ps, for a reason that would come again. */
+static void give_up_memory(struct worker_task *w, struct attempt *attempt, err why)
+{
+    if (w->options.task.transport == TRANSPORT_SHM) {
+        task_end(&w->task, fail_prefix(why, "--transport=shm, but ps/%d", attempt->ps));
+        return;
+    }
+    attempt->given_up = w->task.peers[attempt->ps].incarnation;
+    log_line(LOG_INFO, "ps/%d: tcp, no shared memory: %s", attempt->ps, error_text());
+}
+
+/* The second connection, while the first one waits for it. Made anew at once only the first time: a
+ * ps that seems to be another one each time is not worth more. */
+static void second_closed(struct worker_task *w, struct attempt *attempt, err why)
+{
+    struct attempt *first = &w->tcp[attempt->ps];
+    const bool is_first_time = !attempt->given_up;
+    give_up_memory(w, attempt, why);
+    if (w->task.has_ended) return;
+    link_close(first->link);
+    first->link = NULL;
+    if (is_first_time)
+        worker_connect(w, attempt->ps);
+    else
+        plan_retry(w, attempt->ps);
+}
+
+static void on_closed(void *context, struct link *link, err why)
+{
+    struct attempt *attempt = context;
+    struct worker_task *w = attempt->worker;
+    struct peer *peer = &w->task.peers[attempt->ps];
+    attempt->link = NULL;
+    if (peer->link == link) {
+        char reason[ACTION_TEXT_MAX];
+        snprintf(reason, sizeof reason, "%s: %s",
+                 w->options.task.cluster->hosts[JOB_PS].at[attempt->ps], error_text());
+        if (attempt == &w->shm[attempt->ps] && (why == ERR_IO || why == ERR_MEMORY))
+            give_up_memory(w, attempt, why);
+        keep_gradient(w, attempt->ps);
+        peer->tries = 0;
+        note_trouble(w, attempt->ps, reason);
+        task_peer_lost(&w->task, attempt->ps, reason);
+        if (!w->task.has_ended) plan_retry(w, attempt->ps);
+        return;
+    }
+    if (peer->is_up || w->task.has_ended) return;
+    note_trouble(w, attempt->ps, error_text());
+    if (attempt == &w->shm[attempt->ps] && w->tcp[attempt->ps].link) {
+        second_closed(w, attempt, why);
+        return;
+    }
+    if (attempt == &w->tcp[attempt->ps] && w->shm[attempt->ps].link) return; /* it moved there */
+    plan_retry(w, attempt->ps);
+}
+
+static const struct link_events events = {
+    .opened = on_opened,
+    .message = on_message,
+    .shared = on_shared,
+    .closed = on_closed,
+};
+
+/* Who is not there yet, every 10 s, and the limit. */
+static void watch_start(struct worker_task *w, int ps, uint64_t now_ms)
+{
+    const struct peer *peer = &w->task.peers[ps];
+    const struct task_limits *limits = &w->options.task.limits;
+    uint64_t since_ms = peer->was_up ? peer->lost_ms : w->task.started_ms;
+    uint64_t waited_ms = now_ms > since_ms ? now_ms - since_ms : 0;
+    uint64_t limit_ms = peer->was_up ? limits->restart_ms : limits->start_ms;
+    const char *address = w->options.task.cluster->hosts[JOB_PS].at[ps];
+    if (waited_ms >= limit_ms)
+        task_end(&w->task,
+                 fail(peer->was_up ? ERR_PEER : ERR_TIMEOUT,
+                      "ps/%d at %s did not come%s within %llu s (%s): %s", ps, address,
+                      peer->was_up ? " back" : "", (unsigned long long)limit_ms / 1000,
+                      peer->was_up ? "--restart_timeout" : "--start_timeout", peer->trouble));
+    else if (now_ms - w->noted_ms >= NOTE_MS)
+        log_line(LOG_INFO, "waiting for ps/%d at %s: %s, %llu s of %llu s", ps, address,
+                 peer->trouble[0] ? peer->trouble : "no answer yet",
+                 (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
+}
+
+void worker_tick_links(struct task *t, uint64_t now_ms)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    bool is_noting = now_ms - w->noted_ms >= NOTE_MS;
+    for (int ps = 0; ps < t->peer_count && !t->has_ended; ps++) {
+        struct peer *peer = &t->peers[ps];
+        if (peer->is_up) continue;
+        bool is_idle = !w->tcp[ps].link && !w->shm[ps].link;
+        if (is_idle && now_ms >= peer->retry_ms) worker_connect(w, ps);
+        watch_start(w, ps, now_ms);
+    }
+    if (is_noting) w->noted_ms = now_ms;
+}
+
+void worker_hang_up(struct task *t)
+{
+    struct worker_task *w = (struct worker_task *)t;
+    for (int ps = 0; ps < t->peer_count; ps++) {
+        if (w->session.gradients && w->session.gradients[ps]) session_unbind(&w->session, ps);
+        if (w->tcp[ps].link) link_close(w->tcp[ps].link);
+        if (w->shm[ps].link) link_close(w->shm[ps].link);
+        w->tcp[ps].link = w->shm[ps].link = t->peers[ps].link = NULL;
+    }
+}

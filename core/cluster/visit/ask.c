@@ -1,0 +1,151 @@
+/* ask.c - see ask.h. */
+#include "core/cluster/visit/ask.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster/visit/body.h"
+
+static const char *const verbs[VERB_COUNT] = {"list", "get", "set", "add"};
+
+/* The members as they stand in the text; what is absent keeps its zeros. */
+struct members {
+    const char *verb, *name;
+    json_t *index, *shape;
+    json_int_t since, every_ms, limit_ms, from;
+    int makes;
+};
+
+static err read_verb(const char *name, enum verb *ret)
+{
+    for (int verb = 0; verb < VERB_COUNT; verb++)
+        if (strcmp(verbs[verb], name) == 0) {
+            *ret = (enum verb)verb;
+            return OK;
+        }
+    return fail(ERR_INPUT, "do: expected list, get, set or add");
+}
+
+/* Names are ASCII, ours and TensorFlow's; so texts that quote one can be cut anywhere. */
+static err read_name(const char *name, char ret[VISIT_NAME_MAX])
+{
+    if (!name) return fail(ERR_INPUT, "name: missing");
+    if (strlen(name) >= VISIT_NAME_MAX)
+        return fail(ERR_INPUT, "name: longer than %d characters", VISIT_NAME_MAX - 1);
+    for (const char *c = name; *c; c++)
+        if (!isgraph((unsigned char)*c))
+            return fail(ERR_INPUT, "name: a character that no name has");
+    strcpy(ret, name);
+    return OK;
+}
+
+static err read_index(json_t *index, struct selection *ret)
+{
+    if (!index) return OK;
+    if (!json_is_array(index) || json_array_size(index) > RANK_MAX)
+        return fail(ERR_INPUT, "index: expected a list of at most %d integers", RANK_MAX);
+    for (size_t i = 0; i < json_array_size(index); i++) {
+        json_t *number = json_array_get(index, i);
+        if (!json_is_integer(number)) return fail(ERR_INPUT, "index: expected integers");
+        ret->index[i] = json_integer_value(number);
+    }
+    ret->index_count = (int)json_array_size(index);
+    return OK;
+}
+
+static err read_times(const struct members *m, struct ask *ask)
+{
+    if (m->since < 0 || m->every_ms < 0 || m->limit_ms < 0 || m->from < 0)
+        return fail(ERR_INPUT, "since, every_ms, limit_ms and from are not negative");
+    ask->since = (uint64_t)m->since;
+    ask->every_ms = (uint64_t)m->every_ms;
+    ask->limit_ms = (uint64_t)m->limit_ms;
+    if (ask->limit_ms > VISIT_WAIT_MAX_MS) ask->limit_ms = VISIT_WAIT_MAX_MS;
+    ask->from = (uint64_t)m->from;
+    return OK;
+}
+
+/* One dimension after the other: their product stays within the limit. */
+static err read_shape(json_t *list, struct value *value)
+{
+    value->count = 1;
+    if (!list) return fail(ERR_INPUT, "shape: missing");
+    if (!json_is_array(list) || json_array_size(list) > RANK_MAX)
+        return fail(ERR_INPUT, "shape: expected a list of at most %d integers", RANK_MAX);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_int_t length = json_integer_value(json_array_get(list, i));
+        if (length < 1 || length > VISIT_ELEMENTS_MAX / value->count)
+            return fail(ERR_INPUT, "shape: no numbers, or more than %d", VISIT_ELEMENTS_MAX);
+        value->shape.dim[value->shape.rank++] = length;
+        value->count *= length;
+    }
+    return OK;
+}
+
+static err read_value(json_t *shape, const struct visit_body *body, struct value *value)
+{
+    TRY(read_shape(shape, value));
+    if ((size_t)value->count != body->count)
+        return fail(ERR_INPUT, "value: %zu numbers where the shape has %lld", body->count,
+                    (long long)value->count);
+    value->at = malloc(body->count * sizeof *value->at);
+    if (!value->at) return fail(ERR_MEMORY, "no memory for %zu numbers", body->count);
+    for (size_t i = 0; i < body->count; i++) {
+        value->at[i] = visit_body_number(body, i);
+        if (!isfinite(value->at[i])) return fail(ERR_INPUT, "value: not a finite number");
+    }
+    return OK;
+}
+
+static err read_members(const struct members *m, const struct visit_body *body, struct ask *ask)
+{
+    TRY(read_verb(m->verb, &ask->verb));
+    TRY(read_times(m, ask));
+    if (ask->verb == VERB_LIST) return OK;
+    TRY(read_name(m->name, ask->name));
+    TRY(read_index(m->index, &ask->change.selection));
+    if (ask->verb == VERB_GET) return OK;
+    ask->change.is_add = ask->verb == VERB_ADD;
+    ask->makes = m->makes;
+    return read_value(m->shape, body, &ask->change.value);
+}
+
+static err read_json(json_t *json, const struct visit_body *body, struct ask *ret)
+{
+    struct members m = {0};
+    json_error_t error;
+    int failed = json_unpack_ex(json, &error, JSON_STRICT, "{ss s?s s?o s?o s?I s?I s?I s?I s?b}",
+                                "do", &m.verb, "name", &m.name, "index", &m.index, "shape",
+                                &m.shape, "since", &m.since, "every_ms", &m.every_ms, "limit_ms",
+                                &m.limit_ms, "from", &m.from, "make", &m.makes);
+    if (failed) return fail(ERR_INPUT, "%.200s", error.text);
+    struct ask ask = {0};
+    err e = read_members(&m, body, &ask);
+    if (e)
+        ask_free(&ask);
+    else
+        *ret = ask;
+    return e;
+}
+
+err ask_read(const void *bytes, size_t count, struct ask *ret)
+{
+    struct visit_body body;
+    json_error_t error;
+    TRY(visit_body_split(bytes, count, &body));
+    if (body.text_bytes > VISIT_TEXT_MAX)
+        return fail(ERR_INPUT, "what is asked has more than %d bytes of text", VISIT_TEXT_MAX);
+    json_t *json =
+        body.text ? json_loadb(body.text, body.text_bytes, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (!json) return fail(ERR_INPUT, "what is asked is not JSON");
+    err e = read_json(json, &body, ret);
+    json_decref(json);
+    return e ? fail_prefix(e, "what is asked") : OK;
+}
+
+void ask_free(struct ask *ask)
+{
+    value_free(&ask->change.value);
+}

@@ -1,0 +1,41 @@
+/* ask.h - what a visitor asks a ps, as it comes in the body of ASK:
+ *
+ *     {"do": "list", "from": 0}
+ *     {"do": "get", "name": "w", "index": [3, 4], "since": 17, "every_ms": 1000, "limit_ms": 9000}
+ *     {"do": "set", "name": "w", "index": [3, 4], "shape": [], "make": true}
+ *     {"do": "add", "name": "w", "shape": [2, 2]}
+ *
+ * and behind it, of set and add, the numbers of a value of that shape (body.h).
+ * index: of one element; absent: all. since: the version that the visitor has seen; the answer then
+ * waits for another one, for limit_ms at most, and does not come before every_ms. make: where no
+ * variable has the name a shared one is made.
+ */
+#ifndef CORE_CLUSTER_VISIT_ASK_H
+#define CORE_CLUSTER_VISIT_ASK_H
+
+#include "core/cluster/visit/target.h"
+
+enum {
+    VISIT_NAME_MAX = 256,
+    VISIT_TEXT_MAX = 4096,
+    VISIT_ASK_BYTES_MAX = VISIT_TEXT_MAX + 1 + 8 * VISIT_ELEMENTS_MAX,
+    VISIT_WAIT_MAX_MS = 60000, /* how long an answer waits for another version */
+};
+
+enum verb { VERB_LIST, VERB_GET, VERB_SET, VERB_ADD, VERB_COUNT };
+
+struct ask {
+    enum verb verb;
+    char name[VISIT_NAME_MAX];
+    struct change change; /* its selection is that of a GET too; owns the value */
+    bool makes;
+    uint64_t since; /* 0: answer at once. Versions begin at 1 */
+    uint64_t every_ms, limit_ms;
+    uint64_t from; /* LIST */
+};
+
+/* ERR_INPUT: not an ask that anybody can answer. */
+err ask_read(const void *body, size_t bytes, struct ask *ret);
+void ask_free(struct ask *); /* a zeroed one is fine */
+
+#endif

@@ -1,0 +1,64 @@
+/* list.c - the names of all that is on a ps. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/fields/fields.h"
+#include "core/cluster/visit/visit_inside.h"
+
+/* A variable of several parts here is named by the first of them. */
+static bool is_first_part(const struct visit_view *view, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (strcmp(view->slices[i].name, view->slices[index].name) == 0) return false;
+    return true;
+}
+
+static void add_row(json_t *rows, const char *name, enum target_kind kind,
+                    const struct shape *shape)
+{
+    json_array_append_new(rows, json_pack("{ss ss so}", "name", name, "kind",
+                                          target_kind_name(kind), "shape", value_shape(shape)));
+}
+
+/* Everything here has a place: the step, then slices, then shared variables. */
+static void add_place(const struct visits *v, uint64_t place, json_t *rows)
+{
+    const struct shape scalar = {0};
+    uint64_t slices = (uint64_t)v->view.slice_count;
+    if (place == 0) {
+        if (v->options.has_step) add_row(rows, "global_step", TARGET_STEP, &scalar);
+    } else if (place <= slices) {
+        const struct shard_slice *slice = &v->view.slices[place - 1];
+        if (is_first_part(&v->view, (int)place - 1))
+            add_row(rows, slice->name, TARGET_TRAINED, &slice->shape);
+    } else {
+        const struct shared_variable *variable = &v->shared.at[place - 1 - slices];
+        add_row(rows, variable->name, TARGET_SHARED, &variable->value.shape);
+    }
+}
+
+void visits_answer_list(struct visits *v, int visitor)
+{
+    uint64_t places = 1 + (uint64_t)v->view.slice_count + (uint64_t)v->shared.count;
+    uint64_t from = v->visitors[visitor].ask.from, to = places;
+    if (from > places) from = places;
+    if (to - from > VISIT_PAGE_MAX) to = from + VISIT_PAGE_MAX;
+    json_t *rows = json_array();
+    for (uint64_t place = from; place < to; place++) add_place(v, place, rows);
+    json_t *json = json_pack("{so}", "variables", rows);
+    if (to < places) json_object_set_new(json, "next", json_integer((json_int_t)to));
+    visits_answer(v, visitor, json);
+}
+
+void visits_answer_none(struct visits *v, int visitor)
+{
+    const char **names = calloc((size_t)(v->view.slice_count + v->shared.count + 1), sizeof *names);
+    int count = 0;
+    for (int i = 0; names && i < v->view.slice_count; i++) names[count++] = v->view.slices[i].name;
+    for (int i = 0; names && i < v->shared.count; i++) names[count++] = v->shared.at[i].name;
+    const char *near = nearest_name(v->visitors[visitor].ask.name, names, count);
+    visits_answer(v, visitor,
+                  json_pack("{ss sI ss*}", "kind", "none", "version",
+                            (json_int_t)v->trained_version, "near", near));
+    free(names);
+}

@@ -1,0 +1,257 @@
+/* target.c - see target.h. */
+#include "core/cluster/visit/target.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/cluster/visit/body.h"
+
+static const char *const kind_names[] = {"none", "trained", "shared", "step"};
+
+const char *target_kind_name(enum target_kind kind)
+{
+    return kind_names[kind];
+}
+
+void target_free(struct target *target)
+{
+    free(target->parts);
+    *target = (struct target){0};
+}
+
+static double element(const struct part *part, int64_t at)
+{
+    return part->floats ? (double)part->floats[at] : part->doubles[at];
+}
+
+/* How the elements of a part lie among those of the whole: `rows` runs of `run` elements, each
+ * `stride` after the one before in the whole. */
+struct geometry {
+    int64_t rows, run, stride, first, count;
+};
+
+static struct geometry geometry_of(const struct target *target, const struct part *part)
+{
+    const struct shape *shape = &target->shape;
+    struct geometry g = {.rows = 1, .run = 1, .stride = 1, .count = 1};
+    if (shape->rank == 0) return g;
+    int64_t inner = shape_count_from(shape, target->axis + 1);
+    for (int i = 0; i < target->axis; i++) g.rows *= shape->dim[i];
+    g.run = part->length * inner;
+    g.stride = shape->dim[target->axis] * inner;
+    g.first = part->start * inner;
+    g.count = g.rows * g.run;
+    return g;
+}
+
+err target_check_index(const struct target *target, const struct selection *selection)
+{
+    char shape[SHAPE_TEXT_MAX];
+    if (selection->index_count == 0) return OK;
+    shape_text(&target->shape, shape);
+    if (selection->index_count != target->shape.rank)
+        return fail(ERR_INPUT, "%s has shape %s, and the index %d number%s", target->name, shape,
+                    selection->index_count, selection->index_count == 1 ? "" : "s");
+    for (int i = 0; i < target->shape.rank; i++)
+        if (selection->index[i] < 0 || selection->index[i] >= target->shape.dim[i])
+            return fail(ERR_INPUT, "%s has shape %s: index %lld is not from 0 to %lld",
+                        target->name, shape, (long long)selection->index[i],
+                        (long long)target->shape.dim[i] - 1);
+    return OK;
+}
+
+/* The number of the selected element within the part; -1: another part has it. */
+static int64_t position(const struct target *target, const struct part *part,
+                        const struct selection *selection)
+{
+    int64_t at = 0;
+    for (int i = 0; i < target->shape.rank; i++) {
+        bool is_cut = i == target->axis;
+        int64_t index = selection->index[i] - (is_cut ? part->start : 0);
+        int64_t length = is_cut ? part->length : target->shape.dim[i];
+        if (index < 0 || index >= length) return -1;
+        at = at * length + index;
+    }
+    return at;
+}
+
+/* What an element becomes. */
+static double result_of(const struct part *part, int64_t at, bool is_add, double given)
+{
+    if (part->floats) return is_add ? part->floats[at] + (float)given : (float)given;
+    return is_add ? part->doubles[at] + given : given;
+}
+
+static void store(const struct part *part, int64_t at, double x)
+{
+    if (part->floats)
+        part->floats[at] = (float)x;
+    else
+        part->doubles[at] = x;
+}
+
+/* Goes through the elements that change. is_dry: only looks whether all results are finite. */
+static bool walk_part(const struct target *target, const struct part *part,
+                      const struct change *change, bool is_dry)
+{
+    const struct value *value = &change->value;
+    const struct geometry g = geometry_of(target, part);
+    for (int64_t row = 0; row < g.rows; row++) {
+        for (int64_t i = 0; i < g.run; i++) {
+            int64_t at = row * g.run + i, whole = g.first + row * g.stride + i;
+            double x =
+                result_of(part, at, change->is_add, value->at[value->shape.rank ? whole : 0]);
+            if (is_dry && !isfinite(x)) return false;
+            if (!is_dry) store(part, at, x);
+        }
+    }
+    return true;
+}
+
+static bool walk(const struct target *target, const struct change *change, bool is_dry)
+{
+    for (int i = 0; i < target->part_count; i++) {
+        const struct part *part = &target->parts[i];
+        if (change->selection.index_count == 0) {
+            if (!walk_part(target, part, change, is_dry)) return false;
+            continue;
+        }
+        int64_t at = position(target, part, &change->selection);
+        if (at < 0) continue;
+        double x = result_of(part, at, change->is_add, change->value.at[0]);
+        if (is_dry && !isfinite(x)) return false;
+        if (!is_dry) store(part, at, x);
+    }
+    return true;
+}
+
+err target_check(const struct target *target, const struct change *change)
+{
+    char own[SHAPE_TEXT_MAX], given[SHAPE_TEXT_MAX];
+    const struct shape *shape = &change->value.shape;
+    if (target->kind == TARGET_STEP)
+        return fail(ERR_INPUT, "%s is counted by the job and cannot be changed", target->name);
+    TRY(target_check_index(target, &change->selection));
+    if (change->selection.index_count && shape->rank)
+        return fail(ERR_INPUT, "%s: one element takes one number, got shape %s", target->name,
+                    shape_text(shape, given));
+    if (shape->rank && !shape_equal(shape, &target->shape))
+        return fail(ERR_INPUT, "%s has shape %s, the value %s", target->name,
+                    shape_text(&target->shape, own), shape_text(shape, given));
+    if (!walk(target, change, true))
+        return fail(ERR_INPUT, "%s: the result is not a finite %s", target->name,
+                    target->kind == TARGET_TRAINED ? "float32" : "double");
+    return OK;
+}
+
+void target_change(const struct target *target, const struct change *change)
+{
+    walk(target, change, false);
+}
+
+/* ---- answers ---- */
+
+/* What is told of a part: all elements, or the selected one; count 0: another part has it. */
+struct stretch {
+    int64_t from, count;
+};
+
+static struct stretch stretch_of(const struct target *target, const struct part *part,
+                                 const struct selection *selection)
+{
+    if (!selection->index_count) return (struct stretch){0, geometry_of(target, part).count};
+    const int64_t at = position(target, part, selection);
+    return at < 0 ? (struct stretch){0} : (struct stretch){at, 1};
+}
+
+static json_t *parts_json(const struct target *target, const struct selection *selection,
+                          int64_t *ret_count)
+{
+    json_t *parts = json_array();
+    *ret_count = 0;
+    for (int i = 0; i < target->part_count; i++) {
+        const struct part *part = &target->parts[i];
+        const struct stretch stretch = stretch_of(target, part, selection);
+        *ret_count += stretch.count;
+        if (stretch.count)
+            json_array_append_new(parts, json_pack("{sI sI sI}", "start", (json_int_t)part->start,
+                                                   "length", (json_int_t)part->length, "count",
+                                                   (json_int_t)stretch.count));
+    }
+    return parts;
+}
+
+void target_write(const struct target *target, const struct selection *selection,
+                  unsigned char *numbers)
+{
+    for (int i = 0; i < target->part_count; i++) {
+        const struct part *part = &target->parts[i];
+        const struct stretch stretch = stretch_of(target, part, selection);
+        for (int64_t k = 0; k < stretch.count; k++)
+            numbers = visit_body_put(numbers, element(part, stretch.from + k));
+    }
+}
+
+static json_t *describe(const struct target *target, const char *key, json_t *what)
+{
+    return json_pack("{ss so si sI so}", "kind", target_kind_name(target->kind), "shape",
+                     value_shape(&target->shape), "axis", target->axis, "version",
+                     (json_int_t)target->version, key, what);
+}
+
+json_t *target_json(const struct target *target, const struct selection *selection,
+                    int64_t *ret_count)
+{
+    return describe(target, "parts", parts_json(target, selection, ret_count));
+}
+
+/* ---- large ones ---- */
+
+bool target_is_large(const struct target *target, const struct selection *selection)
+{
+    return !selection->index_count && shape_count(&target->shape) > VISIT_ELEMENTS_MAX;
+}
+
+static void count_elements(const struct part *part, int64_t to, struct scan *s)
+{
+    for (; s->at < to; s->at++) {
+        double x = element(part, s->at);
+        if (!isfinite(x)) continue;
+        if (s->finite == 0 || x < s->minimum) s->minimum = x;
+        if (s->finite == 0 || x > s->maximum) s->maximum = x;
+        s->finite++;
+        s->sum += x;
+        s->sum_squares += x * x;
+    }
+}
+
+bool target_scan(const struct target *target, struct scan *scan, int64_t elements_max)
+{
+    for (; scan->part < target->part_count; scan->part++, scan->at = 0) {
+        const struct part *part = &target->parts[scan->part];
+        const int64_t left = geometry_of(target, part).count - scan->at;
+        const int64_t step = left < elements_max ? left : elements_max;
+        count_elements(part, scan->at + step, scan);
+        elements_max -= step;
+        if (step < left) return false;
+    }
+    return true;
+}
+
+/* The very first elements too, where they are here: those of the first part are the first of the
+ * whole as far as its first row goes. */
+json_t *target_summary(const struct target *target, const struct scan *s)
+{
+    json_t *first = json_array();
+    for (int i = 0; i < target->part_count; i++) {
+        const struct part *part = &target->parts[i];
+        const struct geometry g = geometry_of(target, part);
+        for (int64_t k = 0; part->start == 0 && k < g.run && k < VISIT_FIRST_MAX; k++)
+            json_array_append_new(first, value_number(element(part, k)));
+    }
+    return describe(target, "summary",
+                    json_pack("{sI so so so so so}", "finite", (json_int_t)s->finite, "minimum",
+                              value_number(s->minimum), "maximum", value_number(s->maximum), "sum",
+                              value_number(s->sum), "sum_squares", value_number(s->sum_squares),
+                              "first", first));
+}

@@ -1,0 +1,69 @@
+/* target.h - one variable as a visitor meets it on one ps: its parts here, in whatever memory
+ * they lie, to be read and changed by element.
+ *
+ * Elements of the whole are numbered row-major. A part holds positions start .. start + length - 1
+ * along one axis, row-major itself.
+ */
+#ifndef CORE_CLUSTER_VISIT_TARGET_H
+#define CORE_CLUSTER_VISIT_TARGET_H
+
+#include "core/cluster/visit/value.h"
+
+enum { VISIT_FIRST_MAX = 8 }; /* elements shown of a variable that is too large to be shown */
+
+enum target_kind { TARGET_NONE, TARGET_TRAINED, TARGET_SHARED, TARGET_STEP };
+const char *target_kind_name(enum target_kind);
+
+struct part {
+    int64_t start, length; /* along the target's axis */
+    float *floats;         /* of a trained variable; borrowed */
+    double *doubles;       /* of any other */
+};
+
+struct target {
+    enum target_kind kind;
+    const char *name;
+    struct shape shape; /* of the whole */
+    int axis;
+    int part_count;
+    struct part *parts; /* owned */
+    uint64_t version;
+};
+void target_free(struct target *); /* a zeroed one is fine */
+
+/* Which elements: one, or with index_count 0 all of them. */
+struct selection {
+    int index_count;
+    int64_t index[RANK_MAX];
+};
+/* ERR_INPUT: not an index of this shape. */
+err target_check_index(const struct target *, const struct selection *);
+
+struct change {
+    bool is_add; /* else it is set */
+    struct selection selection;
+    struct value value; /* a scalar goes to every element */
+};
+/* All that can be wrong with it, before anything is changed. A target that is not here at all
+ * cannot be told by it. */
+err target_check(const struct target *, const struct change *);
+void target_change(const struct target *, const struct change *); /* after the check */
+
+/* The answer about it: kind, shape, version and parts, whose numbers come behind it (body.h);
+ * NULL: no memory. */
+json_t *target_json(const struct target *, const struct selection *, int64_t *ret_count);
+void target_write(const struct target *, const struct selection *, unsigned char *numbers);
+
+/* Of one with more elements than can be told: what they are like. It is looked at in pieces, while
+ * its elements may change. */
+struct scan {
+    int part; /* where it goes on */
+    int64_t at;
+    int64_t finite;
+    double minimum, maximum, sum, sum_squares; /* of the finite ones */
+};
+bool target_is_large(const struct target *, const struct selection *);
+bool target_scan(const struct target *, struct scan *, int64_t elements_max); /* true: all seen */
+json_t *target_summary(const struct target *, const struct scan *);
+
+#endif

@@ -1,0 +1,391 @@
+/* visit.c - see visit.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/visit/body.h"
+#include "core/cluster/visit/visit_inside.h"
+
+enum { SCAN_ELEMENTS = 1 << 18 }; /* in one piece */
+
+static const char no_memory[] = "{\"error\": \"no memory for an answer\", \"code\": 1}";
+
+/* ---- answers ---- */
+
+static void send(struct visits *v, int visitor, const void *body, size_t bytes)
+{
+    const struct message m = {
+        .type = MESSAGE_ANSWER,
+        .sequence = v->visitors[visitor].sequence,
+        .body = body,
+        .body_bytes = (uint32_t)bytes,
+    };
+    v->options.answer(v->options.context, visitor, &m);
+}
+
+static void forget(struct visits *v, int visitor)
+{
+    struct visit *visit = &v->visitors[visitor];
+    if (visit->is_waiting) v->waiting--;
+    visit->is_waiting = visit->is_scanning = false;
+    ask_free(&visit->ask);
+}
+
+/* body: taken; NULL: there was no memory for it. */
+static void answer_body(struct visits *v, int visitor, unsigned char *body, size_t bytes)
+{
+    const bool fits = body && bytes <= MESSAGE_BODY_MAX;
+    send(v, visitor, fits ? (const void *)body : no_memory, fits ? bytes : strlen(no_memory));
+    free(body);
+    forget(v, visitor);
+}
+
+void visits_answer(struct visits *v, int visitor, json_t *json)
+{
+    size_t bytes = 0;
+    unsigned char *numbers, *body = json ? visit_body_make(json, 0, &bytes, &numbers) : NULL;
+    json_decref(json);
+    answer_body(v, visitor, body, bytes);
+}
+
+/* A text may quote what was asked, and be cut within a character. */
+static void answer_error(struct visits *v, int visitor, err e)
+{
+    json_t *text = json_string(error_text());
+    if (!text) text = json_string("what was asked is wrong");
+    visits_answer(v, visitor, json_pack("{so si}", "error", text, "code", exit_code_of(e)));
+}
+
+/* ---- values ---- */
+
+static void wait_on(struct visits *v, int visitor)
+{
+    struct visit *visit = &v->visitors[visitor];
+    if (!visit->is_waiting) v->waiting++;
+    visit->is_waiting = true;
+}
+
+static void answer_values(struct visits *v, int visitor, const struct target *target)
+{
+    int64_t count = 0;
+    size_t bytes = 0;
+    unsigned char *numbers, *body = NULL;
+    const struct selection *selection = &v->visitors[visitor].ask.change.selection;
+    json_t *json = target_json(target, selection, &count);
+    if (json) body = visit_body_make(json, (size_t)count, &bytes, &numbers);
+    if (body) target_write(target, selection, numbers);
+    json_decref(json);
+    answer_body(v, visitor, body, bytes);
+}
+
+/* The summary of a large one is made by visits_work(). */
+static void answer_target(struct visits *v, int visitor)
+{
+    struct target target;
+    struct visit *visit = &v->visitors[visitor];
+    const struct selection *selection = &visit->ask.change.selection;
+    err e = visits_find(v, visit->ask.name, &target);
+    if (!e && target.kind != TARGET_NONE) e = target_check_index(&target, selection);
+    if (e) {
+        answer_error(v, visitor, e);
+    } else if (target.kind == TARGET_NONE) {
+        visits_answer_none(v, visitor);
+    } else if (target_is_large(&target, selection)) {
+        wait_on(v, visitor);
+        visit->is_scanning = true;
+        visit->scan = (struct scan){0};
+    } else {
+        answer_values(v, visitor, &target);
+    }
+    target_free(&target);
+}
+
+/* Trained variables that are described and not filled yet have no values to show. */
+static bool is_filled(const struct visits *v, const char *name)
+{
+    return v->view.has_values || !visits_names_trained(v, name);
+}
+
+static void scan_on(struct visits *v, int visitor)
+{
+    struct target target;
+    struct visit *visit = &v->visitors[visitor];
+    err e = visits_find(v, visit->ask.name, &target);
+    if (e || !target_is_large(&target, &visit->ask.change.selection) ||
+        !is_filled(v, visit->ask.name))
+        answer_error(v, visitor, fail(ERR_PEER, "%s has gone meanwhile", visit->ask.name));
+    else if (target_scan(&target, &visit->scan, SCAN_ELEMENTS))
+        visits_answer(v, visitor, target_summary(&target, &visit->scan));
+    target_free(&target);
+}
+
+/* ---- changes ---- */
+
+static bool changes(const struct ask *ask)
+{
+    return ask->verb == VERB_SET || ask->verb == VERB_ADD;
+}
+
+/* A whole value for a shared variable makes it anew, so that it may get another shape. */
+static bool makes_anew(const struct ask *ask, enum target_kind kind)
+{
+    if (ask->verb != VERB_SET || ask->change.selection.index_count) return false;
+    return kind == TARGET_NONE ? ask->makes
+                               : kind == TARGET_SHARED && ask->change.value.shape.rank > 0;
+}
+
+static err change(struct visits *v, struct ask *ask, const struct target *target)
+{
+    struct shared_variable *variable = NULL;
+    if (makes_anew(ask, target->kind)) {
+        TRY(shared_set(&v->shared, ask->name, &ask->change.value, &variable));
+    } else {
+        TRY(target_check(target, &ask->change));
+        target_change(target, &ask->change);
+        if (target->kind == TARGET_SHARED) variable = shared_find(&v->shared, ask->name);
+    }
+    v->version++;
+    if (variable)
+        variable->version = v->version;
+    else
+        v->trained_version = v->version;
+    return OK;
+}
+
+/* Changes and answers. What else can be wrong with the change is found here. */
+static void make_change(struct visits *v, int visitor)
+{
+    struct ask *ask = &v->visitors[visitor].ask;
+    struct target target;
+    err e = visits_find(v, ask->name, &target);
+    bool is_none = !e && target.kind == TARGET_NONE && !makes_anew(ask, target.kind);
+    if (!e && !is_none) e = change(v, ask, &target);
+    target_free(&target);
+    if (e) {
+        answer_error(v, visitor, e);
+    } else if (is_none) {
+        visits_answer_none(v, visitor);
+    } else {
+        ask->verb = VERB_GET; /* what is left of it */
+        ask->since = 0;
+        answer_target(v, visitor);
+    }
+}
+
+/* ---- waiting ---- */
+
+static uint64_t version_of(const struct visits *v, const char *name)
+{
+    const struct shared_variable *variable = shared_find(&v->shared, name);
+    if (variable && !visits_names_trained(v, name)) return variable->version;
+    return v->trained_version;
+}
+
+/* May a get be answered now? */
+static bool is_due(const struct visits *v, const struct visit *visit, uint64_t now_ms)
+{
+    const struct ask *ask = &visit->ask;
+    if (ask->since == 0) return true;
+    bool is_early = now_ms - visit->asked_ms < ask->every_ms;
+    return !is_early && ask->since != version_of(v, ask->name) && is_filled(v, ask->name);
+}
+
+static void attempt(struct visits *v, int visitor, uint64_t now_ms)
+{
+    struct visit *visit = &v->visitors[visitor];
+    const struct ask *ask = &visit->ask;
+    if (ask->verb == VERB_LIST) {
+        visits_answer_list(v, visitor);
+    } else if (!is_filled(v, ask->name)) {
+        err e = fail(ERR_PEER, "%s has no values yet: the chief has not filled it", ask->name);
+        answer_error(v, visitor, e);
+    } else if (changes(ask)) {
+        if (v->view.is_in_use && visits_names_trained(v, ask->name)) {
+            wait_on(v, visitor);
+            return;
+        }
+        make_change(v, visitor);
+    } else if (is_due(v, visit, now_ms)) {
+        answer_target(v, visitor);
+    } else {
+        wait_on(v, visitor);
+    }
+}
+
+void visits_ask(struct visits *v, int visitor, const struct message *m, uint64_t now_ms)
+{
+    struct visit *visit = &v->visitors[visitor];
+    forget(v, visitor);
+    visit->sequence = m->sequence;
+    visit->asked_ms = visit->heard_ms = now_ms;
+    err e = ask_read(m->body, m->body_bytes, &visit->ask);
+    if (e)
+        answer_error(v, visitor, e);
+    else
+        attempt(v, visitor, now_ms);
+}
+
+/* ---- what happens on the ps ---- */
+
+void visits_show(struct visits *v, const struct visit_view *view)
+{
+    v->view = view ? *view : (struct visit_view){0};
+    v->trained_version = ++v->version;
+    for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
+        struct visit *visit = &v->visitors[i];
+        visit->scan = (struct scan){0}; /* of what was shown until now */
+        if (visit->is_waiting && changes(&visit->ask)) attempt(v, i, visit->asked_ms);
+    }
+}
+
+bool visits_wait(const struct visits *v)
+{
+    return v->waiting > 0;
+}
+
+/* Whose turn it is next, so that nobody is passed over for ever. */
+static int take_turn(struct visits *v)
+{
+    const int visitor = v->next;
+    v->next = (visitor + 1) % VISITORS_MAX;
+    return visitor;
+}
+
+bool visits_round(struct visits *v)
+{
+    for (int i = 0; i < VISITORS_MAX; i++) {
+        const int visitor = take_turn(v);
+        const struct visit *visit = &v->visitors[visitor];
+        if (!visit->is_waiting || !changes(&visit->ask)) continue;
+        make_change(v, visitor);
+        return true;
+    }
+    return false;
+}
+
+/* false: there was nothing to do for it. */
+static bool work_for(struct visits *v, int visitor, uint64_t now_ms)
+{
+    const struct visit *visit = &v->visitors[visitor];
+    if (!visit->is_waiting) return false;
+    if (visit->is_scanning)
+        scan_on(v, visitor);
+    else if (visit->ask.verb == VERB_GET && is_due(v, visit, now_ms))
+        answer_target(v, visitor);
+    else
+        return false;
+    return true;
+}
+
+bool visits_work(struct visits *v, uint64_t now_ms)
+{
+    for (int i = 0; i < VISITORS_MAX && v->waiting; i++)
+        if (work_for(v, take_turn(v), now_ms)) return true;
+    return false;
+}
+
+void visits_changed(struct visits *v, uint64_t step)
+{
+    v->step = step;
+    v->trained_version = ++v->version;
+}
+
+/* A get that waited long enough hears that nothing changed; a change, that it was not made. */
+static void expire(struct visits *v, int visitor)
+{
+    struct visit *visit = &v->visitors[visitor];
+    if (visit->ask.verb == VERB_GET) {
+        visits_answer(
+            v, visitor,
+            json_pack("{sI sb}", "version", (json_int_t)visit->ask.since, "unchanged", 1));
+        return;
+    }
+    err e = fail(ERR_TIMEOUT,
+                 "%s was not changed: no step ended within %llu s (--step_timeout of the ps)",
+                 visit->ask.name, (unsigned long long)v->options.change_limit_ms / 1000);
+    answer_error(v, visitor, e);
+}
+
+void visits_tick(struct visits *v, uint64_t now_ms)
+{
+    for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
+        const struct visit *visit = &v->visitors[i];
+        if (!visit->is_waiting || visit->is_scanning) continue;
+        uint64_t limit_ms =
+            visit->ask.verb == VERB_GET ? visit->ask.limit_ms : v->options.change_limit_ms;
+        if (now_ms - visit->asked_ms >= limit_ms) expire(v, i);
+    }
+}
+
+/* Watchers need no answer: the verdict is one. */
+void visits_end(struct visits *v)
+{
+    for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
+        struct visit *visit = &v->visitors[i];
+        if (!visit->is_waiting) continue;
+        if (!changes(&visit->ask)) {
+            forget(v, i);
+            continue;
+        }
+        err e = fail(ERR_PEER, "%s was not changed: the job ends", visit->ask.name);
+        answer_error(v, i, e);
+    }
+}
+
+/* ---- life ---- */
+
+err visits_open(const struct visits_options *options, struct visits **ret)
+{
+    struct visits *v = calloc(1, sizeof *v);
+    if (!v) return fail(ERR_MEMORY, "no memory for visitors");
+    v->options = *options;
+    v->version = v->trained_version = 1;
+    *ret = v;
+    return OK;
+}
+
+void visits_close(struct visits *v)
+{
+    if (!v) return;
+    for (int i = 0; i < VISITORS_MAX; i++) forget(v, i);
+    shared_free(&v->shared);
+    free(v);
+}
+
+int visits_enter(struct visits *v, uint64_t now_ms)
+{
+    for (int i = 0; i < VISITORS_MAX; i++)
+        if (!v->visitors[i].is_here) {
+            v->visitors[i] = (struct visit){.is_here = true, .heard_ms = now_ms};
+            return i;
+        }
+    return -1;
+}
+
+/* Of those who wait for an answer, or of those who do not. */
+static int find_silent(const struct visits *v, uint64_t now_ms, bool is_waiting)
+{
+    int silent = -1;
+    uint64_t longest_ms = VISIT_SPARED_MS - 1;
+    for (int i = 0; i < VISITORS_MAX; i++) {
+        const struct visit *visit = &v->visitors[i];
+        if (!visit->is_here || visit->is_waiting != is_waiting ||
+            now_ms - visit->heard_ms <= longest_ms)
+            continue;
+        longest_ms = now_ms - visit->heard_ms;
+        silent = i;
+    }
+    return silent;
+}
+
+int visits_silent(const struct visits *v, uint64_t now_ms)
+{
+    const int idle = find_silent(v, now_ms, false);
+    return idle >= 0 ? idle : find_silent(v, now_ms, true);
+}
+
+void visits_leave(struct visits *v, int visitor)
+{
+    forget(v, visitor);
+    v->visitors[visitor].is_here = false;
+}

@@ -1,0 +1,82 @@
+/* visit.h - variables seen from outside: what visitors of a ps ask, and what it answers.
+ *
+ * A visitor is neither ps nor worker. It asks (ASK, JSON: ask.h) and each ask gets one ANSWER
+ * (JSON, below) with the same sequence number; another ask before it takes the first one back. Two
+ * kinds of variables can be asked for: the trained ones, of which this ps holds parts, and shared
+ * ones that visitors make. Where both have a name it is the trained one that is meant. Of ps/0 also
+ * global_step, which nobody can set.
+ *
+ *     {"error": "...", "code": 2}                     code: an exit code
+ *     {"kind": "none", "near": "w"}                   nothing here has that name; near may be
+ * absent
+ *     {"kind": "trained", "shape": [5, 2], "axis": 0, "version": 8,
+ *      "parts": [{"start": 0, "length": 3, "count": 6}]}      and behind it the 6 numbers of the
+ *                                                             first part, those of the second, ...
+ *     {... "version": 8, "unchanged": true}           of a get with since, whose limit is over
+ *     {... "summary": {"finite", "minimum", "maximum", "sum", "sum_squares", "first": [...]}}
+ *                             instead of parts, where there are more than VISIT_ELEMENTS_MAX
+ * elements
+ *     {"variables": [{"name", "kind", "shape"}], "next": 1000}      next: absent where that was all
+ *
+ * set and add are answered like a get after the change. Each is done at once and as a whole. A
+ * trained value changes only when no worker computes from it: where workers look at the store
+ * itself the change, and its answer, wait for visits_round(). A summary is made in pieces, by
+ * visits_work(): it is of values that may change meanwhile.
+ *
+ * Nothing is done here but to memory: time is given, and answers go to a function.
+ */
+#ifndef CORE_CLUSTER_VISIT_VISIT_H
+#define CORE_CLUSTER_VISIT_VISIT_H
+
+#include "core/cluster/visit/ask.h"
+#include "core/train/checkpoint/shard.h"
+#include "net/message.h"
+
+enum {
+    VISITORS_MAX = 64,      /* of one ps: what it keeps for them takes at most 64 MiB */
+    VISIT_SPARED_MS = 3000, /* who says nothing for longer may lose his place to another */
+    VISIT_PAGE_MAX = 1000,  /* variables in one answer to list */
+};
+
+struct visits_options {
+    bool has_step;            /* of ps/0: it answers for global_step */
+    uint64_t change_limit_ms; /* how long a change may wait for its round (--step_timeout) */
+    /* Receives every answer; may not call back. */
+    void (*answer)(void *context, int visitor, const struct message *);
+    void *context;
+};
+
+/* The trained variables as they are now; everything is borrowed until the next one is shown. */
+struct visit_view {
+    const struct shard_slice *slices;
+    int slice_count;
+    float *values;   /* the block */
+    bool has_values; /* the chief has filled it */
+    bool is_in_use;  /* workers look at it: changes wait for a round */
+};
+
+struct visits;
+err visits_open(const struct visits_options *, struct visits **ret);
+void visits_close(struct visits *); /* NULL is fine */
+
+/* A visitor has greeted, and gets a number below VISITORS_MAX; -1: there are too many. */
+int visits_enter(struct visits *, uint64_t now_ms);
+/* Who may be asked to leave: the one that has said nothing for longest; -1: nobody. */
+int visits_silent(const struct visits *, uint64_t now_ms);
+void visits_leave(struct visits *, int visitor);
+void visits_ask(struct visits *, int visitor, const struct message *, uint64_t now_ms);
+
+void visits_show(struct visits *, const struct visit_view *); /* copied; NULL: there are none now */
+bool visits_wait(const struct visits *);                      /* is any ask unanswered? */
+/* Between the last gradient of a round and its update: makes one of the changes that wait for it.
+ * false: none does. */
+bool visits_round(struct visits *);
+/* Trained values are others than before, and the global step is `step`. */
+void visits_changed(struct visits *, uint64_t step);
+/* One piece of what can be done for those who wait: watchers' answers, summaries. false: nothing.
+ */
+bool visits_work(struct visits *, uint64_t now_ms);
+void visits_tick(struct visits *, uint64_t now_ms);
+void visits_end(struct visits *); /* the job ends: whoever still waits is told so */
+
+#endif

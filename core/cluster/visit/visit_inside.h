@@ -1,0 +1,38 @@
+/* visit_inside.h - the inside of visit.h: visit.c: asks and their answers; find.c: what has a
+ * name; list.c: all names. */
+#ifndef CORE_CLUSTER_VISIT_VISIT_INSIDE_H
+#define CORE_CLUSTER_VISIT_VISIT_INSIDE_H
+
+#include "core/cluster/visit/visit.h"
+#include "core/cluster/visit/shared.h"
+
+struct visit {
+    bool is_here, is_waiting; /* waiting: `ask` is still to be answered */
+    bool is_scanning;         /* ... with the summary that `scan` is to become */
+    struct ask ask;
+    struct scan scan;
+    uint64_t sequence, asked_ms, heard_ms;
+};
+
+struct visits {
+    struct visits_options options;
+    struct visit_view view; /* slices NULL: none */
+    struct shared shared;
+    struct visit visitors[VISITORS_MAX];
+    int waiting;                       /* of them */
+    int next;                          /* whose turn it is */
+    uint64_t version, trained_version; /* counts all changes; of the last one to the block */
+    uint64_t step;
+    double step_value; /* what a target of the step points to */
+};
+
+/* Leaves a target of kind TARGET_NONE where nothing has the name. */
+err visits_find(struct visits *, const char *name, struct target *ret);
+bool visits_names_trained(const struct visits *, const char *name);
+
+/* Takes the reference; NULL: there was no memory for it. The ask is done with. */
+void visits_answer(struct visits *, int visitor, json_t *);
+void visits_answer_list(struct visits *, int visitor);
+void visits_answer_none(struct visits *, int visitor); /* nothing has the name, but one is near */
+
+#endif

@@ -1,0 +1,307 @@
+/* visitor.c - see visitor.h. */
+#include "core/cluster/visit/visitor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/cluster/task/greeting.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/visit/ask.h"
+#include "core/cluster/visit/body.h"
+#include "net/transport.h"
+
+enum {
+    RETRY_MS = 100,         /* between two attempts to connect to one ps */
+    REFUSED_RETRY_MS = 500, /* by one that has no place */
+    LOOK_MS = 50,           /* between two looks at what is due */
+};
+
+/* One ps, and what was asked of it. */
+struct host {
+    struct visitor *visitor;
+    int index;
+    struct link *link;      /* NULL: not connected */
+    bool is_up;             /* it has said WELCOME */
+    bool is_asked, is_lost; /* lost: while it was asked */
+    uint64_t retry_ms;
+    uint64_t sequence; /* of the last ask */
+    json_t *answer;
+    char trouble[ADDRESS_MAX];
+};
+
+struct visitor {
+    struct visitor_options options;
+    struct host *hosts;
+    int count;
+    struct visitor_verdict verdict;
+    err refusal;
+    char refusal_text[ERROR_TEXT_MAX];
+};
+
+static void take_back(struct host *host)
+{
+    json_decref(host->answer);
+    host->answer = NULL;
+    host->is_asked = host->is_lost = false;
+}
+
+/* Why it is not there, for people; the link is gone or of no more use. */
+static void lose(struct host *host, const char *why)
+{
+    snprintf(host->trouble, sizeof host->trouble, "%s", why);
+    host->is_lost = host->is_asked && !host->answer;
+    host->is_up = false;
+    host->link = NULL;
+    host->retry_ms = clock_ms() + RETRY_MS;
+}
+
+/* There will be no other answer, however often it is asked. */
+static void give_up(struct host *host, err e)
+{
+    struct visitor *v = host->visitor;
+    v->refusal = e;
+    snprintf(v->refusal_text, sizeof v->refusal_text, "ps/%d at %s: %s", host->index,
+             v->options.ps_hosts->at[host->index], error_text());
+    link_close(host->link);
+    lose(host, error_text());
+}
+
+static void on_opened(void *context, struct link *link)
+{
+    struct host *host = context;
+    if (greeting_send_visitor(link))
+        snprintf(host->trouble, sizeof host->trouble, "%s", error_text());
+}
+
+static void welcome(struct host *host, const struct message *m)
+{
+    const struct visitor *v = host->visitor;
+    struct welcome w;
+    err e = greeting_read_welcome(m, &w);
+    if (!e && w.ps_count != v->options.ps_hosts->count)
+        e = fail(ERR_INPUT, "the cluster has %d ps, --ps_hosts names %d", w.ps_count,
+                 v->options.ps_hosts->count);
+    if (!e && w.ps != host->index)
+        e = fail(ERR_INPUT, "it is ps/%d, at another place of --ps_hosts", w.ps);
+    if (e)
+        give_up(host, e);
+    else
+        host->is_up = true;
+}
+
+static void refused(struct host *host, const struct message *m)
+{
+    char text[ACTION_TEXT_MAX];
+    message_text(m, text);
+    if (m->code == EXIT_INPUT) {
+        give_up(host, fail(ERR_INPUT, "%s", text));
+        return;
+    }
+    link_close(host->link);
+    lose(host, text);
+    host->retry_ms = clock_ms() + REFUSED_RETRY_MS;
+}
+
+static void answered(struct host *host, const struct message *m)
+{
+    if (!host->is_asked || m->sequence != host->sequence || host->answer) return;
+    host->answer = visit_body_answer(m->body, m->body_bytes);
+    if (!host->answer) give_up(host, fail(ERR_PROTOCOL, "an answer that is none"));
+}
+
+static void ended(struct visitor *v, const struct message *m)
+{
+    if (v->verdict.has_come) return;
+    v->verdict.has_come = true;
+    v->verdict.code = message_verdict(m, v->verdict.text);
+}
+
+/* A ps may say more to others; what a visitor does not know is passed over. */
+static void on_message(void *context, struct link *link, const struct message *m)
+{
+    struct host *host = context;
+    if (host->link != link) return;
+    if (m->type == MESSAGE_WELCOME)
+        welcome(host, m);
+    else if (m->type == MESSAGE_REFUSED)
+        refused(host, m);
+    else if (m->type == MESSAGE_ANSWER)
+        answered(host, m);
+    else if (m->type == MESSAGE_VERDICT)
+        ended(host->visitor, m);
+}
+
+static void on_closed(void *context, struct link *link, err why)
+{
+    struct host *host = context;
+    if (host->link == link) lose(host, error_text());
+}
+
+static const struct link_events events = {
+    .opened = on_opened,
+    .message = on_message,
+    .closed = on_closed,
+};
+
+static void connect_host(struct host *host)
+{
+    const struct visitor_options *o = &host->visitor->options;
+    if (transport_tcp.connect(o->loop, o->ps_hosts->at[host->index], &events, host, &host->link))
+        lose(host, error_text());
+}
+
+void visitor_poll(struct visitor *v, int timeout_ms)
+{
+    uint64_t now_ms = clock_ms();
+    bool goes_on = !v->refusal && !v->verdict.has_come;
+    for (int i = 0; i < v->count && goes_on; i++) {
+        struct host *host = &v->hosts[i];
+        if (!host->link && now_ms >= host->retry_ms) connect_host(host);
+    }
+    loop_poll(v->options.loop, timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS);
+}
+
+err visitor_open(const struct visitor_options *options, struct visitor **ret)
+{
+    struct visitor *v = calloc(1, sizeof *v);
+    if (!v) return fail(ERR_MEMORY, "no memory for a visitor");
+    v->options = *options;
+    v->count = options->only_first ? 1 : options->ps_hosts->count;
+    v->hosts = calloc((size_t)v->count, sizeof *v->hosts);
+    if (!v->hosts) {
+        free(v);
+        return fail(ERR_MEMORY, "no memory for %d ps", options->ps_hosts->count);
+    }
+    for (int i = 0; i < v->count; i++)
+        v->hosts[i] = (struct host){.visitor = v, .index = i, .trouble = "no answer yet"};
+    *ret = v;
+    return OK;
+}
+
+void visitor_close(struct visitor *v)
+{
+    if (!v) return;
+    for (int i = 0; i < v->count; i++) {
+        if (v->hosts[i].link) link_close(v->hosts[i].link);
+        take_back(&v->hosts[i]);
+    }
+    free(v->hosts);
+    free(v);
+}
+
+bool visitor_is_up(const struct visitor *v, int ps)
+{
+    return v->hosts[ps].is_up;
+}
+
+const char *visitor_trouble(const struct visitor *v, int ps)
+{
+    return v->hosts[ps].trouble;
+}
+
+err visitor_refusal(const struct visitor *v)
+{
+    return v->refusal ? fail(v->refusal, "%s", v->refusal_text) : OK;
+}
+
+const struct visitor_verdict *visitor_verdict(const struct visitor *v)
+{
+    return &v->verdict;
+}
+
+/* What ends every wait. */
+static err check_alive(const struct visitor *v)
+{
+    TRY(visitor_refusal(v));
+    if (v->verdict.has_come)
+        return fail(ERR_PEER, "the job has ended%s%s", v->verdict.text[0] ? ": " : "",
+                    v->verdict.text);
+    return OK;
+}
+
+static const struct host *first_absent(const struct visitor *v)
+{
+    for (int i = 0; i < v->count; i++)
+        if (!v->hosts[i].is_up) return &v->hosts[i];
+    return NULL;
+}
+
+err visitor_wait_up(struct visitor *v, uint64_t limit_ms)
+{
+    const uint64_t started_ms = clock_ms();
+    for (const struct host *host; (host = first_absent(v)); visitor_poll(v, LOOK_MS)) {
+        TRY(check_alive(v));
+        if (clock_ms() - started_ms >= limit_ms)
+            return fail(ERR_TIMEOUT, "ps/%d at %s did not come within %.3g s: %s", host->index,
+                        v->options.ps_hosts->at[host->index], (double)limit_ms / 1000,
+                        host->trouble);
+    }
+    return OK;
+}
+
+err visitor_ask(struct visitor *v, int ps, json_t *ask)
+{
+    struct host *host = &v->hosts[ps];
+    take_back(host);
+    if (!host->is_up) return fail(ERR_PEER, "lost ps/%d: %s", ps, host->trouble);
+    unsigned char *body;
+    size_t bytes;
+    TRY(visit_body_of_ask(ask, &body, &bytes));
+    const struct message m = {
+        .type = MESSAGE_ASK,
+        .job = JOB_COUNT,
+        .sequence = ++host->sequence,
+        .body = body,
+        .body_bytes = (uint32_t)bytes,
+    };
+    const err e = link_send(host->link, &m);
+    free(body);
+    if (!e) host->is_asked = true;
+    return e;
+}
+
+json_t *visitor_answer(const struct visitor *v, int ps)
+{
+    return v->hosts[ps].answer;
+}
+
+static int unanswered(const struct visitor *v)
+{
+    int count = 0;
+    for (int i = 0; i < v->count; i++) count += v->hosts[i].is_asked && !v->hosts[i].answer;
+    return count;
+}
+
+static err check_answering(const struct visitor *v)
+{
+    TRY(check_alive(v));
+    for (int i = 0; i < v->count; i++)
+        if (v->hosts[i].is_lost) return fail(ERR_PEER, "lost ps/%d: %s", i, v->hosts[i].trouble);
+    return OK;
+}
+
+/* Until so few have not answered yet. */
+static err wait_for(struct visitor *v, int left, uint64_t limit_ms)
+{
+    const uint64_t started_ms = clock_ms();
+    while (unanswered(v) > left) {
+        TRY(check_answering(v));
+        if (clock_ms() - started_ms >= limit_ms)
+            return fail(ERR_TIMEOUT, "no answer within %.3g s", (double)limit_ms / 1000);
+        visitor_poll(v, LOOK_MS);
+    }
+    return OK;
+}
+
+err visitor_wait_all(struct visitor *v, uint64_t limit_ms)
+{
+    return wait_for(v, 0, limit_ms);
+}
+
+err visitor_wait_any(struct visitor *v, uint64_t limit_ms)
+{
+    int count = unanswered(v);
+    return count ? wait_for(v, count - 1, limit_ms) : OK;
+}

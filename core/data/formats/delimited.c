@@ -1,0 +1,217 @@
+/* delimited.c - records of delimited text: see delimited.h. */
+#include "core/data/formats/delimited.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A whole record, and one byte for the NUL behind its last cell. */
+enum { BUFFER_BYTES = RECORD_BYTES_MAX + 1, NUMBER_BYTES_MAX = 64 };
+
+/* Moves what is left to the beginning of the buffer and fills the rest of it. */
+static err fill(struct delimited *d)
+{
+    size_t got = 0;
+    memmove(d->buffer, d->buffer + d->at, d->end - d->at);
+    d->end -= d->at;
+    d->at = 0;
+    TRY(input_some(d->input, d->buffer + d->end, RECORD_BYTES_MAX - d->end, &got));
+    d->end += got;
+    d->is_at_end = got == 0;
+    return OK;
+}
+
+/* Spreadsheets put it in front; it would become part of the first column's name. */
+static err skip_byte_order_mark(struct delimited *d)
+{
+    while (d->end < 3 && !d->is_at_end) TRY(fill(d));
+    if (d->end >= 3 && !memcmp(d->buffer, "\xef\xbb\xbf", 3)) d->at = 3;
+    return OK;
+}
+
+err delimited_open(struct input *input, char delimiter, struct delimited *ret)
+{
+    struct delimited d = {.input = input, .delimiter = delimiter, .next_line = 1};
+    d.buffer = malloc(BUFFER_BYTES);
+    d.cells = malloc(CELLS_MAX * sizeof *d.cells);
+    err e = d.buffer && d.cells ? skip_byte_order_mark(&d)
+                                : fail(ERR_MEMORY, "no memory to read %s", input_path(input));
+    if (e)
+        delimited_close(&d);
+    else
+        *ret = d;
+    return e;
+}
+
+void delimited_close(struct delimited *d)
+{
+    free(d->buffer);
+    free(d->cells);
+    *d = (struct delimited){0};
+}
+
+/* Where a record starts and how far it was searched; offsets from the buffer's `at`. */
+struct search {
+    size_t done;
+    bool in_quotes;
+    int64_t lines;
+};
+
+/* Looks for the line end outside quotes in what the buffer holds. A doubled quote closes and opens
+ * again, so it is enough to count. */
+static bool find_end(const struct delimited *d, struct search *s)
+{
+    const char *from = d->buffer + d->at;
+    size_t have = d->end - d->at;
+    for (; s->done < have; s->done++) {
+        char c = from[s->done];
+        if (c == '"') s->in_quotes = !s->in_quotes;
+        if (c != '\n') continue;
+        s->lines++;
+        if (!s->in_quotes) return true;
+    }
+    return false;
+}
+
+/* The bytes of the next record without its line end; *ret_bytes of it, *ret_taken with it. */
+static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken)
+{
+    struct search s = {0};
+    d->line = d->next_line;
+    bool found = find_end(d, &s);
+    while (!found && !d->is_at_end) {
+        if (d->end - d->at == RECORD_BYTES_MAX)
+            return fail(ERR_INPUT, "%s: line %lld: longer than %d bytes%s", input_path(d->input),
+                        (long long)d->line, (int)RECORD_BYTES_MAX,
+                        s.in_quotes ? "; a quote was opened and not closed" : "");
+        TRY(fill(d));
+        found = find_end(d, &s);
+    }
+    if (s.in_quotes)
+        return fail(ERR_INPUT, "%s: line %lld: a quote is opened and the file ends",
+                    input_path(d->input), (long long)d->line);
+    d->next_line += s.lines;
+    *ret_bytes = s.done;
+    *ret_taken = s.done + (found ? 1 : 0);
+    if (s.done > 0 && d->buffer[d->at + s.done - 1] == '\r') --*ret_bytes;
+    return OK;
+}
+
+/* *to is the delimiter or line end behind the cell, or the spare byte of the buffer. */
+static struct cell trim(char *from, char *to)
+{
+    while (from < to && (*from == ' ' || *from == '\t')) from++;
+    while (to > from && (to[-1] == ' ' || to[-1] == '\t')) to--;
+    *to = '\0';
+    return (struct cell){from, (size_t)(to - from)};
+}
+
+/* Takes the quotes off a cell in place; "" inside becomes one quote. */
+static struct cell unquote(struct cell cell)
+{
+    if (cell.length < 2 || cell.text[0] != '"' || cell.text[cell.length - 1] != '"') return cell;
+    char *to = (char *)cell.text;
+    const char *end = cell.text + cell.length - 1;
+    for (const char *from = cell.text + 1; from < end; from++) {
+        if (*from == '"' && from + 1 < end && from[1] == '"') from++;
+        *to++ = *from;
+    }
+    *to = '\0';
+    return (struct cell){cell.text, (size_t)(to - cell.text)};
+}
+
+static char *cell_end(char *from, char *to, char delimiter)
+{
+    bool in_quotes = false;
+    for (; from < to && (in_quotes || *from != delimiter); from++)
+        if (*from == '"') in_quotes = !in_quotes;
+    return from;
+}
+
+/* Cells are cut in place: the bytes of the record are overwritten by NULs and unquoted text. */
+static err split(struct delimited *d, char *from, char *to)
+{
+    for (d->count = 0; d->count < CELLS_MAX; d->count++) {
+        char *end = cell_end(from, to, d->delimiter);
+        d->cells[d->count] = unquote(trim(from, end));
+        if (end == to) {
+            d->count++;
+            return OK;
+        }
+        from = end + 1;
+    }
+    return fail(ERR_INPUT, "%s: line %lld: more than %d cells", input_path(d->input),
+                (long long)d->line, (int)CELLS_MAX);
+}
+
+err delimited_next(struct delimited *d, bool *ret_found)
+{
+    size_t bytes = 0, taken = 0;
+    do {
+        d->at += taken;
+        TRY(find_record(d, &bytes, &taken));
+    } while (bytes == 0 && taken > 0);
+    *ret_found = bytes > 0;
+    if (bytes == 0) return OK;
+    char *from = d->buffer + d->at;
+    d->at += taken;
+    return split(d, from, from + bytes);
+}
+
+/* Digits with at most one point, at most 15 in all: exact by one division. What is longer or has
+ * an exponent is left to strtod. */
+static bool plain_number(const char *text, double *ret)
+{
+    static const double tens[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    bool is_negative = *text == '-', has_point = false;
+    int digits = 0, after_point = 0;
+    int64_t number = 0;
+    for (text += is_negative; *text && digits <= 15; text++) {
+        if (*text == '.' && !has_point) {
+            has_point = true;
+            continue;
+        }
+        if (*text < '0' || *text > '9') return false;
+        number = number * 10 + (*text - '0');
+        digits++;
+        after_point += has_point;
+    }
+    if (*text || digits == 0 || digits > 15) return false;
+    double size = (double)number / tens[after_point];
+    *ret = is_negative ? -size : size;
+    return true;
+}
+
+/* strtod also takes hexadecimal, "inf" and leading blanks, and stops at a NUL: all kept out. */
+bool cell_number(const struct cell *cell, double *ret)
+{
+    if (cell->length == 0 || cell->length > NUMBER_BYTES_MAX) return false;
+    if (strlen(cell->text) == cell->length && plain_number(cell->text, ret)) return true;
+    for (size_t i = 0; i < cell->length; i++) /* no hexadecimal, no words, no blanks */
+        if (!strchr("+-.0123456789eE", cell->text[i]) || !cell->text[i]) return false;
+    char *end;
+    double number = strtod(cell->text, &end);
+    if (end != cell->text + cell->length || !isfinite(number)) return false;
+    *ret = number;
+    return true;
+}
+
+bool cell_is_missing(const struct cell *cell)
+{
+    static const char *const words[] = {"", "?", "NA", "nan"};
+    for (int i = 0; i < 4; i++)
+        if (cell->length == strlen(words[i]) && !strcasecmp(cell->text, words[i])) return true;
+    return false;
+}
+
+const char *cell_text(const struct cell *cell, char text[CELL_TEXT_MAX])
+{
+    size_t length = cell->length < CELL_TEXT_MAX - 4 ? cell->length : CELL_TEXT_MAX - 4;
+    for (size_t i = 0; i < length; i++)
+        text[i] = iscntrl((unsigned char)cell->text[i]) ? '.' : cell->text[i];
+    strcpy(text + length, length < cell->length ? "..." : "");
+    return text;
+}

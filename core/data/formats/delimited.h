@@ -1,0 +1,47 @@
+/* delimited.h - records of delimited text (CSV, TSV), one at a time.
+ *
+ * A record is a line, except that a cell in double quotes may hold delimiters, line ends and, as
+ * "", quotes. LF and CRLF end lines, a byte order mark at the beginning and empty lines are
+ * skipped, blanks around a cell do not belong to it.
+ */
+#ifndef CORE_DATA_FORMATS_DELIMITED_H
+#define CORE_DATA_FORMATS_DELIMITED_H
+
+#include "core/data/input.h"
+
+enum { CELLS_MAX = 65536, RECORD_BYTES_MAX = 1 << 20 };
+
+struct cell {
+    const char *text; /* ends with a NUL, which may also occur inside */
+    size_t length;
+};
+
+struct delimited {
+    struct input *input; /* borrowed */
+    char delimiter;
+    int64_t line; /* where the record begins, from 1 */
+    struct cell *cells;
+    int count;
+
+    char *buffer;   /* [BUFFER_BYTES] */
+    size_t at, end; /* of what is in the buffer and not yet given out */
+    int64_t next_line;
+    bool is_at_end; /* of the file; the buffer may hold more */
+};
+
+err delimited_open(struct input *, char delimiter, struct delimited *ret);
+void delimited_close(struct delimited *); /* a zeroed one is fine */
+
+/* The cells stay until the next call. *ret_found is false past the last record. */
+err delimited_next(struct delimited *, bool *ret_found);
+
+/* All of the cell is one finite number in decimal. */
+bool cell_number(const struct cell *, double *ret);
+/* Empty, "?", "NA", "nan" in any case: what people write where they have no value. */
+bool cell_is_missing(const struct cell *);
+
+enum { CELL_TEXT_MAX = 44 };
+/* For messages: shortened, control bytes as '.'. Returns text. */
+const char *cell_text(const struct cell *, char text[CELL_TEXT_MAX]);
+
+#endif

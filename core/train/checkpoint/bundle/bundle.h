@@ -1,0 +1,119 @@
+/* bundle.h - TensorFlow's checkpoint format V2, the "tensor bundle": an index file, which is a
+ * sorted table from key to entry with a checksum on every block, and data files of raw tensors with
+ * a checksum in each entry.
+ *
+ * A bundle is named by its prefix P: P.index and P.data-00000-of-00003 ... A variable that is cut
+ * into slices is one entry of its full name and shape, and one entry per slice; readers see the
+ * whole.
+ *
+ * Every function that reads takes files from anywhere: what is damaged, cut off or made up is
+ * ERR_INPUT and names the file and the key; nothing read is believed before its checksum was
+ * compared; memory asked for is bounded by the files' real sizes. What the system refuses is
+ * ERR_IO.
+ */
+#ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_BUNDLE_H
+#define CORE_TRAIN_CHECKPOINT_BUNDLE_BUNDLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+enum {
+    BUNDLE_RANK_MAX = 8,       /* an entry of a higher rank is refused when the index is read */
+    BUNDLE_SHARDS_MAX = 99999, /* the file names have five digits */
+    BUNDLE_NAME_MAX = 4096,
+};
+
+/* TensorFlow's numbers of types that can be read and written here. Entries of other types are
+ * listed and cannot be read (strings too). */
+enum bundle_dtype {
+    BUNDLE_FLOAT = 1,
+    BUNDLE_DOUBLE = 2,
+    BUNDLE_INT32 = 3,
+    BUNDLE_UINT8 = 4,
+    BUNDLE_INT64 = 9,
+};
+size_t bundle_dtype_size(int dtype);      /* bytes of one element; 0: not known here */
+const char *bundle_dtype_name(int dtype); /* TensorFlow's, or "unknown type": static */
+
+struct bundle_shape {
+    int rank;
+    int64_t dim[BUNDLE_RANK_MAX];
+};
+int64_t bundle_count(const struct bundle_shape *); /* elements; -1: too many */
+
+/* A box inside a tensor: along each axis elements start .. start + length - 1. */
+struct bundle_box {
+    int64_t start[BUNDLE_RANK_MAX], length[BUNDLE_RANK_MAX];
+};
+struct bundle_box bundle_whole(const struct bundle_shape *);
+
+/* ---- writing one shard ---- */
+
+struct bundle_piece {
+    const char *name;             /* of the whole variable */
+    int dtype;                    /* enum bundle_dtype */
+    struct bundle_shape shape;    /* of the whole variable */
+    const struct bundle_box *box; /* NULL, or the whole: an ordinary tensor */
+};
+
+struct bundle_writer;
+/* Writes P.data-00000-of-00001 and P.index under temporary names beside them. */
+err bundle_create(const char *prefix, struct bundle_writer **ret);
+/* Appends the piece's elements, row-major. The same name may come again only with another box of
+ * the same shape and type: bundle_finish sees to it. */
+err bundle_add(struct bundle_writer *, const struct bundle_piece *, const void *elements);
+/* Syncs both files and gives them their names, data first; frees the writer in any case. */
+err bundle_finish(struct bundle_writer *);
+void bundle_abandon(struct bundle_writer *); /* removes what was written; NULL is fine */
+
+/* Joins shards into one bundle, as TensorFlow's MergeV2Checkpoints does: their data files are
+ * renamed to prefix.data-KKKKK-of-NNNNN in the order given, the joined index is written under a
+ * temporary name, synced, renamed to prefix.index, and the folder synced. ERR_INPUT where two
+ * shards hold the same key. On success the shards' own index files are gone, and so is what was
+ * under that prefix before; on failure the shards are as they were. */
+err bundle_merge(const char *const shards[], int count, const char *prefix);
+
+/* Removes prefix.index, then all prefix.data-*; absent files are no error. */
+err bundle_remove(const char *prefix);
+
+/* ---- reading ---- */
+
+struct bundle_entry {
+    const char *name;
+    int dtype;
+    struct bundle_shape shape;
+    int slice_count; /* 0: stored whole */
+};
+
+struct bundle;
+/* Reads and checks the whole index, and that the data files are there and long enough. */
+err bundle_open(const char *prefix, struct bundle **ret);
+void bundle_close(struct bundle *); /* NULL is fine */
+const char *bundle_prefix(const struct bundle *);
+int bundle_shards(const struct bundle *);  /* data files */
+int bundle_entries(const struct bundle *); /* named tensors, a sliced one counts once */
+const struct bundle_entry *bundle_at(const struct bundle *, int index); /* sorted by name */
+const struct bundle_entry *bundle_find(const struct bundle *, const char *name); /* NULL: none */
+
+/* The box of the tensor (NULL: all of it) into ret, row-major: from whatever slices hold it. Data
+ * are checked by their checksums, which takes reading every stored slice that the box touches, in
+ * pieces; ret is overwritten even where an error comes. ret_bytes must be exactly what the box
+ * holds. ERR_INPUT too where the slices do not cover the box. */
+err bundle_read(struct bundle *, const struct bundle_entry *, const struct bundle_box *, void *ret,
+                size_t ret_bytes);
+
+/* Reads everything and compares all checksums, also of types that cannot be read. */
+err bundle_verify(struct bundle *);
+/* Stored slice `index` of an entry, sorted by where they begin, for people: its box, data file and
+ * bytes. An entry that is stored whole has one. */
+struct bundle_place {
+    struct bundle_box box;
+    int shard;
+    int64_t offset, bytes;
+};
+struct bundle_place bundle_place(const struct bundle *, const struct bundle_entry *, int index);
+
+#endif

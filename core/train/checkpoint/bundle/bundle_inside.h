@@ -1,0 +1,52 @@
+/* bundle_inside.h - what the files of a bundle share: boxes, an index on its way to the disk, and
+ * an open bundle.
+ */
+#ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_BUNDLE_INSIDE_H
+#define CORE_TRAIN_CHECKPOINT_BUNDLE_BUNDLE_INSIDE_H
+
+#include "core/train/checkpoint/bundle/file.h"
+#include "core/train/checkpoint/bundle/index.h"
+
+/* ---- boxes: bundle.c ---- */
+
+bool box_is_inside(const struct bundle_box *, const struct bundle_shape *);
+bool box_is_equal(const struct bundle_box *, const struct bundle_box *, int rank);
+struct bundle_shape box_shape(const struct bundle_box *, int rank);
+/* Elements that both hold, and where they are. */
+int64_t box_common(const struct bundle_box *, const struct bundle_box *, int rank,
+                   struct bundle_box *ret);
+
+/* ---- index.c ---- */
+
+/* Writes and syncs a sorted index beside `beside`; path is its name when it is published. */
+err index_save(const struct index *, const char *path, const char *beside, struct output *ret);
+
+/* ---- an open bundle ---- */
+
+/* Elements that stand together in a data file. */
+struct stored {
+    struct bundle_box box; /* in the tensor */
+    const struct record *record;
+};
+
+struct bundle {
+    char *prefix;
+    struct index index;
+    struct bundle_entry *entries; /* sorted by name */
+    int *first;                   /* stored slices of entry i: first[i] .. first[i + 1] - 1 */
+    struct stored *stored;        /* of one entry sorted by where they begin; none overlap */
+    int count;
+};
+
+struct stored_list {
+    const struct stored *at;
+    int count;
+};
+struct stored_list bundle_stored(const struct bundle *, const struct bundle_entry *);
+
+/* The data file of a record; ret_path is freed by the caller. */
+err bundle_open_data(const struct bundle *, const struct record *, struct file_reader *ret,
+                     char **ret_path);
+err bundle_crc_differs(const char *path); /* ERR_INPUT that says so */
+
+#endif

@@ -1,0 +1,231 @@
+/* file.c - see file.h. */
+#include "core/train/checkpoint/bundle/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    CALL_BYTES_MAX = 1 << 30, /* of one system call */
+    NAME_TRIES_MAX = 16,      /* temporary names that were taken */
+};
+
+static err system_failed(const char *path)
+{
+    return fail(ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+err bundle_index_path(const char *prefix, char **ret)
+{
+    if (asprintf(ret, "%s.index", prefix) >= 0) return OK;
+    return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
+}
+
+err bundle_data_path(const char *prefix, int shard, int shards, char **ret)
+{
+    if (asprintf(ret, "%s.data-%05d-of-%05d", prefix, shard, shards) >= 0) return OK;
+    return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
+}
+
+/* Only a regular file has a size that lengths can be checked against. */
+static err check_kind(struct file_reader *s)
+{
+    struct stat status;
+    if (fstat(s->file, &status)) return system_failed(s->path);
+    if (!S_ISREG(status.st_mode))
+        return fail(ERR_INPUT, "%s: expected a regular file, this is a %s", s->path,
+                    S_ISDIR(status.st_mode) ? "folder" : "device, pipe or socket");
+    s->bytes = status.st_size;
+    return OK;
+}
+
+err file_reader_open(const char *path, struct file_reader *ret)
+{
+    /* not blocking: opening a pipe by mistake must not wait for a writer */
+    struct file_reader s = {path, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), 0};
+    if (s.file < 0) {
+        const bool is_users = errno == ENOENT || errno == ENOTDIR || errno == EACCES ||
+                              errno == ELOOP || errno == ENAMETOOLONG;
+        return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    const err e = check_kind(&s);
+    if (e) file_reader_close(&s);
+    if (!e) *ret = s;
+    return e;
+}
+
+/* pread, so that readers of one file do not disturb each other; a call may give less than asked. */
+err file_reader_read(const struct file_reader *s, int64_t offset, void *ret, size_t bytes)
+{
+    uint8_t *to = ret;
+    while (bytes > 0) {
+        const ssize_t got =
+            pread(s->file, to, bytes < CALL_BYTES_MAX ? bytes : CALL_BYTES_MAX, offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return system_failed(s->path);
+        if (got == 0)
+            return fail(ERR_INPUT, "%s: cut off: it ends at byte %lld, %zu more were expected",
+                        s->path, (long long)offset, bytes);
+        to += got;
+        offset += got;
+        bytes -= (size_t)got;
+    }
+    return OK;
+}
+
+void file_reader_close(struct file_reader *s)
+{
+    if (s->file >= 0) close(s->file);
+    s->file = -1;
+}
+
+static err load(const struct file_reader *s, size_t bytes_max, uint8_t **ret, size_t *ret_bytes)
+{
+    if (s->bytes > (int64_t)bytes_max)
+        return fail(ERR_INPUT, "%s: %lld bytes, at most %zu are possible", s->path,
+                    (long long)s->bytes, bytes_max);
+    const size_t bytes = (size_t)s->bytes;
+    uint8_t *at = bytes ? malloc(bytes) : NULL;
+    if (bytes && !at) return fail(ERR_MEMORY, "%s: no memory for %zu bytes", s->path, bytes);
+    const err e = file_reader_read(s, 0, at, bytes);
+    if (e) {
+        free(at);
+        return e;
+    }
+    *ret = at;
+    *ret_bytes = bytes;
+    return OK;
+}
+
+err bundle_file_load(const char *path, size_t bytes_max, uint8_t **ret, size_t *ret_bytes)
+{
+    struct file_reader s;
+    TRY(file_reader_open(path, &s));
+    const err e = load(&s, bytes_max, ret, ret_bytes);
+    file_reader_close(&s);
+    return e;
+}
+
+/* TensorFlow's pattern of temporary names, so that who tidies up knows them. */
+static err open_temporary(const char *beside, struct output *o)
+{
+    for (int i = 0; i < NAME_TRIES_MAX; i++) {
+        uint64_t tag = 0;
+        if (getrandom(&tag, sizeof tag, 0) != sizeof tag) return system_failed("getrandom");
+        char *path = NULL;
+        if (asprintf(&path, "%s.tempstate%llu", beside, (unsigned long long)tag) < 0)
+            return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
+        o->file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (o->file >= 0) {
+            o->temporary = path;
+            return OK;
+        }
+        const bool is_taken = errno == EEXIST;
+        const err e = system_failed(path);
+        free(path);
+        if (!is_taken) return e;
+    }
+    return fail(ERR_IO, "%s: no temporary name is free", beside);
+}
+
+err output_open(const char *path, const char *beside, struct output *ret)
+{
+    struct output o = {.file = -1, .path = strdup(path)};
+    err e = o.path ? open_temporary(beside, &o) : fail(ERR_MEMORY, "no memory to write %s", path);
+    if (e) free(o.path);
+    if (!e) *ret = o;
+    return e;
+}
+
+static err write_piece(int file, const char *path, int64_t offset, const uint8_t *at, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t done =
+            pwrite(file, at, bytes < CALL_BYTES_MAX ? bytes : CALL_BYTES_MAX, offset);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return system_failed(path);
+        if (done == 0) return fail(ERR_IO, "%s: the system takes no more bytes", path);
+        at += done;
+        offset += done;
+        bytes -= (size_t)done;
+    }
+    return fdatasync(file) ? system_failed(path) : OK;
+}
+
+err bundle_file_piece(const char *path, int64_t offset, const void *from, size_t bytes)
+{
+    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) return system_failed(path);
+    const err e = write_piece(file, path, offset, from, bytes);
+    const int closed = close(file); /* a file system over a network may fail only now */
+    return !e && closed ? system_failed(path) : e;
+}
+
+/* A disk that fills up takes a part first and refuses at the next call. */
+err output_write(struct output *o, const void *from, size_t bytes)
+{
+    const uint8_t *at = from;
+    while (bytes > 0) {
+        const ssize_t done = write(o->file, at, bytes < CALL_BYTES_MAX ? bytes : CALL_BYTES_MAX);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return system_failed(o->path);
+        if (done == 0) return fail(ERR_IO, "%s: the system takes no more bytes", o->path);
+        at += done;
+        o->bytes += done;
+        bytes -= (size_t)done;
+    }
+    return OK;
+}
+
+/* Before a rename: else a crash could leave the name with an empty file. */
+err output_sync(struct output *o)
+{
+    if (fsync(o->file)) return system_failed(o->path);
+    const int closed = close(o->file); /* a file system over a network may fail only now */
+    o->file = -1;
+    return closed ? system_failed(o->path) : OK;
+}
+
+err output_publish(struct output *o)
+{
+    if (rename(o->temporary, o->path)) return system_failed(o->path);
+    free(o->temporary);
+    o->temporary = NULL;
+    return OK;
+}
+
+/* Safe at any point of an output's life, and twice. */
+void output_drop(struct output *o)
+{
+    if (!o->path) return;
+    if (o->file >= 0) close(o->file);
+    if (o->temporary) unlink(o->temporary);
+    free(o->temporary);
+    free(o->path);
+    *o = (struct output){0};
+}
+
+err bundle_sync_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    if (!folder) return fail(ERR_MEMORY, "no memory for the folder of %s", path);
+    const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* some file systems cannot sync a folder and say EINVAL: they have nothing that could be lost
+     */
+    const bool is_done = file >= 0 && (fsync(file) == 0 || errno == EINVAL);
+    const err e = is_done ? OK : system_failed(folder);
+    if (file >= 0) close(file);
+    free(folder);
+    return e;
+}
+
+err bundle_unlink(const char *path)
+{
+    return unlink(path) && errno != ENOENT ? system_failed(path) : OK;
+}

@@ -1,0 +1,56 @@
+/* file.h - the files of a bundle: read at any place, written under a temporary name. */
+#ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_FILE_H
+#define CORE_TRAIN_CHECKPOINT_BUNDLE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/error.h"
+
+/* prefix.index, prefix.data-KKKKK-of-NNNNN: freed by the caller. */
+err bundle_index_path(const char *prefix, char **ret);
+err bundle_data_path(const char *prefix, int shard, int shards, char **ret);
+
+/* ---- reading ---- */
+
+struct file_reader {
+    const char *path; /* borrowed */
+    int file;         /* -1: none is open */
+    int64_t bytes;    /* when it was opened */
+};
+
+/* Regular files only. What a person can mend (an absent file) is ERR_INPUT. */
+err file_reader_open(const char *path, struct file_reader *ret);
+/* ERR_INPUT where the file ends before. */
+err file_reader_read(const struct file_reader *, int64_t offset, void *ret, size_t bytes);
+void file_reader_close(struct file_reader *);
+/* The whole of a file of at most so many bytes, freed by the caller; NULL of an empty one. */
+err bundle_file_load(const char *path, size_t bytes_max, uint8_t **ret, size_t *ret_bytes);
+
+/* ---- writing ---- */
+
+/* Zeroed: none. */
+struct output {
+    char *path, *temporary; /* NULL where nothing of that name is left to remove */
+    int file;
+    int64_t bytes;
+};
+
+/* A new file beside `beside`, to be called path later. */
+err output_open(const char *path, const char *beside, struct output *ret);
+err output_write(struct output *, const void *, size_t bytes);
+err output_sync(struct output *); /* what was written is on the disk; closes the file */
+err output_publish(struct output *);
+void output_drop(struct output *); /* and removes what was not published */
+
+/* A piece of a file that comes in several, each on the disk when this returns; made where it is
+ * absent. */
+err bundle_file_piece(const char *path, int64_t offset, const void *, size_t bytes);
+
+/* So that a rename in it lasts: path is of a file there. */
+err bundle_sync_folder(const char *path);
+/* An absent file is no error. */
+err bundle_unlink(const char *path);
+
+#endif

@@ -1,0 +1,68 @@
+/* index.h - what an index file says: one record per key, sorted by key.
+ *
+ * Keys are names of tensors, or stand for one slice of a tensor: such a key begins with a zero
+ * byte. The record of a sliced tensor itself has no data, but the list of its slices.
+ */
+#ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_INDEX_H
+#define CORE_TRAIN_CHECKPOINT_BUNDLE_INDEX_H
+
+#include "core/train/checkpoint/bundle/bundle.h"
+#include "core/train/checkpoint/bundle/coding.h"
+
+/* In a stored box this length means the whole axis; its start is 0. */
+enum { LENGTH_WHOLE = -1 };
+
+/* TensorFlow's BundleEntryProto. */
+struct record {
+    size_t key, key_bytes; /* offset in the index' keys, where a zero byte follows */
+    int order;             /* of arrival */
+    int dtype, shard;
+    struct bundle_shape shape;
+    int64_t offset, bytes;
+    uint32_t crc; /* masked */
+    int slice_count;
+    size_t first_slice; /* in the index' slices */
+};
+
+struct index {
+    struct buffer keys;
+    struct record *records;
+    int count, room;
+    struct bundle_box *slices; /* as stored: LENGTH_WHOLE is possible */
+    size_t slice_count, slice_room;
+    int shards;
+};
+
+void index_drop(struct index *);
+const char *index_key(const struct index *, const struct record *);
+bool index_is_slice(const struct index *, const struct record *);
+/* The name of the tensor that the key belongs to, cut to what a message holds. */
+enum { KEY_TEXT_MAX = 256 };
+const char *index_key_text(const struct index *, const struct record *, char ret[KEY_TEXT_MAX]);
+
+/* Copies key and record; slices are given apart. */
+err index_add(struct index *, struct view key, const struct record *, const struct bundle_box *);
+/* The key of a slice as stored. */
+void index_slice_key(struct buffer *, const char *name, int rank, const struct bundle_box *);
+/* Of a sorted index; NULL: none. */
+const struct record *index_find(const struct index *, struct view key);
+
+/* Sorts; records of one name that come several times are joined where all are slices of one tensor,
+ * else ERR_INPUT. `where` begins the message. */
+err index_join(struct index *, const char *where);
+/* The file's bytes, dropped by the caller. The index is sorted. */
+err index_write(const struct index *, struct buffer *ret);
+/* Of a file. What is written in one record is checked here, what belongs together is not. */
+err index_read(const char *path, struct index *ret);
+
+/* ---- proto.c: the messages ---- */
+
+void proto_put_header(struct buffer *, int shards);
+void proto_put_record(struct buffer *, const struct index *, const struct record *);
+/* ERR_INPUT without the name of the file. */
+err proto_get_header(struct view, int *ret_shards);
+/* Slices go to the end of the index'. */
+err proto_get_record(struct view, struct index *, struct record *ret);
+err index_add_slice(struct index *, const struct bundle_box *);
+
+#endif

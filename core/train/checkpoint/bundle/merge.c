@@ -1,0 +1,211 @@
+/* merge.c - several bundles become one. What can fail for want of memory or disk is done
+ * before a name changes; where a name cannot be changed, those that were are changed back.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/train/checkpoint/bundle/bundle_inside.h"
+
+/* A data file and what it will be called. */
+struct move {
+    char *from, *to;
+};
+
+/* What is on its way; everything in it but shards and prefix is owned. */
+struct merge {
+    const char *const *shards;
+    int shard_count;
+    const char *prefix;
+    char *index_path;
+    struct index index;
+    struct move *moves;
+    int move_count;
+};
+
+static void merge_drop(struct merge *m)
+{
+    for (int i = 0; i < m->move_count; i++) {
+        free(m->moves[i].from);
+        free(m->moves[i].to);
+    }
+    free(m->moves);
+    free(m->index_path);
+    index_drop(&m->index);
+}
+
+/* A shard must not be what the result is called: it would be removed. */
+static err check_shard(const struct merge *m, const char *index_path)
+{
+    struct stat shard, result;
+    if (stat(index_path, &shard) || stat(m->index_path, &result)) return OK; /* opening tells */
+    if (shard.st_dev != result.st_dev || shard.st_ino != result.st_ino) return OK;
+    return fail(ERR_INPUT, "%s: a checkpoint cannot be joined into itself", index_path);
+}
+
+static err add_moves(struct merge *m, const char *shard, int files)
+{
+    struct move *moves =
+        reallocarray(m->moves, (size_t)m->move_count + (size_t)files, sizeof *moves);
+    if (!moves) return fail(ERR_MEMORY, "no memory to join checkpoints");
+    m->moves = moves;
+    for (int i = 0; i < files; i++) {
+        struct move *move = &m->moves[m->move_count++];
+        *move = (struct move){0};
+        TRY(bundle_data_path(shard, i, files, &move->from));
+    }
+    return OK;
+}
+
+/* All numbers of data files are those of the shard, counted from the shard's first. */
+static err add_records(struct index *to, const struct index *from)
+{
+    for (int i = 0; i < from->count; i++) {
+        const uint8_t *key = (const uint8_t *)index_key(from, &from->records[i]);
+        struct record r = from->records[i];
+        r.shard += to->shards;
+        const struct bundle_box *slices = r.slice_count ? from->slices + r.first_slice : NULL;
+        TRY(index_add(to, (struct view){key, key + r.key_bytes}, &r, slices));
+    }
+    to->shards += from->shards;
+    return OK;
+}
+
+/* Opened as for reading, so that data files are there and as long as they must be. */
+static err add_shard(struct merge *m, const char *shard)
+{
+    struct bundle *bundle = NULL;
+    char *index_path = NULL;
+    TRY(bundle_index_path(shard, &index_path));
+    err e = check_shard(m, index_path);
+    free(index_path);
+    if (!e) e = bundle_open(shard, &bundle);
+    if (!e) e = add_moves(m, shard, bundle->index.shards);
+    if (!e) e = add_records(&m->index, &bundle->index);
+    bundle_close(bundle);
+    if (!e && m->index.shards > BUNDLE_SHARDS_MAX)
+        return fail(ERR_INPUT, "%s: more than %d data files", m->prefix, (int)BUNDLE_SHARDS_MAX);
+    return e;
+}
+
+static err name_results(struct merge *m)
+{
+    for (int i = 0; i < m->move_count; i++)
+        TRY(bundle_data_path(m->prefix, i, m->move_count, &m->moves[i].to));
+    return OK;
+}
+
+/* A move back that fails leaves a file that no index names. */
+static void move_back(const struct merge *m, int moved)
+{
+    for (int i = moved - 1; i >= 0; i--) (void)rename(m->moves[i].to, m->moves[i].from);
+}
+
+/* Renames only: the data are on this file system already, and on the disk. */
+static err move_data(const struct merge *m)
+{
+    for (int i = 0; i < m->move_count; i++) {
+        const struct move *move = &m->moves[i];
+        if (rename(move->from, move->to) == 0) continue;
+        const err e =
+            fail(ERR_IO, "%s: cannot become %s: %s", move->from, move->to, strerror(errno));
+        move_back(m, i);
+        return e;
+    }
+    return OK;
+}
+
+/* What was there under the prefix goes first: an index never speaks of data that are not its own.
+ */
+static err publish(struct merge *m, struct output *index)
+{
+    TRY(bundle_remove(m->prefix));
+    TRY(move_data(m));
+    err e = output_publish(index);
+    if (!e) e = bundle_sync_folder(m->index_path);
+    if (!e) return OK;
+    (void)unlink(m->index_path);
+    move_back(m, m->move_count);
+    return e;
+}
+
+/* The data are elsewhere by now; an index that stays is only litter. */
+static void remove_shards(const struct merge *m)
+{
+    for (int i = 0; i < m->shard_count; i++) {
+        char *path = NULL;
+        if (bundle_index_path(m->shards[i], &path)) continue;
+        (void)unlink(path);
+        free(path);
+    }
+}
+
+static err merge(struct merge *m)
+{
+    struct output index = {0};
+    for (int i = 0; i < m->shard_count; i++) TRY(add_shard(m, m->shards[i]));
+    TRY(name_results(m));
+    TRY(index_join(&m->index, m->prefix));
+    /* beside the first shard, whose folder somebody removes if we die */
+    TRY(index_save(&m->index, m->index_path, m->shards[0], &index));
+    const err e = publish(m, &index);
+    output_drop(&index);
+    return e;
+}
+
+err bundle_merge(const char *const shards[], int count, const char *prefix)
+{
+    struct merge m = {.shards = shards, .shard_count = count, .prefix = prefix};
+    if (count < 1) return fail(ERR_INPUT, "%s: no shards to join", prefix);
+    TRY(bundle_index_path(prefix, &m.index_path));
+    const err e = merge(&m);
+    if (!e) remove_shards(&m);
+    merge_drop(&m);
+    return e;
+}
+
+/* The files of the folder whose names begin so; the first refusal is told when all were tried. */
+static err remove_beginning(int folder, DIR *list, const char *path, const char *begin)
+{
+    err e = OK;
+    const struct dirent *file;
+    while ((file = readdir(list))) {
+        if (strncmp(file->d_name, begin, strlen(begin)) != 0) continue;
+        if (unlinkat(folder, file->d_name, 0) && errno != ENOENT && !e)
+            e = fail(ERR_IO, "%s/%s: %s", path, file->d_name, strerror(errno));
+    }
+    return e;
+}
+
+static err remove_data(const char *folder, const char *begin)
+{
+    DIR *list = opendir(folder);
+    if (!list && errno == ENOENT) return OK;
+    if (!list) return fail(ERR_IO, "%s: %s", folder, strerror(errno));
+    const err e = remove_beginning(dirfd(list), list, folder, begin);
+    closedir(list);
+    return e;
+}
+
+err bundle_remove(const char *prefix)
+{
+    char *index_path = NULL, *begin = NULL, *folder = NULL;
+    TRY(bundle_index_path(prefix, &index_path));
+    err e = bundle_unlink(index_path);
+    free(index_path);
+    if (e) return e;
+
+    const char *slash = strrchr(prefix, '/');
+    const char *name = slash ? slash + 1 : prefix;
+    folder = slash == prefix ? strdup("/") : slash ? strndup(prefix, slash - prefix) : strdup(".");
+    if (asprintf(&begin, "%s.data-", name) < 0) begin = NULL;
+    e = folder && begin ? remove_data(folder, begin)
+                        : fail(ERR_MEMORY, "no memory to remove %s", prefix);
+    free(folder);
+    free(begin);
+    return e;
+}

@@ -1,0 +1,159 @@
+/* write.c - one shard: data go to the disk as they come, the index stays in memory until all
+ * are there.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/crc32c.h"
+#include "core/train/checkpoint/bundle/file.h"
+#include "core/train/checkpoint/bundle/bundle_inside.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are stored as they stand here");
+
+/* The checksum is taken of so much, then it is written: it is still in the cache. */
+enum { WRITE_BYTES = 256 << 10 };
+
+/* The data file is open from the beginning; the index is sorted and written at the end. */
+struct bundle_writer {
+    char *prefix;
+    struct output data;
+    struct index index;
+};
+
+static err open_data(const char *prefix, struct bundle_writer *w)
+{
+    char *path = NULL;
+    w->prefix = strdup(prefix);
+    if (!w->prefix) return fail(ERR_MEMORY, "no memory to write %s", prefix);
+    TRY(bundle_data_path(prefix, 0, 1, &path));
+    const err e = output_open(path, path, &w->data);
+    free(path);
+    return e;
+}
+
+err bundle_create(const char *prefix, struct bundle_writer **ret)
+{
+    struct bundle_writer *w = calloc(1, sizeof *w);
+    if (!w) return fail(ERR_MEMORY, "no memory to write %s", prefix);
+    w->index.shards = 1;
+    const err e = open_data(prefix, w);
+    if (e) bundle_abandon(w);
+    if (!e) *ret = w;
+    return e;
+}
+
+void bundle_abandon(struct bundle_writer *w)
+{
+    if (!w) return;
+    output_drop(&w->data);
+    index_drop(&w->index);
+    free(w->prefix);
+    free(w);
+}
+
+static err check_piece(const struct bundle_piece *piece)
+{
+    const size_t bytes = strlen(piece->name), size = bundle_dtype_size(piece->dtype);
+    int64_t count;
+    if (bytes < 1 || bytes > BUNDLE_NAME_MAX)
+        return fail(ERR_INPUT, "a tensor's name of %zu bytes, from 1 to %d are possible", bytes,
+                    (int)BUNDLE_NAME_MAX);
+    if (!size)
+        return fail(ERR_INPUT, "%s: %s cannot be written", piece->name,
+                    bundle_dtype_name(piece->dtype));
+    if (piece->shape.rank < 0 || piece->shape.rank > BUNDLE_RANK_MAX)
+        return fail(ERR_INPUT, "%s: %d dimensions, at most %d are possible", piece->name,
+                    piece->shape.rank, (int)BUNDLE_RANK_MAX);
+    count = bundle_count(&piece->shape);
+    if (count < 0 || __builtin_mul_overflow(count, (int64_t)size, &count))
+        return fail(ERR_INPUT, "%s: too many elements", piece->name);
+    if (piece->box && !box_is_inside(piece->box, &piece->shape))
+        return fail(ERR_INPUT, "%s: a slice that is not inside of the tensor", piece->name);
+    return OK;
+}
+
+/* One pass over the memory for the checksum and the disk. */
+static err write_elements(struct output *data, const uint8_t *at, int64_t bytes, uint32_t *ret_crc)
+{
+    uint32_t crc = 0;
+    for (int64_t done = 0; done < bytes; done += WRITE_BYTES) {
+        const size_t now = (size_t)(bytes - done < WRITE_BYTES ? bytes - done : WRITE_BYTES);
+        crc = crc32c_extend(crc, at + done, now);
+        TRY(output_write(data, at + done, now));
+    }
+    *ret_crc = crc32c_mask(crc);
+    return OK;
+}
+
+static struct view view_of_name(const char *name)
+{
+    const uint8_t *at = (const uint8_t *)name;
+    return (struct view){at, at + strlen(name)};
+}
+
+/* A slice is two records: the tensor's, which lists it, and its own under a key made of the box. */
+static err add_slice(struct index *index, const struct bundle_piece *piece,
+                     const struct record *data)
+{
+    struct record whole = {.dtype = piece->dtype, .shape = piece->shape, .slice_count = 1};
+    struct buffer key = {0};
+    TRY(index_add(index, view_of_name(piece->name), &whole, piece->box));
+    index_slice_key(&key, piece->name, piece->shape.rank, piece->box);
+    const err e = key.is_short ? fail(ERR_MEMORY, "no memory for the index of a checkpoint")
+                               : index_add(index, buffer_view(&key), data, NULL);
+    buffer_drop(&key);
+    return e;
+}
+
+err bundle_add(struct bundle_writer *w, const struct bundle_piece *piece, const void *elements)
+{
+    TRY(check_piece(piece));
+    const struct bundle_box whole = bundle_whole(&piece->shape);
+    const struct bundle_box *box = piece->box ? piece->box : &whole;
+    struct record data = {
+        .dtype = piece->dtype,
+        .shape = box_shape(box, piece->shape.rank),
+        .offset = w->data.bytes,
+    };
+    data.bytes = bundle_count(&data.shape) * (int64_t)bundle_dtype_size(piece->dtype);
+    TRY(write_elements(&w->data, elements, data.bytes, &data.crc));
+    if (box_is_equal(box, &whole, piece->shape.rank))
+        return index_add(&w->index, view_of_name(piece->name), &data, NULL);
+    return add_slice(&w->index, piece, &data);
+}
+
+/* The older index goes before the data that it speaks of; the new one comes last. */
+static err publish(struct bundle_writer *w, const char *index_path, struct output *index)
+{
+    TRY(bundle_unlink(index_path));
+    TRY(output_publish(&w->data));
+    err e = output_publish(index);
+    if (!e) e = bundle_sync_folder(index_path);
+    if (!e) return OK;
+    (void)unlink(index_path);
+    (void)unlink(w->data.path);
+    return e;
+}
+
+/* Both files are on the disk before either has its name. */
+static err finish(struct bundle_writer *w, const char *index_path)
+{
+    struct output index = {0};
+    TRY(output_sync(&w->data));
+    TRY(index_join(&w->index, w->prefix));
+    err e = index_save(&w->index, index_path, index_path, &index);
+    if (!e) e = publish(w, index_path, &index);
+    output_drop(&index);
+    return e;
+}
+
+err bundle_finish(struct bundle_writer *w)
+{
+    char *index_path = NULL;
+    err e = bundle_index_path(w->prefix, &index_path);
+    if (!e) e = finish(w, index_path);
+    free(index_path);
+    bundle_abandon(w);
+    return e;
+}

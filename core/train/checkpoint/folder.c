@@ -1,0 +1,122 @@
+/* folder.c - what is done to folders and files, whatever a checkpoint is. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/train/checkpoint/bundle/file.h"
+#include "core/train/checkpoint/checkpoints_inside.h"
+
+/* errno is that of the failed call. */
+static err refused(const char *what, const char *path)
+{
+    return fail(ERR_IO, "%s %s: %s", what, path, strerror(errno));
+}
+
+static err too_long(const char *path)
+{
+    return fail(ERR_INPUT, "%.64s...: a path of more than %d characters", path,
+                (int)CHECKPOINT_PATH_MAX - 1);
+}
+
+err folder_join(const char *folder, const char *name, char ret[CHECKPOINT_PATH_MAX])
+{
+    const size_t end = strlen(folder);
+    const char *slash = end > 0 && folder[end - 1] == '/' ? "" : "/";
+    char path[CHECKPOINT_PATH_MAX];
+    const int length = snprintf(path, sizeof path, "%s%s%s", folder, slash, name);
+    if (length >= CHECKPOINT_PATH_MAX) return too_long(folder);
+    memcpy(ret, path, (size_t)length + 1); /* only now: folder or name may lie in ret */
+    return OK;
+}
+
+err folder_copy(const char *path, char ret[CHECKPOINT_PATH_MAX])
+{
+    const size_t length = strlen(path);
+    if (length >= CHECKPOINT_PATH_MAX) return too_long(path);
+    memmove(ret, path, length + 1);
+    return OK;
+}
+
+const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) {
+        snprintf(ret, CHECKPOINT_PATH_MAX, ".");
+        return path;
+    }
+    const int length = slash == path ? 1 : (int)(slash - path);
+    snprintf(ret, CHECKPOINT_PATH_MAX, "%.*s", length, path);
+    return slash + 1;
+}
+
+/* Another task may make it at the same moment, so "it exists" is not an error. What is saved in a
+ * new one is lost with it: so its own name is brought to the disk, too, where the system lets us.
+ */
+static err make_one(const char *path)
+{
+    if (mkdir(path, 0777) != 0) {
+        return errno == EEXIST ? OK : refused("cannot make the folder", path);
+    }
+    if (bundle_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
+    return OK;
+}
+
+err folder_make(const char *path)
+{
+    char part[CHECKPOINT_PATH_MAX];
+    TRY(folder_join(path, "", part));
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        TRY(make_one(part));
+        *slash = '/';
+    }
+    return OK;
+}
+
+err folder_visit(const char *path, folder_visitor *visit, void *context)
+{
+    DIR *folder = opendir(path);
+    if (!folder) return refused("cannot read the folder", path);
+    for (int i = 0; i < FOLDER_NAMES_MAX; i++) {
+        const struct dirent *entry = readdir(folder);
+        if (!entry) break;
+        visit(context, entry->d_name);
+    }
+    closedir(folder);
+    return OK;
+}
+
+/* Whatever else somebody put there stays, and the folder with it. */
+static void remove_part(void *context, const char *name)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    if (strncmp(name, "part-", 5) == 0 && !folder_join(context, name, path)) unlink(path);
+}
+
+void folder_remove_parts(const char *path)
+{
+    char folder[CHECKPOINT_PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    if (!folder_visit(folder, remove_part, folder)) rmdir(folder);
+}
+
+/* Of the file itself where the path is a link: that is what was written. */
+double file_time_s(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0) return -1;
+    return (double)status.st_mtim.tv_sec + (double)status.st_mtim.tv_nsec * 1e-9;
+}
+
+/* A checkpoint exists where its index does; the data files come before it and go after it. */
+bool has_index(const char *prefix)
+{
+    char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    struct stat status;
+    snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, prefix);
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}

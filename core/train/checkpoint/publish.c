@@ -1,0 +1,210 @@
+/* publish.c - a new checkpoint comes, old ones go.
+ *
+ * Publishing changes the folder in steps, and a kill after any of them leaves whole checkpoints:
+ * the shards are joined under a name that is free, the state file is written, what may go is
+ * removed, the state file is written without it. What may go but is leased stays named until it is
+ * not.
+ *
+ * A step that is there already must not be overwritten file by file: the new checkpoint is called
+ * model.ckpt-0STEP while the old one is there, and gets the usual name, by links, when that is
+ * free.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/train/checkpoint/bundle/file.h"
+#include "core/train/checkpoint/checkpoints_inside.h"
+
+static const double SECONDS_PER_HOUR = 3600;
+
+/* ---- what may go ---- */
+
+/* One per keep_every_hours. Where none came for long, the time that was missed is not made up for.
+ */
+static bool stays_for_good(struct checkpoints *c, const struct checkpoint_record *record)
+{
+    const double period_s = c->retention.keep_every_hours * SECONDS_PER_HOUR;
+    double *preserved_s = &c->state.preserved_s;
+    if (period_s <= 0 || record->time_s <= *preserved_s + period_s) return false;
+    *preserved_s += period_s;
+    if (record->time_s > *preserved_s + period_s) *preserved_s = record->time_s;
+    return true;
+}
+
+/* false: it cannot go now. One that lies elsewhere is not ours to remove. */
+static bool remove_files(const struct checkpoints *c, const char *prefix, double now_s)
+{
+    char meta[CHECKPOINT_PATH_MAX + 8]; /* the graph, where TensorFlow wrote it */
+    if (!checkpoints_is_ours(c, prefix)) return true;
+    if (lease_is_held(prefix, now_s)) return false;
+    if (bundle_remove(prefix)) {
+        log_line(LOG_WARNING, "an old checkpoint stays for now: %s", error_text());
+        return false;
+    }
+    snprintf(meta, sizeof meta, "%s.meta", prefix);
+    unlink(meta);
+    return true;
+}
+
+/* Others of the newest one's step, which it replaces. */
+static void remove_replaced(struct checkpoints *c, double now_s)
+{
+    struct checkpoint_state *state = &c->state;
+    const int64_t step = checkpoint_step(state->records[state->count - 1].prefix);
+    for (int i = state->count - 2; i >= 0 && step >= 0; i--) {
+        const char *prefix = state->records[i].prefix;
+        if (checkpoint_step(prefix) == step && remove_files(c, prefix, now_s))
+            state_forget(state, i);
+    }
+}
+
+/* keep_max 0: none. Each that leaves the list brings the next one to the place that is looked at.
+ */
+static void remove_oldest(struct checkpoints *c, double now_s)
+{
+    struct checkpoint_state *state = &c->state;
+    const int64_t keep_max = c->retention.keep_max;
+    int stays = 0; /* at the list's beginning */
+    for (int64_t excess = state->count - keep_max; keep_max > 0 && excess > 0; excess--) {
+        const struct checkpoint_record *record = &state->records[stays];
+        if (stays_for_good(c, record) || remove_files(c, record->prefix, now_s)) {
+            state_forget(state, stays);
+        } else {
+            stays++;
+        }
+    }
+}
+
+static err write_state(const struct checkpoints *c)
+{
+    const int first = c->retention.keep_max > 0 ? 0 : c->state.count - 1;
+    return state_write(c->directory, &c->state, first);
+}
+
+/* That the state file still names what is gone does no harm: the next one will not. */
+static void let_go(struct checkpoints *c, double now_s)
+{
+    const int before = c->state.count;
+    remove_replaced(c, now_s);
+    remove_oldest(c, now_s);
+    if (c->state.count != before && write_state(c)) log_line(LOG_WARNING, "%s", error_text());
+}
+
+/* ---- what comes ---- */
+
+/* Makes the list end with it, and the state file too. One of the same name is the same files. */
+static err announce(struct checkpoints *c, const char *prefix, double now_s)
+{
+    struct checkpoint_state *state = &c->state;
+    for (int i = state->count - 1; i >= 0; i--) {
+        if (strcmp(state->records[i].prefix, prefix) == 0) state_forget(state, i);
+    }
+    if (state->count == CHECKPOINTS_MAX) state_forget(state, 0);
+    TRY(state_add(state, prefix, now_s));
+    err e = write_state(c);
+    if (e) state_forget(state, state->count - 1);
+    return e;
+}
+
+/* The usual name, or where that is taken one with zeros before the step. */
+static err free_name(const struct checkpoints *c, uint64_t step, char ret[CHECKPOINT_PATH_MAX])
+{
+    for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
+        TRY(checkpoint_name(c->directory, step, zeros, ret));
+        if (!has_index(ret)) return OK;
+    }
+    return fail(ERR_IO,
+                "%s: all names for this step are taken by checkpoints that cannot be removed", ret);
+}
+
+static err merge(const char *folder, int shards, const char *prefix)
+{
+    char(*names)[CHECKPOINT_PATH_MAX] = calloc((size_t)shards, sizeof *names);
+    const char **prefixes = calloc((size_t)shards, sizeof *prefixes);
+    err e =
+        names && prefixes ? OK : fail(ERR_MEMORY, "no memory for the names of %d shards", shards);
+    for (int i = 0; !e && i < shards; i++) {
+        checkpoint_shard_prefix(folder, i, shards, names[i]);
+        prefixes[i] = names[i];
+    }
+    if (!e) e = bundle_merge(prefixes, shards, prefix);
+    free(names);
+    free(prefixes);
+    return e;
+}
+
+/* Removes what a failure left, and gives the failure on. */
+static err undo(const char *prefix, err e)
+{
+    char text[ERROR_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", error_text());
+    if (bundle_remove(prefix)) log_line(LOG_WARNING, "%s", error_text());
+    return fail(e, "%s", text);
+}
+
+static err link_data(const char *from, const char *to, int shard, int shards)
+{
+    char *old = NULL, *new = NULL;
+    err e = bundle_data_path(from, shard, shards, &old);
+    if (!e) e = bundle_data_path(to, shard, shards, &new);
+    if (!e && link(old, new) != 0) e = fail(ERR_IO, "%s: %s", new, strerror(errno));
+    free(old);
+    free(new);
+    return e;
+}
+
+/* The index last, as ever. */
+static err link_all(const char *from, const char *to, int shards)
+{
+    char old[CHECKPOINT_PATH_MAX + 8], new[CHECKPOINT_PATH_MAX + 8];
+    for (int i = 0; i < shards; i++) TRY(link_data(from, to, i, shards));
+    snprintf(old, sizeof old, "%s" CHECKPOINT_INDEX, from);
+    snprintf(new, sizeof new, "%s" CHECKPOINT_INDEX, to);
+    if (link(old, new) != 0) return fail(ERR_IO, "%s: %s", new, strerror(errno));
+    return bundle_sync_folder(new);
+}
+
+/* Gives the newest the usual name where that has become free. Without links in the file system, or
+ * when something fails, it keeps the name that it has, which is as good. */
+static void take_usual_name(struct checkpoints *c, const char *usual, int shards, double now_s)
+{
+    const char *spare = c->state.records[c->state.count - 1].prefix;
+    if (strcmp(spare, usual) == 0 || has_index(usual)) return;
+    err e = bundle_remove(usual); /* data files without an index, if any */
+    if (!e) e = link_all(spare, usual, shards);
+    if (!e) e = announce(c, usual, now_s);
+    if (e && bundle_remove(usual)) log_line(LOG_WARNING, "%s", error_text());
+    if (!e) let_go(c, now_s);
+}
+
+/* The shards become a checkpoint that the state file names, or nothing of them is left. */
+static err join(struct checkpoints *c, const char *folder, int shards, const char *prefix,
+                double now_s)
+{
+    err e = merge(folder, shards, prefix);
+    if (!e) e = announce(c, prefix, now_s);
+    return e ? undo(prefix, e) : OK;
+}
+
+err checkpoints_publish(struct checkpoints *c, const char *folder, int shards, uint64_t step,
+                        double now_s, char ret_prefix[CHECKPOINT_PATH_MAX])
+{
+    char usual[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
+    if (shards < 1 || shards > BUNDLE_SHARDS_MAX)
+        return fail(ERR_INPUT, "a checkpoint of %d shards: 1 to %d are possible", shards,
+                    (int)BUNDLE_SHARDS_MAX);
+    TRY(checkpoint_name(c->directory, step, 0, usual));
+    err e = free_name(c, step, prefix);
+    if (!e) e = join(c, folder, shards, prefix, now_s);
+    checkpoints_abandon(c, folder);
+    if (e) return e;
+
+    checkpoints_know(c, usual);
+    let_go(c, now_s);
+    take_usual_name(c, usual, shards, now_s);
+    return folder_copy(c->state.records[c->state.count - 1].prefix, ret_prefix);
+}

@@ -1,0 +1,180 @@
+/* state.c - the list of a run's checkpoints, and the file `checkpoint` that holds it.
+ *
+ * Written are base names, so that the folder may move; read is what TensorFlow writes, absolute
+ * paths too. The times go on over restarts (keep_every_hours).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/train/checkpoint/bundle/file.h"
+#include "core/train/checkpoint/checkpoints_inside.h"
+
+enum { CAPACITY_MIN = 16 };
+
+/* Doubled each time, so that a list of all 100000 is not copied 100000 times. */
+static err make_room(struct checkpoint_state *state)
+{
+    if (state->count < state->capacity) return OK;
+    const int capacity = state->capacity ? 2 * state->capacity : CAPACITY_MIN;
+    struct checkpoint_record *records = realloc(state->records, (size_t)capacity * sizeof *records);
+    if (!records) return fail(ERR_MEMORY, "no memory for a list of %d checkpoints", capacity);
+    state->records = records;
+    state->capacity = capacity;
+    return OK;
+}
+
+err state_add(struct checkpoint_state *state, const char *prefix, double time_s)
+{
+    if (state->count == CHECKPOINTS_MAX)
+        return fail(ERR_INPUT, "more than %d checkpoints", (int)CHECKPOINTS_MAX);
+    TRY(make_room(state));
+    char *copy = strdup(prefix);
+    if (!copy) return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
+    state->records[state->count++] = (struct checkpoint_record){copy, time_s};
+    return OK;
+}
+
+void state_forget(struct checkpoint_state *state, int index)
+{
+    struct checkpoint_record *record = &state->records[index];
+    free(record->prefix);
+    memmove(record, record + 1, (size_t)(--state->count - index) * sizeof *record);
+}
+
+void state_fini(struct checkpoint_state *state)
+{
+    for (int i = 0; i < state->count; i++) free(state->records[i].prefix);
+    free(state->records);
+    *state = (struct checkpoint_state){0};
+}
+
+/* A relative path is meant from the folder; the time of one that has none is its file's. */
+static err locate(const char *directory, struct checkpoint_record *record)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    if (record->prefix[0] != '/') {
+        TRY(folder_join(directory, record->prefix, path));
+        char *copy = strdup(path);
+        if (!copy) return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
+        free(record->prefix);
+        record->prefix = copy;
+    }
+    if (record->time_s >= 0) return OK;
+    char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    snprintf(index, sizeof index, "%s" CHECKPOINT_INDEX, record->prefix);
+    record->time_s = file_time_s(index);
+    return OK;
+}
+
+/* All or nothing: ret is not touched by a text that is understood only in part. */
+static err understand(const char *directory, const uint8_t *text, size_t length,
+                      struct checkpoint_state *ret)
+{
+    struct checkpoint_state state = {0};
+    err e = state_parse((const char *)text, length, &state);
+    for (int i = 0; !e && i < state.count; i++) e = locate(directory, &state.records[i]);
+    if (e) {
+        state_fini(&state);
+    } else {
+        *ret = state;
+    }
+    return e;
+}
+
+err state_read(const char *directory, struct checkpoint_state *ret)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    uint8_t *text = NULL;
+    size_t length = 0;
+    TRY(folder_join(directory, CHECKPOINT_STATE, path));
+    if (file_time_s(path) < 0) {
+        *ret = (struct checkpoint_state){0};
+        return OK;
+    }
+    TRY(bundle_file_load(path, STATE_BYTES_MAX, &text, &length));
+    err e = understand(directory, text, length, ret);
+    free(text);
+    return e ? fail_prefix(e, "%s", path) : OK;
+}
+
+/* As C writes it between quotes: what is not plain ASCII in octal. */
+static void print_path(FILE *file, const char *field, const char *path)
+{
+    fprintf(file, "%s: \"", field);
+    for (; *path; path++) {
+        const unsigned char c = (unsigned char)*path;
+        if (c == '"' || c == '\\') {
+            fprintf(file, "\\%c", c);
+        } else if (c < 0x20 || c >= 0x7f) {
+            fprintf(file, "\\%03o", c);
+        } else {
+            fputc(c, file);
+        }
+    }
+    fputs("\"\n", file);
+}
+
+/* Without the directory where it lies in there. */
+static const char *short_name(const char *directory, const char *prefix)
+{
+    const size_t length = strlen(directory);
+    const bool is_inside = strncmp(prefix, directory, length) == 0 && prefix[length] == '/';
+    return is_inside ? prefix + length + 1 : prefix;
+}
+
+/* The order of CheckpointManager's fields. Times go on where the next process reads them: what
+ * stays for good is decided by when a checkpoint was made, not by when it was found. */
+static void print(FILE *file, const char *directory, const struct checkpoint_state *state,
+                  int first)
+{
+    const struct checkpoint_record *records = state->records;
+    print_path(file, "model_checkpoint_path",
+               short_name(directory, records[state->count - 1].prefix));
+    for (int i = first; i < state->count; i++) {
+        print_path(file, "all_model_checkpoint_paths", short_name(directory, records[i].prefix));
+    }
+    for (int i = first; i < state->count; i++) {
+        fprintf(file, "all_model_checkpoint_timestamps: %.17g\n",
+                records[i].time_s > 0 ? records[i].time_s : 0);
+    }
+    fprintf(file, "last_preserved_timestamp: %.17g\n", state->preserved_s);
+}
+
+static err write_text(struct output *output, const char *text, size_t length)
+{
+    TRY(output_write(output, text, length));
+    TRY(output_sync(output));
+    return output_publish(output);
+}
+
+/* Once renamed, the file counts: that the folder cannot be synced is no failure any more. */
+static err replace(const char *directory, const char *text, size_t length)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct output output = {0};
+    TRY(folder_join(directory, CHECKPOINT_STATE, path));
+    TRY(output_open(path, path, &output));
+    err e = write_text(&output, text, length);
+    output_drop(&output);
+    if (!e && bundle_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
+    return e;
+}
+
+/* Put together in memory first: what is written is all of it. */
+err state_write(const char *directory, const struct checkpoint_state *state, int first)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    if (!file) return fail(ERR_MEMORY, "no memory for the list of checkpoints");
+    print(file, directory, state, first);
+    const bool is_whole = !ferror(file);
+    err e = OK;
+    if (fclose(file) != 0 || !is_whole)
+        e = fail(ERR_MEMORY, "no memory for the list of checkpoints");
+    if (!e) e = replace(directory, text, length);
+    free(text);
+    return e;
+}

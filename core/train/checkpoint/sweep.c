@@ -1,0 +1,209 @@
+/* sweep.c - the names in a run's folder: which are checkpoints, and which are left of
+ * runs that were killed. Only what bears exactly such a name is removed. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/train/checkpoint/checkpoints_inside.h"
+
+enum { TAG_DIGITS = 16, STEP_DIGITS_MAX = 20 + SPARE_ZEROS_MAX };
+
+err checkpoint_name(const char *directory, uint64_t step, int zeros, char ret[CHECKPOINT_PATH_MAX])
+{
+    char name[sizeof CHECKPOINT_NAME + STEP_DIGITS_MAX];
+    snprintf(name, sizeof name, CHECKPOINT_NAME "%.*s%" PRIu64, zeros, "00000000", step);
+    return folder_join(directory, name, ret);
+}
+
+int64_t checkpoint_name_step(const char *name, const char **ret_rest)
+{
+    const size_t length = strlen(CHECKPOINT_NAME);
+    if (strncmp(name, CHECKPOINT_NAME, length) != 0) return -1;
+    int64_t step = 0;
+    const char *digit = name + length;
+    if (!isdigit((unsigned char)*digit)) return -1;
+    for (; isdigit((unsigned char)*digit); digit++) {
+        if (__builtin_mul_overflow(step, 10, &step) ||
+            __builtin_add_overflow(step, *digit - '0', &step))
+            return -1;
+    }
+    *ret_rest = digit;
+    return step;
+}
+
+int64_t checkpoint_step(const char *prefix)
+{
+    const char *slash = strrchr(prefix, '/'), *rest = NULL;
+    const int64_t step = checkpoint_name_step(slash ? slash + 1 : prefix, &rest);
+    return step >= 0 && !*rest ? step : -1;
+}
+
+struct sweep {
+    struct checkpoints *run;
+    double now_s, state_s; /* the time of the state file; -1: there is none */
+};
+
+/* Are these all the characters that remain, `count` of them (0: one or more)? */
+static bool ends_with_digits(const char *text, const char *digits, size_t count)
+{
+    const size_t length = strspn(text, digits);
+    return !text[length] && (count ? length == count : length > 0);
+}
+
+static bool is_named(const struct checkpoint_state *state, const char *prefix)
+{
+    for (int i = 0; i < state->count; i++) {
+        if (strcmp(state->records[i].prefix, prefix) == 0) return true;
+    }
+    return false;
+}
+
+/* Joined, and then killed before the state file could name it: it is younger than that file. */
+static bool is_unborn(const struct sweep *sweep, const char *prefix)
+{
+    char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    snprintf(index, sizeof index, "%s" CHECKPOINT_INDEX, prefix);
+    return !is_named(&sweep->run->state, prefix) && file_time_s(index) >= sweep->state_s;
+}
+
+/* What publishing this step left when it was killed: data files without an index, or all of one. */
+static void remove_unborn(const struct sweep *sweep, uint64_t step)
+{
+    char prefix[CHECKPOINT_PATH_MAX];
+    for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
+        if (checkpoint_name(sweep->run->directory, step, zeros, prefix)) continue;
+        if (has_index(prefix) && !is_unborn(sweep, prefix)) continue;
+        if (bundle_remove(prefix)) log_line(LOG_WARNING, "%s", error_text());
+    }
+}
+
+bool checkpoints_know(struct checkpoints *c, const char *prefix)
+{
+    struct checkpoint_state *state = &c->state;
+    if (is_named(state, prefix) || !has_index(prefix) || state_add(state, prefix, 0)) return false;
+    const struct checkpoint_record record = state->records[state->count - 1];
+    memmove(state->records + 1, state->records, (size_t)(state->count - 1) * sizeof record);
+    state->records[0] = record;
+    return true;
+}
+
+/* One that has not got the usual name yet: perhaps it was about to. */
+static void sweep_spare(const struct sweep *sweep)
+{
+    struct checkpoints *c = sweep->run;
+    char usual[CHECKPOINT_PATH_MAX];
+    for (int i = c->state.count - 1; i >= 0; i--) {
+        const char *prefix = c->state.records[i].prefix;
+        const int64_t step = checkpoint_step(prefix);
+        if (step < 0 || !checkpoints_is_ours(c, prefix)) continue;
+        if (checkpoint_name(c->directory, (uint64_t)step, 0, usual) || !strcmp(prefix, usual))
+            continue;
+        if (has_index(usual)) {
+            i += checkpoints_know(c, usual); /* the others moved up */
+        } else if (bundle_remove(usual)) {
+            log_line(LOG_WARNING, "%s", error_text());
+        }
+    }
+}
+
+/* model.ckpt-STEP_temp_<16 hex>: a folder of shards */
+static bool is_temporary_folder(const char *name, int64_t *ret_step)
+{
+    static const char temporary[] = "_temp_";
+    const char *rest = NULL;
+    *ret_step = checkpoint_name_step(name, &rest);
+    return *ret_step >= 0 && strncmp(rest, temporary, strlen(temporary)) == 0 &&
+           ends_with_digits(rest + strlen(temporary), "0123456789abcdef", TAG_DIGITS);
+}
+
+/* <file>.tempstate<number>, of the state file or an index: a file that did not get its name */
+static bool is_temporary_file(const char *name)
+{
+    static const char temporary[] = ".tempstate";
+    const char *rest = NULL;
+    const char *found = strstr(name, temporary);
+    if (!found || !ends_with_digits(found + strlen(temporary), "0123456789", 0)) return false;
+    const size_t length = (size_t)(found - name);
+    if (length == strlen(CHECKPOINT_STATE) && strncmp(name, CHECKPOINT_STATE, length) == 0)
+        return true;
+    return checkpoint_name_step(name, &rest) >= 0 &&
+           strncmp(rest, CHECKPOINT_INDEX ".", strlen(CHECKPOINT_INDEX ".")) == 0;
+}
+
+/* A lease, which is younger than a day where somebody still cares. */
+static bool is_lease(const char *name)
+{
+    return strncmp(name, LEASE_NAME CHECKPOINT_NAME, strlen(LEASE_NAME CHECKPOINT_NAME)) == 0;
+}
+
+static void look_at(void *context, const char *name)
+{
+    const struct sweep *sweep = context;
+    char path[CHECKPOINT_PATH_MAX];
+    int64_t step = -1;
+    if (folder_join(sweep->run->directory, name, path)) return;
+    if (is_temporary_folder(name, &step)) {
+        folder_remove_parts(path);
+        remove_unborn(sweep, (uint64_t)step);
+    } else if (is_temporary_file(name)) {
+        unlink(path);
+    } else if (is_lease(name) && sweep->now_s - file_time_s(path) > STALE_S) {
+        unlink(path);
+    }
+}
+
+void checkpoints_sweep(struct checkpoints *c, double now_s)
+{
+    char state[CHECKPOINT_PATH_MAX];
+    struct sweep sweep = {.run = c, .now_s = now_s};
+    if (folder_join(c->directory, CHECKPOINT_STATE, state)) return;
+    sweep.state_s = file_time_s(state);
+    if (folder_visit(c->directory, look_at, &sweep)) log_line(LOG_WARNING, "%s", error_text());
+    sweep_spare(&sweep);
+}
+
+struct search {
+    char directory[CHECKPOINT_PATH_MAX];
+    int64_t below;
+    struct checkpoint_state *state;
+    err failed;
+};
+
+/* model.ckpt-STEP.index */
+static void add_found(void *context, const char *name)
+{
+    struct search *search = context;
+    const char *rest = NULL;
+    char path[CHECKPOINT_PATH_MAX];
+    const int64_t step = checkpoint_name_step(name, &rest);
+    if (search->failed || step < 0 || step >= search->below || strcmp(rest, CHECKPOINT_INDEX) != 0)
+        return;
+    search->failed = folder_join(search->directory, name, path);
+    if (search->failed) return;
+    const double time_s = file_time_s(path);
+    path[strlen(path) - strlen(CHECKPOINT_INDEX)] = '\0';
+    search->failed = state_add(search->state, path, time_s);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct checkpoint_record *x = a, *y = b;
+    const int64_t step_x = checkpoint_step(x->prefix), step_y = checkpoint_step(y->prefix);
+    return step_x != step_y ? (step_x > step_y) - (step_x < step_y)
+                            : (x->time_s > y->time_s) - (x->time_s < y->time_s);
+}
+
+err checkpoints_search(const char *directory, int64_t below, struct checkpoint_state *state)
+{
+    struct search search = {.below = below, .state = state};
+    TRY(folder_copy(directory, search.directory));
+    TRY(folder_visit(directory, add_found, &search));
+    if (search.failed) return search.failed;
+    if (state->count > 0)
+        qsort(state->records, (size_t)state->count, sizeof *state->records, compare);
+    return OK;
+}

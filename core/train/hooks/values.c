@@ -1,0 +1,100 @@
+/* values.c - see values.h. */
+#include "core/train/hooks/values.h"
+
+#include <string.h>
+
+enum { VALUE_STEP, VALUE_NORM, VALUE_RATE, VALUE_LOSS, VALUE_PUSH, VALUE_STALENESS, VALUE_METRICS };
+
+/* Sorted, as they are shown where nobody chose. */
+static const char *const plain_names[VALUE_METRICS] = {
+    [VALUE_STEP] = "global_step", [VALUE_NORM] = "gradient_norm", [VALUE_RATE] = "learning_rate",
+    [VALUE_LOSS] = "loss",        [VALUE_PUSH] = "push_seconds",  [VALUE_STALENESS] = "staleness",
+};
+
+/* Metrics behind those that are there already; a spec has fewer of them than there is room. */
+static int add_metrics(const struct session *session, int count, const char *names[HOOK_VALUES_MAX])
+{
+    const struct graph *graph = session->graph;
+    for (int i = 0; i < graph->metric_count && count < HOOK_VALUES_MAX; i++)
+        names[count++] = graph->metrics[i].name;
+    return count;
+}
+
+int hook_value_names(const struct run_view *view, const char *ret_names[HOOK_VALUES_MAX])
+{
+    memcpy(ret_names, plain_names, sizeof plain_names);
+    return add_metrics(view->session, VALUE_METRICS, ret_names);
+}
+
+double hook_value(const struct run_view *view, int index)
+{
+    switch (index) {
+    case VALUE_STEP:
+        return (double)view->global_step;
+    case VALUE_NORM:
+        return view->gradient_norm;
+    case VALUE_RATE:
+        return view->learning_rate;
+    case VALUE_LOSS:
+        return view->loss;
+    case VALUE_PUSH:
+        return view->push_seconds;
+    case VALUE_STALENESS:
+        return (double)view->staleness;
+    default:
+        return session_metric(view->session, index - VALUE_METRICS);
+    }
+}
+
+/* As clipping by global_norm has it: in creation order, whatever the placement. */
+double hook_gradient_norm(const struct run_view *view)
+{
+    if (view->gradient_norm != 0) return view->gradient_norm;
+    const struct session *s = view->session;
+    session_list_gradients(s);
+    return gradients_norm(s->options.device, s->clip_gradients, s->clip_sizes,
+                          s->graph->param_count);
+}
+
+int evaluation_names(const struct session *session, const char *ret_names[HOOK_VALUES_MAX])
+{
+    ret_names[0] = plain_names[VALUE_LOSS];
+    return add_metrics(session, 1, ret_names);
+}
+
+/* 0: the loss; others: metrics in the spec's order. */
+double evaluation_value(const struct evaluation *evaluation, int index)
+{
+    return index == 0 ? evaluation->loss : evaluation->metrics[index - 1];
+}
+
+/* "a, b, c" as far as it fits. */
+static void join(const struct name_list *list, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = '\0';
+    for (int i = 0; i < list->count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", list->at[i]);
+}
+
+err hook_name_find(const struct name_list *list, const char *name, int *ret)
+{
+    for (int i = 0; i < list->count; i++) {
+        if (strcmp(list->at[i], name) != 0) continue;
+        *ret = i;
+        return OK;
+    }
+    char known[ERROR_TEXT_MAX / 2];
+    join(list, known, sizeof known);
+    const char *near = nearest_name(name, list->at, list->count);
+    return fail(ERR_INPUT, "%s: unknown %s \"%.64s\"%s%s%s; known are %s", list->path, list->noun,
+                name, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "", known);
+}
+
+err hook_check_every(const struct every *every)
+{
+    const bool by_secs = every->secs > 0, by_steps = every->steps > 0;
+    if (by_secs != by_steps) return OK;
+    return fail(ERR_INPUT, "expected %s or %s, got %s", every->secs_name, every->steps_name,
+                by_secs ? "both" : "neither");
+}

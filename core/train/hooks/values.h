@@ -1,0 +1,39 @@
+/* values.h - what hooks share: the numbers of a step and of an evaluation by name, and
+ * attributes of which exactly one is given. */
+#ifndef CORE_TRAIN_HOOKS_VALUES_H
+#define CORE_TRAIN_HOOKS_VALUES_H
+
+#include "core/train/hooks/hook.h"
+
+enum { HOOK_VALUES_MAX = 64 };
+
+/* Of the last own step: global_step, gradient_norm, learning_rate, loss, push_seconds, staleness,
+ * then the metrics. Returns how many. */
+int hook_value_names(const struct run_view *, const char *ret_names[HOOK_VALUES_MAX]);
+double hook_value(const struct run_view *, int index);
+
+/* From `computed` only: as clipping has measured it, before it clipped, or measured here. */
+double hook_gradient_norm(const struct run_view *);
+
+/* Of an evaluation: loss, then the metrics. */
+int evaluation_names(const struct session *, const char *ret_names[HOOK_VALUES_MAX]);
+double evaluation_value(const struct evaluation *, int index);
+
+/* The index of a name; ERR_INPUT names the nearest: `values[2]: unknown value "los" ...` with path
+ * "values[2]" and noun "value". */
+struct name_list {
+    const char *const *at;
+    int count;
+    const char *path, *noun;
+};
+err hook_name_find(const struct name_list *, const char *name, int *ret);
+
+/* ERR_INPUT unless exactly one is above zero. */
+struct every {
+    const char *secs_name, *steps_name;
+    double secs;
+    int64_t steps;
+};
+err hook_check_every(const struct every *);
+
+#endif

@@ -1,0 +1,39 @@
+/* buckets.h - which stretch of each ps' gradients is complete while backward goes on.
+ *
+ * The slices of a block lie in the order in which backward finishes them (layout.h), so that as a
+ * rule its front grows. What has grown by BUCKET_FLOATS, or is the end of the block, is a bucket:
+ * large enough to travel alone. A variable that is finished early waits for those before it.
+ */
+#ifndef CORE_TRAIN_SESSION_BUCKETS_H
+#define CORE_TRAIN_SESSION_BUCKETS_H
+
+#include "core/base/arena.h"
+#include "core/train/variables/layout.h"
+
+enum { BUCKET_FLOATS = 64 << 10 };
+
+struct bucket {
+    int ps;
+    int64_t offset, floats; /* in the ps' block */
+};
+
+struct buckets {
+    const struct layout *layout;  /* borrowed */
+    const struct slice ***slices; /* [ps_count][slices of the ps], as they lie in the block */
+    int *slice_count;             /* [ps_count] */
+    bool *is_finished;            /* [variables], in this pass */
+    int *finished;                /* [ps_count] slices at the front that are finished */
+    int64_t *sent;                /* [ps_count] floats */
+};
+
+/* Everything lives in the arena. */
+void buckets_open(const struct layout *, struct arena *, struct buckets *ret);
+
+/* A pass begins: nothing is finished. */
+void buckets_begin(struct buckets *);
+void buckets_finish(struct buckets *, int variable);
+/* The next that is complete since; false: none. Within a pass every float of every block is in one
+ * bucket, gaps between slices included. */
+bool buckets_next(struct buckets *, struct bucket *ret);
+
+#endif

@@ -1,0 +1,25 @@
+/* device_choice.h - where a task computes, as a person says it: "auto", "cpu", "gpu", "gpu:N". */
+#ifndef CORE_TRAIN_SESSION_DEVICE_CHOICE_H
+#define CORE_TRAIN_SESSION_DEVICE_CHOICE_H
+
+#include "core/base/error.h"
+
+enum device_kind {
+    DEVICE_AUTO, /* a GPU where there is a working one, else the CPU */
+    DEVICE_CPU,
+    DEVICE_GPU, /* or an error */
+};
+
+struct device_choice {
+    enum device_kind kind;
+    int index; /* "gpu:N"; -1: tasks of one host share the GPUs out */
+};
+
+/* ERR_INPUT: expected auto, cpu, gpu or gpu:N, got "..." */
+err device_choice_parse(const char *text, struct device_choice *ret);
+
+/* Which of `gpus` (at least 1) is meant by the task that is number local_index of those of this
+ * host that compute. ERR_INPUT: there is no GPU of that number. */
+err device_choice_gpu(const struct device_choice *, int local_index, int gpus, int *ret_index);
+
+#endif

@@ -1,0 +1,126 @@
+/* mirror.c - see mirror.h.
+ *
+ * A block crosses whole, gaps between its variables included: one large copy is faster than many
+ * small ones, and the gaps are zero on both sides.
+ */
+#include "core/train/session/mirror.h"
+
+static size_t block_bytes(const struct mirror *mirror, int ps)
+{
+    return (size_t)mirror->block_floats[ps] * sizeof(float);
+}
+
+/* A ps without variables has an empty block, which takes no memory here either. */
+static err allocate(struct mirror *mirror, int ps)
+{
+    struct device *d = mirror->device;
+    const size_t bytes = block_bytes(mirror, ps);
+    void *values, *gradients;
+    if (bytes == 0) return OK;
+    TRY(d->kernels->allocate(d, bytes, &values));
+    mirror->values[ps] = values;
+    TRY(d->kernels->allocate(d, bytes, &gradients));
+    mirror->gradients[ps] = gradients;
+    return OK;
+}
+
+err mirror_open(struct device *device, int ps_count, const int64_t *block_floats,
+                struct arena *arena, struct mirror *ret)
+{
+    struct mirror mirror = {
+        .device = device,
+        .ps_count = ps_count,
+        .block_floats = block_floats,
+        .values = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .gradients = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .host_values = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .host_gradients = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .pins_values = arena_array(arena, (size_t)ps_count, sizeof(bool)),
+        .pins_gradients = arena_array(arena, (size_t)ps_count, sizeof(bool)),
+    };
+    for (int ps = 0; ps < ps_count; ps++) {
+        const err e = allocate(&mirror, ps);
+        if (!e) continue;
+        mirror_close(&mirror);
+        return fail_prefix(e, "values and gradients of ps/%d", ps);
+    }
+    *ret = mirror;
+    return OK;
+}
+
+void mirror_close(struct mirror *mirror)
+{
+    struct device *d = mirror->device;
+    for (int ps = 0; d && ps < mirror->ps_count; ps++) {
+        mirror_unbind(mirror, ps);
+        if (mirror->values[ps]) d->kernels->release(d, mirror->values[ps]);
+        if (mirror->gradients[ps]) d->kernels->release(d, mirror->gradients[ps]);
+    }
+    *mirror = (struct mirror){0};
+}
+
+/* Memory of a device that has no use for it stays as it is. */
+static bool pin(const struct mirror *mirror, int ps, float *host, bool is_written)
+{
+    struct device *d = mirror->device;
+    return d->kernels->overlap && mirror->values[ps] && host &&
+           d->kernels->overlap->pin(d, host, block_bytes(mirror, ps), is_written);
+}
+
+void mirror_bind(struct mirror *mirror, int ps, float *values, float *gradients)
+{
+    mirror_unbind(mirror, ps);
+    mirror->host_values[ps] = values;
+    mirror->host_gradients[ps] = gradients;
+    mirror->pins_values[ps] = pin(mirror, ps, values, false);
+    mirror->pins_gradients[ps] = pin(mirror, ps, gradients, true);
+}
+
+void mirror_unbind(struct mirror *mirror, int ps)
+{
+    struct device *d = mirror->device;
+    if (mirror->pins_values[ps]) d->kernels->overlap->unpin(d, mirror->host_values[ps]);
+    if (mirror->pins_gradients[ps]) d->kernels->overlap->unpin(d, mirror->host_gradients[ps]);
+    mirror->pins_values[ps] = mirror->pins_gradients[ps] = false;
+    mirror->host_values[ps] = mirror->host_gradients[ps] = NULL;
+}
+
+/* Queued: what is computed next sees it. */
+void mirror_upload(const struct mirror *mirror)
+{
+    struct device *d = mirror->device;
+    for (int ps = 0; ps < mirror->ps_count; ps++) {
+        const float *host = mirror->host_values[ps];
+        if (!mirror->values[ps] || !host) continue;
+        if (mirror->pins_values[ps])
+            d->kernels->overlap->upload_pinned(d, mirror->values[ps], host,
+                                               block_bytes(mirror, ps));
+        else
+            d->kernels->upload(d, mirror->values[ps], host, block_bytes(mirror, ps));
+    }
+}
+
+void mirror_download(const struct mirror *mirror)
+{
+    struct device *d = mirror->device;
+    for (int ps = 0; ps < mirror->ps_count; ps++)
+        if (mirror->gradients[ps] && mirror->host_gradients[ps])
+            d->kernels->download(d, mirror->host_gradients[ps], mirror->gradients[ps],
+                                 block_bytes(mirror, ps));
+}
+
+bool mirror_lets_leave(const struct mirror *mirror)
+{
+    if (!mirror->device || !mirror->device->kernels->overlap) return false;
+    for (int ps = 0; ps < mirror->ps_count; ps++)
+        if (mirror->gradients[ps] && !mirror->pins_gradients[ps]) return false;
+    return true;
+}
+
+void mirror_leave(const struct mirror *mirror, const struct bucket *bucket)
+{
+    struct device *d = mirror->device;
+    d->kernels->overlap->download_pinned(d, mirror->host_gradients[bucket->ps] + bucket->offset,
+                                         mirror->gradients[bucket->ps] + bucket->offset,
+                                         (size_t)bucket->floats * sizeof(float));
+}

@@ -1,0 +1,41 @@
+/* mirror.h - the blocks of a worker in the memory of a device that does not see the host's.
+ *
+ * Windows of links are the host's memory. A mirror is the same blocks once more, where the device
+ * computes: values go up before a step, each ps' block in one piece, and gradients come down after
+ * it or, where the host's memory can be pinned, bucket by bucket while the step goes on.
+ */
+#ifndef CORE_TRAIN_SESSION_MIRROR_H
+#define CORE_TRAIN_SESSION_MIRROR_H
+
+#include "core/train/session/buckets.h"
+#include "kernels/overlap.h"
+
+struct mirror {
+    struct device *device; /* borrowed; NULL: there is no mirror */
+    int ps_count;
+    const int64_t *block_floats; /* [ps_count], borrowed */
+    float **values, **gradients; /* [ps_count] of the device, zero at first; NULL: an empty block */
+    float **host_values, **host_gradients; /* [ps_count], bound; NULL: none */
+    bool *pins_values, *pins_gradients;    /* [ps_count] */
+};
+
+/* The lists of blocks live in the arena, the blocks until mirror_close. */
+err mirror_open(struct device *, int ps_count, const int64_t *block_floats, struct arena *,
+                struct mirror *ret);
+void mirror_close(struct mirror *); /* a zeroed one is fine */
+
+/* The host's blocks of a ps, until unbind, before which they may not go. */
+void mirror_bind(struct mirror *, int ps, float *values, float *gradients);
+void mirror_unbind(struct mirror *, int ps); /* nothing bound is fine */
+
+/* Of what is bound. The host leaves its values alone until the device is synchronized; download
+ * waits for what is queued. */
+void mirror_upload(const struct mirror *);
+void mirror_download(const struct mirror *);
+
+/* Whether gradients of all ps can leave while a step goes on, and one that leaves when what is
+ * queued now is done: it is there after the device was synchronized. */
+bool mirror_lets_leave(const struct mirror *);
+void mirror_leave(const struct mirror *, const struct bucket *);
+
+#endif

@@ -1,0 +1,131 @@
+/* session.h - the computing side of a worker: data, graph, plan, and the blocks that it reads and
+ * writes.
+ *
+ * A session owns no parameters. Values and gradients lie in one block per ps (layout.h), bound from
+ * outside: windows of the cluster's links. A variable that is one slice is used in place; a
+ * partitioned one has a buffer of its own here, gathered before a step and scattered after it.
+ */
+#ifndef CORE_TRAIN_SESSION_SESSION_H
+#define CORE_TRAIN_SESSION_SESSION_H
+
+#include "core/graph/stepper.h"
+#include "core/train/session/mirror.h"
+#include "core/train/spec/spec.h"
+
+struct bundle; /* checkpoint/bundle.h */
+
+struct session_options {
+    const struct spec *spec;
+    struct device *device;
+    int worker, workers, ps_count;
+    int batches_per_push; /* gradients summed into one push (replicas_to_aggregate > workers) */
+    /* To evaluate or predict without any ps: no training data, no gradients, no steps; one ps in
+     * the process, whatever the placement says; values come from session_restore. */
+    bool only_evaluates;
+    /* The blocks that will be bound are memory of the device, as in a single process; otherwise
+     * they are the host's, and a device with memory of its own works on a mirror of them. */
+    bool binds_device_memory;
+    bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
+};
+
+struct session {
+    struct session_options options;
+    struct arena arena;
+    struct dataset train_data, eval_data; /* eval_data.rows 0: none */
+    struct graph *graph;
+    struct plan *plan;
+    struct stepper stepper; /* of the plan */
+    struct plan *eval_plan; /* NULL until the first evaluation */
+    float *eval_features, *eval_labels;
+    double *eval_metrics;
+    struct pipeline *pipeline;
+    struct layout *layout;
+    float *own_values; /* the block that session_restore made; NULL: none */
+    float **values;    /* [ps_count] blocks, bound */
+    float **gradients; /* [ps_count] */
+    struct mirror mirror;
+    struct buckets buckets; /* of the mirror */
+    size_t free_bytes;      /* of the device before anything was taken; SIZE_MAX: it does not say */
+    float **whole_values,
+        **whole_gradients; /* [variables] of the device; NULL where the block is used in place */
+    float *
+        *kept; /* [variables] sums of clipped gradients; NULL unless several batches are clipped */
+    struct clip clip;
+    float **clip_gradients; /* [variables] scratch: session_list_gradients */
+    int64_t *clip_sizes;
+    bool regularized;
+    uint64_t batches;     /* index of the next one in this worker's share of the stream */
+    int64_t last_rows;    /* of the batch in the plan */
+    int64_t sent_rows;    /* of the next one, which is on its way to the device; 0: it is not */
+    double gradient_norm; /* of the last step, where clipping computed it */
+    bool tolerates_nan;   /* a loss that is not finite is reported as any other (the nan hook) */
+};
+
+err session_open(const struct session_options *, struct session *ret);
+void session_close(struct session *); /* a zeroed one is fine */
+
+void session_bind(struct session *, int ps, float *values, float *gradients);
+void session_unbind(struct session *, int ps); /* the blocks are gone: no step until others come */
+
+/* The initial values of everything that lives on the ps, into a block of its layout (gaps zero) in
+ * the host's memory. */
+err session_initial_values(struct session *, int ps, float *ret_block);
+
+/* A block in the host's memory to where gradients are bound, which may be the device's, and from
+ * there. Values travel so to a ps that has none. */
+void session_put_gradients(struct session *, int ps, const float *block);
+void session_get_gradients(struct session *, int ps, float *ret_block);
+err session_put_initial_values(struct session *, int ps);
+
+/* One push worth of work: next batch(es), loss and gradients into the bound blocks. ret_loss: mean
+ * over the batches, regularization included. ERR_NUMBER when it is not finite, unless that is
+ * tolerated. */
+err session_step(struct session *, double *ret_loss);
+
+/* After a step: the name of the first variable, in creation order, whose value or else whose
+ * gradient is not finite; NULL: none. And the error that says so of a loss. */
+const char *session_not_finite(const struct session *, bool *ret_is_gradient);
+err session_fail_loss(const struct session *, double loss);
+
+/* Writes where each variable's gradient lies on the device, and its floats, into clip_gradients and
+ * clip_sizes. */
+void session_list_gradients(const struct session *);
+
+/* What would be pushed becomes zero: an update by it keeps numbers where numbers are. */
+void session_clear_gradients(struct session *);
+
+/* The next batch that this worker takes is number `batch` of its share of the stream (data.h):
+ * where another life of this worker, or a checkpoint, left off. Nothing happens where it stands
+ * there already; after an error it stands where it stood. */
+err session_seek(struct session *, uint64_t batch);
+
+/* Of the last batch of the last step: total / count of metric i of the graph. */
+double session_metric(struct session *, int metric);
+
+struct evaluation {
+    int64_t rows;
+    double loss;     /* mean, without regularization */
+    double *metrics; /* [graph->metric_count], in the arena of the session */
+};
+/* The evaluation set at the bound values; rows 0 when the spec has none. */
+err session_evaluate(struct session *, struct evaluation *ret);
+
+/* With only_evaluates: the values of all variables from a checkpoint, dtrain's or TensorFlow's,
+ * however it is cut; again with the next one. ERR_INPUT names the variable that is absent and the
+ * nearest name that is there, or both shapes. */
+err session_restore(struct session *, struct bundle *);
+
+/* What the last node says of rows first .. first + rows - 1 of the evaluation set, as the loss
+ * takes it (graph->loss.loss->predicts): a probability per class, or of each label, or numbers. */
+struct predictions {
+    int64_t first, rows, columns;
+    const float *at; /* [rows, columns]: valid during the call */
+};
+struct prediction_taker {
+    err (*take)(void *context, const struct predictions *);
+    void *context;
+};
+/* In stored order, batch by batch, at the bound values. */
+err session_predict(struct session *, const struct prediction_taker *);
+
+#endif

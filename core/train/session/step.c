@@ -1,0 +1,126 @@
+/* step.c - one push worth of work of a worker.
+ *
+ * Where the device can, the next batch travels to it while this one is worked on, and gradients
+ * leave while backward goes on (overlap.h); what comes of it is the same to the bit.
+ */
+#include <math.h>
+
+#include "core/base/random.h"
+#include "core/train/session/session_inside.h"
+
+void session_list_gradients(const struct session *s)
+{
+    for (int i = 0; i < s->graph->param_count; i++) {
+        s->clip_gradients[i] = s->graph->params[i]->gradient;
+        s->clip_sizes[i] = shape_count(&s->graph->params[i]->shape);
+    }
+}
+
+static void clip(struct session *s)
+{
+    const uint64_t begin_ns = trace_begin(s->plan->trace);
+    session_list_gradients(s);
+    clip_gradients(&s->clip, s->options.device, s->clip_gradients, s->clip_sizes,
+                   s->graph->param_count, &s->gradient_norm);
+    trace_end(s->plan->trace, SPAN_CLIP, 0, begin_ns);
+}
+
+/* Clipping is of each batch's gradient, so sums of several are kept beside. */
+static void keep(struct session *s, int batch)
+{
+    struct device *d = s->options.device;
+    for (int i = 0; i < s->graph->param_count; i++) {
+        float *gradient = s->graph->params[i]->gradient;
+        int64_t n = shape_count(&s->graph->params[i]->shape);
+        if (batch > 0) d->kernels->axpy(d, gradient, 1.0f, s->kept[i], n);
+        if (batch + 1 < s->options.batches_per_push) d->kernels->copy(d, s->kept[i], gradient, n);
+    }
+}
+
+/* The next batch of the stream. No two batches of the run share their random draws. */
+static err next_feed(struct session *s, struct feed *ret)
+{
+    struct batch batch;
+    const uint64_t workers = (uint64_t)s->options.workers, worker = (uint64_t)s->options.worker;
+    TRY(pipeline_next(s->pipeline, &batch));
+    *ret = (struct feed){batch.features, batch.labels, batch.rows, batch.index * workers + worker};
+    return OK;
+}
+
+/* To where the plan wants it, from the stream or from where it was sent meanwhile. */
+static err take_batch(struct session *s)
+{
+    struct feed feed;
+    const uint64_t begin_ns = trace_begin(s->plan->trace);
+    if (s->sent_rows > 0) {
+        plan_take(s->plan, s->sent_rows);
+        s->last_rows = s->sent_rows;
+        s->sent_rows = 0;
+    } else {
+        TRY(next_feed(s, &feed));
+        plan_load(s->plan, &feed);
+        s->last_rows = feed.rows;
+    }
+    trace_end(s->plan->trace, SPAN_DATA, 0, begin_ns);
+    s->batches++;
+    return OK;
+}
+
+/* While the device works; only what lies ready, since a push is not to wait for the next batch. */
+static err send_batch(struct session *s)
+{
+    struct feed feed;
+    if (!s->plan->inlet || pipeline_ready(s->pipeline) == 0) return OK;
+    TRY(next_feed(s, &feed));
+    plan_send(s->plan, &feed);
+    s->sent_rows = feed.rows;
+    return OK;
+}
+
+/* Whether the gradients of the pass are what is pushed, so that they can leave before its end. */
+static bool is_last_word(const struct session *s, int batch)
+{
+    return s->clip.type == CLIP_NONE && batch + 1 == s->options.batches_per_push &&
+           mirror_lets_leave(&s->mirror);
+}
+
+static void begin_buckets(void *session)
+{
+    struct session *s = session;
+    buckets_begin(&s->buckets);
+}
+
+static void run(struct session *s, int batch, bool leaves)
+{
+    const struct pass pass = {
+        .rows = s->last_rows,
+        .add = batch > 0 && !s->kept,
+        .begin = leaves ? begin_buckets : NULL,
+        .finished = leaves ? session_send_gradients : NULL,
+        .context = s,
+    };
+    stepper_run(&s->stepper, &pass);
+}
+
+err session_step(struct session *s, double *ret_loss)
+{
+    double loss = 0;
+    bool leaves = false;
+    session_gather_values(s);
+    for (int i = 0; i < s->options.batches_per_push; i++) {
+        TRY(take_batch(s));
+        leaves = is_last_word(s, i);
+        run(s, i, leaves);
+        TRY(send_batch(s));
+        if (s->clip.type != CLIP_NONE) clip(s);
+        if (s->kept) keep(s, i);
+        loss += plan_loss(s->plan, s->last_rows);
+    }
+    if (!leaves) session_scatter_gradients(s);
+    loss = loss / s->options.batches_per_push;
+    if (s->regularized) loss += graph_regularization(s->graph, s->options.device);
+    TRY(s->options.device->kernels->synchronize(s->options.device));
+    if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
+    *ret_loss = loss;
+    return OK;
+}

@@ -1,0 +1,63 @@
+/* read.c - from a file or standard input to JSON.
+ *
+ * Read through a callback, so that a length limit holds for pipes and devices too, whose size is
+ * not known beforehand. Syntax errors say line and column, a key given twice is one of them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/train/spec/spec_inside.h"
+
+enum { SPEC_BYTES_MAX = 16 << 20 };
+
+struct reader {
+    FILE *file;
+    size_t bytes; /* read so far */
+    int error;    /* errno of a failed read */
+    bool is_too_long;
+};
+
+/* jansson's reading function: (size_t)-1 stops it. */
+static size_t read_some(void *buffer, size_t size, void *context)
+{
+    struct reader *reader = context;
+    const size_t got = fread(buffer, 1, size, reader->file);
+    if (got == 0 && ferror(reader->file)) {
+        reader->error = errno;
+        return (size_t)-1;
+    }
+    reader->bytes += got;
+    reader->is_too_long = reader->bytes > SPEC_BYTES_MAX;
+    return reader->is_too_long ? (size_t)-1 : got;
+}
+
+static err fail_read(const struct reader *reader, const json_error_t *error)
+{
+    if (reader->error) return fail(ERR_INPUT, "cannot be read: %s", strerror(reader->error));
+    if (reader->is_too_long) {
+        return fail(ERR_INPUT, "longer than %d bytes: not a spec", SPEC_BYTES_MAX);
+    }
+    if (reader->bytes == 0) return fail(ERR_INPUT, "empty: expected a JSON object");
+    return fail(ERR_INPUT, "line %d, column %d: %s", error->line, error->column, error->text);
+}
+
+static err read_file(FILE *file, json_t **ret)
+{
+    struct reader reader = {.file = file};
+    json_error_t error = {0};
+    json_t *json = json_load_callback(read_some, &reader, JSON_REJECT_DUPLICATES, &error);
+    if (!json) return fail_read(&reader, &error);
+    *ret = json;
+    return OK;
+}
+
+err spec_read(const char *path, json_t **ret)
+{
+    if (strcmp(path, "-") == 0) return read_file(stdin, ret);
+    FILE *file = fopen(path, "re");
+    if (!file) return fail(ERR_INPUT, "cannot be opened: %s", strerror(errno));
+    const err e = read_file(file, ret);
+    fclose(file);
+    return e;
+}

@@ -1,0 +1,190 @@
+/* spec.c - the frame of a spec, and how a file becomes one.
+ *
+ * Most members are described where they are used: data in core/data, ops in core/ops, optimizers
+ * and placement beside this file, "train" in train.c. Only the frame is described here.
+ */
+#include "core/train/spec/spec.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/train/session/device_choice.h"
+#include "core/train/spec/spec_inside.h"
+
+enum { METRICS_MAX = 32 };
+
+const char *const precision_names[] = {
+    [PRECISION_FLOAT32] = "float32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16", NULL};
+
+static const struct field spec_fields[] = {
+    {.name = "name",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct spec, name),
+     .fallback = "\"model\"",
+     .help = "what messages call it"},
+    {.name = "seed",
+     .type = FIELD_INT,
+     .offset = offsetof(struct spec, seed),
+     .fallback = "1",
+     .min = 0,
+     .max = 999999999999999, /* every JSON program keeps it exactly */
+     .help = "of initial values, shuffling and dropout: the same seed, the same run"},
+    {.name = "data",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct spec, data),
+     .object = &data_spec_object,
+     .help = "the examples"},
+    {.name = "model",
+     .type = FIELD_VARIANTS,
+     .offset = offsetof(struct spec, model.nodes),
+     .count_min = 1,
+     .count_max = NODES_MAX,
+     .object = &node_spec_object,
+     .kinds = &op_kinds,
+     .help = "the nodes, each reading the one before it unless it names its inputs; the last one "
+             "makes the predictions"},
+    {.name = "loss",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct spec, model.loss),
+     .kinds = &loss_kinds,
+     .help = "what training makes small"},
+    {.name = "metrics",
+     .type = FIELD_VARIANTS,
+     .offset = offsetof(struct spec, model.metrics),
+     .fallback = "[]",
+     .count_max = METRICS_MAX,
+     .kinds = &metric_kinds,
+     .help = "what is reported beside the loss"},
+    {.name = "optimizer",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct spec, optimizer),
+     .object = &optimizer_spec_object,
+     .kinds = &optimizer_kinds,
+     .help = "how gradients change the variables"},
+    {.name = "placement",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct spec, placement),
+     .fallback = "{}",
+     .object = &placement_spec_object,
+     .help = "which ps task holds which variable"},
+    {.name = "train",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct spec, train),
+     .object = &train_spec_object,
+     .help = "how long and in which mode to train"},
+    {.name = "device",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct spec, device),
+     .fallback = "\"auto\"",
+     .help = "where workers compute: cpu; gpu or gpu:N, where it must be one; auto: a GPU where "
+             "there is a working one. A ps holds its variables in the CPU's memory"},
+    {.name = "precision",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct spec, precision),
+     .fallback = "\"float32\"",
+     .choices = precision_names,
+     .help = "of what products and convolutions on a GPU multiply: tf32 may round it to 10 bits of "
+             "mantissa, bf16 to 7; sums and variables stay float32"},
+    {0},
+};
+
+const struct object spec_object = {.name = "spec",
+                                   .summary = "what to train: a JSON object",
+                                   .fields = spec_fields,
+                                   .size = sizeof(struct spec)};
+
+/* What the command line says goes into the JSON, so that every task that is shown it sees the same.
+ */
+static err override(const struct spec_options *options, json_t *json)
+{
+    if (!json_is_object(json)) return fail(ERR_INPUT, "expected a JSON object, got a list");
+    for (int i = 0; i < options->overrides.count; i++) {
+        TRY(fields_override(&spec_object, json, options->overrides.at[i]));
+    }
+    if (options->seed < 0) return OK;
+    if (json_object_set_new(json, "seed", json_integer(options->seed)) == 0) return OK;
+    return fail(ERR_MEMORY, "no memory for the spec");
+}
+
+/* A spec and its data are moved together, so paths begin where the spec lies. */
+static const char *directory_of(const struct spec_options *options, struct arena *arena)
+{
+    if (options->data_dir) return arena_string(arena, options->data_dir);
+    const char *slash = strrchr(options->path, '/');
+    if (!slash) return ".";
+    if (slash == options->path) return "/";
+    return arena_format(arena, "%.*s", (int)(slash - options->path), options->path);
+}
+
+static const char *source_of(const struct spec_options *options)
+{
+    return strcmp(options->path, "-") ? options->path : "standard input";
+}
+
+static err check_device(const struct spec *spec)
+{
+    struct device_choice choice;
+    const err e = device_choice_parse(spec->device, &choice);
+    return e ? fail_prefix(e, "device") : OK;
+}
+
+/* json is borrowed here and becomes the spec's when all went well. */
+static err make(const struct spec_options *options, json_t *json, struct arena *arena,
+                struct spec *ret)
+{
+    struct spec spec;
+    TRY(override(options, json));
+    TRY(fields_parse(&spec_object, json, "", arena, &spec));
+    TRY(check_device(&spec));
+    TRY(spec_train_finish(&spec, json, arena));
+    TRY(optimizer_check(&spec.optimizer, "optimizer"));
+    spec.json = json;
+    spec.source = arena_string(arena, source_of(options));
+    spec.directory = directory_of(options, arena);
+    TRY(spec_fingerprint(&spec, spec.fingerprint));
+    spec.arena = *arena;
+    *ret = spec;
+    return OK;
+}
+
+err spec_load(const struct spec_options *options, struct spec *ret)
+{
+    json_t *json = NULL;
+    struct arena arena = {0};
+    err e = spec_read(options->path, &json);
+    if (!e) e = make(options, json, &arena, ret);
+    if (!e) return OK;
+    json_decref(json);
+    arena_free(&arena);
+    return fail_prefix(e, "%s", source_of(options));
+}
+
+void spec_free(struct spec *spec)
+{
+    json_decref(spec->json);
+    arena_free(&spec->arena);
+    *spec = (struct spec){0};
+}
+
+char *spec_text(const struct spec *spec)
+{
+    return json_dumps(spec->json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+}
+
+int64_t spec_replicas(const struct spec *spec, int workers)
+{
+    if (spec->train.mode == MODE_ASYNC) return 1; /* every gradient is a step of its own */
+    return spec->train.replicas_to_aggregate > 0 ? spec->train.replicas_to_aggregate : workers;
+}
+
+int64_t spec_last_step(const struct spec *spec, int64_t train_rows, int workers)
+{
+    if (spec->train.last_step > 0) return spec->train.last_step;
+    if (spec->train.num_steps > 0) return spec->train.num_steps;
+    const double per_step = (double)spec->data.batch_size * (double)spec_replicas(spec, workers);
+    const double steps = spec->train.epochs * (double)train_rows / per_step;
+    /* 1.1 epochs of 50,000 rows in batches of 50 are 1,100 steps, not the 1,101 that rounding up
+     * 1100.0000000000002 would make of them. */
+    const double whole = ceil(steps * (1.0 - 1e-12));
+    return (int64_t)fmin(fmax(whole, 1.0), STEPS_MAX);
+}

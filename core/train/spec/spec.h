@@ -1,0 +1,89 @@
+/* spec.h - what to train: the JSON file as one struct. */
+#ifndef CORE_TRAIN_SPEC_SPEC_H
+#define CORE_TRAIN_SPEC_SPEC_H
+
+#include "core/data/data.h"
+#include "core/graph/graph.h"
+#include "core/train/variables/layout.h"
+#include "core/train/variables/optimizer.h"
+
+enum train_mode { MODE_ASYNC, MODE_SYNC };
+enum corrupt_policy { CORRUPT_ERROR, CORRUPT_PREVIOUS };
+
+struct warm_start_spec {
+    const char *checkpoint; /* a folder or a prefix */
+    json_t *map;            /* as it stands: [["old/x", "new/x"]] or [{"from", "to"}]; borrowed */
+    struct objects maps;    /* the same, of struct name_map (checkpoint/shard.h) */
+    struct strings skip;
+    bool slots;
+};
+
+struct train_spec {
+    int mode;          /* enum train_mode; async by default */
+    int64_t last_step; /* global steps. Exactly one of these three is given, the others are 0 */
+    double epochs;
+    int64_t num_steps;             /* from where the run begins */
+    int64_t replicas_to_aggregate; /* sync: 0: the number of workers */
+    int64_t max_staleness;         /* async: -1: unbounded */
+    int64_t log_every_steps;       /* 100 */
+
+    const char *checkpoint_dir;           /* NULL: nothing is saved */
+    double save_checkpoint_secs;          /* 600 where neither is given; 0: not by time */
+    int64_t save_checkpoint_steps;        /* 0: not by steps */
+    int64_t keep_checkpoint_max;          /* 5; 0: all */
+    double keep_checkpoint_every_n_hours; /* 10000 */
+    int on_corrupt;                       /* enum corrupt_policy */
+    struct warm_start_spec warm_start;    /* checkpoint NULL: none */
+    double worker_timeout_secs;           /* 60: how long a lost worker is waited for */
+    int64_t min_workers;                  /* 1: with fewer the job ends */
+
+    const char *summary_dir;      /* NULL: checkpoint_dir */
+    int64_t save_summaries_steps; /* 100 where neither is given */
+    double save_summaries_secs;
+    int64_t log_step_count_steps; /* 100; 0: never */
+    int64_t evaluate_every_steps; /* 0: only at the end */
+    double evaluate_every_secs;
+    bool log_device_placement;
+    struct objects hooks; /* of struct variant */
+};
+
+struct spec {
+    const char *name;
+    int64_t seed;
+    struct data_spec data;
+    struct model_spec model; /* spec keys "model", "loss", "metrics" */
+    struct optimizer_spec optimizer;
+    struct placement_spec placement;
+    struct train_spec train;
+    const char *device; /* "auto": device_choice.h */
+    int precision;      /* enum precision (kernels.h) */
+
+    const char *source;    /* for messages: the file, or "standard input" */
+    const char *directory; /* relative paths of data are relative to it */
+    json_t *json;          /* the whole spec after overrides; owned */
+    char fingerprint[17];  /* 16 hex digits: of everything that must be equal in all tasks */
+    struct arena arena;
+};
+extern const struct object spec_object;
+extern const char *const precision_names[]; /* of enum precision; ends with NULL */
+
+struct spec_options {
+    const char *path;         /* "-": standard input */
+    struct strings overrides; /* --set path=value */
+    const char *data_dir;     /* NULL: the spec's own folder */
+    int64_t seed;             /* -1: the spec's */
+};
+
+err spec_load(const struct spec_options *,
+              struct spec *ret); /* text: "spec.json: model[2].units: ..." */
+void spec_free(struct spec *);
+char *spec_text(const struct spec *); /* as indented JSON; freed with free(). NULL: no memory */
+
+/* Gradients that go into one global step. */
+int64_t spec_replicas(const struct spec *, int workers);
+
+/* Where the run ends: last_step, or epochs over rows with this many examples per global step, or
+ * num_steps, to which the step where the run begins is to be added. */
+int64_t spec_last_step(const struct spec *, int64_t train_rows, int workers);
+
+#endif

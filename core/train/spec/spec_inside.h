@@ -1,0 +1,19 @@
+/* spec_inside.h - what the files of the spec reader share. Nobody else includes this. */
+#ifndef CORE_TRAIN_SPEC_SPEC_INSIDE_H
+#define CORE_TRAIN_SPEC_SPEC_INSIDE_H
+
+#include "core/train/spec/spec.h"
+
+/* The JSON of a file, or of standard input for "-". New reference. */
+err spec_read(const char *path, json_t **ret);
+
+extern const struct object train_spec_object;
+
+/* After the tables have filled spec->train from json (the whole spec): defaults that depend on
+ * which keys were given, the pairs of warm_start, and what must hold between members. */
+err spec_train_finish(struct spec *, const json_t *json, struct arena *);
+
+/* 16 hex digits of everything in the spec that all tasks must share. */
+err spec_fingerprint(const struct spec *, char ret[17]);
+
+#endif

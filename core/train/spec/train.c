@@ -1,0 +1,388 @@
+/* train.c - the table of the spec's "train", and what must hold between its members.
+ *
+ * Of two keys that say how often (by time, by steps) at most one is above zero. A default that
+ * stands only where neither is given is not a matter of the table: such keys are null there, and
+ * what that means is filled in here. Zero turns the thing off.
+ */
+#include <string.h>
+
+#include "core/train/checkpoint/checkpoints.h"
+#include "core/train/checkpoint/shard.h"
+#include "core/train/hooks/hook.h"
+#include "core/train/spec/spec_inside.h"
+
+enum { REPLICAS_MAX = 65536, HOOKS_MAX = 64, MAPS_MAX = 4096, SKIPS_MAX = 4096 };
+enum { SAVE_CHECKPOINT_SECS = 600, SAVE_SUMMARIES_STEPS = 100 }; /* TensorFlow's */
+static const double secs_max = 1e9;
+
+static const char *const mode_names[] = {[MODE_ASYNC] = "async", [MODE_SYNC] = "sync", NULL};
+static const char *const corrupt_names[] = {
+    [CORRUPT_ERROR] = "error", [CORRUPT_PREVIOUS] = "previous", NULL};
+
+static const struct field warm_start_fields[] = {
+    {.name = "checkpoint",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct warm_start_spec, checkpoint),
+     .help = "the folder of another run, or the prefix of one of its checkpoints"},
+    {.name = "map",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct warm_start_spec, map),
+     .fallback = "null",
+     .help = "pairs [\"old/*\", \"new/*\"]: the variable new/x is read from old/x; of several "
+             "pairs the first whose second name matches"},
+    {.name = "skip",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct warm_start_spec, skip),
+     .fallback = "[]",
+     .count_max = SKIPS_MAX,
+     .help = "patterns of variables that keep their initial values"},
+    {.name = "slots",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct warm_start_spec, slots),
+     .fallback = "false",
+     .help = "the optimizer's state is read too"},
+    {0},
+};
+
+static const struct object warm_start_object = {
+    .name = "warm_start",
+    .summary = "initial values from the checkpoint of another run",
+    .fields = warm_start_fields,
+    .size = sizeof(struct warm_start_spec)};
+
+static const struct field train_fields[] = {
+    {.name = "mode",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct train_spec, mode),
+     .fallback = "\"async\"",
+     .choices = mode_names,
+     .help = "async: every gradient is applied when it comes; sync: the mean of all workers' "
+             "gradients is applied as one step, in worker order"},
+    {.name = "last_step",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, last_step),
+     .fallback = "0",
+     .min = 0,
+     .max = STEPS_MAX,
+     .group = "end",
+     .help = "the global step at which training ends; 0: given by epochs or num_steps"},
+    {.name = "epochs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct train_spec, epochs),
+     .fallback = "0",
+     .min = 0,
+     .max = 1e9,
+     .group = "end",
+     .help = "passes over the training data after which training ends; 0: given by last_step or "
+             "num_steps"},
+    {.name = "num_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, num_steps),
+     .fallback = "0",
+     .min = 0,
+     .max = STEPS_MAX,
+     .group = "end",
+     .help = "global steps from where this run begins, be it a checkpoint; 0: given by last_step "
+             "or epochs"},
+    {.name = "replicas_to_aggregate",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, replicas_to_aggregate),
+     .fallback = "0",
+     .min = 0,
+     .max = REPLICAS_MAX,
+     .help = "sync: gradients in one step; 0: one of each worker"},
+    {.name = "max_staleness",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, max_staleness),
+     .fallback = "-1",
+     .min = -1,
+     .max = STEPS_MAX,
+     .help = "async: how many global steps a gradient's values may be old; -1: any number"},
+    {.name = "log_every_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, log_every_steps),
+     .fallback = "100",
+     .min = 1,
+     .max = STEPS_MAX,
+     .help = "global steps between two lines with the loss"},
+    {.name = "checkpoint_dir",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct train_spec, checkpoint_dir),
+     .fallback = "null",
+     .help = "the folder of the run's checkpoints, from which it goes on when it is started "
+             "again; null: nothing is saved"},
+    {.name = "save_checkpoint_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct train_spec, save_checkpoint_secs),
+     .fallback = "null",
+     .min = 0,
+     .max = secs_max,
+     .group = "save_checkpoint",
+     .help = "seconds between two checkpoints, 600 where neither this nor save_checkpoint_steps "
+             "is given; 0: none by time"},
+    {.name = "save_checkpoint_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, save_checkpoint_steps),
+     .fallback = "null",
+     .min = 0,
+     .max = STEPS_MAX,
+     .group = "save_checkpoint",
+     .help = "global steps between two checkpoints; 0: none by steps"},
+    {.name = "keep_checkpoint_max",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, keep_checkpoint_max),
+     .fallback = "5",
+     .min = 0,
+     .max = CHECKPOINTS_MAX,
+     .help = "how many of the newest checkpoints stay; 0: all"},
+    {.name = "keep_checkpoint_every_n_hours",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct train_spec, keep_checkpoint_every_n_hours),
+     .fallback = "10000",
+     .min = 1e-6,
+     .max = 1e9,
+     .help = "one checkpoint per so many hours stays for good"},
+    {.name = "on_corrupt",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct train_spec, on_corrupt),
+     .fallback = "\"error\"",
+     .choices = corrupt_names,
+     .help = "what a damaged checkpoint means at the start: the end, or a look at the one before "
+             "it"},
+    {.name = "warm_start",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct train_spec, warm_start),
+     .fallback = "null",
+     .object = &warm_start_object,
+     .help = "initial values from another run, where checkpoint_dir holds no checkpoint yet"},
+    {.name = "worker_timeout_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct train_spec, worker_timeout_secs),
+     .fallback = "60",
+     .min = 0,
+     .max = secs_max,
+     .help = "how long a lost worker is waited for"},
+    {.name = "min_workers",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, min_workers),
+     .fallback = "1",
+     .min = 1,
+     .max = WORKERS_MAX,
+     .help = "with fewer workers than this the job ends"},
+    {.name = "summary_dir",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct train_spec, summary_dir),
+     .fallback = "null",
+     .help = "the folder of TensorBoard's event files; null: checkpoint_dir"},
+    {.name = "save_summaries_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, save_summaries_steps),
+     .fallback = "null",
+     .min = 0,
+     .max = STEPS_MAX,
+     .group = "save_summaries",
+     .help = "global steps between two summaries, 100 where neither this nor save_summaries_secs "
+             "is given; 0: none by steps"},
+    {.name = "save_summaries_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct train_spec, save_summaries_secs),
+     .fallback = "null",
+     .min = 0,
+     .max = secs_max,
+     .group = "save_summaries",
+     .help = "seconds between two summaries; 0: none by time"},
+    {.name = "log_step_count_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, log_step_count_steps),
+     .fallback = "100",
+     .min = 0,
+     .max = STEPS_MAX,
+     .help = "global steps between two measurements of the speed, where there is a folder for "
+             "summaries; 0: never"},
+    {.name = "evaluate_every_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct train_spec, evaluate_every_steps),
+     .fallback = "0",
+     .min = 0,
+     .max = STEPS_MAX,
+     .group = "evaluate_every",
+     .help = "global steps between two evaluations; 0: only at the end, or by time"},
+    {.name = "evaluate_every_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct train_spec, evaluate_every_secs),
+     .fallback = "0",
+     .min = 0,
+     .max = secs_max,
+     .group = "evaluate_every",
+     .help = "seconds between two evaluations; 0: only at the end, or by steps"},
+    {.name = "log_device_placement",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct train_spec, log_device_placement),
+     .fallback = "false",
+     .help = "every worker prints where each node and variable lives"},
+    {.name = "hooks",
+     .type = FIELD_VARIANTS,
+     .offset = offsetof(struct train_spec, hooks),
+     .fallback = "[]",
+     .count_max = HOOKS_MAX,
+     .kinds = &hook_kinds,
+     .help = "what else happens beside the steps; one of a type that the keys above make too "
+             "takes its place"},
+    {0},
+};
+
+const struct object train_spec_object = {.name = "train",
+                                         .summary = "how long and in which mode to train",
+                                         .fields = train_fields,
+                                         .size = sizeof(struct train_spec)};
+
+/* Null is absent, as it is for the table. */
+static bool is_given(const json_t *train, const char *key)
+{
+    const json_t *value = json_object_get(train, key);
+    return value && !json_is_null(value);
+}
+
+static void set_defaults(struct train_spec *train, const json_t *json)
+{
+    if (!is_given(json, "save_checkpoint_secs") && !is_given(json, "save_checkpoint_steps"))
+        train->save_checkpoint_secs = SAVE_CHECKPOINT_SECS;
+    if (!is_given(json, "save_summaries_secs") && !is_given(json, "save_summaries_steps"))
+        train->save_summaries_steps = SAVE_SUMMARIES_STEPS;
+}
+
+/* Where training ends is said once. */
+static err check_length(const struct train_spec *train)
+{
+    const bool is_set[] = {train->last_step > 0, train->epochs > 0, train->num_steps > 0};
+    const int count = is_set[0] + is_set[1] + is_set[2];
+    if (count == 1) return OK;
+    return fail(ERR_INPUT, "train: expected one of last_step, epochs and num_steps, got %s",
+                count == 0   ? "none"
+                : count == 3 ? "all three"
+                             : "two of them");
+}
+
+/* A key without effect is a misunderstanding. */
+static err check_mode(const struct train_spec *train)
+{
+    if (train->mode == MODE_ASYNC && train->replicas_to_aggregate > 0) {
+        return fail(ERR_INPUT, "train.replicas_to_aggregate: has a meaning with mode sync only");
+    }
+    if (train->mode == MODE_SYNC && train->max_staleness >= 0) {
+        return fail(ERR_INPUT, "train.max_staleness: has a meaning with mode async only");
+    }
+    return OK;
+}
+
+static err check_pair(const char *what, double secs, int64_t steps)
+{
+    if (secs <= 0 || steps <= 0) return OK;
+    return fail(ERR_INPUT, "train: expected %s_secs or %s_steps, got both", what, what);
+}
+
+/* An empty shell variable in --set must not mean the current folder. */
+static err check_path(const char *key, const char *path)
+{
+    if (!path || *path) return OK;
+    return fail(ERR_INPUT, "%s: expected a path, got \"\"", key);
+}
+
+static err check_values(const struct train_spec *train)
+{
+    TRY(check_length(train));
+    TRY(check_mode(train));
+    TRY(check_pair("save_checkpoint", train->save_checkpoint_secs, train->save_checkpoint_steps));
+    TRY(check_pair("save_summaries", train->save_summaries_secs, train->save_summaries_steps));
+    TRY(check_pair("evaluate_every", train->evaluate_every_secs, train->evaluate_every_steps));
+    TRY(check_path("train.checkpoint_dir", train->checkpoint_dir));
+    TRY(check_path("train.summary_dir", train->summary_dir));
+    return check_path("train.warm_start.checkpoint", train->warm_start.checkpoint);
+}
+
+/* Of the keys; hooks of the list look for themselves. */
+static err check_evaluation(const struct spec *spec)
+{
+    const struct train_spec *train = &spec->train;
+    const bool is_wanted = train->evaluate_every_secs > 0 || train->evaluate_every_steps > 0;
+    if (!is_wanted || spec->data.eval.format.kind) return OK;
+    return fail(ERR_INPUT, "train.%s: needs data.eval, which is not given",
+                train->evaluate_every_secs > 0 ? "evaluate_every_secs" : "evaluate_every_steps");
+}
+
+/* ---- warm_start.map: pairs, which no table can express ---- */
+
+static int stars(const char *name)
+{
+    int count = 0;
+    for (; *name; name++) count += *name == '*';
+    return count;
+}
+
+/* A star that stands for nothing on the other side would carry nothing over. */
+static err check_stars(const struct name_map *map, size_t index)
+{
+    const int from = stars(map->from), to = stars(map->to);
+    if (from == to && from <= 1) return OK;
+    return fail(ERR_INPUT,
+                "train.warm_start.map[%zu]: expected one star in both names or in neither, got "
+                "\"%.128s\" and \"%.128s\"",
+                index, map->from, map->to);
+}
+
+/* [from, to] or {"from", "to"}. */
+static err parse_pair(const json_t *json, size_t index, struct arena *arena, struct name_map *ret)
+{
+    const json_t *from = json_object_get(json, "from"), *to = json_object_get(json, "to");
+    size_t members = json_object_size(json);
+    if (json_is_array(json)) {
+        from = json_array_get(json, 0);
+        to = json_array_get(json, 1);
+        members = json_array_size(json);
+    }
+    if (!json_is_string(from) || !json_is_string(to) || members != 2) {
+        return fail(ERR_INPUT, "train.warm_start.map[%zu]: expected [\"old name\", \"new name\"]",
+                    index);
+    }
+    *ret = (struct name_map){arena_string(arena, json_string_value(from)),
+                             arena_string(arena, json_string_value(to))};
+    return check_stars(ret, index);
+}
+
+static err parse_map(struct warm_start_spec *warm, struct arena *arena)
+{
+    if (!warm->map) return OK;
+    const size_t count = json_array_size(warm->map);
+    if (!json_is_array(warm->map) || count > MAPS_MAX) {
+        return fail(ERR_INPUT,
+                    "train.warm_start.map: expected a list of 0 to %d pairs [\"old name\", \"new "
+                    "name\"]",
+                    MAPS_MAX);
+    }
+    struct name_map *maps = arena_array(arena, count, sizeof *maps);
+    for (size_t i = 0; i < count; i++)
+        TRY(parse_pair(json_array_get(warm->map, i), i, arena, &maps[i]));
+    warm->maps = (struct objects){.at = maps, .count = (int)count};
+    return OK;
+}
+
+/* What hooks can tell from the spec alone is told by `dtrain check` too. */
+static err check_hooks(const struct spec *spec)
+{
+    const struct variant *list = spec->train.hooks.at;
+    for (int i = 0; i < spec->train.hooks.count; i++) {
+        const struct hook *hook = list[i].kind->descriptor;
+        const err e = hook->check ? hook->check(list[i].attributes, spec) : OK;
+        if (e) return fail_prefix(e, "train.hooks[%d]: %s", i, hook->object.name);
+    }
+    return OK;
+}
+
+err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena)
+{
+    set_defaults(&spec->train, json_object_get(json, "train"));
+    TRY(check_values(&spec->train));
+    TRY(check_evaluation(spec));
+    TRY(parse_map(&spec->train.warm_start, arena));
+    return check_hooks(spec);
+}

@@ -1,0 +1,50 @@
+/* timeline.h - the spans of all tasks on one clock, and their file in Chrome's trace format
+ * (chrome://tracing, Perfetto).
+ *
+ * Each task is a process row, workers before ps. The row of a worker has a thread for what it
+ * computes and one for its exchange with each ps; the row of a ps one for its updates and one for
+ * what comes from each worker. Times are the chief's; those of another task are as good as the
+ * error that stands with it.
+ */
+#ifndef CORE_TRAIN_SUMMARY_TIMELINE_H
+#define CORE_TRAIN_SUMMARY_TIMELINE_H
+
+#include <stdbool.h>
+
+#include "core/base/trace.h"
+#include "core/graph/graph.h"
+
+enum { TIMELINE_STEPS_MAX = 100 }; /* of one trace */
+
+struct timeline_part { /* of one task */
+    bool is_ps;
+    int task;
+    const struct span *spans;
+    int span_count;
+    uint64_t dropped;    /* spans that did not fit */
+    int64_t shift_ns;    /* to be added to its times: then they are the chief's */
+    uint64_t error_ns;   /* by which that may be wrong, either way */
+    const char *missing; /* why there is none; NULL: it is there */
+};
+
+struct timeline {
+    const struct graph *graph; /* of which the spans name nodes */
+    uint64_t first_step;       /* that was asked for */
+    int steps;
+    const struct timeline_part *parts;
+    int part_count;
+};
+
+/* What the steps of a worker were made of: seconds, over all of them. */
+struct timeline_shares {
+    int count;    /* of steps */
+    double steps; /* from the begin of each until the next could begin */
+    double compute, data, hooks;
+    double push, wait; /* until the last gradient had left; from then until the last answer */
+};
+struct timeline_shares timeline_shares(const struct timeline_part *);
+
+/* Under a temporary name at first, so that nobody sees half a file. ERR_IO. */
+err timeline_write(const struct timeline *, const char *path);
+
+#endif

@@ -1,0 +1,325 @@
+/* layout.c - from variables to slices to blocks.
+ *
+ * Every worker computes the layout from the spec by itself and finds the same one, so that it
+ * never travels. The order of the steps matters: pins are checked, variables are cut, slices are
+ * placed in creation order, and only then is it known where in a block each one lies.
+ */
+#include "core/train/variables/layout.h"
+
+#include <assert.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "core/train/variables/place.h"
+
+enum { GLOBAL_STEP_BYTES = 8, GLOBAL_STEP_PS = 0 };
+
+static const char *const strategy_names[] = {
+    [PLACE_ROUND_ROBIN] = "round_robin", [PLACE_GREEDY] = "greedy", NULL};
+
+static const struct field pin_fields[] = {
+    {.name = "match",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct pin, match),
+     .help = "a variable's name, or a pattern such as \"conv*/kernel\""},
+    {.name = "ps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct pin, ps),
+     .min = 0,
+     .max = PS_MAX - 1,
+     .help = "index of the ps task that holds the variables that match"},
+    {0},
+};
+
+static const struct object pin_object = {.name = "pin",
+                                         .summary = "a variable whose ps is chosen by hand",
+                                         .fields = pin_fields,
+                                         .size = sizeof(struct pin)};
+
+static const struct field placement_fields[] = {
+    {.name = "strategy",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct placement_spec, strategy),
+     .fallback = "\"round_robin\"",
+     .choices = strategy_names,
+     .help = "round_robin: each variable, in the order of the model, to the next ps; greedy: to "
+             "the ps with the fewest bytes so far"},
+    {.name = "pins",
+     .type = FIELD_OBJECTS,
+     .offset = offsetof(struct placement_spec, pins),
+     .fallback = "[]",
+     .object = &pin_object,
+     .help = "variables whose ps is chosen by hand; the first pin that matches counts"},
+    {.name = "partitioner",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct placement_spec, partitioner),
+     .fallback = "null",
+     .kinds = &partitioner_kinds,
+     .help = "cuts variables into parts that are placed one by one; null: variables stay whole"},
+    {0},
+};
+
+static const struct pin *pin_at(const struct placement_spec *spec, int index)
+{
+    return (const struct pin *)spec->pins.at + index;
+}
+
+static const struct pin *pin_of(const struct placement_spec *spec, const char *name)
+{
+    for (int i = 0; i < spec->pins.count; i++) {
+        if (fnmatch(pin_at(spec, i)->match, name, 0) == 0) return pin_at(spec, i);
+    }
+    return NULL;
+}
+
+/* A pin that matches nothing is most likely misspelt: seen now, not when a ps is full. */
+static bool matches_any(const struct pin *pin, const struct variable *variables, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (fnmatch(pin->match, variables[i].name, 0) == 0) return true;
+    }
+    return false;
+}
+
+static err fail_no_match(const struct pin *pin, int index, const struct layout *layout,
+                         struct arena *arena)
+{
+    const char **names =
+        arena_array(arena, (size_t)layout->variable_count + 1, sizeof(const char *));
+    for (int i = 0; i < layout->variable_count; i++) names[i] = layout->variables[i].name;
+    const char *near = nearest_name(pin->match, names, layout->variable_count);
+    return fail(ERR_INPUT, "placement.pins[%d].match: no variable is called \"%s\"%s%s%s", index,
+                pin->match, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+static err check_pins(const struct placement_spec *spec, const struct layout *layout,
+                      struct arena *arena)
+{
+    for (int i = 0; i < spec->pins.count; i++) {
+        const struct pin *pin = pin_at(spec, i);
+        if (pin->ps >= layout->ps_count) {
+            return fail(ERR_INPUT, "placement.pins[%d].ps: expected a ps from 0 to %d, got %lld", i,
+                        layout->ps_count - 1, (long long)pin->ps);
+        }
+        if (!matches_any(pin, layout->variables, layout->variable_count)) {
+            return fail_no_match(pin, i, layout, arena);
+        }
+    }
+    return OK;
+}
+
+/* Along an axis. A scalar has one row, along axis 0. */
+static int64_t rows_of(const struct shape *shape, int axis)
+{
+    return shape->rank == 0 ? 1 : shape->dim[axis];
+}
+
+static void cut(struct layout *layout, int variable, struct partition partition)
+{
+    const struct shape *shape = &layout->variables[variable].shape;
+    const int64_t rows = rows_of(shape, partition.axis);
+    for (int64_t part = 0; part < partition.parts; part++) {
+        const int64_t start = partition_start(rows, partition.parts, part);
+        const int64_t length = partition_start(rows, partition.parts, part + 1) - start;
+        layout->slices[layout->slice_count++] = (struct slice){
+            .variable = variable,
+            .part = (int)part,
+            .parts = (int)partition.parts,
+            .axis = partition.axis,
+            .start = start,
+            .length = length,
+            .count = shape_count(shape) / rows * length,
+        };
+    }
+}
+
+/* Counts before it allocates: the limit is on what a spec may ask for, not on what fits. */
+static err cut_all(const struct placement_spec *spec, struct layout *layout, struct arena *arena)
+{
+    int64_t total = 0;
+    for (int i = 0; i < layout->variable_count; i++) {
+        const struct variable *variable = &layout->variables[i];
+        const int64_t parts = partition_of(&spec->partitioner, &variable->shape).parts;
+        total += parts;
+        if (total <= SLICES_MAX) continue;
+        return fail(ERR_INPUT,
+                    "placement.partitioner: %s would be cut into %lld parts; a model may have %d",
+                    variable->name, (long long)parts, SLICES_MAX);
+    }
+    layout->slices = arena_array(arena, (size_t)total + 1, sizeof(struct slice));
+    for (int i = 0; i < layout->variable_count; i++) {
+        cut(layout, i, partition_of(&spec->partitioner, &layout->variables[i].shape));
+    }
+    return OK;
+}
+
+static int64_t slice_bytes(const struct slice *slice)
+{
+    return slice->count * (int64_t)sizeof(float);
+}
+
+/* Pinned bytes count from the start, whatever the order, so that greedy can make up for them. */
+static void place_all(const struct placement_spec *spec, struct layout *layout, struct arena *arena)
+{
+    struct placer placer =
+        placer_make((enum placement_strategy)spec->strategy, layout->ps_count, arena);
+    placer_take(&placer, GLOBAL_STEP_BYTES);
+
+    const struct pin **pins =
+        arena_array(arena, (size_t)layout->variable_count + 1, sizeof(const struct pin *));
+    for (int i = 0; i < layout->variable_count; i++)
+        pins[i] = pin_of(spec, layout->variables[i].name);
+    for (int i = 0; i < layout->slice_count; i++) {
+        struct slice *slice = &layout->slices[i];
+        const struct pin *pin = pins[slice->variable];
+        if (!pin) continue;
+        slice->ps = (int)pin->ps;
+        placer_pin(&placer, slice->ps, slice_bytes(slice));
+    }
+    for (int i = 0; i < layout->slice_count; i++) {
+        struct slice *slice = &layout->slices[i];
+        if (!pins[slice->variable]) slice->ps = placer_take(&placer, slice_bytes(slice));
+    }
+}
+
+/* Backward finishes the variable that was created last first: so they lie, and a finished stretch
+ * of a block can leave while the rest is still being computed. */
+static void lay_out_blocks(struct layout *layout, struct arena *arena)
+{
+    layout->block_floats = arena_array(arena, (size_t)layout->ps_count, sizeof(int64_t));
+    layout->ps_bytes = arena_array(arena, (size_t)layout->ps_count, sizeof(int64_t));
+    for (int i = layout->slice_count - 1; i >= 0; i--) {
+        struct slice *slice = &layout->slices[i];
+        int64_t *end = &layout->block_floats[slice->ps];
+        slice->offset = *end;
+        *end += (slice->count + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
+        layout->ps_bytes[slice->ps] += slice_bytes(slice);
+    }
+}
+
+err layout_make(const struct placement_spec *spec, const struct variable *variables, int count,
+                int ps_count, struct arena *arena, struct layout **ret)
+{
+    assert(ps_count >= 1 && ps_count <= PS_MAX);
+    struct layout *layout = arena_new(arena, sizeof *layout);
+    *layout =
+        (struct layout){.ps_count = ps_count, .variable_count = count, .variables = variables};
+    TRY(check_pins(spec, layout, arena));
+    TRY(cut_all(spec, layout, arena));
+    place_all(spec, layout, arena);
+    lay_out_blocks(layout, arena);
+    *ret = layout;
+    return OK;
+}
+
+/* Slices are sorted by variable: the first of those that belong to it. */
+static int first_slice(const struct layout *layout, int variable)
+{
+    int low = 0, high = layout->slice_count;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (layout->slices[middle].variable < variable) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* A slice as it lies in the whole variable [before, rows, after]: `before` runs of
+ * length * after floats, one every rows * after floats. In its block the runs are one stretch. */
+struct runs {
+    int64_t count, floats, stride, start;
+};
+
+static struct runs runs_of(const struct layout *layout, const struct slice *slice)
+{
+    const struct shape *shape = &layout->variables[slice->variable].shape;
+    const int64_t after = shape_count_from(shape, slice->axis + 1);
+    return (struct runs){
+        .count = slice->count / (slice->length * after),
+        .floats = slice->length * after,
+        .stride = rows_of(shape, slice->axis) * after,
+        .start = slice->start * after,
+    };
+}
+
+void layout_gather(const struct layout *layout, int variable, const float *const blocks[],
+                   float *whole)
+{
+    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    for (int left = slice->parts; left > 0; left--, slice++) {
+        const struct runs runs = runs_of(layout, slice);
+        const float *from = blocks[slice->ps] + slice->offset;
+        float *to = whole + runs.start;
+        for (int64_t i = 0; i < runs.count; i++, from += runs.floats, to += runs.stride) {
+            memcpy(to, from, (size_t)runs.floats * sizeof(float));
+        }
+    }
+}
+
+void layout_scatter(const struct layout *layout, int variable, const float *whole,
+                    float *const blocks[])
+{
+    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    for (int left = slice->parts; left > 0; left--, slice++) {
+        if (!blocks[slice->ps]) continue;
+        const struct runs runs = runs_of(layout, slice);
+        const float *from = whole + runs.start;
+        float *to = blocks[slice->ps] + slice->offset;
+        for (int64_t i = 0; i < runs.count; i++, from += runs.stride, to += runs.floats) {
+            memcpy(to, from, (size_t)runs.floats * sizeof(float));
+        }
+    }
+}
+
+void layout_gather_on(struct device *device, const struct layout *layout, int variable,
+                      const float *const blocks[], float *whole)
+{
+    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    for (int left = slice->parts; left > 0; left--, slice++) {
+        const struct runs runs = runs_of(layout, slice);
+        const struct strided copy = {
+            .rows = runs.count,
+            .columns = runs.floats,
+            .dst_stride = runs.stride,
+            .src_stride = runs.floats,
+            .dst = whole + runs.start,
+            .src = blocks[slice->ps] + slice->offset,
+        };
+        device->kernels->copy_strided(device, &copy);
+    }
+}
+
+void layout_scatter_on(struct device *device, const struct layout *layout, int variable,
+                       const float *whole, float *const blocks[])
+{
+    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    for (int left = slice->parts; left > 0; left--, slice++) {
+        if (!blocks[slice->ps]) continue;
+        const struct runs runs = runs_of(layout, slice);
+        const struct strided copy = {
+            .rows = runs.count,
+            .columns = runs.floats,
+            .dst_stride = runs.floats,
+            .src_stride = runs.stride,
+            .dst = blocks[slice->ps] + slice->offset,
+            .src = whole + runs.start,
+        };
+        device->kernels->copy_strided(device, &copy);
+    }
+}
+
+bool layout_is_whole(const struct layout *layout, int variable, const struct slice **ret_slice)
+{
+    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    if (slice->parts > 1) return false;
+    if (ret_slice) *ret_slice = slice;
+    return true;
+}
+
+const struct object placement_spec_object = {.name = "placement",
+                                             .summary = "which ps task holds which variable",
+                                             .fields = placement_fields,
+                                             .size = sizeof(struct placement_spec)};

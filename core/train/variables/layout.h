@@ -1,0 +1,84 @@
+/* layout.h - which ps holds what, and where.
+ *
+ * Placement follows TensorFlow's replica_device_setter exactly: variables
+ * in creation order, the global step (8 bytes) before all others; round robin or greedy by bytes;
+ * each part of a partitioned variable counts as a variable of its own. Pins win over the strategy
+ * and do not advance the round robin counter; their bytes count for greedy.
+ *
+ * All slices on one ps form one block of floats. Their order is the order in which backward
+ * finishes them: last created first. Each slice begins at a multiple of LAYOUT_ALIGN floats; the
+ * gaps are zero in values and gradients.
+ */
+#ifndef CORE_TRAIN_VARIABLES_LAYOUT_H
+#define CORE_TRAIN_VARIABLES_LAYOUT_H
+
+#include "core/base/fields/fields.h"
+#include "core/graph/tensor.h"
+#include "kernels/kernels.h"
+
+enum { LAYOUT_ALIGN = 16, PS_MAX = 1024, WORKERS_MAX = 4096, SLICES_MAX = 65536 };
+
+enum placement_strategy { PLACE_ROUND_ROBIN, PLACE_GREEDY };
+
+struct pin {
+    const char *match;
+    int64_t ps;
+}; /* fnmatch pattern on the variable's name */
+
+struct placement_spec {
+    int strategy;        /* enum placement_strategy; round_robin by default, as TensorFlow */
+    struct objects pins; /* of struct pin */
+    struct variant
+        partitioner; /* kind NULL: none; fixed_size, variable_axis_size, min_max_variable */
+};
+extern const struct object placement_spec_object;
+extern const struct kinds partitioner_kinds;
+
+struct variable {
+    const char *name;
+    struct shape shape;
+};
+
+/* Rows start .. start + length - 1 of one axis of a variable (all of it when it is not
+ * partitioned). */
+struct slice {
+    int variable, part, parts;
+    int axis;              /* 0 when not partitioned */
+    int64_t start, length; /* along axis */
+    int ps;
+    int64_t offset, count; /* floats in the ps' block; count without padding */
+};
+
+struct layout {
+    int ps_count, variable_count, slice_count;
+    const struct variable *variables; /* creation order */
+    struct slice *slices;             /* by variable, then part */
+    int64_t *block_floats;            /* [ps_count], multiples of LAYOUT_ALIGN */
+    int64_t
+        *ps_bytes; /* [ps_count] bytes of variables, without padding (global step not counted) */
+};
+
+err layout_make(const struct placement_spec *, const struct variable *, int count, int ps_count,
+                struct arena *, struct layout **ret);
+
+/* Copies between a whole variable and its slices in blocks (one pointer per ps; scatter skips the
+ * slices of a ps whose block is NULL). */
+void layout_gather(const struct layout *, int variable, const float *const blocks[], float *whole);
+void layout_scatter(const struct layout *, int variable, const float *whole, float *const blocks[]);
+
+/* The same where blocks and whole lie in the memory of a device. */
+void layout_gather_on(struct device *, const struct layout *, int variable,
+                      const float *const blocks[], float *whole);
+void layout_scatter_on(struct device *, const struct layout *, int variable, const float *whole,
+                       float *const blocks[]);
+
+/* true when the variable is one slice, so that the block's memory can be used in place;
+ * ret_slice: NULL where it is not wanted */
+bool layout_is_whole(const struct layout *, int variable, const struct slice **ret_slice);
+
+/* The table a chief prints before the first step: variable, shape, bytes, ps. And the index of a ps
+ * that carries more than 1.5 times its share of the bytes, or -1. */
+void layout_print(const struct layout *, FILE *);
+int layout_overloaded(const struct layout *, double *ret_times_share);
+
+#endif

@@ -1,0 +1,83 @@
+/* optimizer.h - an update rule. One constant per file in core/train/optimizers/.
+ *
+ * The same constant serves a ps and the single process. State beside the values: slots (one float
+ * per value, same layout) and powers (one float for all variables: Adam's beta powers, which
+ * advance once per applied update).
+ */
+#ifndef CORE_TRAIN_VARIABLES_OPTIMIZER_H
+#define CORE_TRAIN_VARIABLES_OPTIMIZER_H
+
+#include "core/base/fields/fields.h"
+#include "core/train/variables/schedule.h"
+#include "kernels/kernels.h"
+
+enum { SLOTS_MAX = 3, POWERS_MAX = 2 };
+
+struct update {
+    float *value;           /* [n] */
+    float *slot[SLOTS_MAX]; /* [n] each */
+    const float *gradient;  /* [n] */
+    int64_t n;              /* a multiple of 16; blocks are aligned to 64 bytes */
+    float rate;
+    float powers[POWERS_MAX]; /* before this update */
+};
+
+struct slot {
+    const char *name; /* as a checkpoint has it: "Adam", "Adam_1" */
+    float (*initial)(const void *attributes);
+};
+
+struct power {
+    const char *name; /* "beta1_power" */
+    float (*factor)(
+        const void *attributes); /* initial value, and what it is multiplied by after each update */
+};
+
+/* Every optimizer's attributes begin with a struct schedule_spec learning_rate. */
+struct optimizer {
+    struct object object;
+    int slot_count, power_count;
+    struct slot slot[SLOTS_MAX];
+    struct power power[POWERS_MAX];
+    /* Some optimizers have fewer slots with some attributes (rmsprop without centered); NULL:
+     * slot_count. The slots in use are slot[0 .. n-1] in the order of the checkpoint's names. */
+    int (*slots_used)(const void *attributes);
+    void (*apply)(const void *attributes, struct device *, const struct update *);
+};
+extern const struct kinds optimizer_kinds;                             /* key "type" */
+int optimizer_slots(const struct optimizer *, const void *attributes); /* in use */
+
+/* Clipping happens on the worker, on the gradient of its batch, before it is pushed (as with
+ * TensorFlow's compute_gradients / apply_gradients, where it is per worker too). The worker has the
+ * whole gradient, of all ps, so the global norm is over all variables, whatever their placement; it
+ * is summed per variable in creation order, in double. Formulas: tf.clip_by_*. With clipping
+ * no piece leaves before backward is done. */
+enum clip_type { CLIP_NONE, CLIP_VALUE, CLIP_NORM, CLIP_GLOBAL_NORM };
+struct clip {
+    enum clip_type type; /* NORM: each variable by its own norm */
+    double low, high;    /* VALUE */
+    double norm;
+};
+extern const struct kinds clip_kinds;
+
+struct optimizer_spec {
+    struct variant optimizer;
+    struct variant clip; /* kind NULL: none */
+};
+extern const struct object optimizer_spec_object;
+
+const struct schedule_spec *optimizer_learning_rate(const struct optimizer_spec *);
+struct clip optimizer_clip(const struct optimizer_spec *);
+/* ERR_INPUT where members of the schedule or of the clipping do not fit together; path: where the
+ * optimizer stands in the spec. */
+err optimizer_check(const struct optimizer_spec *, const char *path);
+/* Clips gradients of `count` tensors in place; ret_norm: the global norm before (computed for
+ * GLOBAL_NORM only, else 0). */
+void clip_gradients(const struct clip *, struct device *, float *const gradients[],
+                    const int64_t sizes[], int count, double *ret_norm);
+
+/* Their global norm. Sums go in the order of the list, so that in creation order it has the same
+ * bits whatever the placement. */
+double gradients_norm(struct device *, float *const gradients[], const int64_t sizes[], int count);
+
+#endif

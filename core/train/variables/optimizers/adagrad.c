@@ -1,0 +1,54 @@
+/* adagrad: a += g^2; w -= rate * g / sqrt(a).
+ *
+ * There is no epsilon: a starts above zero instead, and never shrinks.
+ */
+#include "core/train/variables/optimizer.h"
+
+struct adagrad {
+    struct schedule_spec learning_rate;
+    double initial_accumulator_value; /* of a, for every weight */
+};
+
+static const struct field fields[] = {
+    {.name = "learning_rate",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct adagrad, learning_rate),
+     .object = &schedule_spec_object,
+     .kinds = &schedule_kinds,
+     .help = "step size: a number, or a schedule"},
+    {.name = "initial_accumulator_value",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct adagrad, initial_accumulator_value),
+     .fallback = "0.1",
+     .min = 1e-30, /* a sum of zero would divide zero by zero */
+     .max = 1e30,
+     .help = "what the sum of squared gradients starts from"},
+    {0},
+};
+
+static float initial_accumulator(const void *attributes)
+{
+    const struct adagrad *a = attributes;
+    return (float)a->initial_accumulator_value;
+}
+
+static void apply(const void *attributes, struct device *device, const struct update *u)
+{
+    const struct update_adagrad update = {
+        .value = u->value,
+        .accumulator = u->slot[0],
+        .gradient = u->gradient,
+        .rate = u->rate,
+    };
+    device->kernels->update_adagrad(device, &update, u->n);
+}
+
+const struct optimizer optimizer_adagrad = {
+    .object = {.name = "adagrad",
+               .summary = "each weight's step shrinks with the squares of its past gradients",
+               .fields = fields,
+               .size = sizeof(struct adagrad)},
+    .slot_count = 1,
+    .slot = {{"Adagrad", initial_accumulator}}, /* a */
+    .apply = apply,
+};

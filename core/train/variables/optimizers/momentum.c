@@ -1,0 +1,61 @@
+/* momentum: a = momentum * a + g; w -= rate * a, or with nesterov w -= rate * (g + momentum * a).
+ *
+ * As in TensorFlow the rate is not inside the accumulator, so a change of the rate acts at once.
+ */
+#include "core/train/variables/optimizer.h"
+
+struct momentum {
+    struct schedule_spec learning_rate;
+    double momentum; /* kept share of the accumulator per step */
+    bool nesterov;   /* named so in spec files; use_nesterov in TensorFlow's constructor */
+};
+
+static const struct field fields[] = {
+    {.name = "learning_rate",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct momentum, learning_rate),
+     .object = &schedule_spec_object,
+     .kinds = &schedule_kinds,
+     .help = "step size: a number, or a schedule"},
+    {.name = "momentum",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct momentum, momentum),
+     .min = 0,
+     .max = 1,
+     .help = "share of the accumulated gradient that is kept from step to step, usually 0.9"},
+    {.name = "nesterov",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct momentum, nesterov),
+     .fallback = "false",
+     .help = "look one step ahead along the momentum (TensorFlow's use_nesterov)"},
+    {0},
+};
+
+static float zero(const void *attributes)
+{
+    return 0.0f;
+}
+
+static void apply(const void *attributes, struct device *device, const struct update *u)
+{
+    const struct momentum *a = attributes;
+    const struct update_momentum update = {
+        .value = u->value,
+        .momentum = u->slot[0],
+        .gradient = u->gradient,
+        .rate = u->rate,
+        .decay = (float)a->momentum,
+        .nesterov = a->nesterov,
+    };
+    device->kernels->update_momentum(device, &update, u->n);
+}
+
+const struct optimizer optimizer_momentum = {
+    .object = {.name = "momentum",
+               .summary = "gradient descent along a decaying sum of the gradients",
+               .fields = fields,
+               .size = sizeof(struct momentum)},
+    .slot_count = 1,
+    .slot = {{"Momentum", zero}}, /* a */
+    .apply = apply,
+};

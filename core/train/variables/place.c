@@ -1,0 +1,231 @@
+/* place.c - TensorFlow's placement strategies and partitioners.
+ *
+ * Both agree with TensorFlow to the last variable, so that a job that is moved from there finds
+ * every variable, and every part in its checkpoints, where it was.
+ */
+#include "core/train/variables/place.h"
+
+enum { AXIS_MAX = RANK_MAX - 1 };
+
+/* All attributes begin with the axis, so that whether a variable has it is asked in one place. */
+struct fixed_size {
+    int64_t axis;
+    int64_t num_shards;
+};
+
+struct variable_axis_size {
+    int64_t axis;
+    int64_t max_shard_bytes, max_shards;
+};
+
+struct min_max_variable {
+    int64_t axis;
+    int64_t max_partitions, min_slice_size;
+};
+
+static const struct field fixed_size_fields[] = {
+    {.name = "num_shards",
+     .type = FIELD_INT,
+     .offset = offsetof(struct fixed_size, num_shards),
+     .min = 1,
+     .max = SLICES_MAX,
+     .help = "parts of each variable, or one per row where it has fewer rows"},
+    {.name = "axis",
+     .type = FIELD_INT,
+     .offset = offsetof(struct fixed_size, axis),
+     .fallback = "0",
+     .min = 0,
+     .max = AXIS_MAX,
+     .help = "the dimension that is cut; variables that do not have it stay whole"},
+    {0},
+};
+
+static const struct field variable_axis_size_fields[] = {
+    {.name = "max_shard_bytes",
+     .type = FIELD_INT,
+     .offset = offsetof(struct variable_axis_size, max_shard_bytes),
+     .min = 1,
+     .max = 1e15,
+     .help = "no part is larger, but that it has at least one row"},
+    {.name = "axis",
+     .type = FIELD_INT,
+     .offset = offsetof(struct variable_axis_size, axis),
+     .fallback = "0",
+     .min = 0,
+     .max = AXIS_MAX,
+     .help = "the dimension that is cut; variables that do not have it stay whole"},
+    {.name = "max_shards",
+     .type = FIELD_INT,
+     .offset = offsetof(struct variable_axis_size, max_shards),
+     .fallback = "0",
+     .min = 0,
+     .max = SLICES_MAX,
+     .help = "no more parts than this, even where they get larger then; 0: any number"},
+    {0},
+};
+
+static const struct field min_max_variable_fields[] = {
+    {.name = "max_partitions",
+     .type = FIELD_INT,
+     .offset = offsetof(struct min_max_variable, max_partitions),
+     .fallback = "1",
+     .min = 1,
+     .max = SLICES_MAX,
+     .help = "no more parts than this, usually the number of ps tasks"},
+    {.name = "axis",
+     .type = FIELD_INT,
+     .offset = offsetof(struct min_max_variable, axis),
+     .fallback = "0",
+     .min = 0,
+     .max = AXIS_MAX,
+     .help = "the dimension that is cut; variables that do not have it stay whole"},
+    {.name = "min_slice_size",
+     .type = FIELD_INT,
+     .offset = offsetof(struct min_max_variable, min_slice_size),
+     .fallback = "262144",
+     .min = 1,
+     .max = 1e15,
+     .help = "bytes that make another part worth while"},
+    {0},
+};
+
+/* The descriptor of a kind of partitioner. parts is asked only where the shape has the axis. */
+struct partitioner {
+    struct object object;
+    int64_t (*parts)(const void *attributes, const struct shape *);
+};
+
+static int64_t ceil_divide(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t bytes_of(const struct shape *shape)
+{
+    return shape_count(shape) * (int64_t)sizeof(float);
+}
+
+/* No part is empty. */
+static int64_t fixed_size_parts(const void *attributes, const struct shape *shape)
+{
+    const struct fixed_size *a = attributes;
+    return smaller(a->num_shards, shape->dim[a->axis]);
+}
+
+/* As many whole rows in a part as stay within the bytes, at least one; then as few parts. */
+static int64_t variable_axis_size_parts(const void *attributes, const struct shape *shape)
+{
+    const struct variable_axis_size *a = attributes;
+    const int64_t rows = shape->dim[a->axis];
+    const int64_t row_bytes = bytes_of(shape) / rows;
+    const int64_t rows_per_part = larger(a->max_shard_bytes / row_bytes, 1);
+    const int64_t parts = ceil_divide(rows, rows_per_part);
+    return a->max_shards > 0 ? smaller(parts, a->max_shards) : parts;
+}
+
+/* No part is smaller than min_slice_size but the only one. */
+static int64_t min_max_variable_parts(const void *attributes, const struct shape *shape)
+{
+    const struct min_max_variable *a = attributes;
+    const int64_t worth = ceil_divide(bytes_of(shape), a->min_slice_size);
+    return larger(smaller(smaller(shape->dim[a->axis], a->max_partitions), worth), 1);
+}
+
+struct partition partition_of(const struct variant *variant, const struct shape *shape)
+{
+    if (!variant->kind) return (struct partition){.parts = 1};
+    const struct partitioner *partitioner = variant->kind->descriptor;
+    const int64_t axis = *(const int64_t *)variant->attributes;
+    if (axis >= shape->rank) return (struct partition){.parts = 1};
+    const int64_t parts = partitioner->parts(variant->attributes, shape);
+    return (struct partition){.axis = parts > 1 ? (int)axis : 0, .parts = parts};
+}
+
+int64_t partition_start(int64_t rows, int64_t parts, int64_t part)
+{
+    return rows / parts * part + smaller(part, rows % parts);
+}
+
+struct placer placer_make(enum placement_strategy strategy, int ps_count, struct arena *arena)
+{
+    return (struct placer){
+        .strategy = strategy,
+        .ps_count = ps_count,
+        .bytes = arena_array(arena, (size_t)ps_count, sizeof(int64_t)),
+    };
+}
+
+/* The lowest index among equals, as numpy's argmin has it. */
+static int lightest(const struct placer *placer)
+{
+    int best = 0;
+    for (int ps = 1; ps < placer->ps_count; ps++) {
+        if (placer->bytes[ps] < placer->bytes[best]) best = ps;
+    }
+    return best;
+}
+
+int placer_take(struct placer *placer, int64_t bytes)
+{
+    int ps;
+    if (placer->strategy == PLACE_GREEDY) {
+        ps = lightest(placer);
+    } else {
+        ps = placer->next;
+        placer->next = (placer->next + 1) % placer->ps_count;
+    }
+    placer->bytes[ps] += bytes;
+    return ps;
+}
+
+void placer_pin(struct placer *placer, int ps, int64_t bytes)
+{
+    placer->bytes[ps] += bytes;
+}
+
+static const struct partitioner fixed_size = {
+    .object = {.name = "fixed_size",
+               .summary = "a given number of parts",
+               .fields = fixed_size_fields,
+               .size = sizeof(struct fixed_size)},
+    .parts = fixed_size_parts,
+};
+
+static const struct partitioner variable_axis_size = {
+    .object = {.name = "variable_axis_size",
+               .summary = "parts of at most so many bytes",
+               .fields = variable_axis_size_fields,
+               .size = sizeof(struct variable_axis_size)},
+    .parts = variable_axis_size_parts,
+};
+
+static const struct partitioner min_max_variable = {
+    .object = {.name = "min_max_variable",
+               .summary = "as many parts as are worth while, up to a limit",
+               .fields = min_max_variable_fields,
+               .size = sizeof(struct min_max_variable)},
+    .parts = min_max_variable_parts,
+};
+
+static const struct kind table[] = {
+    {&fixed_size.object, &fixed_size},
+    {&variable_axis_size.object, &variable_axis_size},
+    {&min_max_variable.object, &min_max_variable},
+};
+
+static const struct kind *at(int index)
+{
+    return index < (int)(sizeof table / sizeof table[0]) ? &table[index] : NULL;
+}
+
+const struct kinds partitioner_kinds = {.key = "type", .noun = "partitioner", .at = at};

@@ -1,0 +1,31 @@
+/* place.h - the two rules of a layout: in how many parts a variable is cut, and which ps the
+ * next part goes to. layout.c applies them to all variables; tests try them alone. */
+#ifndef CORE_TRAIN_VARIABLES_PLACE_H
+#define CORE_TRAIN_VARIABLES_PLACE_H
+
+#include "core/train/variables/layout.h"
+
+struct partition {
+    int axis;
+    int64_t parts; /* 1: not partitioned */
+};
+
+/* TensorFlow's partitioners. A variable that has no such axis stays whole, so that kernels can be
+ * cut along their columns without their biases being an error. */
+struct partition partition_of(const struct variant *partitioner, const struct shape *);
+
+/* Start of part `part` of `parts` along an axis: the first rows % parts parts have one row more. */
+int64_t partition_start(int64_t rows, int64_t parts, int64_t part);
+
+struct placer {
+    enum placement_strategy strategy;
+    int ps_count;
+    int next;       /* round robin */
+    int64_t *bytes; /* greedy: [ps_count], what each ps has so far */
+};
+
+struct placer placer_make(enum placement_strategy, int ps_count, struct arena *);
+int placer_take(struct placer *, int64_t bytes);         /* the ps of the next variable */
+void placer_pin(struct placer *, int ps, int64_t bytes); /* placed by hand: counts as load only */
+
+#endif

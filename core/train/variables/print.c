@@ -1,0 +1,96 @@
+/* print.c - a layout for a person:
+ *
+ *     variable        shape               bytes  ps
+ *     hidden1/kernel  [784, 100]         313600  1 0 (2 parts)
+ *     hidden1/bias    [100]                 400  1
+ *     ps 0: 1 slice, 156800 bytes (49.9 %)
+ *     ps 1: 2 slices, 157200 bytes (50.1 %)
+ */
+#include <string.h>
+
+#include "core/train/variables/layout.h"
+
+enum { PS_TEXT_MAX = 64, PARTS_SHOWN_MAX = 8, BYTES_WIDTH = 14 };
+
+static int64_t bytes_of(const struct variable *variable)
+{
+    return shape_count(&variable->shape) * (int64_t)sizeof(float);
+}
+
+static int widest(int a, const char *text)
+{
+    const int length = (int)strlen(text);
+    return a > length ? a : length;
+}
+
+/* "2", or of a partitioned variable the ps of its parts: "0 1 2 (3 parts)". slice: the first. */
+static void ps_text(const struct slice *slice, char text[PS_TEXT_MAX])
+{
+    int length = snprintf(text, PS_TEXT_MAX, "%d", slice->ps);
+    if (slice->parts == 1) return;
+    for (int i = 1; i < slice->parts && i < PARTS_SHOWN_MAX; i++) {
+        length += snprintf(text + length, PS_TEXT_MAX - (size_t)length, " %d", slice[i].ps);
+    }
+    snprintf(text + length, PS_TEXT_MAX - (size_t)length, "%s (%d parts)",
+             slice->parts > PARTS_SHOWN_MAX ? " ..." : "", slice->parts);
+}
+
+static void print_variables(const struct layout *layout, FILE *file)
+{
+    char text[SHAPE_TEXT_MAX], ps[PS_TEXT_MAX];
+    int name_width = (int)strlen("variable"), shape_width = (int)strlen("shape");
+    for (int i = 0; i < layout->variable_count; i++) {
+        name_width = widest(name_width, layout->variables[i].name);
+        shape_width = widest(shape_width, shape_text(&layout->variables[i].shape, text));
+    }
+    fprintf(file, "%-*s  %-*s  %*s  ps\n", name_width, "variable", shape_width, "shape",
+            BYTES_WIDTH, "bytes");
+    const struct slice *slice = layout->slices;
+    for (int i = 0; i < layout->variable_count; i++, slice += slice->parts) {
+        const struct variable *variable = &layout->variables[i];
+        ps_text(slice, ps);
+        fprintf(file, "%-*s  %-*s  %*lld  %s\n", name_width, variable->name, shape_width,
+                shape_text(&variable->shape, text), BYTES_WIDTH, (long long)bytes_of(variable), ps);
+    }
+}
+
+static int64_t total_bytes(const struct layout *layout)
+{
+    int64_t total = 0;
+    for (int ps = 0; ps < layout->ps_count; ps++) total += layout->ps_bytes[ps];
+    return total;
+}
+
+static int slices_on(const struct layout *layout, int ps)
+{
+    int count = 0;
+    for (int i = 0; i < layout->slice_count; i++) count += layout->slices[i].ps == ps;
+    return count;
+}
+
+void layout_print(const struct layout *layout, FILE *file)
+{
+    print_variables(layout, file);
+    const int64_t total = total_bytes(layout);
+    for (int ps = 0; ps < layout->ps_count; ps++) {
+        const int slices = slices_on(layout, ps);
+        const double share = total > 0 ? 100.0 * (double)layout->ps_bytes[ps] / (double)total : 0.0;
+        fprintf(file, "ps %d: %d %s, %lld bytes (%.1f %%)\n", ps, slices,
+                slices == 1 ? "slice" : "slices", (long long)layout->ps_bytes[ps], share);
+    }
+}
+
+/* 1.5 is where one ps begins to set the pace of all: it takes half as long again as its share. */
+int layout_overloaded(const struct layout *layout, double *ret_times_share)
+{
+    const int64_t total = total_bytes(layout);
+    int heaviest = 0;
+    for (int ps = 1; ps < layout->ps_count; ps++) {
+        if (layout->ps_bytes[ps] > layout->ps_bytes[heaviest]) heaviest = ps;
+    }
+    if (total == 0) return -1;
+    const double times = (double)layout->ps_bytes[heaviest] * layout->ps_count / (double)total;
+    if (times <= 1.5) return -1;
+    *ret_times_share = times;
+    return heaviest;
+}

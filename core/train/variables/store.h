@@ -1,0 +1,37 @@
+/* store.h - the parameters of one ps: one block of values, and the optimizer's state beside it. */
+#ifndef CORE_TRAIN_VARIABLES_STORE_H
+#define CORE_TRAIN_VARIABLES_STORE_H
+
+#include "core/train/variables/optimizer.h"
+
+struct store {
+    struct device *device;
+    const struct optimizer *optimizer;
+    const void *attributes;
+    const struct schedule_spec *learning_rate;
+    int64_t floats; /* a multiple of 16 */
+    float *values;  /* [floats], borrowed: the memory that workers see */
+    int slot_count;
+    float *slots[SLOTS_MAX];
+    float *scratch; /* where the device has memory of its own: a tile of summed gradients */
+    float powers[POWERS_MAX];
+    uint64_t version; /* updates applied */
+};
+
+/* values: the caller's memory of the device, of at least floats floats, zeroed, aligned to 64,
+ * outlives the store. */
+err store_open(const struct optimizer_spec *, struct device *, int64_t floats, float *values,
+               struct store *ret);
+/* What that takes of the device beside slots; nothing where updates run in the first caches. */
+size_t store_scratch_bytes(const struct device *, int64_t floats);
+void store_close(struct store *);
+void store_reset(
+    struct store *); /* slots and powers to their initial values, version 0; values stay */
+
+/* One update with scale * (gradients[0] + gradients[1] + ...), summed in this order. step: the
+ * global step before the increment (for the schedule). snapshot: NULL, or memory of `floats` floats
+ * that receives the new values (written tile by tile while they are in cache). */
+void store_apply(struct store *, const float *const gradients[], int count, float scale,
+                 int64_t step, float *snapshot);
+
+#endif

@@ -1,0 +1,110 @@
+/* dnn.c - cuDNN, opened and called by numbers of its headers, which the build does not need.
+ *
+ * These are its functions of old, which version 9 calls deprecated and still has: what is
+ * asked of them is a convolution at a time, for which the newer graphs would need many more calls.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "kernels/cuda/library/dnn.h"
+
+/* It opens these itself when it first needs them, and ends the program where one is missing. */
+static const char *const parts[] = {"cudnn_graph",
+                                    "cudnn_ops",
+                                    "cudnn_cnn",
+                                    "cudnn_heuristic",
+                                    "cudnn_engines_precompiled",
+                                    "cudnn_engines_runtime_compiled",
+                                    NULL};
+
+/* Older ones are split otherwise, and know no GPU after Hopper. */
+static const int majors[] = {9, 0};
+
+static const struct library_kind kind = {"cudnn", "cudnnGetProperty", parts, majors, false};
+
+/* Its functions, and where they go in struct cuda_dnn */
+#define GOES(member) offsetof(struct cuda_dnn, member)
+static const struct function {
+    const char *name;
+    size_t place;
+} functions[] = {
+    {"cudnnGetErrorString", GOES(status_text)},
+    {"cudnnCreate", GOES(create)},
+    {"cudnnDestroy", GOES(destroy)},
+    {"cudnnSetStream", GOES(set_stream)},
+    {"cudnnCreateTensorDescriptor", GOES(create_tensor)},
+    {"cudnnDestroyTensorDescriptor", GOES(destroy_tensor)},
+    {"cudnnSetTensor4dDescriptor", GOES(set_tensor)},
+    {"cudnnCreateFilterDescriptor", GOES(create_kernel)},
+    {"cudnnDestroyFilterDescriptor", GOES(destroy_kernel)},
+    {"cudnnSetFilter4dDescriptor", GOES(set_kernel)},
+    {"cudnnCreateConvolutionDescriptor", GOES(create_convolution)},
+    {"cudnnDestroyConvolutionDescriptor", GOES(destroy_convolution)},
+    {"cudnnSetConvolution2dDescriptor", GOES(set_convolution)},
+    {"cudnnSetConvolutionMathType", GOES(set_math)},
+    {"cudnnGetConvolution2dForwardOutputDim", GOES(result_extents)},
+    {"cudnnGetConvolutionForwardAlgorithm_v7", GOES(calls[DNN_FORWARD].offer)},
+    {"cudnnGetConvolutionForwardWorkspaceSize", GOES(calls[DNN_FORWARD].workspace)},
+    {"cudnnConvolutionForward", GOES(calls[DNN_FORWARD].run)},
+    {"cudnnGetConvolutionBackwardDataAlgorithm_v7", GOES(calls[DNN_BACK_DATA].offer)},
+    {"cudnnGetConvolutionBackwardDataWorkspaceSize", GOES(calls[DNN_BACK_DATA].workspace)},
+    {"cudnnConvolutionBackwardData", GOES(calls[DNN_BACK_DATA].run)},
+    {"cudnnGetConvolutionBackwardFilterAlgorithm_v7", GOES(calls[DNN_BACK_KERNEL].offer)},
+    {"cudnnGetConvolutionBackwardFilterWorkspaceSize", GOES(calls[DNN_BACK_KERNEL].workspace)},
+    {"cudnnConvolutionBackwardFilter", GOES(calls[DNN_BACK_KERNEL].run)},
+};
+#undef GOES
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+err cuda_dnn_find(struct cuda_library *ret)
+{
+    return cuda_library_find(&kind, ret);
+}
+
+/* The name of what is missing is told, since a cuDNN may come without some of it one day. */
+static err find_functions(struct cuda_dnn *dnn)
+{
+    for (int i = 0; i < FUNCTIONS; i++)
+        if (!cuda_library_function(&dnn->library, functions[i].name,
+                                   (char *)dnn + functions[i].place))
+            return fail(ERR_DEVICE, "%s lacks %s", dnn->library.path, functions[i].name);
+    return OK;
+}
+
+static err demand(const struct cuda_dnn *dnn, int status, const char *call)
+{
+    return status == DNN_SUCCESS ? OK : fail(ERR_DEVICE, "%s: %s", call, dnn->status_text(status));
+}
+
+/* The handle takes memory of the GPU that the calling thread has chosen. */
+static err set_up(struct cuda_dnn *dnn, cudaStream_t stream)
+{
+    TRY(cuda_dnn_find(&dnn->library));
+    TRY(find_functions(dnn));
+    TRY(demand(dnn, dnn->create(&dnn->handle), "cudnnCreate"));
+    return demand(dnn, dnn->set_stream(dnn->handle, stream), "cudnnSetStream");
+}
+
+/* With bf16 its results would be bf16 numbers too, and where it may convert what is float32 it
+ * makes half precision of it, which overflows. */
+err cuda_dnn_open(struct device *d, enum precision precision)
+{
+    struct cuda_state *state = d->state;
+    if (precision == PRECISION_BF16)
+        return fail(ERR_DEVICE, "cuDNN does not sum products of bf16 in float32");
+    struct cuda_dnn *dnn = calloc(1, sizeof *dnn);
+    if (!dnn) return fail(ERR_MEMORY, "no memory for cuDNN");
+    state->dnn = dnn;
+    dnn->is_exact = precision == PRECISION_FLOAT32;
+    err e = set_up(dnn, state->stream);
+    if (e) cuda_dnn_close(state);
+    return e;
+}
+
+void cuda_dnn_close(struct cuda_state *state)
+{
+    struct cuda_dnn *dnn = state->dnn;
+    if (dnn && dnn->handle) (void)dnn->destroy(dnn->handle);
+    free(dnn);
+    state->dnn = NULL;
+}

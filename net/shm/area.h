@@ -1,0 +1,24 @@
+/* area.h - sealed shared memory behind windows and rings, and plain memory in the same shape. */
+#ifndef NET_SHM_AREA_H
+#define NET_SHM_AREA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+#include "net/transport.h"
+
+size_t area_bytes(size_t bytes); /* whole pages, at least one */
+
+/* A memfd that can neither shrink nor grow, mapped for reading and writing. ERR_IO, ERR_MEMORY: the
+ * system has none. */
+err area_new(size_t bytes, int *ret_fd, void **ret_base);
+
+/* A descriptor that came from a peer: sealed like ours and of this size? ERR_PROTOCOL if not. */
+err area_check(int fd, size_t bytes);
+err area_map(int fd, size_t bytes, bool is_writable, void **ret);
+void area_unmap(void *base, size_t bytes); /* NULL is fine */
+
+err window_new_plain(size_t bytes, struct window *ret); /* never a memfd: fd -1 */
+
+#endif

@@ -1,0 +1,368 @@
+/* link.c - the traffic of an shm link. */
+#include "net/shm/shm.h"
+
+#include "net/shm/area.h"
+#include "net/loop_inside.h"
+#include "net/shm/pass.h"
+#include "net/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BODY_KEEP_BYTES = 64 << 10 };
+
+static struct shm *shm_of(struct link *link)
+{
+    return (struct shm *)link;
+}
+
+static bool would_block(int reason)
+{
+    return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR;
+}
+
+void shm_use_control(struct shm *shm, struct shm_control *control)
+{
+    shm->control = control;
+    shm->out.ring = &control->ring[shm->link.is_active ? 0 : 1];
+    shm->in.ring = &control->ring[shm->link.is_active ? 1 : 0];
+}
+
+/* After something was put, or room was made that the peer waits for. */
+static void wake_peer(struct shm *shm)
+{
+    _Atomic uint32_t *sleeps = &shm->out.ring->taker_sleeps;
+    if (!atomic_load(sleeps) || !atomic_exchange(sleeps, 0)) return;
+    const ssize_t written = eventfd_write(shm->peer_wake_fd, 1);
+    (void)written; /* the counter is full: it is awake, or not worth the care */
+}
+
+/* ---- sending ---- */
+
+/* The byte stands in the stream of bodies, so that the descriptors keep their place in the order.
+ */
+static ssize_t send_windows(struct shm *shm)
+{
+    const struct passed passed = {
+        .size = 1, .fds = {shm->link.values.fd, shm->link.gradients.fd}, .fd_count = 2};
+    bool is_sent = false;
+    if (pass_send(shm->fd, &passed, &is_sent)) return -1;
+    return is_sent ? 1 : 0;
+}
+
+static void send_payload(struct shm *shm, struct parcel *parcel)
+{
+    while (parcel->sent < parcel_bytes(parcel) && !shm->is_socket_broken) {
+        const size_t offset = parcel->sent - sizeof parcel->header;
+        const ssize_t sent =
+            parcel->carries_windows
+                ? send_windows(shm)
+                : send(shm->fd, (const char *)parcel->payload + offset,
+                       parcel->payload_bytes - offset, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent > 0) parcel->sent += (size_t)sent;
+        if (sent == 0 || (sent < 0 && would_block(errno))) return;
+        if (sent < 0) shm->is_socket_broken = shm->link.needs_look = true;
+    }
+}
+
+/* As much of the parcel as goes without waiting. */
+static err push(struct shm *shm, struct parcel *parcel)
+{
+    const bool is_new = parcel->sent == 0;
+    if (is_new) {
+        bool is_put;
+        TRY(ring_put(&shm->out, parcel->header, &is_put));
+        if (!is_put) return OK;
+        parcel->sent = sizeof parcel->header;
+    }
+    send_payload(shm, parcel);
+    if (is_new) wake_peer(shm);
+    return OK;
+}
+
+/* The socket is watched for room only while a body waits for it. */
+static void watch_output(const struct shm *shm)
+{
+    struct queue *queue = (struct queue *)&shm->queue;
+    const bool waits = queue->count > 0 && queue_at(queue, 0)->sent > 0 && !shm->is_socket_broken;
+    loop_change(shm->link.loop, shm->link.watch, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static err flush(struct shm *shm)
+{
+    while (shm->queue.count > 0 && !shm->is_socket_broken) {
+        struct parcel *oldest = queue_at(&shm->queue, 0);
+        TRY(push(shm, oldest));
+        if (oldest->sent < parcel_bytes(oldest)) break;
+        queue_pop(&shm->queue);
+    }
+    return OK;
+}
+
+static err shm_send(struct link *link, const struct parcel *parcel)
+{
+    struct shm *shm = shm_of(link);
+    struct parcel rest = *parcel;
+    if (shm->queue.count == 0) TRY(push(shm, &rest));
+    if (rest.sent == parcel_bytes(parcel) || shm->is_socket_broken) return OK;
+    TRY(queue_add(&shm->queue, &rest));
+    watch_output(shm);
+    return OK;
+}
+
+static err shm_share(struct link *link)
+{
+    if (link->values.fd < 0 || link->gradients.fd < 0)
+        return fail(ERR_IO, "there was no shared memory for its windows (ulimit -n, ulimit -v)");
+    /* From here on nobody can map the values for writing but who has already. Older kernels do not
+     * know this seal. */
+    (void)fcntl(link->values.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+    struct parcel parcel = {.payload = "", .payload_bytes = 1, .carries_windows = true};
+    wire_pack(&(struct message){.type = MESSAGE_WINDOWS,
+                                .offset = link->values.bytes,
+                                .length = link->gradients.bytes},
+              parcel.header);
+    return shm_send(link, &parcel);
+}
+
+static const struct queue *shm_outgoing(const struct link *link)
+{
+    return &((const struct shm *)link)->queue;
+}
+
+/* ---- receiving ---- */
+
+/* The descriptors are not kept: the mappings hold the memory. */
+static err map_window(int fd, size_t bytes, bool is_writable, struct window *ret)
+{
+    TRY(area_check(fd, bytes));
+    *ret = (struct window){.bytes = bytes, .fd = -1};
+    return area_map(fd, bytes, is_writable, &ret->base);
+}
+
+static err map_windows(struct shm *shm, const struct passed *passed)
+{
+    if (passed->fd_count != 2) return fail(ERR_PROTOCOL, "shared windows without their memory");
+    const struct link *link = &shm->link;
+    struct link_windows windows = {.is_owned = true};
+    TRY(map_window(passed->fds[0], link->values.bytes, false, &windows.values));
+    const err e = map_window(passed->fds[1], link->gradients.bytes, true, &windows.gradients);
+    if (e) {
+        window_free(&windows.values);
+        return e;
+    }
+    shm->in_body = false;
+    shm->link.deadline_ms = 0;
+    link_adopt_windows(&shm->link, &windows);
+    return OK;
+}
+
+static err receive_windows(struct shm *shm, bool *ret_done)
+{
+    struct passed passed;
+    TRY(pass_receive(shm->fd, 1, &passed));
+    if (passed.size == 0) return OK;
+    const err e = map_windows(shm, &passed);
+    pass_close(&passed);
+    *ret_done = !e;
+    return e;
+}
+
+static void deliver(struct shm *shm)
+{
+    shm->in_body = false;
+    shm->message.body = shm->message.body_bytes > 0 ? shm->body : NULL;
+    link_deliver(&shm->link, &shm->message);
+    if (shm->body_capacity <= BODY_KEEP_BYTES) return;
+    free(shm->body);
+    shm->body = NULL;
+    shm->body_capacity = 0;
+}
+
+static err reserve_body(struct shm *shm, size_t bytes)
+{
+    if (bytes <= shm->body_capacity) return OK;
+    free(shm->body);
+    shm->body_capacity = 0;
+    shm->body = malloc(bytes);
+    if (!shm->body) return fail(ERR_MEMORY, "no memory for a body of %zu bytes", bytes);
+    shm->body_capacity = bytes;
+    return OK;
+}
+
+static err begin_message(struct shm *shm, const unsigned char *header)
+{
+    struct message *message = &shm->message;
+    TRY(wire_unpack(header, message));
+    shm->body_have = 0;
+    shm->in_body = true;
+    if (message->type == MESSAGE_WINDOWS) return link_check_windows(&shm->link, message);
+    TRY(link_check(&shm->link, message));
+    return reserve_body(shm, message->body_bytes);
+}
+
+/* ret_done: the message was complete and has been delivered. */
+static err receive_body(struct shm *shm, bool *ret_done)
+{
+    if (shm->message.type == MESSAGE_WINDOWS) return receive_windows(shm, ret_done);
+    while (shm->body_have < shm->message.body_bytes) {
+        const ssize_t got = recv(shm->fd, shm->body + shm->body_have,
+                                 shm->message.body_bytes - shm->body_have, MSG_DONTWAIT);
+        if (got == 0) return fail(ERR_PEER, "closed the connection in the middle of a message");
+        if (got < 0 && would_block(errno)) return OK;
+        if (got < 0) return fail(ERR_PEER, "lost in the middle of a message: %s", strerror(errno));
+        shm->body_have += (size_t)got;
+        link_set_deadline(&shm->link, false);
+    }
+    shm->link.deadline_ms = 0;
+    deliver(shm);
+    *ret_done = true;
+    return OK;
+}
+
+/* One message; ret_done false: nothing is complete at present. */
+static err take_one(struct shm *shm, bool *ret_done)
+{
+    unsigned char header[MESSAGE_HEADER_BYTES];
+    if (!shm->in_body) {
+        if (!ring_take(&shm->in, header)) return OK;
+        if (atomic_load(&shm->in.ring->putter_waits)) wake_peer(shm);
+        TRY(begin_message(shm, header));
+        if (shm->message.body_bytes > 0 || shm->message.type == MESSAGE_WINDOWS)
+            link_set_deadline(&shm->link, true);
+    }
+    return receive_body(shm, ret_done);
+}
+
+static bool take_messages(struct shm *shm)
+{
+    int count = 0;
+    for (bool is_done = true; is_done && link_may_deliver(&shm->link, count);) {
+        is_done = false;
+        const err e = take_one(shm, &is_done);
+        if (e) link_end(&shm->link, e);
+        count += is_done;
+    }
+    return count > 0;
+}
+
+/* The socket has gone: what the peer put before is delivered, then the link ends. */
+static bool end_lost(struct shm *shm, const char *why)
+{
+    bool delivered = false;
+    for (int i = 0; i < RING_SLOTS / LINK_MESSAGES_PER_LOOK_MAX && take_messages(shm); i++)
+        delivered = true;
+    if (shm->link.state == LINK_OPEN) link_end(&shm->link, fail(ERR_PEER, "%s", why));
+    return delivered;
+}
+
+/* No body is expected: bytes on the socket are those of a header that is still in the ring. */
+static bool check_socket(struct shm *shm)
+{
+    char byte;
+    const ssize_t got = recv(shm->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && would_block(errno) && !shm->is_socket_broken) return false;
+    if (got == 0 || (got < 0 && would_block(errno))) return end_lost(shm, "closed the connection");
+    if (got < 0) return end_lost(shm, strerror(errno));
+    if (ring_is_empty(&shm->in))
+        link_end(&shm->link, fail(ERR_PROTOCOL, "sent bytes that no message announced"));
+    return false;
+}
+
+/* true: the queue has become empty. */
+static bool send_queued(struct shm *shm)
+{
+    if (shm->queue.count == 0) return false;
+    const err e = flush(shm);
+    if (e) {
+        link_end(&shm->link, e);
+        return false;
+    }
+    watch_output(shm);
+    return shm->queue.count == 0;
+}
+
+static bool shm_look(struct link *link)
+{
+    struct shm *shm = shm_of(link);
+    if (link->state != LINK_OPEN) return false;
+    bool delivered = send_queued(shm);
+    delivered |= take_messages(shm);
+    if (shm->is_socket_broken && link->state == LINK_OPEN)
+        delivered |= end_lost(shm, "closed the connection");
+    return delivered;
+}
+
+bool shm_traffic_ready(struct shm *shm)
+{
+    const bool delivered = shm_look(&shm->link);
+    if (shm->link.state != LINK_OPEN || shm->in_body) return delivered;
+    return check_socket(shm) || delivered;
+}
+
+/* ---- sleeping ---- */
+
+static bool waits_for_room(struct shm *shm)
+{
+    return shm->queue.count > 0 && queue_at(&shm->queue, 0)->sent == 0;
+}
+
+static bool shm_arm(struct link *link)
+{
+    struct shm *shm = shm_of(link);
+    if (link->state != LINK_OPEN) return false; /* epoll will say */
+    const bool waits = waits_for_room(shm);
+    if (waits) atomic_store(&shm->out.ring->putter_waits, 1);
+    atomic_store(&shm->in.ring->taker_sleeps, 1);
+    const bool is_deaf_guest = link->is_guest && shm->queue.count > 0;
+    if (!shm->in_body && !is_deaf_guest && !ring_is_empty(&shm->in)) return true;
+    return waits && ring_has_room(&shm->out);
+}
+
+static void shm_disarm(struct link *link)
+{
+    struct shm *shm = shm_of(link);
+    if (link->state != LINK_OPEN) return;
+    atomic_store_explicit(&shm->in.ring->taker_sleeps, 0, memory_order_relaxed);
+    atomic_store_explicit(&shm->out.ring->putter_waits, 0, memory_order_relaxed);
+}
+
+/* ---- the end ---- */
+
+/* What is in the ring stays readable for the peer, which finds it before the end of the socket. */
+static void shm_hang_up(struct link *link)
+{
+    struct shm *shm = shm_of(link);
+    if (shm->fd < 0) return;
+    if (link->state == LINK_OPEN && flush(shm)) shm->is_socket_broken = true;
+    loop_detach(link->loop, shm->link.watch);
+    close(shm->fd);
+    if (shm->peer_wake_fd >= 0) close(shm->peer_wake_fd);
+    shm->fd = shm->link.watch = shm->peer_wake_fd = -1;
+}
+
+static void shm_drop(struct link *link)
+{
+    struct shm *shm = shm_of(link);
+    area_unmap(shm->control, sizeof *shm->control);
+    queue_free(&shm->queue);
+    free(shm->body);
+}
+
+const struct link_ops shm_ops = {
+    .look = shm_look,
+    .arm = shm_arm,
+    .disarm = shm_disarm,
+    .send = shm_send,
+    .share = shm_share,
+    .outgoing = shm_outgoing,
+    .hang_up = shm_hang_up,
+    .drop = shm_drop,
+    .shares_memory = true,
+};

@@ -1,0 +1,29 @@
+/* pass.h - a few bytes and descriptors over a Unix socket (SCM_RIGHTS). */
+#ifndef NET_SHM_PASS_H
+#define NET_SHM_PASS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/error.h"
+
+enum { PASS_BYTES_MAX = 64, PASS_FDS = 2 };
+
+struct passed {
+    unsigned char bytes[PASS_BYTES_MAX];
+    size_t size; /* 0: nothing has come yet */
+    int fds[PASS_FDS], fd_count;
+};
+
+/* All bytes or nothing; ret_sent false: the socket is full. ERR_PEER: it is broken. */
+err pass_send(int socket, const struct passed *, bool *ret_sent);
+
+/* Takes up to size bytes without waiting. The descriptors are the caller's. ERR_PEER: the peer has
+ * gone; ERR_PROTOCOL: it passed more descriptors than PASS_FDS; ERR_IO: this process may not have
+ * so many, and what came is lost. */
+err pass_receive(int socket, size_t size, struct passed *ret);
+/* ERR_IO: "no descriptor is left for WHAT (ulimit -n is 64)" */
+err pass_fail_full(const char *what);
+void pass_close(struct passed *); /* closes the descriptors that are left; -1 are fine */
+
+#endif

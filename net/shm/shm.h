@@ -1,0 +1,45 @@
+/* shm.h - a link within one host: headers in rings, payloads in windows, bodies over a socket.
+ *
+ * shm.c makes the connection, link.c carries the messages. Order is that of the ring: a header
+ * that announces a body is put first, and the taker goes on to the next slot when the body is
+ * there.
+ */
+#ifndef NET_SHM_SHM_H
+#define NET_SHM_SHM_H
+
+#include "net/link.h"
+#include "net/shm/ring.h"
+
+struct shm_control {     /* the memory behind one link, made by the side that connects */
+    struct ring ring[2]; /* from the connecting side, from the listening side */
+};
+
+/* First bytes on the socket, each way; the descriptors: the control memory (connecting side only)
+ * and the sender's eventfd. */
+struct shm_greeting {
+    uint32_t magic, version, slots, control_bytes;
+};
+
+struct shm {
+    struct link link; /* first */
+    int fd;           /* -1: none */
+    int peer_wake_fd;
+    struct shm_control *control;
+    struct ring_putter out;
+    struct ring_taker in;
+    struct queue queue;
+    bool is_socket_broken;  /* takes no more; what came before is still delivered */
+    struct message message; /* the one whose body is coming */
+    bool in_body;
+    size_t body_have;
+    unsigned char *body; /* grown to the largest body, given back beyond a limit */
+    size_t body_capacity;
+};
+
+extern const struct link_ops shm_ops;
+
+void shm_greeting(struct shm_greeting *ret);
+void shm_use_control(struct shm *, struct shm_control *); /* takes it; sets the rings up */
+bool shm_traffic_ready(struct shm *); /* the socket of an open link is readable or writable */
+
+#endif

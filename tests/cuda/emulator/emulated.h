@@ -1,0 +1,59 @@
+/* emulated.h - a GPU that is none: the kernels of kernels/cuda/ as they are, compiled for the
+ * processor and run thread by thread.
+ *
+ * A program that links `emulated` (tests/cuda/meson.build) has it in the place of CUDA: gpu_list()
+ * and device_open_gpu() find one GPU, "emulated", without cuBLAS. Its memory is apart: the host
+ * that touches it while no work is done ends with SIGSEGV, and so does a kernel that reads or
+ * writes behind the end of an allocation. What has not been written is NaN.
+ */
+#ifndef TESTS_CUDA_EMULATOR_EMULATED_H
+#define TESTS_CUDA_EMULATOR_EMULATED_H
+
+#include "kernels/kernels.h"
+
+/* The emulated GPU, is_separate */
+err device_open_emulated(struct device *ret);
+
+/* How much memory it has (1 GiB at first), and how much of that is taken */
+void emulated_set_memory(size_t bytes);
+size_t emulated_memory_taken(void);
+
+/* How much memory of the host is pinned. Bytes. */
+size_t emulated_pinned(void);
+
+/* The call of CUDA of this name, "cudaMemcpyAsync" or the like, fails from the `after`-th on (0:
+ * the next) as a broken GPU does: launch failure. All calls fail after it where the error is one
+ * that ruins the context, as that one does. NULL: none fails any more. */
+void emulated_break(const char *call, int after);
+
+/* By which of CUDA's errors it fails: 719, the launch failure, at first. A process that is started
+ * with EMULATED_BREAK="call,after,error" in its environment has been told both, and says on stderr
+ * when the GPU breaks. */
+void emulated_break_by(int error);
+enum { INVALID_VALUE = 1 }; /* cudaErrorInvalidValue: of one call, while the GPU goes on */
+
+/* How often the call of this name has been made; a literal. Not of all: of those that can be
+ * broken. */
+int emulated_calls(const char *call);
+
+/* Whether copies in streams of their own are done as early as events allow (so at first), or only
+ * when somebody waits for them. */
+void emulated_set_hasty_copies(bool);
+
+/* A GPU that takes kernels and runs none. */
+void emulated_set_idle(bool);
+
+/* A GPU that hangs: what is queued is never done, and whatever CUDA itself would wait for without
+ * end ends the program. */
+void emulated_set_hung(bool);
+
+/* How long the device waits for an answer, instead of GPU_WAIT_LIMIT_S */
+void emulated_set_wait_limit(struct device *, int milliseconds);
+
+/* The CUDA of its driver: 13 at first */
+void emulated_set_driver(int major);
+
+/* How many GPUs there are (1 at first); 0: "no device" */
+void emulated_set_gpus(int count);
+
+#endif

@@ -1,0 +1,478 @@
+/* test_roles_save.c - checkpoints, and jobs that are ended: what ps and chief decide. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cluster/role/verdict.h"
+#include "tests/roles/play.h"
+
+#include <cmocka.h> /* last: it has a macro named fail */
+
+enum { LAST_STEP = 60 };
+
+static struct stage_options saving(struct stage_options o)
+{
+    o.saves = true;
+    return o;
+}
+
+static const struct checkpoint *newest(const struct stage *s)
+{
+    assert_true(s->checkpoint_count > 0);
+    return &s->checkpoints[s->checkpoint_count - 1];
+}
+
+/* Until there are so many, which are asked for; the first comes unasked. */
+static void run_until_saved(struct stage *s, int count)
+{
+    while (s->checkpoint_count < count) {
+        if (s->checkpoint_count) stage_save(s); /* nothing where one is being made */
+        assert_true(stage_step(s));
+    }
+}
+
+/* ---- what is in a checkpoint ---- */
+
+/* Every ps has the same pushes of every worker before its cut, the ledger says so, and all are of
+ * the global step. */
+static void all_shards_are_of_one_moment(const struct stage *s, const struct checkpoint *c)
+{
+    assert_int_equal(c->shards[0].applied_count, c->step);
+    for (int i = 0; i < s->options.ps_count; i++) {
+        uint64_t newest[STAGE_WORKERS_MAX] = {0};
+        for (int k = 0; k < c->shards[i].applied_count; k++) {
+            const struct applied *a = &s->ps[i].applied[k];
+            for (int j = 0; j < a->worker_count; j++) newest[a->workers[j]] = a->sequences[j];
+        }
+        assert_int_equal(c->shards[i].applied_count, c->step);
+        for (int w = 0; w < s->options.workers; w++) {
+            assert_int_equal(c->shards[i].ledger[w].taken, newest[w]);
+            assert_int_equal(c->shards[i].ledger[w].taken, c->shards[0].ledger[w].taken);
+        }
+    }
+}
+
+static void save_now_and_then(struct stage *s)
+{
+    for (int i = 0; i < 8; i++) {
+        stage_run(s, 30 + (int)stage_draw(s, 60));
+        stage_save(s);
+    }
+    settle(s);
+}
+
+static void check_saves(struct stage_options o, int *ret_saved)
+{
+    struct stage s;
+    begin(&s, &o);
+    save_now_and_then(&s);
+    everybody_ended(&s, EXIT_DONE);
+    all_ps_applied(&s, LAST_STEP);
+    assert_int_equal(s.workers[0].abandoned, 0);
+    for (int i = 0; i < s.checkpoint_count; i++)
+        all_shards_are_of_one_moment(&s, &s.checkpoints[i]);
+    assert_int_equal(newest(&s)->step, LAST_STEP);
+    assert_true(s.checkpoints[0].step < 5); /* of where all begin, or nearly */
+    assert_false(s.ps[0].is_held);
+    *ret_saved += s.checkpoint_count - 2;
+    stage_close(&s);
+}
+
+static void an_async_checkpoint_has_every_push_on_all_ps_or_on_none(void **state)
+{
+    int saved = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        check_saves(saving(async_options(3, 3, LAST_STEP, seed)), &saved);
+    assert_true(saved > SEEDS);
+}
+
+static void a_sync_checkpoint_is_of_one_round_on_all_ps(void **state)
+{
+    int saved = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        check_saves(saving(sync_options(3, 3, LAST_STEP, seed)), &saved);
+    assert_true(saved > SEEDS);
+}
+
+static void a_checkpoint_is_consistent_where_gradients_are_dropped(void **state)
+{
+    int saved = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct stage_options stale = saving(async_options(3, 3, LAST_STEP, seed));
+        struct stage_options backup = saving(sync_options(3, 3, LAST_STEP, seed));
+        stale.config.max_staleness = 1;
+        backup.config.replicas_to_aggregate = 2;
+        backup.config.takes_all = false;
+        stale.drops_gradients = backup.drops_gradients = true;
+        check_saves(seed % 2 ? stale : backup, &saved);
+    }
+    assert_true(saved > SEEDS);
+}
+
+static void the_last_checkpoint_comes_before_the_evaluation(void **state)
+{
+    const struct stage_options o = saving(async_options(2, 2, 9, 1));
+    struct stage s;
+    begin(&s, &o);
+    while (!s.workers[0].is_evaluating) assert_true(stage_step(&s));
+    assert_int_equal(s.checkpoint_count, 2);
+    assert_int_equal(newest(&s)->step, 9);
+    settle(&s);
+    everybody_ended(&s, EXIT_DONE);
+    stage_close(&s);
+}
+
+/* ---- what is done with it ---- */
+
+static void after_the_loss_of_a_ps_all_go_on_from_the_last_checkpoint(void **state)
+{
+    int restored = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = saving(sync_options(2, 3, LAST_STEP, seed));
+        struct stage s;
+        begin(&s, &o);
+        run_until_applied(&s, 1);
+        run_until_saved(&s, 2);
+        stage_run(&s, (int)(seed % 100));
+        stage_kill_ps(&s, (int)(seed % 2));
+        stage_run(&s, (int)(seed % 5));
+        stage_restart_ps(&s, (int)(seed % 2));
+        while (s.workers[2].adopted < 2) assert_true(stage_step(&s));
+        restored += s.origin[s.generations] >= 1;
+        assert_true(s.ps[seed % 2].sees_folder || s.ps[seed % 2].arrays == STAGE_ARRAYS);
+        settle(&s);
+        everybody_ended(&s, EXIT_DONE);
+        all_rounds_are_whole(&s, LAST_STEP);
+        stage_close(&s);
+    }
+    assert_int_equal(restored, SEEDS);
+}
+
+static void the_chief_says_how_many_steps_were_lost(void **state)
+{
+    const struct stage_options o = saving(sync_options(2, 2, LAST_STEP, 3));
+    struct stage s;
+    begin(&s, &o);
+    run_until_applied(&s, 10);
+    run_until_saved(&s, 2);
+    run_until_applied(&s, 20);
+    stage_kill_ps(&s, 1);
+    settle(&s);
+    uint64_t step = worker_role_global_step(s.workers[0].role), kept = newest(&s)->step;
+    char wanted[ACTION_TEXT_MAX];
+    snprintf(wanted, sizeof wanted,
+             "ps/1 came back empty: all go back to step %d, %d steps are lost", (int)kept,
+             (int)(step - kept));
+    stage_restart_ps(&s, 1);
+    while (s.generations < 2) assert_true(stage_step(&s));
+    assert_string_equal(s.workers[0].log, wanted);
+    stage_close(&s);
+}
+
+static void a_checkpoint_that_cannot_be_read_is_passed_over_for_the_one_before(void **state)
+{
+    struct stage_options o = saving(sync_options(2, 2, LAST_STEP, 4));
+    struct stage s;
+    begin(&s, &o);
+    for (int i = 1; i <= 2; i++) {
+        run_until_applied(&s, 10 * i);
+        run_until_saved(&s, 1 + i);
+    }
+    s.bad_checkpoints = 1;
+    stage_kill_ps(&s, 0);
+    stage_restart_ps(&s, 0);
+    while (s.workers[1].adopted < 2) assert_true(stage_step(&s));
+    assert_int_equal(s.generations, 3);
+    assert_int_equal(s.origin[3], 1);
+    settle(&s);
+    everybody_ended(&s, EXIT_DONE);
+    all_rounds_are_whole(&s, LAST_STEP);
+    stage_close(&s);
+}
+
+/* ---- what goes wrong with it ---- */
+
+static void a_ps_lost_during_a_save_costs_the_checkpoint_and_holds_nobody_up(void **state)
+{
+    int abandoned = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = async_options(3, 3, LAST_STEP, seed);
+        struct stage s;
+        begin(&s, &o);
+        run_until_adopted(&s, 0);
+        stage_save(&s);
+        stage_run(&s, (int)(seed % 40));
+        stage_kill_ps(&s, 2);
+        settle(&s);
+        assert_int_equal(s.checkpoint_count + s.workers[0].abandoned, 1);
+        assert_false(s.ps[0].is_held);
+        abandoned += s.workers[0].abandoned;
+        stage_restart_ps(&s, 2);
+        settle(&s);
+        everybody_ended(&s, EXIT_DONE);
+        all_ps_applied(&s, LAST_STEP);
+        stage_close(&s);
+    }
+    assert_true(abandoned > 0 && abandoned < SEEDS);
+}
+
+static void run_until_it_can_save(struct stage *s)
+{
+    const struct role *chief = s->workers[0].role;
+    while (!worker_role_can_save(chief) || worker_role_global_step(chief) <= newest(s)->step)
+        assert_true(stage_step(s));
+}
+
+/* Who was asked for one keeps it in mind until then. */
+static void a_chief_can_save_whenever_all_ps_serve_and_none_is_being_made(void **state)
+{
+    const struct stage_options o = saving(async_options(2, 2, LAST_STEP, 1));
+    struct stage s;
+    begin(&s, &o);
+    const struct role *chief = s.workers[0].role;
+    assert_false(worker_role_can_save(chief));
+    run_until_saved(&s, 1);
+    run_until_it_can_save(&s);
+    stage_save(&s);
+    assert_false(worker_role_can_save(chief)); /* one is being made */
+    run_until_it_can_save(&s);
+    stage_kill_ps(&s, 1);
+    assert_false(worker_role_can_save(chief));
+    stage_restart_ps(&s, 1);
+    run_until_it_can_save(&s);
+    stage_close(&s);
+}
+
+static void a_chief_lost_during_a_save_holds_nobody_up(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = async_options(2, 3, LAST_STEP, seed);
+        struct stage s;
+        begin(&s, &o);
+        run_until_adopted(&s, 0);
+        stage_save(&s);
+        stage_run(&s, (int)(seed % 40));
+        stage_kill_worker(&s, 0);
+        settle(&s);
+        assert_false(s.ps[0].is_held);
+        assert_true(s.ps[0].applied_count >= LAST_STEP - 1);
+        stage_restart_worker(&s, 0);
+        settle(&s);
+        everybody_ended(&s, EXIT_DONE);
+        all_ps_applied(&s, LAST_STEP);
+        stage_close(&s);
+    }
+}
+
+static void cut_links_during_saves_leave_every_checkpoint_consistent(void **state)
+{
+    int saved = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = async_options(3, 3, LAST_STEP, seed);
+        struct stage s;
+        begin(&s, &o);
+        run_until_adopted(&s, 0);
+        for (int i = 0; i < 10; i++) {
+            int ps = (int)stage_draw(&s, 3), worker = (int)stage_draw(&s, 3);
+            stage_save(&s);
+            stage_run(&s, (int)stage_draw(&s, 40));
+            stage_cut(&s, ps, worker);
+            stage_run(&s, (int)stage_draw(&s, 6));
+            stage_connect(&s, ps, worker);
+        }
+        settle(&s);
+        everybody_ended(&s, EXIT_DONE);
+        all_ps_applied(&s, LAST_STEP);
+        for (int i = 0; i < s.checkpoint_count; i++)
+            all_shards_are_of_one_moment(&s, &s.checkpoints[i]);
+        saved += s.checkpoint_count;
+        stage_close(&s);
+    }
+    assert_true(saved > SEEDS);
+}
+
+static void a_save_that_takes_too_long_is_given_up_and_the_next_one_comes(void **state)
+{
+    const struct stage_options o = async_options(2, 2, LAST_STEP, 2);
+    struct stage s;
+    begin(&s, &o);
+    run_until_applied(&s, 5);
+    stage_save(&s);
+    while (!s.ps[1].is_writing) assert_true(stage_step(&s));
+    s.ps[1].is_writing = false; /* a disk that hangs */
+    run_until_applied(&s, 20);
+    stage_pass_time(&s, STAGE_LIMIT_MS);
+    assert_int_equal(s.workers[0].abandoned, 1);
+    assert_int_equal(s.checkpoint_count, 0);
+    s.ps[1].is_writing = true; /* and goes on */
+    run_until_applied(&s, 40);
+    stage_save(&s);
+    settle(&s);
+    everybody_ended(&s, EXIT_DONE);
+    assert_int_equal(s.checkpoint_count, 1);
+    stage_close(&s);
+}
+
+/* ---- ends ---- */
+
+static struct actor *task_of(struct stage *s, int number)
+{
+    return number < s->options.ps_count ? &s->ps[number]
+                                        : &s->workers[number - s->options.ps_count];
+}
+
+static void a_signal_to_any_task_ends_all_after_the_step_with_a_last_checkpoint(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o =
+            saving(seed % 2 ? async_options(2, 3, 1000, seed) : sync_options(2, 3, 1000, seed));
+        struct stage s;
+        begin(&s, &o);
+        run_until_adopted(&s, 0);
+        run_until_adopted(&s, 2);
+        stage_run(&s, (int)seed);
+        stage_leave(&s, task_of(&s, (int)(seed % 5)), EXIT_TERMINATED, "stopped by SIGTERM");
+        settle(&s);
+        everybody_ended(&s, EXIT_TERMINATED);
+        assert_non_null(strstr(s.workers[0].text, "stopped by SIGTERM"));
+        assert_non_null(strstr(s.ps[1].text, "stopped by SIGTERM"));
+        assert_int_equal(s.workers[0].evaluated, 0);
+        all_ps_applied(&s, (int)newest(&s)->step);
+        assert_true(newest(&s)->step < 100); /* the steps that were being computed */
+        stage_close(&s);
+    }
+}
+
+static void a_signal_ends_the_job_in_time_even_where_a_step_does_not_end(void **state)
+{
+    for (int task = 0; task < 5; task++) {
+        const struct stage_options o = async_options(2, 3, 1000, (uint64_t)task);
+        struct stage s;
+        begin(&s, &o);
+        run_until_applied(&s, 10);
+        run_until_computing(&s, 1);
+        s.workers[1].is_computing = false;
+        stage_leave(&s, task_of(&s, task), EXIT_INTERRUPTED, "stopped by SIGINT");
+        settle(&s);
+        stage_pass_time(&s, STAGE_STOP_LIMIT_MS);
+        settle(&s);
+        everybody_ended(&s, EXIT_INTERRUPTED);
+        stage_close(&s);
+    }
+}
+
+static void a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o =
+            saving(seed % 2 ? async_options(2, 3, 1000, seed) : sync_options(2, 3, 1000, seed));
+        struct stage s;
+        begin(&s, &o);
+        run_until_applied(&s, 3);
+        stage_run(&s, (int)seed);
+        stage_kill_worker(&s, 2);
+        stage_leave(&s, task_of(&s, (int)(seed % 4)), EXIT_TERMINATED, "stopped by SIGTERM");
+        settle(&s);
+        stage_pass_time(&s, STAGE_STOP_LIMIT_MS / PS_STOP_PARTS);
+        settle(&s);
+        everybody_ended(&s, EXIT_TERMINATED);
+        assert_true(newest(&s)->step >= 3);
+        stage_close(&s);
+    }
+}
+
+static void a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal(void **state)
+{
+    for (int task = 0; task < 5; task++) {
+        const struct stage_options o = async_options(2, 3, 1000, 1);
+        struct stage s;
+        stage_open(&s, &o);
+        stage_leave(&s, task_of(&s, task), EXIT_TERMINATED, "stopped by SIGTERM");
+        assert_true(task_of(&s, task)->has_ended);
+        assert_int_equal(task_of(&s, task)->code, EXIT_TERMINATED);
+        stage_close(&s);
+    }
+}
+
+static void stop_by_hook(struct stage *s, uint64_t seed, int worker, int code)
+{
+    const struct stage_options o = saving(async_options(2, 3, 1000, seed));
+    struct actor *w = &s->workers[worker];
+    begin(s, &o);
+    run_until_applied(s, 10);
+    run_until_computing(s, worker);
+    worker_role_finish(w->role, code, "a hook had enough", &w->outbox);
+    stage_flush(s);
+    settle(s);
+    everybody_ended(s, code);
+    assert_true(newest(s)->step < 100);
+    all_ps_applied(s, (int)newest(s)->step);
+}
+
+static void a_hook_that_has_enough_ends_the_job_as_if_the_last_step_had_come(void **state)
+{
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        struct stage s;
+        stop_by_hook(&s, seed, (int)(seed % 3), EXIT_DONE);
+        assert_int_equal(s.workers[0].evaluated, 1);
+        stage_close(&s);
+    }
+}
+
+static void a_hook_that_ends_the_job_with_a_code_gives_it_to_all(void **state)
+{
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        struct stage s;
+        stop_by_hook(&s, seed, (int)(seed % 3), EXIT_NUMBER);
+        assert_non_null(strstr(s.workers[1].text, "a hook had enough"));
+        assert_int_equal(s.workers[0].evaluated, 0);
+        stage_close(&s);
+    }
+}
+
+static void a_job_that_is_ending_survives_the_loss_of_a_ps(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = saving(sync_options(2, 2, 1000, seed));
+        struct stage s;
+        begin(&s, &o);
+        run_until_applied(&s, 5);
+        run_until_saved(&s, 1);
+        stage_leave(&s, &s.workers[0], EXIT_TERMINATED, "stopped by SIGTERM");
+        stage_run(&s, (int)(seed % 10));
+        stage_kill_ps(&s, 1);
+        stage_run(&s, (int)(seed % 4));
+        stage_restart_ps(&s, 1);
+        settle(&s);
+        everybody_ended(&s, EXIT_TERMINATED);
+        stage_close(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_async_checkpoint_has_every_push_on_all_ps_or_on_none),
+        cmocka_unit_test(a_sync_checkpoint_is_of_one_round_on_all_ps),
+        cmocka_unit_test(a_checkpoint_is_consistent_where_gradients_are_dropped),
+        cmocka_unit_test(the_last_checkpoint_comes_before_the_evaluation),
+        cmocka_unit_test(after_the_loss_of_a_ps_all_go_on_from_the_last_checkpoint),
+        cmocka_unit_test(the_chief_says_how_many_steps_were_lost),
+        cmocka_unit_test(a_checkpoint_that_cannot_be_read_is_passed_over_for_the_one_before),
+        cmocka_unit_test(a_ps_lost_during_a_save_costs_the_checkpoint_and_holds_nobody_up),
+        cmocka_unit_test(a_chief_can_save_whenever_all_ps_serve_and_none_is_being_made),
+        cmocka_unit_test(a_chief_lost_during_a_save_holds_nobody_up),
+        cmocka_unit_test(cut_links_during_saves_leave_every_checkpoint_consistent),
+        cmocka_unit_test(a_save_that_takes_too_long_is_given_up_and_the_next_one_comes),
+        cmocka_unit_test(a_signal_to_any_task_ends_all_after_the_step_with_a_last_checkpoint),
+        cmocka_unit_test(a_signal_ends_the_job_in_time_even_where_a_step_does_not_end),
+        cmocka_unit_test(a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone),
+        cmocka_unit_test(a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal),
+        cmocka_unit_test(a_hook_that_has_enough_ends_the_job_as_if_the_last_step_had_come),
+        cmocka_unit_test(a_hook_that_ends_the_job_with_a_code_gives_it_to_all),
+        cmocka_unit_test(a_job_that_is_ending_survives_the_loss_of_a_ps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

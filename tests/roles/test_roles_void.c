@@ -1,0 +1,374 @@
+/* test_roles_void.c - what a role says and does not say on a new link, and to messages that come
+ * twice, late or for nothing: one role and what its peers send, word by word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/cluster/role/verdict.h"
+#include "tests/roles/play.h"
+
+#include <cmocka.h> /* last: it has a macro named fail */
+
+enum { GENERATION = 7, BLOCK_BYTES = 64, PS_COUNT = 2, WORKERS = 2 };
+
+struct scene {
+    struct role *role;
+    enum job peers;
+    struct outbox out;
+};
+
+static void close_worker(struct scene *s)
+{
+    worker_role_free(s->role);
+    outbox_free(&s->out);
+}
+
+static void close_ps(struct scene *s)
+{
+    ps_role_free(s->role);
+    outbox_free(&s->out);
+}
+
+/* Every word empties the outbox first: what is found in it is the answer. */
+static void say(struct scene *s, int peer, const struct message *m)
+{
+    s->out.count = 0;
+    s->role->ops->message(s->role, s->peers, peer, m, &s->out);
+}
+
+static void meet(struct scene *s, int peer)
+{
+    s->out.count = 0;
+    s->role->ops->peer_up(s->role, s->peers, peer, 1, &s->out);
+}
+
+static void lose(struct scene *s, int peer)
+{
+    s->out.count = 0;
+    s->role->ops->peer_lost(s->role, s->peers, peer, "cut", &s->out);
+}
+
+/* Where the action stands in the answer; -1: it is not there. */
+static int find(const struct scene *s, enum action_type type)
+{
+    for (int i = 0; i < s->out.count; i++)
+        if (s->out.at[i].type == type) return i;
+    return -1;
+}
+
+static int find_sent(const struct scene *s, int peer, enum message_type type)
+{
+    for (int i = 0; i < s->out.count; i++) {
+        const struct action *a = &s->out.at[i];
+        if (a->type == ACTION_SEND && a->task == peer && a->message.type == type) return i;
+    }
+    return -1;
+}
+
+/* ---- a worker ---- */
+
+static void say_state(struct scene *s, int ps)
+{
+    say(s, ps,
+        &(struct message){.type = MESSAGE_STATE, .code = PS_SERVING, .generation = GENERATION});
+}
+
+static void say_ledger(struct scene *s, int ps, uint64_t received, uint64_t join)
+{
+    const struct ledger ledger = {received, received, 0};
+    uint64_t numbers[LEDGER_NUMBERS];
+    ledger_pack(&ledger, 1, numbers);
+    say(s, ps,
+        &(struct message){.type = MESSAGE_LEDGER,
+                          .generation = GENERATION,
+                          .sequence = received,
+                          .version = join,
+                          .body = numbers,
+                          .body_bytes = sizeof numbers});
+}
+
+static void say_values_with(struct scene *s, int ps, uint32_t code, uint64_t received,
+                            uint64_t step)
+{
+    say(s, ps,
+        &(struct message){.type = MESSAGE_VALUES,
+                          .code = code,
+                          .generation = GENERATION,
+                          .sequence = received,
+                          .step = step,
+                          .length = BLOCK_BYTES});
+}
+
+static void say_values(struct scene *s, int ps, uint64_t received, uint64_t step)
+{
+    say_values_with(s, ps, VALUES_TICKET, received, step);
+}
+
+/* The number of the JOIN in the answer. */
+static uint64_t joined(const struct scene *s, int ps)
+{
+    int at = find_sent(s, ps, MESSAGE_JOIN);
+    assert_true(at >= 0);
+    return s->out.at[at].message.version;
+}
+
+static void open_worker(struct scene *s, int task, bool drops)
+{
+    const uint64_t block_bytes[PS_COUNT] = {BLOCK_BYTES, BLOCK_BYTES};
+    const struct worker_options o = {
+        .task = task,
+        .ps_count = PS_COUNT,
+        .workers = WORKERS,
+        .block_bytes = block_bytes,
+        .gradients_per_push = 1,
+        .is_sync = true,
+        .drops_gradients = drops,
+        .saves = task == 0,
+    };
+    *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
+    s->role->ops->start(s->role, 0, &s->out);
+}
+
+/* It has values of both ps, and computes; drops: gradients are shown to ps/0 first. */
+static void open_computing(struct scene *s, bool drops)
+{
+    open_worker(s, 1, drops);
+    for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
+    say_state(s, 0);
+    say_state(s, 1);
+    const uint64_t joins[PS_COUNT] = {joined(s, 0), joined(s, 1)};
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        say_ledger(s, ps, 0, joins[ps]);
+        say_values(s, ps, 0, 0);
+    }
+    assert_true(find(s, ACTION_COMPUTE) >= 0);
+}
+
+static void compute(struct scene *s)
+{
+    s->out.count = 0;
+    s->role->ops->done(s->role, ACTION_COMPUTE, OK, "", &s->out);
+}
+
+static uint64_t come_back(struct scene *s, int ps)
+{
+    lose(s, ps);
+    meet(s, ps);
+    say_state(s, ps);
+    return joined(s, ps);
+}
+
+static void a_push_that_was_lost_comes_again_after_the_ledger_of_its_new_link(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    compute(&s);
+    assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+    const uint64_t join = come_back(&s, 1);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1); /* no windows yet */
+    say_ledger(&s, 1, 0, join);
+    assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+    close_worker(&s);
+}
+
+static void a_push_that_becomes_due_on_a_new_link_waits_for_its_ledger(void **state)
+{
+    struct scene s;
+    open_computing(&s, true);
+    compute(&s);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1); /* ps/0 decides */
+    const uint64_t join = come_back(&s, 1);
+    say_values(&s, 0, 1, 1);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1);
+    say_ledger(&s, 1, 0, join);
+    assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+    close_worker(&s);
+}
+
+static void a_ledger_counts_once_and_only_for_the_last_join(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    compute(&s);
+    const uint64_t first = come_back(&s, 1), second = come_back(&s, 1);
+    assert_int_not_equal(first, second);
+    say_ledger(&s, 1, 0, first);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1);
+    say_ledger(&s, 1, 0, second);
+    assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+    say_ledger(&s, 1, 0, second);
+    assert_int_equal(s.out.count, 0);
+    close_worker(&s);
+}
+
+static void values_that_come_before_the_ledger_are_not_the_answer(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    compute(&s);
+    say_values(&s, 0, 1, 1);
+    const uint64_t join = come_back(&s, 1);
+    say_values(&s, 1, 1, 1);
+    assert_int_equal(find(&s, ACTION_COMPUTE), -1);
+    say_ledger(&s, 1, 1, join);
+    say_values(&s, 1, 1, 1);
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    close_worker(&s);
+}
+
+/* The chief of a job that has ended, and everybody has finished: it asks for the last save. */
+static void open_last_save(struct scene *s)
+{
+    open_worker(s, 0, false);
+    for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
+    say_state(s, 0);
+    say_state(s, 1);
+    const uint64_t joins[PS_COUNT] = {joined(s, 0), joined(s, 1)};
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        say_ledger(s, ps, 9, joins[ps]);
+        say_values_with(s, ps, 0, 9, 9);
+    }
+}
+
+static void say_final_values(struct scene *s)
+{
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        assert_true(find_sent(s, ps, MESSAGE_FINISHED) >= 0 || ps > 0);
+        say_values_with(s, ps, VALUES_FINAL, 9, 9);
+    }
+}
+
+static void refuse_to_save(struct scene *s)
+{
+    int at = find_sent(s, 0, MESSAGE_SAVE);
+    assert_true(at >= 0);
+    say(s, 0,
+        &(struct message){.type = MESSAGE_CUT,
+                          .code = EXIT_FAILED,
+                          .generation = GENERATION,
+                          .sequence = s->out.at[at].message.sequence,
+                          .body = "not now",
+                          .body_bytes = 7});
+}
+
+static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void **state)
+{
+    enum { REFUSALS = 20 };
+    struct scene s;
+    open_last_save(&s);
+    for (int i = 0; i < REFUSALS; i++) {
+        say_final_values(&s);
+        refuse_to_save(&s);
+        assert_int_equal(find(&s, ACTION_EVALUATE), -1);
+    }
+    say_final_values(&s);
+    refuse_to_save(&s);
+    assert_true(find(&s, ACTION_EVALUATE) >= 0);
+    s.out.count = 0;
+    s.role->ops->done(s.role, ACTION_EVALUATE, OK, "", &s.out);
+    int end = find(&s, ACTION_END);
+    assert_int_equal(s.out.at[end].code, EXIT_FAILED);
+    assert_string_equal(s.out.at[end].text, "the last checkpoint failed: ps/0: not now");
+    close_worker(&s);
+}
+
+/* ---- a ps ---- */
+
+static void open_serving(struct scene *s)
+{
+    const struct ps_options o = {.task = 0, .workers = WORKERS};
+    const struct setup_result r = {
+        .text = "",
+        .config = {.generation = GENERATION,
+                   .is_sync = true,
+                   .takes_all = true,
+                   .last_step = 10,
+                   .replicas_to_aggregate = WORKERS,
+                   .is_restored = true,
+                   .min_workers = 1},
+    };
+    *s = (struct scene){.role = ps_role_new(&o), .peers = JOB_WORKER};
+    s->role->ops->start(s->role, 0, &s->out);
+    for (int w = 0; w < WORKERS; w++) meet(s, w);
+    say(s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION});
+    ps_role_set_up(s->role, &r, &s->out);
+    say(s, 0, &(struct message){.type = MESSAGE_SERVE, .generation = GENERATION});
+    assert_true(ps_role_is_serving(s->role));
+}
+
+static void windows_come_before_the_ledger_and_once_on_a_link(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    const struct message join = {.type = MESSAGE_JOIN, .generation = GENERATION, .version = 3};
+    for (int link = 0; link < 2; link++) {
+        say(&s, 1, &join);
+        int shared = find(&s, ACTION_SHARE), told = find_sent(&s, 1, MESSAGE_LEDGER);
+        assert_true(shared >= 0 && told > shared);
+        assert_int_equal(s.out.at[told].message.version, join.version);
+        say(&s, 1, &join);
+        assert_int_equal(find(&s, ACTION_SHARE), -1);
+        assert_true(find_sent(&s, 1, MESSAGE_LEDGER) >= 0);
+        lose(&s, 1);
+        meet(&s, 1);
+    }
+    close_ps(&s);
+}
+
+static void a_worker_that_comes_back_after_the_end_is_told_the_verdict(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    lose(&s, 1);
+    say(&s, 0, &(struct message){.type = MESSAGE_VERDICT, .body = "well done", .body_bytes = 9});
+    assert_int_equal(find_sent(&s, 1, MESSAGE_VERDICT), -1);
+    meet(&s, 1);
+    int at = find_sent(&s, 1, MESSAGE_VERDICT);
+    assert_int_equal(at, 0);
+    assert_int_equal(s.out.count, 1);
+    assert_int_equal(s.out.at[at].message.code, EXIT_DONE);
+    assert_string_equal(s.out.at[at].text, "well done");
+    close_ps(&s);
+}
+
+/* ---- both ---- */
+
+static void connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct stage_options o = sync_options(3, 3, 40, seed);
+        o.config.replicas_to_aggregate = 2;
+        o.config.takes_all = false;
+        o.drops_gradients = true;
+        struct stage s;
+        begin(&s, &o);
+        run_until_adopted(&s, 0); /* before that a cut may begin another generation */
+        for (int i = 0; i < 40; i++) {
+            int ps = (int)stage_draw(&s, 3), worker = (int)stage_draw(&s, 3);
+            stage_run(&s, (int)stage_draw(&s, 25));
+            stage_cut(&s, ps, worker);
+            stage_run(&s, (int)stage_draw(&s, 6));
+            stage_connect(&s, ps, worker);
+        }
+        settle(&s);
+        everybody_ended(&s, EXIT_DONE);
+        all_ps_applied(&s, 40);
+        stage_close(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_push_that_was_lost_comes_again_after_the_ledger_of_its_new_link),
+        cmocka_unit_test(a_push_that_becomes_due_on_a_new_link_waits_for_its_ledger),
+        cmocka_unit_test(a_ledger_counts_once_and_only_for_the_last_join),
+        cmocka_unit_test(values_that_come_before_the_ledger_are_not_the_answer),
+        cmocka_unit_test(a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever),
+        cmocka_unit_test(windows_come_before_the_ledger_and_once_on_a_link),
+        cmocka_unit_test(a_worker_that_comes_back_after_the_end_is_told_the_verdict),
+        cmocka_unit_test(connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/* test_verdict.c - the end of a job, as another task says it: whatever that is, every task ends
+ * with one of the exit codes that there are. */
+#include "core/base/error.h" /* before cmocka, which has a macro of the name fail */
+#include "core/cluster/role/ps.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/role/worker.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct message saying(uint32_t type, uint32_t code, const char *text)
+{
+    return (struct message){
+        .type = type, .code = code, .body = text, .body_bytes = (uint32_t)strlen(text)};
+}
+
+static void codes_of_the_table_are_taken_as_they_are(void **state)
+{
+    char text[ACTION_TEXT_MAX];
+    for (const struct exit_code_row *row = exit_code_table; row->text; row++) {
+        const struct message m = saying(MESSAGE_VERDICT, (uint32_t)row->code, "ps/0: why");
+        assert_int_equal(message_verdict(&m, text), row->code);
+        assert_string_equal(text, "ps/0: why");
+        assert_string_equal(exit_code_text(row->code), row->text);
+        assert_int_equal(exit_code_is_retryable(row->code), row->code >= 128);
+    }
+}
+
+static const uint32_t foreign[] = {4,   8,   127,        132,        142,       144,
+                                   255, 256, 0x7fffffff, 0x80000000, UINT32_MAX};
+
+static void any_other_code_becomes_that_of_a_lost_peer(void **state)
+{
+    char text[ACTION_TEXT_MAX], longest[4096];
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        const struct message m = saying(MESSAGE_VERDICT, foreign[i], "");
+        assert_int_equal(message_verdict(&m, text), EXIT_LOST_PEER);
+    }
+    struct message m = saying(MESSAGE_VERDICT, 8, "");
+    message_verdict(&m, text);
+    assert_string_equal(text, "no reason was given (sent with exit code 8, which no task has)");
+    memset(longest, 'x', sizeof longest);
+    m.body = longest;
+    m.body_bytes = sizeof longest;
+    message_verdict(&m, text);
+    assert_non_null(strstr(text, "xxx (sent with exit code 8, which no task has)"));
+}
+
+/* What the role does with the message: the code of the first action of the type, -1: none. */
+static int hear(struct role *role, enum job from, uint32_t type, uint32_t code,
+                enum action_type wanted)
+{
+    struct outbox out = {0};
+    int found = -1;
+    const struct message m = saying(type, code, "why");
+    role->ops->start(role, 1, &out);
+    role->ops->peer_up(role, from, 0, 7, &out);
+    role->ops->peer_up(role, from, 1, 7, &out);
+    out.count = 0;
+    role->ops->message(role, from, 1, &m, &out);
+    for (int i = 0; i < out.count && found < 0; i++) {
+        const struct action *a = &out.at[i];
+        if (a->type != wanted) continue;
+        if (wanted == ACTION_END)
+            found = a->code;
+        else if (a->message.type == type)
+            found = (int)a->message.code;
+    }
+    outbox_free(&out);
+    return found;
+}
+
+static int ps_hears(uint32_t type, uint32_t code, enum action_type wanted)
+{
+    const struct ps_options options = {.workers = 2, .incarnation = 1};
+    struct role *role = ps_role_new(&options);
+    const int found = hear(role, JOB_WORKER, type, code, wanted);
+    ps_role_free(role);
+    return found;
+}
+
+static int worker_hears(uint32_t type, uint32_t code, enum action_type wanted)
+{
+    static const uint64_t bytes[2] = {4, 4};
+    const struct worker_options options = {
+        .ps_count = 2, .workers = 2, .incarnation = 1, .block_bytes = bytes};
+    struct role *role = worker_role_new(&options);
+    const int found = hear(role, JOB_PS, type, code, wanted);
+    worker_role_free(role);
+    return found;
+}
+
+static void roles_end_with_codes_of_the_table_and_pass_on_no_others(void **state)
+{
+    static const struct {
+        uint32_t said;
+        int expected;
+    } cases[] = {{0, 0},
+                 {3, 3},
+                 {143, 143},
+                 {8, EXIT_LOST_PEER},
+                 {4, EXIT_LOST_PEER},
+                 {UINT32_MAX, EXIT_LOST_PEER}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint32_t said = cases[i].said;
+        const int expected = cases[i].expected;
+        assert_int_equal(ps_hears(MESSAGE_VERDICT, said, ACTION_END), expected);
+        assert_int_equal(ps_hears(MESSAGE_VERDICT, said, ACTION_SEND), expected);
+        assert_int_equal(ps_hears(MESSAGE_STOP, said, ACTION_SEND), expected);
+        assert_int_equal(worker_hears(MESSAGE_VERDICT, said, ACTION_END), expected);
+        assert_int_equal(worker_hears(MESSAGE_VERDICT, said, ACTION_SEND), expected);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codes_of_the_table_are_taken_as_they_are),
+        cmocka_unit_test(any_other_code_becomes_that_of_a_lost_peer),
+        cmocka_unit_test(roles_end_with_codes_of_the_table_and_pass_on_no_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -3,21 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd/run/progress.h"
+#include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 
 static const uint64_t draw_every_ns = 200000000;
 enum { LINE_MAX_BYTES = 512 };
-
-static double unix_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 const char *count_text(double value, char text[COUNT_TEXT_MAX])
 {
@@ -35,7 +28,6 @@ err progress_open(const struct run *run, struct progress *ret)
 {
     *ret = (struct progress){
         .run = run,
-        .is_chief = run->cluster.task == 0,
         .draws = log_is_terminal(),
         .started_ns = clock_ns(),
     };
@@ -44,15 +36,6 @@ err progress_open(const struct run *run, struct progress *ret)
     if (!ret->metrics)
         return fail(ERR_INPUT, "--metrics_file=%s: %s", run->flags.metrics_file, strerror(errno));
     return OK;
-}
-
-void progress_attach(struct progress *p, struct worker_task *worker)
-{
-    const struct spec *spec = &p->run->spec;
-    int workers = p->run->cluster.hosts[JOB_WORKER].count;
-    p->session = worker_task_session(worker);
-    p->last_step = worker_task_last_step(worker);
-    p->examples_per_step = (double)(spec_replicas(spec, workers) * spec->data.batch_size);
 }
 
 /* Some file systems tell only when a file is closed that it was not written. */
@@ -69,26 +52,33 @@ static err close_metrics(struct progress *p)
 void progress_close(struct progress *p)
 {
     err unheard = close_metrics(p);
-    (void)unheard; /* progress_finish has told, or the run has failed otherwise */
+    (void)unheard; /* the end has told, or the run has failed otherwise */
+}
+
+/* Of a global step, all workers together. */
+static double examples_per_step(const struct run_view *v)
+{
+    return (double)(spec_replicas(v->spec, v->workers) * v->spec->data.batch_size);
 }
 
 /* Examples per second of the whole cluster between two moments of this worker. */
-static double rate(const struct progress *p, uint64_t from_step, uint64_t from_ns)
+static double rate(const struct progress *p, const struct run_view *v, uint64_t from_step,
+                   uint64_t from_ns)
 {
-    double seconds = (double)(p->step_ns - from_ns) * 1e-9;
-    return seconds > 0 ? (double)(p->step - from_step) * p->examples_per_step / seconds : 0;
+    const double seconds = (double)(p->step_ns - from_ns) * 1e-9;
+    return seconds > 0 ? (double)(p->step - from_step) * examples_per_step(v) / seconds : 0;
 }
 
-static void write_metrics(struct progress *p, struct session *s, double loss, double examples_s)
+static void write_metrics(struct progress *p, const struct run_view *v, double examples_s)
 {
-    double learning_rate =
-        schedule_rate(optimizer_learning_rate(&p->run->spec.optimizer), (int64_t)p->step - 1);
-    fprintf(p->metrics, "{\"step\": %llu, \"loss\": %.9g", (unsigned long long)p->step, loss);
-    for (int i = 0; i < s->graph->metric_count; i++)
-        fprintf(p->metrics, ", \"%s\": %.9g", s->graph->metrics[i].name, session_metric(s, i));
+    const struct graph *graph = v->session->graph;
+    fprintf(p->metrics, "{\"step\": %llu, \"loss\": %.9g", (unsigned long long)p->step, v->loss);
+    for (int i = 0; i < graph->metric_count; i++)
+        fprintf(p->metrics, ", \"%s\": %.9g", graph->metrics[i].name,
+                session_metric(v->session, i));
     fprintf(p->metrics,
             ", \"learning_rate\": %.9g, \"examples_per_second\": %.1f, \"seconds\": %.6f}\n",
-            learning_rate, examples_s, (double)(p->step_ns - p->started_ns) * 1e-9);
+            v->learning_rate, examples_s, (double)(p->step_ns - p->started_ns) * 1e-9);
     if (fflush(p->metrics) == 0 || p->metrics_error) return;
     p->metrics_error = errno;
     log_line(LOG_WARNING, "--metrics_file=%s: %s: lines are lost", p->run->flags.metrics_file,
@@ -96,41 +86,42 @@ static void write_metrics(struct progress *p, struct session *s, double loss, do
 }
 
 /* "step 512 of 1000, loss 0.3123, accuracy 0.91, 123,456 examples/s" */
-static void describe(const struct progress *p, struct session *s, double loss, double examples_s,
+static void describe(const struct progress *p, const struct run_view *v, double examples_s,
                      char text[LINE_MAX_BYTES])
 {
+    const struct graph *graph = v->session->graph;
     char count[COUNT_TEXT_MAX], of[32] = "";
-    if (p->last_step) snprintf(of, sizeof of, " of %llu", (unsigned long long)p->last_step);
+    if (v->last_step) snprintf(of, sizeof of, " of %llu", (unsigned long long)v->last_step);
     int used = snprintf(text, LINE_MAX_BYTES, "step %llu%s, loss %.4f", (unsigned long long)p->step,
-                        of, loss);
-    for (int i = 0; i < s->graph->metric_count && used < LINE_MAX_BYTES - 128; i++)
+                        of, v->loss);
+    for (int i = 0; i < graph->metric_count && used < LINE_MAX_BYTES - 128; i++)
         used += snprintf(text + used, LINE_MAX_BYTES - (size_t)used, ", %.64s %.4f",
-                         s->graph->metrics[i].name, session_metric(s, i));
+                         graph->metrics[i].name, session_metric(v->session, i));
     if (examples_s > 0)
         snprintf(text + used, LINE_MAX_BYTES - (size_t)used, ", %s examples/s",
                  count_text(examples_s, count));
 }
 
-static void draw(struct progress *p, struct session *s, double loss)
+static void draw(struct progress *p, const struct run_view *v)
 {
     char text[LINE_MAX_BYTES];
-    double examples_s = rate(p, p->first_step, p->first_ns);
-    describe(p, s, loss, examples_s, text);
-    if (examples_s > 0 && p->last_step)
+    double examples_s = rate(p, v, p->first_step, p->first_ns);
+    describe(p, v, examples_s, text);
+    if (examples_s > 0 && v->last_step)
         log_status("%s, %.0f s left", text,
-                   (double)(p->last_step - p->step) * p->examples_per_step / examples_s);
+                   (double)(v->last_step - p->step) * examples_per_step(v) / examples_s);
     else
         log_status("%s", text);
     p->drawn_ns = p->step_ns;
 }
 
-static void log_step(struct progress *p, struct session *s, double loss)
+static void log_step(struct progress *p, const struct run_view *v)
 {
-    double examples_s = p->logged_ns ? rate(p, p->logged_step, p->logged_ns) : 0;
-    if (p->metrics) write_metrics(p, s, loss, examples_s);
+    double examples_s = p->logged_ns ? rate(p, v, p->logged_step, p->logged_ns) : 0;
+    if (p->metrics) write_metrics(p, v, examples_s);
     if (!p->draws) {
         char text[LINE_MAX_BYTES];
-        describe(p, s, loss, examples_s, text);
+        describe(p, v, examples_s, text);
         log_line(LOG_INFO, "%s", text);
     }
     p->logged_step = p->step;
@@ -138,8 +129,9 @@ static void log_step(struct progress *p, struct session *s, double loss)
 }
 
 /* As TensorFlow's log_device_placement: every variable and node with the task that has it. */
-static void print_devices(const struct progress *p, const struct session *s)
+static void print_devices(const struct run_view *v)
 {
+    const struct session *s = v->session;
     const char *where = s->options.device->is_separate ? "GPU:0" : "CPU:0";
     const char *kept = s->options.binds_device_memory ? where : "CPU:0";
     for (int i = 0; i < s->layout->slice_count; i++) {
@@ -152,44 +144,52 @@ static void print_devices(const struct progress *p, const struct session *s)
     printf("global_step: (variable): /job:ps/task:0/device:CPU:0\n");
     for (int i = 0; i < s->graph->node_count; i++)
         printf("%s: (%s): /job:worker/task:%d/device:%s\n", s->graph->nodes[i].name,
-               s->graph->nodes[i].op->object.name, p->run->cluster.task, where);
+               s->graph->nodes[i].op->object.name, v->worker, where);
     fflush(stdout);
 }
 
-void progress_placed(struct progress *p, const struct session *s)
+static err adopted(void *state, const struct run_view *v, const struct occasion *o)
 {
     double times;
-    if (p->run->spec.train.log_device_placement) print_devices(p, s);
-    int ps = layout_overloaded(s->layout, &times);
-    if (!p->is_chief) return;
-    layout_print(s->layout, stdout);
+    if (!o->adopted.is_first) return OK;
+    if (v->spec->train.log_device_placement) print_devices(v);
+    int ps = layout_overloaded(v->session->layout, &times);
+    if (!v->is_chief) return OK;
+    layout_print(v->session->layout, stdout);
     fflush(stdout);
     if (ps >= 0)
         log_line(LOG_WARNING, "ps/%d holds %.1f times its share of the bytes (see \"placement\")",
                  ps, times);
+    return OK;
 }
 
-void progress_stepped(struct progress *p, struct session *s, uint64_t step, double loss)
+static err stepped(void *state, const struct run_view *v, const struct occasion *o)
 {
-    uint64_t every = (uint64_t)p->run->spec.train.log_every_steps;
-    bool is_first = p->own_steps++ == 0;
-    p->step = step;
-    p->step_ns = clock_ns();
+    struct progress *p = state;
+    uint64_t every = (uint64_t)v->spec->train.log_every_steps;
+    bool is_first = p->step_ns == 0;
+    p->step = v->global_step;
+    p->step_ns = v->now_ns;
     if (is_first) {
-        p->first_step = step;
+        p->first_step = p->step;
         p->first_ns = p->step_ns;
-        p->first_step_unix = unix_seconds();
+        p->first_step_unix = v->wall_s;
     }
-    if (is_first || step / every != p->logged_step / every) log_step(p, s, loss);
-    if (p->draws && p->step_ns - p->drawn_ns >= draw_every_ns) draw(p, s, loss);
+    if (is_first || p->step / every != p->logged_step / every) log_step(p, v);
+    if (p->draws && p->step_ns - p->drawn_ns >= draw_every_ns) draw(p, v);
+    return OK;
 }
 
-void progress_evaluated(struct progress *p, uint64_t global_step, const struct evaluation *e)
+static err evaluated(void *state, const struct run_view *v, const struct occasion *o)
 {
-    p->final_step = global_step;
+    struct progress *p = state;
+    const struct evaluation *e = o->evaluated.evaluation;
+    if (!o->evaluated.is_last) return OK;
+    p->final_step = v->global_step;
     p->evaluation_rows = e->rows;
     p->evaluation_loss = e->loss;
     p->evaluation_metrics = e->metrics;
+    return OK;
 }
 
 static double training_seconds(const struct progress *p)
@@ -197,47 +197,51 @@ static double training_seconds(const struct progress *p)
     return (double)(p->step_ns - p->first_ns) * 1e-9;
 }
 
-static void print_end(const struct progress *p)
+static void print_end(const struct progress *p, const struct run_view *v)
 {
+    const struct graph *graph = v->session->graph;
     char count[COUNT_TEXT_MAX];
-    if (!p->is_chief) {
-        log_line(LOG_INFO, "done, %llu steps here", (unsigned long long)p->own_steps);
+    if (!v->is_chief) {
+        log_line(LOG_INFO, "done, %llu steps here", (unsigned long long)v->own_steps);
         return;
     }
     printf("step %llu", (unsigned long long)p->final_step);
     if (p->evaluation_rows) {
         printf(", test loss %.4f", p->evaluation_loss);
-        for (int i = 0; i < p->session->graph->metric_count; i++)
-            printf(", test %s %.4f", p->session->graph->metrics[i].name, p->evaluation_metrics[i]);
+        for (int i = 0; i < graph->metric_count; i++)
+            printf(", test %s %.4f", graph->metrics[i].name, p->evaluation_metrics[i]);
         printf(" (%lld examples)", (long long)p->evaluation_rows);
     }
     printf(", %.2f s, %s examples/s\n", (double)(clock_ns() - p->started_ns) * 1e-9,
-           count_text(rate(p, p->first_step, p->first_ns), count));
+           count_text(rate(p, v, p->first_step, p->first_ns), count));
     fflush(stdout);
 }
 
-static json_t *result_json(const struct progress *p, int code, const char *text)
+static json_t *result_json(const struct progress *p, const struct run_view *v,
+                           const struct occasion *o)
 {
+    const struct graph *graph = v->session->graph;
     json_t *metrics = json_object();
     if (p->evaluation_rows) {
         json_object_set_new(metrics, "loss", json_real(p->evaluation_loss));
-        for (int i = 0; i < p->session->graph->metric_count; i++)
-            json_object_set_new(metrics, p->session->graph->metrics[i].name,
+        for (int i = 0; i < graph->metric_count; i++)
+            json_object_set_new(metrics, graph->metrics[i].name,
                                 json_real(p->evaluation_metrics[i]));
     }
     return json_pack(
-        "{ss si ss sI sI sI so sf sf sf sf}", "name", p->run->spec.name ? p->run->spec.name : "",
-        "code", code, "verdict", code ? text : "done", "step", (json_int_t)p->final_step,
-        "own_steps", (json_int_t)p->own_steps, "evaluation_examples",
+        "{ss si ss sI sI sI so sf sf sf sf}", "name", v->spec->name ? v->spec->name : "", "code",
+        o->end.code, "verdict", o->end.code ? o->end.text : "done", "step",
+        (json_int_t)p->final_step, "own_steps", (json_int_t)v->own_steps, "evaluation_examples",
         (json_int_t)p->evaluation_rows, "metrics", metrics, "seconds", training_seconds(p),
         "wall_seconds", (double)(clock_ns() - p->started_ns) * 1e-9, "examples_per_second",
-        rate(p, p->first_step, p->first_ns), "first_step_unix", p->first_step_unix);
+        rate(p, v, p->first_step, p->first_ns), "first_step_unix", p->first_step_unix);
 }
 
-static err write_result(const struct progress *p, int code, const char *text)
+static err write_result(const struct progress *p, const struct run_view *v,
+                        const struct occasion *o)
 {
     const char *path = p->run->flags.result;
-    json_t *json = result_json(p, code, text);
+    json_t *json = result_json(p, v, o);
     if (!json) return fail(ERR_MEMORY, "--result: no memory");
     FILE *file = fopen(path, "w");
     bool is_written = file && json_dumpf(json, file, JSON_INDENT(2)) == 0;
@@ -247,14 +251,35 @@ static err write_result(const struct progress *p, int code, const char *text)
     return is_written ? OK : fail(ERR_IO, "--result=%s: %s", path, strerror(errno));
 }
 
-err progress_finish(struct progress *p, int code, const char *text)
+/* The last words, for a person (standard output) and for scripts (--result). */
+static err end(void *state, const struct run_view *v, const struct occasion *o)
 {
-    if (code == EXIT_DONE) print_end(p);
-    err written = p->run->flags.result ? write_result(p, code, text) : OK;
+    struct progress *p = state;
+    if (o->end.code == EXIT_DONE) print_end(p, v);
+    err written = p->run->flags.result ? write_result(p, v, o) : OK;
     err closed = close_metrics(p);
-    if (closed && code != EXIT_DONE) { /* which says more */
+    if (closed && o->end.code != EXIT_DONE) { /* which says more */
         log_line(LOG_WARNING, "%s", error_text());
         closed = OK;
     }
     return closed ? closed : written;
+}
+
+const struct hook hook_progress = {
+    .object = {.name = "progress", .summary = "shows how far a worker is, and writes its result"},
+    .on = {[OCCASION_ADOPTED] = adopted,
+           [OCCASION_STEPPED] = stepped,
+           [OCCASION_EVALUATED] = evaluated,
+           [OCCASION_END] = end},
+};
+
+struct worker_task_options worker_options_of(const struct run *run, struct loop *loop,
+                                             struct device *device, struct progress *progress)
+{
+    return (struct worker_task_options){
+        .task = task_options_of(run, loop),
+        .spec = &run->spec,
+        .device = device,
+        .own_hook = {&hook_progress, progress},
+    };
 }

@@ -1,6 +1,6 @@
 /* single.c - `dtrain SPEC.json`: a ps and a worker in one process, joined by memory. The same
  * roles, the same code. */
-#include "cmd/run/training.h"
+#include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
 #include "core/cluster/task/ps.h"
 
@@ -9,7 +9,7 @@ struct single {
     struct cluster_spec ps_cluster;
     struct loop *loop;
     struct device device;
-    struct training training;
+    struct progress progress;
 };
 
 static void name_tasks(struct single *s)
@@ -24,18 +24,25 @@ static void name_tasks(struct single *s)
     s->ps_cluster.job = JOB_PS;
 }
 
-static err run_both(struct single *s, struct ps_task *ps, int *ret_code)
+static err run_both(struct single *s, struct ps_task *ps, struct worker_task *worker, int *ret_code)
 {
-    struct task_options options = task_options_of(s->run, s->loop);
-    options.transport = TRANSPORT_INPROC;
-    TRY(training_open(s->run, &options, &s->device, &s->training));
-    struct task *tasks[] = {ps_task_task(ps), worker_task_task(s->training.worker)};
-    err e = tasks_run(tasks, 2);
-    if (!e) *ret_code = report_verdict(tasks[1]);
+    struct task *tasks[] = {ps_task_task(ps), worker_task_task(worker)};
+    TRY(tasks_run(tasks, 2));
+    *ret_code = report_verdict(tasks[1]);
     /* The last update was queued on a GPU, and nobody has heard of it since. */
-    if (!e && *ret_code == EXIT_DONE) e = s->device.kernels->synchronize(&s->device);
-    if (!e) e = training_finish(&s->training);
-    training_close(&s->training);
+    if (*ret_code == EXIT_DONE) TRY(s->device.kernels->synchronize(&s->device));
+    return worker_task_end(worker);
+}
+
+static err run_worker_beside(struct single *s, struct ps_task *ps, int *ret_code)
+{
+    struct worker_task_options options =
+        worker_options_of(s->run, s->loop, &s->device, &s->progress);
+    struct worker_task *worker;
+    options.task.transport = TRANSPORT_INPROC;
+    TRY(worker_task_open(&options, &worker));
+    err e = run_both(s, ps, worker, ret_code);
+    worker_task_close(worker);
     return e;
 }
 
@@ -46,7 +53,7 @@ static err run_parts(struct single *s, int *ret_code)
     options.transport = TRANSPORT_INPROC;
     struct ps_task *ps;
     TRY(ps_task_open(&options, &s->device, &ps));
-    err e = run_both(s, ps, ret_code);
+    err e = run_worker_beside(s, ps, ret_code);
     ps_task_close(ps);
     return e;
 }
@@ -61,7 +68,9 @@ int run_single(struct run *run)
     if (e) return report_error(e);
     e = open_device(run, &s.device);
     if (!e) {
-        e = run_parts(&s, &code);
+        e = progress_open(run, &s.progress);
+        if (!e) e = run_parts(&s, &code);
+        progress_close(&s.progress);
         device_close(&s.device);
     }
     loop_close(s.loop);

@@ -1,6 +1,6 @@
 /* worker.c - `dtrain --job_name=worker ... SPEC.json`: a worker, and the chief when it is worker 0.
  */
-#include "cmd/run/training.h"
+#include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
 #include "core/cluster/task/descriptors.h"
 #include "core/cluster/task/listen.h"
@@ -20,16 +20,24 @@ static err claim_address(struct run *run, struct loop *loop, struct listener **r
     return task_listen(&options, &nobody_calls, NULL, ret);
 }
 
+static err run_task(struct worker_task *worker, int *ret_code)
+{
+    struct task *task = worker_task_task(worker);
+    TRY(tasks_run(&task, 1));
+    *ret_code = report_verdict(task);
+    return worker_task_end(worker);
+}
+
 static err work(struct run *run, struct loop *loop, struct device *device, int *ret_code)
 {
-    const struct task_options options = task_options_of(run, loop);
-    struct training training;
-    TRY(training_open(run, &options, device, &training));
-    struct task *task = worker_task_task(training.worker);
-    err e = tasks_run(&task, 1);
-    if (!e) *ret_code = report_verdict(task);
-    if (!e) e = training_finish(&training);
-    training_close(&training);
+    struct progress progress;
+    struct worker_task *worker = NULL;
+    TRY(progress_open(run, &progress));
+    const struct worker_task_options options = worker_options_of(run, loop, device, &progress);
+    err e = worker_task_open(&options, &worker);
+    if (!e) e = run_task(worker, ret_code);
+    worker_task_close(worker);
+    progress_close(&progress);
     return e;
 }
 

@@ -54,9 +54,10 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
-static err evaluated(void *state, const struct run_view *view, const struct evaluation *evaluation)
+static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
+    const struct evaluation *evaluation = o->evaluated.evaluation;
     if (evaluation->rows == 0) return OK;
     if (s->has_best && !(evaluation->loss < s->best - s->margin)) return OK;
     s->has_best = true;
@@ -76,5 +77,5 @@ const struct hook hook_best_loss = {
     .state_bytes = sizeof(struct state),
     .check = check,
     .begin = begin,
-    .evaluated = evaluated,
+    .on = {[OCCASION_EVALUATED] = evaluated},
 };

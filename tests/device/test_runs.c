@@ -35,22 +35,26 @@ struct run {
     int evaluations;
 };
 
-static err on_computed(void *context, uint64_t step, double loss)
+static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
-    struct run *r = context;
-    tape_add(r->tape, &step, sizeof step);
-    tape_add(r->tape, &loss, sizeof loss);
+    struct run *r = state;
+    tape_add(r->tape, &view->global_step, sizeof view->global_step);
+    tape_add(r->tape, &view->loss, sizeof view->loss);
     return OK;
 }
 
-static err on_evaluated(void *context, uint64_t step, const struct evaluation *e)
+static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
-    struct run *r = context;
+    struct run *r = state;
+    const struct evaluation *e = o->evaluated.evaluation;
     r->evaluations++;
     tape_add(r->tape, &e->loss, sizeof e->loss);
     tape_add(r->tape, e->metrics, sizeof *e->metrics);
     return OK;
 }
+
+static const struct hook recorder = {
+    .on = {[OCCASION_COMPUTED] = computed, [OCCASION_EVALUATED] = evaluated}};
 
 /* Two addresses: names where links stay inside, ports of this host otherwise. */
 static void name_tasks(struct run *r, enum transport_choice transport)
@@ -99,8 +103,7 @@ static void run_tasks(struct run *r, enum transport_choice transport)
         .task = options_of(r, JOB_WORKER, transport),
         .spec = &r->spec,
         .device = &r->device,
-        .events = {.computed = on_computed, .evaluated = on_evaluated},
-        .context = r,
+        .own_hook = {&recorder, r},
     };
     e = ps_task_open(&ps_options, transport == TRANSPORT_INPROC ? &r->device : &r->host, &r->ps);
     if (!e) e = worker_task_open(&worker_options, &r->worker);

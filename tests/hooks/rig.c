@@ -56,7 +56,7 @@ int rig_teardown(void **state)
     close(rig->real_stderr);
     close(rig->log_pipe);
 
-    hooks_close(rig->hooks);
+    hooks_close(&rig->view);
     if (rig->values) rig->device.kernels->release(&rig->device, rig->values);
     if (rig->gradients) rig->device.kernels->release(&rig->device, rig->gradients);
     if (rig->session.graph) session_close(&rig->session);
@@ -161,10 +161,25 @@ void rig_prepare(struct rig *rig, const char *const sets[])
     };
 }
 
+err rig_open(struct rig *rig)
+{
+    return hooks_open(&rig->view, &(struct own_hook){0});
+}
+
+err rig_tell(struct rig *rig, enum occasion_kind kind)
+{
+    return hooks_tell(&rig->view, &(struct occasion){kind});
+}
+
+void rig_saved(struct rig *rig, const char *prefix, const char *why)
+{
+    rig_must(hooks_tell(&rig->view, &(struct occasion){OCCASION_SAVED, .saved = {prefix, why}}));
+}
+
 void rig_start(struct rig *rig, const char *const sets[])
 {
     rig_prepare(rig, sets);
-    rig_must(hooks_open(&rig->view, &rig->hooks));
+    rig_must(rig_open(rig));
 }
 
 static void set_time(struct rig *rig, double seconds)
@@ -177,32 +192,32 @@ void rig_step(struct rig *rig, uint64_t step, double seconds)
 {
     set_time(rig, seconds);
     rig->view.global_step = step - 1;
-    rig_must(hooks_before(rig->hooks, &rig->view));
+    rig_must(rig_tell(rig, OCCASION_BEFORE));
     rig->view.global_step = step;
     rig->view.own_steps++;
-    rig_must(hooks_computed(rig->hooks, &rig->view));
-    rig_must(hooks_stepped(rig->hooks, &rig->view));
+    rig_must(rig_tell(rig, OCCASION_COMPUTED));
+    rig_must(rig_tell(rig, OCCASION_STEPPED));
 }
 
 void rig_adopt(struct rig *rig, uint64_t step, double seconds)
 {
     set_time(rig, seconds);
     rig->view.global_step = step;
-    rig_must(hooks_adopted(rig->hooks, &rig->view));
+    rig_must(rig_tell(rig, OCCASION_ADOPTED));
 }
 
 void rig_evaluated(struct rig *rig, uint64_t step, double loss, double accuracy)
 {
     const struct evaluation evaluation = {16, loss, &accuracy};
     rig->view.global_step = step;
-    rig_must(hooks_evaluated(rig->hooks, &rig->view, &evaluation));
+    rig_must(
+        hooks_tell(&rig->view, &(struct occasion){OCCASION_EVALUATED, .evaluated = {&evaluation}}));
 }
 
 void rig_end(struct rig *rig, int code)
 {
-    rig_must(hooks_end(rig->hooks, &rig->view, code));
-    hooks_close(rig->hooks);
-    rig->hooks = NULL;
+    rig_must(hooks_tell(&rig->view, &(struct occasion){OCCASION_END, .end = {code, ""}}));
+    hooks_close(&rig->view);
 }
 
 /* ---- the log ---- */

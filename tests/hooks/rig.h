@@ -22,7 +22,6 @@ struct rig {
     struct session session;
     float *values, *gradients; /* the block of the one ps */
     struct run_view view;
-    struct hooks *hooks;
 
     /* what hooks asked for */
     int saves, stops, evaluations;
@@ -43,6 +42,10 @@ err rig_load(struct rig *, const char *const sets[]);
 /* Loads, which must work, and opens everything but the hooks; then the hooks. */
 void rig_prepare(struct rig *, const char *const sets[]);
 void rig_start(struct rig *, const char *const sets[]);
+err rig_open(struct rig *); /* the hooks alone */
+
+err rig_tell(struct rig *, enum occasion_kind); /* one that carries nothing */
+void rig_saved(struct rig *, const char *prefix, const char *why);
 
 /* before, computed and stepped of the global step, `seconds` after the start. */
 void rig_step(struct rig *, uint64_t step, double seconds);

@@ -70,7 +70,7 @@ static void the_environment_says_what_happened(void **state)
                                 "DTRAIN_STEP=30\n");
     wait_for_child();
     rig_step(rig, 31, 2);
-    rig_must(hooks_saved(rig->hooks, &rig->view, "/run/model.ckpt-31", NULL));
+    rig_saved(rig, "/run/model.ckpt-31", NULL);
     expect_from(open_pipe(rig), "DTRAIN_CHECKPOINT=/run/model.ckpt-31\nDTRAIN_EVENT=checkpoint\n"
                                 "DTRAIN_LOSS=0.25\nDTRAIN_METRIC_ACCURACY=0.5\n"
                                 "DTRAIN_SPEC_NAME=rig\nDTRAIN_STEP=31\n");
@@ -118,7 +118,7 @@ static void a_failure_ends_the_job_where_the_spec_says_so(void **state)
     start(rig, "\"start\"", "kill -9 $$", ", \"on_failure\": \"stop\"");
     rig_adopt(rig, 0, 0);
     wait_for_child();
-    assert_int_equal(hooks_stepped(rig->hooks, &rig->view), ERR_DEVICE);
+    assert_int_equal(rig_tell(rig, OCCASION_STEPPED), ERR_DEVICE);
     assert_string_equal(
         error_text(),
         "train.hooks[0]: command: the command at start (\"kill -9 $$\") was ended by signal 9");
@@ -159,8 +159,7 @@ static void without_an_end_nothing_is_left_behind(void **state)
     start(rig, "\"start\"", LINGER, "");
     rig_adopt(rig, 0, 0);
     const int pipe = open_pipe(rig);
-    hooks_close(rig->hooks);
-    rig->hooks = NULL;
+    hooks_close(&rig->view);
     expect_from(pipe, "");
 }
 
@@ -169,7 +168,7 @@ static void one_runs_at_a_time_and_the_others_wait(void **state)
     struct rig *rig = *state;
     start(rig, "\"start\", \"checkpoint\"", "echo $DTRAIN_EVENT > $PIPE", "");
     rig_adopt(rig, 0, 0); /* writes when somebody reads */
-    rig_must(hooks_saved(rig->hooks, &rig->view, "/run/model.ckpt-1", NULL));
+    rig_saved(rig, "/run/model.ckpt-1", NULL);
     rig_step(rig, 1, 1);
     expect_from(open_pipe(rig), "start\n");
     wait_for_child();
@@ -183,10 +182,9 @@ static void more_than_the_queue_holds_is_left_out_and_said(void **state)
 {
     struct rig *rig = *state;
     start(rig, "\"checkpoint\"", "sleep 1000", "");
-    for (int i = 0; i < 9; i++)
-        rig_must(hooks_saved(rig->hooks, &rig->view, "/run/model.ckpt-1", NULL));
+    for (int i = 0; i < 9; i++) rig_saved(rig, "/run/model.ckpt-1", NULL);
     assert_string_equal(rig_log(rig), "");
-    rig_must(hooks_saved(rig->hooks, &rig->view, "/run/model.ckpt-1", NULL));
+    rig_saved(rig, "/run/model.ckpt-1", NULL);
     assert_string_equal(
         rig_log(rig),
         "WARNING: the command at checkpoint (\"sleep 1000\") is left out: 8 runs of it "
@@ -197,7 +195,7 @@ static void a_checkpoint_that_failed_runs_nothing(void **state)
 {
     struct rig *rig = *state;
     start(rig, "\"checkpoint\"", "exit 1", "");
-    rig_must(hooks_saved(rig->hooks, &rig->view, NULL, "the disk is full"));
+    rig_saved(rig, NULL, "the disk is full");
     rig_end(rig, 0);
     assert_string_equal(rig_log(rig), "");
 }

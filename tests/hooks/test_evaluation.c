@@ -141,7 +141,7 @@ static void a_folder_that_is_not_there_is_an_error_at_the_start(void **state)
     rig_prepare(
         rig, (const char *const[]){
                  "train.hooks=[{\"type\": \"final_evaluation\", \"path\": \"/nowhere/x\"}]", NULL});
-    assert_int_equal(hooks_open(&rig->view, &rig->hooks), ERR_INPUT);
+    assert_int_equal(rig_open(rig), ERR_INPUT);
     assert_string_equal(error_text(), "train.hooks[0]: final_evaluation: path: cannot write "
                                       "/nowhere/x: No such file or directory");
 }

@@ -10,7 +10,8 @@ static void tell(struct rig *rig, void *state, uint64_t step, double loss)
 {
     const struct evaluation evaluation = {.rows = 16, .loss = loss};
     rig->view.global_step = step;
-    rig_must(hook_best_loss.evaluated(state, &rig->view, &evaluation));
+    const struct occasion told = {OCCASION_EVALUATED, .evaluated = {&evaluation}};
+    rig_must(hook_best_loss.on[told.kind](state, &rig->view, &told));
 }
 
 static void each_best_evaluation_is_told_and_saved(void **state)

@@ -104,9 +104,9 @@ static void a_name_of_no_value_is_refused_with_the_nearest(void **state)
         struct spec first = rig->spec;
         rig_must(rig_load(
             rig, (const char *const[]){"train.evaluate_every_steps=1", cases[i].set, NULL}));
-        assert_int_equal(hooks_open(&rig->view, &rig->hooks), ERR_INPUT);
+        assert_int_equal(rig_open(rig), ERR_INPUT);
         assert_string_equal(error_text(), cases[i].message);
-        assert_null(rig->hooks);
+        assert_null(rig->view.hooks);
         spec_free(&rig->spec);
         rig->spec = first;
     }
@@ -151,7 +151,7 @@ static void an_error_at_the_end_takes_no_end_from_the_others(void **state)
                        "[\"global_step\"], \"at_end\": true}]",
                        NULL});
     rig_step(rig, 5, 0);
-    assert_int_equal(hooks_end(rig->hooks, &rig->view, 0), ERR_DEVICE);
+    assert_int_equal(rig_tell(rig, OCCASION_END), ERR_DEVICE);
     assert_string_equal(
         error_text(), "train.hooks[0]: command: the command at end (\"exit 4\") ended with code 4");
     assert_string_equal(rig_log(rig), "global_step = 5\n");

@@ -115,7 +115,7 @@ static void workers_that_are_no_chief_log_too(void **state)
     rig_prepare(rig,
                 HOOKS("[{\"type\": \"logging\", \"values\": [\"loss\"], \"every_n_iter\": 1}]"));
     rig->view.is_chief = false;
-    rig_must(hooks_open(&rig->view, &rig->hooks));
+    rig_must(rig_open(rig));
     rig_step(rig, 1, 0);
     assert_string_equal(rig_log(rig), "loss = 0.25\n");
 }

@@ -11,7 +11,7 @@ static void start(struct rig *rig, const char *const sets[])
 {
     rig_prepare(rig, sets);
     rig->view.summary_dir = NULL;
-    rig_must(hooks_open(&rig->view, &rig->hooks));
+    rig_must(rig_open(rig));
 }
 
 static void values_that_are_there_are_saved_at_once(void **state)
@@ -81,7 +81,7 @@ static void a_worker_that_is_no_chief_saves_nothing(void **state)
     rig_prepare(rig, SAVES("train.save_checkpoint_steps=1",
                            "train.hooks=[{\"type\": \"checkpoint_saver\", \"save_steps\": 5}]"));
     rig->view.is_chief = false;
-    rig_must(hooks_open(&rig->view, &rig->hooks));
+    rig_must(rig_open(rig));
     rig_adopt(rig, 0, 0);
     rig_step(rig, 1, 0);
     assert_int_equal(rig->saves, 0);

@@ -113,7 +113,7 @@ static void with_fail_on_nan_loss_it_fails_all_the_same(void **state)
     spoil_values(rig);
     assert_int_equal(session_step(&rig->session, &loss), ERR_NUMBER);
     rig->view.loss = INFINITY;
-    assert_int_equal(hooks_computed(rig->hooks, &rig->view), ERR_NUMBER);
+    assert_int_equal(rig_tell(rig, OCCASION_COMPUTED), ERR_NUMBER);
     assert_non_null(strstr(error_text(), "train.hooks[0]: nan: the loss is infinite"));
 }
 
@@ -123,7 +123,7 @@ static void without_it_the_run_stops_well_and_nothing_spoilt_leaves(void **state
     rig_start(rig, NAN_HOOK("false"));
     rig->session.graph->params[1]->gradient[2] = INFINITY;
     rig->view.loss = NAN;
-    rig_must(hooks_computed(rig->hooks, &rig->view));
+    rig_must(rig_tell(rig, OCCASION_COMPUTED));
     assert_int_equal(rig->stops, 1);
     assert_int_equal(rig->stop_kind, OK);
     assert_string_equal(rig->stop_why, "the loss is NaN; first that is not finite: the gradient of "
@@ -147,9 +147,9 @@ static void workers_that_are_no_chief_watch_their_loss_too(void **state)
     struct rig *rig = *state;
     rig_prepare(rig, NAN_HOOK("false"));
     rig->view.is_chief = false;
-    rig_must(hooks_open(&rig->view, &rig->hooks));
+    rig_must(rig_open(rig));
     rig->view.loss = NAN;
-    rig_must(hooks_computed(rig->hooks, &rig->view));
+    rig_must(rig_tell(rig, OCCASION_COMPUTED));
     assert_int_equal(rig->stops, 1);
 }
 
@@ -158,7 +158,7 @@ static void a_finite_loss_is_left_alone(void **state)
     struct rig *rig = *state;
     rig_start(rig, NAN_HOOK("false"));
     rig->gradients[0] = 2;
-    rig_must(hooks_computed(rig->hooks, &rig->view));
+    rig_must(rig_tell(rig, OCCASION_COMPUTED));
     assert_int_equal(rig->stops, 0);
     assert_true(rig->gradients[0] == 2.0f);
 }
@@ -171,20 +171,19 @@ static void a_worker_waits_for_the_others_and_the_chief_does_not(void **state)
 {
     struct rig *rig = *state;
     rig_start(rig, (const char *const[]){WAITER, NULL});
-    assert_int_equal(hooks_wait_step(rig->hooks), 0);
-    hooks_close(rig->hooks);
-    rig->hooks = NULL;
+    assert_int_equal(hooks_wait_step(rig->view.hooks), 0);
+    hooks_close(&rig->view);
     rig->view.is_chief = false;
     rig->view.worker = 1;
-    rig_must(hooks_open(&rig->view, &rig->hooks));
-    assert_int_equal(hooks_wait_step(rig->hooks), 500);
+    rig_must(rig_open(rig));
+    assert_int_equal(hooks_wait_step(rig->view.hooks), 500);
 }
 
 static void without_a_waiter_nobody_waits(void **state)
 {
     struct rig *rig = *state;
     rig_start(rig, (const char *const[]){NULL});
-    assert_int_equal(hooks_wait_step(rig->hooks), 0);
+    assert_int_equal(hooks_wait_step(rig->view.hooks), 0);
 }
 
 #define WITH_RIG(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)

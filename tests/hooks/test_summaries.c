@@ -203,8 +203,8 @@ static void a_checkpoint_is_recorded_with_its_own_step(void **state)
     start(rig, "train.checkpoint_dir=/tmp/unused", "train.save_summaries_steps=0");
     rig_adopt(rig, 0, 0);
     rig->view.global_step = 25;
-    rig_must(hooks_saved(rig->hooks, &rig->view, "/tmp/unused/model.ckpt-20", NULL));
-    rig_must(hooks_saved(rig->hooks, &rig->view, NULL, "the disk is full"));
+    rig_saved(rig, "/tmp/unused/model.ckpt-20", NULL);
+    rig_saved(rig, NULL, "the disk is full");
     const struct story story = end(rig);
     assert_string_equal(story.text, "20 CHECKPOINT /tmp/unused/model.ckpt-20\n");
 }
@@ -226,7 +226,7 @@ static void a_worker_that_is_no_chief_writes_nothing(void **state)
     snprintf(directory, sizeof directory, "train.summary_dir=%s", rig->folder);
     rig_prepare(rig, (const char *const[]){directory, NULL});
     rig->view.is_chief = false;
-    rig_must(hooks_open(&rig->view, &rig->hooks));
+    rig_must(rig_open(rig));
     rig_adopt(rig, 0, 0);
     rig_step(rig, 1, 0);
     rig_end(rig, 0);

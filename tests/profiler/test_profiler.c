@@ -35,7 +35,7 @@ static void start(struct rig *rig, const char *profiler)
     rig_prepare(rig, (const char *const[]){hooks, folder, "train.save_summaries_steps=0",
                                            "train.log_step_count_steps=0", NULL});
     rig->view.asks = &asks;
-    rig_must(hooks_open(&rig->view, &rig->hooks));
+    rig_must(rig_open(rig));
 }
 
 static void set_mode(struct rig *rig, enum train_mode mode, int workers)
@@ -57,7 +57,7 @@ static void tell(struct rig *rig)
                                       .parts = parts,
                                       .part_count = 2};
     asked.is_busy = false;
-    rig_must(hooks_traced(rig->hooks, &rig->view, &timeline));
+    rig_must(hooks_tell(&rig->view, &(struct occasion){OCCASION_TRACED, .traced = &timeline}));
 }
 
 static void steps_until(struct rig *rig, uint64_t first, uint64_t last)

@@ -15,12 +15,6 @@ uint64_t worker_block_bytes(const struct task *t, int ps)
     return (uint64_t)w->session.layout->block_floats[ps] * sizeof(float);
 }
 
-void worker_told(struct worker_task *w, err e)
-{
-    struct task *t = &w->task;
-    if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
-}
-
 /* ---- what the role asks for ---- */
 
 static err check_bound(const struct worker_task *w)
@@ -33,17 +27,16 @@ static err check_bound(const struct worker_task *w)
 
 static err step(struct worker_task *w, const struct action *a)
 {
-    const struct worker_events *events = &w->options.events;
     struct trace *const trace = w->session.plan->trace;
     TRY(check_bound(w));
     const uint64_t before_ns = trace_begin(trace);
-    if (events->before) TRY(events->before(w->options.context, a->step));
+    TRY(worker_tell(w, a->step, &(struct occasion){OCCASION_BEFORE}));
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
     TRY(session_seek(&w->session, a->batch * w->gradients_per_push));
     err e = session_step(&w->session, &w->loss);
     if (e) return fail_prefix(e, "step %llu", (unsigned long long)a->step + 1);
     const uint64_t computed_ns = trace_begin(trace);
-    if (events->computed) TRY(events->computed(w->options.context, a->step + 1, w->loss));
+    TRY(worker_tell(w, a->step + 1, &(struct occasion){OCCASION_COMPUTED}));
     trace_end(trace, SPAN_HOOKS, 0, computed_ns);
     return OK;
 }
@@ -68,8 +61,7 @@ static void flushed(struct task *t)
     w->has_stepped = false;
     if (w->trace) worker_trace_pump(w);
     const uint64_t begin_ns = trace_begin(w->session.plan->trace);
-    if (w->options.events.stepped)
-        worker_told(w, w->options.events.stepped(w->options.context, w->step, w->loss));
+    worker_told(w, worker_tell(w, w->step, &(struct occasion){OCCASION_STEPPED}));
     trace_end(w->session.plan->trace, SPAN_HOOKS, 0, begin_ns);
 }
 
@@ -78,8 +70,9 @@ static void evaluate(struct worker_task *w, const struct action *a)
     struct evaluation evaluation = {0};
     err e = check_bound(w);
     if (!e) e = session_evaluate(&w->session, &evaluation);
-    if (!e && w->options.events.evaluated)
-        e = w->options.events.evaluated(w->options.context, a->step, &evaluation);
+    if (!e)
+        e = worker_tell(w, a->step,
+                        &(struct occasion){OCCASION_EVALUATED, .evaluated = {&evaluation, true}});
     task_done(&w->task, ACTION_EVALUATE, e);
 }
 
@@ -94,16 +87,24 @@ static void note_return(const struct worker_task *w, uint64_t step)
              is_chief ? "; nothing is rolled back" : "");
 }
 
+/* A run whose end was reached before. */
+static void note_end(const struct worker_task *w, uint64_t step)
+{
+    const unsigned long long last = worker_last_step(w);
+    if (!w->view.is_chief || !last || step < last) return;
+    log_line(LOG_INFO, "step %llu of %llu is there already: nothing is left to train",
+             (unsigned long long)step, last);
+}
+
 static err adopted(struct worker_task *w, const struct action *a)
 {
-    const struct worker_events *events = &w->options.events;
     if (!w->has_adopted) note_return(w, a->step);
     w->has_adopted = true;
     worker_origin_close(w);
     if (w->trace) worker_trace_abandon(w);
     TRY(check_bound(w));
-    if (a->is_fresh && events->placed) events->placed(w->options.context, &w->session);
-    return events->adopted ? events->adopted(w->options.context, a->step, a->is_fresh) : OK;
+    if (a->is_fresh) note_end(w, a->step);
+    return worker_tell(w, a->step, &(struct occasion){OCCASION_ADOPTED, .adopted = {a->is_fresh}});
 }
 
 static void act(struct task *t, const struct action *a)
@@ -156,13 +157,18 @@ static void report(const struct task *t)
                  (long long)w->options.spec->data.prefetch);
 }
 
+void worker_save(struct worker_task *w)
+{
+    if (w->checkpoints) worker_role_save(w->task.role, &w->task.outbox);
+}
+
 /* Somebody wants one of now: one that is being made is of before, and a ps that is away comes back.
  */
 static void save_as_asked(struct worker_task *w)
 {
     if (!w->is_asked_to_save || !worker_role_can_save(w->task.role)) return;
     w->is_asked_to_save = false;
-    worker_task_save(w);
+    worker_save(w);
 }
 
 static void sending(struct task *t, int ps, const struct message *m)
@@ -198,6 +204,20 @@ static const struct task_ops ops = {
 };
 
 /* ---- life ---- */
+
+static void report_use(const char *role, const struct dataset *data)
+{
+    if (data->rows && data->use && *data->use)
+        log_line(LOG_INFO, "%s: %s: %s", role, data->name, data->use);
+}
+
+/* Which columns of a table are features is said once. */
+static void report_data(const struct worker_task *w)
+{
+    if (w->options.task.cluster->task != 0) return;
+    report_use("data.train", &w->session.train_data);
+    report_use("data.eval", &w->session.eval_data);
+}
 
 static err open_session(struct worker_task *w)
 {
@@ -265,7 +285,8 @@ static err open_parts(struct worker_task *w)
     TRY(open_role(w));
     w->noted_ms = w->task.started_ms;
     for (int ps = 0; ps < ps_count; ps++) worker_connect(w, ps);
-    return OK;
+    report_data(w);
+    return worker_open_hooks(w);
 }
 
 err worker_task_open(const struct worker_task_options *options, struct worker_task **ret)
@@ -285,6 +306,7 @@ err worker_task_open(const struct worker_task_options *options, struct worker_ta
 void worker_task_close(struct worker_task *w)
 {
     if (!w) return;
+    hooks_close(&w->view);
     if (w->task.peers) worker_hang_up(&w->task);
     worker_close_checkpoints(w);
     worker_trace_close(w);
@@ -296,46 +318,11 @@ void worker_task_close(struct worker_task *w)
     free(w->kept);
     free(w->tcp);
     free(w->shm);
+    arena_free(&w->arena);
     free(w);
 }
 
 struct task *worker_task_task(struct worker_task *w)
 {
     return &w->task;
-}
-
-struct session *worker_task_session(struct worker_task *w)
-{
-    return &w->session;
-}
-
-uint64_t worker_task_last_step(const struct worker_task *w)
-{
-    const bool is_known = w->has_last_step || !w->options.spec->train.num_steps;
-    return is_known ? w->last_step : 0;
-}
-
-void worker_task_begin_at(struct worker_task *w, uint64_t step)
-{
-    worker_role_begin_at(w->task.role, step);
-}
-
-void worker_task_save(struct worker_task *w)
-{
-    if (w->checkpoints) worker_role_save(w->task.role, &w->task.outbox);
-}
-
-void worker_task_finish(struct worker_task *w, int code, const char *why)
-{
-    worker_role_finish(w->task.role, code, why, &w->task.outbox);
-}
-
-uint64_t worker_task_staleness(const struct worker_task *w)
-{
-    return worker_role_staleness(w->task.role);
-}
-
-double worker_task_push_seconds(const struct worker_task *w)
-{
-    return w->push_seconds;
 }

@@ -1,7 +1,7 @@
 /* worker_inside.h - the inside of a worker on the real loop.
  *
- * worker.c: steps; worker_links.c: connecting; worker_chief.c: what the ps begin
- * from; worker_save.c: checkpoints; core/cluster/trace/worker.c,
+ * worker.c: steps; worker_hooks.c: who hears of them; worker_links.c: connecting; worker_chief.c:
+ * what the ps begin from; worker_save.c: checkpoints; core/cluster/trace/worker.c,
  * core/cluster/trace/worker_gather.c: timelines.
  */
 #ifndef CORE_CLUSTER_TASK_WORKER_INSIDE_H
@@ -61,7 +61,7 @@ struct worker_task {
     bool has_past;      /* and it knew pushes of this worker */
     bool has_chosen;    /* chief: what a generation begins from */
     bool has_adopted;
-    bool has_stepped; /* a step whose event has not been told yet */
+    bool has_stepped; /* a step that hooks have not been told of yet */
     uint64_t step;
     double loss;
     uint64_t pushed_ns; /* when the last gradients left */
@@ -76,6 +76,9 @@ struct worker_task {
     struct saving_files saving;
 
     struct worker_trace *trace; /* NULL until the first timeline */
+
+    struct run_view view; /* of hooks */
+    struct arena arena;   /* of the view */
 };
 
 uint64_t worker_block_bytes(const struct task *, int ps);
@@ -96,7 +99,12 @@ void worker_abandon_files(struct worker_task *, const struct action *);
 void worker_take_shard(struct worker_task *, int ps, const struct message *);
 void worker_close_checkpoints(struct worker_task *);
 
-/* Tells an event, whose error ends the job. */
+void worker_save(struct worker_task *); /* a checkpoint, where there is a folder for it */
+
+/* Hooks are told of what happens at a global step. worker_told: an error ends the job. */
+err worker_tell(struct worker_task *, uint64_t step, const struct occasion *);
 void worker_told(struct worker_task *, err);
+err worker_open_hooks(struct worker_task *);
+uint64_t worker_last_step(const struct worker_task *); /* 0: not known yet */
 
 #endif

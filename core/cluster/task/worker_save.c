@@ -52,9 +52,8 @@ void worker_close_checkpoints(struct worker_task *w)
 
 static void told_saved(struct worker_task *w, const char *prefix, const char *why)
 {
-    const struct worker_events *events = &w->options.events;
-    if (!events->saved) return;
-    worker_told(w, events->saved(w->options.context, w->saving.step, prefix, why));
+    const struct occasion saved = {OCCASION_SAVED, .saved = {prefix, why}};
+    worker_told(w, worker_tell(w, w->saving.step, &saved));
 }
 
 void worker_begin_files(struct worker_task *w, const struct action *a)

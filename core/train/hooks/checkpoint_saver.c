@@ -61,7 +61,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
 }
 
 /* Whether one is being written already is the runner's to know. */
-static err save(void *state, const struct run_view *view)
+static err save(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     hook_timer_fired(&s->timer, view->global_step, view->now_ns);
@@ -69,16 +69,17 @@ static err save(void *state, const struct run_view *view)
     return OK;
 }
 
-static err stepped(void *state, const struct run_view *view)
+static err stepped(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
     if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
-    return save(state, view);
+    return save(state, view, o);
 }
 
 /* The step is the checkpoint's own: training has gone on since it was cut. */
-static err saved(void *state, const struct run_view *view, const char *prefix, const char *why)
+static err saved(void *state, const struct run_view *view, const struct occasion *o)
 {
+    const char *prefix = o->saved.prefix;
     if (!prefix || !view->events) return OK;
     const int64_t step = checkpoint_step(prefix);
     TRY(events_session(view->events, view->wall_s, step < 0 ? view->global_step : (uint64_t)step,
@@ -95,7 +96,5 @@ const struct hook hook_checkpoint_saver = {
     .check = check,
     .standard = standard,
     .begin = begin,
-    .adopted = save,
-    .stepped = stepped,
-    .saved = saved,
+    .on = {[OCCASION_ADOPTED] = save, [OCCASION_STEPPED] = stepped, [OCCASION_SAVED] = saved},
 };

@@ -322,7 +322,7 @@ static err happened(struct state *s, const struct run_view *view, enum moment mo
 }
 
 /* A recovery is no start. */
-static err adopted(void *state, const struct run_view *view)
+static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     if (s->has_started) return OK;
@@ -331,24 +331,25 @@ static err adopted(void *state, const struct run_view *view)
 }
 
 /* One system call per step, and only while a command runs. */
-static err stepped(void *state, const struct run_view *view)
+static err stepped(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     TRY(look_after(s, view->now_ns));
     return start_next(s, view->now_ns);
 }
 
-static err saved(void *state, const struct run_view *view, const char *prefix, const char *why)
+static err saved(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
-    if (!prefix) return OK;
-    snprintf(s->checkpoint, sizeof s->checkpoint, "%s", prefix);
+    if (!o->saved.prefix) return OK;
+    snprintf(s->checkpoint, sizeof s->checkpoint, "%s", o->saved.prefix);
     return happened(s, view, AT_CHECKPOINT, 0);
 }
 
-static err evaluated(void *state, const struct run_view *view, const struct evaluation *evaluation)
+static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
+    const struct evaluation *evaluation = o->evaluated.evaluation;
     if (evaluation->rows == 0) return OK;
     s->has_evaluation = true;
     for (int i = 0; i < s->values; i++) s->newest[i] = evaluation_value(evaluation, i);
@@ -362,11 +363,11 @@ static void pause_a_little(void)
 
 /* Waits, since nothing comes after it: QUEUE_MAX + 1 limits at most. The runner's clock stands
  * still meanwhile. */
-static err end(void *state, const struct run_view *view, int code)
+static err end(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     const uint64_t began_ns = clock_ns();
-    TRY(happened(s, view, AT_END, code));
+    TRY(happened(s, view, AT_END, o->end.code));
     while (s->pid || s->queued > 0) {
         const uint64_t now_ns = view->now_ns + (clock_ns() - began_ns);
         TRY(look_after(s, now_ns));
@@ -397,10 +398,10 @@ const struct hook hook_command = {
     .state_bytes = sizeof(struct state),
     .check = check,
     .begin = begin,
-    .adopted = adopted,
-    .stepped = stepped,
-    .saved = saved,
-    .evaluated = evaluated,
-    .end = end,
+    .on = {[OCCASION_ADOPTED] = adopted,
+           [OCCASION_STEPPED] = stepped,
+           [OCCASION_SAVED] = saved,
+           [OCCASION_EVALUATED] = evaluated,
+           [OCCASION_END] = end},
     .close = close_command,
 };

@@ -83,7 +83,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
 }
 
 /* A best that lies ahead of the values has been undone. */
-static err adopted(void *state, const struct run_view *view)
+static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     if (view->global_step < s->best_step) s->has_best = false;
@@ -111,9 +111,10 @@ static void stop(struct state *s, const struct run_view *view)
     view->asks->stop(view->asker, OK, why);
 }
 
-static err evaluated(void *state, const struct run_view *view, const struct evaluation *evaluation)
+static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
+    const struct evaluation *evaluation = o->evaluated.evaluation;
     const uint64_t step = view->global_step;
     if (evaluation->rows == 0 || s->has_stopped || step < (uint64_t)s->attributes->min_steps)
         return OK;
@@ -136,6 +137,5 @@ const struct hook hook_early_stopping = {
     .state_bytes = sizeof(struct state),
     .check = check,
     .begin = begin,
-    .adopted = adopted,
-    .evaluated = evaluated,
+    .on = {[OCCASION_ADOPTED] = adopted, [OCCASION_EVALUATED] = evaluated},
 };

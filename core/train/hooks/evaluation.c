@@ -67,7 +67,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
 }
 
 /* The clock starts with the run, and anew where a recovery went back. */
-static err adopted(void *state, const struct run_view *view)
+static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     if (!s->timer.has_fired || view->global_step < s->timer.fired_step)
@@ -76,14 +76,14 @@ static err adopted(void *state, const struct run_view *view)
 }
 
 /* Marked as done before it is: an evaluation that fails is not tried with every step. */
-static err before(void *state, const struct run_view *view)
+static err before(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     struct evaluation evaluation;
     if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
     hook_timer_fired(&s->timer, view->global_step, view->now_ns);
     s->is_asking = true;
-    const err e = view->asks->evaluate(view->asker, &evaluation);
+    const err e = hooks_evaluate(view, &evaluation);
     s->is_asking = false;
     return e;
 }
@@ -115,9 +115,10 @@ static err record(const struct run_view *view, const struct evaluation *evaluati
     return events_flush(view->events);
 }
 
-static err evaluated(void *state, const struct run_view *view, const struct evaluation *evaluation)
+static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
+    const struct evaluation *evaluation = o->evaluated.evaluation;
     if (evaluation->rows == 0) return OK;
     if (s->is_asking) write_line(view, evaluation);
     return view->events ? record(view, evaluation) : OK;
@@ -132,7 +133,7 @@ const struct hook hook_evaluation = {
     .check = check,
     .standard = standard,
     .begin = begin,
-    .adopted = adopted,
-    .before = before,
-    .evaluated = evaluated,
+    .on = {[OCCASION_ADOPTED] = adopted,
+           [OCCASION_BEFORE] = before,
+           [OCCASION_EVALUATED] = evaluated},
 };

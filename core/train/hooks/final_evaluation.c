@@ -71,9 +71,10 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
 }
 
 /* Kept, since at the end the evaluation's memory may hold something else. */
-static err evaluated(void *state, const struct run_view *view, const struct evaluation *evaluation)
+static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
+    const struct evaluation *evaluation = o->evaluated.evaluation;
     s->step = view->global_step;
     s->rows = evaluation->rows;
     for (int i = 0; i < s->count && s->rows > 0; i++)
@@ -116,7 +117,7 @@ static err write_file(const struct state *s, const char *path)
 }
 
 /* Also where the job failed: the last that is known may be of use. */
-static err end(void *state, const struct run_view *view, int code)
+static err end(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
     char part[PATH_BYTES_MAX];
@@ -137,6 +138,5 @@ const struct hook hook_final_evaluation = {
     .state_bytes = sizeof(struct state),
     .check = check,
     .begin = begin,
-    .evaluated = evaluated,
-    .end = end,
+    .on = {[OCCASION_EVALUATED] = evaluated, [OCCASION_END] = end},
 };

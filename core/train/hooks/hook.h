@@ -7,8 +7,8 @@
  * save_summaries_steps, log_step_count_steps, ...) unless the list has one of that type.
  *
  * Hooks run in the thread that computes, so they must not wait. What a hook may look at depends on
- * the call: `before` and `computed` see values (and gradients, in `computed`) that nobody changes,
- * but every other worker may be waiting for this one meanwhile; `stepped` comes when the gradients
+ * the occasion: BEFORE and COMPUTED see values (and gradients, in COMPUTED) that nobody changes,
+ * but every other worker may be waiting for this one meanwhile; STEPPED comes when the gradients
  * have left, costs others nothing, and must not read values or gradients.
  *
  * An error from a hook ends the job with its text, but for ERR_IO, which is a warning (counted, the
@@ -21,15 +21,47 @@
 #include "core/train/summary/events.h"
 #include "core/train/summary/timeline.h"
 
+/* What happens in a run. A new kind is its word here and the place that tells it. */
+enum occasion_kind {
+    OCCASION_ADOPTED,  /* values of view->global_step are there: the start, and each recovery */
+    OCCASION_BEFORE,   /* a step, from the values of view->global_step */
+    OCCASION_COMPUTED, /* the gradients of the step that gets the number view->global_step */
+    OCCASION_STEPPED,  /* they have left */
+    OCCASION_SAVED,
+    OCCASION_EVALUATED,
+    OCCASION_TRACED, /* chief; somebody asked for it */
+    OCCASION_END,    /* every hook is told, also where one before it failed */
+    OCCASION_KINDS
+};
+
+struct occasion {
+    enum occasion_kind kind;
+    union {
+        struct {
+            bool is_first; /* of this process */
+        } adopted;
+        struct {
+            const char *prefix, *why; /* of the new checkpoint; NULL: it failed, and why */
+        } saved;
+        struct {
+            const struct evaluation *evaluation; /* rows 0: there is nothing to evaluate */
+            bool is_last;                        /* of the end of the run */
+        } evaluated;
+        const struct timeline *traced;
+        struct {
+            int code; /* of the verdict, and its words */
+            const char *text;
+        } end;
+    };
+};
+
 /* What hooks may ask for. */
 struct run_asks {
     void (*save)(void *asker); /* a checkpoint, soon; nothing where one is being written */
     void (*stop)(void *asker, err kind, const char *why); /* OK: steps end, the rest is as usual */
-    /* From `before` only. All hooks are told of the result by hooks_before itself, not by whoever
-     * answers this. */
-    err (*evaluate)(void *asker, struct evaluation *ret);
-    /* A timeline of all tasks, of so many steps from `first_step` on, which comes by `traced`.
-     * false: one is being made, or there is nobody who can make one. Optional. */
+    err (*evaluate)(void *asker, struct evaluation *ret); /* hooks say hooks_evaluate() */
+    /* A timeline of all tasks, of so many steps from `first_step` on. false: one is being made, or
+     * there is nobody who can make one. Optional. */
     bool (*trace)(void *asker, uint64_t first_step, int steps);
 };
 
@@ -39,8 +71,8 @@ struct run_view { /* what hooks see; filled in by whoever runs the worker */
     bool is_chief;
     int worker, workers, ps_count;
     uint64_t first_step;  /* global step where this process began */
-    uint64_t global_step; /* before: of the values; computed, stepped: the number that this step has
-                             (from 1); saved, evaluated, end: the newest known */
+    uint64_t global_step; /* BEFORE: of the values; COMPUTED, STEPPED: the number that this step has
+                             (from 1); SAVED: of the cut; else the newest known */
     uint64_t last_step;   /* where the run ends; 0: unknown */
     uint64_t own_steps;   /* of this process */
     double loss, learning_rate, gradient_norm; /* of the last own step; norm 0 where unknown */
@@ -50,7 +82,8 @@ struct run_view { /* what hooks see; filled in by whoever runs the worker */
     double wall_s;       /* unix time of this call */
     uint64_t now_ns;     /* steady clock of this call */
     const char *checkpoint_dir, *summary_dir; /* absolute, NULL: none */
-    struct events *events;                    /* NULL: none; shared by all hooks of this process */
+    struct hooks *hooks;                      /* of hooks_open */
+    struct events *events; /* NULL: none; shared by all hooks of this process; of hooks_open */
     const struct run_asks *asks;
     void *asker;
 };
@@ -67,16 +100,7 @@ struct hook { /* any function may be NULL */
     /* The global step before which this process computes nothing; 0: it does not wait. */
     uint64_t (*wait_step)(const void *state);
     err (*begin)(void *state, const void *attributes, const struct run_view *);
-    /* values of view->global_step are there: at the start and after each recovery */
-    err (*adopted)(void *state, const struct run_view *);
-    err (*before)(void *state, const struct run_view *);
-    err (*computed)(void *state, const struct run_view *);
-    err (*stepped)(void *state, const struct run_view *);
-    /* prefix of the new checkpoint; NULL: it failed, why says more */
-    err (*saved)(void *state, const struct run_view *, const char *prefix, const char *why);
-    err (*evaluated)(void *state, const struct run_view *, const struct evaluation *);
-    err (*traced)(void *state, const struct run_view *, const struct timeline *);
-    err (*end)(void *state, const struct run_view *, int code); /* code of the verdict */
+    err (*on[OCCASION_KINDS])(void *state, const struct run_view *, const struct occasion *);
     void (*close)(void *state);
 };
 extern const struct kinds hook_kinds; /* key "type" */
@@ -92,19 +116,21 @@ struct hook_timer {
 bool hook_timer_is_due(const struct hook_timer *, uint64_t step, uint64_t now_ns);
 void hook_timer_fired(struct hook_timer *, uint64_t step, uint64_t now_ns);
 
+/* One that is no part of the spec: of the program that runs the worker. It is told last, and its
+ * errors are not forgiven. */
+struct own_hook {
+    const struct hook *hook; /* NULL: none */
+    void *state;             /* the caller's */
+};
+
 /* All hooks of one process, in TensorFlow's order: step counter, summaries, checkpoints, then the
- * spec's list. */
-struct hooks;
-err hooks_open(const struct run_view *, struct hooks **ret); /* calls begin() */
-void hooks_close(struct hooks *);                            /* NULL is fine */
-err hooks_adopted(struct hooks *, const struct run_view *);
-err hooks_before(struct hooks *, const struct run_view *);
-err hooks_computed(struct hooks *, const struct run_view *);
-err hooks_stepped(struct hooks *, const struct run_view *);
-err hooks_saved(struct hooks *, const struct run_view *, const char *prefix, const char *why);
-err hooks_evaluated(struct hooks *, const struct run_view *, const struct evaluation *);
-err hooks_traced(struct hooks *, const struct run_view *, const struct timeline *);
-err hooks_end(struct hooks *, const struct run_view *, int code);
+ * spec's list. Fills in view->hooks and view->events, and begins each. */
+err hooks_open(struct run_view *, const struct own_hook *own);
+void hooks_close(struct run_view *); /* without hooks is fine */
+/* Each in its order, up to the first that fails. A hook may tell another occasion meanwhile. */
+err hooks_tell(const struct run_view *, const struct occasion *);
+/* From a hook, in BEFORE only: asks for an evaluation, of which all hooks are told. */
+err hooks_evaluate(const struct run_view *, struct evaluation *ret);
 uint64_t hooks_wait_step(const struct hooks *); /* of global_step_waiter: 0 none */
 
 #endif

@@ -140,7 +140,7 @@ static double passed_s(const struct hook_timer *timer, uint64_t now_ns)
 }
 
 /* A recovery moves the stream of batches, and the last batch is gone with the old one. */
-static err adopted(void *state, const struct run_view *view)
+static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     s->has_numbers = false;
@@ -148,7 +148,7 @@ static err adopted(void *state, const struct run_view *view)
 }
 
 /* Gradients can be read here only. Which step is the last one is not known beforehand. */
-static err computed(void *state, const struct run_view *view)
+static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     const bool is_timed = s->timer.every_steps > 0 || s->timer.every_secs > 0;
@@ -158,7 +158,7 @@ static err computed(void *state, const struct run_view *view)
     return OK;
 }
 
-static err stepped(void *state, const struct run_view *view)
+static err stepped(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     s->has_numbers = true;
@@ -170,7 +170,7 @@ static err stepped(void *state, const struct run_view *view)
 }
 
 /* The last batch's numbers are still there; the global step is where the others have come to. */
-static err end(void *state, const struct run_view *view, int code)
+static err end(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
     if (s->attributes->at_end && s->has_numbers)
@@ -187,8 +187,8 @@ const struct hook hook_logging = {
     .on_every_worker = true,
     .check = check,
     .begin = begin,
-    .adopted = adopted,
-    .computed = computed,
-    .stepped = stepped,
-    .end = end,
+    .on = {[OCCASION_ADOPTED] = adopted,
+           [OCCASION_COMPUTED] = computed,
+           [OCCASION_STEPPED] = stepped,
+           [OCCASION_END] = end},
 };

@@ -37,7 +37,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
 }
 
 /* The last chance: what is computed here leaves for the ps next. */
-static err computed(void *state, const struct run_view *view)
+static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
     if (isfinite(view->loss)) return OK;
@@ -57,5 +57,5 @@ const struct hook hook_nan = {
     .state_bytes = sizeof(struct state),
     .on_every_worker = true,
     .begin = begin,
-    .computed = computed,
+    .on = {[OCCASION_COMPUTED] = computed},
 };

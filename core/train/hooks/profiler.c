@@ -95,13 +95,13 @@ static void plan_next(struct state *s, const struct run_view *view, uint64_t ste
 }
 
 /* The step that is about to be computed is the first: it has the number global_step + 1. */
-static err adopted(void *state, const struct run_view *view)
+static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     plan_next(state, view, view->global_step + 1);
     return OK;
 }
 
-static err before(void *state, const struct run_view *view)
+static err before(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     const uint64_t number = view->global_step + 1, lead = lead_of(view);
@@ -112,7 +112,9 @@ static err before(void *state, const struct run_view *view)
         return OK;
     const uint64_t first = by_steps && s->next_step > number ? s->next_step : number + lead;
     if (view->last_step && first > view->last_step) return OK;
-    if (view->asks->trace(view->asker, first, (int)s->attributes->steps)) s->asked_step = first;
+    const struct run_asks *asks = view->asks;
+    if (asks->trace && asks->trace(view->asker, first, (int)s->attributes->steps))
+        s->asked_step = first;
     return OK;
 }
 
@@ -149,9 +151,10 @@ static void log_shares(const struct timeline *t, const char *path)
                      t->parts[i].is_ps ? "ps" : "worker", t->parts[i].task, t->parts[i].missing);
 }
 
-static err traced(void *state, const struct run_view *view, const struct timeline *t)
+static err traced(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
+    const struct timeline *t = o->traced;
     char path[PATH_MAX];
     if (t->first_step != s->asked_step) return OK; /* another hook's */
     plan_next(s, view, view->global_step > s->asked_step ? view->global_step : s->asked_step);
@@ -169,7 +172,5 @@ const struct hook hook_profiler = {
     .state_bytes = sizeof(struct state),
     .check = check,
     .begin = begin,
-    .adopted = adopted,
-    .before = before,
-    .traced = traced,
+    .on = {[OCCASION_ADOPTED] = adopted, [OCCASION_BEFORE] = before, [OCCASION_TRACED] = traced},
 };

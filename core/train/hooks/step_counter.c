@@ -97,7 +97,7 @@ static err report(const struct run_view *view, double steps_per_s)
     return events_flush(view->events);
 }
 
-static err stepped(void *state, const struct run_view *view)
+static err stepped(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     const struct hook_timer last = s->timer;
@@ -120,5 +120,5 @@ const struct hook hook_step_counter = {
     .check = check,
     .standard = standard,
     .begin = begin,
-    .stepped = stepped,
+    .on = {[OCCASION_STEPPED] = stepped},
 };

@@ -163,7 +163,7 @@ static uint64_t first_new_step(const struct run_view *view)
 }
 
 /* After a recovery too, with the step that it went back to. */
-static err adopted(void *state, const struct run_view *view)
+static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     if (!view->events) return OK;
@@ -204,7 +204,7 @@ static err write_variables(struct state *s, const struct run_view *view)
 }
 
 /* Values and gradients can be read here only, before the gradients leave. */
-static err computed(void *state, const struct run_view *view)
+static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     s->is_due = view->events && hook_timer_is_due(&s->timer, view->global_step, view->now_ns);
@@ -243,7 +243,7 @@ static void write_scalars(const struct state *s, const struct run_view *view)
     if (s->gradient_norm > 0) events_scalar(view->events, "gradient_norm", s->gradient_norm);
 }
 
-static err stepped(void *state, const struct run_view *view)
+static err stepped(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     if (!view->events) return OK;
@@ -258,7 +258,7 @@ static err stepped(void *state, const struct run_view *view)
     return events_flush(view->events);
 }
 
-static err end(void *state, const struct run_view *view, int code)
+static err end(void *state, const struct run_view *view, const struct occasion *o)
 {
     if (!view->events) return OK;
     TRY(events_session(view->events, view->wall_s, view->global_step, SESSION_STOP, NULL));
@@ -274,9 +274,9 @@ const struct hook hook_summary_saver = {
     .check = check,
     .standard = standard,
     .begin = begin,
-    .adopted = adopted,
-    .computed = computed,
-    .stepped = stepped,
-    .end = end,
+    .on = {[OCCASION_ADOPTED] = adopted,
+           [OCCASION_COMPUTED] = computed,
+           [OCCASION_STEPPED] = stepped,
+           [OCCASION_END] = end},
     .close = close,
 };

@@ -1,5 +1,4 @@
-/* worker.h - a worker's part of a timeline (core/cluster/trace/trace.h), and the chief's gathering.
- */
+/* worker.h - a worker's part of a timeline (trace.h), and the chief's gathering. */
 #ifndef CORE_CLUSTER_TASK_TRACE_WORKER_H
 #define CORE_CLUSTER_TASK_TRACE_WORKER_H
 
@@ -16,6 +15,10 @@ void worker_trace_values(struct worker_task *, int ps, const struct message *); 
 void worker_trace_pump(struct worker_task *);                                   /* what has left? */
 void worker_trace_tick(struct worker_task *, uint64_t now_ms);                  /* patience */
 void worker_trace_abandon(struct worker_task *); /* the ps begin again */
+/* Of the chief: `steps` steps from first_step on, of all tasks, told as OCCASION_TRACED. Before a
+ * step of its own. false: another one is being made, or there is no memory. */
+bool worker_trace_begin(struct worker_task *, uint64_t first_step, int steps);
+void worker_trace_finish(struct worker_task *); /* after the last step: with what has come */
 void worker_trace_close(struct worker_task *);
 
 #endif

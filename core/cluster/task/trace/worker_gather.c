@@ -18,7 +18,7 @@ static int parts_of(const struct worker_task *w)
 
 /* ---- the plan ---- */
 
-bool worker_task_trace(struct worker_task *w, uint64_t first_step, int steps)
+bool worker_trace_begin(struct worker_task *w, uint64_t first_step, int steps)
 {
     if (!worker_trace_plan(w, first_step, steps)) return false;
     struct worker_trace *t = w->trace;
@@ -95,14 +95,15 @@ static void tell(struct worker_task *w)
         .parts = parts,
         .part_count = count,
     };
-    worker_told(w, w->options.events.traced(w->options.context, &timeline));
+    worker_told(w, worker_tell(w, w->view.global_step,
+                               &(struct occasion){OCCASION_TRACED, .traced = &timeline}));
     free(parts);
 }
 
 /* With what is there. */
 static void finish(struct worker_task *w)
 {
-    if (w->options.events.traced) tell(w);
+    tell(w);
     trace_gather_close(w);
     w->trace->phase = RESTING;
 }
@@ -170,7 +171,7 @@ void trace_gather_part(struct worker_task *w, int ps, const struct message *m)
     if (t->phase == GATHERING && all_here(w)) finish(w);
 }
 
-void worker_task_trace_finish(struct worker_task *w)
+void worker_trace_finish(struct worker_task *w)
 {
     if (w->trace && w->trace->phase == GATHERING) finish(w);
 }

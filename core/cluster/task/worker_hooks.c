@@ -1,0 +1,118 @@
+/* worker_hooks.c - what hooks see of a worker, and what they may ask of it. */
+#include <limits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/task/trace/worker.h"
+
+/* ---- what they see ---- */
+
+uint64_t worker_last_step(const struct worker_task *w)
+{
+    const bool is_known = w->has_last_step || !w->options.spec->train.num_steps;
+    return is_known ? w->last_step : 0;
+}
+
+static void look(struct worker_task *w, uint64_t step)
+{
+    struct run_view *v = &w->view;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    v->wall_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    v->now_ns = clock_ns();
+    v->global_step = step;
+    v->last_step = worker_last_step(w);
+}
+
+static void look_at_step(struct worker_task *w)
+{
+    struct run_view *v = &w->view;
+    const int64_t before = (int64_t)v->global_step - 1;
+    v->loss = w->loss;
+    v->learning_rate = schedule_rate(optimizer_learning_rate(&v->spec->optimizer), before);
+    v->gradient_norm = v->session->gradient_norm;
+    v->staleness = worker_role_staleness(w->task.role);
+    v->push_seconds = w->push_seconds;
+}
+
+err worker_tell(struct worker_task *w, uint64_t step, const struct occasion *o)
+{
+    look(w, step);
+    if (o->kind == OCCASION_ADOPTED && o->adopted.is_first) w->view.first_step = step;
+    if (o->kind == OCCASION_COMPUTED) w->view.own_steps++;
+    if (o->kind == OCCASION_COMPUTED || o->kind == OCCASION_STEPPED) look_at_step(w);
+    return hooks_tell(&w->view, o);
+}
+
+void worker_told(struct worker_task *w, err e)
+{
+    struct task *t = &w->task;
+    if (e) t->role->ops->stop(t->role, exit_code_of(e), error_text(), &t->outbox);
+}
+
+err worker_task_end(struct worker_task *w)
+{
+    worker_trace_finish(w);
+    const struct occasion end = {OCCASION_END, .end = {w->task.code, w->task.text}};
+    return worker_tell(w, w->view.global_step, &end);
+}
+
+/* ---- what they ask ---- */
+
+static void ask_save(void *asker)
+{
+    worker_save(asker);
+}
+
+static void ask_stop(void *asker, err kind, const char *why)
+{
+    struct worker_task *w = asker;
+    worker_role_finish(w->task.role, kind ? exit_code_of(kind) : EXIT_DONE, why, &w->task.outbox);
+}
+
+static err ask_evaluate(void *asker, struct evaluation *ret)
+{
+    return session_evaluate(&((struct worker_task *)asker)->session, ret);
+}
+
+static bool ask_trace(void *asker, uint64_t first_step, int steps)
+{
+    return worker_trace_begin(asker, first_step, steps);
+}
+
+static const struct run_asks asks = {
+    .save = ask_save, .stop = ask_stop, .evaluate = ask_evaluate, .trace = ask_trace};
+
+/* ---- life ---- */
+
+/* The folder may not be there yet. */
+static const char *absolute(struct worker_task *w, const char *path)
+{
+    char here[PATH_MAX];
+    if (!path || path[0] == '/' || !getcwd(here, sizeof here)) return path;
+    return arena_format(&w->arena, "%s/%s", here, path);
+}
+
+err worker_open_hooks(struct worker_task *w)
+{
+    const struct cluster_spec *cluster = w->options.task.cluster;
+    const struct train_spec *train = &w->options.spec->train;
+    w->view = (struct run_view){
+        .spec = w->options.spec,
+        .session = &w->session,
+        .is_chief = cluster->task == 0,
+        .worker = cluster->task,
+        .workers = cluster->hosts[JOB_WORKER].count,
+        .ps_count = cluster->hosts[JOB_PS].count,
+        .checkpoint_dir = absolute(w, train->checkpoint_dir),
+        .summary_dir = absolute(w, train->summary_dir ? train->summary_dir : train->checkpoint_dir),
+        .asks = &asks,
+        .asker = w,
+    };
+    look(w, 0);
+    TRY(hooks_open(&w->view, &w->options.own_hook));
+    worker_role_begin_at(w->task.role, hooks_wait_step(w->view.hooks));
+    return OK;
+}

@@ -192,13 +192,19 @@ def check_tags(sources):
             yield f"{' and '.join(paths)}: one tag, two things: {tag}"
 
 
+def tails(path):
+    """a/b/c: a/b/c, b/c and c."""
+    parts = path.split("/")
+    return ["/".join(parts[i:]) for i in range(len(parts))]
+
+
 def check_citations(sources, paths):
     """A comment names no file that is not here."""
-    known = {os.path.basename(path) for path in paths} | MADE
+    known = {tail for path in paths for tail in tails(path)} | MADE
     for source in sources:
         for found in COMMENT.finditer(source.text) if source.is_code else ():
             for name in CITED.findall(found.group()):
-                if os.path.basename(name) not in known:
+                if name not in known:
                     line = source.text.count("\n", 0, found.start()) + 1
                     yield f"{source.path}:{line}: a comment names {name}, which is not here"
 

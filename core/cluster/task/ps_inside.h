@@ -1,7 +1,7 @@
 /* ps_inside.h - the inside of a ps on the real loop.
  *
  * ps.c, ps_connections.c: links; ps_store.c: values, windows, updates; ps_cut.c:
- * shards of checkpoints; ps_visit.c: visitors; core/cluster/trace/ps.c: its part of timelines.
+ * shards of checkpoints; ps_visit.c: visitors; trace/ps.c: its part of timelines.
  */
 #ifndef CORE_CLUSTER_TASK_PS_INSIDE_H
 #define CORE_CLUSTER_TASK_PS_INSIDE_H

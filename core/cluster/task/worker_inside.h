@@ -1,8 +1,8 @@
 /* worker_inside.h - the inside of a worker on the real loop.
  *
  * worker.c: steps; worker_hooks.c: who hears of them; worker_links.c: connecting; worker_chief.c:
- * what the ps begin from; worker_save.c: checkpoints; core/cluster/trace/worker.c,
- * core/cluster/trace/worker_gather.c: timelines.
+ * what the ps begin from; worker_save.c: checkpoints; trace/worker.c,
+ * trace/worker_gather.c: timelines.
  */
 #ifndef CORE_CLUSTER_TASK_WORKER_INSIDE_H
 #define CORE_CLUSTER_TASK_WORKER_INSIDE_H

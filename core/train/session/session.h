@@ -12,7 +12,7 @@
 #include "core/train/session/mirror.h"
 #include "core/train/spec/spec.h"
 
-struct bundle; /* checkpoint/bundle.h */
+struct bundle; /* core/train/checkpoint/bundle/bundle.h */
 
 struct session_options {
     const struct spec *spec;

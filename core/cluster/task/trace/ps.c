@@ -1,4 +1,4 @@
-/* ps.c - see core/cluster/trace/ps.h. */
+/* ps.c - see ps.h. */
 #include "core/cluster/task/trace/ps.h"
 
 #include <stdlib.h>

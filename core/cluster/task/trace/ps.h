@@ -1,4 +1,4 @@
-/* ps.h - a ps' part of a timeline (core/cluster/trace/trace.h): what it records, and what it passes
+/* ps.h - a ps' part of a timeline (trace.h): what it records, and what it passes
  * on. */
 #ifndef CORE_CLUSTER_TASK_TRACE_PS_H
 #define CORE_CLUSTER_TASK_TRACE_PS_H

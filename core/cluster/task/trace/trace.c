@@ -1,4 +1,4 @@
-/* trace.c - see core/cluster/trace/trace.h: clocks, and what the messages of a timeline hold. */
+/* trace.c - see trace.h: clocks, and what the messages of a timeline hold. */
 #include "core/cluster/task/trace/trace.h"
 
 #include <endian.h>

@@ -1,5 +1,5 @@
 /* worker_inside.h - what the two files of a worker's timeline share: its own spans
- * (core/cluster/trace/worker.c), and what the chief gathers (core/cluster/trace/worker_gather.c).
+ * (worker.c), and what the chief gathers (worker_gather.c).
  */
 #ifndef CORE_CLUSTER_TASK_TRACE_WORKER_INSIDE_H
 #define CORE_CLUSTER_TASK_TRACE_WORKER_INSIDE_H

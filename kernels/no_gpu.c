@@ -1,5 +1,5 @@
 /* no_gpu.c - stands in for cuda/ where the build found no nvcc. */
-#include "kernels/kernels.h"
+#include "kernels/device.h"
 
 err gpu_list(struct gpus *ret)
 {

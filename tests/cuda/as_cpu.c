@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
+#include "kernels/device.h"
 
 err __wrap_device_open_cpu(int threads, const char *isa, struct device *ret);
 err __real_device_open_cpu(int threads, const char *isa, struct device *ret);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/kernels.h"
+#include "kernels/device.h"
 
 char *openblas_get_corename(void);
 int openblas_get_num_threads(void);

@@ -3,7 +3,7 @@
 #ifndef TESTS_TRAIN_CURVE_DEVICE_H
 #define TESTS_TRAIN_CURVE_DEVICE_H
 
-#include "kernels/kernels.h"
+#include "kernels/device.h"
 
 err curve_device(struct device *ret);
 

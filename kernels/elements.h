@@ -1,4 +1,4 @@
-/* elements.h - the formulas of one element, shared by the devices.
+/* elements.h - the formulas of one element, shared by the devices. Those of optimizers: rule.h.
  *
  * A kernel is a loop over one of these. Nothing here knows where the element stands, so a stretch
  * gives the same bits whether it is done in one piece or in several.
@@ -178,50 +178,6 @@ ELEMENT float element_pair_loss(enum pair_kind kind, const struct pairs *p, floa
     if (kind == PAIR_SIGMOID) return element_sigmoid_loss(p, x, target, ret_slope);
     if (kind == PAIR_SQUARED) return element_squared_loss(x, target, ret_slope);
     return element_huber_loss(p, x, target, ret_slope);
-}
-
-ELEMENT void element_momentum(const struct update_momentum *u, bool nesterov, int64_t i)
-{
-    float g = u->gradient[i];
-    float momentum = u->momentum[i] * u->decay + g;
-    u->momentum[i] = momentum;
-    float step = nesterov ? g + u->decay * momentum : momentum;
-    u->value[i] -= u->rate * step;
-}
-
-ELEMENT void element_adagrad(const struct update_adagrad *u, int64_t i)
-{
-    float g = u->gradient[i];
-    float accumulator = u->accumulator[i] + g * g;
-    u->accumulator[i] = accumulator;
-    u->value[i] -= u->rate * g / sqrtf(accumulator);
-}
-
-ELEMENT void element_adam(const struct update_adam *u, int64_t i)
-{
-    float g = u->gradient[i];
-    float m = u->m[i] + (g - u->m[i]) * (1.0f - u->beta1);
-    float v = u->v[i] + (g * g - u->v[i]) * (1.0f - u->beta2);
-    u->m[i] = m;
-    u->v[i] = v;
-    u->value[i] -= u->rate * m / (sqrtf(v) + u->epsilon);
-}
-
-ELEMENT void element_rmsprop(const struct update_rmsprop *u, bool centered, int64_t i)
-{
-    float g = u->gradient[i];
-    float rms = u->rms[i] + (g * g - u->rms[i]) * (1.0f - u->decay);
-    u->rms[i] = rms;
-    float variance = rms;
-    if (centered) {
-        float mean = u->mean[i] + (g - u->mean[i]) * (1.0f - u->decay);
-        u->mean[i] = mean;
-        variance = rms - mean * mean;
-    }
-    float momentum =
-        u->momentum[i] * u->momentum_decay + u->rate * g / sqrtf(variance + u->epsilon);
-    u->momentum[i] = momentum;
-    u->value[i] -= momentum;
 }
 
 #endif

@@ -89,34 +89,24 @@ struct regression {
     float *gradient; /* overwritten; NULL: losses only */
 };
 
-/* Optimizers: one call per stretch of a block. Every slot has the layout of the values.
- * Formulas: TensorFlow's training_ops; see the optimizer's own file. */
-struct update_sgd {
+/* How an optimizer changes one element; rule.h says where its formula stands. */
+struct rule {
+    const char *name; /* "update_adam" */
+    int index;        /* among all rules */
+    int slots_min, slots_max;
+};
+
+enum { SLOTS_MAX = 3, CONSTANTS_BYTES_MAX = 64 };
+
+/* A stretch of a block, every slot of which has the layout of the values */
+struct update {
+    const struct rule *rule;
+    const void *constants; /* of the host: the rule's own struct NAME_constants */
     float *value;
     const float *gradient;
-    float rate;
+    float *slot[SLOTS_MAX];
+    int slots; /* slots_min or slots_max of the rule */
 };
-struct update_momentum {
-    float *value, *momentum;
-    const float *gradient;
-    float rate, decay;
-    bool nesterov;
-};
-struct update_adagrad {
-    float *value, *accumulator;
-    const float *gradient;
-    float rate;
-};
-struct update_adam {
-    float *value, *m, *v;
-    const float *gradient;
-    float rate, beta1, beta2, epsilon;
-}; /* rate: lr_t */
-struct update_rmsprop {
-    float *value, *rms, *mean, *momentum;
-    const float *gradient;
-    float rate, decay, momentum_decay, epsilon;
-}; /* mean NULL: not centered */
 
 /* A vector of n floats, and what is summed of it: |x| or x^2 */
 struct summed {
@@ -241,12 +231,8 @@ struct kernels {
     int64_t (*count_threshold)(struct device *, const float *prediction, const float *target,
                                float threshold, int64_t n);
 
-    /* optimizers on n floats */
-    void (*update_sgd)(struct device *, const struct update_sgd *, int64_t n);
-    void (*update_momentum)(struct device *, const struct update_momentum *, int64_t n);
-    void (*update_adagrad)(struct device *, const struct update_adagrad *, int64_t n);
-    void (*update_adam)(struct device *, const struct update_adam *, int64_t n);
-    void (*update_rmsprop)(struct device *, const struct update_rmsprop *, int64_t n);
+    /* an optimizer on n floats */
+    void (*update)(struct device *, const struct update *, int64_t n);
 
     /* y = scale * (sources[0] + sources[1] + ... in this order); count >= 1 */
     void (*sum_ordered)(struct device *, float *y, const float *const sources[], int count,

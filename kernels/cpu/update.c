@@ -1,93 +1,51 @@
-/* update.c - the optimizers: one pass over a stretch of values and their slots.
+/* update.c - any optimizer: one pass over a stretch of values and their slots.
  *
- * They are bound by memory: every value, slot and gradient is read once and written once. The
- * formulas are in elements.h. Arguments are copied to the stack, where the compiler knows that no
- * store through a float pointer changes them.
+ * They are bound by memory: every value, slot and gradient is read once and written once. Arguments
+ * are copied to the stack, where the compiler knows that no store through a float pointer changes
+ * them.
  */
 #include "kernels/cpu/isa.h"
-#include "kernels/elements.h"
+#include "kernels/rules.h"
 
-enum { UPDATE_GRAIN = SPREAD_GRAIN / 2 }; /* floats; three to seven streams each */
+enum { UPDATE_GRAIN = SPREAD_GRAIN / 2 }; /* floats; two to nine streams each */
 
-static void sgd_range(const void *arguments, int64_t begin, int64_t end)
+/* The element is a function of its own: what it keeps of one stays in registers. */
+#define LOOP(name)                                                                                 \
+    ELEMENT void element_##name(const struct update *u, const struct name##_constants *k,          \
+                                int slots, int64_t i)                                              \
+    {                                                                                              \
+        float value = u->value[i], slot[SLOTS_MAX];                                                \
+        for (int s = 0; s < slots; s++) slot[s] = u->slot[s][i];                                   \
+        formula_##name(k, u->gradient[i], &value, slot, slots);                                    \
+        u->value[i] = value;                                                                       \
+        for (int s = 0; s < slots; s++) u->slot[s][i] = slot[s];                                   \
+    }                                                                                              \
+    ELEMENT void stretch_##name(const struct update *of, int slots, int64_t begin, int64_t end)    \
+    {                                                                                              \
+        const struct update u = *of;                                                               \
+        const struct name##_constants k = *(const struct name##_constants *)u.constants;           \
+        _Pragma("omp simd") for (int64_t i = begin; i < end; i++)                                  \
+            element_##name(&u, &k, slots, i);                                                      \
+    }                                                                                              \
+    static void update_##name(const void *arguments, int64_t begin, int64_t end)                   \
+    {                                                                                              \
+        const struct update *u = arguments;                                                        \
+        if (name##_slots_min < name##_slots_max && u->slots == name##_slots_min)                   \
+            stretch_##name(u, name##_slots_min, begin, end);                                       \
+        else                                                                                       \
+            stretch_##name(u, name##_slots_max, begin, end);                                       \
+    }
+RULES(LOOP)
+
+#define ROW(name) update_##name,
+static range_body *const loops[] = {RULES(ROW)};
+
+static void update(struct device *d, const struct update *u, int64_t n)
 {
-    const struct update_sgd u = *(const struct update_sgd *)arguments;
-#pragma omp simd
-    for (int64_t i = begin; i < end; i++) u.value[i] -= u.rate * u.gradient[i];
-}
-
-static void update_sgd(struct device *d, const struct update_sgd *u, int64_t n)
-{
-    spread(d, n, UPDATE_GRAIN, sgd_range, u);
-}
-
-static void momentum_range(const void *arguments, int64_t begin, int64_t end)
-{
-    const struct update_momentum u = *(const struct update_momentum *)arguments;
-#pragma omp simd
-    for (int64_t i = begin; i < end; i++) element_momentum(&u, false, i);
-}
-
-static void nesterov_range(const void *arguments, int64_t begin, int64_t end)
-{
-    const struct update_momentum u = *(const struct update_momentum *)arguments;
-#pragma omp simd
-    for (int64_t i = begin; i < end; i++) element_momentum(&u, true, i);
-}
-
-static void update_momentum(struct device *d, const struct update_momentum *u, int64_t n)
-{
-    spread(d, n, UPDATE_GRAIN, u->nesterov ? nesterov_range : momentum_range, u);
-}
-
-static void adagrad_range(const void *arguments, int64_t begin, int64_t end)
-{
-    const struct update_adagrad u = *(const struct update_adagrad *)arguments;
-#pragma omp simd
-    for (int64_t i = begin; i < end; i++) element_adagrad(&u, i);
-}
-
-static void update_adagrad(struct device *d, const struct update_adagrad *u, int64_t n)
-{
-    spread(d, n, UPDATE_GRAIN, adagrad_range, u);
-}
-
-static void adam_range(const void *arguments, int64_t begin, int64_t end)
-{
-    const struct update_adam u = *(const struct update_adam *)arguments;
-#pragma omp simd
-    for (int64_t i = begin; i < end; i++) element_adam(&u, i);
-}
-
-static void update_adam(struct device *d, const struct update_adam *u, int64_t n)
-{
-    spread(d, n, UPDATE_GRAIN, adam_range, u);
-}
-
-static void rmsprop_range(const void *arguments, int64_t begin, int64_t end)
-{
-    const struct update_rmsprop u = *(const struct update_rmsprop *)arguments;
-#pragma omp simd
-    for (int64_t i = begin; i < end; i++) element_rmsprop(&u, false, i);
-}
-
-static void rmsprop_centered_range(const void *arguments, int64_t begin, int64_t end)
-{
-    const struct update_rmsprop u = *(const struct update_rmsprop *)arguments;
-#pragma omp simd
-    for (int64_t i = begin; i < end; i++) element_rmsprop(&u, true, i);
-}
-
-static void update_rmsprop(struct device *d, const struct update_rmsprop *u, int64_t n)
-{
-    spread(d, n, UPDATE_GRAIN, u->mean ? rmsprop_centered_range : rmsprop_range, u);
+    spread(d, n, UPDATE_GRAIN, loops[u->rule->index], u);
 }
 
 void KERNELS(update)(struct kernels *table)
 {
-    table->update_sgd = update_sgd;
-    table->update_momentum = update_momentum;
-    table->update_adagrad = update_adagrad;
-    table->update_adam = update_adam;
-    table->update_rmsprop = update_rmsprop;
+    table->update = update;
 }

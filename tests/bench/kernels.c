@@ -15,7 +15,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
-#include "kernels/kernels.h"
+#include "kernels/rules.h"
 
 enum { SAMPLES = 25, SAMPLE_NS = 2000000, FLOATS_MAX = 6 << 20 };
 
@@ -289,21 +289,25 @@ static void run_gelu(void *context)
 static void run_sgd(void *context)
 {
     const struct vectors *v = context;
-    v->device->kernels->update_sgd(v->device, &(struct update_sgd){v->a, v->b, 1e-9f}, VECTOR);
+    const struct gradient_descent_constants k = {1e-9f};
+    const struct update u = {&rule_gradient_descent, &k, v->a, v->b};
+    v->device->kernels->update(v->device, &u, VECTOR);
 }
 
 static void run_adagrad(void *context)
 {
     const struct vectors *v = context;
-    struct update_adagrad u = {v->a, v->c, v->b, 1e-9f};
-    v->device->kernels->update_adagrad(v->device, &u, VECTOR);
+    const struct adagrad_constants k = {1e-9f};
+    const struct update u = {&rule_adagrad, &k, v->a, v->b, {v->c}, 1};
+    v->device->kernels->update(v->device, &u, VECTOR);
 }
 
 static void run_adam(void *context)
 {
     const struct vectors *v = context;
-    struct update_adam u = {v->a, v->c, v->d, v->b, 1e-9f, 0.9f, 0.999f, 1e-8f};
-    v->device->kernels->update_adam(v->device, &u, VECTOR);
+    const struct adam_constants k = {1e-9f, 0.9f, 0.999f, 1e-8f};
+    const struct update u = {&rule_adam, &k, v->a, v->b, {v->c, v->d}, 2};
+    v->device->kernels->update(v->device, &u, VECTOR);
 }
 
 static void run_dropout(void *context)
@@ -411,8 +415,9 @@ static void run_step(void *context)
                               .gradient = n->slopes[n->layers]};
     k->softmax_cross_entropy(n->device, &c);
     backward(n);
-    struct update_sgd u = {n->values, n->gradients, 0.01f};
-    k->update_sgd(n->device, &u, n->parameters);
+    const struct gradient_descent_constants rate = {0.01f};
+    const struct update u = {&rule_gradient_descent, &rate, n->values, n->gradients};
+    k->update(n->device, &u, n->parameters);
 }
 
 static void bench_step(struct device *d, struct network *n, const char *name)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
+#include "kernels/rules.h"
 #include "tests/kernels/support.h"
 
 enum { VECTORS = 5, SHIFTS = 4, GUARD = 16 };
@@ -109,37 +110,40 @@ static void run_bias(struct device *d, float *const at[VECTORS], int64_t n)
 
 static void run_sgd(struct device *d, float *const at[VECTORS], int64_t n)
 {
-    d->kernels->update_sgd(d, &(struct update_sgd){at[0], at[1], 0.1f}, n);
+    const struct gradient_descent_constants k = {0.1f};
+    d->kernels->update(d, &(struct update){&rule_gradient_descent, &k, at[0], at[1]}, n);
 }
 
 static void run_momentum(struct device *d, float *const at[VECTORS], int64_t n)
 {
-    d->kernels->update_momentum(d, &(struct update_momentum){at[0], at[1], at[2], 0.1f, 0.9f, true},
-                                n);
+    const struct momentum_constants k = {0.1f, 0.9f, true};
+    d->kernels->update(d, &(struct update){&rule_momentum, &k, at[0], at[2], {at[1]}, 1}, n);
 }
 
 static void run_adagrad(struct device *d, float *const at[VECTORS], int64_t n)
 {
-    d->kernels->update_adagrad(d, &(struct update_adagrad){at[0], at[1], at[2], 0.1f}, n);
+    const struct adagrad_constants k = {0.1f};
+    d->kernels->update(d, &(struct update){&rule_adagrad, &k, at[0], at[2], {at[1]}, 1}, n);
 }
 
 static void run_adam(struct device *d, float *const at[VECTORS], int64_t n)
 {
-    const struct update_adam u = {at[0], at[1], at[2], at[3], 0.01f, 0.9f, 0.999f, 1e-8f};
-    d->kernels->update_adam(d, &u, n);
+    const struct adam_constants k = {0.01f, 0.9f, 0.999f, 1e-8f};
+    d->kernels->update(d, &(struct update){&rule_adam, &k, at[0], at[3], {at[1], at[2]}, 2}, n);
 }
 
 static void run_rmsprop(struct device *d, float *const at[VECTORS], int64_t n)
 {
-    const struct update_rmsprop u = {at[0], at[1], NULL, at[2], at[3], 0.01f, 0.9f, 0.5f, 1e-3f};
-    d->kernels->update_rmsprop(d, &u, n);
+    const struct rmsprop_constants k = {0.01f, 0.9f, 0.5f, 1e-3f};
+    d->kernels->update(d, &(struct update){&rule_rmsprop, &k, at[0], at[3], {at[1], at[2]}, 2}, n);
 }
 
 /* The mean begins so far below the mean square that the variance is positive. */
 static void run_centered(struct device *d, float *const at[VECTORS], int64_t n)
 {
-    const struct update_rmsprop u = {at[0], at[1], at[3], at[2], at[4], 0.01f, 0.9f, 0.5f, 1.0f};
-    d->kernels->update_rmsprop(d, &u, n);
+    const struct rmsprop_constants k = {0.01f, 0.9f, 0.5f, 1.0f};
+    const struct update u = {&rule_rmsprop, &k, at[0], at[4], {at[1], at[3], at[2]}, 3};
+    d->kernels->update(d, &u, n);
 }
 
 static void run_squared_error(struct device *d, float *const at[VECTORS], int64_t n)
@@ -169,7 +173,7 @@ static const struct call calls[] = {
     {"activate_back", run_activate_back},
     {"activate_back in place", run_activate_back_in_place},
     {"bias_activate", run_bias},
-    {"update_sgd", run_sgd},
+    {"update_gradient_descent", run_sgd},
     {"update_momentum", run_momentum},
     {"update_adagrad", run_adagrad},
     {"update_adam", run_adam},

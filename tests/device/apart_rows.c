@@ -163,55 +163,14 @@ static int64_t wall_count_threshold(struct device *d, const float *prediction, c
     return result;
 }
 
-static void wall_update_sgd(struct device *d, const struct update_sgd *u, int64_t n)
+static void wall_update(struct device *d, const struct update *u, int64_t n)
 {
-    struct device *inner = apart_enter(d, "update_sgd");
+    struct device *inner = apart_enter(d, u->rule->name);
+    apart_is_host(d, u->constants, CONSTANTS_BYTES_MAX);
     apart_has(d, u->value, n);
     apart_has(d, u->gradient, n);
-    inner->kernels->update_sgd(inner, u, n);
-    apart_leave(d);
-}
-
-static void wall_update_momentum(struct device *d, const struct update_momentum *u, int64_t n)
-{
-    struct device *inner = apart_enter(d, "update_momentum");
-    apart_has(d, u->value, n);
-    apart_has(d, u->momentum, n);
-    apart_has(d, u->gradient, n);
-    inner->kernels->update_momentum(inner, u, n);
-    apart_leave(d);
-}
-
-static void wall_update_adagrad(struct device *d, const struct update_adagrad *u, int64_t n)
-{
-    struct device *inner = apart_enter(d, "update_adagrad");
-    apart_has(d, u->value, n);
-    apart_has(d, u->accumulator, n);
-    apart_has(d, u->gradient, n);
-    inner->kernels->update_adagrad(inner, u, n);
-    apart_leave(d);
-}
-
-static void wall_update_adam(struct device *d, const struct update_adam *u, int64_t n)
-{
-    struct device *inner = apart_enter(d, "update_adam");
-    apart_has(d, u->value, n);
-    apart_has(d, u->m, n);
-    apart_has(d, u->v, n);
-    apart_has(d, u->gradient, n);
-    inner->kernels->update_adam(inner, u, n);
-    apart_leave(d);
-}
-
-static void wall_update_rmsprop(struct device *d, const struct update_rmsprop *u, int64_t n)
-{
-    struct device *inner = apart_enter(d, "update_rmsprop");
-    apart_has(d, u->value, n);
-    apart_has(d, u->rms, n);
-    apart_has(d, u->momentum, n);
-    apart_has(d, u->gradient, n);
-    apart_maybe(d, u->mean, n);
-    inner->kernels->update_rmsprop(inner, u, n);
+    for (int i = 0; i < u->slots; i++) apart_has(d, u->slot[i], n);
+    inner->kernels->update(inner, u, n);
     apart_leave(d);
 }
 
@@ -231,9 +190,5 @@ void apart_fill_rows(struct kernels *table)
     table->huber = wall_huber;
     table->count_in_top = wall_count_in_top;
     table->count_threshold = wall_count_threshold;
-    table->update_sgd = wall_update_sgd;
-    table->update_momentum = wall_update_momentum;
-    table->update_adagrad = wall_update_adagrad;
-    table->update_adam = wall_update_adam;
-    table->update_rmsprop = wall_update_rmsprop;
+    table->update = wall_update;
 }

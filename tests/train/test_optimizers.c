@@ -124,8 +124,9 @@ static void every_optimizer_says_how_it_is_saved(void **state)
     for (int i = 0; (kind = optimizer_kinds.at(i)); i++) {
         const struct optimizer *optimizer = kind->descriptor;
         assert_ptr_equal(kind->object, &optimizer->object);
-        assert_non_null(optimizer->apply);
-        for (int j = 0; j < optimizer->slot_count; j++) assert_non_null(optimizer->slot[j].name);
+        assert_non_null(optimizer->derive);
+        for (int j = 0; j < optimizer->rule->slots_max; j++)
+            assert_non_null(optimizer->slot[j].name);
         for (int j = 0; j < optimizer->power_count; j++) assert_non_null(optimizer->power[j].name);
     }
 }

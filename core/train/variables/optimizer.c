@@ -148,7 +148,7 @@ static float shrink(double norm, double limit)
 
 int optimizer_slots(const struct optimizer *optimizer, const void *attributes)
 {
-    return optimizer->slots_used ? optimizer->slots_used(attributes) : optimizer->slot_count;
+    return optimizer->slots_used ? optimizer->slots_used(attributes) : optimizer->rule->slots_max;
 }
 
 enum { SUMS_AT_ONCE = 256 };

@@ -1,4 +1,5 @@
-/* optimizer.h - an update rule. One constant per file in core/train/optimizers/.
+/* optimizer.h - how gradients change variables. One constant per file in optimizers/, beside the
+ * formula (kernels/rule.h).
  *
  * The same constant serves a ps and the single process. State beside the values: slots (one float
  * per value, same layout) and powers (one float for all variables: Adam's beta powers, which
@@ -11,16 +12,7 @@
 #include "core/train/variables/schedule.h"
 #include "kernels/kernels.h"
 
-enum { SLOTS_MAX = 3, POWERS_MAX = 2 };
-
-struct update {
-    float *value;           /* [n] */
-    float *slot[SLOTS_MAX]; /* [n] each */
-    const float *gradient;  /* [n] */
-    int64_t n;              /* a multiple of 16; blocks are aligned to 64 bytes */
-    float rate;
-    float powers[POWERS_MAX]; /* before this update */
-};
+enum { POWERS_MAX = 2 };
 
 struct slot {
     const char *name; /* as a checkpoint has it: "Adam", "Adam_1" */
@@ -36,13 +28,15 @@ struct power {
 /* Every optimizer's attributes begin with a struct schedule_spec learning_rate. */
 struct optimizer {
     struct object object;
-    int slot_count, power_count;
+    const struct rule *rule;
+    int power_count;
     struct slot slot[SLOTS_MAX];
     struct power power[POWERS_MAX];
-    /* Some optimizers have fewer slots with some attributes (rmsprop without centered); NULL:
-     * slot_count. The slots in use are slot[0 .. n-1] in the order of the checkpoint's names. */
+    /* The rule has slots_min or slots_max of them (rmsprop: without or with centered), slot[0] ..
+     * in the order of the checkpoint's names; NULL: always slots_max. */
     int (*slots_used)(const void *attributes);
-    void (*apply)(const void *attributes, struct device *, const struct update *);
+    /* The rule's constants, of this update: CONSTANTS_BYTES_MAX at most. powers: before it. */
+    void (*derive)(const void *attributes, float rate, const float *powers, void *ret);
 };
 extern const struct kinds optimizer_kinds;                             /* key "type" */
 int optimizer_slots(const struct optimizer *, const void *attributes); /* in use */

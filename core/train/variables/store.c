@@ -104,8 +104,8 @@ void store_reset(struct store *store)
 struct application {
     const struct store *store;
     struct gradients sum;
-    float rate;
-    float *snapshot; /* or NULL */
+    const void *constants; /* of the rule */
+    float *snapshot;       /* or NULL */
 };
 
 /* The gradient of floats begin .. begin + n - 1. A single one is used where it lies. */
@@ -124,14 +124,14 @@ static void apply_tile(const struct application *a, int64_t begin, int64_t n, fl
 {
     const struct store *store = a->store;
     struct update update = {
+        .rule = store->optimizer->rule,
+        .constants = a->constants,
         .value = store->values + begin,
         .gradient = tile_gradient(a, begin, n, scratch),
-        .n = n,
-        .rate = a->rate,
+        .slots = store->slot_count,
     };
     for (int i = 0; i < store->slot_count; i++) update.slot[i] = store->slots[i] + begin;
-    for (int i = 0; i < POWERS_MAX; i++) update.powers[i] = store->powers[i];
-    store->optimizer->apply(store->attributes, store->device, &update);
+    store->device->kernels->update(store->device, &update, n);
     if (a->snapshot)
         store->device->kernels->copy(store->device, a->snapshot + begin, update.value, n);
 }
@@ -168,12 +168,15 @@ void store_apply(struct store *store, const float *const gradients[], int count,
                  int64_t step, float *snapshot)
 {
     assert(count >= 1 && count <= WORKERS_MAX);
+    _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
     const struct application application = {
         .store = store,
         .sum = {.at = gradients, .count = count, .scale = scale},
-        .rate = (float)schedule_rate(store->learning_rate, step),
+        .constants = constants,
         .snapshot = snapshot,
     };
+    const float rate = (float)schedule_rate(store->learning_rate, step);
+    store->optimizer->derive(store->attributes, rate, store->powers, constants);
     if (store->device->is_separate)
         apply_queued(&application);
     else

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/rules.h"
 #include "tests/cuda/bench/bench_copy.h"
 
 enum { COLUMNS = 256 }; /* of what is a matrix to a kernel */
@@ -184,44 +185,52 @@ static void run_sum_rows(struct bench *b, const void *arguments, int call)
 
 static void run_sgd(struct bench *b, const void *arguments, int call)
 {
-    b->d.kernels->update_sgd(&b->d, &(struct update_sgd){b->out, b->x, 0.1f}, b->floats);
+    const struct gradient_descent_constants k = {0.1f};
+    const struct update u = {&rule_gradient_descent, &k, b->out, b->x};
+    b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 static void run_momentum(struct bench *b, const void *arguments, int call)
 {
-    const struct update_momentum u = {b->out, b->positive, b->x, 0.1f, 0.9f, false};
-    b->d.kernels->update_momentum(&b->d, &u, b->floats);
+    const struct momentum_constants k = {0.1f, 0.9f, false};
+    const struct update u = {&rule_momentum, &k, b->out, b->x, {b->positive}, 1};
+    b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 static void run_nesterov(struct bench *b, const void *arguments, int call)
 {
-    const struct update_momentum u = {b->out, b->positive, b->x, 0.1f, 0.9f, true};
-    b->d.kernels->update_momentum(&b->d, &u, b->floats);
+    const struct momentum_constants k = {0.1f, 0.9f, true};
+    const struct update u = {&rule_momentum, &k, b->out, b->x, {b->positive}, 1};
+    b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 static void run_adagrad(struct bench *b, const void *arguments, int call)
 {
-    const struct update_adagrad u = {b->out, b->positive, b->x, 0.1f};
-    b->d.kernels->update_adagrad(&b->d, &u, b->floats);
+    const struct adagrad_constants k = {0.1f};
+    const struct update u = {&rule_adagrad, &k, b->out, b->x, {b->positive}, 1};
+    b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 static void run_adam(struct bench *b, const void *arguments, int call)
 {
-    const struct update_adam u = {b->out, b->y, b->positive, b->x, 0.1f, 0.9f, 0.999f, 1e-8f};
-    b->d.kernels->update_adam(&b->d, &u, b->floats);
+    const struct adam_constants k = {0.1f, 0.9f, 0.999f, 1e-8f};
+    const struct update u = {&rule_adam, &k, b->out, b->x, {b->y, b->positive}, 2};
+    b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 static void run_rmsprop(struct bench *b, const void *arguments, int call)
 {
-    const struct update_rmsprop u = {b->out, b->positive, NULL, b->y, b->x, 0.1f, 0.9f, 0.9f, 1};
-    b->d.kernels->update_rmsprop(&b->d, &u, b->floats);
+    const struct rmsprop_constants k = {0.1f, 0.9f, 0.9f, 1};
+    const struct update u = {&rule_rmsprop, &k, b->out, b->x, {b->positive, b->y}, 2};
+    b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 /* epsilon 1: what the slots hold at first is no mean and no mean of squares of anything. */
 static void run_rmsprop_centered(struct bench *b, const void *arguments, int call)
 {
-    const struct update_rmsprop u = {b->out, b->positive, b->z, b->y, b->x, 0.1f, 0.9f, 0.9f, 1};
-    b->d.kernels->update_rmsprop(&b->d, &u, b->floats);
+    const struct rmsprop_constants k = {0.1f, 0.9f, 0.9f, 1};
+    const struct update u = {&rule_rmsprop, &k, b->out, b->x, {b->positive, b->z, b->y}, 3};
+    b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 /* streams: how many times as many bytes as `floats` floats must be read and written */

@@ -2,6 +2,20 @@
  *
  * There is no epsilon: a starts above zero instead, and never shrinks.
  */
+#include "kernels/rule.h"
+
+struct adagrad_constants {
+    float rate;
+};
+
+RULE(adagrad, 1, 1) /* a */
+{
+    const float a = slot[0] + g * g;
+    slot[0] = a;
+    *value -= k->rate * g / sqrtf(a);
+}
+
+#ifndef RULE_ONLY
 #include "core/train/variables/optimizer.h"
 
 struct adagrad {
@@ -32,15 +46,10 @@ static float initial_accumulator(const void *attributes)
     return (float)a->initial_accumulator_value;
 }
 
-static void apply(const void *attributes, struct device *device, const struct update *u)
+static void derive(const void *attributes, float rate, const float *powers, void *ret)
 {
-    const struct update_adagrad update = {
-        .value = u->value,
-        .accumulator = u->slot[0],
-        .gradient = u->gradient,
-        .rate = u->rate,
-    };
-    device->kernels->update_adagrad(device, &update, u->n);
+    struct adagrad_constants *k = ret;
+    k->rate = rate;
 }
 
 const struct optimizer optimizer_adagrad = {
@@ -48,7 +57,9 @@ const struct optimizer optimizer_adagrad = {
                .summary = "each weight's step shrinks with the squares of its past gradients",
                .fields = fields,
                .size = sizeof(struct adagrad)},
-    .slot_count = 1,
+    .rule = &rule_adagrad,
     .slot = {{"Adagrad", initial_accumulator}}, /* a */
-    .apply = apply,
+    .derive = derive,
 };
+
+#endif

@@ -5,6 +5,22 @@
  * powers beta^t are shared by all variables; in asynchronous training they advance with every
  * applied gradient of any worker.
  */
+#include "kernels/rule.h"
+
+struct adam_constants {
+    float rate, beta1, beta2, epsilon; /* rate_t */
+};
+
+RULE(adam, 2, 2) /* m, v */
+{
+    const float m = slot[0] + (g - slot[0]) * (1.0f - k->beta1);
+    const float v = slot[1] + (g * g - slot[1]) * (1.0f - k->beta2);
+    slot[0] = m;
+    slot[1] = v;
+    *value -= k->rate * m / (sqrtf(v) + k->epsilon);
+}
+
+#ifndef RULE_ONLY
 #include <math.h>
 
 #include "core/train/variables/optimizer.h"
@@ -66,21 +82,17 @@ static float beta2(const void *attributes)
 
 /* The corrections are taken in double from float powers: 1 - 0.999 loses no digit that way, and
  * the one rounding comes last. */
-static void apply(const void *attributes, struct device *device, const struct update *u)
+static void derive(const void *attributes, float rate, const float *powers, void *ret)
 {
     const struct adam *a = attributes;
-    const double correction = sqrt(1.0 - (double)u->powers[1]) / (1.0 - (double)u->powers[0]);
-    const struct update_adam update = {
-        .value = u->value,
-        .m = u->slot[0],
-        .v = u->slot[1],
-        .gradient = u->gradient,
-        .rate = (float)((double)u->rate * correction),
+    struct adam_constants *k = ret;
+    const double correction = sqrt(1.0 - (double)powers[1]) / (1.0 - (double)powers[0]);
+    *k = (struct adam_constants){
+        .rate = (float)((double)rate * correction),
         .beta1 = (float)a->beta1,
         .beta2 = (float)a->beta2,
         .epsilon = (float)a->epsilon,
     };
-    device->kernels->update_adam(device, &update, u->n);
 }
 
 const struct optimizer optimizer_adam = {
@@ -89,9 +101,11 @@ const struct optimizer optimizer_adam = {
                           "gradient and its square",
                .fields = fields,
                .size = sizeof(struct adam)},
-    .slot_count = 2,
+    .rule = &rule_adam,
     .power_count = 2,
     .slot = {{"Adam", zero}, {"Adam_1", zero}}, /* m, v */
     .power = {{"beta1_power", beta1}, {"beta2_power", beta2}},
-    .apply = apply,
+    .derive = derive,
 };
+
+#endif

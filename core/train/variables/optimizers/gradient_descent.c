@@ -2,6 +2,18 @@
  *
  * It keeps nothing beside the values: no slots, no powers, nothing of it in a checkpoint.
  */
+#include "kernels/rule.h"
+
+struct gradient_descent_constants {
+    float rate;
+};
+
+RULE(gradient_descent, 0, 0)
+{
+    *value -= k->rate * g;
+}
+
+#ifndef RULE_ONLY
 #include "core/train/variables/optimizer.h"
 
 struct gradient_descent {
@@ -18,10 +30,10 @@ static const struct field fields[] = {
     {0},
 };
 
-static void apply(const void *attributes, struct device *device, const struct update *u)
+static void derive(const void *attributes, float rate, const float *powers, void *ret)
 {
-    const struct update_sgd update = {.value = u->value, .gradient = u->gradient, .rate = u->rate};
-    device->kernels->update_sgd(device, &update, u->n);
+    struct gradient_descent_constants *k = ret;
+    k->rate = rate;
 }
 
 const struct optimizer optimizer_gradient_descent = {
@@ -29,5 +41,8 @@ const struct optimizer optimizer_gradient_descent = {
                .summary = "plain stochastic gradient descent: w -= rate * g",
                .fields = fields,
                .size = sizeof(struct gradient_descent)},
-    .apply = apply,
+    .rule = &rule_gradient_descent,
+    .derive = derive,
 };
+
+#endif

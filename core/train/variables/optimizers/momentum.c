@@ -2,6 +2,21 @@
  *
  * As in TensorFlow the rate is not inside the accumulator, so a change of the rate acts at once.
  */
+#include "kernels/rule.h"
+
+struct momentum_constants {
+    float rate, decay;
+    bool nesterov;
+};
+
+RULE(momentum, 1, 1) /* a */
+{
+    const float a = slot[0] * k->decay + g;
+    slot[0] = a;
+    *value -= k->rate * (k->nesterov ? g + k->decay * a : a);
+}
+
+#ifndef RULE_ONLY
 #include "core/train/variables/optimizer.h"
 
 struct momentum {
@@ -36,18 +51,11 @@ static float zero(const void *attributes)
     return 0.0f;
 }
 
-static void apply(const void *attributes, struct device *device, const struct update *u)
+static void derive(const void *attributes, float rate, const float *powers, void *ret)
 {
     const struct momentum *a = attributes;
-    const struct update_momentum update = {
-        .value = u->value,
-        .momentum = u->slot[0],
-        .gradient = u->gradient,
-        .rate = u->rate,
-        .decay = (float)a->momentum,
-        .nesterov = a->nesterov,
-    };
-    device->kernels->update_momentum(device, &update, u->n);
+    struct momentum_constants *k = ret;
+    *k = (struct momentum_constants){rate, (float)a->momentum, a->nesterov};
 }
 
 const struct optimizer optimizer_momentum = {
@@ -55,7 +63,9 @@ const struct optimizer optimizer_momentum = {
                .summary = "gradient descent along a decaying sum of the gradients",
                .fields = fields,
                .size = sizeof(struct momentum)},
-    .slot_count = 1,
+    .rule = &rule_momentum,
     .slot = {{"Momentum", zero}}, /* a */
-    .apply = apply,
+    .derive = derive,
 };
+
+#endif

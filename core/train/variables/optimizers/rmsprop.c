@@ -4,6 +4,29 @@
  * As in TensorFlow epsilon is inside the root and rms starts at 1. The mean has its place between
  * rms and momentum in a checkpoint, and is not there at all when not centered.
  */
+#include "kernels/rule.h"
+
+struct rmsprop_constants {
+    float rate, decay, momentum, epsilon;
+};
+
+RULE(rmsprop, 2, 3) /* rms, the mean where centered, mom */
+{
+    const float rms = slot[0] + (g * g - slot[0]) * (1.0f - k->decay);
+    float variance = rms;
+    slot[0] = rms;
+    if (slots == 3) {
+        const float mean = slot[1] + (g - slot[1]) * (1.0f - k->decay);
+        slot[1] = mean;
+        variance = rms - mean * mean;
+    }
+    const float momentum =
+        slot[slots - 1] * k->momentum + k->rate * g / sqrtf(variance + k->epsilon);
+    slot[slots - 1] = momentum;
+    *value -= momentum;
+}
+
+#ifndef RULE_ONLY
 #include "core/train/variables/optimizer.h"
 
 struct rmsprop {
@@ -67,21 +90,16 @@ static int slots_used(const void *attributes)
     return a->centered ? 3 : 2;
 }
 
-static void apply(const void *attributes, struct device *device, const struct update *u)
+static void derive(const void *attributes, float rate, const float *powers, void *ret)
 {
     const struct rmsprop *a = attributes;
-    const struct update_rmsprop update = {
-        .value = u->value,
-        .rms = u->slot[0],
-        .mean = a->centered ? u->slot[1] : NULL,
-        .momentum = a->centered ? u->slot[2] : u->slot[1],
-        .gradient = u->gradient,
-        .rate = u->rate,
+    struct rmsprop_constants *k = ret;
+    *k = (struct rmsprop_constants){
+        .rate = rate,
         .decay = (float)a->decay,
-        .momentum_decay = (float)a->momentum,
+        .momentum = (float)a->momentum,
         .epsilon = (float)a->epsilon,
     };
-    device->kernels->update_rmsprop(device, &update, u->n);
 }
 
 const struct optimizer optimizer_rmsprop = {
@@ -89,8 +107,10 @@ const struct optimizer optimizer_rmsprop = {
                .summary = "gradients divided by the root of their running mean square",
                .fields = fields,
                .size = sizeof(struct rmsprop)},
-    .slot_count = 3,
+    .rule = &rule_rmsprop,
     .slot = {{"RMSProp", one}, {"RMSProp_1", zero}, {"RMSProp_2", zero}},
     .slots_used = slots_used,
-    .apply = apply,
+    .derive = derive,
 };
+
+#endif

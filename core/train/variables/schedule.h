@@ -1,4 +1,5 @@
-/* schedule.h - the learning rate of a step. Formulas: TensorFlow 1.x learning_rate_decay.
+/* schedule.h - the learning rate of a step. One constant per file in schedules/. Formulas:
+ * TensorFlow 1.x learning_rate_decay.
  *
  * The rate of a step is computed from the global step before that step's increment (0 for the
  * first). Warm-up: for step < warmup_steps the rate is rate(0) * step / warmup_steps; from then on
@@ -11,6 +12,8 @@
 
 /* Of any number of steps in a spec: 60 years of 1 step per second. */
 enum { STEPS_MAX = 2000000000 };
+/* A bound that no real rate reaches, so that a rate in wrong units is noticed. */
+enum { RATE_MAX = 1000000 };
 
 struct schedule {
     struct object object; /* "constant", "exponential_decay", ... */

@@ -1,0 +1,30 @@
+/* constant: the rate, whatever the step. */
+#include "core/train/variables/schedule.h"
+
+struct constant {
+    double learning_rate;
+};
+
+static const struct field fields[] = {
+    {.name = "learning_rate",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct constant, learning_rate),
+     .min = 0,
+     .max = RATE_MAX,
+     .help = "the rate of every step"},
+    {0},
+};
+
+static double rate(const void *attributes, int64_t step)
+{
+    const struct constant *a = attributes;
+    return a->learning_rate;
+}
+
+const struct schedule schedule_constant = {
+    .object = {.name = "constant",
+               .summary = "the same rate for ever; a bare number says the same",
+               .fields = fields,
+               .size = sizeof(struct constant)},
+    .rate = rate,
+};

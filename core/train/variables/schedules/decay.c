@@ -1,0 +1,50 @@
+/* decay.c - see decay.h. */
+#include "core/train/variables/schedules/decay.h"
+
+#include <math.h>
+
+const struct field decay_fields[] = {
+    {.name = "learning_rate",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct decay, learning_rate),
+     .min = 0,
+     .max = RATE_MAX,
+     .help = "the rate of step 0"},
+    {.name = "decay_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct decay, decay_steps),
+     .min = 1,
+     .max = STEPS_MAX,
+     .help = "steps in which the decay is applied once"},
+    {.name = "decay_rate",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct decay, decay_rate),
+     .min = 0,
+     .max = RATE_MAX,
+     .help = "how much the rate falls in decay_steps, see the formula"},
+    {.name = "staircase",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct decay, staircase),
+     .fallback = "false",
+     .help = "fall once every decay_steps instead of at every step"},
+    {0},
+};
+
+double decay_count(const struct decay *a, int64_t step)
+{
+    const double p = (double)step / (double)a->decay_steps;
+    return a->staircase ? floor(p) : p;
+}
+
+double half_cosine(double p)
+{
+    return 0.5 * (1.0 + cos(M_PI * p));
+}
+
+double linear_cosine(const struct linear_cosine *a, double step, double noise)
+{
+    const double end = (double)a->decay_steps;
+    const double linear = (end - step) / end + noise;
+    const double cosine = half_cosine(2.0 * a->num_periods * step / end);
+    return a->learning_rate * ((a->alpha + linear) * cosine + a->beta);
+}

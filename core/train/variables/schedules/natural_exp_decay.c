@@ -1,0 +1,18 @@
+/* natural_exp_decay: rate * exp(-decay_rate * p), with p of decay.h. */
+#include <math.h>
+
+#include "core/train/variables/schedules/decay.h"
+
+static double rate(const void *attributes, int64_t step)
+{
+    const struct decay *a = attributes;
+    return a->learning_rate * exp(-a->decay_rate * decay_count(a, step));
+}
+
+const struct schedule schedule_natural_exp_decay = {
+    .object = {.name = "natural_exp_decay",
+               .summary = "learning_rate * exp(-decay_rate * step / decay_steps)",
+               .fields = decay_fields,
+               .size = sizeof(struct decay)},
+    .rate = rate,
+};

@@ -1,0 +1,68 @@
+/* polynomial_decay: (rate - end) * (1 - min(step, D) / D)^power + end. */
+#include <math.h>
+
+#include "core/train/variables/schedule.h"
+
+struct polynomial {
+    double learning_rate;
+    int64_t decay_steps; /* D */
+    double end_learning_rate, power;
+    bool cycle; /* D becomes the next multiple of itself that step has not passed */
+};
+
+static const struct field fields[] = {
+    {.name = "learning_rate",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct polynomial, learning_rate),
+     .min = 0,
+     .max = RATE_MAX,
+     .help = "the rate of step 0"},
+    {.name = "decay_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct polynomial, decay_steps),
+     .min = 1,
+     .max = STEPS_MAX,
+     .help = "the step at which end_learning_rate is reached"},
+    {.name = "end_learning_rate",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct polynomial, end_learning_rate),
+     .fallback = "0.0001",
+     .min = 0,
+     .max = RATE_MAX,
+     .help = "the rate from decay_steps on"},
+    {.name = "power",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct polynomial, power),
+     .fallback = "1.0",
+     .min = 0,
+     .max = 1000,
+     .help = "exponent of the curve; 1 is a straight line"},
+    {.name = "cycle",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct polynomial, cycle),
+     .fallback = "false",
+     .help = "after decay_steps climb again and decay to a later end, over and over"},
+    {0},
+};
+
+static double rate(const void *attributes, int64_t step)
+{
+    const struct polynomial *a = attributes;
+    double s = (double)step, end = (double)a->decay_steps;
+    if (a->cycle) {
+        end *= fmax(ceil(s / end), 1.0); /* step 0 belongs to the first cycle */
+    } else {
+        s = fmin(s, end);
+    }
+    return (a->learning_rate - a->end_learning_rate) * pow(1.0 - s / end, a->power) +
+           a->end_learning_rate;
+}
+
+const struct schedule schedule_polynomial_decay = {
+    .object = {.name = "polynomial_decay",
+               .summary = "from learning_rate to end_learning_rate in decay_steps, "
+                          "as (1 - step / decay_steps) ^ power",
+               .fields = fields,
+               .size = sizeof(struct polynomial)},
+    .rate = rate,
+};

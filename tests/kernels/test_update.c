@@ -55,6 +55,12 @@ static void want_adam(double x[SLOTS], double g)
     x[0] -= (double)0.01f * x[1] / (sqrt(x[2]) + 1e-8);
 }
 
+static void want_adamw(double x[SLOTS], double g)
+{
+    x[0] -= 0.25 * x[0];
+    want_adam(x, g);
+}
+
 static void want_rmsprop(double x[SLOTS], double g)
 {
     x[1] += (g * g - x[1]) * (double)(1.0f - 0.9f);
@@ -75,6 +81,7 @@ static const struct momentum_constants momentum = {0.1f, 0.9f, false},
                                        nesterov = {0.1f, 0.9f, true};
 static const struct adagrad_constants adagrad = {0.1f};
 static const struct adam_constants adam = {0.01f, 0.9f, 0.999f, 1e-8f};
+static const struct adamw_constants adamw = {0.01f, 0.9f, 0.999f, 1e-8f, 0.25f};
 static const struct rmsprop_constants rmsprop = {0.01f, 0.9f, 0.5f, 1e-10f};
 static const struct rmsprop_constants centered = {0.01f, 0.9f, 0.5f, 1e-3f};
 
@@ -84,6 +91,7 @@ static const struct formula formulas[] = {
     {"nesterov", &rule_momentum, &nesterov, 1, want_nesterov},
     {"adagrad", &rule_adagrad, &adagrad, 1, want_adagrad},
     {"adam", &rule_adam, &adam, 2, want_adam},
+    {"adamw", &rule_adamw, &adamw, 2, want_adamw},
     {"rmsprop", &rule_rmsprop, &rmsprop, 2, want_rmsprop},
     {"rmsprop, centered", &rule_rmsprop, &centered, 3, want_centered},
 };

@@ -153,6 +153,40 @@ static void adam_by_its_bare_name_has_the_defaults_of_tensorflow(void **state)
     device_close(&device);
 }
 
+/* Computed in double, in Python: per step and weight w -= rate * decay * w, then Adam's step. */
+static void adamw_decays_the_weights_beside_the_step_of_adam(void **state)
+{
+    const float steps[3][2] = {{0.1f, -0.2f}, {0.3f, 0.0f}, {-0.2f, 0.4f}};
+    const double wanted[3][2] = {
+        {0.899003162, -1.89800158}, {0.806326965, -1.82909881}, {0.779730476, -1.86127292}};
+    const double m[2] = {0.0151, 0.0238}, v[2] = {0.00013989001, 0.00019992004};
+    struct device device = fixture_device();
+    struct arena arena = {0};
+    const struct optimizer_spec spec = fixture_optimizer(
+        "{\"optimizer\": {\"type\": \"adamw\", \"learning_rate\": 0.1, \"weight_decay\": 0.01}}",
+        &arena);
+    float *values = fixture_block(&device, FLOATS_MAX);
+    float *gradient = fixture_block(&device, FLOATS_MAX);
+    const float *gradients[] = {gradient};
+    values[0] = 1.0f, values[1] = -2.0f;
+    struct store store;
+    assert_int_equal(store_open(&spec, &device, FLOATS_MAX, values, &store), OK);
+    for (int step = 0; step < 3; step++) {
+        memcpy(gradient, steps[step], sizeof steps[step]);
+        store_apply(&store, gradients, 1, 1.0f, step, NULL);
+        for (int i = 0; i < 2; i++) fixture_near(values[i], wanted[step][i], close_enough, "adamw");
+    }
+    for (int i = 0; i < 2; i++) {
+        fixture_near(store.slots[0][i], m[i], close_enough, "m");
+        fixture_near(store.slots[1][i], v[i], close_enough, "v");
+    }
+    store_close(&store);
+    fixture_release(&device, values);
+    fixture_release(&device, gradient);
+    arena_free(&arena);
+    device_close(&device);
+}
+
 /* Clipping */
 
 struct clip_case {
@@ -310,6 +344,7 @@ int main(void)
         cmocka_unit_test(every_dense_case_of_tensorflow_is_met),
         cmocka_unit_test(every_optimizer_says_how_it_is_saved),
         cmocka_unit_test(adam_by_its_bare_name_has_the_defaults_of_tensorflow),
+        cmocka_unit_test(adamw_decays_the_weights_beside_the_step_of_adam),
         cmocka_unit_test(the_global_norm_is_clipped_as_tensorflow_does),
         cmocka_unit_test(each_norm_is_clipped_as_tensorflow_does),
         cmocka_unit_test(gradients_within_the_limit_keep_their_bits),

@@ -144,6 +144,27 @@ static void noise_has_the_variance_that_was_asked_for(void **state)
     arena_free(&arena);
 }
 
+/* By hand: half a cycle is 4 steps, and each cycle climbs half as far as the one before. */
+static void cycles_climb_and_fall_and_shrink_by_gamma(void **state)
+{
+    static const double wanted[] = {0.1, 0.3, 0.5, 0.7, 0.9, 0.7, 0.5, 0.3, 0.1,
+                                    0.2, 0.3, 0.4, 0.5, 0.4, 0.3, 0.2, 0.1, 0.15};
+    struct arena arena = {0};
+    const struct schedule_spec shrinking = schedule_of(
+        "{\"type\": \"cyclical\", \"learning_rate\": 0.1, \"maximal_learning_rate\": 0.9, "
+        "\"step_size\": 4, \"gamma\": 0.5}",
+        &arena);
+    const struct schedule_spec plain = schedule_of(
+        "{\"type\": \"cyclical\", \"learning_rate\": 0.1, \"maximal_learning_rate\": 0.9, "
+        "\"step_size\": 4}",
+        &arena);
+    for (int step = 0; step < 18; step++) {
+        fixture_near(schedule_rate(&shrinking, step), wanted[step], close_enough, "shrinking");
+        fixture_near(schedule_rate(&plain, 8000 + step), wanted[step % 8], close_enough, "plain");
+    }
+    arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +173,7 @@ int main(void)
         cmocka_unit_test(warm_up_climbs_to_the_first_rate_and_then_the_schedule_goes_on),
         cmocka_unit_test(each_restart_is_at_its_very_step),
         cmocka_unit_test(restarts_of_equal_length_repeat),
+        cmocka_unit_test(cycles_climb_and_fall_and_shrink_by_gamma),
         cmocka_unit_test(noise_is_the_same_in_every_run_and_differs_from_step_to_step),
         cmocka_unit_test(noise_has_the_variance_that_was_asked_for),
     };

@@ -35,18 +35,15 @@ static void check_stretch(const struct stage *s, int ps, int worker, int directi
     assert(direction == TO_PS ? s->has_windows[ps][worker] : s->has_shared[ps][worker]);
 }
 
-static void post(struct stage *s, int ps, int worker, int direction, const struct action *a)
+static void post(struct stage *s, int ps, int worker, int direction, const struct message *m)
 {
     if (!s->is_linked[ps][worker]) return;
-    check_stretch(s, ps, worker, direction, &a->message);
-    const void *body = a->body ? a->body : a->text;
-    uint32_t bytes = a->body ? a->body_bytes : (uint32_t)strlen(a->text);
-    struct parcel *parcel = calloc(1, sizeof *parcel + bytes + 1);
+    check_stretch(s, ps, worker, direction, m);
+    struct parcel *parcel = calloc(1, sizeof *parcel + m->body_bytes + 1);
     assert(parcel);
     parcel->has_windows = s->has_shared[ps][worker];
-    parcel->message = a->message;
-    parcel->message.body_bytes = bytes;
-    memcpy(parcel->body, body, bytes);
+    parcel->message = *m;
+    if (m->body_bytes) memcpy(parcel->body, m->body, m->body_bytes);
     struct parcel **end = &s->first[ps][worker][direction];
     while (*end) end = &(*end)->next;
     *end = parcel;
@@ -66,17 +63,17 @@ static void drop_queue(struct stage *s, int ps, int worker)
 
 static void note(struct actor *actor, const struct action *a)
 {
-    if (a->type == ACTION_LOG) snprintf(actor->log, sizeof actor->log, "%s", a->text);
+    if (a->type == ACTION_LOG) snprintf(actor->log, sizeof actor->log, "%s", a->log.text);
     if (a->type != ACTION_END) return;
     assert(!actor->has_ended);
     actor->has_ended = true;
-    actor->code = a->code;
-    snprintf(actor->text, sizeof actor->text, "%s", a->text);
+    actor->code = a->end.code;
+    snprintf(actor->text, sizeof actor->text, "%s", a->end.text);
 }
 
 /* ---- what a ps asks for ---- */
 
-static void note_applied(struct actor *actor, const struct action *a)
+static void note_applied(struct actor *actor, const struct action_apply *a)
 {
     assert(actor->applied_count < STAGE_APPLIED_MAX);
     struct applied *applied = &actor->applied[actor->applied_count++];
@@ -88,18 +85,23 @@ static void note_applied(struct actor *actor, const struct action *a)
     }
 }
 
+static uint64_t generation_of(int number)
+{
+    return (uint64_t)number << GENERATION_SHIFT;
+}
+
 static const struct checkpoint *origin_of(const struct stage *s, uint64_t generation)
 {
     int origin = s->origin[generation >> GENERATION_SHIFT];
     return origin < 0 ? NULL : &s->checkpoints[origin];
 }
 
-static void set_up(struct stage *s, int ps, const struct action *a)
+static void set_up(struct stage *s, int ps, uint64_t generation)
 {
     struct actor *actor = &s->ps[ps];
-    const struct checkpoint *c = origin_of(s, a->message.generation);
+    const struct checkpoint *c = origin_of(s, generation);
     struct setup_result r = {.text = "", .config = s->options.config};
-    r.config.generation = a->message.generation;
+    r.config.generation = generation;
     r.config.is_empty = s->options.block_bytes[ps] == 0;
     r.config.arrays = c ? STAGE_ARRAYS : 1;
     r.config.is_restored = c && actor->sees_folder;
@@ -116,7 +118,7 @@ static void set_up(struct stage *s, int ps, const struct action *a)
     ps_role_set_up(actor->role, &r, &actor->outbox);
 }
 
-static void cut(struct stage *s, int ps, const struct action *a)
+static void cut(struct stage *s, int ps, const struct action_cut *a)
 {
     struct actor *actor = &s->ps[ps];
     assert(!actor->is_writing);
@@ -144,19 +146,19 @@ static void act_ps(struct stage *s, int ps, const struct action *a)
 {
     struct actor *actor = &s->ps[ps];
     if (a->type == ACTION_SEND)
-        post(s, ps, a->task, TO_WORKER, a);
+        post(s, ps, a->send.peer, TO_WORKER, &a->send.message);
     else if (a->type == ACTION_SETUP)
-        set_up(s, ps, a);
+        set_up(s, ps, a->setup.message.generation);
     else if (a->type == ACTION_SHARE)
-        share(s, ps, a->task);
+        share(s, ps, a->share.worker);
     else if (a->type == ACTION_INITIALIZE)
         actor->arrays++;
     else if (a->type == ACTION_APPLY)
-        note_applied(actor, a);
+        note_applied(actor, &a->apply);
     else if (a->type == ACTION_CUT)
-        cut(s, ps, a);
+        cut(s, ps, &a->cut);
     else if (a->type == ACTION_HELD)
-        hold(actor, a->is_fresh);
+        hold(actor, a->held.begins);
     else
         note(actor, a);
 }
@@ -168,20 +170,20 @@ static void flush_ps(struct stage *s, int ps)
         const struct action a = actor->outbox.at[i];
         act_ps(s, ps, &a);
     }
-    actor->outbox.count = 0;
+    outbox_empty(&actor->outbox);
 }
 
 /* ---- what a worker asks for ---- */
 
-static void choose(struct stage *s, struct actor *chief, const struct action *a)
+static void choose(struct stage *s, struct actor *chief, const struct action_choose *a)
 {
     assert(s->generations + 1 < STAGE_GENERATIONS_MAX);
-    int passed_over = a->is_fresh ? s->bad_checkpoints : 0;
+    int passed_over = a->why_again[0] ? s->bad_checkpoints : 0;
     int origin = s->checkpoint_count - 1 - passed_over, number = ++s->generations;
     s->origin[number] = origin;
     const struct choice choice = {
         .text = "",
-        .generation = (uint64_t)number << GENERATION_SHIFT,
+        .generation = generation_of(number),
         .step = origin < 0 ? 0 : s->checkpoints[origin].step,
         .is_saved = origin >= 0,
         .arrays = origin < 0 ? 1 : STAGE_ARRAYS,
@@ -189,42 +191,48 @@ static void choose(struct stage *s, struct actor *chief, const struct action *a)
     worker_role_chosen(chief->role, &choice, &chief->outbox);
 }
 
-static void describe(struct stage *s, int worker, const struct action *a)
+static void describe(struct stage *s, int worker, int ps)
 {
-    const struct action send = {
-        .type = ACTION_SEND,
-        .message = {.type = MESSAGE_SETUP,
-                    .job = JOB_WORKER,
-                    .task = (uint32_t)worker,
-                    .generation = a->generation},
+    const struct message m = {
+        .type = MESSAGE_SETUP,
+        .job = JOB_WORKER,
+        .task = (uint32_t)worker,
+        .generation = generation_of(s->generations),
     };
-    post(s, a->task, worker, TO_PS, &send);
+    post(s, ps, worker, TO_PS, &m);
 }
 
-static void note_save(struct actor *chief, const struct action *a)
+static void publish(struct actor *chief, uint64_t tag)
 {
-    chief->is_publishing = a->type == ACTION_PUBLISH;
-    chief->publish_tag = a->tag;
-    chief->abandoned += a->type == ACTION_ABANDON;
+    chief->is_publishing = true;
+    chief->publish_tag = tag;
+}
+
+static void abandon(struct actor *chief)
+{
+    chief->is_publishing = false;
+    chief->abandoned++;
 }
 
 static void act_worker(struct stage *s, int worker, const struct action *a)
 {
     struct actor *actor = &s->workers[worker];
     if (a->type == ACTION_SEND)
-        post(s, a->task, worker, TO_PS, a);
+        post(s, a->send.peer, worker, TO_PS, &a->send.message);
     else if (a->type == ACTION_CHOOSE)
-        choose(s, actor, a);
+        choose(s, actor, &a->choose);
     else if (a->type == ACTION_DESCRIBE)
-        describe(s, worker, a);
+        describe(s, worker, a->describe.ps);
     else if (a->type == ACTION_COMPUTE)
         actor->is_computing = true;
     else if (a->type == ACTION_ADOPTED)
         actor->adopted++;
     else if (a->type == ACTION_EVALUATE)
         actor->is_evaluating = true;
-    else if (a->type == ACTION_PUBLISH || a->type == ACTION_ABANDON)
-        note_save(actor, a);
+    else if (a->type == ACTION_PUBLISH)
+        publish(actor, a->publish.tag);
+    else if (a->type == ACTION_ABANDON)
+        abandon(actor);
     else
         note(actor, a);
 }
@@ -236,7 +244,7 @@ static void flush_worker(struct stage *s, int worker)
         const struct action a = actor->outbox.at[i];
         act_worker(s, worker, &a);
     }
-    actor->outbox.count = 0;
+    outbox_empty(&actor->outbox);
 }
 
 void stage_flush(struct stage *s)
@@ -416,7 +424,7 @@ static void deliver(struct stage *s, int ps, int worker, int direction)
     free(parcel);
 }
 
-static void publish(struct stage *s, struct actor *chief)
+static void end_publish(struct stage *s, struct actor *chief)
 {
     assert(s->checkpoint_count < STAGE_CHECKPOINTS_MAX);
     struct checkpoint *c = &s->checkpoints[s->checkpoint_count++];
@@ -438,7 +446,7 @@ static void finish(struct stage *s, int worker, enum action_type what)
     *is_busy = false;
     w->computed += what == ACTION_COMPUTE;
     w->evaluated += what == ACTION_EVALUATE;
-    if (what == ACTION_PUBLISH) publish(s, w);
+    if (what == ACTION_PUBLISH) end_publish(s, w);
     w->role->ops->done(w->role, what, OK, "", &w->outbox);
     flush_worker(s, worker);
 }
@@ -545,6 +553,5 @@ void stage_fail_step(struct stage *s, int worker, err why, const char *text)
 
 void stage_send_to_ps(struct stage *s, int ps, int worker, const struct message *m)
 {
-    const struct action a = {.type = ACTION_SEND, .message = *m};
-    post(s, ps, worker, TO_PS, &a);
+    post(s, ps, worker, TO_PS, m);
 }

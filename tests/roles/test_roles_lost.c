@@ -371,8 +371,8 @@ static uint64_t choose_after(struct role *chief, uint32_t state, uint64_t genera
     chief->ops->peer_up(chief, JOB_PS, 0, 7, &out);
     chief->ops->message(chief, JOB_PS, 0, &m, &out);
     assert_int_equal(out.count > 0 ? out.at[out.count - 1].type : ACTION_END, ACTION_CHOOSE);
-    const uint64_t wanted = out.at[out.count - 1].generation;
-    out.count = 0;
+    const uint64_t wanted = out.at[out.count - 1].choose.generation;
+    outbox_empty(&out);
     worker_role_chosen(
         chief, &(struct choice){.text = "", .generation = generation + 1, .arrays = 1}, &out);
     outbox_free(&out);

@@ -33,19 +33,19 @@ static void close_ps(struct scene *s)
 /* Every word empties the outbox first: what is found in it is the answer. */
 static void say(struct scene *s, int peer, const struct message *m)
 {
-    s->out.count = 0;
+    outbox_empty(&s->out);
     s->role->ops->message(s->role, s->peers, peer, m, &s->out);
 }
 
 static void meet(struct scene *s, int peer)
 {
-    s->out.count = 0;
+    outbox_empty(&s->out);
     s->role->ops->peer_up(s->role, s->peers, peer, 1, &s->out);
 }
 
 static void lose(struct scene *s, int peer)
 {
-    s->out.count = 0;
+    outbox_empty(&s->out);
     s->role->ops->peer_lost(s->role, s->peers, peer, "cut", &s->out);
 }
 
@@ -61,7 +61,8 @@ static int find_sent(const struct scene *s, int peer, enum message_type type)
 {
     for (int i = 0; i < s->out.count; i++) {
         const struct action *a = &s->out.at[i];
-        if (a->type == ACTION_SEND && a->task == peer && a->message.type == type) return i;
+        if (a->type == ACTION_SEND && a->send.peer == peer && a->send.message.type == type)
+            return i;
     }
     return -1;
 }
@@ -110,7 +111,7 @@ static uint64_t joined(const struct scene *s, int ps)
 {
     int at = find_sent(s, ps, MESSAGE_JOIN);
     assert_true(at >= 0);
-    return s->out.at[at].message.version;
+    return s->out.at[at].send.message.version;
 }
 
 static void open_worker(struct scene *s, int task, bool drops)
@@ -147,7 +148,7 @@ static void open_computing(struct scene *s, bool drops)
 
 static void compute(struct scene *s)
 {
-    s->out.count = 0;
+    outbox_empty(&s->out);
     s->role->ops->done(s->role, ACTION_COMPUTE, OK, "", &s->out);
 }
 
@@ -247,7 +248,7 @@ static void refuse_to_save(struct scene *s)
         &(struct message){.type = MESSAGE_CUT,
                           .code = EXIT_FAILED,
                           .generation = GENERATION,
-                          .sequence = s->out.at[at].message.sequence,
+                          .sequence = s->out.at[at].send.message.sequence,
                           .body = "not now",
                           .body_bytes = 7});
 }
@@ -265,11 +266,11 @@ static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void
     say_final_values(&s);
     refuse_to_save(&s);
     assert_true(find(&s, ACTION_EVALUATE) >= 0);
-    s.out.count = 0;
+    outbox_empty(&s.out);
     s.role->ops->done(s.role, ACTION_EVALUATE, OK, "", &s.out);
     int end = find(&s, ACTION_END);
-    assert_int_equal(s.out.at[end].code, EXIT_FAILED);
-    assert_string_equal(s.out.at[end].text, "the last checkpoint failed: ps/0: not now");
+    assert_int_equal(s.out.at[end].end.code, EXIT_FAILED);
+    assert_string_equal(s.out.at[end].end.text, "the last checkpoint failed: ps/0: not now");
     close_worker(&s);
 }
 
@@ -306,7 +307,7 @@ static void windows_come_before_the_ledger_and_once_on_a_link(void **state)
         say(&s, 1, &join);
         int shared = find(&s, ACTION_SHARE), told = find_sent(&s, 1, MESSAGE_LEDGER);
         assert_true(shared >= 0 && told > shared);
-        assert_int_equal(s.out.at[told].message.version, join.version);
+        assert_int_equal(s.out.at[told].send.message.version, join.version);
         say(&s, 1, &join);
         assert_int_equal(find(&s, ACTION_SHARE), -1);
         assert_true(find_sent(&s, 1, MESSAGE_LEDGER) >= 0);
@@ -327,8 +328,8 @@ static void a_worker_that_comes_back_after_the_end_is_told_the_verdict(void **st
     int at = find_sent(&s, 1, MESSAGE_VERDICT);
     assert_int_equal(at, 0);
     assert_int_equal(s.out.count, 1);
-    assert_int_equal(s.out.at[at].message.code, EXIT_DONE);
-    assert_string_equal(s.out.at[at].text, "well done");
+    assert_int_equal(s.out.at[at].send.message.code, EXIT_DONE);
+    assert_string_equal(s.out.at[at].send.message.body, "well done");
     close_ps(&s);
 }
 

@@ -60,15 +60,15 @@ static int hear(struct role *role, enum job from, uint32_t type, uint32_t code,
     role->ops->start(role, 1, &out);
     role->ops->peer_up(role, from, 0, 7, &out);
     role->ops->peer_up(role, from, 1, 7, &out);
-    out.count = 0;
+    outbox_empty(&out);
     role->ops->message(role, from, 1, &m, &out);
     for (int i = 0; i < out.count && found < 0; i++) {
         const struct action *a = &out.at[i];
         if (a->type != wanted) continue;
         if (wanted == ACTION_END)
-            found = a->code;
-        else if (a->message.type == type)
-            found = (int)a->message.code;
+            found = a->end.code;
+        else if (a->send.message.type == type)
+            found = (int)a->send.message.code;
     }
     outbox_free(&out);
     return found;

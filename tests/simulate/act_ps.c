@@ -19,7 +19,7 @@ static const struct node *node_of(const struct world *world, int node)
 static void set_up(struct world *world, struct actor *ps)
 {
     struct description description;
-    memcpy(&description, ps->work.body, sizeof description);
+    memcpy(&description, ps->work.setup.message.body, sizeof description);
     struct ps_config *config = &description.config;
     const struct shard *shard = disk_shard(world, description.checkpoint, ps->index);
     if (!ps->store) ps->store = &world_map(world)->node;
@@ -40,15 +40,16 @@ static void set_up(struct world *world, struct actor *ps)
 
 static void begin_set_up(struct world *world, struct actor *ps, const struct action *action)
 {
-    memcpy(ps->setup, action->message.body, sizeof(struct description));
+    memcpy(ps->setup, action->setup.message.body, sizeof(struct description));
     actor_work(world, ps, action, draw(world, world->profile.read_us));
-    ps->work.body = ps->setup;
+    ps->work.setup.message.body = ps->setup;
 }
 
-static void initialize(struct world *world, struct actor *ps, const struct action *action)
+static void initialize(struct world *world, struct actor *ps,
+                       const struct action_initialize *action)
 {
     if (ps->config.is_empty) return;
-    const struct windows *windows = ps->windows[action->task];
+    const struct windows *windows = ps->windows[action->worker];
     const struct content *content = windows ? &windows->gradient : NULL;
     if (!content || content->kind != CONTENT_ARRAY || content->array != action->array ||
         content->generation != ps->config.generation || content->node != ps->restored) {
@@ -69,11 +70,11 @@ void ps_forget(struct world *world, struct actor *ps)
 
 /* ---- windows ---- */
 
-static void share(struct world *world, struct actor *ps, const struct action *action)
+static void share(struct world *world, struct actor *ps, const struct action_share *action)
 {
-    struct windows **windows = &ps->windows[action->task];
+    struct windows **windows = &ps->windows[action->worker];
     if (!*windows || action->is_fresh) *windows = &world_map(world)->windows;
-    struct link *link = ps->links[action->task];
+    struct link *link = ps->links[action->worker];
     if (!link || link->is_cut || !link->is_open[TO_WORKER] || ps->config.is_empty) return;
     if (link->has_windows[TO_PS])
         blame(world, "%s shares windows twice over link %d", actor_name(ps), link->number);
@@ -186,7 +187,8 @@ int steps_apart(struct world *world, const struct actor *ps)
     return count;
 }
 
-static void check_round(struct world *world, const struct actor *ps, const struct action *action)
+static void check_round(struct world *world, const struct actor *ps,
+                        const struct action_apply *action)
 {
     const struct node *node = node_of(world, *ps->store);
     uint32_t gradients = 0;
@@ -215,7 +217,7 @@ static void check_complete(struct world *world, const struct actor *ps)
                   (unsigned long long)(node->missing[w] - node->dropped[w]), w);
 }
 
-static void apply_now(struct world *world, struct actor *ps, const struct action *action)
+static void apply_now(struct world *world, struct actor *ps, const struct action_apply *action)
 {
     if (*ps->store == NOTHING) {
         blame(world, "%s applies gradients before it has values", actor_name(ps));
@@ -243,7 +245,7 @@ void ps_dropped(struct world *world, struct actor *ps, int worker)
     if (ps->store && *ps->store != NOTHING) world->nodes.at[*ps->store].dropped[worker]++;
 }
 
-static void apply(struct world *world, struct actor *ps, const struct action *action)
+static void apply(struct world *world, struct actor *ps, const struct action_apply *action)
 {
     bool is_later = is_broken(world, DEFECT_APPLIED_LATER) && chance(world, 10);
     if (!is_later) apply_now(world, ps, action);
@@ -252,7 +254,7 @@ static void apply(struct world *world, struct actor *ps, const struct action *ac
 
 /* ---- cuts ---- */
 
-static void cut(struct world *world, struct actor *ps, const struct action *action)
+static void cut(struct world *world, struct actor *ps, const struct action_cut *action)
 {
     if (ps->cut.is_active) {
         blame(world, "%s makes a cut while it writes another", actor_name(ps));
@@ -262,8 +264,8 @@ static void cut(struct world *world, struct actor *ps, const struct action *acti
         .is_active = true,
         .tag = action->tag,
         .step = action->step,
-        .shard = action->task,
-        .count = action->count,
+        .shard = action->shard,
+        .count = action->shards,
         .node = nodes_begin(&world->nodes, *ps->store, ps->index, ps->config.generation),
     };
     for (int w = 0; w < world->profile.workers; w++)
@@ -274,15 +276,13 @@ static void cut(struct world *world, struct actor *ps, const struct action *acti
 static err send_shard(struct world *world, struct actor *ps, const struct carried_shard *file)
 {
     if (!ps->links[0]) return ERR_PEER;
-    const struct action send = {
-        .type = ACTION_SEND,
-        .job = JOB_WORKER,
+    const struct action_send send = {
         .message = {.type = MESSAGE_SHARD,
                     .task = (uint32_t)ps->index,
                     .job = JOB_PS,
-                    .sequence = file->tag},
-        .body = file,
-        .body_bytes = sizeof *file,
+                    .sequence = file->tag,
+                    .body = file,
+                    .body_bytes = sizeof *file},
     };
     network_send(world, ps, &send);
     return OK;
@@ -312,25 +312,26 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
         begin_set_up(world, ps, action);
         break;
     case ACTION_SHARE:
-        share(world, ps, action);
+        share(world, ps, &action->share);
         break;
     case ACTION_INITIALIZE:
-        initialize(world, ps, action);
+        initialize(world, ps, &action->initialize);
         break;
     case ACTION_REFRESH:
-        refresh(world, ps, action->task);
+        refresh(world, ps, action->refresh.worker);
         break;
     case ACTION_APPLY:
-        apply(world, ps, action);
+        apply(world, ps, &action->apply);
         break;
     case ACTION_CUT:
-        cut(world, ps, action);
+        cut(world, ps, &action->cut);
         break;
     case ACTION_HELD:
-        TRACE(world, "%s %s", actor_name(ps), action->is_fresh ? "holds" : "goes on");
+        TRACE(world, "%s %s", actor_name(ps), action->held.begins ? "holds" : "goes on");
         break;
     default:
-        blame(world, "%s wants %d, which is not for a ps", actor_name(ps), (int)action->type);
+        blame(world, "%s wants %s, which is not for a ps", actor_name(ps),
+              action_name(action->type));
     }
 }
 
@@ -339,13 +340,12 @@ void ps_resume_work(struct world *world, struct actor *ps)
     set_up(world, ps);
 }
 
-void ps_sends(struct world *world, struct actor *ps, const struct action *action,
-              struct parcel *parcel)
+void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *parcel)
 {
     const struct message *m = &parcel->message;
     if (m->type == MESSAGE_STATE) ps->is_serving = m->code == PS_SERVING;
     if (m->type != MESSAGE_VALUES) return;
-    struct windows *windows = ps->windows[action->task];
+    struct windows *windows = ps->windows[worker];
     if (ps->config.is_empty && ps->index != 0) return; /* it has no values, and no step */
     bool sees_store = ps->config.takes_all || ps->config.is_empty;
     if (!sees_store && m->length && !windows) {
@@ -356,7 +356,7 @@ void ps_sends(struct world *world, struct actor *ps, const struct action *action
     parcel->node_source = sees_store || !m->length ? ps->store : &windows->copy;
     parcel->node = *parcel->node_source;
     if (parcel->node != *ps->store || parcel->node == NOTHING)
-        blame(world, "%s sends old values to worker/%d", actor_name(ps), action->task);
+        blame(world, "%s sends old values to worker/%d", actor_name(ps), worker);
     else if (m->step != node_of(world, parcel->node)->step)
         blame(world, "%s says step %llu of values of step %llu", actor_name(ps),
               (unsigned long long)m->step, (unsigned long long)node_of(world, parcel->node)->step);

@@ -17,7 +17,7 @@ static const struct node *node_of(const struct world *world, int node)
  * without it: nothing is wrong as long as what comes of it is not applied. A copy of its own
  * changes only when it is answered. */
 static bool is_coherent(struct world *world, const struct actor *worker, int ps,
-                        const struct action *action)
+                        const struct action_compute *action)
 {
     int seen = worker->seen[ps];
     bool is_of_step = world->profile.config.takes_all || ps == 0;
@@ -42,7 +42,7 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
         }
         worker->seen[ps] = *view->values;
         view->gradient->kind = CONTENT_WRITING;
-        worker->computed.is_mixed |= !is_coherent(world, worker, ps, action);
+        worker->computed.is_mixed |= !is_coherent(world, worker, ps, &action->compute);
     }
     actor_work(world, worker, action, draw(world, world->profile.compute_us));
 }
@@ -53,8 +53,8 @@ static void end_step(struct world *world, struct actor *worker)
         .kind = CONTENT_GRADIENT,
         .worker = worker->index,
         .generation = worker_role_generation(worker->role),
-        .batch = worker->work.batch,
-        .step = worker->work.step,
+        .batch = worker->work.compute.batch,
+        .step = worker->work.compute.step,
         .is_mixed = worker->computed.is_mixed,
     };
     if (is_broken(world, DEFECT_BATCH_AGAIN) && worker->life > 1) gradient.batch = 0;
@@ -119,23 +119,20 @@ static void describe(struct world *world, struct actor *chief, int ps)
     description.config.generation = chief->choice.generation;
     description.config.step = chief->choice.step;
     description.config.arrays = chief->choice.arrays;
-    const struct action send = {
-        .type = ACTION_SEND,
-        .job = JOB_PS,
-        .task = ps,
+    const struct action_send send = {
+        .peer = ps,
         .message = {.type = MESSAGE_SETUP,
                     .job = JOB_WORKER,
                     .task = (uint32_t)chief->index,
-                    .generation = chief->choice.generation},
-        .body = &description,
-        .body_bytes = sizeof description,
+                    .generation = chief->choice.generation,
+                    .body = &description,
+                    .body_bytes = sizeof description},
     };
     network_send(world, chief, &send);
 }
 
-static void fill(struct world *world, struct actor *chief, const struct action *action)
+static void fill(struct world *world, struct actor *chief, int ps, int array)
 {
-    int ps = action->task;
     if (!world->profile.has_variables[ps]) return;
     if (!chief->views[ps].gradient) {
         blame(world, "%s fills ps/%d, which shared no windows", actor_name(chief), ps);
@@ -147,7 +144,7 @@ static void fill(struct world *world, struct actor *chief, const struct action *
         .worker = chief->index,
         .generation = chief->choice.generation,
         .node = shard ? shard->node : NOTHING,
-        .array = action->array,
+        .array = array,
     };
 }
 
@@ -161,19 +158,19 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         break;
     case ACTION_ADOPTED:
         TRACE(world, "%s takes part from step %llu on", actor_name(worker),
-              (unsigned long long)action->step);
+              (unsigned long long)action->adopted.step);
         break;
     case ACTION_CHOOSE:
         choose(world, worker);
         break;
     case ACTION_DESCRIBE:
-        describe(world, worker, action->task);
+        describe(world, worker, action->describe.ps);
         break;
     case ACTION_FILL:
-        fill(world, worker, action);
+        fill(world, worker, action->fill.ps, action->fill.array);
         break;
     case ACTION_BEGIN:
-        if (disk_begin(world, action))
+        if (disk_begin(world, &action->begin))
             worker->role->ops->done(worker->role, ACTION_BEGIN, ERR_IO, "no space left",
                                     &worker->outbox);
         break;
@@ -182,11 +179,11 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         actor_work(world, worker, action, draw(world, world->profile.write_us));
         break;
     case ACTION_ABANDON:
-        disk_abandon(world, action);
+        disk_abandon(world, &action->abandon);
         break;
     default:
-        blame(world, "%s wants %d, which is not for a worker", actor_name(worker),
-              (int)action->type);
+        blame(world, "%s wants %s, which is not for a worker", actor_name(worker),
+              action_name(action->type));
     }
 }
 
@@ -195,7 +192,7 @@ void worker_resume_work(struct world *world, struct actor *worker)
     const enum action_type done = worker->work.type;
     err e = OK;
     if (done == ACTION_COMPUTE) end_step(world, worker);
-    if (done == ACTION_PUBLISH) e = disk_publish(world, &worker->work);
+    if (done == ACTION_PUBLISH) e = disk_publish(world, &worker->work.publish);
     if (world->blame[0]) return;
     worker->role->ops->done(worker->role, done, e, e ? "no space left" : "", &worker->outbox);
 }
@@ -204,7 +201,7 @@ void worker_resume_work(struct world *world, struct actor *worker)
 void worker_died(struct world *world, struct actor *worker)
 {
     if (actor_is_busy(world, worker) && worker->work.type == ACTION_PUBLISH && chance(world, 50) &&
-        disk_publish(world, &worker->work))
+        disk_publish(world, &worker->work.publish))
         TRACE(world, "%s dies in a publish that would have failed", actor_name(worker));
 }
 
@@ -223,12 +220,10 @@ static void check_push(struct world *world, struct actor *worker, int ps, struct
     view->pushed_generation = m->generation;
 }
 
-void worker_sends(struct world *world, struct actor *worker, const struct action *action,
-                  struct parcel *parcel)
+void worker_sends(struct world *world, struct actor *worker, int ps, struct parcel *parcel)
 {
     uint32_t type = parcel->message.type;
     if (type != MESSAGE_PUSH && type != MESSAGE_INIT) return;
-    int ps = action->task;
     bool has_window = world->profile.has_variables[ps];
     parcel->source = has_window ? worker->views[ps].gradient : NULL;
     parcel->content = has_window ? *parcel->source : worker->computed;

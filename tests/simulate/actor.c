@@ -147,7 +147,7 @@ void actor_work(struct world *world, struct actor *actor, const struct action *a
     actor_add(world, actor, EVENT_RESUME, for_us + 1);
 }
 
-static void end(struct world *world, struct actor *actor, const struct action *action)
+static void end(struct world *world, struct actor *actor, const struct action_end *action)
 {
     actor->has_ended = true;
     actor->ended_us = world->now_us;
@@ -161,11 +161,11 @@ static void end(struct world *world, struct actor *actor, const struct action *a
 static void act(struct world *world, struct actor *actor, const struct action *action)
 {
     if (action->type == ACTION_SEND)
-        network_send(world, actor, action);
+        network_send(world, actor, &action->send);
     else if (action->type == ACTION_LOG)
-        TRACE(world, "%s says: %s", actor_name(actor), action->text);
+        TRACE(world, "%s says: %s", actor_name(actor), action->log.text);
     else if (action->type == ACTION_END)
-        end(world, actor, action);
+        end(world, actor, &action->end);
     else if (actor->job == JOB_PS)
         ps_act(world, actor, action);
     else
@@ -194,7 +194,8 @@ void actor_flush(struct world *world, struct actor *actor)
     }
     actor->is_acting = false;
     if (actor_is_busy(world, actor)) return;
-    actor->outbox.count = actor->cursor = 0;
+    outbox_empty(&actor->outbox);
+    actor->cursor = 0;
 }
 
 void actor_resume(struct world *world, struct actor *actor)

@@ -44,13 +44,13 @@ static struct checkpoint *make_folder(struct world *world, const struct checkpoi
     return &folder->at[folder->count++];
 }
 
-err disk_begin(struct world *world, const struct action *action)
+err disk_begin(struct world *world, const struct action_begin *action)
 {
     if (disk_fails(world)) return ERR_IO;
     TRACE(world, "a checkpoint of step %llu begins, %d shards, tag %llx",
-          (unsigned long long)action->step, action->count, (unsigned long long)action->tag);
+          (unsigned long long)action->step, action->shards, (unsigned long long)action->tag);
     const struct checkpoint checkpoint = {
-        .step = action->step, .tag = action->tag, .count = action->count};
+        .step = action->step, .tag = action->tag, .count = action->shards};
     return make_folder(world, &checkpoint) ? OK : ERR_INPUT;
 }
 
@@ -76,7 +76,7 @@ static bool is_complete(const struct checkpoint *checkpoint)
     return true;
 }
 
-err disk_publish(struct world *world, const struct action *action)
+err disk_publish(struct world *world, const struct action_publish *action)
 {
     struct checkpoint *checkpoint = find(world, action->step, action->tag);
     if (disk_fails(world) || !checkpoint) return ERR_IO;
@@ -89,7 +89,7 @@ err disk_publish(struct world *world, const struct action *action)
     return OK;
 }
 
-void disk_abandon(struct world *world, const struct action *action)
+void disk_abandon(struct world *world, const struct action_abandon *action)
 {
     struct checkpoint *checkpoint = find(world, action->step, action->tag);
     if (!checkpoint) return;

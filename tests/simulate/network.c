@@ -359,28 +359,22 @@ static bool can_send_stretch(struct world *world, const struct link *link, enum 
     return false;
 }
 
-void network_send(struct world *world, struct actor *actor, const struct action *action)
+void network_send(struct world *world, struct actor *actor, const struct action_send *send)
 {
-    struct link *link = actor->links[action->task];
+    struct link *link = actor->links[send->peer];
     if (!link || link->is_cut) return;
     enum direction away = actor->job == JOB_PS ? TO_WORKER : TO_PS;
     if (!holds(world, link, away)) return;
-    if (action->message.length && !can_send_stretch(world, link, away)) return;
-    struct message m = action->message;
-    const void *body = action->body;
-    if (body) m.body_bytes = action->body_bytes;
-    if (!body && action->text[0]) {
-        body = action->text;
-        m.body_bytes = (uint32_t)strlen(action->text);
-    }
-    assert(m.body_bytes <= BODY_MAX);
+    const struct message *m = &send->message;
+    if (m->length && !can_send_stretch(world, link, away)) return;
+    assert(m->body_bytes <= BODY_MAX);
     struct parcel *parcel = network_post(world, link, away, PARCEL_MESSAGE);
-    parcel->message = m;
-    if (m.body_bytes) memcpy(parcel->body, body, m.body_bytes);
+    parcel->message = *m;
+    if (m->body_bytes) memcpy(parcel->body, m->body, m->body_bytes);
     if (actor->job == JOB_PS)
-        ps_sends(world, actor, action, parcel);
+        ps_sends(world, actor, send->peer, parcel);
     else
-        worker_sends(world, actor, action, parcel);
+        worker_sends(world, actor, send->peer, parcel);
     defects_touch_parcel(world, link, away, parcel);
 }
 

@@ -277,8 +277,8 @@ void ps_forget(struct world *, struct actor *); /* its memory is lost */
 void worker_act(struct world *, struct actor *, const struct action *);
 void worker_resume_work(struct world *, struct actor *);
 void worker_died(struct world *, struct actor *);
-void ps_sends(struct world *, struct actor *, const struct action *, struct parcel *);
-void worker_sends(struct world *, struct actor *, const struct action *, struct parcel *);
+void ps_sends(struct world *, struct actor *, int worker, struct parcel *);
+void worker_sends(struct world *, struct actor *, int ps, struct parcel *);
 /* The stretch arrives, where it travels. false: the message is not for the role. */
 bool ps_receives(struct world *, struct actor *, int worker, struct parcel *);
 bool worker_receives(struct world *, struct actor *, int ps, struct parcel *);
@@ -287,7 +287,7 @@ void worker_is_shared(struct world *, struct actor *, int ps, const struct parce
 void worker_loses_windows(struct actor *, int ps);
 
 /* network.c */
-void network_send(struct world *, struct actor *, const struct action *);
+void network_send(struct world *, struct actor *, const struct action_send *);
 struct parcel *network_post(struct world *, struct link *, enum direction, enum parcel_kind);
 void network_connect(struct world *, struct actor *worker, int ps);
 void network_deliver(struct world *, struct link *, enum direction);
@@ -299,7 +299,7 @@ void network_leave(struct world *, struct actor *, bool is_orderly); /* closes i
 void network_free(struct world *);
 
 /* disk.c */
-err disk_begin(struct world *, const struct action *);
+err disk_begin(struct world *, const struct action_begin *);
 struct carried_shard { /* what travels where a ps and the chief share no folder */
     uint64_t tag, step;
     int number, count;
@@ -308,8 +308,8 @@ struct carried_shard { /* what travels where a ps and the chief share no folder 
 err disk_write(struct world *, const struct carried_shard *);
 int disk_oldest(const struct world *);
 const struct shard *disk_shard(const struct world *, int checkpoint, int ps); /* NULL: none */
-err disk_publish(struct world *, const struct action *); /* all shards are looked at */
-void disk_abandon(struct world *, const struct action *);
+err disk_publish(struct world *, const struct action_publish *); /* all shards are looked at */
+void disk_abandon(struct world *, const struct action_abandon *);
 
 /* defects.c */
 static inline bool is_broken(const struct world *world, enum defect defect)

@@ -15,7 +15,17 @@ const char *job_name(enum job job)
     return job == JOB_PS ? "ps" : "worker";
 }
 
-struct action *outbox_add(struct outbox *out, enum action_type type)
+const char *action_name(enum action_type type)
+{
+    static const char *const names[ACTION_TYPES] = {
+#define ACTION(type, member, ...) [ACTION_##type] = #type,
+#include "core/cluster/role/actions.def"
+#undef ACTION
+    };
+    return names[type];
+}
+
+struct action *outbox_add(struct outbox *out, const struct action *action)
 {
     if (out->count == out->capacity) {
         int capacity = out->capacity ? 2 * out->capacity : 64;
@@ -27,41 +37,62 @@ struct action *outbox_add(struct outbox *out, enum action_type type)
         out->at = at;
         out->capacity = capacity;
     }
-    struct action *a = &out->at[out->count++];
-    memset(a, 0, offsetof(struct action, text));
-    a->type = type;
-    a->text[0] = '\0';
-    return a;
+    struct action *added = &out->at[out->count++];
+    *added = *action;
+    return added;
+}
+
+void outbox_empty(struct outbox *out)
+{
+    out->count = 0;
+    arena_free(&out->texts);
 }
 
 void outbox_free(struct outbox *out)
 {
     free(out->at);
+    arena_free(&out->texts);
     *out = (struct outbox){0};
+}
+
+const char *outbox_text(struct outbox *out, const char *text)
+{
+    char *kept = arena_string(&out->texts, text);
+    if (strlen(kept) >= ACTION_TEXT_MAX) kept[ACTION_TEXT_MAX - 1] = '\0';
+    return kept;
 }
 
 void outbox_log(struct outbox *out, const char *format, ...)
 {
-    struct action *a = outbox_add(out, ACTION_LOG);
+    char text[ACTION_TEXT_MAX];
     va_list list;
     va_start(list, format);
-    vsnprintf(a->text, sizeof a->text, format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    outbox_add_log(out, (struct action_log){outbox_text(out, text)});
 }
 
 void outbox_end(struct outbox *out, int code, const char *text)
 {
-    struct action *a = outbox_add(out, ACTION_END);
-    a->code = code;
-    snprintf(a->text, sizeof a->text, "%s", text);
+    outbox_add_end(out, (struct action_end){code, outbox_text(out, text)});
 }
 
-void action_verdict(struct action *a, int code, const char *name, const char *text)
+void message_say(struct message *m, const char *text, struct outbox *out)
 {
+    if (!text[0]) return;
+    m->body = outbox_text(out, text);
+    m->body_bytes = (uint32_t)strlen(m->body);
+}
+
+void message_say_verdict(struct message *m, int code, const char *name, const char *text,
+                         struct outbox *out)
+{
+    char said[ACTION_TEXT_MAX];
     bool is_named = name[0] && text[0];
-    a->message.code = (uint32_t)code;
-    snprintf(a->text, sizeof a->text, "%.*s%s%.*s", NAME_MAX_BYTES, is_named ? name : "",
+    snprintf(said, sizeof said, "%.*s%s%.*s", NAME_MAX_BYTES, is_named ? name : "",
              is_named ? ": " : "", ACTION_TEXT_MAX - NAME_MAX_BYTES - 3, text);
+    m->code = (uint32_t)code;
+    message_say(m, said, out);
 }
 
 void message_text(const struct message *m, char ret_text[ACTION_TEXT_MAX])

@@ -6,12 +6,9 @@
 #include "core/cluster/role/ps_inside.h"
 #include "core/cluster/role/verdict.h"
 
-struct action *ps_send(struct ps_role *p, int worker, enum message_type type, struct outbox *out)
+struct message *ps_send(struct ps_role *p, int worker, enum message_type type, struct outbox *out)
 {
-    struct action *a = outbox_add(out, ACTION_SEND);
-    a->job = JOB_WORKER;
-    a->task = worker;
-    a->message = (struct message){
+    const struct message m = {
         .type = type,
         .task = (uint32_t)p->options.task,
         .job = JOB_PS,
@@ -19,13 +16,13 @@ struct action *ps_send(struct ps_role *p, int worker, enum message_type type, st
         .step = p->step,
         .version = p->counters.applied,
     };
-    return a;
+    return &outbox_add_send(out, (struct action_send){worker, m})->message;
 }
 
 static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
 {
-    action_verdict(ps_send(p, worker, MESSAGE_VERDICT, out), p->verdict_code,
-                   p->is_relaying ? "" : p->name, p->verdict_text);
+    message_say_verdict(ps_send(p, worker, MESSAGE_VERDICT, out), p->verdict_code,
+                        p->is_relaying ? "" : p->name, p->verdict_text, out);
 }
 
 void ps_end(struct ps_role *p, int code, const char *text, int except, struct outbox *out)
@@ -55,7 +52,7 @@ static void send_state(struct ps_role *p, int worker, struct outbox *out)
 {
     static const enum ps_state states[] = {
         [EMPTY] = PS_EMPTY, [READY] = PS_READY, [SERVING] = PS_SERVING};
-    ps_send(p, worker, MESSAGE_STATE, out)->message.code = states[p->phase];
+    ps_send(p, worker, MESSAGE_STATE, out)->code = states[p->phase];
 }
 
 static void tell_state(struct ps_role *p, struct outbox *out)
@@ -96,14 +93,14 @@ static void setup(struct ps_role *p, int worker, const struct message *m, struct
         return;
     }
     forget(p, out);
-    outbox_add(out, ACTION_SETUP)->message = *m;
+    outbox_add_setup(out, (struct action_setup){*m});
 }
 
 static void send_ready(struct ps_role *p, enum ready_code code, struct outbox *out)
 {
-    struct action *a = ps_send(p, CHIEF, MESSAGE_READY, out);
-    a->message.code = code;
-    a->message.sequence = (uint64_t)p->arrays;
+    struct message *m = ps_send(p, CHIEF, MESSAGE_READY, out);
+    m->code = code;
+    m->sequence = (uint64_t)p->arrays;
 }
 
 void ps_role_set_up(struct role *role, const struct setup_result *r, struct outbox *out)
@@ -116,9 +113,9 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     }
     p->config = r->config;
     if (r->result) {
-        struct action *a = ps_send(p, CHIEF, MESSAGE_READY, out);
-        a->message.code = READY_FAILED;
-        snprintf(a->text, sizeof a->text, "%s", r->text);
+        struct message *m = ps_send(p, CHIEF, MESSAGE_READY, out);
+        m->code = READY_FAILED;
+        message_say(m, r->text, out);
         return;
     }
     p->phase = READY;
@@ -137,9 +134,7 @@ static void initialize(struct ps_role *p, int worker, const struct message *m, s
     if (worker != CHIEF || p->phase != READY || m->code != (uint32_t)p->arrays ||
         p->arrays == p->config.arrays)
         return;
-    struct action *a = outbox_add(out, ACTION_INITIALIZE);
-    a->task = worker;
-    a->array = p->arrays++;
+    outbox_add_initialize(out, (struct action_initialize){worker, p->arrays++});
     send_ready(p, READY_WANTS, out);
 }
 
@@ -169,9 +164,9 @@ static void stop_well(struct ps_role *p, int code, const char *text, int from, s
     if (p->options.task == 0 && p->phase == SERVING) ps_stop_tickets(p, out);
     p->is_stopping = p->phase == SERVING;
     if (from == CHIEF || p->phase == ENDED) return;
-    struct action *a = ps_send(p, CHIEF, MESSAGE_STOP, out);
-    a->message.code = (uint32_t)code;
-    snprintf(a->text, sizeof a->text, "%s", text);
+    struct message *m = ps_send(p, CHIEF, MESSAGE_STOP, out);
+    m->code = (uint32_t)code;
+    message_say(m, text, out);
 }
 
 static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)

@@ -36,7 +36,7 @@ void ps_note_held(struct ps_role *p, struct outbox *out)
 {
     if (p->cut.is_holding) return;
     p->cut.is_holding = true;
-    outbox_add(out, ACTION_HELD)->is_fresh = true;
+    outbox_add_held(out, (struct action_held){.begins = true});
 }
 
 static void end_holding(struct ps_role *p, struct outbox *out)
@@ -44,7 +44,7 @@ static void end_holding(struct ps_role *p, struct outbox *out)
     p->cut.phase = CUT_NONE;
     if (!p->cut.is_holding) return;
     p->cut.is_holding = false;
-    outbox_add(out, ACTION_HELD);
+    outbox_add_held(out, (struct action_held){.begins = false});
 }
 
 void ps_cut_reset(struct ps_role *p, struct outbox *out)
@@ -54,10 +54,10 @@ void ps_cut_reset(struct ps_role *p, struct outbox *out)
 
 static void refuse(struct ps_role *p, uint64_t tag, const char *why, struct outbox *out)
 {
-    struct action *a = ps_send(p, CHIEF, MESSAGE_CUT, out);
-    a->message.code = EXIT_FAILED;
-    a->message.sequence = tag;
-    snprintf(a->text, sizeof a->text, "%s", why);
+    struct message *m = ps_send(p, CHIEF, MESSAGE_CUT, out);
+    m->code = EXIT_FAILED;
+    m->sequence = tag;
+    message_say(m, why, out);
 }
 
 static bool read_save(struct ps_role *p, const struct message *m)
@@ -148,17 +148,15 @@ static void make_cut(struct ps_role *p, struct outbox *out)
     note_ledger(p);
     p->cut.phase = is_first ? CUT_MADE : CUT_NONE;
     p->cut.writing = p->cut.tag;
-    struct action *a = outbox_add(out, ACTION_CUT);
-    a->step = is_first ? p->step : p->cut.step; /* names the checkpoint */
-    a->tag = p->cut.tag;
-    a->task = p->cut.shard;
-    a->count = p->cut.shards;
-    a = ps_send(p, CHIEF, MESSAGE_CUT, out);
-    a->message.sequence = p->cut.tag;
+    const uint64_t step = is_first ? p->step : p->cut.step; /* names the checkpoint */
+    const struct action_cut cut = {step, p->cut.tag, p->cut.shard, p->cut.shards};
+    outbox_add_cut(out, cut);
+    struct message *m = ps_send(p, CHIEF, MESSAGE_CUT, out);
+    m->sequence = p->cut.tag;
     if (!is_first) return;
     ledger_pack(p->cut.as_of, p->options.workers, p->cut.numbers);
-    a->body = p->cut.numbers;
-    a->body_bytes = (uint32_t)(p->options.workers * LEDGER_NUMBERS) * sizeof *p->cut.numbers;
+    m->body = p->cut.numbers;
+    m->body_bytes = (uint32_t)(p->options.workers * LEDGER_NUMBERS) * sizeof *p->cut.numbers;
 }
 
 void ps_try_cut(struct ps_role *p, struct outbox *out)
@@ -192,10 +190,10 @@ static void tell_saved(struct ps_role *p, struct outbox *out)
     uint64_t tag = p->cut.written;
     p->cut.written = 0;
     if (!tag || !p->members[CHIEF].is_up) return;
-    struct action *a = ps_send(p, CHIEF, MESSAGE_SAVED, out);
-    a->message.sequence = tag;
-    a->message.code = p->cut.written_code;
-    snprintf(a->text, sizeof a->text, "%s", p->cut.written_text);
+    struct message *m = ps_send(p, CHIEF, MESSAGE_SAVED, out);
+    m->sequence = tag;
+    m->code = p->cut.written_code;
+    message_say(m, p->cut.written_text, out);
 }
 
 void ps_resume(struct ps_role *p, struct outbox *out)

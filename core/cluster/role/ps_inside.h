@@ -77,7 +77,8 @@ struct ps_role {
     char name[TASK_TEXT_MAX];
 };
 
-struct action *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
+/* In the outbox: what it says more is added to it. */
+struct message *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
 void ps_end(struct ps_role *, int code, const char *text, int except, struct outbox *);
 bool ps_drops(const struct ps_role *);                        /* ps/0 may drop a gradient */
 uint32_t ps_gradients_of(const struct ps_role *, int worker); /* in one push of it */

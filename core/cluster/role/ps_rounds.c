@@ -8,9 +8,7 @@ void ps_share(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     if (m->has_windows || !m->is_up) return;
-    struct action *a = outbox_add(out, ACTION_SHARE);
-    a->task = worker;
-    a->is_fresh = m->wants_fresh;
+    outbox_add_share(out, (struct action_share){worker, m->wants_fresh});
     m->has_windows = true;
     m->wants_fresh = false;
 }
@@ -44,16 +42,16 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     struct member *m = &p->members[worker];
     m->wants_values = false;
     if (!m->is_up) return; /* it asks again when it is back */
-    struct action *a = ps_send(p, worker, MESSAGE_VALUES, out);
-    if (m->was_dropped) a->message.code |= VALUES_DROPPED;
+    struct message *values = ps_send(p, worker, MESSAGE_VALUES, out);
+    if (m->was_dropped) values->code |= VALUES_DROPPED;
     bool is_last = worker == CHIEF && ps_all_finished(p);
     if (is_last && (p->config.is_sync || !give_ticket(p, m)))
-        a->message.code |= VALUES_FINAL;
+        values->code |= VALUES_FINAL;
     else if (give_ticket(p, m)) /* asynchronous: perhaps one that came back */
-        a->message.code |= VALUES_TICKET;
+        values->code |= VALUES_TICKET;
     if (m->holds_ticket) m->has_finished = false;
-    a->message.sequence = m->ledger.received;
-    a->message.length = UINT64_MAX; /* the whole block: the runner knows its size */
+    values->sequence = m->ledger.received;
+    values->length = UINT64_MAX; /* the whole block: the runner knows its size */
 }
 
 /* The worker waits for the end of a cut. Where ps/0 decides what is taken, the other ps cannot cut
@@ -65,9 +63,9 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
     m->wanted_step = 0;
     ps_note_held(p, out);
     if (!ps_drops(p) || m->is_told || !m->is_up) return;
-    struct action *a = ps_send(p, worker, MESSAGE_VALUES, out);
-    a->message.code = VALUES_HELD | (m->was_dropped ? VALUES_DROPPED : 0);
-    a->message.sequence = m->ledger.received;
+    struct message *none = ps_send(p, worker, MESSAGE_VALUES, out);
+    none->code = VALUES_HELD | (m->was_dropped ? VALUES_DROPPED : 0);
+    none->sequence = m->ledger.received;
     m->is_told = true;
 }
 
@@ -83,7 +81,7 @@ static void answer(struct ps_role *p, int worker, struct outbox *out)
         return;
     }
     ps_share(p, worker, out);
-    if (!p->config.takes_all && m->is_up) outbox_add(out, ACTION_REFRESH)->task = worker;
+    if (!p->config.takes_all && m->is_up) outbox_add_refresh(out, (struct action_refresh){worker});
     send_values(p, worker, out);
 }
 
@@ -166,12 +164,12 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
      * in the old ones until its round; this life pushes nothing before. */
     if (!member->has_pushed || !member->wants_fresh) ps_share(p, worker, out);
-    struct action *a = ps_send(p, worker, MESSAGE_LEDGER, out);
-    a->message.sequence = member->ledger.received;
-    a->message.version = m->version;
+    struct message *answer = ps_send(p, worker, MESSAGE_LEDGER, out);
+    answer->sequence = member->ledger.received;
+    answer->version = m->version;
     ledger_pack(&member->ledger, 1, member->numbers);
-    a->body = member->numbers;
-    a->body_bytes = sizeof member->numbers;
+    answer->body = member->numbers;
+    answer->body_bytes = sizeof member->numbers;
     if (comes_again) return;
     member->wants_values = true;
     member->wanted_step = m->step;
@@ -251,11 +249,7 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     for (int w = 0; w < p->options.workers; w++)
         if (is_in_round(p, w)) applying[count++] = w;
     p->applying_count += count;
-    struct action *a = outbox_add(out, ACTION_APPLY);
-    a->workers = applying;
-    a->worker_count = count;
-    a->gradients = p->gradients;
-    a->step = p->step;
+    outbox_add_apply(out, (struct action_apply){applying, count, p->gradients, p->step});
     p->step++;
     p->counters.applied++;
     for (int i = 0; i < count; i++) p->members[applying[i]].has_pushed = false;
@@ -324,11 +318,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     }
     take(member, m);
     p->applying[0] = worker;
-    struct action *a = outbox_add(out, ACTION_APPLY);
-    a->workers = p->applying;
-    a->worker_count = 1;
-    a->gradients = m->code;
-    a->step = m->step;
+    outbox_add_apply(out, (struct action_apply){p->applying, 1, m->code, m->step});
     p->step++;
     p->counters.applied++;
     if (ps_is_holding(p))

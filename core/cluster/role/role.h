@@ -2,7 +2,7 @@
  *
  * A role is told what happened and answers with actions in an outbox. It never calls a clock, a
  * socket, a file or a random source; time, incarnations and values are given to it. The same role
- * runs on the real loop (task.c) and can run on a simulator.
+ * runs on the real loop (task.c) and on a simulator.
  *
  * Generations. Values live in the memory of the ps. Whenever the chief finds that not all ps serve
  * the same generation (at the start, or when a ps came back empty) it draws a new one, describes
@@ -24,64 +24,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/arena.h"
 #include "core/base/error.h"
 #include "net/message.h"
 
 enum job { JOB_PS, JOB_WORKER, JOB_COUNT };
 const char *job_name(enum job);
 
-enum action_type {
-    ACTION_SEND, /* message to (job, task); where it has a stretch, of the window shared with that
-                    peer */
-    ACTION_LOG,  /* text: a line for a person */
-    ACTION_END,  /* code, text: the task's verdict; nothing comes after it but the verdict, to a
-                    worker that is back */
-    /* of a ps */
-    ACTION_SETUP, /* body: open the store that the chief described, and restore it if that says so;
-                     then ps_role_set_up() */
-    ACTION_SHARE, /* share windows with worker `task`; is_fresh: new ones, the old are another
-                     life's */
-    ACTION_INITIALIZE, /* what worker `task` sent becomes array `array` of the store */
-    ACTION_APPLY,      /* the gradients of workers[]; see struct action */
-    ACTION_REFRESH,    /* copy the values into what worker `task` sees (where it does not see the
-                          store itself) */
-    ACTION_CUT,  /* copy the state at `step` with the ledger, and begin to write it as shard `task`
-                    of  `count` of the checkpoint `tag`; done() when it is written */
-    ACTION_HELD, /* of ps/0: workers wait for a cut from now on (is_fresh) or no more */
-    /* of a worker */
-    ACTION_COMPUTE, /* one step from the values that are there, of push `batch` (from 0) of this
-                       worker's stream, gradients to the windows; then role->done() */
-    ACTION_ADOPTED, /* this worker takes part in a generation, from `step` on */
-    /* of the chief */
-    ACTION_CHOOSE,   /* what do we start from? then worker_role_chosen() */
-    ACTION_DESCRIBE, /* send SETUP to ps `task` (the runner knows the layout) */
-    ACTION_FILL,     /* array `array` of ps `task`'s block into the gradient window; INIT follows */
-    ACTION_BEGIN,    /* a checkpoint of `step` with `tag` and `count` shards is being written */
-    ACTION_PUBLISH,  /* all its shards are there: then role->done() */
-    ACTION_ABANDON,  /* it failed: text */
-    ACTION_EVALUATE, /* evaluate, report; then role->done() */
-};
+enum { ACTION_TEXT_MAX = 256 }; /* of any text that a role says, with its end */
 
-enum { ACTION_TEXT_MAX = 256 };
+/* actions.def lists them, with what each carries. */
+enum action_type {
+#define ACTION(type, member, ...) ACTION_##type,
+#include "core/cluster/role/actions.def"
+#undef ACTION
+    ACTION_TYPES
+};
+const char *action_name(enum action_type); /* "SEND" */
 
 struct action {
     enum action_type type;
-    enum job job;
-    int task;
-    struct message message; /* SEND, SETUP */
-    const int *workers;     /* APPLY: in worker order; valid until the next call into the role */
-    int worker_count;
-    uint32_t gradients; /* APPLY: how many gradients are in the sum, to divide by */
-    uint64_t step;      /* APPLY: global step before it; COMPUTE: global step of the values */
-    uint64_t batch;
-    uint64_t generation;
-    uint64_t tag;
-    int count, array;
-    bool is_fresh;
-    int code;
-    const void *body; /* SEND: instead of text; valid until the next call into the role */
-    uint32_t body_bytes;
-    char text[ACTION_TEXT_MAX];
+    union {
+#define ACTION(type, member, ...)                                                                  \
+    struct action_##member {                                                                       \
+        __VA_ARGS__                                                                                \
+    } member;
+#include "core/cluster/role/actions.def"
+#undef ACTION
+    };
 };
 
 /* What a ps knows of the pushes of one worker, in one generation. */
@@ -95,17 +65,31 @@ struct ledger {
 struct outbox {
     struct action *at;
     int count, capacity;
+    struct arena texts; /* that the actions say */
 };
-struct action *outbox_add(struct outbox *, enum action_type); /* zeroed but for the type */
+struct action *outbox_add(struct outbox *, const struct action *); /* valid until the next one */
+#define ACTION(type, member, ...)                                                                  \
+    static inline struct action_##member *outbox_add_##member(struct outbox *outbox,               \
+                                                              struct action_##member added)        \
+    {                                                                                              \
+        return &outbox_add(outbox, &(struct action){ACTION_##type, .member = added})->member;      \
+    }
+#include "core/cluster/role/actions.def"
+#undef ACTION
+void outbox_empty(struct outbox *);
 void outbox_free(struct outbox *);
+const char *outbox_text(struct outbox *, const char *text); /* kept, cut to its limit */
 
 /* ACTION_LOG, and ACTION_END with the verdict. */
 void outbox_log(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void outbox_end(struct outbox *, int code, const char *text);
 
-/* Makes a VERDICT message of a SEND action. name: of this task, put before the text; "" when the
- * verdict is another task's, which the text names already. */
-void action_verdict(struct action *, int code, const char *name, const char *text);
+/* Becomes the body of a message in the outbox; none where it is empty. */
+void message_say(struct message *, const char *text, struct outbox *);
+/* A VERDICT. name: of this task, put before the text; "" when the verdict is another task's, which
+ * the text names already. */
+void message_say_verdict(struct message *, int code, const char *name, const char *text,
+                         struct outbox *);
 void message_text(const struct message *,
                   char ret_text[ACTION_TEXT_MAX]); /* the body, cut to its limit */
 
@@ -126,7 +110,8 @@ struct role_ops {
     void (*peer_up)(struct role *, enum job, int task, uint64_t incarnation, struct outbox *);
     void (*peer_lost)(struct role *, enum job, int task, const char *why, struct outbox *);
     void (*message)(struct role *, enum job, int task, const struct message *, struct outbox *);
-    /* of CUT, COMPUTE, PUBLISH, EVALUATE; text says more where result is not OK */
+    /* of CUT, COMPUTE, PUBLISH, EVALUATE, and BEGIN where it failed; text says more where result
+     * is not OK */
     void (*done)(struct role *, enum action_type, err result, const char *text, struct outbox *);
     /* a signal: the job is to end well, with a last checkpoint, if it can within the limit */
     void (*leave)(struct role *, int code, const char *why, struct outbox *);

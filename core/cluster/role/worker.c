@@ -16,13 +16,10 @@ bool worker_is_asked(const struct worker_role *w, int ps)
     return ps == 0 || w->servers[ps].bytes > 0;
 }
 
-struct action *worker_send(struct worker_role *w, int ps, enum message_type type,
-                           struct outbox *out)
+struct message *worker_send(struct worker_role *w, int ps, enum message_type type,
+                            struct outbox *out)
 {
-    struct action *a = outbox_add(out, ACTION_SEND);
-    a->job = JOB_PS;
-    a->task = ps;
-    a->message = (struct message){
+    const struct message m = {
         .type = type,
         .task = (uint32_t)w->options.task,
         .job = JOB_WORKER,
@@ -30,7 +27,7 @@ struct action *worker_send(struct worker_role *w, int ps, enum message_type type
         .step = w->servers[ps].step,
         .version = w->servers[ps].version,
     };
-    return a;
+    return &outbox_add_send(out, (struct action_send){ps, m})->message;
 }
 
 void worker_end(struct worker_role *w, int code, const char *text, int except, struct outbox *out)
@@ -39,8 +36,8 @@ void worker_end(struct worker_role *w, int code, const char *text, int except, s
     w->phase = ENDED;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         if (!w->servers[ps].is_up || ps == except) continue;
-        action_verdict(worker_send(w, ps, MESSAGE_VERDICT, out), code,
-                       w->is_relaying ? "" : w->name, text);
+        message_say_verdict(worker_send(w, ps, MESSAGE_VERDICT, out), code,
+                            w->is_relaying ? "" : w->name, text, out);
     }
     outbox_end(out, code, text);
 }
@@ -134,9 +131,9 @@ static void state(struct worker_role *w, int ps, const struct message *m, struct
 void worker_ask_to_stop(struct worker_role *w, int ps, struct outbox *out)
 {
     if ((ps > 0 && !worker_is_chief(w)) || !w->servers[ps].is_up) return;
-    struct action *a = worker_send(w, ps, MESSAGE_STOP, out);
-    a->message.code = (uint32_t)w->stop_code;
-    snprintf(a->text, sizeof a->text, "%s", w->stop_text);
+    struct message *m = worker_send(w, ps, MESSAGE_STOP, out);
+    m->code = (uint32_t)w->stop_code;
+    message_say(m, w->stop_text, out);
 }
 
 void worker_ask_all_to_stop(struct worker_role *w, int except, struct outbox *out)

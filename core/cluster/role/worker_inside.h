@@ -92,7 +92,8 @@ struct worker_role {
 };
 
 bool worker_is_chief(const struct worker_role *);
-struct action *worker_send(struct worker_role *, int ps, enum message_type, struct outbox *);
+/* In the outbox: what it says more is added to it. */
+struct message *worker_send(struct worker_role *, int ps, enum message_type, struct outbox *);
 void worker_end(struct worker_role *, int code, const char *text, int except, struct outbox *);
 void worker_enter(struct worker_role *, enum worker_life);
 /* ps/0 owns the global step; a ps without variables has nothing else to say. */

@@ -7,10 +7,11 @@
 
 static void choose(struct worker_role *w, const char *why_again, struct outbox *out)
 {
-    struct action *a = outbox_add(out, ACTION_CHOOSE);
-    a->generation = w->was_adopted || w->has_served ? w->generation : 0;
-    a->is_fresh = why_again[0]; /* the last choice was bad */
-    snprintf(a->text, sizeof a->text, "%s", why_again);
+    const struct action_choose choose = {
+        .generation = w->was_adopted || w->has_served ? w->generation : 0,
+        .why_again = outbox_text(out, why_again),
+    };
+    outbox_add_choose(out, choose);
 }
 
 /* Those that have nothing: "ps/1, ps/3" */
@@ -56,21 +57,16 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
     worker_enter(w, DESCRIBING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         w->servers[ps].is_ready = w->servers[ps].was_told = false;
-        struct action *a = outbox_add(out, ACTION_DESCRIBE);
-        a->task = ps;
-        a->generation = choice->generation;
-        a->step = choice->step;
+        outbox_add_describe(out, (struct action_describe){ps});
     }
 }
 
 static void fill(struct worker_role *w, int ps, uint64_t array, struct outbox *out)
 {
-    struct action *a = outbox_add(out, ACTION_FILL);
-    a->task = ps;
-    a->array = (int)array;
-    a = worker_send(w, ps, MESSAGE_INIT, out);
-    a->message.code = (uint32_t)array;
-    a->message.length = w->servers[ps].bytes;
+    outbox_add_fill(out, (struct action_fill){ps, (int)array});
+    struct message *m = worker_send(w, ps, MESSAGE_INIT, out);
+    m->code = (uint32_t)array;
+    m->length = w->servers[ps].bytes;
 }
 
 static void serve_when_ready(struct worker_role *w, struct outbox *out)

@@ -35,12 +35,12 @@ static bool can_save(const struct worker_role *w)
 static void send_save(struct worker_role *w, int ps, struct outbox *out)
 {
     struct saving *s = &w->saving;
-    struct action *a = worker_send(w, ps, MESSAGE_SAVE, out);
-    a->message.code = (uint32_t)w->servers[ps].shard;
-    a->message.sequence = s->tag;
-    a->message.step = s->step;
-    a->body = s->numbers;
-    a->body_bytes = ps == 0 ? sizeof *s->numbers : s->number_bytes;
+    struct message *m = worker_send(w, ps, MESSAGE_SAVE, out);
+    m->code = (uint32_t)w->servers[ps].shard;
+    m->sequence = s->tag;
+    m->step = s->step;
+    m->body = s->numbers;
+    m->body_bytes = ps == 0 ? sizeof *s->numbers : s->number_bytes;
 }
 
 static void begin(struct worker_role *w, bool is_last, struct outbox *out)
@@ -107,7 +107,7 @@ void worker_conclude(struct worker_role *w, struct outbox *out)
         return;
     }
     w->phase = EVALUATING;
-    outbox_add(out, ACTION_EVALUATE)->step = w->global_step;
+    outbox_add_evaluate(out, (struct action_evaluate){w->global_step});
 }
 
 static void resume(struct worker_role *w, struct outbox *out)
@@ -135,7 +135,7 @@ static void conclude_without(struct worker_role *w, const char *why, struct outb
     w->stop_code = EXIT_FAILED;
     snprintf(w->stop_text, sizeof w->stop_text, "the last checkpoint failed: %.200s", why);
     w->phase = EVALUATING;
-    outbox_add(out, ACTION_EVALUATE)->step = w->global_step;
+    outbox_add_evaluate(out, (struct action_evaluate){w->global_step});
 }
 
 void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
@@ -145,15 +145,13 @@ void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
     bool is_begun = s->phase != SAVE_FIRST;
     s->phase = SAVE_IDLE;
     resume(w, out);
-    struct action *a = outbox_add(out, ACTION_ABANDON);
-    a->tag = s->tag;
-    a->step = s->step;
-    a->is_fresh = is_begun; /* there is something to remove */
-    snprintf(a->text, sizeof a->text, "%s", why);
+    const char *kept = outbox_text(out, why);
+    const struct action_abandon abandon = {s->step, s->tag, is_begun, kept};
+    outbox_add_abandon(out, abandon);
     for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].is_saver = false;
     if (w->phase != SAVING_LAST) return;
     if (s->is_last)
-        conclude_without(w, a->text, out);
+        conclude_without(w, kept, out);
     else
         worker_save_last(w, out);
 }
@@ -179,10 +177,7 @@ static void publish_when_done(struct worker_role *w, struct outbox *out)
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (!w->servers[ps].has_cut || !w->servers[ps].has_saved) return;
     s->phase = SAVE_PUBLISHING;
-    struct action *a = outbox_add(out, ACTION_PUBLISH);
-    a->step = s->step;
-    a->tag = s->tag;
-    a->count = s->shards;
+    outbox_add_publish(out, (struct action_publish){s->step, s->tag});
 }
 
 /* ps/0 has the global step: that is where the others are to cut. */
@@ -195,10 +190,7 @@ static bool begin_rest(struct worker_role *w, const struct message *m, struct ou
     s->number_bytes = bytes + sizeof *s->numbers;
     s->step = m->step;
     s->phase = SAVE_REST;
-    struct action *a = outbox_add(out, ACTION_BEGIN);
-    a->step = s->step;
-    a->tag = s->tag;
-    a->count = s->shards;
+    outbox_add_begin(out, (struct action_begin){s->step, s->tag, s->shards});
     for (int ps = 1; ps < w->options.ps_count; ps++)
         if (w->servers[ps].is_saver) send_save(w, ps, out);
     return true;

@@ -15,15 +15,15 @@ static bool all_answered(const struct worker_role *w)
 
 /* ---- joining ---- */
 
-static struct action *join(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
+static struct message *join(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    struct action *a = worker_send(w, ps, MESSAGE_JOIN, out);
-    a->message.sequence = s->sequence;
-    a->message.step = step;
-    a->message.version = ++s->joins;
+    struct message *m = worker_send(w, ps, MESSAGE_JOIN, out);
+    m->sequence = s->sequence;
+    m->step = step;
+    m->version = ++s->joins;
     s->needs_join = s->takes_back = s->has_ledger = false;
-    return a;
+    return m;
 }
 
 static void join_all(struct worker_role *w, struct outbox *out)
@@ -69,11 +69,11 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
 static void send_push(struct worker_role *w, int ps, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    struct action *a = worker_send(w, ps, MESSAGE_PUSH, out);
-    a->message.sequence = s->sequence;
-    a->message.step = s->push_step;
-    a->message.code = w->options.gradients_per_push;
-    a->message.length = s->bytes;
+    struct message *m = worker_send(w, ps, MESSAGE_PUSH, out);
+    m->sequence = s->sequence;
+    m->step = s->push_step;
+    m->code = w->options.gradients_per_push;
+    m->length = s->bytes;
 }
 
 static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
@@ -111,7 +111,7 @@ static void take_back(struct worker_role *w, struct outbox *out)
     for (int ps = w->options.drops_gradients; ps < w->options.ps_count && is_any_owed; ps++) {
         struct server *s = &w->servers[ps];
         if (!worker_is_asked(w, ps) || s->has_answered || s->takes_back || is_owed(w, ps)) continue;
-        join(w, ps, w->first_step, out)->message.code = JOIN_TAKES_BACK;
+        join(w, ps, w->first_step, out)->code = JOIN_TAKES_BACK;
         s->takes_back = true;
     }
 }
@@ -213,10 +213,8 @@ static bool catch_up(struct worker_role *w, struct outbox *out)
 static void note_adopted(struct worker_role *w, struct outbox *out)
 {
     if (w->has_adopted) return;
-    struct action *a = outbox_add(out, ACTION_ADOPTED);
-    a->step = w->global_step;
-    a->generation = w->generation;
-    a->is_fresh = !w->was_adopted;
+    const struct action_adopted adopted = {w->global_step, .is_first = !w->was_adopted};
+    outbox_add_adopted(out, adopted);
     w->has_adopted = w->was_adopted = true;
 }
 
@@ -224,9 +222,8 @@ static void compute(struct worker_role *w, struct outbox *out)
 {
     worker_enter(w, COMPUTING);
     w->computed_step = w->global_step;
-    struct action *a = outbox_add(out, ACTION_COMPUTE);
-    a->step = w->global_step;
-    a->batch = w->computed - 1;
+    const struct action_compute step = {w->global_step, .batch = w->computed - 1};
+    outbox_add_compute(out, step);
 }
 
 /* All values of a step are there. */

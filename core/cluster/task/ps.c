@@ -35,7 +35,7 @@ static void note_held(struct ps_task *p, bool begins)
 }
 
 /* A save that failed is a warning, unless it has told that the values themselves are lost. */
-static err cut(struct ps_task *p, const struct action *a)
+static err cut(struct ps_task *p, const struct action_cut *a)
 {
     const err e = ps_task_cut(p, a);
     if (!e || e == ERR_LOST) return e;
@@ -52,27 +52,27 @@ static void act(struct task *t, const struct action *a)
     switch (a->type) {
     case ACTION_SETUP:
         ps_task_visit_hide(p);
-        ps_task_setup(p, &a->message);
+        ps_task_setup(p, &a->setup.message);
         break;
     case ACTION_SHARE:
-        e = ps_task_share(p, a->task, a->is_fresh);
+        e = ps_task_share(p, a->share.worker, a->share.is_fresh);
         break;
     case ACTION_INITIALIZE:
-        ps_task_initialize(p, a->task, a->array);
+        ps_task_initialize(p, a->initialize.worker, a->initialize.array);
         break;
     case ACTION_REFRESH:
-        ps_task_refresh(p, a->task);
+        ps_task_refresh(p, a->refresh.worker);
         break;
     case ACTION_APPLY:
         ps_task_visit_applying(p);
-        ps_task_apply(p, a);
+        ps_task_apply(p, &a->apply);
         ps_task_visit_applied(p);
         break;
     case ACTION_CUT:
-        e = cut(p, a);
+        e = cut(p, &a->cut);
         break;
     case ACTION_HELD:
-        note_held(p, a->is_fresh);
+        note_held(p, a->held.begins);
         break;
     default:
         break;

@@ -69,7 +69,7 @@ static void copy_ledger(struct cut_job *job, const struct ps_task *p)
 
 /* ---- where to ---- */
 
-static err choose_folder(struct cut_job *job, const struct action *a)
+static err choose_folder(struct cut_job *job, const struct action_cut *a)
 {
     const char *temporary = getenv("TMPDIR");
     if (!job->is_remote) {
@@ -80,7 +80,7 @@ static err choose_folder(struct cut_job *job, const struct action *a)
                  temporary && temporary[0] ? temporary : "/tmp");
         if (!mkdtemp(job->folder)) return fail(ERR_IO, "%s: %s", job->folder, strerror(errno));
     }
-    checkpoint_shard_prefix(job->folder, a->task, a->count, job->prefix);
+    checkpoint_shard_prefix(job->folder, a->shard, a->shards, job->prefix);
     return OK;
 }
 
@@ -129,7 +129,7 @@ static void on_written(void *context, err result)
     if (result || !job->is_remote) finish(job, result);
 }
 
-static err start(struct cut_job *job, struct ps_task *p, const struct action *a)
+static err start(struct cut_job *job, struct ps_task *p, const struct action_cut *a)
 {
     job->is_remote = !p->sees_folder;
     job->tag = a->tag;
@@ -147,7 +147,7 @@ static err start(struct cut_job *job, struct ps_task *p, const struct action *a)
     return task_job_start(&job->writing);
 }
 
-err ps_task_cut(struct ps_task *p, const struct action *a)
+err ps_task_cut(struct ps_task *p, const struct action_cut *a)
 {
     struct cut_job *job = calloc(1, sizeof *job);
     if (!job) return fail(ERR_MEMORY, "no memory for a checkpoint");

@@ -85,14 +85,14 @@ err ps_task_share(struct ps_task *, int worker, bool is_fresh);
 bool ps_task_shares_memory(const struct ps_task *, int worker);
 void ps_task_initialize(struct ps_task *, int worker, int array);
 void ps_task_refresh(struct ps_task *, int worker);
-void ps_task_apply(struct ps_task *, const struct action *);
+void ps_task_apply(struct ps_task *, const struct action_apply *);
 /* true: some value of the worker's gradient is not finite; ret_name: the variable's */
 bool ps_task_is_spoiled(const struct ps_task *, int worker, const char **ret_name);
 void ps_task_store_close(struct ps_task *);
 
 /* The arrays of this ps as a checkpoint names them; step and ledger are the caller's. */
 void ps_task_describe_shard(const struct ps_task *, struct shard *ret);
-err ps_task_cut(struct ps_task *, const struct action *);
+err ps_task_cut(struct ps_task *, const struct action_cut *);
 void ps_task_cut_pump(struct ps_task *); /* sends what the chief's disk is to hold */
 void ps_task_cut_close(struct ps_task *);
 

@@ -209,7 +209,7 @@ void ps_task_refresh(struct ps_task *p, int worker)
     p->device->kernels->copy(p->device, copy->base, p->values.base, p->store.floats);
 }
 
-void ps_task_apply(struct ps_task *p, const struct action *a)
+void ps_task_apply(struct ps_task *p, const struct action_apply *a)
 {
     if (!ps_block_bytes(p)) return;
     for (int i = 0; i < a->worker_count; i++)

@@ -132,25 +132,18 @@ static err watch_signals(struct loop *loop)
 
 /* ---- actions ---- */
 
-static void send_message(struct task *t, const struct action *a)
+static void send_message(struct task *t, const struct action_send *a)
 {
-    struct peer *peer = &t->peers[a->task];
+    struct peer *peer = &t->peers[a->peer];
     if (!peer->link) return;
     struct message m = a->message;
-    if (m.length) m.length = t->ops->block_bytes(t, a->task);
-    if (a->body) {
-        m.body = a->body;
-        m.body_bytes = a->body_bytes;
-    } else if (a->text[0]) {
-        m.body = a->text;
-        m.body_bytes = (uint32_t)strlen(a->text);
-    }
-    if (t->ops->sending) t->ops->sending(t, a->task, &m);
+    if (m.length) m.length = t->ops->block_bytes(t, a->peer);
+    if (t->ops->sending) t->ops->sending(t, a->peer, &m);
     err e = link_send(peer->link, &m);
     if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */
 }
 
-static void end_task(struct task *t, const struct action *a)
+static void end_task(struct task *t, const struct action_end *a)
 {
     t->has_ended = true;
     t->code = a->code;
@@ -162,13 +155,13 @@ static void carry_out(struct task *t, const struct action *a)
 {
     switch (a->type) {
     case ACTION_SEND:
-        send_message(t, a);
+        send_message(t, &a->send);
         break;
     case ACTION_LOG:
-        log_line(LOG_INFO, "%s", a->text);
+        log_line(LOG_INFO, "%s", a->log.text);
         break;
     case ACTION_END:
-        end_task(t, a);
+        end_task(t, &a->end);
         break;
     default:
         t->ops->act(t, a);
@@ -182,7 +175,7 @@ void task_flush(struct task *t)
             const struct action a = t->outbox.at[i]; /* a copy: acting may add actions */
             if (!t->has_ended || a.type == ACTION_SEND) carry_out(t, &a);
         }
-        t->outbox.count = 0;
+        outbox_empty(&t->outbox);
         if (t->ops->flushed) t->ops->flushed(t);
     } while (t->outbox.count > 0 && !t->has_ended);
 }

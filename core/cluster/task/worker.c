@@ -25,7 +25,7 @@ static err check_bound(const struct worker_task *w)
     return OK;
 }
 
-static err step(struct worker_task *w, const struct action *a)
+static err step(struct worker_task *w, const struct action_compute *a)
 {
     struct trace *const trace = w->session.plan->trace;
     TRY(check_bound(w));
@@ -41,11 +41,11 @@ static err step(struct worker_task *w, const struct action *a)
     return OK;
 }
 
-static void compute(struct worker_task *w, const struct action *a)
+static void compute(struct worker_task *w, const struct action_compute *a)
 {
     uint64_t now_ns = clock_ns();
     if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
-    if (w->trace) worker_trace_step(w, a);
+    if (w->trace) worker_trace_step(w, a->step);
     err e = step(w, a);
     w->has_stepped = !e;
     w->step = a->step + 1;
@@ -65,13 +65,13 @@ static void flushed(struct task *t)
     trace_end(w->session.plan->trace, SPAN_HOOKS, 0, begin_ns);
 }
 
-static void evaluate(struct worker_task *w, const struct action *a)
+static void evaluate(struct worker_task *w, uint64_t step)
 {
     struct evaluation evaluation = {0};
     err e = check_bound(w);
     if (!e) e = session_evaluate(&w->session, &evaluation);
     if (!e)
-        e = worker_tell(w, a->step,
+        e = worker_tell(w, step,
                         &(struct occasion){OCCASION_EVALUATED, .evaluated = {&evaluation, true}});
     task_done(&w->task, ACTION_EVALUATE, e);
 }
@@ -96,15 +96,15 @@ static void note_end(const struct worker_task *w, uint64_t step)
              (unsigned long long)step, last);
 }
 
-static err adopted(struct worker_task *w, const struct action *a)
+static err adopted(struct worker_task *w, const struct action_adopted *a)
 {
     if (!w->has_adopted) note_return(w, a->step);
     w->has_adopted = true;
     worker_origin_close(w);
     if (w->trace) worker_trace_abandon(w);
     TRY(check_bound(w));
-    if (a->is_fresh) note_end(w, a->step);
-    return worker_tell(w, a->step, &(struct occasion){OCCASION_ADOPTED, .adopted = {a->is_fresh}});
+    if (a->is_first) note_end(w, a->step);
+    return worker_tell(w, a->step, &(struct occasion){OCCASION_ADOPTED, .adopted = {a->is_first}});
 }
 
 static void act(struct task *t, const struct action *a)
@@ -112,31 +112,31 @@ static void act(struct task *t, const struct action *a)
     struct worker_task *w = (struct worker_task *)t;
     switch (a->type) {
     case ACTION_COMPUTE:
-        compute(w, a);
+        compute(w, &a->compute);
         break;
     case ACTION_ADOPTED:
-        worker_told(w, adopted(w, a));
+        worker_told(w, adopted(w, &a->adopted));
         break;
     case ACTION_CHOOSE:
-        worker_choose(w, a);
+        worker_choose(w, &a->choose);
         break;
     case ACTION_DESCRIBE:
-        worker_told(w, worker_describe(w, a->task));
+        worker_told(w, worker_describe(w, a->describe.ps));
         break;
     case ACTION_FILL:
-        worker_told(w, worker_fill(w, a->task, a->array));
+        worker_told(w, worker_fill(w, a->fill.ps, a->fill.array));
         break;
     case ACTION_BEGIN:
-        worker_begin_files(w, a);
+        worker_begin_files(w, &a->begin);
         break;
     case ACTION_PUBLISH:
-        worker_publish_files(w, a);
+        worker_publish_files(w);
         break;
     case ACTION_ABANDON:
-        worker_abandon_files(w, a);
+        worker_abandon_files(w, &a->abandon);
         break;
     case ACTION_EVALUATE:
-        evaluate(w, a);
+        evaluate(w, a->evaluate.step);
         break;
     default:
         break;

@@ -209,15 +209,15 @@ static err open_warm_start(struct worker_task *w)
 
 /* ---- the choice ---- */
 
-static err choose(struct worker_task *w, const struct action *a)
+static err choose(struct worker_task *w, const struct action_choose *a)
 {
     struct origin *o = &w->origin;
-    int bad = a->is_fresh ? o->bad : 0;
+    int bad = a->why_again[0] ? o->bad : 0;
     worker_origin_close(w);
     o->bad = bad;
     o->plan.arrays = 1;
     if (w->checkpoints) TRY(checkpoints_token_write(w->checkpoints, w->token)); /* one of today */
-    if (w->checkpoints) TRY(choose_checkpoint(w, a->text));
+    if (w->checkpoints) TRY(choose_checkpoint(w, a->why_again));
     if (o->plan.restore) {
         log_line(LOG_INFO, "begins from %s, step %llu", o->plan.restore,
                  (unsigned long long)o->plan.step);
@@ -237,7 +237,7 @@ static void find_last_step(struct worker_task *w, uint64_t step)
     if (w->options.spec->train.num_steps) w->last_step += step;
 }
 
-void worker_choose(struct worker_task *w, const struct action *a)
+void worker_choose(struct worker_task *w, const struct action_choose *a)
 {
     struct choice choice = {.result = choose(w, a)};
     w->has_chosen = true;

@@ -88,14 +88,14 @@ void worker_tick_links(struct task *, uint64_t now_ms);
 void worker_hang_up(struct task *);
 
 err worker_open_checkpoints(struct worker_task *);
-void worker_choose(struct worker_task *, const struct action *);
+void worker_choose(struct worker_task *, const struct action_choose *);
 err worker_describe(struct worker_task *, int ps);
 err worker_fill(struct worker_task *, int ps, int array);
 void worker_origin_close(struct worker_task *); /* what a generation began from is needed no more */
 
-void worker_begin_files(struct worker_task *, const struct action *);
-void worker_publish_files(struct worker_task *, const struct action *);
-void worker_abandon_files(struct worker_task *, const struct action *);
+void worker_begin_files(struct worker_task *, const struct action_begin *);
+void worker_publish_files(struct worker_task *);
+void worker_abandon_files(struct worker_task *, const struct action_abandon *);
 void worker_take_shard(struct worker_task *, int ps, const struct message *);
 void worker_close_checkpoints(struct worker_task *);
 

@@ -56,12 +56,12 @@ static void told_saved(struct worker_task *w, const char *prefix, const char *wh
     worker_told(w, worker_tell(w, w->saving.step, &saved));
 }
 
-void worker_begin_files(struct worker_task *w, const struct action *a)
+void worker_begin_files(struct worker_task *w, const struct action_begin *a)
 {
     struct saving_files *s = &w->saving;
     s->step = a->step;
     s->tag = a->tag;
-    s->shards = a->count;
+    s->shards = a->shards;
     s->result = OK;
     s->began_ns = clock_ns();
     err e = checkpoints_begin(w->checkpoints, a->step, a->tag, s->folder);
@@ -114,7 +114,7 @@ static void on_published(void *context, err result)
     task_flush(&w->task);
 }
 
-void worker_publish_files(struct worker_task *w, const struct action *a)
+void worker_publish_files(struct worker_task *w)
 {
     w->saving.publishing = (struct task_job){
         .run = publish,
@@ -126,15 +126,15 @@ void worker_publish_files(struct worker_task *w, const struct action *a)
     if (e) task_done(&w->task, ACTION_PUBLISH, e);
 }
 
-void worker_abandon_files(struct worker_task *w, const struct action *a)
+void worker_abandon_files(struct worker_task *w, const struct action_abandon *a)
 {
     struct saving_files *s = &w->saving;
     task_job_close(&s->publishing);
     s->failures++;
     log_line(LOG_WARNING, "the checkpoint of step %llu failed: %s (%llu failed since the start)",
-             (unsigned long long)a->step, a->text, (unsigned long long)s->failures);
-    if (a->is_fresh) checkpoints_abandon(w->checkpoints, s->folder);
+             (unsigned long long)a->step, a->why, (unsigned long long)s->failures);
+    if (a->is_begun) checkpoints_abandon(w->checkpoints, s->folder);
     s->has_litter = true;
     s->tag = 0;
-    told_saved(w, NULL, a->text);
+    told_saved(w, NULL, a->why);
 }

@@ -163,18 +163,18 @@ void ps_task_trace_acted(struct ps_task *p, const struct action *a, uint64_t beg
     switch (a->type) {
     case ACTION_APPLY:
         span.kind = SPAN_APPLY;
-        span.subject = (uint32_t)a->workers[0];
-        span.count = (uint16_t)a->worker_count;
-        span.step = a->step + 1;
+        span.subject = (uint32_t)a->apply.workers[0];
+        span.count = (uint16_t)a->apply.worker_count;
+        span.step = a->apply.step + 1;
         break;
     case ACTION_REFRESH:
         span.kind = SPAN_REFRESH;
-        span.subject = (uint32_t)a->task;
+        span.subject = (uint32_t)a->refresh.worker;
         span.step = ps_role_step(p->task.role);
         break;
     case ACTION_CUT:
         span.kind = SPAN_CUT;
-        span.step = a->step;
+        span.step = a->cut.step;
         break;
     default:
         return;

@@ -112,13 +112,13 @@ static void end_step(struct worker_task *w, bool is_last)
     if (is_last || t->steps_left == 0) end(w);
 }
 
-void worker_trace_step(struct worker_task *w, const struct action *a)
+void worker_trace_step(struct worker_task *w, uint64_t step)
 {
     struct worker_trace *t = w->trace;
     if (t->phase == RECORDING) end_step(w, false);
-    if (t->phase == PLANNED && a->step + 1 >= t->first_step) begin(w);
+    if (t->phase == PLANNED && step + 1 >= t->first_step) begin(w);
     if (t->phase != RECORDING) return;
-    t->spans.step = a->step + 1;
+    t->spans.step = step + 1;
     t->step_ns = clock_ns();
     t->steps_left--;
 }

@@ -8,7 +8,7 @@
 void worker_trace_message(struct worker_task *, int ps, const struct message *);
 
 /* All of these only where a timeline has been planned (worker->trace). */
-void worker_trace_step(struct worker_task *, const struct action *); /* before it is computed */
+void worker_trace_step(struct worker_task *, uint64_t step); /* before it is computed */
 /* Before a message leaves. */
 void worker_trace_sending(struct worker_task *, int ps, const struct message *);
 void worker_trace_values(struct worker_task *, int ps, const struct message *); /* they came */

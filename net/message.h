@@ -11,47 +11,36 @@
 #ifndef NET_MESSAGE_H
 #define NET_MESSAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 3,
+    PROTOCOL_VERSION = 4,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
 };
 
-/* What every task may say. The roles give them their meaning: core/cluster/role/role.h */
-enum message_type {
-    MESSAGE_HELLO = 1, /* body: JSON of who I am; first on every connection */
-    MESSAGE_WELCOME,   /* body: JSON of who I am */
-    MESSAGE_REFUSED,   /* body: text; the connection ends after it */
-    MESSAGE_STATE,  /* ps to worker, on every connection and whenever it changes; code: ps_state */
-    MESSAGE_SETUP,  /* chief to ps; body: JSON of the ps' share, and what to restore it from */
-    MESSAGE_READY,  /* ps to chief; code: ready_code; sequence: arrays that have come so far */
-    MESSAGE_INIT,   /* chief to ps; code: array (0 values, 1 + k slot k); stretch: all of it */
-    MESSAGE_SERVE,  /* chief to ps: everybody is ready, go */
-    MESSAGE_JOIN,   /* worker to ps: I want values (not before `step`); sequence: of my last push;
-                       code: JOIN_*; version: its number */
-    MESSAGE_LEDGER, /* ps to worker, answer to JOIN: what has come of you, see struct ledger;
-                       version: of the JOIN. On a new link it comes after the windows, and a
-                       PUSH not before it */
-    MESSAGE_VALUES, /* ps to worker; stretch: values; code: values_code */
-    MESSAGE_PUSH,   /* worker to ps; stretch: the gradient of one step; code: gradients in it */
-    MESSAGE_FINISHED, /* worker to ps: I have no ticket, and push no more */
-    MESSAGE_SAVE, /* chief to ps/0: make a cut; to the others: make it at `step`, body: ledger */
-    MESSAGE_CUT,  /* ps to chief: the state at `step` is copied; of ps/0 with its ledger as body */
-    MESSAGE_RESUME, /* chief to ps/0: the cut is made, or given up */
-    MESSAGE_SAVED,  /* ps to chief: the shard is written (ps/0: and RESUME has come); code 0, or an
-                       exit code and body: text */
-    MESSAGE_SHARD, /* ps to chief that share no folder; code: shard_file; body: bytes at `offset` */
-    MESSAGE_STOP,  /* any to ps/0, ps to chief: end the job well; code and body of its verdict */
-    MESSAGE_VERDICT, /* code and body: text; the job ends */
-    MESSAGE_ASK,     /* a visitor to a ps; body: JSON and numbers (core/cluster/visit/body.h) */
-    MESSAGE_ANSWER,  /* ps to the visitor; body: the same */
-    MESSAGE_TRACE,   /* of a timeline; code: trace_code; step: its first
-                        (core/cluster/task/trace/trace.h) */
-    MESSAGE_TYPES
+enum message_type { /* messages.def lists them */
+                    MESSAGE_NO_TYPE,
+#define MESSAGE(kind, senders, load) MESSAGE_##kind,
+#include "net/messages.def"
+#undef MESSAGE
+                    MESSAGE_TYPES
+};
+
+enum message_sender {
+    FROM_PS = 1,
+    FROM_WORKER = 2, /* the chief is one too */
+    FROM_CHIEF = 4,
+    FROM_VISITOR = 8
+};
+
+enum message_load {
+    ALONE,
+    WITH_BODY,    /* or without */
+    WITH_STRETCH, /* a ps' whole block; where that is empty, or nothing is told yet, none */
 };
 
 enum ps_state { PS_EMPTY, PS_READY, PS_SERVING };
@@ -88,7 +77,7 @@ enum shard_file { SHARD_DATA, SHARD_INDEX };
 
 struct message {
     uint32_t type;       /* enum message_type */
-    uint32_t code;       /* see enum message_type; VERDICT, REFUSED, STOP, SAVED: an exit code */
+    uint32_t code;       /* see messages.def; VERDICT, REFUSED, STOP, SAVED: an exit code */
     uint32_t task;       /* index of the sender in its job */
     uint32_t job;        /* enum job of the sender */
     uint64_t generation; /* names one life of the values: drawn by the chief whenever it initialises
@@ -97,9 +86,15 @@ struct message {
                           is applied at most once in a generation, in order */
     uint64_t step; /* global step (of the values; of the values that the gradient is meant for) */
     uint64_t version;        /* updates of the ps' block so far, in this generation */
-    uint64_t offset, length; /* bytes of the window; length 0: none */
+    uint64_t offset, length; /* bytes of the window; length 0: none. SHARD: offset in its file */
     uint32_t body_bytes;
     const void *body; /* valid during the call that delivers it; not terminated */
 };
+
+const char *message_name(uint32_t type); /* "PUSH"; of any number */
+bool message_has_stretch(uint32_t type);
+/* What is wrong with a message of this sender (enum message_sender, all that it is), behind "sent
+ * PUSH, "; NULL: nothing that the list tells of. */
+const char *message_fault(const struct message *, unsigned sender);
 
 #endif

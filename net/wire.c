@@ -1,4 +1,4 @@
-/* wire.c - see wire.h for the layout. */
+/* wire.c - see wire.h for the layout; and the list of messages as a table. */
 #include "net/wire.h"
 
 #include <endian.h>
@@ -82,4 +82,37 @@ err wire_unpack(const unsigned char *header, struct message *ret)
         .length = get64(header + 64),
     };
     return OK;
+}
+
+/* ---- the list ---- */
+
+struct message_row {
+    const char *name;
+    unsigned senders; /* enum message_sender */
+    enum message_load load;
+};
+
+static const struct message_row rows[MESSAGE_TYPES] = {
+#define MESSAGE(kind, senders, load) [MESSAGE_##kind] = {#kind, senders, load},
+#include "net/messages.def"
+#undef MESSAGE
+};
+
+const char *message_name(uint32_t type)
+{
+    return type < MESSAGE_TYPES && rows[type].name ? rows[type].name : "a message of no kind";
+}
+
+bool message_has_stretch(uint32_t type)
+{
+    return type < MESSAGE_TYPES && rows[type].load == WITH_STRETCH;
+}
+
+const char *message_fault(const struct message *m, unsigned sender)
+{
+    if (m->type >= MESSAGE_TYPES || !(rows[m->type].senders & sender))
+        return "which is not for it to say";
+    const enum message_load load = rows[m->type].load;
+    if (load == ALONE && m->body_bytes) return "with a body";
+    return load != WITH_STRETCH && m->length ? "with a stretch of its window" : NULL;
 }

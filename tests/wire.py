@@ -1,7 +1,7 @@
 """What tasks say to each other, as bytes, for tests that speak by hand.
 
-Kinds, codes, limits and the version are those of net/message.h, the places of the header's fields
-those of net/wire.c: they are read from there, so that no test can go on speaking what the program
+Kinds are those of net/messages.def, codes, limits and the version those of net/message.h, the places
+of the header's fields those of net/wire.c: they are read from there, so that no test can go on speaking what the program
 spoke once.
 """
 import dataclasses
@@ -51,8 +51,8 @@ HEADER_BYTES = ENUMS[""]["MESSAGE_HEADER_BYTES"]
 BODY_MAX = ENUMS[""]["MESSAGE_BODY_MAX"]
 CODES = {name: number for kind, members in ENUMS.items() if kind != "message_type"
          for name, number in members.items()}  # "PS_SERVING", "VALUES_FINAL", ...
-KINDS = {name.removeprefix("MESSAGE_"): number for name, number in ENUMS["message_type"].items()
-         if name != "MESSAGE_TYPES"}
+KINDS = {name: number for number, name in
+         enumerate(re.findall(r"^MESSAGE\((\w+)", read_source("net/messages.def"), re.MULTILINE), 1)}
 WINDOWS = read_enums(read_source("net/wire.h"))[""]["MESSAGE_WINDOWS"]  # the transports' own
 NAMES = {WINDOWS: "WINDOWS", **{number: name for name, number in KINDS.items()}}
 NUMBERS = {name: number for number, name in NAMES.items()}

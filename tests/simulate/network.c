@@ -264,23 +264,13 @@ static void welcome(struct world *world, struct link *link)
     actor_flush(world, worker);
 }
 
-static const char *const message_names[MESSAGE_TYPES] = {
-    [MESSAGE_STATE] = "STATE",       [MESSAGE_SETUP] = "SETUP",     [MESSAGE_READY] = "READY",
-    [MESSAGE_INIT] = "INIT",         [MESSAGE_SERVE] = "SERVE",     [MESSAGE_JOIN] = "JOIN",
-    [MESSAGE_LEDGER] = "LEDGER",     [MESSAGE_VALUES] = "VALUES",   [MESSAGE_PUSH] = "PUSH",
-    [MESSAGE_FINISHED] = "FINISHED", [MESSAGE_SAVE] = "SAVE",       [MESSAGE_CUT] = "CUT",
-    [MESSAGE_RESUME] = "RESUME",     [MESSAGE_SAVED] = "SAVED",     [MESSAGE_SHARD] = "SHARD",
-    [MESSAGE_STOP] = "STOP",         [MESSAGE_VERDICT] = "VERDICT", [MESSAGE_ASK] = "ASK",
-    [MESSAGE_ANSWER] = "ANSWER",
-};
-
 static void trace_message(struct world *world, const struct actor *to, const struct actor *from,
                           const struct message *m)
 {
-    const char *name = m->type < MESSAGE_TYPES ? message_names[m->type] : NULL;
     TRACE(world, "%s -> %s %s code %u generation %04llx sequence %llu step %llu", actor_name(from),
-          actor_name(to), name ? name : "?", m->code, (unsigned long long)m->generation & 0xffff,
-          (unsigned long long)m->sequence, (unsigned long long)m->step);
+          actor_name(to), message_name(m->type), m->code,
+          (unsigned long long)m->generation & 0xffff, (unsigned long long)m->sequence,
+          (unsigned long long)m->step);
 }
 
 static void tell(struct world *world, struct actor *actor, int peer, const struct message *m)

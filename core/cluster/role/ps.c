@@ -86,12 +86,8 @@ static void forget(struct ps_role *p, struct outbox *out)
     }
 }
 
-static void setup(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+static void setup(struct ps_role *p, const struct message *m, struct outbox *out)
 {
-    if (worker != CHIEF) {
-        ps_end(p, EXIT_LOST_PEER, "SETUP from a task that is not the chief", NOBODY, out);
-        return;
-    }
     forget(p, out);
     outbox_add_setup(out, (struct action_setup){*m});
 }
@@ -129,12 +125,11 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     send_ready(p, r->config.is_restored || r->config.is_empty ? READY_RESTORED : READY_WANTS, out);
 }
 
-static void initialize(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+static void initialize(struct ps_role *p, const struct message *m, struct outbox *out)
 {
-    if (worker != CHIEF || p->phase != READY || m->code != (uint32_t)p->arrays ||
-        p->arrays == p->config.arrays)
-        return;
-    outbox_add_initialize(out, (struct action_initialize){worker, p->arrays++});
+    bool is_next = m->code == (uint32_t)p->arrays && p->arrays < p->config.arrays;
+    if (p->phase != READY || !is_next) return;
+    outbox_add_initialize(out, (struct action_initialize){CHIEF, p->arrays++});
     send_ready(p, READY_WANTS, out);
 }
 
@@ -143,9 +138,9 @@ static bool is_filled(const struct ps_role *p)
     return p->config.is_restored || p->config.is_empty || p->arrays == p->config.arrays;
 }
 
-static void serve(struct ps_role *p, int worker, struct outbox *out)
+static void serve(struct ps_role *p, struct outbox *out)
 {
-    if (worker != CHIEF || p->phase != READY || !is_filled(p)) return;
+    if (p->phase != READY || !is_filled(p)) return;
     p->phase = SERVING;
     patience_renew(&p->patience);
     for (int w = 0; w < p->options.workers; w++) p->members[w].lost_ms = p->patience.now_ms;
@@ -186,15 +181,26 @@ static void stop_message(struct ps_role *p, int worker, const struct message *m,
 
 /* ---- events ---- */
 
+/* Of a message that it may not send; one that would undo the job's work ends it. */
+static void refuse(struct ps_role *p, int worker, const struct message *m, const char *fault,
+                   struct outbox *out)
+{
+    if (m->type == MESSAGE_SETUP && worker != CHIEF)
+        ps_end(p, EXIT_LOST_PEER, "SETUP from a task that is not the chief", NOBODY, out);
+    else
+        outbox_log(out, "worker/%d sent %s (%u), %s", worker, message_name(m->type), m->type,
+                   fault);
+}
+
 /* What only a task of the same generation may say. */
 static void on_current(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     switch (m->type) {
     case MESSAGE_INIT:
-        initialize(p, worker, m, out);
+        initialize(p, m, out);
         break;
     case MESSAGE_SERVE:
-        serve(p, worker, out);
+        serve(p, out);
         break;
     case MESSAGE_JOIN:
         ps_join(p, worker, m, out);
@@ -206,13 +212,13 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
         ps_finished(p, worker, out);
         break;
     case MESSAGE_SAVE:
-        ps_save(p, worker, m, out);
+        ps_save(p, m, out);
         break;
     case MESSAGE_RESUME:
-        if (worker == CHIEF) ps_resume(p, out);
+        ps_resume(p, out);
         break;
     default:
-        outbox_log(out, "worker/%d sent message %u, which is not for a ps", worker, m->type);
+        break;
     }
     if (p->phase == SERVING) ps_try_cut(p, out);
 }
@@ -222,9 +228,13 @@ static void on_message(struct role *role, enum job job, int worker, const struct
 {
     struct ps_role *p = (struct ps_role *)role;
     if (p->phase == ENDED || job != JOB_WORKER) return;
+    const unsigned sender = worker == CHIEF ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
+    const char *fault = message_fault(m, sender);
     p->applying_count = 0;
-    if (m->type == MESSAGE_SETUP)
-        setup(p, worker, m, out);
+    if (fault)
+        refuse(p, worker, m, fault, out);
+    else if (m->type == MESSAGE_SETUP)
+        setup(p, m, out);
     else if (m->type == MESSAGE_VERDICT)
         verdict(p, worker, m, out);
     else if (m->type == MESSAGE_STOP)

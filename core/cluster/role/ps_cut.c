@@ -76,10 +76,10 @@ static bool read_save(struct ps_role *p, const struct message *m)
     return is_read;
 }
 
-void ps_save(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+void ps_save(struct ps_role *p, const struct message *m, struct outbox *out)
 {
     bool is_before = p->phase == READY; /* the first: made before anybody gets values */
-    if (worker != CHIEF || (p->phase != SERVING && !is_before)) return;
+    if (p->phase != SERVING && !is_before) return;
     bool is_writing = p->cut.writing && !ps_all_finished(p); /* else nobody waits for the disk */
     if (is_writing || p->cut.phase != CUT_NONE) {
         refuse(p, m->sequence, "is still writing the last checkpoint", out);

@@ -93,7 +93,7 @@ void ps_apply_ready_rounds(struct ps_role *, struct outbox *);
 bool ps_all_finished(const struct ps_role *);
 void ps_stop_tickets(struct ps_role *, struct outbox *);
 
-void ps_save(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_save(struct ps_role *, const struct message *, struct outbox *);
 void ps_try_cut(struct ps_role *, struct outbox *); /* after anything that may complete it */
 void ps_resume(struct ps_role *, struct outbox *);
 void ps_cut_written(struct ps_role *, err, const char *text, struct outbox *);

@@ -229,7 +229,7 @@ static void on_message(struct role *role, enum job job, int ps, const struct mes
                        struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    if (w->phase == ENDED || job != JOB_PS) return;
+    if (w->phase == ENDED || job != JOB_PS || message_fault(m, FROM_PS)) return;
     if (m->type == MESSAGE_STATE)
         state(w, ps, m, out);
     else if (m->type == MESSAGE_VERDICT)

@@ -223,7 +223,8 @@ static void on_turned_away(void *context, struct message *ret_last_words)
 /* A push or initial values must bring the whole block. */
 static bool is_whole(const struct ps_task *p, const struct message *m)
 {
-    if (m->type != MESSAGE_PUSH && m->type != MESSAGE_INIT) return true;
+    bool has_it = message_has_stretch(m->type) && !message_fault(m, FROM_WORKER | FROM_CHIEF);
+    if (!has_it) return true;
     return p->share && m->offset == 0 && m->length == ps_block_bytes(p);
 }
 
@@ -265,8 +266,8 @@ static void hear_visitor(struct connection *connection, const struct message *m)
 {
     if (ps_task_visit_message(connection, m)) return;
     log_limited(&connection->ps->wrong, clock_ms(), LOG_WARNING,
-                "a visitor (%s) sent message %u, which no visitor may send",
-                link_peer_name(connection->link), m->type);
+                "a visitor (%s) sent %s (%u), which no visitor may send",
+                link_peer_name(connection->link), message_name(m->type), m->type);
     connection_hang_up(connection);
 }
 
@@ -292,8 +293,8 @@ static void on_message(void *context, struct link *link, const struct message *m
     }
     int worker = connection->worker;
     log_limited(&p->wrong, clock_ms(), LOG_WARNING,
-                "worker/%d sent message %u with %llu bytes where a block has %zu", worker, m->type,
-                (unsigned long long)m->length, ps_block_bytes(p));
+                "worker/%d sent %s with %llu bytes where a block has %zu", worker,
+                message_name(m->type), (unsigned long long)m->length, ps_block_bytes(p));
     connection_hang_up(connection);
     task_peer_lost(&p->task, worker, "it broke the protocol");
 }

@@ -187,7 +187,7 @@ static err send_piece(struct cut_job *job, struct link *link, bool *ret_is_sent)
         .job = JOB_PS,
         .generation = job->share->setup.config.generation,
         .sequence = job->tag,
-        .version = job->sent,
+        .offset = job->sent,
         .body = job->piece,
         .body_bytes = (uint32_t)got,
     };

@@ -78,7 +78,7 @@ static err write_piece(const struct worker_task *w, int ps, const struct message
     checkpoint_shard_prefix(w->saving.folder, shard, w->saving.shards, prefix);
     snprintf(path, sizeof path, "%s%s", prefix,
              m->code == SHARD_DATA ? ".data-00000-of-00001" : ".index");
-    return bundle_file_piece(path, (int64_t)m->version, m->body, m->body_bytes);
+    return bundle_file_piece(path, (int64_t)m->offset, m->body, m->body_bytes);
 }
 
 void worker_take_shard(struct worker_task *w, int ps, const struct message *m)

@@ -170,6 +170,7 @@ static void flush_ps(struct stage *s, int ps)
         const struct action a = actor->outbox.at[i];
         act_ps(s, ps, &a);
     }
+    assert(!ps_role_check(actor->role));
     outbox_empty(&actor->outbox);
 }
 

@@ -158,6 +158,17 @@ static void happen_to_link(struct world *world, const struct event *event)
         network_deliver(world, link, end);
 }
 
+/* Every role is in a state that can be. */
+static void check_roles(struct world *world)
+{
+    for (int i = 0; i < ACTORS_MAX; i++) {
+        const struct actor *actor = &world->actors[i];
+        if (!actor->role || actor->job != JOB_PS) continue;
+        const char *wrong = ps_role_check(actor->role);
+        if (wrong) blame(world, "%s: %s", actor_name(actor), wrong);
+    }
+}
+
 static void happen(struct world *world, const struct event *event)
 {
     world->now_us = event->at_us;
@@ -169,6 +180,7 @@ static void happen(struct world *world, const struct event *event)
         happen_to_link(world, event);
     else
         happen_to_actor(world, event);
+    check_roles(world);
 }
 
 static bool is_over(const struct world *world)

@@ -1,4 +1,5 @@
 /* outbox.c - what roles have in common: the queue of actions, verdicts, patience. */
+#include <assert.h>
 #include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -120,6 +121,12 @@ bool ledger_unpack(const struct message *m, int count, struct ledger ret[])
         ret[i] = (struct ledger){le64toh(numbers[0]), le64toh(numbers[1]), le64toh(numbers[2])};
     }
     return true;
+}
+
+int state_after(const uint16_t follows[], int from, int to)
+{
+    assert(from == to || follows[from] & MAY(to));
+    return to;
 }
 
 void patience_renew(struct patience *p)

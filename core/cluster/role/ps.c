@@ -22,17 +22,18 @@ struct message *ps_send(struct ps_role *p, int worker, enum message_type type, s
 static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
 {
     message_say_verdict(ps_send(p, worker, MESSAGE_VERDICT, out), p->verdict_code,
-                        p->is_relaying ? "" : p->name, p->verdict_text, out);
+                        p->verdict_from == NOBODY ? p->name : "", p->verdict_text, out);
 }
 
-void ps_end(struct ps_role *p, int code, const char *text, int except, struct outbox *out)
+void ps_end(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
 {
     if (p->phase == ENDED) return;
-    p->phase = ENDED;
+    ps_set_life(p, ENDED);
+    p->verdict_from = from;
     p->verdict_code = code;
     snprintf(p->verdict_text, sizeof p->verdict_text, "%s", text);
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].is_up && w != except) tell_verdict(p, w, out);
+        if (member_is_here(&p->members[w]) && w != from) tell_verdict(p, w, out);
     outbox_end(out, code, text);
 }
 
@@ -58,7 +59,7 @@ static void send_state(struct ps_role *p, int worker, struct outbox *out)
 static void tell_state(struct ps_role *p, struct outbox *out)
 {
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].is_up) send_state(p, w, out);
+        if (member_is_here(&p->members[w])) send_state(p, w, out);
 }
 
 /* ---- from nothing to serving ---- */
@@ -67,7 +68,7 @@ static void tell_state(struct ps_role *p, struct outbox *out)
 static void forget(struct ps_role *p, struct outbox *out)
 {
     ps_cut_reset(p, out);
-    p->phase = EMPTY;
+    ps_set_life(p, EMPTY);
     p->config = (struct ps_config){0};
     p->arrays = 0;
     p->gradients = 0;
@@ -76,9 +77,7 @@ static void forget(struct ps_role *p, struct outbox *out)
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
         *m = (struct member){
-            .is_up = m->is_up,
-            .has_been_here = m->has_been_here,
-            .has_windows = m->has_windows,
+            .presence = m->presence,
             .wants_fresh = m->wants_fresh,
             .incarnation = m->incarnation,
             .lost_ms = p->patience.now_ms,
@@ -114,7 +113,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
         message_say(m, r->text, out);
         return;
     }
-    p->phase = READY;
+    ps_set_life(p, READY);
     p->was_set_up = true;
     p->step = p->tickets = r->config.step;
     for (int w = 0; w < p->options.workers && r->config.ledger; w++)
@@ -141,7 +140,7 @@ static bool is_filled(const struct ps_role *p)
 static void serve(struct ps_role *p, struct outbox *out)
 {
     if (p->phase != READY || !is_filled(p)) return;
-    p->phase = SERVING;
+    ps_set_life(p, SERVING);
     patience_renew(&p->patience);
     for (int w = 0; w < p->options.workers; w++) p->members[w].lost_ms = p->patience.now_ms;
     if (p->step)
@@ -168,7 +167,6 @@ static void verdict(struct ps_role *p, int worker, const struct message *m, stru
 {
     char text[ACTION_TEXT_MAX];
     const int code = message_verdict(m, text);
-    p->is_relaying = true;
     ps_end(p, code, text, worker, out);
 }
 
@@ -263,7 +261,8 @@ static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
 static void forget_link(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    m->is_up = m->has_windows = m->wants_values = false;
+    member_set_presence(m, AWAY);
+    m->wants_values = false;
     m->lost_ms = p->patience.now_ms;
     if (p->phase != SERVING) return;
     p->applying_count = 0;
@@ -276,21 +275,21 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
 {
     struct ps_role *p = (struct ps_role *)role;
     struct member *m = &p->members[worker];
-    bool is_back = m->has_been_here && !m->is_up;
+    bool is_back = m->presence == AWAY;
     if (p->phase == ENDED) { /* its link was lost just before */
         tell_verdict(p, worker, out);
         return;
     }
-    if (m->is_up) forget_link(p, worker, out); /* it has made a better one */
-    if (m->has_been_here && m->incarnation != incarnation) {
+    if (member_is_here(m)) forget_link(p, worker, out); /* it has made a better one */
+    if (m->presence == AWAY && m->incarnation != incarnation) {
         m->wants_fresh = true;
         if (p->phase == SERVING) ps_return_ticket(p, worker, out);
     }
     if (is_back && p->phase == SERVING)
         outbox_log(out, "worker/%d is back%s", worker,
                    m->incarnation == incarnation ? "" : ", in another life");
-    m->is_up = m->has_been_here = true;
-    m->has_windows = m->is_told = false;
+    member_set_presence(m, HERE);
+    m->is_told = false;
     m->incarnation = incarnation;
     patience_renew(&p->patience);
     send_state(p, worker, out);
@@ -300,7 +299,7 @@ static void on_peer_lost(struct role *role, enum job job, int worker, const char
                          struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    if (p->phase == ENDED || !p->members[worker].is_up) return;
+    if (p->phase == ENDED || !member_is_here(&p->members[worker])) return;
     outbox_log(out, "lost worker/%d: %s", worker, why);
     forget_link(p, worker, out);
 }
@@ -313,12 +312,11 @@ static void on_stop(struct role *role, int code, const char *why, struct outbox 
 static void on_leave(struct role *role, int code, const char *why, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
-    if (p->phase == ENDED || p->is_leaving) return;
-    if (p->phase != SERVING || !p->members[CHIEF].is_up) {
+    if (p->phase == ENDED || p->leave_code) return;
+    if (p->phase != SERVING || !member_is_here(&p->members[CHIEF])) {
         ps_end(p, code, why, NOBODY, out);
         return;
     }
-    p->is_leaving = true;
     p->leave_ms = p->patience.now_ms;
     p->leave_code = code;
     snprintf(p->leave_text, sizeof p->leave_text, "%s", why);
@@ -333,7 +331,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
     p->patience.now_ms = now_ms;
     p->applying_count = 0;
     if (p->phase == ENDED) return;
-    if (p->is_leaving && now_ms - p->leave_ms >= p->options.stop_timeout_ms) {
+    if (p->leave_code && now_ms - p->leave_ms >= p->options.stop_timeout_ms) {
         ps_end(p, p->leave_code, p->leave_text, NOBODY, out);
         return;
     }

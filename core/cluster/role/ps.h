@@ -84,5 +84,7 @@ bool ps_role_is_serving(const struct role *);
 /* As of now, or of the cut while ACTION_CUT is carried out; [workers] */
 const struct ledger *ps_role_ledger(const struct role *, int worker);
 uint64_t ps_role_step(const struct role *);
+/* NULL, or what of its state cannot be; between events. For tests: it looks at everything. */
+const char *ps_role_check(const struct role *);
 
 #endif

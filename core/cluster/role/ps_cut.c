@@ -12,7 +12,8 @@
 /* A gradient for an older round, which ended without it, will be dropped. */
 static bool computes(const struct ps_role *p, const struct member *m)
 {
-    return m->holds_ticket && m->is_up && (!p->config.is_sync || m->ticket_step == p->step);
+    return m->holds_ticket && member_is_here(m) &&
+           (!p->config.is_sync || m->ticket_step == p->step);
 }
 
 /* Somebody has pushed for the current step, or computes it: then whoever comes is needed for the
@@ -21,7 +22,7 @@ static bool is_round_open(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (computes(p, m) || (m->has_pushed && m->push_step == p->step)) return true;
+        if (computes(p, m) || (m->push == PUSH_WAITS && m->push_step == p->step)) return true;
     }
     return false;
 }
@@ -41,7 +42,7 @@ void ps_note_held(struct ps_role *p, struct outbox *out)
 
 static void end_holding(struct ps_role *p, struct outbox *out)
 {
-    p->cut.phase = CUT_NONE;
+    ps_set_cut(p, CUT_NONE);
     if (!p->cut.is_holding) return;
     p->cut.is_holding = false;
     outbox_add_held(out, (struct action_held){.begins = false});
@@ -89,7 +90,7 @@ void ps_save(struct ps_role *p, const struct message *m, struct outbox *out)
         refuse(p, m->sequence, "cannot read what is to be saved", out);
         return;
     }
-    p->cut.phase = CUT_COMING;
+    ps_set_cut(p, CUT_COMING);
     p->cut.tag = m->sequence;
     p->cut.step = m->step;
     ps_apply_ready_rounds(p, out);
@@ -100,7 +101,7 @@ static bool is_quiet(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (computes(p, m) || m->has_pushed) return false;
+        if (computes(p, m) || m->push == PUSH_WAITS) return false;
     }
     return true;
 }
@@ -116,8 +117,9 @@ static enum arrival arrival(const struct ps_role *p, int worker)
     /* what ps/0 has received and not taken it had no ticket for: the worker had been excused */
     bool is_same = m->ledger.taken == wanted->taken || m->ledger.received == wanted->received;
     bool is_over = ps_all_finished(p) && m->ledger.taken > wanted->taken;
-    if (is_same || m->is_excused || is_over) return ARRIVED; /* nothing will make them the same */
-    return m->ledger.taken < wanted->taken && m->is_up ? COMING : MISSED;
+    if (is_same || m->standing == EXCUSED || is_over)
+        return ARRIVED; /* nothing will make them the same */
+    return m->ledger.taken < wanted->taken && member_is_here(m) ? COMING : MISSED;
 }
 
 static enum arrival all_arrived(const struct ps_role *p)
@@ -138,7 +140,7 @@ static void note_ledger(struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        p->cut.as_of[w] = m->has_pushed ? m->before : m->ledger;
+        p->cut.as_of[w] = m->push == PUSH_WAITS ? m->before : m->ledger;
     }
 }
 
@@ -146,7 +148,7 @@ static void make_cut(struct ps_role *p, struct outbox *out)
 {
     bool is_first = p->options.task == 0;
     note_ledger(p);
-    p->cut.phase = is_first ? CUT_MADE : CUT_NONE;
+    ps_set_cut(p, is_first ? CUT_MADE : CUT_NONE);
     p->cut.writing = p->cut.tag;
     const uint64_t step = is_first ? p->step : p->cut.step; /* names the checkpoint */
     const struct action_cut cut = {step, p->cut.tag, p->cut.shard, p->cut.shards};
@@ -170,18 +172,16 @@ void ps_try_cut(struct ps_role *p, struct outbox *out)
     if (all == ARRIVED) make_cut(p, out);
     if (all != MISSED) return;
     refuse(p, p->cut.tag, "a worker was lost at the cut", out);
-    p->cut.phase = CUT_NONE;
+    ps_set_cut(p, CUT_NONE);
 }
 
 static void late_joins(struct ps_role *p, struct outbox *out)
 {
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
-        if (!m->has_late_join) continue;
-        const struct message join = {
-            .sequence = m->late_sequence, .step = m->late_step, .version = m->late_version};
-        m->has_late_join = false;
-        if (m->is_up) ps_join(p, w, &join, out);
+        const struct message join = m->late_join;
+        m->late_join.type = MESSAGE_NO_TYPE;
+        if (join.type && member_is_here(m)) ps_join(p, w, &join, out);
     }
 }
 
@@ -189,7 +189,7 @@ static void tell_saved(struct ps_role *p, struct outbox *out)
 {
     uint64_t tag = p->cut.written;
     p->cut.written = 0;
-    if (!tag || !p->members[CHIEF].is_up) return;
+    if (!tag || !member_is_here(&p->members[CHIEF])) return;
     struct message *m = ps_send(p, CHIEF, MESSAGE_SAVED, out);
     m->sequence = tag;
     m->code = p->cut.written_code;

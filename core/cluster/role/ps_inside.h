@@ -1,7 +1,7 @@
 /* ps_inside.h - the inside of the ps role: its state, and what its files do for each other.
  *
- * ps.c: life and messages; ps_rounds.c: gradients and values; ps_cut.c: cuts;
- * ps_wait.c: who is waited for, and how long.
+ * ps.c: life and messages; ps_rounds.c: gradients and values; ps_cut.c: cuts; ps_wait.c: who is
+ * waited for, and how long; ps_states.c: which state follows which, and which go together.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_INSIDE_H
 #define CORE_CLUSTER_ROLE_PS_INSIDE_H
@@ -11,25 +11,52 @@
 enum ps_life { EMPTY, READY, SERVING, ENDED };
 enum { TASK_TEXT_MAX = 24, NOBODY = -1, CHIEF = 0 };
 
+/* Of a worker's link. */
+enum presence {
+    NOT_YET,
+    AWAY,
+    HERE,
+    HAS_WINDOWS, /* HERE, and shared over this link */
+};
+
+/* What rounds, cuts and the end of the job make of a worker. */
+enum standing {
+    COUNTED_ON,
+    FINISHED, /* brings nothing more, unless it is given another ticket */
+    EXCUSED,  /* gone for too long: they go on without it */
+};
+
+/* What became of the last push. */
+enum push_fate {
+    PUSH_TAKEN, /* it is in the values; or there was none */
+    PUSH_WAITS, /* for the others of its round */
+    PUSH_DROPPED,
+};
+
 /* A worker as this ps knows it. What names a life ends with the life; the rest is of the stream and
  * ends with the generation. */
 struct member {
-    bool is_up, has_been_here;
-    bool has_windows, wants_fresh; /* wants_fresh: the windows that are there are another life's */
+    enum presence presence;
+    bool wants_fresh; /* of the windows, which outlive a link: those that are there are another
+                         life's */
     uint64_t incarnation;
-    uint64_t lost_ms; /* !is_up: since when */
+    uint64_t lost_ms; /* AWAY: since when */
 
-    bool wants_values, has_pushed, has_finished, holds_ticket, was_dropped, is_excused;
-    bool is_told;         /* held: what became of its gradient */
+    enum standing standing;
+    enum push_fate push;
+    /* Each may be so in any standing, and over the loss of a link: */
+    bool wants_values;
+    bool holds_ticket;
+    bool is_told; /* held: what became of its gradient, by this link */
+
     uint64_t wanted_step; /* wants_values: not before this step */
     uint64_t ticket_step; /* holds_ticket: the step of the values that it came with */
-    uint64_t push_step;   /* has_pushed: the round that the push is for, this one or a later one */
+    uint64_t push_step;   /* PUSH_WAITS: the round that the push is for, this one or a later one */
     uint32_t gradients;   /* in it */
     struct ledger ledger;
-    struct ledger before; /* has_pushed: the ledger without that push */
+    struct ledger before; /* PUSH_WAITS: the ledger without that push */
 
-    bool has_late_join; /* a JOIN that must wait for the end of a cut */
-    uint64_t late_sequence, late_step, late_version;
+    struct message late_join;         /* that must wait for the end of a cut; of no type: none */
     uint64_t numbers[LEDGER_NUMBERS]; /* of its last LEDGER, in the byte order of the wire */
 };
 
@@ -63,23 +90,30 @@ struct ps_role {
     uint64_t step;      /* sync: rounds applied; async: updates applied */
     uint64_t tickets;   /* async, ps/0: given out, those before this generation too */
     bool was_set_up;
-    bool is_relaying; /* the verdict is another task's, which the text names */
-    int verdict_code; /* ENDED */
+    int verdict_from; /* ENDED: the worker that said so; NOBODY: this ps itself */
+    int verdict_code;
     char verdict_text[ACTION_TEXT_MAX];
     struct cut cut;
     struct ps_counters counters;
     struct patience patience;
     bool is_stopping; /* no steps but those that are being computed */
-    bool is_leaving;  /* a signal asked this task to end the job */
+    int leave_code;   /* of the signal that asked this task to end the job; 0: none has */
     uint64_t leave_ms;
-    int leave_code;
     char leave_text[ACTION_TEXT_MAX];
     char name[TASK_TEXT_MAX];
 };
 
+/* ps_states.c: the only places where these change, each to what may follow. */
+void ps_set_life(struct ps_role *, enum ps_life);
+void ps_set_cut(struct ps_role *, enum cut_phase);
+void member_set_presence(struct member *, enum presence);
+void member_set_standing(struct member *, enum standing);
+void member_set_push(struct member *, enum push_fate);
+bool member_is_here(const struct member *);
+
 /* In the outbox: what it says more is added to it. */
 struct message *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
-void ps_end(struct ps_role *, int code, const char *text, int except, struct outbox *);
+void ps_end(struct ps_role *, int code, const char *text, int from, struct outbox *);
 bool ps_drops(const struct ps_role *);                        /* ps/0 may drop a gradient */
 uint32_t ps_gradients_of(const struct ps_role *, int worker); /* in one push of it */
 

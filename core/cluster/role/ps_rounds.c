@@ -7,9 +7,9 @@
 void ps_share(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
-    if (m->has_windows || !m->is_up) return;
+    if (m->presence != HERE) return;
     outbox_add_share(out, (struct action_share){worker, m->wants_fresh});
-    m->has_windows = true;
+    member_set_presence(m, HAS_WINDOWS);
     m->wants_fresh = false;
 }
 
@@ -30,26 +30,24 @@ static bool give_ticket(struct ps_role *p, struct member *m)
 
 bool ps_all_finished(const struct ps_role *p)
 {
-    for (int w = 0; w < p->options.workers; w++) {
-        const struct member *m = &p->members[w];
-        if (!m->has_finished && !m->is_excused) return false;
-    }
-    return p->members[CHIEF].has_finished;
+    for (int w = 0; w < p->options.workers; w++)
+        if (p->members[w].standing == COUNTED_ON) return false;
+    return p->members[CHIEF].standing == FINISHED;
 }
 
 static void send_values(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     m->wants_values = false;
-    if (!m->is_up) return; /* it asks again when it is back */
+    if (!member_is_here(m)) return; /* it asks again when it is back */
     struct message *values = ps_send(p, worker, MESSAGE_VALUES, out);
-    if (m->was_dropped) values->code |= VALUES_DROPPED;
+    if (m->push == PUSH_DROPPED) values->code |= VALUES_DROPPED;
     bool is_last = worker == CHIEF && ps_all_finished(p);
     if (is_last && (p->config.is_sync || !give_ticket(p, m)))
         values->code |= VALUES_FINAL;
     else if (give_ticket(p, m)) /* asynchronous: perhaps one that came back */
         values->code |= VALUES_TICKET;
-    if (m->holds_ticket) m->has_finished = false;
+    if (m->holds_ticket && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
     values->sequence = m->ledger.received;
     values->length = UINT64_MAX; /* the whole block: the runner knows its size */
 }
@@ -62,9 +60,9 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
     m->wants_values = true;
     m->wanted_step = 0;
     ps_note_held(p, out);
-    if (!ps_drops(p) || m->is_told || !m->is_up) return;
+    if (!ps_drops(p) || m->is_told || !member_is_here(m)) return;
     struct message *none = ps_send(p, worker, MESSAGE_VALUES, out);
-    none->code = VALUES_HELD | (m->was_dropped ? VALUES_DROPPED : 0);
+    none->code = VALUES_HELD | (m->push == PUSH_DROPPED ? VALUES_DROPPED : 0);
     none->sequence = m->ledger.received;
     m->is_told = true;
 }
@@ -81,7 +79,8 @@ static void answer(struct ps_role *p, int worker, struct outbox *out)
         return;
     }
     ps_share(p, worker, out);
-    if (!p->config.takes_all && m->is_up) outbox_add_refresh(out, (struct action_refresh){worker});
+    if (!p->config.takes_all && member_is_here(m))
+        outbox_add_refresh(out, (struct action_refresh){worker});
     send_values(p, worker, out);
 }
 
@@ -91,7 +90,7 @@ void ps_answer_waiting(struct ps_role *p, struct outbox *out)
     if (p->phase != SERVING) return;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (m->wants_values && m->is_up && p->step >= m->wanted_step) answer(p, w, out);
+        if (m->wants_values && member_is_here(m) && p->step >= m->wanted_step) answer(p, w, out);
     }
 }
 
@@ -100,7 +99,8 @@ static void hand_over(struct ps_role *p, struct outbox *out)
 {
     if (p->tickets >= p->config.last_step) return;
     for (int w = 0; w < p->options.workers; w++) {
-        if (!p->members[w].is_up || !p->members[w].has_finished) continue;
+        const struct member *m = &p->members[w];
+        if (!member_is_here(m) || m->standing != FINISHED) continue;
         answer(p, w, out);
         return;
     }
@@ -114,7 +114,7 @@ void ps_return_ticket(struct ps_role *p, int worker, struct outbox *out)
     m->holds_ticket = false;
     if (p->config.is_sync || p->options.task != 0) return;
     p->tickets--;
-    if (m->is_excused) hand_over(p, out);
+    if (m->standing == EXCUSED) hand_over(p, out);
 }
 
 /* The steps that are being computed are the last ones. */
@@ -126,7 +126,7 @@ void ps_stop_tickets(struct ps_role *p, struct outbox *out)
     }
     uint64_t last = p->step;
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].holds_ticket || p->members[w].has_pushed) last = p->step + 1;
+        if (p->members[w].holds_ticket || p->members[w].push == PUSH_WAITS) last = p->step + 1;
     if (last < p->config.last_step) p->config.last_step = last;
 }
 
@@ -138,8 +138,8 @@ static void give_back(struct ps_role *p, int worker, const struct message *m)
     struct member *member = &p->members[worker];
     bool is_earlier = m->sequence < member->ledger.received;
     bool is_decided = ps_drops(p) && p->options.task == 0;
-    if (!member->has_pushed || !is_earlier || is_decided) return;
-    member->has_pushed = false;
+    if (member->push != PUSH_WAITS || !is_earlier || is_decided) return;
+    member_set_push(member, PUSH_TAKEN);
     member->ledger = member->before;
 }
 
@@ -151,19 +151,20 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     if (p->phase != SERVING) return;
     bool comes_again = m->sequence > member->ledger.received;
     if (p->options.task == 0 && p->cut.phase == CUT_MADE && comes_again) {
-        member->has_late_join = true; /* the push would cross the cut */
-        member->late_sequence = m->sequence;
-        member->late_step = m->step;
-        member->late_version = m->version;
+        member->late_join =
+            (struct message){.type = MESSAGE_JOIN, /* the push would cross the cut */
+                             .sequence = m->sequence,
+                             .step = m->step,
+                             .version = m->version};
         ps_note_held(p, out);
         return;
     }
     if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m);
-    if (member->is_excused) outbox_log(out, "worker/%d is counted on again", worker);
-    member->is_excused = member->has_finished = false;
+    if (member->standing == EXCUSED) outbox_log(out, "worker/%d is counted on again", worker);
+    member_set_standing(member, COUNTED_ON);
     /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
      * in the old ones until its round; this life pushes nothing before. */
-    if (!member->has_pushed || !member->wants_fresh) ps_share(p, worker, out);
+    if (member->push != PUSH_WAITS || !member->wants_fresh) ps_share(p, worker, out);
     struct message *answer = ps_send(p, worker, MESSAGE_LEDGER, out);
     answer->sequence = member->ledger.received;
     answer->version = m->version;
@@ -173,7 +174,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     if (comes_again) return;
     member->wants_values = true;
     member->wanted_step = m->step;
-    if (member->has_pushed && member->wanted_step <= member->push_step)
+    if (member->push == PUSH_WAITS && member->wanted_step <= member->push_step)
         member->wanted_step = member->push_step + 1;
     ps_apply_ready_rounds(p, out); /* who wants a later step brings nothing for this one */
     ps_answer_waiting(p, out);
@@ -183,7 +184,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
 
 static bool is_in_round(const struct ps_role *p, int worker)
 {
-    return p->members[worker].has_pushed && p->members[worker].push_step == p->step;
+    return p->members[worker].push == PUSH_WAITS && p->members[worker].push_step == p->step;
 }
 
 static void begin_round(struct ps_role *p)
@@ -197,7 +198,7 @@ static void begin_round(struct ps_role *p)
 static bool is_past_round(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
-    return m->is_excused || m->has_finished || m->has_pushed ||
+    return m->standing != COUNTED_ON || m->push == PUSH_WAITS ||
            (m->wants_values && m->wanted_step > p->step);
 }
 
@@ -212,7 +213,7 @@ static bool is_round_full(const struct ps_role *p)
 {
     uint32_t left = 0; /* gradients that those who are counted on can bring */
     for (int w = 0; w < p->options.workers; w++)
-        if (!p->members[w].is_excused) left += ps_gradients_of(p, w);
+        if (p->members[w].standing != EXCUSED) left += ps_gradients_of(p, w);
     if (p->gradients == 0) return false;
     if (p->config.takes_all) return all_past_round(p);
     uint32_t wanted = p->config.replicas_to_aggregate;
@@ -229,7 +230,7 @@ static bool is_round_void(const struct ps_role *p)
     if (has_cut && p->step < p->cut.step && ps_all_finished(p)) return true;
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (m->has_pushed || (m->wants_values && m->wanted_step > p->step)) return true;
+        if (m->push == PUSH_WAITS || (m->wants_values && m->wanted_step > p->step)) return true;
     }
     return false;
 }
@@ -252,7 +253,7 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     outbox_add_apply(out, (struct action_apply){applying, count, p->gradients, p->step});
     p->step++;
     p->counters.applied++;
-    for (int i = 0; i < count; i++) p->members[applying[i]].has_pushed = false;
+    for (int i = 0; i < count; i++) member_set_push(&p->members[applying[i]], PUSH_TAKEN);
     for (int i = 0; i < count; i++) answer(p, applying[i], out);
     begin_round(p);
     ps_answer_waiting(p, out);
@@ -279,7 +280,7 @@ static void drop(struct ps_role *p, int worker, bool had_ticket, struct outbox *
 {
     p->counters.dropped_stale++;
     if (!p->config.is_sync && p->options.task == 0 && had_ticket) p->tickets--;
-    p->members[worker].was_dropped = true;
+    member_set_push(&p->members[worker], PUSH_DROPPED);
     answer(p, worker, out);
 }
 
@@ -298,7 +299,7 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
         return;
     }
     take(member, m);
-    member->has_pushed = true;
+    member_set_push(member, PUSH_WAITS);
     member->before = *before;
     member->push_step = m->step;
     member->gradients = m->code;
@@ -331,7 +332,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
 /* In order, and each once. Where ps/0 drops some, the others see gaps. */
 static bool is_next(const struct ps_role *p, const struct member *m, const struct message *push)
 {
-    if (m->has_pushed || push->version > p->counters.applied) return false;
+    if (m->push == PUSH_WAITS || push->version > p->counters.applied) return false;
     if (ps_drops(p) && p->options.task != 0) return push->sequence > m->ledger.received;
     return push->sequence == m->ledger.received + 1;
 }
@@ -355,7 +356,9 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     }
     const struct ledger before = member->ledger;
     member->ledger.received = m->sequence;
-    member->was_dropped = member->has_finished = member->is_told = false;
+    member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */
+    if (member->standing == FINISHED) member_set_standing(member, COUNTED_ON);
+    member->is_told = false;
     patience_renew(&p->patience);
     if (p->config.is_sync) {
         member->holds_ticket = false;
@@ -374,8 +377,8 @@ void ps_finished(struct ps_role *p, int worker, struct outbox *out)
         answer(p, worker, out); /* a ticket that it was given got lost with its link */
         return;
     }
-    m->has_finished = true;
-    m->holds_ticket = m->wants_values = m->is_excused = false;
+    member_set_standing(m, FINISHED);
+    m->holds_ticket = m->wants_values = false;
     patience_renew(&p->patience);
     ps_apply_ready_rounds(p, out);
     if (ps_all_finished(p)) answer(p, CHIEF, out);

@@ -9,15 +9,16 @@
 static int counted_on(const struct ps_role *p)
 {
     int count = 0;
-    for (int w = 0; w < p->options.workers; w++) count += !p->members[w].is_excused;
+    for (int w = 0; w < p->options.workers; w++) count += p->members[w].standing != EXCUSED;
     return count;
 }
 
 static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m)
 {
-    uint64_t limit = m->has_been_here ? p->config.worker_timeout_ms : p->options.start_timeout_ms;
+    uint64_t limit =
+        m->presence != NOT_YET ? p->config.worker_timeout_ms : p->options.start_timeout_ms;
     uint64_t stop = p->options.stop_timeout_ms / PS_STOP_PARTS;
-    bool is_hurried = p->is_stopping && p->members[CHIEF].is_up;
+    bool is_hurried = p->is_stopping && member_is_here(&p->members[CHIEF]);
     return is_hurried && stop < limit ? stop : limit;
 }
 
@@ -26,10 +27,10 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     uint64_t waited_s = (p->patience.now_ms - m->lost_ms) / 1000;
-    const char *flag = p->is_stopping     ? "the job ends"
-                       : m->has_been_here ? "train.worker_timeout_secs"
-                                          : "--start_timeout";
-    m->is_excused = true;
+    const char *flag = p->is_stopping           ? "the job ends"
+                       : m->presence != NOT_YET ? "train.worker_timeout_secs"
+                                                : "--start_timeout";
+    member_set_standing(m, EXCUSED);
     patience_renew(&p->patience);
     int left = counted_on(p);
     if ((left < p->config.min_workers && !p->is_stopping) || left == 0) {
@@ -54,7 +55,7 @@ static void excuse_absent(struct ps_role *p, struct outbox *out)
 {
     for (int w = 0; w < p->options.workers && p->phase == SERVING; w++) {
         const struct member *m = &p->members[w];
-        if (m->is_up || m->is_excused || m->has_finished) continue;
+        if (member_is_here(m) || m->standing != COUNTED_ON) continue;
         if (p->patience.now_ms - m->lost_ms < absence_limit_ms(p, m)) continue;
         excuse(p, w, out);
     }
@@ -65,7 +66,7 @@ static void watch_chief(struct ps_role *p, struct outbox *out)
 {
     const struct member *m = &p->members[CHIEF];
     uint64_t limit_ms = p->options.restart_timeout_ms;
-    if (!m->has_been_here || m->is_up || p->patience.now_ms - m->lost_ms < limit_ms) return;
+    if (m->presence != AWAY || p->patience.now_ms - m->lost_ms < limit_ms) return;
     char text[ACTION_TEXT_MAX];
     snprintf(text, sizeof text, "the chief, worker/0, is gone for %llu s (--restart_timeout)",
              (unsigned long long)limit_ms / 1000);
@@ -76,7 +77,7 @@ static void watch_chief(struct ps_role *p, struct outbox *out)
 
 static bool is_done(const struct member *m)
 {
-    return m->has_pushed || m->has_finished || m->is_excused;
+    return m->push == PUSH_WAITS || m->standing != COUNTED_ON;
 }
 
 /* Who has neither pushed nor finished while others have: "worker/1 (gone), worker/4". ret_here: how
@@ -92,9 +93,9 @@ static int name_missing(const struct ps_role *p, char *text, size_t size, int *r
         if (is_done(m)) continue;
         if (used + TASK_TEXT_MAX < size)
             used += (size_t)snprintf(text + used, size - used, "%sworker/%d%s", used ? ", " : "", w,
-                                     m->is_up ? "" : " (gone)");
+                                     member_is_here(m) ? "" : " (gone)");
         missing++;
-        *ret_here += m->is_up;
+        *ret_here += member_is_here(m);
     }
     return missing;
 }
@@ -103,7 +104,7 @@ static bool somebody_waits(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (m->is_up && (m->has_pushed || m->has_finished)) return true;
+        if (member_is_here(m) && (m->push == PUSH_WAITS || m->standing == FINISHED)) return true;
     }
     return false;
 }
@@ -144,10 +145,10 @@ void ps_watch(struct ps_role *p, struct outbox *out)
 
 static const char *member_text(const struct member *m)
 {
-    if (m->is_excused) return "gone, not waited for";
-    if (!m->is_up) return m->has_been_here ? "gone" : "not here yet";
-    if (m->has_finished) return "has finished";
-    if (m->has_pushed) return "has pushed, waits for the others";
+    if (m->standing == EXCUSED) return "gone, not waited for";
+    if (!member_is_here(m)) return m->presence == AWAY ? "gone" : "not here yet";
+    if (m->standing == FINISHED) return "has finished";
+    if (m->push == PUSH_WAITS) return "has pushed, waits for the others";
     if (m->wants_values) return "waits for values";
     return m->holds_ticket ? "computes" : "is here";
 }

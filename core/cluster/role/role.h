@@ -122,6 +122,11 @@ struct role_ops {
                    struct outbox *); /* LOG: what is it doing and waiting for */
 };
 
+/* `to`, which must be one that may follow: follows[from] has a bit MAY(state) for each. Staying is
+ * always allowed. */
+#define MAY(state) (1u << (state))
+int state_after(const uint16_t follows[], int from, int to);
+
 /* A body of 64-bit numbers, as LEDGER, SAVE and CUT carry it. */
 enum { LEDGER_NUMBERS = 3 };
 void ledger_pack(const struct ledger *, int count, uint64_t ret_numbers[]);

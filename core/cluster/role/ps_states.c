@@ -1,0 +1,122 @@
+/* ps_states.c - the states of a ps role: which may follow which, and which go together. */
+#include "core/cluster/role/ps_inside.h"
+
+/* ---- which may follow which ---- */
+
+void ps_set_life(struct ps_role *p, enum ps_life life)
+{
+    static const uint16_t follows[] = {
+        [EMPTY] = MAY(READY) | MAY(ENDED),
+        [READY] = MAY(SERVING) | MAY(EMPTY) | MAY(ENDED),
+        [SERVING] = MAY(EMPTY) | MAY(ENDED),
+        [ENDED] = 0,
+    };
+    p->phase = state_after(follows, p->phase, life);
+}
+
+void ps_set_cut(struct ps_role *p, enum cut_phase phase)
+{
+    static const uint16_t follows[] = {
+        [CUT_NONE] = MAY(CUT_COMING),
+        [CUT_COMING] = MAY(CUT_MADE) | MAY(CUT_NONE),
+        [CUT_MADE] = MAY(CUT_NONE),
+    };
+    p->cut.phase = state_after(follows, p->cut.phase, phase);
+}
+
+void member_set_presence(struct member *m, enum presence presence)
+{
+    static const uint16_t follows[] = {
+        [NOT_YET] = MAY(HERE),
+        [AWAY] = MAY(HERE),
+        [HERE] = MAY(HAS_WINDOWS) | MAY(AWAY),
+        [HAS_WINDOWS] = MAY(AWAY),
+    };
+    m->presence = state_after(follows, m->presence, presence);
+}
+
+void member_set_standing(struct member *m, enum standing standing)
+{
+    static const uint16_t follows[] = {
+        [COUNTED_ON] = MAY(FINISHED) | MAY(EXCUSED),
+        [FINISHED] = MAY(COUNTED_ON),
+        [EXCUSED] = MAY(COUNTED_ON) | MAY(FINISHED),
+    };
+    m->standing = state_after(follows, m->standing, standing);
+}
+
+void member_set_push(struct member *m, enum push_fate push)
+{
+    static const uint16_t follows[] = {
+        [PUSH_TAKEN] = MAY(PUSH_WAITS) | MAY(PUSH_DROPPED),
+        [PUSH_WAITS] = MAY(PUSH_TAKEN),
+        [PUSH_DROPPED] = MAY(PUSH_TAKEN),
+    };
+    m->push = state_after(follows, m->push, push);
+}
+
+bool member_is_here(const struct member *m)
+{
+    return m->presence == HERE || m->presence == HAS_WINDOWS;
+}
+
+/* ---- which go together ---- */
+
+static const char *check_push(const struct ps_role *p, const struct member *m)
+{
+    if (m->ledger.taken > m->ledger.received) return "a push was taken that did not come";
+    if (m->is_told && !ps_drops(p)) return "a worker was told what becomes of its gradient early";
+    if (m->push != PUSH_WAITS) return NULL;
+    if (!p->config.is_sync) return "a push waits for a round of asynchronous training";
+    if (m->push_step < p->step) return "a push waits for a round that is over";
+    if (m->ledger.taken != m->ledger.received) return "a push waits that was not the last";
+    return m->gradients ? NULL : "a push without gradients waits";
+}
+
+static const char *check_member(const struct ps_role *p, const struct member *m)
+{
+    bool gives_tickets = p->config.is_sync || p->options.task == 0;
+    bool is_idle = m->standing == COUNTED_ON && m->push == PUSH_TAKEN && !m->wants_values;
+    bool has_another_life = m->presence == AWAY || m->presence == HERE;
+    if (m->wants_fresh && !has_another_life) return "fresh windows are wanted by nobody new";
+    if (m->holds_ticket && m->standing != COUNTED_ON) return "a ticket is held and not counted on";
+    if (m->holds_ticket && !gives_tickets) return "a ticket of a ps that gives none";
+    if (m->late_join.type && p->cut.phase != CUT_MADE) return "a late JOIN waits for no cut";
+    if (p->phase != SERVING && (!is_idle || m->holds_ticket))
+        return "a worker is at work too early";
+    return check_push(p, m);
+}
+
+static const char *check_cut(const struct ps_role *p)
+{
+    const struct cut *c = &p->cut;
+    bool is_first = p->options.task == 0;
+    if (c->phase == CUT_COMING && p->phase == EMPTY) return "a cut of nothing comes";
+    if (c->phase == CUT_MADE && (!is_first || p->phase != SERVING)) return "a cut is kept open";
+    if (c->phase == CUT_MADE && c->writing && c->writing != c->tag)
+        return "another shard is written than that of the cut";
+    if (c->is_holding && (!is_first || c->phase == CUT_NONE)) return "held, and for no cut";
+    return c->written && !is_first ? "another ps than ps/0 waits for RESUME" : NULL;
+}
+
+/* ps/0, asynchronous: whoever holds a ticket brings the step for it, or it comes back. */
+static const char *check_tickets(const struct ps_role *p)
+{
+    uint64_t held = 0;
+    if (p->config.is_sync || p->options.task != 0 || p->phase != SERVING) return NULL;
+    for (int w = 0; w < p->options.workers; w++) held += p->members[w].holds_ticket;
+    return p->tickets == p->step + held ? NULL : "tickets are not the steps and those held";
+}
+
+const char *ps_role_check(const struct role *role)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    const char *wrong = NULL;
+    if (p->phase == ENDED) return NULL; /* it stays as it was */
+    if (p->phase != EMPTY && (!p->was_set_up || !p->config.generation)) return "set up by nobody";
+    if (p->phase == EMPTY && (p->step || p->gradients)) return "empty, and has steps";
+    if (p->is_stopping && p->phase != SERVING) return "stops before it serves";
+    for (int w = 0; w < p->options.workers && !wrong; w++) wrong = check_member(p, &p->members[w]);
+    if (!wrong) wrong = check_cut(p);
+    return wrong ? wrong : check_tickets(p);
+}

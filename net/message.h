@@ -22,12 +22,13 @@ enum {
     MESSAGE_MAGIC = 0x31745264
 };
 
-enum message_type { /* messages.def lists them */
-                    MESSAGE_NO_TYPE,
+/* messages.def lists them. */
+enum message_type {
+    MESSAGE_NO_TYPE,
 #define MESSAGE(kind, senders, load) MESSAGE_##kind,
 #include "net/messages.def"
 #undef MESSAGE
-                    MESSAGE_TYPES
+    MESSAGE_TYPES
 };
 
 enum message_sender {

@@ -245,6 +245,7 @@ static void flush_worker(struct stage *s, int worker)
         const struct action a = actor->outbox.at[i];
         act_worker(s, worker, &a);
     }
+    assert(!worker_role_check(actor->role));
     outbox_empty(&actor->outbox);
 }
 

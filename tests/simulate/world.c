@@ -163,8 +163,9 @@ static void check_roles(struct world *world)
 {
     for (int i = 0; i < ACTORS_MAX; i++) {
         const struct actor *actor = &world->actors[i];
-        if (!actor->role || actor->job != JOB_PS) continue;
-        const char *wrong = ps_role_check(actor->role);
+        if (!actor->role) continue;
+        const char *wrong =
+            actor->job == JOB_PS ? ps_role_check(actor->role) : worker_role_check(actor->role);
         if (wrong) blame(world, "%s: %s", actor_name(actor), wrong);
     }
 }

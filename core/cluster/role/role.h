@@ -122,8 +122,8 @@ struct role_ops {
                    struct outbox *); /* LOG: what is it doing and waiting for */
 };
 
-/* `to`, which must be one that may follow: follows[from] has a bit MAY(state) for each. Staying is
- * always allowed. */
+/* `to`, which must be one that may follow (assert): follows[from] has a bit MAY(state) for each.
+ * Staying is always allowed. No peer can cause another one: what it says is looked at before. */
 #define MAY(state) (1u << (state))
 int state_after(const uint16_t follows[], int from, int to);
 

@@ -33,9 +33,9 @@ struct message *worker_send(struct worker_role *w, int ps, enum message_type typ
 void worker_end(struct worker_role *w, int code, const char *text, int except, struct outbox *out)
 {
     if (w->phase == ENDED) return;
-    w->phase = ENDED;
+    worker_set_life(w, ENDED);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
-        if (!w->servers[ps].is_up || ps == except) continue;
+        if (w->servers[ps].contact == GONE || ps == except) continue;
         message_say_verdict(worker_send(w, ps, MESSAGE_VERDICT, out), code,
                             w->is_relaying ? "" : w->name, text, out);
     }
@@ -44,7 +44,7 @@ void worker_end(struct worker_role *w, int code, const char *text, int except, s
 
 void worker_enter(struct worker_role *w, enum worker_life phase)
 {
-    w->phase = phase;
+    worker_set_life(w, phase);
     patience_renew(&w->patience);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
@@ -57,7 +57,7 @@ void worker_enter(struct worker_role *w, enum worker_life phase)
 static bool all_known(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (!w->servers[ps].is_known) return false;
+        if (w->servers[ps].contact != KNOWN) return false;
     return true;
 }
 
@@ -67,7 +67,7 @@ static bool all_agree(const struct worker_role *w, uint64_t *ret_generation)
     const struct server *first = NULL;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        if (!s->is_known) continue;
+        if (s->contact != KNOWN) continue;
         if (s->state != PS_SERVING || (first && s->generation != first->generation)) return false;
         first = s;
     }
@@ -80,7 +80,7 @@ static bool all_will_serve(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
-        bool will_serve = s->state == PS_SERVING || (s->state == PS_READY && s->was_told);
+        bool will_serve = s->state == PS_SERVING || (s->state == PS_READY && s->setup == WAS_TOLD);
         if (!will_serve || s->generation != w->generation) return false;
     }
     return true;
@@ -88,8 +88,10 @@ static bool all_will_serve(const struct worker_role *w)
 
 static void rejoin_new_links(struct worker_role *w, struct outbox *out)
 {
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (w->servers[ps].is_known && w->servers[ps].needs_join) worker_rejoin(w, ps, out);
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        const struct server *s = &w->servers[ps];
+        if (s->contact == KNOWN && s->inquiry == NOT_ASKED) worker_rejoin(w, ps, out);
+    }
 }
 
 void worker_settle(struct worker_role *w, struct outbox *out)
@@ -119,7 +121,7 @@ static void state(struct worker_role *w, int ps, const struct message *m, struct
 {
     struct server *s = &w->servers[ps];
     if (m->code > PS_SERVING) return;
-    s->is_known = true;
+    server_set_contact(s, KNOWN);
     s->state = (enum ps_state)m->code;
     s->generation = m->generation;
     worker_settle(w, out);
@@ -130,7 +132,7 @@ static void state(struct worker_role *w, int ps, const struct message *m, struct
 /* ps/0 gives out no more steps; the others wait less long for who is gone. */
 void worker_ask_to_stop(struct worker_role *w, int ps, struct outbox *out)
 {
-    if ((ps > 0 && !worker_is_chief(w)) || !w->servers[ps].is_up) return;
+    if ((ps > 0 && !worker_is_chief(w)) || w->servers[ps].contact == GONE) return;
     struct message *m = worker_send(w, ps, MESSAGE_STOP, out);
     m->code = (uint32_t)w->stop_code;
     message_say(m, w->stop_text, out);
@@ -142,9 +144,9 @@ void worker_ask_all_to_stop(struct worker_role *w, int except, struct outbox *ou
         if (ps != except) worker_ask_to_stop(w, ps, out);
 }
 
-static void plan_stop(struct worker_role *w, int code, const char *text)
+static void plan_stop(struct worker_role *w, enum ending ending, int code, const char *text)
 {
-    w->is_stopping = true;
+    worker_set_ending(w, ending);
     w->stop_code = code;
     snprintf(w->stop_text, sizeof w->stop_text, "%s", text);
 }
@@ -153,9 +155,9 @@ static void plan_stop(struct worker_role *w, int code, const char *text)
 static void stop_message(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    if (w->is_stopping || !worker_is_chief(w)) return;
+    if (w->ending != GOES_ON || !worker_is_chief(w)) return;
     const int code = message_verdict(m, text);
-    plan_stop(w, code, text);
+    plan_stop(w, STOPS, code, text);
     w->is_relaying = true;
     worker_ask_all_to_stop(w, ps, out);
 }
@@ -163,8 +165,8 @@ static void stop_message(struct worker_role *w, int ps, const struct message *m,
 void worker_role_finish(struct role *role, int code, const char *why, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    if (w->phase == ENDED || w->is_stopping) return;
-    plan_stop(w, code, why);
+    if (w->phase == ENDED || w->ending != GOES_ON) return;
+    plan_stop(w, STOPS, code, why);
     worker_ask_all_to_stop(w, NOBODY, out);
 }
 
@@ -180,17 +182,15 @@ static void verdict(struct worker_role *w, int ps, const struct message *m, stru
 static void on_leave(struct role *role, int code, const char *why, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    if (w->phase == ENDED || w->is_leaving) return;
-    if (w->phase < JOINING || !w->servers[0].is_up) {
+    if (w->phase == ENDED || w->ending == LEAVES) return;
+    if (w->phase < JOINING || w->servers[0].contact == GONE) {
         worker_end(w, code, why, NOBODY, out);
         return;
     }
-    w->is_leaving = true;
     w->leave_ms = w->patience.now_ms;
     char text[ACTION_TEXT_MAX];
     snprintf(text, sizeof text, "%s: %s", w->name, why);
-    w->is_stopping = false; /* a signal goes before a hook */
-    plan_stop(w, code, worker_is_chief(w) ? why : text);
+    plan_stop(w, LEAVES, code, worker_is_chief(w) ? why : text);
     worker_ask_all_to_stop(w, NOBODY, out);
 }
 
@@ -269,8 +269,9 @@ static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarna
 {
     struct worker_role *w = (struct worker_role *)role;
     struct server *s = &w->servers[ps];
-    s->is_up = s->needs_join = true;
-    s->is_known = s->was_told = false;
+    server_set_contact(s, FOUND);
+    server_set_inquiry(s, NOT_ASKED);
+    if (s->setup == WAS_TOLD) server_set_setup(s, NOT_READY);
     patience_renew(&w->patience);
 }
 
@@ -279,12 +280,14 @@ static void on_peer_lost(struct role *role, enum job job, int ps, const char *wh
 {
     struct worker_role *w = (struct worker_role *)role;
     struct server *s = &w->servers[ps];
-    if (w->phase == ENDED || !s->is_up) return;
-    s->is_up = s->is_known = s->has_ledger = s->has_answered = false;
+    if (w->phase == ENDED || s->contact == GONE) return;
+    server_set_contact(s, GONE);
+    server_set_inquiry(s, NOT_ASKED);
+    s->has_answered = false;
     patience_renew(&w->patience);
     outbox_log(out, "lost ps/%d: %s", ps, why);
     if (w->phase == DESCRIBING || w->phase == STARTING) worker_enter(w, HOLDING);
-    if (s->is_saver) worker_abandon(w, "a ps was lost", out);
+    if (s->shard_phase != NO_SHARD) worker_abandon(w, "a ps was lost", out);
 }
 
 static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
@@ -292,7 +295,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
     struct worker_role *w = (struct worker_role *)role;
     w->patience.now_ms = now_ms;
     if (w->phase == ENDED) return;
-    if (w->is_leaving && now_ms - w->leave_ms >= w->options.stop_timeout_ms) {
+    if (w->ending == LEAVES && now_ms - w->leave_ms >= w->options.stop_timeout_ms) {
         worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
         return;
     }

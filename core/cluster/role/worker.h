@@ -47,6 +47,9 @@ uint64_t worker_role_staleness(const struct role *);
 /* Asynchronous: this worker begins when the global step is there. Before it joins. */
 void worker_role_begin_at(struct role *, uint64_t first_step);
 
+/* NULL, or what of its state cannot be; between events. For tests: it looks at everything. */
+const char *worker_role_check(const struct role *);
+
 /* The runner's answer to ACTION_CHOOSE. */
 struct choice {
     err result; /* not OK: there is nothing to start from; text says why */

@@ -1,9 +1,9 @@
 /* worker_inside.h - the inside of the worker role: its state, and what its files do for each
  * other.
  *
- * worker.c: life and messages; worker_steps.c: steps; worker_recover.c: the chief
- * brings the ps to serve; worker_save.c: the chief saves; worker_wait.c: what is waited
- * for.
+ * worker.c: life and messages; worker_steps.c: steps; worker_recover.c: the chief brings the ps to
+ * serve; worker_save.c: the chief saves; worker_wait.c: what is waited for; worker_states.c: which
+ * state follows which, and which go together.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_INSIDE_H
 #define CORE_CLUSTER_ROLE_WORKER_INSIDE_H
@@ -25,28 +25,54 @@ enum worker_life {
 };
 enum { TASK_TEXT_MAX = 24, NOBODY = -1 };
 
+/* Of the link to a ps. */
+enum contact {
+    GONE,  /* or not yet there */
+    FOUND, /* the link is up */
+    KNOWN, /* and the ps has said its state on it */
+};
+
+/* What was asked by JOIN on this link. Only what follows the answer counts, and only with it are
+ * there windows for a push. */
+enum inquiry {
+    NOT_ASKED,
+    ASKED, /* by JOIN; of a ps that has nothing to say, or at the end by FINISHED: no more to ask */
+    ANSWERED,
+};
+
+/* Of the chief, with a ps that is to serve a new generation. */
+enum setup_phase {
+    NOT_READY,
+    IS_READY,
+    WAS_TOLD, /* SERVE went out on this link: it will serve, and say so */
+};
+
+/* Of a ps in the checkpoint that is being made. */
+enum shard_phase {
+    NO_SHARD,
+    SHARD_WANTED,
+    SHARD_CUT,
+    SHARD_SAVED,
+};
+
 /* A ps as this worker knows it. */
 struct server {
-    uint64_t bytes;       /* of its block */
-    bool is_up, is_known; /* is_known: it has said its state on this link */
-    enum ps_state state;
+    uint64_t bytes; /* of its block */
+    enum contact contact;
+    enum ps_state state; /* as it said last */
     uint64_t generation;
-    bool needs_join; /* its link is new */
+    enum setup_phase setup;
 
-    bool is_ready; /* DESCRIBING */
-    bool was_told; /* SERVE went out on this link: it will serve, and say so */
-
-    uint64_t joins;  /* JOINs that were sent: the number of the last one */
-    bool has_ledger; /* the answer to that, on this link: only what follows it counts, and only now
-                        are there windows for a push */
-    bool has_answered;
-    bool takes_back;              /* JOINING: what waits there for its round was asked back */
-    bool is_target, is_pushed;    /* of the step that is computed; its push is out */
+    enum inquiry inquiry;
+    uint64_t joins;           /* JOINs that were sent: the number of the last one */
+    enum join_code join_code; /* of that */
+    /* Of the step that is computed; its push may be out and the answer lost with its link. */
+    bool is_target, is_pushed, has_answered;
     struct ledger ledger;         /* what it has of this worker */
     uint64_t sequence, push_step; /* of the last push to it in this generation; 0: none */
     uint64_t step, version;       /* of the values that came last */
 
-    bool is_saver, has_cut, has_saved;
+    enum shard_phase shard_phase;
     int shard;
 };
 
@@ -65,6 +91,20 @@ struct saving {
     uint32_t number_bytes;
 };
 
+/* In generations. */
+enum membership {
+    IN_NONE,
+    IN_EARLIER, /* values of one have come, and not yet of this one */
+    IN_CURRENT, /* values of the one that it joined last have come */
+};
+
+/* What is to become of the job. */
+enum ending {
+    GOES_ON,
+    STOPS, /* it is to end well, with stop_code and stop_text */
+    LEAVES /* so says a signal: not later than stop_timeout_ms after leave_ms */
+};
+
 struct worker_role {
     struct role role;
     struct worker_options options;
@@ -72,8 +112,7 @@ struct worker_role {
     enum worker_life phase;
     uint64_t generation; /* that this worker takes part in, or that the chief is making; 0: none */
     bool has_ticket;
-    bool has_adopted;     /* values of this generation have come */
-    bool was_adopted;     /* of any generation */
+    enum membership membership;
     bool has_served;      /* chief: SERVE has gone out: there may be steps that can be lost */
     bool is_relaying;     /* the verdict is another task's, which the text names */
     uint64_t global_step; /* as ps/0 said last */
@@ -81,8 +120,7 @@ struct worker_role {
     uint64_t computed_step; /* of the values that the gradient in the windows comes from */
     uint64_t computed;      /* its sequence */
     int arrays;             /* chief: that a ps which wants values is to be brought */
-    bool is_stopping;       /* the job is to end well, with stop_code and stop_text */
-    bool is_leaving;        /* a signal: not later than stop_timeout_ms after leave_ms */
+    enum ending ending;
     uint64_t leave_ms;
     int stop_code;
     char stop_text[ACTION_TEXT_MAX];
@@ -95,7 +133,18 @@ bool worker_is_chief(const struct worker_role *);
 /* In the outbox: what it says more is added to it. */
 struct message *worker_send(struct worker_role *, int ps, enum message_type, struct outbox *);
 void worker_end(struct worker_role *, int code, const char *text, int except, struct outbox *);
-void worker_enter(struct worker_role *, enum worker_life);
+void worker_enter(struct worker_role *, enum worker_life); /* and nobody has answered yet */
+
+/* worker_states.c: the only places where these change, each to what may follow. */
+void worker_set_life(struct worker_role *, enum worker_life);
+void worker_set_membership(struct worker_role *, enum membership);
+void worker_set_ending(struct worker_role *, enum ending);
+void worker_set_save(struct worker_role *, enum save_phase);
+void server_set_contact(struct server *, enum contact);
+void server_set_inquiry(struct server *, enum inquiry);
+void server_set_setup(struct server *, enum setup_phase);
+void server_set_shard(struct server *, enum shard_phase);
+
 /* ps/0 owns the global step; a ps without variables has nothing else to say. */
 bool worker_is_asked(const struct worker_role *, int ps);
 void worker_settle(struct worker_role *, struct outbox *); /* after news of a ps' state */

@@ -8,7 +8,7 @@
 static void choose(struct worker_role *w, const char *why_again, struct outbox *out)
 {
     const struct action_choose choose = {
-        .generation = w->was_adopted || w->has_served ? w->generation : 0,
+        .generation = w->membership != IN_NONE || w->has_served ? w->generation : 0,
         .why_again = outbox_text(out, why_again),
     };
     outbox_add_choose(out, choose);
@@ -35,7 +35,7 @@ static void note_choice(const struct worker_role *w, const struct choice *choice
     char empty[ACTION_TEXT_MAX / 2];
     uint64_t lost = w->global_step > choice->step ? w->global_step - choice->step : 0;
     name_empty(w, empty, sizeof empty);
-    if (w->was_adopted)
+    if (w->membership != IN_NONE)
         outbox_log(out, "%s came back empty: all go back to step %llu, %llu step%s are lost",
                    empty[0] ? empty : "a ps", (unsigned long long)choice->step,
                    (unsigned long long)lost, lost == 1 ? "" : "s");
@@ -56,7 +56,7 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
     w->saving.saved_step = choice->step;
     worker_enter(w, DESCRIBING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
-        w->servers[ps].is_ready = w->servers[ps].was_told = false;
+        server_set_setup(&w->servers[ps], NOT_READY);
         outbox_add_describe(out, (struct action_describe){ps});
     }
 }
@@ -72,20 +72,20 @@ static void fill(struct worker_role *w, int ps, uint64_t array, struct outbox *o
 static void serve_when_ready(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (!w->servers[ps].is_ready) return;
+        if (w->servers[ps].setup != IS_READY) return;
     worker_enter(w, STARTING);
     worker_save_first(w, out);
     w->has_served = true;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         worker_send(w, ps, MESSAGE_SERVE, out);
-        w->servers[ps].was_told = true;
+        server_set_setup(&w->servers[ps], WAS_TOLD);
     }
 }
 
 void worker_ready(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
-    if (w->phase != DESCRIBING || w->servers[ps].is_ready) return;
+    if (w->phase != DESCRIBING || w->servers[ps].setup == IS_READY) return;
     if (m->code == READY_FAILED) {
         message_text(m, text);
         worker_enter(w, HOLDING);
@@ -96,6 +96,6 @@ void worker_ready(struct worker_role *w, int ps, const struct message *m, struct
         fill(w, ps, m->sequence, out);
         return;
     }
-    w->servers[ps].is_ready = true;
+    server_set_setup(&w->servers[ps], IS_READY);
     serve_when_ready(w, out);
 }

@@ -15,20 +15,20 @@ static int number_savers(struct worker_role *w)
     int shards = 0;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
-        s->is_saver = worker_is_asked(w, ps);
-        s->has_cut = s->has_saved = !s->is_saver;
-        if (s->is_saver) s->shard = shards++;
+        if (!worker_is_asked(w, ps)) continue;
+        server_set_shard(s, SHARD_WANTED);
+        s->shard = shards++;
     }
     return shards;
 }
 
 static bool can_save(const struct worker_role *w)
 {
-    if (!worker_is_chief(w) || w->phase < JOINING || w->phase > SAVING_LAST || !w->has_adopted)
+    if (!worker_is_chief(w) || w->phase < JOINING || w->phase > SAVING_LAST ||
+        w->membership != IN_CURRENT)
         return false;
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (worker_is_asked(w, ps) && (!w->servers[ps].is_up || w->servers[ps].needs_join))
-            return false;
+        if (worker_is_asked(w, ps) && w->servers[ps].inquiry == NOT_ASKED) return false;
     return w->saving.phase == SAVE_IDLE;
 }
 
@@ -49,7 +49,7 @@ static void begin(struct worker_role *w, bool is_last, struct outbox *out)
     s->is_last = is_last;
     s->is_refused = false;
     s->shards = number_savers(w);
-    s->phase = SAVE_FIRST;
+    worker_set_save(w, SAVE_FIRST);
     s->generation = w->generation;
     s->tag = w->options.incarnation + ++s->count;
     s->since_ms = w->patience.now_ms;
@@ -88,7 +88,7 @@ static void finish_again(struct worker_role *w, struct outbox *out)
 void worker_save_last(struct worker_role *w, struct outbox *out)
 {
     struct saving *s = &w->saving;
-    w->phase = SAVING_LAST;
+    worker_set_life(w, SAVING_LAST);
     patience_renew(&w->patience);
     if (s->phase != SAVE_IDLE) return;
     bool is_there = s->has_saved && s->saved_step == w->global_step;
@@ -106,14 +106,19 @@ void worker_conclude(struct worker_role *w, struct outbox *out)
         worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
         return;
     }
-    w->phase = EVALUATING;
+    worker_set_life(w, EVALUATING);
     outbox_add_evaluate(out, (struct action_evaluate){w->global_step});
+}
+
+static void forget_shards(struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++) server_set_shard(&w->servers[ps], NO_SHARD);
 }
 
 static void resume(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (w->servers[ps].is_saver && w->servers[ps].is_up)
+        if (w->servers[ps].shard_phase != NO_SHARD && w->servers[ps].contact != GONE)
             worker_send(w, ps, MESSAGE_RESUME, out);
 }
 
@@ -123,7 +128,7 @@ static void conclude_without(struct worker_role *w, const char *why, struct outb
     struct saving *s = &w->saving;
     bool can_come_yet = s->is_refused && s->refusals++ < REFUSALS_MAX;
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        can_come_yet |= worker_is_asked(w, ps) && !w->servers[ps].is_up;
+        can_come_yet |= worker_is_asked(w, ps) && w->servers[ps].contact == GONE;
     if (can_come_yet) {
         finish_again(w, out);
         return;
@@ -134,7 +139,7 @@ static void conclude_without(struct worker_role *w, const char *why, struct outb
     }
     w->stop_code = EXIT_FAILED;
     snprintf(w->stop_text, sizeof w->stop_text, "the last checkpoint failed: %.200s", why);
-    w->phase = EVALUATING;
+    worker_set_life(w, EVALUATING);
     outbox_add_evaluate(out, (struct action_evaluate){w->global_step});
 }
 
@@ -143,12 +148,12 @@ void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
     struct saving *s = &w->saving;
     if (s->phase == SAVE_IDLE) return;
     bool is_begun = s->phase != SAVE_FIRST;
-    s->phase = SAVE_IDLE;
+    worker_set_save(w, SAVE_IDLE);
     resume(w, out);
     const char *kept = outbox_text(out, why);
     const struct action_abandon abandon = {s->step, s->tag, is_begun, kept};
     outbox_add_abandon(out, abandon);
-    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].is_saver = false;
+    forget_shards(w);
     if (w->phase != SAVING_LAST) return;
     if (s->is_last)
         conclude_without(w, kept, out);
@@ -164,19 +169,21 @@ static void abandon_by(struct worker_role *w, int ps, const struct message *m, s
     worker_abandon(w, why, out);
 }
 
-static bool all_cut(const struct worker_role *w)
+/* All shards are so far, or further. */
+static bool all_shards(const struct worker_role *w, enum shard_phase least)
 {
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (!w->servers[ps].has_cut) return false;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        enum shard_phase phase = w->servers[ps].shard_phase;
+        if (phase != NO_SHARD && phase < least) return false;
+    }
     return true;
 }
 
 static void publish_when_done(struct worker_role *w, struct outbox *out)
 {
     struct saving *s = &w->saving;
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (!w->servers[ps].has_cut || !w->servers[ps].has_saved) return;
-    s->phase = SAVE_PUBLISHING;
+    if (!all_shards(w, SHARD_SAVED)) return;
+    worker_set_save(w, SAVE_PUBLISHING);
     outbox_add_publish(out, (struct action_publish){s->step, s->tag});
 }
 
@@ -189,22 +196,23 @@ static bool begin_rest(struct worker_role *w, const struct message *m, struct ou
     memcpy(s->numbers + 1, m->body, bytes);
     s->number_bytes = bytes + sizeof *s->numbers;
     s->step = m->step;
-    s->phase = SAVE_REST;
+    worker_set_save(w, SAVE_REST);
     outbox_add_begin(out, (struct action_begin){s->step, s->tag, s->shards});
     for (int ps = 1; ps < w->options.ps_count; ps++)
-        if (w->servers[ps].is_saver) send_save(w, ps, out);
+        if (w->servers[ps].shard_phase != NO_SHARD) send_save(w, ps, out);
     return true;
 }
 
 static bool is_of_save(const struct worker_role *w, int ps, const struct message *m)
 {
-    return w->saving.phase != SAVE_IDLE && m->sequence == w->saving.tag && w->servers[ps].is_saver;
+    return w->saving.phase != SAVE_IDLE && m->sequence == w->saving.tag &&
+           w->servers[ps].shard_phase != NO_SHARD;
 }
 
 void worker_cut(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    if (!is_of_save(w, ps, m) || s->has_cut) return;
+    if (!is_of_save(w, ps, m) || s->shard_phase != SHARD_WANTED) return;
     if (m->code) {
         w->saving.is_refused = true;
         abandon_by(w, ps, m, out);
@@ -214,19 +222,20 @@ void worker_cut(struct worker_role *w, int ps, const struct message *m, struct o
         worker_abandon(w, "ps/0 made a cut that cannot be read", out);
         return;
     }
-    s->has_cut = true;
-    if (all_cut(w)) worker_send(w, 0, MESSAGE_RESUME, out);
-    publish_when_done(w, out);
+    server_set_shard(s, SHARD_CUT);
+    if (all_shards(w, SHARD_CUT)) worker_send(w, 0, MESSAGE_RESUME, out);
 }
 
 void worker_saved(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
+    struct server *s = &w->servers[ps];
     if (!is_of_save(w, ps, m)) return;
     if (m->code) {
         abandon_by(w, ps, m, out);
         return;
     }
-    w->servers[ps].has_saved = true;
+    if (s->shard_phase != SHARD_CUT) return;
+    server_set_shard(s, SHARD_SAVED);
     publish_when_done(w, out);
 }
 
@@ -237,10 +246,10 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
         worker_abandon(w, text, out);
         return;
     }
-    w->saving.phase = SAVE_IDLE;
+    worker_set_save(w, SAVE_IDLE);
     w->saving.has_saved = true;
     w->saving.saved_step = w->saving.step;
-    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].is_saver = false;
+    forget_shards(w);
     if (w->phase == SAVING_LAST) worker_save_last(w, out);
 }
 

@@ -8,30 +8,34 @@ static bool all_answered(const struct worker_role *w)
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         const struct server *s = &w->servers[ps];
         if (!worker_is_asked(w, ps)) continue;
-        if (!s->has_answered || (w->phase == JOINING && !s->has_ledger)) return false;
+        if (!s->has_answered || (w->phase == JOINING && s->inquiry != ANSWERED)) return false;
     }
     return true;
 }
 
 /* ---- joining ---- */
 
-static struct message *join(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
+static void join(struct worker_role *w, int ps, enum join_code code, uint64_t step,
+                 struct outbox *out)
 {
     struct server *s = &w->servers[ps];
     struct message *m = worker_send(w, ps, MESSAGE_JOIN, out);
+    m->code = s->join_code = code;
     m->sequence = s->sequence;
     m->step = step;
     m->version = ++s->joins;
-    s->needs_join = s->takes_back = s->has_ledger = false;
-    return m;
+    if (s->contact != GONE) server_set_inquiry(s, ASKED);
 }
 
 static void join_all(struct worker_role *w, struct outbox *out)
 {
     worker_enter(w, JOINING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
-        w->servers[ps].needs_join = false;
-        if (worker_is_asked(w, ps)) join(w, ps, w->first_step, out);
+        struct server *s = &w->servers[ps];
+        if (worker_is_asked(w, ps))
+            join(w, ps, JOIN_PLAIN, w->first_step, out);
+        else if (s->contact != GONE)
+            server_set_inquiry(s, ASKED);
     }
 }
 
@@ -40,14 +44,15 @@ void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out
     if (w->saving.generation != generation) worker_abandon(w, "the ps begin again", out);
     if (w->generation != generation) w->saving.has_saved = false;
     w->generation = generation;
-    w->has_ticket = w->has_adopted = false;
+    w->has_ticket = false;
+    if (w->membership == IN_CURRENT) worker_set_membership(w, IN_EARLIER);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         s->sequence = s->push_step = s->step = s->version = 0;
         s->ledger = (struct ledger){0};
     }
     join_all(w, out);
-    if (w->is_stopping) worker_ask_all_to_stop(w, NOBODY, out);
+    if (w->ending != GOES_ON) worker_ask_all_to_stop(w, NOBODY, out);
 }
 
 /* The ps is the same, its link is new: what was said on the old one may be lost. */
@@ -56,12 +61,12 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
     struct server *s = &w->servers[ps];
     uint64_t wanted = w->phase == JOINING ? w->first_step : 0;
     if (w->phase == WAITING) wanted = s->push_step;
-    s->needs_join = false;
+    server_set_inquiry(s, ASKED);
     if (w->phase == FINISHING)
         worker_send(w, ps, MESSAGE_FINISHED, out);
     else if (worker_is_asked(w, ps))
-        join(w, ps, wanted, out);
-    if (w->is_stopping) worker_ask_to_stop(w, ps, out);
+        join(w, ps, JOIN_PLAIN, wanted, out);
+    if (w->ending != GOES_ON) worker_ask_to_stop(w, ps, out);
 }
 
 /* ---- pushing ---- */
@@ -82,7 +87,8 @@ static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox 
     s->sequence = w->computed;
     s->push_step = step;
     s->is_pushed = true;
-    if (s->has_ledger) send_push(w, ps, out); /* else it follows the ledger that is awaited */
+    if (s->inquiry == ANSWERED)
+        send_push(w, ps, out); /* else it follows the ledger that is awaited */
 }
 
 /* Does this ps wait for a push that another one has? */
@@ -105,14 +111,13 @@ static void take_back(struct worker_role *w, struct outbox *out)
     if (w->phase != JOINING || !w->options.is_sync) return;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         if (!worker_is_asked(w, ps)) continue;
-        if (!w->servers[ps].has_ledger) return;
+        if (w->servers[ps].inquiry != ANSWERED) return;
         is_any_owed |= is_owed(w, ps);
     }
     for (int ps = w->options.drops_gradients; ps < w->options.ps_count && is_any_owed; ps++) {
         struct server *s = &w->servers[ps];
-        if (!worker_is_asked(w, ps) || s->has_answered || s->takes_back || is_owed(w, ps)) continue;
-        join(w, ps, w->first_step, out)->code = JOIN_TAKES_BACK;
-        s->takes_back = true;
+        bool waits = !s->has_answered && s->join_code != JOIN_TAKES_BACK && !is_owed(w, ps);
+        if (worker_is_asked(w, ps) && waits) join(w, ps, JOIN_TAKES_BACK, w->first_step, out);
     }
 }
 
@@ -120,9 +125,9 @@ static void take_back(struct worker_role *w, struct outbox *out)
 void worker_ledger(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
-    bool is_awaited = m->version == s->joins && !s->has_ledger;
+    bool is_awaited = m->version == s->joins && s->inquiry == ASKED;
     if (!is_awaited || !ledger_unpack(m, 1, &s->ledger)) return;
-    s->has_ledger = true;
+    server_set_inquiry(s, ANSWERED);
     if (s->is_pushed && s->sequence > s->ledger.received) send_push(w, ps, out);
     take_back(w, out);
 }
@@ -139,7 +144,7 @@ void worker_push(struct worker_role *w, struct outbox *out)
         if (s->is_target)
             push_to(w, ps, w->options.drops_gradients && !is_new ? taken_step : s->step, out);
         else
-            s->has_answered = s->is_up && !s->needs_join;
+            s->has_answered = s->inquiry != NOT_ASKED;
     }
 }
 
@@ -204,7 +209,7 @@ static bool catch_up(struct worker_role *w, struct outbox *out)
         if (!worker_is_asked(w, ps) || s->step >= step || is_owed(w, ps)) continue;
         s->has_answered = s->is_pushed = false;
         s->push_step = step; /* if its link is lost meanwhile */
-        join(w, ps, step, out);
+        join(w, ps, JOIN_PLAIN, step, out);
         is_behind = true;
     }
     return is_behind;
@@ -212,10 +217,10 @@ static bool catch_up(struct worker_role *w, struct outbox *out)
 
 static void note_adopted(struct worker_role *w, struct outbox *out)
 {
-    if (w->has_adopted) return;
-    const struct action_adopted adopted = {w->global_step, .is_first = !w->was_adopted};
+    if (w->membership == IN_CURRENT) return;
+    const struct action_adopted adopted = {w->global_step, .is_first = w->membership == IN_NONE};
     outbox_add_adopted(out, adopted);
-    w->has_adopted = w->was_adopted = true;
+    worker_set_membership(w, IN_CURRENT);
 }
 
 static void compute(struct worker_role *w, struct outbox *out)
@@ -253,7 +258,7 @@ static void turn_to_others(struct worker_role *w, bool is_dropped, struct outbox
         uint64_t wanted = w->options.is_sync ? w->global_step : 0;
         w->servers[ps].push_step = wanted;
         if (is_dropped)
-            join(w, ps, wanted, out);
+            join(w, ps, JOIN_PLAIN, wanted, out);
         else
             push_to(w, ps, w->computed_step, out);
     }
@@ -295,7 +300,7 @@ static void held(struct worker_role *w, int ps, const struct message *m, struct 
 
 static bool is_expected(const struct worker_role *w, int ps)
 {
-    if (w->servers[ps].has_answered || !w->servers[ps].has_ledger) return false;
+    if (w->servers[ps].has_answered || w->servers[ps].inquiry != ANSWERED) return false;
     return w->phase == JOINING || w->phase == WAITING || (w->phase == ASKING && ps == 0);
 }
 

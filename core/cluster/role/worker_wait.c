@@ -16,7 +16,7 @@ static bool is_awaited(const struct worker_role *w, int ps)
     case STARTING:
         return s->state != PS_SERVING;
     case DESCRIBING:
-        return !s->is_ready;
+        return s->setup != IS_READY;
     default:
         return worker_is_asked(w, ps) && !s->has_answered;
     }
@@ -50,7 +50,7 @@ static struct wait current_wait(const struct worker_role *w)
     const struct worker_options *o = &w->options;
     switch (w->phase) {
     case HOLDING:
-        if (w->was_adopted)
+        if (w->membership != IN_NONE)
             return (struct wait){"to be restored by the chief, worker/0", "--restart_timeout",
                                  o->restart_timeout_ms};
         return (struct wait){"to be initialised by the chief, worker/0", "--start_timeout",
@@ -73,7 +73,7 @@ static struct wait current_wait(const struct worker_role *w)
 static bool all_up(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (!w->servers[ps].is_up) return false;
+        if (w->servers[ps].contact == GONE) return false;
     return true;
 }
 

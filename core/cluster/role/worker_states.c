@@ -1,0 +1,168 @@
+/* worker_states.c - the states of a worker role: which may follow which, and which go together. */
+#include "core/cluster/role/worker_inside.h"
+
+/* ---- which may follow which ---- */
+
+void worker_set_life(struct worker_role *w, enum worker_life life)
+{
+    enum { ANY = MAY(HOLDING) | MAY(JOINING) | MAY(ENDED) }; /* what a ps' state may make of it */
+    static const uint16_t follows[] = {
+        [HOLDING] = MAY(DESCRIBING) | ANY,
+        [DESCRIBING] = MAY(STARTING) | ANY,
+        [STARTING] = ANY,
+        [JOINING] = MAY(COMPUTING) | MAY(FINISHING) | ANY,
+        [ASKING] = MAY(WAITING) | MAY(FINISHING) | ANY,
+        [WAITING] = MAY(COMPUTING) | MAY(FINISHING) | ANY,
+        [COMPUTING] = MAY(ASKING) | MAY(WAITING) | ANY,
+        [FINISHING] = MAY(SAVING_LAST) | ANY,
+        [SAVING_LAST] = MAY(FINISHING) | MAY(EVALUATING) | ANY,
+        [EVALUATING] = ANY,
+        [ENDED] = 0,
+    };
+    w->phase = state_after(follows, w->phase, life);
+}
+
+void worker_set_membership(struct worker_role *w, enum membership membership)
+{
+    static const uint16_t follows[] = {
+        [IN_NONE] = MAY(IN_CURRENT),
+        [IN_EARLIER] = MAY(IN_CURRENT),
+        [IN_CURRENT] = MAY(IN_EARLIER),
+    };
+    w->membership = state_after(follows, w->membership, membership);
+}
+
+void worker_set_ending(struct worker_role *w, enum ending ending)
+{
+    static const uint16_t follows[] = {
+        [GOES_ON] = MAY(STOPS) | MAY(LEAVES),
+        [STOPS] = MAY(LEAVES),
+        [LEAVES] = 0,
+    };
+    w->ending = state_after(follows, w->ending, ending);
+}
+
+void worker_set_save(struct worker_role *w, enum save_phase phase)
+{
+    static const uint16_t follows[] = {
+        [SAVE_IDLE] = MAY(SAVE_FIRST),
+        [SAVE_FIRST] = MAY(SAVE_REST) | MAY(SAVE_IDLE),
+        [SAVE_REST] = MAY(SAVE_PUBLISHING) | MAY(SAVE_IDLE),
+        [SAVE_PUBLISHING] = MAY(SAVE_IDLE),
+    };
+    w->saving.phase = state_after(follows, w->saving.phase, phase);
+}
+
+void server_set_contact(struct server *s, enum contact contact)
+{
+    static const uint16_t follows[] = {
+        [GONE] = MAY(FOUND),
+        [FOUND] = MAY(KNOWN) | MAY(GONE),
+        [KNOWN] = MAY(GONE) | MAY(FOUND), /* by a better link */
+    };
+    s->contact = state_after(follows, s->contact, contact);
+}
+
+void server_set_inquiry(struct server *s, enum inquiry inquiry)
+{
+    static const uint16_t follows[] = {
+        [NOT_ASKED] = MAY(ASKED),
+        [ASKED] = MAY(ANSWERED) | MAY(NOT_ASKED),
+        [ANSWERED] = MAY(ASKED) | MAY(NOT_ASKED),
+    };
+    s->inquiry = state_after(follows, s->inquiry, inquiry);
+}
+
+void server_set_setup(struct server *s, enum setup_phase phase)
+{
+    static const uint16_t follows[] = {
+        [NOT_READY] = MAY(IS_READY),
+        [IS_READY] = MAY(WAS_TOLD) | MAY(NOT_READY),
+        [WAS_TOLD] = MAY(NOT_READY),
+    };
+    s->setup = state_after(follows, s->setup, phase);
+}
+
+void server_set_shard(struct server *s, enum shard_phase phase)
+{
+    static const uint16_t follows[] = {
+        [NO_SHARD] = MAY(SHARD_WANTED),
+        [SHARD_WANTED] = MAY(SHARD_CUT) | MAY(NO_SHARD),
+        [SHARD_CUT] = MAY(SHARD_SAVED) | MAY(NO_SHARD),
+        [SHARD_SAVED] = MAY(NO_SHARD),
+    };
+    s->shard_phase = state_after(follows, s->shard_phase, phase);
+}
+
+/* ---- which go together ---- */
+
+static bool is_chiefs(enum worker_life life)
+{
+    return life == DESCRIBING || life == STARTING || life == SAVING_LAST || life == EVALUATING;
+}
+
+static const char *check_server(const struct worker_role *w, int ps)
+{
+    const struct server *s = &w->servers[ps];
+    bool is_out = w->phase == ASKING || w->phase == WAITING;
+    if (s->contact == GONE && (s->inquiry != NOT_ASKED || s->has_answered))
+        return "a ps that is gone was asked or has answered";
+    if (s->inquiry == ANSWERED && !worker_is_asked(w, ps)) return "a ps answers that is not asked";
+    if (s->is_pushed && !is_out) return "a push is out of a step that is not";
+    if (s->is_pushed && s->sequence != w->computed) return "a push is out of another step";
+    if (s->ledger.taken > s->ledger.received) return "a push was taken that did not come";
+    if (s->setup != NOT_READY && !worker_is_chief(w)) return "not the chief, and sets up";
+    if (s->setup == IS_READY && w->phase > DESCRIBING) return "a ps is ready and was not told";
+    return NULL;
+}
+
+static const char *check_steps(const struct worker_role *w)
+{
+    const struct server *first = &w->servers[0];
+    bool is_in_step = w->phase == ASKING || w->phase == WAITING || w->phase == COMPUTING;
+    if (is_in_step && (w->membership != IN_CURRENT || !w->computed)) return "a step of nothing";
+    if (w->phase == COMPUTING && first->is_target && !w->has_ticket) return "no ticket to compute";
+    if (w->phase == FINISHING && w->membership != IN_CURRENT) return "finished what it was not in";
+    if (w->phase != ASKING) return NULL;
+    if (!w->options.drops_gradients || !first->is_pushed)
+        return "asks ps/0 what it does not decide";
+    return first->has_answered ? "asks ps/0, which has answered" : NULL;
+}
+
+static const char *check_saving(const struct worker_role *w)
+{
+    static const struct {
+        enum shard_phase least, most; /* of ps/0, which makes the first cut */
+    } firsts[] = {
+        [SAVE_IDLE] = {NO_SHARD, NO_SHARD},
+        [SAVE_FIRST] = {SHARD_WANTED, SHARD_WANTED},
+        [SAVE_REST] = {SHARD_CUT, SHARD_SAVED},
+        [SAVE_PUBLISHING] = {SHARD_SAVED, SHARD_SAVED},
+    };
+    const enum save_phase phase = w->saving.phase;
+    const enum shard_phase first = w->servers[0].shard_phase;
+    if (first < firsts[phase].least || first > firsts[phase].most) return "ps/0 saves otherwise";
+    for (int ps = 1; ps < w->options.ps_count; ps++) {
+        const enum shard_phase rest = w->servers[ps].shard_phase;
+        bool is_early = first <= SHARD_WANTED && rest > first;
+        bool is_missing = phase == SAVE_PUBLISHING && rest != NO_SHARD && rest != SHARD_SAVED;
+        if (is_early || is_missing) return "a shard is not where the checkpoint is";
+    }
+    if (phase != SAVE_IDLE && !worker_is_chief(w)) return "not the chief, and saves";
+    /* while the chief makes another generation one may be left, which is given up after that */
+    bool is_old = w->phase >= JOINING && w->saving.generation != w->generation;
+    return phase != SAVE_IDLE && is_old ? "saves what is lost" : NULL;
+}
+
+const char *worker_role_check(const struct role *role)
+{
+    const struct worker_role *w = (const struct worker_role *)role;
+    const char *wrong = NULL;
+    if (w->phase == ENDED) return NULL; /* it stays as it was */
+    if (is_chiefs(w->phase) && !worker_is_chief(w)) return "does what the chief does";
+    if (w->phase >= DESCRIBING && !w->generation) return "takes part in no generation";
+    if (w->ending == LEAVES && !w->stop_code) return "leaves for no reason";
+    for (int ps = 0; ps < w->options.ps_count && !wrong; ps++) wrong = check_server(w, ps);
+    if (!wrong) wrong = check_steps(w);
+    return wrong ? wrong : check_saving(w);
+}

@@ -96,10 +96,11 @@ static void print_nodes(const struct graph *graph)
 
 static void print_data(const struct dataset *data, const char *role)
 {
+    const struct column *features = &data->columns[FEATURES];
     char shape[SHAPE_TEXT_MAX];
     if (data->rows == 0) return;
     printf("%s: %lld rows of %s %s, %s\n", role, (long long)data->rows,
-           shape_text(&data->feature_shape, shape), dtype_name(data->feature_dtype), data->name);
+           shape_text(&features->shape, shape), dtype_name(features->dtype), data->name);
     if (data->use && *data->use) printf("  %s\n", data->use);
 }
 

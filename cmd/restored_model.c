@@ -114,7 +114,7 @@ static int64_t wanted_features(const struct restored_model *r, int64_t features)
 static err restore_values(struct restored_model *r)
 {
     const struct dataset *data = &r->session.eval_data;
-    const int64_t features = shape_count(&data->feature_shape);
+    const int64_t features = column_width(&data->columns[FEATURES]);
     err e = session_restore(&r->session, r->bundle);
     const int64_t wanted = e == ERR_INPUT ? wanted_features(r, features) : -1;
     if (wanted < 0) return e;

@@ -1,52 +1,46 @@
-/* convert.c - stored examples to what the graph reads: see convert.h. */
+/* convert.c - see convert.h. */
 #include "core/data/convert.h"
 #include "core/data/loops.h"
 
 #include <string.h>
 
-size_t convert_feature_bytes(const struct dataset *d)
+void conversions_of(const struct transform *t, struct conversion ret[DATASET_COLUMNS])
 {
-    return (size_t)shape_count(&d->feature_shape) * dtype_size(d->feature_dtype);
+    ret[FEATURES] = (struct conversion){FLOAT32, t->scale, t->offset};
+    ret[LABELS] = (struct conversion){t->label_dtype, 1, 0};
 }
 
-int64_t convert_label_count(const struct dataset *d)
+bool conversion_is_identity(const struct conversion *c, const struct column *stored)
 {
-    return shape_count(&d->label_shape);
+    return c->dtype == stored->dtype && c->scale == 1 && c->offset == 0;
 }
 
-bool convert_is_identity(const struct dataset *d, const struct transform *t)
+/* Whole and within 32 bits: transform_check has seen to it. */
+static void floats_to_ints(int32_t *y, const float *x, int64_t n)
 {
-    return d->feature_dtype == FLOAT32 && t->scale == 1 && t->offset == 0;
+    for (int64_t i = 0; i < n; i++) y[i] = (int32_t)x[i];
 }
 
-void convert_features(const struct dataset *d, const struct transform *t, int64_t first,
-                      int64_t rows, float *ret)
+static void ints_to_floats(float *y, const int32_t *x, int64_t n)
 {
-    size_t row_bytes = convert_feature_bytes(d);
-    const void *from = (const char *)d->features + row_bytes * (size_t)first;
-    int64_t count = rows * shape_count(&d->feature_shape);
-    /* most often bytes of images; floats as stored need no arithmetic */
-    if (convert_is_identity(d, t))
+    for (int64_t i = 0; i < n; i++) y[i] = (float)x[i];
+}
+
+/* Most often bytes of images; what is stored as it is wanted needs no arithmetic. */
+void convert(const struct conversion *c, const struct column *stored, int64_t first, int64_t rows,
+             void *ret)
+{
+    const size_t row_bytes = column_row_bytes(stored);
+    const void *from = (const char *)stored->at + row_bytes * (size_t)first;
+    const int64_t n = rows * column_width(stored);
+    if (conversion_is_identity(c, stored))
         memcpy(ret, from, row_bytes * (size_t)rows);
-    else if (d->feature_dtype == UINT8)
-        loops_best()->scale_bytes(ret, from, t->scale, t->offset, count);
+    else if (stored->dtype == UINT8)
+        loops_best()->scale_bytes(ret, from, c->scale, c->offset, n);
+    else if (stored->dtype == INT32)
+        ints_to_floats(ret, from, n);
+    else if (c->dtype == INT32)
+        floats_to_ints(ret, from, n);
     else
-        loops_best()->scale_floats(ret, from, t->scale, t->offset, count);
-}
-
-void convert_labels(const struct dataset *d, const struct transform *t, int64_t first, int64_t rows,
-                    void *ret)
-{
-    int64_t of_row = convert_label_count(d), count = rows * of_row;
-    const void *from = (const char *)d->labels + 4 * first * of_row; /* both types have 4 bytes */
-    if (d->label_dtype == t->label_dtype) {
-        memcpy(ret, from, (size_t)count * 4);
-    } else if (t->label_dtype == FLOAT32) {
-        const int32_t *label = from;
-        for (int64_t i = 0; i < count; i++) ((float *)ret)[i] = (float)label[i];
-    } else {
-        /* whole and within 32 bits: transform_check has seen to it */
-        const float *label = from;
-        for (int64_t i = 0; i < count; i++) ((int32_t *)ret)[i] = (int32_t)label[i];
-    }
+        loops_best()->scale_floats(ret, from, c->scale, c->offset, n);
 }

@@ -1,20 +1,22 @@
-/* convert.h - stored examples to what the graph reads: y = scale * x + offset, labels of one type.
+/* convert.h - stored columns to what the graph reads: y = scale * x + offset, labels of one type.
  */
 #ifndef CORE_DATA_CONVERT_H
 #define CORE_DATA_CONVERT_H
 
 #include "core/data/data.h"
 
+/* What becomes of one column. Only what is made float is scaled. */
+struct conversion {
+    enum dtype dtype; /* FLOAT32 or INT32 */
+    float scale, offset;
+};
+void conversions_of(const struct transform *, struct conversion ret[DATASET_COLUMNS]);
+
+/* What is stored is what would be made of it. */
+bool conversion_is_identity(const struct conversion *, const struct column *stored);
+
 /* Rows first .. first + rows - 1, in stored order. */
-void convert_features(const struct dataset *, const struct transform *, int64_t first, int64_t rows,
-                      float *ret);
-void convert_labels(const struct dataset *, const struct transform *, int64_t first, int64_t rows,
-                    void *ret);
-
-/* Features in memory are what the transform would make of them. */
-bool convert_is_identity(const struct dataset *, const struct transform *);
-
-size_t convert_feature_bytes(const struct dataset *); /* of one example as stored */
-int64_t convert_label_count(const struct dataset *);  /* of one example */
+void convert(const struct conversion *, const struct column *stored, int64_t first, int64_t rows,
+             void *ret);
 
 #endif

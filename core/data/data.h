@@ -1,8 +1,8 @@
 /* data.h - examples: from files or generators to batches.
  *
- * A format opens a source as a dataset in memory. A pipeline turns a
- * dataset into an endless stream of batches for one worker, prepared by a thread before they are
- * asked for.
+ * A format opens a source as a dataset in memory, in columns as they are stored. A pipeline turns a
+ * dataset into an endless stream of batches (core/graph/batch.h) for one worker, in columns as the
+ * graph reads them, prepared by a thread before they are asked for.
  *
  * The stream: position p of the stream is row p % rows of epoch p / rows; with shuffle, each epoch
  * has a permutation of its own, drawn from the seed. Batch i of worker w of W is positions ((i W) +
@@ -15,21 +15,20 @@
 
 #include "core/base/arena.h"
 #include "core/base/fields/fields.h"
+#include "core/graph/batch.h"
 #include "core/graph/op.h"
 
+enum { FEATURES, LABELS, DATASET_COLUMNS };
 struct dataset {
     int64_t rows;
-    struct shape feature_shape; /* of one example */
-    enum dtype feature_dtype;   /* UINT8 or FLOAT32 */
-    const void *features;       /* [rows, feature_shape] */
-    struct shape label_shape;   /* of one example: rank 0 for one number */
-    enum dtype label_dtype;     /* INT32 or FLOAT32 */
-    const void *labels;         /* NULL: opened without */
-    int64_t first_row;          /* for messages: rows of the source that were skipped */
-    const char *name;           /* for messages: the first file, or the generator */
-    const char *label_name;     /* the file of the labels */
-    const char *use; /* which parts of the file are what; "" or NULL: it says so itself */
-    void *owned;     /* the format's own */
+    /* As stored: features UINT8 or FLOAT32; labels INT32 or FLOAT32, and nowhere (at NULL) where
+     * it was opened without. */
+    struct column columns[DATASET_COLUMNS];
+    int64_t first_row;      /* for messages: rows of the source that were skipped */
+    const char *name;       /* for messages: the first file, or the generator */
+    const char *label_name; /* the file of the labels */
+    const char *use;        /* which parts of the file are what; "" or NULL: it says so itself */
+    void *owned;            /* the format's own */
     void (*close)(struct dataset *);
 };
 
@@ -99,19 +98,11 @@ struct pipeline_options {
     int prefetch;
 };
 
-struct batch {
-    int64_t rows;
-    const float *features; /* [rows, feature_shape]: valid until the next pipeline_next; may be the
-                              dataset's memory */
-    const void *labels;
-    uint64_t index; /* i of the stream above */
-    uint64_t epoch; /* of its first row */
-};
-
 struct pipeline;
 err pipeline_open(const struct dataset *, const struct pipeline_options *, struct pipeline **ret);
-err pipeline_next(struct pipeline *,
-                  struct batch *ret); /* waits for the thread; ERR_TIMEOUT after ten minutes */
+/* Waits for the thread; ERR_TIMEOUT after ten minutes. Columns stay until the next call and may be
+ * the dataset's memory. */
+err pipeline_next(struct pipeline *, struct batch *ret);
 /* Batches that lie ready; -1: each is read where it is stored, so there is nothing to wait for. */
 int pipeline_ready(struct pipeline *);
 void pipeline_close(struct pipeline *); /* NULL is fine; joins the thread */

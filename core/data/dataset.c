@@ -95,8 +95,10 @@ static err narrow(struct dataset *d, int64_t skip, int64_t take)
     if (take > left)
         return fail(ERR_INPUT, "%s: take %lld: only %lld of the %lld rows are left after skip %lld",
                     d->name, (long long)take, (long long)left, (long long)d->rows, (long long)skip);
-    d->features = (const char *)d->features + convert_feature_bytes(d) * (size_t)skip;
-    if (d->labels) d->labels = (const char *)d->labels + 4 * convert_label_count(d) * skip;
+    for (int i = 0; i < DATASET_COLUMNS; i++) {
+        struct column *c = &d->columns[i];
+        if (c->at) c->at = (const char *)c->at + column_row_bytes(c) * (size_t)skip;
+    }
     d->rows = take ? take : left;
     d->first_row = skip;
     return OK;
@@ -127,7 +129,10 @@ void dataset_close(struct dataset *d)
 void dataset_read(const struct dataset *d, const struct transform *t, int64_t first, int64_t rows,
                   float *features, void *labels)
 {
+    struct conversion conversions[DATASET_COLUMNS];
+    void *const to[DATASET_COLUMNS] = {[FEATURES] = features, [LABELS] = labels};
     assert(first >= 0 && rows >= 0 && first + rows <= d->rows);
-    convert_features(d, t, first, rows, features);
-    if (labels) convert_labels(d, t, first, rows, labels);
+    conversions_of(t, conversions);
+    for (int i = 0; i < DATASET_COLUMNS; i++)
+        if (to[i]) convert(&conversions[i], &d->columns[i], first, rows, to[i]);
 }

@@ -60,15 +60,16 @@ static int64_t find_broken(const float *x, int64_t count)
 
 err dataset_check_features(const struct dataset *d)
 {
-    const int64_t of_row = shape_count(&d->feature_shape), count = d->rows * of_row;
-    if (d->feature_dtype != FLOAT32) return OK;
-    const int64_t at = find_float(d->features, count, (struct range){-FLT_MAX, FLT_MAX});
+    const struct column *features = &d->columns[FEATURES];
+    const int64_t of_row = column_width(features), count = d->rows * of_row;
+    if (features->dtype != FLOAT32) return OK;
+    const int64_t at = find_float(features->at, count, (struct range){-FLT_MAX, FLT_MAX});
     if (at == count) return OK;
     return fail(ERR_INPUT,
                 "%s: row %lld (from 0): feature %lld (from 0) is %g, not a finite number; mend or "
                 "leave out the row",
                 d->name, (long long)(d->first_row + at / of_row), (long long)(at % of_row),
-                (double)((const float *)d->features)[at]);
+                (double)((const float *)features->at)[at]);
 }
 
 /* ---- labels ---- */
@@ -107,21 +108,22 @@ static void describe_rule(const struct transform *t, char ret[RULE_TEXT_MAX])
 }
 
 /* A double holds every int32 and every float. */
-static double label_at(const struct dataset *d, int64_t i)
+static double label_at(const struct column *labels, int64_t i)
 {
-    return d->label_dtype == INT32 ? ((const int32_t *)d->labels)[i]
-                                   : (double)((const float *)d->labels)[i];
+    return labels->dtype == INT32 ? ((const int32_t *)labels->at)[i]
+                                  : (double)((const float *)labels->at)[i];
 }
 
 static err refuse(const struct transform *t, const struct dataset *d, int64_t at)
 {
-    const double label = label_at(d, at);
+    const struct column *labels = &d->columns[LABELS];
+    const double label = label_at(labels, at);
     const struct range range = range_of(t);
     const bool is_inside = label >= range.min && label <= range.max;
     char rule[RULE_TEXT_MAX];
     describe_rule(t, rule);
     return fail(ERR_INPUT, "%s: row %lld (from 0): label %.9g is %s; %s %s", d->label_name,
-                (long long)(d->first_row + at / convert_label_count(d)), label,
+                (long long)(d->first_row + at / column_width(labels)), label,
                 !isfinite(label) ? "not a finite number"
                 : is_inside      ? "not a whole number"
                                  : "out of range",
@@ -130,11 +132,12 @@ static err refuse(const struct transform *t, const struct dataset *d, int64_t at
 
 static err check_values(const struct transform *t, const struct dataset *d)
 {
-    const int64_t count = d->rows * convert_label_count(d);
-    const bool is_float = d->label_dtype == FLOAT32;
-    int64_t at = is_float ? find_float(d->labels, count, range_of(t))
-                          : find_int(d->labels, count, range_of(t));
-    if (is_float && t->label_dtype == INT32) at = smaller(at, find_broken(d->labels, at));
+    const struct column *labels = &d->columns[LABELS];
+    const int64_t count = d->rows * column_width(labels);
+    const bool is_float = labels->dtype == FLOAT32;
+    int64_t at = is_float ? find_float(labels->at, count, range_of(t))
+                          : find_int(labels->at, count, range_of(t));
+    if (is_float && t->label_dtype == INT32) at = smaller(at, find_broken(labels->at, at));
     return at < count ? refuse(t, d, at) : OK;
 }
 
@@ -149,11 +152,11 @@ err transform_check(const struct transform *t, const struct dataset *d,
 {
     if (t->label_dtype == UINT8)
         return fail(ERR_INPUT, "%s: labels are int32 or float32, not uint8", d->label_name);
-    if (!label_shape_fits(&d->label_shape, wanted_label)) {
+    const struct shape *shape = &d->columns[LABELS].shape;
+    if (!label_shape_fits(shape, wanted_label)) {
         char have[SHAPE_TEXT_MAX], wanted[SHAPE_TEXT_MAX];
         return fail(ERR_INPUT, "%s: labels have shape %s per example, the loss wants %s",
-                    d->label_name, shape_text(&d->label_shape, have),
-                    shape_text(wanted_label, wanted));
+                    d->label_name, shape_text(shape, have), shape_text(wanted_label, wanted));
     }
     return check_values(t, d);
 }

@@ -27,24 +27,25 @@ enum {
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
 
 struct slot {
-    float *features;
-    void *labels;
+    struct column columns[DATASET_COLUMNS]; /* as the graph reads them */
     uint64_t index;
 };
 
 struct pipeline {
     const struct dataset *data;
     struct pipeline_options options;
-    int64_t row_floats, row_labels; /* of one example */
+    struct conversion conversions[DATASET_COLUMNS];
     struct slot *slots;
     int slot_count;
     struct block memory; /* of all slots */
     int64_t *rows;       /* [batch]: which rows the batch being made consists of */
 
-    bool is_direct;          /* batches are the dataset's memory; slots[0] is for those that wrap */
-    const void *labels;      /* direct: of all rows, in the wanted type */
-    struct block own_labels; /* direct: where they had to be converted */
-    uint64_t next;           /* direct: index of the next batch */
+    /* Batches are the dataset's memory; slots[0] is for those that wrap. */
+    bool is_direct;
+    struct column direct[DATASET_COLUMNS]; /* of all rows, in the wanted types */
+    struct block own_labels;               /* where they had to be converted */
+    struct column part[DATASET_COLUMNS];   /* of the batch in the consumer's hands */
+    uint64_t next;                         /* index of the next batch */
 
     pthread_t thread;
     bool has_thread;
@@ -75,10 +76,16 @@ static void find_rows(struct pipeline *p, uint64_t index)
     }
 }
 
-/* Shuffled rows lie anywhere: without this each one costs a wait for main memory. */
-static void ask_ahead(const struct pipeline *p, int64_t row, size_t row_bytes)
+static void *row_of(const struct column *c, uint64_t row)
 {
-    const char *at = (const char *)p->data->features + row_bytes * (size_t)row;
+    return (char *)c->at + column_row_bytes(c) * row;
+}
+
+/* Shuffled rows lie anywhere: without this each one costs a wait for main memory. */
+static void ask_ahead(const struct column *stored, int64_t row)
+{
+    const char *at = row_of(stored, (uint64_t)row);
+    const size_t row_bytes = column_row_bytes(stored);
     size_t bytes = row_bytes < AHEAD_BYTES_MAX ? row_bytes : AHEAD_BYTES_MAX;
     for (size_t i = 0; i < bytes; i += CACHE_LINE) __builtin_prefetch(at + i);
 }
@@ -86,27 +93,26 @@ static void ask_ahead(const struct pipeline *p, int64_t row, size_t row_bytes)
 /* One batch into a slot. Only the thread calls this, or, without one, the consumer. */
 static void fill(struct pipeline *p, struct slot *slot, uint64_t index)
 {
-    const struct dataset *d = p->data;
-    const struct transform *t = &p->options.transform;
+    const struct column *stored = p->data->columns;
     int64_t batch = p->options.batch;
-    size_t row_bytes = convert_feature_bytes(d);
     find_rows(p, index);
     for (int64_t i = 0; i < batch; i++) {
-        if (i + ROWS_AHEAD < batch) ask_ahead(p, p->rows[i + ROWS_AHEAD], row_bytes);
-        convert_features(d, t, p->rows[i], 1, slot->features + i * p->row_floats);
-        convert_labels(d, t, p->rows[i], 1, (char *)slot->labels + 4 * i * p->row_labels);
+        if (i + ROWS_AHEAD < batch) ask_ahead(&stored[FEATURES], p->rows[i + ROWS_AHEAD]);
+        for (int c = 0; c < DATASET_COLUMNS; c++)
+            convert(&p->conversions[c], &stored[c], p->rows[i], 1,
+                    row_of(&slot->columns[c], (uint64_t)i));
     }
     slot->index = index;
 }
 
-static struct batch batch_of(const struct pipeline *p, const struct slot *slot)
+static struct batch batch_of(const struct pipeline *p, const struct column *columns, uint64_t index)
 {
     return (struct batch){
         .rows = p->options.batch,
-        .features = slot->features,
-        .labels = slot->labels,
-        .index = slot->index,
-        .epoch = first_position(p, slot->index) / (uint64_t)p->data->rows,
+        .columns = columns,
+        .column_count = DATASET_COLUMNS,
+        .index = index,
+        .epoch = first_position(p, index) / (uint64_t)p->data->rows,
     };
 }
 
@@ -182,40 +188,43 @@ static err next_from_thread(struct pipeline *p, struct batch *ret)
     pthread_mutex_unlock(&p->lock);
     if (!has_batch)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", p->data->name, (int)PIPELINE_WAIT_S_MAX);
-    *ret = batch_of(p, &p->slots[number % (uint64_t)p->slot_count]);
+    const struct slot *slot = &p->slots[number % (uint64_t)p->slot_count];
+    *ret = batch_of(p, slot->columns, slot->index);
     return OK;
 }
 
 /* ---- without a thread ---- */
 
-/* Costs two divisions, no copy; only a batch over the end of the data is put together. */
+/* Costs a few divisions, no copy; only a batch over the end of the data is put together. */
 static void next_direct(struct pipeline *p, struct batch *ret)
 {
-    uint64_t rows = (uint64_t)p->data->rows, position = first_position(p, p->next);
-    uint64_t row = position % rows;
+    const uint64_t index = p->next++, rows = (uint64_t)p->data->rows;
+    const uint64_t row = first_position(p, index) % rows;
     if (row + (uint64_t)p->options.batch > rows) {
-        fill(p, &p->slots[0], p->next++);
-        *ret = batch_of(p, &p->slots[0]);
+        fill(p, &p->slots[0], index);
+        *ret = batch_of(p, p->slots[0].columns, index);
         return;
     }
-    *ret = (struct batch){
-        .rows = p->options.batch,
-        .features = (const float *)p->data->features + row * (uint64_t)p->row_floats,
-        .labels = (const char *)p->labels + 4 * row * (uint64_t)p->row_labels,
-        .index = p->next++,
-        .epoch = position / rows,
-    };
+    for (int i = 0; i < DATASET_COLUMNS; i++) p->part[i].at = row_of(&p->direct[i], row);
+    *ret = batch_of(p, p->part, index);
 }
 
 /* Labels in another type than stored are converted once for the whole run. */
 static err prepare_direct(struct pipeline *p)
 {
-    const struct dataset *d = p->data;
-    p->labels = d->labels;
-    if (d->label_dtype == p->options.transform.label_dtype) return OK;
-    TRY(block_new(4 * (uint64_t)(d->rows * p->row_labels), &p->own_labels));
-    convert_labels(d, &p->options.transform, 0, d->rows, p->own_labels.at);
-    p->labels = p->own_labels.at;
+    const struct column *stored = &p->data->columns[LABELS];
+    const struct conversion *c = &p->conversions[LABELS];
+    struct column *labels = &p->direct[LABELS];
+    memcpy(p->direct, p->data->columns, sizeof p->direct);
+    if (!conversion_is_identity(c, stored)) {
+        uint64_t bytes;
+        TRY(storage_bytes(p->data->name, p->data->rows, &stored->shape, c->dtype, &bytes));
+        TRY(block_new(bytes, &p->own_labels));
+        convert(c, stored, 0, p->data->rows, p->own_labels.at);
+        labels->dtype = c->dtype;
+        labels->at = p->own_labels.at;
+    }
+    memcpy(p->part, p->direct, sizeof p->part);
     return OK;
 }
 
@@ -226,14 +235,29 @@ static uint64_t whole_lines(uint64_t bytes)
     return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
-/* All slots in one block, features and labels on cache lines of their own. */
+/* Each column begins on a cache line of its own. */
+static void place_slot(struct pipeline *p, char *at, struct slot *slot)
+{
+    for (int i = 0; i < DATASET_COLUMNS; i++) {
+        struct column *c = &slot->columns[i];
+        *c = p->data->columns[i];
+        c->dtype = p->conversions[i].dtype;
+        c->at = at;
+        at += whole_lines(column_row_bytes(c) * (uint64_t)p->options.batch);
+    }
+}
+
+/* All slots in one block */
 static err allocate(struct pipeline *p)
 {
     const struct dataset *d = p->data;
-    uint64_t features, labels, all;
-    TRY(storage_bytes(d->name, p->options.batch, &d->feature_shape, sizeof(float), &features));
-    TRY(storage_bytes(d->name, p->options.batch, &d->label_shape, 4, &labels));
-    uint64_t slot_bytes = whole_lines(features) + whole_lines(labels);
+    uint64_t slot_bytes = 0, all;
+    for (int i = 0; i < DATASET_COLUMNS; i++) {
+        uint64_t bytes;
+        TRY(storage_bytes(d->name, p->options.batch, &d->columns[i].shape, p->conversions[i].dtype,
+                          &bytes));
+        slot_bytes += whole_lines(bytes);
+    }
     if (__builtin_mul_overflow(slot_bytes, (uint64_t)p->slot_count, &all))
         return fail(ERR_MEMORY, "%s: %d batches of %lld rows are more than memory can hold",
                     d->name, p->slot_count, (long long)p->options.batch);
@@ -241,11 +265,8 @@ static err allocate(struct pipeline *p)
     p->rows = calloc((size_t)p->options.batch, sizeof *p->rows);
     if (!p->slots || !p->rows) return fail(ERR_MEMORY, "%s: no memory for batches", d->name);
     TRY(block_new(all, &p->memory));
-    for (int i = 0; i < p->slot_count; i++) {
-        char *at = (char *)p->memory.at + slot_bytes * (uint64_t)i;
-        p->slots[i].features = (float *)at;
-        p->slots[i].labels = at + whole_lines(features);
-    }
+    for (int i = 0; i < p->slot_count; i++)
+        place_slot(p, (char *)p->memory.at + slot_bytes * (uint64_t)i, &p->slots[i]);
     return OK;
 }
 
@@ -265,12 +286,14 @@ static err check_options(const struct dataset *d, const struct pipeline_options 
         position > STREAM_POSITION_MAX)
         return fail(ERR_INPUT, "%s: batch %llu is beyond the stream", d->name,
                     (unsigned long long)o->first);
-    return transform_check(&o->transform, d, &d->label_shape);
+    return transform_check(&o->transform, d, &d->columns[LABELS].shape);
 }
 
 static err start(struct pipeline *p)
 {
-    p->is_direct = !p->options.shuffle && convert_is_identity(p->data, &p->options.transform);
+    conversions_of(&p->options.transform, p->conversions);
+    p->is_direct = !p->options.shuffle &&
+                   conversion_is_identity(&p->conversions[FEATURES], &p->data->columns[FEATURES]);
     p->slot_count = p->is_direct ? 1 : p->options.prefetch + 1;
     p->next = p->options.first;
     TRY(allocate(p));
@@ -286,8 +309,6 @@ err pipeline_open(const struct dataset *d, const struct pipeline_options *option
     *p = (struct pipeline){
         .data = d,
         .options = *options,
-        .row_floats = shape_count(&d->feature_shape),
-        .row_labels = convert_label_count(d),
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .made_more = PTHREAD_COND_INITIALIZER,
         .freed_more = PTHREAD_COND_INITIALIZER,

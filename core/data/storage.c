@@ -84,8 +84,10 @@ err storage_give(struct storage *s, struct dataset *d)
     kept->features = s->features;
     kept->labels = s->labels;
     *s = (struct storage){0};
-    d->features = kept->features.at;
-    d->labels = kept->labels.at;
+    d->columns[FEATURES].name = FEATURES_NAME;
+    d->columns[FEATURES].at = kept->features.at;
+    d->columns[LABELS].name = LABELS_NAME;
+    d->columns[LABELS].at = kept->labels.at;
     d->name = kept->name;
     d->label_name = kept->label_name;
     d->use = kept->use;
@@ -94,12 +96,12 @@ err storage_give(struct storage *s, struct dataset *d)
     return OK;
 }
 
-err storage_bytes(const char *name, int64_t rows, const struct shape *shape, size_t size,
+err storage_bytes(const char *name, int64_t rows, const struct shape *shape, enum dtype dtype,
                   uint64_t *ret)
 {
     uint64_t bytes = 0;
     if (__builtin_mul_overflow((uint64_t)rows, (uint64_t)shape_count(shape), &bytes) ||
-        __builtin_mul_overflow(bytes, (uint64_t)size, &bytes) || bytes > PTRDIFF_MAX) {
+        __builtin_mul_overflow(bytes, (uint64_t)dtype_size(dtype), &bytes) || bytes > PTRDIFF_MAX) {
         char text[SHAPE_TEXT_MAX];
         return fail(ERR_INPUT, "%s: %lld rows of shape %s are more than memory can hold", name,
                     (long long)rows, shape_text(shape, text));

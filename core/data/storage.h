@@ -25,13 +25,13 @@ struct storage {
     const char *use;               /* as in a dataset; NULL: "" */
 };
 
-/* Moves the storage into the dataset: features, labels, owned, names, use and close are set. Copies
- * of the texts are kept. On failure the storage stays the caller's. */
+/* Moves the storage into the dataset: owned, use, close, and of the columns names and addresses are
+ * set. Copies of the texts are kept. On failure the storage stays the caller's. */
 err storage_give(struct storage *, struct dataset *);
 void storage_drop(struct storage *); /* blocks only: texts are borrowed until storage_give */
 
-/* rows * count(shape) * size, or ERR_INPUT where that is more than memory can be */
-err storage_bytes(const char *name, int64_t rows, const struct shape *, size_t size, uint64_t *ret);
+/* Of so many rows, or ERR_INPUT where that is more than memory can be */
+err storage_bytes(const char *name, int64_t rows, const struct shape *, enum dtype, uint64_t *ret);
 
 /* Labels that are stored as bytes become INT32; takes the block of bytes, also on failure. */
 err storage_widen_labels(struct block *bytes, struct block *ret);

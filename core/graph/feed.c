@@ -1,78 +1,86 @@
 /* feed.c - the way of a batch to where a plan's nodes read it: loaded at once, or sent ahead
- * through an inlet, in which features, labels and the draw lie one behind the other.
+ * through an inlet, in which the inputs and the draw lie one behind the other.
  *
  * Rows that are missing count as zeros: every op gets a whole batch, and nothing that lies behind
  * the caller's rows.
  */
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "core/graph/packing.h"
 #include "core/graph/plan.h"
 
-/* Bytes of a number of rows */
-static size_t features_bytes(const struct graph *graph, int64_t rows)
+/* Of a number of rows */
+static size_t bytes_of(const struct graph_input *input, int64_t rows)
 {
-    return (size_t)(rows * shape_count_from(&graph->features.shape, 1)) * sizeof(float);
+    const struct tensor *tensor = input->tensor;
+    return (size_t)(rows * shape_count_from(&tensor->shape, 1)) * dtype_size(tensor->dtype);
 }
 
-size_t plan_labels_bytes(const struct graph *graph, int64_t rows)
+static const void *column_of(const struct graph_input *input, const struct batch *batch)
 {
-    const struct tensor *labels = &graph->loss.labels;
-    return (size_t)(rows * shape_count_from(&labels->shape, 1)) * dtype_size(labels->dtype);
+    const struct column *column = &batch->columns[input->column];
+    assert(input->column < batch->column_count && column->dtype == input->tensor->dtype);
+    return column->at;
 }
 
-/* The plan's own features, behind the rows that came */
+size_t plan_inputs_bytes(const struct graph *graph, const struct device *d)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < graph->input_count && d->is_separate; i++)
+        if (!graph->inputs[i].of_nodes) bytes += tensor_bytes(graph->inputs[i].tensor);
+    return bytes;
+}
+
+/* The plan's own memory of what nodes read, all of it float, behind the rows that came */
 static void clear_rest(struct plan *plan, int64_t rows)
 {
     const struct graph *graph = plan->graph;
-    const int64_t row = shape_count_from(&graph->features.shape, 1);
-    if (rows < graph->batch)
-        plan->device->kernels->fill(plan->device, plan->features + rows * row, 0.0f,
-                                    (graph->batch - rows) * row);
+    for (int i = 0; i < graph->input_count && rows < graph->batch; i++) {
+        const int64_t row = shape_count_from(&graph->inputs[i].tensor->shape, 1);
+        if (graph->inputs[i].of_nodes)
+            plan->device->kernels->fill(plan->device, (float *)plan->inputs[i] + rows * row, 0.0f,
+                                        (graph->batch - rows) * row);
+    }
 }
 
-static void load_features(struct plan *plan, const void *features, int64_t rows)
+static void load_input(struct plan *plan, int i, const struct batch *batch)
 {
-    struct graph *graph = plan->graph;
+    const struct graph_input *input = &plan->graph->inputs[i];
     struct device *d = plan->device;
-    const bool is_usable = (uintptr_t)features % PACKING_ALIGN == 0 && !d->is_separate;
-    graph->features.value = (void *)features;
-    if (rows == graph->batch && is_usable) return; /* used where they lie */
+    const void *at = column_of(input, batch);
+    const bool is_usable =
+        batch->rows == plan->graph->batch && !d->is_separate && (uintptr_t)at % PACKING_ALIGN == 0;
+    input->tensor->value = (void *)at;
+    if (is_usable || !plan->inputs[i]) return; /* used where it lies */
 
-    d->kernels->upload(d, plan->features, features, features_bytes(graph, rows));
-    clear_rest(plan, rows);
-    graph->features.value = plan->features;
+    d->kernels->upload(d, plan->inputs[i], at, bytes_of(input, batch->rows));
+    input->tensor->value = plan->inputs[i];
 }
 
-static void load_labels(struct plan *plan, const void *labels, int64_t rows)
+void plan_load(struct plan *plan, const struct batch *batch, uint64_t draw)
 {
-    struct device *d = plan->device;
-    struct tensor *tensor = &plan->graph->loss.labels;
-    tensor->value = plan->labels ? plan->labels : (void *)labels;
-    if (plan->labels)
-        d->kernels->upload(d, plan->labels, labels, plan_labels_bytes(plan->graph, rows));
-}
-
-void plan_load(struct plan *plan, const struct feed *feed)
-{
-    load_features(plan, feed->features, feed->rows);
-    load_labels(plan, feed->labels, feed->rows);
-    plan->device->kernels->upload(plan->device, plan->draw, &feed->draw, sizeof feed->draw);
+    for (int i = 0; i < plan->graph->input_count; i++) load_input(plan, i, batch);
+    clear_rest(plan, batch->rows);
+    plan->device->kernels->upload(plan->device, plan->draw, &draw, sizeof draw);
 }
 
 /* ---- ahead ---- */
 
-/* Where each lies, and where all ends; aligned, as copies within the device like it */
+/* Where each input lies, then the draw, and where all ends; aligned, as copies within the device
+ * like it */
 struct offsets {
-    size_t labels, draw, end;
+    size_t inputs[COLUMNS_MAX], draw, end;
 };
 
 static struct offsets offsets_of(const struct graph *graph)
 {
-    struct offsets at;
-    at.labels = packing_aligned(features_bytes(graph, graph->batch));
-    at.draw = at.labels + packing_aligned(plan_labels_bytes(graph, graph->batch));
+    struct offsets at = {0};
+    for (int i = 0; i < graph->input_count; i++) {
+        at.inputs[i] = at.draw;
+        at.draw += packing_aligned(tensor_bytes(graph->inputs[i].tensor));
+    }
     at.end = at.draw + sizeof(uint64_t);
     return at;
 }
@@ -91,31 +99,34 @@ err plan_open_inlet(struct plan *plan)
     return e ? fail_prefix(e, "%zu bytes for the next batch", bytes) : OK;
 }
 
-void plan_send(struct plan *plan, const struct feed *feed)
+void plan_send(struct plan *plan, const struct batch *batch, uint64_t draw)
 {
     struct device *d = plan->device;
     const struct graph *graph = plan->graph;
     const struct offsets at = offsets_of(graph);
     char *room = d->kernels->overlap->inlet_room(d, plan->inlet);
     if (!room) return;
-    memcpy(room, feed->features, features_bytes(graph, feed->rows));
-    memcpy(room + at.labels, feed->labels, plan_labels_bytes(graph, feed->rows));
-    memcpy(room + at.draw, &feed->draw, sizeof feed->draw);
+    for (int i = 0; i < graph->input_count; i++)
+        memcpy(room + at.inputs[i], column_of(&graph->inputs[i], batch),
+               bytes_of(&graph->inputs[i], batch->rows));
+    memcpy(room + at.draw, &draw, sizeof draw);
     d->kernels->overlap->inlet_send(d, plan->inlet, at.end);
 }
 
 void plan_take(struct plan *plan, int64_t rows)
 {
     struct device *d = plan->device;
-    struct graph *graph = plan->graph;
+    const struct graph *graph = plan->graph;
     const struct offsets at = offsets_of(graph);
-    const struct inlet_part parts[] = {
-        {0, features_bytes(graph, rows), plan->features},
-        {at.labels, plan_labels_bytes(graph, rows), plan->labels},
-        {at.draw, sizeof(uint64_t), plan->draw},
-    };
-    d->kernels->overlap->inlet_take(d, plan->inlet, parts, sizeof parts / sizeof *parts);
+    struct inlet_part parts[COLUMNS_MAX + 1];
+    int count = 0;
+    for (; count < graph->input_count; count++) {
+        const struct graph_input *input = &graph->inputs[count];
+        parts[count] =
+            (struct inlet_part){at.inputs[count], bytes_of(input, rows), plan->inputs[count]};
+        input->tensor->value = plan->inputs[count];
+    }
+    parts[count++] = (struct inlet_part){at.draw, sizeof(uint64_t), plan->draw};
+    d->kernels->overlap->inlet_take(d, plan->inlet, parts, count);
     clear_rest(plan, rows);
-    graph->features.value = plan->features;
-    graph->loss.labels.value = plan->labels;
 }

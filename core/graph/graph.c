@@ -6,6 +6,7 @@
  */
 #include "core/graph/graph.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,19 +28,33 @@ static const struct node_spec *node_spec(const struct maker *m, int index)
     return (const struct node_spec *)m->spec->nodes.at + index;
 }
 
+/* Returns the column that the tensor will show. Every source has the columns that a graph reads. */
+static int add_input(struct maker *m, struct tensor *tensor, const char *name, bool of_nodes)
+{
+    const int column = column_find(m->options->columns, m->options->column_count, name);
+    assert(column >= 0);
+    tensor->name = name;
+    m->graph->inputs[m->graph->input_count++] =
+        (struct graph_input){.tensor = tensor, .column = column, .of_nodes = of_nodes};
+    return column;
+}
+
 /* [batch, ...]: the spec's data without anything known of their values. */
 static err make_features(struct maker *m)
 {
     const struct graph_options *options = m->options;
-    struct shape shape = {.rank = options->features.rank + 1, .dim = {options->batch}};
+    const int column = add_input(m, &m->graph->features, FEATURES_NAME, true);
+    const struct shape *row = &options->columns[column].shape;
+    struct shape shape = {.rank = row->rank + 1, .dim = {options->batch}};
     if (shape.rank > RANK_MAX)
         return fail(ERR_INPUT, "features of %d dimensions; with the batch at most %d are possible",
-                    options->features.rank, RANK_MAX);
-    for (int i = 1; i < shape.rank; i++) shape.dim[i] = options->features.dim[i - 1];
+                    row->rank, RANK_MAX);
+    for (int i = 1; i < shape.rank; i++) shape.dim[i] = row->dim[i - 1];
     err e = shape_check(&shape);
     if (e) return fail_prefix(e, "features with a batch of %" PRId64, options->batch);
 
-    m->graph->features = (struct tensor){.name = FEATURES_NAME, .dtype = FLOAT32, .shape = shape};
+    m->graph->features.dtype = FLOAT32;
+    m->graph->features.shape = shape;
     return OK;
 }
 
@@ -181,7 +196,7 @@ static err make_loss(struct maker *m)
     err e = graph->loss.loss->infer(&graph->loss, m->arena);
     if (!e) e = shape_check(&graph->loss.labels.shape);
     if (e) return fail_prefix(e, "loss (%s)", spec->kind->object->name);
-    graph->loss.labels.name = "labels";
+    add_input(m, &graph->loss.labels, LABELS_NAME, false);
     return OK;
 }
 

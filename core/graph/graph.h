@@ -6,6 +6,7 @@
 #ifndef CORE_GRAPH_GRAPH_H
 #define CORE_GRAPH_GRAPH_H
 
+#include "core/graph/batch.h"
 #include "core/graph/op.h"
 
 struct model_spec {
@@ -15,17 +16,27 @@ struct model_spec {
 };
 
 struct graph_options {
-    struct shape features; /* of one example, without the batch dimension */
-    int64_t batch;
+    const struct column *columns; /* that batches will have: of features the shape is looked at */
+    int column_count;
+    int64_t batch; /* rows */
     bool training;
     uint64_t seed;
+};
+
+/* A column of the batch as the graph reads it: a tensor whose value is set from there. */
+struct graph_input {
+    struct tensor *tensor;
+    int column;    /* which one of the batch's */
+    bool of_nodes; /* nodes read it, all rows of the graph's batch: those that are missing are
+                      zeros. Else the loss does, and only rows that came. */
 };
 
 struct graph {
     int64_t batch;
     bool training;
-    struct tensor
-        features; /* [batch, ...] float; value set from the batch; never wants a gradient */
+    struct tensor features; /* [batch, ...] float; never wants a gradient */
+    struct graph_input inputs[COLUMNS_MAX];
+    int input_count;
     int node_count;
     struct node *nodes;
     int param_count;

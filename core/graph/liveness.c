@@ -78,11 +78,6 @@ static void add_buffer(struct liveness *l, struct use use, struct packed_buffer 
     l->buffer[l->count++] = buffer;
 }
 
-static size_t tensor_bytes(const struct tensor *tensor)
-{
-    return (size_t)shape_count(&tensor->shape) * dtype_size(tensor->dtype);
-}
-
 /* A view has no buffers of its own. What is saved is kept for backward, if there is one. */
 static void add_node(struct liveness *l, struct node *node, const struct life *life, int end)
 {
@@ -106,7 +101,7 @@ static void add_node(struct liveness *l, struct node *node, const struct life *l
 static void add_all(struct liveness *l, struct graph *graph, const struct life *life)
 {
     const int loss_time = graph->node_count, end = 2 * loss_time;
-    add_buffer(l, (struct use){ROLE_FEATURES, &graph->features},
+    add_buffer(l, (struct use){ROLE_INPUT, &graph->features},
                (struct packed_buffer){tensor_bytes(&graph->features), 0, life[-1].value_last});
     for (int i = 0; i < graph->node_count; i++) add_node(l, &graph->nodes[i], &life[i], end);
     add_buffer(l, (struct use){ROLE_LOSSES, NULL},

@@ -10,7 +10,7 @@
 #include "core/graph/graph.h"
 #include "core/graph/packing.h"
 
-enum buffer_role { ROLE_VALUE, ROLE_GRADIENT, ROLE_SAVED, ROLE_LOSSES, ROLE_FEATURES };
+enum buffer_role { ROLE_VALUE, ROLE_GRADIENT, ROLE_SAVED, ROLE_LOSSES, ROLE_INPUT };
 
 struct use {
     enum buffer_role role;

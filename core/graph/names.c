@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char FEATURES_NAME[] = "features";
-
 /* The pattern [A-Za-z0-9.][A-Za-z0-9_.\\-/]*, which is what a TensorFlow scope may be called:
  * variables and checkpoints use the name as it stands. */
 static bool is_scope_name(const char *name)

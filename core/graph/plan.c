@@ -40,7 +40,7 @@ static struct plan_size measure(struct liveness *l, const struct graph *graph, s
             break;
         case ROLE_VALUE:
         case ROLE_LOSSES:
-        case ROLE_FEATURES:
+        case ROLE_INPUT:
             size.values += bytes;
             break;
         }
@@ -57,6 +57,13 @@ err plan_measure(struct graph *graph, struct device *device, struct plan_size *r
     return OK;
 }
 
+static int input_of(const struct graph *graph, const struct tensor *tensor)
+{
+    int i = 0;
+    while (graph->inputs[i].tensor != tensor) i++;
+    return i;
+}
+
 /* Writes the address where ops look for it. */
 static void bind(struct plan *plan, const struct use *use, void *address)
 {
@@ -71,8 +78,8 @@ static void bind(struct plan *plan, const struct use *use, void *address)
     case ROLE_LOSSES:
         plan->graph->loss.losses = address;
         break;
-    case ROLE_FEATURES:
-        plan->features = address;
+    case ROLE_INPUT:
+        plan->inputs[input_of(plan->graph, use->tensor)] = address;
         break;
     }
 }
@@ -93,14 +100,18 @@ static void clear_gradients(struct graph *graph)
     for (int i = 0; i < graph->node_count; i++) graph->nodes[i].output.gradient = NULL;
 }
 
-/* Labels are used where they lie, unless the device does not see them there. */
-static err place_labels(struct plan *plan)
+/* What only the loss reads is used where it lies, unless the device does not see it there. */
+static err place_inputs(struct plan *plan)
 {
+    const struct graph *graph = plan->graph;
     struct device *d = plan->device;
-    const size_t bytes = plan_labels_bytes(plan->graph, plan->graph->batch);
-    if (!d->is_separate) return OK;
-    err e = d->kernels->allocate(d, bytes, &plan->labels);
-    return e ? fail_prefix(e, "%zu bytes for labels", bytes) : OK;
+    for (int i = 0; i < graph->input_count && d->is_separate; i++) {
+        const struct graph_input *input = &graph->inputs[i];
+        const size_t bytes = tensor_bytes(input->tensor);
+        const err e = input->of_nodes ? OK : d->kernels->allocate(d, bytes, &plan->inputs[i]);
+        if (e) return fail_prefix(e, "%zu bytes for %s", bytes, input->tensor->name);
+    }
+    return OK;
 }
 
 /* Nodes look there, so that a step that is done again as a whole draws anew. */
@@ -165,7 +176,7 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
     plan->graph = graph;
     plan->device = device;
     err e = place(plan);
-    if (!e) e = place_labels(plan);
+    if (!e) e = place_inputs(plan);
     if (!e) e = place_draw(plan);
     if (!e) e = prepare_loss(plan);
     if (!e) e = prepare_nodes(plan);
@@ -189,7 +200,9 @@ void plan_close(struct plan *plan)
     if (loss->loss->release) loss->loss->release(loss, plan->device);
     if (plan->inlet) plan->device->kernels->overlap->inlet_close(plan->device, plan->inlet);
     if (plan->block) plan->device->kernels->release(plan->device, plan->block);
-    if (plan->labels) plan->device->kernels->release(plan->device, plan->labels);
+    for (int i = 0; i < plan->graph->input_count; i++)
+        if (plan->inputs[i] && !plan->graph->inputs[i].of_nodes)
+            plan->device->kernels->release(plan->device, plan->inputs[i]);
     if (plan->draw) plan->device->kernels->release(plan->device, plan->draw);
     free(plan);
 }
@@ -242,10 +255,10 @@ void plan_compute(struct plan *plan, int64_t rows)
     trace_end(plan->trace, SPAN_LOSS, 0, begin_ns);
 }
 
-void plan_forward(struct plan *plan, const struct feed *feed)
+void plan_forward(struct plan *plan, const struct batch *batch, uint64_t draw)
 {
-    plan_load(plan, feed);
-    plan_compute(plan, feed->rows);
+    plan_load(plan, batch, draw);
+    plan_compute(plan, batch->rows);
 }
 
 /* The gradient of l2 w^2 is 2 l2 w. */

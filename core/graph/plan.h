@@ -17,22 +17,15 @@ struct plan_size {                   /* bytes */
     size_t workspace;                /* what nodes and loss take for themselves */
 };
 
-/* A batch as the caller has it, in the host's memory, of which `rows` rows are read (1 to the
- * graph's batch); draw numbers the random draws of its step. */
-struct feed {
-    const void *features, *labels;
-    int64_t rows;
-    uint64_t draw;
-};
-
 struct plan {
     struct graph *graph;
     struct device *device;
     void *block;
-    float *features; /* in the block: for a batch that is not aligned, has fewer rows, or lies in
-                        the host's memory where the device has its own */
-    void *labels;    /* beside it: only where the device has memory of its own */
-    uint64_t *draw;  /* of the device: the number of this step's random draws */
+    /* Of each input, for a batch that is not aligned, has fewer rows, or lies in the host's memory
+     * where the device has its own: what nodes read in the block; beside it, and only where the
+     * device has its own memory, what the loss reads. NULL: none, used where it lies. */
+    void *inputs[COLUMNS_MAX];
+    uint64_t *draw;      /* of the device: the number of this step's random draws */
     struct inlet *inlet; /* NULL: batches come when they are wanted */
     int prepared_count;
     struct plan_size size;
@@ -47,19 +40,20 @@ err plan_measure(struct graph *, struct device *, struct plan_size *ret);
 err plan_open(struct graph *, struct device *, struct plan **ret);
 void plan_close(struct plan *); /* NULL is fine */
 
-/* Of so many rows of the loss' labels */
-size_t plan_labels_bytes(const struct graph *, int64_t rows);
+/* Of what a plan takes for inputs beside its block */
+size_t plan_inputs_bytes(const struct graph *, const struct device *);
 
-/* The batch of the next pass. Where the device sees the host's memory it is used where it lies,
- * and stays there until the pass is over. */
-void plan_load(struct plan *, const struct feed *);
+/* The batch of the next pass: 1 to the graph's batch rows of the columns that the graph was made
+ * for; draw numbers its random draws. Where the device sees the host's memory it is used where it
+ * lies, and stays there until the pass is over. */
+void plan_load(struct plan *, const struct batch *, uint64_t draw);
 
 /* The same in two parts, by way of an inlet of the plan's own: a batch is sent while another is
  * worked on (the caller's memory is free again at once), and taken for the next pass. One at a
  * time. */
 size_t plan_inlet_bytes(const struct graph *, const struct device *); /* 0: no use here */
 err plan_open_inlet(struct plan *);
-void plan_send(struct plan *, const struct feed *);
+void plan_send(struct plan *, const struct batch *, uint64_t draw);
 void plan_take(struct plan *, int64_t rows); /* as many as were sent */
 
 /* One pass over the rows that were loaded. Forward fills loss.losses[rows] (and, when training, the
@@ -67,7 +61,7 @@ void plan_take(struct plan *, int64_t rows); /* as many as were sent */
 void plan_compute(struct plan *, int64_t rows);
 
 /* plan_load and plan_compute */
-void plan_forward(struct plan *, const struct feed *);
+void plan_forward(struct plan *, const struct batch *, uint64_t draw);
 
 /* Every param gradient complete afterwards, regularizers included; finished(context, node) is
  * called after each node whose param gradients are complete, of nodes that have any (may be NULL).

@@ -30,6 +30,11 @@ size_t dtype_size(enum dtype dtype)
     return dtype == UINT8 ? 1 : 4;
 }
 
+size_t tensor_bytes(const struct tensor *tensor)
+{
+    return (size_t)shape_count(&tensor->shape) * dtype_size(tensor->dtype);
+}
+
 const char *dtype_name(enum dtype dtype)
 {
     switch (dtype) {

@@ -30,6 +30,7 @@ int64_t shape_count(const struct shape *); /* product of the dimensions; 1 for a
 int64_t shape_count_from(const struct shape *, int axis); /* product of dim[axis ..] */
 bool shape_equal(const struct shape *, const struct shape *);
 size_t dtype_size(enum dtype);
+size_t tensor_bytes(const struct tensor *); /* of its value */
 const char *dtype_name(enum dtype);
 
 enum { SHAPE_TEXT_MAX = 96 };

@@ -115,8 +115,8 @@ static void finish(void *context, const struct node *node)
 
 static void step(struct world *w, uint64_t draw, const struct pass *pass)
 {
-    const struct feed feed = {w->m.features, w->m.labels, pass->rows, draw};
-    plan_load(w->plan, &feed);
+    const struct batch batch = model_batch(&w->m, pass->rows);
+    plan_load(w->plan, &batch, draw);
     stepper_run(&w->stepper, pass);
     assert_int_equal(w->d.kernels->synchronize(&w->d), OK);
 }
@@ -234,9 +234,11 @@ static void a_batch_that_is_sent_ahead_is_the_same_as_one_that_is_loaded(void **
     assert_int_equal(plan_open_inlet(w.plan), OK);
     for (int i = 0; i < STEPS; i++) {
         const struct pass pass = {.rows = rows[i]};
-        const struct feed feed = {w.m.features, w.m.labels, rows[i], (uint64_t)i};
-        w.d.kernels->fill(&w.d, w.plan->features, NAN, shape_count(&w.m.graph->features.shape));
-        plan_send(w.plan, &feed);
+        const struct batch batch = model_batch(&w.m, rows[i]);
+        for (int k = 0; k < w.m.graph->input_count; k++)
+            w.d.kernels->fill(&w.d, w.plan->inputs[k], NAN,
+                              shape_count(&w.m.graph->inputs[k].tensor->shape));
+        plan_send(w.plan, &batch, (uint64_t)i);
         plan_take(w.plan, rows[i]);
         stepper_run(&w.stepper, &pass);
         step(&plain, (uint64_t)i, &pass);

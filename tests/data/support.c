@@ -135,12 +135,29 @@ struct dataset counted_dataset(struct counted *c, enum dtype dtype, int64_t rows
     for (int64_t i = 0; i < rows; i++) c->labels[i] = (int32_t)i;
     return (struct dataset){
         .rows = rows,
-        .feature_shape = {.rank = 1, .dim = {COUNTED_WIDTH}},
-        .feature_dtype = dtype,
-        .features = dtype == UINT8 ? (const void *)c->bytes : c->floats,
-        .label_dtype = INT32,
-        .labels = c->labels,
+        .columns = {[FEATURES] = {.name = FEATURES_NAME,
+                                  .dtype = dtype,
+                                  .shape = {.rank = 1, .dim = {COUNTED_WIDTH}},
+                                  .at = dtype == UINT8 ? (const void *)c->bytes : c->floats},
+                    [LABELS] = {.name = LABELS_NAME, .dtype = INT32, .at = c->labels}},
         .name = "counted",
         .label_name = "the labels",
     };
+}
+
+static const void *column_of(const struct batch *b, const char *name)
+{
+    const int column = column_find(b->columns, b->column_count, name);
+    assert_true(column >= 0);
+    return b->columns[column].at;
+}
+
+const float *batch_features(const struct batch *b)
+{
+    return column_of(b, FEATURES_NAME);
+}
+
+const void *batch_labels(const struct batch *b)
+{
+    return column_of(b, LABELS_NAME);
 }

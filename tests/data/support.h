@@ -37,4 +37,8 @@ struct counted {
 };
 struct dataset counted_dataset(struct counted *, enum dtype, int64_t rows);
 
+/* Of a batch, by the columns' names */
+const float *batch_features(const struct batch *);
+const void *batch_labels(const struct batch *);
+
 #endif

@@ -13,13 +13,13 @@ static void assert_table(const char *source, int64_t rows, int64_t columns, cons
     struct dataset d;
     source_open_ok(source, &d);
     assert_int_equal(d.rows, rows);
-    assert_int_equal(d.feature_shape.rank, 1);
-    assert_int_equal(d.feature_shape.dim[0], columns);
-    assert_int_equal(d.feature_dtype, FLOAT32);
-    assert_int_equal(d.label_shape.rank, 0);
-    assert_int_equal(d.label_dtype, INT32);
-    assert_memory_equal(d.features, features, (size_t)(rows * columns) * sizeof(float));
-    assert_memory_equal(d.labels, labels, (size_t)rows * sizeof(int32_t));
+    assert_int_equal(d.columns[FEATURES].shape.rank, 1);
+    assert_int_equal(d.columns[FEATURES].shape.dim[0], columns);
+    assert_int_equal(d.columns[FEATURES].dtype, FLOAT32);
+    assert_int_equal(d.columns[LABELS].shape.rank, 0);
+    assert_int_equal(d.columns[LABELS].dtype, INT32);
+    assert_memory_equal(d.columns[FEATURES].at, features, (size_t)(rows * columns) * sizeof(float));
+    assert_memory_equal(d.columns[LABELS].at, labels, (size_t)rows * sizeof(int32_t));
     dataset_close(&d);
 }
 
@@ -165,8 +165,8 @@ static void labels_are_classes_or_numbers(void **state)
     assert_refused(SOURCE("'y'"), "line 2", "column 1 (y)", "whole number", "0.5", NULL);
     struct dataset d;
     source_open_ok(SOURCE("'y', 'label_type': 'number'"), &d);
-    assert_int_equal(d.label_dtype, FLOAT32);
-    assert_memory_equal(d.labels, ((float[]){0.5f, -3}), 8);
+    assert_int_equal(d.columns[LABELS].dtype, FLOAT32);
+    assert_memory_equal(d.columns[LABELS].at, ((float[]){0.5f, -3}), 8);
     dataset_close(&d);
     file_write_text("table", "a,y\n1,3000000000\n");
     assert_refused(SOURCE("'y'"), "line 2", "whole number", NULL);
@@ -260,8 +260,8 @@ static void a_table_longer_than_the_buffer_is_read_to_its_end(void **state)
                        &d);
         assert_int_equal(d.rows, ROWS);
         for (int i = 0; i < ROWS; i++) {
-            assert_true(((const float *)d.features)[i] == (float)i);
-            assert_int_equal(((const int32_t *)d.labels)[i], i % 10);
+            assert_true(((const float *)d.columns[FEATURES].at)[i] == (float)i);
+            assert_int_equal(((const int32_t *)d.columns[LABELS].at)[i], i % 10);
         }
         dataset_close(&d);
     }

@@ -13,9 +13,11 @@ static void skip_and_take_split_a_source(void **state)
     source_open_ok("{'format': 'digits', 'rows': 50, 'skip': 20}", &back);
     assert_int_equal(front.rows, 20);
     assert_int_equal(back.rows, 30);
-    assert_memory_equal(front.features, all.features, 20 * 784);
-    assert_memory_equal(back.features, (const char *)all.features + 20 * 784, 30 * 784);
-    assert_memory_equal(back.labels, (const int32_t *)all.labels + 20, 30 * 4);
+    assert_memory_equal(front.columns[FEATURES].at, all.columns[FEATURES].at, 20 * 784);
+    assert_memory_equal(back.columns[FEATURES].at,
+                        (const char *)all.columns[FEATURES].at + 20 * 784, 30 * 784);
+    assert_memory_equal(back.columns[LABELS].at, (const int32_t *)all.columns[LABELS].at + 20,
+                        30 * 4);
     dataset_close(&all);
     dataset_close(&front);
     dataset_close(&back);
@@ -60,8 +62,8 @@ static err check(const struct transform *t, enum dtype have, const void *labels)
 {
     struct counted memory;
     struct dataset d = counted_dataset(&memory, FLOAT32, 4);
-    d.label_dtype = have;
-    d.labels = labels;
+    d.columns[LABELS].dtype = have;
+    d.columns[LABELS].at = labels;
     return transform_check(t, &d, &(struct shape){0});
 }
 
@@ -140,8 +142,7 @@ static void a_wrong_label_is_found_wherever_it_stands(void **state)
     static float labels[ROWS];
     const struct dataset d = {.rows = ROWS,
                               .first_row = 1000,
-                              .label_dtype = FLOAT32,
-                              .labels = labels,
+                              .columns = {[LABELS] = {.dtype = FLOAT32, .at = labels}},
                               .label_name = ""};
     static const int places[] = {0,    1,    4095,      4096,      4097,
                                  8191, 8192, ROWS - 18, ROWS - 17, ROWS - 1};
@@ -185,7 +186,7 @@ static void the_shape_of_a_label_must_be_what_the_loss_wants(void **state)
     assert_int_equal(transform_check(&t, &d, &two), ERR_INPUT);
     assert_non_null(strstr(error_text(), "wants [2]"));
     d.rows = 2;
-    d.label_shape = two;
+    d.columns[LABELS].shape = two;
     assert_int_equal(transform_check(&t, &d, &two), OK);
     assert_int_equal(transform_check(&t, &d, &one), ERR_INPUT);
 }
@@ -199,12 +200,11 @@ static void bytes_are_scaled_exactly_at_every_length(void **state)
     for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)(i * 7);
     const struct transform t = {.scale = 1 / 255.0f, .offset = -0.5f, .label_dtype = INT32};
     for (int n = 1; n <= 256; n++) {
-        struct dataset d = {.rows = 1,
-                            .feature_shape = {.rank = 1, .dim = {n}},
-                            .feature_dtype = UINT8,
-                            .features = bytes,
-                            .label_dtype = INT32,
-                            .labels = &label};
+        struct dataset d = {
+            .rows = 1,
+            .columns = {
+                [FEATURES] = {.dtype = UINT8, .shape = {.rank = 1, .dim = {n}}, .at = bytes},
+                [LABELS] = {.dtype = INT32, .at = &label}}};
         y[n] = 77;
         dataset_read(&d, &t, 0, 1, y, &label);
         for (int i = 0; i < n; i++) {
@@ -228,8 +228,8 @@ static void reading_scales_features_and_converts_labels(void **state)
 
     const struct transform whole = {.scale = 1, .label_dtype = INT32};
     int32_t numbers[10];
-    d.label_dtype = FLOAT32;
-    d.labels = (float[]){0, 1, 2, 3, 4, 5, 6, 7, 8, -9};
+    d.columns[LABELS].dtype = FLOAT32;
+    d.columns[LABELS].at = (float[]){0, 1, 2, 3, 4, 5, 6, 7, 8, -9};
     dataset_read(&d, &whole, 8, 2, features, numbers);
     assert_memory_equal(features, memory.floats + 8 * COUNTED_WIDTH, 2 * COUNTED_WIDTH * 4);
     assert_int_equal(numbers[0], 8);

@@ -18,10 +18,10 @@ static void digits_are_the_same_bytes_on_every_machine(void **state)
     struct dataset d;
     source_open_ok("{'format': 'digits', 'rows': 1000}", &d);
     const struct shape wanted = {.rank = 3, .dim = {28, 28, 1}};
-    assert_true(shape_equal(&d.feature_shape, &wanted));
-    assert_int_equal(d.feature_dtype, UINT8);
-    assert_int_equal(sum_of(d.features, 1000 * PIXELS), 0xa85bffff);
-    assert_int_equal(sum_of(d.labels, 4000), 0xc9b665bf);
+    assert_true(shape_equal(&d.columns[FEATURES].shape, &wanted));
+    assert_int_equal(d.columns[FEATURES].dtype, UINT8);
+    assert_int_equal(sum_of(d.columns[FEATURES].at, 1000 * PIXELS), 0xa85bffff);
+    assert_int_equal(sum_of(d.columns[LABELS].at, 4000), 0xc9b665bf);
     dataset_close(&d);
 }
 
@@ -30,8 +30,8 @@ static void a_digit_depends_on_its_row_and_not_on_how_many_there_are(void **stat
     struct dataset few, many;
     source_open_ok("{'format': 'digits', 'rows': 33}", &few);
     source_open_ok("{'format': 'digits', 'rows': 500}", &many);
-    assert_memory_equal(few.features, many.features, 33 * PIXELS);
-    assert_memory_equal(few.labels, many.labels, 33 * 4);
+    assert_memory_equal(few.columns[FEATURES].at, many.columns[FEATURES].at, 33 * PIXELS);
+    assert_memory_equal(few.columns[LABELS].at, many.columns[LABELS].at, 33 * 4);
     dataset_close(&few);
     dataset_close(&many);
 }
@@ -45,8 +45,10 @@ static void splits_and_seeds_have_no_image_in_common(void **state)
     source_open_ok("{'format': 'digits', 'rows': 200, 'seed': 1}", &d[2]);
     for (int a = 0; a < 3 * ROWS; a++) {
         for (int b = 0; b < a; b++) {
-            const uint8_t *one = (const uint8_t *)d[a / ROWS].features + a % ROWS * PIXELS;
-            const uint8_t *other = (const uint8_t *)d[b / ROWS].features + b % ROWS * PIXELS;
+            const uint8_t *one =
+                (const uint8_t *)d[a / ROWS].columns[FEATURES].at + a % ROWS * PIXELS;
+            const uint8_t *other =
+                (const uint8_t *)d[b / ROWS].columns[FEATURES].at + b % ROWS * PIXELS;
             assert_true(memcmp(one, other, PIXELS) != 0);
         }
     }
@@ -57,7 +59,7 @@ static void any_ten_rows_from_a_multiple_of_ten_are_the_ten_digits(void **state)
 {
     struct dataset d;
     source_open_ok("{'format': 'digits', 'rows': 1000}", &d);
-    const int32_t *label = d.labels;
+    const int32_t *label = d.columns[LABELS].at;
     bool is_sorted = true;
     for (int i = 0; i < 1000; i += CLASSES) {
         int seen = 0;
@@ -129,7 +131,8 @@ static void train(struct softmax *s, const struct dataset *d, const struct trans
         assert_int_equal(pipeline_next(p, &b), OK);
         *before = *s;
         for (int i = 0; i < BATCH; i++)
-            learn(s, before, b.features + i * PIXELS, ((const int32_t *)b.labels)[i], 0.5f / BATCH);
+            learn(s, before, batch_features(&b) + i * PIXELS,
+                  ((const int32_t *)batch_labels(&b))[i], 0.5f / BATCH);
     }
     pipeline_close(p);
     free(before);
@@ -158,8 +161,8 @@ static void random_features_are_uniform_and_labels_cover_the_classes(void **stat
 {
     struct dataset d;
     source_open_ok("{'format': 'random', 'rows': 30000, 'shape': [10, 7], 'classes': 3}", &d);
-    const float *x = d.features;
-    const int32_t *label = d.labels;
+    const float *x = d.columns[FEATURES].at;
+    const int32_t *label = d.columns[LABELS].at;
     int bins[16] = {0}, classes[3] = {0};
     double sum = 0, pairs = 0;
     int64_t count = d.rows * 70;
@@ -183,10 +186,10 @@ static void random_depends_on_the_seed_alone(void **state)
     source_open_ok("{'format': 'random', 'rows': 50, 'shape': 9}", &one);
     source_open_ok("{'format': 'random', 'rows': 50, 'shape': 9}", &same);
     source_open_ok("{'format': 'random', 'rows': 50, 'shape': 9, 'seed': 1}", &other);
-    assert_memory_equal(one.features, same.features, 50 * 9 * 4);
-    assert_memory_equal(one.labels, same.labels, 50 * 4);
-    assert_memory_not_equal(one.features, other.features, 50 * 9 * 4);
-    assert_memory_not_equal(one.labels, other.labels, 50 * 4);
+    assert_memory_equal(one.columns[FEATURES].at, same.columns[FEATURES].at, 50 * 9 * 4);
+    assert_memory_equal(one.columns[LABELS].at, same.columns[LABELS].at, 50 * 4);
+    assert_memory_not_equal(one.columns[FEATURES].at, other.columns[FEATURES].at, 50 * 9 * 4);
+    assert_memory_not_equal(one.columns[LABELS].at, other.columns[LABELS].at, 50 * 4);
     dataset_close(&one);
     dataset_close(&same);
     dataset_close(&other);
@@ -196,8 +199,8 @@ static void random_labels_may_be_numbers(void **state)
 {
     struct dataset d;
     source_open_ok("{'format': 'random', 'rows': 100, 'shape': 1, 'label_type': 'number'}", &d);
-    assert_int_equal(d.label_dtype, FLOAT32);
-    const float *label = d.labels;
+    assert_int_equal(d.columns[LABELS].dtype, FLOAT32);
+    const float *label = d.columns[LABELS].at;
     for (int i = 0; i < 100; i++) assert_true(label[i] >= 0 && label[i] < 1);
     assert_true(label[0] != label[1]);
     dataset_close(&d);

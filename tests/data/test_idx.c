@@ -29,12 +29,12 @@ static void assert_whole(const struct dataset *d)
 {
     const struct shape wanted = {.rank = 3, .dim = {HEIGHT, WIDTH, 1}};
     assert_int_equal(d->rows, ROWS);
-    assert_true(shape_equal(&d->feature_shape, &wanted));
-    assert_int_equal(d->feature_dtype, UINT8);
-    assert_memory_equal(d->features, images + HEADER, IMAGES - HEADER);
-    assert_int_equal(d->label_dtype, INT32);
-    assert_int_equal(d->label_shape.rank, 0);
-    assert_memory_equal(d->labels, ((int32_t[]){7, 0, 255}), 12);
+    assert_true(shape_equal(&d->columns[FEATURES].shape, &wanted));
+    assert_int_equal(d->columns[FEATURES].dtype, UINT8);
+    assert_memory_equal(d->columns[FEATURES].at, images + HEADER, IMAGES - HEADER);
+    assert_int_equal(d->columns[LABELS].dtype, INT32);
+    assert_int_equal(d->columns[LABELS].shape.rank, 0);
+    assert_memory_equal(d->columns[LABELS].at, ((int32_t[]){7, 0, 255}), 12);
 }
 
 static void images_get_a_channel_and_byte_labels_become_integers(void **state)
@@ -44,7 +44,7 @@ static void images_get_a_channel_and_byte_labels_become_integers(void **state)
     assert_whole(&d);
     assert_non_null(strstr(d.name, "images"));
     dataset_close(&d);
-    assert_null(d.features);
+    assert_null(d.columns[FEATURES].at);
     dataset_close(&d);
 }
 
@@ -69,10 +69,10 @@ static void floats_and_words_are_big_endian(void **state)
     file_write("labels", words, sizeof words);
     struct dataset d;
     source_open_ok(source, &d);
-    assert_int_equal(d.feature_dtype, FLOAT32);
-    assert_int_equal(d.feature_shape.rank, 1);
-    assert_memory_equal(d.features, ((float[]){1.5f, -2}), 8);
-    assert_int_equal(*(const int32_t *)d.labels, 0x10002);
+    assert_int_equal(d.columns[FEATURES].dtype, FLOAT32);
+    assert_int_equal(d.columns[FEATURES].shape.rank, 1);
+    assert_memory_equal(d.columns[FEATURES].at, ((float[]){1.5f, -2}), 8);
+    assert_int_equal(*(const int32_t *)d.columns[LABELS].at, 0x10002);
     dataset_close(&d);
 }
 
@@ -82,10 +82,10 @@ static void float_labels_of_any_shape_stay_floats(void **state)
     file_write("labels", floats, sizeof floats);
     struct dataset d;
     source_open_ok(source, &d);
-    assert_int_equal(d.label_dtype, FLOAT32);
-    assert_int_equal(d.label_shape.rank, 1);
-    assert_int_equal(d.label_shape.dim[0], 2);
-    assert_memory_equal(d.labels, ((float[]){1, 0}), 8);
+    assert_int_equal(d.columns[LABELS].dtype, FLOAT32);
+    assert_int_equal(d.columns[LABELS].shape.rank, 1);
+    assert_int_equal(d.columns[LABELS].shape.dim[0], 2);
+    assert_memory_equal(d.columns[LABELS].at, ((float[]){1, 0}), 8);
     dataset_close(&d);
 }
 

@@ -46,10 +46,10 @@ static void next_rows(struct pipeline *p, int64_t batch, int32_t *rows)
     struct batch b;
     assert_int_equal(pipeline_next(p, &b), OK);
     assert_int_equal(b.rows, batch);
-    memcpy(rows, b.labels, (size_t)batch * sizeof *rows);
+    memcpy(rows, batch_labels(&b), (size_t)batch * sizeof *rows);
     for (int64_t i = 0; i < batch * COUNTED_WIDTH; i++) {
         int64_t wanted = rows[i / COUNTED_WIDTH] + i % COUNTED_WIDTH;
-        assert_true(b.features[i] == (float)wanted);
+        assert_true(batch_features(&b)[i] == (float)wanted);
     }
 }
 
@@ -204,9 +204,9 @@ static void stored_floats_in_stored_order_are_not_copied(void **state)
         assert_int_equal(pipeline_next(p, &b), OK);
         int row = i * 20 % 50;
         bool wraps = row + 20 > 50;
-        assert_true((b.features == memory.floats + row * COUNTED_WIDTH) == !wraps);
-        assert_true((b.labels == memory.labels + row) == !wraps);
-        assert_int_equal(((const int32_t *)b.labels)[19], (row + 19) % 50);
+        assert_true((batch_features(&b) == memory.floats + row * COUNTED_WIDTH) == !wraps);
+        assert_true((batch_labels(&b) == memory.labels + row) == !wraps);
+        assert_int_equal(((const int32_t *)batch_labels(&b))[19], (row + 19) % 50);
     }
     pipeline_close(p);
 }
@@ -223,7 +223,8 @@ static void labels_are_converted_in_every_way_of_reading(void **state)
             struct batch b;
             assert_int_equal(pipeline_next(p, &b), OK);
             for (int k = 0; k < 4; k++)
-                assert_true(((const float *)b.labels)[k] == b.features[k * COUNTED_WIDTH]);
+                assert_true(((const float *)batch_labels(&b))[k] ==
+                            batch_features(&b)[k * COUNTED_WIDTH]);
         }
         pipeline_close(p);
     }
@@ -242,8 +243,8 @@ static void features_are_scaled_in_every_way_of_reading(void **state)
             struct batch b;
             assert_int_equal(pipeline_next(p, &b), OK);
             for (int k = 0; k < 4 * COUNTED_WIDTH; k++) {
-                int row = ((const int32_t *)b.labels)[k / COUNTED_WIDTH];
-                assert_true(b.features[k] == 0.5f * (float)(row + k % COUNTED_WIDTH) - 1);
+                int row = ((const int32_t *)batch_labels(&b))[k / COUNTED_WIDTH];
+                assert_true(batch_features(&b)[k] == 0.5f * (float)(row + k % COUNTED_WIDTH) - 1);
             }
         }
         pipeline_close(p);
@@ -283,8 +284,8 @@ static void a_batch_stays_until_the_next_is_asked_for(void **state)
             uint64_t key = random_u64(o.key, position / 200);
             int64_t row = (int64_t)random_permute(key, 200, position % 200);
             for (int look = 0; look < 50; look++) {
-                assert_int_equal(((const int32_t *)b.labels)[BATCH - 1], row);
-                assert_true(b.features[(BATCH - 1) * COUNTED_WIDTH] == (float)row);
+                assert_int_equal(((const int32_t *)batch_labels(&b))[BATCH - 1], row);
+                assert_true(batch_features(&b)[(BATCH - 1) * COUNTED_WIDTH] == (float)row);
             }
         }
         pipeline_close(p);

@@ -22,11 +22,11 @@ static void assert_two_rows(const char *source)
     source_open_ok(source, &d);
     const struct shape wanted = {.rank = 2, .dim = {2, 3}};
     assert_int_equal(d.rows, 2);
-    assert_true(shape_equal(&d.feature_shape, &wanted));
-    assert_int_equal(d.feature_dtype, FLOAT32);
-    assert_memory_equal(d.features, floats, sizeof floats);
-    assert_int_equal(d.label_dtype, INT32);
-    assert_memory_equal(d.labels, labels, sizeof labels);
+    assert_true(shape_equal(&d.columns[FEATURES].shape, &wanted));
+    assert_int_equal(d.columns[FEATURES].dtype, FLOAT32);
+    assert_memory_equal(d.columns[FEATURES].at, floats, sizeof floats);
+    assert_int_equal(d.columns[LABELS].dtype, INT32);
+    assert_memory_equal(d.columns[LABELS].at, labels, sizeof labels);
     dataset_close(&d);
 }
 
@@ -58,11 +58,11 @@ static void bytes_and_shaped_labels_are_kept_as_stored(void **state)
                           "'label_shape': [2]"),
                    &d);
     assert_int_equal(d.rows, 3);
-    assert_int_equal(d.feature_dtype, UINT8);
-    assert_int_equal(d.label_dtype, FLOAT32);
-    assert_int_equal(d.label_shape.rank, 1);
-    assert_memory_equal(d.features, floats, sizeof floats);
-    assert_memory_equal(d.labels, floats, 24);
+    assert_int_equal(d.columns[FEATURES].dtype, UINT8);
+    assert_int_equal(d.columns[LABELS].dtype, FLOAT32);
+    assert_int_equal(d.columns[LABELS].shape.rank, 1);
+    assert_memory_equal(d.columns[FEATURES].at, floats, sizeof floats);
+    assert_memory_equal(d.columns[LABELS].at, floats, 24);
     dataset_close(&d);
 }
 

@@ -58,12 +58,12 @@ static void assert_as_published(const struct published *p)
     source_open_ok(source, &d);
     const struct shape wanted = {.rank = 3, .dim = {28, 28, 1}};
     assert_int_equal(d.rows, p->rows);
-    assert_true(shape_equal(&d.feature_shape, &wanted));
-    assert_int_equal(crc32(0, d.features, (uInt)(d.rows * 784)), p->pixels_sum);
+    assert_true(shape_equal(&d.columns[FEATURES].shape, &wanted));
+    assert_int_equal(crc32(0, d.columns[FEATURES].at, (uInt)(d.rows * 784)), p->pixels_sum);
     int count[CLASSES] = {0};
-    for (int64_t i = 0; i < d.rows; i++) count[((const int32_t *)d.labels)[i]]++;
+    for (int64_t i = 0; i < d.rows; i++) count[((const int32_t *)d.columns[LABELS].at)[i]]++;
     assert_memory_equal(count, p->count, sizeof count);
-    assert_memory_equal(d.labels, p->first, sizeof p->first);
+    assert_memory_equal(d.columns[LABELS].at, p->first, sizeof p->first);
     dataset_close(&d);
 }
 
@@ -90,9 +90,9 @@ static void the_numbers_of_adult_are_read(void **state)
     struct dataset d;
     source_open_ok(source, &d);
     assert_int_equal(d.rows, 32561);
-    assert_int_equal(d.feature_shape.dim[0], 5);
-    assert_memory_equal(d.features, ((float[]){39, 77516, 2174, 0, 40}), 20);
-    assert_int_equal(((const int32_t *)d.labels)[0], 13);
+    assert_int_equal(d.columns[FEATURES].shape.dim[0], 5);
+    assert_memory_equal(d.columns[FEATURES].at, ((float[]){39, 77516, 2174, 0, 40}), 20);
+    assert_int_equal(((const int32_t *)d.columns[LABELS].at)[0], 13);
     dataset_close(&d);
 }
 

@@ -36,8 +36,11 @@ err model_parse(struct model *m, const char *text, const struct setting *setting
     *m = (struct model){.json = object_from(text)};
     struct model_spec spec;
     TRY(fields_parse(&model_object, m->json, "", &m->arena, &spec));
+    m->columns[0].name = LABELS_NAME;
+    m->columns[1] = (struct column){.name = FEATURES_NAME, .shape = setting->features};
     const struct graph_options options = {
-        .features = setting->features,
+        .columns = m->columns,
+        .column_count = 2,
         .batch = setting->batch,
         .training = setting->training,
         .seed = 1,
@@ -86,6 +89,9 @@ static void draw_batch(struct model *m)
         else
             ((float *)m->labels)[i] = random_normal(7, (uint64_t)i);
     }
+    m->columns[0].dtype = labels->dtype;
+    m->columns[0].at = m->labels;
+    m->columns[1].at = m->features;
 }
 
 void model_open(struct model *m, struct device *device, const char *text,
@@ -110,9 +116,15 @@ void model_close(struct model *m)
     arena_free(&m->arena);
 }
 
+struct batch model_batch(const struct model *m, int64_t rows)
+{
+    return (struct batch){.rows = rows, .columns = m->columns, .column_count = 2};
+}
+
 void model_forward(struct model *m, int64_t rows, uint64_t draw)
 {
-    plan_forward(m->plan, &(struct feed){m->features, m->labels, rows, draw});
+    const struct batch batch = model_batch(m, rows);
+    plan_forward(m->plan, &batch, draw);
 }
 
 double model_loss(struct model *m, int64_t rows, uint64_t draw)

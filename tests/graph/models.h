@@ -18,9 +18,10 @@ struct model {
     struct arena arena;
     json_t *json;
     struct graph *graph;
-    struct plan *plan; /* NULL until model_open */
-    float *features;   /* [batch, ...] normal numbers, aligned */
-    void *labels;      /* classes, zeros and ones or normal numbers, as the loss wants */
+    struct plan *plan;        /* NULL until model_open */
+    float *features;          /* [batch, ...] normal numbers, aligned */
+    void *labels;             /* classes, zeros and ones or normal numbers, as the loss wants */
+    struct column columns[2]; /* labels and features, in this order, so that names tell */
 };
 
 /* {"model": [...], "loss": ..., "metrics": [...]}; the error of parsing or of graph_make. */
@@ -30,6 +31,8 @@ err model_parse(struct model *, const char *text, const struct setting *);
 void model_open(struct model *, struct device *, const char *text, const struct setting *);
 void model_close(struct model *);
 
+/* The first rows of its batch */
+struct batch model_batch(const struct model *, int64_t rows);
 void model_forward(struct model *, int64_t rows, uint64_t draw);
 double model_loss(struct model *, int64_t rows, uint64_t draw); /* forward, then the mean */
 

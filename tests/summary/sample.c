@@ -40,8 +40,10 @@ static void write_graph(struct events *events, const char *path)
     struct graph *graph;
     struct graph_def def;
     check(spec_load(&(struct spec_options){.path = path, .seed = -1}, &spec));
+    const struct column columns[] = {{.name = FEATURES_NAME, .shape = {3, {28, 28, 1}}},
+                                     {.name = LABELS_NAME}};
     const struct graph_options options = {
-        .features = {3, {28, 28, 1}}, .batch = spec.data.batch_size, .training = true};
+        .columns = columns, .column_count = 2, .batch = spec.data.batch_size, .training = true};
     check(graph_make(&spec.model, &options, &arena, &graph));
     graph_def_make(graph, make_layout(&spec, graph, &arena), &spec.optimizer, &arena, &def);
     check(events_graph(events, BEGIN_S, &def));

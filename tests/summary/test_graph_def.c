@@ -94,8 +94,10 @@ static struct made make_from(const char *path, int ps_count)
     struct made m = {0};
     if (spec_load(&(struct spec_options){.path = path, .seed = -1}, &m.spec))
         fail_msg("%s", error_text());
+    const struct column columns[] = {{.name = FEATURES_NAME, .shape = {3, {28, 28, 1}}},
+                                     {.name = LABELS_NAME}};
     const struct graph_options options = {
-        .features = {3, {28, 28, 1}}, .batch = m.spec.data.batch_size, .training = true};
+        .columns = columns, .column_count = 2, .batch = m.spec.data.batch_size, .training = true};
     if (graph_make(&m.spec.model, &options, &m.arena, &m.graph)) fail_msg("%s", error_text());
     lay_out(&m, ps_count);
 

@@ -356,11 +356,11 @@ static void drop_table(struct table *t)
 
 static err give_table(struct table *t, struct dataset *ret)
 {
+    const bool is_class = t->attributes->label_type == LABEL_CLASS;
     struct dataset d = {
         .rows = t->rows,
-        .feature_shape = {.rank = 1, .dim = {t->column_count}},
-        .feature_dtype = FLOAT32,
-        .label_dtype = t->attributes->label_type == LABEL_CLASS ? INT32 : FLOAT32,
+        .columns = {[FEATURES] = {.dtype = FLOAT32, .shape = {.rank = 1, .dim = {t->column_count}}},
+                    [LABELS] = {.dtype = is_class ? INT32 : FLOAT32}},
     };
     t->storage.name = t->path;
     t->storage.use = t->use;

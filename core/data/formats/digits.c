@@ -164,9 +164,9 @@ static err open_digits(const void *attributes, const struct format_context *cont
     const struct digits_attributes *a = attributes;
     struct dataset d = {
         .rows = a->rows,
-        .feature_shape = {.rank = 3, .dim = {DIGIT_SIDE, DIGIT_SIDE, 1}},
-        .feature_dtype = UINT8,
-        .label_dtype = INT32,
+        .columns = {[FEATURES] = {.dtype = UINT8,
+                                  .shape = {.rank = 3, .dim = {DIGIT_SIDE, DIGIT_SIDE, 1}}},
+                    [LABELS] = {.dtype = INT32}},
     };
     struct storage s = {.name = a->split == 0 ? "digits (train)" : "digits (test)"};
     uint64_t seed = context->seed + (uint64_t)a->seed;

@@ -85,7 +85,7 @@ static err read_elements(struct input *in, const struct header *h, struct shape 
     struct shape shape = example_shape(h);
     err e = shape_check(&shape);
     if (e) return fail_prefix(e, "%s", input_path(in));
-    TRY(storage_bytes(input_path(in), h->dim[0], &shape, dtype_size(h->dtype), &bytes));
+    TRY(storage_bytes(input_path(in), h->dim[0], &shape, h->dtype, &bytes));
     TRY(input_block(in, bytes, "elements as the idx header says", ret));
     if (h->dtype != UINT8) swap_words(ret);
     *ret_shape = shape;
@@ -99,11 +99,12 @@ static err read_features(struct input *in, struct dataset *d, struct storage *s)
     if (h.dtype == INT32)
         return fail(ERR_INPUT, "%s: offset 2: features must be uint8 or float32, not int32",
                     input_path(in));
-    TRY(read_elements(in, &h, &d->feature_shape, &s->features));
+    struct shape *shape = &d->columns[FEATURES].shape;
+    TRY(read_elements(in, &h, shape, &s->features));
     /* one channel, so that conv2d and flatten both take it */
-    if (h.rank == 3) d->feature_shape.dim[d->feature_shape.rank++] = 1;
+    if (h.rank == 3) shape->dim[shape->rank++] = 1;
     d->rows = h.dim[0];
-    d->feature_dtype = h.dtype;
+    d->columns[FEATURES].dtype = h.dtype;
     return OK;
 }
 
@@ -115,10 +116,10 @@ static err read_labels(struct input *in, struct dataset *d, struct storage *s)
         return fail(ERR_INPUT, "%s: offset 4: expected %lld labels, one per row of %s, got %lld",
                     input_path(in), (long long)d->rows, s->name, (long long)h.dim[0]);
     struct block stored = {0};
-    TRY(read_elements(in, &h, &d->label_shape, &stored));
+    TRY(read_elements(in, &h, &d->columns[LABELS].shape, &stored));
     if (h.dtype == UINT8) TRY(storage_widen_labels(&stored, &stored));
     s->labels = stored;
-    d->label_dtype = h.dtype == UINT8 ? INT32 : h.dtype;
+    d->columns[LABELS].dtype = h.dtype == UINT8 ? INT32 : h.dtype;
     return OK;
 }
 

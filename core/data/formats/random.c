@@ -42,17 +42,21 @@ static err open_random(const void *attributes, const struct format_context *cont
                        struct dataset *ret)
 {
     const struct random_attributes *a = attributes;
-    struct dataset d = {.rows = a->rows, .feature_dtype = FLOAT32};
+    struct dataset d = {
+        .rows = a->rows,
+        .columns = {[FEATURES] = {.dtype = FLOAT32},
+                    [LABELS] = {.dtype = a->label_type == 0 ? INT32 : FLOAT32}},
+    };
+    struct shape *shape = &d.columns[FEATURES].shape;
     struct storage s = {.name = "random"};
     uint64_t seed = context->seed + (uint64_t)a->seed, bytes = 0;
-    TRY(storage_shape(&a->shape, "shape", &d.feature_shape));
-    TRY(storage_bytes(s.name, d.rows, &d.feature_shape, sizeof(float), &bytes));
+    TRY(storage_shape(&a->shape, "shape", shape));
+    TRY(storage_bytes(s.name, d.rows, shape, FLOAT32, &bytes));
     err e = block_new(bytes, &s.features);
     if (!e) e = block_new(4 * (uint64_t)a->rows, &s.labels);
     if (!e) {
         fill_features(s.features.at, (int64_t)(bytes / 4), random_key(seed, "random/features"));
         fill_labels(a, random_key(seed, "random/labels"), s.labels.at);
-        d.label_dtype = a->label_type == 0 ? INT32 : FLOAT32;
         e = storage_give(&s, &d);
     }
     if (!e) *ret = d;

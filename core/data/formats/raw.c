@@ -19,9 +19,10 @@ static err read_features(struct input *in, const struct raw_attributes *a, struc
                          struct storage *s)
 {
     uint64_t row_bytes = 0, bytes = 0;
-    TRY(storage_shape(&a->shape, "shape", &d->feature_shape));
-    d->feature_dtype = a->dtype == 0 ? FLOAT32 : UINT8;
-    TRY(storage_bytes(s->name, 1, &d->feature_shape, dtype_size(d->feature_dtype), &row_bytes));
+    struct column *c = &d->columns[FEATURES];
+    TRY(storage_shape(&a->shape, "shape", &c->shape));
+    c->dtype = a->dtype == 0 ? FLOAT32 : UINT8;
+    TRY(storage_bytes(s->name, 1, &c->shape, c->dtype, &row_bytes));
     d->rows = a->rows ? a->rows : (int64_t)(input_file_bytes(in) / row_bytes);
     if (!a->rows && input_is_gzip(in))
         return fail(ERR_INPUT, "%s: say with \"rows\" how many rows this gzip file holds", s->name);
@@ -29,7 +30,7 @@ static err read_features(struct input *in, const struct raw_attributes *a, struc
         return fail(ERR_INPUT, "%s: expected rows of %llu bytes, %llu bytes are no whole number",
                     s->name, (unsigned long long)row_bytes,
                     (unsigned long long)input_file_bytes(in));
-    TRY(storage_bytes(s->name, d->rows, &d->feature_shape, dtype_size(d->feature_dtype), &bytes));
+    TRY(storage_bytes(s->name, d->rows, &c->shape, c->dtype, &bytes));
     return input_block(in, bytes, "features", &s->features);
 }
 
@@ -41,11 +42,12 @@ static err read_labels(struct input *in, const struct raw_attributes *a, struct 
     enum dtype dtype = stored[a->label_dtype];
     struct block labels = {0};
     uint64_t bytes = 0;
-    TRY(storage_shape(&a->label_shape, "label_shape", &d->label_shape));
-    TRY(storage_bytes(s->name, d->rows, &d->label_shape, dtype_size(dtype), &bytes));
+    struct column *c = &d->columns[LABELS];
+    TRY(storage_shape(&a->label_shape, "label_shape", &c->shape));
+    TRY(storage_bytes(s->name, d->rows, &c->shape, dtype, &bytes));
     TRY(input_block(in, bytes, "labels, as the rows of features say", &labels));
     if (dtype == UINT8) TRY(storage_widen_labels(&labels, &labels));
-    d->label_dtype = dtype == UINT8 ? INT32 : dtype;
+    c->dtype = dtype == UINT8 ? INT32 : dtype;
     s->labels = labels;
     return OK;
 }

@@ -76,8 +76,8 @@ static err measure(const struct session *s, int64_t batch, bool training, struct
     err e = session_make_graph(s, batch, training, &arena, &g);
     if (!e) e = plan_measure(g, s->options.device, &size);
     const size_t inlet = !e && training ? plan_inlet_bytes(g, s->options.device) : 0;
-    const size_t labels = !e ? plan_labels_bytes(g, batch) : 0;
-    if (!e) *ret = (struct taken){size.block + labels + inlet, size.workspace};
+    const size_t beside = !e ? plan_inputs_bytes(g, s->options.device) : 0;
+    if (!e) *ret = (struct taken){size.block + beside + inlet, size.workspace};
     arena_free(&arena);
     return e;
 }

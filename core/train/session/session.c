@@ -24,11 +24,12 @@ static err open_data(struct session *s)
     if (!trains && !s->eval_data.rows)
         return fail(ERR_INPUT, "data.eval: there is none, so there is nothing to evaluate");
     if (!trains || !s->eval_data.rows) return OK;
-    if (!shape_equal(&s->train_data.feature_shape, &s->eval_data.feature_shape)) {
+    const struct shape *features = &s->train_data.columns[FEATURES].shape,
+                       *others = &s->eval_data.columns[FEATURES].shape;
+    if (!shape_equal(features, others)) {
         char a[SHAPE_TEXT_MAX], b[SHAPE_TEXT_MAX];
         return fail(ERR_INPUT, "data.eval: features are %s, those of data.train %s",
-                    shape_text(&s->eval_data.feature_shape, b),
-                    shape_text(&s->train_data.feature_shape, a));
+                    shape_text(others, b), shape_text(features, a));
     }
     return OK;
 }
@@ -38,7 +39,8 @@ err session_make_graph(const struct session *s, int64_t batch, bool training, st
 {
     const struct spec *spec = s->options.spec;
     const struct graph_options options = {
-        .features = (s->train_data.rows ? s->train_data : s->eval_data).feature_shape,
+        .columns = (s->train_data.rows ? &s->train_data : &s->eval_data)->columns,
+        .column_count = DATASET_COLUMNS,
         .batch = batch,
         .training = training,
         .seed = (uint64_t)spec->seed,
@@ -269,7 +271,11 @@ int64_t session_forward_evaluation(struct session *s, int64_t first)
     const int64_t rows = left < batch ? left : batch;
     dataset_read(&s->eval_data, &transform, first, rows, s->eval_features,
                  s->options.without_labels ? NULL : s->eval_labels);
-    plan_forward(s->eval_plan, &(struct feed){s->eval_features, s->eval_labels, rows, 0});
+    const struct column columns[DATASET_COLUMNS] = {
+        [FEATURES] = {.dtype = FLOAT32, .at = s->eval_features},
+        [LABELS] = {.dtype = transform.label_dtype, .at = s->eval_labels}};
+    const struct batch b = {.rows = rows, .columns = columns, .column_count = DATASET_COLUMNS};
+    plan_forward(s->eval_plan, &b, 0);
     return rows;
 }
 

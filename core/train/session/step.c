@@ -37,29 +37,25 @@ static void keep(struct session *s, int batch)
     }
 }
 
-/* The next batch of the stream. No two batches of the run share their random draws. */
-static err next_feed(struct session *s, struct feed *ret)
+/* No two batches of the run share their random draws. */
+static uint64_t draw_of(const struct session *s, const struct batch *batch)
 {
-    struct batch batch;
-    const uint64_t workers = (uint64_t)s->options.workers, worker = (uint64_t)s->options.worker;
-    TRY(pipeline_next(s->pipeline, &batch));
-    *ret = (struct feed){batch.features, batch.labels, batch.rows, batch.index * workers + worker};
-    return OK;
+    return batch->index * (uint64_t)s->options.workers + (uint64_t)s->options.worker;
 }
 
 /* To where the plan wants it, from the stream or from where it was sent meanwhile. */
 static err take_batch(struct session *s)
 {
-    struct feed feed;
+    struct batch batch;
     const uint64_t begin_ns = trace_begin(s->plan->trace);
     if (s->sent_rows > 0) {
         plan_take(s->plan, s->sent_rows);
         s->last_rows = s->sent_rows;
         s->sent_rows = 0;
     } else {
-        TRY(next_feed(s, &feed));
-        plan_load(s->plan, &feed);
-        s->last_rows = feed.rows;
+        TRY(pipeline_next(s->pipeline, &batch));
+        plan_load(s->plan, &batch, draw_of(s, &batch));
+        s->last_rows = batch.rows;
     }
     trace_end(s->plan->trace, SPAN_DATA, 0, begin_ns);
     s->batches++;
@@ -69,11 +65,11 @@ static err take_batch(struct session *s)
 /* While the device works; only what lies ready, since a push is not to wait for the next batch. */
 static err send_batch(struct session *s)
 {
-    struct feed feed;
+    struct batch batch;
     if (!s->plan->inlet || pipeline_ready(s->pipeline) == 0) return OK;
-    TRY(next_feed(s, &feed));
-    plan_send(s->plan, &feed);
-    s->sent_rows = feed.rows;
+    TRY(pipeline_next(s->pipeline, &batch));
+    plan_send(s->plan, &batch, draw_of(s, &batch));
+    s->sent_rows = batch.rows;
     return OK;
 }
 

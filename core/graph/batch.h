@@ -1,0 +1,38 @@
+/* batch.h - rows as named, typed columns: what a source of data makes and a graph reads.
+ *
+ * A graph says by name which columns it reads, and looks for them once, when it is made; every
+ * batch that it is fed then has the same columns in the same order.
+ */
+#ifndef CORE_GRAPH_BATCH_H
+#define CORE_GRAPH_BATCH_H
+
+#include "core/graph/tensor.h"
+
+enum { COLUMNS_MAX = 8 }; /* of a batch */
+
+/* The columns that every model reads; nodes call the first by its name. */
+extern const char FEATURES_NAME[], LABELS_NAME[];
+
+struct column {
+    const char *name;
+    enum dtype dtype;
+    struct shape shape; /* of one row; rank 0: one number */
+    const void *at;     /* [rows, shape] in the host's memory, borrowed; NULL: only described */
+};
+
+struct batch {
+    int64_t rows;
+    const struct column *columns;
+    int column_count;
+    uint64_t index; /* of the batch in its worker's share of the stream (core/data/data.h) */
+    uint64_t epoch; /* of its first row */
+};
+
+/* Numbers and bytes of one row */
+int64_t column_width(const struct column *);
+size_t column_row_bytes(const struct column *);
+
+/* Index of the column, -1: there is none. */
+int column_find(const struct column *, int count, const char *name);
+
+#endif

@@ -94,11 +94,11 @@ static void print_nodes(const struct graph *graph)
     printf("loss: %s\n", graph->loss.loss->object.name);
 }
 
-static void print_data(const struct dataset *data, const char *role)
+static void print_data(const struct batch_source *data, const char *role)
 {
-    const struct column *features = &data->columns[FEATURES];
     char shape[SHAPE_TEXT_MAX];
-    if (data->rows == 0) return;
+    if (!data) return;
+    const struct column *features = batch_source_column(data, FEATURES_NAME);
     printf("%s: %lld rows of %s %s, %s\n", role, (long long)data->rows,
            shape_text(&features->shape, shape), dtype_name(features->dtype), data->name);
     if (data->use && *data->use) printf("  %s\n", data->use);
@@ -131,7 +131,7 @@ static void print_placement(const struct session *session)
 static void print_steps(const struct check *check)
 {
     const struct spec *spec = &check->run.spec;
-    int64_t rows = check->session.train_data.rows;
+    int64_t rows = check->session.train_data->rows;
     int64_t gradients = spec_replicas(spec, check->workers);
     bool is_sync = spec->train.mode == MODE_SYNC;
     printf("run: %s, %d ps, %d worker%s, batch size %lld, %.6g steps per epoch, last step %lld\n",
@@ -155,8 +155,8 @@ static void print_all(const struct check *check)
     const struct session *session = &check->session;
     printf("%s: \"%s\", fingerprint %s\n", check->run.spec_path, check->run.spec.name,
            check->run.spec.fingerprint);
-    print_data(&session->train_data, "training data");
-    print_data(&session->eval_data, "evaluation data");
+    print_data(session->train_data, "training data");
+    print_data(session->eval_data, "evaluation data");
     puts("");
     print_nodes(session->graph);
     puts("");

@@ -4,15 +4,24 @@
 
 #include <string.h>
 
-void conversions_of(const struct transform *t, struct conversion ret[DATASET_COLUMNS])
+void conversions_of(const struct transform *t, const struct dataset *d,
+                    struct conversion ret[DATASET_COLUMNS])
 {
-    ret[FEATURES] = (struct conversion){FLOAT32, t->scale, t->offset};
-    ret[LABELS] = (struct conversion){t->label_dtype, 1, 0};
+    const struct column *stored = d->columns;
+    ret[FEATURES] = (struct conversion){
+        .made = {stored[FEATURES].name, FLOAT32, stored[FEATURES].shape, NULL},
+        .scale = t->scale,
+        .offset = t->offset,
+    };
+    ret[LABELS] = (struct conversion){
+        .made = {stored[LABELS].name, t->label_dtype, t->label_shape, NULL},
+        .scale = 1,
+    };
 }
 
 bool conversion_is_identity(const struct conversion *c, const struct column *stored)
 {
-    return c->dtype == stored->dtype && c->scale == 1 && c->offset == 0;
+    return c->made.dtype == stored->dtype && c->scale == 1 && c->offset == 0;
 }
 
 /* Whole and within 32 bits: transform_check has seen to it. */
@@ -39,7 +48,7 @@ void convert(const struct conversion *c, const struct column *stored, int64_t fi
         loops_best()->scale_bytes(ret, from, c->scale, c->offset, n);
     else if (stored->dtype == INT32)
         ints_to_floats(ret, from, n);
-    else if (c->dtype == INT32)
+    else if (c->made.dtype == INT32)
         floats_to_ints(ret, from, n);
     else
         loops_best()->scale_floats(ret, from, c->scale, c->offset, n);

@@ -5,12 +5,12 @@
 
 #include "core/data/data.h"
 
-/* What becomes of one column. Only what is made float is scaled. */
 struct conversion {
-    enum dtype dtype; /* FLOAT32 or INT32 */
+    struct column made; /* FLOAT32 or INT32; as the graph reads it, at NULL */
     float scale, offset;
 };
-void conversions_of(const struct transform *, struct conversion ret[DATASET_COLUMNS]);
+void conversions_of(const struct transform *, const struct dataset *,
+                    struct conversion ret[DATASET_COLUMNS]);
 
 /* What is stored is what would be made of it. */
 bool conversion_is_identity(const struct conversion *, const struct column *stored);

@@ -1,14 +1,7 @@
-/* data.h - examples: from files or generators to batches.
+/* data.h - examples as they are stored: formats, and what the spec says of them.
  *
- * A format opens a source as a dataset in memory, in columns as they are stored. A pipeline turns a
- * dataset into an endless stream of batches (core/graph/batch.h) for one worker, in columns as the
- * graph reads them, prepared by a thread before they are asked for.
- *
- * The stream: position p of the stream is row p % rows of epoch p / rows; with shuffle, each epoch
- * has a permutation of its own, drawn from the seed. Batch i of worker w of W is positions ((i W) +
- * w) B ... + B - 1. So the shares of the workers are disjoint, together they are every example
- * exactly once per epoch, W workers of batch B/W see together what one worker of batch B sees, and
- * any position is reached without reading what is before.
+ * A format opens what the spec names as a dataset: its rows in memory, in columns as they are
+ * stored. How they become batches is source.h.
  */
 #ifndef CORE_DATA_DATA_H
 #define CORE_DATA_DATA_H
@@ -53,8 +46,6 @@ struct source_spec {
 };
 extern const struct object source_spec_object;
 
-enum { PREFETCH_MAX = 64, BATCH_ROWS_MAX = 1 << 24 };
-
 struct data_spec {
     struct source_spec train, eval; /* eval.format.kind NULL: none */
     int64_t batch_size;             /* per worker */
@@ -69,42 +60,17 @@ extern const struct object data_spec_object;
 err dataset_open(const struct source_spec *, const struct format_context *, struct dataset *ret);
 void dataset_close(struct dataset *); /* a zeroed one is fine */
 
+/* What becomes of the columns, as the graph reads them */
 struct transform {
-    float scale, offset;
+    float scale, offset;    /* of features */
     enum dtype label_dtype; /* what the loss wants; labels are converted */
+    struct shape label_shape;
     enum label_rule labels;
     int64_t classes;  /* LABELS_CLASSES: labels are below */
     const char *loss; /* for messages */
 };
-/* One pass over all labels. wanted_label: shape of one example's; [] and [1] are the same.
- * ERR_INPUT names the file, the row (from 0, skipped ones included), the label, and what the loss
- * takes. */
-err transform_check(const struct transform *, const struct dataset *,
-                    const struct shape *wanted_label);
-
-/* rows first .. first + rows - 1 in stored order into caller's memory (evaluation); labels NULL:
- * not wanted */
-void dataset_read(const struct dataset *, const struct transform *, int64_t first, int64_t rows,
-                  float *features, void *labels);
-
-struct pipeline_options {
-    struct transform transform;
-    int64_t batch;
-    bool shuffle;
-    uint64_t key; /* of the permutations */
-    int worker, workers;
-    uint64_t
-        first; /* index of the first batch of this worker: 0, or where a restored run goes on */
-    int prefetch;
-};
-
-struct pipeline;
-err pipeline_open(const struct dataset *, const struct pipeline_options *, struct pipeline **ret);
-/* Waits for the thread; ERR_TIMEOUT after ten minutes. Columns stay until the next call and may be
- * the dataset's memory. */
-err pipeline_next(struct pipeline *, struct batch *ret);
-/* Batches that lie ready; -1: each is read where it is stored, so there is nothing to wait for. */
-int pipeline_ready(struct pipeline *);
-void pipeline_close(struct pipeline *); /* NULL is fine; joins the thread */
+/* One pass over all labels; of their shapes [] and [1] are the same. ERR_INPUT names the file, the
+ * row (from 0, skipped ones included), the label, and what the loss takes. */
+err transform_check(const struct transform *, const struct dataset *);
 
 #endif

@@ -1,9 +1,6 @@
-/* dataset.c - a source of the spec as a dataset: opening, skip and take, plain reading. */
-#include "core/data/convert.h"
-#include "core/data/data.h"
+/* dataset.c - a source of the spec as a dataset: opening, skip and take. */
 #include "core/data/dataset_check.h"
-
-#include <assert.h>
+#include "core/data/source.h"
 
 static const struct field source_fields[] = {
     {.name = "skip",
@@ -113,6 +110,7 @@ err dataset_open(const struct source_spec *source, const struct format_context *
     if (e) return fail_prefix(e, "%s data", format->object.name);
     e = narrow(&d, source->skip, source->take);
     if (!e && format->file_field) e = dataset_check_features(&d);
+    if (context->without_labels) d.columns[LABELS].at = NULL;
     if (e)
         dataset_close(&d);
     else
@@ -124,15 +122,4 @@ void dataset_close(struct dataset *d)
 {
     if (d->close) d->close(d);
     *d = (struct dataset){0};
-}
-
-void dataset_read(const struct dataset *d, const struct transform *t, int64_t first, int64_t rows,
-                  float *features, void *labels)
-{
-    struct conversion conversions[DATASET_COLUMNS];
-    void *const to[DATASET_COLUMNS] = {[FEATURES] = features, [LABELS] = labels};
-    assert(first >= 0 && rows >= 0 && first + rows <= d->rows);
-    conversions_of(t, conversions);
-    for (int i = 0; i < DATASET_COLUMNS; i++)
-        if (to[i]) convert(&conversions[i], &d->columns[i], first, rows, to[i]);
 }

@@ -147,16 +147,15 @@ static bool label_shape_fits(const struct shape *have, const struct shape *wante
     return shape_equal(have, wanted) || (shape_count(have) == 1 && shape_count(wanted) == 1);
 }
 
-err transform_check(const struct transform *t, const struct dataset *d,
-                    const struct shape *wanted_label)
+err transform_check(const struct transform *t, const struct dataset *d)
 {
     if (t->label_dtype == UINT8)
         return fail(ERR_INPUT, "%s: labels are int32 or float32, not uint8", d->label_name);
     const struct shape *shape = &d->columns[LABELS].shape;
-    if (!label_shape_fits(shape, wanted_label)) {
+    if (!label_shape_fits(shape, &t->label_shape)) {
         char have[SHAPE_TEXT_MAX], wanted[SHAPE_TEXT_MAX];
         return fail(ERR_INPUT, "%s: labels have shape %s per example, the loss wants %s",
-                    d->label_name, shape_text(shape, have), shape_text(wanted_label, wanted));
+                    d->label_name, shape_text(shape, have), shape_text(&t->label_shape, wanted));
     }
     return check_values(t, d);
 }

@@ -24,7 +24,7 @@ struct batch {
     int64_t rows;
     const struct column *columns;
     int column_count;
-    uint64_t index; /* of the batch in its worker's share of the stream (core/data/data.h) */
+    uint64_t index; /* of the batch in its worker's share of the stream (core/data/source.h) */
     uint64_t epoch; /* of its first row */
 };
 

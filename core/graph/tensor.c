@@ -17,6 +17,13 @@ int64_t shape_count(const struct shape *shape)
     return shape_count_from(shape, 0);
 }
 
+struct shape shape_from(const struct shape *shape, int axis)
+{
+    struct shape rest = {.rank = shape->rank - axis};
+    for (int i = 0; i < rest.rank; i++) rest.dim[i] = shape->dim[axis + i];
+    return rest;
+}
+
 bool shape_equal(const struct shape *a, const struct shape *b)
 {
     if (a->rank != b->rank) return false;

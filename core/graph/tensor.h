@@ -28,6 +28,7 @@ struct tensor {
 
 int64_t shape_count(const struct shape *); /* product of the dimensions; 1 for a scalar */
 int64_t shape_count_from(const struct shape *, int axis); /* product of dim[axis ..] */
+struct shape shape_from(const struct shape *, int axis);  /* of dim[axis ..] */
 bool shape_equal(const struct shape *, const struct shape *);
 size_t dtype_size(enum dtype);
 size_t tensor_bytes(const struct tensor *); /* of its value */

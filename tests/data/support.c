@@ -1,6 +1,8 @@
 /* support.c - see support.h. */
 #include "tests/data/support.h"
 
+#include "core/data/convert.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +145,31 @@ struct dataset counted_dataset(struct counted *c, enum dtype dtype, int64_t rows
         .name = "counted",
         .label_name = "the labels",
     };
+}
+
+err source_begin(const struct dataset *d, const struct stream_options *options,
+                 struct batch_source **ret)
+{
+    struct dataset borrowed = *d;
+    struct batch_source *source;
+    borrowed.close = NULL;
+    assert_int_equal(batch_source_of(&borrowed, &source), OK);
+    const err e = source->calls->begin(source, options);
+    if (e)
+        batch_source_close(source);
+    else
+        *ret = source;
+    return e;
+}
+
+void source_read(const struct dataset *d, const struct transform *t, int64_t first, int64_t rows,
+                 float *features, void *labels)
+{
+    struct conversion conversions[DATASET_COLUMNS];
+    void *const to[DATASET_COLUMNS] = {[FEATURES] = features, [LABELS] = labels};
+    conversions_of(t, d, conversions);
+    for (int i = 0; i < DATASET_COLUMNS; i++)
+        convert(&conversions[i], &d->columns[i], first, rows, to[i]);
 }
 
 static const void *column_of(const struct batch *b, const char *name)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #undef fail /* cmocka has a macro of this name */
 
-#include "core/data/data.h"
+#include "core/data/source.h"
 
 /* For group setup and teardown: a fresh folder, removed with all files in it. */
 int folder_make(void **state);
@@ -36,6 +36,12 @@ struct counted {
     int32_t labels[COUNTED_ROWS_MAX];
 };
 struct dataset counted_dataset(struct counted *, enum dtype, int64_t rows);
+
+/* The dataset as a source that has begun; the dataset stays the caller's. */
+err source_begin(const struct dataset *, const struct stream_options *, struct batch_source **ret);
+/* Rows first .. first + rows - 1, in stored order */
+void source_read(const struct dataset *, const struct transform *, int64_t first, int64_t rows,
+                 float *features, void *labels);
 
 /* Of a batch, by the columns' names */
 const float *batch_features(const struct batch *);

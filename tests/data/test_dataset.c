@@ -64,7 +64,7 @@ static err check(const struct transform *t, enum dtype have, const void *labels)
     struct dataset d = counted_dataset(&memory, FLOAT32, 4);
     d.columns[LABELS].dtype = have;
     d.columns[LABELS].at = labels;
-    return transform_check(t, &d, &(struct shape){0});
+    return transform_check(t, &d);
 }
 
 #define INTS(...)                                                                                  \
@@ -149,12 +149,12 @@ static void a_wrong_label_is_found_wherever_it_stands(void **state)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char row[32];
         labels[places[i]] = 2;
-        assert_int_equal(transform_check(&to_shares, &d, &(struct shape){0}), ERR_INPUT);
+        assert_int_equal(transform_check(&to_shares, &d), ERR_INPUT);
         snprintf(row, sizeof row, "row %d (", 1000 + places[i]);
         assert_non_null(strstr(error_text(), row));
         labels[places[i]] = 1;
     }
-    assert_int_equal(transform_check(&to_shares, &d, &(struct shape){0}), OK);
+    assert_int_equal(transform_check(&to_shares, &d), OK);
 }
 
 /* The file that is named is the labels', and rows are counted as they stand in it. */
@@ -167,7 +167,7 @@ static void files_and_rows_are_named_as_they_are(void **state)
     source_open_ok("{'format': 'raw', 'file': 'four.f32', 'shape': [2], 'labels': 'four.i32', "
                    "'skip': 3}",
                    &d);
-    assert_int_equal(transform_check(&to_shares, &d, &(struct shape){0}), ERR_INPUT);
+    assert_int_equal(transform_check(&to_shares, &d), ERR_INPUT);
     assert_non_null(strstr(error_text(), "four.i32: row 3 (from 0): label 9 is out of range"));
     dataset_close(&d);
     assert_refused("{'format': 'raw', 'file': 'four.f32', 'shape': [2], 'labels': 'four.i32', "
@@ -180,15 +180,16 @@ static void the_shape_of_a_label_must_be_what_the_loss_wants(void **state)
 {
     struct counted memory;
     struct dataset d = counted_dataset(&memory, FLOAT32, 4);
-    const struct transform t = {.scale = 1, .label_dtype = INT32};
     const struct shape one = {.rank = 1, .dim = {1}}, two = {.rank = 1, .dim = {2}};
-    assert_int_equal(transform_check(&t, &d, &one), OK);
-    assert_int_equal(transform_check(&t, &d, &two), ERR_INPUT);
+    const struct transform wants_one = {.scale = 1, .label_dtype = INT32, .label_shape = one};
+    const struct transform wants_two = {.scale = 1, .label_dtype = INT32, .label_shape = two};
+    assert_int_equal(transform_check(&wants_one, &d), OK);
+    assert_int_equal(transform_check(&wants_two, &d), ERR_INPUT);
     assert_non_null(strstr(error_text(), "wants [2]"));
     d.rows = 2;
     d.columns[LABELS].shape = two;
-    assert_int_equal(transform_check(&t, &d, &two), OK);
-    assert_int_equal(transform_check(&t, &d, &one), ERR_INPUT);
+    assert_int_equal(transform_check(&wants_two, &d), OK);
+    assert_int_equal(transform_check(&wants_one, &d), ERR_INPUT);
 }
 
 /* Every length up to beyond two of the widest vectors, so that all tails of the loop are run. */
@@ -206,7 +207,7 @@ static void bytes_are_scaled_exactly_at_every_length(void **state)
                 [FEATURES] = {.dtype = UINT8, .shape = {.rank = 1, .dim = {n}}, .at = bytes},
                 [LABELS] = {.dtype = INT32, .at = &label}}};
         y[n] = 77;
-        dataset_read(&d, &t, 0, 1, y, &label);
+        source_read(&d, &t, 0, 1, y, &label);
         for (int i = 0; i < n; i++) {
             volatile float product = t.scale * (float)bytes[i]; /* rounded on its own */
             assert_true(y[i] == product + t.offset);
@@ -221,7 +222,7 @@ static void reading_scales_features_and_converts_labels(void **state)
     struct dataset d = counted_dataset(&memory, FLOAT32, 10);
     const struct transform t = {.scale = 2, .offset = 1, .label_dtype = FLOAT32};
     float features[3 * COUNTED_WIDTH], labels[3];
-    dataset_read(&d, &t, 4, 3, features, labels);
+    source_read(&d, &t, 4, 3, features, labels);
     for (int i = 0; i < 3 * COUNTED_WIDTH; i++)
         assert_true(features[i] == 2 * (float)(4 + i / COUNTED_WIDTH + i % COUNTED_WIDTH) + 1);
     for (int i = 0; i < 3; i++) assert_true(labels[i] == (float)(4 + i));
@@ -230,10 +231,71 @@ static void reading_scales_features_and_converts_labels(void **state)
     int32_t numbers[10];
     d.columns[LABELS].dtype = FLOAT32;
     d.columns[LABELS].at = (float[]){0, 1, 2, 3, 4, 5, 6, 7, 8, -9};
-    dataset_read(&d, &whole, 8, 2, features, numbers);
+    source_read(&d, &whole, 8, 2, features, numbers);
     assert_memory_equal(features, memory.floats + 8 * COUNTED_WIDTH, 2 * COUNTED_WIDTH * 4);
     assert_int_equal(numbers[0], 8);
     assert_int_equal(numbers[1], -9);
+}
+
+/* As it is stored and as it is made: both without a thread. */
+static struct batch_source *open_once(const struct dataset *d, const struct transform *t)
+{
+    const struct stream_options options = {
+        .transform = *t, .batch = 16, .is_once = true, .workers = 1, .prefetch = 1};
+    struct batch_source *source = NULL;
+    assert_int_equal(source_begin(d, &options, &source), OK);
+    assert_int_equal(source->calls->ready(source), -1);
+    return source;
+}
+
+/* The last batch is what is left, then there are none until it is sought anew. */
+static void check_once(struct batch_source *source)
+{
+    static const int64_t rows[] = {16, 16, 16, 2, 0, 0};
+    for (int i = 0; i < 6; i++) {
+        struct batch b;
+        assert_int_equal(source->calls->next(source, &b), OK);
+        assert_int_equal(b.rows, rows[i]);
+        for (int64_t k = 0; k < b.rows; k++) {
+            assert_int_equal(((const int32_t *)batch_labels(&b))[k], 16 * i + k);
+            assert_true(batch_features(&b)[k * COUNTED_WIDTH] == (float)(16 * i + k));
+        }
+    }
+    assert_int_equal(source->calls->seek(source, 0), OK);
+}
+
+static void what_is_measured_comes_once_in_stored_order(void **state)
+{
+    const struct transform t = {.scale = 1, .label_dtype = INT32};
+    struct counted memory;
+    for (int is_float = 0; is_float < 2; is_float++) {
+        struct dataset d = counted_dataset(&memory, is_float ? FLOAT32 : UINT8, 50);
+        struct batch_source *source = open_once(&d, &t);
+        check_once(source);
+        check_once(source);
+        batch_source_close(source);
+    }
+}
+
+/* As when predictions are made: what is fed is a label of every loss. */
+static void without_labels_they_are_zeros_of_the_wanted_shape(void **state)
+{
+    static const float zeros[16 * 3];
+    const struct transform t = {
+        .scale = 1, .label_dtype = FLOAT32, .label_shape = {.rank = 1, .dim = {3}}};
+    struct counted memory;
+    for (int is_float = 0; is_float < 2; is_float++) {
+        struct dataset d = counted_dataset(&memory, is_float ? FLOAT32 : UINT8, 50);
+        d.columns[LABELS] = (struct column){.name = LABELS_NAME};
+        struct batch_source *source = open_once(&d, &t);
+        for (int i = 0; i < 4; i++) {
+            struct batch b;
+            assert_int_equal(source->calls->next(source, &b), OK);
+            assert_memory_equal(batch_labels(&b), zeros, (size_t)b.rows * 3 * sizeof(float));
+            assert_true(batch_features(&b)[0] == (float)(16 * i));
+        }
+        batch_source_close(source);
+    }
 }
 
 int main(void)
@@ -250,6 +312,8 @@ int main(void)
         cmocka_unit_test(the_shape_of_a_label_must_be_what_the_loss_wants),
         cmocka_unit_test(bytes_are_scaled_exactly_at_every_length),
         cmocka_unit_test(reading_scales_features_and_converts_labels),
+        cmocka_unit_test(what_is_measured_comes_once_in_stored_order),
+        cmocka_unit_test(without_labels_they_are_zeros_of_the_wanted_shape),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

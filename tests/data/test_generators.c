@@ -108,7 +108,7 @@ static double accuracy(const struct softmax *s, const struct dataset *d, const s
     float x[PIXELS], score[CLASSES];
     int32_t label, right = 0;
     for (int64_t row = 0; row < d->rows; row++) {
-        dataset_read(d, t, row, 1, x, &label);
+        source_read(d, t, row, 1, x, &label);
         scores(s, x, score);
         int best = 0;
         for (int c = 1; c < CLASSES; c++) best = score[c] > score[best] ? c : best;
@@ -120,21 +120,21 @@ static double accuracy(const struct softmax *s, const struct dataset *d, const s
 static void train(struct softmax *s, const struct dataset *d, const struct transform *t, int steps)
 {
     enum { BATCH = 100 };
-    const struct pipeline_options options = {
+    const struct stream_options options = {
         .transform = *t, .batch = BATCH, .shuffle = true, .workers = 1, .prefetch = 2};
-    struct pipeline *p;
+    struct batch_source *p;
     struct softmax *before = malloc(sizeof *before);
     assert_non_null(before);
-    assert_int_equal(pipeline_open(d, &options, &p), OK);
+    assert_int_equal(source_begin(d, &options, &p), OK);
     for (int step = 0; step < steps; step++) {
         struct batch b;
-        assert_int_equal(pipeline_next(p, &b), OK);
+        assert_int_equal(p->calls->next(p, &b), OK);
         *before = *s;
         for (int i = 0; i < BATCH; i++)
             learn(s, before, batch_features(&b) + i * PIXELS,
                   ((const int32_t *)batch_labels(&b))[i], 0.5f / BATCH);
     }
-    pipeline_close(p);
+    batch_source_close(p);
     free(before);
 }
 

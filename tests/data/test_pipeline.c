@@ -21,9 +21,9 @@ struct way {
 static const struct way ways[] = {{UINT8, true}, {UINT8, false}, {FLOAT32, true}, {FLOAT32, false}};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
-static struct pipeline_options options_of(struct way way, int64_t batch)
+static struct stream_options options_of(struct way way, int64_t batch)
 {
-    return (struct pipeline_options){
+    return (struct stream_options){
         .transform = {.scale = 1, .label_dtype = INT32},
         .batch = batch,
         .shuffle = way.shuffle,
@@ -33,18 +33,18 @@ static struct pipeline_options options_of(struct way way, int64_t batch)
     };
 }
 
-static struct pipeline *open_pipeline(const struct dataset *d, const struct pipeline_options *o)
+static struct batch_source *open_pipeline(const struct dataset *d, const struct stream_options *o)
 {
-    struct pipeline *p = NULL;
-    assert_int_equal(pipeline_open(d, o, &p), OK);
+    struct batch_source *p = NULL;
+    assert_int_equal(source_begin(d, o, &p), OK);
     return p;
 }
 
 /* The rows of the next batch; features and labels must belong together. */
-static void next_rows(struct pipeline *p, int64_t batch, int32_t *rows)
+static void next_rows(struct batch_source *p, int64_t batch, int32_t *rows)
 {
     struct batch b;
-    assert_int_equal(pipeline_next(p, &b), OK);
+    assert_int_equal(p->calls->next(p, &b), OK);
     assert_int_equal(b.rows, batch);
     memcpy(rows, batch_labels(&b), (size_t)batch * sizeof *rows);
     for (int64_t i = 0; i < batch * COUNTED_WIDTH; i++) {
@@ -54,10 +54,10 @@ static void next_rows(struct pipeline *p, int64_t batch, int32_t *rows)
 }
 
 /* The stream that all workers see together, from position 0. */
-static void read_stream(const struct dataset *d, struct pipeline_options o, int workers,
+static void read_stream(const struct dataset *d, struct stream_options o, int workers,
                         int64_t count, int32_t *rows)
 {
-    struct pipeline *p[WORKERS_MAX];
+    struct batch_source *p[WORKERS_MAX];
     int32_t batch[COUNTED_ROWS_MAX];
     o.workers = workers;
     for (o.worker = 0; o.worker < workers; o.worker++) p[o.worker] = open_pipeline(d, &o);
@@ -67,7 +67,7 @@ static void read_stream(const struct dataset *d, struct pipeline_options o, int 
             for (int64_t i = 0; i < o.batch && at < count; i++) rows[at++] = batch[i];
         }
     }
-    for (int w = 0; w < workers; w++) pipeline_close(p[w]);
+    for (int w = 0; w < workers; w++) batch_source_close(p[w]);
 }
 
 static void assert_whole_epochs(const int32_t *rows, int64_t size)
@@ -94,7 +94,7 @@ static void all_workers_together_read_every_row_once_per_epoch(void **state)
             struct dataset d = counted_dataset(&memory, ways[way].dtype, sizes[s]);
             for (int b = 0; b < 4; b++) {
                 for (int w = 0; w < 4; w++) {
-                    struct pipeline_options o = options_of(ways[way], batches[b]);
+                    struct stream_options o = options_of(ways[way], batches[b]);
                     read_stream(&d, o, workers[w], EPOCHS * sizes[s], rows);
                     assert_whole_epochs(rows, sizes[s]);
                 }
@@ -124,7 +124,7 @@ static void shuffling_draws_a_new_order_per_epoch_from_the_key(void **state)
     enum { SIZE = 200 };
     struct counted memory;
     struct dataset d = counted_dataset(&memory, UINT8, SIZE);
-    struct pipeline_options o = options_of((struct way){UINT8, true}, 50);
+    struct stream_options o = options_of((struct way){UINT8, true}, 50);
     int32_t rows[3 * SIZE], other[3 * SIZE];
     read_stream(&d, o, 1, 3 * SIZE, rows);
     for (int i = 0; i < 3 * SIZE; i++) {
@@ -158,17 +158,18 @@ static void a_restored_run_goes_on_where_it_was(void **state)
     int32_t rows[BATCHES][BATCH], again[BATCH];
     for (int way = 0; way < WAYS; way++) {
         struct dataset d = counted_dataset(&memory, ways[way].dtype, 50);
-        struct pipeline_options o = options_of(ways[way], BATCH);
+        struct stream_options o = options_of(ways[way], BATCH);
         o.workers = 3;
         o.worker = 2;
-        struct pipeline *p = open_pipeline(&d, &o);
+        struct batch_source *p = open_pipeline(&d, &o);
         for (int i = 0; i < BATCHES; i++) next_rows(p, BATCH, rows[i]);
-        pipeline_close(p);
-        for (o.first = 0; o.first < BATCHES; o.first++) {
+        batch_source_close(p);
+        for (uint64_t first = 0; first < BATCHES; first++) {
             p = open_pipeline(&d, &o);
+            assert_int_equal(p->calls->seek(p, first), OK);
             next_rows(p, BATCH, again);
-            assert_memory_equal(again, rows[o.first], sizeof again);
-            pipeline_close(p);
+            assert_memory_equal(again, rows[first], sizeof again);
+            batch_source_close(p);
         }
     }
 }
@@ -178,18 +179,19 @@ static void batches_say_their_index_and_epoch(void **state)
     struct counted memory;
     for (int way = 0; way < WAYS; way++) {
         struct dataset d = counted_dataset(&memory, ways[way].dtype, 50);
-        struct pipeline_options o = options_of(ways[way], 20);
+        struct stream_options o = options_of(ways[way], 20);
         o.workers = 2;
         o.worker = 1;
-        o.first = UINT64_C(1) << 40;
-        struct pipeline *p = open_pipeline(&d, &o);
-        for (uint64_t i = o.first; i < o.first + 20; i++) {
+        const uint64_t first = UINT64_C(1) << 40;
+        struct batch_source *p = open_pipeline(&d, &o);
+        assert_int_equal(p->calls->seek(p, first), OK);
+        for (uint64_t i = first; i < first + 20; i++) {
             struct batch b;
-            assert_int_equal(pipeline_next(p, &b), OK);
+            assert_int_equal(p->calls->next(p, &b), OK);
             assert_int_equal(b.index, i);
             assert_int_equal(b.epoch, (2 * i + 1) * 20 / 50);
         }
-        pipeline_close(p);
+        batch_source_close(p);
     }
 }
 
@@ -197,18 +199,18 @@ static void stored_floats_in_stored_order_are_not_copied(void **state)
 {
     struct counted memory;
     struct dataset d = counted_dataset(&memory, FLOAT32, 50);
-    struct pipeline_options o = options_of((struct way){FLOAT32, false}, 20);
-    struct pipeline *p = open_pipeline(&d, &o);
+    struct stream_options o = options_of((struct way){FLOAT32, false}, 20);
+    struct batch_source *p = open_pipeline(&d, &o);
     struct batch b;
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(pipeline_next(p, &b), OK);
+        assert_int_equal(p->calls->next(p, &b), OK);
         int row = i * 20 % 50;
         bool wraps = row + 20 > 50;
         assert_true((batch_features(&b) == memory.floats + row * COUNTED_WIDTH) == !wraps);
         assert_true((batch_labels(&b) == memory.labels + row) == !wraps);
         assert_int_equal(((const int32_t *)batch_labels(&b))[19], (row + 19) % 50);
     }
-    pipeline_close(p);
+    batch_source_close(p);
 }
 
 static void labels_are_converted_in_every_way_of_reading(void **state)
@@ -216,17 +218,17 @@ static void labels_are_converted_in_every_way_of_reading(void **state)
     struct counted memory;
     for (int way = 0; way < WAYS; way++) {
         struct dataset d = counted_dataset(&memory, ways[way].dtype, 10);
-        struct pipeline_options o = options_of(ways[way], 4);
+        struct stream_options o = options_of(ways[way], 4);
         o.transform.label_dtype = FLOAT32;
-        struct pipeline *p = open_pipeline(&d, &o);
+        struct batch_source *p = open_pipeline(&d, &o);
         for (int i = 0; i < 10; i++) {
             struct batch b;
-            assert_int_equal(pipeline_next(p, &b), OK);
+            assert_int_equal(p->calls->next(p, &b), OK);
             for (int k = 0; k < 4; k++)
                 assert_true(((const float *)batch_labels(&b))[k] ==
                             batch_features(&b)[k * COUNTED_WIDTH]);
         }
-        pipeline_close(p);
+        batch_source_close(p);
     }
 }
 
@@ -235,19 +237,19 @@ static void features_are_scaled_in_every_way_of_reading(void **state)
     struct counted memory;
     for (int way = 0; way < WAYS; way++) {
         struct dataset d = counted_dataset(&memory, ways[way].dtype, 10);
-        struct pipeline_options o = options_of(ways[way], 4);
+        struct stream_options o = options_of(ways[way], 4);
         o.transform.scale = 0.5f;
         o.transform.offset = -1;
-        struct pipeline *p = open_pipeline(&d, &o);
+        struct batch_source *p = open_pipeline(&d, &o);
         for (int i = 0; i < 10; i++) {
             struct batch b;
-            assert_int_equal(pipeline_next(p, &b), OK);
+            assert_int_equal(p->calls->next(p, &b), OK);
             for (int k = 0; k < 4 * COUNTED_WIDTH; k++) {
                 int row = ((const int32_t *)batch_labels(&b))[k / COUNTED_WIDTH];
                 assert_true(batch_features(&b)[k] == 0.5f * (float)(row + k % COUNTED_WIDTH) - 1);
             }
         }
-        pipeline_close(p);
+        batch_source_close(p);
     }
 }
 
@@ -257,13 +259,13 @@ static void batches_that_lie_ready_are_counted(void **state)
     struct batch b;
     for (int way = 0; way < WAYS; way++) {
         struct dataset d = counted_dataset(&memory, ways[way].dtype, 10);
-        const struct pipeline_options o = options_of(ways[way], 4);
+        const struct stream_options o = options_of(ways[way], 4);
         const bool is_direct = ways[way].dtype == FLOAT32 && !ways[way].shuffle;
-        struct pipeline *p = open_pipeline(&d, &o);
-        assert_int_equal(pipeline_next(p, &b), OK);
-        while (!is_direct && pipeline_ready(p) < o.prefetch) sched_yield();
-        assert_int_equal(pipeline_ready(p), is_direct ? -1 : o.prefetch);
-        pipeline_close(p);
+        struct batch_source *p = open_pipeline(&d, &o);
+        assert_int_equal(p->calls->next(p, &b), OK);
+        while (!is_direct && p->calls->ready(p) < o.prefetch) sched_yield();
+        assert_int_equal(p->calls->ready(p), is_direct ? -1 : o.prefetch);
+        batch_source_close(p);
     }
 }
 
@@ -274,12 +276,12 @@ static void a_batch_stays_until_the_next_is_asked_for(void **state)
     struct counted memory;
     struct dataset d = counted_dataset(&memory, UINT8, 200);
     for (int prefetch = 1; prefetch <= PREFETCH_MAX; prefetch *= 2) {
-        struct pipeline_options o = options_of((struct way){UINT8, true}, BATCH);
+        struct stream_options o = options_of((struct way){UINT8, true}, BATCH);
         o.prefetch = prefetch;
-        struct pipeline *p = open_pipeline(&d, &o);
+        struct batch_source *p = open_pipeline(&d, &o);
         for (uint64_t i = 0; i < 300; i++) {
             struct batch b;
-            assert_int_equal(pipeline_next(p, &b), OK);
+            assert_int_equal(p->calls->next(p, &b), OK);
             uint64_t position = i * BATCH + BATCH - 1;
             uint64_t key = random_u64(o.key, position / 200);
             int64_t row = (int64_t)random_permute(key, 200, position % 200);
@@ -288,7 +290,7 @@ static void a_batch_stays_until_the_next_is_asked_for(void **state)
                 assert_true(batch_features(&b)[(BATCH - 1) * COUNTED_WIDTH] == (float)row);
             }
         }
-        pipeline_close(p);
+        batch_source_close(p);
     }
 }
 
@@ -296,13 +298,13 @@ static void closing_ends_the_thread_wherever_it_is(void **state)
 {
     struct counted memory;
     struct dataset d = counted_dataset(&memory, UINT8, 100);
-    pipeline_close(NULL);
+    batch_source_close(NULL);
     for (int read = 0; read < 300; read++) {
-        struct pipeline_options o = options_of((struct way){UINT8, true}, 10);
-        struct pipeline *p = open_pipeline(&d, &o);
+        struct stream_options o = options_of((struct way){UINT8, true}, 10);
+        struct batch_source *p = open_pipeline(&d, &o);
         int32_t rows[10];
         for (int i = 0; i < read % 7; i++) next_rows(p, 10, rows);
-        pipeline_close(p);
+        batch_source_close(p);
     }
 }
 
@@ -346,10 +348,10 @@ static void signals_are_not_for_the_thread_that_reads(void **state)
     int found = 0;
     struct counted memory;
     struct dataset d = counted_dataset(&memory, UINT8, 100);
-    struct pipeline_options o = options_of((struct way){UINT8, true}, 10);
+    struct stream_options o = options_of((struct way){UINT8, true}, 10);
     const int count_before = threads_now(before);
     const uint64_t own = blocked_signals(getpid());
-    struct pipeline *p = open_pipeline(&d, &o);
+    struct batch_source *p = open_pipeline(&d, &o);
     const int count_after = threads_now(after);
     for (int i = 0; i < count_after; i++) {
         if (is_among(after[i], before, count_before)) continue;
@@ -359,31 +361,69 @@ static void signals_are_not_for_the_thread_that_reads(void **state)
     }
     assert_int_equal(found, 1);
     assert_int_equal(blocked_signals(getpid()), own);
-    pipeline_close(p);
+    batch_source_close(p);
 }
 
 static void what_cannot_be_read_is_refused_at_open(void **state)
 {
     struct counted memory;
-    struct pipeline *p = NULL;
+    struct batch_source *p = NULL;
     struct dataset d = counted_dataset(&memory, UINT8, 100);
-    struct pipeline_options o = options_of((struct way){UINT8, true}, 10);
+    struct stream_options o = options_of((struct way){UINT8, true}, 10);
     o.transform.labels = LABELS_CLASSES;
     o.transform.classes = 99;
-    assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
+    assert_int_equal(source_begin(&d, &o, &p), ERR_INPUT);
     assert_non_null(strstr(error_text(), "label 99"));
     o.transform.classes = 100;
     o.batch = 0;
-    assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
+    assert_int_equal(source_begin(&d, &o, &p), ERR_INPUT);
     o.batch = INT64_C(1) << 40;
-    assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
+    assert_int_equal(source_begin(&d, &o, &p), ERR_INPUT);
     o.batch = 10;
     o.prefetch = PREFETCH_MAX + 1;
-    assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
-    o.prefetch = 1;
-    o.first = UINT64_MAX / 3;
-    assert_int_equal(pipeline_open(&d, &o, &p), ERR_INPUT);
+    assert_int_equal(source_begin(&d, &o, &p), ERR_INPUT);
     assert_null(p);
+}
+
+static void a_place_beyond_the_stream_is_refused_and_nothing_changes(void **state)
+{
+    struct counted memory;
+    int32_t rows[10];
+    for (int way = 0; way < WAYS; way++) {
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 100);
+        struct stream_options o = options_of(ways[way], 10);
+        o.shuffle = false;
+        struct batch_source *p = open_pipeline(&d, &o);
+        next_rows(p, 10, rows);
+        assert_int_equal(p->calls->seek(p, UINT64_MAX / 3), ERR_INPUT);
+        assert_non_null(strstr(error_text(), "beyond the stream"));
+        next_rows(p, 10, rows);
+        assert_int_equal(rows[0], 10);
+        batch_source_close(p);
+    }
+}
+
+/* Whatever lies ready and is being made then. */
+static void a_sought_batch_comes_at_once(void **state)
+{
+    enum { BATCH = 7, SEEKS = 300 };
+    struct counted memory;
+    int32_t rows[BATCH];
+    for (int way = 0; way < WAYS; way++) {
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 50);
+        const struct stream_options o = options_of(ways[way], BATCH);
+        struct batch_source *p = open_pipeline(&d, &o);
+        for (uint64_t i = 0; i < SEEKS; i++) {
+            const uint64_t index = random_u64(7, i) % 1000;
+            assert_int_equal(p->calls->seek(p, index), OK);
+            for (uint64_t k = 0; k < i % 4; k++) {
+                const uint64_t at = (index + k) * BATCH, key = random_u64(o.key, at / 50);
+                next_rows(p, BATCH, rows);
+                assert_int_equal(rows[0], o.shuffle ? random_permute(key, 50, at % 50) : at % 50);
+            }
+        }
+        batch_source_close(p);
+    }
 }
 
 int main(void)
@@ -403,6 +443,8 @@ int main(void)
         cmocka_unit_test(closing_ends_the_thread_wherever_it_is),
         cmocka_unit_test(signals_are_not_for_the_thread_that_reads),
         cmocka_unit_test(what_cannot_be_read_is_refused_at_open),
+        cmocka_unit_test(a_place_beyond_the_stream_is_refused_and_nothing_changes),
+        cmocka_unit_test(a_sought_batch_comes_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

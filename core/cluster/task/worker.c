@@ -151,7 +151,8 @@ static void save(struct task *t)
 static void report(const struct task *t)
 {
     const struct worker_task *w = (const struct worker_task *)t;
-    const int ready = pipeline_ready(w->session.pipeline);
+    struct batch_source *data = w->session.train_data;
+    const int ready = data->calls->ready(data);
     if (ready >= 0)
         log_line(LOG_INFO, "%d batches are ready (prefetch %lld)", ready,
                  (long long)w->options.spec->data.prefetch);
@@ -205,9 +206,9 @@ static const struct task_ops ops = {
 
 /* ---- life ---- */
 
-static void report_use(const char *role, const struct dataset *data)
+static void report_use(const char *role, const struct batch_source *data)
 {
-    if (data->rows && data->use && *data->use)
+    if (data && data->use && *data->use)
         log_line(LOG_INFO, "%s: %s: %s", role, data->name, data->use);
 }
 
@@ -215,8 +216,8 @@ static void report_use(const char *role, const struct dataset *data)
 static void report_data(const struct worker_task *w)
 {
     if (w->options.task.cluster->task != 0) return;
-    report_use("data.train", &w->session.train_data);
-    report_use("data.eval", &w->session.eval_data);
+    report_use("data.train", w->session.train_data);
+    report_use("data.eval", w->session.eval_data);
 }
 
 static err open_session(struct worker_task *w)
@@ -234,7 +235,7 @@ static err open_session(struct worker_task *w)
         .binds_device_memory = w->options.task.transport == TRANSPORT_INPROC,
     };
     TRY(session_open(&options, &w->session));
-    w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data.rows, workers);
+    w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data->rows, workers);
     return OK;
 }
 

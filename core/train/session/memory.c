@@ -92,7 +92,7 @@ static err measure_step(const struct session *s, int64_t batch, struct taken *re
 static err measure_evaluation(const struct session *s, int64_t batch, struct taken *ret)
 {
     *ret = (struct taken){0};
-    if (s->options.only_evaluates || s->eval_data.rows == 0) return OK;
+    if (s->options.only_evaluates || !s->eval_data) return OK;
     return measure(s, session_evaluation_batch(s, batch), false, ret);
 }
 

@@ -37,20 +37,20 @@ static err predict_all(struct session *s, const struct prediction_taker *taker, 
     struct device *d = s->options.device;
     const struct loss_node *loss = &s->eval_plan->graph->loss;
     struct predictions p = {.columns = shape_count_from(&loss->logits->shape, 1), .at = values};
-    for (p.first = 0; p.first < s->eval_data.rows; p.first += p.rows) {
-        p.rows = session_forward_evaluation(s, p.first);
+    for (;; p.first += p.rows) {
+        TRY(session_forward_evaluation(s, &p.rows));
+        if (p.rows == 0) return OK;
         d->kernels->download(d, values, loss->logits->value,
                              (size_t)(p.rows * p.columns) * sizeof(float));
         TRY(d->kernels->synchronize(d)); /* only now is it known whether all has come */
         to_probabilities(loss->loss->predicts, &p, values);
         TRY(taker->take(taker->context, &p));
     }
-    return OK;
 }
 
 err session_predict(struct session *s, const struct prediction_taker *taker)
 {
-    if (!s->eval_data.rows) return OK;
+    if (!s->eval_data) return OK;
     TRY(session_open_evaluation(s));
     const struct shape *logits = &s->eval_plan->graph->loss.logits->shape;
     float *values = malloc((size_t)shape_count(logits) * sizeof *values);

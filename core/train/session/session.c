@@ -6,13 +6,23 @@
 #include "core/train/session/session_inside.h"
 
 static err open_set(const struct session *s, const char *name, const struct source_spec *source,
-                    struct dataset *ret)
+                    struct batch_source **ret)
 {
     const struct spec *spec = s->options.spec;
     const struct format_context context = {spec->directory, (uint64_t)spec->seed,
                                            s->options.without_labels};
-    err e = dataset_open(source, &context, ret);
+    err e = batch_source_open(source, &context, ret);
     return e ? fail_prefix(e, "%s", name) : OK;
+}
+
+static err compare_features(const struct session *s)
+{
+    const struct column *learned = batch_source_column(s->train_data, FEATURES_NAME);
+    const struct column *measured = batch_source_column(s->eval_data, FEATURES_NAME);
+    char a[SHAPE_TEXT_MAX], b[SHAPE_TEXT_MAX];
+    if (shape_equal(&learned->shape, &measured->shape)) return OK;
+    return fail(ERR_INPUT, "data.eval: features are %s, those of data.train %s",
+                shape_text(&measured->shape, b), shape_text(&learned->shape, a));
 }
 
 static err open_data(struct session *s)
@@ -21,26 +31,19 @@ static err open_data(struct session *s)
     const bool trains = !s->options.only_evaluates;
     if (trains) TRY(open_set(s, "data.train", &data->train, &s->train_data));
     if (data->eval.format.kind) TRY(open_set(s, "data.eval", &data->eval, &s->eval_data));
-    if (!trains && !s->eval_data.rows)
+    if (!trains && !s->eval_data)
         return fail(ERR_INPUT, "data.eval: there is none, so there is nothing to evaluate");
-    if (!trains || !s->eval_data.rows) return OK;
-    const struct shape *features = &s->train_data.columns[FEATURES].shape,
-                       *others = &s->eval_data.columns[FEATURES].shape;
-    if (!shape_equal(features, others)) {
-        char a[SHAPE_TEXT_MAX], b[SHAPE_TEXT_MAX];
-        return fail(ERR_INPUT, "data.eval: features are %s, those of data.train %s",
-                    shape_text(others, b), shape_text(features, a));
-    }
-    return OK;
+    return trains && s->eval_data ? compare_features(s) : OK;
 }
 
 err session_make_graph(const struct session *s, int64_t batch, bool training, struct arena *arena,
                        struct graph **ret)
 {
     const struct spec *spec = s->options.spec;
+    const struct batch_source *data = s->train_data ? s->train_data : s->eval_data;
     const struct graph_options options = {
-        .columns = (s->train_data.rows ? &s->train_data : &s->eval_data)->columns,
-        .column_count = DATASET_COLUMNS,
+        .columns = data->columns,
+        .column_count = data->column_count,
         .batch = batch,
         .training = training,
         .seed = (uint64_t)spec->seed,
@@ -49,25 +52,19 @@ err session_make_graph(const struct session *s, int64_t batch, bool training, st
 }
 
 /* What the loss wants of the labels. */
-static struct transform transform_for(const struct session *s, const struct graph *g)
+static struct transform transform_for(const struct session *s)
 {
+    const struct graph *g = s->graph;
     const struct tensor *labels = &g->loss.labels;
     return (struct transform){
         .scale = (float)s->options.spec->data.scale,
         .offset = (float)s->options.spec->data.offset,
         .label_dtype = labels->dtype,
+        .label_shape = shape_from(&labels->shape, 1), /* of a row */
         .labels = g->loss.loss->labels,
         .classes = g->loss.logits->shape.dim[1],
         .loss = g->loss.loss->object.name,
     };
-}
-
-/* The shape of one example's label: the batch's without its first dimension. */
-static struct shape label_shape(const struct graph *g)
-{
-    struct shape shape = {.rank = g->loss.labels.shape.rank - 1};
-    for (int i = 0; i < shape.rank; i++) shape.dim[i] = g->loss.labels.shape.dim[i + 1];
-    return shape;
 }
 
 static err make_layout(struct session *s)
@@ -128,33 +125,35 @@ static err make_buffers(struct session *s)
     return OK;
 }
 
-err session_open_pipeline(const struct session *s, uint64_t first, struct pipeline **ret)
+/* Labels of all rows of both sets are looked at, before the first step. */
+static err begin_training_data(struct session *s)
 {
     const struct spec *spec = s->options.spec;
-    const struct pipeline_options options = {
-        .transform = transform_for(s, s->graph),
+    const struct stream_options options = {
+        .transform = transform_for(s),
         .batch = spec->data.batch_size,
         .shuffle = spec->data.shuffle,
         .key = random_key((uint64_t)spec->seed, "data"),
         .worker = s->options.worker,
         .workers = s->options.workers,
-        .first = first,
         .prefetch = (int)spec->data.prefetch,
     };
-    err e = pipeline_open(&s->train_data, &options, ret);
+    if (!s->train_data) return OK;
+    const err e = s->train_data->calls->begin(s->train_data, &options);
     return e ? fail_prefix(e, "data.train") : OK;
 }
 
-/* All rows of both sets, before the first step. */
-static err check_labels(const struct session *s)
+static err begin_evaluation_data(struct session *s)
 {
-    const struct shape wanted = label_shape(s->graph);
-    const struct transform transform = transform_for(s, s->graph);
-    err e = OK;
-    if (s->options.without_labels) return OK;
-    if (s->train_data.rows) e = transform_check(&transform, &s->train_data, &wanted);
-    if (e) return fail_prefix(e, "data.train");
-    if (s->eval_data.rows) e = transform_check(&transform, &s->eval_data, &wanted);
+    if (!s->eval_data) return OK;
+    const struct stream_options options = {
+        .transform = transform_for(s),
+        .batch = session_evaluation_batch(s, s->options.spec->data.batch_size),
+        .is_once = true,
+        .workers = 1,
+        .prefetch = 1,
+    };
+    const err e = s->eval_data->calls->begin(s->eval_data, &options);
     return e ? fail_prefix(e, "data.eval") : OK;
 }
 
@@ -163,7 +162,7 @@ int64_t session_evaluation_batch(const struct session *s, int64_t batch)
 {
     int64_t rows = s->options.spec->data.eval_batch_size;
     if (!rows) rows = batch < 100 ? 100 : batch;
-    return rows < s->eval_data.rows ? rows : s->eval_data.rows;
+    return rows < s->eval_data->rows ? rows : s->eval_data->rows;
 }
 
 static err open_parts(struct session *s)
@@ -177,12 +176,13 @@ static err open_parts(struct session *s)
     TRY(session_check_memory(s));
     TRY(session_open_mirror(s));
     TRY(make_buffers(s));
-    TRY(check_labels(s));
+    TRY(begin_training_data(s));
+    TRY(begin_evaluation_data(s));
     if (!trains) return OK;
     TRY(session_check_warm_start(s));
     TRY(session_open_plan(s));
     stepper_open(s->plan, &s->stepper);
-    return session_open_pipeline(s, 0, &s->pipeline);
+    return OK;
 }
 
 err session_open(const struct session_options *options, struct session *ret)
@@ -193,33 +193,12 @@ err session_open(const struct session_options *options, struct session *ret)
     return e == ERR_INPUT ? fail_prefix(e, "%s", options->spec->source) : e;
 }
 
-/* Rows of data for a plan, which takes them from the host's memory: zero. */
-static err allocate_batch(const struct session *s, int64_t floats, float **ret)
-{
-    if (!s->options.device->is_separate) return session_allocate(s, floats, ret);
-    *ret = calloc((size_t)floats, sizeof **ret);
-    return *ret ? OK : fail(ERR_MEMORY, "no memory for a batch of %lld numbers", (long long)floats);
-}
-
-static void release_batch(const struct session *s, float *batch)
-{
-    struct device *d = s->options.device;
-    if (!batch) return;
-    if (d->is_separate)
-        free(batch);
-    else
-        d->kernels->release(d, batch);
-}
-
 void session_close(struct session *s)
 {
     struct device *d = s->options.device;
-    pipeline_close(s->pipeline);
     stepper_forget(&s->stepper);
     plan_close(s->plan);
     plan_close(s->eval_plan);
-    release_batch(s, s->eval_features);
-    release_batch(s, s->eval_labels);
     if (s->own_values) d->kernels->release(d, s->own_values);
     for (int i = 0; s->graph && s->whole_values && i < s->graph->param_count; i++) {
         if (s->whole_values[i]) d->kernels->release(d, s->whole_values[i]);
@@ -227,8 +206,8 @@ void session_close(struct session *s)
         if (s->kept && s->kept[i]) d->kernels->release(d, s->kept[i]);
     }
     mirror_close(&s->mirror);
-    dataset_close(&s->train_data);
-    dataset_close(&s->eval_data);
+    batch_source_close(s->train_data);
+    batch_source_close(s->eval_data);
     arena_free(&s->arena);
     *s = (struct session){0};
 }
@@ -248,8 +227,6 @@ static err make_evaluation(struct session *s)
     struct graph *g = s->graph;
     const int64_t rows = session_evaluation_batch(s, s->options.spec->data.batch_size);
     if (!s->options.only_evaluates) TRY(session_make_graph(s, rows, false, &s->arena, &g));
-    TRY(allocate_batch(s, shape_count(&g->features.shape), &s->eval_features));
-    TRY(allocate_batch(s, shape_count(&g->loss.labels.shape), &s->eval_labels));
     s->eval_metrics = arena_array(&s->arena, (size_t)g->metric_count + 1, 2 * sizeof(double));
     return plan_open(g, s->options.device, &s->eval_plan);
 }
@@ -257,26 +234,20 @@ static err make_evaluation(struct session *s)
 err session_open_evaluation(struct session *s)
 {
     TRY(make_evaluation(s));
+    TRY(s->eval_data->calls->seek(s->eval_data, 0));
     const struct graph *g = s->eval_plan->graph;
     session_gather_values(s);
     for (int i = 0; i < g->param_count; i++) g->params[i]->value = s->graph->params[i]->value;
     return OK;
 }
 
-/* Without labels the memory for them stays zero, which is a label of every loss. */
-int64_t session_forward_evaluation(struct session *s, int64_t first)
+err session_forward_evaluation(struct session *s, int64_t *ret_rows)
 {
-    const struct transform transform = transform_for(s, s->graph);
-    const int64_t batch = s->eval_plan->graph->batch, left = s->eval_data.rows - first;
-    const int64_t rows = left < batch ? left : batch;
-    dataset_read(&s->eval_data, &transform, first, rows, s->eval_features,
-                 s->options.without_labels ? NULL : s->eval_labels);
-    const struct column columns[DATASET_COLUMNS] = {
-        [FEATURES] = {.dtype = FLOAT32, .at = s->eval_features},
-        [LABELS] = {.dtype = transform.label_dtype, .at = s->eval_labels}};
-    const struct batch b = {.rows = rows, .columns = columns, .column_count = DATASET_COLUMNS};
-    plan_forward(s->eval_plan, &b, 0);
-    return rows;
+    struct batch batch;
+    TRY(s->eval_data->calls->next(s->eval_data, &batch));
+    if (batch.rows > 0) plan_forward(s->eval_plan, &batch, 0);
+    *ret_rows = batch.rows;
+    return OK;
 }
 
 struct totals {
@@ -296,27 +267,28 @@ static void evaluate_batch(struct plan *plan, int64_t rows, struct totals *t)
     }
 }
 
-static void evaluate_all(struct session *s, struct totals *t)
+static err evaluate_all(struct session *s, struct totals *t)
 {
     int64_t rows;
-    for (int64_t first = 0; first < s->eval_data.rows; first += rows) {
-        rows = session_forward_evaluation(s, first);
-        evaluate_batch(s->eval_plan, rows, t);
-    }
+    do {
+        TRY(session_forward_evaluation(s, &rows));
+        if (rows > 0) evaluate_batch(s->eval_plan, rows, t);
+    } while (rows > 0);
+    return OK;
 }
 
 err session_evaluate(struct session *s, struct evaluation *ret)
 {
     *ret = (struct evaluation){0};
-    if (!s->eval_data.rows) return OK;
+    if (!s->eval_data) return OK;
     TRY(session_open_evaluation(s));
     const struct graph *g = s->eval_plan->graph;
     struct totals t = {.metric = s->eval_metrics, .count = s->eval_metrics + g->metric_count};
     memset(s->eval_metrics, 0, 2 * (size_t)g->metric_count * sizeof(double));
-    evaluate_all(s, &t);
+    TRY(evaluate_all(s, &t));
     TRY(s->options.device->kernels->synchronize(s->options.device));
     for (int i = 0; i < g->metric_count; i++)
         t.metric[i] = t.count[i] > 0 ? t.metric[i] / t.count[i] : 0;
-    *ret = (struct evaluation){s->eval_data.rows, t.weight > 0 ? t.loss / t.weight : 0, t.metric};
+    *ret = (struct evaluation){s->eval_data->rows, t.weight > 0 ? t.loss / t.weight : 0, t.metric};
     return OK;
 }

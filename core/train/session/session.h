@@ -8,6 +8,7 @@
 #ifndef CORE_TRAIN_SESSION_SESSION_H
 #define CORE_TRAIN_SESSION_SESSION_H
 
+#include "core/data/source.h"
 #include "core/graph/stepper.h"
 #include "core/train/session/mirror.h"
 #include "core/train/spec/spec.h"
@@ -31,14 +32,12 @@ struct session_options {
 struct session {
     struct session_options options;
     struct arena arena;
-    struct dataset train_data, eval_data; /* eval_data.rows 0: none */
+    struct batch_source *train_data, *eval_data; /* NULL: none */
     struct graph *graph;
     struct plan *plan;
     struct stepper stepper; /* of the plan */
     struct plan *eval_plan; /* NULL until the first evaluation */
-    float *eval_features, *eval_labels;
     double *eval_metrics;
-    struct pipeline *pipeline;
     struct layout *layout;
     float *own_values; /* the block that session_restore made; NULL: none */
     float **values;    /* [ps_count] blocks, bound */
@@ -94,7 +93,7 @@ void session_list_gradients(const struct session *);
 /* What would be pushed becomes zero: an update by it keeps numbers where numbers are. */
 void session_clear_gradients(struct session *);
 
-/* The next batch that this worker takes is number `batch` of its share of the stream (data.h):
+/* The next batch that this worker takes is number `batch` of its share of the stream (source.h):
  * where another life of this worker, or a checkpoint, left off. Nothing happens where it stands
  * there already; after an error it stands where it stood. */
 err session_seek(struct session *, uint64_t batch);

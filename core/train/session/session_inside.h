@@ -4,9 +4,6 @@
 
 #include "core/train/session/session.h"
 
-/* The stream of training batches of this worker from batch `first` on. Labels have been checked. */
-err session_open_pipeline(const struct session *, uint64_t first, struct pipeline **ret);
-
 /* Memory of the device: zero. */
 err session_allocate(const struct session *, int64_t floats, float **ret);
 
@@ -28,14 +25,15 @@ void session_scatter_gradients(struct session *);
 /* The same of one node, as soon as its gradients are finished, where the mirror lets them leave. */
 void session_send_gradients(void *session, const struct node *);
 
-/* The evaluation graph is there, with the values that are bound now. */
+/* The evaluation graph is there, with the values that are bound now; its data are at their
+ * beginning. */
 err session_open_evaluation(struct session *);
 
 /* ERR_INPUT: a pattern of train.warm_start speaks of nothing that the graph's variables, their
  * slots and the optimizer's powers are called. */
 err session_check_warm_start(struct session *);
 
-/* The next rows of the evaluation set through the evaluation graph. Returns how many. */
-int64_t session_forward_evaluation(struct session *, int64_t first);
+/* The next rows of the evaluation set through the evaluation graph; 0: there are no more. */
+err session_forward_evaluation(struct session *, int64_t *ret_rows);
 
 #endif

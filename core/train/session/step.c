@@ -53,7 +53,7 @@ static err take_batch(struct session *s)
         s->last_rows = s->sent_rows;
         s->sent_rows = 0;
     } else {
-        TRY(pipeline_next(s->pipeline, &batch));
+        TRY(s->train_data->calls->next(s->train_data, &batch));
         plan_load(s->plan, &batch, draw_of(s, &batch));
         s->last_rows = batch.rows;
     }
@@ -66,8 +66,9 @@ static err take_batch(struct session *s)
 static err send_batch(struct session *s)
 {
     struct batch batch;
-    if (!s->plan->inlet || pipeline_ready(s->pipeline) == 0) return OK;
-    TRY(pipeline_next(s->pipeline, &batch));
+    struct batch_source *data = s->train_data;
+    if (!s->plan->inlet || data->calls->ready(data) == 0) return OK;
+    TRY(data->calls->next(data, &batch));
     plan_send(s->plan, &batch, draw_of(s, &batch));
     s->sent_rows = batch.rows;
     return OK;

@@ -1,0 +1,65 @@
+/* source.h - where batches come from: the contract that every source keeps.
+ *
+ * Opened, a source says what it has: its rows, and its columns as they are stored. Begun, it knows
+ * what is wanted of it, and gives batches with the same columns as the graph reads them. One thread
+ * calls it; what it reads ahead is its own affair.
+ *
+ * The stream: position p of the stream is row p % rows of epoch p / rows; with shuffle, each epoch
+ * has a permutation of its own, drawn from the seed. Batch i of worker w of W is positions ((i W) +
+ * w) B ... + B - 1. So the shares of the workers are disjoint, together they are every example
+ * exactly once per epoch, W workers of batch B/W see together what one worker of batch B sees, and
+ * any position is reached without reading what is before. It has no end, unless is_once is said:
+ * then it ends with the first epoch.
+ */
+#ifndef CORE_DATA_SOURCE_H
+#define CORE_DATA_SOURCE_H
+
+#include "core/data/data.h"
+
+enum { PREFETCH_MAX = 64, BATCH_ROWS_MAX = 1 << 24 };
+
+struct stream_options {
+    struct transform transform;
+    int64_t batch; /* rows, 1 to BATCH_ROWS_MAX */
+    bool is_once;  /* to measure with: the last batch has what is left, and nothing is read ahead */
+    bool shuffle;
+    uint64_t key; /* of the permutations */
+    int worker, workers;
+    int prefetch; /* batches kept ready, 1 to PREFETCH_MAX */
+};
+
+struct batch_source {
+    const struct source_calls *calls;
+    const char *name, *use; /* for messages, as a dataset has them */
+    int64_t rows;           /* of one epoch */
+    const struct column *columns;
+    int column_count;
+};
+
+struct source_calls {
+    /* Once; the next batch is number 0. ERR_INPUT: options out of their limits, or a label that
+     * the loss does not take. */
+    err (*begin)(struct batch_source *, const struct stream_options *);
+    /* Waits until it is there; ERR_TIMEOUT after ten minutes. Its columns stay until the next call
+     * of next or seek. rows 0: the end, again and again. */
+    err (*next)(struct batch_source *, struct batch *ret);
+    /* Batches that lie ready; -1: each is read where it is stored, so there is nothing to wait for.
+     */
+    int (*ready)(struct batch_source *);
+    /* The next batch is this worker's number `index`. ERR_INPUT, and nothing has changed: beyond
+     * what can be counted. */
+    err (*seek)(struct batch_source *, uint64_t index);
+    void (*close)(struct batch_source *); /* begun or not */
+};
+
+/* Of the spec: a file, or a generator, in memory */
+err batch_source_open(const struct source_spec *, const struct format_context *,
+                      struct batch_source **ret);
+/* Takes the dataset, also on failure. */
+err batch_source_of(struct dataset *, struct batch_source **ret);
+void batch_source_close(struct batch_source *); /* NULL is fine */
+
+/* NULL: it has none of that name. */
+const struct column *batch_source_column(const struct batch_source *, const char *name);
+
+#endif

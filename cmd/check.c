@@ -108,7 +108,7 @@ static void print_data(const struct batch_source *data, const char *role)
 static void print_bytes(const struct session *session, const struct spec *spec)
 {
     const struct graph *graph = session->graph;
-    const struct plan_size *size = &session->plan->size;
+    const struct plan_size *size = &session->replica.plan->size;
     const struct variant *chosen = &spec->optimizer.optimizer;
     const struct optimizer *optimizer = chosen->kind->descriptor;
     long long bytes = (long long)graph->param_floats * (long long)sizeof(float);

@@ -235,8 +235,8 @@ static void refuse_one(struct rig *r, int step)
             overlap->pin(&r->device, block, (size_t)r->store[1].floats * sizeof(float), true));
         session_bind(s, 1, r->values[1], block);
     }
-    assert_true(s->mirror.pins_gradients[0] && !s->mirror.pins_gradients[1]);
-    assert_false(mirror_lets_leave(&s->mirror));
+    assert_true(s->replica.mirror.pins_gradients[0] && !s->replica.mirror.pins_gradients[1]);
+    assert_false(mirror_lets_leave(&s->replica.mirror));
     if (step < RIG_STEPS) return;
     session_unbind(s, 1);
     overlap->unpin(&r->device, block);
@@ -255,7 +255,7 @@ static void refuse_all(struct rig *r, int step)
         session_bind(&r->session[0], ps, r->values[ps], r->gradients[ps][0]);
         emulated_break(NULL, 0);
     }
-    assert_false(mirror_lets_leave(&r->session[0].mirror));
+    assert_false(mirror_lets_leave(&r->session[0].replica.mirror));
 }
 
 static void a_system_that_pins_nothing_is_no_failure(void **state)
@@ -266,7 +266,8 @@ static void a_system_that_pins_nothing_is_no_failure(void **state)
 
 static void let_leave(struct rig *r, int step)
 {
-    for (int w = 0; w < r->workers; w++) assert_true(mirror_lets_leave(&r->session[w].mirror));
+    for (int w = 0; w < r->workers; w++)
+        assert_true(mirror_lets_leave(&r->session[w].replica.mirror));
 }
 
 static void gradients_of_all_workers_leave_while_backward_goes_on(void **state)

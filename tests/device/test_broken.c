@@ -178,13 +178,13 @@ static void a_plan_takes_what_was_measured(void **state)
     rig_open(&r, &scene_cnn_adam, ON_GPU);
     struct graph *graph = r.session[0].graph;
     const size_t labels = (size_t)graph->batch * sizeof(int32_t);
-    plan_close(r.session[0].plan);
+    plan_close(r.session[0].replica.plan);
     const size_t before = emulated_memory_taken();
     assert_int_equal(plan_measure(graph, &r.device, &size), OK);
     assert_true(size.workspace > 0);
     assert_int_equal(plan_open(graph, &r.device, &plan), OK);
     assert_int_equal(emulated_memory_taken() - before, size.block + size.workspace + labels);
-    r.session[0].plan = plan;
+    r.session[0].replica.plan = plan;
     rig_close(&r);
 }
 

@@ -17,7 +17,7 @@ static void record(const struct scene *scene, enum place place, struct tape *tap
     }
     rig_evaluate(&r, tape);
     bool is_gradient;
-    assert_null(session_not_finite(&r.session[0], &is_gradient));
+    assert_null(replica_not_finite(&r.session[0].replica, &is_gradient));
     rig_close(&r);
 }
 

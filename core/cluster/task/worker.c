@@ -20,14 +20,14 @@ uint64_t worker_block_bytes(const struct task *t, int ps)
 static err check_bound(const struct worker_task *w)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++)
-        if (worker_block_bytes(&w->task, ps) && !w->session.values[ps])
+        if (worker_block_bytes(&w->task, ps) && !w->session.replica.values[ps])
             return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
     return OK;
 }
 
 static err step(struct worker_task *w, const struct action_compute *a)
 {
-    struct trace *const trace = w->session.plan->trace;
+    struct trace *const trace = w->session.replica.plan->trace;
     TRY(check_bound(w));
     const uint64_t before_ns = trace_begin(trace);
     TRY(worker_tell(w, a->step, &(struct occasion){OCCASION_BEFORE}));
@@ -60,9 +60,9 @@ static void flushed(struct task *t)
     if (!w->has_stepped) return;
     w->has_stepped = false;
     if (w->trace) worker_trace_pump(w);
-    const uint64_t begin_ns = trace_begin(w->session.plan->trace);
+    const uint64_t begin_ns = trace_begin(w->session.replica.plan->trace);
     worker_told(w, worker_tell(w, w->step, &(struct occasion){OCCASION_STEPPED}));
-    trace_end(w->session.plan->trace, SPAN_HOOKS, 0, begin_ns);
+    trace_end(w->session.replica.plan->trace, SPAN_HOOKS, 0, begin_ns);
 }
 
 static void evaluate(struct worker_task *w, uint64_t step)

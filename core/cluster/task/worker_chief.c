@@ -333,7 +333,7 @@ err worker_fill(struct worker_task *w, int ps, int array)
     struct origin *o = &w->origin;
     uint64_t bytes = worker_block_bytes(&w->task, ps);
     if (!bytes) return OK;
-    if (!w->session.gradients[ps]) return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
+    if (!w->session.replica.gradients[ps]) return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
     if (!o->bundle) return session_put_initial_values(&w->session, ps);
     if (array == 0 || o->filling != ps) TRY(begin_filling(w, ps));
     session_put_gradients(&w->session, ps, o->arrays[array]);

@@ -193,7 +193,7 @@ static void on_shared(void *context, struct link *link, const struct window *val
 static void keep_gradient(struct worker_task *w, int ps)
 {
     uint64_t bytes = worker_block_bytes(&w->task, ps);
-    if (!w->session.gradients[ps]) return;
+    if (!w->session.replica.gradients[ps]) return;
     free(w->kept[ps]);
     w->kept[ps] = malloc(bytes);
     if (w->kept[ps])
@@ -306,7 +306,8 @@ void worker_hang_up(struct task *t)
 {
     struct worker_task *w = (struct worker_task *)t;
     for (int ps = 0; ps < t->peer_count; ps++) {
-        if (w->session.gradients && w->session.gradients[ps]) session_unbind(&w->session, ps);
+        if (w->session.replica.gradients && w->session.replica.gradients[ps])
+            session_unbind(&w->session, ps);
         if (w->tcp[ps].link) link_close(w->tcp[ps].link);
         if (w->shm[ps].link) link_close(w->shm[ps].link);
         w->tcp[ps].link = w->shm[ps].link = t->peers[ps].link = NULL;

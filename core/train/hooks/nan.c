@@ -1,7 +1,7 @@
 /* nan.c - what a loss that is not finite means.
  *
  * Without this hook, and by default with it, the step fails and the job with it
- * (core/train/session/finite.c). Where it need not fail, the run is stopped well instead: the
+ * (core/train/session/step.c). Where it need not fail, the run is stopped well instead: the
  * gradients of that step become zero before they leave, so that the last checkpoint holds numbers.
  */
 #include <math.h>

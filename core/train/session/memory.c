@@ -200,8 +200,8 @@ err session_check_memory(struct session *s)
  * that is short, which a batch on its way takes as well. */
 err session_open_plan(struct session *s)
 {
-    err e = plan_open(s->graph, s->options.device, &s->plan);
-    if (!e) e = plan_open_inlet(s->plan);
+    err e = plan_open(s->graph, s->options.device, &s->replica.plan);
+    if (!e) e = plan_open_inlet(s->replica.plan);
     if (e != ERR_MEMORY || s->free_bytes == SIZE_MAX) return e;
     struct need n;
     char then[ERROR_TEXT_MAX / 2];

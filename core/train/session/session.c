@@ -1,7 +1,4 @@
 /* session.c - see session.h. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/random.h"
 #include "core/train/session/session_inside.h"
 
@@ -81,48 +78,33 @@ static err make_layout(struct session *s)
                        &s->layout);
 }
 
-err session_allocate(const struct session *s, int64_t floats, float **ret)
-{
-    struct device *d = s->options.device;
-    void *memory;
-    TRY(d->kernels->allocate(d, (size_t)floats * sizeof(float), &memory));
-    *ret = memory;
-    return OK;
-}
-
-/* Clipping is of each batch's gradient, so sums of several need a place beside it. */
 bool session_keeps_sums(const struct session *s)
 {
     return optimizer_clip(&s->options.spec->optimizer).type != CLIP_NONE &&
            s->options.batches_per_push > 1;
 }
 
-/* Buffers for partitioned variables, and for sums of clipped gradients. */
-static err make_buffers(struct session *s)
+static err open_clipping(struct session *s)
 {
     const struct graph *g = s->graph;
-    size_t count = (size_t)g->param_count, ps_count = (size_t)s->options.ps_count;
-    s->whole_values = arena_array(&s->arena, count, sizeof(float *));
-    s->whole_gradients = arena_array(&s->arena, count, sizeof(float *));
-    s->values = arena_array(&s->arena, ps_count, sizeof(float *));
-    s->gradients = arena_array(&s->arena, ps_count, sizeof(float *));
-    for (int i = 0; i < g->param_count; i++) {
-        if (layout_is_whole(s->layout, i, NULL)) continue;
-        int64_t floats = shape_count(&g->params[i]->shape);
-        TRY(session_allocate(s, floats, &s->whole_values[i]));
-        TRY(session_allocate(s, floats, &s->whole_gradients[i]));
-        g->params[i]->value = s->whole_values[i];
-        g->params[i]->gradient = s->whole_gradients[i];
-    }
+    const size_t count = (size_t)g->param_count;
     s->clip_gradients = arena_array(&s->arena, count, sizeof(float *));
     s->clip_sizes = arena_array(&s->arena, count, sizeof(int64_t));
-    s->regularized = graph_has_regularizers(g);
     s->clip = optimizer_clip(&s->options.spec->optimizer);
     if (!session_keeps_sums(s)) return OK;
     s->kept = arena_array(&s->arena, count, sizeof(float *));
     for (int i = 0; i < g->param_count; i++)
-        TRY(session_allocate(s, shape_count(&g->params[i]->shape), &s->kept[i]));
+        TRY(device_floats(s->options.device, shape_count(&g->params[i]->shape), &s->kept[i]));
     return OK;
+}
+
+/* A session that only evaluates makes its own block, and a single process binds memory of the
+ * device. */
+static err open_replica(struct session *s)
+{
+    const struct session_options *o = &s->options;
+    const bool mirrors = o->device->is_separate && !o->only_evaluates && !o->binds_device_memory;
+    return replica_open(o->device, s->graph, s->layout, mirrors, &s->arena, &s->replica);
 }
 
 /* Labels of all rows of both sets are looked at, before the first step. */
@@ -174,14 +156,15 @@ static err open_parts(struct session *s)
     TRY(session_make_graph(s, rows, trains, &s->arena, &s->graph));
     TRY(make_layout(s));
     TRY(session_check_memory(s));
-    TRY(session_open_mirror(s));
-    TRY(make_buffers(s));
+    TRY(open_replica(s));
+    TRY(open_clipping(s));
     TRY(begin_training_data(s));
     TRY(begin_evaluation_data(s));
     if (!trains) return OK;
     TRY(session_check_warm_start(s));
+    s->regularized = graph_has_regularizers(s->graph);
     TRY(session_open_plan(s));
-    stepper_open(s->plan, &s->stepper);
+    stepper_open(s->replica.plan, &s->replica.stepper);
     return OK;
 }
 
@@ -196,99 +179,23 @@ err session_open(const struct session_options *options, struct session *ret)
 void session_close(struct session *s)
 {
     struct device *d = s->options.device;
-    stepper_forget(&s->stepper);
-    plan_close(s->plan);
-    plan_close(s->eval_plan);
+    replica_close(&s->evaluating);
+    replica_close(&s->replica);
+    for (int i = 0; s->kept && i < s->graph->param_count; i++)
+        if (s->kept[i]) d->kernels->release(d, s->kept[i]);
     if (s->own_values) d->kernels->release(d, s->own_values);
-    for (int i = 0; s->graph && s->whole_values && i < s->graph->param_count; i++) {
-        if (s->whole_values[i]) d->kernels->release(d, s->whole_values[i]);
-        if (s->whole_gradients[i]) d->kernels->release(d, s->whole_gradients[i]);
-        if (s->kept && s->kept[i]) d->kernels->release(d, s->kept[i]);
-    }
-    mirror_close(&s->mirror);
     batch_source_close(s->train_data);
     batch_source_close(s->eval_data);
     arena_free(&s->arena);
     *s = (struct session){0};
 }
 
-double session_metric(struct session *s, int metric)
+void session_bind(struct session *s, int ps, float *values, float *gradients)
 {
-    const struct metric_node *m = &s->graph->metrics[metric];
-    double total = 0, count = 0;
-    m->metric->update(m, s->options.device, s->last_rows, &total, &count);
-    return count > 0 ? total / count : 0;
+    replica_bind(&s->replica, ps, values, gradients);
 }
 
-/* The evaluation graph and its memory are made when they are first wanted, and kept. */
-static err make_evaluation(struct session *s)
+void session_unbind(struct session *s, int ps)
 {
-    if (s->eval_plan) return OK;
-    struct graph *g = s->graph;
-    const int64_t rows = session_evaluation_batch(s, s->options.spec->data.batch_size);
-    if (!s->options.only_evaluates) TRY(session_make_graph(s, rows, false, &s->arena, &g));
-    s->eval_metrics = arena_array(&s->arena, (size_t)g->metric_count + 1, 2 * sizeof(double));
-    return plan_open(g, s->options.device, &s->eval_plan);
-}
-
-err session_open_evaluation(struct session *s)
-{
-    TRY(make_evaluation(s));
-    TRY(s->eval_data->calls->seek(s->eval_data, 0));
-    const struct graph *g = s->eval_plan->graph;
-    session_gather_values(s);
-    for (int i = 0; i < g->param_count; i++) g->params[i]->value = s->graph->params[i]->value;
-    return OK;
-}
-
-err session_forward_evaluation(struct session *s, int64_t *ret_rows)
-{
-    struct batch batch;
-    TRY(s->eval_data->calls->next(s->eval_data, &batch));
-    if (batch.rows > 0) plan_forward(s->eval_plan, &batch, 0);
-    *ret_rows = batch.rows;
-    return OK;
-}
-
-struct totals {
-    double loss, weight;
-    double *metric, *count;
-};
-
-static void evaluate_batch(struct plan *plan, int64_t rows, struct totals *t)
-{
-    const struct graph *g = plan->graph;
-    double weight = g->loss.loss->weight(&g->loss, plan->device, rows);
-    t->loss += plan_loss(plan, rows) * weight;
-    t->weight += weight;
-    for (int i = 0; i < g->metric_count; i++) {
-        const struct metric_node *m = &g->metrics[i];
-        m->metric->update(m, plan->device, rows, &t->metric[i], &t->count[i]);
-    }
-}
-
-static err evaluate_all(struct session *s, struct totals *t)
-{
-    int64_t rows;
-    do {
-        TRY(session_forward_evaluation(s, &rows));
-        if (rows > 0) evaluate_batch(s->eval_plan, rows, t);
-    } while (rows > 0);
-    return OK;
-}
-
-err session_evaluate(struct session *s, struct evaluation *ret)
-{
-    *ret = (struct evaluation){0};
-    if (!s->eval_data) return OK;
-    TRY(session_open_evaluation(s));
-    const struct graph *g = s->eval_plan->graph;
-    struct totals t = {.metric = s->eval_metrics, .count = s->eval_metrics + g->metric_count};
-    memset(s->eval_metrics, 0, 2 * (size_t)g->metric_count * sizeof(double));
-    TRY(evaluate_all(s, &t));
-    TRY(s->options.device->kernels->synchronize(s->options.device));
-    for (int i = 0; i < g->metric_count; i++)
-        t.metric[i] = t.count[i] > 0 ? t.metric[i] / t.count[i] : 0;
-    *ret = (struct evaluation){s->eval_data->rows, t.weight > 0 ? t.loss / t.weight : 0, t.metric};
-    return OK;
+    replica_unbind(&s->replica, ps);
 }

@@ -1,16 +1,23 @@
-/* session.h - the computing side of a worker: data, graph, plan, and the blocks that it reads and
- * writes.
+/* session.h - the computing side of a worker: what a replica is fed, and what is made of what it
+ * computes.
  *
- * A session owns no parameters. Values and gradients lie in one block per ps (layout.h), bound from
- * outside: windows of the cluster's links. A variable that is one slice is used in place; a
- * partitioned one has a buffer of its own here, gathered before a step and scattered after it.
+ * Life: open (data, graph, layout; everything that the spec may have wrong is told here), bind the
+ * blocks of every ps (replica.h), then steps. A step is one push worth of work: it takes the next
+ * batches of the worker's share of the stream (source.h), and leaves their loss with the caller and
+ * the sum of their gradients, clipped and regularized as the spec says, in the bound blocks. Who
+ * pushes them, and where new values come from, is not known here.
+ *
+ * An evaluation is a second replica beside the one that trains: another graph of the same model
+ * (other batch size, dropout off) at the same values. It is made when it is first wanted. A session
+ * that only evaluates has no ps and no second replica, and takes its values from a checkpoint.
+ *
+ * One thread calls. Nothing is allocated by a step.
  */
 #ifndef CORE_TRAIN_SESSION_SESSION_H
 #define CORE_TRAIN_SESSION_SESSION_H
 
 #include "core/data/source.h"
-#include "core/graph/stepper.h"
-#include "core/train/session/mirror.h"
+#include "core/train/session/replica.h"
 #include "core/train/spec/spec.h"
 
 struct bundle; /* core/train/checkpoint/bundle/bundle.h */
@@ -32,34 +39,34 @@ struct session_options {
 struct session {
     struct session_options options;
     struct arena arena;
+    struct layout *layout;                       /* of the variables over the ps */
     struct batch_source *train_data, *eval_data; /* NULL: none */
-    struct graph *graph;
-    struct plan *plan;
-    struct stepper stepper; /* of the plan */
-    struct plan *eval_plan; /* NULL until the first evaluation */
-    double *eval_metrics;
-    struct layout *layout;
-    float *own_values; /* the block that session_restore made; NULL: none */
-    float **values;    /* [ps_count] blocks, bound */
-    float **gradients; /* [ps_count] */
-    struct mirror mirror;
-    struct buckets buckets; /* of the mirror */
-    size_t free_bytes;      /* of the device before anything was taken; SIZE_MAX: it does not say */
-    float **whole_values,
-        **whole_gradients; /* [variables] of the device; NULL where the block is used in place */
-    float *
-        *kept; /* [variables] sums of clipped gradients; NULL unless several batches are clipped */
+
+    struct replica replica;    /* trains; with only_evaluates it evaluates */
+    struct replica evaluating; /* beside one that trains; made by the first evaluation */
+    struct graph *graph;       /* the first one's: what the model is */
+    size_t free_bytes; /* of the device before anything was taken; SIZE_MAX: it does not say */
+
+    /* fed */
+    uint64_t batches;  /* index of the next one in this worker's share of the stream */
+    int64_t last_rows; /* of the batch in the plan */
+    int64_t sent_rows; /* of the next one, which is on its way to the device; 0: it is not */
+
+    /* collected */
     struct clip clip;
     float **clip_gradients; /* [variables] scratch: session_list_gradients */
     int64_t *clip_sizes;
-    bool regularized;
-    uint64_t batches;     /* index of the next one in this worker's share of the stream */
-    int64_t last_rows;    /* of the batch in the plan */
-    int64_t sent_rows;    /* of the next one, which is on its way to the device; 0: it is not */
+    float **kept;         /* [variables] sums of clipped gradients; NULL: not needed */
     double gradient_norm; /* of the last step, where clipping computed it */
+    bool regularized;
     bool tolerates_nan;   /* a loss that is not finite is reported as any other (the nan hook) */
+    double *eval_metrics; /* totals, then counts; NULL until the first evaluation */
+
+    float *own_values; /* the block that session_restore made; NULL: none */
 };
 
+/* ERR_INPUT names the spec and what is wrong with it or its data; ERR_MEMORY comes with a table
+ * where the device has too little. */
 err session_open(const struct session_options *, struct session *ret);
 void session_close(struct session *); /* a zeroed one is fine */
 
@@ -81,9 +88,7 @@ err session_put_initial_values(struct session *, int ps);
  * tolerated. */
 err session_step(struct session *, double *ret_loss);
 
-/* After a step: the name of the first variable, in creation order, whose value or else whose
- * gradient is not finite; NULL: none. And the error that says so of a loss. */
-const char *session_not_finite(const struct session *, bool *ret_is_gradient);
+/* After a step: the error of a loss that is no number, which names the variable it comes from. */
 err session_fail_loss(const struct session *, double loss);
 
 /* Writes where each variable's gradient lies on the device, and its floats, into clip_gradients and

@@ -5,7 +5,6 @@
  */
 #include <math.h>
 
-#include "core/base/random.h"
 #include "core/train/session/session_inside.h"
 
 void session_list_gradients(const struct session *s)
@@ -18,11 +17,12 @@ void session_list_gradients(const struct session *s)
 
 static void clip(struct session *s)
 {
-    const uint64_t begin_ns = trace_begin(s->plan->trace);
+    struct trace *trace = s->replica.plan->trace;
+    const uint64_t begin_ns = trace_begin(trace);
     session_list_gradients(s);
     clip_gradients(&s->clip, s->options.device, s->clip_gradients, s->clip_sizes,
                    s->graph->param_count, &s->gradient_norm);
-    trace_end(s->plan->trace, SPAN_CLIP, 0, begin_ns);
+    trace_end(trace, SPAN_CLIP, 0, begin_ns);
 }
 
 /* Clipping is of each batch's gradient, so sums of several are kept beside. */
@@ -46,18 +46,19 @@ static uint64_t draw_of(const struct session *s, const struct batch *batch)
 /* To where the plan wants it, from the stream or from where it was sent meanwhile. */
 static err take_batch(struct session *s)
 {
+    struct plan *plan = s->replica.plan;
     struct batch batch;
-    const uint64_t begin_ns = trace_begin(s->plan->trace);
+    const uint64_t begin_ns = trace_begin(plan->trace);
     if (s->sent_rows > 0) {
-        plan_take(s->plan, s->sent_rows);
+        plan_take(plan, s->sent_rows);
         s->last_rows = s->sent_rows;
         s->sent_rows = 0;
     } else {
         TRY(s->train_data->calls->next(s->train_data, &batch));
-        plan_load(s->plan, &batch, draw_of(s, &batch));
+        plan_load(plan, &batch, draw_of(s, &batch));
         s->last_rows = batch.rows;
     }
-    trace_end(s->plan->trace, SPAN_DATA, 0, begin_ns);
+    trace_end(plan->trace, SPAN_DATA, 0, begin_ns);
     s->batches++;
     return OK;
 }
@@ -67,9 +68,9 @@ static err send_batch(struct session *s)
 {
     struct batch batch;
     struct batch_source *data = s->train_data;
-    if (!s->plan->inlet || data->calls->ready(data) == 0) return OK;
+    if (!s->replica.plan->inlet || data->calls->ready(data) == 0) return OK;
     TRY(data->calls->next(data, &batch));
-    plan_send(s->plan, &batch, draw_of(s, &batch));
+    plan_send(s->replica.plan, &batch, draw_of(s, &batch));
     s->sent_rows = batch.rows;
     return OK;
 }
@@ -78,46 +79,64 @@ static err send_batch(struct session *s)
 static bool is_last_word(const struct session *s, int batch)
 {
     return s->clip.type == CLIP_NONE && batch + 1 == s->options.batches_per_push &&
-           mirror_lets_leave(&s->mirror);
+           replica_lets_leave(&s->replica);
 }
 
-static void begin_buckets(void *session)
+err session_fail_loss(const struct session *s, double loss)
 {
-    struct session *s = session;
-    buckets_begin(&s->buckets);
-}
-
-static void run(struct session *s, int batch, bool leaves)
-{
-    const struct pass pass = {
-        .rows = s->last_rows,
-        .add = batch > 0 && !s->kept,
-        .begin = leaves ? begin_buckets : NULL,
-        .finished = leaves ? session_send_gradients : NULL,
-        .context = s,
-    };
-    stepper_run(&s->stepper, &pass);
+    bool is_gradient = false;
+    const char *name = replica_not_finite(&s->replica, &is_gradient),
+               *noun = isnan(loss) ? "NaN" : "infinite";
+    if (!name) return fail(ERR_NUMBER, "the loss is %s", noun);
+    return fail(ERR_NUMBER, "the loss is %s; first that is not finite: the %s of %s", noun,
+                is_gradient ? "gradient" : "value", name);
 }
 
 err session_step(struct session *s, double *ret_loss)
 {
     double loss = 0;
     bool leaves = false;
-    session_gather_values(s);
+    replica_gather_values(&s->replica);
     for (int i = 0; i < s->options.batches_per_push; i++) {
         TRY(take_batch(s));
         leaves = is_last_word(s, i);
-        run(s, i, leaves);
+        replica_run(&s->replica, s->last_rows, i > 0 && !s->kept, leaves);
         TRY(send_batch(s));
         if (s->clip.type != CLIP_NONE) clip(s);
         if (s->kept) keep(s, i);
-        loss += plan_loss(s->plan, s->last_rows);
+        loss += plan_loss(s->replica.plan, s->last_rows);
     }
-    if (!leaves) session_scatter_gradients(s);
+    if (!leaves) replica_scatter_gradients(&s->replica);
     loss = loss / s->options.batches_per_push;
     if (s->regularized) loss += graph_regularization(s->graph, s->options.device);
     TRY(s->options.device->kernels->synchronize(s->options.device));
     if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
     *ret_loss = loss;
+    return OK;
+}
+
+void session_clear_gradients(struct session *s)
+{
+    replica_clear_gradients(&s->replica);
+}
+
+double session_metric(struct session *s, int metric)
+{
+    const struct metric_node *m = &s->graph->metrics[metric];
+    double total = 0, count = 0;
+    m->metric->update(m, s->options.device, s->last_rows, &total, &count);
+    return count > 0 ? total / count : 0;
+}
+
+/* The stream is a function of the index, and random draws are numbered by the same index: a run
+ * that was restored drops out what the undisturbed one would have dropped out. A batch that was
+ * sent ahead is of the old place. */
+err session_seek(struct session *s, uint64_t batch)
+{
+    if (batch == s->batches) return OK;
+    const err e = s->train_data->calls->seek(s->train_data, batch);
+    if (e) return fail_prefix(e, "data.train");
+    s->sent_rows = 0;
+    s->batches = batch;
     return OK;
 }

@@ -1,0 +1,146 @@
+/* evaluation.c - loss and metrics over the evaluation set, and what a model says of its rows: its
+ * last node's output, as its loss takes it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/train/session/session_inside.h"
+
+/* The graph and its memory are made when they are first wanted, and kept. */
+static err open_replica(struct session *s, struct replica **ret)
+{
+    struct replica *r = s->options.only_evaluates ? &s->replica : &s->evaluating;
+    *ret = r;
+    if (r->plan) return OK;
+    if (r == &s->evaluating) {
+        const int64_t rows = session_evaluation_batch(s, s->options.spec->data.batch_size);
+        r->device = s->options.device;
+        TRY(session_make_graph(s, rows, false, &s->arena, &r->graph));
+    }
+    const size_t metrics = (size_t)r->graph->metric_count;
+    s->eval_metrics = arena_array(&s->arena, metrics + 1, 2 * sizeof(double));
+    return plan_open(r->graph, r->device, &r->plan);
+}
+
+/* With the values that are bound now, and the set at its beginning. */
+static err begin(struct session *s, struct replica **ret)
+{
+    TRY(open_replica(s, ret));
+    TRY(s->eval_data->calls->seek(s->eval_data, 0));
+    replica_gather_values(&s->replica);
+    replica_share(*ret, &s->replica);
+    return OK;
+}
+
+/* The next rows of the set; 0: there are no more. */
+static err forward(struct session *s, struct replica *r, int64_t *ret_rows)
+{
+    struct batch batch;
+    TRY(s->eval_data->calls->next(s->eval_data, &batch));
+    if (batch.rows > 0) plan_forward(r->plan, &batch, 0);
+    *ret_rows = batch.rows;
+    return OK;
+}
+
+/* ---- loss and metrics ---- */
+
+struct totals {
+    double loss, weight;
+    double *metric, *count;
+};
+
+static void evaluate_batch(struct plan *plan, int64_t rows, struct totals *t)
+{
+    const struct graph *g = plan->graph;
+    double weight = g->loss.loss->weight(&g->loss, plan->device, rows);
+    t->loss += plan_loss(plan, rows) * weight;
+    t->weight += weight;
+    for (int i = 0; i < g->metric_count; i++) {
+        const struct metric_node *m = &g->metrics[i];
+        m->metric->update(m, plan->device, rows, &t->metric[i], &t->count[i]);
+    }
+}
+
+static err evaluate_all(struct session *s, struct replica *r, struct totals *t)
+{
+    int64_t rows;
+    do {
+        TRY(forward(s, r, &rows));
+        if (rows > 0) evaluate_batch(r->plan, rows, t);
+    } while (rows > 0);
+    return r->device->kernels->synchronize(r->device);
+}
+
+err session_evaluate(struct session *s, struct evaluation *ret)
+{
+    struct replica *r;
+    *ret = (struct evaluation){0};
+    if (!s->eval_data) return OK;
+    TRY(begin(s, &r));
+    const int metrics = r->graph->metric_count;
+    struct totals t = {.metric = s->eval_metrics, .count = s->eval_metrics + metrics};
+    memset(s->eval_metrics, 0, 2 * (size_t)metrics * sizeof(double));
+    TRY(evaluate_all(s, r, &t));
+    for (int i = 0; i < metrics; i++) t.metric[i] = t.count[i] > 0 ? t.metric[i] / t.count[i] : 0;
+    *ret = (struct evaluation){s->eval_data->rows, t.weight > 0 ? t.loss / t.weight : 0, t.metric};
+    return OK;
+}
+
+/* ---- predictions ---- */
+
+/* In place, of one row; the largest logit is taken off first, so that nothing overflows. */
+static void softmax(float *row, int64_t columns)
+{
+    float top = row[0];
+    double sum = 0;
+    for (int64_t i = 1; i < columns; i++) top = fmaxf(top, row[i]);
+    for (int64_t i = 0; i < columns; i++) sum += exp((double)row[i] - top);
+    for (int64_t i = 0; i < columns; i++) row[i] = (float)(exp((double)row[i] - top) / sum);
+}
+
+/* Once for all of a set, on the host: an exponential per number is nothing beside the model. */
+static void to_probabilities(enum prediction predicts, const struct predictions *p, float *values)
+{
+    switch (predicts) {
+    case PREDICTS_CLASS:
+        for (int64_t i = 0; i < p->rows; i++) softmax(values + i * p->columns, p->columns);
+        break;
+    case PREDICTS_LOGIT:
+        for (int64_t i = 0; i < p->rows * p->columns; i++)
+            values[i] = (float)(1 / (1 + exp(-(double)values[i])));
+        break;
+    case PREDICTS_NUMBER:
+        break;
+    }
+}
+
+/* values: [batch, columns], scratch. */
+static err predict_all(struct session *s, struct replica *r, const struct prediction_taker *taker,
+                       float *values)
+{
+    struct device *d = r->device;
+    const struct loss_node *loss = &r->graph->loss;
+    struct predictions p = {.columns = shape_count_from(&loss->logits->shape, 1), .at = values};
+    for (;; p.first += p.rows) {
+        TRY(forward(s, r, &p.rows));
+        if (p.rows == 0) return OK;
+        d->kernels->download(d, values, loss->logits->value,
+                             (size_t)(p.rows * p.columns) * sizeof(float));
+        TRY(d->kernels->synchronize(d)); /* only now is it known whether all has come */
+        to_probabilities(loss->loss->predicts, &p, values);
+        TRY(taker->take(taker->context, &p));
+    }
+}
+
+err session_predict(struct session *s, const struct prediction_taker *taker)
+{
+    struct replica *r;
+    if (!s->eval_data) return OK;
+    TRY(begin(s, &r));
+    float *values = malloc(tensor_bytes(r->graph->loss.logits));
+    if (!values) return fail(ERR_MEMORY, "no memory for predictions");
+    err e = predict_all(s, r, taker, values);
+    free(values);
+    return e;
+}

@@ -1,0 +1,224 @@
+/* replica.c - see replica.h. */
+#include "core/train/session/replica.h"
+
+#include <string.h>
+
+err device_floats(struct device *d, int64_t floats, float **ret)
+{
+    void *memory;
+    TRY(d->kernels->allocate(d, (size_t)floats * sizeof(float), &memory));
+    *ret = memory;
+    return OK;
+}
+
+/* ---- where parameters lie ---- */
+
+/* Bound blocks are the host's, and the device does not see them. */
+static bool has_mirror(const struct replica *r)
+{
+    return r->mirror.device != NULL;
+}
+
+/* The variables of this ps that are used in place. */
+static void point_params(struct replica *r, int ps, float *values, float *gradients)
+{
+    for (int i = 0; i < r->graph->param_count; i++) {
+        const struct slice *slice;
+        if (!layout_is_whole(r->layout, i, &slice) || slice->ps != ps) continue;
+        r->graph->params[i]->value = values + slice->offset;
+        r->graph->params[i]->gradient = gradients ? gradients + slice->offset : NULL;
+    }
+}
+
+static err open_mirror(struct replica *r, struct arena *arena)
+{
+    const struct layout *layout = r->layout;
+    buckets_open(layout, arena, &r->buckets);
+    TRY(mirror_open(r->device, layout->ps_count, layout->block_floats, arena, &r->mirror));
+    for (int ps = 0; ps < layout->ps_count; ps++)
+        if (r->mirror.values[ps])
+            point_params(r, ps, r->mirror.values[ps], r->mirror.gradients[ps]);
+    return OK;
+}
+
+/* Buffers of partitioned variables. */
+static err open_buffers(struct replica *r)
+{
+    for (int i = 0; i < r->graph->param_count; i++) {
+        struct param *param = r->graph->params[i];
+        const int64_t floats = shape_count(&param->shape);
+        if (layout_is_whole(r->layout, i, NULL)) continue;
+        TRY(device_floats(r->device, floats, &r->whole_values[i]));
+        TRY(device_floats(r->device, floats, &r->whole_gradients[i]));
+        param->value = r->whole_values[i];
+        param->gradient = r->whole_gradients[i];
+    }
+    return OK;
+}
+
+err replica_open(struct device *device, struct graph *graph, const struct layout *layout,
+                 bool mirrors, struct arena *arena, struct replica *ret)
+{
+    const size_t variables = (size_t)graph->param_count, ps_count = (size_t)layout->ps_count;
+    *ret = (struct replica){
+        .device = device,
+        .graph = graph,
+        .layout = layout,
+        .values = arena_array(arena, ps_count, sizeof(float *)),
+        .gradients = arena_array(arena, ps_count, sizeof(float *)),
+        .whole_values = arena_array(arena, variables, sizeof(float *)),
+        .whole_gradients = arena_array(arena, variables, sizeof(float *)),
+    };
+    if (mirrors) TRY(open_mirror(ret, arena));
+    return open_buffers(ret);
+}
+
+void replica_close(struct replica *r)
+{
+    stepper_forget(&r->stepper);
+    plan_close(r->plan);
+    for (int i = 0; r->whole_values && i < r->graph->param_count; i++) {
+        if (r->whole_values[i]) r->device->kernels->release(r->device, r->whole_values[i]);
+        if (r->whole_gradients[i]) r->device->kernels->release(r->device, r->whole_gradients[i]);
+    }
+    mirror_close(&r->mirror);
+    *r = (struct replica){0};
+}
+
+/* With a mirror the graph reads and writes that, whatever is bound. */
+void replica_bind(struct replica *r, int ps, float *values, float *gradients)
+{
+    r->values[ps] = values;
+    r->gradients[ps] = gradients;
+    stepper_forget(&r->stepper);
+    if (has_mirror(r))
+        mirror_bind(&r->mirror, ps, values, gradients);
+    else
+        point_params(r, ps, values, gradients);
+}
+
+void replica_unbind(struct replica *r, int ps)
+{
+    r->values[ps] = r->gradients[ps] = NULL;
+    stepper_forget(&r->stepper);
+    if (has_mirror(r)) mirror_unbind(&r->mirror, ps);
+}
+
+void replica_share(struct replica *r, const struct replica *of)
+{
+    for (int i = 0; i < r->graph->param_count; i++)
+        r->graph->params[i]->value = of->graph->params[i]->value;
+}
+
+/* ---- what crosses ---- */
+
+/* Partitioned variables come after the blocks that they are gathered from. */
+void replica_gather_values(struct replica *r)
+{
+    struct device *d = r->device;
+    float **blocks = has_mirror(r) ? r->mirror.values : r->values;
+    if (has_mirror(r)) mirror_upload(&r->mirror);
+    for (int i = 0; i < r->graph->param_count; i++) {
+        if (!r->whole_values[i]) continue;
+        if (d->is_separate)
+            layout_gather_on(d, r->layout, i, (const float *const *)blocks, r->whole_values[i]);
+        else
+            layout_gather(r->layout, i, (const float *const *)blocks, r->whole_values[i]);
+    }
+}
+
+/* A variable that is one slice has its gradient there already. */
+static void scatter_gradient(struct replica *r, int variable)
+{
+    struct device *d = r->device;
+    float **blocks = has_mirror(r) ? r->mirror.gradients : r->gradients;
+    if (!r->whole_values[variable]) return;
+    if (d->is_separate)
+        layout_scatter_on(d, r->layout, variable, r->whole_gradients[variable], blocks);
+    else
+        layout_scatter(r->layout, variable, r->whole_gradients[variable], blocks);
+}
+
+/* And go before the blocks that they are scattered to. */
+void replica_scatter_gradients(struct replica *r)
+{
+    for (int i = 0; i < r->graph->param_count; i++) scatter_gradient(r, i);
+    if (has_mirror(r)) mirror_download(&r->mirror);
+}
+
+/* Whole blocks, gaps included: those are zero anyway. What was bound is cleared in any case, also
+ * where the device has failed; its own copies show the same to whoever looks at them next. */
+void replica_clear_gradients(struct replica *r)
+{
+    struct device *d = r->device;
+    float **blocks = has_mirror(r) ? r->mirror.gradients : r->gradients;
+    for (int ps = 0; ps < r->layout->ps_count; ps++) {
+        const int64_t floats = r->layout->block_floats[ps];
+        if (blocks[ps]) d->kernels->fill(d, blocks[ps], 0.0f, floats);
+        if (has_mirror(r) && r->gradients[ps])
+            memset(r->gradients[ps], 0, (size_t)floats * sizeof(float));
+    }
+}
+
+/* ---- a pass ---- */
+
+bool replica_lets_leave(const struct replica *r)
+{
+    return mirror_lets_leave(&r->mirror);
+}
+
+static void begin_buckets(void *replica)
+{
+    struct replica *r = replica;
+    buckets_begin(&r->buckets);
+}
+
+/* Params are in the graph's list node by node. */
+static int first_variable(const struct graph *g, const struct node *node)
+{
+    int first = 0;
+    for (int i = 0; i < node->index; i++) first += g->nodes[i].param_count;
+    return first;
+}
+
+static void send_gradients(void *replica, const struct node *node)
+{
+    struct replica *r = replica;
+    const int first = first_variable(r->graph, node);
+    struct bucket bucket;
+    for (int i = first; i < first + node->param_count; i++) {
+        scatter_gradient(r, i);
+        buckets_finish(&r->buckets, i);
+    }
+    while (buckets_next(&r->buckets, &bucket)) mirror_leave(&r->mirror, &bucket);
+}
+
+void replica_run(struct replica *r, int64_t rows, bool add, bool leaves)
+{
+    const struct pass pass = {
+        .rows = rows,
+        .add = add,
+        .begin = leaves ? begin_buckets : NULL,
+        .finished = leaves ? send_gradients : NULL,
+        .context = r,
+    };
+    stepper_run(&r->stepper, &pass);
+}
+
+/* A value that is not finite came with an earlier update and spoils every gradient after it, so
+ * values are looked at first. */
+const char *replica_not_finite(const struct replica *r, bool *ret_is_gradient)
+{
+    struct device *d = r->device;
+    const struct graph *g = r->graph;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < g->param_count; i++) {
+            const struct param *p = g->params[i];
+            const float *at = pass == 0 ? p->value : p->gradient;
+            if (d->kernels->all_finite(d, at, shape_count(&p->shape))) continue;
+            *ret_is_gradient = pass == 1;
+            return p->name;
+        }
+    }
+    return NULL;
+}

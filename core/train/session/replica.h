@@ -1,0 +1,63 @@
+/* replica.h - one device and what computes on it: a graph, its plan and stepper, and the memory
+ * that its parameters are bound to.
+ *
+ * A replica owns no parameters. Values and gradients lie in one block per ps (layout.h), bound from
+ * outside: windows of the cluster's links, or a store's in a single process. A variable that is one
+ * slice is used where the device sees its block: the bound one, or its mirror where that is the
+ * host's memory and the device has its own. A partitioned variable has a buffer of its own on the
+ * device, gathered before a pass and scattered after it. A replica may also bind nothing and share
+ * the values of another one on its device: an evaluation beside training.
+ *
+ * Which batches are fed, and what is made of losses and gradients, is its owner's business
+ * (session.h).
+ */
+#ifndef CORE_TRAIN_SESSION_REPLICA_H
+#define CORE_TRAIN_SESSION_REPLICA_H
+
+#include "core/graph/stepper.h"
+#include "core/train/session/mirror.h"
+
+struct replica {
+    struct device *device; /* borrowed */
+    struct graph *graph;   /* borrowed */
+    struct plan *plan;     /* of the graph; NULL until the owner opens it */
+    struct stepper stepper;
+    const struct layout *layout;             /* borrowed; NULL: it shares another one's values */
+    float **values, **gradients;             /* [ps_count] blocks, bound; NULL: none */
+    float **whole_values, **whole_gradients; /* [variables] of the device; NULL: used in place */
+    struct mirror mirror;
+    struct buckets buckets; /* of the mirror */
+};
+
+/* For blocks of that layout. mirrors: those that will be bound are the host's memory, and the
+ * device has its own. Lists live in the arena, memory of the device until replica_close. */
+err replica_open(struct device *, struct graph *, const struct layout *, bool mirrors,
+                 struct arena *, struct replica *ret);
+void replica_close(struct replica *); /* a zeroed one is fine; what was half opened, too */
+
+void replica_bind(struct replica *, int ps, float *values, float *gradients);
+void replica_unbind(struct replica *, int ps); /* no pass until others come */
+/* The values of all parameters are those of `of`, whose graph has the same ones. */
+void replica_share(struct replica *, const struct replica *of);
+
+/* Values to where the graph reads them, before a pass; and gradients from where it wrote them. */
+void replica_gather_values(struct replica *);
+void replica_scatter_gradients(struct replica *);
+
+/* Whether gradients can leave while backward goes on. */
+bool replica_lets_leave(const struct replica *);
+/* A pass over the rows that were loaded or taken; add: to the gradients that are there. leaves: the
+ * gradients of each node go to where they are bound as soon as they are finished. */
+void replica_run(struct replica *, int64_t rows, bool add, bool leaves);
+
+/* All gradients become zero, and what is bound as well. */
+void replica_clear_gradients(struct replica *);
+
+/* The name of the first parameter, in creation order, whose value or else whose gradient is not
+ * finite; NULL: none. */
+const char *replica_not_finite(const struct replica *, bool *ret_is_gradient);
+
+/* Memory of the device: zero. */
+err device_floats(struct device *, int64_t floats, float **ret);
+
+#endif

@@ -1,0 +1,175 @@
+/* values.c - which values a session begins with: initial ones, or those of a checkpoint.
+ *
+ * Where it only evaluates, a checkpoint comes into one block of its own, as in a warm start of a ps
+ * that holds every variable and no slots: names, shapes and cuts are compared there.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/random.h"
+#include "core/train/checkpoint/shard.h"
+#include "core/train/session/session_inside.h"
+
+static err initial_value(struct session *s, const struct param *p, float *ret_values)
+{
+    uint64_t key = random_key((uint64_t)s->options.spec->seed, p->name);
+    err e = p->initializer->fill(p->initializer_attributes, &p->shape, key, ret_values);
+    return e ? fail_prefix(e, "initial value of %s", p->name) : OK;
+}
+
+/* Fans and the orthogonal initializer look at the whole variable, so a part is cut out of it. */
+static err initial_parts(struct session *s, int variable, float *whole, int ps, float *block)
+{
+    float **blocks = arena_array(&s->arena, (size_t)s->options.ps_count, sizeof *blocks);
+    blocks[ps] = block;
+    TRY(initial_value(s, s->graph->params[variable], whole));
+    layout_scatter(s->layout, variable, whole, blocks);
+    return OK;
+}
+
+/* The session's buffer of the variable, unless that is not the host's memory. */
+static err initial_parts_of(struct session *s, int variable, int ps, float *block)
+{
+    const int64_t count = shape_count(&s->graph->params[variable]->shape);
+    if (!s->options.device->is_separate)
+        return initial_parts(s, variable, s->replica.whole_values[variable], ps, block);
+    float *whole = malloc((size_t)count * sizeof *whole);
+    if (!whole) return fail(ERR_MEMORY, "no memory for %lld initial values", (long long)count);
+    err e = initial_parts(s, variable, whole, ps, block);
+    free(whole);
+    return e;
+}
+
+err session_initial_values(struct session *s, int ps, float *ret_block)
+{
+    memset(ret_block, 0, (size_t)s->layout->block_floats[ps] * sizeof(float));
+    for (int i = 0; i < s->graph->param_count; i++) {
+        const struct slice *slice;
+        if (!layout_is_whole(s->layout, i, &slice))
+            TRY(initial_parts_of(s, i, ps, ret_block));
+        else if (slice->ps == ps)
+            TRY(initial_value(s, s->graph->params[i], ret_block + slice->offset));
+    }
+    return OK;
+}
+
+/* ---- to and from where they are bound ---- */
+
+/* Whether bound blocks are memory that the host must not touch. */
+static bool binds_device(const struct session *s)
+{
+    return s->options.device->is_separate && s->options.binds_device_memory;
+}
+
+void session_put_gradients(struct session *s, int ps, const float *block)
+{
+    struct device *d = s->options.device;
+    const size_t bytes = (size_t)s->layout->block_floats[ps] * sizeof(float);
+    if (binds_device(s))
+        d->kernels->upload(d, s->replica.gradients[ps], block, bytes);
+    else
+        memcpy(s->replica.gradients[ps], block, bytes);
+}
+
+void session_get_gradients(struct session *s, int ps, float *ret_block)
+{
+    struct device *d = s->options.device;
+    const size_t bytes = (size_t)s->layout->block_floats[ps] * sizeof(float);
+    if (binds_device(s))
+        d->kernels->download(d, ret_block, s->replica.gradients[ps], bytes);
+    else
+        memcpy(ret_block, s->replica.gradients[ps], bytes);
+}
+
+/* Initializers run on the host, so a block of the device is filled by way of one there. */
+err session_put_initial_values(struct session *s, int ps)
+{
+    const size_t bytes = (size_t)s->layout->block_floats[ps] * sizeof(float);
+    if (!binds_device(s)) return session_initial_values(s, ps, s->replica.gradients[ps]);
+    float *block = malloc(bytes);
+    if (!block) return fail(ERR_MEMORY, "no memory for %zu bytes of initial values", bytes);
+    err e = session_initial_values(s, ps, block);
+    if (!e) session_put_gradients(s, ps, block);
+    free(block);
+    return e;
+}
+
+/* ---- from a checkpoint ---- */
+
+/* Nothing is partitioned in such a session: a slice is a variable. */
+static struct shard_slice slice_of(const struct layout *layout, const struct slice *slice)
+{
+    const struct variable *variable = &layout->variables[slice->variable];
+    return (struct shard_slice){
+        .name = variable->name,
+        .shape = variable->shape,
+        .axis = slice->axis,
+        .start = slice->start,
+        .length = slice->length,
+        .offset = slice->offset,
+        .count = slice->count,
+    };
+}
+
+err session_restore(struct session *s, struct bundle *bundle)
+{
+    const struct layout *layout = s->layout;
+    const struct warm_start values_only = {0};
+    int64_t no_workers = 0;
+    assert(s->options.only_evaluates);
+    if (!s->own_values) {
+        TRY(device_floats(s->options.device, layout->block_floats[0], &s->own_values));
+        session_bind(s, 0, s->own_values, NULL);
+    }
+    struct shard_slice *slices = calloc((size_t)layout->slice_count + 1, sizeof *slices);
+    if (!slices) return fail(ERR_MEMORY, "no memory for %d slices", layout->slice_count);
+    for (int i = 0; i < layout->slice_count; i++) slices[i] = slice_of(layout, &layout->slices[i]);
+    struct shard shard = {
+        .ps_count = 1,
+        .slices = slices,
+        .slice_count = layout->slice_count,
+        .values = s->own_values,
+        .ledger = &no_workers, /* [0, LEDGER_COLUMNS] */
+    };
+    err e = shard_read_on(s->options.device, layout->block_floats[0], bundle, &values_only, &shard);
+    free(slices);
+    return e;
+}
+
+/* What a checkpoint of this run would hold. */
+static const char *const *names_of(struct session *s, int *ret_count)
+{
+    const struct graph *g = s->graph;
+    const struct variant *chosen = &s->options.spec->optimizer.optimizer;
+    const struct optimizer *optimizer = chosen->kind->descriptor;
+    const int slots = optimizer_slots(optimizer, chosen->attributes);
+    const size_t count = (size_t)g->param_count * (size_t)(1 + slots) + POWERS_MAX;
+    const char **names = arena_array(&s->arena, count, sizeof *names);
+    int at = 0;
+    for (int i = 0; i < g->param_count; i++) {
+        names[at++] = g->params[i]->name;
+        for (int k = 0; k < slots; k++)
+            names[at++] =
+                arena_format(&s->arena, "%s/%s", g->params[i]->name, optimizer->slot[k].name);
+    }
+    for (int i = 0; i < optimizer->power_count; i++) names[at++] = optimizer->power[i].name;
+    *ret_count = at;
+    return names;
+}
+
+err session_check_warm_start(struct session *s)
+{
+    const struct warm_start_spec *spec = &s->options.spec->train.warm_start;
+    const struct warm_start warm = {
+        .maps = spec->maps.at,
+        .map_count = spec->maps.count,
+        .skips = spec->skip.at,
+        .skip_count = spec->skip.count,
+    };
+    int count;
+    if (!spec->checkpoint) return OK;
+    const char *const *names = names_of(s, &count);
+    err e = warm_start_check(&warm, names, count, &s->arena);
+    return e ? fail_prefix(e, "train.warm_start") : OK;
+}

@@ -26,8 +26,7 @@ struct run_flags { /* one table: run_flags_object */
     const char *cpu_kernels; /* NULL: best */
     const char *device;      /* device_choice.h; NULL: as the spec says */
     const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
-    double start_timeout, step_timeout, end_timeout; /* seconds */
-    double restart_timeout, stop_timeout, save_timeout;
+    struct wait_limits limits;
     int64_t keep_best;       /* evaluator: so many checkpoints */
     const char *best_metric; /* by this number of their evaluations */
     int log_level;           /* enum log_level */

@@ -12,6 +12,13 @@ static const char *const launched[] = {"no", "yes", "terminal", NULL};
 /* Without them the words of the environment are somebody else's. */
 static const char *const hosts_variables[] = {"PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG", NULL};
 
+#define TIMEOUT(NAME, SECONDS, HELP)                                                               \
+    {                                                                                              \
+        .name = #NAME "_timeout", .type = FIELD_SECONDS,                                           \
+        .offset = offsetof(struct run_flags, limits.NAME##_ms), .fallback = #SECONDS,              \
+        .min = 0.001, .max = SECONDS_MAX, .help = HELP                                             \
+    }
+
 static const struct field fields[] = {
     {.name = "job_name",
      .type = FIELD_STRING,
@@ -112,50 +119,7 @@ static const struct field fields[] = {
      .fallback = "null",
      .help = "listen on this address instead of the own one of the hosts, at the port of that one "
              "if it has none, as in 0.0.0.0; fd:N takes an inherited socket"},
-    {.name = "start_timeout",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct run_flags, start_timeout),
-     .fallback = "600",
-     .min = 0.001,
-     .max = SECONDS_MAX,
-     .help = "seconds to wait for every ps and for the chief to be there, and for a worker before "
-             "the others go on without it"},
-    {.name = "step_timeout",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct run_flags, step_timeout),
-     .fallback = "600",
-     .min = 0.001,
-     .max = SECONDS_MAX,
-     .help = "seconds to wait for the gradients of a step"},
-    {.name = "end_timeout",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct run_flags, end_timeout),
-     .fallback = "3600",
-     .min = 0.001,
-     .max = SECONDS_MAX,
-     .help = "seconds to wait for the others at the end of the run, evaluation included"},
-    {.name = "restart_timeout",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct run_flags, restart_timeout),
-     .fallback = "600",
-     .min = 0.001,
-     .max = SECONDS_MAX,
-     .help = "seconds to wait for a ps or the chief that was lost to be there again"},
-    {.name = "stop_timeout",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct run_flags, stop_timeout),
-     .fallback = "30",
-     .min = 0.001,
-     .max = SECONDS_MAX,
-     .help = "seconds to end the job well, with a last checkpoint, after SIGTERM, SIGINT or "
-             "SIGHUP"},
-    {.name = "save_timeout",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct run_flags, save_timeout),
-     .fallback = "600",
-     .min = 0.001,
-     .max = SECONDS_MAX,
-     .help = "seconds that a checkpoint may take before it is given up"},
+    WAIT_LIMITS(TIMEOUT),
     {.name = "keep_best",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, keep_best),

@@ -173,7 +173,8 @@ static err watch_ps(struct evaluator *v)
     }
     v->is_up = false;
     const char *flag = v->was_up ? "--restart_timeout" : "--start_timeout";
-    double limit = v->was_up ? v->run->flags.restart_timeout : v->run->flags.start_timeout;
+    const struct wait_limits *limits = &v->run->flags.limits;
+    double limit = (double)(v->was_up ? limits->restart_ms : limits->start_ms) / 1000;
     double waited = (double)(now_ms - v->absent_ms) / 1000;
     const char *address = v->run->cluster.hosts[JOB_PS].at[0];
     const char *trouble = visitor_trouble(v->visitor, 0);

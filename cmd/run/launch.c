@@ -69,7 +69,7 @@ static void describe_end(const struct child *child, int status, char *text, size
 
 static uint64_t end_well_limit_ms(const struct launch *launch)
 {
-    return (uint64_t)(launch->run->flags.stop_timeout * 1000) + STOP_GRACE_MS;
+    return launch->run->flags.limits.stop_ms + STOP_GRACE_MS;
 }
 
 /* Nobody starts a task again here, so the others are not left to wait for one that has failed. One

@@ -54,8 +54,9 @@ static void add_flag(struct words *words, struct arena *arena, const struct fiel
     case FIELD_INT:
         word = arena_format(arena, "--%s=%lld", field->name, (long long)*(const int64_t *)value);
         break;
-    case FIELD_FLOAT:
-        word = arena_format(arena, "--%s=%.17g", field->name, *(const double *)value);
+    case FIELD_SECONDS:
+        word =
+            arena_format(arena, "--%s=%.17g", field->name, (double)*(const uint64_t *)value / 1000);
         break;
     case FIELD_STRING:
         word = arena_format(arena, "--%s=%s", field->name, *(const char *const *)value);

@@ -51,11 +51,6 @@ err open_device(const struct run *run, struct device *ret)
     return OK;
 }
 
-static uint64_t milliseconds(double seconds)
-{
-    return (uint64_t)(seconds * 1000);
-}
-
 struct task_options task_options_of(const struct run *run, struct loop *loop)
 {
     const struct run_flags *flags = &run->flags;
@@ -63,12 +58,7 @@ struct task_options task_options_of(const struct run *run, struct loop *loop)
         .cluster = &run->cluster,
         .loop = loop,
         .transport = (enum transport_choice)flags->transport,
-        .limits = {.start_ms = milliseconds(flags->start_timeout),
-                   .step_ms = milliseconds(flags->step_timeout),
-                   .end_ms = milliseconds(flags->end_timeout),
-                   .restart_ms = milliseconds(flags->restart_timeout),
-                   .stop_ms = milliseconds(flags->stop_timeout),
-                   .save_ms = milliseconds(flags->save_timeout)},
+        .limits = flags->limits,
         .fingerprint = run->has_spec ? run->spec.fingerprint : NULL,
         .listen = flags->bind,
     };

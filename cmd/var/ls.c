@@ -66,7 +66,7 @@ static err add_row(struct var *var, struct table *table, json_t *variable, int p
 static err add_pages(struct var *var, struct table *table, bool *ret_is_done)
 {
     *ret_is_done = true;
-    TRY(visitor_wait_all(var->visitor, var_timeout_ms(var)));
+    TRY(visitor_wait_all(var->visitor, var->flags.timeout_ms));
     for (int ps = 0; ps < var->hosts.count; ps++) {
         json_t *answer = visitor_answer(var->visitor, ps), *variable, *next;
         size_t i;

@@ -25,15 +25,15 @@ static const struct field fields[] = {
      .environment = "PS_HOSTS",
      .help = "addresses of all parameter servers, in the order of their indices"},
     {.name = "timeout",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct var_flags, timeout),
+     .type = FIELD_SECONDS,
+     .offset = offsetof(struct var_flags, timeout_ms),
      .fallback = "60",
      .min = 0.001,
      .max = SECONDS_MAX,
      .help = "seconds to wait for every ps to be there, and then for its answer"},
     {.name = "every",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct var_flags, every),
+     .type = FIELD_SECONDS,
+     .offset = offsetof(struct var_flags, every_ms),
      .fallback = "1",
      .max = SECONDS_MAX,
      .help = "watch: seconds between two lines at least; 0: every change that is seen"},
@@ -56,11 +56,6 @@ static const struct object var_flags_object = {
 static const char usage[] = "usage: dtrain var ls | get NAME | set NAME VALUE | add NAME VALUE | "
                             "watch NAME, with --ps_hosts=HOST:PORT,...; see dtrain help var";
 
-uint64_t var_timeout_ms(const struct var *var)
-{
-    return (uint64_t)(var->flags.timeout * 1000);
-}
-
 /* ---- asking ---- */
 
 /* New reference. */
@@ -82,7 +77,7 @@ static err ask_holders(struct var *var, json_t *ask)
     for (int ps = 0; ps < var->hosts.count && !e; ps++)
         if (var->holds[ps]) e = visitor_ask(var->visitor, ps, ask);
     json_decref(ask);
-    return e ? e : visitor_wait_all(var->visitor, var_timeout_ms(var));
+    return e ? e : visitor_wait_all(var->visitor, var->flags.timeout_ms);
 }
 
 static err kind_of_code(int code)
@@ -251,12 +246,12 @@ static err take_news(struct var *var, json_t *ask, bool is_first, bool *ret_is_n
 static err wait_for_news(struct var *var)
 {
     json_t *ask = make_ask(var, "get");
-    json_object_set_new(ask, "every_ms", json_integer((json_int_t)(var->flags.every * 1000)));
+    json_object_set_new(ask, "every_ms", json_integer((json_int_t)var->flags.every_ms));
     json_object_set_new(ask, "limit_ms", json_integer(WATCH_MS));
     bool is_news = false;
     err e = take_news(var, ask, true, &is_news);
     while (!e && !is_news) {
-        e = visitor_wait_any(var->visitor, WATCH_MS + var_timeout_ms(var));
+        e = visitor_wait_any(var->visitor, WATCH_MS + var->flags.timeout_ms);
         if (!e) e = take_news(var, ask, false, &is_news);
     }
     json_decref(ask);
@@ -272,7 +267,7 @@ static err look_again(struct var *var, struct variable_view *ret)
         if (var->holds[ps] && !visitor_answer(var->visitor, ps))
             e = visitor_ask(var->visitor, ps, ask);
     json_decref(ask);
-    if (!e) e = visitor_wait_all(var->visitor, var_timeout_ms(var));
+    if (!e) e = visitor_wait_all(var->visitor, var->flags.timeout_ms);
     return e ? e : join(var, ret);
 }
 
@@ -400,7 +395,7 @@ static err visit(struct var *var, const struct var_verb *verb)
     var->version = arena_array(&var->arena, (size_t)var->hosts.count, sizeof *var->version);
     for (int ps = 0; ps < var->hosts.count; ps++) var->holds[ps] = true;
     TRY(visitor_open(&options, &var->visitor));
-    TRY(visitor_wait_up(var->visitor, var_timeout_ms(var)));
+    TRY(visitor_wait_up(var->visitor, var->flags.timeout_ms));
     return verb->run(var);
 }
 

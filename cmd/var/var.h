@@ -10,7 +10,7 @@
 
 struct var_flags {
     const char *ps_hosts;
-    double timeout, every;
+    uint64_t timeout_ms, every_ms;
     int64_t count;
 };
 
@@ -28,7 +28,6 @@ struct var {
     int code;          /* of the job, where it ended while it was watched */
 };
 
-uint64_t var_timeout_ms(const struct var *);
 /* Does the ps say that it cannot answer? */
 err var_check_answer(const struct var *, int ps);
 

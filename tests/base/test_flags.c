@@ -15,6 +15,7 @@ struct flags {
     const char *job_name;
     int64_t task_index, tag;
     double rate;
+    uint64_t patience_ms;
     bool quiet;
     int level;
     struct strings set;
@@ -52,6 +53,13 @@ static const struct field fields[] = {
      .offset = offsetof(struct flags, rate),
      .fallback = "0.5",
      .help = "how fast"},
+    {.name = "patience",
+     .type = FIELD_SECONDS,
+     .offset = offsetof(struct flags, patience_ms),
+     .fallback = "1.5",
+     .min = 0.001,
+     .max = 60,
+     .help = "how long to wait"},
     {.name = "quiet",
      .type = FIELD_BOOL,
      .offset = offsetof(struct flags, quiet),
@@ -137,6 +145,7 @@ static void no_flags_give_the_defaults(void **state)
     assert_null(run.flags.job_name);
     assert_int_equal(run.flags.task_index, -1);
     assert_true(run.flags.rate == 0.5);
+    assert_int_equal(run.flags.patience_ms, 1500);
     assert_false(run.flags.quiet);
     assert_int_equal(run.flags.level, 1);
     assert_int_equal(run.flags.set.count, 0);
@@ -148,11 +157,12 @@ static void values_stand_behind_an_equals_sign_or_a_space(void **state)
 {
     struct run run;
     parse(&run, "--job_name=ps", "--task_index", "3", "spec.json", "--level", "error",
-          "--rate=1e-3", "--cores=[1,2]", NULL);
+          "--rate=1e-3", "--cores=[1,2]", "--patience=2.0009", NULL);
     assert_string_equal(run.flags.job_name, "ps");
     assert_int_equal(run.flags.task_index, 3);
     assert_int_equal(run.flags.level, 0);
     assert_true(run.flags.rate == 1e-3);
+    assert_int_equal(run.flags.patience_ms, 2000);
     assert_int_equal(run.flags.cores.count, 2);
     assert_int_equal(run.rest_count, 1);
     assert_string_equal(run.rest[0], "spec.json");
@@ -289,6 +299,7 @@ static void bad_values_are_refused_with_the_flags_name(void **state)
     assert_refused("--level: expected one of error, info, got \"inof\" (did you mean \"info\"?)",
                    "--level=inof", NULL);
     assert_refused("--rate: expected a number, got \"fast\"", "--rate", "fast", NULL);
+    assert_refused("--patience: expected a number from 0.001 to 60, got 61", "--patience=61", NULL);
 }
 
 static void missing_values_are_refused(void **state)

@@ -37,7 +37,7 @@ static void open_chief(struct chief *c, const char *placement, int ps_count)
                            .replicas_to_aggregate = 5,
                            .max_staleness = -1,
                            .min_workers = 2,
-                           .worker_timeout_secs = 1.5}},
+                           .worker_timeout_ms = 1500}},
     };
     c->spec.json =
         json_loads("{\"optimizer\": {\"type\": \"adam\", \"learning_rate\": 0.5}}", 0, NULL);

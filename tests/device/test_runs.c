@@ -74,6 +74,8 @@ static void name_tasks(struct run *r, enum transport_choice transport)
     }
 }
 
+#define EACH(...) LIMIT_MS
+
 static struct task_options options_of(const struct run *r, enum job job,
                                       enum transport_choice transport)
 {
@@ -81,7 +83,7 @@ static struct task_options options_of(const struct run *r, enum job job,
         .cluster = &r->cluster[job],
         .loop = r->loop,
         .transport = transport,
-        .limits = {LIMIT_MS, LIMIT_MS, LIMIT_MS, LIMIT_MS, LIMIT_MS, LIMIT_MS},
+        .limits = {WAIT_LIMITS(EACH)},
         .fingerprint = job == JOB_WORKER ? r->spec.fingerprint : NULL,
     };
 }

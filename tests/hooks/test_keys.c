@@ -25,7 +25,7 @@ static void what_is_left_out_has_tensorflows_default(void **state)
     assert_true(train->keep_checkpoint_every_n_hours == 10000);
     assert_int_equal(train->on_corrupt, CORRUPT_ERROR);
     assert_null(train->warm_start.checkpoint);
-    assert_true(train->worker_timeout_secs == 60);
+    assert_true(train->worker_timeout_ms == 60000);
     assert_int_equal(train->min_workers, 1);
     assert_null(train->summary_dir);
     assert_int_equal(train->save_summaries_steps, 100);

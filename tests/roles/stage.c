@@ -257,6 +257,15 @@ void stage_flush(struct stage *s)
 
 /* ---- lives ---- */
 
+static const struct wait_limits limits = {
+    .start_ms = STAGE_LIMIT_MS,
+    .step_ms = STAGE_LIMIT_MS,
+    .end_ms = STAGE_END_LIMIT_MS,
+    .restart_ms = STAGE_RESTART_LIMIT_MS,
+    .stop_ms = STAGE_STOP_LIMIT_MS,
+    .save_ms = STAGE_LIMIT_MS,
+};
+
 static void begin_ps(struct stage *s, int ps)
 {
     struct actor *actor = &s->ps[ps];
@@ -265,11 +274,7 @@ static void begin_ps(struct stage *s, int ps)
         .task = ps,
         .workers = s->options.workers,
         .incarnation = actor->incarnation,
-        .start_timeout_ms = STAGE_LIMIT_MS,
-        .step_timeout_ms = STAGE_LIMIT_MS,
-        .end_timeout_ms = STAGE_END_LIMIT_MS,
-        .restart_timeout_ms = STAGE_RESTART_LIMIT_MS,
-        .stop_timeout_ms = STAGE_STOP_LIMIT_MS,
+        .limits = limits,
     };
     actor->role = ps_role_new(&o);
     assert(actor->role);
@@ -292,12 +297,7 @@ static void begin_worker(struct stage *s, int worker)
         .is_sync = s->options.config.is_sync,
         .drops_gradients = s->options.drops_gradients,
         .saves = s->options.saves && worker == 0,
-        .start_timeout_ms = STAGE_LIMIT_MS,
-        .step_timeout_ms = STAGE_LIMIT_MS,
-        .end_timeout_ms = STAGE_END_LIMIT_MS,
-        .restart_timeout_ms = STAGE_RESTART_LIMIT_MS,
-        .stop_timeout_ms = STAGE_STOP_LIMIT_MS,
-        .save_timeout_ms = STAGE_LIMIT_MS,
+        .limits = limits,
         .worker_timeout_ms = s->options.config.worker_timeout_ms,
     };
     actor->role = worker_role_new(&o);

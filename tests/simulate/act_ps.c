@@ -382,8 +382,8 @@ static void note_absent(struct world *world, const struct actor *ps)
 {
     const struct profile *p = &world->profile;
     for (int w = 0; w < p->workers; w++) {
-        uint64_t limit_ms = ps->met[w] ? p->config.worker_timeout_ms : p->start_timeout_ms;
-        uint64_t hurried_ms = p->stop_timeout_ms / PS_STOP_PARTS;
+        uint64_t limit_ms = ps->met[w] ? p->config.worker_timeout_ms : p->limits.start_ms;
+        uint64_t hurried_ms = p->limits.stop_ms / PS_STOP_PARTS;
         if (world->is_to_stop && hurried_ms < limit_ms) limit_ms = hurried_ms;
         bool is_absent =
             !ps->links[w] && world->now_us - ps->told_us[w] + TICK_US >= limit_ms * 1000;
@@ -395,7 +395,7 @@ void ps_watch_peers(struct world *world, struct actor *ps)
 {
     note_absent(world, ps);
     uint64_t grace_ms = ps->links[0] ? START_GRACE_MS : 0; /* a chief that waits for another ps */
-    uint64_t limit_us = (world->profile.start_timeout_ms + grace_ms) * 1000;
+    uint64_t limit_us = (world->profile.limits.start_ms + grace_ms) * 1000;
     if (ps_role_is_set_up(ps->role) || world->now_us - ps->started_us < limit_us) return;
     ps->role->ops->stop(ps->role, EXIT_TIMEOUT, "the chief did not set this ps up", &ps->outbox);
     actor_flush(world, ps);

@@ -297,7 +297,7 @@ void worker_watch_peers(struct world *world, struct actor *worker)
     const struct profile *p = &world->profile;
     for (int ps = 0; ps < p->ps_count && actor_is_running(worker); ps++) {
         if (worker->links[ps]) continue;
-        uint64_t limit_ms = worker->met[ps] ? p->restart_timeout_ms : p->start_timeout_ms;
+        uint64_t limit_ms = worker->met[ps] ? p->limits.restart_ms : p->limits.start_ms;
         if (world->now_us - worker->lost_us[ps] < limit_ms * 1000) continue;
         char why[ACTION_TEXT_MAX];
         snprintf(why, sizeof why, "ps/%d did not come within %llu ms", ps,

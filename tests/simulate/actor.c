@@ -32,11 +32,7 @@ static struct role *open_ps(const struct world *world, const struct actor *actor
         .task = actor->index,
         .workers = p->workers,
         .incarnation = actor->incarnation,
-        .start_timeout_ms = p->start_timeout_ms,
-        .step_timeout_ms = p->step_timeout_ms,
-        .end_timeout_ms = p->end_timeout_ms,
-        .restart_timeout_ms = p->restart_timeout_ms,
-        .stop_timeout_ms = p->stop_timeout_ms,
+        .limits = p->limits,
     };
     return ps_role_new(&options);
 }
@@ -56,12 +52,7 @@ static struct role *open_worker(const struct world *world, const struct actor *a
         .is_sync = p->config.is_sync,
         .drops_gradients = p->drops_gradients,
         .saves = p->saves,
-        .start_timeout_ms = p->start_timeout_ms,
-        .step_timeout_ms = p->step_timeout_ms,
-        .end_timeout_ms = p->end_timeout_ms,
-        .restart_timeout_ms = p->restart_timeout_ms,
-        .stop_timeout_ms = p->stop_timeout_ms,
-        .save_timeout_ms = p->save_timeout_ms,
+        .limits = p->limits,
     };
     return worker_role_new(&options);
 }

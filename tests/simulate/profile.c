@@ -100,12 +100,12 @@ static void draw_limits(struct dice *dice)
     uint64_t least_ms = is_harsh ? 300 : 12000, most_ms = is_harsh ? 2500 : 20000;
     /* A worker that a ps has not met is waited for so long; whoever waits for that ps waits longer.
      */
-    p->start_timeout_ms = is_harsh ? between(dice, least_ms, most_ms) : between(dice, 5000, 8000);
-    p->step_timeout_ms = between(dice, least_ms, most_ms);
-    p->end_timeout_ms = between(dice, least_ms, most_ms);
-    p->restart_timeout_ms = between(dice, least_ms, most_ms);
-    p->stop_timeout_ms = between(dice, least_ms / 4, most_ms / 4);
-    p->save_timeout_ms = between(dice, least_ms / 4, most_ms / 4);
+    p->limits.start_ms = is_harsh ? between(dice, least_ms, most_ms) : between(dice, 5000, 8000);
+    p->limits.step_ms = between(dice, least_ms, most_ms);
+    p->limits.end_ms = between(dice, least_ms, most_ms);
+    p->limits.restart_ms = between(dice, least_ms, most_ms);
+    p->limits.stop_ms = between(dice, least_ms / 4, most_ms / 4);
+    p->limits.save_ms = between(dice, least_ms / 4, most_ms / 4);
     p->config.worker_timeout_ms = between(dice, least_ms / 2, most_ms / 2);
     p->config.min_workers = is_harsh ? (int)between(dice, 1, (uint64_t)p->workers) : 1;
     if (p->story == STORY_SLOW_RETURN) p->config.worker_timeout_ms = between(dice, 300, 900);

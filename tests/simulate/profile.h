@@ -55,8 +55,7 @@ struct profile {
                             the new one until it has noticed */
     int arrays_restored; /* values and slots */
     struct ps_config config; /* what the chief describes; generation and step are the run's */
-    uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms,
-        save_timeout_ms;
+    struct wait_limits limits;
     uint64_t save_interval_us; /* 0: only at the end */
     /* upper bounds of what is drawn each time */
     uint64_t delay_us, compute_us, notice_us, write_us, read_us, start_us;

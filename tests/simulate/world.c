@@ -208,13 +208,15 @@ static void open_actors(struct world *world)
     }
 }
 
+#define OF_PROFILE(NAME, ...) p->limits.NAME##_ms
+
 /* After everything that can go wrong has, no wait may be longer than all limits together. */
 static uint64_t deadline_us(const struct world *world)
 {
     const struct profile *p = &world->profile;
-    uint64_t limits_ms = p->start_timeout_ms + p->step_timeout_ms + p->end_timeout_ms +
-                         p->restart_timeout_ms + p->stop_timeout_ms + p->save_timeout_ms +
-                         p->config.worker_timeout_ms;
+    const uint64_t limits[] = {p->config.worker_timeout_ms, WAIT_LIMITS(OF_PROFILE)};
+    uint64_t limits_ms = 0;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) limits_ms += limits[i];
     uint64_t work_us = (p->config.last_step + 1) * (uint64_t)p->workers *
                        (p->compute_us + 6 * p->delay_us + p->write_us);
     return world->last_fault_us + p->start_us + 2 * limits_ms * 1000 + 2 * work_us;

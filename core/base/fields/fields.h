@@ -7,6 +7,7 @@
  *
  * What a field stores at its offset:
  * - BOOL: bool; INT: int64_t; FLOAT: double; ENUM: int (index into choices)
+ * - SECONDS: uint64_t of milliseconds, rounded down; written and bounded in seconds
  * - STRING: const char * (NULL when absent and fallback "null")
  * - INTS: struct ints; FLOATS: struct floats; STRINGS: struct strings
  * - OBJECT: the object's struct, in place; OBJECTS: struct objects of it
@@ -60,6 +61,7 @@ enum field_type {
     FIELD_BOOL,
     FIELD_INT,
     FIELD_FLOAT,
+    FIELD_SECONDS,
     FIELD_STRING,
     FIELD_ENUM,
     FIELD_INTS, /* a list, or one integer that stands for a list of one */
@@ -79,7 +81,8 @@ struct field {
     /* default as JSON text ("0.1", "true", "null", "[]"; what is no JSON is a string: adam); NULL:
      * required */
     const char *fallback;
-    /* INT, FLOAT, and each member of INTS, FLOATS; both 0: any; max < min: no upper limit */
+    /* INT, FLOAT, SECONDS, and each member of INTS, FLOATS; both 0: any; max < min: no upper limit
+     */
     double min, max;
     int count_min, count_max;   /* lists; both 0: any length up to FIELD_LIST_MAX */
     const char *const *choices; /* ENUM: names, ends with NULL */

@@ -70,6 +70,14 @@ static err parse_float(const struct input *in, void *ret)
     return OK;
 }
 
+static err parse_seconds(const struct input *in, void *ret)
+{
+    double seconds = 0;
+    TRY(parse_float(in, &seconds));
+    *(uint64_t *)ret = (uint64_t)(seconds * 1000);
+    return OK;
+}
+
 static err parse_string(const struct input *in, void *ret)
 {
     if (!json_is_string(in->json)) return fail_expected(in);
@@ -182,19 +190,13 @@ static err parse_variants(const struct input *in, void *ret)
 err field_parse(const struct input *in, void *ret)
 {
     static err (*const parsers[])(const struct input *, void *ret) = {
-        [FIELD_BOOL] = parse_bool,
-        [FIELD_INT] = parse_int,
-        [FIELD_FLOAT] = parse_float,
-        [FIELD_STRING] = parse_string,
-        [FIELD_ENUM] = parse_enum,
-        [FIELD_INTS] = parse_ints,
-        [FIELD_FLOATS] = parse_floats,
-        [FIELD_STRINGS] = parse_strings,
-        [FIELD_OBJECT] = field_parse_object,
-        [FIELD_OBJECTS] = parse_objects,
-        [FIELD_VARIANT] = field_parse_variant,
-        [FIELD_VARIANTS] = parse_variants,
-        [FIELD_JSON] = parse_json,
+        [FIELD_BOOL] = parse_bool,         [FIELD_INT] = parse_int,
+        [FIELD_FLOAT] = parse_float,       [FIELD_SECONDS] = parse_seconds,
+        [FIELD_STRING] = parse_string,     [FIELD_ENUM] = parse_enum,
+        [FIELD_INTS] = parse_ints,         [FIELD_FLOATS] = parse_floats,
+        [FIELD_STRINGS] = parse_strings,   [FIELD_OBJECT] = field_parse_object,
+        [FIELD_OBJECTS] = parse_objects,   [FIELD_VARIANT] = field_parse_variant,
+        [FIELD_VARIANTS] = parse_variants, [FIELD_JSON] = parse_json,
     };
     const bool is_absent = json_is_null(in->json) && field_is_null_by_default(in->field);
     if (is_absent && in->field->type != FIELD_VARIANT) return OK;

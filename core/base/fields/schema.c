@@ -71,6 +71,7 @@ static json_t *type_schema(struct schema *schema, const struct field *field)
     case FIELD_INT:
         return number_schema(field, "integer");
     case FIELD_FLOAT:
+    case FIELD_SECONDS:
         return number_schema(field, "number");
     case FIELD_STRING:
         return json_pack("{s:s}", "type", "string");

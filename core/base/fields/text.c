@@ -146,6 +146,7 @@ void text_add_expected(struct text *text, const struct field *field)
         add_range(text, field);
         break;
     case FIELD_FLOAT:
+    case FIELD_SECONDS:
         text_add(text, "a number");
         add_range(text, field);
         break;

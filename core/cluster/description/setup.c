@@ -115,11 +115,11 @@ char *setup_write(const struct setup_plan *plan, int ps)
         (json_int_t)plan->last_step, "replicas_to_aggregate", (json_int_t)wanted, "takes_all",
         is_sync && wanted >= plan->workers, "max_staleness", (json_int_t)train->max_staleness,
         "floats", (json_int_t)plan->layout->block_floats[ps], "min_workers",
-        (json_int_t)train->min_workers, "worker_timeout_secs", train->worker_timeout_secs, "slices",
-        slices_json(plan->layout, ps), "ledger", ledger_json(plan), "powers", powers_json(plan),
-        "owns_powers", ps_of_powers(plan->layout) == ps, "token", token, "directory",
-        plan->directory, "restore", plan->restore, "optimizer",
-        json_object_get(plan->spec->json, "optimizer"));
+        (json_int_t)train->min_workers, "worker_timeout_secs",
+        (double)train->worker_timeout_ms / 1000, "slices", slices_json(plan->layout, ps), "ledger",
+        ledger_json(plan), "powers", powers_json(plan), "owns_powers",
+        ps_of_powers(plan->layout) == ps, "token", token, "directory", plan->directory, "restore",
+        plan->restore, "optimizer", json_object_get(plan->spec->json, "optimizer"));
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;
@@ -138,7 +138,7 @@ struct setup_fields {
     bool sync, takes_all, owns_powers;
     int64_t step, ps, ps_count, workers, arrays, last_step, replicas_to_aggregate, max_staleness,
         floats, min_workers;
-    double worker_timeout_secs;
+    uint64_t worker_timeout_ms;
     struct objects slices;
     struct ints ledger;
     struct floats powers;
@@ -194,8 +194,8 @@ static const struct field setup_field_table[] = {
     {.name = "floats", .type = FIELD_INT, .offset = AT(floats), .max = floats_max},
     {.name = "min_workers", .type = FIELD_INT, .offset = AT(min_workers), .max = WORKERS_MAX},
     {.name = "worker_timeout_secs",
-     .type = FIELD_FLOAT,
-     .offset = AT(worker_timeout_secs),
+     .type = FIELD_SECONDS,
+     .offset = AT(worker_timeout_ms),
      .max = 1e9},
     {.name = "slices",
      .type = FIELD_OBJECTS,
@@ -288,7 +288,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .replicas_to_aggregate = (uint32_t)f.replicas_to_aggregate,
                    .takes_all = f.takes_all,
                    .max_staleness = f.max_staleness,
-                   .worker_timeout_ms = (uint64_t)(f.worker_timeout_secs * 1000),
+                   .worker_timeout_ms = f.worker_timeout_ms,
                    .min_workers = (int)f.min_workers,
                    .is_empty = f.floats == 0,
                    .arrays = (int)f.arrays,

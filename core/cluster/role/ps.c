@@ -331,7 +331,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
     p->patience.now_ms = now_ms;
     p->applying_count = 0;
     if (p->phase == ENDED) return;
-    if (p->leave_code && now_ms - p->leave_ms >= p->options.stop_timeout_ms) {
+    if (p->leave_code && now_ms - p->leave_ms >= p->options.limits.stop_ms) {
         ps_end(p, p->leave_code, p->leave_text, NOBODY, out);
         return;
     }

@@ -23,9 +23,9 @@
  * is computed in vain.
  *
  * Workers that are gone: a round waits for a worker whose link is lost until worker_timeout_ms (one
- * that never came: start_timeout_ms) is over; then it is excused, and rounds and the end of the job
+ * that never came: limits.start_ms) is over; then it is excused, and rounds and the end of the job
  * do without it until it comes back. With fewer than min_workers left the job ends. What it pushed
- * before stays counted. Without the chief a ps goes on for restart_timeout_ms.
+ * before stays counted. Without the chief a ps goes on for limits.restart_ms.
  *
  * Cuts: on SAVE ps/0 answers no worker any more; when no ticket is out, all have arrived at the
  * same step, and it takes its part. The others take theirs when everything that ps/0 took has
@@ -35,6 +35,7 @@
 #ifndef CORE_CLUSTER_ROLE_PS_H
 #define CORE_CLUSTER_ROLE_PS_H
 
+#include "core/cluster/role/limits.h"
 #include "core/cluster/role/role.h"
 
 struct ps_config { /* from the chief's SETUP */
@@ -58,7 +59,7 @@ enum { PS_STOP_PARTS = 3 }; /* a job that is to end gives this part of its time 
 struct ps_options {
     int task, workers;
     uint64_t incarnation;
-    uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms;
+    struct wait_limits limits;
 };
 
 struct ps_counters {

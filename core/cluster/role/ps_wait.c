@@ -16,8 +16,8 @@ static int counted_on(const struct ps_role *p)
 static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m)
 {
     uint64_t limit =
-        m->presence != NOT_YET ? p->config.worker_timeout_ms : p->options.start_timeout_ms;
-    uint64_t stop = p->options.stop_timeout_ms / PS_STOP_PARTS;
+        m->presence != NOT_YET ? p->config.worker_timeout_ms : p->options.limits.start_ms;
+    uint64_t stop = p->options.limits.stop_ms / PS_STOP_PARTS;
     bool is_hurried = p->is_stopping && member_is_here(&p->members[CHIEF]);
     return is_hurried && stop < limit ? stop : limit;
 }
@@ -65,7 +65,7 @@ static void excuse_absent(struct ps_role *p, struct outbox *out)
 static void watch_chief(struct ps_role *p, struct outbox *out)
 {
     const struct member *m = &p->members[CHIEF];
-    uint64_t limit_ms = p->options.restart_timeout_ms;
+    uint64_t limit_ms = p->options.limits.restart_ms;
     if (m->presence != AWAY || p->patience.now_ms - m->lost_ms < limit_ms) return;
     char text[ACTION_TEXT_MAX];
     snprintf(text, sizeof text, "the chief, worker/0, is gone for %llu s (--restart_timeout)",
@@ -129,15 +129,15 @@ void ps_watch(struct ps_role *p, struct outbox *out)
     char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX];
     int here;
     if (!name_missing(p, missing, sizeof missing, &here)) {
-        watch_wait(p, "worker/0 to evaluate (--end_timeout)", p->options.end_timeout_ms, out);
+        watch_wait(p, "worker/0 to evaluate (--end_timeout)", p->options.limits.end_ms, out);
         return;
     }
     bool is_slow = here > 0; /* else all are gone, and are excused before this limit */
     snprintf(what, sizeof what, "%s at step %llu (%s)", missing, (unsigned long long)p->step + 1,
              is_slow ? "--step_timeout" : "train.worker_timeout_secs");
     watch_wait(p, what,
-               is_slow ? p->options.step_timeout_ms
-                       : p->options.start_timeout_ms + p->config.worker_timeout_ms,
+               is_slow ? p->options.limits.step_ms
+                       : p->options.limits.start_ms + p->config.worker_timeout_ms,
                out);
 }
 

@@ -295,7 +295,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
     struct worker_role *w = (struct worker_role *)role;
     w->patience.now_ms = now_ms;
     if (w->phase == ENDED) return;
-    if (w->ending == LEAVES && now_ms - w->leave_ms >= w->options.stop_timeout_ms) {
+    if (w->ending == LEAVES && now_ms - w->leave_ms >= w->options.limits.stop_ms) {
         worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
         return;
     }

@@ -24,6 +24,7 @@
 #ifndef CORE_CLUSTER_ROLE_WORKER_H
 #define CORE_CLUSTER_ROLE_WORKER_H
 
+#include "core/cluster/role/limits.h"
 #include "core/cluster/role/role.h"
 
 struct worker_options {
@@ -34,8 +35,8 @@ struct worker_options {
     bool is_sync;
     bool drops_gradients; /* backup workers, or max_staleness */
     bool saves;           /* chief: a last checkpoint before the end */
-    uint64_t start_timeout_ms, step_timeout_ms, end_timeout_ms, restart_timeout_ms, stop_timeout_ms,
-        save_timeout_ms, worker_timeout_ms;
+    struct wait_limits limits;
+    uint64_t worker_timeout_ms; /* how long a ps waits for a lost worker */
 };
 
 struct role *worker_role_new(const struct worker_options *);

@@ -256,7 +256,7 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
 void worker_watch_save(struct worker_role *w, struct outbox *out)
 {
     struct saving *s = &w->saving;
-    uint64_t limit_ms = w->options.save_timeout_ms;
+    uint64_t limit_ms = w->options.limits.save_ms;
     if (s->phase == SAVE_IDLE || w->patience.now_ms - s->since_ms < limit_ms) return;
     char why[ACTION_TEXT_MAX];
     snprintf(why, sizeof why, "it took longer than %llu s (--save_timeout)",

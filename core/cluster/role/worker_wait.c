@@ -41,7 +41,7 @@ struct wait {
 /* A ps may wait so long for a worker that is not there. */
 static uint64_t absence_ms(const struct worker_options *o)
 {
-    return o->start_timeout_ms > o->worker_timeout_ms ? o->start_timeout_ms : o->worker_timeout_ms;
+    return o->limits.start_ms > o->worker_timeout_ms ? o->limits.start_ms : o->worker_timeout_ms;
 }
 
 /* What the phase waits for; limit 0: for nothing. */
@@ -52,19 +52,19 @@ static struct wait current_wait(const struct worker_role *w)
     case HOLDING:
         if (w->membership != IN_NONE)
             return (struct wait){"to be restored by the chief, worker/0", "--restart_timeout",
-                                 o->restart_timeout_ms};
+                                 o->limits.restart_ms};
         return (struct wait){"to be initialised by the chief, worker/0", "--start_timeout",
-                             o->start_timeout_ms};
+                             o->limits.start_ms};
     case DESCRIBING:
     case STARTING:
-        return (struct wait){"to get ready", "--start_timeout", o->start_timeout_ms};
+        return (struct wait){"to get ready", "--start_timeout", o->limits.start_ms};
     case JOINING:
     case ASKING:
     case WAITING:
         return (struct wait){"to answer", "--step_timeout, and the time for an absent worker",
-                             o->step_timeout_ms + absence_ms(o) + STEP_GRACE_MS};
+                             o->limits.step_ms + absence_ms(o) + STEP_GRACE_MS};
     case FINISHING:
-        return (struct wait){"to end the job", "--end_timeout", o->end_timeout_ms};
+        return (struct wait){"to end the job", "--end_timeout", o->limits.end_ms};
     default:
         return (struct wait){0};
     }

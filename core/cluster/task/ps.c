@@ -402,11 +402,7 @@ static err open_parts(struct ps_task *p, const struct task_options *options)
         .task = options->cluster->task,
         .workers = workers,
         .incarnation = p->task.incarnation,
-        .start_timeout_ms = options->limits.start_ms,
-        .step_timeout_ms = options->limits.step_ms,
-        .end_timeout_ms = options->limits.end_ms,
-        .restart_timeout_ms = options->limits.restart_ms,
-        .stop_timeout_ms = options->limits.stop_ms,
+        .limits = options->limits,
     };
     p->windows = calloc((size_t)workers, sizeof *p->windows);
     p->sources = calloc((size_t)workers, sizeof *p->sources);

@@ -8,6 +8,7 @@
 #define CORE_CLUSTER_TASK_TASK_H
 
 #include "core/cluster/description/cluster_spec.h"
+#include "core/cluster/role/limits.h"
 #include "core/cluster/role/role.h"
 #include "net/loop.h"
 #include "net/transport.h"
@@ -24,18 +25,11 @@ enum {
     TASK_GREETING_BYTES_MAX = 64 << 10,
 };
 
-struct task_limits { /* milliseconds; each is a flag */
-    uint64_t start_ms, step_ms, end_ms;
-    uint64_t restart_ms; /* for a task that was lost to be there again */
-    uint64_t stop_ms;    /* for the job to end well after a signal */
-    uint64_t save_ms;    /* for a checkpoint */
-};
-
 struct task_options {
     const struct cluster_spec *cluster;
     struct loop *loop;
     enum transport_choice transport;
-    struct task_limits limits;
+    struct wait_limits limits;
     const char *fingerprint; /* of the spec; NULL on a ps that has none */
     const char *listen;      /* NULL: the task's own address in the cluster (listen.h) */
 };

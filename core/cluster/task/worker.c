@@ -255,16 +255,11 @@ static err open_role(struct worker_task *w)
         .block_bytes = bytes,
         .gradients_per_push = w->gradients_per_push,
         .is_sync = w->options.spec->train.mode == MODE_SYNC,
-        .worker_timeout_ms = (uint64_t)(w->options.spec->train.worker_timeout_secs * 1000),
+        .worker_timeout_ms = w->options.spec->train.worker_timeout_ms,
         .drops_gradients =
             setup_drops_gradients(w->options.spec, o->cluster->hosts[JOB_WORKER].count),
         .saves = w->checkpoints != NULL,
-        .start_timeout_ms = o->limits.start_ms,
-        .step_timeout_ms = o->limits.step_ms,
-        .end_timeout_ms = o->limits.end_ms,
-        .restart_timeout_ms = o->limits.restart_ms,
-        .stop_timeout_ms = o->limits.stop_ms,
-        .save_timeout_ms = o->limits.save_ms,
+        .limits = o->limits,
     };
     struct role *role = worker_role_new(&options);
     free(bytes);

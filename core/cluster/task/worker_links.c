@@ -271,7 +271,7 @@ static const struct link_events events = {
 static void watch_start(struct worker_task *w, int ps, uint64_t now_ms)
 {
     const struct peer *peer = &w->task.peers[ps];
-    const struct task_limits *limits = &w->options.task.limits;
+    const struct wait_limits *limits = &w->options.task.limits;
     uint64_t since_ms = peer->was_up ? peer->lost_ms : w->task.started_ms;
     uint64_t waited_ms = now_ms > since_ms ? now_ms - since_ms : 0;
     uint64_t limit_ms = peer->was_up ? limits->restart_ms : limits->start_ms;

@@ -1,0 +1,28 @@
+/* limits.h - how long tasks wait for each other, and for what. */
+#ifndef CORE_CLUSTER_ROLE_LIMITS_H
+#define CORE_CLUSTER_ROLE_LIMITS_H
+
+#include <stdint.h>
+
+/* Name, seconds where nothing is said, what is waited for. Each is a flag, --NAME_timeout, and a
+ * member of struct wait_limits. */
+#define WAIT_LIMITS(LIMIT)                                                                         \
+    LIMIT(start, 600,                                                                              \
+          "seconds to wait for every ps and for the chief to be there, and for a worker before "   \
+          "the others go on without it"),                                                          \
+        LIMIT(step, 600, "seconds to wait for the gradients of a step"),                           \
+        LIMIT(end, 3600,                                                                           \
+              "seconds to wait for the others at the end of the run, evaluation included"),        \
+        LIMIT(restart, 600,                                                                        \
+              "seconds to wait for a ps or the chief that was lost to be there again"),            \
+        LIMIT(stop, 30,                                                                            \
+              "seconds to end the job well, with a last checkpoint, after SIGTERM, SIGINT or "     \
+              "SIGHUP"),                                                                           \
+        LIMIT(save, 600, "seconds that a checkpoint may take before it is given up")
+
+#define WAIT_LIMIT_MEMBER(NAME, ...) NAME##_ms
+struct wait_limits { /* milliseconds */
+    uint64_t WAIT_LIMITS(WAIT_LIMIT_MEMBER);
+};
+
+#endif

@@ -14,6 +14,18 @@
 
 enum { LOCAL_TASKS_MAX = 128 }; /* of one job in a local cluster: three descriptors each */
 
+/* What a process is, as the flags say it. A column of their table says which of these take a flag.
+ */
+enum run_kind {
+    RUN_ALONE = 1 << 0,
+    RUN_LAUNCHER = 1 << 1, /* of a cluster on this host */
+    RUN_PS = 1 << 2,
+    RUN_CHIEF = 1 << 3,
+    RUN_WORKER = 1 << 4, /* another */
+    RUN_EVALUATOR = 1 << 5,
+    RUN_TASKS = RUN_PS | RUN_CHIEF | RUN_WORKER,
+};
+
 struct run_flags { /* one table: run_flags_object */
     struct cluster_flags cluster;
     int64_t local_ps, local_workers; /* a whole cluster on this host */
@@ -51,6 +63,7 @@ struct run {
 
 /* Flags and environment, checked together; no file is touched. argv[0] is skipped. */
 err run_open(struct run *, int argc, char **argv);
+enum run_kind run_kind(const struct run *);
 err run_load_spec(struct run *);
 void run_close(struct run *);
 

@@ -14,22 +14,11 @@
 #include "core/base/log.h"
 #include "kernels/kernels.h"
 
-/* The launcher names job, hosts and addresses itself. */
-static const char *const not_with_local[] = {"job_name", "task_index", "ps_hosts", "worker_hosts",
-                                             "bind"};
-
-static err open_local(struct run *run)
+static void open_local(struct run *run)
 {
-    for (size_t i = 0; i < sizeof not_with_local / sizeof *not_with_local; i++)
-        if (flags_given(&run_flags_object, run->argc, run->argv, not_with_local[i]))
-            return fail(ERR_INPUT,
-                        "--local_ps and --local_workers start tasks of their own: --%s "
-                        "does not go with them",
-                        not_with_local[i]);
     run->is_local = true;
     if (run->flags.local_ps == 0) run->flags.local_ps = 1;
     if (run->flags.local_workers == 0) run->flags.local_workers = 1;
-    return OK;
 }
 
 /* Which words are not of the command line, and which do not count. */
@@ -51,8 +40,6 @@ static err open_task(struct run *run)
 {
     note_environment(run);
     TRY(cluster_spec_make(&run->flags.cluster, getenv("TF_CONFIG"), &run->arena, &run->cluster));
-    if (run->flags.bind && !run->cluster.is_distributed)
-        return fail(ERR_INPUT, "--bind needs --job_name: a single process listens nowhere");
     if (!run->cluster.is_distributed || run->flags.launched != LAUNCHED_NO) return OK;
     char name[TASK_NAME_MAX] = "evaluator";
     if (run->cluster.is_evaluator) {
@@ -99,11 +86,14 @@ static err check_words(const struct run *run)
     return OK;
 }
 
-/* A ps gets what it needs from the chief. */
-static bool needs_spec(const struct run *run)
+enum run_kind run_kind(const struct run *run)
 {
-    bool is_ps = run->cluster.is_distributed && run->cluster.job == JOB_PS;
-    return run->is_local || !is_ps;
+    const struct cluster_spec *cluster = &run->cluster;
+    if (run->is_local) return RUN_LAUNCHER;
+    if (!cluster->is_distributed) return RUN_ALONE;
+    if (cluster->is_evaluator) return RUN_EVALUATOR;
+    if (cluster->job == JOB_PS) return RUN_PS;
+    return cluster->task == 0 ? RUN_CHIEF : RUN_WORKER;
 }
 
 err run_open(struct run *run, int argc, char **argv)
@@ -116,9 +106,12 @@ err run_open(struct run *run, int argc, char **argv)
     log_set_level((enum log_level)run->flags.log_level);
     if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
     TRY(check_words(run));
-    TRY(run->flags.local_ps || run->flags.local_workers ? open_local(run) : open_task(run));
+    if (run->flags.local_ps || run->flags.local_workers)
+        open_local(run);
+    else
+        TRY(open_task(run));
     TRY(settings_check_flags(run));
-    if (paths == 0 && needs_spec(run))
+    if (paths == 0 && run_kind(run) != RUN_PS) /* it gets what it needs from the chief */
         return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");
     return OK;
 }
@@ -144,10 +137,18 @@ void run_close(struct run *run)
 
 static int dispatch(struct run *run)
 {
-    if (run->is_local) return run_local(run);
-    if (!run->cluster.is_distributed) return run_single(run);
-    if (run->cluster.is_evaluator) return run_evaluator(run);
-    return run->cluster.job == JOB_PS ? run_ps(run) : run_worker(run);
+    switch (run_kind(run)) {
+    case RUN_ALONE:
+        return run_single(run);
+    case RUN_LAUNCHER:
+        return run_local(run);
+    case RUN_EVALUATOR:
+        return run_evaluator(run);
+    case RUN_PS:
+        return run_ps(run);
+    default:
+        return run_worker(run);
+    }
 }
 
 /* The program may start anew in here, so nothing is read before. The launcher computes nothing; its

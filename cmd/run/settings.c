@@ -41,26 +41,33 @@ err settings_check_words(int argc, char **argv)
 
 /* ---- flags ---- */
 
-static const char *const evaluator_flags[] = {"keep_best", "best_metric"};
+/* Of a flag that is given. One line may start every task of a cluster: what has no effect in some
+ * of them is let pass there, and so is a local_ps of 0. */
+static err check_flag(const struct field *flag, enum run_kind kind)
+{
+    if (!flag->takers || flag->takers & kind) return OK;
+    if (flag->takers == RUN_EVALUATOR)
+        return fail(ERR_INPUT, "--%s goes with --job_name=evaluator only", flag->name);
+    if (kind == RUN_LAUNCHER)
+        return fail(ERR_INPUT,
+                    "--local_ps and --local_workers start tasks of their own: --%s does not go "
+                    "with them",
+                    flag->name);
+    if (kind == RUN_ALONE && flag->takers & RUN_PS)
+        return fail(ERR_INPUT, "--%s needs --job_name: a single process listens nowhere",
+                    flag->name);
+    return OK;
+}
 
 err settings_check_flags(const struct run *run)
 {
-    if (run->cluster.is_evaluator) return OK;
-    for (size_t i = 0; i < sizeof evaluator_flags / sizeof *evaluator_flags; i++)
-        if (flags_given(&run_flags_object, run->argc, run->argv, evaluator_flags[i]))
-            return fail(ERR_INPUT, "--%s goes with --job_name=evaluator only", evaluator_flags[i]);
+    for (const struct field *flag = run_flags_object.fields; flag->name; flag++)
+        if (flags_given(&run_flags_object, run->argc, run->argv, flag->name))
+            TRY(check_flag(flag, run_kind(run)));
     return OK;
 }
 
 /* ---- keys ---- */
-
-/* Others than the chief need not know the folder. */
-static bool saves(const struct run *run)
-{
-    const struct cluster_spec *cluster = &run->cluster;
-    return !cluster->is_distributed ||
-           (!cluster->is_evaluator && cluster->job == JOB_WORKER && cluster->task == 0);
-}
 
 /* Null is absent, as it is for the table. */
 static bool is_given(const struct spec *spec, const char *key)
@@ -73,7 +80,8 @@ static bool is_given(const struct spec *spec, const char *key)
 static err check_saving(const struct run *run)
 {
     const struct train_spec *train = &run->spec.train;
-    if (train->checkpoint_dir || !saves(run)) return OK;
+    const bool saves = run_kind(run) & (RUN_ALONE | RUN_LAUNCHER | RUN_CHIEF);
+    if (train->checkpoint_dir || !saves) return OK; /* others need not know the folder */
     const bool is_by_steps = train->save_checkpoint_steps > 0;
     const bool is_by_time =
         train->save_checkpoint_secs > 0 && is_given(&run->spec, "save_checkpoint_secs");

@@ -13,29 +13,13 @@
 
 static const char self[] = "/proc/self/exe"; /* even if the file was replaced meanwhile */
 
-/* What the launcher says itself, so it does not pass it on. */
-static const char *const own_flags[] = {"local_ps",   "local_workers", "launched", "job_name",
-                                        "task_index", "ps_hosts",      "bind",     "worker_hosts"};
-static const char *const chief_flags[] = {"result", "metrics_file"};
-
-/* FLAGS_MAX words have room for every flag once, those that the launcher adds, and the spec. */
-enum {
-    OWN_COUNT = sizeof own_flags / sizeof *own_flags,
-    CHIEF_COUNT = sizeof chief_flags / sizeof *chief_flags,
-    FLAGS_MAX = 64,
-};
+/* Words: every flag once, those that the launcher adds, and the spec. */
+enum { FLAGS_MAX = 64 };
 
 struct words {
     char **at;
     int count;
 };
-
-static bool is_among(const char *name, const char *const *names, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return false;
-}
 
 static void add_strings(struct words *words, struct arena *arena, const struct field *field,
                         const struct strings *list)
@@ -73,14 +57,14 @@ static void add_flag(struct words *words, struct arena *arena, const struct fiel
     words->at[words->count++] = word;
 }
 
-/* What was given to the launcher and concerns this task. */
-static void add_given(struct words *words, struct run *run, bool is_chief)
+/* What was given to the launcher and is for this task too. */
+static void add_given(struct words *words, struct run *run, enum run_kind task)
 {
-    for (const struct field *field = run_flags_object.fields; field->name; field++) {
-        bool is_passed = flags_given(&run_flags_object, run->argc, run->argv, field->name) &&
-                         !is_among(field->name, own_flags, OWN_COUNT) &&
-                         (is_chief || !is_among(field->name, chief_flags, CHIEF_COUNT));
-        if (is_passed) add_flag(words, &run->arena, field, &run->flags);
+    const unsigned both = RUN_LAUNCHER | task;
+    for (const struct field *flag = run_flags_object.fields; flag->name; flag++) {
+        const bool is_for_both = !flag->takers || (flag->takers & both) == both;
+        if (is_for_both && flags_given(&run_flags_object, run->argc, run->argv, flag->name))
+            add_flag(words, &run->arena, flag, &run->flags);
     }
 }
 
@@ -90,8 +74,10 @@ static char **command_line(struct launch *launch, const struct child *child)
 {
     struct run *run = launch->run;
     struct arena *arena = &run->arena;
-    bool is_chief = child->job == JOB_WORKER && child->task == 0;
-    const char *launched = is_chief && log_is_terminal() ? "terminal" : "yes";
+    const enum run_kind kind = child->job == JOB_PS ? RUN_PS
+                               : child->task == 0   ? RUN_CHIEF
+                                                    : RUN_WORKER;
+    const char *launched = kind == RUN_CHIEF && log_is_terminal() ? "terminal" : "yes";
     size_t words_max = FLAGS_MAX + (size_t)run->flags.set.count;
     struct words words = {.at = arena_array(arena, words_max, sizeof *words.at)};
     words.at[words.count++] = run->argv[0];
@@ -101,8 +87,8 @@ static char **command_line(struct launch *launch, const struct child *child)
     words.at[words.count++] = arena_format(arena, "--worker_hosts=%s", launch->hosts[JOB_WORKER]);
     words.at[words.count++] = arena_format(arena, "--bind=fd:%d", child->listen_fd);
     words.at[words.count++] = arena_format(arena, "--launched=%s", launched);
-    add_given(&words, run, is_chief);
-    if (child->job == JOB_PS) return words.at;
+    add_given(&words, run, kind);
+    if (kind == RUN_PS) return words.at;
     words.at[words.count++] = arena_string(arena, "--");
     words.at[words.count++] = arena_string(arena, run->spec_path);
     return words.at;

@@ -89,7 +89,9 @@ struct field {
     /* OBJECT, OBJECTS; VARIANT(S): fields common to all kinds, or NULL */
     const struct object *object;
     const struct kinds *kinds; /* VARIANT, VARIANTS */
+    bool may_differ;           /* tasks that train the same need not agree on it */
     const char *group; /* members of an object of which one is meant to be given; NULL: alone */
+    unsigned takers;   /* flags: who takes it, bits of whoever has the table; 0: everybody */
     const char *environment; /* flags: the variable that says the same where the flag is absent */
     /* flags: variables, ends with NULL: the one above counts only beside one of them, or its flag;
      * NULL: always */
@@ -146,6 +148,9 @@ err fields_defaults(const struct object *, struct arena *, void *ret);
  * groups.
  */
 err fields_override(const struct object *, json_t *root, const char *assignment);
+
+/* Deletes from json, which object describes, what tasks may differ in. Lists stay as they are. */
+void fields_keep_shared(const struct object *, json_t *json);
 
 /* --name=value and --name value from argv[1..]; BOOL fields also as bare --name. A FIELD_STRINGS
  * flag may repeat. What does not begin with -- goes to ret_rest (at most rest_max, then ERR_INPUT).

@@ -191,6 +191,30 @@ err field_parse_variant(const struct input *in, void *ret)
     return fill_variant(in, kind, in->json, ret);
 }
 
+/* What tasks must agree on */
+
+static void keep_shared_of_variant(const struct field *field, json_t *json)
+{
+    const char *name = json_string_value(json_object_get(json, field->kinds->key));
+    const struct kind *kind = name ? kinds_find(field->kinds, name) : NULL;
+    if (kind) fields_keep_shared(kind->object, json);
+    fields_keep_shared(field->object, json);
+}
+
+void fields_keep_shared(const struct object *object, json_t *json)
+{
+    for (int i = 0; i < fields_count(object); i++) {
+        const struct field *field = &object->fields[i];
+        json_t *value = json_object_get(json, field->name);
+        if (field->may_differ)
+            json_object_del(json, field->name);
+        else if (field->type == FIELD_OBJECT)
+            fields_keep_shared(field->object, value);
+        else if (field->type == FIELD_VARIANT)
+            keep_shared_of_variant(field, value);
+    }
+}
+
 /* The whole */
 
 err fields_parse(const struct object *object, json_t *json, const char *path, struct arena *arena,

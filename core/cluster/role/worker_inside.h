@@ -102,7 +102,7 @@ enum membership {
 enum ending {
     GOES_ON,
     STOPS, /* it is to end well, with stop_code and stop_text */
-    LEAVES /* so says a signal: not later than stop_timeout_ms after leave_ms */
+    LEAVES /* so says a signal: not later than limits.stop_ms after leave_ms */
 };
 
 struct worker_role {

@@ -149,10 +149,12 @@ static const struct field fields[] = {
     {.name = "features",
      .type = FIELD_STRING,
      .offset = offsetof(struct idx_attributes, features),
+     .may_differ = true,
      .help = "idx file of uint8 or float32, plain or gzip; [rows, y, x] become images [y, x, 1]"},
     {.name = "labels",
      .type = FIELD_STRING,
      .offset = offsetof(struct idx_attributes, labels),
+     .may_differ = true,
      .help = "idx file with one label per row: uint8, int32 or float32"},
     {0},
 };

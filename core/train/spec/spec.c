@@ -5,9 +5,13 @@
  */
 #include "core/train/spec/spec.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/random.h"
 #include "core/train/session/device_choice.h"
 #include "core/train/spec/spec_inside.h"
 
@@ -21,6 +25,7 @@ static const struct field spec_fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct spec, name),
      .fallback = "\"model\"",
+     .may_differ = true,
      .help = "what messages call it"},
     {.name = "seed",
      .type = FIELD_INT,
@@ -76,6 +81,7 @@ static const struct field spec_fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct spec, device),
      .fallback = "\"auto\"",
+     .may_differ = true,
      .help = "where workers compute: cpu; gpu or gpu:N, where it must be one; auto: a GPU where "
              "there is a working one. A ps holds its variables in the CPU's memory"},
     {.name = "precision",
@@ -128,6 +134,21 @@ static err check_device(const struct spec *spec)
     return e ? fail_prefix(e, "device") : OK;
 }
 
+/* Tasks compare fingerprints when they meet. Left out is what may differ between them, or between a
+ * task and its next life: what is said, saved and measured beside the steps, and where files lie.
+ */
+static err make_fingerprint(const json_t *json, char ret[17])
+{
+    json_t *shared = json_deep_copy(json);
+    fields_keep_shared(&spec_object, shared);
+    char *text = json_dumps(shared, JSON_SORT_KEYS | JSON_COMPACT);
+    json_decref(shared);
+    if (!text) return fail(ERR_MEMORY, "no memory for the spec's fingerprint");
+    snprintf(ret, 17, "%016" PRIx64, random_key(0, text));
+    free(text);
+    return OK;
+}
+
 /* json is borrowed here and becomes the spec's when all went well. */
 static err make(const struct spec_options *options, json_t *json, struct arena *arena,
                 struct spec *ret)
@@ -141,7 +162,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     spec.json = json;
     spec.source = arena_string(arena, source_of(options));
     spec.directory = directory_of(options, arena);
-    TRY(spec_fingerprint(&spec, spec.fingerprint));
+    TRY(make_fingerprint(json, spec.fingerprint));
     spec.arena = *arena;
     *ret = spec;
     return OK;

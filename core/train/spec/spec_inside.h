@@ -13,7 +13,4 @@ extern const struct object train_spec_object;
  * which keys were given, the pairs of warm_start, and what must hold between members. */
 err spec_train_finish(struct spec *, const json_t *json, struct arena *);
 
-/* 16 hex digits of everything in the spec that all tasks must share. */
-err spec_fingerprint(const struct spec *, char ret[17]);
-
 #endif

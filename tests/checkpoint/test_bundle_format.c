@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/crc32c.h"
+#include "core/train/checkpoint/bundle/ordered.h"
 
 /* The empty block of meta data with its trailer, and the magic number. */
 #define NO_META "\0\0\0\0\1\0\0\0\0\xc0\xf2\xa1\xb0"

@@ -85,7 +85,7 @@ void event_file_close(struct event_file *file)
 {
     close(file->fd);
     free(file->path);
-    proto_free(&file->pending);
+    buffer_drop(&file->pending);
     *file = (struct event_file){.fd = -1};
 }
 
@@ -99,14 +99,13 @@ void event_file_remove(struct event_file *file)
 static int write_pending(struct event_file *file)
 {
     size_t done = 0;
-    for (int i = 0; i < WRITES_MAX && done < file->pending.bytes; i++) {
-        const ssize_t written =
-            pwrite(file->fd, file->pending.at + done, file->pending.bytes - done,
-                   file->good_bytes + (int64_t)done);
+    for (int i = 0; i < WRITES_MAX && done < file->pending.used; i++) {
+        const ssize_t written = pwrite(file->fd, file->pending.at + done, file->pending.used - done,
+                                       file->good_bytes + (int64_t)done);
         if (written > 0) done += (size_t)written;
         if (written < 0 && errno != EINTR) return errno;
     }
-    return done == file->pending.bytes ? 0 : EIO;
+    return done == file->pending.used ? 0 : EIO;
 }
 
 /* Half a record would be the end of the file for every reader. */
@@ -121,7 +120,7 @@ static int cut_off(struct event_file *file)
 /* Written, or given up. */
 static void drop_pending(struct event_file *file)
 {
-    proto_clear(&file->pending);
+    buffer_clear(&file->pending);
     file->pending_records = 0;
 }
 
@@ -129,7 +128,7 @@ static void drop_pending(struct event_file *file)
  * where it stopped. */
 static err refused(struct event_file *file, int error)
 {
-    if (file->pending.bytes <= PENDING_BYTES_MAX)
+    if (file->pending.used <= PENDING_BYTES_MAX)
         return fail(ERR_IO, "%s: cannot be written: %s", file->path, strerror(error));
     const int lost = file->pending_records;
     drop_pending(file);
@@ -154,7 +153,7 @@ static err check_gone(struct event_file *file)
 
 err event_file_flush(struct event_file *file)
 {
-    if (file->pending.bytes == 0) return OK;
+    if (file->pending.used == 0) return OK;
     int error = cut_off(file);
     if (error) return refused(file, error);
 
@@ -164,33 +163,32 @@ err event_file_flush(struct event_file *file)
         (void)!cut_off(file);
         return refused(file, error);
     }
-    file->good_bytes += (int64_t)file->pending.bytes;
+    file->good_bytes += (int64_t)file->pending.used;
     drop_pending(file);
     return check_gone(file);
 }
 
 /* TensorFlow's masked one. */
-static void add_checksum(struct proto *pending, const void *data, size_t bytes)
+static void add_checksum(struct buffer *pending, const void *data, size_t bytes)
 {
-    const uint32_t checksum = htole32(crc32c_mask(crc32c(data, bytes)));
-    proto_raw(pending, &checksum, sizeof checksum);
+    buffer_fixed32(pending, crc32c_mask(crc32c(data, bytes)));
 }
 
 /* A record that does not fit into memory leaves those before it as they were. */
 err event_file_append(struct event_file *file, const void *data, size_t bytes)
 {
-    struct proto *pending = &file->pending;
-    const size_t before = pending->bytes;
+    struct buffer *pending = &file->pending;
+    const size_t before = pending->used;
     const uint64_t length = htole64(bytes);
-    proto_raw(pending, &length, sizeof length);
+    buffer_put(pending, &length, sizeof length);
     add_checksum(pending, &length, sizeof length);
-    proto_raw(pending, data, bytes);
+    buffer_put(pending, data, bytes);
     add_checksum(pending, data, bytes);
-    if (pending->failed) {
-        pending->bytes = before;
-        pending->failed = false;
+    if (pending->is_short) {
+        pending->used = before;
+        pending->is_short = false;
         return fail(ERR_MEMORY, "%s: no memory for an event of %zu bytes", file->path, bytes);
     }
     file->pending_records++;
-    return pending->bytes < FLUSH_BYTES ? OK : event_file_flush(file);
+    return pending->used < FLUSH_BYTES ? OK : event_file_flush(file);
 }

@@ -8,15 +8,15 @@
 #define CORE_TRAIN_SUMMARY_EVENT_FILE_H
 
 #include "core/base/error.h"
-#include "core/train/summary/proto.h"
+#include "core/base/proto.h"
 
 struct event_file {
     char *path;
     int fd;
-    int64_t good_bytes;   /* whole records in the file */
-    bool is_torn;         /* something may stand behind them */
-    bool is_gone;         /* nobody finds it under its name any more, which was told */
-    struct proto pending; /* records not written yet */
+    int64_t good_bytes;    /* whole records in the file */
+    bool is_torn;          /* something may stand behind them */
+    bool is_gone;          /* nobody finds it under its name any more, which was told */
+    struct buffer pending; /* records not written yet */
     int pending_records;
 };
 

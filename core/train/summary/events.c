@@ -41,7 +41,8 @@ enum session_field { SESSION_STATUS = 1, SESSION_PATH = 2 };
 
 enum {
     DTYPE_STRING = 7,
-    TEXT_TAGS_MAX = 256, /* of more the metadata is written each time, which does no harm */
+    EVENT_BYTES_MAX = 1 << 28, /* readers refuse messages of 2^31 bytes */
+    TEXT_TAGS_MAX = 256,       /* of more the metadata is written each time, which does no harm */
 };
 
 static const char FILE_VERSION[] = "brain.Event:2";
@@ -49,7 +50,7 @@ static const double WALL_MAX_S = 1e12; /* year 33658 */
 
 struct events {
     struct event_file file;
-    struct proto event;             /* being put together */
+    struct buffer event;            /* being put together */
     bool is_open;                   /* between begin_step and end_step */
     size_t summary;                 /* where the open step's summary begins in it */
     int value_count;                /* of the open step */
@@ -62,7 +63,7 @@ struct events {
 static void begin_event(struct events *events, double wall_s, uint64_t step)
 {
     assert(!events->is_open);
-    proto_clear(&events->event);
+    buffer_clear(&events->event);
     proto_double(&events->event, EVENT_WALL_TIME, wall_s);
     if (step) proto_varint(&events->event, EVENT_STEP, step);
 }
@@ -83,11 +84,11 @@ static err checked(struct events *events, err e)
 /* Whatever went wrong while it was put together is noticed here. */
 static err end_event(struct events *events)
 {
-    const struct proto *event = &events->event;
-    if (event->failed)
+    const struct buffer *event = &events->event;
+    if (event->is_short || event->used > EVENT_BYTES_MAX)
         return checked(events, fail(ERR_MEMORY, "%s: an event is too large, or no memory for it",
                                     events->file.path));
-    return checked(events, event_file_append(&events->file, event->at, event->bytes));
+    return checked(events, event_file_append(&events->file, event->at, event->used));
 }
 
 err events_flush(struct events *events)
@@ -119,7 +120,7 @@ err events_open(const char *directory, double wall_s, const char *suffix, struct
     e = write_version(events, seconds);
     if (e) {
         event_file_remove(&events->file);
-        proto_free(&events->event);
+        buffer_drop(&events->event);
         free(events);
         return e;
     }
@@ -133,7 +134,7 @@ void events_close(struct events *events)
     (void)!events_flush(events);
     event_file_close(&events->file);
     forget_text_tags(events);
-    proto_free(&events->event);
+    buffer_drop(&events->event);
     free(events);
 }
 
@@ -156,14 +157,14 @@ err events_end_step(struct events *events)
 
 /* As TensorFlow cleans a tag: no slash in front, one underscore for each character (not byte) that
  * is none of [-/A-Za-z0-9_.]. */
-static void add_tag(struct proto *event, const char *tag)
+static void add_tag(struct buffer *event, const char *tag)
 {
     static const char allowed[] =
         "-/_.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const size_t begin = proto_open(event, VALUE_TAG);
     for (const char *c = tag + strspn(tag, "/"); *c; c++) {
         const bool continues = ((unsigned char)*c & 0xc0) == 0x80;
-        if (!continues) proto_raw(event, strchr(allowed, *c) ? c : "_", 1);
+        if (!continues) buffer_put(event, strchr(allowed, *c) ? c : "_", 1);
     }
     proto_close(event, begin);
 }
@@ -186,14 +187,14 @@ void events_scalar(struct events *events, const char *tag, double value)
     proto_close(&events->event, begin);
 }
 
-static void add_unless_zero(struct proto *event, int field, double value)
+static void add_unless_zero(struct buffer *event, int field, double value)
 {
     if (value != 0) proto_double(event, field, value);
 }
 
 void events_histogram(struct events *events, const char *tag, const struct histogram *h)
 {
-    struct proto *event = &events->event;
+    struct buffer *event = &events->event;
     const size_t value = begin_value(events, tag);
     const size_t message = proto_open(event, VALUE_HISTOGRAM);
     add_unless_zero(event, HISTOGRAM_MINIMUM, h->minimum);
@@ -221,7 +222,7 @@ static bool is_first_text(struct events *events, const char *tag)
 /* A scalar of strings; the plugin's name says that it is for the page of texts. */
 void events_text(struct events *events, const char *tag, const char *markdown)
 {
-    struct proto *event = &events->event;
+    struct buffer *event = &events->event;
     const size_t value = begin_value(events, tag);
     const size_t tensor = proto_open(event, VALUE_TENSOR);
     proto_varint(event, TENSOR_DTYPE, DTYPE_STRING);

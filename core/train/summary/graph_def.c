@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/train/summary/proto.h"
+#include "core/base/proto.h"
 
 enum graph_field { GRAPH_NODE = 1, GRAPH_VERSIONS = 4 };
 enum versions_field { VERSIONS_PRODUCER = 1 };
@@ -39,28 +39,28 @@ struct attribute {
 };
 
 /* As the value of an attribute, and in a list of such: both have the same number. */
-static void add_shape(struct proto *p, const struct shape *shape)
+static void add_shape(struct buffer *b, const struct shape *shape)
 {
-    const size_t message = proto_open(p, VALUE_SHAPE);
+    const size_t message = proto_open(b, VALUE_SHAPE);
     for (int i = 0; i < shape->rank; i++) {
-        const size_t dim = proto_open(p, SHAPE_DIM);
-        proto_varint(p, DIM_SIZE, (uint64_t)shape->dim[i]);
-        proto_close(p, dim);
+        const size_t dim = proto_open(b, SHAPE_DIM);
+        proto_varint(b, DIM_SIZE, (uint64_t)shape->dim[i]);
+        proto_close(b, dim);
     }
-    proto_close(p, message);
+    proto_close(b, message);
 }
 
 /* What every node has; the key says which. */
-static void add_own_value(struct proto *p, const char *key, const struct graph_node *node)
+static void add_own_value(struct buffer *b, const char *key, const struct graph_node *node)
 {
     if (strcmp(key, "shape") == 0) {
-        add_shape(p, &node->shape);
+        add_shape(b, &node->shape);
     } else if (strcmp(key, "_output_shapes") == 0) {
-        const size_t list = proto_open(p, VALUE_LIST);
-        add_shape(p, &node->shape);
-        proto_close(p, list);
+        const size_t list = proto_open(b, VALUE_LIST);
+        add_shape(b, &node->shape);
+        proto_close(b, list);
     } else {
-        proto_varint(p, VALUE_TYPE, node->dtype);
+        proto_varint(b, VALUE_TYPE, node->dtype);
     }
 }
 
@@ -86,49 +86,50 @@ static bool is_shown(const struct field *field, const void *at)
 }
 
 /* Packed, as proto3 has lists of numbers. */
-static void add_list(struct proto *p, const struct field *field, const void *at)
+static void add_list(struct buffer *b, const struct field *field, const void *at)
 {
     const struct ints *ints = at;
     const struct floats *floats = at;
-    const size_t list = proto_open(p, VALUE_LIST);
+    const size_t list = proto_open(b, VALUE_LIST);
     if (field->type == FIELD_INTS)
-        proto_packed_varints(p, VALUE_INT, ints->at, ints->count);
+        proto_packed_varints(b, VALUE_INT, ints->at, ints->count);
     else
-        proto_packed_floats(p, VALUE_FLOAT, floats->at, floats->count);
-    proto_close(p, list);
+        proto_packed_floats(b, VALUE_FLOAT, floats->at, floats->count);
+    proto_close(b, list);
 }
 
 /* Of a variant its kind's name. */
-static void add_field_value(struct proto *p, const struct field *field, const void *at)
+static void add_field_value(struct buffer *b, const struct field *field, const void *at)
 {
     if (field->type == FIELD_BOOL)
-        proto_varint(p, VALUE_BOOL, *(const bool *)at);
+        proto_varint(b, VALUE_BOOL, *(const bool *)at);
     else if (field->type == FIELD_INT)
-        proto_varint(p, VALUE_INT, (uint64_t) * (const int64_t *)at);
+        proto_varint(b, VALUE_INT, (uint64_t) * (const int64_t *)at);
     else if (field->type == FIELD_FLOAT)
-        proto_float(p, VALUE_FLOAT, (float)*(const double *)at);
+        proto_float(b, VALUE_FLOAT, (float)*(const double *)at);
     else if (field->type == FIELD_ENUM)
-        proto_string(p, VALUE_STRING, field->choices[*(const int *)at]);
+        proto_string(b, VALUE_STRING, field->choices[*(const int *)at]);
     else if (field->type == FIELD_STRING)
-        proto_string(p, VALUE_STRING, *(const char *const *)at);
+        proto_string(b, VALUE_STRING, *(const char *const *)at);
     else if (field->type == FIELD_VARIANT)
-        proto_string(p, VALUE_STRING, ((const struct variant *)at)->kind->object->name);
+        proto_string(b, VALUE_STRING, ((const struct variant *)at)->kind->object->name);
     else
-        add_list(p, field, at);
+        add_list(b, field, at);
 }
 
 /* One entry of the map. */
-static void add_attribute(struct proto *p, const struct attribute *a, const struct graph_node *node)
+static void add_attribute(struct buffer *b, const struct attribute *a,
+                          const struct graph_node *node)
 {
-    const size_t entry = proto_open(p, NODE_ATTR);
-    proto_string(p, MAP_KEY, a->key);
-    const size_t value = proto_open(p, MAP_VALUE);
+    const size_t entry = proto_open(b, NODE_ATTR);
+    proto_string(b, MAP_KEY, a->key);
+    const size_t value = proto_open(b, MAP_VALUE);
     if (a->field)
-        add_field_value(p, a->field, (const char *)node->attributes + a->field->offset);
+        add_field_value(b, a->field, (const char *)node->attributes + a->field->offset);
     else
-        add_own_value(p, a->key, node);
-    proto_close(p, value);
-    proto_close(p, entry);
+        add_own_value(b, a->key, node);
+    proto_close(b, value);
+    proto_close(b, entry);
 }
 
 static int by_key(const void *left, const void *right)
@@ -153,7 +154,7 @@ static int own_attributes(const struct graph_node *node, struct attribute ret[OW
     return count;
 }
 
-static void add_attributes(struct proto *p, const struct graph_node *node)
+static void add_attributes(struct buffer *b, const struct graph_node *node)
 {
     struct attribute attributes[OWN_ATTRIBUTES + FIELDS_SHOWN_MAX];
     int count = own_attributes(node, attributes);
@@ -162,32 +163,32 @@ static void add_attributes(struct proto *p, const struct graph_node *node)
         if (is_shown(field, (const char *)node->attributes + field->offset))
             attributes[count++] = (struct attribute){field->name, field};
     qsort(attributes, (size_t)count, sizeof *attributes, by_key);
-    for (int i = 0; i < count; i++) add_attribute(p, &attributes[i], node);
+    for (int i = 0; i < count; i++) add_attribute(b, &attributes[i], node);
 }
 
-static void add_node(struct proto *p, const struct graph_node *node)
+static void add_node(struct buffer *b, const struct graph_node *node)
 {
-    const size_t message = proto_open(p, GRAPH_NODE);
-    proto_string(p, NODE_NAME, node->name);
-    proto_string(p, NODE_OP, node->op);
-    for (int i = 0; i < node->input_count; i++) proto_string(p, NODE_INPUT, node->inputs[i]);
-    if (node->device) proto_string(p, NODE_DEVICE, node->device);
-    add_attributes(p, node);
-    proto_close(p, message);
+    const size_t message = proto_open(b, GRAPH_NODE);
+    proto_string(b, NODE_NAME, node->name);
+    proto_string(b, NODE_OP, node->op);
+    for (int i = 0; i < node->input_count; i++) proto_string(b, NODE_INPUT, node->inputs[i]);
+    if (node->device) proto_string(b, NODE_DEVICE, node->device);
+    add_attributes(b, node);
+    proto_close(b, message);
 }
 
 /* The producer tells a reader which version of the ops is meant. */
 void *graph_def_serialize(const struct graph_def *def, size_t *ret_bytes)
 {
-    struct proto p = {0};
-    for (int i = 0; i < def->node_count; i++) add_node(&p, &def->nodes[i]);
-    const size_t versions = proto_open(&p, GRAPH_VERSIONS);
-    proto_varint(&p, VERSIONS_PRODUCER, PRODUCER);
-    proto_close(&p, versions);
-    if (p.failed) {
-        proto_free(&p);
+    struct buffer b = {0};
+    for (int i = 0; i < def->node_count; i++) add_node(&b, &def->nodes[i]);
+    const size_t versions = proto_open(&b, GRAPH_VERSIONS);
+    proto_varint(&b, VERSIONS_PRODUCER, PRODUCER);
+    proto_close(&b, versions);
+    if (b.is_short) {
+        buffer_drop(&b);
         return NULL;
     }
-    *ret_bytes = p.bytes;
-    return p.at;
+    *ret_bytes = b.used;
+    return b.at;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/train/checkpoint/bundle/ordered.h"
 #include "core/train/checkpoint/bundle/table.h"
 
 enum { RECORDS_ROOM_MIN = 64, RECORDS_MAX = 1 << 26 };
@@ -200,12 +201,12 @@ err index_write(const struct index *index, struct buffer *ret)
     struct table_writer table;
     struct buffer value = {0};
     table_begin(&table);
-    proto_put_header(&value, index->shards);
+    index_put_header(&value, index->shards);
     table_add(&table, &(struct table_item){{nothing, nothing}, buffer_view(&value)});
     for (int i = 0; i < index->count; i++) {
         const struct record *r = &index->records[i];
         value.used = 0;
-        proto_put_record(&value, index, r);
+        index_put_record(&value, index, r);
         table_add(&table, &(struct table_item){key_of(index, r), buffer_view(&value)});
     }
     table.file.is_short |= value.is_short;
@@ -245,7 +246,7 @@ static err read_record(const struct table_item *item, struct index *index)
     struct record r;
     if (item->key.at == item->key.end) return fail(ERR_INPUT, "an entry without a name");
     TRY(check_key(index, item->key));
-    const err e = proto_get_record(item->value, index, &r);
+    const err e = index_get_record(item->value, index, &r);
     if (e) {
         const char *name = (const char *)item->key.at + (item->key.at[0] == 0);
         const int bytes = (int)strnlen(name, (size_t)((const char *)item->key.end - name));
@@ -261,7 +262,7 @@ static err read_all(struct table_reader *table, struct index *index)
     TRY(table_next(table, &item));
     if (!item.key.at || item.key.at != item.key.end)
         return fail(ERR_INPUT, "%s: no index of a checkpoint: it has no header", table->path);
-    err e = proto_get_header(item.value, &index->shards);
+    err e = index_get_header(item.value, &index->shards);
     while (!e) {
         TRY(table_next(table, &item));
         if (!item.key.at) return OK;

@@ -7,7 +7,7 @@
 #define CORE_TRAIN_CHECKPOINT_BUNDLE_INDEX_H
 
 #include "core/train/checkpoint/bundle/bundle.h"
-#include "core/train/checkpoint/bundle/coding.h"
+#include "core/base/proto.h"
 
 /* In a stored box this length means the whole axis; its start is 0. */
 enum { LENGTH_WHOLE = -1 };
@@ -55,14 +55,14 @@ err index_write(const struct index *, struct buffer *ret);
 /* Of a file. What is written in one record is checked here, what belongs together is not. */
 err index_read(const char *path, struct index *ret);
 
-/* ---- proto.c: the messages ---- */
+/* ---- messages.c ---- */
 
-void proto_put_header(struct buffer *, int shards);
-void proto_put_record(struct buffer *, const struct index *, const struct record *);
+void index_put_header(struct buffer *, int shards);
+void index_put_record(struct buffer *, const struct index *, const struct record *);
 /* ERR_INPUT without the name of the file. */
-err proto_get_header(struct view, int *ret_shards);
+err index_get_header(struct view, int *ret_shards);
 /* Slices go to the end of the index'. */
-err proto_get_record(struct view, struct index *, struct record *ret);
+err index_get_record(struct view, struct index *, struct record *ret);
 err index_add_slice(struct index *, const struct bundle_box *);
 
 #endif

@@ -6,7 +6,7 @@
 #define CORE_TRAIN_CHECKPOINT_BUNDLE_TABLE_H
 
 #include "core/base/error.h"
-#include "core/train/checkpoint/bundle/coding.h"
+#include "core/base/proto.h"
 
 enum {
     TABLE_KEY_MAX = 10240,         /* bytes: a name with every byte doubled, and its slice */

@@ -1,4 +1,4 @@
-/* proto.c - the messages of an index: BundleHeaderProto and BundleEntryProto with what is in
+/* messages.c - the messages of an index: BundleHeaderProto and BundleEntryProto with what is in
  * them (TensorShapeProto, TensorSliceProto, VersionDef).
  */
 #include <limits.h>
@@ -22,65 +22,48 @@ enum { SLICE_EXTENT = 1, EXTENT_START = 1, EXTENT_LENGTH = 2 };
 
 enum { FORMAT_VERSION = 1 }; /* what this file reads and writes */
 
-void proto_put_header(struct buffer *b, int shards)
+void index_put_header(struct buffer *b, int shards)
 {
-    struct buffer version = {0};
-    buffer_number(b, HEADER_SHARDS, (uint64_t)shards);
-    buffer_number(&version, VERSION_PRODUCER, FORMAT_VERSION);
-    buffer_bytes(b, HEADER_VERSION, buffer_view(&version));
-    b->is_short |= version.is_short;
-    buffer_drop(&version);
+    proto_varint(b, HEADER_SHARDS, (uint64_t)shards);
+    const size_t version = proto_open(b, HEADER_VERSION);
+    proto_varint(b, VERSION_PRODUCER, FORMAT_VERSION);
+    proto_close(b, version);
 }
 
 /* Written even where it is empty, as of a scalar. */
 static void put_shape(struct buffer *b, const struct bundle_shape *shape)
 {
-    struct buffer all = {0}, dim = {0};
+    const size_t all = proto_open(b, ENTRY_SHAPE);
     for (int i = 0; i < shape->rank; i++) {
-        dim.used = 0;
-        buffer_number(&dim, DIM_SIZE, (uint64_t)shape->dim[i]);
-        buffer_bytes(&all, SHAPE_DIM, buffer_view(&dim));
+        const size_t dim = proto_open(b, SHAPE_DIM);
+        proto_varint_unless_zero(b, DIM_SIZE, (uint64_t)shape->dim[i]);
+        proto_close(b, dim);
     }
-    buffer_bytes(b, ENTRY_SHAPE, buffer_view(&all));
-    b->is_short |= all.is_short || dim.is_short;
-    buffer_drop(&all);
-    buffer_drop(&dim);
+    proto_close(b, all);
 }
 
 /* A length is written even where it is 0, for without one it is the whole axis. */
-static void put_extent(struct buffer *b, int64_t start, int64_t length)
-{
-    buffer_number(b, EXTENT_START, (uint64_t)start);
-    if (length == LENGTH_WHOLE) return;
-    buffer_varint(b, EXTENT_LENGTH << 3 | WIRE_VARINT);
-    buffer_varint(b, (uint64_t)length);
-}
-
 static void put_slice(struct buffer *b, const struct bundle_box *box, int rank)
 {
-    struct buffer all = {0}, extent = {0};
+    const size_t all = proto_open(b, ENTRY_SLICE);
     for (int i = 0; i < rank; i++) {
-        extent.used = 0;
-        put_extent(&extent, box->start[i], box->length[i]);
-        buffer_bytes(&all, SLICE_EXTENT, buffer_view(&extent));
+        const size_t extent = proto_open(b, SLICE_EXTENT);
+        proto_varint_unless_zero(b, EXTENT_START, (uint64_t)box->start[i]);
+        if (box->length[i] != LENGTH_WHOLE)
+            proto_varint(b, EXTENT_LENGTH, (uint64_t)box->length[i]);
+        proto_close(b, extent);
     }
-    buffer_bytes(b, ENTRY_SLICE, buffer_view(&all));
-    b->is_short |= all.is_short || extent.is_short;
-    buffer_drop(&all);
-    buffer_drop(&extent);
+    proto_close(b, all);
 }
 
-void proto_put_record(struct buffer *b, const struct index *index, const struct record *r)
+void index_put_record(struct buffer *b, const struct index *index, const struct record *r)
 {
-    buffer_number(b, ENTRY_DTYPE, (uint64_t)r->dtype);
+    proto_varint_unless_zero(b, ENTRY_DTYPE, (uint64_t)r->dtype);
     put_shape(b, &r->shape);
-    buffer_number(b, ENTRY_SHARD, (uint64_t)r->shard);
-    buffer_number(b, ENTRY_OFFSET, (uint64_t)r->offset);
-    buffer_number(b, ENTRY_SIZE, (uint64_t)r->bytes);
-    if (r->crc) {
-        buffer_varint(b, ENTRY_CRC << 3 | WIRE_FIXED32);
-        buffer_fixed32(b, r->crc);
-    }
+    proto_varint_unless_zero(b, ENTRY_SHARD, (uint64_t)r->shard);
+    proto_varint_unless_zero(b, ENTRY_OFFSET, (uint64_t)r->offset);
+    proto_varint_unless_zero(b, ENTRY_SIZE, (uint64_t)r->bytes);
+    if (r->crc) proto_fixed32(b, ENTRY_CRC, r->crc);
     for (int i = 0; i < r->slice_count; i++)
         put_slice(b, &index->slices[r->first_slice + (size_t)i], r->shape.rank);
 }
@@ -120,7 +103,7 @@ static err get_version(struct view s)
                       : OK;
 }
 
-err proto_get_header(struct view s, int *ret_shards)
+err index_get_header(struct view s, int *ret_shards)
 {
     struct proto_field f;
     uint64_t shards = 0, endianness = 0;
@@ -240,7 +223,7 @@ static err get_field(const struct proto_field *f, struct index *index, struct re
     return is_wrong ? malformed("its entry") : OK;
 }
 
-err proto_get_record(struct view s, struct index *index, struct record *ret)
+err index_get_record(struct view s, struct index *index, struct record *ret)
 {
     struct record r = {.first_slice = index->slice_count};
     struct proto_field f;

@@ -1,0 +1,275 @@
+/* proto.c - see proto.h. */
+#include "core/base/proto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFER_ROOM_MIN = 256, VARINT_BYTES_MAX = 10 };
+
+size_t view_bytes(struct view s)
+{
+    return (size_t)(s.end - s.at);
+}
+
+/* The last of 10 bytes has one bit left: 9 x 7 + 1 = 64. */
+bool view_varint(struct view *s, uint64_t *ret)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < VARINT_BYTES_MAX && s->at < s->end; i++) {
+        const uint8_t byte = *s->at++;
+        if (i == VARINT_BYTES_MAX - 1 && byte > 1) return false; /* more than 64 bits */
+        value |= (uint64_t)(byte & 0x7f) << (7 * i);
+        if (byte & 0x80) continue;
+        *ret = value;
+        return true;
+    }
+    return false;
+}
+
+static bool view_little_endian(struct view *s, size_t bytes, uint64_t *ret)
+{
+    if (view_bytes(*s) < bytes) return false;
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes; i++) value |= (uint64_t)s->at[i] << (8 * i);
+    s->at += bytes;
+    *ret = value;
+    return true;
+}
+
+bool view_fixed32(struct view *s, uint32_t *ret)
+{
+    uint64_t value;
+    if (!view_little_endian(s, 4, &value)) return false;
+    *ret = (uint32_t)value;
+    return true;
+}
+
+bool view_fixed64(struct view *s, uint64_t *ret)
+{
+    return view_little_endian(s, 8, ret);
+}
+
+bool view_cut(struct view *s, uint64_t bytes, struct view *ret)
+{
+    if (bytes > view_bytes(*s)) return false;
+    *ret = (struct view){s->at, s->at + bytes};
+    s->at += bytes;
+    return true;
+}
+
+void buffer_clear(struct buffer *b)
+{
+    b->used = 0;
+    b->is_short = false;
+}
+
+void buffer_drop(struct buffer *b)
+{
+    free(b->at);
+    *b = (struct buffer){0};
+}
+
+struct view buffer_view(const struct buffer *b)
+{
+    return (struct view){b->at, b->at ? b->at + b->used : NULL};
+}
+
+/* Doubles, so that a buffer filled byte by byte is copied a few times only. After a failure nothing
+ * is put any more, and is_short stays. */
+static bool buffer_reserve(struct buffer *b, size_t bytes)
+{
+    if (b->is_short) return false;
+    if (b->at && bytes <= b->room - b->used) return true;
+    size_t room = b->room < BUFFER_ROOM_MIN ? BUFFER_ROOM_MIN : b->room * 2;
+    if (room - b->used < bytes) room = b->used + bytes;
+    uint8_t *at = room <= PTRDIFF_MAX ? realloc(b->at, room) : NULL;
+    b->is_short = !at;
+    if (!at) return false;
+    b->at = at;
+    b->room = room;
+    return true;
+}
+
+void buffer_put(struct buffer *b, const void *from, size_t bytes)
+{
+    if (bytes == 0 || !buffer_reserve(b, bytes)) return;
+    memcpy(b->at + b->used, from, bytes);
+    b->used += bytes;
+}
+
+void buffer_byte(struct buffer *b, int byte)
+{
+    buffer_put(b, &(uint8_t){(uint8_t)byte}, 1);
+}
+
+/* 7 bits at a time, the low ones first; the top bit says that more follow. */
+static size_t encode_varint(uint64_t value, uint8_t ret[VARINT_BYTES_MAX])
+{
+    size_t count = 0;
+    for (; value >= 0x80; value >>= 7) ret[count++] = (uint8_t)(value | 0x80);
+    ret[count++] = (uint8_t)value;
+    return count;
+}
+
+void buffer_varint(struct buffer *b, uint64_t value)
+{
+    uint8_t bytes[VARINT_BYTES_MAX];
+    buffer_put(b, bytes, encode_varint(value, bytes));
+}
+
+static void buffer_little_endian(struct buffer *b, uint64_t value, size_t count)
+{
+    uint8_t bytes[8];
+    for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)(value >> (8 * i));
+    buffer_put(b, bytes, count);
+}
+
+void buffer_fixed32(struct buffer *b, uint32_t value)
+{
+    buffer_little_endian(b, value, 4);
+}
+
+void buffer_fixed64(struct buffer *b, uint64_t value)
+{
+    buffer_little_endian(b, value, 8);
+}
+
+/* ---- fields of messages ---- */
+
+bool proto_next(struct view *s, struct proto_field *ret)
+{
+    uint64_t tag, bytes;
+    if (!view_varint(s, &tag)) return false;
+    *ret = (struct proto_field){.number = tag >> 3, .wire = (enum wire)(tag & 7)};
+    switch (ret->wire) {
+    case WIRE_VARINT:
+        return view_varint(s, &ret->value);
+    case WIRE_FIXED64:
+        return view_little_endian(s, 8, &ret->value);
+    case WIRE_FIXED32:
+        return view_little_endian(s, 4, &ret->value);
+    case WIRE_BYTES:
+        return view_varint(s, &bytes) && view_cut(s, bytes, &ret->bytes);
+    }
+    return false; /* groups, which nobody writes any more, and what is no kind at all */
+}
+
+static void put_key(struct buffer *b, int field, enum wire wire)
+{
+    buffer_varint(b, (uint64_t)field << 3 | wire);
+}
+
+static void put_double(struct buffer *b, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    buffer_fixed64(b, bits);
+}
+
+static void put_float(struct buffer *b, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    buffer_fixed32(b, bits);
+}
+
+void proto_varint(struct buffer *b, int field, uint64_t value)
+{
+    put_key(b, field, WIRE_VARINT);
+    buffer_varint(b, value);
+}
+
+void proto_varint_unless_zero(struct buffer *b, int field, uint64_t value)
+{
+    if (value) proto_varint(b, field, value);
+}
+
+void proto_fixed32(struct buffer *b, int field, uint32_t value)
+{
+    put_key(b, field, WIRE_FIXED32);
+    buffer_fixed32(b, value);
+}
+
+void proto_double(struct buffer *b, int field, double value)
+{
+    put_key(b, field, WIRE_FIXED64);
+    put_double(b, value);
+}
+
+void proto_float(struct buffer *b, int field, float value)
+{
+    put_key(b, field, WIRE_FIXED32);
+    put_float(b, value);
+}
+
+void proto_bytes(struct buffer *b, int field, const void *data, size_t bytes)
+{
+    put_key(b, field, WIRE_BYTES);
+    buffer_varint(b, bytes);
+    buffer_put(b, data, bytes);
+}
+
+/* Bytes of the character that begins here, 0 where none does: no overlong form, no surrogate,
+ * nothing above U+10FFFF. The NUL at the end continues nothing, so it is never passed. */
+static size_t character_bytes(const unsigned char *s)
+{
+    if (s[0] < 0x80) return 1;
+    if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
+    const size_t bytes = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    for (size_t i = 1; i < bytes; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    const unsigned second_min = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
+    const unsigned second_max = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
+    return s[1] >= second_min && s[1] <= second_max ? bytes : 0;
+}
+
+/* One byte is passed where no character begins: the next may begin right there. */
+void proto_string(struct buffer *b, int field, const char *text)
+{
+    const size_t begin = proto_open(b, field);
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        const size_t bytes = character_bytes(s);
+        buffer_put(b, bytes ? (const void *)s : "?", bytes ? bytes : 1);
+        s += bytes ? bytes : 1;
+    }
+    proto_close(b, begin);
+}
+
+void proto_packed_doubles(struct buffer *b, int field, const double *values, int count)
+{
+    put_key(b, field, WIRE_BYTES);
+    buffer_varint(b, (uint64_t)count * sizeof(double));
+    for (int i = 0; i < count; i++) put_double(b, values[i]);
+}
+
+void proto_packed_floats(struct buffer *b, int field, const double *values, int count)
+{
+    put_key(b, field, WIRE_BYTES);
+    buffer_varint(b, (uint64_t)count * sizeof(float));
+    for (int i = 0; i < count; i++) put_float(b, (float)values[i]);
+}
+
+void proto_packed_varints(struct buffer *b, int field, const int64_t *values, int count)
+{
+    const size_t begin = proto_open(b, field);
+    for (int i = 0; i < count; i++) buffer_varint(b, (uint64_t)values[i]);
+    proto_close(b, begin);
+}
+
+/* The length comes in between when it is known. */
+size_t proto_open(struct buffer *b, int field)
+{
+    put_key(b, field, WIRE_BYTES);
+    return b->used;
+}
+
+/* How many bytes the length takes is known only now: the content moves on by so many. */
+void proto_close(struct buffer *b, size_t begin)
+{
+    uint8_t length[VARINT_BYTES_MAX];
+    const size_t content = b->used - begin, bytes = encode_varint(content, length);
+    if (!buffer_reserve(b, bytes)) return;
+    memmove(b->at + begin + bytes, b->at + begin, content);
+    memcpy(b->at + begin, length, bytes);
+    b->used += bytes;
+}

@@ -1,0 +1,67 @@
+/* proto.h - bytes of files and messages: views that are read from the front, buffers that grow, and
+ * in both the fields of protocol buffers.
+ *
+ * A field is a key (number and kind) and its content; fields are written in the order of the calls.
+ */
+#ifndef CORE_BASE_PROTO_H
+#define CORE_BASE_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of somebody else, read from the front. The functions return false, and the view is of no
+ * more use, where it ends too early. Numbers of a fixed size are little-endian. */
+struct view {
+    const uint8_t *at, *end;
+};
+size_t view_bytes(struct view);
+bool view_varint(struct view *, uint64_t *ret); /* at most 10 bytes */
+bool view_fixed32(struct view *, uint32_t *ret);
+bool view_fixed64(struct view *, uint64_t *ret);
+bool view_cut(struct view *, uint64_t bytes, struct view *ret); /* the first so many bytes */
+
+/* Bytes that grow. Zeroed is empty. Where memory ran out nothing is added any more: whoever hands
+ * the buffer on asks is_short once. */
+struct buffer {
+    uint8_t *at;
+    size_t used, room;
+    bool is_short;
+};
+void buffer_clear(struct buffer *); /* empty and not short; keeps its memory */
+void buffer_drop(struct buffer *);  /* leaves it empty */
+struct view buffer_view(const struct buffer *);
+void buffer_put(struct buffer *, const void *, size_t bytes);
+void buffer_byte(struct buffer *, int byte);
+void buffer_varint(struct buffer *, uint64_t);
+void buffer_fixed32(struct buffer *, uint32_t);
+void buffer_fixed64(struct buffer *, uint64_t);
+
+/* One field of a message: value holds varints and fixed numbers, bytes what has a length. */
+enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+struct proto_field {
+    uint64_t number; /* of the field */
+    enum wire wire;
+    uint64_t value;
+    struct view bytes;
+};
+bool proto_next(struct view *, struct proto_field *ret);
+
+/* A 0 is written, but by the one function that says not: proto3 leaves defaults out. */
+void proto_varint(struct buffer *, int field, uint64_t value);
+void proto_varint_unless_zero(struct buffer *, int field, uint64_t value);
+void proto_fixed32(struct buffer *, int field, uint32_t value);
+void proto_double(struct buffer *, int field, double value);
+void proto_float(struct buffer *, int field, float value);
+void proto_bytes(struct buffer *, int field, const void *data, size_t bytes);
+/* What is not UTF-8 becomes question marks: a reader refuses the whole message for one bad byte. */
+void proto_string(struct buffer *, int field, const char *text);
+void proto_packed_doubles(struct buffer *, int field, const double *values, int count);
+void proto_packed_floats(struct buffer *, int field, const double *values, int count);
+void proto_packed_varints(struct buffer *, int field, const int64_t *values, int count);
+
+/* What is written between the two is a field: a message, or bytes. Returns where it begins. */
+size_t proto_open(struct buffer *, int field);
+void proto_close(struct buffer *, size_t begin);
+
+#endif

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/checkpoint/checkpoint.h"
@@ -211,8 +210,7 @@ static err write_all(struct reshard *r, struct checkpoints *to, int64_t step)
     const uint64_t tag = random_u64((uint64_t)getpid(), clock_ns());
     TRY(checkpoints_begin(to, (uint64_t)step, tag, folder));
     for (int i = 0; !e && i < r->shards; i++) e = write_shard(r, folder, i);
-    if (!e)
-        e = checkpoints_publish(to, folder, r->shards, (uint64_t)step, (double)time(NULL), prefix);
+    if (!e) e = checkpoints_publish(to, folder, r->shards, (uint64_t)step, clock_unix_s(), prefix);
     if (e) {
         checkpoints_abandon(to, folder);
         return e;
@@ -232,7 +230,7 @@ static err write_folder(struct reshard *r, const char *directory, int64_t step)
     struct checkpoints *to;
     if (!checkpoint_find(directory, there))
         return fail(ERR_INPUT, "%s: there is a checkpoint already: %s", directory, there);
-    TRY(checkpoints_open(directory, &keep_all, (double)time(NULL), &to));
+    TRY(checkpoints_open(directory, &keep_all, clock_unix_s(), &to));
     err e = write_all(r, to, step);
     checkpoints_close(to);
     return e;

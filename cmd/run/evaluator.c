@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd/run/best_checkpoints.h"
 #include "cmd/run/evaluated_checkpoints.h"
@@ -42,13 +41,6 @@ struct evaluator {
     char last_text[ERROR_TEXT_MAX];
 };
 
-static double unix_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* ---- what is reported ---- */
 
 /* "step 2000, eval loss 0.0553, eval accuracy 0.9838 (4000 examples)" */
@@ -66,7 +58,7 @@ static err open_events(struct evaluator *v)
 {
     if (v->has_events) return OK;
     v->has_events = true;
-    return events_open(v->events_folder, unix_seconds(), "", &v->events);
+    return events_open(v->events_folder, clock_unix_s(), "", &v->events);
 }
 
 static err write_events(struct evaluator *v, int64_t step, const struct evaluation *e)
@@ -75,7 +67,7 @@ static err write_events(struct evaluator *v, int64_t step, const struct evaluati
     TRY(open_events(v));
     if (!v->events) return OK;
     int count = evaluation_names(&v->session, names);
-    events_begin_step(v->events, unix_seconds(), (uint64_t)step);
+    events_begin_step(v->events, clock_unix_s(), (uint64_t)step);
     for (int i = 0; i < count; i++) events_scalar(v->events, names[i], evaluation_value(e, i));
     TRY(events_end_step(v->events));
     return events_flush(v->events);

@@ -1,4 +1,4 @@
-/* clock.h - monotonic time. Roles never call this: time is given to them. */
+/* clock.h - what time it is. Roles never call this: time is given to them. */
 #ifndef CORE_BASE_CLOCK_H
 #define CORE_BASE_CLOCK_H
 
@@ -6,5 +6,6 @@
 
 uint64_t clock_ns(void); /* CLOCK_MONOTONIC */
 uint64_t clock_ms(void);
+double clock_unix_s(void); /* CLOCK_REALTIME: since 1970, for files and people */
 
 #endif

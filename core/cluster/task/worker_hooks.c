@@ -1,6 +1,5 @@
 /* worker_hooks.c - what hooks see of a worker, and what they may ask of it. */
 #include <limits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -18,9 +17,7 @@ uint64_t worker_last_step(const struct worker_task *w)
 static void look(struct worker_task *w, uint64_t step)
 {
     struct run_view *v = &w->view;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    v->wall_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    v->wall_s = clock_unix_s();
     v->now_ns = clock_ns();
     v->global_step = step;
     v->last_step = worker_last_step(w);

@@ -3,20 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/task/worker_inside.h"
 #include "core/train/checkpoint/bundle/file.h"
-
-static double unix_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 err worker_open_checkpoints(struct worker_task *w)
 {
@@ -26,7 +18,7 @@ err worker_open_checkpoints(struct worker_task *w)
         .keep_every_hours = train->keep_checkpoint_every_n_hours,
     };
     if (w->options.task.cluster->task != 0 || !train->checkpoint_dir) return OK;
-    err e = checkpoints_open(train->checkpoint_dir, &retention, unix_seconds(), &w->checkpoints);
+    err e = checkpoints_open(train->checkpoint_dir, &retention, clock_unix_s(), &w->checkpoints);
     if (e) return fail_prefix(e, "train.checkpoint_dir");
     w->saving.has_litter = true; /* ps may be writing for the life before */
     w->token = greeting_draw_incarnation();
@@ -37,7 +29,7 @@ err worker_open_checkpoints(struct worker_task *w)
  * when it has written its shard of a later checkpoint. */
 static void remove_litter(struct worker_task *w)
 {
-    if (w->saving.has_litter) checkpoints_sweep(w->checkpoints, unix_seconds());
+    if (w->saving.has_litter) checkpoints_sweep(w->checkpoints, clock_unix_s());
     w->saving.has_litter = false;
 }
 
@@ -96,7 +88,7 @@ static err publish(void *context)
     struct worker_task *w = context;
     struct saving_files *s = &w->saving;
     if (s->result) return fail(s->result, "%s", s->why);
-    TRY(checkpoints_publish(w->checkpoints, s->folder, s->shards, s->step, unix_seconds(),
+    TRY(checkpoints_publish(w->checkpoints, s->folder, s->shards, s->step, clock_unix_s(),
                             s->prefix));
     remove_litter(w);
     return OK;

@@ -14,13 +14,6 @@ const struct variable variables[VARIABLES] = {
     {"scale", {0}},
 };
 
-static struct shard_slice slice_of(const struct layout *layout, const struct slice *slice)
-{
-    const struct variable *variable = &layout->variables[slice->variable];
-    return (struct shard_slice){variable->name, variable->shape, slice->axis, slice->start,
-                                slice->length,  slice->offset,   slice->count};
-}
-
 static void open_shard(struct cluster *cluster, int ps)
 {
     struct shard *shard = &cluster->shards[ps];
@@ -40,8 +33,7 @@ static void open_shard(struct cluster *cluster, int ps)
     };
     for (int i = 0; i < cluster->layout->slice_count; i++) {
         const struct slice *slice = &cluster->layout->slices[i];
-        if (slice->ps == ps)
-            cluster->slices[ps][shard->slice_count++] = slice_of(cluster->layout, slice);
+        if (slice->ps == ps) cluster->slices[ps][shard->slice_count++] = *slice;
     }
 }
 

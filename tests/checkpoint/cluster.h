@@ -25,7 +25,7 @@ struct cluster {
     struct layout *layout;
     int ps_count;
     struct shard shards[PS_SOME];
-    struct shard_slice slices[PS_SOME][SLICES_SOME];
+    struct slice slices[PS_SOME][SLICES_SOME];
     float blocks[PS_SOME][ARRAYS][BLOCK_FLOATS];
     int64_t ledgers[PS_SOME][WORKERS * LEDGER_COLUMNS];
 };

@@ -154,10 +154,10 @@ static const char *text_for(const char *prefix, const char *name, struct shape s
 {
     static float block[WHOLE_FLOATS];
     static int64_t ledger[LEDGER_COLUMNS];
-    const struct shard_slice slice = {.name = name,
-                                      .shape = shape,
-                                      .length = shape.rank ? shape.dim[0] : 1,
-                                      .count = shape_count(&shape)};
+    const struct slice slice = {.name = name,
+                                .shape = shape,
+                                .length = shape.rank ? shape.dim[0] : 1,
+                                .count = shape_count(&shape)};
     struct shard shard = {.ps_count = 1,
                           .slices = &slice,
                           .slice_count = 1,

@@ -86,10 +86,10 @@ static void receive(struct chief *c, int ps, struct setup *ret)
 
 static void check_slices(struct chief *c, const struct setup *s)
 {
-    const struct shard_slice *wanted;
+    const struct slice *wanted;
     assert_int_equal(s->slice_count, setup_slices(c->plan.layout, s->ps, &c->arena, &wanted));
     for (int i = 0; i < s->slice_count; i++) {
-        const struct shard_slice *a = &s->slices[i], *b = &wanted[i];
+        const struct slice *a = &s->slices[i], *b = &wanted[i];
         assert_string_equal(a->name, b->name);
         assert_true(shape_equal(&a->shape, &b->shape));
         assert_int_equal(a->axis, b->axis);

@@ -96,17 +96,9 @@ static void save(const char *prefix)
     static struct rig r;
     rig_open(&r, &scene, ON_CPU);
     const struct layout *layout = r.session[0].layout;
-    struct shard_slice slices[8];
-    assert_in_range(layout->slice_count, 1, 8);
-    for (int i = 0; i < layout->slice_count; i++) {
-        const struct slice *s = &layout->slices[i];
-        const struct variable *v = &layout->variables[s->variable];
-        slices[i] = (struct shard_slice){v->name,   v->shape,  s->axis, s->start,
-                                         s->length, s->offset, s->count};
-    }
     int64_t ledger[LEDGER_COLUMNS] = {0};
     const struct shard shard = {.ps_count = 1,
-                                .slices = slices,
+                                .slices = layout->slices,
                                 .slice_count = layout->slice_count,
                                 .values = r.values[0],
                                 .workers = 1,

@@ -395,7 +395,7 @@ static void a_large_variable_is_described(void **state)
 
 static void a_large_variable_is_described_in_pieces(void **state)
 {
-    static const struct shard_slice whole = {"huge", {1, {1 << 20}}, 0, 0, 1 << 20, 0, 1 << 20};
+    static const struct slice whole = {"huge", {1, {1 << 20}}, 0, 0, 1 << 20, 0, 1 << 20};
     struct ps ps;
     empty_ps(&ps);
     float *values = calloc(1 << 20, sizeof *values);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h> /* after error.h: it has a macro named fail */
 
-static const struct shard_slice slices[] = {
+static const struct slice slices[] = {
     {"w", {2, {5, 2}}, 0, 0, 3, 0, 6},
     {"w", {2, {5, 2}}, 0, 4, 1, 16, 2},
     {"v", {2, {2, 4}}, 1, 1, 2, 32, 4},

@@ -20,32 +20,19 @@ bool setup_drops_gradients(const struct spec *spec, int workers)
     return spec->train.max_staleness >= 0;
 }
 
-int setup_slices(const struct layout *layout, int ps, struct arena *arena,
-                 const struct shard_slice **ret)
+int setup_slices(const struct layout *layout, int ps, struct arena *arena, const struct slice **ret)
 {
-    struct shard_slice *slices = arena_array(arena, (size_t)layout->slice_count, sizeof *slices);
+    struct slice *slices = arena_array(arena, (size_t)layout->slice_count, sizeof *slices);
     int count = 0;
-    for (int i = 0; i < layout->slice_count; i++) {
-        const struct slice *s = &layout->slices[i];
-        const struct variable *v = &layout->variables[s->variable];
-        if (s->ps != ps) continue;
-        slices[count++] = (struct shard_slice){
-            .name = v->name,
-            .shape = v->shape,
-            .axis = s->axis,
-            .start = s->start,
-            .length = s->length,
-            .offset = s->offset,
-            .count = s->count,
-        };
-    }
+    for (int i = 0; i < layout->slice_count; i++)
+        if (layout->slices[i].ps == ps) slices[count++] = layout->slices[i];
     *ret = slices;
     return count;
 }
 
 /* ---- writing ---- */
 
-static json_t *slice_json(const struct shard_slice *s)
+static json_t *slice_json(const struct slice *s)
 {
     json_t *shape = json_array();
     for (int i = 0; i < s->shape.rank; i++)
@@ -58,7 +45,7 @@ static json_t *slice_json(const struct shard_slice *s)
 static json_t *slices_json(const struct layout *layout, int ps)
 {
     struct arena arena = {0};
-    const struct shard_slice *slices;
+    const struct slice *slices;
     json_t *list = json_array();
     int count = setup_slices(layout, ps, &arena, &slices);
     for (int i = 0; i < count; i++) json_array_append_new(list, slice_json(&slices[i]));
@@ -128,9 +115,9 @@ char *setup_write(const struct setup_plan *plan, int ps)
 /* ---- reading: by the same machinery as a spec ---- */
 
 struct slice_fields {
-    const char *name;
+    struct slice slice; /* but for what follows */
     struct ints shape;
-    int64_t axis, start, length, offset, count;
+    int64_t axis;
 };
 
 struct setup_fields {
@@ -151,13 +138,13 @@ struct setup_fields {
 static const double steps_max = 1e18, floats_max = (double)(INT64_C(1) << 40);
 
 static const struct field slice_field_table[] = {
-    {.name = "name", .type = FIELD_STRING, .offset = IN(name)},
+    {.name = "name", .type = FIELD_STRING, .offset = IN(slice.name)},
     {.name = "shape", .type = FIELD_INTS, .offset = IN(shape), .max = floats_max},
     {.name = "axis", .type = FIELD_INT, .offset = IN(axis), .max = RANK_MAX - 1},
-    {.name = "start", .type = FIELD_INT, .offset = IN(start), .max = floats_max},
-    {.name = "length", .type = FIELD_INT, .offset = IN(length), .max = floats_max},
-    {.name = "offset", .type = FIELD_INT, .offset = IN(offset), .max = floats_max},
-    {.name = "count", .type = FIELD_INT, .offset = IN(count), .max = floats_max},
+    {.name = "start", .type = FIELD_INT, .offset = IN(slice.start), .max = floats_max},
+    {.name = "length", .type = FIELD_INT, .offset = IN(slice.length), .max = floats_max},
+    {.name = "offset", .type = FIELD_INT, .offset = IN(slice.offset), .max = floats_max},
+    {.name = "count", .type = FIELD_INT, .offset = IN(slice.count), .max = floats_max},
     {0},
 };
 
@@ -219,33 +206,27 @@ static const struct object setup_object = {
 };
 
 /* Slices come from another task: what they say must lie within the block. */
-static err read_slice(const struct slice_fields *f, int64_t floats, struct shard_slice *ret)
+static err read_slice(const struct slice_fields *f, int64_t floats, struct slice *ret)
 {
     if (f->shape.count > RANK_MAX)
-        return fail(ERR_PROTOCOL, "%s has rank %d", f->name, f->shape.count);
-    *ret = (struct shard_slice){
-        .name = f->name,
-        .shape = {.rank = f->shape.count},
-        .axis = (int)f->axis,
-        .start = f->start,
-        .length = f->length,
-        .offset = f->offset,
-        .count = f->count,
-    };
+        return fail(ERR_PROTOCOL, "%s has rank %d", f->slice.name, f->shape.count);
+    *ret = f->slice;
+    ret->shape.rank = f->shape.count;
+    ret->axis = (int)f->axis;
     for (int i = 0; i < f->shape.count; i++) ret->shape.dim[i] = f->shape.at[i];
     TRY(shape_check(&ret->shape));
     bool has_axis = f->axis < ret->shape.rank || f->axis == 0; /* a scalar counts as one row */
     int64_t whole = ret->shape.rank && has_axis ? ret->shape.dim[f->axis] : 1;
-    bool is_inside = has_axis && f->length > 0 && f->start + f->length <= whole &&
-                     f->offset + f->count <= floats &&
-                     f->count == shape_count(&ret->shape) / whole * f->length;
-    return is_inside ? OK : fail(ERR_PROTOCOL, "%s lies outside the block", f->name);
+    bool is_inside = has_axis && ret->length > 0 && ret->start + ret->length <= whole &&
+                     ret->offset + ret->count <= floats &&
+                     ret->count == shape_count(&ret->shape) / whole * ret->length;
+    return is_inside ? OK : fail(ERR_PROTOCOL, "%s lies outside the block", ret->name);
 }
 
 static err read_slices(const struct setup_fields *f, struct arena *arena, struct setup *ret)
 {
     const struct slice_fields *given = f->slices.at;
-    struct shard_slice *slices = arena_array(arena, (size_t)f->slices.count, sizeof *slices);
+    struct slice *slices = arena_array(arena, (size_t)f->slices.count, sizeof *slices);
     for (int i = 0; i < f->slices.count; i++) TRY(read_slice(&given[i], f->floats, &slices[i]));
     ret->slices = slices;
     ret->slice_count = f->slices.count;

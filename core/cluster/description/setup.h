@@ -13,7 +13,7 @@ struct setup {
     int64_t floats;          /* of the block */
     struct optimizer_spec optimizer;
     int ps, ps_count, workers;
-    const struct shard_slice *slices;
+    const struct slice *slices;
     int slice_count;
     bool owns_powers;
     float powers[POWERS_MAX];
@@ -31,7 +31,7 @@ uint32_t setup_gradients_per_push(const struct spec *, int workers, int worker);
 bool setup_drops_gradients(const struct spec *, int workers);
 
 /* The slices that lie on a ps, in the arena. */
-int setup_slices(const struct layout *, int ps, struct arena *, const struct shard_slice **ret);
+int setup_slices(const struct layout *, int ps, struct arena *, const struct slice **ret);
 
 /* What the chief has decided for all ps of a generation. */
 struct setup_plan {

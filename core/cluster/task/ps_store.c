@@ -228,7 +228,7 @@ bool ps_task_is_spoiled(const struct ps_task *p, int worker, const char **ret_na
     if (!gradients || all_finite(p->device, gradients, s->floats)) return false;
     *ret_name = "";
     for (int i = 0; i < s->slice_count; i++) {
-        const struct shard_slice *slice = &s->slices[i];
+        const struct slice *slice = &s->slices[i];
         if (all_finite(p->device, gradients + slice->offset, slice->count)) continue;
         *ret_name = slice->name;
         break;

@@ -13,7 +13,7 @@ bool visits_names_trained(const struct visits *v, const char *name)
     return false;
 }
 
-static bool is_cut(const struct shard_slice *slice)
+static bool is_cut(const struct slice *slice)
 {
     return slice->shape.rank > 0 && slice->length < slice->shape.dim[slice->axis];
 }
@@ -24,7 +24,7 @@ static err find_trained(const struct visits *v, const char *name, struct target 
     const struct visit_view *view = &v->view;
     struct target target = {.kind = TARGET_TRAINED, .name = name, .version = v->trained_version};
     for (int i = 0; i < view->slice_count; i++) {
-        const struct shard_slice *slice = &view->slices[i];
+        const struct slice *slice = &view->slices[i];
         if (strcmp(slice->name, name) != 0) continue;
         void *more = realloc(target.parts, (size_t)(target.part_count + 1) * sizeof *target.parts);
         if (!more) {

@@ -28,7 +28,7 @@ static void add_place(const struct visits *v, uint64_t place, json_t *rows)
     if (place == 0) {
         if (v->options.has_step) add_row(rows, "global_step", TARGET_STEP, &scalar);
     } else if (place <= slices) {
-        const struct shard_slice *slice = &v->view.slices[place - 1];
+        const struct slice *slice = &v->view.slices[place - 1];
         if (is_first_part(&v->view, (int)place - 1))
             add_row(rows, slice->name, TARGET_TRAINED, &slice->shape);
     } else {

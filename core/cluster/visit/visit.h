@@ -48,7 +48,7 @@ struct visits_options {
 
 /* The trained variables as they are now; everything is borrowed until the next one is shown. */
 struct visit_view {
-    const struct shard_slice *slices;
+    const struct slice *slices;
     int slice_count;
     float *values;   /* the block */
     bool has_values; /* the chief has filled it */

@@ -11,7 +11,7 @@ struct bundle_shape shard_shape(const struct shape *shape)
 }
 
 /* A scalar has no axes, so its box has none. */
-struct bundle_box shard_box(const struct shard_slice *slice)
+struct bundle_box shard_box(const struct slice *slice)
 {
     const struct bundle_shape shape = shard_shape(&slice->shape);
     struct bundle_box box = bundle_whole(&shape);
@@ -32,8 +32,8 @@ err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX]
 }
 
 /* A slice of values (slot NULL), or of one of the slots. */
-static err add_slice(struct bundle_writer *writer, const struct shard_slice *slice,
-                     const char *slot, const float *block)
+static err add_slice(struct bundle_writer *writer, const struct slice *slice, const char *slot,
+                     const float *block)
 {
     char name[BUNDLE_NAME_MAX];
     TRY(shard_name(slice->name, slot, name));
@@ -53,7 +53,7 @@ static err add_slice(struct bundle_writer *writer, const struct shard_slice *sli
 static err add_slices(struct bundle_writer *writer, const struct shard *shard)
 {
     for (int i = 0; i < shard->slice_count; i++) {
-        const struct shard_slice *slice = &shard->slices[i];
+        const struct slice *slice = &shard->slices[i];
         TRY(add_slice(writer, slice, NULL, shard->values));
         for (int s = 0; s < shard->slot_count; s++) {
             TRY(add_slice(writer, slice, shard->slot_names[s], shard->slots[s]));

@@ -14,21 +14,12 @@
 #include "core/train/variables/layout.h"
 #include "core/train/variables/optimizer.h"
 
-/* A stretch of the ps' block: rows of one axis of a variable. */
-struct shard_slice {
-    const char *name;   /* of the variable */
-    struct shape shape; /* of the whole variable */
-    int axis;
-    int64_t start, length; /* along axis; the whole variable where it is not partitioned */
-    int64_t offset, count; /* floats in the block */
-};
-
 enum { LEDGER_COLUMNS = 3 };
 
 /* State of a ps, in memory that the caller owns. Read: filled in. */
 struct shard {
     int ps, ps_count;
-    const struct shard_slice *slices;
+    const struct slice *slices;
     int slice_count;
     float *values; /* the block */
     int slot_count;

@@ -9,7 +9,7 @@
 
 struct bundle_shape shard_shape(const struct shape *);
 /* Of the slice within the whole variable. */
-struct bundle_box shard_box(const struct shard_slice *);
+struct bundle_box shard_box(const struct slice *);
 /* "kernel" and "Adam" -> "kernel/Adam"; slot NULL: the name as it is. */
 err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX]);
 

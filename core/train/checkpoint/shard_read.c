@@ -75,7 +75,7 @@ static err find(const struct bundle *bundle, const struct wish *wish,
 
 /* The slice of values (slot NULL) or of a slot into its place in the block. */
 static err read_slice(struct bundle *bundle, const struct warm_start *warm,
-                      const struct shard_slice *slice, const char *slot, float *block)
+                      const struct slice *slice, const char *slot, float *block)
 {
     struct wish wish = {.kind = slot ? "slot" : "variable",
                         .dtype = BUNDLE_FLOAT,
@@ -97,7 +97,7 @@ static err read_slices(struct bundle *bundle, const struct warm_start *warm,
 {
     const int slot_count = !warm || warm->slots ? shard->slot_count : 0;
     for (int i = 0; i < shard->slice_count; i++) {
-        const struct shard_slice *slice = &shard->slices[i];
+        const struct slice *slice = &shard->slices[i];
         if (shard_map_skips(warm, slice->name)) continue;
         TRY(read_slice(bundle, warm, slice, NULL, shard->values));
         for (int s = 0; s < slot_count; s++) {

@@ -97,21 +97,6 @@ err session_put_initial_values(struct session *s, int ps)
 
 /* ---- from a checkpoint ---- */
 
-/* Nothing is partitioned in such a session: a slice is a variable. */
-static struct shard_slice slice_of(const struct layout *layout, const struct slice *slice)
-{
-    const struct variable *variable = &layout->variables[slice->variable];
-    return (struct shard_slice){
-        .name = variable->name,
-        .shape = variable->shape,
-        .axis = slice->axis,
-        .start = slice->start,
-        .length = slice->length,
-        .offset = slice->offset,
-        .count = slice->count,
-    };
-}
-
 err session_restore(struct session *s, struct bundle *bundle)
 {
     const struct layout *layout = s->layout;
@@ -122,19 +107,14 @@ err session_restore(struct session *s, struct bundle *bundle)
         TRY(device_floats(s->options.device, layout->block_floats[0], &s->own_values));
         session_bind(s, 0, s->own_values, NULL);
     }
-    struct shard_slice *slices = calloc((size_t)layout->slice_count + 1, sizeof *slices);
-    if (!slices) return fail(ERR_MEMORY, "no memory for %d slices", layout->slice_count);
-    for (int i = 0; i < layout->slice_count; i++) slices[i] = slice_of(layout, &layout->slices[i]);
     struct shard shard = {
         .ps_count = 1,
-        .slices = slices,
+        .slices = layout->slices,
         .slice_count = layout->slice_count,
         .values = s->own_values,
         .ledger = &no_workers, /* [0, LEDGER_COLUMNS] */
     };
-    err e = shard_read_on(s->options.device, layout->block_floats[0], bundle, &values_only, &shard);
-    free(slices);
-    return e;
+    return shard_read_on(s->options.device, layout->block_floats[0], bundle, &values_only, &shard);
 }
 
 /* What a checkpoint of this run would hold. */

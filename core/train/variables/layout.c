@@ -122,6 +122,8 @@ static void cut(struct layout *layout, int variable, struct partition partition)
         const int64_t start = partition_start(rows, partition.parts, part);
         const int64_t length = partition_start(rows, partition.parts, part + 1) - start;
         layout->slices[layout->slice_count++] = (struct slice){
+            .name = layout->variables[variable].name,
+            .shape = *shape,
             .variable = variable,
             .part = (int)part,
             .parts = (int)partition.parts,

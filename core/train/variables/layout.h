@@ -40,13 +40,15 @@ struct variable {
 };
 
 /* Rows start .. start + length - 1 of one axis of a variable (all of it when it is not
- * partitioned). */
+ * partitioned), and where they lie in the block of a ps. */
 struct slice {
-    int variable, part, parts;
+    const char *name;      /* of the variable */
+    struct shape shape;    /* of the whole variable */
     int axis;              /* 0 when not partitioned */
     int64_t start, length; /* along axis */
-    int ps;
     int64_t offset, count; /* floats in the ps' block; count without padding */
+    /* in a layout, which has all ps and all parts: */
+    int variable, part, parts, ps;
 };
 
 struct layout {

@@ -6,18 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the spec's mode makes of so many workers. */
+static struct ps_config mode_of(const struct spec *spec, int workers)
+{
+    const bool is_sync = spec->train.mode == MODE_SYNC;
+    const int64_t wanted = spec_replicas(spec, workers);
+    return (struct ps_config){
+        .is_sync = is_sync,
+        .replicas_to_aggregate = (uint32_t)wanted,
+        .takes_all = is_sync && wanted >= workers,
+        .max_staleness = spec->train.max_staleness,
+    };
+}
+
 uint32_t setup_gradients_per_push(const struct spec *spec, int workers, int worker)
 {
-    if (spec->train.mode != MODE_SYNC) return 1;
-    int64_t wanted = spec_replicas(spec, workers);
-    if (wanted <= workers) return 1;
-    return (uint32_t)(wanted / workers + (worker < wanted % workers));
+    const struct ps_config mode = mode_of(spec, workers);
+    return ps_config_gradients(&mode, workers, worker);
 }
 
 bool setup_drops_gradients(const struct spec *spec, int workers)
 {
-    if (spec->train.mode == MODE_SYNC) return spec_replicas(spec, workers) < workers;
-    return spec->train.max_staleness >= 0;
+    const struct ps_config mode = mode_of(spec, workers);
+    return ps_config_drops(&mode);
 }
 
 int setup_slices(const struct layout *layout, int ps, struct arena *arena, const struct slice **ret)
@@ -57,10 +68,10 @@ static json_t *ledger_json(const struct setup_plan *plan)
 {
     json_t *list = json_array();
     for (int w = 0; plan->ledger && w < plan->workers; w++) {
-        const struct ledger *l = &plan->ledger[w];
-        json_array_append_new(list, json_integer((json_int_t)l->received));
-        json_array_append_new(list, json_integer((json_int_t)l->taken));
-        json_array_append_new(list, json_integer((json_int_t)l->taken_step));
+        int64_t numbers[LEDGER_NUMBERS];
+        ledger_numbers(&plan->ledger[w], numbers);
+        for (int k = 0; k < LEDGER_NUMBERS; k++)
+            json_array_append_new(list, json_integer((json_int_t)numbers[k]));
     }
     return list;
 }
@@ -90,19 +101,18 @@ static int ps_of_powers(const struct layout *layout)
 char *setup_write(const struct setup_plan *plan, int ps)
 {
     const struct train_spec *train = &plan->spec->train;
-    bool is_sync = train->mode == MODE_SYNC;
-    int64_t wanted = spec_replicas(plan->spec, plan->workers);
+    const struct ps_config mode = mode_of(plan->spec, plan->workers);
     char generation[20], token[20];
     snprintf(generation, sizeof generation, "%016" PRIx64, plan->generation);
     snprintf(token, sizeof token, "%016" PRIx64, plan->token);
     json_t *json = json_pack(
         "{ss sI si si si si sb sI sI sb sI sI sI sf so so so sb ss ss* ss* sO}", "generation",
         generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count", plan->layout->ps_count,
-        "workers", plan->workers, "arrays", plan->arrays, "sync", is_sync, "last_step",
-        (json_int_t)plan->last_step, "replicas_to_aggregate", (json_int_t)wanted, "takes_all",
-        is_sync && wanted >= plan->workers, "max_staleness", (json_int_t)train->max_staleness,
-        "floats", (json_int_t)plan->layout->block_floats[ps], "min_workers",
-        (json_int_t)train->min_workers, "worker_timeout_secs",
+        "workers", plan->workers, "arrays", plan->arrays, "sync", mode.is_sync, "last_step",
+        (json_int_t)plan->last_step, "replicas_to_aggregate",
+        (json_int_t)mode.replicas_to_aggregate, "takes_all", mode.takes_all, "max_staleness",
+        (json_int_t)mode.max_staleness, "floats", (json_int_t)plan->layout->block_floats[ps],
+        "min_workers", (json_int_t)train->min_workers, "worker_timeout_secs",
         (double)train->worker_timeout_ms / 1000, "slices", slices_json(plan->layout, ps), "ledger",
         ledger_json(plan), "powers", powers_json(plan), "owns_powers",
         ps_of_powers(plan->layout) == ps, "token", token, "directory", plan->directory, "restore",
@@ -239,10 +249,8 @@ static err read_ledger(const struct setup_fields *f, struct arena *arena, struct
     if (f->ledger.count != f->workers * LEDGER_NUMBERS)
         return fail(ERR_PROTOCOL, "a ledger of %d numbers", f->ledger.count);
     struct ledger *ledger = arena_array(arena, (size_t)f->workers, sizeof *ledger);
-    for (int w = 0; w < f->workers; w++) {
-        const int64_t *at = f->ledger.at + (ptrdiff_t)w * LEDGER_NUMBERS;
-        ledger[w] = (struct ledger){(uint64_t)at[0], (uint64_t)at[1], (uint64_t)at[2]};
-    }
+    for (int w = 0; w < f->workers; w++)
+        ledger[w] = ledger_of(f->ledger.at + (ptrdiff_t)w * LEDGER_NUMBERS);
     ret->config.ledger = ledger;
     return OK;
 }

@@ -102,23 +102,36 @@ void message_text(const struct message *m, char ret_text[ACTION_TEXT_MAX])
     snprintf(ret_text, ACTION_TEXT_MAX, "%.*s", length, m->body ? (const char *)m->body : "");
 }
 
+void ledger_numbers(const struct ledger *l, int64_t ret[LEDGER_NUMBERS])
+{
+    ret[0] = (int64_t)l->received;
+    ret[1] = (int64_t)l->taken;
+    ret[2] = (int64_t)l->taken_step;
+}
+
+struct ledger ledger_of(const int64_t numbers[LEDGER_NUMBERS])
+{
+    return (struct ledger){(uint64_t)numbers[0], (uint64_t)numbers[1], (uint64_t)numbers[2]};
+}
+
 void ledger_pack(const struct ledger *ledgers, int count, uint64_t ret_numbers[])
 {
+    int64_t numbers[LEDGER_NUMBERS];
     for (int i = 0; i < count; i++) {
-        const struct ledger *l = &ledgers[i];
-        const uint64_t numbers[LEDGER_NUMBERS] = {l->received, l->taken, l->taken_step};
-        for (int k = 0; k < LEDGER_NUMBERS; k++)
-            ret_numbers[i * LEDGER_NUMBERS + k] = htole64(numbers[k]);
+        ledger_numbers(&ledgers[i], numbers);
+        for (int k = 0; k < LEDGER_NUMBERS; k++) *ret_numbers++ = htole64((uint64_t)numbers[k]);
     }
 }
 
 bool ledger_unpack(const struct message *m, int count, struct ledger ret[])
 {
-    uint64_t numbers[LEDGER_NUMBERS];
+    int64_t numbers[LEDGER_NUMBERS];
     if (!m->body || m->body_bytes != (size_t)count * sizeof numbers) return false;
     for (int i = 0; i < count; i++) {
         memcpy(numbers, (const char *)m->body + (size_t)i * sizeof numbers, sizeof numbers);
-        ret[i] = (struct ledger){le64toh(numbers[0]), le64toh(numbers[1]), le64toh(numbers[2])};
+        for (int k = 0; k < LEDGER_NUMBERS; k++)
+            numbers[k] = (int64_t)le64toh((uint64_t)numbers[k]);
+        ret[i] = ledger_of(numbers);
     }
     return true;
 }

@@ -37,16 +37,15 @@ void ps_end(struct ps_role *p, int code, const char *text, int from, struct outb
     outbox_end(out, code, text);
 }
 
-bool ps_drops(const struct ps_role *p)
+bool ps_config_drops(const struct ps_config *c)
 {
-    return p->config.is_sync ? !p->config.takes_all : p->config.max_staleness >= 0;
+    return c->is_sync ? !c->takes_all : c->max_staleness >= 0;
 }
 
-uint32_t ps_gradients_of(const struct ps_role *p, int worker)
+uint32_t ps_config_gradients(const struct ps_config *c, int workers, int worker)
 {
-    uint32_t wanted = p->config.replicas_to_aggregate, workers = (uint32_t)p->options.workers;
-    if (wanted <= workers) return 1;
-    return wanted / workers + ((uint32_t)worker < wanted % workers);
+    const uint32_t wanted = c->replicas_to_aggregate, count = (uint32_t)workers;
+    return wanted <= count ? 1 : wanted / count + ((uint32_t)worker < wanted % count);
 }
 
 static void send_state(struct ps_role *p, int worker, struct outbox *out)

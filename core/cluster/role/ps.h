@@ -54,6 +54,11 @@ struct ps_config { /* from the chief's SETUP */
     const struct ledger *ledger; /* [workers]; NULL: nobody has pushed yet. Copied */
 };
 
+/* Of R gradients to aggregate, those that `worker` sums into one push: with more of them than
+ * workers the first bring one more where R is no multiple; with fewer some workers are backups. */
+uint32_t ps_config_gradients(const struct ps_config *, int workers, int worker);
+bool ps_config_drops(const struct ps_config *); /* ps/0 may drop a gradient */
+
 enum { PS_STOP_PARTS = 3 }; /* a job that is to end gives this part of its time to the absent */
 
 struct ps_options {

@@ -114,8 +114,6 @@ bool member_is_here(const struct member *);
 /* In the outbox: what it says more is added to it. */
 struct message *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
 void ps_end(struct ps_role *, int code, const char *text, int from, struct outbox *);
-bool ps_drops(const struct ps_role *);                        /* ps/0 may drop a gradient */
-uint32_t ps_gradients_of(const struct ps_role *, int worker); /* in one push of it */
 
 void ps_share(struct ps_role *, int worker, struct outbox *);
 void ps_join(struct ps_role *, int worker, const struct message *, struct outbox *);

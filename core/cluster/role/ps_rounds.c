@@ -60,7 +60,7 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
     m->wants_values = true;
     m->wanted_step = 0;
     ps_note_held(p, out);
-    if (!ps_drops(p) || m->is_told || !member_is_here(m)) return;
+    if (!ps_config_drops(&p->config) || m->is_told || !member_is_here(m)) return;
     struct message *none = ps_send(p, worker, MESSAGE_VALUES, out);
     none->code = VALUES_HELD | (m->push == PUSH_DROPPED ? VALUES_DROPPED : 0);
     none->sequence = m->ledger.received;
@@ -137,7 +137,7 @@ static void give_back(struct ps_role *p, int worker, const struct message *m)
 {
     struct member *member = &p->members[worker];
     bool is_earlier = m->sequence < member->ledger.received;
-    bool is_decided = ps_drops(p) && p->options.task == 0;
+    bool is_decided = ps_config_drops(&p->config) && p->options.task == 0;
     if (member->push != PUSH_WAITS || !is_earlier || is_decided) return;
     member_set_push(member, PUSH_TAKEN);
     member->ledger = member->before;
@@ -213,7 +213,8 @@ static bool is_round_full(const struct ps_role *p)
 {
     uint32_t left = 0; /* gradients that those who are counted on can bring */
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].standing != EXCUSED) left += ps_gradients_of(p, w);
+        if (p->members[w].standing != EXCUSED)
+            left += ps_config_gradients(&p->config, p->options.workers, w);
     if (p->gradients == 0) return false;
     if (p->config.takes_all) return all_past_round(p);
     uint32_t wanted = p->config.replicas_to_aggregate;
@@ -333,7 +334,8 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
 static bool is_next(const struct ps_role *p, const struct member *m, const struct message *push)
 {
     if (m->push == PUSH_WAITS || push->version > p->counters.applied) return false;
-    if (ps_drops(p) && p->options.task != 0) return push->sequence > m->ledger.received;
+    if (ps_config_drops(&p->config) && p->options.task != 0)
+        return push->sequence > m->ledger.received;
     return push->sequence == m->ledger.received + 1;
 }
 

@@ -65,7 +65,8 @@ bool member_is_here(const struct member *m)
 static const char *check_push(const struct ps_role *p, const struct member *m)
 {
     if (m->ledger.taken > m->ledger.received) return "a push was taken that did not come";
-    if (m->is_told && !ps_drops(p)) return "a worker was told what becomes of its gradient early";
+    if (m->is_told && !ps_config_drops(&p->config))
+        return "a worker was told what becomes of its gradient early";
     if (m->push != PUSH_WAITS) return NULL;
     if (!p->config.is_sync) return "a push waits for a round of asynchronous training";
     if (m->push_step < p->step) return "a push waits for a round that is over";

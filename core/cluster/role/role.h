@@ -127,8 +127,12 @@ struct role_ops {
 #define MAY(state) (1u << (state))
 int state_after(const uint16_t follows[], int from, int to);
 
-/* A body of 64-bit numbers, as LEDGER, SAVE and CUT carry it. */
+/* As a row of numbers, in the order of the struct: in SETUP and in checkpoints. */
 enum { LEDGER_NUMBERS = 3 };
+void ledger_numbers(const struct ledger *, int64_t ret[LEDGER_NUMBERS]);
+struct ledger ledger_of(const int64_t numbers[LEDGER_NUMBERS]);
+
+/* The same as a body in the byte order of the wire: LEDGER, SAVE and CUT. */
 void ledger_pack(const struct ledger *, int count, uint64_t ret_numbers[]);
 /* false: not `count` ledgers */
 bool ledger_unpack(const struct message *, int count, struct ledger ret[]);

@@ -64,7 +64,8 @@ void worker_role_chosen(struct role *, const struct choice *, struct outbox *);
 
 /* Chief: a checkpoint is wanted now; nothing where one is being written or nobody serves. */
 void worker_role_save(struct role *, struct outbox *);
-bool worker_role_can_save(const struct role *); /* false: not now, but perhaps later */
+bool worker_role_can_save(const struct role *);     /* false: not now, but perhaps later */
+int worker_role_shard(const struct role *, int ps); /* which of a checkpoint a ps writes */
 /* A hook ends the job: steps end, the rest is as usual. code 0: all is well. */
 void worker_role_finish(struct role *, int code, const char *why, struct outbox *);
 

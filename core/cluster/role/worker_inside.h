@@ -73,7 +73,6 @@ struct server {
     uint64_t step, version;       /* of the values that came last */
 
     enum shard_phase shard_phase;
-    int shard;
 };
 
 enum save_phase { SAVE_IDLE, SAVE_FIRST, SAVE_REST, SAVE_PUBLISHING };

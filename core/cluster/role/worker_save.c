@@ -10,16 +10,23 @@
 enum { REFUSALS_MAX = 20 };
 
 /* A ps takes part if it has something to save: variables, or the global step. */
-static int number_savers(struct worker_role *w)
+static int choose_savers(struct worker_role *w)
 {
     int shards = 0;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         if (!worker_is_asked(w, ps)) continue;
         server_set_shard(s, SHARD_WANTED);
-        s->shard = shards++;
+        shards++;
     }
     return shards;
+}
+
+int worker_role_shard(const struct role *role, int ps)
+{
+    int shard = 0;
+    for (int i = 0; i < ps; i++) shard += worker_is_asked((const struct worker_role *)role, i);
+    return shard;
 }
 
 static bool can_save(const struct worker_role *w)
@@ -36,7 +43,7 @@ static void send_save(struct worker_role *w, int ps, struct outbox *out)
 {
     struct saving *s = &w->saving;
     struct message *m = worker_send(w, ps, MESSAGE_SAVE, out);
-    m->code = (uint32_t)w->servers[ps].shard;
+    m->code = (uint32_t)worker_role_shard(&w->role, ps);
     m->sequence = s->tag;
     m->step = s->step;
     m->body = s->numbers;
@@ -48,7 +55,7 @@ static void begin(struct worker_role *w, bool is_last, struct outbox *out)
     struct saving *s = &w->saving;
     s->is_last = is_last;
     s->is_refused = false;
-    s->shards = number_savers(w);
+    s->shards = choose_savers(w);
     worker_set_save(w, SAVE_FIRST);
     s->generation = w->generation;
     s->tag = w->options.incarnation + ++s->count;

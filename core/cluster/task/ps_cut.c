@@ -3,6 +3,7 @@
  * A ps that sees the chief's folder writes there. Another one writes to a folder of its own for
  * temporary files and sends the files to the chief, a piece whenever the link is idle.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,13 +59,10 @@ static err copy_arrays(struct cut_job *job, const struct ps_task *p)
 
 static void copy_ledger(struct cut_job *job, const struct ps_task *p)
 {
-    for (int w = 0; w < job->shard.workers; w++) {
-        const struct ledger *l = ps_role_ledger(p->task.role, w);
-        int64_t *row = job->shard.ledger + (ptrdiff_t)w * LEDGER_COLUMNS;
-        row[0] = (int64_t)l->received;
-        row[1] = (int64_t)l->taken;
-        row[2] = (int64_t)l->taken_step;
-    }
+    static_assert((int)LEDGER_COLUMNS == (int)LEDGER_NUMBERS, "a row of a checkpoint is a ledger");
+    for (int w = 0; w < job->shard.workers; w++)
+        ledger_numbers(ps_role_ledger(p->task.role, w),
+                       job->shard.ledger + (ptrdiff_t)w * LEDGER_COLUMNS);
 }
 
 /* ---- where to ---- */

@@ -70,10 +70,7 @@ static err read_numbers(struct worker_task *w, int ps)
     describe_shard(w, ps, &shard);
     shard.ledger = arena_array(&o->arena, workers * LEDGER_COLUMNS, sizeof *shard.ledger);
     TRY(shard_read(o->bundle, NULL, &shard));
-    for (size_t i = 0; i < workers; i++) {
-        const int64_t *row = shard.ledger + i * LEDGER_COLUMNS;
-        ledger[i] = (struct ledger){(uint64_t)row[0], (uint64_t)row[1], (uint64_t)row[2]};
-    }
+    for (size_t i = 0; i < workers; i++) ledger[i] = ledger_of(shard.ledger + i * LEDGER_COLUMNS);
     o->ledgers[ps] = ledger;
     o->plan.step = shard.global_step;
     for (int i = 0; i < shard.power_count; i++) o->powers[i] = shard.powers[i];

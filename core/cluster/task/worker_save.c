@@ -65,8 +65,7 @@ void worker_begin_files(struct worker_task *w, const struct action_begin *a)
 static err write_piece(const struct worker_task *w, int ps, const struct message *m)
 {
     char prefix[CHECKPOINT_PATH_MAX], path[CHECKPOINT_PATH_MAX + 32];
-    int shard = 0; /* as the role counts them: those that hold something, and ps/0 */
-    for (int i = 0; i < ps; i++) shard += i == 0 || worker_block_bytes(&w->task, i) > 0;
+    const int shard = worker_role_shard(w->task.role, ps);
     checkpoint_shard_prefix(w->saving.folder, shard, w->saving.shards, prefix);
     snprintf(path, sizeof path, "%s%s", prefix,
              m->code == SHARD_DATA ? ".data-00000-of-00001" : ".index");

@@ -1,7 +1,7 @@
 /* cmd.h - the commands of the binary and what they share.
  *
  * `dtrain [flags] SPEC.json` runs a task, a local cluster or a single process (run.c decides);
- * every other command is a subcommand with a row in main.c and a file of its own.
+ * every other command is a subcommand with a row in main.c.
  */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
@@ -101,8 +101,6 @@ int run_local(struct run *);     /* launches itself local_ps + local_workers tim
 void print_usage(FILE *);
 
 void print_var(FILE *); /* the topic "var" */
-
-void print_exit_codes(FILE *);
 
 /* "dtrain: <error text>" on standard error; returns the exit code of the kind (verdict.h). */
 int report_error(err);

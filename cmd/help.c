@@ -1,4 +1,5 @@
-/* help.c - `dtrain help [TOPIC [NAME]]`: what the field tables say, as text. */
+/* help.c - what the field tables say: `dtrain help [TOPIC [NAME]]` as text, `dtrain schema` as a
+ * JSON Schema of the spec. */
 #include <string.h>
 
 #include "cmd/cmd.h"
@@ -41,6 +42,15 @@ static void print_cluster(FILE *out)
           "evaluates each new checkpoint, keeps the best (--keep_best, --best_metric), and ends\n"
           "with the job. dtrain help var: variables seen and changed from outside.\n\n"
           "dtrain --local_ps=2 --local_workers=2 SPEC.json starts such a cluster on this host.\n",
+          out);
+}
+
+static void print_exit_codes(FILE *out)
+{
+    for (const struct exit_code_row *row = exit_code_table; row->text; row++)
+        fprintf(out, "  %3d  %s\n", row->code, row->text);
+    fputs("\n1 to 127: the same command fails again until something is changed.\n"
+          "128 and above: the same command may succeed when it is started again.\n",
           out);
 }
 
@@ -221,4 +231,19 @@ int cmd_help(int argc, char **argv)
         if (name) return help_topic(&topics[i], name);
     }
     return help_kind(words) ? EXIT_DONE : report_unknown_topic(words);
+}
+
+int cmd_schema(int argc, char **argv)
+{
+    if (argc > 2)
+        return report_error(fail(ERR_INPUT, "schema: unexpected argument \"%.64s\"", argv[2]));
+    json_t *schema = fields_schema(&spec_object);
+    bool is_complete = schema && !json_object_set_new(schema, "title", json_string("dtrain spec"));
+    err e = is_complete ? OK : fail(ERR_MEMORY, "no memory for the schema");
+    if (!e && json_dumpf(schema, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER))
+        e = fail(ERR_MEMORY, "no memory to print the schema");
+    json_decref(schema);
+    if (e) return report_error(e);
+    putchar('\n');
+    return EXIT_DONE;
 }

@@ -1,12 +1,15 @@
-/* main.c - which command it is. */
+/* main.c - which command it is, and how it ends. */
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "cmd/cmd.h"
+#include "core/base/log.h"
 #include "core/base/standard_output.h"
+#include "kernels/kernels.h"
 
 enum { COMMANDS_MAX = 32 };
 
@@ -24,6 +27,26 @@ const struct command commands[] = {
     {"version", "", "print the versions of dtrain and its libraries", cmd_version},
     {0},
 };
+
+/* What this is made of, and which instructions it uses here. */
+int cmd_version(int argc, char **argv)
+{
+    if (argc > 2)
+        return report_error(fail(ERR_INPUT, "version: unexpected argument \"%.64s\"", argv[2]));
+    cpu_environment_prepare(argv); /* so that the libraries choose as they do in training */
+    printf("dtrain %s\n", DTRAIN_VERSION);
+    printf("compiler: %s\n", DTRAIN_COMPILER);
+    printf("arithmetic: %s\n", cpu_description());
+    printf("libraries: jansson %s, zlib %s\n", jansson_version_str(), zlibVersion());
+    return EXIT_DONE;
+}
+
+int report_error(err e)
+{
+    log_clear_status();
+    fprintf(stderr, "dtrain: %s\n", error_text());
+    return exit_code_of(e);
+}
 
 static const struct command *find_command(const char *name)
 {

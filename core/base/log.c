@@ -18,6 +18,7 @@
 #include "core/base/printable.h"
 
 enum { LOG_LINE_MAX = 4096, LOG_TASK_MAX = 64, LOG_WRITE_TRIES = 16, LOG_COLUMNS = 80 };
+enum { LOG_LIMITED_TEXT_MAX = LOG_LINE_MAX / 2 }; /* what is added to it must fit too */
 
 static const char clear_line[] = "\r\033[K";
 
@@ -153,4 +154,25 @@ bool log_is_terminal(void)
 void log_set_terminal(void)
 {
     state.ends_at_terminal = true;
+}
+
+void log_limited(struct log_limit *limit, uint64_t now_ms, enum log_level level, const char *format,
+                 ...)
+{
+    char text[LOG_LIMITED_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (limit->has_said && now_ms - limit->said_ms < LOG_LIMITED_MS) {
+        limit->left_out++;
+        log_line(LOG_DEBUG, "%s", text);
+        return;
+    }
+    if (limit->left_out)
+        log_line(level, "%s (and %llu more like this since the last such line)", text,
+                 (unsigned long long)limit->left_out);
+    else
+        log_line(level, "%s", text);
+    *limit = (struct log_limit){.has_said = true, .said_ms = now_ms};
 }

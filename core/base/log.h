@@ -8,6 +8,7 @@
 #define CORE_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
@@ -23,5 +24,20 @@ void log_clear_status(void); /* before something else is written there; nothing 
 bool log_is_terminal(void);
 /* Standard error is a pipe to a launcher that redraws status lines on a terminal. */
 void log_set_terminal(void);
+
+/* Lines that others can cause as often as they like. Each place that says such a thing has a limit
+ * of its own, whatever the words are: they may be a stranger's. Between two lines of one place
+ * LOG_LIMITED_MS pass; what is left out is counted, told with the next line, and written at
+ * --log_level=debug. */
+enum { LOG_LIMITED_MS = 10000 };
+
+struct log_limit { /* of one place; zeroed: nothing has been said */
+    bool has_said;
+    uint64_t said_ms, left_out;
+};
+
+/* now_ms: of clock_ms(), or of a test. */
+void log_limited(struct log_limit *, uint64_t now_ms, enum log_level, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -1,5 +1,5 @@
 /* What arrives at standard error: through a pipe, and through a terminal. */
-#include "core/base/log_limited.h"
+#include "core/base/log.h"
 
 #include <fcntl.h>
 #include <pty.h>

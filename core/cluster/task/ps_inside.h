@@ -6,7 +6,7 @@
 #ifndef CORE_CLUSTER_TASK_PS_INSIDE_H
 #define CORE_CLUSTER_TASK_PS_INSIDE_H
 
-#include "core/base/log_limited.h"
+#include "core/base/log.h"
 #include "core/cluster/role/ps.h"
 #include "core/cluster/task/ps.h"
 #include "core/cluster/description/setup.h"

@@ -5,12 +5,13 @@ come from the programs themselves, else the figures are of a setting that users 
 """
 import os
 
+from program import VARIABLES
+
 PREFIXES = ("OPENBLAS_", "OMP_", "GOMP_", "DNNL_", "ONEDNN_", "MKL_", "DTRAIN_ENVIRONMENT_", "DTRAIN_CPU_")
-NAMES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")
 
 
 def is_steering(name):
-    return name.startswith(PREFIXES) or name in NAMES
+    return name.startswith(PREFIXES) or name in VARIABLES
 
 
 def clean(**added):

@@ -25,8 +25,8 @@ import gpu_table
 import gpu_torch
 import measure
 from gpu_workloads import WORKLOADS
+from program import BINARY
 
-BINARY = os.environ["DTRAIN_BINARY"]
 SCRIPT = os.path.join(os.path.dirname(measure.FOLDER), "gpu.sh")
 LIMIT_S = 60
 SHORT = ["--dtrain", BINARY, "--device", "cpu", "--windows", "2", "--seconds", "0.1"]

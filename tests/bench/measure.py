@@ -127,7 +127,7 @@ class Running:
             return json.load(file)
 
 
-class Cluster(Running):
+class LocalCluster(Running):
     """A running local cluster."""
 
     def __init__(self, dtrain, case, settings):
@@ -200,7 +200,7 @@ def throughput(dtrain, case, timing):
         found = window_rates(cluster.points(), timing.warmup_s, timing.window_s)
         return found if len(found) >= timing.windows else None
 
-    with Cluster(dtrain, case, case.logging()) as cluster:
+    with LocalCluster(dtrain, case, case.logging()) as cluster:
         cluster.wait_until(cluster.points, START_LIMIT_S, "first step")
         found = cluster.wait_until(rates, limit_s, f"{timing.windows} windows")
     examples = case.workload.examples_per_step(case.mode)
@@ -212,7 +212,7 @@ def first_step(dtrain, case):
 
     Of an asynchronous run the other worker may have made steps before that.
     """
-    with Cluster(dtrain, case, {"last_step": START_STEPS}) as cluster:
+    with LocalCluster(dtrain, case, {"last_step": START_STEPS}) as cluster:
         code = cluster.wait(START_LIMIT_S)
         if code != 0:
             cluster.fail(f"ended with exit code {code}")
@@ -224,7 +224,7 @@ def first_step(dtrain, case):
 
 def ps_memory(dtrain, case, timing):
     """Of every ps of a run after the warm-up: its memory, and the bytes of its values and slots."""
-    with Cluster(dtrain, case, case.logging()) as cluster:
+    with LocalCluster(dtrain, case, case.logging()) as cluster:
         cluster.wait_until(lambda: window_rates(cluster.points(), 0, timing.warmup_s),
                            START_LIMIT_S, "warm-up")
         held, shares = cluster.ps_memory(), cluster.shares()

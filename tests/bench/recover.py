@@ -30,16 +30,16 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # the folder is part of the source
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "kill"))
 
-import ground
 import measure
-import support
+import program
+from program import lives
+from program.cluster import ENDLESS, Plan
 from run import machine, positive, version, words
 from workloads import MODES, PS, WORKERS, WORKLOADS
 
 PARTS = ("deaths", "saving")
-VICTIMS = ("worker/1", "ps/1", "ps/0", ground.CHIEF)
+VICTIMS = ("worker/1", "ps/1", "ps/0", lives.CHIEF)
 DEATHS_WORKLOAD = "mlp_sgd"
 SAVING_WORKLOADS = ("mlp_sgd", "cnn")
 RECOVERY_GOAL_S = 0.5
@@ -60,7 +60,7 @@ def spec_changes(mode):
     """The workload's own spec, as changes of the one that clusters of tests begin with."""
     with open(os.path.join(measure.FOLDER, DEATHS_WORKLOAD + ".json"), encoding="utf-8") as file:
         changes = json.load(file)
-    changes["train"] = {"mode": mode, "last_step": support.ENDLESS, "log_every_steps": 1,
+    changes["train"] = {"mode": mode, "last_step": ENDLESS, "log_every_steps": 1,
                         "checkpoint_dir": "run", "save_checkpoint_secs": SAVE_SECS["deaths"]}
     return changes
 
@@ -88,14 +88,14 @@ def recovery(cluster, name):
 def deaths(mode, repeats):
     """One record for each kind of victim."""
     flags = [f"--{name}_timeout={LIMITS_S}" for name in ("start", "step", "restart", "end", "save")]
-    plan = support.Plan(ps=PS, workers=WORKERS, changes=spec_changes(mode), flags=flags)
+    plan = Plan(ps=PS, workers=WORKERS, changes=spec_changes(mode), flags=flags)
     with tempfile.TemporaryDirectory(prefix="dtrain-bench-") as folder:
-        cluster = ground.Cluster(folder, plan)
+        cluster = lives.LivingCluster(folder, plan)
         try:
             cluster.start_planned()
             cluster.wait_until_alive(lambda: all(map(cluster.steps_of, cluster.workers())),
                                      "first steps")
-            cluster.wait_for_line(ground.CHIEF, "saved ")
+            cluster.wait_for_line(lives.CHIEF, "saved ")
             for name in VICTIMS:
                 seconds = [recovery(cluster, name) for _ in range(repeats)]
                 median = statistics.median(seconds)
@@ -118,7 +118,7 @@ def saving(dtrain, workload, mode, seconds, save_secs):
         settings = {"log_every_steps": 1}
         if save_secs:
             settings.update(checkpoint_dir=folder, save_checkpoint_secs=save_secs)
-        with measure.Cluster(dtrain, case, settings) as cluster:
+        with measure.LocalCluster(dtrain, case, settings) as cluster:
             cluster.wait_until(cluster.points, measure.START_LIMIT_S, "first step")
             points = cluster.wait_until(lambda: long_enough(cluster.points(), seconds),
                                         measure.START_LIMIT_S + 4 * seconds, "figures")
@@ -211,7 +211,7 @@ def read_options(arguments):
 
 def main(arguments):
     options = read_options(arguments)
-    support.BINARY = os.path.abspath(options.dtrain)
+    program.BINARY = os.path.abspath(options.dtrain)
     try:
         bench = Bench(options)
     except (OSError, subprocess.SubprocessError) as trouble:

@@ -14,8 +14,8 @@ import unittest
 sys.dont_write_bytecode = True  # the folder is part of the source
 
 import recover
+from program import BINARY
 
-BINARY = os.environ["DTRAIN_BINARY"]
 
 
 class Recover(unittest.TestCase):

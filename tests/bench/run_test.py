@@ -16,9 +16,9 @@ sys.dont_write_bytecode = True  # the folder is part of the source
 
 import measure
 import run
+from program import BINARY
 from workloads import MODES, TRANSPORTS, WORKLOADS
 
-BINARY = os.environ["DTRAIN_BINARY"]
 SHORT = ["--dtrain", BINARY, "--only", "softmax", "--transport", "shm", "--windows", "2",
          "--seconds", "0.1", "--starts", "1"]
 TENSORFLOW = """

@@ -1,17 +1,17 @@
 """The run stops exactly at its last step, whoever is fast, late or in excess."""
 import re
 
-import support
-from support import Plan
+import program
+from program.cluster import ClusterCase, Plan, with_files
 
 LAST_STEP = 200
 NEARLY_DONE = re.compile("step (198|199|200) of")  # of the values that a worker had
 
 
-class LastStep(support.ClusterCase):
+class LastStep(ClusterCase):
     def plan(self, workers, changes):
         changes = {"train.last_step": LAST_STEP, **changes}
-        return support.with_files(Plan(workers=workers, changes=changes))
+        return with_files(Plan(workers=workers, changes=changes))
 
     def steps_of_workers(self, cluster):
         """How many steps each worker says that it computed."""
@@ -84,4 +84,4 @@ class LastStep(support.ClusterCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

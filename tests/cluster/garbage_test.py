@@ -9,10 +9,10 @@ import signal
 import struct
 import time
 
-import support
-from support import Plan
-import wire
-from wire import BODY_MAX, MAGIC, VERSION, greeting, message
+import program
+from program import wire
+from program.cluster import ENDLESS, ClusterCase, Plan
+from program.wire import BODY_MAX, MAGIC, VERSION, greeting, message
 
 IDLE = 200
 LARGEST = 2 ** 64 - 1
@@ -158,7 +158,7 @@ def random_word(rng, guest):
     guest.connection.socket.sendall(bytes(sent if sent <= guest.block else 0))
 
 
-class Garbage(support.ClusterCase):
+class Garbage(ClusterCase):
     def start_half(self, flags=(), last_step=STEPS):
         """The ps serve and the chief waits for the gradients of worker/1, which is not there."""
         plan = Plan(changes={"train.mode": "sync", "train.last_step": last_step},
@@ -167,7 +167,7 @@ class Garbage(support.ClusterCase):
             t.has_ended() for t in c.tasks.values()))
 
     def call(self, address):
-        stranger = wire.Connection(address, support.LIMIT_S)
+        stranger = wire.Connection(address, program.LIMIT_S)
         self.addCleanup(stranger.close)
         return stranger
 
@@ -198,12 +198,12 @@ class Garbage(support.ClusterCase):
 
     def welcome(self, cluster, name, life):
         """The one before it may not be missed yet."""
-        deadline = time.monotonic() + support.LIMIT_S
+        deadline = time.monotonic() + program.LIMIT_S
         connection, why = self.try_greeting(cluster, name, life)
         while not connection:
             self.assertRegex(why, "is already here", cluster.story())
             self.assertLess(time.monotonic(), deadline, UNWELCOME + cluster.story())
-            time.sleep(support.LOOK_S)
+            time.sleep(program.LOOK_S)
             connection, why = self.try_greeting(cluster, name, life)
         return connection
 
@@ -306,7 +306,7 @@ class Garbage(support.ClusterCase):
 
     def test_guests_that_say_anything(self):
         """Rounds may go on without the true worker, so that the end is one that is asked for."""
-        cluster = self.start_half(["--stop_timeout=1"], last_step=support.ENDLESS)
+        cluster = self.start_half(["--stop_timeout=1"], last_step=ENDLESS)
         known = {name: self.be_guest(cluster, name, 1) for name in ("ps/0", "ps/1")}
         for first in known.values():
             first.connection.close()
@@ -335,4 +335,4 @@ class Garbage(support.ClusterCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

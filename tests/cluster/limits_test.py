@@ -7,9 +7,9 @@ import signal
 import socket
 import time
 
-import support
-from support import Plan
-import wire
+import program
+from program import wire
+from program.cluster import Cluster, ClusterCase, Plan, is_listened_on
 
 MORE = 8  # descriptors than a task alone has: enough for all that one peer takes
 STRANGERS, LIARS = 60, 300
@@ -40,14 +40,14 @@ def open_files(task):
     return found
 
 
-class Limits(support.ClusterCase):
+class Limits(ClusterCase):
     def start_alone(self, name):
         """A task that waits for the other one, at work and with all that it opens by itself."""
         other = "worker/0" if name == "ps/0" else "ps/0"
-        cluster = support.Cluster(self.folder, Plan(ps=1, workers=1, absent=[other]))
+        cluster = Cluster(self.folder, Plan(ps=1, workers=1, absent=[other]))
         self.addCleanup(cluster.kill)
         task = cluster.start(name)
-        cluster.wait_until(lambda: support.is_listened_on(cluster.address(name)) or
+        cluster.wait_until(lambda: is_listened_on(cluster.address(name)) or
                            task.has_ended(), "a task that listens")
 
         def has_reported():
@@ -58,7 +58,7 @@ class Limits(support.ClusterCase):
 
     def run_with(self, victim, limit, *flags):
         """A ps and a worker, of which one may have so many descriptors."""
-        cluster = support.Cluster(self.folder, Plan(ps=1, workers=1, flags=list(flags)))
+        cluster = Cluster(self.folder, Plan(ps=1, workers=1, flags=list(flags)))
         self.addCleanup(cluster.kill)
         for name in cluster.plan.names():
             cluster.start(name, descriptors=limit if name == victim else None)
@@ -113,7 +113,7 @@ class Limits(support.ClusterCase):
 
     def call(self, cluster):
         host, port = cluster.address("ps/0").split(":")
-        stranger = socket.create_connection((host, int(port)), support.LIMIT_S)
+        stranger = socket.create_connection((host, int(port)), program.LIMIT_S)
         self.addCleanup(stranger.close)
         return stranger
 
@@ -171,4 +171,4 @@ class Limits(support.ClusterCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

@@ -5,8 +5,8 @@ import signal
 import time
 import unittest
 
-import support
-from support import Plan
+import program
+from program.cluster import Cluster, ClusterCase, Plan, Task, is_listened_on
 
 TASKS = ("ps/0", "ps/1", "worker/0", "worker/1")
 LOST, TIMEOUT, INTERRUPTED, TERMINATED = 128, 129, 130, 143
@@ -33,7 +33,7 @@ SYNC = {"train.mode": "sync"}
 EXPLODES = {"data.scale": 1e30, "train.mode": "sync"}
 
 
-class Manners(support.ClusterCase):
+class Manners(ClusterCase):
     def setUp(self):
         super().setUp()
         self.since = None
@@ -90,18 +90,18 @@ class Manners(support.ClusterCase):
         self.send(cluster, name, signal.SIGSTOP)
         cluster.wait_until(lambda: cluster.tasks[name].is_held_up(), f"{name} to stand still")
 
-    @unittest.skipIf(support.SANITIZER == "thread",
+    @unittest.skipIf(program.SANITIZER == "thread",
                      "the thread sanitizer holds signals back until the next system call")
     def test_the_first_signal_waits_for_the_step_and_the_second_does_not(self):
-        cluster = support.Cluster(self.folder, Plan(changes=LONG_STEPS))
-        task = support.Task(cluster.folder, "single", ["spec.json"], {})
+        cluster = Cluster(self.folder, Plan(changes=LONG_STEPS))
+        task = Task(cluster.folder, "single", ["spec.json"], {})
         self.addCleanup(task.kill)
-        support.wait_until(lambda: "serving" in task.text() or task.has_ended(), task.text)
+        program.wait_until(lambda: "serving" in task.text() or task.has_ended(), task.text)
         task.process.send_signal(signal.SIGTERM)
-        support.wait_until(lambda: not task.is_pending(signal.SIGTERM), task.text)
+        program.wait_until(lambda: not task.is_pending(signal.SIGTERM), task.text)
         self.assertFalse(task.has_ended(), task.text())
         task.process.send_signal(signal.SIGINT)
-        support.wait_until(task.has_ended, task.text)
+        program.wait_until(task.has_ended, task.text)
         self.assertEqual(task.code(), INTERRUPTED, task.text())
         self.assertNotIn("stopped by", task.text())
 
@@ -136,11 +136,11 @@ class Manners(support.ClusterCase):
 
     def test_a_local_cluster_tells_where_the_loss_was_no_number(self):
         plan = Plan(absent=Plan().names(), changes=EXPLODES)
-        cluster = support.Cluster(self.folder, plan)
-        local = support.Task(cluster.folder, "local", [
+        cluster = Cluster(self.folder, plan)
+        local = Task(cluster.folder, "local", [
             "--local_ps=2", "--local_workers=2", "spec.json"], {})
         self.addCleanup(local.kill)
-        support.wait_until(local.has_ended, local.text)
+        program.wait_until(local.has_ended, local.text)
         self.assertEqual(local.code(), NUMBER, local.text())
         self.assertRegex(local.text(), r"worker/[01]: .*ERROR: .*step \d+: .*the loss is NaN")
 
@@ -148,11 +148,11 @@ class Manners(support.ClusterCase):
         for name in TASKS:
             with self.subTest(task=name):
                 absent = [other for other in TASKS if other != name]
-                cluster = self.start(Plan(absent=absent), lambda c, n=name: support.is_listened_on(
+                cluster = self.start(Plan(absent=absent), lambda c, n=name: is_listened_on(
                     c.address(n)))
                 self.send(cluster, name, signal.SIGTERM)
                 self.assert_codes(cluster, TERMINATED)
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

@@ -6,8 +6,8 @@ import re
 import signal
 import socket
 
-import support
-from support import Plan
+import program
+from program.cluster import Cluster, ClusterCase, Plan, by_flags
 
 SYNC = {"train.mode": "sync"}
 START_S = 5  # for all but one to be there
@@ -21,11 +21,11 @@ SPECS_DIFFER = (r"refused this worker: the spec differs: worker/1 has fingerprin
 def told_by(task, change):
     """Flags as they should be, but for what is changed in the hosts of one task."""
     def told(name, hosts, spec):
-        return support.by_flags(name, change(hosts) if name == task else hosts, spec)
+        return by_flags(name, change(hosts) if name == task else hosts, spec)
     return told
 
 
-class Mismatch(support.ClusterCase):
+class Mismatch(ClusterCase):
     def assert_ended(self, cluster, name, code, pattern):
         task = cluster.tasks[name]
         cluster.wait_until(task.has_ended, f"{name} to end")
@@ -34,7 +34,7 @@ class Mismatch(support.ClusterCase):
 
     def go_on_without(self, cluster, wrong):
         """The job waits for the task, which comes as it should be, and all ends well."""
-        cluster.plan = dataclasses.replace(cluster.plan, flags_of={}, told=support.by_flags)
+        cluster.plan = dataclasses.replace(cluster.plan, flags_of={}, told=by_flags)
         cluster.start(wrong, label=f"{wrong} again")
         codes = cluster.wait()
         del codes[wrong]
@@ -107,7 +107,7 @@ class Mismatch(support.ClusterCase):
         return taken
 
     def prepare(self, plan):
-        cluster = support.Cluster(self.folder, plan)
+        cluster = Cluster(self.folder, plan)
         self.addCleanup(cluster.kill)
         return cluster
 
@@ -189,4 +189,4 @@ class Mismatch(support.ClusterCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

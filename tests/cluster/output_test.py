@@ -3,8 +3,8 @@ import json
 import os
 import time
 
-import support
-from support import Plan
+import program
+from program.cluster import SPEC, ClusterCase, Plan, Task, with_files
 
 LAST_STEP = 30
 RESULT = {"name": str, "code": int, "verdict": str, "step": int, "own_steps": int,
@@ -16,9 +16,9 @@ DECAY = {"type": "exponential_decay", "learning_rate": 0.1, "decay_steps": 10, "
 NUMBER = 3
 
 
-class Output(support.ClusterCase):
+class Output(ClusterCase):
     def run_plan(self, **options):
-        return self.run_to_end(support.with_files(Plan(**options)))
+        return self.run_to_end(with_files(Plan(**options)))
 
     def run_changed(self, **changes):
         """A synchronous cluster, train.last_step written as train_last_step."""
@@ -45,7 +45,7 @@ class Output(support.ClusterCase):
                                (LAST_STEP - 1) * 2 * 20, delta=1)
 
     def test_the_result_of_a_failure_has_its_code_and_words(self):
-        plan = support.with_files(Plan(changes={"train.mode": "sync", "data.scale": 1e30}))
+        plan = with_files(Plan(changes={"train.mode": "sync", "data.scale": 1e30}))
         cluster = self.start(plan, lambda c: all([t.has_ended() for t in c.tasks.values()]))
         self.assert_codes(cluster, NUMBER)
         result = cluster.result()
@@ -109,13 +109,13 @@ class Output(support.ClusterCase):
         path = os.path.join(self.folder, "spec.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(spec, file)
-        task = support.Task(self.folder, "single", flags + [path], {})
+        task = Task(self.folder, "single", flags + [path], {})
         self.addCleanup(task.kill)
-        support.wait_until(task.has_ended, task.text)
+        program.wait_until(task.has_ended, task.text)
         return task
 
     def test_data_files_are_found_beside_the_spec_or_where_data_dir_says(self):
-        spec = support.spec_with({
+        spec = program.changed(SPEC, {
             "data.train": {"format": "csv", "file": "rows.csv", "label": -1,
                            "header": False}, "data.eval": None,
             "model": [{"op": "dense", "name": "logits", "units": 2}]})
@@ -130,4 +130,4 @@ class Output(support.ClusterCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

@@ -8,7 +8,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import support
+import program
+from program.cluster import by_flags, hold_addresses
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("DTRAIN_DATA", ROOT.parent / "shared" / "data"))
@@ -22,15 +23,15 @@ class Real(unittest.TestCase):
         hosts = {"ps": addresses[:2], "worker": addresses[2:]}
         tasks = []
         for name in NAMES:
-            words, _ = support.by_flags(name, hosts, [] if name.startswith("ps") else [str(spec)])
+            words, _ = by_flags(name, hosts, [] if name.startswith("ps") else [str(spec)])
             extra = [f"--result={folder}/result.json"] if name == "worker/0" else []
             with open(f"{folder}/{name.replace('/', '-')}.log", "wb") as log:
-                tasks.append(subprocess.Popen([support.BINARY, *flags, *extra, *words], stdout=log,
+                tasks.append(subprocess.Popen([program.BINARY, *flags, *extra, *words], stdout=log,
                                               stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL))
         return tasks
 
     def run_cluster(self, spec, flags, folder):
-        sockets, addresses = support.hold_addresses(len(NAMES))
+        sockets, addresses = hold_addresses(len(NAMES))
         tasks = self.start(spec, flags, folder, addresses)
         try:
             return [task.wait(LIMIT_S) for task in tasks]

@@ -2,14 +2,14 @@
 by itself."""
 import random
 
-import support
-from support import Plan
+import program
+from program.cluster import ClusterCase, Plan, by_environment, by_flags, by_tf_config, is_listened_on
 
 SEEDS = range(6)
 LAST_STEP = 30
 
 
-class Start(support.ClusterCase):
+class Start(ClusterCase):
     def assert_whole_job(self, cluster):
         self.assert_says(cluster, "worker/0", rf"(?m)^step {LAST_STEP}, test loss .*, test acc")
         self.assert_prompt(cluster, cluster.tasks["worker/0"].ended_at)
@@ -34,10 +34,10 @@ class Start(support.ClusterCase):
                 self.assert_whole_job(self.run_to_end(plan))
 
     def test_environment_variables_say_who_a_task_is(self):
-        self.assert_whole_job(self.run_to_end(Plan(told=support.by_environment)))
+        self.assert_whole_job(self.run_to_end(Plan(told=by_environment)))
 
     def test_tf_config_with_a_chief_says_who_a_task_is(self):
-        cluster = self.run_to_end(Plan(told=support.by_tf_config, workers=3))
+        cluster = self.run_to_end(Plan(told=by_tf_config, workers=3))
         self.assert_whole_job(cluster)
         self.assert_says(cluster, "worker/2", r"worker/2: done, \d+ steps here")
 
@@ -45,14 +45,14 @@ class Start(support.ClusterCase):
         wrong = {"JOB_NAME": "ps", "TASK_INDEX": "5", "PS_HOSTS": "x:1", "WORKER_HOSTS": "x:2"}
 
         def told(task, hosts, spec):
-            return support.by_flags(task, hosts, spec)[0], wrong
+            return by_flags(task, hosts, spec)[0], wrong
         self.assert_whole_job(self.run_to_end(Plan(told=told)))
 
     def test_on_each_host_one_worker_tells_of_its_gpu_or_of_none(self):
         """Where there are GPUs each tells of its own. Another address is another host."""
         def told(task, hosts, spec):
             far = [address.replace("127.0.0.1", "127.0.0.2") for address in hosts["worker"]]
-            return support.by_flags(task, {**hosts, "worker": far[:1] + hosts["worker"][1:]}, spec)
+            return by_flags(task, {**hosts, "worker": far[:1] + hosts["worker"][1:]}, spec)
         cluster = self.run_to_end(Plan(told=told, workers=3))
         for worker in ("worker/0", "worker/1"):
             self.assert_says(cluster, worker, rf"{worker}: (no GPU: |computes on GPU )")
@@ -64,7 +64,7 @@ class Start(support.ClusterCase):
 
     def test_a_chief_that_comes_last_releases_the_others_at_once(self):
         cluster = self.start(Plan(absent=["worker/0"]), lambda c: all(
-            support.is_listened_on(c.address(name)) for name in c.tasks))
+            is_listened_on(c.address(name)) for name in c.tasks))
         chief = cluster.start("worker/0")
         self.assert_codes(cluster, 0)
         self.assert_prompt(cluster, chief.ended_at)
@@ -89,4 +89,4 @@ class Start(support.ClusterCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

@@ -5,8 +5,8 @@ import random
 import signal
 import time
 
-import support
-from support import Plan
+import program
+from program.cluster import ClusterCase, Plan, Task, with_files
 
 SYNC = {"train.mode": "sync"}
 ROUND_ROBIN = {"strategy": "round_robin"}
@@ -18,10 +18,10 @@ PAUSES_MAX = 60
 PAUSE_LOOKS_MAX = 5
 
 
-class Sync(support.ClusterCase):
+class Sync(ClusterCase):
     def plan(self, placement=None, **options):
         changes = {**SYNC, "placement": placement or ROUND_ROBIN, **options.pop("changes", {})}
-        return support.with_files(Plan(changes=changes, **options))
+        return with_files(Plan(changes=changes, **options))
 
     def bits(self, cluster):
         """Every loss of every worker as it was written, and the evaluation."""
@@ -78,7 +78,7 @@ class Sync(support.ClusterCase):
             if not task.has_ended():
                 task.process.send_signal(signal.SIGSTOP)
                 for _ in range(draw.randint(0, PAUSE_LOOKS_MAX)):
-                    time.sleep(support.LOOK_S)
+                    time.sleep(program.LOOK_S)
                 task.process.send_signal(signal.SIGCONT)
         self.assert_codes(cluster, 0)
 
@@ -128,11 +128,11 @@ class Sync(support.ClusterCase):
 
     def test_a_single_process_has_the_bits_of_a_cluster_with_one_worker(self):
         cluster = self.run_to_end(self.plan(workers=1))
-        single = support.Task(cluster.folder, "single", [
+        single = Task(cluster.folder, "single", [
             "--result=result.json", "--metrics_file=metrics-0.jsonl", "spec.json"], {})
         self.addCleanup(single.kill)
         expected = self.bits(cluster)
-        support.wait_until(single.has_ended, single.text)
+        program.wait_until(single.has_ended, single.text)
         self.assertEqual(single.code(), 0, single.text())
         self.assertEqual(self.bits(cluster), expected)
 
@@ -144,4 +144,4 @@ class Sync(support.ClusterCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

@@ -1,9 +1,9 @@
 """Whatever code a task is told to end with, the one that it ends with is documented."""
 import socket
 
-import support
-import wire
-from support import Plan
+import program
+from program import wire
+from program.cluster import ENDLESS, Cluster, ClusterCase, Plan, is_listened_on
 
 DOCUMENTED = sorted(wire.read_enums(wire.read_source("core/cluster/role/verdict.h"))[
     "exit_code"].values())
@@ -16,12 +16,12 @@ class FakePs:
 
     def __init__(self, listener, hosts):
         self.listener, self.hosts = listener, hosts
-        self.listener.settimeout(support.LIMIT_S)
+        self.listener.settimeout(program.LIMIT_S)
 
     def tell(self, kind, code):
         """The next who calls; returns when the other side has hung up."""
         end, _ = self.listener.accept()
-        with wire.Connection(end, support.LIMIT_S) as worker:
+        with wire.Connection(end, program.LIMIT_S) as worker:
             if not worker.hear_kind("HELLO"):
                 raise AssertionError("no HELLO came")
             worker.send("WELCOME", wire.greeting(self.hosts, "ps", 0))
@@ -30,7 +30,7 @@ class FakePs:
                 pass
 
 
-class Verdict(support.ClusterCase):
+class Verdict(ClusterCase):
     def test_the_documented_codes_are_those_of_the_readme(self):
         readme = wire.read_source("README.md")
         table = readme[readme.index("| code | meaning |"):].split("\n\n")[0]
@@ -39,7 +39,7 @@ class Verdict(support.ClusterCase):
 
     def be_told(self, code):
         """The code of a worker whose ps says this one."""
-        cluster = support.Cluster(self.folder, Plan(ps=1, workers=1, flags=["--transport=tcp"]))
+        cluster = Cluster(self.folder, Plan(ps=1, workers=1, flags=["--transport=tcp"]))
         self.addCleanup(cluster.kill)
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
@@ -65,8 +65,8 @@ class Verdict(support.ClusterCase):
         """A ps that is told so by somebody in the place of worker/0, and nobody else."""
         cluster = self.start(
             Plan(ps=1, workers=1, absent=["worker/0"]),
-            lambda c: support.is_listened_on(c.address("ps/0")) or c.tasks["ps/0"].has_ended())
-        with wire.Connection(cluster.address("ps/0"), support.LIMIT_S) as worker:
+            lambda c: is_listened_on(c.address("ps/0")) or c.tasks["ps/0"].has_ended())
+        with wire.Connection(cluster.address("ps/0"), program.LIMIT_S) as worker:
             worker.send("HELLO", wire.greeting(cluster.hosts, "worker", 0))
             self.assertEqual(worker.hear().kind, "WELCOME", cluster.story())
             worker.send(kind, TEXT, code=code)
@@ -80,14 +80,14 @@ class Verdict(support.ClusterCase):
                 self.assertNotEqual(cluster.codes()["ps/0"], 0, cluster.story())
 
     def test_a_job_that_is_stopped_with_a_foreign_code_ends_with_a_documented_one(self):
-        changes = {"train.mode": "sync", "train.last_step": support.ENDLESS}
+        changes = {"train.mode": "sync", "train.last_step": ENDLESS}
         for code in (8, 300, 2 ** 32 - 1):
             with self.subTest(code=code):
                 cluster = self.start(
                     Plan(changes=changes, absent=["worker/1"], flags=["--stop_timeout=1"]),
                     lambda c: "step 1 of" in c.tasks["worker/0"].text() or
                     any(t.has_ended() for t in c.tasks.values()))
-                with wire.Connection(cluster.address("ps/0"), support.LIMIT_S) as worker:
+                with wire.Connection(cluster.address("ps/0"), program.LIMIT_S) as worker:
                     worker.send("HELLO", wire.greeting(cluster.hosts, "worker", 1))
                     self.assertIsNotNone(worker.hear_kind("STATE"), cluster.story())
                     worker.send("STOP", TEXT, code=code)
@@ -96,4 +96,4 @@ class Verdict(support.ClusterCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

@@ -3,11 +3,10 @@ explain."""
 import json
 import os
 import socket
-import sys
-import unittest
 
-sys.path.insert(0, os.path.dirname(__file__))
-import support  # pylint: disable=wrong-import-position
+import program
+from program import commands
+from program.commands import CommandCase
 
 PS = "--ps_hosts=127.0.0.1:1,127.0.0.1:2"
 WORKERS = "--worker_hosts=127.0.0.1:3,127.0.0.1:4"
@@ -175,42 +174,35 @@ RIGHT = [
 ]
 
 
-class CommandLine(unittest.TestCase):
-    def setUp(self):
-        self.folder = support.folder()
-        self.addCleanup(self.folder.cleanup)
-
-    def run_binary(self, *arguments, **options):
-        return support.run(list(arguments), self.folder.name, **options)
-
+class CommandLine(CommandCase):
     def test_wrong_command_lines_are_explained(self):
         for arguments, env, message in WRONG:
             with self.subTest(arguments=arguments, env=env):
-                ended = self.run_binary(*arguments, env=env)
+                ended = self.run_dtrain(*arguments, env=env)
                 self.assertEqual(ended.stderr, f"dtrain: {message}\n")
                 self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
     def test_help_comes_from_the_tables(self):
         for arguments, words in RIGHT:
             with self.subTest(arguments=arguments):
-                ended = self.run_binary(*arguments)
+                ended = self.run_dtrain(*arguments)
                 self.assertIn(words, ended.stdout)
                 self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
     def test_without_arguments_there_is_a_short_usage(self):
         for env in ({}, {"JOB_NAME": "build-42"}):
-            ended = self.run_binary(env=env)
+            ended = self.run_dtrain(env=env)
             self.assertTrue(ended.stderr.startswith("usage: dtrain"), ended.stderr)
             self.assertLess(len(ended.stderr.splitlines()), 16)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
     def test_no_line_of_help_is_wider_than_100_columns(self):
         for arguments in (["help"], ["help", "spec"], ["help", "flags"], ["help", "cluster"]):
-            for line in self.run_binary(*arguments).stdout.splitlines():
+            for line in self.run_dtrain(*arguments).stdout.splitlines():
                 self.assertLessEqual(len(line), 100, line)
 
     def test_every_flag_is_in_the_help(self):
-        words = self.run_binary("help", "flags").stdout
+        words = self.run_dtrain("help", "flags").stdout
         for flag in ("job_name", "task_index", "ps_hosts", "worker_hosts", "local_ps", "seed",
                      "local_workers", "set", "data_dir", "result", "metrics_file", "transport",
                      "threads", "cpu_kernels", "bind", "start_timeout", "step_timeout",
@@ -220,16 +212,16 @@ class CommandLine(unittest.TestCase):
             self.assertIn(f"environment {name}", " ".join(words.split()))
 
     def test_the_schema_is_json_and_names_what_the_spec_has(self):
-        ended = self.run_binary("schema")
+        ended = self.run_dtrain("schema")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         schema = json.loads(ended.stdout)
         self.assertEqual(schema["title"], "dtrain spec")
         self.assertEqual(schema["$schema"], "https://json-schema.org/draft/2020-12/schema")
-        for name in support.SPEC:
+        for name in commands.SPEC:
             self.assertIn(name, schema["properties"])
 
     def test_check_prints_the_plan(self):
-        ended = self.run_binary("check", "--local_ps=2", "--local_workers=2", "spec.json")
+        ended = self.run_dtrain("check", "--local_ps=2", "--local_workers=2", "spec.json")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         words = ended.stdout
         self.assertIn("training data: 400 rows of [28, 28, 1] uint8", words)
@@ -243,44 +235,44 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(words.splitlines()[-1], "ok")
 
     def test_check_counts_slots_and_synchronous_steps(self):
-        ended = self.run_binary("check", "--local_workers=4", "--set=train.mode=sync",
+        ended = self.run_dtrain("check", "--local_workers=4", "--set=train.mode=sync",
                                 "--set=optimizer.type=adam", "spec.json")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         self.assertIn("optimizer: adam, 2 slots, 62800 bytes\n", ended.stdout)
         self.assertIn("sync, 1 ps, 4 workers, batch size 20, 5 steps per epoch", ended.stdout)
 
     def test_check_takes_the_flags_of_a_task(self):
-        ended = self.run_binary("check", "--job_name=ps", "--task_index=1", PS, WORKERS,
+        ended = self.run_dtrain("check", "--job_name=ps", "--task_index=1", PS, WORKERS,
                                 "spec.json")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         self.assertIn("async, 2 ps, 2 workers", ended.stdout)
 
     def test_which_columns_of_a_table_are_used_is_told(self):
-        with open(os.path.join(self.folder.name, "table.csv"), "w", encoding="utf-8") as file:
+        with open(os.path.join(self.folder, "table.csv"), "w", encoding="utf-8") as file:
             file.write("id,a,b,class\nx1,1,2,0\nx2,3,4,1\n")
         train = {"format": "csv", "file": "table.csv", "label": "class", "except": ["id"]}
         words = ["--set=data.train=" + json.dumps(train), "--set=data.batch_size=2", "spec.json"]
         use = "label class; 2 features: a, b; left out: id"
-        self.assertIn(f"table.csv\n  {use}\n", self.run_binary("check", *words).stdout)
-        self.assertIn(f"data.train: ./table.csv: {use}\n", self.run_binary(*words).stderr)
+        self.assertIn(f"table.csv\n  {use}\n", self.run_dtrain("check", *words).stdout)
+        self.assertIn(f"data.train: ./table.csv: {use}\n", self.run_dtrain(*words).stderr)
 
     def test_check_finds_what_a_run_would_find(self):
-        ended = self.run_binary("check", "--set=model[1].unit=7", "spec.json")
+        ended = self.run_dtrain("check", "--set=model[1].unit=7", "spec.json")
         self.assertEqual((ended.returncode, ended.stdout), (2, ""))
         self.assertIn('spec.json: model[1]: unknown key "unit" (did you mean "units"?)',
                       ended.stderr)
 
     def test_the_end_that_is_set_displaces_that_of_the_file(self):
-        path = os.path.join(self.folder.name, "epochs.json")
+        path = os.path.join(self.folder, "epochs.json")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({**support.SPEC, "train": {"epochs": 50}}, file)
-        ended = self.run_binary("--set=train.last_step=7", "epochs.json")
+            json.dump({**commands.SPEC, "train": {"epochs": 50}}, file)
+        ended = self.run_dtrain("--set=train.last_step=7", "epochs.json")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertRegex(ended.stdout, r"(?m)^step 7, ")
 
     def test_the_environment_of_a_build_server_makes_no_task(self):
         """Jenkins sets JOB_NAME, arrays of schedulers TASK_INDEX."""
-        ended = support.run(["spec.json"], self.folder.name,
+        ended = program.run(["spec.json"], self.folder,
                             {"JOB_NAME": "build-42", "TASK_INDEX": "first"})
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertIn("JOB_NAME=build-42 in the environment is not used: no hosts are given",
@@ -288,7 +280,7 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(ended.stdout, r"(?m)^step 20, ")
 
     def test_a_spec_comes_from_standard_input(self):
-        ended = self.run_binary("check", "-", stdin=json.dumps(support.SPEC))
+        ended = self.run_dtrain("check", "-", stdin=json.dumps(commands.SPEC))
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
     def test_a_port_in_use_is_named_with_its_owner(self):
@@ -297,7 +289,7 @@ class CommandLine(unittest.TestCase):
             for job, hosts in (("ps", f"--ps_hosts={address}"),
                                ("worker", f"--worker_hosts={address}")):
                 other = WORKERS if job == "ps" else PS
-                ended = self.run_binary(f"--job_name={job}", "--task_index=0", hosts, other,
+                ended = self.run_dtrain(f"--job_name={job}", "--task_index=0", hosts, other,
                                         "--start_timeout=0.1", "spec.json")
                 self.assertIn(f"{address}: address already in use by pid {os.getpid()} (",
                               ended.stderr)
@@ -305,16 +297,16 @@ class CommandLine(unittest.TestCase):
 
     def test_a_run_that_has_nothing_left_to_do_says_so(self):
         for count in (0, 1):
-            ended = self.run_binary("--set=train.checkpoint_dir=run", "spec.json")
+            ended = self.run_dtrain("--set=train.checkpoint_dir=run", "spec.json")
             self.assertEqual(ended.returncode, 0, ended.stderr)
             self.assertEqual(ended.stderr.count("step 20 of 20 is there already"), count)
 
     def test_a_checkpoint_that_does_not_fit_is_not_called_damaged(self):
         """Older ones do not fit either: they are neither offered nor tried."""
-        first = self.run_binary("--set=train.checkpoint_dir=run", "spec.json")
+        first = self.run_dtrain("--set=train.checkpoint_dir=run", "spec.json")
         self.assertEqual(first.returncode, 0, first.stderr)
         for policy in ("error", "previous"):
-            ended = self.run_binary("--set=train.checkpoint_dir=run", "--set=model[1].units=11",
+            ended = self.run_dtrain("--set=train.checkpoint_dir=run", "--set=model[1].units=11",
                                     f"--set=train.on_corrupt={policy}", "spec.json")
             self.assertEqual(ended.returncode, 2, ended.stderr)
             self.assertRegex(ended.stderr, r"ERROR: cannot restore \S+/run/model.ckpt-20: softmax/kernel "
@@ -324,5 +316,4 @@ class CommandLine(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    support.fail_without_binary()
-    unittest.main()
+    program.main()

@@ -6,13 +6,13 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 import unittest
 
-sys.path.insert(0, os.path.dirname(__file__))
-import support  # pylint: disable=wrong-import-position
+import program
+from program import commands
+from program.commands import CommandCase
 
 LOCAL = ["--local_ps=2", "--local_workers=2"]
 ENDLESS = LOCAL + ["--set=train.last_step=1000000000", "spec.json"]
@@ -30,17 +30,13 @@ def can_have_a_process_1():
         return False
 
 
-class Launch(unittest.TestCase):
-    def setUp(self):
-        self.folder = support.folder()
-        self.addCleanup(self.folder.cleanup)
-
+class Launch(CommandCase):
     def run_cluster(self, *arguments, **options):
-        return support.run(LOCAL + list(arguments), self.folder.name, **options)
+        return program.run(LOCAL + list(arguments), self.folder, **options)
 
     def start(self, arguments, command=None):
         """Until every worker has taken a step."""
-        running = support.Running(arguments, self.folder.name, command)
+        running = commands.Running(arguments, self.folder, command)
         self.addCleanup(running.process.kill)
         for worker in ("worker/0: ", "worker/1: "):
             running.wait_for(worker)
@@ -70,13 +66,13 @@ class Launch(unittest.TestCase):
         ended = self.run_cluster("--result=result.json", "--metrics_file", "metrics.jsonl",
                                  "--set=train.log_every_steps=5", "spec.json")
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        with open(os.path.join(self.folder.name, "result.json"), encoding="utf-8") as file:
+        with open(os.path.join(self.folder, "result.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["step"], 20)
-        with open(os.path.join(self.folder.name, "metrics.jsonl"), encoding="utf-8") as file:
+        with open(os.path.join(self.folder, "metrics.jsonl"), encoding="utf-8") as file:
             self.assertTrue(all("loss" in json.loads(line) for line in file))
 
     def test_the_workers_read_a_spec_from_standard_input(self):
-        ended = self.run_cluster("--set", "train.last_step=7", "-", stdin=json.dumps(support.SPEC))
+        ended = self.run_cluster("--set", "train.last_step=7", "-", stdin=json.dumps(commands.SPEC))
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertRegex(ended.stdout, r"worker/0: step 7, ")
 
@@ -87,7 +83,7 @@ class Launch(unittest.TestCase):
 
     def test_one_ps_or_one_worker_are_the_rest_of_a_cluster(self):
         for flag in ("--local_ps=1", "--local_workers=1"):
-            ended = support.run([flag, "spec.json"], self.folder.name)
+            ended = program.run([flag, "spec.json"], self.folder)
             self.assertEqual(ended.returncode, 0, ended.stderr)
             self.assertIn("started 1 ps and 1 worker on this host", ended.stderr)
 
@@ -100,11 +96,11 @@ class Launch(unittest.TestCase):
                                        "No such file or directory")
 
     def end_by_signal(self, running, signo):
-        tasks = support.tasks_of(running.process.pid)
+        tasks = commands.tasks_of(running.process.pid)
         self.assertEqual(set(tasks), TASKS)
         running.process.send_signal(signo)
         code = running.end()
-        support.wait_until_gone(tasks.values())
+        commands.wait_until_gone(tasks.values())
         return code
 
     def test_signals_end_all_of_it(self):
@@ -120,18 +116,18 @@ class Launch(unittest.TestCase):
         for name in ("worker/0", "worker/1", "ps/0"):
             with self.subTest(task=name):
                 running = self.start(["--stop_timeout=3"] + ENDLESS)
-                tasks = support.tasks_of(running.process.pid)
+                tasks = commands.tasks_of(running.process.pid)
                 since = time.monotonic()
                 os.kill(tasks[name], signal.SIGKILL)
                 self.assertEqual(running.end(), 128 + signal.SIGKILL)
                 self.assertLess(time.monotonic() - since, KILLED_S, running.lines)
-                support.wait_until_gone(tasks.values())
+                commands.wait_until_gone(tasks.values())
                 killed = f"ERROR: {name} was killed by signal 9 (Killed)"
                 self.assertEqual(len([l for l in running.lines if killed in l]), 1, running.lines)
 
     def test_a_stopped_task_is_killed_after_the_limit(self):
         running = self.start(["--stop_timeout=0.2"] + ENDLESS)
-        tasks = support.tasks_of(running.process.pid)
+        tasks = commands.tasks_of(running.process.pid)
         os.kill(tasks["worker/1"], signal.SIGSTOP)
         self.assertEqual(self.end_by_signal(running, signal.SIGTERM), 143)
 
@@ -145,7 +141,7 @@ class Launch(unittest.TestCase):
     def assert_saved_since(self, running, first):
         last = int(running.matches(SAVED)[-1][1])
         self.assertGreater(last, first, running.lines)
-        with open(os.path.join(self.folder.name, "run", "checkpoint"), encoding="utf-8") as file:
+        with open(os.path.join(self.folder, "run", "checkpoint"), encoding="utf-8") as file:
             self.assertIn(f'"model.ckpt-{last}"', file.readline())
 
     def test_a_signal_leaves_time_for_the_last_checkpoint(self):
@@ -155,7 +151,7 @@ class Launch(unittest.TestCase):
 
     def test_the_death_of_a_worker_leaves_time_for_the_last_checkpoint(self):
         running, first = self.start_saving("--stop_timeout=3")
-        os.kill(support.tasks_of(running.process.pid)["worker/1"], signal.SIGKILL)
+        os.kill(commands.tasks_of(running.process.pid)["worker/1"], signal.SIGKILL)
         self.assertEqual(running.end(), 128 + signal.SIGKILL)
         self.assert_saved_since(running, first)
 
@@ -174,19 +170,19 @@ class Launch(unittest.TestCase):
     @unittest.skipUnless(can_have_a_process_1(), "no right to make a process namespace")
     def test_it_works_as_process_1(self):
         unshare = ["unshare", "--fork", "--pid", "--kill-child"]
-        running = support.Running(LOCAL + ["spec.json"], self.folder.name, unshare)
+        running = commands.Running(LOCAL + ["spec.json"], self.folder, unshare)
         self.assertEqual(running.end(), 0, running.lines)
 
     def test_on_a_terminal_the_status_line_of_the_chief_is_redrawn(self):
         master, terminal = pty.openpty()
-        process = subprocess.Popen([support.BINARY] + ENDLESS, cwd=self.folder.name,
-                                   env=support.clean.environment({"TERM": "xterm"}),
+        process = subprocess.Popen([program.BINARY] + ENDLESS, cwd=self.folder,
+                                   env=program.environment({"TERM": "xterm"}),
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=terminal)
         os.close(terminal)
-        self.addCleanup(process.wait, support.LIMIT_S)
+        self.addCleanup(process.wait, program.LIMIT_S)
         self.addCleanup(process.kill)
-        limit = threading.Timer(support.LIMIT_S, process.kill)  # which ends the reading, too
+        limit = threading.Timer(program.LIMIT_S, process.kill)  # which ends the reading, too
         limit.start()
         self.addCleanup(limit.cancel)
         seen = b""
@@ -199,5 +195,4 @@ class Launch(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    support.fail_without_binary()
-    unittest.main()
+    program.main()

@@ -4,12 +4,11 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import threading
-import unittest
 
-sys.path.insert(0, os.path.dirname(__file__))
-import support  # pylint: disable=wrong-import-position
+import program
+from program import commands
+from program.commands import CommandCase
 
 LOCAL = ["--local_ps=1", "--local_workers=1"]
 ENDLESS = ["--set=train.last_step=1000000000", "--set=train.checkpoint_dir=run", "spec.json"]
@@ -17,19 +16,15 @@ CLEAR = b"\r\x1b[K"
 FULL = "No space left on device"
 
 
-class Terminal(unittest.TestCase):
-    def setUp(self):
-        self.folder = support.folder()
-        self.addCleanup(self.folder.cleanup)
-
+class Terminal(CommandCase):
     def run_on_terminal(self, arguments, kind):
         """All that a terminal is sent until the program has ended."""
         master, terminal = pty.openpty()
-        env = support.clean.environment({"TERM": kind})
-        process = subprocess.Popen([support.BINARY] + arguments, cwd=self.folder.name, env=env,
+        env = program.environment({"TERM": kind})
+        process = subprocess.Popen([program.BINARY] + arguments, cwd=self.folder, env=env,
                                    stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal)
         os.close(terminal)
-        limit = threading.Timer(support.LIMIT_S, process.kill)  # which ends the reading, too
+        limit = threading.Timer(program.LIMIT_S, process.kill)  # which ends the reading, too
         limit.start()
         seen = b""
         try:
@@ -39,7 +34,7 @@ class Terminal(unittest.TestCase):
             pass
         limit.cancel()
         os.close(master)
-        self.assertEqual(process.wait(support.LIMIT_S), 0, seen)
+        self.assertEqual(process.wait(program.LIMIT_S), 0, seen)
         return seen
 
     def test_the_result_stands_on_a_line_of_its_own(self):
@@ -68,7 +63,7 @@ class Terminal(unittest.TestCase):
 
     def test_what_files_are_called_does_not_talk_to_the_terminal(self):
         evil = "\x1b]0;mine\x07\u009b2J"
-        with open(os.path.join(self.folder.name, evil + ".json"), "w", encoding="utf-8") as file:
+        with open(os.path.join(self.folder, evil + ".json"), "w", encoding="utf-8") as file:
             file.write('{"name": "x"}')
         hosts = ["--ps_hosts=" + evil, "--worker_hosts=a:1", "--job_name=ps", "--task_index=0"]
         for arguments, env in (([evil + ".json"], {}), (["help", evil], {}), ([evil], {}),
@@ -79,23 +74,19 @@ class Terminal(unittest.TestCase):
                                (["spec.json"], {"TF_CONFIG": '{"cluster": {"%s": []}}' % evil}),
                                (["spec.json"], {"TF_CONFIG": evil})):
             with self.subTest(arguments=arguments, env=env):
-                ended = support.run(arguments, self.folder.name, env)
+                ended = program.run(arguments, self.folder, env)
                 shown = ended.stdout + ended.stderr
                 self.assertTrue(shown)
                 for control in "\x1b\x07\u009b":
                     self.assertNotIn(control, shown)
 
 
-class Written(unittest.TestCase):
-    def setUp(self):
-        self.folder = support.folder()
-        self.addCleanup(self.folder.cleanup)
-
+class Written(CommandCase):
     def run_with(self, stdout, arguments):
-        return subprocess.run([support.BINARY] + arguments, cwd=self.folder.name,
-                              env=support.clean.environment(), stdin=subprocess.DEVNULL,
+        return subprocess.run([program.BINARY] + arguments, cwd=self.folder,
+                              env=program.environment(), stdin=subprocess.DEVNULL,
                               stdout=stdout, stderr=subprocess.PIPE, text=True,
-                              timeout=support.LIMIT_S, check=False)
+                              timeout=program.LIMIT_S, check=False)
 
     def test_a_result_that_cannot_be_written_is_a_failure(self):
         for arguments in (["help"], ["schema"], ["version"], ["check", "spec.json"], ["spec.json"],
@@ -109,10 +100,10 @@ class Written(unittest.TestCase):
     def test_a_result_that_goes_nowhere_is_a_failure(self):
         for arguments in (["version"], ["spec.json"], LOCAL + ["spec.json"]):
             with self.subTest(arguments=arguments):
-                ended = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', support.BINARY] + arguments,
-                                       cwd=self.folder.name, env=support.clean.environment(),
+                ended = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', program.BINARY] + arguments,
+                                       cwd=self.folder, env=program.environment(),
                                        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                       timeout=support.LIMIT_S, check=False)
+                                       timeout=program.LIMIT_S, check=False)
                 self.assertEqual(ended.returncode, 1, ended.stderr)
                 self.assertIn("dtrain: standard output: Bad file descriptor\n", ended.stderr)
 
@@ -125,11 +116,11 @@ class Written(unittest.TestCase):
                 os.close(writer)
                 self.assertEqual(ended.returncode, 1, ended.stderr)
                 self.assertIn("dtrain: standard output: Broken pipe\n", ended.stderr)
-                self.assertTrue(os.path.exists(os.path.join(self.folder.name, "result.json")))
-                os.remove(os.path.join(self.folder.name, "result.json"))
+                self.assertTrue(os.path.exists(os.path.join(self.folder, "result.json")))
+                os.remove(os.path.join(self.folder, "result.json"))
 
     def test_metrics_that_cannot_be_written_are_a_failure(self):
-        os.symlink("/dev/full", os.path.join(self.folder.name, "metrics"))
+        os.symlink("/dev/full", os.path.join(self.folder, "metrics"))
         for flags in ([], LOCAL):
             with self.subTest(flags=flags):
                 ended = self.run_with(subprocess.DEVNULL, flags + ["--metrics_file=metrics", "spec.json"])
@@ -138,15 +129,11 @@ class Written(unittest.TestCase):
                 self.assertIn(f"dtrain: --metrics_file=metrics: {FULL}\n", ended.stderr)
 
 
-class HangUp(unittest.TestCase):
+class HangUp(CommandCase):
     """SIGHUP, as a terminal sends it when it goes away."""
 
-    def setUp(self):
-        self.folder = support.folder()
-        self.addCleanup(self.folder.cleanup)
-
     def start(self, flags, before=()):
-        running = support.Running(flags + ENDLESS, self.folder.name, list(before))
+        running = commands.Running(flags + ENDLESS, self.folder, list(before))
         self.addCleanup(running.process.kill)
         running.wait_for_match(r"saved .*/model\.ckpt-0 in ")
         running.wait_for("step 100 of 1000000000")
@@ -160,8 +147,8 @@ class HangUp(unittest.TestCase):
                 self.assertEqual(running.end(), 128 + signal.SIGTERM, running.lines)
                 self.assertTrue(running.matches(r"saved .*/model\.ckpt-[1-9]\d* in "), running.lines)
                 self.assertTrue(running.matches(r"stopped by SIG(HUP|TERM) \(exit code 143\)"))
-                support.run(["checkpoint", "verify", "run"], self.folder.name).check_returncode()
-                subprocess.run(["rm", "-r", "run"], cwd=self.folder.name, check=True)
+                program.run(["checkpoint", "verify", "run"], self.folder).check_returncode()
+                subprocess.run(["rm", "-r", "run"], cwd=self.folder, check=True)
 
     def test_it_is_ignored_where_it_was_ignored_at_the_start(self):
         for flags in ([], LOCAL):
@@ -173,9 +160,8 @@ class HangUp(unittest.TestCase):
                 running.process.send_signal(signal.SIGTERM)
                 self.assertEqual(running.end(), 128 + signal.SIGTERM, running.lines)
                 self.assertFalse(running.matches("SIGHUP"))
-                subprocess.run(["rm", "-r", "run"], cwd=self.folder.name, check=True)
+                subprocess.run(["rm", "-r", "run"], cwd=self.folder, check=True)
 
 
 if __name__ == "__main__":
-    support.fail_without_binary()
-    unittest.main()
+    program.main()

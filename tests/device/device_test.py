@@ -1,26 +1,15 @@
 """The binary without a GPU, or where all are hidden: what --device and "device" mean, who says so,
 and what `dtrain devices` lists."""
-import os
 import re
-import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cmd"))
-import support  # pylint: disable=wrong-import-position
+from program.commands import CommandCase
 
 NO_GPU = re.compile(r"no GPU: \S.*")
 FAILED, INPUT = 1, 2
 
 
-class Device(unittest.TestCase):
-    def setUp(self):
-        folder = support.folder()
-        self.addCleanup(folder.cleanup)
-        self.cwd = folder.name
-
-    def run_dtrain(self, *words):
-        return support.run(list(words), self.cwd)
-
+class Device(CommandCase):
     def reasons(self, done):
         return NO_GPU.findall(done.stderr)
 

@@ -5,13 +5,9 @@ The emulated GPU ends a worker that lets go of memory that it still has pinned, 
 memory that it has not.
 """
 import dataclasses
-import os
-import sys
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "kill"))
-
-from ground import CHIEF, Life, plan_of  # pylint: disable=wrong-import-position
-from support import main  # pylint: disable=wrong-import-position
+from program import main
+from program.lives import CHIEF, Life, plan_of
 
 LAST_STEP = 150
 EARLY = 25  # steps before somebody dies: everything is recorded

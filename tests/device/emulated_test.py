@@ -4,11 +4,10 @@ import json
 import os
 import re
 import shutil
-import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cmd"))
-import support  # pylint: disable=wrong-import-position
+import program
+from program.commands import CommandCase
 
 ON_GPU = re.compile(r"computes on GPU (\d+) \(cuda emulated, .*; \d+\.\d GB free\)")
 CALLS_MAX = 200  # of one kind in a run of three steps
@@ -18,14 +17,9 @@ FAILED, INPUT, LOST_DEVICE = 1, 2, 131
 OUT_OF_MEMORY, UNSUPPORTED_PTX, ILLEGAL_ADDRESS, LAUNCH_FAILURE, UNKNOWN = 2, 222, 700, 719, 999
 
 
-class Emulated(unittest.TestCase):
-    def setUp(self):
-        folder = support.folder()
-        self.addCleanup(folder.cleanup)
-        self.cwd = folder.name
-
+class Emulated(CommandCase):
     def run_ok(self, *words):
-        done = support.run(list(words), self.cwd)
+        done = program.run(list(words), self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
@@ -33,7 +27,7 @@ class Emulated(unittest.TestCase):
         """Of the evaluation of the run's last checkpoint."""
         self.run_ok("eval", "--checkpoint=run", "--result=eval.json", "--set", "data.eval=" +
                     json.dumps({"format": "digits", "rows": 100}), *words, "spec.json")
-        with open(os.path.join(self.cwd, "eval.json"), encoding="utf-8") as file:
+        with open(os.path.join(self.folder, "eval.json"), encoding="utf-8") as file:
             return json.load(file)["metrics"]["loss"]
 
     def test_auto_computes_on_the_gpu_and_says_so(self):
@@ -49,13 +43,13 @@ class Emulated(unittest.TestCase):
 
     def test_a_gpu_of_another_number_is_bad_input(self):
         for words in (["--device=gpu:1"], ["--device=gpu:1", "--local_workers=2"]):
-            done = support.run(words + ["spec.json"], self.cwd)
+            done = program.run(words + ["spec.json"], self.folder)
             self.assertEqual(done.returncode, INPUT)
             self.assertEqual(done.stderr,
                              "dtrain: --device: there is no GPU 1: 1 can be seen, from 0 on\n")
 
     def run_broken(self, call, after, error, *words):
-        return support.run([*words, "spec.json"], self.cwd,
+        return program.run([*words, "spec.json"], self.folder,
                            {"EMULATED_BREAK": f"{call},{after},{error}"})
 
     def test_a_gpu_that_breaks_ends_the_task_as_worth_another_try(self):
@@ -71,7 +65,7 @@ class Emulated(unittest.TestCase):
         count = 0
         for after in range(CALLS_MAX):
             done = self.run_broken(call, after, LAUNCH_FAILURE, "--set", "train.last_step=3", *words)
-            shutil.rmtree(os.path.join(self.cwd, "run"), ignore_errors=True)
+            shutil.rmtree(os.path.join(self.folder, "run"), ignore_errors=True)
             if f"emulated GPU: breaks in {call}\n" not in done.stderr:
                 self.assertEqual(done.returncode, 0, done.stderr)
                 return count
@@ -127,7 +121,7 @@ class Emulated(unittest.TestCase):
     def test_devices_says_what_is_wrong_with_one(self):
         for call, described in (("cudaSetDevice", r"\d+\.\d GB, 0\.0 GB free, .*; "),
                                 ("cudaGetDeviceProperties", "")):
-            done = support.run(["devices"], self.cwd, {"EMULATED_BREAK": f"{call},0,{UNKNOWN}"})
+            done = program.run(["devices"], self.folder, {"EMULATED_BREAK": f"{call},0,{UNKNOWN}"})
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, rf"\nGPU 0: \w+, {described}cannot be used: {call}: ")
 
@@ -137,7 +131,7 @@ class Emulated(unittest.TestCase):
         self.assertIn("\ndevice: CPU\n", said.stdout)
 
     def test_a_wrong_word_for_the_cpu_is_wrong_here_too(self):
-        done = support.run(["--cpu_kernels=avx1024", "spec.json"], self.cwd)
+        done = program.run(["--cpu_kernels=avx1024", "spec.json"], self.folder)
         self.assertEqual(done.returncode, INPUT, done.stderr)
 
     def test_check_and_devices_name_it(self):
@@ -153,8 +147,8 @@ class Emulated(unittest.TestCase):
             self.run_ok(flag, "--set", "train.checkpoint_dir=run", "spec.json")
             losses.append(self.loss(flag))
             self.run_ok("checkpoint", "verify", "run")
-            for name in os.listdir(os.path.join(self.cwd, "run")):
-                path = os.path.join(self.cwd, "run", name)
+            for name in os.listdir(os.path.join(self.folder, "run")):
+                path = os.path.join(self.folder, "run", name)
                 if os.path.isfile(path):
                     os.remove(path)
         self.assertAlmostEqual(losses[0], losses[1], delta=1e-4 * losses[0])
@@ -178,8 +172,8 @@ class Emulated(unittest.TestCase):
                  "gradient_norm": True}]
         self.run_ok("--set", "train.summary_dir=summaries", "--set",
                     "train.hooks=" + json.dumps(hook), "spec.json")
-        sizes = [os.path.getsize(os.path.join(self.cwd, "summaries", name))
-                 for name in os.listdir(os.path.join(self.cwd, "summaries"))]
+        sizes = [os.path.getsize(os.path.join(self.folder, "summaries", name))
+                 for name in os.listdir(os.path.join(self.folder, "summaries"))]
         self.assertGreater(max(sizes), 1000)
 
 

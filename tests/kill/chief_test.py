@@ -1,7 +1,6 @@
 """A chief that dies, and a job that dies as a whole: nothing is rolled back that is still there."""
-import ground
-from ground import CHIEF, LEARNT, Life, plan_of
-from support import main
+from program import lives, main
+from program.lives import CHIEF, LEARNT, Life, plan_of
 
 LAST_STEP = 600
 ATTEMPTS = 2
@@ -27,7 +26,7 @@ class Chief(Life):
         for name in cluster.workers():
             steps = cluster.steps_of(name)
             self.assertEqual(steps, sorted(set(steps)), cluster.story())
-        first = ground.PROGRESS.search(cluster.tasks[CHIEF].text())
+        first = lives.PROGRESS.search(cluster.tasks[CHIEF].text())
         self.assertGreater(int(first.group(1)), was)
 
     def run_with_dead(self, plan, victims):

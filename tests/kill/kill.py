@@ -25,7 +25,7 @@ import time
 sys.dont_write_bytecode = True  # the folder is part of the source
 
 import rounds
-from ground import CHIEF, LEARNT, plan_of
+from program.lives import CHIEF, LEARNT, plan_of
 
 LAST_STEP = 240
 BLOWS_MAX = 4  # of one round

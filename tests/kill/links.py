@@ -25,10 +25,10 @@ import zipfile
 
 sys.dont_write_bytecode = True  # the folder is part of the source
 
-import ground
 import proxy
 import rounds
-from ground import plan_of
+from program import lives
+from program.lives import plan_of
 
 LAST_STEP = 120
 CALM_STEP = 80  # later, the run may be over before what is broken is whole again
@@ -57,7 +57,7 @@ def limits_of(plan, ends_max):
                         bytes_all=CALM_STEP * workers * 2 * plan.ps * STEP_BYTES)
 
 
-class Cluster(ground.Cluster):
+class ProxiedCluster(lives.LivingCluster):
     """Its ps listen behind a proxy, whose addresses everybody was told."""
 
     def __init__(self, folder, plan, seed, ends_max):
@@ -108,7 +108,7 @@ class Round:
     def run(self):
         reference = self.case.reference(self.plan) if self.mode == "sync" else None
         plan = dataclasses.replace(self.plan, flags_of={**self.plan.flags_of})
-        self.cluster = Cluster(self.case.folder, plan, self.seed, self.ends_max)
+        self.cluster = ProxiedCluster(self.case.folder, plan, self.seed, self.ends_max)
         self.case.addCleanup(self.cluster.kill)
         self.cluster.start_planned()
         self.check(reference)
@@ -123,7 +123,7 @@ class Round:
             self.check_pushes()
 
     def check_pushes(self):
-        code, text = ground.dtrain(self.cluster, "checkpoint", "export", "run", "last.npz")
+        code, text = lives.dtrain(self.cluster, "checkpoint", "export", "run", "last.npz")
         self.case.assertEqual(code, 0, text)
         for ps in range(self.plan.ps):
             shape, ledgers = read_numbers(os.path.join(self.cluster.folder, "last.npz"),

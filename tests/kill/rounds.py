@@ -11,12 +11,13 @@ import sys
 import tempfile
 import time
 
-import ground
+import program
+from program import lives
 
 ROUNDS_PER_BLOW_MAX = 4  # a round without a blow is one of pauses, or over too soon
 
 
-class Case(ground.Life):
+class Case(lives.Life):
     """Not run by the loader of tests: its assertions serve the rounds."""
 
     def runTest(self):
@@ -64,8 +65,7 @@ def seeds_of(options):
 def main(kind, about, blows, default):
     """blows: what a kind of round counts ("kills"), and the name of the option that limits them."""
     options = read_options(about, blows, default)
-    if not os.access(ground.BINARY, os.X_OK):
-        sys.exit(f"DTRAIN_BINARY={ground.BINARY}: no such program")
+    program.need_binary()
     Case.setUpClass()
     total = rounds = failures = 0
     began_s = time.monotonic()

@@ -2,9 +2,8 @@
 import re
 import signal
 
-import ground
-from ground import CHIEF, LEARNT, PROGRESS, Life, plan_of
-from support import main
+from program import main
+from program.lives import CHIEF, LEARNT, PROGRESS, Life, plan_of
 
 LAST_STEP = 600
 ENDLESS = 10 ** 6

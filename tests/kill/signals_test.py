@@ -3,9 +3,8 @@ import re
 import signal
 import time
 
-import ground
-from ground import CHIEF, Life, plan_of
-from support import main
+from program import lives, main
+from program.lives import CHIEF, Life, plan_of
 
 TERMINATED, INTERRUPTED = 143, 130
 ENDLESS = 10 ** 6
@@ -26,7 +25,7 @@ class Signals(Life):
         step, since = cluster.step(), time.monotonic()
         cluster.tasks[name].process.send_signal(signo)
         self.assert_ends(cluster, code)
-        self.assert_prompt(cluster, since, ground.END_S)
+        self.assert_prompt(cluster, since, lives.END_S)
         first, saved = cluster.checkpoint_steps()
         self.assertEqual(first, 0)
         self.assertGreaterEqual(saved, step, cluster.story())
@@ -56,9 +55,9 @@ class Signals(Life):
         cluster.tasks[CHIEF].process.send_signal(signal.SIGTERM)
         held_up = cluster.tasks.pop("worker/2")
         self.assert_ends(cluster, TERMINATED)
-        self.assert_prompt(cluster, since, ground.END_S)
+        self.assert_prompt(cluster, since, lives.END_S)
         held_up.process.send_signal(signal.SIGCONT)
-        held_up.process.wait(ground.LIMIT_S)
+        held_up.process.wait(lives.LIMIT_S)
         self.assertGreaterEqual(held_up.code(), 128, cluster.story())
 
     def test_the_chief_saves_when_it_is_told_to(self):
@@ -75,7 +74,7 @@ class Signals(Life):
                 self.assert_checkpoint_while_running(cluster, saved)
 
     def assert_checkpoint_while_running(self, cluster, step):
-        code, text = ground.dtrain(cluster, "checkpoint", "verify", "run")
+        code, text = lives.dtrain(cluster, "checkpoint", "verify", "run")
         self.assertEqual(code, 0, text)
         self.assertIn(f"global step {step},", text)
 

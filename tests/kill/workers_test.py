@@ -1,9 +1,8 @@
 """Workers that die, live again, stay away or stand still: the others go on."""
 import signal
 
-import ground
-from ground import CHIEF, LEARNT, Life, plan_of
-from support import main
+from program import lives, main
+from program.lives import CHIEF, LEARNT, Life, plan_of
 
 LAST_STEP = 600
 LOST = 128
@@ -95,8 +94,8 @@ class Workers(Life):
         task.process.send_signal(signal.SIGSTOP)
         cluster.wait_until(task.is_held_up, f"{name} to stand still")
         said, still = cluster.progress(), 0
-        while still < ground.STILL_LOOKS:
-            ground.pause()
+        while still < lives.STILL_LOOKS:
+            lives.pause()
             now = cluster.progress()
             said, still = now, still + 1 if now == said else 0
         task.process.send_signal(signal.SIGCONT)

@@ -3,7 +3,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import life
+import program
 from life import LifeCase
 
 STEPS = [0, 20, 40, 60]
@@ -46,7 +46,7 @@ class Corrupt(LifeCase):
     def refuse(self, words, **more):
         """By default a person is asked; nothing is touched."""
         ended = self.start("error", **more)
-        self.assertEqual(ended.returncode, life.BAD_INPUT, ended.stdout)
+        self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout)
         self.assertRegex(ended.stdout, rf"ERROR: cannot restore \S+/run/model.ckpt-60: .*{words}")
         self.assertRegex(ended.stdout, r"--set train.on_corrupt=previous goes on from model.ckpt-40")
         self.assertEqual(self.steps(), STEPS)
@@ -127,7 +127,7 @@ class Corrupt(LifeCase):
             flip(self.folder / "run" / f"model.ckpt-{step}.data-00001-of-00002", 7)
         for policy in ("error", "previous"):
             ended = self.start(policy)
-            self.assertEqual(ended.returncode, life.BAD_INPUT, ended.stdout)
+            self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout)
         self.assertRegex(ended.stdout, "model.ckpt-0: .*; there is none before it")
         self.assertEqual(self.steps(), STEPS)
 
@@ -167,4 +167,4 @@ class Corrupt(LifeCase):
 
 
 if __name__ == "__main__":
-    life.main()
+    program.main()

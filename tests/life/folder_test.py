@@ -2,17 +2,16 @@
 import os
 import re
 import shutil
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
 import life
+import program
 from life import LifeCase
-
-sys.path.insert(0, str(life.ROOT / "tests" / "cluster"))
-import support  # pylint: disable=wrong-import-position
+from program import cluster
+from program.cluster import ClusterCase, Plan, by_flags
 
 FAILED = r"WARNING: the checkpoint of step \d+ failed: (.*) \((\d+) failed since the start\)"
 FILE_BYTES = 100000  # a shard has more, an index or a piece of memory for two tasks may have too
@@ -42,7 +41,7 @@ def on_tmpfs(options):
 class Full(LifeCase):
     def goes_on(self, ended, reason):
         """To the last step, which cannot be saved; whoever waits for the result is told so."""
-        self.assertEqual(ended.returncode, life.BAD_HOST, ended.stdout)
+        self.assertEqual(ended.returncode, program.BAD_HOST, ended.stdout)
         failed = re.findall(FAILED, ended.stdout)
         self.assertIn(reason, failed[0][0])
         self.assertEqual([int(count) for _, count in failed], list(range(1, len(failed) + 1)))
@@ -102,7 +101,7 @@ class NotWritable(LifeCase):
     def refuse(self, words, **options):
         for ps in (2, 0):
             ended = self.attempt(60, ps=ps, **options)
-            self.assertEqual(ended.returncode, life.BAD_HOST, ended.stdout)
+            self.assertEqual(ended.returncode, program.BAD_HOST, ended.stdout)
             self.assertRegex(ended.stdout, rf"dtrain: train.checkpoint_dir: {words}\n")
             self.assertNotIn(" of 60, loss ", ended.stdout)
 
@@ -132,25 +131,25 @@ exec {binary} "$@"
 
 
 @unittest.skipUnless(MOUNTING, NO_MOUNT)
-class Hidden(support.ClusterCase, LifeCase):
+class Hidden(ClusterCase, LifeCase):
     def setUp(self):
-        LifeCase.setUp(self)
+        super().setUp()
         for name in ("run", "tmp"):
             (self.folder / name).mkdir()
 
     def cluster(self, hidden, last_step, **changes):
         """hidden: the ps that do not see the folder."""
         tasks = "|".join(f"*--job_name=ps*--task_index={ps}*" for ps in hidden)
-        program = self.folder / "hiding"
-        program.write_text(HIDING.format(tasks=tasks, mounting=" ".join(MOUNTING),
-                                         run=self.folder / "run", binary=life.BINARY))
-        program.chmod(0o700)
+        hiding = self.folder / "hiding"
+        hiding.write_text(HIDING.format(tasks=tasks, mounting=" ".join(MOUNTING),
+                                         run=self.folder / "run", binary=program.BINARY))
+        hiding.chmod(0o700)
         spec = life.spec_with({"train.last_step": last_step,
                                "train.checkpoint_dir": str(self.folder / "run"), **changes})
         environment = {"TMPDIR": str(self.folder / "tmp")}
-        plan = support.Plan(ps=3, told=lambda *task: (support.by_flags(*task)[0], environment))
-        with mock.patch.object(support, "BINARY", str(program)), \
-             mock.patch.object(support, "SPEC", spec):
+        plan = Plan(ps=3, told=lambda *task: (by_flags(*task)[0], environment))
+        with mock.patch.object(program, "BINARY", str(hiding)), \
+             mock.patch.object(cluster, "SPEC", spec):
             return self.run_to_end(plan)
 
     def compare(self, hidden, **changes):
@@ -183,4 +182,4 @@ class Hidden(support.ClusterCase, LifeCase):
 
 
 if __name__ == "__main__":
-    life.main()
+    program.main()

@@ -3,6 +3,7 @@ import json
 
 import events
 import life
+import program
 from life import LifeCase
 
 STANDING = {"type": "gradient_descent", "learning_rate": 1e-12}  # nothing gets better
@@ -45,7 +46,7 @@ class Hooks(LifeCase):
         failing = {"type": "command", "at": ["checkpoint"], "command": "exit 3",
                    "on_failure": "stop"}
         ended = self.attempt(life.NEVER, train__hooks=[failing])
-        self.assertEqual(ended.returncode, life.BAD_HOST, ended.stdout)
+        self.assertEqual(ended.returncode, program.BAD_HOST, ended.stdout)
         self.assertRegex(ended.stdout, "the command at checkpoint .*3")
 
     def test_the_final_evaluation_is_that_of_the_result(self):
@@ -99,4 +100,4 @@ class Summaries(LifeCase):
 
 
 if __name__ == "__main__":
-    life.main()
+    program.main()

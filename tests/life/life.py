@@ -5,28 +5,16 @@ themselves. In synchronous mode the values at the end are a function of the spec
 workers alone, so runs are compared bit for bit.
 """
 import ast
-import copy
 import json
-import os
 import re
 import shutil
 import struct
 import subprocess
-import sys
-import tempfile
-import unittest
 import zipfile
-from pathlib import Path
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import clean  # pylint: disable=wrong-import-position
+import program
 
-BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
-ROOT = Path(__file__).resolve().parents[2]
-FIXTURES = ROOT / "tests" / "fixtures"
-LIMIT_S = 60  # for one run; none here takes more than a second or two
 ATTEMPTS_MAX = 20
-BAD_INPUT, BAD_HOST = 2, 1  # exit codes
 NEVER = 1000000000  # steps
 
 # Everything that a restart must carry on is in it: an epoch's order, dropout, slots, powers.
@@ -61,17 +49,7 @@ SPEC = {
 
 
 def spec_with(changes):
-    """The run with other values: {"train.mode": "async", ...}; None takes a key away."""
-    spec = copy.deepcopy(SPEC)
-    for path, value in changes.items():
-        *folders, key = path.split(".")
-        at = spec
-        for folder in folders:
-            at = at.setdefault(folder, {})
-        at[key] = value
-        if value is None:
-            del at[key]
-    return spec
+    return program.changed(SPEC, changes)
 
 
 def read_arrays(path):
@@ -88,21 +66,13 @@ def read_arrays(path):
     return arrays
 
 
-class LifeCase(unittest.TestCase):
-    def setUp(self):
-        made = tempfile.TemporaryDirectory(prefix="dtrain-test-")
-        self.addCleanup(made.cleanup)
-        self.folder = Path(made.name)
-
+class LifeCase(program.FolderCase):
     def write_spec(self, changes, name="spec.json"):
         (self.folder / name).write_text(json.dumps(spec_with(changes)))
 
     def dtrain(self, *words, before=(), **environment):
         """before: words of a command that starts it."""
-        return subprocess.run([*before, BINARY, *map(str, words)], cwd=self.folder,
-                              env=clean.environment(environment), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=LIMIT_S, check=False)
+        return program.run(words, self.folder, environment, before, stderr=subprocess.STDOUT)
 
     def attempt(self, last_step, ps=2, workers=2, before=(), **changes):
         """A run, however it ends. ps 0: a single process. Dots of keys are written as __."""
@@ -182,9 +152,3 @@ def succeeds(*words):
         return subprocess.run(words, capture_output=True, check=False).returncode == 0
     except OSError:
         return False
-
-
-def main():
-    if not os.access(BINARY, os.X_OK):
-        sys.exit(f"DTRAIN_BINARY={BINARY}: no such program")
-    unittest.main()

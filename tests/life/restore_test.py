@@ -3,6 +3,7 @@ number of ps, any partitioning, a single process."""
 import shutil
 
 import life
+import program
 from life import LifeCase
 
 PARTS = "placement__partitioner"
@@ -138,10 +139,10 @@ class Length(LifeCase):
                             ("logit", r'no variable "logit/(\w+)" \(did you mean "logits/\1"')):
             model = [flat, {"op": "dense", "name": name, "units": 10}]
             ended = self.attempt(80, model=model)
-            self.assertEqual(ended.returncode, life.BAD_INPUT, ended.stdout)
+            self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout)
             self.assertRegex(ended.stdout, rf"cannot restore \S+/run/model.ckpt-40: {words}")
             self.assertEqual(self.later_steps(), [40])
 
 
 if __name__ == "__main__":
-    life.main()
+    program.main()

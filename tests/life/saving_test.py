@@ -5,6 +5,7 @@ import subprocess
 import time
 
 import life
+import program
 from life import LifeCase
 
 HOUR_S = 3600
@@ -60,7 +61,7 @@ class When(LifeCase):
 
     def test_seconds_and_steps_at_once_are_a_mistake(self):
         ended = self.attempt(20, train__save_checkpoint_secs=1, train__save_checkpoint_steps=10)
-        self.assertEqual(ended.returncode, life.BAD_INPUT)
+        self.assertEqual(ended.returncode, program.BAD_INPUT)
         self.assertIn("expected save_checkpoint_secs or save_checkpoint_steps, got both",
                       ended.stdout)
 
@@ -73,7 +74,7 @@ class When(LifeCase):
         changes = {f"train.{key}": value for key, value in train.items()}
         self.write_spec({"train.last_step": life.NEVER, **changes})
         with open(self.folder / "log", "wb") as log:
-            process = subprocess.Popen([life.BINARY, "spec.json"], cwd=self.folder, stdout=log,
+            process = subprocess.Popen([program.BINARY, "spec.json"], cwd=self.folder, stdout=log,
                                        stderr=log, stdin=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -82,7 +83,7 @@ class When(LifeCase):
     def wait_for(self, process, count):
         """Until so many checkpoints have been made."""
         text = ""
-        deadline = time.monotonic() + life.LIMIT_S
+        deadline = time.monotonic() + program.LIMIT_S
         while text.count(" saved ") < count:
             self.assertIsNone(process.poll(), text)
             self.assertLess(time.monotonic(), deadline, text)
@@ -95,7 +96,7 @@ class When(LifeCase):
         os.rename(self.folder / "run", self.folder / "gone")
         self.wait_for(process, (self.folder / "log").read_text().count(" saved ") + 3)
         process.terminate()
-        self.assertEqual(process.wait(life.LIMIT_S), 128 + signal.SIGTERM)
+        self.assertEqual(process.wait(program.LIMIT_S), 128 + signal.SIGTERM)
         self.assertEqual(self.named_steps(), self.steps())
         self.assertGreater(self.steps()[0], self.steps("gone")[-1])
         self.verify(f"run/model.ckpt-{self.steps()[-1]}")
@@ -107,7 +108,7 @@ class When(LifeCase):
             if count < 3:
                 process.send_signal(signal.SIGUSR2)
         process.terminate()
-        self.assertEqual(process.wait(life.LIMIT_S), 128 + signal.SIGTERM)
+        self.assertEqual(process.wait(program.LIMIT_S), 128 + signal.SIGTERM)
         self.assertEqual(len(self.steps()), 4)
         self.assertEqual(self.named_steps(), self.steps())
         last_step = self.steps()[-1] + 10
@@ -119,4 +120,4 @@ class When(LifeCase):
 
 
 if __name__ == "__main__":
-    life.main()
+    program.main()

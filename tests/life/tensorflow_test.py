@@ -4,10 +4,10 @@ import json
 import math
 import shutil
 
-import life
+import program
 from life import LifeCase
 
-FIXTURE = life.FIXTURES / "cluster_adam"  # 2 ps, 3 steps; hidden/kernel [3, 4] and more
+FIXTURE = program.FIXTURES / "cluster_adam"  # 2 ps, 3 steps; hidden/kernel [3, 4] and more
 ROWS = [([0.5, -1.0, 2.0], 0), ([1.5, 0.25, -0.5], 2), ([-1.0, 1.0, 0.75], 3), ([0.0, 2.0, 1.0], 1)]
 RATE, BETA1, BETA2, EPSILON = 0.01, 0.9, 0.999, 1e-8
 CLASSES, STEPS = 4, 5
@@ -90,4 +90,4 @@ class TensorFlow(LifeCase):
 
 
 if __name__ == "__main__":
-    life.main()
+    program.main()

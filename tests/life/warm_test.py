@@ -1,5 +1,6 @@
 """A run that begins with values of another one: which, under which names, and what stays its own."""
 import life
+import program
 from life import LifeCase
 
 MODEL = [
@@ -41,7 +42,7 @@ class Warm(LifeCase):
 
     def refuse(self, warm_start, words, **changes):
         ended = self.begin(warm_start, **changes)
-        self.assertEqual(ended.returncode, life.BAD_INPUT, ended.stdout)
+        self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout)
         self.assertRegex(ended.stdout, words)
         self.assertFalse((self.folder / "run" / "checkpoint").exists())
 
@@ -136,4 +137,4 @@ class Warm(LifeCase):
 
 
 if __name__ == "__main__":
-    life.main()
+    program.main()

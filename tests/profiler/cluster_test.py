@@ -8,11 +8,9 @@ import collections
 import json
 import os
 import signal
-import sys
-import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
-import support  # noqa: E402
+import program
+from program.cluster import ClusterCase, Plan
 
 TASKS = ["worker/0", "worker/1", "ps/0", "ps/1"]  # in the order of their rows
 WORKERS, PS = TASKS[:2], TASKS[2:]
@@ -25,7 +23,7 @@ Span = collections.namedtuple("Span", "task category name begin end args")
 
 def plan_of(mode, **profiler):
     hook = {"type": "profiler", "steps": STEPS, "output_dir": "lines", **profiler}
-    return support.Plan(changes={"train.mode": mode, "train.hooks": [hook]})
+    return Plan(changes={"train.mode": mode, "train.hooks": [hook]})
 
 
 class Timeline:
@@ -55,7 +53,7 @@ class Timeline:
         return {span.args["step"]: span for span in self.of(task, "step")}
 
 
-class ProfilerCase(support.ClusterCase):
+class ProfilerCase(ClusterCase):
     def paths(self, cluster):
         folder = os.path.join(cluster.folder, "lines")
         names = os.listdir(folder) if os.path.isdir(folder) else []
@@ -247,4 +245,4 @@ class Losses(ProfilerCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

@@ -8,6 +8,7 @@ import struct
 import zipfile
 
 import made
+import program
 import tool
 from made import DOUBLE, FLOAT, INT32, INT64, STRING
 
@@ -34,7 +35,7 @@ class Checkpoint(tool.ToolCase):
     def checkpoint(self, verb, *words):
         return self.run_ok("checkpoint", verb, *words)
 
-    def refuse(self, verb, *words, code=tool.BAD_INPUT):
+    def refuse(self, verb, *words, code=program.BAD_INPUT):
         return self.run_bad("checkpoint", verb, *words, code=code)
 
     def copy(self, source=tool.ADAM, name="copy"):
@@ -91,7 +92,7 @@ class Looking(Checkpoint):
         folder = self.copy()
         os.truncate(folder / "model.ckpt-0.data-00000-of-00002", 3)
         ended = self.dtrain("checkpoint", "ls", folder)
-        self.assertEqual(ended.returncode, tool.BAD_INPUT)
+        self.assertEqual(ended.returncode, program.BAD_INPUT)
         lines = ended.stdout.splitlines()
         self.assertRegex(lines[1], r"^ +0 .*model\.ckpt-0.*cut off")
         self.assertTrue(lines[2].endswith("model.ckpt-3, newest"), lines)
@@ -377,7 +378,7 @@ class Garbage(Checkpoint):
             more = {"diff": [path], "reshard": ["--ps=2", self.folder / "out"],
                     "export": ["out.npz"]}.get(verb, [])
             ended = self.dtrain("checkpoint", verb, path, *more)
-            self.assertIn(ended.returncode, (0, tool.BAD_INPUT), (verb, ended.stderr))
+            self.assertIn(ended.returncode, (0, program.BAD_INPUT), (verb, ended.stderr))
             self.assertNotIn("Sanitizer", ended.stderr)
             shutil.rmtree(self.folder / "out", ignore_errors=True)
 
@@ -423,4 +424,4 @@ class Words(Checkpoint):
 
 
 if __name__ == "__main__":
-    tool.main()
+    program.main()

@@ -7,9 +7,10 @@ import sys
 import unittest
 from pathlib import Path
 
+import program
 import tool
 
-SHARED = tool.ROOT.parent / "shared"
+SHARED = program.ROOT.parent / "shared"
 DATA = Path(os.environ.get("DTRAIN_DATA", SHARED / "data")) / "mnist"
 CURVES = SHARED / "fixtures" / "curves"
 IMAGES, LABELS = "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"
@@ -76,8 +77,8 @@ class Curves(tool.ToolCase):
 
 
 if __name__ == "__main__":
-    if not os.access(tool.BINARY, os.X_OK):
-        sys.exit(f"DTRAIN_BINARY={tool.BINARY}: no such program")
+    if not os.access(program.BINARY, os.X_OK):
+        sys.exit(f"DTRAIN_BINARY={program.BINARY}: no such program")
     ended = unittest.main(exit=False).result
     if ended.wasSuccessful() and len(ended.skipped) == ended.testsRun:
         sys.exit(77)  # meson: skipped

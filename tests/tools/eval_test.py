@@ -3,7 +3,7 @@ import json
 import math
 
 import model
-import tool
+import program
 from made import DOUBLE, FLOAT, INT32
 
 
@@ -13,7 +13,7 @@ class Eval(model.ModelCase):
         self.run_ok("eval", "spec.json", "--checkpoint=run", "--result=result.json", *words)
         return json.loads((self.folder / "result.json").read_text())
 
-    def refuse(self, *words, code=tool.BAD_INPUT):
+    def refuse(self, *words, code=program.BAD_INPUT):
         return self.run_bad("eval", "spec.json", "--checkpoint=run", *words, code=code)
 
     def test_loss_and_accuracy_are_those_of_the_values(self):
@@ -113,4 +113,4 @@ class Eval(model.ModelCase):
 
 
 if __name__ == "__main__":
-    tool.main()
+    program.main()

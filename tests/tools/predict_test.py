@@ -5,7 +5,7 @@ import math
 import struct
 
 import model
-import tool
+import program
 from made import FLOAT
 
 
@@ -167,4 +167,4 @@ class Data(Predict):
 
 
 if __name__ == "__main__":
-    tool.main()
+    program.main()

@@ -1,6 +1,7 @@
 """What a run saves is what the tools make of it: whole, of one moment, and as good as the run said."""
 import json
 
+import program
 import tool
 
 SPEC = {
@@ -65,4 +66,4 @@ class Run(tool.ToolCase):
 
 
 if __name__ == "__main__":
-    tool.main()
+    program.main()

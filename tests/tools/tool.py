@@ -1,32 +1,13 @@
 """What these tests share: the binary, run in a folder of its own."""
-import os
-import subprocess
-import sys
-import tempfile
-import unittest
-from pathlib import Path
+import program
+from program import BAD_INPUT, FIXTURES
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import clean  # pylint: disable=wrong-import-position
-
-BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
-ROOT = Path(__file__).resolve().parents[2]
-FIXTURES = ROOT / "tests" / "fixtures"
 ADAM, FTRL = FIXTURES / "cluster_adam", FIXTURES / "cluster_ftrl"
-LIMIT_S = 60  # nothing here takes a second
-BAD_INPUT = 2
 
 
-class ToolCase(unittest.TestCase):
-    def setUp(self):
-        made = tempfile.TemporaryDirectory(prefix="dtrain-test-")
-        self.addCleanup(made.cleanup)
-        self.folder = Path(made.name)
-
+class ToolCase(program.FolderCase):
     def dtrain(self, *words):
-        return subprocess.run([BINARY, *map(str, words)], cwd=self.folder, env=clean.environment(),
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=LIMIT_S, check=False)
+        return program.run(words, self.folder)
 
     def run_ok(self, *words):
         """What it printed; nothing may stand on standard error."""
@@ -40,9 +21,3 @@ class ToolCase(unittest.TestCase):
         self.assertEqual(ended.returncode, code, ended.stdout + ended.stderr)
         self.assertRegex(ended.stderr, r"\Adtrain: [^\n]+\n\Z")
         return ended.stderr[len("dtrain: "):-1]
-
-
-def main():
-    if not os.access(BINARY, os.X_OK):
-        sys.exit(f"DTRAIN_BINARY={BINARY}: no such program")
-    unittest.main()

@@ -3,10 +3,9 @@ import resource
 import select
 import subprocess
 
+import program
+from program import BINARY, LIMIT_S, SANITIZER, wire
 from visitors import VISITORS_MAX, VisitCase
-import support
-from support import BINARY, LIMIT_S, SANITIZER
-import wire
 
 STRANGERS_MAX = 1024  # of core/cluster/task/task.h
 GREETING_MAX = 64 << 10
@@ -23,7 +22,7 @@ class Crowd(VisitCase):
     def assert_var_answers(self):
         done = subprocess.run(
             [BINARY, "var", "get", "global_step", "--ps_hosts=" + self.address],
-            env=support.clean.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+            env=program.environment(), stdin=subprocess.DEVNULL, capture_output=True,
             text=True, timeout=LIMIT_S, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "0\n", ""),
                          self.cluster.story())
@@ -78,4 +77,4 @@ class Crowd(VisitCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

@@ -3,12 +3,9 @@ import json
 import os
 import re
 import signal
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
-
-import support  # pylint: disable=wrong-import-position
-from support import Plan, Task  # pylint: disable=wrong-import-position
+import program
+from program.cluster import ENDLESS, SPEC, Cluster, ClusterCase, Plan, Task, is_listened_on
 
 LINE = re.compile(r"^step (\d+), eval loss (\S+), eval accuracy (\S+) \(100 examples\)$", re.M)
 TERMINATED, TIMEOUT, INPUT = 143, 129, 2
@@ -24,7 +21,7 @@ def by_tf_config(hosts):
                                      "task": {"type": "evaluator", "index": 0}})}
 
 
-class Evaluator(support.ClusterCase):
+class Evaluator(ClusterCase):
     def evaluator(self, cluster, *flags, spec="spec.json", label="evaluator"):
         words = ["--job_name=evaluator", "--ps_hosts=" + ",".join(cluster.hosts["ps"]),
                  "--worker_hosts=" + ",".join(cluster.hosts["worker"]), "--log_level=debug",
@@ -38,7 +35,7 @@ class Evaluator(support.ClusterCase):
     def with_ps(self, changes):
         """Only the ps are there: whoever is started now sees the run from its beginning."""
         plan = Plan(changes={**SAVES, **changes}, absent=["worker/0", "worker/1"])
-        return self.start(plan, lambda c: all(support.is_listened_on(c.address(name))
+        return self.start(plan, lambda c: all(is_listened_on(c.address(name))
                                               for name in ("ps/0", "ps/1")))
 
     def workers(self, cluster):
@@ -77,7 +74,7 @@ class Evaluator(support.ClusterCase):
                 self.assertIn(b"accuracy", content)
 
     def test_one_that_is_started_again_goes_on_where_it_was(self):
-        cluster = self.with_ps({"train.last_step": support.ENDLESS, "train.log_every_steps": 1000000,
+        cluster = self.with_ps({"train.last_step": ENDLESS, "train.log_every_steps": 1000000,
                                 "train.save_checkpoint_steps": None,
                                 "train.save_checkpoint_secs": 0.2,
                                 "train.keep_checkpoint_max": 1000})
@@ -106,7 +103,7 @@ class Evaluator(support.ClusterCase):
         self.assertEqual(self.lines(task)[-1][0], 20)
 
     def test_a_job_that_is_stopped_ends_it_with_the_same_code(self):
-        cluster = self.with_ps({"train.last_step": support.ENDLESS, "train.log_every_steps": 1000,
+        cluster = self.with_ps({"train.last_step": ENDLESS, "train.log_every_steps": 1000,
                                 "train.save_checkpoint_steps": 200})
         task = self.evaluator(cluster)
         self.workers(cluster)
@@ -119,15 +116,15 @@ class Evaluator(support.ClusterCase):
     def test_it_says_what_it_waits_for(self):
         cluster = self.with_ps({"train.last_step": 60})
         task = self.evaluator(cluster, "--log_level=debug")
-        support.wait_until(lambda: "ps/0 is here" in task.text(), cluster.story)
+        program.wait_until(lambda: "ps/0 is here" in task.text(), cluster.story)
         task.process.send_signal(signal.SIGUSR1)
-        support.wait_until(lambda: "waits for a first checkpoint in" in task.text(), cluster.story)
+        program.wait_until(lambda: "waits for a first checkpoint in" in task.text(), cluster.story)
         self.assertRegex(task.text(), r"evaluator: evaluator, [0-9.]+ MiB resident\n")
         self.workers(cluster)
         self.assert_codes(cluster, 0)
 
     def test_the_best_are_kept_when_the_run_has_let_them_go(self):
-        cluster = self.with_ps({"train.last_step": support.ENDLESS, "train.log_every_steps": 1000,
+        cluster = self.with_ps({"train.last_step": ENDLESS, "train.log_every_steps": 1000,
                                 "train.save_checkpoint_steps": 100,
                                 "train.keep_checkpoint_max": 1})
         task = self.evaluator(cluster, "--keep_best=2", "--best_metric=accuracy")
@@ -148,12 +145,12 @@ class Evaluator(support.ClusterCase):
                 if name.endswith(".index")}
         self.assertEqual(kept, set(names))
         tool = Task(cluster.folder, "tool", ["eval", "--checkpoint=run/best", "spec.json"], {})
-        support.wait_until(tool.has_ended, lambda: "eval")
+        program.wait_until(tool.has_ended, lambda: "eval")
         self.assertIn(f"test accuracy {wanted[0][2]:.4f}", tool.text())
 
     def test_a_checkpoint_that_it_reads_is_not_removed(self):
         """Evaluations that take a while are stopped in the middle, while the run saves others."""
-        cluster = self.with_ps({"train.last_step": support.ENDLESS, "train.log_every_steps": 1000,
+        cluster = self.with_ps({"train.last_step": ENDLESS, "train.log_every_steps": 1000,
                                 "train.save_checkpoint_steps": 20, "model": HEAVY,
                                 "data.eval": {"format": "random", "rows": 8000, "shape": [784],
                                               "classes": 10},
@@ -173,7 +170,7 @@ class Evaluator(support.ClusterCase):
             if not leased():
                 return False
             os.kill(task.process.pid, signal.SIGSTOP)
-            support.wait_until(task.is_held_up, lambda: "the evaluator to be held up")
+            program.wait_until(task.is_held_up, lambda: "the evaluator to be held up")
             if leased() and os.path.exists(os.path.join(folder, leased() + ".index")):
                 return True
             os.kill(task.process.pid, signal.SIGCONT)
@@ -193,7 +190,7 @@ class Evaluator(support.ClusterCase):
         self.assert_codes(cluster, TERMINATED)
 
     def test_a_ps_that_does_not_come_is_waited_for_no_longer_than_said(self):
-        cluster = support.Cluster(self.folder, Plan(changes=SAVES))
+        cluster = Cluster(self.folder, Plan(changes=SAVES))
         self.evaluator(cluster, "--start_timeout=0.3")
         self.assert_codes(cluster, TIMEOUT)
         self.assert_says(cluster, "evaluator", r"(?m)^dtrain: ps/0 at \S+ did not come within 0.3 s "
@@ -210,7 +207,7 @@ class Evaluator(support.ClusterCase):
 
     def test_a_model_that_is_another_is_an_error_in_the_end(self):
         cluster = self.with_ps({"train.last_step": 20})
-        other = support.spec_with({**SAVES, "train.last_step": 20})
+        other = program.changed(SPEC, {**SAVES, "train.last_step": 20})
         other["model"][1]["units"] = 17
         with open(os.path.join(cluster.folder, "other.json"), "w", encoding="utf-8") as file:
             json.dump(other, file)
@@ -227,11 +224,11 @@ class Evaluator(support.ClusterCase):
                 (SAVES, ("--best_metric=acuracy",),
                  '--best_metric=acuracy: the spec has no such metric (did you mean "accuracy"?)')):
             with self.subTest(words=words):
-                cluster = support.Cluster(self.folder, Plan(changes=changes))
+                cluster = Cluster(self.folder, Plan(changes=changes))
                 self.evaluator(cluster, *flags)
                 self.assert_codes(cluster, INPUT)
                 self.assertIn(words, cluster.tasks["evaluator"].text())
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

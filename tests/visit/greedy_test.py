@@ -2,10 +2,10 @@
 import signal
 import threading
 
-from visitors import Visitor, VisitCase
-import support
-from support import Plan
-import wire
+import program
+from program import wire
+from program.cluster import Plan
+from visitors import VisitCase, Visitor
 
 # A second has a thousand where the ps serves nobody else, and had 2 when guests had no limit.
 STEPS = 200
@@ -103,7 +103,7 @@ class Greedy(VisitCase):
 
     def test_some_greet_in_vain(self):
         def greet(is_over):
-            with wire.Connection(self.address, support.LIMIT_S) as stranger:
+            with wire.Connection(self.address, program.LIMIT_S) as stranger:
                 stranger.send("HELLO", b"{}")
                 stranger.hear()
 
@@ -112,4 +112,4 @@ class Greedy(VisitCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

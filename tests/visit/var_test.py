@@ -3,19 +3,17 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
+import program
+from program import BINARY, LIMIT_S
+from program.cluster import ClusterCase, Plan, hold_addresses, is_listened_on, socket
 
-import support  # pylint: disable=wrong-import-position
-from support import BINARY, LIMIT_S, Plan  # pylint: disable=wrong-import-position
-
-CLEAN = support.clean.environment()
+CLEAN = program.environment()
 TWO_PARTS = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}
 
 
-class VarCase(support.ClusterCase):
+class VarCase(ClusterCase):
     def words(self, cluster, words):
         return [BINARY, "var", *words, "--ps_hosts=" + ",".join(cluster.hosts["ps"])]
 
@@ -46,7 +44,7 @@ class VarCase(support.ClusterCase):
     def lone(self, ps=1):
         """Parameter servers that no chief has set up."""
         return self.start(Plan(ps=ps, workers=1, absent=["worker/0"]), lambda c: all(
-            support.is_listened_on(address) for address in c.hosts["ps"]))
+            is_listened_on(address) for address in c.hosts["ps"]))
 
     def end(self, cluster, name, code=143):
         cluster.tasks[name].process.send_signal(signal.SIGTERM)
@@ -118,7 +116,7 @@ class LonePs(VarCase):
         self.assertEqual((watcher.returncode, rest, error), (0, "1\n", ""))
 
     def test_who_is_not_there_is_named(self):
-        (held,), (address,) = support.hold_addresses(1)
+        (held,), (address,) = hold_addresses(1)
         self.addCleanup(held.close)
         done = subprocess.run([BINARY, "var", "ls", "--ps_hosts=" + address, "--timeout=0.3"],
                               env=CLEAN, capture_output=True, text=True, timeout=LIMIT_S,
@@ -141,7 +139,7 @@ class LonePs(VarCase):
         self.var(cluster, "set", "x", "3")
         host, port = cluster.hosts["ps"][0].split(":")
         for garbage in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(200)):
-            with support.socket.create_connection((host, int(port)), LIMIT_S) as stranger:
+            with socket.create_connection((host, int(port)), LIMIT_S) as stranger:
                 stranger.sendall(garbage)
         self.assertEqual(self.var(cluster, "get", "x"), "3")
 
@@ -208,7 +206,7 @@ class Training(VarCase):
         """In synchronous training no step is taken before the second worker comes."""
         plan = Plan(changes={"train.mode": "sync", "train.last_step": 300}, absent=["worker/1"])
         cluster = self.start(plan, lambda c: all(
-            support.is_listened_on(address) for address in c.hosts["ps"]))
+            is_listened_on(address) for address in c.hosts["ps"]))
         watcher = self.begin(cluster, "watch", "global_step", "--every=0")
         self.assertEqual(watcher.stdout.readline(), "0\n")
         cluster.start("worker/1")
@@ -232,4 +230,4 @@ class Training(VarCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

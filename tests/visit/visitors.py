@@ -1,15 +1,9 @@
 """Visitors of a ps, by hand."""
 import json
-import os
 import struct
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cluster"))
-
-import support  # pylint: disable=wrong-import-position
-from support import LIMIT_S  # pylint: disable=wrong-import-position
-import wire  # pylint: disable=wrong-import-position
+from program import LIMIT_S, wire
+from program.cluster import ClusterCase, Plan, is_listened_on
 
 VISITORS_MAX = 64
 STEP = '{"do": "get", "name": "global_step"}'
@@ -37,11 +31,11 @@ class Visitor(wire.Connection):
         return int(struct.unpack("<d", numbers)[0])
 
 
-class VisitCase(support.ClusterCase):
+class VisitCase(ClusterCase):
     def lone(self):
         """The address of a ps that no chief has set up."""
-        plan = support.Plan(ps=1, workers=1, absent=["worker/0"])
-        self.cluster = self.start(plan, lambda c: support.is_listened_on(c.address("ps/0")))
+        plan = Plan(ps=1, workers=1, absent=["worker/0"])
+        self.cluster = self.start(plan, lambda c: is_listened_on(c.address("ps/0")))
         return self.cluster.address("ps/0")
 
     def visitor(self, address, greets=True):

@@ -1,9 +1,9 @@
 """Visitors that do not keep to the rules, and too many of them: a ps takes no harm."""
 import json
 
+import program
+from program import wire
 from visitors import VISITORS_MAX, VisitCase, Visitor
-import support
-import wire
 
 
 class Wild(VisitCase):
@@ -57,4 +57,4 @@ class Wild(VisitCase):
 
 
 if __name__ == "__main__":
-    support.main()
+    program.main()

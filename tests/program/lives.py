@@ -1,4 +1,4 @@
-"""Clusters whose tasks die and live again: what the tests of this folder and kill.py share.
+"""Clusters whose tasks die and live again.
 
 A task keeps its name and its port through all its lives; each life has a log of its own.
 
@@ -11,14 +11,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "cluster"))
-
-import support
-from support import BINARY, Plan, wait_until
+import program
+from program.cluster import Cluster, ClusterCase, Plan
 
 LIMIT_S = 50  # of every wait of a task; a wait that comes here is a failure
 END_S = 30  # for a job that was told to end
@@ -44,7 +41,7 @@ MODEL = {
 
 def pause():
     """Between two looks."""
-    time.sleep(support.LOOK_S)
+    time.sleep(program.LOOK_S)
 
 
 def plan_of(mode, last_step, changes=None, **options):
@@ -72,7 +69,7 @@ class Progress:
         return self
 
 
-class Cluster(support.Cluster):
+class LivingCluster(Cluster):
     """The tasks of a plan; `tasks` has the latest life of each, `lives` all of them. The chief comes
     last: none of the others can be late for asynchronous steps that one alone would soon have done.
     """
@@ -198,9 +195,7 @@ class Cluster(support.Cluster):
 
 def dtrain(cluster, *words):
     """A command of the binary, in the folder of the cluster: code, and what it printed."""
-    ended = subprocess.run([BINARY, *words], cwd=cluster.folder, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                           timeout=LIMIT_S, check=False)
+    ended = program.run(words, cluster.folder, stderr=subprocess.STDOUT)
     return ended.returncode, ended.stdout
 
 
@@ -214,7 +209,7 @@ def leftovers(cluster):
     return [name for name in found if not (was_killed and name == ".token")]
 
 
-class Life(support.ClusterCase):
+class Life(ClusterCase):
     """A test with clusters that are disturbed."""
 
     references = {}  # spec: the folder of an undisturbed run
@@ -228,7 +223,7 @@ class Life(support.ClusterCase):
 
     def begin(self, plan, folder=None):
         """A cluster of which every worker has made a step."""
-        cluster = Cluster(folder or self.folder, plan)
+        cluster = LivingCluster(folder or self.folder, plan)
         self.addCleanup(cluster.kill)
         cluster.start_planned()
         cluster.wait_until(lambda: all(map(cluster.steps_of, cluster.workers())) or

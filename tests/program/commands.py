@@ -1,18 +1,12 @@
-"""What the tests of the binary share: running it in a clean environment and a folder of its own."""
+"""Commands of the program, in a folder with a spec and a few broken files, and what they started."""
 import json
 import os
 import re
 import subprocess
-import sys
-import tempfile
 import threading
-import time
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import clean  # pylint: disable=wrong-import-position
-
-BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
-LIMIT_S = 60  # for anything that is waited for; nothing here takes a second
+import program
+from program import LIMIT_S
 
 SPEC = {
     "name": "digits",
@@ -24,26 +18,23 @@ SPEC = {
     "train": {"last_step": 20},
 }
 
-
-def folder():
-    """A folder with spec.json and a few broken files, removed with the object."""
-    made = tempfile.TemporaryDirectory(prefix="dtrain-test-")
-    files = {
-        "spec.json": json.dumps(SPEC),
-        "broken.json": "{\n",
-        "list.json": "[]",
-        "twice.json": '{"name": "a", "name": "b"}',
-        "empty.json": "",
-    }
-    for name, text in files.items():
-        with open(os.path.join(made.name, name), "w", encoding="utf-8") as file:
-            file.write(text)
-    return made
+FILES = {
+    "spec.json": json.dumps(SPEC),
+    "broken.json": "{\n",
+    "list.json": "[]",
+    "twice.json": '{"name": "a", "name": "b"}',
+    "empty.json": "",
+}
 
 
-def run(arguments, cwd, env=None, stdin=""):
-    return subprocess.run([BINARY] + arguments, cwd=cwd, env=clean.environment(env), input=stdin,
-                          capture_output=True, text=True, timeout=LIMIT_S, check=False)
+class CommandCase(program.FolderCase):
+    def setUp(self):
+        super().setUp()
+        for name, text in FILES.items():
+            (self.folder / name).write_text(text)
+
+    def run_dtrain(self, *words, **options):
+        return program.run(words, self.folder, **options)
 
 
 class Running:
@@ -51,7 +42,7 @@ class Running:
 
     def __init__(self, arguments, cwd, command=None):
         self.process = subprocess.Popen(
-            (command or []) + [BINARY] + arguments, cwd=cwd, env=clean.environment(),
+            (command or []) + [program.BINARY] + arguments, cwd=cwd, env=program.environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines = []
         self.changed = threading.Condition()
@@ -112,13 +103,5 @@ def is_running(pid):
 
 
 def wait_until_gone(pids):
-    deadline = time.monotonic() + LIMIT_S
-    while any(is_running(pid) for pid in pids):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"still running: {[pid for pid in pids if is_running(pid)]}")
-        time.sleep(0.005)
-
-
-def fail_without_binary():
-    if not os.access(BINARY, os.X_OK):
-        sys.exit(f"DTRAIN_BINARY={BINARY}: no such program")
+    program.wait_until(lambda: not any(map(is_running, pids)),
+                       lambda: f"the end of {[pid for pid in pids if is_running(pid)]}")

@@ -5,25 +5,18 @@ they print to files. Its ports are held by sockets that are bound and never list
 SO_REUSEADDR a task can listen there, as often as it is started, and the system gives the port to
 nobody else, not even to a connection that is made outwards while the task is not there.
 """
-import copy
 import dataclasses
 import json
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 import time
-import unittest
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import clean  # pylint: disable=wrong-import-position
+import program
+from program import LIMIT_S, wait_until
 
-BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
-LIMIT_S = 60  # for anything that is waited for; nothing here takes more than a second or two
 PROMPT_S = 20  # from the end of the chief to that of the last task, on a busy machine
-SANITIZER = os.environ.get("DTRAIN_SANITIZER", "none")
-LOOK_S = 0.002  # between two looks at what is waited for
 PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process
 ENDLESS = 1000000000  # steps
 
@@ -45,18 +38,6 @@ SPEC = {
     "optimizer": {"type": "momentum", "learning_rate": 0.05, "momentum": 0.9},
     "train": {"last_step": 30, "log_every_steps": 1},
 }
-
-
-def spec_with(changes):
-    """The small spec with other values: {"train.mode": "sync", ...}."""
-    spec = copy.deepcopy(SPEC)
-    for path, value in changes.items():
-        at = spec
-        *folders, key = path.split(".")
-        for folder in folders:
-            at = at[folder]
-        at[key] = value
-    return spec
 
 
 def by_flags(task, hosts, spec):
@@ -111,14 +92,6 @@ def hold_addresses(count):
     return sockets, [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
 
 
-def wait_until(is_true, what):
-    deadline = time.monotonic() + LIMIT_S
-    while not is_true():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {LIMIT_S} s for {what()}")
-        time.sleep(LOOK_S)
-
-
 def is_listened_on(address):
     """By the table of the system, since a connection would disturb the task."""
     wanted = f"0100007F:{int(address.rpartition(':')[2]):04X}"
@@ -139,8 +112,8 @@ class Task:
         self.path = os.path.join(folder, name.replace("/", "-") + ".log")
         self.ended_at = None
         with open(self.path, "ab") as log:
-            self.process = subprocess.Popen(limited(descriptors) + [BINARY] + words, cwd=folder,
-                                            env=clean.environment(env), stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen(limited(descriptors) + [program.BINARY] + words, cwd=folder,
+                                            env=program.environment(env), stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log)
 
     def text(self):
@@ -176,14 +149,14 @@ class Cluster:
     """The tasks of a plan, as they run."""
 
     def __init__(self, folder, plan):
-        self.folder = tempfile.mkdtemp(dir=folder)
+        self.folder = tempfile.mkdtemp(dir=str(folder))
         self.plan = plan
         self.spec_path = os.path.join(self.folder, "spec.json")
         self.sockets, addresses = hold_addresses(plan.ps + plan.workers)
         self.hosts = {"ps": addresses[:plan.ps], "worker": addresses[plan.ps:]}
         self.tasks = {}
         with open(self.spec_path, "w", encoding="utf-8") as file:
-            json.dump(spec_with(plan.changes), file)
+            json.dump(program.changed(SPEC, plan.changes), file)
 
     def address(self, name):
         job, index = name.split("/")
@@ -258,12 +231,7 @@ def with_files(plan):
     return dataclasses.replace(plan, flags_of=flags_of)
 
 
-class ClusterCase(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="dtrain-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
+class ClusterCase(program.FolderCase):
     def start(self, plan, is_far_enough):
         """A cluster that has come so far."""
         cluster = Cluster(self.folder, plan)
@@ -296,9 +264,3 @@ class ClusterCase(unittest.TestCase):
         late = {n: t.ended_at - since for n, t in cluster.tasks.items()
                 if t.ended_at - since > limit_s}
         self.assertEqual(late, {}, cluster.story())
-
-
-def main():
-    if not os.access(BINARY, os.X_OK):
-        sys.exit(f"DTRAIN_BINARY={BINARY}: no such program")
-    unittest.main()

@@ -6,11 +6,11 @@ spoke once.
 """
 import dataclasses
 import json
-import os
 import re
 import socket
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
+from program import ROOT
+
 ENUM = re.compile(r"\benum(?:\s+(\w+))?\s*\{([^}]*)\}")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 MEMBER = re.compile(r"(\w+)(?:\s*=\s*(\w+)(?:\s*<<\s*(\w+))?)?")
@@ -19,8 +19,7 @@ ZERO = "0"  # what net/wire.c calls the last field
 
 
 def read_source(path):
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return COMMENT.sub("", file.read())
+    return COMMENT.sub("", (ROOT / path).read_text(encoding="utf-8"))
 
 
 def read_enums(text):

@@ -1,0 +1,88 @@
+"""The program, as tests start it: where it is, what it inherits, and what every test of it shares.
+
+cluster.py starts tasks, lives.py lets them die and live again, commands.py runs commands and looks at what
+they started, wire.py speaks to tasks by hand.
+
+meson names the program (DTRAIN_BINARY), how it was built (DTRAIN_SANITIZER) and, by PYTHONPATH, the folder of
+this package; links in folders whose scripts people start by hand do the last for them.
+"""
+import copy
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
+SANITIZER = os.environ.get("DTRAIN_SANITIZER", "none")
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "tests" / "fixtures"
+LIMIT_S = 60  # for anything that is waited for; nothing here takes more than a second or two
+LOOK_S = 0.002  # between two looks at what is waited for
+BAD_HOST, BAD_INPUT = 1, 2  # exit codes
+VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")  # which task one is
+
+# Whoever runs the tests may be without a terminal and ignore SIGHUP, which the programs would then
+# ignore, too. A handler of ours becomes the default in them.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+def environment(more=None):
+    """Ours without what tells a task who it is. Where there is a GPU it is hidden, which tests/gpu.sh
+    is for: many tests run at once, and a single process on it does not have the bits of a cluster,
+    which updates on the CPU."""
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    return {**kept, "CUDA_VISIBLE_DEVICES": "", **(more or {})}
+
+
+def changed(spec, changes):
+    """The spec with other values: {"train.mode": "sync", ...}; None takes a key away."""
+    spec = copy.deepcopy(spec)
+    for path, value in changes.items():
+        *folders, key = path.split(".")
+        at = spec
+        for folder in folders:
+            at = at.setdefault(folder, {})
+        at[key] = value
+        if value is None:
+            del at[key]
+    return spec
+
+
+def run(words, folder, env=None, before=(), stdin=None, **streams):
+    """Until it ends. before: words of a command that starts it; stdin: what it reads there."""
+    reads = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams, **reads}
+    return subprocess.run([*before, BINARY, *map(str, words)], cwd=folder, env=environment(env),
+                          text=True, timeout=LIMIT_S, check=False, **streams)
+
+
+def wait_until(is_true, what):
+    deadline = time.monotonic() + LIMIT_S
+    while not is_true():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {LIMIT_S} s for {what()}")
+        time.sleep(LOOK_S)
+
+
+class FolderCase(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="dtrain-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+
+def need_binary():
+    if not os.access(BINARY, os.X_OK):
+        sys.exit(f"DTRAIN_BINARY={BINARY}: no such program")
+
+
+def main():
+    need_binary()
+    unittest.main()

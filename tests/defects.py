@@ -196,9 +196,11 @@ class Copy:
                                 check=True, stdout=subprocess.PIPE, text=True).stdout
         for path in filter(None, listed.split("\0")):
             source, sink = os.path.join(ROOT, path), os.path.join(self.root, path)
+            os.makedirs(os.path.dirname(sink), exist_ok=True)
+            if os.path.islink(source) and not os.path.islink(sink):
+                os.symlink(os.readlink(source), sink)
             if not os.path.isfile(source):
                 continue
-            os.makedirs(os.path.dirname(sink), exist_ok=True)
             if not os.path.isfile(sink) or not filecmp.cmp(source, sink, shallow=False):
                 shutil.copy(source, sink)
 

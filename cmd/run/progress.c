@@ -167,7 +167,7 @@ static err stepped(void *state, const struct run_view *v, const struct occasion 
 {
     struct progress *p = state;
     uint64_t every = (uint64_t)v->spec->train.log_every_steps;
-    bool is_first = p->step_ns == 0;
+    bool is_first = p->own_steps++ == 0;
     p->step = v->global_step;
     p->step_ns = v->now_ns;
     if (is_first) {
@@ -202,7 +202,7 @@ static void print_end(const struct progress *p, const struct run_view *v)
     const struct graph *graph = v->session->graph;
     char count[COUNT_TEXT_MAX];
     if (!v->is_chief) {
-        log_line(LOG_INFO, "done, %llu steps here", (unsigned long long)v->own_steps);
+        log_line(LOG_INFO, "done, %llu steps here", (unsigned long long)p->own_steps);
         return;
     }
     printf("step %llu", (unsigned long long)p->final_step);
@@ -231,7 +231,7 @@ static json_t *result_json(const struct progress *p, const struct run_view *v,
     return json_pack(
         "{ss si ss sI sI sI so sf sf sf sf}", "name", v->spec->name ? v->spec->name : "", "code",
         o->end.code, "verdict", o->end.code ? o->end.text : "done", "step",
-        (json_int_t)p->final_step, "own_steps", (json_int_t)v->own_steps, "evaluation_examples",
+        (json_int_t)p->final_step, "own_steps", (json_int_t)p->own_steps, "evaluation_examples",
         (json_int_t)p->evaluation_rows, "metrics", metrics, "seconds", training_seconds(p),
         "wall_seconds", (double)(clock_ns() - p->started_ns) * 1e-9, "examples_per_second",
         rate(p, v, p->first_step, p->first_ns), "first_step_unix", p->first_step_unix);

@@ -20,7 +20,8 @@ struct progress {
     int metrics_error;             /* errno of the first line that could not be written, or 0 */
     uint64_t started_ns;           /* of the process */
     uint64_t first_ns, first_step; /* end of the first step of this worker */
-    uint64_t step, step_ns;        /* the newest */
+    uint64_t own_steps;
+    uint64_t step, step_ns; /* the newest */
     uint64_t logged_step, logged_ns, drawn_ns;
     double first_step_unix; /* when the first step had been taken */
     uint64_t final_step;

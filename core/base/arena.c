@@ -15,7 +15,8 @@ struct arena_block {
     _Alignas(ARENA_ALIGN) uint8_t memory[]; /* zeroed when the block is made */
 };
 
-/* Nothing that a peer chooses is kept in an arena, so there is no caller that could go on. */
+/* Of what a peer chooses an arena keeps short texts alone, so there is no caller that could go on.
+ */
 _Noreturn static void out_of_memory(size_t bytes)
 {
     fprintf(stderr, "out of memory: %zu bytes for a description\n", bytes);

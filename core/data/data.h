@@ -31,7 +31,7 @@ struct format_context {
     bool without_labels; /* for predictions: labels need not be there and are not looked at */
 };
 
-/* A data format: one constant per file in core/data/, listed in core/data/meson.build. */
+/* A data format: one constant per file in core/data/formats/, listed in core/data/meson.build. */
 struct format {
     struct object object;
     const char *file_field; /* the field that names the file of features; NULL: no file */

@@ -60,7 +60,7 @@ struct pipeline {
     bool reader_waits, is_stopping;
 };
 
-/* Of the stream that all workers share, as data.h defines it; no overflow: see check_place. */
+/* Of the stream that all workers share, as source.h defines it; no overflow: see check_place. */
 static uint64_t first_position(const struct pipeline *p, uint64_t index)
 {
     const struct stream_options *o = &p->options;

@@ -7,7 +7,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/rules.h"
 
-enum { UPDATE_GRAIN = SPREAD_GRAIN / 2 }; /* floats; two to nine streams each */
+enum { UPDATE_GRAIN = SPREAD_GRAIN / 2 }; /* floats; three to nine streams each */
 
 /* The element is a function of its own: what it keeps of one stays in registers. */
 #define LOOP(name)                                                                                 \

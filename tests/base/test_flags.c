@@ -162,7 +162,7 @@ static void values_stand_behind_an_equals_sign_or_a_space(void **state)
     assert_int_equal(run.flags.task_index, 3);
     assert_int_equal(run.flags.level, 0);
     assert_true(run.flags.rate == 1e-3);
-    assert_int_equal(run.flags.patience_ms, 2000);
+    assert_int_equal(run.flags.patience_ms, 2001);
     assert_int_equal(run.flags.cores.count, 2);
     assert_int_equal(run.rest_count, 1);
     assert_string_equal(run.rest[0], "spec.json");

@@ -25,6 +25,7 @@ import gpu_table
 import gpu_torch
 import measure
 from gpu_workloads import WORKLOADS
+import program
 from program import BINARY
 
 SCRIPT = os.path.join(os.path.dirname(measure.FOLDER), "gpu.sh")
@@ -549,4 +550,4 @@ class Script(Folder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    program.main()

@@ -14,6 +14,7 @@ import unittest
 sys.dont_write_bytecode = True  # the folder is part of the source
 
 import recover
+import program
 from program import BINARY
 
 
@@ -68,4 +69,4 @@ class Recover(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    program.main()

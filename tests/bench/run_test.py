@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True  # the folder is part of the source
 
 import measure
 import run
+import program
 from program import BINARY
 from workloads import MODES, TRANSPORTS, WORKLOADS
 
@@ -147,4 +148,4 @@ class Harness(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    program.main()

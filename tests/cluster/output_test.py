@@ -117,8 +117,9 @@ class Output(ClusterCase):
     def test_data_files_are_found_beside_the_spec_or_where_data_dir_says(self):
         spec = program.changed(SPEC, {
             "data.train": {"format": "csv", "file": "rows.csv", "label": -1,
-                           "header": False}, "data.eval": None,
+                           "header": False},
             "model": [{"op": "dense", "name": "logits", "units": 2}]})
+        spec["data"]["eval"] = None  # null says what an absent key says
         elsewhere = os.path.join(self.folder, "elsewhere")
         self.write_rows(elsewhere)
         missing = self.run_rows([], spec)

@@ -202,9 +202,23 @@ static void adagrad_reproduces_tensorflows_numbers(void **state)
     on_every_device(run_vectors);
 }
 
+static bool is_tested(const struct rule *rule)
+{
+    for (int i = 0; i < FORMULAS; i++)
+        if (formulas[i].rule == rule) return true;
+    return false;
+}
+
+static void every_rule_has_a_formula_here(void **state)
+{
+#define TESTED(name) assert_true(is_tested(&rule_##name));
+    RULES(TESTED)
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rule_has_a_formula_here),
         cmocka_unit_test(optimizers_follow_their_formulas),
         cmocka_unit_test(a_stretch_gives_the_same_bits_in_one_piece_and_in_two),
         cmocka_unit_test(adagrad_reproduces_tensorflows_numbers),

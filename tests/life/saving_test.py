@@ -75,7 +75,8 @@ class When(LifeCase):
         self.write_spec({"train.last_step": life.NEVER, **changes})
         with open(self.folder / "log", "wb") as log:
             process = subprocess.Popen([program.BINARY, "spec.json"], cwd=self.folder, stdout=log,
-                                       stderr=log, stdin=subprocess.DEVNULL)
+                                       stderr=log, stdin=subprocess.DEVNULL,
+                                       env=program.environment())
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process

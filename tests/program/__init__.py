@@ -18,7 +18,7 @@ from pathlib import Path
 
 BINARY = os.environ.get("DTRAIN_BINARY", "dtrain")
 SANITIZER = os.environ.get("DTRAIN_SANITIZER", "none")
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = next(folder for folder in Path(__file__).resolve().parents if (folder / "LICENSE").is_file())
 FIXTURES = ROOT / "tests" / "fixtures"
 LIMIT_S = 60  # for anything that is waited for; nothing here takes more than a second or two
 LOOK_S = 0.002  # between two looks at what is waited for

@@ -77,8 +77,7 @@ class Curves(tool.ToolCase):
 
 
 if __name__ == "__main__":
-    if not os.access(program.BINARY, os.X_OK):
-        sys.exit(f"DTRAIN_BINARY={program.BINARY}: no such program")
+    program.need_binary()
     ended = unittest.main(exit=False).result
     if ended.wasSuccessful() and len(ended.skipped) == ended.testsRun:
         sys.exit(77)  # meson: skipped

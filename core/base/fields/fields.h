@@ -7,7 +7,7 @@
  *
  * What a field stores at its offset:
  * - BOOL: bool; INT: int64_t; FLOAT: double; ENUM: int (index into choices)
- * - SECONDS: uint64_t of milliseconds, rounded down; written and bounded in seconds
+ * - SECONDS: uint64_t of milliseconds, the nearest; written and bounded in seconds
  * - STRING: const char * (NULL when absent and fallback "null")
  * - INTS: struct ints; FLOATS: struct floats; STRINGS: struct strings
  * - OBJECT: the object's struct, in place; OBJECTS: struct objects of it

@@ -74,7 +74,7 @@ static err parse_seconds(const struct input *in, void *ret)
 {
     double seconds = 0;
     TRY(parse_float(in, &seconds));
-    *(uint64_t *)ret = (uint64_t)(seconds * 1000);
+    *(uint64_t *)ret = (uint64_t)llround(seconds * 1000);
     return OK;
 }
 

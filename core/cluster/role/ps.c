@@ -184,7 +184,7 @@ static void refuse(struct ps_role *p, int worker, const struct message *m, const
 {
     if (m->type == MESSAGE_SETUP && worker != CHIEF)
         ps_end(p, EXIT_LOST_PEER, "SETUP from a task that is not the chief", NOBODY, out);
-    else
+    else if (m->generation == p->config.generation)
         outbox_log(out, "worker/%d sent %s (%u), %s", worker, message_name(m->type), m->type,
                    fault);
 }

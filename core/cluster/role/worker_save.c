@@ -76,7 +76,7 @@ bool worker_role_can_save(const struct role *role)
     return can_save((const struct worker_role *)role);
 }
 
-/* SAVE follows SERVE, so that no worker gets values before the cut. */
+/* SERVE follows SAVE, so that no worker gets values before the cut. */
 void worker_save_first(struct worker_role *w, struct outbox *out)
 {
     if (w->options.saves && !w->saving.has_saved && w->saving.phase == SAVE_IDLE)

@@ -12,15 +12,16 @@ struct instance {
     const struct hook *hook;
     const void *attributes;
     void *state;
-    int index;         /* in the spec's list; KEYS: made from the keys of "train"; OWN: own_hook */
+    int index;         /* in the spec's list; KEYS: made from the keys of "train" */
     uint64_t failures; /* ERR_IO */
 };
-enum { KEYS = -1, OWN = -2 };
+enum { KEYS = -1 };
 
 struct hooks {
     struct arena arena;
     struct instance *at;
     int count;
+    struct own_hook own;
     struct events *events; /* owned; NULL: none */
 };
 
@@ -40,7 +41,7 @@ static void label(const struct instance *i, char text[LABEL_MAX])
 static err forgive(struct instance *i, err e)
 {
     char name[LABEL_MAX];
-    if (!e || i->index == OWN) return e;
+    if (!e) return OK;
     label(i, name);
     if (e != ERR_IO) return fail_prefix(e, "%s", name);
     if (++i->failures <= WARNINGS_MAX)
@@ -56,6 +57,12 @@ static err tell_one(struct instance *i, const struct run_view *view, const struc
     return i->hook->on[o->kind] ? forgive(i, i->hook->on[o->kind](i->state, view, o)) : OK;
 }
 
+static err tell_own(const struct run_view *view, const struct occasion *o)
+{
+    const struct own_hook *own = &view->hooks->own;
+    return own->hook && own->hook->on[o->kind] ? own->hook->on[o->kind](own->state, view, o) : OK;
+}
+
 /* An end that fails does not take away the others' ends; the first failure is told. */
 static err tell_end(const struct run_view *view, const struct occasion *o)
 {
@@ -67,12 +74,14 @@ static err tell_end(const struct run_view *view, const struct occasion *o)
         first = e;
         snprintf(why, sizeof why, "%s", error_text());
     }
-    return first ? fail(first, "%s", why) : OK;
+    const err last = tell_own(view, o);
+    return first ? fail(first, "%s", why) : last;
 }
 
 err hooks_tell(const struct run_view *view, const struct occasion *o)
 {
     if (o->kind == OCCASION_END) return tell_end(view, o);
+    TRY(tell_own(view, o));
     for (int i = 0; i < view->hooks->count; i++) TRY(tell_one(&view->hooks->at[i], view, o));
     return OK;
 }
@@ -143,7 +152,7 @@ static err add_all(struct hooks *hooks, const struct run_view *view)
     const struct objects *list = &view->spec->train.hooks;
     const struct variant *variants = list->at;
     const int kinds = count_kinds();
-    hooks->at = arena_array(&hooks->arena, (size_t)(kinds + list->count + 1), sizeof *hooks->at);
+    hooks->at = arena_array(&hooks->arena, (size_t)(kinds + list->count), sizeof *hooks->at);
     for (int i = 0; i < kinds; i++) TRY(add_standard(hooks, hook_kinds.at(i), view));
     for (int i = 0; i < list->count; i++) {
         const struct hook *hook = variants[i].kind->descriptor;
@@ -174,8 +183,7 @@ static err open_all(struct run_view *view, const struct own_hook *own)
     struct hooks *hooks = view->hooks;
     TRY(open_events(view));
     TRY(add_all(hooks, view));
-    if (own->hook)
-        hooks->at[hooks->count++] = (struct instance){own->hook, .state = own->state, .index = OWN};
+    hooks->own = *own;
     for (int i = 0; i < hooks->count; i++) TRY(begin(&hooks->at[i], view));
     return OK;
 }

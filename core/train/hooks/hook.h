@@ -116,8 +116,8 @@ struct hook_timer {
 bool hook_timer_is_due(const struct hook_timer *, uint64_t step, uint64_t now_ns);
 void hook_timer_fired(struct hook_timer *, uint64_t step, uint64_t now_ns);
 
-/* One that is no part of the spec: of the program that runs the worker. It is told last, and its
- * errors are not forgiven. */
+/* One that is no part of the spec: of the program that runs the worker. It is told before all
+ * others, of the end after them; only its occasions are asked for, and no error is forgiven. */
 struct own_hook {
     const struct hook *hook; /* NULL: none */
     void *state;             /* the caller's */

@@ -1,5 +1,5 @@
 /* schedule.h - the learning rate of a step. One constant per file in schedules/. Formulas:
- * TensorFlow 1.x learning_rate_decay.
+ * TensorFlow 1.x learning_rate_decay, where a file does not say otherwise.
  *
  * The rate of a step is computed from the global step before that step's increment (0 for the
  * first). Warm-up: for step < warmup_steps the rate is rate(0) * step / warmup_steps; from then on

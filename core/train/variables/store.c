@@ -66,6 +66,8 @@ err store_open(const struct optimizer_spec *spec, struct device *device, int64_t
         .values = values,
         .slot_count = optimizer_slots(optimizer, spec->optimizer.attributes),
     };
+    assert(store.slot_count == optimizer->rule->slots_min ||
+           store.slot_count == optimizer->rule->slots_max);
     const err e = allocate(&store);
     if (e) {
         store_close(&store);

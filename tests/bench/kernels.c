@@ -305,7 +305,7 @@ static void run_adagrad(void *context)
 static void run_adam(void *context)
 {
     const struct vectors *v = context;
-    const struct adam_constants k = {1e-9f, 0.9f, 0.999f, 1e-8f};
+    const struct adam_constants k = {{1e-9f, 0.9f, 0.999f, 1e-8f}};
     const struct update u = {&rule_adam, &k, v->a, v->b, {v->c, v->d}, 2};
     v->device->kernels->update(v->device, &u, VECTOR);
 }

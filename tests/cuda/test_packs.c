@@ -136,7 +136,7 @@ static void run_adagrad(struct device *d, float *const at[VECTORS], int64_t n)
 
 static void run_adam(struct device *d, float *const at[VECTORS], int64_t n)
 {
-    const struct adam_constants k = {0.01f, 0.9f, 0.999f, 1e-8f};
+    const struct adam_constants k = {{0.01f, 0.9f, 0.999f, 1e-8f}};
     d->kernels->update(d, &(struct update){&rule_adam, &k, at[0], at[3], {at[1], at[2]}, 2}, n);
 }
 

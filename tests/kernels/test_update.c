@@ -80,8 +80,8 @@ static const struct gradient_descent_constants sgd = {0.1f};
 static const struct momentum_constants momentum = {0.1f, 0.9f, false},
                                        nesterov = {0.1f, 0.9f, true};
 static const struct adagrad_constants adagrad = {0.1f};
-static const struct adam_constants adam = {0.01f, 0.9f, 0.999f, 1e-8f};
-static const struct adamw_constants adamw = {0.01f, 0.9f, 0.999f, 1e-8f, 0.25f};
+static const struct adam_constants adam = {{0.01f, 0.9f, 0.999f, 1e-8f}};
+static const struct adamw_constants adamw = {{0.01f, 0.9f, 0.999f, 1e-8f}, 0.25f};
 static const struct rmsprop_constants rmsprop = {0.01f, 0.9f, 0.5f, 1e-10f};
 static const struct rmsprop_constants centered = {0.01f, 0.9f, 0.5f, 1e-3f};
 

@@ -213,7 +213,7 @@ static void run_adagrad(struct bench *b, const void *arguments, int call)
 
 static void run_adam(struct bench *b, const void *arguments, int call)
 {
-    const struct adam_constants k = {0.1f, 0.9f, 0.999f, 1e-8f};
+    const struct adam_constants k = {{0.1f, 0.9f, 0.999f, 1e-8f}};
     const struct update u = {&rule_adam, &k, b->out, b->x, {b->y, b->positive}, 2};
     b->d.kernels->update(&b->d, &u, b->floats);
 }

@@ -1,0 +1,34 @@
+/* moments.c - see moments.h. */
+#include "core/train/variables/optimizers/moments.h"
+
+#include <math.h>
+
+float moments_zero(const void *attributes)
+{
+    return 0.0f;
+}
+
+float moments_beta1(const void *attributes)
+{
+    const struct moments *a = attributes;
+    return (float)a->beta1;
+}
+
+float moments_beta2(const void *attributes)
+{
+    const struct moments *a = attributes;
+    return (float)a->beta2;
+}
+
+/* The corrections are taken in double from float powers: 1 - 0.999 loses no digit that way, and
+ * the one rounding comes last. */
+struct moments_constants moments_derive(const struct moments *a, float rate, const float *powers)
+{
+    const double correction = sqrt(1.0 - (double)powers[1]) / (1.0 - (double)powers[0]);
+    return (struct moments_constants){
+        .rate = (float)((double)rate * correction),
+        .beta1 = (float)a->beta1,
+        .beta2 = (float)a->beta2,
+        .epsilon = (float)a->epsilon,
+    };
+}

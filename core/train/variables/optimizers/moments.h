@@ -1,0 +1,45 @@
+/* moments.h - what adam and its kin share: the running means m of the gradient and v of its square,
+ * and the step that they give, rate_t * m / (sqrt(v) + epsilon) with
+ * rate_t = rate * sqrt(1 - beta2^t) / (1 - beta1^t).
+ *
+ * epsilon is added to the uncorrected root ("epsilon hat" of the paper), as TensorFlow does. The
+ * powers beta^t are shared by all variables; in asynchronous training they advance with every
+ * applied gradient of any worker.
+ */
+#ifndef CORE_TRAIN_VARIABLES_OPTIMIZERS_MOMENTS_H
+#define CORE_TRAIN_VARIABLES_OPTIMIZERS_MOMENTS_H
+
+#include "kernels/rule.h"
+
+struct moments_constants {
+    float rate, beta1, beta2, epsilon; /* rate_t */
+};
+
+/* Moves m and v, slot[0] and slot[1], by the gradient g; returns the step. */
+ELEMENT float moments_step(const struct moments_constants *k, float g, float *slot)
+{
+    const float m = slot[0] + (g - slot[0]) * (1.0f - k->beta1);
+    const float v = slot[1] + (g * g - slot[1]) * (1.0f - k->beta2);
+    slot[0] = m;
+    slot[1] = v;
+    return k->rate * m / (sqrtf(v) + k->epsilon);
+}
+
+#ifndef RULE_ONLY
+#include "core/train/variables/optimizer.h"
+
+struct moments { /* their attributes begin with it */
+    struct schedule_spec learning_rate;
+    double beta1, beta2; /* decays of m and v */
+    double epsilon;
+};
+
+float moments_zero(const void *attributes); /* both slots at first */
+float moments_beta1(const void *attributes);
+float moments_beta2(const void *attributes);
+
+/* rate: of the schedule; powers: beta1^t, beta2^t */
+struct moments_constants moments_derive(const struct moments *, float rate, const float *powers);
+#endif
+
+#endif

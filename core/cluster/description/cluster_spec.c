@@ -231,12 +231,6 @@ err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_t
     return OK;
 }
 
-const char *task_name(enum job job, int task, char text[TASK_NAME_MAX])
-{
-    snprintf(text, TASK_NAME_MAX, "%s/%d", job_name(job), task);
-    return text;
-}
-
 /* Without the port. */
 static size_t host_length(const char *address)
 {

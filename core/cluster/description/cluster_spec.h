@@ -43,10 +43,6 @@ err cluster_spec_make(const struct cluster_flags *, const char *tf_config, struc
 /* "a:1,b:2" into the arena, each address checked. */
 err cluster_split_hosts(enum job, const char *list, struct arena *, struct strings *ret);
 
-/* "ps/0" */
-enum { TASK_NAME_MAX = 24 };
-const char *task_name(enum job, int task, char text[TASK_NAME_MAX]);
-
 /* How many workers of the cluster share this task's host, by the host part of the addresses (at
  * least 1). */
 int cluster_workers_here(const struct cluster_spec *);

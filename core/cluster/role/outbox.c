@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/cluster/role/role.h"
 
-enum { NOTE_MS = 10000, NAME_MAX_BYTES = 24 };
+enum { NOTE_MS = 10000 };
 
 const char *job_name(enum job job)
 {
@@ -24,6 +24,12 @@ const char *action_name(enum action_type type)
 #undef ACTION
     };
     return names[type];
+}
+
+const char *task_name(enum job job, int task, char text[TASK_NAME_MAX])
+{
+    snprintf(text, TASK_NAME_MAX, "%s/%d", job_name(job), task);
+    return text;
 }
 
 struct action *outbox_add(struct outbox *out, const struct action *action)
@@ -90,8 +96,8 @@ void message_say_verdict(struct message *m, int code, const char *name, const ch
 {
     char said[ACTION_TEXT_MAX];
     bool is_named = name[0] && text[0];
-    snprintf(said, sizeof said, "%.*s%s%.*s", NAME_MAX_BYTES, is_named ? name : "",
-             is_named ? ": " : "", ACTION_TEXT_MAX - NAME_MAX_BYTES - 3, text);
+    snprintf(said, sizeof said, "%.*s%s%.*s", TASK_NAME_MAX, is_named ? name : "",
+             is_named ? ": " : "", ACTION_TEXT_MAX - TASK_NAME_MAX - 3, text);
     m->code = (uint32_t)code;
     message_say(m, said, out);
 }

@@ -357,7 +357,7 @@ struct role *ps_role_new(const struct ps_options *options)
     size_t workers = (size_t)options->workers;
     p->role.ops = &ops;
     p->options = *options;
-    snprintf(p->name, sizeof p->name, "ps/%d", options->task);
+    task_name(JOB_PS, options->task, p->name);
     p->members = calloc(workers, sizeof *p->members);
     p->applying = calloc(workers, sizeof *p->applying);
     p->cut.target = calloc(workers, sizeof *p->cut.target);

@@ -9,7 +9,6 @@
 #include "core/cluster/role/ps.h"
 
 enum ps_life { EMPTY, READY, SERVING, ENDED };
-enum { TASK_TEXT_MAX = 24, NOBODY = -1, CHIEF = 0 };
 
 /* Of a worker's link. */
 enum presence {
@@ -100,7 +99,7 @@ struct ps_role {
     int leave_code;   /* of the signal that asked this task to end the job; 0: none has */
     uint64_t leave_ms;
     char leave_text[ACTION_TEXT_MAX];
-    char name[TASK_TEXT_MAX];
+    char name[TASK_NAME_MAX];
 };
 
 /* ps_states.c: the only places where these change, each to what may follow. */

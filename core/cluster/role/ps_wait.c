@@ -91,7 +91,7 @@ static int name_missing(const struct ps_role *p, char *text, size_t size, int *r
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
         if (is_done(m)) continue;
-        if (used + TASK_TEXT_MAX < size)
+        if (used + TASK_NAME_MAX < size)
             used += (size_t)snprintf(text + used, size - used, "%sworker/%d%s", used ? ", " : "", w,
                                      member_is_here(m) ? "" : " (gone)");
         missing++;

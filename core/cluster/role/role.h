@@ -29,7 +29,11 @@
 #include "net/message.h"
 
 enum job { JOB_PS, JOB_WORKER, JOB_COUNT };
+enum { CHIEF = 0, NOBODY = -1 }; /* among the workers; among the tasks of a job */
 const char *job_name(enum job);
+/* "ps/0" */
+enum { TASK_NAME_MAX = 24 };
+const char *task_name(enum job, int task, char text[TASK_NAME_MAX]);
 
 enum { ACTION_TEXT_MAX = 256 }; /* of any text that a role says, with its end */
 

@@ -322,7 +322,7 @@ struct role *worker_role_new(const struct worker_options *options)
     if (!w) return NULL;
     w->role.ops = &ops;
     w->options = *options;
-    snprintf(w->name, sizeof w->name, "worker/%d", options->task);
+    task_name(JOB_WORKER, options->task, w->name);
     w->servers = calloc((size_t)options->ps_count, sizeof *w->servers);
     w->saving.numbers =
         calloc(1 + (size_t)options->workers * LEDGER_NUMBERS, sizeof *w->saving.numbers);

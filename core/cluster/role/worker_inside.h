@@ -23,7 +23,6 @@ enum worker_life {
     EVALUATING,  /* chief */
     ENDED
 };
-enum { TASK_TEXT_MAX = 24, NOBODY = -1 };
 
 /* Of the link to a ps. */
 enum contact {
@@ -125,7 +124,7 @@ struct worker_role {
     char stop_text[ACTION_TEXT_MAX];
     struct saving saving;
     struct patience patience;
-    char name[TASK_TEXT_MAX];
+    char name[TASK_NAME_MAX];
 };
 
 bool worker_is_chief(const struct worker_role *);

@@ -19,7 +19,7 @@ static void name_empty(const struct worker_role *w, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int ps = 0; ps < w->options.ps_count && used + TASK_TEXT_MAX < size; ps++)
+    for (int ps = 0; ps < w->options.ps_count && used + TASK_NAME_MAX < size; ps++)
         if (w->servers[ps].state == PS_EMPTY)
             used += (size_t)snprintf(text + used, size - used, "%sps/%d", used ? ", " : "", ps);
 }

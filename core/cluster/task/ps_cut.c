@@ -16,7 +16,7 @@
 #include "core/cluster/task/job.h"
 #include "core/train/checkpoint/checkpoints.h"
 
-enum { PIECE_BYTES = 1 << 20, CHIEF = 0 };
+enum { PIECE_BYTES = 1 << 20 };
 
 struct cut_job {
     struct ps_task *ps;

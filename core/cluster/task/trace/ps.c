@@ -8,7 +8,6 @@
 #include "core/cluster/task/trace/trace.h"
 
 enum {
-    CHIEF = 0,
     BURST_BYTES_MAX = 1 << 20, /* to a link that has not sent all before it */
     PART_LEAST_BYTES = 4096,   /* what a small one counts for, since messages are limited too */
 };

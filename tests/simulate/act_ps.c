@@ -16,10 +16,10 @@ static const struct node *node_of(const struct world *world, int node)
 /* ---- setting up ---- */
 
 /* Reads its part of the checkpoint, or learns what it will be brought. */
-static void set_up(struct world *world, struct actor *ps)
+static void set_up(struct world *world, struct actor *ps, const struct action_setup *action)
 {
     struct description description;
-    memcpy(&description, ps->work.setup.message.body, sizeof description);
+    memcpy(&description, action->message.body, sizeof description);
     struct ps_config *config = &description.config;
     const struct shard *shard = disk_shard(world, description.checkpoint, ps->index);
     if (!ps->store) ps->store = &world_map(world)->node;
@@ -28,21 +28,30 @@ static void set_up(struct world *world, struct actor *ps)
     ps->is_serving = false;
     ps->restored = shard ? shard->node : NOTHING;
     config->is_empty = !world->profile.has_variables[ps->index];
-    config->is_restored = shard && world->profile.shares_folder;
+    config->is_restored = shard && world->profile.sees_folder[ps->index];
     if (shard && !is_broken(world, DEFECT_LEDGER_LOST)) config->ledger = shard->ledger;
     if (config->is_empty || config->is_restored)
         *ps->store = nodes_begin(&world->nodes, ps->restored, ps->index, config->generation);
     if (is_broken(world, DEFECT_RESTORED_OFF) && shard && ps->index == 0) config->step++;
     ps->config = *config;
-    const struct setup_result result = {.result = OK, .text = "", .config = *config};
+    struct setup_result result = {.text = "", .config = *config};
+    if (config->is_restored && world->folder.at[description.checkpoint].is_bad) {
+        result.result = ERR_INPUT;
+        result.is_bad_checkpoint = true;
+        result.text = "the checksum differs";
+    }
     ps_role_set_up(ps->role, &result, &ps->outbox);
 }
 
 static void begin_set_up(struct world *world, struct actor *ps, const struct action *action)
 {
     memcpy(ps->setup, action->setup.message.body, sizeof(struct description));
-    actor_work(world, ps, action, draw(world, world->profile.read_us));
-    ps->work.setup.message.body = ps->setup;
+    struct action kept = *action;
+    kept.setup.message.body = ps->setup;
+    if (world->profile.read_us)
+        actor_work(world, ps, &kept, world->profile.read_us);
+    else
+        set_up(world, ps, &kept.setup);
 }
 
 static void initialize(struct world *world, struct actor *ps,
@@ -270,7 +279,7 @@ static void cut(struct world *world, struct actor *ps, const struct action_cut *
     };
     for (int w = 0; w < world->profile.workers; w++)
         ps->cut.ledger[w] = *ps_role_ledger(ps->role, w);
-    actor_add(world, ps, EVENT_WRITTEN, 1 + draw(world, world->profile.write_us));
+    actor_add(world, ps, EVENT_WRITTEN, soon(world, world->profile.write_us));
 }
 
 static err send_shard(struct world *world, struct actor *ps, const struct carried_shard *file)
@@ -297,10 +306,18 @@ void ps_written(struct world *world, struct actor *ps)
     file.shard = (struct shard){.is_there = true, .ps = ps->index, .node = cut->node};
     memcpy(file.shard.ledger, cut->ledger, sizeof file.shard.ledger);
     cut->is_active = false;
-    err e = world->profile.shares_folder ? disk_write(world, &file) : send_shard(world, ps, &file);
+    bool is_here = world->profile.sees_folder[ps->index];
+    err e = is_here ? disk_write(world, &file) : send_shard(world, ps, &file);
     const char *why = e == ERR_IO ? "no space left" : e ? "the chief is gone" : "";
     ps->role->ops->done(ps->role, ACTION_CUT, e, why, &ps->outbox);
     actor_flush(world, ps);
+}
+
+static void hold(struct world *world, struct actor *ps, bool begins)
+{
+    TRACE(world, "%s %s", actor_name(ps), begins ? "holds" : "goes on");
+    if (ps->is_held == begins) blame(world, "%s holds or goes on twice", actor_name(ps));
+    ps->is_held = begins;
 }
 
 /* ---- what the runner calls ---- */
@@ -327,7 +344,7 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
         cut(world, ps, &action->cut);
         break;
     case ACTION_HELD:
-        TRACE(world, "%s %s", actor_name(ps), action->held.begins ? "holds" : "goes on");
+        hold(world, ps, action->held.begins);
         break;
     default:
         blame(world, "%s wants %s, which is not for a ps", actor_name(ps),
@@ -335,9 +352,9 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
     }
 }
 
-void ps_resume_work(struct world *world, struct actor *ps)
+void ps_end_work(struct world *world, struct actor *ps, const struct action *work)
 {
-    set_up(world, ps);
+    set_up(world, ps, &work->setup);
 }
 
 void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *parcel)

@@ -32,7 +32,13 @@ static bool is_coherent(struct world *world, const struct actor *worker, int ps,
 
 static void begin_step(struct world *world, struct actor *worker, const struct action *action)
 {
-    worker->computed = (struct content){.kind = CONTENT_WRITING};
+    worker->computed = (struct content){
+        .kind = CONTENT_WRITING,
+        .worker = worker->index,
+        .generation = worker_role_generation(worker->role),
+        .batch = action->compute.batch,
+        .step = action->compute.step,
+    };
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         struct view *view = &worker->views[ps];
         if (!world->profile.has_variables[ps]) continue;
@@ -44,31 +50,34 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
         view->gradient->kind = CONTENT_WRITING;
         worker->computed.is_mixed |= !is_coherent(world, worker, ps, &action->compute);
     }
-    actor_work(world, worker, action, draw(world, world->profile.compute_us));
+    actor_work(world, worker, action, world->profile.compute_us);
+}
+
+/* The window may have been lost meanwhile, or filled for another generation. */
+static void write_gradient(struct actor *worker, int ps)
+{
+    struct view *view = &worker->views[ps];
+    struct content *window = view->gradient ? view->gradient : &view->kept;
+    if (window->kind == CONTENT_WRITING) *window = worker->computed;
 }
 
 static void end_step(struct world *world, struct actor *worker)
 {
-    struct content gradient = {
-        .kind = CONTENT_GRADIENT,
-        .worker = worker->index,
-        .generation = worker_role_generation(worker->role),
-        .batch = worker->work.compute.batch,
-        .step = worker->work.compute.step,
-        .is_mixed = worker->computed.is_mixed,
-    };
+    struct content gradient = worker->computed;
+    gradient.kind = CONTENT_GRADIENT;
     if (is_broken(world, DEFECT_BATCH_AGAIN) && worker->life > 1) gradient.batch = 0;
     uint64_t seen = 0;
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         if (!world->profile.has_variables[ps]) continue;
         int node = worker->seen[ps];
         seen = mix(seen, node == NOTHING ? 0 : node_of(world, node)->hash);
-        gradient.is_torn |= *worker->views[ps].values != worker->seen[ps];
+        bool is_deaf = !world->profile.hears_at_work; /* else the next values may come already */
+        gradient.is_torn |= is_deaf && *worker->views[ps].values != node;
     }
     gradient.hash = gradient_hash(worker->index, gradient.batch, seen);
-    for (int ps = 0; ps < world->profile.ps_count; ps++)
-        if (world->profile.has_variables[ps]) *worker->views[ps].gradient = gradient;
     worker->computed = gradient;
+    for (int ps = 0; ps < world->profile.ps_count; ps++)
+        if (world->profile.has_variables[ps]) write_gradient(worker, ps);
     world->counters.computed++;
 }
 
@@ -85,12 +94,12 @@ static void check_reason(struct world *world, const struct actor *chief)
     blame(world, "%s begins another generation though all ps serve one", actor_name(chief));
 }
 
-static void choose(struct world *world, struct actor *chief)
+static void choose(struct world *world, struct actor *chief, bool is_again)
 {
     check_reason(world, chief);
     if (++world->counters.generations > GENERATIONS_MAX)
         blame(world, "%d generations", world->counters.generations);
-    chief->chosen = world->profile.saves ? world->folder.newest : NOTHING;
+    chief->chosen = is_again ? disk_readable(world) : world->folder.newest;
     if (is_broken(world, DEFECT_OLD_CHECKPOINT) && chief->chosen != NOTHING)
         chief->chosen = disk_oldest(world);
     bool is_restored = chief->chosen != NOTHING;
@@ -103,7 +112,7 @@ static void choose(struct world *world, struct actor *chief)
         .is_saved = is_restored,
         .arrays = is_restored ? arrays : 1,
     };
-    if (is_restored && chief->chosen != world->folder.newest)
+    if (is_restored && !is_again && chief->chosen != world->folder.newest)
         blame(world, "%s restores step %llu though step %llu was saved", actor_name(chief),
               (unsigned long long)chief->choice.step,
               (unsigned long long)world->folder.at[world->folder.newest].step);
@@ -159,9 +168,10 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
     case ACTION_ADOPTED:
         TRACE(world, "%s takes part from step %llu on", actor_name(worker),
               (unsigned long long)action->adopted.step);
+        worker->adopted++;
         break;
     case ACTION_CHOOSE:
-        choose(world, worker);
+        choose(world, worker, action->choose.why_again[0]);
         break;
     case ACTION_DESCRIBE:
         describe(world, worker, action->describe.ps);
@@ -176,9 +186,11 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         break;
     case ACTION_PUBLISH:
     case ACTION_EVALUATE:
-        actor_work(world, worker, action, draw(world, world->profile.write_us));
+        actor_work(world, worker, action, world->profile.write_us);
         break;
     case ACTION_ABANDON:
+        world->counters.abandoned++;
+        actor_end_work(worker, ACTION_PUBLISH);
         disk_abandon(world, &action->abandon);
         break;
     default:
@@ -187,21 +199,21 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
     }
 }
 
-void worker_resume_work(struct world *world, struct actor *worker)
+void worker_end_work(struct world *world, struct actor *worker, const struct action *work)
 {
-    const enum action_type done = worker->work.type;
     err e = OK;
-    if (done == ACTION_COMPUTE) end_step(world, worker);
-    if (done == ACTION_PUBLISH) e = disk_publish(world, &worker->work.publish);
+    if (work->type == ACTION_COMPUTE) end_step(world, worker);
+    if (work->type == ACTION_PUBLISH) e = disk_publish(world, &work->publish);
+    world->counters.evaluated += work->type == ACTION_EVALUATE;
     if (world->blame[0]) return;
-    worker->role->ops->done(worker->role, done, e, e ? "no space left" : "", &worker->outbox);
+    worker->role->ops->done(worker->role, work->type, e, e ? "no space left" : "", &worker->outbox);
 }
 
 /* The rename of a publish that was under way may have happened. */
 void worker_died(struct world *world, struct actor *worker)
 {
-    if (actor_is_busy(world, worker) && worker->work.type == ACTION_PUBLISH && chance(world, 50) &&
-        disk_publish(world, &worker->work.publish))
+    const struct action work = actor_end_work(worker, ACTION_PUBLISH);
+    if (work.type == ACTION_PUBLISH && chance(world, 50) && disk_publish(world, &work.publish))
         TRACE(world, "%s dies in a publish that would have failed", actor_name(worker));
 }
 

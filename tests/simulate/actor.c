@@ -12,7 +12,8 @@ enum {
 /* Until what it is busy with was told to be done, which may be a later event of the same time. */
 bool actor_is_busy(const struct world *world, const struct actor *actor)
 {
-    return actor->work.type != ACTION_SEND || actor->busy_until_us > world->now_us;
+    bool is_deaf = actor->works_count > 0 && !world->profile.hears_at_work;
+    return is_deaf || actor->busy_until_us > world->now_us;
 }
 
 bool actor_is_running(const struct actor *actor)
@@ -72,6 +73,7 @@ static void reset(struct world *world, struct actor *actor)
         .restored = NOTHING,
         .chosen = NOTHING,
     };
+    for (int i = 0; i < PEERS_MAX; i++) actor->lost_us[i] = actor->told_us[i] = world->now_us;
 }
 
 void actor_start(struct world *world, struct actor *actor)
@@ -89,13 +91,6 @@ void actor_start(struct world *world, struct actor *actor)
     actor->ticked_us = world->now_us;
     actor->role->ops->start(actor->role, world->now_us / 1000, &actor->outbox);
     actor_flush(world, actor);
-    actor_add(world, actor, EVENT_TICK, 1 + draw(world, TICK_US));
-    for (int i = 0; i < PEERS_MAX; i++) actor->lost_us[i] = actor->told_us[i] = world->now_us;
-    if (actor->job == JOB_PS) return;
-    for (int i = 0; i < world->profile.ps_count && actor->is_alive; i++)
-        network_connect(world, actor, i);
-    if (actor->index == 0 && world->profile.saves && world->profile.save_interval_us)
-        actor_add(world, actor, EVENT_SAVE, world->profile.save_interval_us);
 }
 
 /* The verdict may die with a task or a link, and with it what others would have passed on. */
@@ -122,7 +117,8 @@ void actor_kill(struct world *world, struct actor *actor)
     actor->is_alive = false;
     actor->cursor = 0;
     actor->busy_until_us = 0;
-    actor->work.type = ACTION_SEND;
+    memset(actor->works, 0, sizeof actor->works);
+    actor->works_count = 0;
     actor->dies_after_actions = 0;
     actor->is_severed = true;
     actors_sever(world);
@@ -131,11 +127,27 @@ void actor_kill(struct world *world, struct actor *actor)
 }
 
 void actor_work(struct world *world, struct actor *actor, const struct action *action,
-                uint64_t for_us)
+                uint64_t most_us)
 {
-    actor->work = *action;
-    actor->busy_until_us = world->now_us + for_us + 1;
-    actor_add(world, actor, EVENT_RESUME, for_us + 1);
+    uint64_t for_us = soon(world, most_us);
+    actor_end_work(actor, action->type);
+    actor->works[action->type] = *action;
+    actor->works_count++;
+    actor->busy_until_us = world->now_us + for_us;
+    actor_add(world, actor, EVENT_RESUME, for_us)->number = action->type;
+}
+
+bool actor_is_at(const struct actor *actor, enum action_type work)
+{
+    return actor->works[work].type != ACTION_SEND;
+}
+
+struct action actor_end_work(struct actor *actor, enum action_type type)
+{
+    const struct action work = actor->works[type];
+    if (actor_is_at(actor, type)) actor->works_count--;
+    actor->works[type].type = ACTION_SEND;
+    return work;
 }
 
 static void end(struct world *world, struct actor *actor, const struct action_end *action)
@@ -149,12 +161,18 @@ static void end(struct world *world, struct actor *actor, const struct action_en
     actor_add(world, actor, EVENT_LEAVE, actor->job == JOB_PS ? LINGER_US : 1);
 }
 
+static void say(struct world *world, struct actor *actor, const char *text)
+{
+    TRACE(world, "%s says: %s", actor_name(actor), text);
+    snprintf(actor->said, sizeof actor->said, "%s", text);
+}
+
 static void act(struct world *world, struct actor *actor, const struct action *action)
 {
     if (action->type == ACTION_SEND)
         network_send(world, actor, &action->send);
     else if (action->type == ACTION_LOG)
-        TRACE(world, "%s says: %s", actor_name(actor), action->log.text);
+        say(world, actor, action->log.text);
     else if (action->type == ACTION_END)
         end(world, actor, &action->end);
     else if (actor->job == JOB_PS)
@@ -189,14 +207,21 @@ void actor_flush(struct world *world, struct actor *actor)
     actor->cursor = 0;
 }
 
-void actor_resume(struct world *world, struct actor *actor)
+static void finish(struct world *world, struct actor *actor, enum action_type type)
+{
+    if (!actor_is_at(actor, type)) return;
+    const struct action work = actor_end_work(actor, type);
+    if (actor->job == JOB_PS)
+        ps_end_work(world, actor, &work);
+    else
+        worker_end_work(world, actor, &work);
+}
+
+void actor_resume(struct world *world, struct actor *actor, enum action_type work)
 {
     if (actor->busy_until_us > world->now_us) return; /* it was frozen meanwhile */
-    const enum action_type done = actor->work.type;
-    if (done != ACTION_SEND && actor->job == JOB_PS)
-        ps_resume_work(world, actor);
-    else if (done != ACTION_SEND)
-        worker_resume_work(world, actor);
-    actor->work.type = ACTION_SEND;
+    for (int type = ACTION_SEND + 1; type < ACTION_TYPES; type++)
+        if (work == ACTION_SEND || work == (enum action_type)type)
+            finish(world, actor, (enum action_type)type);
     actor_flush(world, actor);
 }

@@ -83,10 +83,9 @@ static bool is_linked(struct world *world, int ps, int worker)
 }
 
 /* It may come to its own end before it listens again. */
-static bool is_concluding(const struct world *world, const struct actor *actor)
+static bool is_concluding(const struct actor *actor)
 {
-    enum action_type type = actor->work.type;
-    return actor_is_busy(world, actor) && (type == ACTION_PUBLISH || type == ACTION_EVALUATE);
+    return actor_is_at(actor, ACTION_PUBLISH) || actor_is_at(actor, ACTION_EVALUATE);
 }
 
 /* Whoever cannot hear of the verdict over links that are there need not have it. */
@@ -102,7 +101,7 @@ void check_first_end(struct world *world, const struct actor *actor)
                 if (is_linked(world, ps, w) && (hears[ps] || hears[PS_MAX + w]))
                     hears[ps] = hears[PS_MAX + w] = true;
     for (int i = 0; i < ACTORS_MAX; i++)
-        world->actors[i].is_severed |= !hears[i] || is_concluding(world, &world->actors[i]);
+        world->actors[i].is_severed |= !hears[i] || is_concluding(&world->actors[i]);
 }
 
 static bool is_worth_another_try(int code)

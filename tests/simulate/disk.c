@@ -97,6 +97,13 @@ void disk_abandon(struct world *world, const struct action_abandon *action)
     checkpoint->is_abandoned = true;
 }
 
+int disk_readable(const struct world *world)
+{
+    int i = world->folder.count - 1;
+    while (i >= 0 && (!world->folder.at[i].is_published || world->folder.at[i].is_bad)) i--;
+    return i < 0 ? NOTHING : i;
+}
+
 int disk_oldest(const struct world *world)
 {
     for (int i = 0; i < world->folder.count; i++)

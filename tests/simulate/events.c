@@ -16,6 +16,28 @@ static void swap(struct event *a, struct event *b)
     *b = kept;
 }
 
+/* The place of one that was taken gets another one, which may belong below it. */
+static void sink(struct events *events, int i)
+{
+    for (;;) {
+        int least = i, left = 2 * i + 1, right = left + 1;
+        if (left < events->count && is_before(&events->at[left], &events->at[least])) least = left;
+        if (right < events->count && is_before(&events->at[right], &events->at[least]))
+            least = right;
+        if (least == i) return;
+        swap(&events->at[i], &events->at[least]);
+        i = least;
+    }
+}
+
+/* Which may belong above it. */
+static int rise(struct events *events, int i)
+{
+    for (int parent; i && is_before(&events->at[i], &events->at[parent = (i - 1) / 2]); i = parent)
+        swap(&events->at[i], &events->at[parent]);
+    return i;
+}
+
 struct event *events_add(struct events *events, const struct event *event)
 {
     if (events->count == events->capacity) {
@@ -23,26 +45,17 @@ struct event *events_add(struct events *events, const struct event *event)
         events->at = realloc(events->at, (size_t)events->capacity * sizeof *events->at);
         assert(events->at);
     }
-    int i = events->count++;
-    events->at[i] = *event;
-    events->at[i].order = events->added++;
-    for (int parent; i && is_before(&events->at[i], &events->at[parent = (i - 1) / 2]); i = parent)
-        swap(&events->at[i], &events->at[parent]);
-    return &events->at[i];
+    int last = events->count++;
+    events->at[last] = *event;
+    events->at[last].order = events->added++;
+    return &events->at[rise(events, last)];
 }
 
-bool events_take(struct events *events, struct event *ret)
+struct event events_take(struct events *events, int i)
 {
-    if (!events->count) return false;
-    *ret = events->at[0];
-    events->at[0] = events->at[--events->count];
-    for (int i = 0;;) {
-        int least = i, left = 2 * i + 1, right = left + 1;
-        if (left < events->count && is_before(&events->at[left], &events->at[least])) least = left;
-        if (right < events->count && is_before(&events->at[right], &events->at[least]))
-            least = right;
-        if (least == i) return true;
-        swap(&events->at[i], &events->at[least]);
-        i = least;
-    }
+    assert(i < events->count);
+    const struct event taken = events->at[i];
+    events->at[i] = events->at[--events->count];
+    if (i < events->count) sink(events, rise(events, i));
+    return taken;
 }

@@ -58,6 +58,7 @@ int nodes_apply(struct nodes *nodes, int parent, const struct update *update)
     node.hash = updated_hash(node.hash, node.step, update);
     node.parent = parent;
     node.step++;
+    node.updates++;
     node.has_everybody = node.has_everybody && update->count == update->workers;
     for (int i = 0; i < update->count; i++) {
         const struct content *gradient = update->gradients[i];

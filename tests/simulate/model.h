@@ -10,12 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PS_MAX = 4, WORKERS_MAX = 6, NOTHING = -1 };
+enum { PS_MAX = 4, WORKERS_MAX = 7, NOTHING = -1 };
 
 struct node {
     int parent; /* index of a node; NOTHING: these are initial values */
     int ps;
     uint64_t generation, step, hash;
+    int updates; /* in the whole lineage */
     /* of each worker, in the whole lineage: the number of its last push that was applied, and a
      * hash over the numbers of all of them */
     uint64_t sequences[WORKERS_MAX], sets[WORKERS_MAX];

@@ -66,7 +66,7 @@ struct parcel *network_post(struct world *world, struct link *link, enum directi
     struct parcel *parcel = calloc(1, sizeof *parcel);
     assert(parcel);
     parcel->kind = kind;
-    parcel->at_us = world->now_us + 1 + draw(world, world->profile.delay_us);
+    parcel->at_us = world->now_us + soon(world, world->profile.delay_us);
     if (parcel->at_us < queue->last_us) parcel->at_us = queue->last_us;
     queue->last_us = parcel->at_us;
     if (queue->last)
@@ -178,7 +178,7 @@ void network_cut(struct world *world, struct link *link)
     for (int end = 0; end < DIRECTIONS; end++) {
         drop_from(&link->queues[end], 0);
         const struct event event = {
-            .at_us = world->now_us + 1 + draw(world, world->profile.notice_us),
+            .at_us = world->now_us + soon(world, world->profile.notice_us),
             .kind = EVENT_NOTICE,
             .link = link,
             .number = end,

@@ -7,6 +7,7 @@
 #include "core/base/random.h"
 
 enum {
+    DRAWN_WORKERS_MAX = 6,
     MS = 1000, /* microseconds */
     MODES = 6,
     STARTING_MESSAGES = 8, /* about, of each pair */
@@ -64,11 +65,12 @@ static void draw_cluster(struct dice *dice)
 {
     struct profile *p = dice->profile;
     p->ps_count = (int)between(dice, 1, PS_MAX);
-    p->workers = (int)between(dice, 1, WORKERS_MAX);
+    p->workers = (int)between(dice, 1, DRAWN_WORKERS_MAX);
     int empty = below(dice, 3) ? NOTHING : (int)below(dice, (uint64_t)p->ps_count);
     for (int i = 0; i < p->ps_count; i++) p->has_variables[i] = i != empty || p->ps_count == 1;
     p->saves = below(dice, 5) != 0;
-    p->shares_folder = below(dice, 2);
+    bool all_see_folder = below(dice, 2);
+    for (int i = 0; i < p->ps_count; i++) p->sees_folder[i] = all_see_folder;
     p->shares_memory = below(dice, 2);
     p->replaces_links = below(dice, 2);
     p->arrays_restored = (int)between(dice, 1, 3);
@@ -93,21 +95,31 @@ static void draw_mode(struct dice *dice)
     p->config.last_step = between(dice, 5, 60);
 }
 
+/* Milliseconds; parts: of so many equal ones, one. */
+static uint64_t draw_patience(struct dice *dice, uint64_t parts)
+{
+    bool is_harsh = dice->profile->story == STORY_HARSH;
+    return between(dice, (is_harsh ? 300 : 12000) / parts, (is_harsh ? 2500 : 20000) / parts);
+}
+
+static uint64_t draw_limit(struct dice *dice, const uint64_t *limit)
+{
+    const struct profile *p = dice->profile;
+    /* A worker that a ps has not met is waited for so long; whoever waits for that ps waits longer.
+     */
+    if (limit == &p->limits.start_ms && p->story != STORY_HARSH) return between(dice, 5000, 8000);
+    return draw_patience(dice, limit == &p->limits.stop_ms || limit == &p->limits.save_ms ? 4 : 1);
+}
+
+#define DRAW_LIMIT(NAME, ...) p->limits.NAME##_ms = draw_limit(dice, &p->limits.NAME##_ms)
+
 static void draw_limits(struct dice *dice)
 {
     struct profile *p = dice->profile;
-    bool is_harsh = p->story == STORY_HARSH;
-    uint64_t least_ms = is_harsh ? 300 : 12000, most_ms = is_harsh ? 2500 : 20000;
-    /* A worker that a ps has not met is waited for so long; whoever waits for that ps waits longer.
-     */
-    p->limits.start_ms = is_harsh ? between(dice, least_ms, most_ms) : between(dice, 5000, 8000);
-    p->limits.step_ms = between(dice, least_ms, most_ms);
-    p->limits.end_ms = between(dice, least_ms, most_ms);
-    p->limits.restart_ms = between(dice, least_ms, most_ms);
-    p->limits.stop_ms = between(dice, least_ms / 4, most_ms / 4);
-    p->limits.save_ms = between(dice, least_ms / 4, most_ms / 4);
-    p->config.worker_timeout_ms = between(dice, least_ms / 2, most_ms / 2);
-    p->config.min_workers = is_harsh ? (int)between(dice, 1, (uint64_t)p->workers) : 1;
+    WAIT_LIMITS(DRAW_LIMIT);
+    p->config.worker_timeout_ms = draw_patience(dice, 2);
+    p->config.min_workers =
+        p->story == STORY_HARSH ? (int)between(dice, 1, (uint64_t)p->workers) : 1;
     if (p->story == STORY_SLOW_RETURN) p->config.worker_timeout_ms = between(dice, 300, 900);
     if (p->story == STORY_WORKER_GONE) p->config.worker_timeout_ms = between(dice, 3000, 5000);
     if (p->story == STORY_TOO_FEW) p->config.min_workers = p->workers;
@@ -318,8 +330,8 @@ void profile_describe(const struct profile *p, char *ret_text, size_t size)
     snprintf(ret_text, size, "%s: %d ps (%d empty), %d workers, %s, %llu steps, %s, %s, %d faults",
              story_name(p->story), p->ps_count, empty, p->workers, mode,
              (unsigned long long)c->last_step,
-             !p->saves          ? "saves nothing"
-             : p->shares_folder ? "one folder"
-                                : "shards travel",
+             !p->saves           ? "saves nothing"
+             : p->sees_folder[0] ? "one folder"
+                                 : "shards travel",
              p->shares_memory ? "shared memory" : "tcp", p->fault_count);
 }

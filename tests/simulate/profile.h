@@ -50,14 +50,16 @@ struct profile {
     int ps_count, workers;
     bool has_variables[PS_MAX];
     uint32_t gradients_per_push[WORKERS_MAX];
-    bool drops_gradients, saves, shares_folder, shares_memory;
+    bool drops_gradients, saves, shares_memory;
+    bool sees_folder[PS_MAX]; /* else its shards travel to the chief, and arrays from there */
     bool replaces_links; /* a ps takes a new life of a worker for the old one's end; else it refuses
                             the new one until it has noticed */
     int arrays_restored; /* values and slots */
     struct ps_config config; /* what the chief describes; generation and step are the run's */
     struct wait_limits limits;
     uint64_t save_interval_us; /* 0: only at the end */
-    /* upper bounds of what is drawn each time */
+    bool hears_at_work; /* a worker hears what happens while it computes, publishes, evaluates */
+    /* upper bounds of what is drawn each time; of delays and of work 0: at once */
     uint64_t delay_us, compute_us, notice_us, write_us, read_us, start_us;
     struct fault faults[FAULTS_MAX];
     int fault_count;

@@ -20,13 +20,19 @@ bool chance(struct world *world, int percent)
     return draw(world, 100) < (uint64_t)percent;
 }
 
-void actor_add(struct world *world, struct actor *actor, enum event_kind kind, uint64_t after_us)
+uint64_t soon(struct world *world, uint64_t most_us)
+{
+    return most_us ? 1 + draw(world, most_us) : 0;
+}
+
+struct event *actor_add(struct world *world, struct actor *actor, enum event_kind kind,
+                        uint64_t after_us)
 {
     const struct event event = {.at_us = world->now_us + after_us,
                                 .kind = kind,
                                 .actor = actor->number,
                                 .life = actor->life};
-    events_add(&world->events, &event);
+    return events_add(&world->events, &event);
 }
 
 struct memory *world_map(struct world *world)
@@ -88,9 +94,8 @@ int peer_count(const struct world *world, const struct actor *actor)
     return actor->job == JOB_PS ? world->profile.workers : world->profile.ps_count;
 }
 
-static void tick(struct world *world, struct actor *actor)
+void world_tick(struct world *world, struct actor *actor)
 {
-    actor_add(world, actor, EVENT_TICK, TICK_US);
     if (actor->job == JOB_PS)
         ps_watch_peers(world, actor);
     else
@@ -109,6 +114,19 @@ static void save(struct world *world, struct actor *chief)
     actor_flush(world, chief);
 }
 
+/* A life begins, and looks for the others. */
+static void start(struct world *world, struct actor *actor)
+{
+    const struct profile *p = &world->profile;
+    actor_start(world, actor);
+    if (!actor->is_alive) return;
+    actor_add(world, actor, EVENT_TICK, soon(world, TICK_US));
+    if (actor->job == JOB_PS) return;
+    for (int i = 0; i < p->ps_count; i++) network_connect(world, actor, i);
+    if (actor->index == CHIEF && p->saves && p->save_interval_us)
+        actor_add(world, actor, EVENT_SAVE, p->save_interval_us);
+}
+
 /* A task that is busy hears of it later. */
 static bool must_wait(struct world *world, const struct actor *actor, const struct event *event)
 {
@@ -123,7 +141,7 @@ static void happen_to_actor(struct world *world, const struct event *event)
 {
     struct actor *actor = &world->actors[event->actor];
     if (event->kind == EVENT_START) {
-        if (!actor->is_alive) actor_start(world, actor);
+        if (!actor->is_alive) start(world, actor);
         return;
     }
     if (event->life != actor->life || !actor->is_alive) return;
@@ -133,10 +151,11 @@ static void happen_to_actor(struct world *world, const struct event *event)
         return;
     }
     if (actor->has_ended || must_wait(world, actor, event)) return;
-    if (event->kind == EVENT_TICK)
-        tick(world, actor);
-    else if (event->kind == EVENT_RESUME)
-        actor_resume(world, actor);
+    if (event->kind == EVENT_TICK) {
+        actor_add(world, actor, EVENT_TICK, TICK_US);
+        world_tick(world, actor);
+    } else if (event->kind == EVENT_RESUME)
+        actor_resume(world, actor, (enum action_type)event->number);
     else if (event->kind == EVENT_CONNECT)
         network_connect(world, actor, event->number);
     else if (event->kind == EVENT_WRITTEN)
@@ -158,8 +177,7 @@ static void happen_to_link(struct world *world, const struct event *event)
         network_deliver(world, link, end);
 }
 
-/* Every role is in a state that can be. */
-static void check_roles(struct world *world)
+void world_check_roles(struct world *world)
 {
     for (int i = 0; i < ACTORS_MAX; i++) {
         const struct actor *actor = &world->actors[i];
@@ -170,7 +188,7 @@ static void check_roles(struct world *world)
     }
 }
 
-static void happen(struct world *world, const struct event *event)
+void world_happen(struct world *world, const struct event *event)
 {
     world->now_us = event->at_us;
     world->counters.events++;
@@ -181,7 +199,7 @@ static void happen(struct world *world, const struct event *event)
         happen_to_link(world, event);
     else
         happen_to_actor(world, event);
-    check_roles(world);
+    world_check_roles(world);
 }
 
 static bool is_over(const struct world *world)
@@ -194,9 +212,15 @@ static bool is_over(const struct world *world)
     return true;
 }
 
-static void open_actors(struct world *world)
+void world_open(struct world *world, const struct run_options *options,
+                const struct profile *profile)
 {
-    const struct profile *profile = &world->profile;
+    *world = (struct world){
+        .options = *options,
+        .profile = *profile,
+        .folder.newest = NOTHING,
+        .first_ended = NOTHING,
+    };
     for (int i = 0; i < ACTORS_MAX; i++) {
         struct actor *actor = &world->actors[i];
         actor->job = i < PS_MAX ? JOB_PS : JOB_WORKER;
@@ -204,7 +228,6 @@ static void open_actors(struct world *world)
         actor->number = i;
         actor->is_gone =
             actor->index >= (actor->job == JOB_PS ? profile->ps_count : profile->workers);
-        if (!actor->is_gone) actor_add(world, actor, EVENT_START, draw(world, profile->start_us));
     }
 }
 
@@ -222,23 +245,31 @@ static uint64_t deadline_us(const struct world *world)
     return world->last_fault_us + p->start_us + 2 * limits_ms * 1000 + 2 * work_us;
 }
 
+static void open_drawn(struct world *world, const struct run_options *options)
+{
+    struct profile profile;
+    profile_draw(options->seed, &profile);
+    if (!options->has_no_resets) profile_add_resets(options->seed, &profile);
+    world_open(world, options, &profile);
+    char text[BLAME_MAX];
+    profile_describe(&profile, text, sizeof text);
+    TRACE(world, "%s", text);
+    for (int i = 0; i < ACTORS_MAX; i++)
+        if (!world->actors[i].is_gone)
+            actor_add(world, &world->actors[i], EVENT_START, draw(world, profile.start_us));
+}
+
 void world_run(struct world *world, const struct run_options *options)
 {
-    *world = (struct world){.options = *options, .folder.newest = NOTHING, .first_ended = NOTHING};
-    profile_draw(options->seed, &world->profile);
-    if (!options->has_no_resets) profile_add_resets(options->seed, &world->profile);
-    char text[BLAME_MAX];
-    profile_describe(&world->profile, text, sizeof text);
-    TRACE(world, "%s", text);
-    open_actors(world);
+    open_drawn(world, options);
     faults_begin(world);
-    struct event event;
     while (!world->blame[0] && !is_over(world)) {
-        if (!events_take(&world->events, &event)) {
+        if (!world->events.count) {
             blame(world, "nothing is left to happen, and not everybody has ended");
             break;
         }
-        happen(world, &event);
+        const struct event event = events_take(&world->events, 0);
+        world_happen(world, &event);
         if (world->counters.events >= EVENTS_MAX)
             blame(world, "%d events and no end", EVENTS_MAX);
         else if (world->now_us > deadline_us(world))

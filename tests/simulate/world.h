@@ -35,7 +35,7 @@ struct link;
 enum event_kind {
     EVENT_START,   /* actor */
     EVENT_TICK,    /* actor */
-    EVENT_RESUME,  /* actor: what it was busy with is done */
+    EVENT_RESUME,  /* actor: the work `number` is done; SEND: it is frozen no more */
     EVENT_CONNECT, /* actor (a worker) to ps `number` */
     EVENT_WRITTEN, /* actor: its shard */
     EVENT_SAVE,    /* actor (the chief): the interval is over */
@@ -130,15 +130,16 @@ struct actor {
     uint64_t incarnation, started_us, ended_us;
     uint64_t unplugged_until_us; /* no link can be made */
     int code;
-    char text[ACTION_TEXT_MAX];
+    char text[ACTION_TEXT_MAX], said[ACTION_TEXT_MAX]; /* said: the last line for people */
     struct role *role;
     struct outbox outbox;
     int cursor;             /* actions carried out */
     int dies_after_actions; /* 0: not */
     uint64_t down_us;       /* until it is started again after its death; 0: never */
     bool is_acting;
-    uint64_t busy_until_us; /* deaf until then */
-    struct action work;     /* type SEND: none, it is frozen */
+    uint64_t busy_until_us;            /* deaf until then */
+    struct action works[ACTION_TYPES]; /* that are under way; type SEND: it is not */
+    int works_count;
     struct link *links[PEERS_MAX];
     bool met[PEERS_MAX];
     uint64_t lost_us[PEERS_MAX]; /* links[i] NULL: since when */
@@ -149,7 +150,7 @@ struct actor {
     unsigned char setup[BODY_MAX]; /* body of the SETUP that it works on */
     int *store;                    /* node of its values; NOTHING while they are not complete */
     struct windows *windows[WORKERS_MAX];
-    bool is_serving;
+    bool is_serving, is_held;
     int restored, arrays; /* restored: node that it is to be filled with; arrays that have come */
     struct cut_write cut;
     /* of a worker */
@@ -158,6 +159,7 @@ struct actor {
     struct view views[PS_MAX];
     int seen[PS_MAX];        /* nodes, while it computes */
     struct content computed; /* its last gradient */
+    int adopted;             /* generations that it took part in, in this life */
     /* of the chief */
     struct choice choice;
     int chosen; /* checkpoint; NOTHING: initial values */
@@ -175,6 +177,7 @@ struct checkpoint {
     uint64_t step, tag;
     int count;
     bool is_published, is_abandoned;
+    bool is_bad; /* it cannot be read */
     struct shard shards[PS_MAX];
 };
 
@@ -195,6 +198,7 @@ struct run_options {
 
 struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, dropped, published;
+    int abandoned, evaluated;
 };
 
 struct memory { /* windows and stores live as long as the world: whoever maps them may look */
@@ -231,11 +235,19 @@ struct world {
 void world_run(struct world *, const struct run_options *);
 void world_close(struct world *);
 
+/* The parts of a run, for who says himself what happens next: tasks that are not started yet; an
+ * event, taken from world->events or made up; a task's clock. */
+void world_open(struct world *, const struct run_options *, const struct profile *);
+void world_happen(struct world *, const struct event *);
+void world_tick(struct world *, struct actor *);
+void world_check_roles(struct world *); /* each is in a state that can be; after every event */
+
 uint64_t draw(struct world *, uint64_t below); /* below >= 1 */
 bool chance(struct world *, int percent);
+uint64_t soon(struct world *, uint64_t most_us); /* from 1 on; 0 where that is all it may be */
 struct event *events_add(struct events *, const struct event *);
-bool events_take(struct events *, struct event *ret); /* false: nothing is to happen */
-void actor_add(struct world *, struct actor *, enum event_kind, uint64_t after_us);
+struct event events_take(struct events *, int index); /* 0: the next one */
+struct event *actor_add(struct world *, struct actor *, enum event_kind, uint64_t after_us);
 struct memory *world_map(struct world *);
 
 /* A line of the event log. */
@@ -257,15 +269,17 @@ void actor_start(struct world *, struct actor *);
 void actor_kill(struct world *, struct actor *);
 void actors_sever(struct world *);
 void actor_flush(struct world *, struct actor *); /* carries out its outbox, as task_flush() */
-void actor_resume(struct world *, struct actor *);
-void actor_work(struct world *, struct actor *, const struct action *, uint64_t for_us);
+void actor_resume(struct world *, struct actor *, enum action_type work);
+void actor_work(struct world *, struct actor *, const struct action *, uint64_t most_us);
+bool actor_is_at(const struct actor *, enum action_type work);
+struct action actor_end_work(struct actor *, enum action_type); /* type SEND: it was not at it */
 bool actor_is_busy(const struct world *, const struct actor *);
 bool actor_is_running(const struct actor *);
 bool actor_is_listening(const struct actor *); /* a ps that has ended tells who comes back */
 
 /* act_ps.c, act_worker.c: what differs between the jobs */
 void ps_act(struct world *, struct actor *, const struct action *);
-void ps_resume_work(struct world *, struct actor *);
+void ps_end_work(struct world *, struct actor *, const struct action *);
 void ps_written(struct world *, struct actor *);
 void ps_dropped(struct world *, struct actor *, int worker); /* a push of it */
 void ps_watch_peers(struct world *, struct actor *);
@@ -275,7 +289,7 @@ int steps_apart(struct world *, const struct actor *ps); /* from ps/0, at most *
 void worker_watch_peers(struct world *, struct actor *);
 void ps_forget(struct world *, struct actor *); /* its memory is lost */
 void worker_act(struct world *, struct actor *, const struct action *);
-void worker_resume_work(struct world *, struct actor *);
+void worker_end_work(struct world *, struct actor *, const struct action *);
 void worker_died(struct world *, struct actor *);
 void ps_sends(struct world *, struct actor *, int worker, struct parcel *);
 void worker_sends(struct world *, struct actor *, int ps, struct parcel *);
@@ -307,6 +321,7 @@ struct carried_shard { /* what travels where a ps and the chief share no folder 
 };
 err disk_write(struct world *, const struct carried_shard *);
 int disk_oldest(const struct world *);
+int disk_readable(const struct world *); /* the newest that is not bad; NOTHING: none */
 const struct shard *disk_shard(const struct world *, int checkpoint, int ps); /* NULL: none */
 err disk_publish(struct world *, const struct action_publish *); /* all shards are looked at */
 void disk_abandon(struct world *, const struct action_abandon *);

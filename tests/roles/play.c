@@ -10,7 +10,8 @@
 
 struct stage_options async_options(int ps, int workers, uint64_t last_step, uint64_t seed)
 {
-    struct stage_options o = {
+    struct stage_options o = {.seed = seed};
+    o.profile = (struct profile){
         .ps_count = ps,
         .workers = workers,
         .config = {.last_step = last_step,
@@ -18,18 +19,17 @@ struct stage_options async_options(int ps, int workers, uint64_t last_step, uint
                    .max_staleness = -1,
                    .worker_timeout_ms = WORKER_TIMEOUT_MS,
                    .min_workers = 1},
-        .gradients_per_push = 1,
-        .seed = seed,
     };
-    for (int i = 0; i < ps; i++) o.block_bytes[i] = 64;
+    for (int i = 0; i < ps; i++) o.profile.has_variables[i] = true;
+    for (int i = 0; i < workers; i++) o.profile.gradients_per_push[i] = 1;
     return o;
 }
 
 struct stage_options sync_options(int ps, int workers, uint64_t last_step, uint64_t seed)
 {
     struct stage_options o = async_options(ps, workers, last_step, seed);
-    o.config.is_sync = o.config.takes_all = true;
-    o.config.replicas_to_aggregate = (uint32_t)workers;
+    o.profile.config.is_sync = o.profile.config.takes_all = true;
+    o.profile.config.replicas_to_aggregate = (uint32_t)workers;
     return o;
 }
 
@@ -52,7 +52,7 @@ void play(struct stage *s, const struct stage_options *o)
 
 void run_until_computing(struct stage *s, int worker)
 {
-    while (!s->workers[worker].is_computing) assert_true(stage_step(s));
+    while (!actor_is_at(&s->workers[worker], ACTION_COMPUTE)) assert_true(stage_step(s));
 }
 
 void run_until_adopted(struct stage *s, int worker)
@@ -62,7 +62,7 @@ void run_until_adopted(struct stage *s, int worker)
 
 void run_until_applied(struct stage *s, int count)
 {
-    while (s->ps[0].applied_count < count) assert_true(stage_step(s));
+    while (stage_updates(s, 0) < count) assert_true(stage_step(s));
 }
 
 static void ended(const struct actor *actor, int code)
@@ -74,64 +74,66 @@ static void ended(const struct actor *actor, int code)
 
 void everybody_ended(const struct stage *s, int code)
 {
-    for (int i = 0; i < s->options.ps_count; i++) ended(&s->ps[i], code);
-    for (int i = 0; i < s->options.workers; i++) ended(&s->workers[i], code);
+    for (int i = 0; i < ACTORS_MAX; i++) ended(&s->world.actors[i], code);
 }
 
 void nobody_ended(const struct stage *s)
 {
-    for (int i = 0; i < s->options.ps_count; i++) assert_false(s->ps[i].has_ended);
-    for (int i = 0; i < s->options.workers; i++) assert_false(s->workers[i].has_ended);
+    for (int i = 0; i < ACTORS_MAX; i++) assert_false(s->world.actors[i].has_ended);
 }
 
-void nothing_twice(const struct actor *ps)
+void nothing_twice(const struct stage *s, int ps)
 {
-    uint64_t newest[STAGE_WORKERS_MAX] = {0};
-    for (int i = 0; i < ps->applied_count; i++)
-        for (int k = 0; k < ps->applied[i].worker_count; k++) {
-            int worker = ps->applied[i].workers[k];
-            assert_true(ps->applied[i].sequences[k] > newest[worker]);
-            newest[worker] = ps->applied[i].sequences[k];
+    uint64_t newest[WORKERS_MAX] = {0};
+    for (int i = 0; i < stage_updates(s, ps); i++) {
+        const struct applied_update a = stage_update(s, ps, i);
+        for (int k = 0; k < a.worker_count; k++) {
+            assert_true(a.sequences[k] > newest[a.workers[k]]);
+            newest[a.workers[k]] = a.sequences[k];
         }
+    }
 }
 
 /* The order may differ in asynchronous mode, so sums of sequences are compared, worker by worker:
  * with nothing twice, and all in order, equal counts and sums are equal pushes. */
-static void count_pushes(const struct actor *ps, uint64_t count[], uint64_t sum[])
+static void count_pushes(const struct stage *s, int ps, uint64_t count[], uint64_t sum[])
 {
-    for (int i = 0; i < ps->applied_count; i++)
-        for (int k = 0; k < ps->applied[i].worker_count; k++) {
-            count[ps->applied[i].workers[k]]++;
-            sum[ps->applied[i].workers[k]] += ps->applied[i].sequences[k];
+    for (int i = 0; i < stage_updates(s, ps); i++) {
+        const struct applied_update a = stage_update(s, ps, i);
+        for (int k = 0; k < a.worker_count; k++) {
+            count[a.workers[k]]++;
+            sum[a.workers[k]] += a.sequences[k];
         }
+    }
 }
 
 void all_ps_applied(const struct stage *s, int count)
 {
-    uint64_t wanted[2][STAGE_WORKERS_MAX] = {0};
-    count_pushes(&s->ps[0], wanted[0], wanted[1]);
-    for (int i = 0; i < s->options.ps_count; i++) {
-        uint64_t got[2][STAGE_WORKERS_MAX] = {0};
-        if (!s->options.block_bytes[i]) continue;
-        assert_int_equal(s->ps[i].applied_count, count);
-        nothing_twice(&s->ps[i]);
-        count_pushes(&s->ps[i], got[0], got[1]);
+    uint64_t wanted[2][WORKERS_MAX] = {0};
+    count_pushes(s, 0, wanted[0], wanted[1]);
+    for (int i = 0; i < s->world.profile.ps_count; i++) {
+        uint64_t got[2][WORKERS_MAX] = {0};
+        if (!s->world.profile.has_variables[i]) continue;
+        assert_int_equal(stage_updates(s, i), count);
+        nothing_twice(s, i);
+        count_pushes(s, i, got[0], got[1]);
         assert_memory_equal(got, wanted, sizeof got);
     }
 }
 
 void all_rounds_are_whole(const struct stage *s, int rounds)
 {
-    for (int i = 0; i < s->options.ps_count; i++) {
-        assert_int_equal(s->ps[i].applied_count, rounds);
+    const struct profile *p = &s->world.profile;
+    for (int i = 0; i < p->ps_count; i++) {
+        assert_int_equal(stage_updates(s, i), rounds);
         for (int r = 0; r < rounds; r++) {
-            const struct applied *a = &s->ps[i].applied[r];
-            assert_int_equal(a->step, r);
-            assert_int_equal(a->gradients, s->options.config.replicas_to_aggregate);
-            assert_int_equal(a->worker_count, s->options.workers);
-            for (int w = 0; w < s->options.workers; w++) {
-                assert_int_equal(a->workers[w], w);
-                assert_int_equal(a->sequences[w], r + 1);
+            const struct applied_update a = stage_update(s, i, r);
+            assert_int_equal(a.step, r);
+            assert_int_equal(a.gradients, p->config.replicas_to_aggregate);
+            assert_int_equal(a.worker_count, p->workers);
+            for (int w = 0; w < p->workers; w++) {
+                assert_int_equal(a.workers[w], w);
+                assert_int_equal(a.sequences[w], r + 1);
             }
         }
     }

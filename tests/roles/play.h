@@ -6,7 +6,6 @@
 
 enum {
     SEEDS = 200,
-    EVENTS_MAX = 100000,
     WORKER_TIMEOUT_MS = 2000, /* train.worker_timeout_secs of the usual clusters */
 };
 
@@ -28,7 +27,7 @@ void everybody_ended(const struct stage *, int code); /* of those that are alive
 void nobody_ended(const struct stage *);
 
 /* Each push of each worker is in at most one update. */
-void nothing_twice(const struct actor *ps);
+void nothing_twice(const struct stage *, int ps);
 /* So many updates, and each ps that has variables has the same pushes in them. */
 void all_ps_applied(const struct stage *, int count);
 /* Round after round with every worker's push of it. */

@@ -19,11 +19,9 @@ static void async_runs_stop_exactly_at_last_step_on_every_ps(void **state)
         struct stage s;
         play(&s, &o);
         everybody_ended(&s, EXIT_DONE);
-        int computed = 0;
-        for (int w = 0; w < workers; w++) computed += s.workers[w].computed;
-        assert_int_equal(computed, last_step);
+        assert_int_equal(s.world.counters.computed, last_step);
         all_ps_applied(&s, (int)last_step);
-        assert_int_equal(s.workers[0].evaluated, 1);
+        assert_int_equal(s.world.counters.evaluated, 1);
         assert_int_equal(worker_role_global_step(s.workers[0].role), last_step);
         stage_close(&s);
     }
@@ -47,18 +45,18 @@ static void backup_workers_are_not_waited_for_and_their_late_gradients_are_dropp
     uint64_t dropped = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct stage_options o = sync_options(2, 5, 12, seed);
-        o.config.replicas_to_aggregate = 3;
-        o.config.takes_all = false;
-        o.drops_gradients = true;
+        o.profile.config.replicas_to_aggregate = 3;
+        o.profile.config.takes_all = false;
+        o.profile.drops_gradients = true;
         struct stage s;
         play(&s, &o);
         everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, 12);
         for (int r = 0; r < 12; r++) {
-            const struct applied *a = &s.ps[0].applied[r], *b = &s.ps[1].applied[r];
-            assert_int_equal(a->worker_count, 3);
-            assert_true(a->workers[0] < a->workers[1] && a->workers[1] < a->workers[2]);
-            assert_memory_equal(a->workers, b->workers, sizeof a->workers);
+            const struct applied_update a = stage_update(&s, 0, r), b = stage_update(&s, 1, r);
+            assert_int_equal(a.worker_count, 3);
+            assert_true(a.workers[0] < a.workers[1] && a.workers[1] < a.workers[2]);
+            assert_memory_equal(a.workers, b.workers, sizeof a.workers);
         }
         dropped += ps_role_counters(s.ps[0].role).dropped_stale;
         assert_int_equal(ps_role_counters(s.ps[1].role).dropped_stale, 0);
@@ -70,8 +68,8 @@ static void backup_workers_are_not_waited_for_and_their_late_gradients_are_dropp
 static void several_gradients_in_a_push_count_as_several(void **state)
 {
     struct stage_options o = sync_options(1, 2, 4, 3);
-    o.gradients_per_push = 3;
-    o.config.replicas_to_aggregate = 6;
+    for (int w = 0; w < 2; w++) o.profile.gradients_per_push[w] = 3;
+    o.profile.config.replicas_to_aggregate = 6;
     struct stage s;
     play(&s, &o);
     everybody_ended(&s, EXIT_DONE);
@@ -84,8 +82,8 @@ static void too_stale_gradients_are_dropped_and_their_steps_taken_again(void **s
     uint64_t dropped = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct stage_options o = async_options(1 + (int)(seed % 3), 6, 40, seed);
-        o.config.max_staleness = 2;
-        o.drops_gradients = true;
+        o.profile.config.max_staleness = 2;
+        o.profile.drops_gradients = true;
         struct stage s;
         play(&s, &o);
         everybody_ended(&s, EXIT_DONE);
@@ -100,13 +98,13 @@ static void a_ps_without_variables_is_legal(void **state)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct stage_options o = sync_options(3, 2, 5, seed);
-        o.block_bytes[0] = o.block_bytes[2] = 0;
+        o.profile.has_variables[0] = o.profile.has_variables[2] = false;
         struct stage s;
         play(&s, &o);
         everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, 5);
-        assert_int_equal(s.ps[0].applied_count, 5); /* it has the global step */
-        assert_int_equal(s.ps[2].applied_count, 0);
+        assert_int_equal(stage_updates(&s, 0), 5); /* it has the global step */
+        assert_int_equal(stage_updates(&s, 2), 0);
         stage_close(&s);
     }
 }
@@ -153,7 +151,7 @@ static void a_gradient_that_is_not_finite_ends_all_with_its_variable_and_worker(
     everybody_ended(&s, EXIT_NUMBER);
     assert_string_equal(ps->text,
                         "worker/1 pushed a gradient that is not finite at step 1: hidden/kernel");
-    assert_int_equal(s.ps[1].applied_count, 0);
+    assert_int_equal(stage_updates(&s, 1), 0);
     stage_close(&s);
 }
 
@@ -180,7 +178,7 @@ a_worker_that_stays_silent_is_named_and_not_waited_for_longer_than_the_limit(voi
     begin(&s, &o);
     run_until_applied(&s, 3);
     run_until_computing(&s, 2);
-    s.workers[2].is_computing = false; /* never done */
+    stage_hang(&s, &s.workers[2]);
     settle(&s);
     stage_pass_time(&s, STAGE_LIMIT_MS - 1);
     nobody_ended(&s);
@@ -189,9 +187,9 @@ a_worker_that_stays_silent_is_named_and_not_waited_for_longer_than_the_limit(voi
     everybody_ended(&s, EXIT_TIMEOUT);
     assert_non_null(strstr(s.ps[0].text, "worker/2"));
     assert_non_null(strstr(s.ps[0].text, "--step_timeout"));
-    assert_string_equal(s.workers[0].log, "waited for ps/0 when the job ended");
-    assert_string_equal(s.workers[1].log, s.workers[0].log);
-    assert_null(strstr(s.workers[2].log, "when the job ended"));
+    assert_string_equal(s.workers[0].said, "waited for ps/0 when the job ended");
+    assert_string_equal(s.workers[1].said, s.workers[0].said);
+    assert_null(strstr(s.workers[2].said, "when the job ended"));
     stage_close(&s);
 }
 

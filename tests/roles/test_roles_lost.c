@@ -21,10 +21,10 @@ static void a_sync_round_waits_for_a_lost_worker_and_its_next_life_brings_its_gr
         struct stage s;
         begin(&s, &o);
         stage_run(&s, (int)seed);
-        stage_kill_worker(&s, (int)(seed % 3));
+        stage_kill(&s, &s.workers[seed % 3]);
         settle(&s);
         nobody_ended(&s);
-        stage_restart_worker(&s, (int)(seed % 3));
+        stage_restart(&s, &s.workers[seed % 3]);
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
@@ -46,9 +46,9 @@ static void what_a_dead_worker_brought_to_one_ps_its_next_life_brings_to_the_oth
         struct stage s;
         begin(&s, &o);
         stage_run(&s, 20 + (int)seed);
-        stage_kill_worker(&s, 1);
+        stage_kill(&s, &s.workers[1]);
         partial += lacks_a_push(&s.ps[0], &s.ps[1], 1);
-        stage_restart_worker(&s, 1);
+        stage_restart(&s, &s.workers[1]);
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, 60);
@@ -61,7 +61,7 @@ static void what_a_dead_worker_brought_to_one_ps_its_next_life_brings_to_the_oth
 static bool wait_for_each_other(const struct stage *s)
 {
     bool has_first = false, has_second = false;
-    for (int ps = 0; ps < s->options.ps_count; ps++) {
+    for (int ps = 0; ps < s->world.profile.ps_count; ps++) {
         uint64_t first = ps_role_ledger(s->ps[ps].role, 0)->received;
         uint64_t second = ps_role_ledger(s->ps[ps].role, 1)->received;
         has_first |= first > second;
@@ -78,12 +78,12 @@ static void two_workers_that_died_between_two_ps_do_not_wait_for_each_other(void
         struct stage s;
         begin(&s, &o);
         stage_run(&s, 50 + (int)seed);
-        stage_kill_worker(&s, 0);
-        stage_kill_worker(&s, 1);
+        stage_kill(&s, &s.workers[0]);
+        stage_kill(&s, &s.workers[1]);
         crossed += wait_for_each_other(&s);
         settle(&s);
-        stage_restart_worker(&s, 1);
-        stage_restart_worker(&s, 0);
+        stage_restart(&s, &s.workers[1]);
+        stage_restart(&s, &s.workers[0]);
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
@@ -97,16 +97,16 @@ static void a_dead_worker_does_no_harm_where_gradients_are_dropped(void **state)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct stage_options stale = async_options(3, 4, 40, seed);
         struct stage_options backup = sync_options(3, 4, 40, seed);
-        stale.config.max_staleness = 1;
-        backup.config.replicas_to_aggregate = 2;
-        backup.config.takes_all = false;
-        stale.drops_gradients = backup.drops_gradients = true;
+        stale.profile.config.max_staleness = 1;
+        backup.profile.config.replicas_to_aggregate = 2;
+        backup.profile.config.takes_all = false;
+        stale.profile.drops_gradients = backup.profile.drops_gradients = true;
         struct stage s;
         begin(&s, seed % 2 ? &stale : &backup);
         stage_run(&s, 20 + (int)seed);
-        stage_kill_worker(&s, 1);
+        stage_kill(&s, &s.workers[1]);
         stage_run(&s, (int)stage_draw(&s, 20));
-        stage_restart_worker(&s, 1);
+        stage_restart(&s, &s.workers[1]);
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, 40);
@@ -122,7 +122,7 @@ static void async_workers_take_over_the_steps_of_one_that_does_not_come_back(voi
         begin(&s, &o);
         run_until_applied(&s, 1);
         stage_run(&s, (int)(seed % 40));
-        stage_kill_worker(&s, 2);
+        stage_kill(&s, &s.workers[2]);
         settle(&s);
         stage_pass_time(&s, WORKER_TIMEOUT_MS);
         settle(&s);
@@ -138,19 +138,19 @@ static void a_sync_round_goes_on_without_a_worker_that_is_gone_too_long(void **s
     struct stage s;
     begin(&s, &o);
     run_until_applied(&s, 3);
-    stage_kill_worker(&s, 2);
+    stage_kill(&s, &s.workers[2]);
     settle(&s);
-    int before = s.ps[0].applied_count;
+    int before = stage_updates(&s, 0);
     stage_pass_time(&s, WORKER_TIMEOUT_MS - 1);
     settle(&s);
     nobody_ended(&s);
-    assert_int_equal(s.ps[0].applied_count, before);
+    assert_int_equal(stage_updates(&s, 0), before);
     stage_pass_time(&s, 1);
-    assert_non_null(strstr(s.ps[1].log, "goes on without worker/2"));
+    assert_non_null(strstr(s.ps[1].said, "goes on without worker/2"));
     settle(&s);
     everybody_ended(&s, EXIT_DONE);
-    assert_int_equal(s.ps[0].applied_count, LAST_STEP);
-    assert_int_equal(s.ps[1].applied[LAST_STEP - 1].gradients, 2);
+    assert_int_equal(stage_updates(&s, 0), LAST_STEP);
+    assert_int_equal(stage_update(&s, 1, LAST_STEP - 1).gradients, 2);
     stage_close(&s);
 }
 
@@ -160,19 +160,19 @@ static void a_worker_that_comes_back_late_is_counted_on_again(void **state)
     struct stage s;
     begin(&s, &o);
     run_until_applied(&s, 3);
-    stage_kill_worker(&s, 2);
+    stage_kill(&s, &s.workers[2]);
     settle(&s);
-    int excused_from = s.ps[0].applied_count;
+    int excused_from = stage_updates(&s, 0);
     stage_pass_time(&s, WORKER_TIMEOUT_MS);
     run_until_applied(&s, excused_from + 3);
-    stage_restart_worker(&s, 2);
+    stage_restart(&s, &s.workers[2]);
     settle(&s);
     everybody_ended(&s, EXIT_DONE);
-    assert_int_equal(s.ps[0].applied_count, 40);
-    assert_int_equal(s.ps[0].applied[excused_from].worker_count, 2);
-    assert_int_equal(s.ps[0].applied[39].worker_count, 3);
-    nothing_twice(&s.ps[0]);
-    nothing_twice(&s.ps[1]);
+    assert_int_equal(stage_updates(&s, 0), 40);
+    assert_int_equal(stage_update(&s, 0, excused_from).worker_count, 2);
+    assert_int_equal(stage_update(&s, 0, 39).worker_count, 3);
+    nothing_twice(&s, 0);
+    nothing_twice(&s, 1);
     stage_close(&s);
 }
 
@@ -181,25 +181,25 @@ static void a_worker_that_never_comes_is_excused_after_the_time_of_the_start(voi
     const struct stage_options o = sync_options(1, 2, LAST_STEP, 3);
     struct stage s;
     stage_open(&s, &o);
-    s.workers[1].is_alive = false;
+    stage_kill(&s, &s.workers[1]);
     stage_connect(&s, 0, 0);
     settle(&s);
-    assert_int_equal(s.ps[0].applied_count, 0);
+    assert_int_equal(stage_updates(&s, 0), 0);
     stage_pass_time(&s, STAGE_LIMIT_MS);
     settle(&s);
     everybody_ended(&s, EXIT_DONE);
-    assert_int_equal(s.ps[0].applied_count, LAST_STEP);
+    assert_int_equal(stage_updates(&s, 0), LAST_STEP);
     stage_close(&s);
 }
 
 static void with_too_few_workers_left_the_job_ends_retryably_and_says_so(void **state)
 {
     struct stage_options o = sync_options(2, 3, LAST_STEP, 7);
-    o.config.min_workers = 3;
+    o.profile.config.min_workers = 3;
     struct stage s;
     begin(&s, &o);
     run_until_applied(&s, 3);
-    stage_kill_worker(&s, 1);
+    stage_kill(&s, &s.workers[1]);
     settle(&s);
     stage_pass_time(&s, WORKER_TIMEOUT_MS);
     settle(&s);
@@ -216,17 +216,17 @@ static void without_a_chief_others_go_on_and_its_next_life_takes_nothing_back(vo
         struct stage s;
         begin(&s, &o);
         run_until_applied(&s, 3);
-        stage_kill_worker(&s, 0);
+        stage_kill(&s, &s.workers[0]);
         settle(&s);
         nobody_ended(&s);
-        assert_true(s.ps[0].applied_count >= LAST_STEP - 1); /* but for its own ticket */
-        int generations = s.generations;
-        stage_restart_worker(&s, 0);
+        assert_true(stage_updates(&s, 0) >= LAST_STEP - 1); /* but for its own ticket */
+        int generations = s.world.counters.generations;
+        stage_restart(&s, &s.workers[0]);
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
-        assert_int_equal(s.generations, generations);
+        assert_int_equal(s.world.counters.generations, generations);
         all_ps_applied(&s, LAST_STEP);
-        assert_int_equal(s.workers[0].evaluated, 1);
+        assert_int_equal(s.world.counters.evaluated, 1);
         stage_close(&s);
     }
 }
@@ -237,7 +237,7 @@ static void a_chief_that_stays_away_ends_the_job_retryably(void **state)
     struct stage s;
     begin(&s, &o);
     run_until_applied(&s, 3);
-    stage_kill_worker(&s, 0);
+    stage_kill(&s, &s.workers[0]);
     settle(&s);
     for (int ms = 0; ms < STAGE_RESTART_LIMIT_MS; ms += STAGE_LIMIT_MS / 2) {
         nobody_ended(&s);
@@ -260,10 +260,10 @@ static void a_ps_that_comes_back_empty_takes_all_back_and_nobody_else_begins_ane
         struct stage s;
         begin(&s, &o);
         stage_run(&s, (int)seed);
-        stage_kill_ps(&s, (int)(seed % 2));
+        stage_kill(&s, &s.ps[seed % 2]);
         settle(&s);
         nobody_ended(&s);
-        stage_restart_ps(&s, (int)(seed % 2));
+        stage_restart(&s, &s.ps[seed % 2]);
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
@@ -281,13 +281,13 @@ static void ps_and_workers_that_are_lost_together_come_together_again(void **sta
         begin(&s, &o);
         stage_run(&s, (int)seed);
         for (int i = 0; i < 3; i++) {
-            if (seed >> i & 1) stage_kill_ps(&s, i);
-            if (seed >> (3 + i) & 1) stage_kill_worker(&s, i);
+            if (seed >> i & 1) stage_kill(&s, &s.ps[i]);
+            if (seed >> (3 + i) & 1) stage_kill(&s, &s.workers[i]);
         }
         stage_run(&s, (int)(seed % 7));
         for (int i = 0; i < 3; i++) {
-            if (!s.workers[i].is_alive) stage_restart_worker(&s, i);
-            if (!s.ps[i].is_alive) stage_restart_ps(&s, i);
+            if (!s.workers[i].is_alive) stage_restart(&s, &s.workers[i]);
+            if (!s.ps[i].is_alive) stage_restart(&s, &s.ps[i]);
         }
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
@@ -304,9 +304,9 @@ static void a_ps_that_is_lost_while_the_generation_begins_begins_another(void **
         begin(&s, &o);
         for (int i = 0; i < 5; i++) { /* of few events each */
             stage_run(&s, (int)stage_draw(&s, 12));
-            stage_kill_ps(&s, (int)(seed % 3));
+            stage_kill(&s, &s.ps[seed % 3]);
             stage_run(&s, (int)stage_draw(&s, 4));
-            stage_restart_ps(&s, (int)(seed % 3));
+            stage_restart(&s, &s.ps[seed % 3]);
         }
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
@@ -320,8 +320,8 @@ static void a_ps_that_is_lost_while_the_generation_begins_begins_another(void **
 static void cut_at_random(struct stage *s)
 {
     for (int i = 0; i < CUTS; i++) {
-        int ps = (int)stage_draw(s, (uint64_t)s->options.ps_count);
-        int worker = (int)stage_draw(s, (uint64_t)s->options.workers);
+        int ps = (int)stage_draw(s, (uint64_t)s->world.profile.ps_count);
+        int worker = (int)stage_draw(s, (uint64_t)s->world.profile.workers);
         stage_run(s, (int)stage_draw(s, 25));
         stage_cut(s, ps, worker);
         stage_run(s, (int)stage_draw(s, 6));
@@ -347,8 +347,8 @@ static void cut_links_cost_no_step_in_asynchronous_mode(void **state)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct stage_options o = async_options(3, 3, 100, seed);
-        o.config.max_staleness = seed % 2 ? 1 : -1;
-        o.drops_gradients = seed % 2;
+        o.profile.config.max_staleness = seed % 2 ? 1 : -1;
+        o.profile.drops_gradients = seed % 2;
         struct stage s;
         begin(&s, &o);
         run_until_adopted(&s, 0); /* before that a cut may begin another generation */

@@ -14,21 +14,21 @@ enum { LAST_STEP = 60 };
 
 static struct stage_options saving(struct stage_options o)
 {
-    o.saves = true;
+    o.profile.saves = true;
     return o;
 }
 
-static const struct checkpoint *newest(const struct stage *s)
+static struct checkpoint *newest(const struct stage *s)
 {
-    assert_true(s->checkpoint_count > 0);
-    return &s->checkpoints[s->checkpoint_count - 1];
+    assert_int_not_equal(s->world.folder.newest, NOTHING);
+    return &s->world.folder.at[s->world.folder.newest];
 }
 
 /* Until there are so many, which are asked for; the first comes unasked. */
 static void run_until_saved(struct stage *s, int count)
 {
-    while (s->checkpoint_count < count) {
-        if (s->checkpoint_count) stage_save(s); /* nothing where one is being made */
+    while (s->world.counters.published < count) {
+        if (s->world.counters.published) stage_save(s); /* nothing where one is being made */
         assert_true(stage_step(s));
     }
 }
@@ -39,19 +39,23 @@ static void run_until_saved(struct stage *s, int count)
  * the global step. */
 static void all_shards_are_of_one_moment(const struct stage *s, const struct checkpoint *c)
 {
-    assert_int_equal(c->shards[0].applied_count, c->step);
-    for (int i = 0; i < s->options.ps_count; i++) {
-        uint64_t newest[STAGE_WORKERS_MAX] = {0};
-        for (int k = 0; k < c->shards[i].applied_count; k++) {
-            const struct applied *a = &s->ps[i].applied[k];
-            for (int j = 0; j < a->worker_count; j++) newest[a->workers[j]] = a->sequences[j];
-        }
-        assert_int_equal(c->shards[i].applied_count, c->step);
-        for (int w = 0; w < s->options.workers; w++) {
-            assert_int_equal(c->shards[i].ledger[w].taken, newest[w]);
-            assert_int_equal(c->shards[i].ledger[w].taken, c->shards[0].ledger[w].taken);
+    const struct shard *first = &c->shards[0];
+    assert_int_equal(c->count, s->world.profile.ps_count);
+    for (int i = 0; i < c->count; i++) {
+        const struct shard *shard = &c->shards[i];
+        const struct node *node = &s->world.nodes.at[shard->node];
+        assert_int_equal(node->updates, c->step);
+        for (int w = 0; w < s->world.profile.workers; w++) {
+            assert_int_equal(shard->ledger[w].taken, node->sequences[w]);
+            assert_int_equal(shard->ledger[w].taken, first->ledger[w].taken);
         }
     }
+}
+
+static void all_checkpoints_are_of_one_moment(const struct stage *s)
+{
+    for (int i = 0; i < s->world.counters.published; i++)
+        all_shards_are_of_one_moment(s, &s->world.folder.at[stage_published(s, i)]);
 }
 
 static void save_now_and_then(struct stage *s)
@@ -70,13 +74,13 @@ static void check_saves(struct stage_options o, int *ret_saved)
     save_now_and_then(&s);
     everybody_ended(&s, EXIT_DONE);
     all_ps_applied(&s, LAST_STEP);
-    assert_int_equal(s.workers[0].abandoned, 0);
-    for (int i = 0; i < s.checkpoint_count; i++)
-        all_shards_are_of_one_moment(&s, &s.checkpoints[i]);
+    assert_int_equal(s.world.counters.abandoned, 0);
+    all_checkpoints_are_of_one_moment(&s);
     assert_int_equal(newest(&s)->step, LAST_STEP);
-    assert_true(s.checkpoints[0].step < 5); /* of where all begin, or nearly */
+    assert_true(s.world.folder.at[stage_published(&s, 0)].step <
+                5); /* of where all begin, or nearly */
     assert_false(s.ps[0].is_held);
-    *ret_saved += s.checkpoint_count - 2;
+    *ret_saved += s.world.counters.published - 2;
     stage_close(&s);
 }
 
@@ -102,10 +106,10 @@ static void a_checkpoint_is_consistent_where_gradients_are_dropped(void **state)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct stage_options stale = saving(async_options(3, 3, LAST_STEP, seed));
         struct stage_options backup = saving(sync_options(3, 3, LAST_STEP, seed));
-        stale.config.max_staleness = 1;
-        backup.config.replicas_to_aggregate = 2;
-        backup.config.takes_all = false;
-        stale.drops_gradients = backup.drops_gradients = true;
+        stale.profile.config.max_staleness = 1;
+        backup.profile.config.replicas_to_aggregate = 2;
+        backup.profile.config.takes_all = false;
+        stale.profile.drops_gradients = backup.profile.drops_gradients = true;
         check_saves(seed % 2 ? stale : backup, &saved);
     }
     assert_true(saved > SEEDS);
@@ -116,8 +120,8 @@ static void the_last_checkpoint_comes_before_the_evaluation(void **state)
     const struct stage_options o = saving(async_options(2, 2, 9, 1));
     struct stage s;
     begin(&s, &o);
-    while (!s.workers[0].is_evaluating) assert_true(stage_step(&s));
-    assert_int_equal(s.checkpoint_count, 2);
+    while (!actor_is_at(&s.workers[CHIEF], ACTION_EVALUATE)) assert_true(stage_step(&s));
+    assert_int_equal(s.world.counters.published, 2);
     assert_int_equal(newest(&s)->step, 9);
     settle(&s);
     everybody_ended(&s, EXIT_DONE);
@@ -136,12 +140,12 @@ static void after_the_loss_of_a_ps_all_go_on_from_the_last_checkpoint(void **sta
         run_until_applied(&s, 1);
         run_until_saved(&s, 2);
         stage_run(&s, (int)(seed % 100));
-        stage_kill_ps(&s, (int)(seed % 2));
+        stage_kill(&s, &s.ps[seed % 2]);
         stage_run(&s, (int)(seed % 5));
-        stage_restart_ps(&s, (int)(seed % 2));
+        stage_restart(&s, &s.ps[seed % 2]);
         while (s.workers[2].adopted < 2) assert_true(stage_step(&s));
-        restored += s.origin[s.generations] >= 1;
-        assert_true(s.ps[seed % 2].sees_folder || s.ps[seed % 2].arrays == STAGE_ARRAYS);
+        restored += s.workers[CHIEF].chosen >= stage_published(&s, 1);
+        assert_true(s.world.profile.sees_folder[seed % 2] || s.ps[seed % 2].arrays == STAGE_ARRAYS);
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
@@ -158,16 +162,16 @@ static void the_chief_says_how_many_steps_were_lost(void **state)
     run_until_applied(&s, 10);
     run_until_saved(&s, 2);
     run_until_applied(&s, 20);
-    stage_kill_ps(&s, 1);
+    stage_kill(&s, &s.ps[1]);
     settle(&s);
     uint64_t step = worker_role_global_step(s.workers[0].role), kept = newest(&s)->step;
     char wanted[ACTION_TEXT_MAX];
     snprintf(wanted, sizeof wanted,
              "ps/1 came back empty: all go back to step %d, %d steps are lost", (int)kept,
              (int)(step - kept));
-    stage_restart_ps(&s, 1);
-    while (s.generations < 2) assert_true(stage_step(&s));
-    assert_string_equal(s.workers[0].log, wanted);
+    stage_restart(&s, &s.ps[1]);
+    while (s.world.counters.generations < 2) assert_true(stage_step(&s));
+    assert_string_equal(s.workers[0].said, wanted);
     stage_close(&s);
 }
 
@@ -180,12 +184,12 @@ static void a_checkpoint_that_cannot_be_read_is_passed_over_for_the_one_before(v
         run_until_applied(&s, 10 * i);
         run_until_saved(&s, 1 + i);
     }
-    s.bad_checkpoints = 1;
-    stage_kill_ps(&s, 0);
-    stage_restart_ps(&s, 0);
+    newest(&s)->is_bad = true;
+    stage_kill(&s, &s.ps[0]);
+    stage_restart(&s, &s.ps[0]);
     while (s.workers[1].adopted < 2) assert_true(stage_step(&s));
-    assert_int_equal(s.generations, 3);
-    assert_int_equal(s.origin[3], 1);
+    assert_int_equal(s.world.counters.generations, 3);
+    assert_int_equal(s.workers[CHIEF].chosen, stage_published(&s, 1));
     settle(&s);
     everybody_ended(&s, EXIT_DONE);
     all_rounds_are_whole(&s, LAST_STEP);
@@ -204,12 +208,12 @@ static void a_ps_lost_during_a_save_costs_the_checkpoint_and_holds_nobody_up(voi
         run_until_adopted(&s, 0);
         stage_save(&s);
         stage_run(&s, (int)(seed % 40));
-        stage_kill_ps(&s, 2);
+        stage_kill(&s, &s.ps[2]);
         settle(&s);
-        assert_int_equal(s.checkpoint_count + s.workers[0].abandoned, 1);
+        assert_int_equal(s.world.counters.published + s.world.counters.abandoned, 1);
         assert_false(s.ps[0].is_held);
-        abandoned += s.workers[0].abandoned;
-        stage_restart_ps(&s, 2);
+        abandoned += s.world.counters.abandoned;
+        stage_restart(&s, &s.ps[2]);
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, LAST_STEP);
@@ -238,9 +242,9 @@ static void a_chief_can_save_whenever_all_ps_serve_and_none_is_being_made(void *
     stage_save(&s);
     assert_false(worker_role_can_save(chief)); /* one is being made */
     run_until_it_can_save(&s);
-    stage_kill_ps(&s, 1);
+    stage_kill(&s, &s.ps[1]);
     assert_false(worker_role_can_save(chief));
-    stage_restart_ps(&s, 1);
+    stage_restart(&s, &s.ps[1]);
     run_until_it_can_save(&s);
     stage_close(&s);
 }
@@ -254,11 +258,11 @@ static void a_chief_lost_during_a_save_holds_nobody_up(void **state)
         run_until_adopted(&s, 0);
         stage_save(&s);
         stage_run(&s, (int)(seed % 40));
-        stage_kill_worker(&s, 0);
+        stage_kill(&s, &s.workers[0]);
         settle(&s);
         assert_false(s.ps[0].is_held);
-        assert_true(s.ps[0].applied_count >= LAST_STEP - 1);
-        stage_restart_worker(&s, 0);
+        assert_true(stage_updates(&s, 0) >= LAST_STEP - 1);
+        stage_restart(&s, &s.workers[0]);
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, LAST_STEP);
@@ -285,9 +289,8 @@ static void cut_links_during_saves_leave_every_checkpoint_consistent(void **stat
         settle(&s);
         everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, LAST_STEP);
-        for (int i = 0; i < s.checkpoint_count; i++)
-            all_shards_are_of_one_moment(&s, &s.checkpoints[i]);
-        saved += s.checkpoint_count;
+        all_checkpoints_are_of_one_moment(&s);
+        saved += s.world.counters.published;
         stage_close(&s);
     }
     assert_true(saved > SEEDS);
@@ -300,18 +303,18 @@ static void a_save_that_takes_too_long_is_given_up_and_the_next_one_comes(void *
     begin(&s, &o);
     run_until_applied(&s, 5);
     stage_save(&s);
-    while (!s.ps[1].is_writing) assert_true(stage_step(&s));
-    s.ps[1].is_writing = false; /* a disk that hangs */
+    while (!s.ps[1].cut.is_active) assert_true(stage_step(&s));
+    stage_hang(&s, &s.ps[1]);
     run_until_applied(&s, 20);
     stage_pass_time(&s, STAGE_LIMIT_MS);
-    assert_int_equal(s.workers[0].abandoned, 1);
-    assert_int_equal(s.checkpoint_count, 0);
-    s.ps[1].is_writing = true; /* and goes on */
+    assert_int_equal(s.world.counters.abandoned, 1);
+    assert_int_equal(s.world.counters.published, 0);
+    stage_go_on(&s, &s.ps[1]);
     run_until_applied(&s, 40);
     stage_save(&s);
     settle(&s);
     everybody_ended(&s, EXIT_DONE);
-    assert_int_equal(s.checkpoint_count, 1);
+    assert_int_equal(s.world.counters.published, 1);
     stage_close(&s);
 }
 
@@ -319,8 +322,8 @@ static void a_save_that_takes_too_long_is_given_up_and_the_next_one_comes(void *
 
 static struct actor *task_of(struct stage *s, int number)
 {
-    return number < s->options.ps_count ? &s->ps[number]
-                                        : &s->workers[number - s->options.ps_count];
+    return number < s->world.profile.ps_count ? &s->ps[number]
+                                              : &s->workers[number - s->world.profile.ps_count];
 }
 
 static void a_signal_to_any_task_ends_all_after_the_step_with_a_last_checkpoint(void **state)
@@ -338,7 +341,7 @@ static void a_signal_to_any_task_ends_all_after_the_step_with_a_last_checkpoint(
         everybody_ended(&s, EXIT_TERMINATED);
         assert_non_null(strstr(s.workers[0].text, "stopped by SIGTERM"));
         assert_non_null(strstr(s.ps[1].text, "stopped by SIGTERM"));
-        assert_int_equal(s.workers[0].evaluated, 0);
+        assert_int_equal(s.world.counters.evaluated, 0);
         all_ps_applied(&s, (int)newest(&s)->step);
         assert_true(newest(&s)->step < 100); /* the steps that were being computed */
         stage_close(&s);
@@ -353,7 +356,7 @@ static void a_signal_ends_the_job_in_time_even_where_a_step_does_not_end(void **
         begin(&s, &o);
         run_until_applied(&s, 10);
         run_until_computing(&s, 1);
-        s.workers[1].is_computing = false;
+        stage_hang(&s, &s.workers[1]);
         stage_leave(&s, task_of(&s, task), EXIT_INTERRUPTED, "stopped by SIGINT");
         settle(&s);
         stage_pass_time(&s, STAGE_STOP_LIMIT_MS);
@@ -372,7 +375,7 @@ static void a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone(
         begin(&s, &o);
         run_until_applied(&s, 3);
         stage_run(&s, (int)seed);
-        stage_kill_worker(&s, 2);
+        stage_kill(&s, &s.workers[2]);
         stage_leave(&s, task_of(&s, (int)(seed % 4)), EXIT_TERMINATED, "stopped by SIGTERM");
         settle(&s);
         stage_pass_time(&s, STAGE_STOP_LIMIT_MS / PS_STOP_PARTS);
@@ -399,8 +402,8 @@ static void a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal(void
 static void stop_by_hook(struct stage *s, uint64_t seed, int worker, int code)
 {
     const struct stage_options o = saving(async_options(2, 3, 1000, seed));
-    struct actor *w = &s->workers[worker];
     begin(s, &o);
+    struct actor *w = &s->workers[worker];
     run_until_applied(s, 10);
     run_until_computing(s, worker);
     worker_role_finish(w->role, code, "a hook had enough", &w->outbox);
@@ -416,7 +419,7 @@ static void a_hook_that_has_enough_ends_the_job_as_if_the_last_step_had_come(voi
     for (uint64_t seed = 0; seed < 50; seed++) {
         struct stage s;
         stop_by_hook(&s, seed, (int)(seed % 3), EXIT_DONE);
-        assert_int_equal(s.workers[0].evaluated, 1);
+        assert_int_equal(s.world.counters.evaluated, 1);
         stage_close(&s);
     }
 }
@@ -427,7 +430,7 @@ static void a_hook_that_ends_the_job_with_a_code_gives_it_to_all(void **state)
         struct stage s;
         stop_by_hook(&s, seed, (int)(seed % 3), EXIT_NUMBER);
         assert_non_null(strstr(s.workers[1].text, "a hook had enough"));
-        assert_int_equal(s.workers[0].evaluated, 0);
+        assert_int_equal(s.world.counters.evaluated, 0);
         stage_close(&s);
     }
 }
@@ -442,9 +445,9 @@ static void a_job_that_is_ending_survives_the_loss_of_a_ps(void **state)
         run_until_saved(&s, 1);
         stage_leave(&s, &s.workers[0], EXIT_TERMINATED, "stopped by SIGTERM");
         stage_run(&s, (int)(seed % 10));
-        stage_kill_ps(&s, 1);
+        stage_kill(&s, &s.ps[1]);
         stage_run(&s, (int)(seed % 4));
-        stage_restart_ps(&s, 1);
+        stage_restart(&s, &s.ps[1]);
         settle(&s);
         everybody_ended(&s, EXIT_TERMINATED);
         stage_close(&s);

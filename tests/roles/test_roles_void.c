@@ -339,9 +339,9 @@ static void connections_that_are_lost_one_by_one_cost_nothing_with_backup_worker
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct stage_options o = sync_options(3, 3, 40, seed);
-        o.config.replicas_to_aggregate = 2;
-        o.config.takes_all = false;
-        o.drops_gradients = true;
+        o.profile.config.replicas_to_aggregate = 2;
+        o.profile.config.takes_all = false;
+        o.profile.drops_gradients = true;
         struct stage s;
         begin(&s, &o);
         run_until_adopted(&s, 0); /* before that a cut may begin another generation */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/cluster/role/verdict.h"
 #include "tests/roles/play.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
@@ -47,7 +48,7 @@ void settle(struct stage *s)
 void play(struct stage *s, const struct stage_options *o)
 {
     begin(s, o);
-    settle(s);
+    end_with(s, EXIT_DONE);
 }
 
 void run_until_computing(struct stage *s, int worker)
@@ -65,16 +66,25 @@ void run_until_applied(struct stage *s, int count)
     while (stage_updates(s, 0) < count) assert_true(stage_step(s));
 }
 
-static void ended(const struct actor *actor, int code)
+void cut_somewhere(struct stage *s, uint64_t within_events)
 {
-    if (!actor->is_alive) return;
-    assert_true(actor->has_ended);
-    assert_int_equal(actor->code, code);
+    int ps = (int)stage_draw(s, (uint64_t)s->world.profile.ps_count);
+    int worker = (int)stage_draw(s, (uint64_t)s->world.profile.workers);
+    stage_run(s, (int)stage_draw(s, within_events));
+    stage_cut(s, ps, worker);
+    stage_run(s, (int)stage_draw(s, 6));
+    stage_connect(s, ps, worker);
 }
 
-void everybody_ended(const struct stage *s, int code)
+void end_with(struct stage *s, int code)
 {
-    for (int i = 0; i < ACTORS_MAX; i++) ended(&s->world.actors[i], code);
+    settle(s);
+    for (int i = 0; i < ACTORS_MAX; i++) {
+        const struct actor *actor = &s->world.actors[i];
+        if (!actor->is_alive) continue;
+        assert_true(actor->has_ended);
+        assert_int_equal(actor->code, code);
+    }
 }
 
 void nobody_ended(const struct stage *s)

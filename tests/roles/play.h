@@ -16,14 +16,16 @@ struct stage_options sync_options(int ps, int workers, uint64_t last_step, uint6
 void begin(struct stage *, const struct stage_options *);
 /* Until nothing is left to happen. */
 void settle(struct stage *);
-void play(struct stage *, const struct stage_options *); /* begin and settle */
+void end_with(struct stage *, int code); /* likewise, and everybody that is alive has ended so */
+void play(struct stage *, const struct stage_options *); /* all of it, and all is well */
 
 /* Until the worker computes; it takes part in a generation; ps/0 has applied so many updates. */
 void run_until_computing(struct stage *, int worker);
 void run_until_adopted(struct stage *, int worker);
 void run_until_applied(struct stage *, int count);
+/* Any link, after fewer events than these, for a moment. */
+void cut_somewhere(struct stage *, uint64_t within_events);
 
-void everybody_ended(const struct stage *, int code); /* of those that are alive */
 void nobody_ended(const struct stage *);
 
 /* Each push of each worker is in at most one update. */

@@ -18,7 +18,6 @@ static void async_runs_stop_exactly_at_last_step_on_every_ps(void **state)
         const struct stage_options o = async_options(ps, workers, last_step, seed);
         struct stage s;
         play(&s, &o);
-        everybody_ended(&s, EXIT_DONE);
         assert_int_equal(s.world.counters.computed, last_step);
         all_ps_applied(&s, (int)last_step);
         assert_int_equal(s.world.counters.evaluated, 1);
@@ -34,7 +33,6 @@ static void sync_rounds_have_every_worker_in_order(void **state)
         const struct stage_options o = sync_options(ps, workers, 9, seed);
         struct stage s;
         play(&s, &o);
-        everybody_ended(&s, EXIT_DONE);
         all_rounds_are_whole(&s, 9);
         stage_close(&s);
     }
@@ -50,7 +48,6 @@ static void backup_workers_are_not_waited_for_and_their_late_gradients_are_dropp
         o.profile.drops_gradients = true;
         struct stage s;
         play(&s, &o);
-        everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, 12);
         for (int r = 0; r < 12; r++) {
             const struct applied_update a = stage_update(&s, 0, r), b = stage_update(&s, 1, r);
@@ -72,7 +69,6 @@ static void several_gradients_in_a_push_count_as_several(void **state)
     o.profile.config.replicas_to_aggregate = 6;
     struct stage s;
     play(&s, &o);
-    everybody_ended(&s, EXIT_DONE);
     all_rounds_are_whole(&s, 4);
     stage_close(&s);
 }
@@ -86,7 +82,6 @@ static void too_stale_gradients_are_dropped_and_their_steps_taken_again(void **s
         o.profile.drops_gradients = true;
         struct stage s;
         play(&s, &o);
-        everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, 40);
         dropped += ps_role_counters(s.ps[0].role).dropped_stale;
         stage_close(&s);
@@ -101,7 +96,6 @@ static void a_ps_without_variables_is_legal(void **state)
         o.profile.has_variables[0] = o.profile.has_variables[2] = false;
         struct stage s;
         play(&s, &o);
-        everybody_ended(&s, EXIT_DONE);
         all_ps_applied(&s, 5);
         assert_int_equal(stage_updates(&s, 0), 5); /* it has the global step */
         assert_int_equal(stage_updates(&s, 2), 0);
@@ -126,8 +120,7 @@ static void a_push_that_is_not_the_next_of_its_generation_is_never_applied(void 
     m.sequence = 6;
     m.generation++;
     stage_send_to_ps(&s, 0, 0, &m); /* of values that are no more */
-    settle(&s);
-    everybody_ended(&s, EXIT_DONE);
+    end_with(&s, EXIT_DONE);
     all_ps_applied(&s, 10);
     assert_int_equal(ps_role_counters(s.ps[0].role).dropped_repeated, 3);
     stage_close(&s);
@@ -147,8 +140,7 @@ static void a_gradient_that_is_not_finite_ends_all_with_its_variable_and_worker(
     struct actor *ps = &s.ps[1];
     ps->role->ops->message(ps->role, JOB_WORKER, 1, &m, &ps->outbox);
     stage_flush(&s);
-    settle(&s);
-    everybody_ended(&s, EXIT_NUMBER);
+    end_with(&s, EXIT_NUMBER);
     assert_string_equal(ps->text,
                         "worker/1 pushed a gradient that is not finite at step 1: hidden/kernel");
     assert_int_equal(stage_updates(&s, 1), 0);
@@ -163,8 +155,7 @@ static void a_failed_step_is_the_verdict_of_all_with_the_name_of_its_worker(void
     run_until_applied(&s, 3);
     run_until_computing(&s, 1);
     stage_fail_step(&s, 1, ERR_NUMBER, "step 4: the loss is NaN");
-    settle(&s);
-    everybody_ended(&s, EXIT_NUMBER);
+    end_with(&s, EXIT_NUMBER);
     assert_string_equal(s.workers[1].text, "step 4: the loss is NaN");
     assert_string_equal(s.workers[0].text, "worker/1: step 4: the loss is NaN");
     stage_close(&s);
@@ -183,8 +174,7 @@ a_worker_that_stays_silent_is_named_and_not_waited_for_longer_than_the_limit(voi
     stage_pass_time(&s, STAGE_LIMIT_MS - 1);
     nobody_ended(&s);
     stage_pass_time(&s, 1);
-    settle(&s);
-    everybody_ended(&s, EXIT_TIMEOUT);
+    end_with(&s, EXIT_TIMEOUT);
     assert_non_null(strstr(s.ps[0].text, "worker/2"));
     assert_non_null(strstr(s.ps[0].text, "--step_timeout"));
     assert_string_equal(s.workers[0].said, "waited for ps/0 when the job ended");
@@ -202,8 +192,7 @@ static void what_is_broken_here_ends_the_job_at_once(void **state)
     struct actor *ps = &s.ps[1];
     ps->role->ops->stop(ps->role, EXIT_FAILED, "no memory for windows", &ps->outbox);
     stage_flush(&s);
-    settle(&s);
-    everybody_ended(&s, EXIT_FAILED);
+    end_with(&s, EXIT_FAILED);
     assert_string_equal(s.workers[0].text, "ps/1: no memory for windows");
     stage_close(&s);
 }

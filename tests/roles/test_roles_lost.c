@@ -25,8 +25,7 @@ static void a_sync_round_waits_for_a_lost_worker_and_its_next_life_brings_its_gr
         settle(&s);
         nobody_ended(&s);
         stage_restart(&s, &s.workers[seed % 3]);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
         stage_close(&s);
     }
@@ -49,8 +48,7 @@ static void what_a_dead_worker_brought_to_one_ps_its_next_life_brings_to_the_oth
         stage_kill(&s, &s.workers[1]);
         partial += lacks_a_push(&s.ps[0], &s.ps[1], 1);
         stage_restart(&s, &s.workers[1]);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_ps_applied(&s, 60);
         stage_close(&s);
     }
@@ -84,8 +82,7 @@ static void two_workers_that_died_between_two_ps_do_not_wait_for_each_other(void
         settle(&s);
         stage_restart(&s, &s.workers[1]);
         stage_restart(&s, &s.workers[0]);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
         stage_close(&s);
     }
@@ -107,8 +104,7 @@ static void a_dead_worker_does_no_harm_where_gradients_are_dropped(void **state)
         stage_kill(&s, &s.workers[1]);
         stage_run(&s, (int)stage_draw(&s, 20));
         stage_restart(&s, &s.workers[1]);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_ps_applied(&s, 40);
         stage_close(&s);
     }
@@ -125,8 +121,7 @@ static void async_workers_take_over_the_steps_of_one_that_does_not_come_back(voi
         stage_kill(&s, &s.workers[2]);
         settle(&s);
         stage_pass_time(&s, WORKER_TIMEOUT_MS);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_ps_applied(&s, LAST_STEP);
         stage_close(&s);
     }
@@ -147,8 +142,7 @@ static void a_sync_round_goes_on_without_a_worker_that_is_gone_too_long(void **s
     assert_int_equal(stage_updates(&s, 0), before);
     stage_pass_time(&s, 1);
     assert_non_null(strstr(s.ps[1].said, "goes on without worker/2"));
-    settle(&s);
-    everybody_ended(&s, EXIT_DONE);
+    end_with(&s, EXIT_DONE);
     assert_int_equal(stage_updates(&s, 0), LAST_STEP);
     assert_int_equal(stage_update(&s, 1, LAST_STEP - 1).gradients, 2);
     stage_close(&s);
@@ -166,8 +160,7 @@ static void a_worker_that_comes_back_late_is_counted_on_again(void **state)
     stage_pass_time(&s, WORKER_TIMEOUT_MS);
     run_until_applied(&s, excused_from + 3);
     stage_restart(&s, &s.workers[2]);
-    settle(&s);
-    everybody_ended(&s, EXIT_DONE);
+    end_with(&s, EXIT_DONE);
     assert_int_equal(stage_updates(&s, 0), 40);
     assert_int_equal(stage_update(&s, 0, excused_from).worker_count, 2);
     assert_int_equal(stage_update(&s, 0, 39).worker_count, 3);
@@ -186,8 +179,7 @@ static void a_worker_that_never_comes_is_excused_after_the_time_of_the_start(voi
     settle(&s);
     assert_int_equal(stage_updates(&s, 0), 0);
     stage_pass_time(&s, STAGE_LIMIT_MS);
-    settle(&s);
-    everybody_ended(&s, EXIT_DONE);
+    end_with(&s, EXIT_DONE);
     assert_int_equal(stage_updates(&s, 0), LAST_STEP);
     stage_close(&s);
 }
@@ -202,8 +194,7 @@ static void with_too_few_workers_left_the_job_ends_retryably_and_says_so(void **
     stage_kill(&s, &s.workers[1]);
     settle(&s);
     stage_pass_time(&s, WORKER_TIMEOUT_MS);
-    settle(&s);
-    everybody_ended(&s, EXIT_LOST_PEER);
+    end_with(&s, EXIT_LOST_PEER);
     assert_non_null(strstr(s.workers[2].text, "worker/1 is gone for 2 s"));
     assert_non_null(strstr(s.workers[2].text, "fewer than 3 (train.min_workers)"));
     stage_close(&s);
@@ -222,8 +213,7 @@ static void without_a_chief_others_go_on_and_its_next_life_takes_nothing_back(vo
         assert_true(stage_updates(&s, 0) >= LAST_STEP - 1); /* but for its own ticket */
         int generations = s.world.counters.generations;
         stage_restart(&s, &s.workers[0]);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         assert_int_equal(s.world.counters.generations, generations);
         all_ps_applied(&s, LAST_STEP);
         assert_int_equal(s.world.counters.evaluated, 1);
@@ -244,8 +234,7 @@ static void a_chief_that_stays_away_ends_the_job_retryably(void **state)
         stage_pass_time(&s, STAGE_LIMIT_MS / 2);
         settle(&s);
     }
-    settle(&s);
-    everybody_ended(&s, EXIT_LOST_PEER);
+    end_with(&s, EXIT_LOST_PEER);
     assert_non_null(strstr(s.workers[1].text, "the chief, worker/0, is gone for 5 s"));
     stage_close(&s);
 }
@@ -264,8 +253,7 @@ static void a_ps_that_comes_back_empty_takes_all_back_and_nobody_else_begins_ane
         settle(&s);
         nobody_ended(&s);
         stage_restart(&s, &s.ps[seed % 2]);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
         again += s.workers[2].adopted == 2;
         stage_close(&s);
@@ -289,8 +277,7 @@ static void ps_and_workers_that_are_lost_together_come_together_again(void **sta
             if (!s.workers[i].is_alive) stage_restart(&s, &s.workers[i]);
             if (!s.ps[i].is_alive) stage_restart(&s, &s.ps[i]);
         }
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
         stage_close(&s);
     }
@@ -308,8 +295,7 @@ static void a_ps_that_is_lost_while_the_generation_begins_begins_another(void **
             stage_run(&s, (int)stage_draw(&s, 4));
             stage_restart(&s, &s.ps[seed % 3]);
         }
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_ps_applied(&s, LAST_STEP);
         stage_close(&s);
     }
@@ -317,27 +303,14 @@ static void a_ps_that_is_lost_while_the_generation_begins_begins_another(void **
 
 /* ---- links ---- */
 
-static void cut_at_random(struct stage *s)
-{
-    for (int i = 0; i < CUTS; i++) {
-        int ps = (int)stage_draw(s, (uint64_t)s->world.profile.ps_count);
-        int worker = (int)stage_draw(s, (uint64_t)s->world.profile.workers);
-        stage_run(s, (int)stage_draw(s, 25));
-        stage_cut(s, ps, worker);
-        stage_run(s, (int)stage_draw(s, 6));
-        stage_connect(s, ps, worker);
-    }
-    settle(s);
-}
-
 static void over_a_new_link_a_lost_push_comes_again_and_is_never_applied_twice(void **state)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const struct stage_options o = sync_options(2, 3, 60, seed);
         struct stage s;
         begin(&s, &o);
-        cut_at_random(&s);
-        everybody_ended(&s, EXIT_DONE);
+        for (int i = 0; i < CUTS; i++) cut_somewhere(&s, 25);
+        end_with(&s, EXIT_DONE);
         all_rounds_are_whole(&s, 60);
         stage_close(&s);
     }
@@ -352,8 +325,8 @@ static void cut_links_cost_no_step_in_asynchronous_mode(void **state)
         struct stage s;
         begin(&s, &o);
         run_until_adopted(&s, 0); /* before that a cut may begin another generation */
-        cut_at_random(&s);
-        everybody_ended(&s, EXIT_DONE);
+        for (int i = 0; i < CUTS; i++) cut_somewhere(&s, 25);
+        end_with(&s, EXIT_DONE);
         all_ps_applied(&s, 100);
         assert_int_equal(s.workers[1].adopted, 1);
         stage_close(&s);

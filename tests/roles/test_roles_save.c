@@ -64,7 +64,6 @@ static void save_now_and_then(struct stage *s)
         stage_run(s, 30 + (int)stage_draw(s, 60));
         stage_save(s);
     }
-    settle(s);
 }
 
 static void check_saves(struct stage_options o, int *ret_saved)
@@ -72,13 +71,13 @@ static void check_saves(struct stage_options o, int *ret_saved)
     struct stage s;
     begin(&s, &o);
     save_now_and_then(&s);
-    everybody_ended(&s, EXIT_DONE);
+    end_with(&s, EXIT_DONE);
     all_ps_applied(&s, LAST_STEP);
     assert_int_equal(s.world.counters.abandoned, 0);
     all_checkpoints_are_of_one_moment(&s);
     assert_int_equal(newest(&s)->step, LAST_STEP);
-    assert_true(s.world.folder.at[stage_published(&s, 0)].step <
-                5); /* of where all begin, or nearly */
+    const struct checkpoint *first = &s.world.folder.at[stage_published(&s, 0)];
+    assert_true(first->step < 5); /* of where all begin, or nearly */
     assert_false(s.ps[0].is_held);
     *ret_saved += s.world.counters.published - 2;
     stage_close(&s);
@@ -123,8 +122,7 @@ static void the_last_checkpoint_comes_before_the_evaluation(void **state)
     while (!actor_is_at(&s.workers[CHIEF], ACTION_EVALUATE)) assert_true(stage_step(&s));
     assert_int_equal(s.world.counters.published, 2);
     assert_int_equal(newest(&s)->step, 9);
-    settle(&s);
-    everybody_ended(&s, EXIT_DONE);
+    end_with(&s, EXIT_DONE);
     stage_close(&s);
 }
 
@@ -146,8 +144,7 @@ static void after_the_loss_of_a_ps_all_go_on_from_the_last_checkpoint(void **sta
         while (s.workers[2].adopted < 2) assert_true(stage_step(&s));
         restored += s.workers[CHIEF].chosen >= stage_published(&s, 1);
         assert_true(s.world.profile.sees_folder[seed % 2] || s.ps[seed % 2].arrays == STAGE_ARRAYS);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
         stage_close(&s);
     }
@@ -190,8 +187,7 @@ static void a_checkpoint_that_cannot_be_read_is_passed_over_for_the_one_before(v
     while (s.workers[1].adopted < 2) assert_true(stage_step(&s));
     assert_int_equal(s.world.counters.generations, 3);
     assert_int_equal(s.workers[CHIEF].chosen, stage_published(&s, 1));
-    settle(&s);
-    everybody_ended(&s, EXIT_DONE);
+    end_with(&s, EXIT_DONE);
     all_rounds_are_whole(&s, LAST_STEP);
     stage_close(&s);
 }
@@ -214,8 +210,7 @@ static void a_ps_lost_during_a_save_costs_the_checkpoint_and_holds_nobody_up(voi
         assert_false(s.ps[0].is_held);
         abandoned += s.world.counters.abandoned;
         stage_restart(&s, &s.ps[2]);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_ps_applied(&s, LAST_STEP);
         stage_close(&s);
     }
@@ -263,8 +258,7 @@ static void a_chief_lost_during_a_save_holds_nobody_up(void **state)
         assert_false(s.ps[0].is_held);
         assert_true(stage_updates(&s, 0) >= LAST_STEP - 1);
         stage_restart(&s, &s.workers[0]);
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_ps_applied(&s, LAST_STEP);
         stage_close(&s);
     }
@@ -279,15 +273,10 @@ static void cut_links_during_saves_leave_every_checkpoint_consistent(void **stat
         begin(&s, &o);
         run_until_adopted(&s, 0);
         for (int i = 0; i < 10; i++) {
-            int ps = (int)stage_draw(&s, 3), worker = (int)stage_draw(&s, 3);
             stage_save(&s);
-            stage_run(&s, (int)stage_draw(&s, 40));
-            stage_cut(&s, ps, worker);
-            stage_run(&s, (int)stage_draw(&s, 6));
-            stage_connect(&s, ps, worker);
+            cut_somewhere(&s, 40);
         }
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        end_with(&s, EXIT_DONE);
         all_ps_applied(&s, LAST_STEP);
         all_checkpoints_are_of_one_moment(&s);
         saved += s.world.counters.published;
@@ -312,8 +301,7 @@ static void a_save_that_takes_too_long_is_given_up_and_the_next_one_comes(void *
     stage_go_on(&s, &s.ps[1]);
     run_until_applied(&s, 40);
     stage_save(&s);
-    settle(&s);
-    everybody_ended(&s, EXIT_DONE);
+    end_with(&s, EXIT_DONE);
     assert_int_equal(s.world.counters.published, 1);
     stage_close(&s);
 }
@@ -337,8 +325,7 @@ static void a_signal_to_any_task_ends_all_after_the_step_with_a_last_checkpoint(
         run_until_adopted(&s, 2);
         stage_run(&s, (int)seed);
         stage_leave(&s, task_of(&s, (int)(seed % 5)), EXIT_TERMINATED, "stopped by SIGTERM");
-        settle(&s);
-        everybody_ended(&s, EXIT_TERMINATED);
+        end_with(&s, EXIT_TERMINATED);
         assert_non_null(strstr(s.workers[0].text, "stopped by SIGTERM"));
         assert_non_null(strstr(s.ps[1].text, "stopped by SIGTERM"));
         assert_int_equal(s.world.counters.evaluated, 0);
@@ -360,8 +347,7 @@ static void a_signal_ends_the_job_in_time_even_where_a_step_does_not_end(void **
         stage_leave(&s, task_of(&s, task), EXIT_INTERRUPTED, "stopped by SIGINT");
         settle(&s);
         stage_pass_time(&s, STAGE_STOP_LIMIT_MS);
-        settle(&s);
-        everybody_ended(&s, EXIT_INTERRUPTED);
+        end_with(&s, EXIT_INTERRUPTED);
         stage_close(&s);
     }
 }
@@ -379,8 +365,7 @@ static void a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone(
         stage_leave(&s, task_of(&s, (int)(seed % 4)), EXIT_TERMINATED, "stopped by SIGTERM");
         settle(&s);
         stage_pass_time(&s, STAGE_STOP_LIMIT_MS / PS_STOP_PARTS);
-        settle(&s);
-        everybody_ended(&s, EXIT_TERMINATED);
+        end_with(&s, EXIT_TERMINATED);
         assert_true(newest(&s)->step >= 3);
         stage_close(&s);
     }
@@ -408,8 +393,7 @@ static void stop_by_hook(struct stage *s, uint64_t seed, int worker, int code)
     run_until_computing(s, worker);
     worker_role_finish(w->role, code, "a hook had enough", &w->outbox);
     stage_flush(s);
-    settle(s);
-    everybody_ended(s, code);
+    end_with(s, code);
     assert_true(newest(s)->step < 100);
     all_ps_applied(s, (int)newest(s)->step);
 }
@@ -448,8 +432,7 @@ static void a_job_that_is_ending_survives_the_loss_of_a_ps(void **state)
         stage_kill(&s, &s.ps[1]);
         stage_run(&s, (int)(seed % 4));
         stage_restart(&s, &s.ps[1]);
-        settle(&s);
-        everybody_ended(&s, EXIT_TERMINATED);
+        end_with(&s, EXIT_TERMINATED);
         stage_close(&s);
     }
 }

@@ -345,15 +345,8 @@ static void connections_that_are_lost_one_by_one_cost_nothing_with_backup_worker
         struct stage s;
         begin(&s, &o);
         run_until_adopted(&s, 0); /* before that a cut may begin another generation */
-        for (int i = 0; i < 40; i++) {
-            int ps = (int)stage_draw(&s, 3), worker = (int)stage_draw(&s, 3);
-            stage_run(&s, (int)stage_draw(&s, 25));
-            stage_cut(&s, ps, worker);
-            stage_run(&s, (int)stage_draw(&s, 6));
-            stage_connect(&s, ps, worker);
-        }
-        settle(&s);
-        everybody_ended(&s, EXIT_DONE);
+        for (int i = 0; i < 40; i++) cut_somewhere(&s, 25);
+        end_with(&s, EXIT_DONE);
         all_ps_applied(&s, 40);
         stage_close(&s);
     }

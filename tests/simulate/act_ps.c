@@ -3,15 +3,9 @@
 #include <string.h>
 
 #include "core/cluster/role/verdict.h"
-#include "tests/simulate/describe.h"
 #include "tests/simulate/world.h"
 
 enum { START_GRACE_MS = 1000 };
-
-static const struct node *node_of(const struct world *world, int node)
-{
-    return &world->nodes.at[node];
-}
 
 /* ---- setting up ---- */
 

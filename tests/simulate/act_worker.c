@@ -3,13 +3,7 @@
 #include <string.h>
 
 #include "core/cluster/role/verdict.h"
-#include "tests/simulate/describe.h"
 #include "tests/simulate/world.h"
-
-static const struct node *node_of(const struct world *world, int node)
-{
-    return &world->nodes.at[node];
-}
 
 /* ---- steps ---- */
 

@@ -14,7 +14,7 @@ static bool is_well(enum story story)
 
 static void check_ledger(struct world *world, const struct shard *shard, int worker)
 {
-    const struct node *node = &world->nodes.at[shard->node];
+    const struct node *node = node_of(world, shard->node);
     const struct ledger *ledger = &shard->ledger[worker];
     if (ledger->taken != node->sequences[worker] || ledger->received < ledger->taken)
         blame(world,
@@ -27,7 +27,7 @@ static void check_ledger(struct world *world, const struct shard *shard, int wor
 static void check_shards(struct world *world, const struct shard *first, const struct shard *shard,
                          uint64_t step)
 {
-    const struct node *a = &world->nodes.at[first->node], *b = &world->nodes.at[shard->node];
+    const struct node *a = node_of(world, first->node), *b = node_of(world, shard->node);
     if (a->generation != b->generation)
         blame(world, "the shards of ps/%d and ps/%d are of two generations", first->ps, shard->ps);
     bool all_same = true;
@@ -47,7 +47,7 @@ static void check_shards(struct world *world, const struct shard *first, const s
 static void check_step(struct world *world, const struct shard *shard, uint64_t wanted)
 {
     const struct actor *ps = ps_at(world, shard->ps);
-    uint64_t step = world->nodes.at[shard->node].step, apart = (uint64_t)steps_apart(world, ps);
+    uint64_t step = node_of(world, shard->node)->step, apart = (uint64_t)steps_apart(world, ps);
     if (step > wanted + apart || step + apart < wanted)
         blame(world, "%s made its cut of step %llu at step %llu", actor_name(ps),
               (unsigned long long)wanted, (unsigned long long)step);
@@ -166,7 +166,7 @@ static const struct node *final_state(struct world *world, int ps)
     const struct actor *actor = ps_at(world, ps);
     if (!actor->is_alive || !actor->has_ended) return NULL; /* killed after the verdict */
     if (!actor->store || *actor->store == NOTHING) return NULL;
-    return &world->nodes.at[*actor->store];
+    return node_of(world, *actor->store);
 }
 
 /* All ps hold the same pushes, as many as there are steps. */

@@ -30,6 +30,11 @@ struct world;
 struct actor;
 struct link;
 
+struct description {         /* body of the chief's SETUP */
+    struct ps_config config; /* the ps adds what it finds on its disk, or will be brought */
+    int checkpoint;          /* NOTHING: initial values */
+};
+
 /* ---- events ---- */
 
 enum event_kind {
@@ -263,6 +268,11 @@ struct actor *ps_at(struct world *, int ps);
 struct actor *worker_at(struct world *, int worker);
 struct actor *peer_of(struct world *, const struct actor *, int index);
 int peer_count(const struct world *, const struct actor *);
+
+static inline const struct node *node_of(const struct world *world, int node)
+{
+    return &world->nodes.at[node];
+}
 
 /* actor.c */
 void actor_start(struct world *, struct actor *);

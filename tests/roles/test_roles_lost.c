@@ -301,6 +301,28 @@ static void a_ps_that_is_lost_while_the_generation_begins_begins_another(void **
     }
 }
 
+/* One that holds nothing has no part in the save, and yet all begin again without it. */
+static void what_all_begin_with_is_saved_though_an_empty_ps_is_lost_meanwhile(void **state)
+{
+    int abandoned = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct stage_options o = async_options(3, 2, LAST_STEP, seed);
+        o.profile.saves = true;
+        o.profile.has_variables[2] = false;
+        struct stage s;
+        begin(&s, &o);
+        while (!s.workers[CHIEF].save_generation) assert_true(stage_step(&s));
+        stage_run(&s, (int)(seed % 40));
+        stage_kill(&s, &s.ps[2]);
+        stage_restart(&s, &s.ps[2]);
+        end_with(&s, EXIT_DONE);
+        assert_int_equal(s.world.folder.at[stage_published(&s, 0)].step, 0);
+        abandoned += s.world.counters.abandoned;
+        stage_close(&s);
+    }
+    assert_true(abandoned > 0 && abandoned < SEEDS);
+}
+
 /* ---- links ---- */
 
 static void over_a_new_link_a_lost_push_comes_again_and_is_never_applied_twice(void **state)
@@ -399,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_comes_back_empty_takes_all_back_and_nobody_else_begins_anew),
         cmocka_unit_test(ps_and_workers_that_are_lost_together_come_together_again),
         cmocka_unit_test(a_ps_that_is_lost_while_the_generation_begins_begins_another),
+        cmocka_unit_test(what_all_begin_with_is_saved_though_an_empty_ps_is_lost_meanwhile),
         cmocka_unit_test(over_a_new_link_a_lost_push_comes_again_and_is_never_applied_twice),
         cmocka_unit_test(cut_links_cost_no_step_in_asynchronous_mode),
     };

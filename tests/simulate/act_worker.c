@@ -226,6 +226,16 @@ static void check_push(struct world *world, struct actor *worker, int ps, struct
     view->pushed_generation = m->generation;
 }
 
+/* Where nothing is saved yet, what all begin with is, before anybody changes it. */
+void worker_says(struct world *world, struct actor *worker, const struct message *m)
+{
+    if (m->type == MESSAGE_SAVE) worker->save_generation = m->generation;
+    bool is_due = m->type == MESSAGE_SERVE && world->profile.saves && !worker->choice.is_saved;
+    if (is_due && worker->save_generation != m->generation)
+        blame(world, "%s begins generation %04llx and does not save it", actor_name(worker),
+              (unsigned long long)m->generation & 0xffff);
+}
+
 void worker_sends(struct world *world, struct actor *worker, int ps, struct parcel *parcel)
 {
     uint32_t type = parcel->message.type;

@@ -351,6 +351,7 @@ static bool can_send_stretch(struct world *world, const struct link *link, enum 
 
 void network_send(struct world *world, struct actor *actor, const struct action_send *send)
 {
+    if (actor->job == JOB_WORKER) worker_says(world, actor, &send->message);
     struct link *link = actor->links[send->peer];
     if (!link || link->is_cut) return;
     enum direction away = actor->job == JOB_PS ? TO_WORKER : TO_PS;

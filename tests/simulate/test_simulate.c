@@ -45,6 +45,7 @@ static const uint64_t regressions_of_resets[] = {
     893,    /* likewise one that ps/0 had just taken, for another ps whose link was new */
     188625, /* ps/0 lost the chief and went on before the others made their cuts */
     227095, /* likewise */
+    3583,   /* a first save was left when a ps that holds nothing was lost */
     741380, /* a waiting push was taken out of a ledger that had a gap before it */
 };
 

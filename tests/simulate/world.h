@@ -167,7 +167,8 @@ struct actor {
     int adopted;             /* generations that it took part in, in this life */
     /* of the chief */
     struct choice choice;
-    int chosen; /* checkpoint; NOTHING: initial values */
+    int chosen;               /* checkpoint; NOTHING: initial values */
+    uint64_t save_generation; /* of the last checkpoint that it asked for */
 };
 
 /* ---- disks ---- */
@@ -303,6 +304,7 @@ void worker_end_work(struct world *, struct actor *, const struct action *);
 void worker_died(struct world *, struct actor *);
 void ps_sends(struct world *, struct actor *, int worker, struct parcel *);
 void worker_sends(struct world *, struct actor *, int ps, struct parcel *);
+void worker_says(struct world *, struct actor *, const struct message *); /* linked or not */
 /* The stretch arrives, where it travels. false: the message is not for the role. */
 bool ps_receives(struct world *, struct actor *, int worker, struct parcel *);
 bool worker_receives(struct world *, struct actor *, int ps, struct parcel *);

@@ -50,6 +50,7 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
         return;
     }
     note_choice(w, choice, out);
+    worker_abandon(w, "the ps begin again", out);
     w->generation = choice->generation;
     w->arrays = choice->arrays;
     w->saving.has_saved = choice->is_saved;

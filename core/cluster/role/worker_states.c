@@ -149,8 +149,7 @@ static const char *check_saving(const struct worker_role *w)
         if (is_early || is_missing) return "a shard is not where the checkpoint is";
     }
     if (phase != SAVE_IDLE && !worker_is_chief(w)) return "not the chief, and saves";
-    /* while the chief makes another generation one may be left, which is given up after that */
-    bool is_old = w->phase >= JOINING && w->saving.generation != w->generation;
+    bool is_old = w->saving.generation != w->generation;
     return phase != SAVE_IDLE && is_old ? "saves what is lost" : NULL;
 }
 

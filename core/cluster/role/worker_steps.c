@@ -41,7 +41,6 @@ static void join_all(struct worker_role *w, struct outbox *out)
 
 void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out)
 {
-    if (w->saving.generation != generation) worker_abandon(w, "the ps begin again", out);
     if (w->generation != generation) w->saving.has_saved = false;
     w->generation = generation;
     w->has_ticket = false;

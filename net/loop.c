@@ -55,6 +55,7 @@ struct loop {
     uint64_t (*now_ns)(void);             /* by which guests are measured */
     int spin_us, stall_ms;
     bool is_polling;
+    bool is_moving; /* loop_move */
     int busy_looks; /* since descriptors were looked at */
     uint64_t expired_ms;
     void (*caught)(void *context, int signo);
@@ -470,6 +471,21 @@ static bool wait(struct loop *loop, int timeout_ms)
         return true;
     } while (clock_ms() < until_ms);
     return false;
+}
+
+/* Within one host there is nothing to move. */
+void loop_move(struct loop *loop)
+{
+    if (loop->is_moving) return;
+    loop->is_moving = true;
+    for (struct link *link = loop->links.first[MEMBERS]; link; link = link->next)
+        if (!link->ops->shares_memory) link->ops->look(link);
+    loop->is_moving = false;
+}
+
+bool loop_is_moving(const struct loop *loop)
+{
+    return loop->is_moving;
 }
 
 bool loop_poll(struct loop *loop, int timeout_ms)

@@ -26,6 +26,10 @@ void loop_set_spin(struct loop *, int spin_us);
 enum { LOOP_WAIT_MAX_MS = 60000 };
 bool loop_poll(struct loop *, int timeout_ms);
 
+/* From a callback that computes for long: what is queued goes on leaving, and parts of windows
+ * (message_is_part) go on coming and are delivered; whatever else has come waits for loop_poll. */
+void loop_move(struct loop *);
+
 /* Any descriptor: ready() is called from loop_poll while it is readable. */
 err loop_watch(struct loop *, int fd, void (*ready)(void *context), void *context);
 void loop_unwatch(struct loop *, int fd);

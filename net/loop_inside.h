@@ -35,6 +35,8 @@ err loop_wake_fd(struct loop *, int *ret_fd);
  * cannot accept would be ready for ever. */
 void loop_turn_away(struct loop *, struct listener *, void (*say)(struct listener *, int fd));
 
+bool loop_is_moving(const struct loop *); /* parts of windows alone may be delivered */
+
 uint64_t loop_stall_ms(const struct loop *); /* LINK_STALL_MAX_MS, less in tests */
 void loop_set_stall(struct loop *, int stall_ms);
 void loop_set_clock(struct loop *, uint64_t (*now_ns)(void)); /* for tests: measures guests */

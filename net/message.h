@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 4,
+    PROTOCOL_VERSION = 5,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -41,7 +41,7 @@ enum message_sender {
 enum message_load {
     ALONE,
     WITH_BODY,    /* or without */
-    WITH_STRETCH, /* a ps' whole block; where that is empty, or nothing is told yet, none */
+    WITH_STRETCH, /* of a ps' block; where that is empty, or nothing is told yet, none */
 };
 
 enum ps_state { PS_EMPTY, PS_READY, PS_SERVING };
@@ -58,10 +58,11 @@ enum join_code {
 };
 
 enum values_code {
-    VALUES_TICKET = 1,  /* one more step may be computed (ps/0 says so) */
-    VALUES_DROPPED = 2, /* the gradient that this answers was too old and not applied */
-    VALUES_FINAL = 4,   /* nobody will change them any more */
-    VALUES_HELD = 8,    /* none yet, for a cut: only what became of the gradient */
+    VALUES_TICKET = 1,       /* one more step may be computed (ps/0 says so) */
+    VALUES_DROPPED = 2,      /* the gradient that this answers was too old and not applied */
+    VALUES_FINAL = 4,        /* nobody will change them any more */
+    VALUES_HELD = 8,         /* none yet, for a cut: only what became of the gradient */
+    VALUES_WANTS_PARTS = 16, /* parts of the next gradient help before it is whole */
 };
 
 enum trace_code {
@@ -94,6 +95,8 @@ struct message {
 
 const char *message_name(uint32_t type); /* "PUSH"; of any number */
 bool message_has_stretch(uint32_t type);
+/* It moves bytes of a window and means nothing by itself. */
+bool message_is_part(uint32_t type);
 /* What is wrong with a message of this sender (enum message_sender, all that it is), behind "sent
  * PUSH, "; NULL: nothing that the list tells of. */
 const char *message_fault(const struct message *, unsigned sender);

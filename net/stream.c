@@ -205,7 +205,8 @@ static err finish_message(struct stream *stream)
     stream->in_payload = false;
     if (stream->message.type == MESSAGE_WINDOWS) return make_windows(stream);
     stream->message.body = stream->message.body_bytes > 0 ? stream->body : NULL;
-    link_deliver(&stream->link, &stream->message);
+    const struct message message = stream->message; /* more may come while this is delivered */
+    link_deliver(&stream->link, &message);
     if (stream->body_capacity > BODY_KEEP_BYTES) {
         free(stream->body);
         stream->body = NULL;
@@ -245,6 +246,21 @@ static bool has_header(const struct stream *stream)
     return stream->in_payload || stream->stage_to - stream->stage_from >= MESSAGE_HEADER_BYTES;
 }
 
+/* While its owner computes, parts of windows alone may come. */
+static bool is_part_next(const struct stream *stream)
+{
+    struct message message = stream->message;
+    if (!stream->in_payload && wire_unpack(stream->stage + stream->stage_from, &message))
+        return false;
+    return message_is_part(message.type);
+}
+
+static bool may_go_on(const struct stream *stream, int delivered)
+{
+    if (loop_is_moving(stream->link.loop) && !is_part_next(stream)) return false;
+    return link_may_deliver(&stream->link, delivered);
+}
+
 /* Delivers the messages that are complete, until this look has had its share: count says how many
  * it has delivered so far. */
 static void parse_stage(struct stream *stream, int *count)
@@ -252,7 +268,7 @@ static void parse_stage(struct stream *stream, int *count)
     const int before = *count;
     stream->was_stopped = false;
     while (has_header(stream) && stream->link.state == LINK_OPEN) {
-        stream->was_stopped = !link_may_deliver(&stream->link, *count);
+        stream->was_stopped = !may_go_on(stream, *count);
         if (stream->was_stopped || !parse_one(stream)) break;
         ++*count;
     }
@@ -277,7 +293,9 @@ static bool stream_read(struct stream *stream)
 {
     enum arrival arrival = SOME;
     int count = 0;
-    if (stream->was_stopped) parse_stage(stream, &count);
+    const bool is_moving = loop_is_moving(stream->link.loop); /* perhaps amid a stage */
+    if (is_moving && stream->in_payload && !is_part_next(stream)) return false;
+    if (is_moving || stream->was_stopped) parse_stage(stream, &count);
     for (int i = 0; i < READS_PER_LOOK_MAX && arrival == SOME && !stream->was_stopped; i++) {
         if (stream->link.state != LINK_OPEN) return count > 0;
         arrival = read_some(stream);

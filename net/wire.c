@@ -108,6 +108,11 @@ bool message_has_stretch(uint32_t type)
     return type < MESSAGE_TYPES && rows[type].load == WITH_STRETCH;
 }
 
+bool message_is_part(uint32_t type)
+{
+    return type == MESSAGE_PART || type == MESSAGE_AHEAD;
+}
+
 const char *message_fault(const struct message *m, unsigned sender)
 {
     if (m->type >= MESSAGE_TYPES || !(rows[m->type].senders & sender))

@@ -1,0 +1,117 @@
+/* test_moving.c - what moves while an owner is busy in a callback (loop_move): parts of windows
+ * come and what is queued leaves, and nothing else is heard of before the callback has returned. */
+#include "tests/net/pair.h"
+
+#include "core/base/clock.h"
+
+#include <string.h>
+
+enum { PIECE = 3 << 20, PIECES = 4, WINDOW = PIECES * PIECE };
+
+/* What the client, busy with its first message, has seen. */
+struct busy {
+    int parts;      /* that came meanwhile */
+    bool is_inside; /* the callback */
+    bool has_left;  /* all of its own parts, to a server that reads */
+};
+
+static void send_piece(struct end *end, uint32_t type, int piece)
+{
+    const struct message m = {
+        .type = type, .offset = (uint64_t)piece * PIECE, .length = PIECE, .step = (uint64_t)piece};
+    assert_int_equal(link_send(end->link, &m), OK);
+}
+
+/* The server is heard by its own loop: as another process would. */
+static void move_until(struct end *end, const bool *is_done, const int *parts, int wanted)
+{
+    const uint64_t limit_ms = clock_ms() + TEST_PATIENCE_MS;
+    while (!(is_done && *is_done) && !(parts && *parts >= wanted)) {
+        if (clock_ms() > limit_ms) fail_msg("nothing moved any more");
+        loop_poll(end->pair->server_loop, 0);
+        loop_move(end->pair->client_loop);
+    }
+}
+
+static void work(struct end *end, struct link *link, const struct message *m)
+{
+    struct busy *busy = end->own;
+    const unsigned char *values = end->values.base;
+    if (m->type == MESSAGE_AHEAD) {
+        busy->parts++;
+        assert_int_equal(values[m->offset], m->step + 1);
+        assert_int_equal(values[m->offset + m->length - 1], m->step + 1);
+        return;
+    }
+    assert_false(busy->is_inside); /* a message is delivered amid another one */
+    if (end->messages > 1) return;
+    busy->is_inside = true;
+    for (int i = 0; i + 1 < PIECES; i++) send_piece(end, MESSAGE_PART, i);
+    move_until(end, NULL, &busy->parts, 2);
+    move_until(end, NULL, &end->pair->server.messages, PIECES - 1);
+    busy->has_left = link_is_idle(link);
+    for (int i = 0; i < 100; i++) { /* the message in between stays where it is, and what follows */
+        loop_poll(end->pair->server_loop, 0);
+        loop_move(end->pair->client_loop);
+    }
+    assert_int_equal(busy->parts, 2);
+    busy->is_inside = false;
+}
+
+static void parts_come_and_leave_while_the_owner_works(void **state)
+{
+    struct pair *pair = *state;
+    struct busy busy = {0};
+    pair_connect(pair);
+    pair_share(pair, WINDOW, WINDOW);
+    for (int i = 0; i < PIECES; i++)
+        memset((char *)pair->values.base + (size_t)i * PIECE, i + 1, PIECE);
+    pair->client.own = &busy;
+    pair->client.on_message = work;
+    pair->client.messages = pair->server.messages = 0;
+    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
+    send_piece(&pair->server, MESSAGE_AHEAD, 0);
+    send_piece(&pair->server, MESSAGE_AHEAD, 1);
+    send_piece(&pair->server, MESSAGE_VALUES, 2);
+    send_piece(&pair->server, MESSAGE_AHEAD, 3);
+    pair_until(pair, &pair->client.messages, 5);
+    assert_int_equal(busy.parts, 3);
+    assert_true(busy.has_left);
+    assert_int_equal(pair->client.closed + pair->server.closed, 0);
+}
+
+/* The end is told when the owner listens again, and what it sends meanwhile is lost without harm.
+ */
+static void hang_up_amid(struct end *end, struct link *link, const struct message *m)
+{
+    link_close(end->pair->server.link);
+    loop_poll(end->pair->server_loop, 0);
+    for (int i = 0; i < 100; i++) loop_move(end->pair->client_loop);
+    assert_int_equal(end->closed, 0);
+    for (int i = 0; i + 1 < PIECES; i++) {
+        const struct message part = {
+            .type = MESSAGE_PART, .offset = (uint64_t)i * PIECE, .length = PIECE};
+        (void)link_send(link, &part);
+        loop_move(end->pair->client_loop);
+    }
+}
+
+static void a_peer_that_goes_away_meanwhile_is_told_of_afterwards(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, WINDOW, WINDOW);
+    pair->client.on_message = hang_up_amid;
+    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PEER);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_come_and_leave_while_the_owner_works),
+        cmocka_unit_test(a_peer_that_goes_away_meanwhile_is_told_of_afterwards),
+    };
+    return run_over(&transport_tcp, tests, sizeof tests / sizeof tests[0]);
+}

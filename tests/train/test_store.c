@@ -158,6 +158,72 @@ static void one_block_or_several_give_the_same_bits(void **state)
     }
 }
 
+/* Two stores at the same values, of which the second takes its steps in pieces and takes some of
+ * them back. */
+struct twins {
+    float *values[2], *made[GRADIENTS_MAX];
+    struct store store[2];
+};
+
+static void expect_equal_twins(const struct twins *t)
+{
+    const size_t bytes = FLOATS * sizeof(float);
+    assert_memory_equal(t->values[0], t->values[1], bytes);
+    for (int i = 0; i < t->store[0].slot_count; i++)
+        assert_memory_equal(t->store[0].slots[i], t->store[1].slots[i], bytes);
+    assert_memory_equal(t->store[0].powers, t->store[1].powers, sizeof t->store[0].powers);
+}
+
+static void advance(struct twins *t, int step, int gradients, int64_t end)
+{
+    assert_int_equal(store_advance(&t->store[1], (const float *const *)t->made, gradients,
+                                   1.0f / (float)gradients, step, end),
+                     OK);
+    assert_int_equal(t->store[1].advanced, end);
+}
+
+static void step_twins(struct twins *t, int step)
+{
+    const int64_t third = FLOATS / 48 * 16;
+    advance(t, step, 1, third); /* by others than in the end */
+    store_take_back(&t->store[1]);
+    expect_equal_twins(t);
+    advance(t, step, 3, 16);
+    advance(t, step, 3, 16);
+    advance(t, step, 3, 2 * third);
+    if (step % 2) {
+        store_take_back(&t->store[1]);
+        expect_equal_twins(t);
+    } else {
+        advance(t, step, 3, FLOATS);
+    }
+    for (int i = 0; i < 2; i++)
+        store_apply(&t->store[i], (const float *const *)t->made, 3, 1.0f / 3, step, NULL);
+    expect_equal_twins(t);
+}
+
+static void what_advances_by_pieces_ends_with_the_same_bits(void **state)
+{
+    for (int i = 0; i < OPTIMIZERS; i++) {
+        struct world world;
+        open_world(&world, optimizers[i]);
+        struct twins t = {0};
+        make_gradients(&world.device, t.made);
+        for (int k = 0; k < 2; k++) {
+            t.values[k] = random_floats(&world.device, 7);
+            assert_int_equal(
+                store_open(&world.spec, &world.device, FLOATS, t.values[k], &t.store[k]), OK);
+        }
+        for (int step = 0; step < STEPS && !world.device.is_separate; step++) step_twins(&t, step);
+        for (int k = 0; k < 2; k++) {
+            store_close(&t.store[k]);
+            fixture_release(&world.device, t.values[k]);
+        }
+        free_all(&world.device, t.made);
+        close_world(&world);
+    }
+}
+
 static void gradients_are_summed_in_the_order_given(void **state)
 {
     struct world world;
@@ -319,6 +385,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_block_or_several_give_the_same_bits),
+        cmocka_unit_test(what_advances_by_pieces_ends_with_the_same_bits),
         cmocka_unit_test(gradients_are_summed_in_the_order_given),
         cmocka_unit_test(a_single_gradient_is_the_sum_of_itself_and_is_not_written),
         cmocka_unit_test(the_rate_is_that_of_the_step_before_its_increment),

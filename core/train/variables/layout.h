@@ -16,7 +16,13 @@
 #include "core/graph/tensor.h"
 #include "kernels/kernels.h"
 
-enum { LAYOUT_ALIGN = 16, PS_MAX = 1024, WORKERS_MAX = 4096, SLICES_MAX = 65536 };
+enum {
+    LAYOUT_ALIGN = 16,
+    LAYOUT_BYTES = LAYOUT_ALIGN * sizeof(float),
+    PS_MAX = 1024,
+    WORKERS_MAX = 4096,
+    SLICES_MAX = 65536
+};
 
 enum placement_strategy { PLACE_ROUND_ROBIN, PLACE_GREEDY };
 

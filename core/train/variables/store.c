@@ -84,6 +84,9 @@ void store_close(struct store *store)
     for (int i = 0; i < SLOTS_MAX; i++) {
         if (store->slots[i]) store->device->kernels->release(store->device, store->slots[i]);
     }
+    for (int i = 0; i <= SLOTS_MAX; i++) {
+        if (store->kept[i]) store->device->kernels->release(store->device, store->kept[i]);
+    }
     if (store->scratch) store->device->kernels->release(store->device, store->scratch);
     *store = (struct store){0};
 }
@@ -108,7 +111,22 @@ struct application {
     struct gradients sum;
     const void *constants; /* of the rule */
     float *snapshot;       /* or NULL */
+    bool keeps;            /* what was there */
+    int64_t begin, end;    /* floats */
 };
+
+/* Array 0 are the values, array 1 + i is slot i. */
+static float *array_of(const struct store *store, int array)
+{
+    return array == 0 ? store->values : store->slots[array - 1];
+}
+
+static void keep_tile(const struct store *store, int64_t begin, int64_t n)
+{
+    for (int i = 0; i <= store->slot_count; i++)
+        store->device->kernels->copy(store->device, store->kept[i] + begin,
+                                     array_of(store, i) + begin, n);
+}
 
 /* The gradient of floats begin .. begin + n - 1. A single one is used where it lies. */
 static const float *tile_gradient(const struct application *a, int64_t begin, int64_t n,
@@ -133,18 +151,20 @@ static void apply_tile(const struct application *a, int64_t begin, int64_t n, fl
         .slots = store->slot_count,
     };
     for (int i = 0; i < store->slot_count; i++) update.slot[i] = store->slots[i] + begin;
+    if (a->keeps) keep_tile(store, begin, n);
     store->device->kernels->update(store->device, &update, n);
     if (a->snapshot)
         store->device->kernels->copy(store->device, a->snapshot + begin, update.value, n);
 }
 
-/* In one thread: floats 16 * begin to 16 * end, so that no two threads share a cache line. */
+/* In one thread: floats 16 * begin to 16 * end behind the application's first, so that no two
+ * threads share a cache line. */
 static void apply_part(const void *arguments, int64_t begin, int64_t end)
 {
     const struct application *a = arguments;
     _Alignas(64) float scratch[TILE_FLOATS];
-    const int64_t last = end * LAYOUT_ALIGN;
-    for (int64_t at = begin * LAYOUT_ALIGN; at < last; at += TILE_FLOATS)
+    const int64_t last = a->begin + end * LAYOUT_ALIGN;
+    for (int64_t at = a->begin + begin * LAYOUT_ALIGN; at < last; at += TILE_FLOATS)
         apply_tile(a, at, last - at < TILE_FLOATS ? last - at : TILE_FLOATS, scratch);
 }
 
@@ -166,24 +186,69 @@ static void advance_powers(struct store *store)
     }
 }
 
+static void apply(const struct store *store, struct application *a, int64_t step)
+{
+    _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
+    const float rate = (float)schedule_rate(store->learning_rate, step);
+    assert(a->sum.count >= 1 && a->sum.count <= WORKERS_MAX);
+    store->optimizer->derive(store->attributes, rate, store->powers, constants);
+    a->constants = constants;
+    if (store->device->is_separate)
+        apply_queued(a);
+    else
+        store->device->kernels->spread(store->device, (a->end - a->begin) / LAYOUT_ALIGN,
+                                       THREAD_FLOATS / LAYOUT_ALIGN, apply_part, a);
+}
+
 void store_apply(struct store *store, const float *const gradients[], int count, float scale,
                  int64_t step, float *snapshot)
 {
-    assert(count >= 1 && count <= WORKERS_MAX);
-    _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
-    const struct application application = {
+    struct application application = {
         .store = store,
         .sum = {.at = gradients, .count = count, .scale = scale},
-        .constants = constants,
         .snapshot = snapshot,
+        .begin = store->advanced,
+        .end = store->floats,
     };
-    const float rate = (float)schedule_rate(store->learning_rate, step);
-    store->optimizer->derive(store->attributes, rate, store->powers, constants);
-    if (store->device->is_separate)
-        apply_queued(&application);
-    else
-        store->device->kernels->spread(store->device, store->floats / LAYOUT_ALIGN,
-                                       THREAD_FLOATS / LAYOUT_ALIGN, apply_part, &application);
+    assert(!snapshot || !store->advanced);
+    apply(store, &application, step);
     advance_powers(store);
+    store->advanced = 0;
     store->version++;
+}
+
+static err open_kept(struct store *store)
+{
+    struct device *device = store->device;
+    for (int i = 0; i <= store->slot_count; i++)
+        if (!store->kept[i])
+            TRY(device->kernels->allocate(device, bytes_of(store->floats),
+                                          (void **)&store->kept[i]));
+    return OK;
+}
+
+err store_advance(struct store *store, const float *const gradients[], int count, float scale,
+                  int64_t step, int64_t end)
+{
+    struct application application = {
+        .store = store,
+        .sum = {.at = gradients, .count = count, .scale = scale},
+        .keeps = true,
+        .begin = store->advanced,
+        .end = end,
+    };
+    assert(end >= store->advanced && end <= store->floats && end % LAYOUT_ALIGN == 0);
+    assert(!store->device->is_separate);
+    TRY(open_kept(store));
+    apply(store, &application, step);
+    store->advanced = end;
+    return OK;
+}
+
+void store_take_back(struct store *store)
+{
+    for (int i = 0; i <= store->slot_count && store->advanced; i++)
+        store->device->kernels->copy(store->device, array_of(store, i), store->kept[i],
+                                     store->advanced);
+    store->advanced = 0;
 }

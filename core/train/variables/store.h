@@ -15,7 +15,9 @@ struct store {
     float *slots[SLOTS_MAX];
     float *scratch; /* where the device has memory of its own: a tile of summed gradients */
     float powers[POWERS_MAX];
-    uint64_t version; /* updates applied */
+    uint64_t version;           /* updates applied */
+    int64_t advanced;           /* floats at the front that are of the next version already */
+    float *kept[1 + SLOTS_MAX]; /* what those values and slots were; NULL until one advances */
 };
 
 /* values: the caller's memory of the device, of at least floats floats, zeroed, aligned to 64,
@@ -33,5 +35,14 @@ void store_reset(
  * that receives the new values (written tile by tile while they are in cache). */
 void store_apply(struct store *, const float *const gradients[], int count, float scale,
                  int64_t step, float *snapshot);
+
+/* Of the update that store_apply would do with the same arguments, what concerns the floats in
+ * front of `end`, which is not less than it was: store_apply does the rest then, and looks at the
+ * rest of the gradients only. Takes as much memory as values and slots the first time; ERR_MEMORY:
+ * nothing has changed. Of a device that has no memory of its own. */
+err store_advance(struct store *, const float *const gradients[], int count, float scale,
+                  int64_t step, int64_t end);
+/* Values and slots are those of the version again. */
+void store_take_back(struct store *);
 
 #endif

@@ -62,6 +62,26 @@ class Sync(ClusterCase):
             "again": self.plan(),
         })
 
+    def test_pushes_that_come_in_parts_change_no_bit(self):
+        """Blocks of 400 KB: over a network gradients leave and values come in parts."""
+        changes = {
+            "model": [{"op": "flatten"},
+                      {"op": "dense", "name": "hidden", "units": 128, "activation": "relu",
+                       "kernel_regularizer": {"l2": 0.001}},
+                      {"op": "dropout", "rate": 0.2},
+                      {"op": "dense", "name": "more", "units": 64, "activation": "relu"},
+                      {"op": "dense", "name": "logits", "units": 10}],
+            "optimizer": {"type": "adam"},
+        }
+        far = {"worker/1": ["--transport=tcp"]}
+        self.assert_same_bits({
+            "shm": self.plan(flags=["--transport=shm"], changes=changes),
+            "tcp": self.plan(flags=["--transport=tcp"], changes=changes),
+            "mixed": self.plan(flags_of=far, changes=changes),
+            "tcp, 1 ps": self.plan(ps=1, flags=["--transport=tcp"], changes=changes),
+            "mixed, 3 ps, pieces": self.plan(PIECES, ps=3, flags_of=far, changes=changes),
+        })
+
     def test_order_of_arrival_changes_no_bit(self):
         names = Plan(workers=3).names()
         plans = {"all at once": self.plan(workers=3)}

@@ -8,7 +8,7 @@
 #include "core/base/random.h"
 #include "core/train/session/buckets.h"
 
-enum { THOUSANDS = 5000, PS_COUNT_MAX = 8 };
+enum { THOUSANDS = 5000, PS_COUNT_MAX = 8, LEAST = 64 << 10 };
 
 struct world {
     struct arena arena;
@@ -31,7 +31,7 @@ static void open_world(struct world *w, const char *placement, int ps_count, con
             (struct variable){arena_format(&w->arena, "v%d", i), {.rank = 1, .dim = {floats[i]}}};
     if (layout_make(&spec, variables, count, ps_count, &w->arena, &w->layout))
         fail_msg("%s", error_text());
-    buckets_open(w->layout, &w->arena, &w->buckets);
+    buckets_open(w->layout, LEAST, &w->arena, &w->buckets);
     w->taken = arena_array(&w->arena, (size_t)ps_count, sizeof *w->taken);
     for (int ps = 0; ps < ps_count; ps++)
         w->taken[ps] = arena_array(&w->arena, (size_t)w->layout->block_floats[ps] + 1, 1);
@@ -71,7 +71,7 @@ static void take_all(struct world *w)
         const int64_t floats = w->layout->block_floats[p.ps];
         assert_in_range(p.ps, 0, w->layout->ps_count - 1);
         assert_true(p.floats > 0 && p.offset >= 0 && p.offset + p.floats <= floats);
-        assert_true(p.floats >= BUCKET_FLOATS || p.offset + p.floats == floats);
+        assert_true(p.floats >= LEAST || p.offset + p.floats == floats);
         assert_complete(w, &p);
         for (int64_t i = p.offset; i < p.offset + p.floats; i++) w->taken[p.ps][i]++;
         w->count++;
@@ -112,9 +112,8 @@ static void pass_shuffled(struct world *w, uint64_t key)
 #define PLAIN "{\"placement\": {}}"
 #define PARTS "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"num_shards\": %d}}}"
 
-static const int64_t mixed[] = {
-    100, BUCKET_FLOATS, 3, 17, 2 * BUCKET_FLOATS + 5, 1, 40, 200000, BUCKET_FLOATS - 1, 300000, 16,
-    15};
+static const int64_t mixed[] = {100,       LEAST,  3,  17, 2 * LEAST + 5, 1, 40, 200000,
+                                LEAST - 1, 300000, 16, 15};
 enum { MIXED = sizeof mixed / sizeof *mixed };
 
 static void every_float_leaves_once_whatever_is_finished_first(void **state)
@@ -145,7 +144,7 @@ static void parts_of_a_variable_leave_with_all_of_it(void **state)
 /* On one ps: two buckets' worth, of which the one behind is finished first. */
 static void what_is_finished_early_waits_for_what_lies_before_it(void **state)
 {
-    static const int64_t floats[] = {BUCKET_FLOATS, BUCKET_FLOATS, BUCKET_FLOATS};
+    static const int64_t floats[] = {LEAST, LEAST, LEAST};
     struct world w;
     open_world(&w, PLAIN, 1, floats, 3);
     begin(&w);
@@ -173,7 +172,7 @@ static void small_variables_wait_until_they_are_worth_a_bucket(void **state)
     open_world(&w, PLAIN, 3, floats, THOUSANDS);
     pass_backward(&w);
     int64_t most = 0;
-    for (int ps = 0; ps < 3; ps++) most += w.layout->block_floats[ps] / BUCKET_FLOATS + 1;
+    for (int ps = 0; ps < 3; ps++) most += w.layout->block_floats[ps] / LEAST + 1;
     assert_true(w.count >= 3 && w.count <= most);
     pass_shuffled(&w, 1);
     close_world(&w);
@@ -181,7 +180,7 @@ static void small_variables_wait_until_they_are_worth_a_bucket(void **state)
 
 static void a_huge_variable_is_one_bucket(void **state)
 {
-    static const int64_t floats[] = {10, 40 * BUCKET_FLOATS, 10};
+    static const int64_t floats[] = {10, 40 * LEAST, 10};
     struct world w;
     open_world(&w, PLAIN, 1, floats, 3);
     begin(&w);

@@ -71,7 +71,7 @@ static void forget(struct ps_role *p, struct outbox *out)
     p->config = (struct ps_config){0};
     p->arrays = 0;
     p->gradients = 0;
-    p->tickets = p->step = p->counters.applied = 0;
+    p->tickets = p->step = p->counters.applied = p->advanced = 0;
     p->is_stopping = false;
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
@@ -205,6 +205,9 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
     case MESSAGE_PUSH:
         ps_push(p, worker, m, out);
         break;
+    case MESSAGE_PART:
+        ps_part(p, worker, m, out);
+        break;
     case MESSAGE_FINISHED:
         ps_finished(p, worker, out);
         break;
@@ -261,6 +264,7 @@ static void forget_link(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     member_set_presence(m, AWAY);
+    ps_forget_ahead(p, worker, out);
     m->wants_values = false;
     m->lost_ms = p->patience.now_ms;
     if (p->phase != SERVING) return;
@@ -359,7 +363,7 @@ struct role *ps_role_new(const struct ps_options *options)
     p->options = *options;
     task_name(JOB_PS, options->task, p->name);
     p->members = calloc(workers, sizeof *p->members);
-    p->applying = calloc(workers, sizeof *p->applying);
+    p->applying = calloc(2 * workers, sizeof *p->applying); /* an APPLY each, and one ADVANCE */
     p->cut.target = calloc(workers, sizeof *p->cut.target);
     p->cut.as_of = calloc(workers, sizeof *p->cut.as_of);
     p->cut.numbers = calloc(workers * LEDGER_NUMBERS, sizeof *p->cut.numbers);

@@ -22,6 +22,10 @@
  * comes back, and that of a worker that is gone), so the run stops exactly at last_step and no step
  * is computed in vain.
  *
+ * Parts: a push may come in stretches. What has come of every worker of a round is summed at once
+ * and its new values go ahead, if the runner wants that (ps_role_let_advance); a round that takes
+ * all, and no other. They count with the round's VALUES, and can be taken back until then.
+ *
  * Workers that are gone: a round waits for a worker whose link is lost until worker_timeout_ms (one
  * that never came: limits.start_ms) is over; then it is excused, and rounds and the end of the job
  * do without it until it comes back. With fewer than min_workers left the job ends. What it pushed
@@ -83,6 +87,13 @@ struct setup_result {
     struct ps_config config;
 };
 void ps_role_set_up(struct role *, const struct setup_result *, struct outbox *);
+
+/* Values may change before a round is whole: where that saves a far worker time, and nobody else
+ * looks at them. Not so at first. */
+void ps_role_let_advance(struct role *, bool is_wanted, struct outbox *);
+/* Bytes of the worker's push of that sequence that have come ahead of it: the next begin there, or
+ * at 0 again. */
+uint64_t ps_role_ahead(const struct role *, int worker, uint64_t sequence);
 
 struct ps_counters ps_role_counters(const struct role *);
 bool ps_role_is_set_up(const struct role *); /* the chief has been here */

@@ -151,6 +151,7 @@ static void make_cut(struct ps_role *p, struct outbox *out)
     ps_set_cut(p, is_first ? CUT_MADE : CUT_NONE);
     p->cut.writing = p->cut.tag;
     const uint64_t step = is_first ? p->step : p->cut.step; /* names the checkpoint */
+    ps_take_back(p, out);
     const struct action_cut cut = {step, p->cut.tag, p->cut.shard, p->cut.shards};
     outbox_add_cut(out, cut);
     struct message *m = ps_send(p, CHIEF, MESSAGE_CUT, out);

@@ -1,7 +1,8 @@
 /* ps_inside.h - the inside of the ps role: its state, and what its files do for each other.
  *
- * ps.c: life and messages; ps_rounds.c: gradients and values; ps_cut.c: cuts; ps_wait.c: who is
- * waited for, and how long; ps_states.c: which state follows which, and which go together.
+ * ps.c: life and messages; ps_rounds.c: gradients and values; ps_ahead.c: before they are whole;
+ * ps_cut.c: cuts; ps_wait.c: who is waited for, and how long; ps_states.c: which state follows
+ * which, and which go together.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_INSIDE_H
 #define CORE_CLUSTER_ROLE_PS_INSIDE_H
@@ -32,6 +33,14 @@ enum push_fate {
     PUSH_DROPPED,
 };
 
+/* What has come of the next push before it; on the link that is. */
+struct ahead {
+    uint64_t sequence, step; /* of that push */
+    uint64_t bytes;          /* from the front on */
+    uint64_t sound;          /* of them, before the first number that is not finite */
+    uint32_t gradients;
+};
+
 /* A worker as this ps knows it. What names a life ends with the life; the rest is of the stream and
  * ends with the generation. */
 struct member {
@@ -54,6 +63,10 @@ struct member {
     uint32_t gradients;   /* in it */
     struct ledger ledger;
     struct ledger before; /* PUSH_WAITS: the ledger without that push */
+
+    struct ahead ahead;
+    bool is_in_advance; /* its gradient is in what has advanced */
+    uint64_t given; /* bytes of the next VALUES that have gone ahead of it, on the link that is */
 
     struct message late_join;         /* that must wait for the end of a cut; of no type: none */
     uint64_t numbers[LEDGER_NUMBERS]; /* of its last LEDGER, in the byte order of the wire */
@@ -86,8 +99,11 @@ struct ps_role {
     int *applying; /* workers of the updates of this call, one after the other */
     int applying_count;
     uint32_t gradients; /* of the current step, here */
-    uint64_t step;      /* sync: rounds applied; async: updates applied */
-    uint64_t tickets;   /* async, ps/0: given out, those before this generation too */
+    bool advances;      /* so the runner wants it */
+    uint64_t advanced;  /* bytes at the front that have the current round's values already */
+    uint32_t advanced_gradients;
+    uint64_t step;    /* sync: rounds applied; async: updates applied */
+    uint64_t tickets; /* async, ps/0: given out, those before this generation too */
     bool was_set_up;
     int verdict_from; /* ENDED: the worker that said so; NOBODY: this ps itself */
     int verdict_code;
@@ -123,6 +139,17 @@ void ps_return_ticket(struct ps_role *, int worker, struct outbox *);
 void ps_apply_ready_rounds(struct ps_role *, struct outbox *);
 bool ps_all_finished(const struct ps_role *);
 void ps_stop_tickets(struct ps_role *, struct outbox *);
+
+bool ps_is_in_round(const struct ps_role *, int worker);   /* with a push that is whole */
+bool ps_is_past_round(const struct ps_role *, int worker); /* it will bring nothing more for it */
+
+void ps_part(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_advance(struct ps_role *, struct outbox *); /* after anything that may let it */
+void ps_take_back(struct ps_role *, struct outbox *);
+/* What came ahead of the worker's push, or went ahead to it, counts no more. */
+void ps_forget_ahead(struct ps_role *, int worker, struct outbox *);
+/* Before the APPLY of these: what has advanced stays, if it is of them. */
+void ps_keep_advance(struct ps_role *, int *workers, int count, struct outbox *);
 
 void ps_save(struct ps_role *, const struct message *, struct outbox *);
 void ps_try_cut(struct ps_role *, struct outbox *); /* after anything that may complete it */

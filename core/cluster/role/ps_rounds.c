@@ -40,6 +40,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     struct member *m = &p->members[worker];
     m->wants_values = false;
     if (!member_is_here(m)) return; /* it asks again when it is back */
+    ps_take_back(p, out);
     struct message *values = ps_send(p, worker, MESSAGE_VALUES, out);
     if (m->push == PUSH_DROPPED) values->code |= VALUES_DROPPED;
     bool is_last = worker == CHIEF && ps_all_finished(p);
@@ -48,8 +49,11 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     else if (give_ticket(p, m)) /* asynchronous: perhaps one that came back */
         values->code |= VALUES_TICKET;
     if (m->holds_ticket && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
+    if (p->advances) values->code |= VALUES_WANTS_PARTS;
     values->sequence = m->ledger.received;
-    values->length = UINT64_MAX; /* the whole block: the runner knows its size */
+    values->offset = m->given;
+    values->length = UINT64_MAX; /* to the end of the block: the runner knows its size */
+    m->given = 0;
 }
 
 /* The worker waits for the end of a cut. Where ps/0 decides what is taken, the other ps cannot cut
@@ -160,6 +164,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m);
+    ps_forget_ahead(p, worker, out);
     if (member->standing == EXCUSED) outbox_log(out, "worker/%d is counted on again", worker);
     member_set_standing(member, COUNTED_ON);
     /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
@@ -182,7 +187,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
 
 /* ---- rounds ---- */
 
-static bool is_in_round(const struct ps_role *p, int worker)
+bool ps_is_in_round(const struct ps_role *p, int worker)
 {
     return p->members[worker].push == PUSH_WAITS && p->members[worker].push_step == p->step;
 }
@@ -191,11 +196,10 @@ static void begin_round(struct ps_role *p)
 {
     p->gradients = 0;
     for (int w = 0; w < p->options.workers; w++)
-        if (is_in_round(p, w)) p->gradients += p->members[w].gradients;
+        if (ps_is_in_round(p, w)) p->gradients += p->members[w].gradients;
 }
 
-/* Will this worker bring nothing more for the round? */
-static bool is_past_round(const struct ps_role *p, int worker)
+bool ps_is_past_round(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
     return m->standing != COUNTED_ON || m->push == PUSH_WAITS ||
@@ -205,7 +209,7 @@ static bool is_past_round(const struct ps_role *p, int worker)
 static bool all_past_round(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++)
-        if (!is_past_round(p, w)) return false;
+        if (!ps_is_past_round(p, w)) return false;
     return true;
 }
 
@@ -240,6 +244,7 @@ static void skip_round(struct ps_role *p, struct outbox *out)
 {
     outbox_log(out, "step %llu changes nothing here: the gradients were lost with a worker",
                (unsigned long long)p->step + 1);
+    ps_take_back(p, out);
     p->step++;
     begin_round(p);
     ps_answer_waiting(p, out);
@@ -249,8 +254,9 @@ static void apply_round(struct ps_role *p, struct outbox *out)
 {
     int count = 0, *applying = p->applying + p->applying_count;
     for (int w = 0; w < p->options.workers; w++)
-        if (is_in_round(p, w)) applying[count++] = w;
+        if (ps_is_in_round(p, w)) applying[count++] = w;
     p->applying_count += count;
+    ps_keep_advance(p, applying, count, out);
     outbox_add_apply(out, (struct action_apply){applying, count, p->gradients, p->step});
     p->step++;
     p->counters.applied++;
@@ -305,6 +311,7 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
     member->push_step = m->step;
     member->gradients = m->code;
     ps_apply_ready_rounds(p, out);
+    ps_advance(p, out);
 }
 
 static void push_async(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
@@ -357,6 +364,8 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     const struct ledger before = member->ledger;
+    if (m->offset < member->ahead.bytes) ps_forget_ahead(p, worker, out); /* computed anew */
+    member->ahead = (struct ahead){0};
     member->ledger.received = m->sequence;
     member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */
     if (member->standing == FINISHED) member_set_standing(member, COUNTED_ON);

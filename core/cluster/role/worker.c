@@ -271,6 +271,7 @@ static void on_peer_up(struct role *role, enum job job, int ps, uint64_t incarna
     struct server *s = &w->servers[ps];
     server_set_contact(s, FOUND);
     server_set_inquiry(s, NOT_ASKED);
+    s->ahead = 0;
     if (s->setup == WAS_TOLD) server_set_setup(s, NOT_READY);
     patience_renew(&w->patience);
 }

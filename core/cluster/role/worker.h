@@ -48,6 +48,13 @@ uint64_t worker_role_staleness(const struct role *);
 /* Asynchronous: this worker begins when the global step is there. Before it joins. */
 void worker_role_begin_at(struct role *, uint64_t first_step);
 
+/* While COMPUTE is carried out: bytes of the gradient for this ps that have not left and may; 0:
+ * none may. From the front on; the last of them go with the push. */
+uint64_t worker_role_left(const struct role *, int ps);
+bool worker_role_helps(const struct role *, int ps); /* parts help others, so the ps said */
+/* The next bytes, fewer than are left, are final: they leave now (SEND). */
+void worker_role_part(struct role *, int ps, uint64_t bytes, struct outbox *);
+
 /* NULL, or what of its state cannot be; between events. For tests: it looks at everything. */
 const char *worker_role_check(const struct role *);
 

@@ -67,7 +67,9 @@ struct server {
     enum join_code join_code; /* of that */
     /* Of the step that is computed; its push may be out and the answer lost with its link. */
     bool is_target, is_pushed, has_answered;
-    struct ledger ledger;         /* what it has of this worker */
+    uint64_t ahead;       /* bytes of its gradient that left ahead of the push, on this link */
+    bool wants_parts;     /* as it said with its last values */
+    struct ledger ledger; /* what it has of this worker */
     uint64_t sequence, push_step; /* of the last push to it in this generation; 0: none */
     uint64_t step, version;       /* of the values that came last */
 

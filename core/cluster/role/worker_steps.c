@@ -1,4 +1,5 @@
 /* worker_steps.c - joining a generation, and its steps. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "core/cluster/role/worker_inside.h"
@@ -24,6 +25,7 @@ static void join(struct worker_role *w, int ps, enum join_code code, uint64_t st
     m->sequence = s->sequence;
     m->step = step;
     m->version = ++s->joins;
+    s->ahead = 0; /* the ps forgets it */
     if (s->contact != GONE) server_set_inquiry(s, ASKED);
 }
 
@@ -77,7 +79,35 @@ static void send_push(struct worker_role *w, int ps, struct outbox *out)
     m->sequence = s->sequence;
     m->step = s->push_step;
     m->code = w->options.gradients_per_push;
-    m->length = s->bytes;
+    m->offset = s->ahead;
+    m->length = s->bytes - s->ahead;
+}
+
+uint64_t worker_role_left(const struct role *role, int ps)
+{
+    const struct worker_role *w = (const struct worker_role *)role;
+    const struct server *s = &w->servers[ps];
+    const bool may_leave = w->phase == COMPUTING && s->is_target && s->inquiry == ANSWERED;
+    return may_leave ? s->bytes - s->ahead : 0;
+}
+
+bool worker_role_helps(const struct role *role, int ps)
+{
+    return ((const struct worker_role *)role)->servers[ps].wants_parts;
+}
+
+void worker_role_part(struct role *role, int ps, uint64_t bytes, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    struct server *s = &w->servers[ps];
+    assert(bytes < worker_role_left(role, ps));
+    struct message *m = worker_send(w, ps, MESSAGE_PART, out);
+    m->sequence = w->computed;
+    m->step = s->step;
+    m->code = w->options.gradients_per_push;
+    m->offset = s->ahead;
+    m->length = bytes;
+    s->ahead += bytes;
 }
 
 static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
@@ -226,6 +256,7 @@ static void compute(struct worker_role *w, struct outbox *out)
 {
     worker_enter(w, COMPUTING);
     w->computed_step = w->global_step;
+    for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].ahead = 0;
     const struct action_compute step = {w->global_step, .batch = w->computed - 1};
     outbox_add_compute(out, step);
 }
@@ -280,6 +311,7 @@ static void note_answer(struct server *s, const struct message *m)
     s->has_answered = true;
     s->step = m->step;
     s->version = m->version;
+    s->wants_parts = m->code & VALUES_WANTS_PARTS;
     if (!s->is_pushed) return;
     s->ledger.received = s->sequence;
     if (m->code & VALUES_DROPPED) return;

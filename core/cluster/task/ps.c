@@ -68,6 +68,12 @@ static void act(struct task *t, const struct action *a)
         ps_task_apply(p, &a->apply);
         ps_task_visit_applied(p);
         break;
+    case ACTION_ADVANCE:
+        ps_task_advance(p, &a->advance);
+        break;
+    case ACTION_TAKE_BACK:
+        ps_task_take_back(p);
+        break;
     case ACTION_CUT:
         e = cut(p, &a->cut);
         break;
@@ -178,6 +184,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
     snprintf(peer->fingerprint, sizeof peer->fingerprint, "%s", g.fingerprint);
     log_line(LOG_DEBUG, "worker/%d is here over %s (%s)", g.task,
              link_transport(connection->link)->name, link_peer_name(connection->link));
+    ps_task_consider_advance(p);
     task_peer_up(&p->task, g.task);
     return OK;
 }
@@ -189,6 +196,8 @@ static void greet(struct connection *connection, const struct message *m)
                                      : fail(ERR_PROTOCOL, "the first message is not HELLO");
     if (!e && is_visitor) {
         e = ps_task_visit_greet(connection);
+        ps_task_consider_advance(connection->ps);
+        task_flush(&connection->ps->task);
     } else if (!e) {
         e = greet_worker(connection, m);
     }
@@ -220,22 +229,28 @@ static void on_turned_away(void *context, struct message *ret_last_words)
     *ret_last_words = refusal(p, EXIT_LOST_PEER);
 }
 
-/* A push or initial values must bring the whole block. */
-static bool is_whole(const struct ps_task *p, const struct message *m)
+/* A push or initial values must complete the block; parts are of whole numbers. */
+static bool is_whole(const struct ps_task *p, int worker, const struct message *m)
 {
     bool has_it = message_has_stretch(m->type) && !message_fault(m, FROM_WORKER | FROM_CHIEF);
     if (!has_it) return true;
-    return p->share && m->offset == 0 && m->length == ps_block_bytes(p);
+    if (!p->share || m->offset % LAYOUT_BYTES || m->length % LAYOUT_BYTES) return false;
+    if (m->generation != p->share->setup.config.generation) return true; /* and void */
+    if (m->type == MESSAGE_PART) return m->offset + m->length < ps_block_bytes(p);
+    const bool goes_on =
+        m->type == MESSAGE_PUSH && m->offset == ps_role_ahead(p->task.role, worker, m->sequence);
+    return (m->offset == 0 || goes_on) && m->length == ps_block_bytes(p) - m->offset;
 }
 
 static bool is_spoiled(struct ps_task *p, int worker, const struct message *m,
                        const char **ret_name)
 {
+    if (m->type == MESSAGE_PART) return ps_task_is_spoiled(p, worker, m, ret_name);
     if (m->type != MESSAGE_PUSH) return false;
-    if (!p->recording) return ps_task_is_spoiled(p, worker, ret_name);
+    if (!p->recording) return ps_task_is_spoiled(p, worker, m, ret_name);
     ps_task_trace_received(p, worker, m);
     const uint64_t begin_ns = clock_ns();
-    bool is_spoiled = ps_task_is_spoiled(p, worker, ret_name);
+    bool is_spoiled = ps_task_is_spoiled(p, worker, m, ret_name);
     ps_task_trace_checked(p, worker, m, begin_ns);
     return is_spoiled;
 }
@@ -287,7 +302,7 @@ static void on_message(void *context, struct link *link, const struct message *m
         ps_task_trace_message(p, connection->worker, m);
         return;
     }
-    if (is_whole(p, m)) {
+    if (is_whole(p, connection->worker, m)) {
         deliver(p, connection->worker, m);
         return;
     }
@@ -337,6 +352,7 @@ static void tick(struct task *t, uint64_t now_ms)
         connection_hang_up(l);
     }
     visits_tick(p->visits, now_ms);
+    ps_task_consider_advance(p);
     watch_chief(t, now_ms);
 }
 

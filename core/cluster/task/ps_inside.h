@@ -22,6 +22,7 @@ void share_release(struct share *); /* NULL is fine */
 
 struct windows {
     struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
+    const char *spoiled; /* the variable whose gradient is not finite, in parts that came; NULL */
 };
 
 /* A link, and who is at its other end: nobody known until it has greeted. */
@@ -63,6 +64,7 @@ struct ps_task {
     struct share *share; /* NULL until the first SETUP */
     struct store store;
     bool has_store, sees_folder;
+    bool cannot_advance; /* there is no memory for it */
     struct window values;
     struct windows *windows; /* [workers] */
     const float **sources;   /* [workers] gradients of one update */
@@ -86,8 +88,14 @@ bool ps_task_shares_memory(const struct ps_task *, int worker);
 void ps_task_initialize(struct ps_task *, int worker, int array);
 void ps_task_refresh(struct ps_task *, int worker);
 void ps_task_apply(struct ps_task *, const struct action_apply *);
-/* true: some value of the worker's gradient is not finite; ret_name: the variable's */
-bool ps_task_is_spoiled(const struct ps_task *, int worker, const char **ret_name);
+void ps_task_advance(struct ps_task *, const struct action_advance *);
+void ps_task_take_back(struct ps_task *);
+/* Whether values may go ahead of their round: after links or visitors have changed. */
+void ps_task_consider_advance(struct ps_task *);
+/* true: some value of the worker's gradient is not finite, in this stretch or parts before it;
+ * ret_name: the variable's */
+bool ps_task_is_spoiled(struct ps_task *, int worker, const struct message *,
+                        const char **ret_name);
 void ps_task_store_close(struct ps_task *);
 
 /* The arrays of this ps as a checkpoint names them; step and ledger are the caller's. */

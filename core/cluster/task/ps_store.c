@@ -163,6 +163,8 @@ static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_c
 void ps_task_setup(struct ps_task *p, const struct message *m)
 {
     struct setup_result r = {0};
+    for (int w = 0; w < p->task.peer_count; w++)
+        p->windows[w].spoiled = NULL; /* names of a share */
     r.result = set_up(p, m, &r.is_bad_checkpoint);
     r.text = r.result ? error_text() : "";
     if (p->share) r.config = p->share->setup.config;
@@ -209,31 +211,91 @@ void ps_task_refresh(struct ps_task *p, int worker)
     p->device->kernels->copy(p->device, copy->base, p->values.base, p->store.floats);
 }
 
+static void list_sources(struct ps_task *p, const int workers[], int count)
+{
+    for (int i = 0; i < count; i++) p->sources[i] = p->windows[workers[i]].gradients.base;
+}
+
 void ps_task_apply(struct ps_task *p, const struct action_apply *a)
 {
     if (!ps_block_bytes(p)) return;
-    for (int i = 0; i < a->worker_count; i++)
-        p->sources[i] = p->windows[a->workers[i]].gradients.base;
+    list_sources(p, a->workers, a->worker_count);
     float *copy = NULL;
     if (!p->share->setup.config.is_sync) copy = p->windows[a->workers[0]].copy.base;
     store_apply(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
                 (int64_t)a->step, copy);
 }
 
-bool ps_task_is_spoiled(const struct ps_task *p, int worker, const char **ret_name)
+/* What is said ahead of the round is then what it was, and its VALUES bring all. */
+static void give_up_advance(struct ps_task *p)
 {
-    const float *gradients = p->windows[worker].gradients.base;
+    log_line(LOG_WARNING, "values go out after each round only: %s", error_text());
+    p->cannot_advance = true;
+    ps_task_consider_advance(p);
+}
+
+void ps_task_advance(struct ps_task *p, const struct action_advance *a)
+{
+    list_sources(p, a->workers, a->worker_count);
+    if (store_advance(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
+                      (int64_t)a->step, (int64_t)(a->end / sizeof(float))))
+        give_up_advance(p);
+}
+
+void ps_task_take_back(struct ps_task *p)
+{
+    store_take_back(&p->store);
+}
+
+static bool is_anybody_far(const struct ps_task *p)
+{
+    for (int w = 0; w < p->task.peer_count; w++)
+        if (p->task.peers[w].link && !link_shares_memory(p->task.peers[w].link)) return true;
+    return false;
+}
+
+static bool is_visited(const struct ps_task *p)
+{
+    for (const struct connection *c = p->connections; c; c = c->next)
+        if (c->visitor != NOBODY_KNOWN) return true;
+    return false;
+}
+
+void ps_task_consider_advance(struct ps_task *p)
+{
+    const bool is_wanted = is_anybody_far(p) && !is_visited(p);
+    const bool can = !p->cannot_advance && !p->device->is_separate;
+    ps_role_let_advance(p->task.role, is_wanted && can, &p->task.outbox);
+}
+
+/* The first of those whose gradients begin before `end` that is to blame. */
+static const char *name_spoiled(const struct ps_task *p, const float *gradients, int64_t end)
+{
     const struct setup *s = &p->share->setup;
-    bool (*all_finite)(struct device *, const float *, int64_t) = p->device->kernels->all_finite;
-    if (!gradients || all_finite(p->device, gradients, s->floats)) return false;
-    *ret_name = "";
     for (int i = 0; i < s->slice_count; i++) {
         const struct slice *slice = &s->slices[i];
-        if (all_finite(p->device, gradients + slice->offset, slice->count)) continue;
-        *ret_name = slice->name;
-        break;
+        const int64_t here =
+            end - slice->offset < slice->count ? end - slice->offset : slice->count;
+        if (here <= 0) continue;
+        if (!p->device->kernels->all_finite(p->device, gradients + slice->offset, here))
+            return slice->name;
     }
-    return true;
+    return "";
+}
+
+bool ps_task_is_spoiled(struct ps_task *p, int worker, const struct message *m,
+                        const char **ret_name)
+{
+    struct windows *w = &p->windows[worker];
+    const float *gradients = w->gradients.base;
+    const int64_t begin = (int64_t)(m->offset / sizeof(float));
+    const int64_t floats = (int64_t)(m->length / sizeof(float));
+    if (!gradients) return false;
+    if (begin == 0) w->spoiled = NULL;
+    if (!w->spoiled && !p->device->kernels->all_finite(p->device, gradients + begin, floats))
+        w->spoiled = name_spoiled(p, gradients, begin + floats);
+    *ret_name = w->spoiled;
+    return w->spoiled;
 }
 
 void ps_task_store_close(struct ps_task *p)

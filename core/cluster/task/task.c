@@ -137,7 +137,7 @@ static void send_message(struct task *t, const struct action_send *a)
     struct peer *peer = &t->peers[a->peer];
     if (!peer->link) return;
     struct message m = a->message;
-    if (m.length) m.length = t->ops->block_bytes(t, a->peer);
+    if (m.length == UINT64_MAX) m.length = t->ops->block_bytes(t, a->peer) - m.offset;
     if (t->ops->sending) t->ops->sending(t, a->peer, &m);
     err e = link_send(peer->link, &m);
     if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */
@@ -178,6 +178,15 @@ void task_flush(struct task *t)
         outbox_empty(&t->outbox);
         if (t->ops->flushed) t->ops->flushed(t);
     } while (t->outbox.count > 0 && !t->has_ended);
+}
+
+void task_flush_since(struct task *t, int before)
+{
+    for (int i = before; i < t->outbox.count; i++) {
+        const struct action a = t->outbox.at[i];
+        carry_out(t, &a);
+    }
+    t->outbox.count = before;
 }
 
 void task_peer_up(struct task *t, int peer)

@@ -85,6 +85,9 @@ void task_close(struct task *);
 
 /* Carries out what the role asked for, until it asks for nothing more. */
 void task_flush(struct task *);
+/* In the middle of an action: carries out those that the role has asked for since there were
+ * `before` of them, which ask for nothing themselves. */
+void task_flush_since(struct task *, int before);
 
 /* Before tasks are opened, which may read data for long: a signal ends the process at once, also
  * where it is process 1, which the system's own way would spare. */

@@ -15,6 +15,45 @@ uint64_t worker_block_bytes(const struct task *t, int ps)
     return (uint64_t)w->session.layout->block_floats[ps] * sizeof(float);
 }
 
+/* ---- parts of a push, while the step goes on ---- */
+
+/* Of what is moved at a time: enough of them that both directions of a link are busy together, and
+ * each worth the work of telling it. */
+enum { PARTS = 16, PART_BYTES_MIN = 16 << 10, PART_BYTES_MAX = 256 << 10 };
+
+static uint64_t part_bytes(uint64_t block)
+{
+    const uint64_t bytes = block / PARTS / LAYOUT_BYTES * LAYOUT_BYTES;
+    return bytes < PART_BYTES_MIN   ? PART_BYTES_MIN
+           : bytes < PART_BYTES_MAX ? bytes
+                                    : PART_BYTES_MAX;
+}
+
+/* Within one host a part is a word, and no work for anybody unless it helps somebody far away. */
+static void leave(void *context, const struct bucket *bucket)
+{
+    struct worker_task *w = context;
+    const struct link *link = w->task.peers[bucket->ps].link;
+    const bool is_near = link && link_shares_memory(link);
+    const int before = w->task.outbox.count;
+    const uint64_t block = worker_block_bytes(&w->task, bucket->ps), part = part_bytes(block);
+    const uint64_t unfinished = block - (uint64_t)(bucket->offset + bucket->floats) * sizeof(float);
+    const uint64_t stays = unfinished > part ? unfinished : part; /* the last goes with the push */
+    uint64_t left = worker_role_left(w->task.role, bucket->ps);
+    if (!link || (is_near && !worker_role_helps(w->task.role, bucket->ps))) return;
+    while (left > stays && left - unfinished >= part) {
+        const uint64_t bytes = is_near || left - stays < part ? left - stays : part;
+        worker_role_part(w->task.role, bucket->ps, bytes, &w->task.outbox);
+        left -= bytes;
+    }
+    task_flush_since(&w->task, before);
+}
+
+static void between(void *context)
+{
+    loop_move(((struct worker_task *)context)->options.task.loop);
+}
+
 /* ---- what the role asks for ---- */
 
 static err check_bound(const struct worker_task *w)
@@ -225,6 +264,8 @@ static err open_session(struct worker_task *w)
     const struct cluster_spec *cluster = w->options.task.cluster;
     int workers = cluster->hosts[JOB_WORKER].count;
     w->gradients_per_push = setup_gradients_per_push(w->options.spec, workers, cluster->task);
+    w->outlet = (struct outlet){leave, between, w};
+    const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
     const struct session_options options = {
         .spec = w->options.spec,
         .device = w->options.device,
@@ -232,7 +273,8 @@ static err open_session(struct worker_task *w)
         .workers = workers,
         .ps_count = cluster->hosts[JOB_PS].count,
         .batches_per_push = (int)w->gradients_per_push,
-        .binds_device_memory = w->options.task.transport == TRANSPORT_INPROC,
+        .outlet = is_alone ? NULL : &w->outlet,
+        .binds_device_memory = is_alone,
     };
     TRY(session_open(&options, &w->session));
     w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data->rows, workers);

@@ -52,6 +52,7 @@ struct worker_task {
     struct task task; /* first */
     struct worker_task_options options;
     struct session session;
+    struct outlet outlet;
     uint32_t gradients_per_push;
     uint64_t last_step;
     bool has_last_step; /* num_steps: once the first generation is chosen */

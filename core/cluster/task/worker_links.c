@@ -163,7 +163,7 @@ static void on_message(void *context, struct link *link, const struct message *m
 {
     struct attempt *attempt = context;
     struct worker_task *w = attempt->worker;
-    if (w->task.has_ended) return;
+    if (w->task.has_ended || m->type == MESSAGE_AHEAD) return; /* VALUES will complete it */
     if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
         refused(attempt, m);
     else if (w->task.peers[attempt->ps].link != link)

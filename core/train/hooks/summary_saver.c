@@ -102,6 +102,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     if (!s->histograms || (!s->values && (s->attributes->parameters || s->attributes->gradients)))
         return fail(ERR_MEMORY, "no memory for summaries");
     for (int i = 0; i < HISTOGRAMS; i++) histogram_clear(&s->histograms[i]);
+    if (s->attributes->parameters) view->session->is_watched = true;
     return OK;
 }
 

@@ -10,11 +10,13 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-void buckets_open(const struct layout *layout, struct arena *arena, struct buckets *ret)
+void buckets_open(const struct layout *layout, int64_t least, struct arena *arena,
+                  struct buckets *ret)
 {
     const size_t ps_count = (size_t)layout->ps_count, all = (size_t)layout->slice_count;
     struct buckets p = {
         .layout = layout,
+        .least = least,
         .slices = arena_array(arena, ps_count, sizeof *p.slices),
         .slice_count = arena_array(arena, ps_count, sizeof *p.slice_count),
         .is_finished = arena_array(arena, (size_t)layout->variable_count, sizeof *p.is_finished),
@@ -64,7 +66,7 @@ bool buckets_next(struct buckets *p, struct bucket *ret)
     for (int ps = 0; ps < p->layout->ps_count; ps++) {
         const int64_t end = front(p, ps), grown = end - p->sent[ps];
         const bool is_end = end == p->layout->block_floats[ps];
-        if (grown == 0 || (grown < BUCKET_FLOATS && !is_end)) continue;
+        if (grown == 0 || (grown < p->least && !is_end)) continue;
         *ret = (struct bucket){ps, p->sent[ps], grown};
         p->sent[ps] = end;
         return true;

@@ -1,7 +1,7 @@
 /* buckets.h - which stretch of each ps' gradients is complete while backward goes on.
  *
  * The slices of a block lie in the order in which backward finishes them (layout.h), so that as a
- * rule its front grows. What has grown by BUCKET_FLOATS, or is the end of the block, is a bucket:
+ * rule its front grows. What has grown by `least` floats, or is the end of the block, is a bucket:
  * large enough to travel alone. A variable that is finished early waits for those before it.
  */
 #ifndef CORE_TRAIN_SESSION_BUCKETS_H
@@ -10,8 +10,6 @@
 #include "core/base/arena.h"
 #include "core/train/variables/layout.h"
 
-enum { BUCKET_FLOATS = 64 << 10 };
-
 struct bucket {
     int ps;
     int64_t offset, floats; /* in the ps' block */
@@ -19,6 +17,7 @@ struct bucket {
 
 struct buckets {
     const struct layout *layout;  /* borrowed */
+    int64_t least;                /* floats of a bucket that is not the end of a block */
     const struct slice ***slices; /* [ps_count][slices of the ps], as they lie in the block */
     int *slice_count;             /* [ps_count] */
     bool *is_finished;            /* [variables], in this pass */
@@ -27,7 +26,7 @@ struct buckets {
 };
 
 /* Everything lives in the arena. */
-void buckets_open(const struct layout *, struct arena *, struct buckets *ret);
+void buckets_open(const struct layout *, int64_t least, struct arena *, struct buckets *ret);
 
 /* A pass begins: nothing is finished. */
 void buckets_begin(struct buckets *);

@@ -10,6 +10,8 @@
 #include "core/train/session/buckets.h"
 #include "kernels/overlap.h"
 
+enum { MIRROR_BUCKET_FLOATS = 64 << 10 }; /* worth a transfer of its own */
+
 struct mirror {
     struct device *device; /* borrowed; NULL: there is no mirror */
     int ps_count;

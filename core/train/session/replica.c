@@ -33,7 +33,7 @@ static void point_params(struct replica *r, int ps, float *values, float *gradie
 static err open_mirror(struct replica *r, struct arena *arena)
 {
     const struct layout *layout = r->layout;
-    buckets_open(layout, arena, &r->buckets);
+    buckets_open(layout, MIRROR_BUCKET_FLOATS, arena, &r->buckets);
     TRY(mirror_open(r->device, layout->ps_count, layout->block_floats, arena, &r->mirror));
     for (int ps = 0; ps < layout->ps_count; ps++)
         if (r->mirror.values[ps])
@@ -57,19 +57,22 @@ static err open_buffers(struct replica *r)
 }
 
 err replica_open(struct device *device, struct graph *graph, const struct layout *layout,
-                 bool mirrors, struct arena *arena, struct replica *ret)
+                 bool mirrors, const struct outlet *outlet, struct arena *arena,
+                 struct replica *ret)
 {
     const size_t variables = (size_t)graph->param_count, ps_count = (size_t)layout->ps_count;
     *ret = (struct replica){
         .device = device,
         .graph = graph,
         .layout = layout,
+        .outlet = mirrors ? NULL : outlet,
         .values = arena_array(arena, ps_count, sizeof(float *)),
         .gradients = arena_array(arena, ps_count, sizeof(float *)),
         .whole_values = arena_array(arena, variables, sizeof(float *)),
         .whole_gradients = arena_array(arena, variables, sizeof(float *)),
     };
     if (mirrors) TRY(open_mirror(ret, arena));
+    if (ret->outlet) buckets_open(layout, 1, arena, &ret->buckets);
     return open_buffers(ret);
 }
 
@@ -164,7 +167,7 @@ void replica_clear_gradients(struct replica *r)
 
 bool replica_lets_leave(const struct replica *r)
 {
-    return mirror_lets_leave(&r->mirror);
+    return r->outlet || mirror_lets_leave(&r->mirror);
 }
 
 static void begin_buckets(void *replica)
@@ -181,6 +184,14 @@ static int first_variable(const struct graph *g, const struct node *node)
     return first;
 }
 
+static void leave(struct replica *r, const struct bucket *bucket)
+{
+    if (r->outlet)
+        r->outlet->leave(r->outlet->context, bucket);
+    else
+        mirror_leave(&r->mirror, bucket);
+}
+
 static void send_gradients(void *replica, const struct node *node)
 {
     struct replica *r = replica;
@@ -190,7 +201,8 @@ static void send_gradients(void *replica, const struct node *node)
         scatter_gradient(r, i);
         buckets_finish(&r->buckets, i);
     }
-    while (buckets_next(&r->buckets, &bucket)) mirror_leave(&r->mirror, &bucket);
+    while (buckets_next(&r->buckets, &bucket)) leave(r, &bucket);
+    if (r->outlet) r->outlet->between(r->outlet->context);
 }
 
 void replica_run(struct replica *r, int64_t rows, bool add, bool leaves)

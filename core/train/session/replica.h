@@ -17,6 +17,13 @@
 #include "core/graph/stepper.h"
 #include "core/train/session/mirror.h"
 
+/* Who takes gradients away while backward goes on, where the host computes. */
+struct outlet {
+    void (*leave)(void *context, const struct bucket *); /* where it is bound, it is final */
+    void (*between)(void *context);                      /* nodes: time for what is under way */
+    void *context;
+};
+
 struct replica {
     struct device *device; /* borrowed */
     struct graph *graph;   /* borrowed */
@@ -26,13 +33,15 @@ struct replica {
     float **values, **gradients;             /* [ps_count] blocks, bound; NULL: none */
     float **whole_values, **whole_gradients; /* [variables] of the device; NULL: used in place */
     struct mirror mirror;
-    struct buckets buckets; /* of the mirror */
+    const struct outlet *outlet; /* borrowed; NULL: none */
+    struct buckets buckets;      /* of the mirror, or for the outlet */
 };
 
 /* For blocks of that layout. mirrors: those that will be bound are the host's memory, and the
- * device has its own. Lists live in the arena, memory of the device until replica_close. */
+ * device has its own; then there is no outlet. Lists live in the arena, memory of the device until
+ * replica_close. */
 err replica_open(struct device *, struct graph *, const struct layout *, bool mirrors,
-                 struct arena *, struct replica *ret);
+                 const struct outlet *, struct arena *, struct replica *ret);
 void replica_close(struct replica *); /* a zeroed one is fine; what was half opened, too */
 
 void replica_bind(struct replica *, int ps, float *values, float *gradients);

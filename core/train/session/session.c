@@ -104,7 +104,7 @@ static err open_replica(struct session *s)
 {
     const struct session_options *o = &s->options;
     const bool mirrors = o->device->is_separate && !o->only_evaluates && !o->binds_device_memory;
-    return replica_open(o->device, s->graph, s->layout, mirrors, &s->arena, &s->replica);
+    return replica_open(o->device, s->graph, s->layout, mirrors, o->outlet, &s->arena, &s->replica);
 }
 
 /* Labels of all rows of both sets are looked at, before the first step. */

@@ -33,7 +33,8 @@ struct session_options {
     /* The blocks that will be bound are memory of the device, as in a single process; otherwise
      * they are the host's, and a device with memory of its own works on a mirror of them. */
     bool binds_device_memory;
-    bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
+    const struct outlet *outlet; /* of the gradients, borrowed; NULL: they stay (replica.h) */
+    bool without_labels;         /* predict only: data.eval needs no labels. With only_evaluates */
 };
 
 struct session {
@@ -59,6 +60,7 @@ struct session {
     float **kept;         /* [variables] sums of clipped gradients; NULL: not needed */
     double gradient_norm; /* of the last step, where clipping computed it */
     bool regularized;
+    bool is_watched;      /* a hook looks at values between a step and its push */
     bool tolerates_nan;   /* a loss that is not finite is reported as any other (the nan hook) */
     double *eval_metrics; /* totals, then counts; NULL until the first evaluation */
 

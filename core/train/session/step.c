@@ -75,9 +75,12 @@ static err send_batch(struct session *s)
     return OK;
 }
 
-/* Whether the gradients of the pass are what is pushed, so that they can leave before its end. */
+/* Whether the gradients of the pass are what is pushed, so that they can leave before its end. With
+ * those that leave for good the values that they were computed from may go, too. */
 static bool is_last_word(const struct session *s, int batch)
 {
+    const bool is_held = s->tolerates_nan || s->is_watched;
+    if (s->replica.outlet && is_held) return false;
     return s->clip.type == CLIP_NONE && batch + 1 == s->options.batches_per_push &&
            replica_lets_leave(&s->replica);
 }
@@ -94,9 +97,11 @@ err session_fail_loss(const struct session *s, double loss)
 
 err session_step(struct session *s, double *ret_loss)
 {
-    double loss = 0;
+    struct device *device = s->options.device;
+    double loss = 0, penalty = 0;
     bool leaves = false;
     replica_gather_values(&s->replica);
+    if (s->regularized && s->replica.outlet) penalty = graph_regularization(s->graph, device);
     for (int i = 0; i < s->options.batches_per_push; i++) {
         TRY(take_batch(s));
         leaves = is_last_word(s, i);
@@ -108,8 +113,9 @@ err session_step(struct session *s, double *ret_loss)
     }
     if (!leaves) replica_scatter_gradients(&s->replica);
     loss = loss / s->options.batches_per_push;
-    if (s->regularized) loss += graph_regularization(s->graph, s->options.device);
-    TRY(s->options.device->kernels->synchronize(s->options.device));
+    if (s->regularized && !s->replica.outlet) penalty = graph_regularization(s->graph, device);
+    loss += penalty;
+    TRY(device->kernels->synchronize(device));
     if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
     *ret_loss = loss;
     return OK;

@@ -40,6 +40,7 @@ static bool may_happen(const struct stage *s, const struct event *event)
     if (event->life != actor->life || !actor_is_running(actor) || s->hangs[actor->number])
         return false;
     if (event->kind == EVENT_WRITTEN) return true;
+    if (event->kind == EVENT_PART) return actor_is_at(actor, ACTION_COMPUTE);
     return event->kind == EVENT_RESUME && actor_is_at(actor, (enum action_type)event->number);
 }
 
@@ -162,6 +163,8 @@ static void complete(struct profile *p, uint64_t seed)
     p->hears_at_work = true;
     p->arrays_restored = STAGE_ARRAYS;
     p->shares_memory = seed / 2 % 2;
+    p->has_parts |= seed / 3 % 2;
+    p->advances |= p->has_parts;
     for (int i = 0; i < p->ps_count; i++) p->sees_folder[i] = (seed + (uint64_t)i) % 2;
     p->limits = (struct wait_limits){WAIT_LIMITS(LIMIT)};
     p->limits.end_ms = STAGE_END_LIMIT_MS;

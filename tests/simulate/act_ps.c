@@ -18,7 +18,7 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     const struct shard *shard = disk_shard(world, description.checkpoint, ps->index);
     if (!ps->store) ps->store = &world_map(world)->node;
     *ps->store = NOTHING;
-    ps->arrays = 0;
+    ps->arrays = ps->advanced = 0;
     ps->is_serving = false;
     ps->restored = shard ? shard->node : NOTHING;
     config->is_empty = !world->profile.has_variables[ps->index];
@@ -53,7 +53,7 @@ static void initialize(struct world *world, struct actor *ps,
 {
     if (ps->config.is_empty) return;
     const struct windows *windows = ps->windows[action->worker];
-    const struct content *content = windows ? &windows->gradient : NULL;
+    const struct content *content = windows ? windows->gradient : NULL;
     if (!content || content->kind != CONTENT_ARRAY || content->array != action->array ||
         content->generation != ps->config.generation || content->node != ps->restored) {
         blame(world, "%s is filled with what is not its array %d", actor_name(ps), action->array);
@@ -67,6 +67,7 @@ static void initialize(struct world *world, struct actor *ps,
 void ps_forget(struct world *world, struct actor *ps)
 {
     ps->store = NULL;
+    ps->advanced = 0;
     ps->is_serving = false;
     memset(ps->windows, 0, sizeof ps->windows);
 }
@@ -220,6 +221,24 @@ static void check_complete(struct world *world, const struct actor *ps)
                   (unsigned long long)(node->missing[w] - node->dropped[w]), w);
 }
 
+/* Every piece becomes what all together become. */
+static void check_pieces(struct world *world, const struct actor *ps,
+                         const struct action_apply *action, uint64_t hash)
+{
+    for (int i = 0; i < ps->advanced; i++)
+        if (ps->advanced_hashes[i] != hash)
+            blame(world, "%s advanced its piece %d by other gradients than it applies",
+                  actor_name(ps), i);
+    for (int i = 0; i < action->worker_count && !ps->config.is_empty; i++) {
+        const struct content *gradient = ps->windows[action->workers[i]]->gradient;
+        for (int piece = ps->advanced; piece < PIECES; piece++)
+            if (gradient[piece].kind != CONTENT_GRADIENT ||
+                gradient[piece].hash != gradient[PIECES - 1].hash)
+                blame(world, "%s applies a gradient of worker/%d whose piece %d is of another",
+                      actor_name(ps), action->workers[i], piece);
+    }
+}
+
 static void apply_now(struct world *world, struct actor *ps, const struct action_apply *action)
 {
     if (*ps->store == NOTHING) {
@@ -232,15 +251,66 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
     for (int i = 0; i < action->worker_count; i++) {
         static const struct content nothing = {.kind = CONTENT_NONE};
         int w = action->workers[i];
-        gradients[i] = ps->windows[w] ? &ps->windows[w]->gradient : &nothing;
+        gradients[i] = ps->windows[w] ? &ps->windows[w]->gradient[PIECES - 1] : &nothing;
         check_gradient(world, ps, w, gradients[i]);
         check_staleness(world, ps, gradients[i]);
         if (ps->config.takes_all && !world->blame[0]) note_hash(world, gradients[i]);
     }
     if (world->blame[0]) return;
     const struct update update = {gradients, action->worker_count, world->profile.workers};
+    check_pieces(world, ps, action, nodes_hash(&world->nodes, *ps->store, &update));
     *ps->store = nodes_apply(&world->nodes, *ps->store, &update);
+    ps->advanced = 0;
     check_complete(world, ps);
+}
+
+/* ---- ahead of the round ---- */
+
+/* Workers that map the store see it change. */
+static void show_change(struct world *world, const struct actor *ps, int end)
+{
+    for (int w = 0; w < world->profile.workers && world->profile.shares_memory; w++) {
+        struct actor *worker = worker_at(world, w);
+        const struct view *view = &worker->views[ps->index];
+        if (worker->is_alive && view->values == ps->store)
+            worker_sees_change(worker, ps->index, end);
+    }
+}
+
+static void advance(struct world *world, struct actor *ps, const struct action_advance *action)
+{
+    static const struct content nothing = {.kind = CONTENT_NONE};
+    const int end = (int)(action->end / PIECE_BYTES);
+    if (*ps->store == NOTHING || action->step != node_of(world, *ps->store)->step ||
+        end <= ps->advanced || end > PIECES || !ps->config.takes_all) {
+        blame(world, "%s advances %d of its pieces, of which %d have, at step %llu", actor_name(ps),
+              end, ps->advanced, (unsigned long long)action->step);
+        return;
+    }
+    for (int piece = ps->advanced; piece < end; piece++) {
+        const struct content *gradients[WORKERS_MAX];
+        for (int i = 0; i < action->worker_count; i++) {
+            const struct windows *windows = ps->windows[action->workers[i]];
+            gradients[i] = windows ? &windows->gradient[piece] : &nothing;
+        }
+        const struct update update = {gradients, action->worker_count, world->profile.workers};
+        ps->advanced_hashes[piece] = nodes_hash(&world->nodes, *ps->store, &update);
+    }
+    ps->advanced = end;
+    show_change(world, ps, end);
+}
+
+static void take_back(struct world *world, struct actor *ps)
+{
+    if (!ps->advanced) blame(world, "%s takes back what has not advanced", actor_name(ps));
+    if (!is_broken(world, DEFECT_ADVANCE_KEPT)) ps->advanced = 0;
+}
+
+/* Whoever reads all values reads those of one step. */
+static void check_whole(struct world *world, const struct actor *ps, const char *for_what)
+{
+    if (ps->advanced)
+        blame(world, "%s has advanced %d pieces at %s", actor_name(ps), ps->advanced, for_what);
 }
 
 void ps_dropped(struct world *world, struct actor *ps, int worker)
@@ -263,6 +333,7 @@ static void cut(struct world *world, struct actor *ps, const struct action_cut *
         blame(world, "%s makes a cut while it writes another", actor_name(ps));
         return;
     }
+    check_whole(world, ps, "a cut");
     ps->cut = (struct cut_write){
         .is_active = true,
         .tag = action->tag,
@@ -334,6 +405,12 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
     case ACTION_APPLY:
         apply(world, ps, &action->apply);
         break;
+    case ACTION_ADVANCE:
+        advance(world, ps, &action->advance);
+        break;
+    case ACTION_TAKE_BACK:
+        take_back(world, ps);
+        break;
     case ACTION_CUT:
         cut(world, ps, &action->cut);
         break;
@@ -355,7 +432,12 @@ void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *
 {
     const struct message *m = &parcel->message;
     if (m->type == MESSAGE_STATE) ps->is_serving = m->code == PS_SERVING;
+    parcel->first = (int)(m->offset / PIECE_BYTES);
+    parcel->pieces =
+        m->length < UINT64_MAX ? (int)(m->length / PIECE_BYTES) : PIECES - parcel->first;
+    if (m->type == MESSAGE_AHEAD) memcpy(parcel->ahead, ps->advanced_hashes, sizeof parcel->ahead);
     if (m->type != MESSAGE_VALUES) return;
+    if (m->length) check_whole(world, ps, "an answer");
     struct windows *windows = ps->windows[worker];
     if (ps->config.is_empty && ps->index != 0) return; /* it has no values, and no step */
     bool sees_store = ps->config.takes_all || ps->config.is_empty;
@@ -373,18 +455,33 @@ void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *
               (unsigned long long)m->step, (unsigned long long)node_of(world, parcel->node)->step);
 }
 
+/* The runner breaks with a worker whose stretches do not meet. */
+static void check_stretch(struct world *world, const struct actor *ps, int worker,
+                          const struct message *m)
+{
+    const bool is_void = m->generation != ps->config.generation || m->type == MESSAGE_PART;
+    if (is_void || !m->offset || m->offset == ps_role_ahead(ps->role, worker, m->sequence)) return;
+    blame(world, "%s gets a push of worker/%d from byte %llu on, and has %llu before it",
+          actor_name(ps), worker, (unsigned long long)m->offset,
+          (unsigned long long)ps_role_ahead(ps->role, worker, m->sequence));
+}
+
 /* A stretch travels unless memory is shared; a ps without variables has no windows, but is told. */
 bool ps_receives(struct world *world, struct actor *ps, int worker, struct parcel *parcel)
 {
     uint32_t type = parcel->message.type;
-    if (type != MESSAGE_PUSH && type != MESSAGE_INIT) return true;
+    if (type != MESSAGE_PUSH && type != MESSAGE_PART && type != MESSAGE_INIT) return true;
+    check_stretch(world, ps, worker, &parcel->message);
     if (ps->config.is_empty && !ps->windows[worker])
         ps->windows[worker] = &world_map(world)->windows;
     if (!ps->windows[worker] || (world->profile.shares_memory && !ps->config.is_empty)) return true;
-    struct content *content = &ps->windows[worker]->gradient;
-    *content = parcel->content;
-    bool is_torn = parcel->source && memcmp(parcel->source, &parcel->content, sizeof *content) != 0;
-    if (is_torn) content->kind = CONTENT_TORN;
+    const bool is_lost = type == MESSAGE_PART && is_broken(world, DEFECT_PART_LOST);
+    for (int i = 0; i < parcel->pieces && !is_lost; i++) {
+        struct content *piece = &ps->windows[worker]->gradient[parcel->first + i];
+        *piece = parcel->content;
+        if (parcel->source && memcmp(&parcel->source[i], piece, sizeof *piece) != 0)
+            piece->kind = CONTENT_TORN;
+    }
     return true;
 }
 

@@ -24,8 +24,29 @@ static bool is_coherent(struct world *world, const struct actor *worker, int ps,
     return is_good;
 }
 
+/* Where it sees the store itself, that may have gone on for others; else, what came ahead. */
+static bool is_advanced(struct world *world, const struct actor *worker, int ps)
+{
+    const struct view *view = &worker->views[ps];
+    const struct actor *server = ps_at(world, ps);
+    if (world->profile.shares_memory) return server->store == view->values && server->advanced > 0;
+    for (int i = 0; i < PIECES; i++)
+        if (view->ahead[i]) return true;
+    return false;
+}
+
+/* Pieces of the gradient for each ps, at any time until the end of the step or later. */
+static void plan_parts(struct world *world, struct actor *worker)
+{
+    for (int ps = 0; ps < world->profile.ps_count && world->profile.has_parts; ps++)
+        for (uint64_t i = draw(world, PIECES + 1); i > 0; i--)
+            actor_add(world, worker, EVENT_PART, soon(world, world->profile.compute_us))->number =
+                ps;
+}
+
 static void begin_step(struct world *world, struct actor *worker, const struct action *action)
 {
+    uint64_t seen = 0;
     worker->computed = (struct content){
         .kind = CONTENT_WRITING,
         .worker = worker->index,
@@ -33,6 +54,7 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
         .batch = action->compute.batch,
         .step = action->compute.step,
     };
+    if (is_broken(world, DEFECT_BATCH_AGAIN) && worker->life > 1) worker->computed.batch = 0;
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         struct view *view = &worker->views[ps];
         if (!world->profile.has_variables[ps]) continue;
@@ -41,9 +63,13 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
             return;
         }
         worker->seen[ps] = *view->values;
-        view->gradient->kind = CONTENT_WRITING;
-        worker->computed.is_mixed |= !is_coherent(world, worker, ps, &action->compute);
+        seen = mix(seen, *view->values == NOTHING ? 0 : node_of(world, *view->values)->hash);
+        for (int i = 0; i < PIECES; i++) view->gradient[i].kind = CONTENT_WRITING;
+        worker->computed.is_mixed |=
+            !is_coherent(world, worker, ps, &action->compute) || is_advanced(world, worker, ps);
     }
+    worker->computed.hash = gradient_hash(worker->index, worker->computed.batch, seen);
+    plan_parts(world, worker);
     actor_work(world, worker, action, world->profile.compute_us);
 }
 
@@ -51,24 +77,44 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
 static void write_gradient(struct actor *worker, int ps)
 {
     struct view *view = &worker->views[ps];
-    struct content *window = view->gradient ? view->gradient : &view->kept;
-    if (window->kind == CONTENT_WRITING) *window = worker->computed;
+    struct content *window = view->gradient ? view->gradient : view->kept;
+    for (int i = 0; i < PIECES; i++)
+        if (window[i].kind == CONTENT_WRITING) window[i] = worker->computed;
+}
+
+void worker_part(struct world *world, struct actor *worker, int ps)
+{
+    const int before = worker->outbox.count;
+    struct view *view = &worker->views[ps];
+    if (!actor_is_at(worker, ACTION_COMPUTE)) return;
+    const uint64_t left = worker_role_left(worker->role, ps);
+    if (left <= PIECE_BYTES || !view->gradient) return;
+    struct content *piece = &view->gradient[PIECES - left / PIECE_BYTES];
+    *piece = worker->computed;
+    piece->kind = CONTENT_GRADIENT;
+    worker_role_part(worker->role, ps, PIECE_BYTES, &worker->outbox);
+    actor_act_since(world, worker, before);
+}
+
+/* What it has used for the last time may change: nothing else before it has ended its step. */
+void worker_sees_change(struct actor *worker, int ps, int end)
+{
+    const struct view *view = &worker->views[ps];
+    if (!actor_is_at(worker, ACTION_COMPUTE) || !view->gradient) return;
+    for (int i = 0; i < end; i++)
+        worker->computed.is_torn |= view->gradient[i].kind == CONTENT_WRITING;
 }
 
 static void end_step(struct world *world, struct actor *worker)
 {
     struct content gradient = worker->computed;
     gradient.kind = CONTENT_GRADIENT;
-    if (is_broken(world, DEFECT_BATCH_AGAIN) && worker->life > 1) gradient.batch = 0;
-    uint64_t seen = 0;
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         if (!world->profile.has_variables[ps]) continue;
         int node = worker->seen[ps];
-        seen = mix(seen, node == NOTHING ? 0 : node_of(world, node)->hash);
         bool is_deaf = !world->profile.hears_at_work; /* else the next values may come already */
         gradient.is_torn |= is_deaf && *worker->views[ps].values != node;
     }
-    gradient.hash = gradient_hash(worker->index, gradient.batch, seen);
     worker->computed = gradient;
     for (int ps = 0; ps < world->profile.ps_count; ps++)
         if (world->profile.has_variables[ps]) write_gradient(worker, ps);
@@ -142,13 +188,14 @@ static void fill(struct world *world, struct actor *chief, int ps, int array)
         return;
     }
     const struct shard *shard = disk_shard(world, chief->chosen, ps);
-    *chief->views[ps].gradient = (struct content){
-        .kind = CONTENT_ARRAY,
-        .worker = chief->index,
-        .generation = chief->choice.generation,
-        .node = shard ? shard->node : NOTHING,
-        .array = array,
-    };
+    for (int i = 0; i < PIECES; i++)
+        chief->views[ps].gradient[i] = (struct content){
+            .kind = CONTENT_ARRAY,
+            .worker = chief->index,
+            .generation = chief->choice.generation,
+            .node = shard ? shard->node : NOTHING,
+            .array = array,
+        };
 }
 
 /* ---- what the runner calls ---- */
@@ -222,6 +269,10 @@ static void check_push(struct world *world, struct actor *worker, int ps, struct
               content->kind);
     else if (content->generation != m->generation)
         blame(world, "%s pushes a gradient of another generation", actor_name(worker));
+    for (int i = 0; i < parcel->pieces && parcel->source; i++)
+        if (parcel->source[i].kind != content->kind || parcel->source[i].hash != content->hash)
+            blame(world, "%s pushes pieces that do not belong together", actor_name(worker));
+    if (m->type != MESSAGE_PUSH) return;
     view->pushed = m->sequence;
     view->pushed_generation = m->generation;
 }
@@ -239,11 +290,13 @@ void worker_says(struct world *world, struct actor *worker, const struct message
 void worker_sends(struct world *world, struct actor *worker, int ps, struct parcel *parcel)
 {
     uint32_t type = parcel->message.type;
-    if (type != MESSAGE_PUSH && type != MESSAGE_INIT) return;
+    if (type != MESSAGE_PUSH && type != MESSAGE_PART && type != MESSAGE_INIT) return;
     bool has_window = world->profile.has_variables[ps];
-    parcel->source = has_window ? worker->views[ps].gradient : NULL;
+    parcel->first = (int)(parcel->message.offset / PIECE_BYTES);
+    parcel->pieces = has_window ? (int)(parcel->message.length / PIECE_BYTES) : PIECES;
+    parcel->source = has_window ? worker->views[ps].gradient + parcel->first : NULL;
     parcel->content = has_window ? *parcel->source : worker->computed;
-    if (type == MESSAGE_PUSH) check_push(world, worker, ps, parcel);
+    if (type != MESSAGE_INIT) check_push(world, worker, ps, parcel);
 }
 
 void worker_is_shared(struct world *world, struct actor *worker, int ps,
@@ -253,16 +306,17 @@ void worker_is_shared(struct world *world, struct actor *worker, int ps,
     bool is_mapped = world->profile.shares_memory;
     if (!view->own) view->own = &world_map(world)->windows;
     view->values = is_mapped ? parcel->values : &view->own->copy;
-    view->gradient = is_mapped ? &parcel->windows->gradient : &view->own->gradient;
-    if (view->kept.kind != CONTENT_NONE) *view->gradient = view->kept;
-    view->kept.kind = CONTENT_NONE;
+    view->gradient = is_mapped ? parcel->windows->gradient : view->own->gradient;
+    if (view->kept[0].kind != CONTENT_NONE) memcpy(view->gradient, view->kept, sizeof view->kept);
+    view->kept[0].kind = CONTENT_NONE;
 }
 
 /* A gradient that was not answered may have to be sent again. */
 void worker_loses_windows(struct actor *worker, int ps)
 {
     struct view *view = &worker->views[ps];
-    if (view->gradient) view->kept = *view->gradient;
+    if (view->gradient) memcpy(view->kept, view->gradient, sizeof view->kept);
+    memset(view->ahead, 0, sizeof view->ahead);
     view->gradient = NULL;
     view->values = NULL;
     view->own = NULL;
@@ -286,9 +340,34 @@ static void check_answer(struct world *world, struct actor *worker, int ps,
               actor_name(worker), is_dropped ? "dropped, but applied it" : "applied, and lost it");
 }
 
+static void take_ahead(struct world *world, struct actor *worker, int ps,
+                       const struct parcel *parcel)
+{
+    if (world->profile.shares_memory || !worker->views[ps].own) return;
+    for (int i = parcel->first; i < parcel->first + parcel->pieces; i++)
+        worker->views[ps].ahead[i] = parcel->ahead[i];
+    worker_sees_change(worker, ps, parcel->first + parcel->pieces);
+}
+
+/* What does not come with the values must have come ahead of them, and be of them. */
+static void check_ahead(struct world *world, struct actor *worker, int ps,
+                        const struct parcel *parcel)
+{
+    struct view *view = &worker->views[ps];
+    for (int i = 0; i < parcel->first; i++)
+        if (view->ahead[i] != node_of(world, parcel->node)->hash)
+            blame(world, "ps/%d completes values of %s of which piece %d is of others", ps,
+                  actor_name(worker), i);
+    memset(view->ahead, 0, sizeof view->ahead);
+}
+
 bool worker_receives(struct world *world, struct actor *worker, int ps, struct parcel *parcel)
 {
     uint32_t type = parcel->message.type;
+    if (type == MESSAGE_AHEAD) {
+        take_ahead(world, worker, ps, parcel);
+        return false;
+    }
     if (type == MESSAGE_SHARD) {
         struct carried_shard file;
         memcpy(&file, parcel->body, sizeof file);
@@ -302,6 +381,7 @@ bool worker_receives(struct world *world, struct actor *worker, int ps, struct p
     struct view *view = &worker->views[ps];
     bool travels = parcel->message.length && !world->profile.shares_memory;
     if (!travels || !world->profile.has_variables[ps]) return true;
+    check_ahead(world, worker, ps, parcel);
     /* A stretch is read from memory while it leaves: what was there last is what arrives. */
     if (view->own) view->own->copy = *parcel->node_source;
     return true;

@@ -42,7 +42,8 @@ static struct role *open_worker(const struct world *world, const struct actor *a
 {
     const struct profile *p = &world->profile;
     uint64_t block_bytes[PS_MAX];
-    for (int i = 0; i < p->ps_count; i++) block_bytes[i] = p->has_variables[i] ? 64 : 0;
+    for (int i = 0; i < p->ps_count; i++)
+        block_bytes[i] = p->has_variables[i] ? PIECES * PIECE_BYTES : 0;
     const struct worker_options options = {
         .task = actor->index,
         .ps_count = p->ps_count,
@@ -90,6 +91,8 @@ void actor_start(struct world *world, struct actor *actor)
     if (world->first_ended != NOTHING) actor->is_severed = true;
     actor->ticked_us = world->now_us;
     actor->role->ops->start(actor->role, world->now_us / 1000, &actor->outbox);
+    if (actor->job == JOB_PS)
+        ps_role_let_advance(actor->role, world->profile.advances, &actor->outbox);
     actor_flush(world, actor);
 }
 
@@ -205,6 +208,15 @@ void actor_flush(struct world *world, struct actor *actor)
     if (actor_is_busy(world, actor)) return;
     outbox_empty(&actor->outbox);
     actor->cursor = 0;
+}
+
+void actor_act_since(struct world *world, struct actor *actor, int before)
+{
+    for (int i = before; i < actor->outbox.count; i++) {
+        const struct action action = actor->outbox.at[i];
+        act(world, actor, &action);
+    }
+    actor->outbox.count = before;
 }
 
 static void finish(struct world *world, struct actor *actor, enum action_type type)

@@ -29,6 +29,8 @@ static const char *const names[DEFECTS] = {
     [DEFECT_VERDICT_LOST] = "verdict_lost",
     [DEFECT_SHARD_OF_ANOTHER] = "shard_of_another",
     [DEFECT_NUMBERS_FORGOTTEN] = "numbers_forgotten",
+    [DEFECT_ADVANCE_KEPT] = "advance_kept",
+    [DEFECT_PART_LOST] = "part_lost",
 };
 
 const char *defect_name(enum defect defect)
@@ -61,6 +63,7 @@ static void repeat(struct world *world, struct link *link, enum direction direct
     again->message.type = type;
     again->content = parcel->content;
     again->source = parcel->source;
+    again->pieces = parcel->pieces;
     if (type == MESSAGE_SAVED) again->message.body_bytes = 0;
     if (type == MESSAGE_PUSH) again->message.sequence++;
 }
@@ -116,5 +119,5 @@ bool defects_touch_message(struct world *world, struct actor *to, struct message
 void defects_lose_worker(struct world *world, struct actor *ps, int worker)
 {
     if (is_broken(world, DEFECT_PUSH_FORGOTTEN) && ps->windows[worker])
-        ps->windows[worker]->gradient.kind = CONTENT_NONE;
+        ps->windows[worker]->gradient[PIECES - 1].kind = CONTENT_NONE;
 }

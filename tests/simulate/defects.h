@@ -28,6 +28,8 @@ enum defect {
     DEFECT_VERDICT_LOST,      /* a ps does not tell the verdict to one worker */
     DEFECT_SHARD_OF_ANOTHER,  /* a shard is written from the state after the cut */
     DEFECT_NUMBERS_FORGOTTEN, /* a ps says to a worker that joins that it has nothing of it */
+    DEFECT_ADVANCE_KEPT,      /* what has advanced is not taken back */
+    DEFECT_PART_LOST,         /* the ps hears of a part that has not come */
     DEFECTS
 };
 

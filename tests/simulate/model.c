@@ -52,6 +52,11 @@ static uint64_t updated_hash(uint64_t hash, uint64_t step, const struct update *
     return hash;
 }
 
+uint64_t nodes_hash(const struct nodes *nodes, int parent, const struct update *update)
+{
+    return updated_hash(nodes->at[parent].hash, nodes->at[parent].step, update);
+}
+
 int nodes_apply(struct nodes *nodes, int parent, const struct update *update)
 {
     struct node node = nodes->at[parent];

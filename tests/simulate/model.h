@@ -10,7 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PS_MAX = 4, WORKERS_MAX = 7, NOTHING = -1 };
+enum {
+    PS_MAX = 4,
+    WORKERS_MAX = 7,
+    PIECES = 4, /* of a block, which come and go one by one */
+    PIECE_BYTES = 64,
+    NOTHING = -1
+};
 
 struct node {
     int parent; /* index of a node; NOTHING: these are initial values */
@@ -49,7 +55,7 @@ struct content {
 
 /* Memory that a ps shares with a worker. */
 struct windows {
-    struct content gradient;
+    struct content gradient[PIECES];
     int copy; /* node that the worker sees, where it has a copy of its own */
 };
 
@@ -67,6 +73,7 @@ struct update {
     int count, workers;
 };
 int nodes_apply(struct nodes *, int parent, const struct update *);
+uint64_t nodes_hash(const struct nodes *, int parent, const struct update *); /* of what comes */
 int nodes_leave_out(struct nodes *, int parent, uint64_t step); /* the rounds until this step */
 
 uint64_t gradient_hash(int worker, uint64_t batch, uint64_t seen);

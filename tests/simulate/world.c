@@ -127,10 +127,19 @@ static void start(struct world *world, struct actor *actor)
         actor_add(world, actor, EVENT_SAVE, p->save_interval_us);
 }
 
+/* Values that go ahead come while a worker computes. */
+static bool brings_part(const struct actor *actor, const struct event *event)
+{
+    if (event->kind != EVENT_DELIVER || !actor_is_at(actor, ACTION_COMPUTE)) return false;
+    const struct parcel *next = event->link->queues[event->number].first;
+    return next && next->kind == PARCEL_MESSAGE && next->message.type == MESSAGE_AHEAD;
+}
+
 /* A task that is busy hears of it later. */
 static bool must_wait(struct world *world, const struct actor *actor, const struct event *event)
 {
-    if (!actor_is_busy(world, actor) || event->kind == EVENT_RESUME) return false;
+    const bool is_of_work = event->kind == EVENT_RESUME || event->kind == EVENT_PART;
+    if (!actor_is_busy(world, actor) || is_of_work || brings_part(actor, event)) return false;
     struct event again = *event;
     again.at_us = actor->busy_until_us;
     events_add(&world->events, &again);
@@ -160,6 +169,8 @@ static void happen_to_actor(struct world *world, const struct event *event)
         network_connect(world, actor, event->number);
     else if (event->kind == EVENT_WRITTEN)
         ps_written(world, actor);
+    else if (event->kind == EVENT_PART)
+        worker_part(world, actor, event->number);
     else if (event->kind == EVENT_SAVE)
         save(world, actor);
 }

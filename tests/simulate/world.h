@@ -43,6 +43,7 @@ enum event_kind {
     EVENT_RESUME,  /* actor: the work `number` is done; SEND: it is frozen no more */
     EVENT_CONNECT, /* actor (a worker) to ps `number` */
     EVENT_WRITTEN, /* actor: its shard */
+    EVENT_PART,    /* actor (a worker) to ps `number`: a piece of the gradient is computed */
     EVENT_SAVE,    /* actor (the chief): the interval is over */
     EVENT_LEAVE,   /* actor has ended and closes its links */
     EVENT_DELIVER, /* link, direction `number` */
@@ -75,8 +76,10 @@ struct parcel {
     uint64_t at_us;
     enum parcel_kind kind;
     struct message message;
-    struct content content;       /* PUSH, INIT: what was in the window when it was sent */
-    const struct content *source; /* where it stands */
+    int first, pieces;            /* of the stretch */
+    struct content content;       /* PUSH, PART, INIT: what was in the window when it was sent */
+    const struct content *source; /* where it stands, [pieces] */
+    uint64_t ahead[PIECES];       /* AHEAD: hashes that it brings */
     int node;                     /* VALUES: likewise */
     const int *node_source;
     struct windows *windows; /* SHARE */
@@ -112,9 +115,10 @@ struct cut_write { /* a shard that is being written */
 
 /* What a worker sees of a ps. */
 struct view {
-    const int *values; /* NULL: nothing is shared on this link yet */
-    struct content *gradient;
-    struct content kept;                /* of a link that was lost; kind NONE: nothing */
+    const int *values;                  /* NULL: nothing is shared on this link yet */
+    struct content *gradient;           /* [PIECES] */
+    struct content kept[PIECES];        /* of a link that was lost; kind NONE: nothing */
+    uint64_t ahead[PIECES];             /* hashes that came ahead of the next values; 0: none */
     struct windows *own;                /* where memory is not shared */
     uint64_t pushed, pushed_generation; /* number of the last push that was sent */
     uint64_t dropped;                   /* of the last one that was dropped */
@@ -156,6 +160,8 @@ struct actor {
     int *store;                    /* node of its values; NOTHING while they are not complete */
     struct windows *windows[WORKERS_MAX];
     bool is_serving, is_held;
+    int advanced; /* pieces at the front that are not of the store's node any more, but of these */
+    uint64_t advanced_hashes[PIECES];
     int restored, arrays; /* restored: node that it is to be filled with; arrays that have come */
     struct cut_write cut;
     /* of a worker */
@@ -288,6 +294,9 @@ bool actor_is_busy(const struct world *, const struct actor *);
 bool actor_is_running(const struct actor *);
 bool actor_is_listening(const struct actor *); /* a ps that has ended tells who comes back */
 
+/* In the middle of a work: actions that the role has added to `before`. */
+void actor_act_since(struct world *, struct actor *, int before);
+
 /* act_ps.c, act_worker.c: what differs between the jobs */
 void ps_act(struct world *, struct actor *, const struct action *);
 void ps_end_work(struct world *, struct actor *, const struct action *);
@@ -302,6 +311,9 @@ void ps_forget(struct world *, struct actor *); /* its memory is lost */
 void worker_act(struct world *, struct actor *, const struct action *);
 void worker_end_work(struct world *, struct actor *, const struct action *);
 void worker_died(struct world *, struct actor *);
+void worker_part(struct world *, struct actor *, int ps); /* a piece is computed */
+/* What is in front of piece `end` has changed while the worker computes. */
+void worker_sees_change(struct actor *, int ps, int end);
 void ps_sends(struct world *, struct actor *, int worker, struct parcel *);
 void worker_sends(struct world *, struct actor *, int ps, struct parcel *);
 void worker_says(struct world *, struct actor *, const struct message *); /* linked or not */

@@ -20,13 +20,21 @@ bool guests_had_their_slice(const struct guests *guests, uint64_t now_ns)
     return !guests->is_serving || now_ns - guests->began_ns >= GUEST_SLICE_US * UINT64_C(1000);
 }
 
+/* From when on the rest counts: since the last one, as far as that is credit. */
+static uint64_t credit_since_ns(const struct guests *guests)
+{
+    const uint64_t credit_ns = GUEST_CREDIT_MS * UINT64_C(1000000) * GUEST_REST;
+    const uint64_t first_ns = guests->began_ns > credit_ns ? guests->began_ns - credit_ns : 0;
+    return guests->rests_until_ns > first_ns ? guests->rests_until_ns : first_ns;
+}
+
 void guests_end(struct guests *guests, uint64_t now_ns, bool has_members)
 {
     if (!guests->is_serving) return;
-    const uint64_t rest_max_ns = GUEST_REST_MAX_MS * UINT64_C(1000000);
+    const uint64_t last_ns = now_ns + GUEST_REST_MAX_MS * UINT64_C(1000000);
     const uint64_t took_ns = now_ns - guests->began_ns;
-    const bool is_long = took_ns > rest_max_ns / GUEST_REST;
     guests->is_serving = false;
     if (!has_members) return;
-    guests->rests_until_ns = now_ns + (is_long ? rest_max_ns : took_ns * GUEST_REST);
+    const uint64_t until_ns = credit_since_ns(guests) + took_ns * (1 + GUEST_REST);
+    guests->rests_until_ns = until_ns < last_ns ? until_ns : last_ns;
 }

@@ -2,7 +2,9 @@
  *
  * Guests are strangers who have not said who they are yet, and visitors. They are served for a
  * slice at a time, and after what took t they rest for GUEST_REST times t, so that any number of
- * them costs a twentieth of the loop's time. Where nobody but guests is there they need no rest.
+ * them costs a twentieth of the loop's time. A rest may have gone by beforehand: a worker that
+ * comes is a stranger at first, and a job does not begin with waiting. Where nobody but guests is
+ * there they need no rest.
  *
  * Only arithmetic: time is given.
  */
@@ -14,8 +16,9 @@
 
 enum {
     GUEST_REST = 19,
-    GUEST_SLICE_US = 1000,   /* then nothing more is begun */
-    GUEST_REST_MAX_MS = 1000 /* also for a process that was stopped while it served them */
+    GUEST_SLICE_US = 1000, /* then nothing more is begun */
+    GUEST_CREDIT_MS = 20,  /* of service that a rest beforehand is good for; 0.2 are a greeting */
+    GUEST_REST_MAX_MS = 1000, /* also for a process that was stopped while it served them */
 };
 
 struct guests {

@@ -26,8 +26,9 @@ static uint64_t read_virtual(void)
 
 static void what_they_took_is_followed_by_a_rest(void **state)
 {
-    struct guests guests = {0};
-    assert_false(guests_rest(&guests, 5));
+    struct guests guests = {.rests_until_ns = 1000}; /* so that there is no credit */
+    assert_true(guests_rest(&guests, 5));
+    assert_false(guests_rest(&guests, 1000));
     guests_begin(&guests, 1000);
     assert_false(guests_had_their_slice(&guests, 1000 + GUEST_SLICE_US * US - 1));
     assert_true(guests_had_their_slice(&guests, 1000 + GUEST_SLICE_US * US));
@@ -37,6 +38,23 @@ static void what_they_took_is_followed_by_a_rest(void **state)
     assert_false(guests_rest(&guests, 3000 + 2000 * GUEST_REST));
     guests_end(&guests, 900000, true); /* without a begin */
     assert_false(guests_rest(&guests, 900001));
+}
+
+static void a_rest_may_have_gone_by_beforehand(void **state)
+{
+    const uint64_t long_ns = UINT64_C(3600) * 1000 * MS, credit_ns = GUEST_CREDIT_MS * MS;
+    struct guests guests = {0};
+    uint64_t now_ns = long_ns;
+    guests_begin(&guests, now_ns);
+    guests_end(&guests, now_ns += credit_ns / 2, true);
+    assert_false(guests_rest(&guests, now_ns));
+    guests_begin(&guests, now_ns);
+    guests_end(&guests, now_ns += credit_ns / 2, true);
+    assert_false(guests_rest(&guests, now_ns));
+    guests_begin(&guests, now_ns); /* all is spent */
+    guests_end(&guests, now_ns += MS, true);
+    assert_true(guests_rest(&guests, now_ns + MS * (uint64_t)GUEST_REST - 1));
+    assert_false(guests_rest(&guests, now_ns + MS * (uint64_t)GUEST_REST));
 }
 
 static void alone_they_need_no_rest(void **state)
@@ -105,6 +123,23 @@ static void send_many(struct end *end, struct link *link, int count)
         assert_int_equal(pair_send(end, link, &(struct message){.type = MESSAGE_ASK}), OK);
 }
 
+static void begin_work(struct loop *loop)
+{
+    const uint64_t until_ms = clock_ms() + TEST_PATIENCE_MS;
+    while (!loop_begin_guests(loop)) {
+        virtual_ns += MS;
+        loop_poll(loop, 0);
+        assert_true(clock_ms() < until_ms);
+    }
+}
+
+static void spend_credit(struct loop *loop)
+{
+    begin_work(loop);
+    virtual_ns += GUEST_CREDIT_MS * MS;
+    loop_end_guests(loop, false);
+}
+
 static void members_have_the_rest_of_the_time(void **state)
 {
     enum { ROUNDS = 20, SLACK_MS = 2 * (GUEST_SLICE_US / 1000 + 1) };
@@ -116,6 +151,7 @@ static void members_have_the_rest_of_the_time(void **state)
     struct link *member = pair->client.link;
     pair_connect(pair);
     struct link *guest = pair->client.link;
+    spend_credit(pair->server_loop);
     const uint64_t start_ns = virtual_ns;
     for (int round = 0; round < ROUNDS; round++) {
         if (round % 4 == 0) send_many(&pair->client, guest, MANY / 10);
@@ -149,21 +185,12 @@ static void a_guest_is_heard_after_its_rest(void **state)
     serve(pair, &server);
     pair_connect(pair);
     pair_connect(pair);
+    spend_credit(pair->server_loop);
     for (int i = 0; i < 5; i++) {
         const uint64_t before_ns = virtual_ns;
         send_many(&pair->client, pair->client.link, 1);
         pair_until(pair, &server.from_guests, i + 1);
         if (i) assert_true(virtual_ns - before_ns > 2 * MS * (uint64_t)GUEST_REST);
-    }
-}
-
-static void begin_work(struct loop *loop)
-{
-    const uint64_t until_ms = clock_ms() + TEST_PATIENCE_MS;
-    while (!loop_begin_guests(loop)) {
-        virtual_ns += MS;
-        loop_poll(loop, 0);
-        assert_true(clock_ms() < until_ms);
     }
 }
 
@@ -174,6 +201,7 @@ static void work_for_guests_waits_for_its_time(void **state)
     serve(pair, &server);
     pair_connect(pair);
     struct loop *loop = pair->server_loop;
+    spend_credit(loop);
     begin_work(loop);
     assert_false(loop_begin_guests(loop)); /* it has begun */
     loop_end_guests(loop, true);
@@ -257,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest sums[] = {
         cmocka_unit_test(what_they_took_is_followed_by_a_rest),
+        cmocka_unit_test(a_rest_may_have_gone_by_beforehand),
         cmocka_unit_test(alone_they_need_no_rest),
         cmocka_unit_test(a_rest_has_a_limit),
     };

@@ -8,7 +8,8 @@
  * double and in an order that depends on the shapes and, on a GPU, on where rows lie to a multiple
  * of 16 bytes, so that the same run gives the same bits. device.h says how a device is opened.
  *
- * To add a kernel: its row here, its body in cpu/ (and cuda/), its case in tests/kernels.
+ * What the functions themselves are stands in kernels.def; what they take and what else a device
+ * has, here.
  */
 #ifndef KERNELS_KERNELS_H
 #define KERNELS_KERNELS_H
@@ -49,6 +50,17 @@ struct window2d {
     int64_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x;
     int64_t pad_top, pad_left, pad_bottom, pad_right;
 };
+
+/* Positions in all images of a batch: of what a window goes over, and of what it gives */
+static inline int64_t window_inputs(const struct window2d *w)
+{
+    return w->batch * w->in_y * w->in_x;
+}
+
+static inline int64_t window_outputs(const struct window2d *w)
+{
+    return w->batch * w->out_y * w->out_x;
+}
 
 struct conv2d {
     struct window2d window;
@@ -148,95 +160,9 @@ struct kernels {
      * out of the very call that has it, or nobody would be told. */
     void (*mark)(struct device *, const char *what, const char *name);
 
-    /* plain vectors of n floats */
-    void (*fill)(struct device *, float *y, float value, int64_t n);
-    void (*copy)(struct device *, float *y, const float *x, int64_t n);
-    void (*axpy)(struct device *, float *y, float a, const float *x, int64_t n); /* y += a x */
-    void (*scale)(struct device *, float *y, float a, int64_t n);                /* y *= a */
-    void (*add)(struct device *, float *y, const float *a, const float *b, int64_t n);
-    void (*multiply)(struct device *, float *y, const float *a, const float *b, int64_t n);
-    void (*multiply_add)(struct device *, float *y, const float *a, const float *b,
-                         int64_t n); /* y += a b */
-    void (*clamp)(struct device *, float *y, float low, float high, int64_t n);
-    /* gradient += l1 sign(w) + l2 w (the gradients of l1 |w| and l2 w^2 / 2) */
-    void (*regularize)(struct device *, float *gradient, const float *w, float l1, float l2,
-                       int64_t n);
-    void (*copy_strided)(struct device *, const struct strided *);
-    void (*add_strided)(struct device *, const struct strided *);
-
-    /* reductions to one double in host memory; they synchronize */
-    double (*sum)(struct device *, const float *x, int64_t n);
-    /* One of each vector, and one wait for all of them */
-    void (*sums)(struct device *, const struct summed *, int count, double *ret_sums);
-    bool (*all_finite)(struct device *, const float *x, int64_t n);
-
-    /* matrices */
-    void (*gemm)(struct device *, const struct gemm *);
-    /* y [rows, columns] = f(y + bias); bias may be NULL; pre (or NULL) receives y + bias */
-    void (*bias_activate)(struct device *, float *y, const float *bias, float *pre, enum activation,
-                          float alpha, int64_t rows, int64_t columns);
-    void (*sum_rows)(struct device *, float *sums, const float *x, int64_t rows, int64_t columns,
-                     bool add);
-
-    /* activations; alpha: slope of leaky_relu */
-    void (*activate)(struct device *, float *y, const float *x, enum activation, float alpha,
-                     int64_t n);
-    /* dx (+)= dy f'; y is f(x); x is read only by SWISH, GELU, GELU_TANH and SOFTPLUS (NULL
-     * otherwise); dx may be dy */
-    void (*activate_back)(struct device *, float *dx, const float *dy, const float *y,
-                          const float *x, enum activation, float alpha, int64_t n, bool add);
-
-    void (*softmax)(struct device *, float *y, const float *x, int64_t rows, int64_t columns);
-    void (*softmax_back)(struct device *, float *dx, const float *dy, const float *y, int64_t rows,
-                         int64_t columns, bool add);
-
-    void (*dropout)(struct device *, const struct dropout *, int64_t n);
-
-    /* convolution; bias may be NULL and is added with the activation in forward. pre as in
-     * bias_activate */
-    err (*conv2d_open)(struct device *, const struct conv2d *, struct conv2d_plan **ret);
-    /* Bytes of the device's memory that conv2d_open() will take; 0 where that cannot be said. */
-    size_t (*conv2d_bytes)(struct device *, const struct conv2d *);
-    void (*conv2d_close)(struct device *, struct conv2d_plan *);
-    void (*conv2d_forward)(struct device *, struct conv2d_plan *, float *y, const float *x,
-                           const float *kernel, const float *bias, float *pre, enum activation,
-                           float alpha);
-    void (*conv2d_back_data)(struct device *, struct conv2d_plan *, float *dx, const float *dy,
-                             const float *kernel, bool add);
-    void (*conv2d_back_kernel)(struct device *, struct conv2d_plan *, float *dkernel,
-                               const float *dy, const float *x, bool add);
-
-    void (*max_pool)(struct device *, const struct pool2d *, float *y, const float *x);
-    /* the whole gradient of a window goes to its first maximum in raster order */
-    void (*max_pool_back)(struct device *, const struct pool2d *, float *dx, const float *dy,
-                          const float *y, const float *x, bool add);
-    void (*avg_pool)(struct device *, const struct pool2d *, float *y,
-                     const float *x); /* divides by real elements */
-    void (*avg_pool_back)(struct device *, const struct pool2d *, float *dx, const float *dy,
-                          bool add);
-
-    /* losses */
-    void (*softmax_cross_entropy)(struct device *, const struct cross_entropy *);
-    void (*sigmoid_cross_entropy)(struct device *, const struct cross_entropy *);
-    void (*squared_error)(struct device *, const struct regression *); /* (p - t)^2 */
-    void (*huber)(struct device *, const struct regression *);
-
-    /* metrics: how many of the rows have their label among the k largest logits. A row counts when
-     * fewer than k logits are strictly larger than the label's (tf.nn.in_top_k); with k = 1 and
-     * first_wins, ties go to the lowest index, as argmax has it. A label row with a non-finite
-     * logit never counts. */
-    int64_t (*count_in_top)(struct device *, const float *logits, const int32_t *labels,
-                            int64_t rows, int64_t classes, int64_t k, bool first_wins);
-    /* how many of n have (prediction > threshold) == (target > 0.5) */
-    int64_t (*count_threshold)(struct device *, const float *prediction, const float *target,
-                               float threshold, int64_t n);
-
-    /* an optimizer on n floats */
-    void (*update)(struct device *, const struct update *, int64_t n);
-
-    /* y = scale * (sources[0] + sources[1] + ... in this order); count >= 1 */
-    void (*sum_ordered)(struct device *, float *y, const float *const sources[], int count,
-                        float scale, int64_t n);
+    /* The kernels: kernels.def has them row by row, with what each computes */
+#define KERNEL(returns, name, ...) returns (*name)(struct device *, __VA_ARGS__);
+#include "kernels/kernels.def"
 
     /* body(arguments, begin, end) over parts of [0, n) of at least `grain`, in several threads
      * where the device has them; for host loops whose parts do not touch each other's memory (CPU

@@ -50,8 +50,8 @@ static void forward_range(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void activate(struct device *d, float *y, const float *x, enum activation kind, float alpha,
-                     int64_t n)
+void ISA(activate)(struct device *d, float *y, const float *x, enum activation kind, float alpha,
+                   int64_t n)
 {
     if (kind == ACTIVATION_LINEAR && y == x) return;
     spread(d, n, ACTIVATE_GRAIN, forward_range, &(struct forward){y, x, kind, alpha});
@@ -118,8 +118,8 @@ static void backward_range(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void activate_back(struct device *d, float *dx, const float *dy, const float *y,
-                          const float *x, enum activation kind, float alpha, int64_t n, bool add)
+void ISA(activate_back)(struct device *d, float *dx, const float *dy, const float *y,
+                        const float *x, enum activation kind, float alpha, int64_t n, bool add)
 {
     const float *readable_y = y ? y : dy; /* linear has no use for y and may come without it */
     spread(d, n, ACTIVATE_GRAIN, backward_range,
@@ -161,16 +161,9 @@ static void bias_activate_rows(const void *arguments, int64_t begin, int64_t end
     }
 }
 
-static void bias_activate(struct device *d, float *y, const float *bias, float *pre,
-                          enum activation kind, float alpha, int64_t rows, int64_t columns)
+void ISA(bias_activate)(struct device *d, float *y, const float *bias, float *pre,
+                        enum activation kind, float alpha, int64_t rows, int64_t columns)
 {
     spread(d, rows, ACTIVATE_GRAIN / (columns + 1) + 1, bias_activate_rows,
            &(struct bias_rows){y, pre, bias, kind, alpha, columns});
-}
-
-void KERNELS(activate)(struct kernels *table)
-{
-    table->activate = activate;
-    table->activate_back = activate_back;
-    table->bias_activate = bias_activate;
 }

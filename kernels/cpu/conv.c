@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/isa.h"
 
 enum { STEPS_MAX = 5, ARGUMENTS_MAX = 5, MEMORIES_MAX = 64, FEW_CHANNELS = 16 };
 
@@ -61,12 +61,6 @@ static err open_engine(struct cpu_state *state)
     return onednn_check(
         dnnl_stream_create(&state->stream, state->engine, dnnl_stream_default_flags),
         "dnnl_stream_create");
-}
-
-void conv_fini(struct cpu_state *state)
-{
-    if (state->stream) (void)dnnl_stream_destroy(state->stream);
-    if (state->engine) (void)dnnl_engine_destroy(state->engine);
 }
 
 /* --- what is wanted --- */
@@ -318,12 +312,12 @@ static err add_stages(struct conv2d_plan *p)
 
 static int64_t source_count(const struct conv2d *c)
 {
-    return c->window.batch * c->window.in_y * c->window.in_x * c->in_channels;
+    return window_inputs(&c->window) * c->in_channels;
 }
 
 static int64_t destination_count(const struct conv2d *c)
 {
-    return c->window.batch * c->window.out_y * c->window.out_x * c->out_channels;
+    return window_outputs(&c->window) * c->out_channels;
 }
 
 static int64_t weights_count(const struct conv2d *c)
@@ -343,7 +337,7 @@ static err add_buffers(struct conv2d_plan *p)
     return OK;
 }
 
-static void close_plan(struct device *d, struct conv2d_plan *p)
+void ISA(conv2d_close)(struct device *d, struct conv2d_plan *p)
 {
     if (!p) return;
     for (int i = 0; i < DIRECTIONS; i++)
@@ -358,12 +352,12 @@ static void close_plan(struct device *d, struct conv2d_plan *p)
 }
 
 /* What is free is not known either. */
-static size_t plan_bytes(struct device *d, const struct conv2d *shape)
+size_t ISA(conv2d_bytes)(struct device *d, const struct conv2d *shape)
 {
     return 0;
 }
 
-static err open_plan(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)
+err ISA(conv2d_open)(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)
 {
     struct cpu_state *state = d->state;
     TRY(open_engine(state));
@@ -375,7 +369,7 @@ static err open_plan(struct device *d, const struct conv2d *shape, struct conv2d
     err e = add_buffers(p);
     if (!e) e = add_stages(p);
     if (e) {
-        close_plan(d, p);
+        ISA(conv2d_close)(d, p);
         return e;
     }
     *ret = p;
@@ -407,9 +401,9 @@ static void run(struct device *d, struct conv2d_plan *p, enum direction directio
 }
 
 /* Relu is part of the convolution unless its input is wanted too; other functions follow it. */
-static void forward(struct device *d, struct conv2d_plan *p, float *y, const float *x,
-                    const float *kernel, const float *bias, float *pre, enum activation kind,
-                    float alpha)
+void ISA(conv2d_forward)(struct device *d, struct conv2d_plan *p, float *y, const float *x,
+                         const float *kernel, const float *bias, float *pre, enum activation kind,
+                         float alpha)
 {
     const bool is_fused = kind == ACTIVATION_RELU && !pre;
     float *out = pre ? pre : y;
@@ -421,28 +415,18 @@ static void forward(struct device *d, struct conv2d_plan *p, float *y, const flo
     if (!is_fused) d->kernels->activate(d, y, out, kind, alpha, destination_count(&p->shape));
 }
 
-static void back_data(struct device *d, struct conv2d_plan *p, float *dx, const float *dy,
-                      const float *kernel, bool add)
+void ISA(conv2d_back_data)(struct device *d, struct conv2d_plan *p, float *dx, const float *dy,
+                           const float *kernel, bool add)
 {
     run(d, p, BACK_DATA,
         &(struct given){{[SOURCE] = add ? p->result : dx, [WEIGHTS] = kernel, [DESTINATION] = dy}});
     if (add) d->kernels->axpy(d, dx, 1.0f, p->result, source_count(&p->shape));
 }
 
-static void back_kernel(struct device *d, struct conv2d_plan *p, float *dkernel, const float *dy,
-                        const float *x, bool add)
+void ISA(conv2d_back_kernel)(struct device *d, struct conv2d_plan *p, float *dkernel,
+                             const float *dy, const float *x, bool add)
 {
     run(d, p, BACK_KERNEL,
         &(struct given){{[SOURCE] = x, [WEIGHTS] = add ? p->result : dkernel, [DESTINATION] = dy}});
     if (add) d->kernels->axpy(d, dkernel, 1.0f, p->result, weights_count(&p->shape));
-}
-
-void conv_fill_table(struct kernels *table)
-{
-    table->conv2d_open = open_plan;
-    table->conv2d_bytes = plan_bytes;
-    table->conv2d_close = close_plan;
-    table->conv2d_forward = forward;
-    table->conv2d_back_data = back_data;
-    table->conv2d_back_kernel = back_kernel;
 }

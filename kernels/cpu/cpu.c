@@ -50,7 +50,8 @@ static void spread_host(struct device *d, int64_t n, int64_t grain, spread_body 
 static void close_cpu(struct device *d)
 {
     struct cpu_state *state = d->state;
-    conv_fini(state);
+    if (state->stream) (void)dnnl_stream_destroy(state->stream);
+    if (state->engine) (void)dnnl_engine_destroy(state->engine);
     free(state->packed);
     free(state);
     *d = (struct device){0};
@@ -71,13 +72,11 @@ err device_open_cpu(int threads, const char *isa, struct device *ret)
         return fail(ERR_MEMORY, "no memory for the CPU device");
     }
     state->packed = packed;
+    state->table = *set->kernels;
     state->table.name = set->table_name;
     state->table.close = close_cpu;
     state->table.spread = spread_host;
     memory_fill_table(&state->table);
-    gemm_fill_table(&state->table);
-    conv_fill_table(&state->table);
-    set->fill(&state->table, &state->narrow);
     openblas_set_num_threads(1);
     *ret = (struct device){.kernels = &state->table, .threads = threads, .state = state};
     return OK;

@@ -7,19 +7,11 @@
 
 #include "kernels/kernels.h"
 
-/* Products whose result has few columns, which neither library does well. b is packed by the
- * caller's device into packed (NARROW_PACKED_MAX floats). */
-struct narrow_gemm {
-    bool (*can)(const struct gemm *); /* whether the shape is one of these */
-    void (*run)(struct device *, const struct gemm *, float *packed);
-};
-
 enum { NARROW_PACKED_MAX = 65536 };
 
 struct cpu_state {
     struct kernels table; /* what device->kernels points to */
-    struct narrow_gemm narrow;
-    float *packed;
+    float *packed;        /* [NARROW_PACKED_MAX]: scratch memory of narrow products */
     dnnl_engine_t engine; /* made by the first convolution; NULL before */
     dnnl_stream_t stream;
     dnnl_status_t failure; /* of the first call that failed, until synchronize() tells it */
@@ -29,7 +21,7 @@ struct cpu_state {
 struct instruction_set {
     const char *name, *table_name;
     bool (*is_supported)(void);
-    void (*fill)(struct kernels *, struct narrow_gemm *);
+    const struct kernels *kernels;
 };
 
 /* Best first; ends with name NULL. From x86.c or generic.c, whichever is built. */
@@ -54,9 +46,6 @@ void library_threads(const struct device *);
 void *cpu_memory(size_t bytes);
 
 void memory_fill_table(struct kernels *);
-void gemm_fill_table(struct kernels *);
-void conv_fill_table(struct kernels *);
-void conv_fini(struct cpu_state *); /* frees engine and stream */
 
 /* ERR_MEMORY where there was none, ERR_DEVICE where oneDNN failed in another way. */
 err onednn_check(dnnl_status_t, const char *call);

@@ -7,7 +7,7 @@
  */
 #include <cblas.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/isa.h"
 
 /* Multiply-adds below which OpenBLAS is faster */
 enum { SMALL_MAX = 1 << 18, SMALL_TRANSPOSED_B_MAX = 1 << 20 };
@@ -42,22 +42,17 @@ static void onednn(struct device *d, const struct gemm *g)
     cpu_note(d, status, "dnnl_sgemm");
 }
 
-static void gemm(struct device *d, const struct gemm *g)
+void ISA(gemm)(struct device *d, const struct gemm *g)
 {
     struct cpu_state *state = d->state;
     if (g->m == 0 || g->n == 0) return;
     if (g->k == 0) {
         if (!g->add) d->kernels->fill(d, g->c, 0.0f, g->m * g->n);
-    } else if (state->narrow.can(g)) {
-        state->narrow.run(d, g, state->packed);
+    } else if (ISA(narrow_can)(g)) {
+        ISA(narrow_run)(d, g, state->packed);
     } else if (is_small(g)) {
         openblas(g);
     } else {
         onednn(d, g);
     }
-}
-
-void gemm_fill_table(struct kernels *table)
-{
-    table->gemm = gemm;
 }

@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/cpu.h"
 
-void kernels_fill_generic(struct kernels *, struct narrow_gemm *);
+extern const struct kernels kernels_table_generic;
 
 static bool always(void)
 {
@@ -11,7 +11,7 @@ static bool always(void)
 }
 
 const struct instruction_set instruction_sets[] = {
-    {"generic", "cpu generic", always, kernels_fill_generic},
+    {"generic", "cpu generic", always, &kernels_table_generic},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -1,9 +1,8 @@
 /* isa.h - what the files that are compiled once per instruction set share.
  *
- * meson.build compiles vector.c, reduce.c, activate.c, update.c, rows.c, losses.c, metrics.c,
- * pool.c, narrow.c and table.c once for each instruction set, with ISA_NAME and ISA_LANES (floats
- * in a register) given on the command line. KERNELS(part) is the only name that such a file shows
- * to the others.
+ * Those are the kernels, which meson.build compiles once for each instruction set, with ISA_NAME
+ * and ISA_LANES (floats in a register) given on the command line. ISA(name) is what such a file
+ * calls a thing that the others see.
  */
 #ifndef KERNELS_CPU_ISA_H
 #define KERNELS_CPU_ISA_H
@@ -11,9 +10,9 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/kernels.h"
 
-#define KERNELS_JOIN_NAMES(part, isa) kernels_##part##_##isa
-#define KERNELS_JOIN(part, isa) KERNELS_JOIN_NAMES(part, isa)
-#define KERNELS(part) KERNELS_JOIN(part, ISA_NAME)
+#define ISA_JOIN_NAMES(name, isa) kernels_##name##_##isa
+#define ISA_JOIN(name, isa) ISA_JOIN_NAMES(name, isa)
+#define ISA(name) ISA_JOIN(name, ISA_NAME)
 
 enum { LANES = ISA_LANES };
 
@@ -31,15 +30,12 @@ static inline __attribute__((always_inline)) lanes lanes_all(float x)
     return x - (lanes){0};
 }
 
-/* Each writes its rows of the table. */
-void KERNELS(vector)(struct kernels *);
-void KERNELS(reduce)(struct kernels *);
-void KERNELS(activate)(struct kernels *);
-void KERNELS(update)(struct kernels *);
-void KERNELS(rows)(struct kernels *);
-void KERNELS(losses)(struct kernels *);
-void KERNELS(metrics)(struct kernels *);
-void KERNELS(pool)(struct kernels *);
-void KERNELS(narrow)(struct narrow_gemm *);
+#define KERNEL(returns, name, ...) returns ISA(name)(struct device *, __VA_ARGS__);
+#include "kernels/kernels.def"
+
+/* Products whose result has few columns, which neither library does well: whether the shape is one
+ * of these, and the product. packed: NARROW_PACKED_MAX floats, for b. */
+bool ISA(narrow_can)(const struct gemm *);
+void ISA(narrow_run)(struct device *, const struct gemm *, float *packed);
 
 #endif

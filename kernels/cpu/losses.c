@@ -54,7 +54,7 @@ static void softmax_loss_rows(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void softmax_cross_entropy(struct device *d, const struct cross_entropy *c)
+void ISA(softmax_cross_entropy)(struct device *d, const struct cross_entropy *c)
 {
     spread(d, c->rows, LOSS_GRAIN / (c->classes + CHUNK) + 1, softmax_loss_rows, c);
 }
@@ -118,7 +118,7 @@ static void huber_rows(const void *arguments, int64_t begin, int64_t end)
     pair_rows(PAIR_HUBER, arguments, begin, end);
 }
 
-static void sigmoid_cross_entropy(struct device *d, const struct cross_entropy *c)
+void ISA(sigmoid_cross_entropy)(struct device *d, const struct cross_entropy *c)
 {
     const struct pairs p = pairs_of_classes(c);
     spread(d, c->rows, LOSS_GRAIN / (c->classes + 1) + 1, sigmoid_rows, &p);
@@ -130,20 +130,12 @@ static void regression(struct device *d, const struct regression *r, range_body 
     spread(d, r->rows, LOSS_GRAIN / (r->columns + 1) + 1, body, &p);
 }
 
-static void squared_error(struct device *d, const struct regression *r)
+void ISA(squared_error)(struct device *d, const struct regression *r)
 {
     regression(d, r, squared_rows);
 }
 
-static void huber(struct device *d, const struct regression *r)
+void ISA(huber)(struct device *d, const struct regression *r)
 {
     regression(d, r, huber_rows);
-}
-
-void KERNELS(losses)(struct kernels *table)
-{
-    table->softmax_cross_entropy = softmax_cross_entropy;
-    table->sigmoid_cross_entropy = sigmoid_cross_entropy;
-    table->squared_error = squared_error;
-    table->huber = huber;
 }

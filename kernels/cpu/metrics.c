@@ -39,8 +39,8 @@ static void count_top_rows(const void *arguments, int64_t begin, int64_t end)
     __atomic_fetch_add(t.total, count, __ATOMIC_RELAXED);
 }
 
-static int64_t count_in_top(struct device *d, const float *logits, const int32_t *labels,
-                            int64_t rows, int64_t classes, int64_t k, bool first_wins)
+int64_t ISA(count_in_top)(struct device *d, const float *logits, const int32_t *labels,
+                          int64_t rows, int64_t classes, int64_t k, bool first_wins)
 {
     int64_t total = 0;
     spread(d, rows, COUNT_GRAIN / (classes + 1) + 1, count_top_rows,
@@ -63,17 +63,11 @@ static void count_threshold_range(const void *arguments, int64_t begin, int64_t 
     __atomic_fetch_add(t.total, count, __ATOMIC_RELAXED);
 }
 
-static int64_t count_threshold(struct device *d, const float *prediction, const float *target,
-                               float threshold, int64_t n)
+int64_t ISA(count_threshold)(struct device *d, const float *prediction, const float *target,
+                             float threshold, int64_t n)
 {
     int64_t total = 0;
     spread(d, n, COUNT_GRAIN, count_threshold_range,
            &(struct threshold_count){prediction, target, threshold, &total});
     return total;
-}
-
-void KERNELS(metrics)(struct kernels *table)
-{
-    table->count_in_top = count_in_top;
-    table->count_threshold = count_threshold;
 }

@@ -29,7 +29,7 @@ struct task {
     int64_t padded_k;
 };
 
-static bool can(const struct gemm *g)
+bool ISA(narrow_can)(const struct gemm *g)
 {
     if (g->n < COLUMNS_MIN || g->n > COLUMNS_MAX || g->k < 1 || g->k > TERMS_MAX - LANES)
         return false;
@@ -219,7 +219,7 @@ static void column_range(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void run(struct device *d, const struct gemm *g, float *packed)
+void ISA(narrow_run)(struct device *d, const struct gemm *g, float *packed)
 {
     struct task t = {.g = *g, .packed = packed, .padded_k = (g->k + LANES - 1) / LANES * LANES};
     int64_t grain = 2 * SPREAD_GRAIN * LANES / (g->k * g->n) + 1;
@@ -229,10 +229,4 @@ static void run(struct device *d, const struct gemm *g, float *packed)
     }
     pack(g, packed, t.padded_k);
     spread(d, g->m, grain, dot_range, &t);
-}
-
-void KERNELS(narrow)(struct narrow_gemm *narrow)
-{
-    narrow->can = can;
-    narrow->run = run;
 }

@@ -219,33 +219,25 @@ static void run(const struct device *d, struct pooling p, range_body *body)
     spread(d, w->batch, SPREAD_GRAIN / (image + 1) + 1, body, &p);
 }
 
-static void max_pool(struct device *d, const struct pool2d *shape, float *y, const float *x)
+void ISA(max_pool)(struct device *d, const struct pool2d *shape, float *y, const float *x)
 {
     run(d, (struct pooling){.shape = *shape, .out = y, .in = x}, max_images);
 }
 
-static void max_pool_back(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
-                          const float *y, const float *x, bool add)
+void ISA(max_pool_back)(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
+                        const float *y, const float *x, bool add)
 {
     run(d, (struct pooling){.shape = *shape, .out = dx, .in = x, .dy = dy, .y = y, .add = add},
         max_back_images);
 }
 
-static void avg_pool(struct device *d, const struct pool2d *shape, float *y, const float *x)
+void ISA(avg_pool)(struct device *d, const struct pool2d *shape, float *y, const float *x)
 {
     run(d, (struct pooling){.shape = *shape, .out = y, .in = x}, avg_images);
 }
 
-static void avg_pool_back(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
-                          bool add)
+void ISA(avg_pool_back)(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
+                        bool add)
 {
     run(d, (struct pooling){.shape = *shape, .out = dx, .dy = dy, .add = add}, avg_back_images);
-}
-
-void KERNELS(pool)(struct kernels *table)
-{
-    table->max_pool = max_pool;
-    table->max_pool_back = max_pool_back;
-    table->avg_pool = avg_pool;
-    table->avg_pool_back = avg_pool_back;
 }

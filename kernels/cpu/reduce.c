@@ -92,12 +92,12 @@ static double reduce(struct device *d, const float *x, int64_t n, range_body *bo
     return sum;
 }
 
-static double sum(struct device *d, const float *x, int64_t n)
+double ISA(sum)(struct device *d, const float *x, int64_t n)
 {
     return reduce(d, x, n, plain_slices);
 }
 
-static void sum_each(struct device *d, const struct summed *of, int count, double *ret_sums)
+void ISA(sums)(struct device *d, const struct summed *of, int count, double *ret_sums)
 {
     for (int i = 0; i < count; i++)
         ret_sums[i] = reduce(d, of[i].x, of[i].n, of[i].is_square ? square_slices : abs_slices);
@@ -105,7 +105,7 @@ static void sum_each(struct device *d, const struct summed *of, int count, doubl
 
 /* The exponent of infinity and NaN is all ones. Looks at the sum of such, stretch by stretch, so
  * that the loop inside has no way out and is vectorised. */
-static bool all_finite(struct device *d, const float *x, int64_t n)
+bool ISA(all_finite)(struct device *d, const float *x, int64_t n)
 {
     for (int64_t at = 0; at < n; at += SLICE_MIN) {
         int64_t end = at + SLICE_MIN < n ? at + SLICE_MIN : n;
@@ -114,11 +114,4 @@ static bool all_finite(struct device *d, const float *x, int64_t n)
         if (bad) return false;
     }
     return true;
-}
-
-void KERNELS(reduce)(struct kernels *table)
-{
-    table->sum = sum;
-    table->sums = sum_each;
-    table->all_finite = all_finite;
 }

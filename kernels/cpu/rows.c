@@ -25,7 +25,7 @@ static void softmax_rows(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void softmax(struct device *d, float *y, const float *x, int64_t rows, int64_t columns)
+void ISA(softmax)(struct device *d, float *y, const float *x, int64_t rows, int64_t columns)
 {
     spread(d, rows, softmax_grain(columns), softmax_rows, &(struct softmax){y, x, columns});
 }
@@ -68,8 +68,8 @@ static void softmax_back_rows(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void softmax_back(struct device *d, float *dx, const float *dy, const float *y, int64_t rows,
-                         int64_t columns, bool add)
+void ISA(softmax_back)(struct device *d, float *dx, const float *dy, const float *y, int64_t rows,
+                       int64_t columns, bool add)
 {
     spread(d, rows, softmax_grain(columns), softmax_back_rows,
            &(struct softmax_back){dx, dy, y, columns, add});
@@ -115,8 +115,8 @@ static void column_slices(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void sum_rows(struct device *d, float *sums, const float *x, int64_t rows, int64_t columns,
-                     bool add)
+void ISA(sum_rows)(struct device *d, float *sums, const float *x, int64_t rows, int64_t columns,
+                   bool add)
 {
     double partial[ROW_SLICES_MAX][COLUMN_BLOCK];
     int64_t slices = rows / ROW_SLICE_MIN;
@@ -134,11 +134,4 @@ static void sum_rows(struct device *d, float *sums, const float *x, int64_t rows
             sums[column + i] = (add ? sums[column + i] : 0.0f) + (float)sum;
         }
     }
-}
-
-void KERNELS(rows)(struct kernels *table)
-{
-    table->softmax = softmax;
-    table->softmax_back = softmax_back;
-    table->sum_rows = sum_rows;
 }

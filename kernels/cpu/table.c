@@ -1,18 +1,10 @@
-/* table.c - puts the parts of one instruction set together. */
+/* table.c - the kernels of one instruction set. */
 #include "kernels/cpu/isa.h"
 
-/* Called by x86.c or generic.c under its full name */
-void KERNELS(fill)(struct kernels *, struct narrow_gemm *);
+/* x86.c and generic.c call it by its full name. */
+extern const struct kernels ISA(table);
 
-void KERNELS(fill)(struct kernels *table, struct narrow_gemm *narrow)
-{
-    KERNELS(vector)(table);
-    KERNELS(reduce)(table);
-    KERNELS(activate)(table);
-    KERNELS(update)(table);
-    KERNELS(rows)(table);
-    KERNELS(losses)(table);
-    KERNELS(metrics)(table);
-    KERNELS(pool)(table);
-    KERNELS(narrow)(narrow);
-}
+const struct kernels ISA(table) = {
+#define KERNEL(returns, name, ...) .name = ISA(name),
+#include "kernels/kernels.def"
+};

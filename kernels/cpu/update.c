@@ -40,12 +40,7 @@ RULES(LOOP)
 #define ROW(name) update_##name,
 static range_body *const loops[] = {RULES(ROW)};
 
-static void update(struct device *d, const struct update *u, int64_t n)
+void ISA(update)(struct device *d, const struct update *u, int64_t n)
 {
     spread(d, n, UPDATE_GRAIN, loops[u->rule->index], u);
-}
-
-void KERNELS(update)(struct kernels *table)
-{
-    table->update = update;
 }

@@ -20,7 +20,7 @@ static void fill_range(const void *arguments, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) v.y[i] = v.s;
 }
 
-static void fill(struct device *d, float *y, float value, int64_t n)
+void ISA(fill)(struct device *d, float *y, float value, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, fill_range, &(struct stretch){.y = y, .s = value});
 }
@@ -31,7 +31,7 @@ static void copy_range(const void *arguments, int64_t begin, int64_t end)
     memmove(v.y + begin, v.a + begin, (size_t)(end - begin) * sizeof(float));
 }
 
-static void copy(struct device *d, float *y, const float *x, int64_t n)
+void ISA(copy)(struct device *d, float *y, const float *x, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, copy_range, &(struct stretch){.y = y, .a = x});
 }
@@ -43,7 +43,7 @@ static void axpy_range(const void *arguments, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) v.y[i] += v.s * v.a[i];
 }
 
-static void axpy(struct device *d, float *y, float a, const float *x, int64_t n)
+void ISA(axpy)(struct device *d, float *y, float a, const float *x, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, axpy_range, &(struct stretch){.y = y, .a = x, .s = a});
 }
@@ -54,7 +54,7 @@ static void scale_range(const void *arguments, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) v.y[i] *= v.s;
 }
 
-static void scale(struct device *d, float *y, float a, int64_t n)
+void ISA(scale)(struct device *d, float *y, float a, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, scale_range, &(struct stretch){.y = y, .s = a});
 }
@@ -66,7 +66,7 @@ static void add_range(const void *arguments, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) v.y[i] = v.a[i] + v.b[i];
 }
 
-static void add(struct device *d, float *y, const float *a, const float *b, int64_t n)
+void ISA(add)(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, add_range, &(struct stretch){.y = y, .a = a, .b = b});
 }
@@ -78,7 +78,7 @@ static void multiply_range(const void *arguments, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) v.y[i] = v.a[i] * v.b[i];
 }
 
-static void multiply(struct device *d, float *y, const float *a, const float *b, int64_t n)
+void ISA(multiply)(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, multiply_range, &(struct stretch){.y = y, .a = a, .b = b});
 }
@@ -90,7 +90,7 @@ static void multiply_add_range(const void *arguments, int64_t begin, int64_t end
     for (int64_t i = begin; i < end; i++) v.y[i] += v.a[i] * v.b[i];
 }
 
-static void multiply_add(struct device *d, float *y, const float *a, const float *b, int64_t n)
+void ISA(multiply_add)(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, multiply_add_range, &(struct stretch){.y = y, .a = a, .b = b});
 }
@@ -101,7 +101,7 @@ static void clamp_range(const void *arguments, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) v.y[i] = element_clamp(v.y[i], v.s, v.t);
 }
 
-static void clamp(struct device *d, float *y, float low, float high, int64_t n)
+void ISA(clamp)(struct device *d, float *y, float low, float high, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, clamp_range, &(struct stretch){.y = y, .s = low, .t = high});
 }
@@ -113,8 +113,8 @@ static void regularize_range(const void *arguments, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) v.y[i] += element_regularize(v.a[i], v.s, v.t);
 }
 
-static void regularize(struct device *d, float *gradient, const float *w, float l1, float l2,
-                       int64_t n)
+void ISA(regularize)(struct device *d, float *gradient, const float *w, float l1, float l2,
+                     int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, regularize_range,
            &(struct stretch){.y = gradient, .a = w, .s = l1, .t = l2});
@@ -134,7 +134,7 @@ static int64_t rows_grain(const struct strided *s)
     return SPREAD_GRAIN / (s->columns + 1) + 1;
 }
 
-static void copy_strided(struct device *d, const struct strided *s)
+void ISA(copy_strided)(struct device *d, const struct strided *s)
 {
     spread(d, s->rows, rows_grain(s), copy_rows, s);
 }
@@ -150,7 +150,7 @@ static void add_rows(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void add_strided(struct device *d, const struct strided *s)
+void ISA(add_strided)(struct device *d, const struct strided *s)
 {
     spread(d, s->rows, rows_grain(s), add_rows, s);
 }
@@ -168,7 +168,7 @@ static void dropout_range(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void dropout(struct device *d, const struct dropout *v, int64_t n)
+void ISA(dropout)(struct device *d, const struct dropout *v, int64_t n)
 {
     /* two rounds of mixing cost as much as eight loads */
     spread(d, n, SPREAD_GRAIN / 8, dropout_range, v);
@@ -202,25 +202,8 @@ static void sum_ordered_range(const void *arguments, int64_t begin, int64_t end)
         sum_ordered_block(&v, at, end - at < ORDERED_BLOCK ? end - at : ORDERED_BLOCK);
 }
 
-static void sum_ordered(struct device *d, float *y, const float *const sources[], int count,
-                        float factor, int64_t n)
+void ISA(sum_ordered)(struct device *d, float *y, const float *const sources[], int count,
+                      float factor, int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, sum_ordered_range, &(struct ordered){y, sources, count, factor});
-}
-
-void KERNELS(vector)(struct kernels *table)
-{
-    table->fill = fill;
-    table->copy = copy;
-    table->axpy = axpy;
-    table->scale = scale;
-    table->add = add;
-    table->multiply = multiply;
-    table->multiply_add = multiply_add;
-    table->clamp = clamp;
-    table->regularize = regularize;
-    table->copy_strided = copy_strided;
-    table->add_strided = add_strided;
-    table->dropout = dropout;
-    table->sum_ordered = sum_ordered;
 }

@@ -3,9 +3,9 @@
 
 #include "kernels/cpu/cpu.h"
 
-void kernels_fill_avx512(struct kernels *, struct narrow_gemm *);
-void kernels_fill_avx2(struct kernels *, struct narrow_gemm *);
-void kernels_fill_sse2(struct kernels *, struct narrow_gemm *);
+extern const struct kernels kernels_table_avx512;
+extern const struct kernels kernels_table_avx2;
+extern const struct kernels kernels_table_sse2;
 
 /* x86-64-v3 and the AVX-512 of x86-64-v4, as far as our code and the libraries use them */
 static bool has_avx2(void)
@@ -28,9 +28,9 @@ static bool always(void)
 }
 
 const struct instruction_set instruction_sets[] = {
-    {"avx512", "cpu avx512", has_avx512, kernels_fill_avx512},
-    {"avx2", "cpu avx2", has_avx2, kernels_fill_avx2},
-    {"sse2", "cpu sse2", always, kernels_fill_sse2},
+    {"avx512", "cpu avx512", has_avx512, &kernels_table_avx512},
+    {"avx2", "cpu avx2", has_avx2, &kernels_table_avx2},
+    {"sse2", "cpu sse2", always, &kernels_table_sse2},
     {NULL, NULL, NULL, NULL},
 };
 

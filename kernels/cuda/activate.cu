@@ -43,8 +43,8 @@ template <enum activation KIND> struct activate_formula {
     }
 };
 
-static void activate(struct device *d, float *y, const float *x, enum activation kind, float alpha,
-                     int64_t n)
+void cuda_activate(struct device *d, float *y, const float *x, enum activation kind, float alpha,
+                   int64_t n)
 {
     if (kind == ACTIVATION_LINEAR && y == x) return;
     with_kind(kind, [&](auto is) {
@@ -70,8 +70,8 @@ static bool reads_x(enum activation kind)
            kind == ACTIVATION_GELU_TANH;
 }
 
-static void activate_back(struct device *d, float *dx, const float *dy, const float *y,
-                          const float *x, enum activation kind, float alpha, int64_t n, bool add)
+void cuda_activate_back(struct device *d, float *dx, const float *dy, const float *y,
+                        const float *x, enum activation kind, float alpha, int64_t n, bool add)
 {
     const float *read_y = kind == ACTIVATION_LINEAR ? NULL : y; /* it may come without */
     const float *read_x = reads_x(kind) ? x : NULL, *read_dx = add ? dx : NULL;
@@ -116,8 +116,8 @@ template <enum activation KIND, typename Index> struct bias_body {
     }
 };
 
-static void bias_activate(struct device *d, float *y, const float *bias, float *pre,
-                          enum activation kind, float alpha, int64_t rows, int64_t columns)
+void cuda_bias_activate(struct device *d, float *y, const float *bias, float *pre,
+                        enum activation kind, float alpha, int64_t rows, int64_t columns)
 {
     const int64_t n = rows * columns;
     const float *const at[] = {y, pre};
@@ -131,11 +131,4 @@ static void bias_activate(struct device *d, float *y, const float *bias, float *
             each_pack(d, "bias_activate", bias_body<KIND, int64_t>{y, pre, bias, alpha, columns},
                       c);
     });
-}
-
-void cuda_activate_fill(struct kernels *table)
-{
-    table->activate = activate;
-    table->activate_back = activate_back;
-    table->bias_activate = bias_activate;
 }

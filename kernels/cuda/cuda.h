@@ -182,17 +182,12 @@ extern const struct own_convolution cuda_own_convolution;
 err cuda_product_init(struct device *);
 void cuda_product_fini(struct cuda_state *);
 
+/* The kernels, each by the file that has its name or that of its kind */
+#define KERNEL(returns, name, ...) returns cuda_##name(struct device *, __VA_ARGS__);
+#include "kernels/kernels.def"
+
+/* The rest of the table */
 void cuda_memory_fill(struct kernels *);
-void cuda_vector_fill(struct kernels *);
-void cuda_reduce_fill(struct kernels *);
-void cuda_activate_fill(struct kernels *);
-void cuda_rows_fill(struct kernels *);
-void cuda_losses_fill(struct kernels *);
-void cuda_metrics_fill(struct kernels *);
-void cuda_pool_fill(struct kernels *);
-void cuda_update_fill(struct kernels *);
-void cuda_gemm_fill(struct kernels *);
-void cuda_conv_fill(struct kernels *);
 void cuda_overlap_fill(struct cuda_state *);
 
 #endif

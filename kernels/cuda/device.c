@@ -125,22 +125,22 @@ static void close_gpu(struct device *d)
     *d = (struct device){0};
 }
 
+/* Host loops: this device has no threads on the host. */
+static void spread(struct device *d, int64_t n, int64_t grain, spread_body *body,
+                   const void *arguments)
+{
+    body(arguments, 0, n);
+}
+
 static void fill_table(struct cuda_state *state)
 {
     struct kernels *const table = &state->table;
     cuda_overlap_fill(state);
-    table->close = close_gpu;
     cuda_memory_fill(table);
-    cuda_vector_fill(table);
-    cuda_reduce_fill(table);
-    cuda_activate_fill(table);
-    cuda_rows_fill(table);
-    cuda_losses_fill(table);
-    cuda_metrics_fill(table);
-    cuda_pool_fill(table);
-    cuda_update_fill(table);
-    cuda_gemm_fill(table);
-    cuda_conv_fill(table);
+    table->spread = spread;
+    table->close = close_gpu;
+#define KERNEL(returns, name, ...) table->name = cuda_##name;
+#include "kernels/kernels.def"
 }
 
 /* The name says which libraries are used, or why kernels of our own do their work. */

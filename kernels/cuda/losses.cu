@@ -74,7 +74,7 @@ struct softmax_loss_row {
     }
 };
 
-static void softmax_cross_entropy(struct device *d, const struct cross_entropy *c)
+void cuda_softmax_cross_entropy(struct device *d, const struct cross_entropy *c)
 {
     if (c->rows == 0) return;
     each_row(d, "softmax_cross_entropy", softmax_loss_row{*c}, {c->rows, c->classes},
@@ -127,25 +127,17 @@ static void run_pairs(struct device *d, const char *name, const struct pairs &p,
         each_row(d, name, pair_row<KIND>{p}, {rows, p.columns}, packed);
 }
 
-static void sigmoid_cross_entropy(struct device *d, const struct cross_entropy *c)
+void cuda_sigmoid_cross_entropy(struct device *d, const struct cross_entropy *c)
 {
     run_pairs<PAIR_SIGMOID>(d, "sigmoid_cross_entropy", pairs_of_classes(c), c->rows);
 }
 
-static void squared_error(struct device *d, const struct regression *r)
+void cuda_squared_error(struct device *d, const struct regression *r)
 {
     run_pairs<PAIR_SQUARED>(d, "squared_error", pairs_of_regression(r), r->rows);
 }
 
-static void huber(struct device *d, const struct regression *r)
+void cuda_huber(struct device *d, const struct regression *r)
 {
     run_pairs<PAIR_HUBER>(d, "huber", pairs_of_regression(r), r->rows);
-}
-
-void cuda_losses_fill(struct kernels *table)
-{
-    table->softmax_cross_entropy = softmax_cross_entropy;
-    table->sigmoid_cross_entropy = sigmoid_cross_entropy;
-    table->squared_error = squared_error;
-    table->huber = huber;
 }

@@ -31,8 +31,8 @@ struct top_row {
     }
 };
 
-static int64_t count_in_top(struct device *d, const float *logits, const int32_t *labels,
-                            int64_t rows, int64_t classes, int64_t k, bool first_wins)
+int64_t cuda_count_in_top(struct device *d, const float *logits, const int32_t *labels,
+                          int64_t rows, int64_t classes, int64_t k, bool first_wins)
 {
     if (rows == 0) return 0;
     const unsigned blocks = each_row(d, "count_in_top", top_row{logits, labels, k, first_wins},
@@ -49,8 +49,8 @@ struct threshold_term {
     }
 };
 
-static int64_t count_threshold(struct device *d, const float *prediction, const float *target,
-                               float threshold, int64_t n)
+int64_t cuda_count_threshold(struct device *d, const float *prediction, const float *target,
+                             float threshold, int64_t n)
 {
     if (n == 0) return 0;
     const struct sum_body<2, threshold_term> terms = {
@@ -58,10 +58,4 @@ static int64_t count_threshold(struct device *d, const float *prediction, const 
     };
     sum_into(d, "count_threshold", terms, 0);
     return (int64_t)cuda_results(d, 1)[0];
-}
-
-void cuda_metrics_fill(struct kernels *table)
-{
-    table->count_in_top = count_in_top;
-    table->count_threshold = count_threshold;
 }

@@ -221,12 +221,12 @@ template <template <typename, int> typename Share, typename Index> struct pool_b
 
 static int64_t in_count(const struct pool2d *s)
 {
-    return s->window.batch * s->window.in_y * s->window.in_x * s->channels;
+    return window_inputs(&s->window) * s->channels;
 }
 
 static int64_t out_count(const struct pool2d *s)
 {
-    return s->window.batch * s->window.out_y * s->window.out_x * s->channels;
+    return window_outputs(&s->window) * s->channels;
 }
 
 /* What a call is about; in, dy and y may be NULL. */
@@ -276,32 +276,24 @@ template <typename Index> using avg_body = pool_body<mean, Index>;
 template <typename Index> using max_back_body = pool_back_body<max_share, Index>;
 template <typename Index> using avg_back_body = pool_back_body<avg_share, Index>;
 
-static void max_pool(struct device *d, const struct pool2d *shape, float *y, const float *x)
+void cuda_max_pool(struct device *d, const struct pool2d *shape, float *y, const float *x)
 {
     run_pool<max_body>(d, {"max_pool", shape, y, x, NULL, NULL, false}, out_count(shape));
 }
 
-static void max_pool_back(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
-                          const float *y, const float *x, bool add)
+void cuda_max_pool_back(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
+                        const float *y, const float *x, bool add)
 {
     run_pool<max_back_body>(d, {"max_pool_back", shape, dx, x, dy, y, add}, in_count(shape));
 }
 
-static void avg_pool(struct device *d, const struct pool2d *shape, float *y, const float *x)
+void cuda_avg_pool(struct device *d, const struct pool2d *shape, float *y, const float *x)
 {
     run_pool<avg_body>(d, {"avg_pool", shape, y, x, NULL, NULL, false}, out_count(shape));
 }
 
-static void avg_pool_back(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
-                          bool add)
+void cuda_avg_pool_back(struct device *d, const struct pool2d *shape, float *dx, const float *dy,
+                        bool add)
 {
     run_pool<avg_back_body>(d, {"avg_pool_back", shape, dx, NULL, dy, NULL, add}, in_count(shape));
-}
-
-void cuda_pool_fill(struct kernels *table)
-{
-    table->max_pool = max_pool;
-    table->max_pool_back = max_pool_back;
-    table->avg_pool = avg_pool;
-    table->avg_pool_back = avg_pool_back;
 }

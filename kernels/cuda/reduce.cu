@@ -57,7 +57,7 @@ static double reduce(struct device *d, const float *x, int64_t n, const Term &te
     return cuda_results(d, 1)[0];
 }
 
-static double sum(struct device *d, const float *x, int64_t n)
+double cuda_sum(struct device *d, const float *x, int64_t n)
 {
     return reduce(d, x, n, plain_term{});
 }
@@ -80,7 +80,7 @@ static void sum_some(struct device *d, const struct summed *of, int count, doubl
     for (int i = 0; i < count; i++) ret_sums[i] = of[i].n > 0 ? results[taken++] : 0;
 }
 
-static void sum_each(struct device *d, const struct summed *of, int count, double *ret_sums)
+void cuda_sums(struct device *d, const struct summed *of, int count, double *ret_sums)
 {
     for (int first = 0; first < count; first += RESULTS_MAX) {
         const int left = count - first;
@@ -89,15 +89,8 @@ static void sum_each(struct device *d, const struct summed *of, int count, doubl
 }
 
 /* On a device that has failed nothing is known to be. */
-static bool all_finite(struct device *d, const float *x, int64_t n)
+bool cuda_all_finite(struct device *d, const float *x, int64_t n)
 {
     const struct cuda_state *state = (const struct cuda_state *)d->state;
     return reduce(d, x, n, not_finite_term{}) == 0 && !state->failure;
-}
-
-void cuda_reduce_fill(struct kernels *table)
-{
-    table->sum = sum;
-    table->sums = sum_each;
-    table->all_finite = all_finite;
 }

@@ -31,7 +31,7 @@ struct softmax_row {
     }
 };
 
-static void softmax(struct device *d, float *y, const float *x, int64_t rows, int64_t columns)
+void cuda_softmax(struct device *d, float *y, const float *x, int64_t rows, int64_t columns)
 {
     if (rows == 0 || columns == 0) return;
     each_row(d, "softmax", softmax_row{y, x}, {rows, columns}, is_packed(y) && is_packed(x));
@@ -68,8 +68,8 @@ struct softmax_back_row {
     }
 };
 
-static void softmax_back(struct device *d, float *dx, const float *dy, const float *y, int64_t rows,
-                         int64_t columns, bool add)
+void cuda_softmax_back(struct device *d, float *dx, const float *dy, const float *y, int64_t rows,
+                       int64_t columns, bool add)
 {
     if (rows == 0 || columns == 0) return;
     each_row(d, "softmax_back", softmax_back_row{dx, dy, y, add}, {rows, columns},
@@ -163,8 +163,8 @@ static unsigned slices_of(const struct column_sums &c, unsigned blocks_x)
     return blocks_for(c.rows, c.block_rows * SLICE_LOADS_MIN, most > 1 ? (unsigned)most : 1);
 }
 
-static void sum_rows(struct device *d, float *sums, const float *x, int64_t rows, int64_t columns,
-                     bool add)
+void cuda_sum_rows(struct device *d, float *sums, const float *x, int64_t rows, int64_t columns,
+                   bool add)
 {
     struct cuda_state *state = (struct cuda_state *)d->state;
     if (columns == 0) return;
@@ -178,11 +178,4 @@ static void sum_rows(struct device *d, float *sums, const float *x, int64_t rows
     launch(d, {"sum_rows", blocks_x, slices}, width == PACK ? sum_columns<PACK> : sum_columns<1>,
            c);
     if (slices > 1) launch(d, {"add_slices", row_blocks(columns), 1}, add_slices, c, slices);
-}
-
-void cuda_rows_fill(struct kernels *table)
-{
-    table->softmax = softmax;
-    table->softmax_back = softmax_back;
-    table->sum_rows = sum_rows;
 }

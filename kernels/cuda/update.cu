@@ -47,12 +47,7 @@ RULES(TYPE)
 #define ROW(name) update_by<name##_rule>,
 static void (*const updates[])(struct device *, const struct update *, int64_t) = {RULES(ROW)};
 
-static void update(struct device *d, const struct update *u, int64_t n)
+void cuda_update(struct device *d, const struct update *u, int64_t n)
 {
     updates[u->rule->index](d, u, n);
-}
-
-void cuda_update_fill(struct kernels *table)
-{
-    table->update = update;
 }

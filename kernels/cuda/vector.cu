@@ -10,7 +10,7 @@ struct fill_formula {
     }
 };
 
-static void fill(struct device *d, float *y, float value, int64_t n)
+void cuda_fill(struct device *d, float *y, float value, int64_t n)
 {
     each_number(d, "fill", streams<0, 1>{{NULL}, {y}}, fill_formula{value}, n);
 }
@@ -22,7 +22,7 @@ struct copy_formula {
     }
 };
 
-static void copy(struct device *d, float *y, const float *x, int64_t n)
+void cuda_copy(struct device *d, float *y, const float *x, int64_t n)
 {
     each_number(d, "copy", streams<1, 1>{{x}, {y}}, copy_formula{}, n);
 }
@@ -35,7 +35,7 @@ struct axpy_formula {
     }
 };
 
-static void axpy(struct device *d, float *y, float a, const float *x, int64_t n)
+void cuda_axpy(struct device *d, float *y, float a, const float *x, int64_t n)
 {
     each_number(d, "axpy", streams<2, 1>{{y, x}, {y}}, axpy_formula{a}, n);
 }
@@ -48,7 +48,7 @@ struct scale_formula {
     }
 };
 
-static void scale(struct device *d, float *y, float a, int64_t n)
+void cuda_scale(struct device *d, float *y, float a, int64_t n)
 {
     each_number(d, "scale", streams<1, 1>{{y}, {y}}, scale_formula{a}, n);
 }
@@ -60,7 +60,7 @@ struct add_formula {
     }
 };
 
-static void add(struct device *d, float *y, const float *a, const float *b, int64_t n)
+void cuda_add(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
     each_number(d, "add", streams<2, 1>{{a, b}, {y}}, add_formula{}, n);
 }
@@ -72,7 +72,7 @@ struct multiply_formula {
     }
 };
 
-static void multiply(struct device *d, float *y, const float *a, const float *b, int64_t n)
+void cuda_multiply(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
     each_number(d, "multiply", streams<2, 1>{{a, b}, {y}}, multiply_formula{}, n);
 }
@@ -84,7 +84,7 @@ struct multiply_add_formula {
     }
 };
 
-static void multiply_add(struct device *d, float *y, const float *a, const float *b, int64_t n)
+void cuda_multiply_add(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
     each_number(d, "multiply_add", streams<3, 1>{{y, a, b}, {y}}, multiply_add_formula{}, n);
 }
@@ -97,7 +97,7 @@ struct clamp_formula {
     }
 };
 
-static void clamp(struct device *d, float *y, float low, float high, int64_t n)
+void cuda_clamp(struct device *d, float *y, float low, float high, int64_t n)
 {
     each_number(d, "clamp", streams<1, 1>{{y}, {y}}, clamp_formula{low, high}, n);
 }
@@ -110,8 +110,8 @@ struct regularize_formula {
     }
 };
 
-static void regularize(struct device *d, float *gradient, const float *w, float l1, float l2,
-                       int64_t n)
+void cuda_regularize(struct device *d, float *gradient, const float *w, float l1, float l2,
+                     int64_t n)
 {
     each_number(d, "regularize", streams<2, 1>{{gradient, w}, {gradient}},
                 regularize_formula{l1, l2}, n);
@@ -154,12 +154,12 @@ static void run_strided(struct device *d, const char *name, const struct strided
         each_pack(d, name, strided_body<int64_t>{*s, add}, c);
 }
 
-static void copy_strided(struct device *d, const struct strided *s)
+void cuda_copy_strided(struct device *d, const struct strided *s)
 {
     run_strided(d, "copy_strided", s, false);
 }
 
-static void add_strided(struct device *d, const struct strided *s)
+void cuda_add_strided(struct device *d, const struct strided *s)
 {
     run_strided(d, "add_strided", s, true);
 }
@@ -179,7 +179,7 @@ struct dropout_formula {
     }
 };
 
-static void dropout(struct device *d, const struct dropout *v, int64_t n)
+void cuda_dropout(struct device *d, const struct dropout *v, int64_t n)
 {
     each_number(d, "dropout", streams<2, 1>{{v->x, v->add ? v->y : NULL}, {v->y}},
                 dropout_formula{v->rate, 1.0f / (1.0f - v->rate), v->key, v->draw, v->add}, n);
@@ -210,8 +210,8 @@ struct ordered_body {
     }
 };
 
-static void sum_ordered(struct device *d, float *y, const float *const sources[], int count,
-                        float factor, int64_t n)
+void cuda_sum_ordered(struct device *d, float *y, const float *const sources[], int count,
+                      float factor, int64_t n)
 {
     ordered_body body = {y, factor, count, {}};
     if (count > SOURCES_MAX) {
@@ -222,29 +222,4 @@ static void sum_ordered(struct device *d, float *y, const float *const sources[]
     const struct pack_cut of_sources = cut_together(sources, count, n);
     const float *const ends[] = {y, sources[0]};
     each_pack(d, "sum_ordered", body, of_sources.packs > 0 ? cut_together(ends, 2, n) : uncut(n));
-}
-
-/* Host loops: this device has no threads on the host. */
-static void spread(struct device *d, int64_t n, int64_t grain, spread_body *body,
-                   const void *arguments)
-{
-    body(arguments, 0, n);
-}
-
-void cuda_vector_fill(struct kernels *table)
-{
-    table->fill = fill;
-    table->copy = copy;
-    table->axpy = axpy;
-    table->scale = scale;
-    table->add = add;
-    table->multiply = multiply;
-    table->multiply_add = multiply_add;
-    table->clamp = clamp;
-    table->regularize = regularize;
-    table->copy_strided = copy_strided;
-    table->add_strided = add_strided;
-    table->dropout = dropout;
-    table->sum_ordered = sum_ordered;
-    table->spread = spread;
 }

@@ -20,7 +20,7 @@ static bool needs_own(const struct dnn_convolution *dnn)
 }
 
 /* Asks cuDNN the same as opening it will, and takes nothing. */
-static size_t plan_bytes(struct device *d, const struct conv2d *shape)
+size_t cuda_conv2d_bytes(struct device *d, const struct conv2d *shape)
 {
     struct dnn_convolution dnn;
     dnn_convolution_choose(d, shape, &dnn);
@@ -31,7 +31,7 @@ static size_t plan_bytes(struct device *d, const struct conv2d *shape)
 }
 
 /* Takes half-made ones. */
-static void close_plan(struct device *d, struct conv2d_plan *p)
+void cuda_conv2d_close(struct device *d, struct conv2d_plan *p)
 {
     if (!p) return;
     cuda_own_convolution.close(d, p->own);
@@ -45,17 +45,17 @@ static err open_parts(struct device *d, const struct conv2d *shape, struct conv2
     return dnn_convolution_open(d, &p->dnn);
 }
 
-static err open_plan(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)
+err cuda_conv2d_open(struct device *d, const struct conv2d *shape, struct conv2d_plan **ret)
 {
     struct conv2d_plan *p = calloc(1, sizeof *p);
     if (!p) return fail(ERR_MEMORY, "no memory for a convolution");
     dnn_convolution_choose(d, shape, &p->dnn);
     err e = open_parts(d, shape, p);
     if (e) {
-        close_plan(d, p);
+        cuda_conv2d_close(d, p);
         return e;
     }
-    p->pixels = shape->window.batch * shape->window.out_y * shape->window.out_x;
+    p->pixels = window_outputs(&shape->window);
     *ret = p;
     return OK;
 }
@@ -66,9 +66,9 @@ static bool is_by_dnn(const struct conv2d_plan *p, enum dnn_direction direction)
 }
 
 /* cuDNN could add the bias and apply relu itself, but does not promise what becomes of NaN. */
-static void forward(struct device *d, struct conv2d_plan *p, float *y, const float *x,
-                    const float *kernel, const float *bias, float *pre, enum activation kind,
-                    float alpha)
+void cuda_conv2d_forward(struct device *d, struct conv2d_plan *p, float *y, const float *x,
+                         const float *kernel, const float *bias, float *pre, enum activation kind,
+                         float alpha)
 {
     if (!is_by_dnn(p, DNN_FORWARD)) {
         cuda_own_convolution.forward(d, p->own, y, x, kernel, bias, pre, kind, alpha);
@@ -79,8 +79,8 @@ static void forward(struct device *d, struct conv2d_plan *p, float *y, const flo
         d->kernels->bias_activate(d, y, bias, pre, kind, alpha, p->pixels, p->dnn.out_channels);
 }
 
-static void back_data(struct device *d, struct conv2d_plan *p, float *dx, const float *dy,
-                      const float *kernel, bool add)
+void cuda_conv2d_back_data(struct device *d, struct conv2d_plan *p, float *dx, const float *dy,
+                           const float *kernel, bool add)
 {
     if (is_by_dnn(p, DNN_BACK_DATA))
         dnn_back_data(d, &p->dnn, dx, dy, kernel, add);
@@ -88,21 +88,11 @@ static void back_data(struct device *d, struct conv2d_plan *p, float *dx, const 
         cuda_own_convolution.back_data(d, p->own, dx, dy, kernel, add);
 }
 
-static void back_kernel(struct device *d, struct conv2d_plan *p, float *dkernel, const float *dy,
-                        const float *x, bool add)
+void cuda_conv2d_back_kernel(struct device *d, struct conv2d_plan *p, float *dkernel,
+                             const float *dy, const float *x, bool add)
 {
     if (is_by_dnn(p, DNN_BACK_KERNEL))
         dnn_back_kernel(d, &p->dnn, dkernel, dy, x, add);
     else
         cuda_own_convolution.back_kernel(d, p->own, dkernel, dy, x, add);
-}
-
-void cuda_conv_fill(struct kernels *table)
-{
-    table->conv2d_open = open_plan;
-    table->conv2d_bytes = plan_bytes;
-    table->conv2d_close = close_plan;
-    table->conv2d_forward = forward;
-    table->conv2d_back_data = back_data;
-    table->conv2d_back_kernel = back_kernel;
 }

@@ -250,16 +250,6 @@ struct own_conv2d {
 
 /* --- making a plan --- */
 
-static int64_t in_pixels(const struct conv2d *c)
-{
-    return c->window.batch * c->window.in_y * c->window.in_x;
-}
-
-static int64_t out_pixels(const struct conv2d *c)
-{
-    return c->window.batch * c->window.out_y * c->window.out_x;
-}
-
 /* Rows of the kernel as a matrix, whose columns are the output channels */
 static int64_t kernel_rows(const struct conv2d *c)
 {
@@ -342,9 +332,10 @@ static void close_plan(struct device *d, struct own_conv2d *p)
 /* What the slices of its products take, which follow each other: as much as the largest */
 static size_t sums_bytes(const struct conv2d *c)
 {
-    const int64_t forward = product_sums(out_pixels(c), c->out_channels, kernel_rows(c));
-    const int64_t data = product_sums(in_pixels(c), c->in_channels, kernel_columns(c));
-    const int64_t kernel = product_sums(kernel_rows(c), c->out_channels, out_pixels(c));
+    const int64_t inputs = window_inputs(&c->window), outputs = window_outputs(&c->window);
+    const int64_t forward = product_sums(outputs, c->out_channels, kernel_rows(c));
+    const int64_t data = product_sums(inputs, c->in_channels, kernel_columns(c));
+    const int64_t kernel = product_sums(kernel_rows(c), c->out_channels, outputs);
     const int64_t larger = data > kernel ? data : kernel;
     return (size_t)(forward > larger ? forward : larger) * sizeof(float);
 }
@@ -391,7 +382,7 @@ static void forward(struct device *d, struct own_conv2d *p, float *y, const floa
                     float alpha)
 {
     const struct conv2d *c = &p->g.shape;
-    const int rows = (int)out_pixels(c), columns = (int)c->out_channels;
+    const int rows = (int)window_outputs(&c->window), columns = (int)c->out_channels;
     const int terms = (int)kernel_rows(c);
     const bool is_fused = kind == ACTIVATION_RELU || kind == ACTIVATION_LINEAR;
     float *out = pre && !is_fused ? pre : y, *before = is_fused ? pre : NULL;
@@ -407,7 +398,7 @@ static void back_data(struct device *d, struct own_conv2d *p, float *dx, const f
                       const float *kernel, bool add)
 {
     const struct conv2d *c = &p->g.shape;
-    const int rows = (int)in_pixels(c), columns = (int)c->in_channels;
+    const int rows = (int)window_inputs(&c->window), columns = (int)c->in_channels;
     const int terms = (int)kernel_columns(c);
     const gradient_operands<outputs_above, turned_kernel> o = {
         {p->g, dy, rows, terms},
@@ -427,7 +418,7 @@ static void back_kernel(struct device *d, struct own_conv2d *p, float *dkernel, 
 {
     const struct conv2d *c = &p->g.shape;
     const int rows = (int)kernel_rows(c), columns = (int)c->out_channels;
-    const int terms = (int)out_pixels(c);
+    const int terms = (int)window_outputs(&c->window);
     const gradient_operands<windows<false>, matrix<false>> o = {
         {p->g, x, terms, rows}, {dy, columns, terms}, rows, columns, terms, dkernel, add};
     run(d, p, "conv2d_back_kernel", o, has_quads(x, c->in_channels) && has_quads(dy, columns),

@@ -93,7 +93,7 @@ static void blas_gemm(struct device *d, const struct gemm *g)
                   state->blas.status_text(status));
 }
 
-static void gemm(struct device *d, const struct gemm *g)
+void cuda_gemm(struct device *d, const struct gemm *g)
 {
     const struct cuda_state *state = (const struct cuda_state *)d->state;
     if (g->m == 0 || g->n == 0) return;
@@ -125,9 +125,4 @@ err cuda_product_init(struct device *d)
 void cuda_product_fini(struct cuda_state *state)
 {
     if (state->product_sums) (void)cudaFree(state->product_sums);
-}
-
-void cuda_gemm_fill(struct kernels *table)
-{
-    table->gemm = gemm;
 }

@@ -46,28 +46,18 @@ static const struct block *block_of(const struct apart *a, const char *p)
     return NULL;
 }
 
-/* From p to the end of what is asked for, in one block. */
-static void has_bytes(struct device *d, const char *p, size_t bytes)
+void apart_has(struct device *d, const void *at, size_t bytes)
 {
     struct apart *a = state_of(d);
+    const char *p = at;
     if (bytes == 0) return;
     const struct block *block = block_of(a, p);
     if (!block)
         fail_msg("%s, %s %s: %p is no memory of the device", a->kernel, a->what ? a->what : "",
-                 a->name ? a->name : "", (const void *)p);
+                 a->name ? a->name : "", at);
     if (p + bytes > block->base + block->bytes)
         fail_msg("%s: %zu bytes are %zu too many", a->kernel, bytes,
                  (size_t)(p + bytes - block->base) - block->bytes);
-}
-
-void apart_has(struct device *d, const void *p, int64_t count)
-{
-    has_bytes(d, p, (size_t)count * sizeof(float));
-}
-
-void apart_maybe(struct device *d, const void *p, int64_t count)
-{
-    if (p) apart_has(d, p, count);
 }
 
 void apart_is_host(struct device *d, const void *p, size_t bytes)
@@ -127,7 +117,7 @@ static void release(struct device *d, void *memory)
 static void upload(struct device *d, void *device_memory, const void *host, size_t bytes)
 {
     struct device *inner = apart_enter(d, "upload");
-    has_bytes(d, device_memory, bytes);
+    apart_has(d, device_memory, bytes);
     apart_is_host(d, host, bytes);
     inner->kernels->upload(inner, device_memory, host, bytes);
     state_of(d)->traffic.uploaded += (int64_t)bytes;
@@ -137,7 +127,7 @@ static void upload(struct device *d, void *device_memory, const void *host, size
 static void download(struct device *d, void *host, const void *device_memory, size_t bytes)
 {
     struct device *inner = apart_enter(d, "download");
-    has_bytes(d, device_memory, bytes);
+    apart_has(d, device_memory, bytes);
     apart_is_host(d, host, bytes);
     inner->kernels->download(inner, host, device_memory, bytes);
     state_of(d)->traffic.downloaded += (int64_t)bytes;
@@ -208,9 +198,7 @@ err device_open_apart(size_t limit, struct device *ret)
     a->memory = mmap(NULL, RESERVED, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_true(a->memory != MAP_FAILED);
     fill_memory(&a->table);
-    apart_fill_vector(&a->table);
-    apart_fill_rows(&a->table);
-    apart_fill_image(&a->table);
+    apart_fill_walls(&a->table);
     apart_fill_overlap(&a->table);
     check_table(&a->table);
     *ret = (struct device){.kernels = &a->table, .threads = 1, .state = a, .is_separate = true};

@@ -35,15 +35,12 @@ struct apart {
 struct device *apart_enter(struct device *, const char *kernel);
 void apart_leave(struct device *);
 
-/* All `count` numbers of 4 bytes at p are the device's; maybe: or p is NULL. */
-void apart_has(struct device *, const void *p, int64_t count);
-void apart_maybe(struct device *, const void *p, int64_t count);
+/* So many bytes at p are the device's, in one of its blocks. */
+void apart_has(struct device *, const void *p, size_t bytes);
 /* None of them is. */
 void apart_is_host(struct device *, const void *p, size_t bytes);
 
-void apart_fill_vector(struct kernels *); /* vectors, reductions, memory that is strided */
-void apart_fill_rows(struct kernels *);   /* matrices, activations, losses, metrics, optimizers */
-void apart_fill_image(struct kernels *);  /* convolution and pooling */
+void apart_fill_walls(struct kernels *); /* around what kernels.def lists */
 void apart_fill_overlap(struct kernels *);
 
 #endif

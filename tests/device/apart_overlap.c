@@ -108,8 +108,8 @@ static void inlet_take(struct device *d, struct inlet *inlet, const struct inlet
     (void)apart_enter(d, "inlet_take");
     for (int i = 0; i < count; i++) {
         const char *from = (const char *)inlet->memory + parts[i].offset;
-        apart_has(d, from, (int64_t)(parts[i].bytes / sizeof(float)));
-        apart_has(d, parts[i].to, (int64_t)(parts[i].bytes / sizeof(float)));
+        apart_has(d, from, parts[i].bytes);
+        apart_has(d, parts[i].to, parts[i].bytes);
         memcpy(parts[i].to, from, parts[i].bytes);
     }
     apart_leave(d);

@@ -180,4 +180,21 @@ ELEMENT float element_pair_loss(enum pair_kind kind, const struct pairs *p, floa
     return element_huber_loss(p, x, target, ret_slope);
 }
 
+/* Which source of an interaction has vector i, and where in it that of an example begins */
+ELEMENT int element_source(const struct interaction *v, int64_t i)
+{
+    return v->sources == 1 ? 0 : (int)i;
+}
+
+ELEMENT int64_t element_vector(const struct interaction *v, int64_t example, int64_t i)
+{
+    return (v->sources == 1 ? example * v->vectors + i : example) * v->width;
+}
+
+/* Where the pair of two vectors stands among an example's pairs */
+ELEMENT int64_t element_pair(int64_t i, int64_t j)
+{
+    return i > j ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i;
+}
+
 #endif

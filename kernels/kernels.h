@@ -138,6 +138,23 @@ struct dropout {
     bool add;
 };
 
+/* Vectors of each example, whose pairs are (1, 0), (2, 0), (2, 1), (3, 0) ... They lie in one x
+ * [batch, vectors, width], or each in its own [batch, width]. */
+enum { INTERACTION_SOURCES_MAX = 8 };
+struct interaction {
+    int64_t batch, vectors, width;
+    int sources; /* 1, or as many as vectors */
+    const float *x[INTERACTION_SOURCES_MAX];
+    /* Of each source; NULL: not wanted. Two may be one, the second of which adds. */
+    float *dx[INTERACTION_SOURCES_MAX];
+    bool add[INTERACTION_SOURCES_MAX];
+};
+
+static inline int64_t interaction_pairs(const struct interaction *v)
+{
+    return v->vectors * (v->vectors - 1) / 2;
+}
+
 typedef void spread_body(const void *arguments, int64_t begin, int64_t end);
 
 struct overlap;

@@ -1,0 +1,76 @@
+/* interaction.cu - dot products among the vectors of an example. */
+#include "kernels/cuda/launch.cuh"
+
+/* Example and vector of a row, of which an example has as many as vectors */
+struct row_place {
+    int64_t example, i;
+};
+
+ON_GPU row_place place_of(const interaction &v, int64_t row)
+{
+    const int64_t example = quotient_of(row, v.vectors);
+    return {example, row - example * v.vectors};
+}
+
+ON_GPU const float *vector_of(const interaction &v, int64_t example, int64_t i)
+{
+    return v.x[element_source(&v, i)] + element_vector(&v, example, i);
+}
+
+/* Of an example: those before the first of a vector more */
+ON_GPU int64_t pairs_of(const interaction &v)
+{
+    return element_pair(v.vectors, 0);
+}
+
+/* A warp has all pairs of a vector with those before it. */
+static __global__ void dot_rows(struct interaction v, float *y)
+{
+    const int lane = lane_index();
+    for (int64_t row = grid_warp(); row < v.batch * v.vectors; row += grid_warps()) {
+        const row_place at = place_of(v, row);
+        const float *own = vector_of(v, at.example, at.i);
+        float *to = y + at.example * pairs_of(v);
+        for (int64_t j = 0; j < at.i; j++) {
+            const float *other = vector_of(v, at.example, j);
+            float sum = 0;
+            for (int64_t k = lane; k < v.width; k += WARP) sum += own[k] * other[k];
+            sum = warp_sum(sum);
+            if (lane == 0) to[element_pair(at.i, j)] = sum;
+        }
+    }
+}
+
+void cuda_dot_interaction(struct device *d, const struct interaction *v, float *y)
+{
+    const int64_t rows = v->batch * v->vectors;
+    if (interaction_pairs(v) > 0 && rows > 0)
+        launch(d, {"dot_interaction", row_blocks(rows), 1}, dot_rows, *v, y);
+}
+
+/* A thread has one place of the width in all vectors of an example, one after the other, since two
+ * sources may have one gradient. */
+struct back_body {
+    struct interaction v;
+    const float *dy;
+
+    __device__ void operator()(int64_t index) const
+    {
+        const int64_t example = quotient_of(index, v.width), k = index - example * v.width;
+        const float *slopes = dy + example * pairs_of(v);
+        for (int64_t i = 0; i < v.vectors; i++) {
+            const int source = element_source(&v, i);
+            if (!v.dx[source]) continue;
+            float *dx = v.dx[source] + element_vector(&v, example, i) + k;
+            float sum = v.add[source] ? *dx : 0.0f;
+            for (int64_t j = 0; j < v.vectors; j++)
+                if (j != i) sum += slopes[element_pair(i, j)] * vector_of(v, example, j)[k];
+            *dx = sum;
+        }
+    }
+};
+
+void cuda_dot_interaction_back(struct device *d, const struct interaction *v, const float *dy)
+{
+    each(d, "dot_interaction_back", back_body{*v, dy}, v->batch * v->width);
+}

@@ -45,7 +45,9 @@ const struct scene scene_all_ops = {
     "{\"op\":\"multiply\",\"inputs\":[\"a\",\"sum\"],\"name\":\"product\"},"
     "{\"op\":\"concat\",\"inputs\":[\"sum\",\"product\"],\"name\":\"both\"},"
     "{\"op\":\"swish\"},{\"op\":\"dropout\",\"rate\":0.25},{\"op\":\"flatten\"},"
-    "{\"op\":\"dense\",\"units\":12,\"name\":\"wide\"},{\"op\":\"softmax\"},"
+    "{\"op\":\"dense\",\"units\":12,\"name\":\"wide\"},{\"op\":\"softmax\",\"name\":\"shares\"},"
+    "{\"op\":\"dot_interaction\",\"inputs\":[\"wide\",\"shares\",\"wide\"],\"name\":\"pairs\"},"
+    "{\"op\":\"concat\",\"inputs\":[\"shares\",\"pairs\"]},"
     "{\"op\":\"dense\",\"units\":10}]," CLASSES BY("adagrad") RUN "}",
     1, 1, 1};
 

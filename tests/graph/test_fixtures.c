@@ -14,7 +14,6 @@ static const char *const LATER[] = {
     "clip_by_norm",
     "conv2d_transpose",
     "depthwise_conv2d",
-    "dot_interaction",
     "embedding",
     "embedding_bag",
     "exp",

@@ -79,6 +79,15 @@ static const struct bad BAD[] = {
      "{\"model\": [{\"op\": \"flatten\"}, {\"op\": \"concat\", \"inputs\": [\"flatten\", "
      "\"features\"]}]}",
      "inputs must be alike but for axis 1: \"flatten\" is [4, 192], \"features\" is [4, 8, 8, 3]"},
+    {&ROWS, "{\"model\": [{\"op\": \"dot_interaction\"}]}",
+     "wants one input of [batch, vectors, width] or several of [batch, width], got 1 of [4, 6]"},
+    {&ROWS,
+     "{\"model\": [{\"op\": \"reshape\", \"shape\": [1, 6]}, {\"op\": \"dot_interaction\"}]}",
+     "model[1] (dot_interaction \"dot_interaction\"): wants 2 vectors or more"},
+    {&ROWS,
+     "{\"model\": [{\"op\": \"dense\", \"units\": 5}, {\"op\": \"dot_interaction\", "
+     "\"inputs\": [\"features\", \"dense\"]}]}",
+     "inputs must have one shape: \"features\" is [4, 6], \"dense\" is [4, 5]"},
     {&ROWS, "{\"model\": [{\"op\": \"reshape\", \"shape\": [-1, 4]}]}",
      "model[0] (reshape \"reshape\"): shape: 6 elements do not make 4"},
     {&ROWS, "{\"model\": [{\"op\": \"reshape\", \"shape\": [-1, -1]}]}",
@@ -230,6 +239,10 @@ static void shapes_follow_from_the_attributes(void **state)
                 "[3, 1]}",
                 "[4, 2, 7, 1]");
     check_shape(&ROWS, "{\"op\": \"concat\", \"inputs\": [\"features\", \"features\"]}", "[4, 12]");
+    check_shape(&ROWS,
+                "{\"op\": \"dot_interaction\", \"inputs\": [\"features\", \"features\", "
+                "\"features\"]}",
+                "[4, 3]");
 }
 
 static void labels_have_the_shape_that_the_loss_wants(void **state)

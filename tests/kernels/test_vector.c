@@ -377,6 +377,25 @@ static void move_memory(struct device *d)
     assert_int_equal(d->kernels->allocate(d, SIZE_MAX - 10, &never), ERR_MEMORY);
 }
 
+/* Several huge pages and a part of one, also where somebody else has written before. */
+static void reuse_memory(struct device *d)
+{
+    const int64_t n = (5 << 20) / sizeof(float) + 1;
+    for (int round = 0; round < 3; round++) {
+        float *x = new_floats(d, n);
+        assert_int_equal((uintptr_t)x % 64, 0);
+        for (int64_t i = 0; i < n; i++)
+            if (x[i] != 0) fail_msg("float %lld of %lld is not 0", (long long)i, (long long)n);
+        d->kernels->fill(d, x, 1, n);
+        free_floats(d, x);
+    }
+}
+
+static void much_memory_is_zeroed_too(void **state)
+{
+    on_every_device(reuse_memory);
+}
+
 static void memory_is_zeroed_aligned_and_refused_where_there_is_none(void **state)
 {
     on_every_device(move_memory);
@@ -430,6 +449,7 @@ int main(void)
         cmocka_unit_test(sums_of_many_vectors_are_those_of_each),
         cmocka_unit_test(sums_do_not_depend_on_threads_or_instructions),
         cmocka_unit_test(one_bad_number_anywhere_is_found),
+        cmocka_unit_test(much_memory_is_zeroed_too),
         cmocka_unit_test(memory_is_zeroed_aligned_and_refused_where_there_is_none),
         cmocka_unit_test(devices_that_cannot_be_opened_say_why),
         cmocka_unit_test(the_environment_chooses_where_nobody_else_does),

@@ -52,6 +52,15 @@ static struct sizes sizes_of(const struct node *node)
                           kernel->dim[1]};
 }
 
+/* The products of backward need what this one needs. */
+static err prepare(struct node *node, struct device *d)
+{
+    const struct sizes s = sizes_of(node);
+    if (!d->kernels->gemm_expect) return OK;
+    d->kernels->gemm_expect(d, &(struct gemm){.m = s.rows, .n = s.units, .k = s.columns});
+    return OK;
+}
+
 /* Linear and without a bias, the product is the output. */
 static void forward(const struct node *node, struct device *d)
 {
@@ -121,6 +130,7 @@ const struct op op_dense = {
     .reads_input = true,
     .reads_output = true,
     .infer = infer,
+    .prepare = prepare,
     .forward = forward,
     .backward = backward,
     .cases = cases,

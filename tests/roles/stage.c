@@ -11,13 +11,18 @@ uint64_t stage_draw(struct stage *s, uint64_t below)
     return draw(&s->world, below);
 }
 
+static void end_if_wrong(const struct stage *s)
+{
+    if (!s->world.blame[0]) return;
+    fprintf(stderr, "seed %llu: %s\n", (unsigned long long)s->world.options.seed, s->world.blame);
+    abort();
+}
+
 /* After everything that was done by hand. */
 static void look(struct stage *s)
 {
     world_check_roles(&s->world);
-    if (!s->world.blame[0]) return;
-    fprintf(stderr, "seed %llu: %s\n", (unsigned long long)s->world.options.seed, s->world.blame);
-    abort();
+    end_if_wrong(s);
 }
 
 /* ---- events ---- */
@@ -27,7 +32,7 @@ static void take(struct stage *s, int index)
     struct event event = events_take(&s->world.events, index);
     event.at_us = s->world.now_us;
     world_happen(&s->world, &event);
-    look(s);
+    end_if_wrong(s);
 }
 
 /* Everything else in the queue, such as another try to connect, is for the script to do. */

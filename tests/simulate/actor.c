@@ -55,6 +55,7 @@ static struct role *open_worker(const struct world *world, const struct actor *a
         .drops_gradients = p->drops_gradients,
         .saves = p->saves,
         .limits = p->limits,
+        .worker_timeout_ms = p->config.worker_timeout_ms,
     };
     return worker_role_new(&options);
 }

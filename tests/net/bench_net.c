@@ -1,4 +1,4 @@
-/* net.c - what a link costs beside a bare socket, between two processes on this machine.
+/* bench_net.c - what a link costs beside a bare socket, between two processes on this machine.
  *
  *     bench_net [SECONDS]
  *

@@ -1,4 +1,4 @@
-/* kernels.c - how fast the kernels are, each against a limit measured in the same run.
+/* bench_kernels.c - how fast the kernels are, each against a limit measured in the same run.
  *
  *   products       against the better of OpenBLAS' and oneDNN's bare call
  *   convolutions   against the rate of the largest product of the run

@@ -1,5 +1,6 @@
 """lines.py - figures as lines: each function turns one record of the JSON file into its line."""
 MIB = 1 << 20
+STEP_HEAD = f"{'ms a step':40} step one host not limited transfer examples/s"
 
 
 def of(record):
@@ -39,3 +40,28 @@ def memory(record):
 def peers(record):
     return (f"{of(record)} TensorFlow {record['version']}: {record['median']:,.0f} examples/s, "
             f"{record['first_step_s']:.2f} s to the first step, {record['ps_mib']:.0f} MiB in a ps")
+
+
+def link(record):
+    if record["rate"] in (None, "none"):
+        return "" if record["rate"] is None else "not limited"
+    return f"{record['rate']:>4} Gbit/s"
+
+
+def goal(held):
+    text = f"{held['figure']:.2f} of {held['of']}"
+    if held["is_ok"] is None:
+        return text
+    limit = "at least" if held["at_most"] is None else "at most"
+    bound = held["at_least"] if held["at_most"] is None else held["at_most"]
+    return f"{text}, {limit} {bound}: {'ok' if held['is_ok'] else 'NOT'}"
+
+
+def step(record):
+    case = (f"{record['program']:1} {record['workload']:7} {record['mode']:5} "
+            f"{record['layout']:5} {link(record):11} {record['wire']:7}")
+    beside = [f"{1e3 * seconds:.2f}" if seconds else "-" for seconds in
+              (record["beside"][name] for name in ("one_host", "free", "transfer"))]
+    line = (f"{case} {1e3 * record['step_s']:7.2f} {beside[0]:>8} {beside[1]:>11} {beside[2]:>8} "
+            f"{record['examples_per_second']:10,.0f}  {'; '.join(map(goal, record['goals']))}")
+    return line.rstrip()

@@ -60,9 +60,12 @@ class Case:
 
 
 class Running:
-    """dtrain as it runs, with these words after its name; leaving the `with` block ends it."""
+    """dtrain as it runs, with these words after its name; leaving the `with` block ends it.
 
-    def __init__(self, dtrain, words):
+    start: what makes a process, with subprocess.Popen's options.
+    """
+
+    def __init__(self, dtrain, words, start=subprocess.Popen):
         self.folder = tempfile.TemporaryDirectory(prefix="dtrain-bench-")
         self.metrics_path = self.path("metrics")
         self.result_path = self.path("result")
@@ -70,9 +73,9 @@ class Running:
         command = [dtrain, f"--metrics_file={self.metrics_path}", f"--result={self.result_path}",
                    *words]
         self.started_unix = time.time()
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
-                                        stderr=self.log, start_new_session=True,
-                                        env=environment.clean())
+        self.how = {"stdin": subprocess.DEVNULL, "stdout": self.log, "stderr": self.log,
+                    "start_new_session": True, "env": environment.clean()}
+        self.process = start(command, **self.how)
 
     def path(self, name):
         return os.path.join(self.folder.name, name)

@@ -1,4 +1,5 @@
-"""peers.py - the same workloads by others: TensorFlow's parameter servers, and bare servers in C.
+"""peers.py - the same workloads by others: TensorFlow's parameter servers, PyTorch's all-reduce, and
+bare servers in C.
 
 Each is a program that the caller has: none is part of the project, none is needed.
 """
@@ -11,12 +12,15 @@ import subprocess
 import tempfile
 
 import environment
-from measure import Failed
+from measure import FOLDER, Failed
 from workloads import PS, WORKERS
 
 TENSORFLOW_LIMIT_S = 300  # its workers may look 30 s apart whether the chief is ready
 BARE_LIMIT_S = 120
 BARE_SPIN_US = 50
+DDP_LIMIT_S = 300
+DDP_PORT = 2500
+DDP = os.path.join(FOLDER, "torch_ddp.py")
 BARE_RATE = re.compile(r"ex/s (\d+)")
 # Instruction sets that OpenBLAS wants for the kernels that it calls SkylakeX.
 SKYLAKE_FLAGS = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
@@ -52,6 +56,22 @@ def tensorflow(python, script, workload, mode, timing):
             found = json.loads(file.readline())
     return {"examples_per_second": found["wins"], "median": statistics.median(found["wins"]),
             "first_step_s": found["t_first"], "ps_mib": found["ps_mib"], "version": found["tf"]}
+
+
+def torch_ddp(python, hosts, spec, threads, timing):
+    """Seconds of a step of PyTorch's DistributedDataParallel, a process on each of two hosts."""
+    with tempfile.TemporaryDirectory(prefix="dtrain-bench-") as folder:
+        answer = os.path.join(folder, "answer")
+        variables = {"GLOO_SOCKET_IFNAME": hosts.DEVICE, "OMP_NUM_THREADS": str(threads)}
+        first, second = ([python, "-B", DDP, spec, "--rank", str(rank), "--ranks", "2",
+                          "--meet", f"{hosts.ADDRESSES[0]}:{DDP_PORT}", "--threads", str(threads),
+                          "--warmup", str(timing.warmup), "--steps", str(timing.steps),
+                          "--json", answer] for rank in range(2))
+        hosts.start(1, second, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL, env=environment.clean(**variables))
+        run([*hosts.inside(0), *first], DDP_LIMIT_S, **variables)
+        with open(answer, encoding="utf-8") as file:
+            return json.load(file)["step_s"]
 
 
 def bare(program, transport, workload, mode, timing):

@@ -16,7 +16,7 @@ PS_MARGIN_BYTES = 16 << 20
 FIRST_STEP_GOAL_S = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Workload:
     name: str
     batch: int  # examples of one worker's step

@@ -34,6 +34,7 @@ struct run_flags { /* one table: run_flags_object */
     int64_t seed; /* -1: the spec's */
     const char *result, *metrics_file;
     int transport;           /* enum transport_choice (core/cluster/task/task.h) */
+    int parts;               /* enum parts_choice, there too */
     int64_t threads;         /* 0: cores of this task divided by the workers here */
     const char *cpu_kernels; /* NULL: best */
     const char *device;      /* device_choice.h; NULL: as the spec says */

@@ -4,8 +4,9 @@
 
 enum { THREADS_MAX = 1024, SECONDS_MAX = 100 * 24 * 3600 };
 
-/* In the order of enum transport_choice, enum log_level and enum launched. */
+/* In the order of enum transport_choice, enum parts_choice, enum log_level and enum launched. */
 static const char *const transports[] = {"auto", "tcp", "shm", NULL};
+static const char *const parts[] = {"auto", "always", "never", NULL};
 static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const launched[] = {"no", "yes", "terminal", NULL};
 
@@ -103,6 +104,14 @@ static const struct field fields[] = {
      .fallback = "\"auto\"",
      .choices = transports,
      .help = "how tasks talk: shm within one host, tcp; auto takes shm where it can"},
+    {.name = "parts",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct run_flags, parts),
+     .fallback = "\"auto\"",
+     .choices = parts,
+     .help = "when gradients leave before their step is over, and values come before all gradients "
+             "are there: auto: between hosts; always: over tcp within one host as well (where it "
+             "leads to a tunnel, say)"},
     {.name = "threads",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, threads),

@@ -271,6 +271,11 @@ const struct transport *link_transport(const struct link *link)
     return link->transport;
 }
 
+bool link_is_near(const struct link *link)
+{
+    return link->ops->shares_memory || link->is_near;
+}
+
 bool link_shares_memory(const struct link *link)
 {
     return link->ops->shares_memory;

@@ -54,6 +54,30 @@ static bool is_loopback(const struct endpoint *endpoint)
            (IN6_IS_ADDR_V4MAPPED(v6) && is_v4_loopback(v6->s6_addr + 12));
 }
 
+static bool has_ends(int fd, struct endpoint *ret_own, struct endpoint *ret_peer)
+{
+    *ret_own = *ret_peer = (struct endpoint){.bytes = sizeof ret_own->at};
+    return !getsockname(fd, (struct sockaddr *)&ret_own->at, &ret_own->bytes) &&
+           !getpeername(fd, (struct sockaddr *)&ret_peer->at, &ret_peer->bytes);
+}
+
+static bool is_same_host(const struct endpoint *a, const struct endpoint *b)
+{
+    const struct sockaddr_in *a4 = (const struct sockaddr_in *)&a->at,
+                             *b4 = (const struct sockaddr_in *)&b->at;
+    const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)&a->at,
+                              *b6 = (const struct sockaddr_in6 *)&b->at;
+    if (a->at.ss_family != b->at.ss_family) return false;
+    if (a->at.ss_family == AF_INET) return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+    return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr);
+}
+
+static bool is_near(int fd)
+{
+    struct endpoint own, peer;
+    return has_ends(fd, &own, &peer) && (is_loopback(&peer) || is_same_host(&own, &peer));
+}
+
 /* BBR, the default of many systems, halves what loopback can carry. */
 static void choose_congestion_control(int fd)
 {
@@ -128,6 +152,7 @@ static void arrived(struct listener *listener, int fd)
     stream->fd = fd;
     endpoint_text(&peer, link->peer_name, sizeof link->peer_name);
     tune(fd);
+    link->is_near = is_near(fd);
     const struct loop_watcher watcher = {.fd = fd,
                                          .events = EPOLLIN,
                                          .ready = tcp_ready,
@@ -304,9 +329,8 @@ static void connect_next(struct stream *stream, err why)
 /* A connection to a free port of this host can meet itself in the middle. */
 static bool is_connected_to_itself(int fd)
 {
-    struct endpoint own = {.bytes = sizeof own.at}, peer = {.bytes = sizeof peer.at};
-    return !getsockname(fd, (struct sockaddr *)&own.at, &own.bytes) &&
-           !getpeername(fd, (struct sockaddr *)&peer.at, &peer.bytes) && own.bytes == peer.bytes &&
+    struct endpoint own, peer;
+    return has_ends(fd, &own, &peer) && own.bytes == peer.bytes &&
            !memcmp(&own.at, &peer.at, own.bytes);
 }
 
@@ -321,6 +345,7 @@ static bool finish_connecting(struct stream *stream)
         return false;
     }
     tune(stream->fd);
+    stream->link.is_near = is_near(stream->fd);
     loop_change(stream->link.loop, stream->link.watch, EPOLLIN);
     link_open(&stream->link);
     return true;

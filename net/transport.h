@@ -109,6 +109,9 @@ void link_expect(struct link *, size_t values_bytes,
                  size_t gradients_bytes); /* active, before the peer shares */
 bool link_shares_memory(
     const struct link *); /* true: the peer reads `values` in place (shm, inproc) */
+/* The peer is on this very host, as far as addresses tell: what is sent takes work, and no time
+ * beside that. */
+bool link_is_near(const struct link *);
 
 /* The address check that flags and TF_CONFIG use too: "host:port", port 0 to 65535, [v6]:port
  * allowed. ERR_INPUT says why. */

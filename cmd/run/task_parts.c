@@ -58,6 +58,7 @@ struct task_options task_options_of(const struct run *run, struct loop *loop)
         .cluster = &run->cluster,
         .loop = loop,
         .transport = (enum transport_choice)flags->transport,
+        .parts = (enum parts_choice)flags->parts,
         .limits = flags->limits,
         .fingerprint = run->has_spec ? run->spec.fingerprint : NULL,
         .listen = flags->bind,

@@ -73,13 +73,15 @@ class Sync(ClusterCase):
                       {"op": "dense", "name": "logits", "units": 10}],
             "optimizer": {"type": "adam"},
         }
-        far = {"worker/1": ["--transport=tcp"]}
+        far, always = {"worker/1": ["--transport=tcp"]}, ["--parts=always"]
         self.assert_same_bits({
             "shm": self.plan(flags=["--transport=shm"], changes=changes),
-            "tcp": self.plan(flags=["--transport=tcp"], changes=changes),
-            "mixed": self.plan(flags_of=far, changes=changes),
-            "tcp, 1 ps": self.plan(ps=1, flags=["--transport=tcp"], changes=changes),
-            "mixed, 3 ps, pieces": self.plan(PIECES, ps=3, flags_of=far, changes=changes),
+            "tcp, no parts": self.plan(flags=["--transport=tcp", "--parts=never"], changes=changes),
+            "tcp": self.plan(flags=["--transport=tcp", *always], changes=changes),
+            "mixed": self.plan(flags=always, flags_of=far, changes=changes),
+            "tcp, 1 ps": self.plan(ps=1, flags=["--transport=tcp", *always], changes=changes),
+            "mixed, 3 ps, pieces": self.plan(PIECES, ps=3, flags=always, flags_of=far,
+                                             changes=changes),
         })
 
     def test_order_of_arrival_changes_no_bit(self):

@@ -45,7 +45,7 @@ def draw_round(seed):
     """What happens in one round; the same for the same seed."""
     rng = random.Random(seed)
     mode = rng.choice(("sync", "async"))
-    flags = rng.choice(([], ["--transport=tcp"]))
+    flags = rng.choice(([], ["--transport=tcp", "--parts=always"]))
     blows = []
     for _ in range(rng.randint(1, BLOWS_MAX)):
         targets = rng.choices([t for _, t in TARGETS], [w for w, _ in TARGETS])[0]

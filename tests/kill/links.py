@@ -96,7 +96,7 @@ class Round:
         self.mode = rng.choice(("sync", "sync", "backup", "async", "async", "stale"))
         self.ends_max = rng.randint(1, ENDS_MAX)
         self.plan = plan_of("", LAST_STEP, {**SMALL, **MODES[self.mode]},
-                            flags=["--transport=tcp", "--log_level=debug"])
+                            flags=["--transport=tcp", "--parts=always", "--log_level=debug"])
         self.cluster = None
 
     def describe(self):

@@ -250,7 +250,7 @@ void ps_task_take_back(struct ps_task *p)
 static bool is_anybody_far(const struct ps_task *p)
 {
     for (int w = 0; w < p->task.peer_count; w++)
-        if (p->task.peers[w].link && !link_shares_memory(p->task.peers[w].link)) return true;
+        if (p->task.peers[w].link && task_sends_parts(&p->task, p->task.peers[w].link)) return true;
     return false;
 }
 

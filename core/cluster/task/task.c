@@ -180,6 +180,12 @@ void task_flush(struct task *t)
     } while (t->outbox.count > 0 && !t->has_ended);
 }
 
+bool task_sends_parts(const struct task *t, const struct link *link)
+{
+    if (t->options.parts == PARTS_NEVER || link_shares_memory(link)) return false;
+    return t->options.parts == PARTS_ALWAYS || !link_is_near(link);
+}
+
 void task_flush_since(struct task *t, int before)
 {
     for (int i = before; i < t->outbox.count; i++) {

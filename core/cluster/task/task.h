@@ -14,6 +14,12 @@
 #include "net/transport.h"
 
 enum transport_choice { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_SHM, TRANSPORT_INPROC };
+/* When gradients leave before the step's end, and values before the round's */
+enum parts_choice {
+    PARTS_AUTO,   /* over links to other hosts */
+    PARTS_ALWAYS, /* over every link that carries bytes */
+    PARTS_NEVER,
+};
 
 enum {
     TASK_TICK_MS = 100,
@@ -29,6 +35,7 @@ struct task_options {
     const struct cluster_spec *cluster;
     struct loop *loop;
     enum transport_choice transport;
+    enum parts_choice parts;
     struct wait_limits limits;
     const char *fingerprint; /* of the spec; NULL on a ps that has none */
     const char *listen;      /* NULL: the task's own address in the cluster (listen.h) */
@@ -102,6 +109,9 @@ err tasks_run(struct task *const tasks[], int count);
  * heard of before task_watch_report. */
 void task_watch_report(void);
 bool task_report_is_wanted(void);
+/* Whether what goes over the link goes in parts, or helps those for whom it does. */
+bool task_sends_parts(const struct task *, const struct link *);
+
 void task_report_memory(const char *what); /* "ps, 10.3 MiB resident" */
 
 /* The role is told, and its answers carried out. */

@@ -29,20 +29,20 @@ static uint64_t part_bytes(uint64_t block)
                                     : PART_BYTES_MAX;
 }
 
-/* Within one host a part is a word, and no work for anybody unless it helps somebody far away. */
+/* Within one host a part is work for nothing, unless it helps somebody far away. */
 static void leave(void *context, const struct bucket *bucket)
 {
     struct worker_task *w = context;
     const struct link *link = w->task.peers[bucket->ps].link;
-    const bool is_near = link && link_shares_memory(link);
+    const bool is_cut = link && task_sends_parts(&w->task, link);
     const int before = w->task.outbox.count;
     const uint64_t block = worker_block_bytes(&w->task, bucket->ps), part = part_bytes(block);
     const uint64_t unfinished = block - (uint64_t)(bucket->offset + bucket->floats) * sizeof(float);
     const uint64_t stays = unfinished > part ? unfinished : part; /* the last goes with the push */
     uint64_t left = worker_role_left(w->task.role, bucket->ps);
-    if (!link || (is_near && !worker_role_helps(w->task.role, bucket->ps))) return;
+    if (!link || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
     while (left > stays && left - unfinished >= part) {
-        const uint64_t bytes = is_near || left - stays < part ? left - stays : part;
+        const uint64_t bytes = !is_cut || left - stays < part ? left - stays : part;
         worker_role_part(w->task.role, bucket->ps, bytes, &w->task.outbox);
         left -= bytes;
     }
@@ -266,6 +266,7 @@ static err open_session(struct worker_task *w)
     w->gradients_per_push = setup_gradients_per_push(w->options.spec, workers, cluster->task);
     w->outlet = (struct outlet){leave, between, w};
     const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
+    const bool has_outlet = !is_alone && w->options.task.parts != PARTS_NEVER;
     const struct session_options options = {
         .spec = w->options.spec,
         .device = w->options.device,
@@ -273,7 +274,7 @@ static err open_session(struct worker_task *w)
         .workers = workers,
         .ps_count = cluster->hosts[JOB_PS].count,
         .batches_per_push = (int)w->gradients_per_push,
-        .outlet = is_alone ? NULL : &w->outlet,
+        .outlet = has_outlet ? &w->outlet : NULL,
         .binds_device_memory = is_alone,
     };
     TRY(session_open(&options, &w->session));

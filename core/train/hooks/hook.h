@@ -7,8 +7,9 @@
  * save_summaries_steps, log_step_count_steps, ...) unless the list has one of that type.
  *
  * Hooks run in the thread that computes, so they must not wait. What a hook may look at depends on
- * the occasion: BEFORE and COMPUTED see values (and gradients, in COMPUTED) that nobody changes,
- * but every other worker may be waiting for this one meanwhile; STEPPED comes when the gradients
+ * the occasion: BEFORE sees values that nobody changes, COMPUTED gradients, and values where the
+ * hook has said so when it began (session.is_watched), but every other worker may be waiting for
+ * this one meanwhile; STEPPED comes when the gradients
  * have left, costs others nothing, and must not read values or gradients.
  *
  * An error from a hook ends the job with its text, but for ERR_IO, which is a warning (counted, the

@@ -83,6 +83,36 @@ static void a_loss_that_is_no_number_is_never_better(void **state)
     assert_int_equal(rig->stops, 1);
 }
 
+/* ---- time_limit ---- */
+
+static void when_its_time_is_over_the_run_stops_well(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, (const char *const[]){"train.hooks=[{\"type\": \"time_limit\", \"secs\": 2.5}]",
+                                         NULL});
+    rig_step(rig, 1, 100); /* what came before the first step does not count */
+    rig_step(rig, 2, 102);
+    rig_adopt(rig, 1, 102.1); /* and a recovery gives no more */
+    rig_step(rig, 2, 102.4);
+    assert_int_equal(rig->stops, 0);
+    rig_step(rig, 3, 102.5);
+    rig_step(rig, 4, 103);
+    assert_int_equal(rig->stops, 1);
+    assert_int_equal(rig->stop_kind, OK);
+    assert_string_equal(rig->stop_why, "2.5 s of training are over (time_limit)");
+}
+
+static void a_time_limit_of_nothing_is_refused(void **state)
+{
+    struct rig *rig = *state;
+    const char *const nothing[] = {"train.hooks=[{\"type\": \"time_limit\"}]", NULL};
+    const char *const none[] = {"train.hooks=[{\"type\": \"time_limit\", \"secs\": 0}]", NULL};
+    assert_int_equal(rig_load(rig, nothing), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "secs"));
+    assert_int_equal(rig_load(rig, none), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "secs"));
+}
+
 /* ---- nan ---- */
 
 #define NAN_HOOK(value)                                                                            \
@@ -197,6 +227,8 @@ int main(void)
         WITH_RIG(early_evaluations_are_not_looked_at),
         WITH_RIG(a_recovery_forgets_a_best_that_was_undone),
         WITH_RIG(a_loss_that_is_no_number_is_never_better),
+        WITH_RIG(when_its_time_is_over_the_run_stops_well),
+        WITH_RIG(a_time_limit_of_nothing_is_refused),
         WITH_RIG(a_nan_loss_fails_the_step_and_names_the_variable),
         WITH_RIG(with_fail_on_nan_loss_it_fails_all_the_same),
         WITH_RIG(without_it_the_run_stops_well_and_nothing_spoilt_leaves),

@@ -177,10 +177,6 @@ struct kernels {
      * out of the very call that has it, or nobody would be told. */
     void (*mark)(struct device *, const char *what, const char *name);
 
-    /* Products of this shape will come; its pointers are not looked at. What they need is made
-     * meanwhile. NULL where they need nothing. */
-    void (*gemm_expect)(struct device *, const struct gemm *);
-
     /* The kernels: kernels.def has them row by row, with what each computes */
 #define KERNEL(returns, name, ...) returns (*name)(struct device *, __VA_ARGS__);
 #include "kernels/kernels.def"

@@ -52,12 +52,13 @@ static struct sizes sizes_of(const struct node *node)
                           kernel->dim[1]};
 }
 
-/* The products of backward need what this one needs. */
+/* The product of forward, and that of backward which may be done in another way. */
 static err prepare(struct node *node, struct device *d)
 {
     const struct sizes s = sizes_of(node);
-    if (!d->kernels->gemm_expect) return OK;
     d->kernels->gemm_expect(d, &(struct gemm){.m = s.rows, .n = s.units, .k = s.columns});
+    d->kernels->gemm_expect(
+        d, &(struct gemm){.m = s.rows, .n = s.columns, .k = s.units, .transpose_b = true});
     return OK;
 }
 

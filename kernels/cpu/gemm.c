@@ -6,7 +6,6 @@
  * thread, so that there is one pool of threads in the process.
  */
 #include <cblas.h>
-#include <omp.h>
 #include <signal.h>
 
 #include "kernels/cpu/isa.h"
@@ -65,7 +64,7 @@ static void *make_products(void *nothing)
     enum { SIZE = 2 };
     const float a[SIZE * SIZE] = {0};
     float c[SIZE * SIZE];
-    omp_set_num_threads(1);
+    library_threads(&(struct device){.threads = 1});
     (void)dnnl_sgemm('N', 'N', SIZE, SIZE, SIZE, 1.0f, a, SIZE, a, SIZE, 0.0f, c, SIZE);
     return NULL;
 }

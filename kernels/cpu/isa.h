@@ -32,7 +32,6 @@ static inline __attribute__((always_inline)) lanes lanes_all(float x)
 
 #define KERNEL(returns, name, ...) returns ISA(name)(struct device *, __VA_ARGS__);
 #include "kernels/kernels.def"
-void ISA(gemm_expect)(struct device *, const struct gemm *);
 
 /* Products whose result has few columns, which neither library does well: whether the shape is one
  * of these, and the product. packed: NARROW_PACKED_MAX floats, for b. */

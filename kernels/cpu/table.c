@@ -7,5 +7,4 @@ extern const struct kernels ISA(table);
 const struct kernels ISA(table) = {
 #define KERNEL(returns, name, ...) .name = ISA(name),
 #include "kernels/kernels.def"
-    .gemm_expect = ISA(gemm_expect),
 };

@@ -30,7 +30,6 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 
 sys.dont_write_bytecode = True  # the folder is part of the source
@@ -341,7 +340,7 @@ def rates(text):
         except ValueError:
             is_good = False
         if not is_good:
-            raise argparse.ArgumentTypeError(f"{rate!r}: expected Gbit/s from 0.01, or none")
+            raise argparse.ArgumentTypeError(f"{rate!r}: expected Gbit/s from 0.01 to 1000, or none")
     return found
 
 

@@ -270,9 +270,13 @@ void profile_draw(uint64_t seed, struct profile *ret)
     draw_limits(&dice);
     draw_pace(&dice);
     draw_faults(&dice);
-    struct dice parts = {.key = random_key(seed, "parts"), .profile = ret};
-    ret->has_parts = below(&parts, 2);
-    ret->advances = ret->has_parts && below(&parts, 4);
+}
+
+void profile_add_parts(uint64_t seed, struct profile *p)
+{
+    struct dice dice = {.key = random_key(seed, "parts"), .profile = p};
+    p->has_parts = below(&dice, 2);
+    p->advances = p->has_parts && below(&dice, 4);
 }
 
 static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,

@@ -70,6 +70,8 @@ struct profile {
 void profile_draw(uint64_t seed, struct profile *ret);
 /* And single connections that are reset, often while a checkpoint is made. */
 void profile_add_resets(uint64_t seed, struct profile *);
+/* And in half of the runs pushes in parts. */
+void profile_add_parts(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

@@ -204,6 +204,7 @@ struct folder {
 struct run_options {
     uint64_t seed;
     bool has_no_resets; /* the seed as it was before single connections were reset */
+    bool has_no_parts;  /* and before pushes came in parts */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };

@@ -473,7 +473,7 @@ static bool wait(struct loop *loop, int timeout_ms)
     return false;
 }
 
-/* Within one host there is nothing to move. */
+/* Where memory is shared there is nothing to move. */
 void loop_move(struct loop *loop)
 {
     if (loop->is_moving) return;

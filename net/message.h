@@ -88,7 +88,8 @@ struct message {
                           is applied at most once in a generation, in order */
     uint64_t step; /* global step (of the values; of the values that the gradient is meant for) */
     uint64_t version;        /* updates of the ps' block so far, in this generation */
-    uint64_t offset, length; /* bytes of the window; length 0: none. SHARD: offset in its file */
+    uint64_t offset, length; /* bytes of the window; length 0: none, UINT64_MAX from a role: to the
+                                end of the block. SHARD: offset in its file */
     uint32_t body_bytes;
     const void *body; /* valid during the call that delivers it; not terminated */
 };

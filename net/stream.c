@@ -205,7 +205,7 @@ static err finish_message(struct stream *stream)
     stream->in_payload = false;
     if (stream->message.type == MESSAGE_WINDOWS) return make_windows(stream);
     stream->message.body = stream->message.body_bytes > 0 ? stream->body : NULL;
-    const struct message message = stream->message; /* more may come while this is delivered */
+    const struct message message = stream->message; /* parts may come while this is delivered */
     link_deliver(&stream->link, &message);
     if (stream->body_capacity > BODY_KEEP_BYTES) {
         free(stream->body);

@@ -35,6 +35,11 @@ static int find_unfinished(const struct stage *s)
     return NOBODY;
 }
 
+static bool worker_is_amid_step(const struct stage *s, int worker)
+{
+    return actor_is_at(&s->workers[worker], ACTION_COMPUTE);
+}
+
 static void values_go_ahead_and_every_round_is_whole(void **state)
 {
     int advanced = 0;
@@ -126,6 +131,37 @@ static void a_push_whose_parts_came_over_another_link_comes_whole(void **state)
     assert_in_range(found, SEEDS / 2, SEEDS);
 }
 
+/* It computes for so long that it is excused, and is back before the round is over. */
+static void what_an_excused_worker_computes_from_does_not_change_under_it(void **state)
+{
+    int found = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = parts_options(1, 3, seed);
+        struct stage s;
+        begin(&s, &o);
+        stage_run(&s, 40 + (int)seed);
+        run_until_computing(&s, 1);
+        for (int w = 0; w < 3; w++) stage_hang(&s, &s.workers[w]);
+        stage_cut(&s, 0, 1);
+        stage_pass_time(&s, WORKER_TIMEOUT_MS);
+        stage_go_on(&s, &s.workers[0]);
+        stage_go_on(&s, &s.workers[2]);
+        stage_run(&s, (int)(seed % 16)); /* of the same round, and perhaps not all of it */
+        found += worker_is_amid_step(&s, 0) || worker_is_amid_step(&s, 2);
+        stage_hang(&s, &s.workers[0]);
+        stage_hang(&s, &s.workers[2]);
+        stage_connect(&s, 0, 1);
+        stage_go_on(&s, &s.workers[1]);
+        settle(&s);
+        stage_go_on(&s, &s.workers[0]);
+        stage_go_on(&s, &s.workers[2]);
+        end_with(&s, EXIT_DONE);
+        nothing_twice(&s, 0);
+        stage_close(&s);
+    }
+    assert_in_range(found, SEEDS / 4, SEEDS);
+}
+
 /* A visitor comes, who is to see the values of one step. */
 static void values_are_whole_while_somebody_looks_at_them(void **state)
 {
@@ -169,6 +205,39 @@ static void where_rounds_do_not_take_all_nothing_advances(void **state)
     }
 }
 
+/* What was sound before it stays as it is: the push itself will end the job. */
+static void a_part_that_is_not_finite_changes_nothing(void **state)
+{
+    int found = 0;
+    for (uint64_t seed = 0; seed < SEEDS / 4; seed++) {
+        const struct stage_options o = parts_options(1, 2, seed);
+        struct stage s;
+        begin(&s, &o);
+        assert_true(run_until_advanced(&s));
+        const int worker = find_unfinished(&s), advanced = s.ps[0].advanced;
+        struct message spoiled = {
+            .type = MESSAGE_PART,
+            .job = JOB_WORKER,
+            .task = (uint32_t)worker,
+            .generation = s.ps[0].config.generation,
+            .sequence = ps_role_ledger(s.ps[0].role, worker)->received + 1,
+            .step = (uint64_t)stage_updates(&s, 0),
+            .length = PIECE_BYTES,
+        };
+        spoiled.offset = ps_role_ahead(s.ps[0].role, worker, spoiled.sequence);
+        if (spoiled.offset + PIECE_BYTES < PIECES * PIECE_BYTES) {
+            found++;
+            s.ps[0].role->ops->message(s.ps[0].role, JOB_WORKER, worker, &spoiled, &s.ps[0].outbox);
+            stage_flush(&s);
+            assert_int_equal(s.ps[0].advanced, advanced);
+            assert_int_equal(ps_role_ahead(s.ps[0].role, worker, spoiled.sequence),
+                             spoiled.offset + PIECE_BYTES);
+        }
+        stage_close(&s);
+    }
+    assert_in_range(found, 1, SEEDS / 4);
+}
+
 /* What is not the next part is looked at by nobody, and harms nobody. */
 static void parts_that_belong_to_nothing_are_void(void **state)
 {
@@ -207,8 +276,10 @@ int main(void)
         cmocka_unit_test(a_worker_that_dies_between_two_parts_has_changed_nothing),
         cmocka_unit_test(who_is_excused_is_left_out_of_what_has_advanced),
         cmocka_unit_test(a_push_whose_parts_came_over_another_link_comes_whole),
+        cmocka_unit_test(what_an_excused_worker_computes_from_does_not_change_under_it),
         cmocka_unit_test(values_are_whole_while_somebody_looks_at_them),
         cmocka_unit_test(where_rounds_do_not_take_all_nothing_advances),
+        cmocka_unit_test(a_part_that_is_not_finite_changes_nothing),
         cmocka_unit_test(parts_that_belong_to_nothing_are_void),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,16 +191,21 @@ int steps_apart(struct world *world, const struct actor *ps)
     return count;
 }
 
+static void check_divisor(struct world *world, const struct actor *ps, const int *workers,
+                          int count, uint32_t divisor)
+{
+    uint32_t gradients = 0;
+    for (int i = 0; i < count; i++) gradients += world->profile.gradients_per_push[workers[i]];
+    if (gradients != divisor || count == 0)
+        blame(world, "%s divides by %u where %u gradients are summed", actor_name(ps), divisor,
+              gradients);
+}
+
 static void check_round(struct world *world, const struct actor *ps,
                         const struct action_apply *action)
 {
     const struct node *node = node_of(world, *ps->store);
-    uint32_t gradients = 0;
-    for (int i = 0; i < action->worker_count; i++)
-        gradients += world->profile.gradients_per_push[action->workers[i]];
-    if (gradients != action->gradients || action->worker_count == 0)
-        blame(world, "%s divides by %u where %u gradients are summed", actor_name(ps),
-              action->gradients, gradients);
+    check_divisor(world, ps, action->workers, action->worker_count, action->gradients);
     if (ps->config.is_sync && action->step != node->step)
         blame(world, "%s applies round %llu at step %llu", actor_name(ps),
               (unsigned long long)action->step, (unsigned long long)node->step);
@@ -287,6 +292,7 @@ static void advance(struct world *world, struct actor *ps, const struct action_a
               end, ps->advanced, (unsigned long long)action->step);
         return;
     }
+    check_divisor(world, ps, action->workers, action->worker_count, action->gradients);
     for (int piece = ps->advanced; piece < end; piece++) {
         const struct content *gradients[WORKERS_MAX];
         for (int i = 0; i < action->worker_count; i++) {

@@ -28,6 +28,7 @@ static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
 void ps_end(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
 {
     if (p->phase == ENDED) return;
+    ps_take_back(p, out);
     ps_set_life(p, ENDED);
     p->verdict_from = from;
     p->verdict_code = code;

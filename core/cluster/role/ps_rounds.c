@@ -49,7 +49,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     else if (give_ticket(p, m)) /* asynchronous: perhaps one that came back */
         values->code |= VALUES_TICKET;
     if (m->holds_ticket && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
-    if (p->advances) values->code |= VALUES_WANTS_PARTS;
+    if (p->advances && p->config.takes_all) values->code |= VALUES_WANTS_PARTS;
     values->sequence = m->ledger.received;
     values->offset = m->given;
     values->length = UINT64_MAX; /* to the end of the block: the runner knows its size */

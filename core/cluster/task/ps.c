@@ -235,6 +235,7 @@ static bool is_whole(const struct ps_task *p, int worker, const struct message *
     bool has_it = message_has_stretch(m->type) && !message_fault(m, FROM_WORKER | FROM_CHIEF);
     if (!has_it) return true;
     if (!p->share || m->offset % LAYOUT_BYTES || m->length % LAYOUT_BYTES) return false;
+    if (m->type == MESSAGE_PART && !m->length) return false;
     if (m->generation != p->share->setup.config.generation) return true; /* and void */
     if (m->type == MESSAGE_PART) return m->offset + m->length < ps_block_bytes(p);
     const bool goes_on =
@@ -302,14 +303,16 @@ static void on_message(void *context, struct link *link, const struct message *m
         ps_task_trace_message(p, connection->worker, m);
         return;
     }
+    if (p->task.has_ended) return; /* its bytes are read, and nothing counts */
     if (is_whole(p, connection->worker, m)) {
         deliver(p, connection->worker, m);
         return;
     }
     int worker = connection->worker;
     log_limited(&p->wrong, clock_ms(), LOG_WARNING,
-                "worker/%d sent %s with %llu bytes where a block has %zu", worker,
-                message_name(m->type), (unsigned long long)m->length, ps_block_bytes(p));
+                "worker/%d sent %s with %llu bytes from %llu on where a block has %zu", worker,
+                message_name(m->type), (unsigned long long)m->length, (unsigned long long)m->offset,
+                ps_block_bytes(p));
     connection_hang_up(connection);
     task_peer_lost(&p->task, worker, "it broke the protocol");
 }

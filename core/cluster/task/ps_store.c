@@ -291,8 +291,9 @@ bool ps_task_is_spoiled(struct ps_task *p, int worker, const struct message *m,
     const int64_t begin = (int64_t)(m->offset / sizeof(float));
     const int64_t floats = (int64_t)(m->length / sizeof(float));
     if (!gradients) return false;
-    if (begin == 0) w->spoiled = NULL;
-    if (!w->spoiled && !p->device->kernels->all_finite(p->device, gradients + begin, floats))
+    if (begin == 0 && floats > 0) w->spoiled = NULL;
+    if (!w->spoiled && floats > 0 &&
+        !p->device->kernels->all_finite(p->device, gradients + begin, floats))
         w->spoiled = name_spoiled(p, gradients, begin + floats);
     *ret_name = w->spoiled;
     return w->spoiled;

@@ -66,7 +66,7 @@ struct task_ops { /* what differs between a ps and a worker */
     void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
     void (*tick)(struct task *, uint64_t now_ms);
     void (*hang_up)(struct task *); /* close all links: the task has left the job */
-    /* bytes of the window's stretch that go with a message to the peer (its whole block) */
+    /* bytes of the peer's whole block */
     uint64_t (*block_bytes)(const struct task *, int peer);
 };
 
@@ -109,10 +109,10 @@ err tasks_run(struct task *const tasks[], int count);
  * heard of before task_watch_report. */
 void task_watch_report(void);
 bool task_report_is_wanted(void);
-/* Whether what goes over the link goes in parts, or helps those for whom it does. */
-bool task_sends_parts(const struct task *, const struct link *);
-
 void task_report_memory(const char *what); /* "ps, 10.3 MiB resident" */
+
+/* Whether pushes and values go over the link in parts. */
+bool task_sends_parts(const struct task *, const struct link *);
 
 /* The role is told, and its answers carried out. */
 void task_peer_up(struct task *, int peer);

@@ -19,11 +19,11 @@ uint64_t worker_block_bytes(const struct task *t, int ps)
 
 /* Of what is moved at a time: enough of them that both directions of a link are busy together, and
  * each worth the work of telling it. */
-enum { PARTS = 16, PART_BYTES_MIN = 16 << 10, PART_BYTES_MAX = 256 << 10 };
+enum { PARTS_OF_BLOCK = 16, PART_BYTES_MIN = 16 << 10, PART_BYTES_MAX = 256 << 10 };
 
 static uint64_t part_bytes(uint64_t block)
 {
-    const uint64_t bytes = block / PARTS / LAYOUT_BYTES * LAYOUT_BYTES;
+    const uint64_t bytes = block / PARTS_OF_BLOCK / LAYOUT_BYTES * LAYOUT_BYTES;
     return bytes < PART_BYTES_MIN   ? PART_BYTES_MIN
            : bytes < PART_BYTES_MAX ? bytes
                                     : PART_BYTES_MAX;
@@ -51,7 +51,13 @@ static void leave(void *context, const struct bucket *bucket)
 
 static void between(void *context)
 {
-    loop_move(((struct worker_task *)context)->options.task.loop);
+    const struct worker_task *w = context;
+    for (int ps = 0; ps < w->task.peer_count; ps++) {
+        const struct link *link = w->task.peers[ps].link;
+        if (!link || !task_sends_parts(&w->task, link)) continue;
+        loop_move(w->options.task.loop);
+        return;
+    }
 }
 
 /* ---- what the role asks for ---- */

@@ -52,16 +52,6 @@ static struct sizes sizes_of(const struct node *node)
                           kernel->dim[1]};
 }
 
-/* The product of forward, and that of backward which may be done in another way. */
-static err prepare(struct node *node, struct device *d)
-{
-    const struct sizes s = sizes_of(node);
-    d->kernels->gemm_expect(d, &(struct gemm){.m = s.rows, .n = s.units, .k = s.columns});
-    d->kernels->gemm_expect(
-        d, &(struct gemm){.m = s.rows, .n = s.columns, .k = s.units, .transpose_b = true});
-    return OK;
-}
-
 /* Linear and without a bias, the product is the output. */
 static void forward(const struct node *node, struct device *d)
 {
@@ -131,7 +121,6 @@ const struct op op_dense = {
     .reads_input = true,
     .reads_output = true,
     .infer = infer,
-    .prepare = prepare,
     .forward = forward,
     .backward = backward,
     .cases = cases,

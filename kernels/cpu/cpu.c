@@ -50,7 +50,6 @@ static void spread_host(struct device *d, int64_t n, int64_t grain, spread_body 
 static void close_cpu(struct device *d)
 {
     struct cpu_state *state = d->state;
-    if (state->has_products) pthread_join(state->products, NULL);
     if (state->stream) (void)dnnl_stream_destroy(state->stream);
     if (state->engine) (void)dnnl_engine_destroy(state->engine);
     free(state->packed);

@@ -3,7 +3,6 @@
 #define KERNELS_CPU_CPU_H
 
 #include <oneapi/dnnl/dnnl.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
@@ -13,8 +12,6 @@ enum { NARROW_PACKED_MAX = 65536 };
 struct cpu_state {
     struct kernels table; /* what device->kernels points to */
     float *packed;        /* [NARROW_PACKED_MAX]: scratch memory of narrow products */
-    pthread_t products;   /* makes oneDNN's code for them */
-    bool has_products;
     dnnl_engine_t engine; /* made by the first convolution; NULL before */
     dnnl_stream_t stream;
     dnnl_status_t failure; /* of the first call that failed, until synchronize() tells it */

@@ -6,7 +6,6 @@
  * thread, so that there is one pool of threads in the process.
  */
 #include <cblas.h>
-#include <signal.h>
 
 #include "kernels/cpu/isa.h"
 
@@ -56,28 +55,4 @@ void ISA(gemm)(struct device *d, const struct gemm *g)
     } else {
         onednn(d, g);
     }
-}
-
-/* oneDNN generates the code of every product when the first one is asked for. */
-static void *make_products(void *nothing)
-{
-    enum { SIZE = 2 };
-    const float a[SIZE * SIZE] = {0};
-    float c[SIZE * SIZE];
-    library_threads(&(struct device){.threads = 1});
-    (void)dnnl_sgemm('N', 'N', SIZE, SIZE, SIZE, 1.0f, a, SIZE, a, SIZE, 0.0f, c, SIZE);
-    return NULL;
-}
-
-/* It takes 20 to 50 ms, in which a worker waits for its first values anyway. A product that comes
- * earlier waits for the rest, and makes the code itself where there is no thread. */
-void ISA(gemm_expect)(struct device *d, const struct gemm *g)
-{
-    struct cpu_state *state = d->state;
-    if (state->has_products || ISA(narrow_can)(g) || is_small(g)) return;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are not for it */
-    state->has_products = !pthread_create(&state->products, NULL, make_products, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

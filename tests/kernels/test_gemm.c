@@ -128,25 +128,9 @@ static void a_row_that_is_not_a_number_spoils_itself_alone(void **state)
     on_every_device(check_neighbours);
 }
 
-/* Neither a product nor the end, which may come meanwhile, goes wrong. */
-static void expect_product(struct device *d)
-{
-    const struct product large = {200, 100, 50}, small = {2, 2, 2};
-    d->kernels->gemm_expect(d, &(struct gemm){.m = small.m, .n = small.n, .k = small.k});
-    for (int i = 0; i < 2; i++)
-        d->kernels->gemm_expect(d, &(struct gemm){.m = large.m, .n = large.n, .k = large.k});
-    for (int choice = 0; choice < 8; choice++) check_product(d, &large, choice);
-}
-
-static void a_product_may_be_expected(void **state)
-{
-    on_every_device(expect_product);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_product_may_be_expected), /* first, since the first one makes the code */
         cmocka_unit_test(products_are_right_in_every_orientation),
         cmocka_unit_test(products_of_nothing_are_zero),
         cmocka_unit_test(a_row_that_is_not_a_number_spoils_itself_alone),

@@ -108,11 +108,6 @@ void cuda_gemm(struct device *d, const struct gemm *g)
     }
 }
 
-/* The libraries have theirs ready. */
-void cuda_gemm_expect(struct device *d, const struct gemm *g)
-{
-}
-
 err cuda_product_init(struct device *d)
 {
     struct cuda_state *state = (struct cuda_state *)d->state;

@@ -117,6 +117,8 @@ def say_to_others(guest):
         guest.say(kind, b"{}")
 
 
+ALIGNED = 64  # bytes: where parts may begin and end
+
 # What a guest does, and whether it is still heard afterwards
 DEEDS = {
     "values of a chief": (lambda g: g.bring("INIT"), True),
@@ -134,6 +136,12 @@ DEEDS = {
     "a push that wraps around": (lambda g: g.push(0, offset=LARGEST - 3, length=8), False),
     "a push that is as long as can be": (lambda g: g.push(0, length=LARGEST), False),
     "a push with a body": (lambda g: g.say("PUSH", b"words", length=g.block), False),
+    "a part": (lambda g: g.bring("PART", length=ALIGNED), True),
+    "a part of nothing": (lambda g: g.say("PART"), True),
+    "a part that is a whole block": (lambda g: g.bring("PART"), False),
+    "a part that begins anywhere": (lambda g: g.bring("PART", offset=4, length=ALIGNED), False),
+    "a push whose part has not come":
+        (lambda g: g.push(offset=ALIGNED, length=g.block - ALIGNED), False),
     "windows": (lambda g: g.say("WINDOWS", offset=8, length=8), False),
     "a body beyond the limit": (lambda g: g.say("ASK", body_bytes=BODY_MAX + 1), False),
     "another version in the middle": (lambda g: g.say("JOIN", PROTOCOL_VERSION=VERSION + 1), False),

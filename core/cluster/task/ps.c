@@ -235,7 +235,6 @@ static bool is_whole(const struct ps_task *p, int worker, const struct message *
     bool has_it = message_has_stretch(m->type) && !message_fault(m, FROM_WORKER | FROM_CHIEF);
     if (!has_it) return true;
     if (!p->share || m->offset % LAYOUT_BYTES || m->length % LAYOUT_BYTES) return false;
-    if (m->type == MESSAGE_PART && !m->length) return false;
     if (m->generation != p->share->setup.config.generation) return true; /* and void */
     if (m->type == MESSAGE_PART) return m->offset + m->length < ps_block_bytes(p);
     const bool goes_on =

@@ -72,31 +72,27 @@ static bool is_same_host(const struct endpoint *a, const struct endpoint *b)
     return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr);
 }
 
-static bool is_near(int fd)
-{
-    struct endpoint own, peer;
-    return has_ends(fd, &own, &peer) && (is_loopback(&peer) || is_same_host(&own, &peer));
-}
-
 /* BBR, the default of many systems, halves what loopback can carry. */
 static void choose_congestion_control(int fd)
 {
-    struct endpoint peer = {.bytes = sizeof peer.at};
-    if (getpeername(fd, (struct sockaddr *)&peer.at, &peer.bytes) || !is_loopback(&peer)) return;
     if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno")))
         (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", strlen("cubic"));
 }
 
 /* The buffers are left to the system: fixed ones of 4 MiB were measured, and no faster. */
-static void tune(int fd)
+static void tune(struct stream *stream)
 {
+    const int fd = stream->fd;
+    struct endpoint own, peer;
     set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_number(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     set_number(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
     set_number(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
     set_number(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
     set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MAX_MS);
-    choose_congestion_control(fd);
+    if (!has_ends(fd, &own, &peer)) return;
+    stream->link.is_near = is_loopback(&peer) || is_same_host(&own, &peer);
+    if (is_loopback(&peer)) choose_congestion_control(fd);
 }
 
 /* "127.0.0.1:2222", "[::1]:2222" */
@@ -151,8 +147,7 @@ static void arrived(struct listener *listener, int fd)
     struct stream *stream = (struct stream *)link;
     stream->fd = fd;
     endpoint_text(&peer, link->peer_name, sizeof link->peer_name);
-    tune(fd);
-    link->is_near = is_near(fd);
+    tune(stream);
     const struct loop_watcher watcher = {.fd = fd,
                                          .events = EPOLLIN,
                                          .ready = tcp_ready,
@@ -344,8 +339,7 @@ static bool finish_connecting(struct stream *stream)
         connect_next(stream, explain_connect(reason));
         return false;
     }
-    tune(stream->fd);
-    stream->link.is_near = is_near(stream->fd);
+    tune(stream);
     loop_change(stream->link.loop, stream->link.watch, EPOLLIN);
     link_open(&stream->link);
     return true;

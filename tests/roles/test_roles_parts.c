@@ -35,6 +35,15 @@ static int find_unfinished(const struct stage *s)
     return NOBODY;
 }
 
+/* So many events on, a round that is not whole, of which values have gone ahead: somebody who has
+ * not pushed the whole of it; NOBODY: it ended first, or all have. */
+static int begin_amid_round(struct stage *s, const struct stage_options *o, int events)
+{
+    begin(s, o);
+    stage_run(s, events);
+    return run_until_advanced(s) ? find_unfinished(s) : NOBODY;
+}
+
 static bool worker_is_amid_step(const struct stage *s, int worker)
 {
     return actor_is_at(&s->workers[worker], ACTION_COMPUTE);
@@ -65,9 +74,7 @@ static void a_worker_that_dies_between_two_parts_has_changed_nothing(void **stat
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const struct stage_options o = parts_options(2, 3, seed);
         struct stage s;
-        begin(&s, &o);
-        stage_run(&s, 60 + (int)seed);
-        const int worker = run_until_advanced(&s) ? find_unfinished(&s) : NOBODY;
+        const int worker = begin_amid_round(&s, &o, 60 + (int)seed);
         const int updates = stage_updates(&s, 0);
         if (worker != NOBODY) {
             found++;
@@ -91,9 +98,7 @@ static void who_is_excused_is_left_out_of_what_has_advanced(void **state)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const struct stage_options o = parts_options(1, 3, seed);
         struct stage s;
-        begin(&s, &o);
-        stage_run(&s, 60 + (int)seed);
-        const int worker = run_until_advanced(&s) ? find_unfinished(&s) : CHIEF;
+        const int worker = begin_amid_round(&s, &o, 60 + (int)seed);
         if (worker > CHIEF) {
             found++;
             stage_kill(&s, &s.workers[worker]);
@@ -114,9 +119,7 @@ static void a_push_whose_parts_came_over_another_link_comes_whole(void **state)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const struct stage_options o = parts_options(1 + (int)(seed % 2), 2, seed);
         struct stage s;
-        begin(&s, &o);
-        stage_run(&s, 40 + (int)seed);
-        const int worker = run_until_advanced(&s) ? find_unfinished(&s) : NOBODY;
+        const int worker = begin_amid_round(&s, &o, 40 + (int)seed);
         if (worker != NOBODY) {
             found++;
             stage_cut(&s, 0, worker);

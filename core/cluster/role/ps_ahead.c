@@ -12,19 +12,15 @@
  */
 #include "core/cluster/role/ps_inside.h"
 
-static void take_back(struct ps_role *p, struct outbox *out)
+void ps_take_back(struct ps_role *p, struct outbox *out)
 {
+    if (!p->advanced) return;
     outbox_add_take_back(out, (struct action_take_back){p->advanced});
     p->advanced = 0;
     for (int w = 0; w < p->options.workers; w++) {
         p->members[w].is_in_advance = false;
         p->members[w].given = 0;
     }
-}
-
-void ps_take_back(struct ps_role *p, struct outbox *out)
-{
-    if (p->advanced) take_back(p, out);
 }
 
 void ps_forget_ahead(struct ps_role *p, int worker, struct outbox *out)
@@ -68,7 +64,7 @@ static bool is_same_party(const struct ps_role *p, const struct party *party)
 void ps_keep_advance(struct ps_role *p, int *workers, int count, struct outbox *out)
 {
     const struct party party = {workers, count, p->gradients, 0};
-    if (p->advanced && !is_same_party(p, &party)) take_back(p, out);
+    if (!is_same_party(p, &party)) ps_take_back(p, out);
     p->advanced = 0; /* the APPLY that comes now goes on from there */
     for (int w = 0; w < p->options.workers; w++) p->members[w].is_in_advance = false;
 }
@@ -105,7 +101,7 @@ void ps_advance(struct ps_role *p, struct outbox *out)
         return;
     }
     for (int w = 0; w < p->options.workers; w++) invite(p, w, &party);
-    if (p->advanced && !is_same_party(p, &party)) take_back(p, out);
+    if (!is_same_party(p, &party)) ps_take_back(p, out);
     if (party.end == UINT64_MAX || party.end <= p->advanced) return;
     p->applying_count += party.count;
     outbox_add_advance(out, (struct action_advance){party.workers, party.count, party.gradients,

@@ -200,7 +200,7 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
 void ps_task_initialize(struct ps_task *p, int worker, int array)
 {
     const float *from = p->windows[worker].gradients.base;
-    float *to = array == 0 ? p->values.base : p->store.slots[array - 1];
+    float *to = store_array(&p->store, array);
     if (ps_block_bytes(p) && from) p->device->kernels->copy(p->device, to, from, p->store.floats);
 }
 

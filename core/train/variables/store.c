@@ -115,8 +115,7 @@ struct application {
     int64_t begin, end;    /* floats */
 };
 
-/* Array 0 are the values, array 1 + i is slot i. */
-static float *array_of(const struct store *store, int array)
+float *store_array(const struct store *store, int array)
 {
     return array == 0 ? store->values : store->slots[array - 1];
 }
@@ -125,7 +124,7 @@ static void keep_tile(const struct store *store, int64_t begin, int64_t n)
 {
     for (int i = 0; i <= store->slot_count; i++)
         store->device->kernels->copy(store->device, store->kept[i] + begin,
-                                     array_of(store, i) + begin, n);
+                                     store_array(store, i) + begin, n);
 }
 
 /* The gradient of floats begin .. begin + n - 1. A single one is used where it lies. */
@@ -248,7 +247,7 @@ err store_advance(struct store *store, const float *const gradients[], int count
 void store_take_back(struct store *store)
 {
     for (int i = 0; i <= store->slot_count && store->advanced; i++)
-        store->device->kernels->copy(store->device, array_of(store, i), store->kept[i],
+        store->device->kernels->copy(store->device, store_array(store, i), store->kept[i],
                                      store->advanced);
     store->advanced = 0;
 }

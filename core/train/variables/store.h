@@ -26,6 +26,8 @@ err store_open(const struct optimizer_spec *, struct device *, int64_t floats, f
                struct store *ret);
 /* What that takes of the device beside slots; nothing where updates run in the first caches. */
 size_t store_scratch_bytes(const struct device *, int64_t floats);
+/* Array 0 are the values, array 1 + i is slot i. */
+float *store_array(const struct store *, int array);
 void store_close(struct store *);
 void store_reset(
     struct store *); /* slots and powers to their initial values, version 0; values stay */

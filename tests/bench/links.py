@@ -390,10 +390,7 @@ def main(arguments):
         return 2
     announce(bench)
     bench.run()
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(bench.found, file, indent=1)
-            file.write("\n")
+    bench.write()
     return 1 if bench.found["failures"] else 0
 
 

@@ -30,9 +30,17 @@ class Failed(Exception):
 
 
 class Attempts:
-    """What a bench tries; its failures are kept in self.found."""
+    """What a bench tries; what it finds, failures too, is kept in self.found, and written where
+    self.options.json says."""
 
     TROUBLES = (Failed, OSError, ValueError, KeyError)
+
+    def write(self):
+        if not self.options.json:
+            return
+        with open(self.options.json, "w", encoding="utf-8") as file:
+            json.dump(self.found, file, indent=1)
+            file.write("\n")
 
     def attempt(self, body, *arguments):
         """What body gives; a failure is printed and kept, and the run goes on without it."""

@@ -31,7 +31,6 @@ The exit code is 0 when everything was measured, whether or not a goal was met.
 """
 import argparse
 import itertools
-import json
 import os
 import platform
 import statistics
@@ -228,10 +227,7 @@ def main(arguments):
         return 2
     announce(bench)
     bench.run()
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(bench.found, file, indent=1)
-            file.write("\n")
+    bench.write()
     return 1 if bench.found["failures"] else 0
 
 

@@ -155,6 +155,7 @@ err link_check(const struct link *link, const struct message *message)
 
 void link_deliver(struct link *link, const struct message *message)
 {
+    link->progress++;
     if (link->events.message) link->events.message(link->context, link, message);
 }
 

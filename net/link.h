@@ -64,6 +64,7 @@ struct link {
     int watch;                       /* of its descriptor; -1: none */
     uint32_t body_max;               /* bytes of a body that may come */
     uint64_t deadline_ms;            /* 0: none; see link_expire */
+    uint64_t progress;               /* grows when bytes come, and when a message is delivered */
     bool has_expectation;            /* active: link_expect was called */
     bool has_windows;                /* both windows are there */
     bool owns_windows;               /* active: made or mapped here */

@@ -25,6 +25,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -481,6 +482,23 @@ void loop_move(struct loop *loop)
     for (struct link *link = loop->links.first[MEMBERS]; link; link = link->next)
         if (!link->ops->shares_memory) link->ops->look(link);
     loop->is_moving = false;
+}
+
+/* What has come and is no part stays where it is: nothing behind it can be heard. */
+err loop_await(struct loop *loop, const struct link *link, int timeout_ms)
+{
+    const uint64_t before = link->progress, until_ms = clock_ms() + (uint64_t)timeout_ms;
+    assert(!link->ops->shares_memory);
+    loop_move(loop);
+    while (link->state == LINK_OPEN && link->progress == before && !link->needs_look) {
+        const uint64_t now_ms = clock_ms();
+        struct pollfd socket = {.fd = loop->watches.at[link->watch].fd, .events = POLLIN};
+        if (now_ms >= until_ms) return fail(ERR_TIMEOUT, "nothing came for %d ms", timeout_ms);
+        poll(&socket, 1, (int)(until_ms - now_ms));
+        loop_move(loop);
+    }
+    if (link->state != LINK_OPEN) return fail(ERR_PEER, "%s", link->why_text);
+    return link->progress == before ? fail(ERR_PEER, "it said something else first") : OK;
 }
 
 bool loop_is_moving(const struct loop *loop)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 5,
+    PROTOCOL_VERSION = 6,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -63,6 +63,7 @@ enum values_code {
     VALUES_FINAL = 4,        /* nobody will change them any more */
     VALUES_HELD = 8,         /* none yet, for a cut: only what became of the gradient */
     VALUES_WANTS_PARTS = 16, /* parts of the next gradient help before it is whole */
+    VALUES_HAS_REST = 32,    /* what is in front of its stretch and did not come ahead comes now */
 };
 
 enum trace_code {

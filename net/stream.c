@@ -138,6 +138,7 @@ static enum arrival read_some(struct stream *stream)
                                                  : recv(stream->fd, stage, stage_room, 0);
     if (got == 0) return END;
     if (got < 0) return would_block(errno) ? NOTHING : FAILED;
+    stream->link.progress += (uint64_t)got;
     const size_t direct = (size_t)got < stream->payload_left ? (size_t)got : stream->payload_left;
     stream->payload_at += direct;
     stream->payload_left -= direct;

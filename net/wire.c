@@ -110,7 +110,7 @@ bool message_has_stretch(uint32_t type)
 
 bool message_is_part(uint32_t type)
 {
-    return type == MESSAGE_PART || type == MESSAGE_AHEAD;
+    return type == MESSAGE_PART || type == MESSAGE_AHEAD || type == MESSAGE_REST;
 }
 
 const char *message_fault(const struct message *m, unsigned sender)

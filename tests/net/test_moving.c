@@ -107,9 +107,50 @@ static void a_peer_that_goes_away_meanwhile_is_told_of_afterwards(void **state)
     assert_int_equal(pair->client.why, ERR_PEER);
 }
 
+/* The owner needs a part before it can go on: it waits for bytes, and for nothing else. */
+static void await_amid(struct end *end, struct link *link, const struct message *m)
+{
+    struct pair *pair = end->pair;
+    struct busy *busy = end->own;
+    if (m->type == MESSAGE_REST) {
+        busy->parts++;
+        return;
+    }
+    if (m->type != MESSAGE_STATE) return;
+    assert_int_equal(loop_await(pair->client_loop, link, 0), ERR_TIMEOUT);
+    send_piece(&pair->server, MESSAGE_REST, PIECES - 1);
+    const uint64_t limit_ms = clock_ms() + TEST_PATIENCE_MS;
+    while (busy->parts == 0) {
+        if (clock_ms() > limit_ms) fail_msg("the part did not come");
+        loop_poll(pair->server_loop, 0);
+        const err e = loop_await(pair->client_loop, link, 1);
+        assert_true(e == OK || e == ERR_TIMEOUT);
+    }
+    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_SERVE}), OK);
+    assert_int_equal(loop_await(pair->client_loop, link, TEST_PATIENCE_MS), OK); /* its bytes */
+    assert_int_equal(loop_await(pair->client_loop, link, TEST_PATIENCE_MS), ERR_PEER);
+    link_close(pair->server.link);
+    loop_poll(pair->server_loop, 0);
+    assert_int_equal(loop_await(pair->client_loop, link, TEST_PATIENCE_MS), ERR_PEER);
+}
+
+static void an_owner_waits_for_a_part_and_is_told_when_none_can_come(void **state)
+{
+    struct pair *pair = *state;
+    struct busy busy = {0};
+    pair_connect(pair);
+    pair_share(pair, WINDOW, WINDOW);
+    pair->client.own = &busy;
+    pair->client.on_message = await_amid;
+    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(busy.parts, 1);
+}
+
 int main(void)
 {
     struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_owner_waits_for_a_part_and_is_told_when_none_can_come),
         cmocka_unit_test(parts_come_and_leave_while_the_owner_works),
         cmocka_unit_test(a_peer_that_goes_away_meanwhile_is_told_of_afterwards),
     };

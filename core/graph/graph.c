@@ -269,26 +269,30 @@ static void regularized(const struct param *param, struct summed *ret_abs,
     *ret_squares = (struct summed){param->value, r->l2 > 0 ? count : 0, true};
 }
 
-static double regularization_of(struct param *const *params, int count, struct device *device)
+static void add_terms(struct param *const *params, int count, struct device *device, double *total)
 {
     struct summed of[2 * REGULARIZED_AT_ONCE];
-    double sums[2 * REGULARIZED_AT_ONCE], total = 0;
+    double sums[2 * REGULARIZED_AT_ONCE];
     for (int i = 0; i < count; i++) regularized(params[i], &of[2 * i], &of[2 * i + 1]);
     device->kernels->sums(device, of, 2 * count, sums);
     for (int i = 0; i < count; i++) {
         const struct regularizer *r = &params[i]->regularizer;
-        total += r->l1 * sums[2 * i] + r->l2 * sums[2 * i + 1];
+        *total += r->l1 * sums[2 * i] + r->l2 * sums[2 * i + 1];
     }
-    return total;
+}
+
+void graph_add_regularization(const struct graph *graph, int first, int count,
+                              struct device *device, double *total)
+{
+    for (const int end = first + count; first < end; first += REGULARIZED_AT_ONCE)
+        add_terms(graph->params + first,
+                  end - first < REGULARIZED_AT_ONCE ? end - first : REGULARIZED_AT_ONCE, device,
+                  total);
 }
 
 double graph_regularization(const struct graph *graph, struct device *device)
 {
     double total = 0;
-    for (int first = 0; first < graph->param_count; first += REGULARIZED_AT_ONCE) {
-        const int left = graph->param_count - first;
-        total += regularization_of(graph->params + first,
-                                   left < REGULARIZED_AT_ONCE ? left : REGULARIZED_AT_ONCE, device);
-    }
+    graph_add_regularization(graph, 0, graph->param_count, device, &total);
     return total;
 }

@@ -51,8 +51,11 @@ struct graph {
 err graph_make(const struct model_spec *, const struct graph_options *, struct arena *,
                struct graph **ret);
 
-/* Sum over params of the regularizers' terms at the current values. */
+/* Sum over params of the regularizers' terms at the current values; or those of some params, in the
+ * order of the list, are added to what is there: the same to the bit, whatever the parts. */
 double graph_regularization(const struct graph *, struct device *);
+void graph_add_regularization(const struct graph *, int first, int count, struct device *,
+                              double *total);
 bool graph_has_regularizers(const struct graph *);
 
 #endif

@@ -230,7 +230,8 @@ static void run_loss(struct plan *plan, int64_t rows)
     d->kernels->fill(d, logits->gradient + rows * row, 0.0f, (graph->batch - rows) * row);
 }
 
-void plan_compute(struct plan *plan, int64_t rows)
+void plan_compute(struct plan *plan, int64_t rows, void (*needed)(void *, const struct node *),
+                  void *context)
 {
     struct graph *graph = plan->graph;
     assert(rows >= 1 && rows <= graph->batch);
@@ -240,6 +241,7 @@ void plan_compute(struct plan *plan, int64_t rows)
             node->output.value = node->input[0]->value;
             continue;
         }
+        if (needed && node->param_count > 0) needed(context, node);
         const uint64_t begin_ns = trace_begin(plan->trace);
         mark(plan, "forward of node", node->name);
         node->op->forward(node, plan->device);
@@ -258,7 +260,7 @@ void plan_compute(struct plan *plan, int64_t rows)
 void plan_forward(struct plan *plan, const struct batch *batch, uint64_t draw)
 {
     plan_load(plan, batch, draw);
-    plan_compute(plan, batch->rows);
+    plan_compute(plan, batch->rows, NULL, NULL);
 }
 
 /* The gradient of l2 w^2 is 2 l2 w. */

@@ -57,8 +57,10 @@ void plan_send(struct plan *, const struct batch *, uint64_t draw);
 void plan_take(struct plan *, int64_t rows); /* as many as were sent */
 
 /* One pass over the rows that were loaded. Forward fills loss.losses[rows] (and, when training, the
- * gradient of the mean). Logits and losses stay until the next. */
-void plan_compute(struct plan *, int64_t rows);
+ * gradient of the mean). Logits and losses stay until the next. needed(context, node) is called
+ * before each node that has params (may be NULL). */
+void plan_compute(struct plan *, int64_t rows, void (*needed)(void *, const struct node *),
+                  void *context);
 
 /* plan_load and plan_compute */
 void plan_forward(struct plan *, const struct batch *, uint64_t draw);

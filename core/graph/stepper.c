@@ -13,7 +13,7 @@ void stepper_open(struct plan *plan, struct stepper *ret)
 static void queue(struct plan *plan, const struct pass *pass)
 {
     if (pass->begin) pass->begin(pass->context);
-    plan_compute(plan, pass->rows);
+    plan_compute(plan, pass->rows, pass->needed, pass->context);
     plan_backward(plan, pass->add, pass->finished, pass->context);
 }
 

@@ -15,6 +15,7 @@ struct pass {
     /* Before its nodes, whenever it is queued, which may be twice where it could not be recorded
      * after all; NULL: nothing */
     void (*begin)(void *);
+    void (*needed)(void *, const struct node *); /* as plan_compute has it; not recorded */
     /* As plan_backward has it, and always the same function of the same context; what it queues is
      * part of the pass, and it may not wait. */
     void (*finished)(void *, const struct node *);

@@ -272,6 +272,29 @@ static void parts_that_belong_to_nothing_are_void(void **state)
     }
 }
 
+static void a_step_whose_values_do_not_all_come_is_computed_anew(void **state)
+{
+    int starved = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const bool is_sync = seed % 2;
+        struct stage_options o = is_sync ? parts_options(1 + (int)(seed % 3), 3, seed)
+                                         : async_options(2, 3, LAST_STEP, seed);
+        struct stage s;
+        o.profile.starved_percent = 30;
+        begin(&s, &o);
+        if (seed % 4 < 2) cut_somewhere(&s, 400);
+        end_with(&s, EXIT_DONE);
+        if (is_sync)
+            all_rounds_are_whole(&s, LAST_STEP);
+        else
+            all_ps_applied(&s, LAST_STEP);
+        nothing_twice(&s, 0);
+        starved += s.world.counters.starved;
+        stage_close(&s);
+    }
+    assert_in_range(starved, SEEDS * 5, SEEDS * LAST_STEP * 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +307,7 @@ int main(void)
         cmocka_unit_test(where_rounds_do_not_take_all_nothing_advances),
         cmocka_unit_test(a_part_that_is_not_finite_changes_nothing),
         cmocka_unit_test(parts_that_belong_to_nothing_are_void),
+        cmocka_unit_test(a_step_whose_values_do_not_all_come_is_computed_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,10 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
             !is_coherent(world, worker, ps, &action->compute) || is_advanced(world, worker, ps);
     }
     worker->computed.hash = gradient_hash(worker->index, worker->computed.batch, seen);
-    plan_parts(world, worker);
+    const int starved_percent = world->profile.starved_percent;
+    worker->is_starved = starved_percent && chance(world, starved_percent);
+    world->counters.starved += worker->is_starved;
+    if (!worker->is_starved) plan_parts(world, worker);
     actor_work(world, worker, action, world->profile.compute_us);
 }
 
@@ -243,11 +246,15 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
 void worker_end_work(struct world *world, struct actor *worker, const struct action *work)
 {
     err e = OK;
-    if (work->type == ACTION_COMPUTE) end_step(world, worker);
+    if (work->type == ACTION_COMPUTE && worker->is_starved)
+        e = ERR_PEER;
+    else if (work->type == ACTION_COMPUTE)
+        end_step(world, worker);
     if (work->type == ACTION_PUBLISH) e = disk_publish(world, &work->publish);
     world->counters.evaluated += work->type == ACTION_EVALUATE;
     if (world->blame[0]) return;
-    worker->role->ops->done(worker->role, work->type, e, e ? "no space left" : "", &worker->outbox);
+    worker->role->ops->done(worker->role, work->type, e, e == ERR_IO ? "no space left" : "",
+                            &worker->outbox);
 }
 
 /* The rename of a publish that was under way may have happened. */

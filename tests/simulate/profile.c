@@ -277,6 +277,7 @@ void profile_add_parts(uint64_t seed, struct profile *p)
     struct dice dice = {.key = random_key(seed, "parts"), .profile = p};
     p->has_parts = below(&dice, 2);
     p->advances = p->has_parts && below(&dice, 4);
+    if (p->has_parts && !p->shares_memory) p->starved_percent = (int)below(&dice, 8);
 }
 
 static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,

@@ -60,6 +60,7 @@ struct profile {
     uint64_t save_interval_us; /* 0: only at the end */
     bool has_parts;            /* pushes come in parts as well */
     bool advances;             /* and a ps makes use of them, most of the time */
+    int starved_percent;       /* of steps: what was to follow the values does not come */
     bool hears_at_work; /* a worker hears what happens while it computes, publishes, evaluates */
     /* upper bounds of what is drawn each time; of delays and of work 0: at once */
     uint64_t delay_us, compute_us, notice_us, write_us, read_us, start_us;

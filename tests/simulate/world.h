@@ -170,6 +170,7 @@ struct actor {
     struct view views[PS_MAX];
     int seen[PS_MAX];        /* nodes, while it computes */
     struct content computed; /* its last gradient */
+    bool is_starved;         /* what its step begins from does not all come */
     int adopted;             /* generations that it took part in, in this life */
     /* of the chief */
     struct choice choice;
@@ -210,7 +211,7 @@ struct run_options {
 };
 
 struct counters {
-    int events, deliveries, saves, kills, cuts, generations, computed, dropped, published;
+    int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published;
     int abandoned, evaluated;
 };
 

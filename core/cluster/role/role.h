@@ -115,7 +115,7 @@ struct role_ops {
     void (*peer_lost)(struct role *, enum job, int task, const char *why, struct outbox *);
     void (*message)(struct role *, enum job, int task, const struct message *, struct outbox *);
     /* of CUT, COMPUTE, PUBLISH, EVALUATE, and BEGIN where it failed; text says more where result
-     * is not OK */
+     * is not OK. COMPUTE, ERR_PEER: what followed VALUES did not come, and the step is none */
     void (*done)(struct role *, enum action_type, err result, const char *text, struct outbox *);
     /* a signal: the job is to end well, with a last checkpoint, if it can within the limit */
     void (*leave)(struct role *, int code, const char *why, struct outbox *);

@@ -249,6 +249,8 @@ static void on_done(struct role *role, enum action_type done, err result, const 
         worker_published(w, result, text, out);
     else if (done == ACTION_BEGIN)
         worker_abandon(w, text, out); /* only told where it failed */
+    else if (done == ACTION_COMPUTE && result == ERR_PEER)
+        worker_ask_again(w, out);
     else if (result)
         worker_end(w, exit_code_of(result), text, NOBODY, out);
     else if (done == ACTION_COMPUTE && w->phase == COMPUTING)

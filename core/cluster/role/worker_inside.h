@@ -153,7 +153,8 @@ void worker_adopt(struct worker_role *, uint64_t generation, struct outbox *);
 void worker_rejoin(struct worker_role *, int ps, struct outbox *);
 void worker_ledger(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_values(struct worker_role *, int ps, const struct message *, struct outbox *);
-void worker_push(struct worker_role *, struct outbox *); /* what was computed */
+void worker_push(struct worker_role *, struct outbox *);      /* what was computed */
+void worker_ask_again(struct worker_role *, struct outbox *); /* nothing could be */
 void worker_ask_to_stop(struct worker_role *, int ps, struct outbox *);
 void worker_ask_all_to_stop(struct worker_role *, int except, struct outbox *);
 

@@ -41,6 +41,12 @@ static void join_all(struct worker_role *w, struct outbox *out)
     }
 }
 
+/* Its values did not all come: nothing has left of the step, which is computed anew. */
+void worker_ask_again(struct worker_role *w, struct outbox *out)
+{
+    if (w->phase == COMPUTING) join_all(w, out);
+}
+
 void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out)
 {
     if (w->generation != generation) w->saving.has_saved = false;

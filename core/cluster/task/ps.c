@@ -303,6 +303,8 @@ static void on_message(void *context, struct link *link, const struct message *m
         return;
     }
     if (p->task.has_ended) return; /* its bytes are read, and nothing counts */
+    if (m->type == MESSAGE_PUSH || m->type == MESSAGE_JOIN)
+        p->task.peers[connection->worker].takes_rest = m->type == MESSAGE_PUSH;
     if (is_whole(p, connection->worker, m)) {
         deliver(p, connection->worker, m);
         return;

@@ -46,6 +46,7 @@ struct peer {
     struct link *link; /* NULL: not there */
     bool is_up;        /* greeted; the role knows it */
     bool was_up;       /* at any time */
+    bool takes_rest;   /* a worker that has pushed: it computes from values while they come */
     uint64_t lost_ms;  /* !is_up && was_up: since when */
     uint64_t incarnation;
     char fingerprint[17];
@@ -111,8 +112,10 @@ void task_watch_report(void);
 bool task_report_is_wanted(void);
 void task_report_memory(const char *what); /* "ps, 10.3 MiB resident" */
 
-/* Whether pushes and values go over the link in parts. */
+/* Whether pushes and values go over the link in parts, and how large one is: enough of them that
+ * both directions of a link are busy together, and each worth the work of telling it. */
 bool task_sends_parts(const struct task *, const struct link *);
+uint64_t task_part_bytes(uint64_t block);
 
 /* The role is told, and its answers carried out. */
 void task_peer_up(struct task *, int peer);

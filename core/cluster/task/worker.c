@@ -15,51 +15,6 @@ uint64_t worker_block_bytes(const struct task *t, int ps)
     return (uint64_t)w->session.layout->block_floats[ps] * sizeof(float);
 }
 
-/* ---- parts of a push, while the step goes on ---- */
-
-/* Of what is moved at a time: enough of them that both directions of a link are busy together, and
- * each worth the work of telling it. */
-enum { PARTS_OF_BLOCK = 16, PART_BYTES_MIN = 16 << 10, PART_BYTES_MAX = 256 << 10 };
-
-static uint64_t part_bytes(uint64_t block)
-{
-    const uint64_t bytes = block / PARTS_OF_BLOCK / LAYOUT_BYTES * LAYOUT_BYTES;
-    return bytes < PART_BYTES_MIN   ? PART_BYTES_MIN
-           : bytes < PART_BYTES_MAX ? bytes
-                                    : PART_BYTES_MAX;
-}
-
-/* Within one host a part is work for nothing, unless it helps somebody far away. */
-static void leave(void *context, const struct bucket *bucket)
-{
-    struct worker_task *w = context;
-    const struct link *link = w->task.peers[bucket->ps].link;
-    const bool is_cut = link && task_sends_parts(&w->task, link);
-    const int before = w->task.outbox.count;
-    const uint64_t block = worker_block_bytes(&w->task, bucket->ps), part = part_bytes(block);
-    const uint64_t unfinished = block - (uint64_t)(bucket->offset + bucket->floats) * sizeof(float);
-    const uint64_t stays = unfinished > part ? unfinished : part; /* the last goes with the push */
-    uint64_t left = worker_role_left(w->task.role, bucket->ps);
-    if (!link || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
-    while (left > stays && left - unfinished >= part) {
-        const uint64_t bytes = !is_cut || left - stays < part ? left - stays : part;
-        worker_role_part(w->task.role, bucket->ps, bytes, &w->task.outbox);
-        left -= bytes;
-    }
-    task_flush_since(&w->task, before);
-}
-
-static void between(void *context)
-{
-    const struct worker_task *w = context;
-    for (int ps = 0; ps < w->task.peer_count; ps++) {
-        const struct link *link = w->task.peers[ps].link;
-        if (!link || !task_sends_parts(&w->task, link)) continue;
-        loop_move(w->options.task.loop);
-        return;
-    }
-}
-
 /* ---- what the role asks for ---- */
 
 static err check_bound(const struct worker_task *w)
@@ -74,6 +29,7 @@ static err step(struct worker_task *w, const struct action_compute *a)
 {
     struct trace *const trace = w->session.replica.plan->trace;
     TRY(check_bound(w));
+    if (!w->session.replica.exchange && !worker_await_all(w)) return OK;
     const uint64_t before_ns = trace_begin(trace);
     TRY(worker_tell(w, a->step, &(struct occasion){OCCASION_BEFORE}));
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
@@ -91,7 +47,9 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     uint64_t now_ns = clock_ns();
     if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
     if (w->trace) worker_trace_step(w, a->step);
+    w->lacks_values = false;
     err e = step(w, a);
+    if (w->lacks_values) e = fail(ERR_PEER, "values were lost on their way");
     w->has_stepped = !e;
     w->step = a->step + 1;
     w->pushed_ns = clock_ns();
@@ -114,6 +72,7 @@ static void evaluate(struct worker_task *w, uint64_t step)
 {
     struct evaluation evaluation = {0};
     err e = check_bound(w);
+    if (!e && !worker_await_all(w)) e = fail(ERR_PEER, "values were lost on their way");
     if (!e) e = session_evaluate(&w->session, &evaluation);
     if (!e)
         e = worker_tell(w, step,
@@ -270,9 +229,6 @@ static err open_session(struct worker_task *w)
     const struct cluster_spec *cluster = w->options.task.cluster;
     int workers = cluster->hosts[JOB_WORKER].count;
     w->gradients_per_push = setup_gradients_per_push(w->options.spec, workers, cluster->task);
-    w->outlet = (struct outlet){leave, between, w};
-    const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
-    const bool has_outlet = !is_alone && w->options.task.parts != PARTS_NEVER;
     const struct session_options options = {
         .spec = w->options.spec,
         .device = w->options.device,
@@ -280,8 +236,8 @@ static err open_session(struct worker_task *w)
         .workers = workers,
         .ps_count = cluster->hosts[JOB_PS].count,
         .batches_per_push = (int)w->gradients_per_push,
-        .outlet = has_outlet ? &w->outlet : NULL,
-        .binds_device_memory = is_alone,
+        .exchange = worker_open_exchange(w),
+        .binds_device_memory = w->options.task.transport == TRANSPORT_INPROC,
     };
     TRY(session_open(&options, &w->session));
     w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data->rows, workers);
@@ -321,8 +277,10 @@ static err open_parts(struct worker_task *w)
     w->tcp = calloc((size_t)ps_count, sizeof *w->tcp);
     w->shm = calloc((size_t)ps_count, sizeof *w->shm);
     w->kept = calloc((size_t)ps_count, sizeof *w->kept);
+    w->arrivals = calloc((size_t)ps_count, sizeof *w->arrivals);
     w->origin.filling = -1;
-    if (!w->tcp || !w->shm || !w->kept) return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
+    if (!w->tcp || !w->shm || !w->kept || !w->arrivals)
+        return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
     for (int ps = 0; ps < ps_count; ps++)
         w->tcp[ps] = w->shm[ps] = (struct attempt){.worker = w, .ps = ps};
     TRY(open_session(w));
@@ -361,6 +319,7 @@ void worker_task_close(struct worker_task *w)
     for (int ps = 0; w->kept && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
         free(w->kept[ps]);
     free(w->kept);
+    free(w->arrivals);
     free(w->tcp);
     free(w->shm);
     arena_free(&w->arena);

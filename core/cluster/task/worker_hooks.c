@@ -71,7 +71,9 @@ static void ask_stop(void *asker, err kind, const char *why)
 
 static err ask_evaluate(void *asker, struct evaluation *ret)
 {
-    return session_evaluate(&((struct worker_task *)asker)->session, ret);
+    struct worker_task *w = asker;
+    if (!worker_await_all(w)) return fail(ERR_PEER, "values were lost on their way");
+    return session_evaluate(&w->session, ret);
 }
 
 static bool ask_trace(void *asker, uint64_t first_step, int steps)

@@ -1,8 +1,8 @@
 /* worker_inside.h - the inside of a worker on the real loop.
  *
- * worker.c: steps; worker_hooks.c: who hears of them; worker_links.c: connecting; worker_chief.c:
- * what the ps begin from; worker_save.c: checkpoints; trace/worker.c,
- * trace/worker_gather.c: timelines.
+ * worker.c: steps; worker_exchange.c: what comes and leaves meanwhile; worker_hooks.c: who hears of
+ * them; worker_links.c: connecting; worker_chief.c: what the ps begin from; worker_save.c:
+ * checkpoints; trace/worker.c, trace/worker_gather.c: timelines.
  */
 #ifndef CORE_CLUSTER_TASK_WORKER_INSIDE_H
 #define CORE_CLUSTER_TASK_WORKER_INSIDE_H
@@ -48,11 +48,19 @@ struct saving_files {
     bool has_litter;   /* a ps may have written for a checkpoint that was given up */
 };
 
+/* Of the values that a ps has said last. */
+struct arrival {
+    uint64_t from; /* bytes of its block from here on are there */
+    bool has_rest; /* and what is in front of them comes */
+};
+
 struct worker_task {
     struct task task; /* first */
     struct worker_task_options options;
     struct session session;
-    struct outlet outlet;
+    struct exchange exchange;
+    struct arrival *arrivals; /* [ps] */
+    bool lacks_values;        /* the step that is computed has waited for some in vain */
     uint32_t gradients_per_push;
     uint64_t last_step;
     bool has_last_step; /* num_steps: once the first generation is chosen */
@@ -83,6 +91,14 @@ struct worker_task {
 };
 
 uint64_t worker_block_bytes(const struct task *, int ps);
+
+/* NULL: values come and gradients leave between steps only. */
+const struct exchange *worker_open_exchange(struct worker_task *);
+void worker_note_values(struct worker_task *, int ps, const struct message *); /* VALUES, */
+void worker_note_rest(struct worker_task *, int ps, const struct message *);   /* REST */
+/* While a step is computed: false: some of its values will not come, so that nothing comes of it.
+ */
+bool worker_await_all(struct worker_task *);
 
 void worker_connect(struct worker_task *, int ps);
 void worker_tick_links(struct task *, uint64_t now_ms);

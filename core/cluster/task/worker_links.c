@@ -155,6 +155,7 @@ static void note_past(struct worker_task *w, const struct message *m)
 static void hear(struct worker_task *w, int ps, const struct message *m)
 {
     if (ps == 0 && !w->has_adopted) note_past(w, m);
+    if (m->type == MESSAGE_VALUES) worker_note_values(w, ps, m);
     if (w->trace && m->type == MESSAGE_VALUES) worker_trace_values(w, ps, m);
     task_message(&w->task, ps, m);
 }
@@ -168,6 +169,8 @@ static void on_message(void *context, struct link *link, const struct message *m
         refused(attempt, m);
     else if (w->task.peers[attempt->ps].link != link)
         welcome_if(attempt, m);
+    else if (m->type == MESSAGE_REST)
+        worker_note_rest(w, attempt->ps, m);
     else if (m->type == MESSAGE_SHARD)
         worker_take_shard(w, attempt->ps, m);
     else if (m->type == MESSAGE_TRACE)

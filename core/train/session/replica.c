@@ -57,7 +57,7 @@ static err open_buffers(struct replica *r)
 }
 
 err replica_open(struct device *device, struct graph *graph, const struct layout *layout,
-                 bool mirrors, const struct outlet *outlet, struct arena *arena,
+                 bool mirrors, const struct exchange *exchange, struct arena *arena,
                  struct replica *ret)
 {
     const size_t variables = (size_t)graph->param_count, ps_count = (size_t)layout->ps_count;
@@ -65,14 +65,14 @@ err replica_open(struct device *device, struct graph *graph, const struct layout
         .device = device,
         .graph = graph,
         .layout = layout,
-        .outlet = mirrors ? NULL : outlet,
+        .exchange = mirrors ? NULL : exchange,
         .values = arena_array(arena, ps_count, sizeof(float *)),
         .gradients = arena_array(arena, ps_count, sizeof(float *)),
         .whole_values = arena_array(arena, variables, sizeof(float *)),
         .whole_gradients = arena_array(arena, variables, sizeof(float *)),
     };
     if (mirrors) TRY(open_mirror(ret, arena));
-    if (ret->outlet) buckets_open(layout, 1, arena, &ret->buckets);
+    if (ret->exchange) buckets_open(layout, 1, arena, &ret->buckets);
     return open_buffers(ret);
 }
 
@@ -115,19 +115,24 @@ void replica_share(struct replica *r, const struct replica *of)
 
 /* ---- what crosses ---- */
 
-/* Partitioned variables come after the blocks that they are gathered from. */
-void replica_gather_values(struct replica *r)
+/* A variable that is one slice is read where it lies. */
+static void gather_value(struct replica *r, int variable)
 {
     struct device *d = r->device;
     float **blocks = has_mirror(r) ? r->mirror.values : r->values;
+    float *whole = r->whole_values[variable];
+    if (!whole) return;
+    if (d->is_separate)
+        layout_gather_on(d, r->layout, variable, (const float *const *)blocks, whole);
+    else
+        layout_gather(r->layout, variable, (const float *const *)blocks, whole);
+}
+
+/* Partitioned variables come after the blocks that they are gathered from. */
+void replica_gather_values(struct replica *r)
+{
     if (has_mirror(r)) mirror_upload(&r->mirror);
-    for (int i = 0; i < r->graph->param_count; i++) {
-        if (!r->whole_values[i]) continue;
-        if (d->is_separate)
-            layout_gather_on(d, r->layout, i, (const float *const *)blocks, r->whole_values[i]);
-        else
-            layout_gather(r->layout, i, (const float *const *)blocks, r->whole_values[i]);
-    }
+    for (int i = 0; i < r->graph->param_count; i++) gather_value(r, i);
 }
 
 /* A variable that is one slice has its gradient there already. */
@@ -167,7 +172,7 @@ void replica_clear_gradients(struct replica *r)
 
 bool replica_lets_leave(const struct replica *r)
 {
-    return r->outlet || mirror_lets_leave(&r->mirror);
+    return r->exchange || mirror_lets_leave(&r->mirror);
 }
 
 static void begin_buckets(void *replica)
@@ -184,10 +189,26 @@ static int first_variable(const struct graph *g, const struct node *node)
     return first;
 }
 
+static void await_values(void *replica, const struct node *node)
+{
+    struct replica *r = replica;
+    const int first = first_variable(r->graph, node), end = first + node->param_count;
+    const struct layout *layout = r->layout;
+    for (int i = 0; i < layout->slice_count; i++) {
+        const struct slice *slice = &layout->slices[i];
+        const struct bucket bucket = {slice->ps, slice->offset, slice->count};
+        if (slice->variable < first || slice->variable >= end) continue;
+        r->exchange->await(r->exchange->context, &bucket);
+    }
+    for (int i = first; i < end; i++) gather_value(r, i);
+    if (r->wants_penalty) /* later values may come during backward */
+        graph_add_regularization(r->graph, first, node->param_count, r->device, &r->penalty);
+}
+
 static void leave(struct replica *r, const struct bucket *bucket)
 {
-    if (r->outlet)
-        r->outlet->leave(r->outlet->context, bucket);
+    if (r->exchange)
+        r->exchange->leave(r->exchange->context, bucket);
     else
         mirror_leave(&r->mirror, bucket);
 }
@@ -202,19 +223,22 @@ static void send_gradients(void *replica, const struct node *node)
         buckets_finish(&r->buckets, i);
     }
     while (buckets_next(&r->buckets, &bucket)) leave(r, &bucket);
-    if (r->outlet) r->outlet->between(r->outlet->context);
+    if (r->exchange) r->exchange->between(r->exchange->context);
 }
 
 void replica_run(struct replica *r, int64_t rows, bool add, bool leaves)
 {
+    if (r->awaits_values) r->penalty = 0;
     const struct pass pass = {
         .rows = rows,
         .add = add,
         .begin = leaves ? begin_buckets : NULL,
+        .needed = r->awaits_values ? await_values : NULL,
         .finished = leaves ? send_gradients : NULL,
         .context = r,
     };
     stepper_run(&r->stepper, &pass);
+    r->awaits_values = false;
 }
 
 /* A value that is not finite came with an earlier update and spoils every gradient after it, so

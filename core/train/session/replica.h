@@ -17,8 +17,12 @@
 #include "core/graph/stepper.h"
 #include "core/train/session/mirror.h"
 
-/* Who takes gradients away while backward goes on, where the host computes. */
-struct outlet {
+/* Who brings values while forward goes on, and takes gradients away while backward does, where the
+ * host computes. */
+struct exchange {
+    /* Returns when the values of this stretch are where they are bound, or nothing will come of the
+     * pass any more. */
+    void (*await)(void *context, const struct bucket *);
     void (*leave)(void *context, const struct bucket *); /* where it is bound, it is final */
     void (*between)(void *context);                      /* nodes: time for what is under way */
     void *context;
@@ -33,15 +37,18 @@ struct replica {
     float **values, **gradients;             /* [ps_count] blocks, bound; NULL: none */
     float **whole_values, **whole_gradients; /* [variables] of the device; NULL: used in place */
     struct mirror mirror;
-    const struct outlet *outlet; /* borrowed; NULL: none */
-    struct buckets buckets;      /* of the mirror, or for the outlet */
+    const struct exchange *exchange; /* borrowed; NULL: none */
+    struct buckets buckets;          /* of the mirror, or for the exchange */
+    bool awaits_values; /* of the exchange: each node's in the next pass, before its forward */
+    bool wants_penalty; /* of them: regularizers' terms */
+    double penalty;
 };
 
 /* For blocks of that layout. mirrors: those that will be bound are the host's memory, and the
- * device has its own; then there is no outlet. Lists live in the arena, memory of the device until
- * replica_close. */
+ * device has its own; then there is no exchange. Lists live in the arena, memory of the device
+ * until replica_close. */
 err replica_open(struct device *, struct graph *, const struct layout *, bool mirrors,
-                 const struct outlet *, struct arena *, struct replica *ret);
+                 const struct exchange *, struct arena *, struct replica *ret);
 void replica_close(struct replica *); /* a zeroed one is fine; what was half opened, too */
 
 void replica_bind(struct replica *, int ps, float *values, float *gradients);

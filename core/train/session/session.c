@@ -104,7 +104,8 @@ static err open_replica(struct session *s)
 {
     const struct session_options *o = &s->options;
     const bool mirrors = o->device->is_separate && !o->only_evaluates && !o->binds_device_memory;
-    return replica_open(o->device, s->graph, s->layout, mirrors, o->outlet, &s->arena, &s->replica);
+    return replica_open(o->device, s->graph, s->layout, mirrors, o->exchange, &s->arena,
+                        &s->replica);
 }
 
 /* Labels of all rows of both sets are looked at, before the first step. */
@@ -163,6 +164,7 @@ static err open_parts(struct session *s)
     if (!trains) return OK;
     TRY(session_check_warm_start(s));
     s->regularized = graph_has_regularizers(s->graph);
+    s->replica.wants_penalty = s->regularized && s->replica.exchange;
     TRY(session_open_plan(s));
     stepper_open(s->replica.plan, &s->replica.stepper);
     return OK;

@@ -33,8 +33,9 @@ struct session_options {
     /* The blocks that will be bound are memory of the device, as in a single process; otherwise
      * they are the host's, and a device with memory of its own works on a mirror of them. */
     bool binds_device_memory;
-    const struct outlet *outlet; /* of the gradients, borrowed; NULL: they stay (replica.h) */
-    bool without_labels;         /* predict only: data.eval needs no labels. With only_evaluates */
+    const struct exchange
+        *exchange;       /* borrowed; NULL: values are there, gradients stay (replica.h) */
+    bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
 };
 
 struct session {

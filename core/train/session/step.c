@@ -80,7 +80,7 @@ static err send_batch(struct session *s)
 static bool is_last_word(const struct session *s, int batch)
 {
     const bool is_held = s->tolerates_nan || s->is_watched;
-    if (s->replica.outlet && is_held) return false;
+    if (s->replica.exchange && is_held) return false;
     return s->clip.type == CLIP_NONE && batch + 1 == s->options.batches_per_push &&
            replica_lets_leave(&s->replica);
 }
@@ -98,10 +98,12 @@ err session_fail_loss(const struct session *s, double loss)
 err session_step(struct session *s, double *ret_loss)
 {
     struct device *device = s->options.device;
-    double loss = 0, penalty = 0;
+    double loss = 0;
     bool leaves = false;
-    replica_gather_values(&s->replica);
-    if (s->regularized && s->replica.outlet) penalty = graph_regularization(s->graph, device);
+    if (s->replica.exchange)
+        s->replica.awaits_values = true;
+    else
+        replica_gather_values(&s->replica);
     for (int i = 0; i < s->options.batches_per_push; i++) {
         TRY(take_batch(s));
         leaves = is_last_word(s, i);
@@ -113,8 +115,10 @@ err session_step(struct session *s, double *ret_loss)
     }
     if (!leaves) replica_scatter_gradients(&s->replica);
     loss = loss / s->options.batches_per_push;
-    if (s->regularized && !s->replica.outlet) penalty = graph_regularization(s->graph, device);
-    loss += penalty;
+    if (s->replica.wants_penalty)
+        loss += s->replica.penalty;
+    else if (s->regularized)
+        loss += graph_regularization(s->graph, device);
     TRY(device->kernels->synchronize(device));
     if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
     *ret_loss = loss;

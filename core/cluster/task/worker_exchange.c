@@ -1,0 +1,95 @@
+/* worker_exchange.c - values that come and gradients that leave while a step is computed. */
+#include "core/base/log.h"
+#include "core/cluster/task/worker_inside.h"
+
+/* ---- values ---- */
+
+enum {
+    AWAIT_MS = 2000,           /* for a byte */
+    AWAIT_LOOKS_MAX = 1 << 20, /* in a row, each of which moved something */
+};
+
+void worker_note_values(struct worker_task *w, int ps, const struct message *m)
+{
+    struct arrival *a = &w->arrivals[ps];
+    const bool travels = !link_shares_memory(w->task.peers[ps].link);
+    if (m->code & VALUES_HELD) return;
+    *a = (struct arrival){m->offset, travels && m->code & VALUES_HAS_REST};
+}
+
+/* What does not go on from there is another ps' mistake, and makes the step wait in vain. */
+void worker_note_rest(struct worker_task *w, int ps, const struct message *m)
+{
+    struct arrival *a = &w->arrivals[ps];
+    if (!a->has_rest || m->offset + m->length != a->from) return;
+    *a = (struct arrival){m->offset, !m->code};
+}
+
+static bool is_there(const struct worker_task *w, int ps, uint64_t offset)
+{
+    const struct arrival *a = &w->arrivals[ps];
+    return !a->has_rest || offset >= a->from;
+}
+
+/* The step is given up where nothing comes: the role asks for all of the values again. */
+static void await_from(struct worker_task *w, int ps, uint64_t offset)
+{
+    const struct link *link = w->task.peers[ps].link;
+    for (int i = 0; i < AWAIT_LOOKS_MAX && !is_there(w, ps, offset); i++) {
+        w->lacks_values |= !link || loop_await(w->options.task.loop, link, AWAIT_MS);
+        if (w->lacks_values) return;
+    }
+    w->lacks_values |= !is_there(w, ps, offset);
+}
+
+static void await(void *context, const struct bucket *values)
+{
+    await_from(context, values->ps, (uint64_t)values->offset * sizeof(float));
+}
+
+bool worker_await_all(struct worker_task *w)
+{
+    for (int ps = 0; ps < w->task.peer_count; ps++) await_from(w, ps, 0);
+    return !w->lacks_values;
+}
+
+/* ---- gradients ---- */
+
+/* Within one host a part is work for nothing, unless it helps somebody far away. */
+static void leave(void *context, const struct bucket *bucket)
+{
+    struct worker_task *w = context;
+    const struct link *link = w->task.peers[bucket->ps].link;
+    const bool is_cut = link && task_sends_parts(&w->task, link);
+    const int before = w->task.outbox.count;
+    const uint64_t block = worker_block_bytes(&w->task, bucket->ps), part = task_part_bytes(block);
+    const uint64_t unfinished = block - (uint64_t)(bucket->offset + bucket->floats) * sizeof(float);
+    const uint64_t stays = unfinished > part ? unfinished : part; /* the last goes with the push */
+    uint64_t left = worker_role_left(w->task.role, bucket->ps);
+    if (!link || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
+    if (!worker_await_all(w)) return;
+    while (left > stays && left - unfinished >= part) {
+        const uint64_t bytes = !is_cut || left - stays < part ? left - stays : part;
+        worker_role_part(w->task.role, bucket->ps, bytes, &w->task.outbox);
+        left -= bytes;
+    }
+    task_flush_since(&w->task, before);
+}
+
+static void between(void *context)
+{
+    const struct worker_task *w = context;
+    for (int ps = 0; ps < w->task.peer_count; ps++) {
+        const struct link *link = w->task.peers[ps].link;
+        if (!link || !task_sends_parts(&w->task, link)) continue;
+        loop_move(w->options.task.loop);
+        return;
+    }
+}
+
+const struct exchange *worker_open_exchange(struct worker_task *w)
+{
+    const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
+    w->exchange = (struct exchange){await, leave, between, w};
+    return is_alone || w->options.task.parts == PARTS_NEVER ? NULL : &w->exchange;
+}

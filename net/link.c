@@ -234,6 +234,11 @@ size_t link_queued_bytes(const struct link *link)
     return queue ? queue_bytes(queue, !link->ops->shares_memory) : 0;
 }
 
+void link_keep_short(struct link *link)
+{
+    if (link->state == LINK_OPEN && link->ops->keep_short) link->ops->keep_short(link);
+}
+
 void link_close(struct link *link)
 {
     if (link->state == LINK_CLOSED) return;

@@ -44,9 +44,10 @@ struct link_ops {
     err (*send)(struct link *, const struct parcel *);
     err (*share)(struct link *);                          /* tells the peer of the windows */
     const struct queue *(*outgoing)(const struct link *); /* NULL: the peer is gone */
-    void (*hang_up)(struct link *); /* sends what it can, gives descriptors back; once */
-    void (*drop)(struct link *);    /* frees what the link has beside itself; may be NULL */
-    bool shares_memory;             /* stretches do not travel; looking costs no system call */
+    void (*hang_up)(struct link *);    /* sends what it can, gives descriptors back; once */
+    void (*drop)(struct link *);       /* frees what the link has beside itself; may be NULL */
+    void (*keep_short)(struct link *); /* may be NULL */
+    bool shares_memory;                /* stretches do not travel; looking costs no system call */
 };
 
 struct link {

@@ -91,6 +91,9 @@ extern const struct transport transport_tcp, transport_shm, transport_inproc;
 err link_send(struct link *, const struct message *);
 bool link_is_idle(const struct link *);        /* nothing queued and nothing half sent */
 size_t link_queued_bytes(const struct link *); /* sent, but not out yet */
+/* From now on the system holds no more of what is sent than keeps the connection busy, so that it
+ * is idle later and what is said next comes sooner. */
+void link_keep_short(struct link *);
 void link_close(struct link *); /* what is queued is sent if it can be without waiting */
 /* Guests are served in a small share of the loop's time (net/guests.h), and are not heard while
  * answers to them are queued. What a former guest says from now on is not measured. */

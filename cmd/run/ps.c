@@ -1,6 +1,6 @@
 /* ps.c - `dtrain --job_name=ps ...`: a parameter server, until the job ends. */
 #include "cmd/run/task_parts.h"
-#include "core/cluster/task/descriptors.h"
+#include "cmd/run/descriptors.h"
 #include "core/cluster/task/ps.h"
 
 static err serve(struct run *run, struct loop *loop, struct device *device, int *ret_code)

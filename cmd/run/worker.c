@@ -2,7 +2,7 @@
  */
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
-#include "core/cluster/task/descriptors.h"
+#include "cmd/run/descriptors.h"
 #include "core/cluster/task/listen.h"
 
 static void turn_away(void *context, struct link *link)

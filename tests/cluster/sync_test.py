@@ -14,6 +14,15 @@ GREEDY = {"strategy": "greedy"}
 PIECES = {"strategy": "round_robin", "partitioner": {"type": "fixed_size", "num_shards": 3}}
 PINNED = {"strategy": "greedy", "pins": [{"match": "hidden/*", "ps": 1}]}
 CLOSE = 1e-6  # relative
+LARGE = {  # blocks of 400 KB: over a network gradients leave and values come in parts
+    "model": [{"op": "flatten"},
+              {"op": "dense", "name": "hidden", "units": 128, "activation": "relu",
+               "kernel_regularizer": {"l2": 0.001}},
+              {"op": "dropout", "rate": 0.2},
+              {"op": "dense", "name": "more", "units": 64, "activation": "relu"},
+              {"op": "dense", "name": "logits", "units": 10}],
+    "optimizer": {"type": "adam"},
+}
 PAUSES_MAX = 60
 PAUSE_LOOKS_MAX = 5
 
@@ -63,17 +72,7 @@ class Sync(ClusterCase):
         })
 
     def test_pushes_that_come_in_parts_change_no_bit(self):
-        """Blocks of 400 KB: over a network gradients leave and values come in parts."""
-        changes = {
-            "model": [{"op": "flatten"},
-                      {"op": "dense", "name": "hidden", "units": 128, "activation": "relu",
-                       "kernel_regularizer": {"l2": 0.001}},
-                      {"op": "dropout", "rate": 0.2},
-                      {"op": "dense", "name": "more", "units": 64, "activation": "relu"},
-                      {"op": "dense", "name": "logits", "units": 10}],
-            "optimizer": {"type": "adam"},
-        }
-        far, always = {"worker/1": ["--transport=tcp"]}, ["--parts=always"]
+        far, always, changes = {"worker/1": ["--transport=tcp"]}, ["--parts=always"], LARGE
         self.assert_same_bits({
             "shm": self.plan(flags=["--transport=shm"], changes=changes),
             "tcp, no parts": self.plan(flags=["--transport=tcp", "--parts=never"], changes=changes),
@@ -82,6 +81,18 @@ class Sync(ClusterCase):
             "tcp, 1 ps": self.plan(ps=1, flags=["--transport=tcp", *always], changes=changes),
             "mixed, 3 ps, pieces": self.plan(PIECES, ps=3, flags=always, flags_of=far,
                                              changes=changes),
+        })
+
+    def test_values_that_come_while_a_pass_goes_on_change_no_bit(self):
+        """Asynchronous, where none come ahead; of one worker, which is as good as synchronous."""
+        changes = {**LARGE, "train.mode": "async"}
+        self.assert_same_bits({
+            name: self.plan(*pieces, ps=ps, workers=1, flags=flags, changes=changes)
+            for name, ps, flags, *pieces in (
+                ("shm", 1, ["--transport=shm"]),
+                ("tcp", 1, ["--transport=tcp", "--parts=always"]),
+                ("tcp, 2 ps", 2, ["--transport=tcp", "--parts=always"]),
+                ("tcp, 2 ps, pieces", 2, ["--transport=tcp", "--parts=always"], PIECES))
         })
 
     def test_order_of_arrival_changes_no_bit(self):

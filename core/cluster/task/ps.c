@@ -72,6 +72,7 @@ static void act(struct task *t, const struct action *a)
         ps_task_advance(p, &a->advance);
         break;
     case ACTION_TAKE_BACK:
+        ps_task_values_hold(p);
         ps_task_take_back(p);
         break;
     case ACTION_CUT:
@@ -180,6 +181,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
     }
     connection_become_worker(connection, g.task);
     peer->link = connection->link;
+    ps_task_values_forget(p, g.task);
     peer->incarnation = g.incarnation;
     snprintf(peer->fingerprint, sizeof peer->fingerprint, "%s", g.fingerprint);
     log_line(LOG_DEBUG, "worker/%d is here over %s (%s)", g.task,
@@ -303,8 +305,7 @@ static void on_message(void *context, struct link *link, const struct message *m
         return;
     }
     if (p->task.has_ended) return; /* its bytes are read, and nothing counts */
-    if (m->type == MESSAGE_PUSH || m->type == MESSAGE_JOIN)
-        p->task.peers[connection->worker].takes_rest = m->type == MESSAGE_PUSH;
+    ps_task_values_heard(p, connection->worker, m);
     if (is_whole(p, connection->worker, m)) {
         deliver(p, connection->worker, m);
         return;
@@ -370,6 +371,7 @@ static void hang_up_all(struct task *t)
 static void pump(struct task *t)
 {
     struct ps_task *p = (struct ps_task *)t;
+    ps_task_values_pump(p);
     ps_task_cut_pump(p);
     ps_task_visit_pump(p);
     if (p->trace) ps_task_trace_pump(p);
@@ -383,6 +385,7 @@ static void flushed(struct task *t)
 static const struct task_ops ops = {.act = act,
                                     .flushed = flushed,
                                     .pump = pump,
+                                    .send = ps_task_values_send,
                                     .tick = tick,
                                     .hang_up = hang_up_all,
                                     .block_bytes = block_bytes};

@@ -1,6 +1,7 @@
 /* ps_inside.h - the inside of a ps on the real loop.
  *
- * ps.c, ps_connections.c: links; ps_store.c: values, windows, updates; ps_cut.c:
+ * ps.c, ps_connections.c: links; ps_store.c: values, windows, updates; ps_values.c: how values
+ * travel; ps_cut.c:
  * shards of checkpoints; ps_visit.c: visitors; trace/ps.c: its part of timelines.
  */
 #ifndef CORE_CLUSTER_TASK_PS_INSIDE_H
@@ -20,9 +21,16 @@ struct share {
 };
 void share_release(struct share *); /* NULL is fine */
 
+/* What of a round that is not whole may go to a worker, and has; in bytes from the front on. */
+struct ahead_values {
+    uint64_t sent, end;
+};
+
 struct windows {
     struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
     const char *spoiled; /* the variable whose gradient is not finite, in parts that came; NULL */
+    struct ahead_values ahead;
+    bool takes_rest; /* the worker has pushed: it computes from values while they come */
 };
 
 /* A link, and who is at its other end: nobody known until it has greeted. */
@@ -97,6 +105,13 @@ void ps_task_consider_advance(struct ps_task *);
 bool ps_task_is_spoiled(struct ps_task *, int worker, const struct message *,
                         const char **ret_name);
 void ps_task_store_close(struct ps_task *);
+
+/* Instead of link_send: values leave in parts. */
+err ps_task_values_send(struct task *, int worker, const struct message *);
+void ps_task_values_heard(struct ps_task *, int worker, const struct message *);
+void ps_task_values_pump(struct ps_task *); /* what waits for a link that is free now */
+void ps_task_values_hold(struct ps_task *); /* nothing more goes ahead of this round */
+void ps_task_values_forget(struct ps_task *, int worker); /* whose link is new */
 
 /* The arrays of this ps as a checkpoint names them; step and ledger are the caller's. */
 void ps_task_describe_shard(const struct ps_task *, struct shard *ret);

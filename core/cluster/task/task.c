@@ -153,33 +153,6 @@ uint64_t task_part_bytes(uint64_t block)
     return least > PART_BYTES_MAX ? least : PART_BYTES_MAX;
 }
 
-static bool has_rest(const struct task *t, const struct peer *peer, const struct message *m,
-                     uint64_t part)
-{
-    return m->type == MESSAGE_VALUES && m->length > part && !(m->code & VALUES_FINAL) &&
-           peer->takes_rest && task_sends_parts(t, peer->link);
-}
-
-/* Values: what the next forward pass wants first, which lies at the end, goes first. */
-static err send_all(struct task *t, const struct peer *peer, const struct message *all)
-{
-    const uint64_t part = task_part_bytes(t->ops->block_bytes(t, 0));
-    if (!has_rest(t, peer, all, part)) return link_send(peer->link, all);
-    struct message m = *all;
-    m.code |= VALUES_HAS_REST;
-    m.offset = all->offset + all->length - part;
-    m.length = part;
-    err e = link_send(peer->link, &m);
-    m.type = MESSAGE_REST;
-    for (uint64_t left = all->length - part; left > 0 && !e; left -= m.length) {
-        m.length = left < part ? left : part;
-        m.offset = all->offset + left - m.length;
-        m.code = m.length == left;
-        e = link_send(peer->link, &m);
-    }
-    return e;
-}
-
 static void send_message(struct task *t, const struct action_send *a)
 {
     struct peer *peer = &t->peers[a->peer];
@@ -187,7 +160,7 @@ static void send_message(struct task *t, const struct action_send *a)
     struct message m = a->message;
     if (m.length == UINT64_MAX) m.length = t->ops->block_bytes(t, a->peer) - m.offset;
     if (t->ops->sending) t->ops->sending(t, a->peer, &m);
-    err e = send_all(t, peer, &m);
+    err e = t->ops->send ? t->ops->send(t, a->peer, &m) : link_send(peer->link, &m);
     if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */
 }
 

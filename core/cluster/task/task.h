@@ -46,7 +46,6 @@ struct peer {
     struct link *link; /* NULL: not there */
     bool is_up;        /* greeted; the role knows it */
     bool was_up;       /* at any time */
-    bool takes_rest;   /* a worker that has pushed: it computes from values while they come */
     uint64_t lost_ms;  /* !is_up && was_up: since when */
     uint64_t incarnation;
     char fingerprint[17];
@@ -63,7 +62,8 @@ struct task_ops { /* what differs between a ps and a worker */
     void (*pump)(struct task *);    /* optional: after every look at the links */
     /* optional: before a message of the role leaves */
     void (*sending)(struct task *, int peer, const struct message *);
-    void (*save)(struct task *);         /* optional: SIGUSR2 */
+    err (*send)(struct task *, int peer, const struct message *); /* else link_send */
+    void (*save)(struct task *);                                  /* optional: SIGUSR2 */
     void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
     void (*tick)(struct task *, uint64_t now_ms);
     void (*hang_up)(struct task *); /* close all links: the task has left the job */

@@ -1,5 +1,5 @@
 /* descriptors.c - see descriptors.h. */
-#include "core/cluster/task/descriptors.h"
+#include "cmd/run/descriptors.h"
 
 #include <sys/resource.h>
 

@@ -1,6 +1,6 @@
 /* test_task_descriptors.c - the limit on open files, as a task finds and leaves it. */
 #include "core/base/error.h" /* before cmocka, which has a macro of the name fail */
-#include "core/cluster/task/descriptors.h"
+#include "cmd/run/descriptors.h"
 #include "net/loop.h"
 
 #include <setjmp.h>

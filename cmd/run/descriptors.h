@@ -1,6 +1,6 @@
 /* descriptors.h - how many files and connections a task may have open (ulimit -n). */
-#ifndef CORE_CLUSTER_TASK_DESCRIPTORS_H
-#define CORE_CLUSTER_TASK_DESCRIPTORS_H
+#ifndef CMD_RUN_DESCRIPTORS_H
+#define CMD_RUN_DESCRIPTORS_H
 
 #include "core/cluster/description/cluster_spec.h"
 

@@ -150,7 +150,8 @@ static const struct field fields[] = {
      .offset = offsetof(struct run_flags, best_metric),
      .fallback = "\"loss\"",
      .takers = RUN_EVALUATOR,
-     .help = "evaluator: by which number of the evaluation; of all but loss more is better"},
+     .help = "evaluator: by which number of the evaluation; whether more or less is better "
+             "follows"},
     {.name = "log_level",
      .type = FIELD_ENUM,
      .offset = offsetof(struct run_flags, log_level),

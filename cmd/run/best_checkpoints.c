@@ -167,21 +167,14 @@ static err load(struct best_checkpoints *b)
     return e ? fail_prefix(e, "%s", path) : OK;
 }
 
-/* Of what an evaluation has, only the loss is better when it is less. */
 err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir,
-                          const char *metric, int keep)
+                          const char *metric, enum better better, int keep)
 {
-    *b = (struct best_checkpoints){
-        .metric = metric, .is_less_better = strcmp(metric, "loss") == 0, .keep = keep};
+    *b = (struct best_checkpoints){.metric = metric, .better = better, .keep = keep};
     int length = snprintf(b->folder, sizeof b->folder, "%s/best", checkpoint_dir);
     if (length >= (int)sizeof b->folder)
         return fail(ERR_INPUT, "%s: too long a path", checkpoint_dir);
     return keep ? load(b) : OK;
-}
-
-static bool is_better(const struct best_checkpoints *b, double x, double than)
-{
-    return b->is_less_better ? x < than : x > than;
 }
 
 static void forget(struct best_checkpoints *b, int index)
@@ -194,7 +187,7 @@ static void forget(struct best_checkpoints *b, int index)
 static int place_of(const struct best_checkpoints *b, double value)
 {
     int place = 0;
-    while (place < b->count && !is_better(b, value, b->at[place].value)) place++;
+    while (place < b->count && !better_is(b->better, value, b->at[place].value)) place++;
     return place;
 }
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/graph/op.h"
 #include "core/train/checkpoint/checkpoints.h"
 
 enum { BEST_MAX = 100 };
@@ -23,7 +24,7 @@ struct best_checkpoint {
 struct best_checkpoints {
     char folder[CHECKPOINT_PATH_MAX];
     const char *metric; /* borrowed */
-    bool is_less_better;
+    enum better better;
     int keep;
     struct best_checkpoint at[BEST_MAX + 1]; /* best first */
     int count;
@@ -32,7 +33,7 @@ struct best_checkpoints {
 /* Goes on with what best.json says. keep 0: nothing is ever kept, and no folder is made. ERR_INPUT:
  * it cannot be read, or is about another metric. */
 err best_checkpoints_open(struct best_checkpoints *, const char *checkpoint_dir, const char *metric,
-                          int keep);
+                          enum better, int keep);
 
 /* Keeps the checkpoint if it is good enough, and lets the worst one go. The same step again takes
  * the place of the one before. ERR_IO. */

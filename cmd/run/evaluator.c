@@ -250,7 +250,8 @@ static err open_files(struct evaluator *v)
     if (length >= (int)sizeof v->events_folder)
         return fail(ERR_INPUT, "%.64s...: too long a path", folder);
     TRY(evaluated_checkpoints_open(&v->evaluated, v->events_folder, keep));
-    return best_checkpoints_open(&v->best, train->checkpoint_dir, v->run->flags.best_metric, keep);
+    return best_checkpoints_open(&v->best, train->checkpoint_dir, v->run->flags.best_metric,
+                                 evaluation_better(&v->session, v->best_value), keep);
 }
 
 static err open_session(struct evaluator *v)

@@ -2,6 +2,8 @@
  */
 #include "core/graph/op.h"
 
+#include <math.h>
+
 static const struct field node_spec_fields[] = {
     {.name = "name",
      .type = FIELD_STRING,
@@ -59,4 +61,21 @@ err node_add_param(struct node *node, struct arena *arena, const struct param *p
     *added = *param;
     added->name = arena_format(arena, "%s/%s", node->name, param->name);
     return OK;
+}
+
+int64_t metric_state_count(const struct metric_node *node, int64_t rows)
+{
+    return node->metric->state_count ? node->metric->state_count(node, rows) : 2;
+}
+
+double metric_result(const struct metric_node *node, double *state)
+{
+    if (node->metric->result) return node->metric->result(node, state);
+    return state[1] > 0 ? state[0] / state[1] : 0;
+}
+
+bool better_is(enum better better, double value, double than)
+{
+    if (better == BETTER_NEAR_ONE) return fabs(value - 1) < fabs(than - 1);
+    return better == BETTER_LESS ? value < than : value > than;
 }

@@ -162,13 +162,26 @@ struct metric_node {
     const struct loss_node *loss; /* logits and labels */
 };
 
-/* A metric is total / count; both are summed over batches and over workers. */
+/* Which of two results of a metric is the better one. */
+enum better { BETTER_LESS, BETTER_MORE, BETTER_NEAR_ONE };
+/* Equal is not better, and NaN neither. */
+bool better_is(enum better, double value, double than);
+
+/* A metric has a state of doubles, zero at first: the batches of an evaluation add to it one after
+ * the other, and the result comes of it at the end. */
 struct metric {
     struct object object;
+    enum better better;
     err (*infer)(struct metric_node *, struct arena *);
-    void (*update)(const struct metric_node *, struct device *, int64_t rows, double *total,
-                   double *count);
+    /* Doubles of the state for at most so many rows; NULL: 2. */
+    int64_t (*state_count)(const struct metric_node *, int64_t rows);
+    void (*update)(const struct metric_node *, struct device *, int64_t rows, double *state);
+    /* It may spoil the state. NULL: the first over the second, or 0 where that is 0. */
+    double (*result)(const struct metric_node *, double *state);
 };
 extern const struct kinds metric_kinds;
+
+int64_t metric_state_count(const struct metric_node *, int64_t rows);
+double metric_result(const struct metric_node *, double *state);
 
 #endif

@@ -111,7 +111,7 @@ static void the_best_one_outlives_it_too(void **state)
     assert_int_equal(mkdir(watched, 0777), 0);
     power_begin(watched, disk, look, &saved);
     struct checkpoints *c = run_open(run, 2, NOW);
-    assert_int_equal(best_checkpoints_open(&best, run, "loss", 1), OK);
+    assert_int_equal(best_checkpoints_open(&best, run, "loss", BETTER_LESS, 1), OK);
     for (int step = 1; step <= 3; step++) {
         const struct best_checkpoint entry = {.step = step, .value = 1.0 / step};
         const char *prefix = run_publish(c, (uint64_t)step, NOW);

@@ -80,10 +80,9 @@ static void step(struct model *m, int64_t rows, uint64_t draw)
     plan_backward(m->plan, false, NULL, NULL);
     plan_loss(m->plan, rows);
     graph_regularization(m->graph, m->plan->device);
-    double total = 0, counted = 0;
+    double state[2] = {0};
     for (int i = 0; i < m->graph->metric_count; i++)
-        m->graph->metrics[i].metric->update(&m->graph->metrics[i], m->plan->device, rows, &total,
-                                            &counted);
+        m->graph->metrics[i].metric->update(&m->graph->metrics[i], m->plan->device, rows, state);
 }
 
 static void check_steps(const char *text, const struct setting *setting, const char *isa)

@@ -256,12 +256,13 @@ static double measure(struct loss_bench *b, const char *metric, const char *attr
     json_decref(json);
     assert_int_equal(node.metric->infer(&node, &b->arena), OK);
 
-    double total = 0, count = 0;
     const int64_t rows = b->logits.shape.dim[0], half = rows / 2;
-    node.metric->update(&node, b->device, half, &total, &count);
-    total = count = 0; /* what is added is the rows' own */
-    node.metric->update(&node, b->device, rows, &total, &count);
-    return total / count;
+    const size_t bytes = (size_t)metric_state_count(&node, rows) * sizeof(double);
+    double *state = arena_new(&b->arena, bytes);
+    node.metric->update(&node, b->device, half, state);
+    memset(state, 0, bytes); /* what is added is the rows' own */
+    node.metric->update(&node, b->device, rows, state);
+    return metric_result(&node, state);
 }
 
 static double value_of(json_t *file, const char *metric)

@@ -424,12 +424,10 @@ static void metrics_can_be_taken_after_backward(void **state)
     double before[2][2] = {{0}}, after[2][2] = {{0}};
     const double loss = model_loss(&m, 6, 0);
     for (int i = 0; i < 2; i++)
-        m.graph->metrics[i].metric->update(&m.graph->metrics[i], &device, 6, &before[i][0],
-                                           &before[i][1]);
+        m.graph->metrics[i].metric->update(&m.graph->metrics[i], &device, 6, before[i]);
     plan_backward(m.plan, false, NULL, NULL);
     for (int i = 0; i < 2; i++)
-        m.graph->metrics[i].metric->update(&m.graph->metrics[i], &device, 6, &after[i][0],
-                                           &after[i][1]);
+        m.graph->metrics[i].metric->update(&m.graph->metrics[i], &device, 6, after[i]);
     assert_memory_equal(before, after, sizeof before);
     assert_true(after[1][0] / after[1][1] == loss);
     assert_true(after[0][1] == 6);

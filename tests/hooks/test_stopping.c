@@ -48,6 +48,17 @@ static void what_grows_may_be_better(void **state)
                         "no increase of accuracy for 10 steps: the best is 0.6 of step 20");
 }
 
+static void what_is_better_follows_from_the_metric(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, STOPPING("\"max_steps_without_decrease\": 10, \"metric\": \"accuracy\""));
+    rig_evaluated(rig, 10, 5, 0.5);
+    rig_evaluated(rig, 20, 5, 0.6);
+    assert_int_equal(rig->stops, 0);
+    rig_evaluated(rig, 30, 5, 0.6);
+    assert_int_equal(rig->stops, 1);
+}
+
 static void early_evaluations_are_not_looked_at(void **state)
 {
     struct rig *rig = *state;
@@ -224,6 +235,7 @@ int main(void)
         WITH_RIG(evaluations_that_get_no_better_stop_the_run),
         WITH_RIG(each_new_best_gives_more_time),
         WITH_RIG(what_grows_may_be_better),
+        WITH_RIG(what_is_better_follows_from_the_metric),
         WITH_RIG(early_evaluations_are_not_looked_at),
         WITH_RIG(a_recovery_forgets_a_best_that_was_undone),
         WITH_RIG(a_loss_that_is_no_number_is_never_better),

@@ -14,24 +14,24 @@ static err infer(struct metric_node *node, struct arena *arena)
 }
 
 /* Yes or no: every logit counts, whatever the example has of them. */
-static void update(const struct metric_node *node, struct device *d, int64_t rows, double *total,
-                   double *count)
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
 {
     const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
     const int64_t columns = shape_count_from(&logits->shape, 1);
     if (node->loss->loss->predicts == PREDICTS_CLASS) {
-        *total += (double)d->kernels->count_in_top(d, logits->value, labels->value, rows, columns,
-                                                   1, true);
-        *count += (double)rows;
+        state[0] += (double)d->kernels->count_in_top(d, logits->value, labels->value, rows, columns,
+                                                     1, true);
+        state[1] += (double)rows;
     } else {
-        *total += (double)d->kernels->count_threshold(d, logits->value, labels->value, 0.0f,
-                                                      rows * columns);
-        *count += (double)(rows * columns);
+        state[0] += (double)d->kernels->count_threshold(d, logits->value, labels->value, 0.0f,
+                                                        rows * columns);
+        state[1] += (double)(rows * columns);
     }
 }
 
 const struct metric metric_accuracy = {
     .object = {"accuracy", "share of right answers"},
+    .better = BETTER_MORE,
     .infer = infer,
     .update = update,
 };

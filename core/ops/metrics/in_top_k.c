@@ -37,19 +37,19 @@ static err infer(struct metric_node *node, struct arena *arena)
 }
 
 /* Ties count for the label, as in tf.nn.in_top_k. */
-static void update(const struct metric_node *node, struct device *d, int64_t rows, double *total,
-                   double *count)
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
 {
     const struct attributes *a = node->attributes;
     const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
-    *total += (double)d->kernels->count_in_top(d, logits->value, labels->value, rows,
-                                               logits->shape.dim[1], a->k, false);
-    *count += (double)rows;
+    state[0] += (double)d->kernels->count_in_top(d, logits->value, labels->value, rows,
+                                                 logits->shape.dim[1], a->k, false);
+    state[1] += (double)rows;
 }
 
 const struct metric metric_in_top_k = {
     .object = {"in_top_k", "share of labels among the k largest logits", fields,
                sizeof(struct attributes)},
+    .better = BETTER_MORE,
     .infer = infer,
     .update = update,
 };

@@ -8,16 +8,16 @@ static err infer(struct metric_node *node, struct arena *arena)
 }
 
 /* The losses of the rows are there from the forward pass. */
-static void update(const struct metric_node *node, struct device *d, int64_t rows, double *total,
-                   double *count)
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
 {
     const struct loss_node *loss = node->loss;
-    *total += d->kernels->sum(d, loss->losses, rows);
-    *count += loss->loss->weight(loss, d, rows);
+    state[0] += d->kernels->sum(d, loss->losses, rows);
+    state[1] += loss->loss->weight(loss, d, rows);
 }
 
 const struct metric metric_loss = {
     .object = {"loss", "the mean loss"},
+    .better = BETTER_LESS,
     .infer = infer,
     .update = update,
 };

@@ -11,11 +11,11 @@
 #include "core/base/log.h"
 #include "core/train/hooks/values.h"
 
-enum mode { MODE_DECREASE, MODE_INCREASE };
+enum { MODE_AUTO = BETTER_NEAR_ONE }; /* what comes before is of enum better */
 
 struct early_stopping {
     const char *metric; /* "loss" or a metric, of the evaluation */
-    int mode;           /* enum mode: what is better */
+    int mode;           /* BETTER_LESS, BETTER_MORE or MODE_AUTO: as the metric has it */
     int64_t max_steps;
     int64_t min_steps;
 };
@@ -23,13 +23,16 @@ struct early_stopping {
 struct state {
     const struct early_stopping *attributes;
     int metric; /* index for evaluation_value() */
+    enum better better;
     bool has_best, has_stopped;
     double best;
     uint64_t best_step;
 };
 
 static const char *const mode_names[] = {
-    [MODE_DECREASE] = "decrease", [MODE_INCREASE] = "increase", NULL};
+    [BETTER_LESS] = "decrease", [BETTER_MORE] = "increase", [MODE_AUTO] = "auto", NULL};
+static const char *const better_words[] = {
+    [BETTER_LESS] = "decrease", [BETTER_MORE] = "increase", [BETTER_NEAR_ONE] = "approach to 1"};
 
 static const struct field fields[] = {
     {.name = "metric",
@@ -40,9 +43,10 @@ static const struct field fields[] = {
     {.name = "mode",
      .type = FIELD_ENUM,
      .offset = offsetof(struct early_stopping, mode),
-     .fallback = "\"decrease\"",
+     .fallback = "\"auto\"",
      .choices = mode_names,
-     .help = "what is better"},
+     .help = "what is better; auto: a decrease of the loss and of errors, an increase of most "
+             "metrics, of calibration what is nearer to 1"},
     {.name = "max_steps_without_decrease",
      .type = FIELD_INT,
      .offset = offsetof(struct early_stopping, max_steps),
@@ -79,7 +83,10 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     const char *names[HOOK_VALUES_MAX];
     const int count = evaluation_names(view->session, names);
     const struct name_list list = {names, count, "metric", "metric"};
-    return hook_name_find(&list, s->attributes->metric, &s->metric);
+    TRY(hook_name_find(&list, s->attributes->metric, &s->metric));
+    s->better = s->attributes->mode == MODE_AUTO ? evaluation_better(view->session, s->metric)
+                                                 : (enum better)s->attributes->mode;
+    return OK;
 }
 
 /* A best that lies ahead of the values has been undone. */
@@ -95,7 +102,7 @@ static bool is_better(const struct state *s, double value)
 {
     if (!s->has_best) return true;
     if (isnan(s->best)) return !isnan(value);
-    return s->attributes->mode == MODE_DECREASE ? value < s->best : value > s->best;
+    return better_is(s->better, value, s->best);
 }
 
 /* Said once: steps that are under way may still bring evaluations. */
@@ -103,9 +110,10 @@ static void stop(struct state *s, const struct run_view *view)
 {
     const struct early_stopping *a = s->attributes;
     char why[ERROR_TEXT_MAX];
-    snprintf(
-        why, sizeof why, "no %s of %.64s for %" PRIu64 " steps: the best is %.6g of step %" PRIu64,
-        mode_names[a->mode], a->metric, view->global_step - s->best_step, s->best, s->best_step);
+    snprintf(why, sizeof why,
+             "no %s of %.64s for %" PRIu64 " steps: the best is %.6g of step %" PRIu64,
+             better_words[s->better], a->metric, view->global_step - s->best_step, s->best,
+             s->best_step);
     log_line(LOG_INFO, "%s; training is stopped", why);
     s->has_stopped = true;
     view->asks->stop(view->asker, OK, why);

@@ -68,6 +68,11 @@ double evaluation_value(const struct evaluation *evaluation, int index)
     return index == 0 ? evaluation->loss : evaluation->metrics[index - 1];
 }
 
+enum better evaluation_better(const struct session *session, int index)
+{
+    return index == 0 ? BETTER_LESS : session->graph->metrics[index - 1].metric->better;
+}
+
 /* "a, b, c" as far as it fits. */
 static void join(const struct name_list *list, char *text, size_t size)
 {

@@ -18,6 +18,7 @@ double hook_gradient_norm(const struct run_view *);
 /* Of an evaluation: loss, then the metrics. */
 int evaluation_names(const struct session *, const char *ret_names[HOOK_VALUES_MAX]);
 double evaluation_value(const struct evaluation *, int index);
+enum better evaluation_better(const struct session *, int index);
 
 /* The index of a name; ERR_INPUT names the nearest: `values[2]: unknown value "los" ...` with path
  * "values[2]" and noun "value". */

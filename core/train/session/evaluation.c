@@ -18,8 +18,6 @@ static err open_replica(struct session *s, struct replica **ret)
         r->device = s->options.device;
         TRY(session_make_graph(s, rows, false, &s->arena, &r->graph));
     }
-    const size_t metrics = (size_t)r->graph->metric_count;
-    s->eval_metrics = arena_array(&s->arena, metrics + 1, 2 * sizeof(double));
     return plan_open(r->graph, r->device, &r->plan);
 }
 
@@ -45,20 +43,49 @@ static err forward(struct session *s, struct replica *r, int64_t *ret_rows)
 
 /* ---- loss and metrics ---- */
 
+/* Of all metrics, one behind the other */
+static size_t states_bytes(const struct session *s, int64_t rows)
+{
+    int64_t count = 0;
+    for (int i = 0; i < s->graph->metric_count; i++)
+        count += metric_state_count(&s->graph->metrics[i], rows);
+    return (size_t)count * sizeof(double);
+}
+
+err session_open_metrics(struct session *s)
+{
+    const int64_t batch = s->graph->batch;
+    const int64_t rows = s->eval_data && s->eval_data->rows > batch ? s->eval_data->rows : batch;
+    s->eval_metrics =
+        arena_array(&s->arena, (size_t)s->graph->metric_count + 1, sizeof *s->eval_metrics);
+    s->metric_states = malloc(states_bytes(s, rows) + sizeof(double));
+    return s->metric_states ? OK : fail(ERR_MEMORY, "no memory for the metrics' states");
+}
+
+double session_metric(struct session *s, int metric)
+{
+    const struct metric_node *m = &s->graph->metrics[metric];
+    const size_t count = (size_t)metric_state_count(m, s->last_rows);
+    memset(s->metric_states, 0, count * sizeof *s->metric_states);
+    m->metric->update(m, s->options.device, s->last_rows, s->metric_states);
+    return metric_result(m, s->metric_states);
+}
+
 struct totals {
     double loss, weight;
-    double *metric, *count;
 };
 
-static void evaluate_batch(struct plan *plan, int64_t rows, struct totals *t)
+static void evaluate_batch(struct session *s, struct plan *plan, int64_t rows, struct totals *t)
 {
     const struct graph *g = plan->graph;
+    double *state = s->metric_states;
     double weight = g->loss.loss->weight(&g->loss, plan->device, rows);
     t->loss += plan_loss(plan, rows) * weight;
     t->weight += weight;
     for (int i = 0; i < g->metric_count; i++) {
         const struct metric_node *m = &g->metrics[i];
-        m->metric->update(m, plan->device, rows, &t->metric[i], &t->count[i]);
+        m->metric->update(m, plan->device, rows, state);
+        state += metric_state_count(m, s->eval_data->rows);
     }
 }
 
@@ -67,9 +94,19 @@ static err evaluate_all(struct session *s, struct replica *r, struct totals *t)
     int64_t rows;
     do {
         TRY(forward(s, r, &rows));
-        if (rows > 0) evaluate_batch(r->plan, rows, t);
+        if (rows > 0) evaluate_batch(s, r->plan, rows, t);
     } while (rows > 0);
     return r->device->kernels->synchronize(r->device);
+}
+
+static void take_results(struct session *s, int64_t rows)
+{
+    double *state = s->metric_states;
+    for (int i = 0; i < s->graph->metric_count; i++) {
+        const struct metric_node *m = &s->graph->metrics[i];
+        s->eval_metrics[i] = metric_result(m, state);
+        state += metric_state_count(m, rows);
+    }
 }
 
 err session_evaluate(struct session *s, struct evaluation *ret)
@@ -78,12 +115,12 @@ err session_evaluate(struct session *s, struct evaluation *ret)
     *ret = (struct evaluation){0};
     if (!s->eval_data) return OK;
     TRY(begin(s, &r));
-    const int metrics = r->graph->metric_count;
-    struct totals t = {.metric = s->eval_metrics, .count = s->eval_metrics + metrics};
-    memset(s->eval_metrics, 0, 2 * (size_t)metrics * sizeof(double));
+    const int64_t rows = s->eval_data->rows;
+    struct totals t = {0};
+    memset(s->metric_states, 0, states_bytes(s, rows));
     TRY(evaluate_all(s, r, &t));
-    for (int i = 0; i < metrics; i++) t.metric[i] = t.count[i] > 0 ? t.metric[i] / t.count[i] : 0;
-    *ret = (struct evaluation){s->eval_data->rows, t.weight > 0 ? t.loss / t.weight : 0, t.metric};
+    take_results(s, rows);
+    *ret = (struct evaluation){rows, t.weight > 0 ? t.loss / t.weight : 0, s->eval_metrics};
     return OK;
 }
 

@@ -1,4 +1,6 @@
 /* session.c - see session.h. */
+#include <stdlib.h>
+
 #include "core/base/random.h"
 #include "core/train/session/session_inside.h"
 
@@ -161,6 +163,7 @@ static err open_parts(struct session *s)
     TRY(open_clipping(s));
     TRY(begin_training_data(s));
     TRY(begin_evaluation_data(s));
+    TRY(session_open_metrics(s));
     if (!trains) return OK;
     TRY(session_check_warm_start(s));
     s->regularized = graph_has_regularizers(s->graph);
@@ -185,6 +188,7 @@ void session_close(struct session *s)
     replica_close(&s->replica);
     for (int i = 0; s->kept && i < s->graph->param_count; i++)
         if (s->kept[i]) d->kernels->release(d, s->kept[i]);
+    free(s->metric_states);
     if (s->own_values) d->kernels->release(d, s->own_values);
     batch_source_close(s->train_data);
     batch_source_close(s->eval_data);

@@ -61,9 +61,10 @@ struct session {
     float **kept;         /* [variables] sums of clipped gradients; NULL: not needed */
     double gradient_norm; /* of the last step, where clipping computed it */
     bool regularized;
-    bool is_watched;      /* a hook looks at values between a step and its push */
-    bool tolerates_nan;   /* a loss that is not finite is reported as any other (the nan hook) */
-    double *eval_metrics; /* totals, then counts; NULL until the first evaluation */
+    bool is_watched;       /* a hook looks at values between a step and its push */
+    bool tolerates_nan;    /* a loss that is not finite is reported as any other (the nan hook) */
+    double *metric_states; /* of all metrics, for a batch or the whole evaluation set */
+    double *eval_metrics;  /* [metrics] of the last evaluation */
 
     float *own_values; /* the block that session_restore made; NULL: none */
 };
@@ -106,7 +107,7 @@ void session_clear_gradients(struct session *);
  * there already; after an error it stands where it stood. */
 err session_seek(struct session *, uint64_t batch);
 
-/* Of the last batch of the last step: total / count of metric i of the graph. */
+/* Of the last batch of the last step: metric i of the graph. */
 double session_metric(struct session *, int metric);
 
 struct evaluation {

@@ -8,6 +8,8 @@ err session_make_graph(const struct session *, int64_t batch, bool training, str
                        struct graph **ret);
 /* Rows of an evaluation beside training batches of so many */
 int64_t session_evaluation_batch(const struct session *, int64_t batch);
+/* Room for the states of metrics, of a batch and of the evaluation set. ERR_MEMORY. */
+err session_open_metrics(struct session *);
 /* Clipping is of each batch's gradient, so sums of several need a place beside it. */
 bool session_keeps_sums(const struct session *);
 

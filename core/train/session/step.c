@@ -130,14 +130,6 @@ void session_clear_gradients(struct session *s)
     replica_clear_gradients(&s->replica);
 }
 
-double session_metric(struct session *s, int metric)
-{
-    const struct metric_node *m = &s->graph->metrics[metric];
-    double total = 0, count = 0;
-    m->metric->update(m, s->options.device, s->last_rows, &total, &count);
-    return count > 0 ? total / count : 0;
-}
-
 /* The stream is a function of the index, and random draws are numbered by the same index: a run
  * that was restored drops out what the undisturbed one would have dropped out. A batch that was
  * sent ahead is of the old place. */

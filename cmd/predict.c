@@ -59,7 +59,7 @@ void print_predict_help(FILE *out)
     fputs("  dtrain predict --checkpoint=CKPT --out=FILE [FLAGS] SPEC.json\n\n"
           "Each row gives its number in the file, from 0, and what the model says: with\n"
           "softmax_cross_entropy the class and the probabilities of all classes; with\n"
-          "sigmoid_cross_entropy the probability of each label, and the class where there is one;\n"
+          "a loss of yes and no the probability of each label, and the class where there is one;\n"
           "else the numbers. Labels are not read: of idx and raw files only the features are\n"
           "needed, a csv file may lack the label's column where that has a name.\n\n",
           out);
@@ -72,13 +72,13 @@ void print_predict_help(FILE *out)
 /* Labels that exclude each other, or one alone. */
 static bool has_class(const struct predict *p, int64_t columns)
 {
-    return p->predicts == PREDICTS_CLASS || (p->predicts == PREDICTS_LOGIT && columns == 1);
+    return p->predicts == PREDICTS_CLASS || (p->predicts != PREDICTS_NUMBER && columns == 1);
 }
 
 static int64_t class_of(const struct predict *p, const float *row, int64_t columns)
 {
     int64_t best = 0;
-    if (p->predicts == PREDICTS_LOGIT) return row[0] > 0.5f;
+    if (p->predicts != PREDICTS_CLASS) return row[0] > 0.5f;
     for (int64_t i = 1; i < columns; i++)
         if (row[i] > row[best]) best = i;
     return best;

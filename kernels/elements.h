@@ -125,13 +125,13 @@ ELEMENT float element_regularize(float w, float l1, float l2)
 }
 
 /* Losses of a prediction and a target, and their slopes */
-enum pair_kind { PAIR_SIGMOID, PAIR_SQUARED, PAIR_HUBER };
+enum pair_kind { PAIR_SIGMOID, PAIR_WEIGHTED, PAIR_LOG, PAIR_SQUARED, PAIR_HUBER };
 
 /* Matrices of pairs: losses are summed over the columns of a row. */
 struct pairs {
     int64_t columns;
     const float *x, *targets;      /* [rows, columns] */
-    float delta, smoothing, scale; /* of huber; of sigmoid; of the gradient */
+    float delta, smoothing, scale; /* as regression has it; of sigmoid; of the gradient */
     float *losses, *gradient;      /* [rows]; [rows, columns] or NULL */
 };
 
@@ -157,6 +157,22 @@ ELEMENT float element_sigmoid_loss(const struct pairs *p, float x, float target,
     return (x < 0.0f ? 0.0f : x) - x * t + mathf_log1p(e);
 }
 
+/* Of a logit, in a form that does not overflow; delta: what a yes counts */
+ELEMENT float element_weighted_loss(const struct pairs *p, float x, float target, float *ret_slope)
+{
+    float weight = 1.0f + (p->delta - 1.0f) * target, e = mathf_exp(-mathf_abs(x));
+    *ret_slope = 1.0f - target - weight * (x < 0.0f ? 1.0f : e) / (1.0f + e);
+    return (1.0f - target) * x + weight * (mathf_log1p(e) + (x < 0.0f ? -x : 0.0f));
+}
+
+/* Of a probability; delta: what keeps the logarithms finite */
+ELEMENT float element_log_loss(const struct pairs *p, float x, float target, float *ret_slope)
+{
+    float yes = x + p->delta, no = 1.0f - x + p->delta;
+    *ret_slope = (1.0f - target) / no - target / yes;
+    return -target * mathf_log(yes) - (1.0f - target) * mathf_log(no);
+}
+
 ELEMENT float element_squared_loss(float x, float target, float *ret_slope)
 {
     float difference = x - target;
@@ -176,6 +192,8 @@ ELEMENT float element_pair_loss(enum pair_kind kind, const struct pairs *p, floa
                                 float *ret_slope)
 {
     if (kind == PAIR_SIGMOID) return element_sigmoid_loss(p, x, target, ret_slope);
+    if (kind == PAIR_WEIGHTED) return element_weighted_loss(p, x, target, ret_slope);
+    if (kind == PAIR_LOG) return element_log_loss(p, x, target, ret_slope);
     if (kind == PAIR_SQUARED) return element_squared_loss(x, target, ret_slope);
     return element_huber_loss(p, x, target, ret_slope);
 }

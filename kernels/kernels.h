@@ -96,7 +96,8 @@ struct cross_entropy {
 struct regression {
     int64_t rows, columns;
     const float *predictions, *targets;
-    float delta, scale;
+    float delta; /* of huber; of weighted_cross_entropy its pos_weight, of log_loss its epsilon */
+    float scale;
     float *losses;   /* [rows], summed over columns */
     float *gradient; /* overwritten; NULL: losses only */
 };

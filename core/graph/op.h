@@ -125,9 +125,10 @@ struct loss_node {
 
 /* What a loss takes the last node's output for; metrics depend on it. */
 enum prediction {
-    PREDICTS_CLASS,  /* logits [batch, classes], labels int32 [batch] */
-    PREDICTS_LOGIT,  /* one logit per label of 0 or 1: true above 0 */
-    PREDICTS_NUMBER, /* regression */
+    PREDICTS_CLASS,       /* logits [batch, classes], labels int32 [batch] */
+    PREDICTS_LOGIT,       /* one logit per label of 0 or 1: true above 0 */
+    PREDICTS_PROBABILITY, /* the same after a sigmoid: true above one half */
+    PREDICTS_NUMBER,      /* regression */
 };
 
 /* Which numbers a loss takes for labels. All of a data set are held to it when it is opened. */

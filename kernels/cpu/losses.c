@@ -108,6 +108,16 @@ static void sigmoid_rows(const void *arguments, int64_t begin, int64_t end)
     pair_rows(PAIR_SIGMOID, arguments, begin, end);
 }
 
+static void weighted_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    pair_rows(PAIR_WEIGHTED, arguments, begin, end);
+}
+
+static void log_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    pair_rows(PAIR_LOG, arguments, begin, end);
+}
+
 static void squared_rows(const void *arguments, int64_t begin, int64_t end)
 {
     pair_rows(PAIR_SQUARED, arguments, begin, end);
@@ -128,6 +138,16 @@ static void regression(struct device *d, const struct regression *r, range_body 
 {
     const struct pairs p = pairs_of_regression(r);
     spread(d, r->rows, LOSS_GRAIN / (r->columns + 1) + 1, body, &p);
+}
+
+void ISA(weighted_cross_entropy)(struct device *d, const struct regression *r)
+{
+    regression(d, r, weighted_rows);
+}
+
+void ISA(log_loss)(struct device *d, const struct regression *r)
+{
+    regression(d, r, log_rows);
 }
 
 void ISA(squared_error)(struct device *d, const struct regression *r)

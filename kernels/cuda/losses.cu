@@ -132,6 +132,16 @@ void cuda_sigmoid_cross_entropy(struct device *d, const struct cross_entropy *c)
     run_pairs<PAIR_SIGMOID>(d, "sigmoid_cross_entropy", pairs_of_classes(c), c->rows);
 }
 
+void cuda_weighted_cross_entropy(struct device *d, const struct regression *r)
+{
+    run_pairs<PAIR_WEIGHTED>(d, "weighted_cross_entropy", pairs_of_regression(r), r->rows);
+}
+
+void cuda_log_loss(struct device *d, const struct regression *r)
+{
+    run_pairs<PAIR_LOG>(d, "log_loss", pairs_of_regression(r), r->rows);
+}
+
 void cuda_squared_error(struct device *d, const struct regression *r)
 {
     run_pairs<PAIR_SQUARED>(d, "squared_error", pairs_of_regression(r), r->rows);

@@ -84,7 +84,7 @@ static void draw_batch(struct model *m)
         if (labels->dtype == INT32)
             ((int32_t *)m->labels)[i] =
                 (int32_t)(draw % (uint64_t)graph->loss.logits->shape.dim[1]);
-        else if (graph->loss.loss->predicts == PREDICTS_LOGIT)
+        else if (graph->loss.loss->predicts != PREDICTS_NUMBER)
             ((float *)m->labels)[i] = (float)(draw & 1);
         else
             ((float *)m->labels)[i] = random_normal(7, (uint64_t)i);

@@ -22,7 +22,6 @@ static const char *const LATER[] = {
     "hinge",
     "l2_normalize",
     "layer_normalization",
-    "log_loss",
     "log_softmax",
     "lrn",
     "lstm",
@@ -30,7 +29,6 @@ static const char *const LATER[] = {
     "selu",
     "softsign",
     "square",
-    "weighted_cross_entropy",
 };
 
 /* TensorFlow's are sums of float32, too. */

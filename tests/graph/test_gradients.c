@@ -255,11 +255,21 @@ static void fill_labels(struct loss_bench *b)
         const uint64_t draw = random_u64(91, (uint64_t)i);
         if (labels->dtype == INT32)
             ((int32_t *)labels->value)[i] = (int32_t)(draw % (uint64_t)b->logits.shape.dim[1]);
-        else if (b->node.loss->predicts == PREDICTS_LOGIT)
+        else if (b->node.loss->predicts != PREDICTS_NUMBER)
             ((float *)labels->value)[i] = (float)(draw & 1);
         else
             ((float *)labels->value)[i] = random_normal(92, (uint64_t)i);
     }
+}
+
+/* Probabilities lie between 0 and 1, far enough from both for a difference quotient. */
+static void fill_logits(struct loss_bench *b)
+{
+    const int64_t count = shape_count(&b->logits.shape);
+    float *x = b->logits.value;
+    spread(x, count, 3.0f, 93);
+    if (b->node.loss->predicts != PREDICTS_PROBABILITY) return;
+    for (int64_t i = 0; i < count; i++) x[i] = 0.5f + x[i] / 8;
 }
 
 static void check_loss(struct device *device, const struct loss *loss, const struct op_case *test)
@@ -269,7 +279,7 @@ static void check_loss(struct device *device, const struct loss *loss, const str
     loss_bench_open(&b, device, loss, attributes, &test->input[0]);
     json_decref(attributes);
     fill_labels(&b);
-    spread(b.logits.value, shape_count(&b.logits.shape), 3.0f, 93);
+    fill_logits(&b);
 
     const int64_t batch = b.logits.shape.dim[0], columns = shape_count_from(&b.logits.shape, 1);
     for (int64_t rows = batch; rows >= batch - 1; rows--) {

@@ -207,6 +207,7 @@ struct pair_loss {
     void (*run)(struct device *, const struct regression *);
     double (*loss)(double x, double t);
     double (*slope)(double x, double t);
+    bool of_probabilities;
 };
 
 static void run_sigmoid(struct device *d, const struct regression *r)
@@ -236,6 +237,36 @@ static double sigmoid_loss(double x, double t)
 static double sigmoid_slope(double x, double t)
 {
     return 1 / (1 + exp(-x)) - smooth(t);
+}
+
+static void run_weighted(struct device *d, const struct regression *r)
+{
+    d->kernels->weighted_cross_entropy(d, r);
+}
+
+static double weighted_loss(double x, double t)
+{
+    return t * smoothing_or_delta * log1p(exp(-x)) + (1 - t) * log1p(exp(x));
+}
+
+static double weighted_slope(double x, double t)
+{
+    return (1 - t) / (1 + exp(-x)) - t * smoothing_or_delta / (1 + exp(x));
+}
+
+static void run_log(struct device *d, const struct regression *r)
+{
+    d->kernels->log_loss(d, r);
+}
+
+static double log_loss(double x, double t)
+{
+    return -t * log(x + smoothing_or_delta) - (1 - t) * log(1 - x + smoothing_or_delta);
+}
+
+static double log_slope(double x, double t)
+{
+    return (1 - t) / (1 - x + smoothing_or_delta) - t / (x + smoothing_or_delta);
 }
 
 static void run_squared(struct device *d, const struct regression *r)
@@ -271,6 +302,8 @@ static double huber_slope(double x, double t)
 
 static const struct pair_loss pair_losses[] = {
     {"sigmoid_cross_entropy", run_sigmoid, sigmoid_loss, sigmoid_slope},
+    {"weighted_cross_entropy", run_weighted, weighted_loss, weighted_slope},
+    {"log_loss", run_log, log_loss, log_slope, .of_probabilities = true},
     {"squared_error", run_squared, squared_loss, squared_slope},
     {"huber", run_huber, huber_loss, huber_slope},
 };
@@ -291,7 +324,8 @@ static void check_pair_rows(const struct pair_loss *p, const struct regression *
 static void check_pair_loss(struct device *d, const struct pair_loss *p, const struct shape *s)
 {
     const int64_t n = s->rows * s->columns;
-    float *x = random_floats(d, n, -6, 6, 93), *targets = random_floats(d, n, 0, 1, 94);
+    const float low = p->of_probabilities ? 0 : -6, high = p->of_probabilities ? 1 : 6;
+    float *x = random_floats(d, n, low, high, 93), *targets = random_floats(d, n, 0, 1, 94);
     float *losses = new_floats(d, s->rows), *alone = new_floats(d, s->rows);
     float *gradient = new_floats(d, n);
     struct regression r = {s->rows, s->columns, x,       targets, smoothing_or_delta,

@@ -1,5 +1,6 @@
 /* accuracy: the share of right answers. A class is right when its logit is the largest (the first
- * of equal ones), a yes or no when the logit is above zero as often as the label says so. */
+ * of equal ones), a yes or no when the logit is above zero, or the probability above one half, as
+ * the label says. */
 #include "core/graph/op.h"
 
 /* A regression has no right answers. */
@@ -23,7 +24,8 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
                                                      1, true);
         state[1] += (double)rows;
     } else {
-        state[0] += (double)d->kernels->count_threshold(d, logits->value, labels->value, 0.0f,
+        const float threshold = node->loss->loss->predicts == PREDICTS_LOGIT ? 0.0f : 0.5f;
+        state[0] += (double)d->kernels->count_threshold(d, logits->value, labels->value, threshold,
                                                         rows * columns);
         state[1] += (double)(rows * columns);
     }

@@ -147,6 +147,7 @@ static void to_probabilities(enum prediction predicts, const struct predictions 
         for (int64_t i = 0; i < p->rows * p->columns; i++)
             values[i] = (float)(1 / (1 + exp(-(double)values[i])));
         break;
+    case PREDICTS_PROBABILITY:
     case PREDICTS_NUMBER:
         break;
     }

@@ -85,15 +85,24 @@ const struct scene scene_partitioned = {
     "{\"type\":\"adam\",\"clip\":{\"type\":\"norm\",\"norm\":0.1}}," RUN "}",
     2, 3, 2};
 
-#define NUMBERS(loss)                                                                              \
+#define NUMBERS(last, loss, metrics)                                                               \
     "{\"data\":{\"train\":{\"format\":\"random\",\"rows\":90,\"shape\":[7],\"label_type\":"        \
     "\"number\"},\"eval\":{\"format\":\"random\",\"rows\":33,\"shape\":[7],\"label_type\":"        \
     "\"number\"},\"batch_size\":8,\"eval_batch_size\":10},\"model\":[{\"op\":\"dense\",\"units\":" \
-    "9,"                                                                                           \
-    "\"activation\":\"tanh\"},{\"op\":\"dense\",\"units\":1}],\"loss\":\"" loss                    \
-    "\",\"metrics\":[\"loss\"],\"optimizer\":{\"type\":\"momentum\",\"learning_rate\":0.05,"       \
-    "\"momentum\":0.5}," RUN "}"
+    "9,\"activation\":\"tanh\"},{\"op\":\"dense\",\"units\":1,\"activation\":\"" last              \
+    "\"}],\"loss\":" loss ",\"metrics\":[" metrics                                                 \
+    "],\"optimizer\":{\"type\":\"momentum\",\"learning_rate\":0.05,\"momentum\":0.5}," RUN "}"
+#define ANSWERS                                                                                    \
+    "\"accuracy\",\"auc\",{\"op\":\"auc\",\"curve\":\"PR\",\"summation_method\":\"ranking\"},"     \
+    "{\"op\":\"precision\",\"threshold\":0.4},\"recall\",\"log_loss\",\"calibration\""
 
-const struct scene scene_squares = {NUMBERS("mean_squared_error"), 1, 1, 1};
-const struct scene scene_huber = {NUMBERS("huber"), 1, 1, 1};
-const struct scene scene_sigmoid = {NUMBERS("sigmoid_cross_entropy"), 1, 1, 1};
+const struct scene scene_squares = {
+    NUMBERS("linear", "\"mean_squared_error\"",
+            "\"loss\",\"mean_absolute_error\",\"root_mean_squared_error\""),
+    1, 1, 1};
+const struct scene scene_huber = {NUMBERS("linear", "\"huber\"", "\"loss\""), 1, 1, 1};
+const struct scene scene_sigmoid = {
+    NUMBERS("linear", "\"sigmoid_cross_entropy\"", "\"loss\"," ANSWERS), 1, 1, 1};
+const struct scene scene_more_for_yes = {
+    NUMBERS("linear", "{\"op\":\"weighted_cross_entropy\",\"pos_weight\":3}", ANSWERS), 1, 1, 1};
+const struct scene scene_probabilities = {NUMBERS("sigmoid", "\"log_loss\"", ANSWERS), 1, 1, 1};

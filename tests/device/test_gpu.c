@@ -106,6 +106,8 @@ static void every_op_and_loss_trains_as_on_the_cpu(void **state)
     check(&scene_squares);
     check(&scene_huber);
     check(&scene_sigmoid);
+    check(&scene_more_for_yes);
+    check(&scene_probabilities);
 }
 
 static void gradients_are_clipped_summed_and_regularized_as_on_the_cpu(void **state)

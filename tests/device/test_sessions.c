@@ -48,6 +48,8 @@ static void labels_of_every_loss_are_brought_to_the_device(void **state)
     check(&scene_squares);
     check(&scene_huber);
     check(&scene_sigmoid);
+    check(&scene_more_for_yes);
+    check(&scene_probabilities);
 }
 
 static void class_weights_are_taken_to_the_device(void **state)

@@ -1,6 +1,7 @@
 /* test_fixtures.c - every op, loss and metric against what TensorFlow computed. */
 #include "tests/graph/bench.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,6 +322,155 @@ static void accuracy_of_a_threshold_is_that_of_tensorflow(void **state)
     device_close(&device);
 }
 
+/* Of one number per example, the labels beside it; all that is in the file but for weights */
+static void open_answers(struct loss_bench *b, struct device *device, json_t *file,
+                         const char *loss)
+{
+    json_t *labels = json_object_get(file, "labels");
+    open_loss(b, device, loss, &(struct shape){2, {shape_of(labels).dim[0], 1}});
+    read_floats(json_object_get(file, "predictions"), b->logits.value);
+    read_floats(labels, b->node.labels.value);
+}
+
+/* Every case of the metric that has no weights; returns how many. */
+static int check_metric(struct loss_bench *b, json_t *file, const char *metric)
+{
+    int checked = 0;
+    json_t *test;
+    size_t index;
+    json_array_foreach(json_object_get(file, "cases"), index, test)
+    {
+        json_t *attributes = json_object_get(test, "attributes");
+        json_t *data = json_object_get(json_object_get(test, "value"), "data");
+        if (strcmp(json_string_value(json_object_get(test, "metric")), metric) != 0) continue;
+        if (json_object_get(attributes, "weighted")) continue;
+        char *text = json_dumps(attributes, 0);
+        assert_near(measure(b, metric, text), json_number_value(json_array_get(data, 0)), 1e-6);
+        free(text);
+        checked++;
+    }
+    return checked;
+}
+
+static void metrics_of_yes_and_no_are_those_of_tensorflow(void **state)
+{
+    struct device device = open_device_or_skip(*state);
+    json_t *file = load("metrics.json");
+    struct loss_bench b;
+    open_answers(&b, &device, file, "log_loss");
+    for (int is_logit = 0; is_logit < 2; is_logit++) {
+        assert_int_equal(check_metric(&b, file, "auc"), 3);
+        assert_int_equal(check_metric(&b, file, "precision"), 1);
+        assert_int_equal(check_metric(&b, file, "recall"), 1);
+        assert_near(measure(&b, "accuracy", "{}"), value_of(file, "accuracy"), 1e-6);
+        if (is_logit) break;
+        loss_bench_close(&b);
+        open_answers(&b, &device, file, "sigmoid_cross_entropy");
+        float *x = b.logits.value;
+        for (int64_t i = 0; i < b.logits.shape.dim[0]; i++) x[i] = logf(x[i] / (1 - x[i]));
+    }
+    loss_bench_close(&b);
+    json_decref(file);
+    device_close(&device);
+}
+
+static void metrics_of_numbers_are_those_of_tensorflow(void **state)
+{
+    struct device device = open_device_or_skip(*state);
+    json_t *file = load("metrics.json");
+    struct loss_bench b;
+    open_answers(&b, &device, file, "mean_squared_error");
+    assert_int_equal(check_metric(&b, file, "mean_absolute_error"), 1);
+    assert_int_equal(check_metric(&b, file, "root_mean_squared_error"), 1);
+    loss_bench_close(&b);
+    json_decref(file);
+    device_close(&device);
+}
+
+/* A yes above a no counts one, beside it one half; precision at x is that of all from x on. */
+static void rank(const float *x, const float *labels, int64_t n, double *ret_roc, double *ret_pr)
+{
+    double pairs = 0, won = 0, yes = 0, precision = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (labels[i] < 0.5f) continue;
+        double above = 0, above_yes = 0;
+        for (int64_t j = 0; j < n; j++) {
+            above += x[j] >= x[i];
+            above_yes += x[j] >= x[i] && labels[j] > 0.5f;
+            if (labels[j] > 0.5f) continue;
+            pairs++;
+            won += x[i] > x[j] ? 1 : x[i] == x[j] ? 0.5 : 0;
+        }
+        yes++;
+        precision += above_yes / above;
+    }
+    *ret_roc = won / pairs;
+    *ret_pr = precision / yes;
+}
+
+/* With many predictions that are equal, and without */
+static void an_area_by_ranking_is_exact(void **state)
+{
+    struct device device = open_device_or_skip(*state);
+    json_t *file = load("metrics.json");
+    struct loss_bench b;
+    open_answers(&b, &device, file, "sigmoid_cross_entropy");
+    float *x = b.logits.value;
+    const int64_t n = b.logits.shape.dim[0];
+    for (int round = 0; round < 2; round++) {
+        double roc, pr;
+        rank(x, b.node.labels.value, n, &roc, &pr);
+        assert_near(measure(&b, "auc", "{\"summation_method\": \"ranking\"}"), roc, 1e-12);
+        assert_near(measure(&b, "auc", "{\"curve\": \"PR\", \"summation_method\": \"ranking\"}"),
+                    pr, 1e-12);
+        for (int64_t i = 0; i < n; i++) x[i] = roundf(8 * x[i]) - 4;
+    }
+    loss_bench_close(&b);
+    json_decref(file);
+    device_close(&device);
+}
+
+static void check_log_loss(struct device *device, json_t *file, const char *loss)
+{
+    struct loss_bench b;
+    open_answers(&b, device, file, loss);
+    assert_near(measure(&b, "log_loss", "{}"), loss_bench_mean(&b, b.logits.shape.dim[0]), 1e-6);
+    loss_bench_close(&b);
+}
+
+static void the_log_loss_is_the_loss_of_yes_and_no(void **state)
+{
+    struct device device = open_device_or_skip(*state);
+    json_t *file = load("metrics.json");
+    check_log_loss(&device, file, "log_loss");
+    check_log_loss(&device, file, "sigmoid_cross_entropy");
+    json_decref(file);
+    device_close(&device);
+}
+
+static void what_is_taken_for_yes_depends_on_the_threshold(void **state)
+{
+    struct device device = open_device_or_skip(*state);
+    struct loss_bench b;
+    open_loss(&b, &device, "log_loss", &(struct shape){2, {3, 2}});
+    memcpy(b.logits.value, (float[]){0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.9f}, 6 * sizeof(float));
+    memcpy(b.node.labels.value, (float[]){0, 1, 1, 0, 0, 1}, 6 * sizeof(float));
+    assert_near(measure(&b, "precision", "{}"), 1, 0);
+    assert_near(measure(&b, "recall", "{}"), 1 / 3.0, 1e-12);
+    assert_near(measure(&b, "precision", "{\"threshold\": 0.3}"), 1 / 3.0, 1e-12);
+    assert_near(measure(&b, "precision", "{\"threshold\": 0.25}"), 2 / 4.0, 1e-12);
+    assert_near(measure(&b, "recall", "{\"threshold\": 0.25}"), 2 / 3.0, 1e-12);
+    assert_near(measure(&b, "precision", "{\"threshold\": 0.95}"), 0, 0);
+    assert_near(measure(&b, "calibration", "{}"), 2.4 / 3, 1e-6);
+    memset(b.node.labels.value, 0, 6 * sizeof(float)); /* no yes: nothing to divide by */
+    assert_near(measure(&b, "recall", "{}"), 0, 0);
+    assert_near(measure(&b, "calibration", "{}"), 0, 0);
+    assert_near(measure(&b, "auc", "{}"), 1, 1e-6); /* as TensorFlow has it */
+    assert_near(measure(&b, "auc", "{\"summation_method\": \"ranking\"}"), 0, 0);
+    loss_bench_close(&b);
+    device_close(&device);
+}
+
 /* argmax takes the first of equal logits, in_top_k all of them. */
 static void ties_count_as_tensorflow_counts_them(void **state)
 {
@@ -374,6 +524,11 @@ int main(void)
         ON_EVERY_ISA(ops_and_losses_compute_what_tensorflow_does),
         ON_EVERY_ISA(metrics_of_classes_are_those_of_tensorflow),
         ON_EVERY_ISA(accuracy_of_a_threshold_is_that_of_tensorflow),
+        ON_EVERY_ISA(metrics_of_yes_and_no_are_those_of_tensorflow),
+        ON_EVERY_ISA(metrics_of_numbers_are_those_of_tensorflow),
+        ON_EVERY_ISA(an_area_by_ranking_is_exact),
+        ON_EVERY_ISA(the_log_loss_is_the_loss_of_yes_and_no),
+        ON_EVERY_ISA(what_is_taken_for_yes_depends_on_the_threshold),
         ON_EVERY_ISA(ties_count_as_tensorflow_counts_them),
         ON_EVERY_ISA(the_loss_as_a_metric_is_the_mean_loss),
         ON_EVERY_ISA(class_weights_divide_by_the_rows_that_count),

@@ -1,6 +1,7 @@
 /* test_specs.c - models that are wrong, and what is said about them; and what right ones become. */
 #include "tests/graph/models.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,21 @@ static const struct bad BAD[] = {
      "{\"model\": [{\"op\": \"dense\", \"units\": 3}], \"loss\": \"softmax_cross_entropy\", "
      "\"metrics\": [{\"op\": \"in_top_k\", \"k\": 3}]}",
      "metrics[0] (in_top_k): k: must be less than the 3 classes, got 3"},
+    {&ROWS, "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"metrics\": [\"auc\"]}",
+     "metrics[0] (auc): wants a loss over yes and no, as sigmoid_cross_entropy; "
+     "mean_squared_error"},
+    {&ROWS,
+     "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"loss\": \"sigmoid_cross_entropy\", "
+     "\"metrics\": [\"mean_absolute_error\"]}",
+     "metrics[0] (mean_absolute_error): wants a loss over numbers, as mean_squared_error; sigmoid"},
+    {&ROWS,
+     "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"loss\": \"sigmoid_cross_entropy\", "
+     "\"metrics\": [{\"op\": \"auc\", \"summation_method\": \"careful_interpolation\"}]}",
+     "metrics[0] (auc): summation_method: careful_interpolation is for the curve PR"},
+    {&ROWS,
+     "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"loss\": \"sigmoid_cross_entropy\", "
+     "\"metrics\": [\"auc\", {\"op\": \"auc\", \"num_thresholds\": 50}]}",
+     "metrics[1] (auc): the same as metrics[0]"},
     {&ROWS, "{\"model\": [{\"op\": \"dense\", \"units\": 3}], \"metrics\": [\"in_top_k\"]}",
      "metrics[0] (in_top_k): wants a loss over classes"},
     {&ROWS,
@@ -269,6 +285,35 @@ static void labels_have_the_shape_that_the_loss_wants(void **state)
     model_close(&m);
 }
 
+static void metrics_are_called_by_what_they_measure(void **state)
+{
+    static const char *const names[] = {
+        "auc",       "auc_pr",        "auc_ranking", "auc_pr_ranking",
+        "precision", "precision_0.3", "recall_0.25", "log_loss"};
+    struct model m;
+    open_ok(&m,
+            "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"loss\": {\"op\": "
+            "\"weighted_cross_entropy\", \"pos_weight\": 2}, \"metrics\": [\"auc\", {\"op\": "
+            "\"auc\", \"curve\": \"PR\"}, {\"op\": \"auc\", \"summation_method\": "
+            "\"ranking\"}, {\"op\": \"auc\", \"curve\": \"PR\", \"summation_method\": "
+            "\"ranking\"}, \"precision\", {\"op\": \"precision\", \"threshold\": 0.3}, {\"op\": "
+            "\"recall\", \"threshold\": 0.25}, \"log_loss\"]}",
+            &ROWS);
+    for (int i = 0; i < m.graph->metric_count; i++)
+        assert_string_equal(m.graph->metrics[i].name, names[i]);
+    assert_int_equal(m.graph->metric_count, sizeof names / sizeof *names);
+    model_close(&m);
+}
+
+static void better_depends_on_the_metric(void **state)
+{
+    assert_true(better_is(BETTER_LESS, 1, 2) && !better_is(BETTER_LESS, 1, 1));
+    assert_true(better_is(BETTER_MORE, 2, 1) && !better_is(BETTER_MORE, 1, 1));
+    assert_true(better_is(BETTER_NEAR_ONE, 1.1, 0.8) && better_is(BETTER_NEAR_ONE, 0.9, 1.2));
+    assert_false(better_is(BETTER_NEAR_ONE, 1.5, 0.5) || better_is(BETTER_NEAR_ONE, NAN, 0.5));
+    assert_false(better_is(BETTER_LESS, NAN, 0.5) || better_is(BETTER_MORE, NAN, 0.5));
+}
+
 static void shapes_are_printed_compared_and_checked(void **state)
 {
     char text[SHAPE_TEXT_MAX];
@@ -382,6 +427,8 @@ int main(void)
         cmocka_unit_test(nodes_without_a_name_are_called_after_their_op),
         cmocka_unit_test(shapes_follow_from_the_attributes),
         cmocka_unit_test(labels_have_the_shape_that_the_loss_wants),
+        cmocka_unit_test(metrics_are_called_by_what_they_measure),
+        cmocka_unit_test(better_depends_on_the_metric),
         cmocka_unit_test(shapes_are_printed_compared_and_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

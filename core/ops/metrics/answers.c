@@ -1,0 +1,71 @@
+/* answers.c - see answers.h. */
+#include "core/ops/metrics/answers.h"
+
+#include <math.h>
+
+enum { ANSWERS_AT_ONCE = 2048 };
+
+err answers_infer_yes_or_no(struct metric_node *node, struct arena *arena)
+{
+    const struct loss *loss = node->loss->loss;
+    if (loss->predicts == PREDICTS_LOGIT || loss->predicts == PREDICTS_PROBABILITY) return OK;
+    return fail(ERR_INPUT, "wants a loss over yes and no, as sigmoid_cross_entropy; %s is none",
+                loss->object.name);
+}
+
+err answers_infer_numbers(struct metric_node *node, struct arena *arena)
+{
+    const struct loss *loss = node->loss->loss;
+    if (loss->predicts == PREDICTS_NUMBER) return OK;
+    return fail(ERR_INPUT, "wants a loss over numbers, as mean_squared_error; %s is none",
+                loss->object.name);
+}
+
+double answers_probability(const struct loss_node *loss, float said)
+{
+    return loss->loss->predicts == PREDICTS_LOGIT ? 1 / (1 + exp(-(double)said)) : said;
+}
+
+/* On the host and one after the other, so that sums are the same on every device and with any
+ * number of threads: an evaluation's answers are few beside what the model computed for them. */
+void answers_each(const struct metric_node *node, struct device *d, int64_t rows, answers_add *add,
+                  double *state)
+{
+    const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
+    const int64_t count = rows * shape_count_from(&logits->shape, 1);
+    for (int64_t first = 0; first < count; first += ANSWERS_AT_ONCE) {
+        float said[ANSWERS_AT_ONCE] = {0}; /* where the device fails and nothing comes */
+        float wanted[ANSWERS_AT_ONCE] = {0};
+        const int64_t left = count - first, n = left < ANSWERS_AT_ONCE ? left : ANSWERS_AT_ONCE;
+        const size_t bytes = (size_t)n * sizeof(float);
+        d->kernels->download(d, said, (const float *)logits->value + first, bytes);
+        d->kernels->download(d, wanted, (const float *)labels->value + first, bytes);
+        for (int64_t i = 0; i < n; i++) add(node, said[i], wanted[i], state);
+    }
+}
+
+const struct field answers_threshold_fields[] = {
+    {.name = "threshold",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct answers_threshold, threshold),
+     .fallback = "0.5",
+     .min = 0,
+     .max = 1,
+     .help = "a probability above it is a yes"},
+    {0},
+};
+
+err answers_infer_threshold(struct metric_node *node, struct arena *arena)
+{
+    const struct answers_threshold *a = node->attributes;
+    TRY(answers_infer_yes_or_no(node, arena));
+    if (a->threshold != 0.5) node->name = arena_format(arena, "%s_%g", node->name, a->threshold);
+    return OK;
+}
+
+/* Rounded as TensorFlow's is. */
+bool answers_is_yes(const struct metric_node *node, float said)
+{
+    const struct answers_threshold *a = node->attributes;
+    return answers_probability(node->loss, said) > (float)a->threshold;
+}

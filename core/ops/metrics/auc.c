@@ -1,0 +1,223 @@
+/* auc: the area under a curve of a model of yes and no: how well it ranks them.
+ *
+ * ROC: the share of yes that is found over the share of no that is taken for yes; PR: precision
+ * over recall. By thresholds it is what tf.metrics.auc computes, the state being how many of either
+ * lie between two of them. By ranking it is exact, the state being all answers: of ROC how often a
+ * yes is ranked above a no (half where they are equal), of PR the mean of the precision at each
+ * yes.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/ops/metrics/answers.h"
+
+enum curve { CURVE_ROC, CURVE_PR };
+enum method { TRAPEZOIDAL, CAREFUL_INTERPOLATION, RANKING };
+
+enum { THRESHOLDS_MAX = 1 << 20 };
+
+struct attributes {
+    int curve, method; /* enum curve, enum method */
+    int64_t num_thresholds;
+};
+
+static const char *const curve_names[] = {[CURVE_ROC] = "ROC", [CURVE_PR] = "PR", NULL};
+static const char *const method_names[] = {[TRAPEZOIDAL] = "trapezoidal",
+                                           [CAREFUL_INTERPOLATION] = "careful_interpolation",
+                                           [RANKING] = "ranking",
+                                           NULL};
+
+static const struct field fields[] = {
+    {.name = "curve",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct attributes, curve),
+     .fallback = "\"ROC\"",
+     .choices = curve_names,
+     .help = "which curve: ROC, or PR (precision over recall)"},
+    {.name = "num_thresholds",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, num_thresholds),
+     .fallback = "200",
+     .min = 2,
+     .max = THRESHOLDS_MAX,
+     .help = "points of the curve, at equal distances of the probability"},
+    {.name = "summation_method",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct attributes, method),
+     .fallback = "\"trapezoidal\"",
+     .choices = method_names,
+     .help = "how the area between points is found: trapezoidal, careful_interpolation (of PR "
+             "only); or ranking, which has every answer as a point and keeps 16 bytes of each"},
+    {0},
+};
+
+/* "auc", "auc_pr", "auc_ranking", "auc_pr_ranking" */
+static err infer(struct metric_node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    TRY(answers_infer_yes_or_no(node, arena));
+    if (a->method == CAREFUL_INTERPOLATION && a->curve != CURVE_PR)
+        return fail(ERR_INPUT, "summation_method: careful_interpolation is for the curve PR");
+    node->name = arena_format(arena, "auc%s%s", a->curve == CURVE_PR ? "_pr" : "",
+                              a->method == RANKING ? "_ranking" : "");
+    return OK;
+}
+
+/* ---- by thresholds ---- */
+
+/* How many are above a threshold; of all there are. */
+struct point {
+    double yes, no;
+};
+
+/* Number i of n, as a float: -1e-7, 1 / (n - 1), 2 / (n - 1) ..., 1 + 1e-7 */
+static float threshold_at(int64_t i, int64_t n)
+{
+    if (i == 0) return -1e-7f;
+    return i == n - 1 ? 1 + 1e-7f : (float)((double)i / (double)(n - 1));
+}
+
+/* How many of the thresholds a probability is above; NaN is above none. */
+static int64_t thresholds_below(double probability, int64_t n)
+{
+    int64_t i = probability > 0 ? (int64_t)(fmin(probability, 1) * (double)(n - 1)) : 0;
+    while (i < n && probability > threshold_at(i, n)) i++;
+    while (i > 0 && !(probability > threshold_at(i - 1, n))) i--;
+    return i;
+}
+
+/* state: two numbers for each count of thresholds below, 0 to n: of no, of yes */
+static void add_to_bin(const struct metric_node *node, float said, float label, double *state)
+{
+    const struct attributes *a = node->attributes;
+    const double probability = answers_probability(node->loss, said);
+    state[2 * thresholds_below(probability, a->num_thresholds) + (label > 0.5f)] += 1;
+}
+
+/* Between a point and the one at the next higher threshold */
+static double trapezoid(enum curve curve, struct point at, struct point next, struct point all)
+{
+    const double e = 1e-6;
+    const double recall = (at.yes + e) / (all.yes + e),
+                 next_recall = (next.yes + e) / (all.yes + e);
+    if (curve == CURVE_ROC) return (at.no - next.no) / (all.no + e) * (recall + next_recall) / 2;
+    const double precision = (at.yes + e) / (at.yes + at.no + e);
+    const double next_precision = (next.yes + e) / (next.yes + next.no + e);
+    return (recall - next_recall) * (precision + next_precision) / 2;
+}
+
+static double quotient(double a, double b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+/* Davis and Goadrich: between two points yes and no grow in proportion, not precision and recall.
+ */
+static double interpolated(struct point at, struct point next, struct point all)
+{
+    const double yes = at.yes - next.yes, count = at.yes + at.no, next_count = next.yes + next.no;
+    const double slope = quotient(yes, count - next_count);
+    const double intercept = next.yes - slope * next_count;
+    const double ratio = count > 0 && next_count > 0 ? count / next_count : 1;
+    return quotient(slope * (yes + intercept * log(ratio)), all.yes);
+}
+
+/* From the highest threshold to the lowest, which everybody is above but NaN. */
+static double area_by_thresholds(const struct attributes *a, const double *state)
+{
+    struct point all = {0}, at = {0};
+    double area = 0;
+    for (int64_t i = 0; i <= a->num_thresholds; i++) {
+        all.no += state[2 * i];
+        all.yes += state[2 * i + 1];
+    }
+    for (int64_t i = a->num_thresholds; i > 0; i--) {
+        const struct point next = at;
+        at.no += state[2 * i];
+        at.yes += state[2 * i + 1];
+        if (i == a->num_thresholds) continue; /* the highest has none before it */
+        area += a->method == TRAPEZOIDAL ? trapezoid((enum curve)a->curve, at, next, all)
+                                         : interpolated(at, next, all);
+    }
+    return area;
+}
+
+/* ---- by ranking ---- */
+
+struct ranked {
+    double said, label;
+};
+
+/* state: how many there are, then two numbers of each. NaN ranks last. */
+static void append(const struct metric_node *node, float said, float label, double *state)
+{
+    struct ranked *to = (struct ranked *)(state + 1) + (int64_t)state[0]++;
+    *to = (struct ranked){isnan(said) ? -INFINITY : said, label};
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = ((const struct ranked *)a)->said, y = ((const struct ranked *)b)->said;
+    return (x < y) - (x > y);
+}
+
+/* Of equal ones, which are one point; *at moves there. */
+static int64_t next_point(const struct ranked *ranked, int64_t count, int64_t i, struct point *at)
+{
+    const double said = ranked[i].said;
+    for (; i < count && ranked[i].said == said; i++) {
+        at->yes += ranked[i].label > 0.5;
+        at->no += !(ranked[i].label > 0.5);
+    }
+    return i;
+}
+
+static double area_by_ranking(enum curve curve, double *state)
+{
+    struct ranked *ranked = (struct ranked *)(state + 1);
+    const int64_t count = (int64_t)state[0];
+    struct point at = {0};
+    double area = 0;
+    qsort(ranked, (size_t)count, sizeof *ranked, compare);
+    for (int64_t i = 0; i < count;) {
+        const struct point before = at;
+        i = next_point(ranked, count, i, &at);
+        if (curve == CURVE_ROC)
+            area += (at.no - before.no) * (at.yes + before.yes) / 2;
+        else
+            area += (at.yes - before.yes) * at.yes / (at.yes + at.no);
+    }
+    return quotient(area, curve == CURVE_ROC ? at.yes * at.no : at.yes);
+}
+
+/* ---- both ---- */
+
+static int64_t state_count(const struct metric_node *node, int64_t rows)
+{
+    const struct attributes *a = node->attributes;
+    if (a->method != RANKING) return 2 * (a->num_thresholds + 1);
+    return 1 + 2 * rows * shape_count_from(&node->loss->logits->shape, 1);
+}
+
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
+{
+    const struct attributes *a = node->attributes;
+    answers_each(node, d, rows, a->method == RANKING ? append : add_to_bin, state);
+}
+
+static double result(const struct metric_node *node, double *state)
+{
+    const struct attributes *a = node->attributes;
+    return a->method == RANKING ? area_by_ranking((enum curve)a->curve, state)
+                                : area_by_thresholds(a, state);
+}
+
+const struct metric metric_auc = {
+    .object = {"auc", "area under the ROC or the precision-recall curve", fields,
+               sizeof(struct attributes)},
+    .better = BETTER_MORE,
+    .infer = infer,
+    .state_count = state_count,
+    .update = update,
+    .result = result,
+};

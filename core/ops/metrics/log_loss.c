@@ -1,0 +1,29 @@
+/* log_loss: the mean of -z log p - (1 - z) log(1 - p) for probabilities p and labels z, whatever
+ * smoothing or weights the loss has. */
+#include <math.h>
+
+#include "core/ops/metrics/answers.h"
+
+/* Of a logit the logarithms do not overflow; of a probability TensorFlow's epsilon keeps them
+ * finite. */
+static void add(const struct metric_node *node, float said, float label, double *state)
+{
+    const double x = said, z = label, epsilon = 1e-7;
+    if (node->loss->loss->predicts == PREDICTS_LOGIT)
+        state[0] += fmax(x, 0) - x * z + log1p(exp(-fabs(x)));
+    else
+        state[0] -= z * log(x + epsilon) + (1 - z) * log(1 - x + epsilon);
+    state[1] += 1;
+}
+
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
+{
+    answers_each(node, d, rows, add, state);
+}
+
+const struct metric metric_log_loss = {
+    .object = {"log_loss", "mean cross-entropy of yes and no, in nats"},
+    .better = BETTER_LESS,
+    .infer = answers_infer_yes_or_no,
+    .update = update,
+};

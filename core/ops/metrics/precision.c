@@ -1,0 +1,22 @@
+/* precision: the share of yes among the labels of those that are taken for yes. */
+#include "core/ops/metrics/answers.h"
+
+static void add(const struct metric_node *node, float said, float label, double *state)
+{
+    if (!answers_is_yes(node, said)) return;
+    state[0] += label > 0.5f;
+    state[1] += 1;
+}
+
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
+{
+    answers_each(node, d, rows, add, state);
+}
+
+const struct metric metric_precision = {
+    .object = {"precision", "share of yes among those that are taken for yes",
+               answers_threshold_fields, sizeof(struct answers_threshold)},
+    .better = BETTER_MORE,
+    .infer = answers_infer_threshold,
+    .update = update,
+};

@@ -1,0 +1,22 @@
+/* recall: the share of those that are taken for yes among the labels of yes. */
+#include "core/ops/metrics/answers.h"
+
+static void add(const struct metric_node *node, float said, float label, double *state)
+{
+    if (!(label > 0.5f)) return;
+    state[0] += answers_is_yes(node, said);
+    state[1] += 1;
+}
+
+static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
+{
+    answers_each(node, d, rows, add, state);
+}
+
+const struct metric metric_recall = {
+    .object = {"recall", "share of those that are taken for yes among yes",
+               answers_threshold_fields, sizeof(struct answers_threshold)},
+    .better = BETTER_MORE,
+    .infer = answers_infer_threshold,
+    .update = update,
+};

@@ -1,4 +1,4 @@
-/* interaction.cu - dot products among the vectors of an example. */
+/* interaction.cu - dot products among the vectors of an example, one by one or summed. */
 #include "kernels/cuda/launch.cuh"
 
 /* Example and vector of a row, of which an example has as many as vectors */
@@ -73,4 +73,54 @@ struct back_body {
 void cuda_dot_interaction_back(struct device *d, const struct interaction *v, const float *dy)
 {
     each(d, "dot_interaction_back", back_body{*v, dy}, v->batch * v->width);
+}
+
+/* A warp has an example; each number is multiplied with the sum of those before it. */
+static __global__ void sum_pairs(struct interaction v, float *y)
+{
+    const int lane = lane_index();
+    for (int64_t example = grid_warp(); example < v.batch; example += grid_warps()) {
+        float sum = 0;
+        for (int64_t k = lane; k < v.width; k += WARP) {
+            float before = 0;
+            for (int64_t i = 0; i < v.vectors; i++) {
+                const float x = vector_of(v, example, i)[k];
+                sum += x * before;
+                before += x;
+            }
+        }
+        sum = warp_sum(sum);
+        if (lane == 0) y[example] = sum;
+    }
+}
+
+void cuda_factorization_machine(struct device *d, const struct interaction *v, float *y)
+{
+    if (v->batch > 0)
+        launch(d, {"factorization_machine", row_blocks(v->batch), 1}, sum_pairs, *v, y);
+}
+
+/* A thread has one place of the width in all vectors of an example, as above. */
+struct back_sum_body {
+    struct interaction v;
+    const float *dy;
+
+    __device__ void operator()(int64_t index) const
+    {
+        const int64_t example = quotient_of(index, v.width), k = index - example * v.width;
+        float all = 0;
+        for (int64_t i = 0; i < v.vectors; i++) all += vector_of(v, example, i)[k];
+        for (int64_t i = 0; i < v.vectors; i++) {
+            const int source = element_source(&v, i);
+            if (!v.dx[source]) continue;
+            float *dx = v.dx[source] + element_vector(&v, example, i) + k;
+            const float others = all - vector_of(v, example, i)[k];
+            *dx = (v.add[source] ? *dx : 0.0f) + dy[example] * others;
+        }
+    }
+};
+
+void cuda_factorization_machine_back(struct device *d, const struct interaction *v, const float *dy)
+{
+    each(d, "factorization_machine_back", back_sum_body{*v, dy}, v->batch * v->width);
 }

@@ -47,7 +47,9 @@ const struct scene scene_all_ops = {
     "{\"op\":\"swish\"},{\"op\":\"dropout\",\"rate\":0.25},{\"op\":\"flatten\"},"
     "{\"op\":\"dense\",\"units\":12,\"name\":\"wide\"},{\"op\":\"softmax\",\"name\":\"shares\"},"
     "{\"op\":\"dot_interaction\",\"inputs\":[\"wide\",\"shares\",\"wide\"],\"name\":\"pairs\"},"
-    "{\"op\":\"concat\",\"inputs\":[\"shares\",\"pairs\"]},"
+    "{\"op\":\"factorization_machine\",\"inputs\":[\"wide\",\"shares\",\"wide\"],\"name\":"
+    "\"machine\"},"
+    "{\"op\":\"concat\",\"inputs\":[\"shares\",\"pairs\",\"machine\"]},"
     "{\"op\":\"dense\",\"units\":10}]," CLASSES BY("adagrad") RUN "}",
     1, 1, 1};
 

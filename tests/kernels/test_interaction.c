@@ -1,6 +1,8 @@
 /* test_interaction.c - dot products among vectors, pair by pair in double. */
 #include "tests/kernels/support.h"
 
+#include <math.h>
+
 struct shape {
     int64_t batch, vectors, width;
 };
@@ -53,40 +55,46 @@ static double x_at(const struct interaction *v, int64_t example, int64_t i, int6
     return *at((float *const *)v->x, v, example, i, k);
 }
 
-/* Row by row of the triangle below the diagonal */
-static void check_forward(const struct interaction *v, const float *y)
+/* Row by row of the triangle below the diagonal; sums [batch] of them */
+static void check_forward(const struct interaction *v, const float *y, const float *sums)
 {
     int64_t pair = 0;
-    for (int64_t example = 0; example < v->batch; example++)
+    for (int64_t example = 0; example < v->batch; example++) {
+        double sum = 0, size = 0;
         for (int64_t i = 0; i < v->vectors; i++)
             for (int64_t j = 0; j < i; j++, pair++) {
                 double want = 0;
                 for (int64_t k = 0; k < v->width; k++)
                     want += x_at(v, example, i, k) * x_at(v, example, j, k);
                 assert_near(y[pair], want, summed, "dot_interaction", pair);
+                sum += want;
+                size += fabs(want);
             }
+        const struct tolerance t = {0, 1e-6 + 1e-5 * size};
+        assert_near(sums[example], sum, t, "factorization_machine", example);
+    }
 }
 
-/* want [vectors]: of number k of an example's vectors, pair by pair */
-static void back_pairs(const struct interaction *v, const float *dy, int64_t example, int64_t k,
-                       double *want)
+/* want [vectors]: of number k of an example's vectors, pair by pair; one_slope: of all of them */
+static void back_pairs(const struct interaction *v, const float *dy, bool one_slope,
+                       int64_t example, int64_t k, double *want)
 {
-    const float *slope = dy + example * interaction_pairs(v);
+    const float *slope = dy + example * (one_slope ? 1 : interaction_pairs(v));
     for (int64_t i = 0; i < v->vectors; i++)
-        for (int64_t j = 0; j < i; j++, slope++) {
+        for (int64_t j = 0; j < i; j++, slope += !one_slope) {
             want[i] += *slope * x_at(v, example, j, k);
             want[j] += *slope * x_at(v, example, i, k);
         }
 }
 
-static void check_back(const struct vectors *t, const float *dy)
+static void check_back(const struct vectors *t, const float *dy, bool one_slope)
 {
     enum { VECTORS_MAX = 64 };
     const struct interaction *v = &t->v;
     for (int64_t example = 0; example < v->batch; example++)
         for (int64_t k = 0; k < v->width; k++) {
             double want[VECTORS_MAX] = {0};
-            back_pairs(v, dy, example, k, want);
+            back_pairs(v, dy, one_slope, example, k, want);
             for (int64_t i = 0; i < v->vectors; i++) {
                 const bool adds = v->add[v->sources > 1 ? i : 0];
                 if (adds) want[i] += *at(t->before, v, example, i, k);
@@ -99,13 +107,19 @@ static void check_shape(struct device *d, const struct shape *s, int sources, bo
 {
     struct vectors t = new_vectors(d, s, sources);
     const int64_t n = s->batch * interaction_pairs(&t.v);
-    float *y = new_floats(d, n), *dy = random_floats(d, n, -1, 1, 300);
+    float *y = new_floats(d, n), *sums = new_floats(d, s->batch);
+    float *dy = random_floats(d, n > s->batch ? n : s->batch, -1, 1, 300);
     t.v.add[0] = add_first;
     d->kernels->dot_interaction(d, &t.v, y);
+    d->kernels->factorization_machine(d, &t.v, sums);
+    check_forward(&t.v, y, sums);
     d->kernels->dot_interaction_back(d, &t.v, dy);
-    check_forward(&t.v, y);
-    check_back(&t, dy);
+    check_back(&t, dy, false);
+    for (int i = 0; i < sources; i++) d->kernels->copy(d, t.v.dx[i], t.before[i], t.n);
+    d->kernels->factorization_machine_back(d, &t.v, dy);
+    check_back(&t, dy, true);
     free_floats(d, y);
+    free_floats(d, sums);
     free_floats(d, dy);
     free_vectors(d, &t);
 }
@@ -126,7 +140,8 @@ static void pairs_and_their_gradients_are_right(void **state)
 }
 
 /* One source as the first and the last, whose gradients add up; that between is not wanted. */
-static void check_twice(struct device *d)
+static void check_twice(struct device *d,
+                        void (*back)(struct device *, const struct interaction *, const float *))
 {
     const struct shape s = {5, 3, 6};
     struct vectors t = new_vectors(d, &s, 3);
@@ -138,17 +153,23 @@ static void check_twice(struct device *d)
     same.dx[1] = NULL;
     same.add[2] = true;
     t.v.add[0] = same.add[0] = t.v.add[2] = false;
-    d->kernels->dot_interaction_back(d, &same, dy);
-    d->kernels->dot_interaction_back(d, &t.v, dy);
+    back(d, &same, dy);
+    back(d, &t.v, dy);
     for (int64_t i = 0; i < t.n; i++)
         assert_near(t.before[0][i], (double)t.v.dx[0][i] + t.v.dx[2][i], summed, "twice", i);
     free_floats(d, dy);
     free_vectors(d, &t);
 }
 
+static void each_twice(struct device *d)
+{
+    check_twice(d, d->kernels->dot_interaction_back);
+    check_twice(d, d->kernels->factorization_machine_back);
+}
+
 static void a_source_may_be_there_twice(void **state)
 {
-    on_every_device(check_twice);
+    on_every_device(each_twice);
 }
 
 int main(void)

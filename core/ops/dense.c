@@ -40,59 +40,23 @@ static err infer(struct node *node, struct arena *arena)
     return layer_infer(node, arena, &(struct shape){2, {columns, a->units}});
 }
 
-/* x [rows, columns], y [rows, units] */
-struct sizes {
-    int64_t rows, columns, units;
-};
-
-static struct sizes sizes_of(const struct node *node)
-{
-    const struct shape *kernel = &node->param[0].shape;
-    return (struct sizes){shape_count(&node->input[0]->shape) / kernel->dim[0], kernel->dim[0],
-                          kernel->dim[1]};
-}
-
 /* Linear and without a bias, the product is the output. */
 static void forward(const struct node *node, struct device *d)
 {
-    const struct sizes s = sizes_of(node);
     const enum activation activation = layer_activation(node);
     const float *bias = layer_bias(node);
+    const int64_t units = node->param[0].shape.dim[1];
     float *y = node->output.value;
-    d->kernels->gemm(d, &(struct gemm){.m = s.rows,
-                                       .n = s.units,
-                                       .k = s.columns,
-                                       .a = node->input[0]->value,
-                                       .b = layer_kernel(node),
-                                       .c = y});
+    layer_multiply(node, d, y);
     if (bias || activation != ACTIVATION_LINEAR)
         d->kernels->bias_activate(d, y, bias, layer_sums(node), activation, (float)LEAKY_RELU_ALPHA,
-                                  s.rows, s.units);
+                                  shape_count(&node->output.shape) / units, units);
 }
 
-/* With dy the gradient of the sums: dkernel = x' dy [columns, units], dx = dy kernel' [rows,
- * columns]. */
 static void backward(const struct node *node, struct device *d)
 {
-    const struct sizes s = sizes_of(node);
     const float *dy = layer_backward(node, d);
-    d->kernels->gemm(d, &(struct gemm){.transpose_a = true,
-                                       .add = node->add_params,
-                                       .m = s.columns,
-                                       .n = s.units,
-                                       .k = s.rows,
-                                       .a = node->input[0]->value,
-                                       .b = dy,
-                                       .c = node->param[0].gradient});
-    if (node->input[0]->gradient)
-        d->kernels->gemm(d, &(struct gemm){.transpose_b = true,
-                                           .add = node->add[0],
-                                           .m = s.rows,
-                                           .n = s.columns,
-                                           .k = s.units,
-                                           .a = dy,
-                                           .b = layer_kernel(node),
-                                           .c = node->input[0]->gradient});
+    layer_multiply_back(node, d, dy, node->add[0]);
 }
 
 /* With and without bias, on more than two axes, wider than a vector register with a rest, and every

@@ -92,3 +92,55 @@ const float *layer_backward(const struct node *node, struct device *d)
                              node->add_params);
     return y->gradient;
 }
+
+/* x [rows, columns], y [rows, units] */
+struct sizes {
+    int64_t rows, columns, units;
+};
+
+static const struct tensor *last_input(const struct node *node)
+{
+    return node->input[node->input_count - 1];
+}
+
+static struct sizes sizes_of(const struct node *node)
+{
+    const struct shape *kernel = &node->param[KERNEL].shape;
+    return (struct sizes){shape_count(&last_input(node)->shape) / kernel->dim[0], kernel->dim[0],
+                          kernel->dim[1]};
+}
+
+void layer_multiply(const struct node *node, struct device *d, float *y)
+{
+    const struct sizes s = sizes_of(node);
+    d->kernels->gemm(d, &(struct gemm){.m = s.rows,
+                                       .n = s.units,
+                                       .k = s.columns,
+                                       .a = last_input(node)->value,
+                                       .b = layer_kernel(node),
+                                       .c = y});
+}
+
+/* dkernel = x' dy [columns, units], dx = dy kernel' [rows, columns] */
+void layer_multiply_back(const struct node *node, struct device *d, const float *dy, bool add)
+{
+    const struct sizes s = sizes_of(node);
+    const struct tensor *x = last_input(node);
+    d->kernels->gemm(d, &(struct gemm){.transpose_a = true,
+                                       .add = node->add_params,
+                                       .m = s.columns,
+                                       .n = s.units,
+                                       .k = s.rows,
+                                       .a = x->value,
+                                       .b = dy,
+                                       .c = node->param[KERNEL].gradient});
+    if (x->gradient)
+        d->kernels->gemm(d, &(struct gemm){.transpose_b = true,
+                                           .add = add,
+                                           .m = s.rows,
+                                           .n = s.columns,
+                                           .k = s.units,
+                                           .a = dy,
+                                           .b = layer_kernel(node),
+                                           .c = x->gradient});
+}

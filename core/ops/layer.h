@@ -25,11 +25,15 @@ struct layer {
      .fallback = "\"linear\"",                                                                     \
      .choices = activation_names,                                                                  \
      .help = "what is done with the sums"},                                                        \
-        {.name = "use_bias",                                                                       \
-         .type = FIELD_BOOL,                                                                       \
-         .offset = offsetof(struct layer, use_bias),                                               \
-         .fallback = "true",                                                                       \
-         .help = "adds a trained bias per output"},                                                \
+        LAYER_LINEAR_FIELDS
+
+/* The same without an activation. */
+#define LAYER_LINEAR_FIELDS                                                                        \
+    {.name = "use_bias",                                                                           \
+     .type = FIELD_BOOL,                                                                           \
+     .offset = offsetof(struct layer, use_bias),                                                   \
+     .fallback = "true",                                                                           \
+     .help = "adds a trained bias per output"},                                                    \
         {.name = "kernel_initializer",                                                             \
          .type = FIELD_VARIANT,                                                                    \
          .offset = offsetof(struct layer, kernel_initializer),                                     \
@@ -64,6 +68,11 @@ const float *layer_kernel(const struct node *);
 const float *layer_bias(const struct node *);
 float *layer_sums(const struct node *);
 enum activation layer_activation(const struct node *);
+
+/* With a kernel of [columns, units], on the last axis of the last input x: y [rows, units] =
+ * x kernel; and from dy the gradients of the kernel and, where it is wanted, of x. */
+void layer_multiply(const struct node *, struct device *, float *y);
+void layer_multiply_back(const struct node *, struct device *, const float *dy, bool add);
 
 /* The common part of backward: output.gradient becomes the gradient of the sums, and the bias gets
  * its own. Returns output.gradient. */

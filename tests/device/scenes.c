@@ -49,7 +49,8 @@ const struct scene scene_all_ops = {
     "{\"op\":\"dot_interaction\",\"inputs\":[\"wide\",\"shares\",\"wide\"],\"name\":\"pairs\"},"
     "{\"op\":\"factorization_machine\",\"inputs\":[\"wide\",\"shares\",\"wide\"],\"name\":"
     "\"machine\"},"
-    "{\"op\":\"concat\",\"inputs\":[\"shares\",\"pairs\",\"machine\"]},"
+    "{\"op\":\"cross_layer\",\"inputs\":[\"wide\",\"shares\"],\"name\":\"crossed\"},"
+    "{\"op\":\"concat\",\"inputs\":[\"shares\",\"pairs\",\"machine\",\"crossed\"]},"
     "{\"op\":\"dense\",\"units\":10}]," CLASSES BY("adagrad") RUN "}",
     1, 1, 1};
 

@@ -91,6 +91,10 @@ static const struct bad BAD[] = {
      "inputs must have one shape: \"features\" is [4, 6], \"dense\" is [4, 5]"},
     {&ROWS, "{\"model\": [{\"op\": \"factorization_machine\"}]}",
      "wants one input of [batch, vectors, width] or several of [batch, width], got 1 of [4, 6]"},
+    {&ROWS,
+     "{\"model\": [{\"op\": \"dense\", \"units\": 5}, {\"op\": \"cross_layer\", "
+     "\"inputs\": [\"features\", \"dense\"]}]}",
+     "inputs must have one shape: \"features\" is [4, 6], \"dense\" is [4, 5]"},
     {&ROWS, "{\"model\": [{\"op\": \"reshape\", \"shape\": [-1, 4]}]}",
      "model[0] (reshape \"reshape\"): shape: 6 elements do not make 4"},
     {&ROWS, "{\"model\": [{\"op\": \"reshape\", \"shape\": [-1, -1]}]}",
@@ -265,6 +269,7 @@ static void shapes_follow_from_the_attributes(void **state)
                 "{\"op\": \"factorization_machine\", \"inputs\": [\"features\", \"features\", "
                 "\"features\"]}",
                 "[4, 1]");
+    check_shape(&ROWS, "{\"op\": \"cross_layer\"}", "[4, 6]");
 }
 
 static void labels_have_the_shape_that_the_loss_wants(void **state)

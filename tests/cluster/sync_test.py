@@ -13,6 +13,13 @@ ROUND_ROBIN = {"strategy": "round_robin"}
 GREEDY = {"strategy": "greedy"}
 PIECES = {"strategy": "round_robin", "partitioner": {"type": "fixed_size", "num_shards": 3}}
 PINNED = {"strategy": "greedy", "pins": [{"match": "hidden/*", "ps": 1}]}
+COINS = {"format": "random", "rows": 130, "shape": [5], "classes": 2}
+YES_OR_NO = {
+    "data.train": COINS, "data.eval": COINS, "data.scale": 1,
+    "model": [{"op": "dense", "units": 1}], "loss": "sigmoid_cross_entropy",
+    "metrics": ["accuracy", "auc", "precision", {"op": "recall", "threshold": 0.4}, "log_loss",
+                {"op": "auc", "curve": "PR", "summation_method": "ranking"}, "calibration"],
+}
 CLOSE = 1e-6  # relative
 LARGE = {  # blocks of 400 KB: over a network gradients leave and values come in parts
     "model": [{"op": "flatten"},
@@ -159,8 +166,8 @@ class Sync(ClusterCase):
         self.assert_close(list(one.result()["metrics"].values()),
                           list(two.result()["metrics"].values()))
 
-    def test_a_single_process_has_the_bits_of_a_cluster_with_one_worker(self):
-        cluster = self.run_to_end(self.plan(workers=1))
+    def assert_single_process_has_bits_of(self, plan):
+        cluster = self.run_to_end(plan)
         single = Task(cluster.folder, "single", [
             "--result=result.json", "--metrics_file=metrics-0.jsonl", "spec.json"], {})
         self.addCleanup(single.kill)
@@ -168,6 +175,18 @@ class Sync(ClusterCase):
         program.wait_until(single.has_ended, single.text)
         self.assertEqual(single.code(), 0, single.text())
         self.assertEqual(self.bits(cluster), expected)
+        return expected
+
+    def test_a_single_process_has_the_bits_of_a_cluster_with_one_worker(self):
+        self.assert_single_process_has_bits_of(self.plan(workers=1))
+
+    def test_metrics_of_yes_and_no_are_of_the_whole_evaluation(self):
+        whole, in_pieces = (self.assert_single_process_has_bits_of(self.plan(
+            workers=1, changes={**YES_OR_NO, "data.eval_batch_size": rows})) for rows in (130, 7))
+        self.assertEqual(set(whole[1]), {
+            "loss", "accuracy", "auc", "auc_pr_ranking", "precision", "recall_0.4", "log_loss",
+            "calibration"})
+        self.assert_close(list(in_pieces[1].values()), list(whole[1].values()))
 
     def test_another_seed_gives_other_bits(self):
         plan = self.plan()

@@ -8,6 +8,7 @@
 #include "cmd/restored_model.h"
 #include "core/base/clock.h"
 #include "core/train/checkpoint/bundle/bundle.h"
+#include "core/train/hooks/values.h"
 
 struct eval_flags {
     struct restored_flags shared;
@@ -54,12 +55,10 @@ static double examples_per_second(const struct eval *eval)
 /* As the end of a training run. */
 static void print_evaluation(const struct eval *eval)
 {
-    char count[COUNT_TEXT_MAX];
-    const struct graph *graph = eval->model.session.graph;
-    printf("step %lld, test loss %.4f", (long long)eval->model.step, eval->evaluation.loss);
-    for (int i = 0; i < graph->metric_count; i++)
-        printf(", test %s %.4f", graph->metrics[i].name, eval->evaluation.metrics[i]);
-    printf(" (%lld examples), %.2f s, %s examples/s\n", (long long)eval->evaluation.rows,
+    char count[COUNT_TEXT_MAX], text[EVALUATION_TEXT_MAX];
+    printf("%s, %.2f s, %s examples/s\n",
+           evaluation_text(&eval->model.session, &eval->evaluation, (uint64_t)eval->model.step,
+                           "test", text),
            (double)(clock_ns() - eval->started_ns) * 1e-9,
            count_text(examples_per_second(eval), count));
 }

@@ -21,7 +21,6 @@
 enum {
     LOOK_MS = 500,   /* between two looks at the folder */
     NOTE_MS = 10000, /* between two lines about ps/0 that is not there */
-    LINE_MAX_BYTES = 1024,
 };
 
 struct evaluator {
@@ -43,14 +42,10 @@ struct evaluator {
 
 /* ---- what is reported ---- */
 
-/* "step 2000, eval loss 0.0553, eval accuracy 0.9838 (4000 examples)" */
 static void print_line(const struct evaluator *v, int64_t step, const struct evaluation *e)
 {
-    const char *names[HOOK_VALUES_MAX];
-    int count = evaluation_names(&v->session, names);
-    printf("step %lld", (long long)step);
-    for (int i = 0; i < count; i++) printf(", eval %s %.4f", names[i], evaluation_value(e, i));
-    printf(" (%lld examples)\n", (long long)e->rows);
+    char text[EVALUATION_TEXT_MAX];
+    puts(evaluation_text(&v->session, e, (uint64_t)step, "eval", text));
     fflush(stdout);
 }
 

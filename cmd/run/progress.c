@@ -8,6 +8,7 @@
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/train/hooks/values.h"
 
 static const uint64_t draw_every_ns = 200000000;
 enum { LINE_MAX_BYTES = 512 };
@@ -90,13 +91,13 @@ static void describe(const struct progress *p, const struct run_view *v, double 
                      char text[LINE_MAX_BYTES])
 {
     const struct graph *graph = v->session->graph;
-    char count[COUNT_TEXT_MAX], of[32] = "";
+    char count[COUNT_TEXT_MAX], value[VALUE_TEXT_MAX], of[32] = "";
     if (v->last_step) snprintf(of, sizeof of, " of %llu", (unsigned long long)v->last_step);
-    int used = snprintf(text, LINE_MAX_BYTES, "step %llu%s, loss %.4f", (unsigned long long)p->step,
-                        of, v->loss);
+    int used = snprintf(text, LINE_MAX_BYTES, "step %llu%s, loss %s", (unsigned long long)p->step,
+                        of, value_text(v->loss, value));
     for (int i = 0; i < graph->metric_count && used < LINE_MAX_BYTES - 128; i++)
-        used += snprintf(text + used, LINE_MAX_BYTES - (size_t)used, ", %.64s %.4f",
-                         graph->metrics[i].name, session_metric(v->session, i));
+        used += snprintf(text + used, LINE_MAX_BYTES - (size_t)used, ", %.64s %s",
+                         graph->metrics[i].name, value_text(session_metric(v->session, i), value));
     if (examples_s > 0)
         snprintf(text + used, LINE_MAX_BYTES - (size_t)used, ", %s examples/s",
                  count_text(examples_s, count));
@@ -183,12 +184,9 @@ static err stepped(void *state, const struct run_view *v, const struct occasion 
 static err evaluated(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
-    const struct evaluation *e = o->evaluated.evaluation;
     if (!o->evaluated.is_last) return OK;
     p->final_step = v->global_step;
-    p->evaluation_rows = e->rows;
-    p->evaluation_loss = e->loss;
-    p->evaluation_metrics = e->metrics;
+    p->evaluation = *o->evaluated.evaluation;
     return OK;
 }
 
@@ -199,19 +197,15 @@ static double training_seconds(const struct progress *p)
 
 static void print_end(const struct progress *p, const struct run_view *v)
 {
-    const struct graph *graph = v->session->graph;
-    char count[COUNT_TEXT_MAX];
+    char count[COUNT_TEXT_MAX], text[EVALUATION_TEXT_MAX];
     if (!v->is_chief) {
         log_line(LOG_INFO, "done, %llu steps here", (unsigned long long)p->own_steps);
         return;
     }
-    printf("step %llu", (unsigned long long)p->final_step);
-    if (p->evaluation_rows) {
-        printf(", test loss %.4f", p->evaluation_loss);
-        for (int i = 0; i < graph->metric_count; i++)
-            printf(", test %s %.4f", graph->metrics[i].name, p->evaluation_metrics[i]);
-        printf(" (%lld examples)", (long long)p->evaluation_rows);
-    }
+    if (p->evaluation.rows)
+        printf("%s", evaluation_text(v->session, &p->evaluation, p->final_step, "test", text));
+    else
+        printf("step %llu", (unsigned long long)p->final_step);
     printf(", %.2f s, %s examples/s\n", (double)(clock_ns() - p->started_ns) * 1e-9,
            count_text(rate(p, v, p->first_step, p->first_ns), count));
     fflush(stdout);
@@ -222,17 +216,17 @@ static json_t *result_json(const struct progress *p, const struct run_view *v,
 {
     const struct graph *graph = v->session->graph;
     json_t *metrics = json_object();
-    if (p->evaluation_rows) {
-        json_object_set_new(metrics, "loss", json_real(p->evaluation_loss));
+    if (p->evaluation.rows) {
+        json_object_set_new(metrics, "loss", json_real(p->evaluation.loss));
         for (int i = 0; i < graph->metric_count; i++)
             json_object_set_new(metrics, graph->metrics[i].name,
-                                json_real(p->evaluation_metrics[i]));
+                                json_real(p->evaluation.metrics[i]));
     }
     return json_pack(
         "{ss si ss sI sI sI so sf sf sf sf}", "name", v->spec->name ? v->spec->name : "", "code",
         o->end.code, "verdict", o->end.code ? o->end.text : "done", "step",
         (json_int_t)p->final_step, "own_steps", (json_int_t)p->own_steps, "evaluation_examples",
-        (json_int_t)p->evaluation_rows, "metrics", metrics, "seconds", training_seconds(p),
+        (json_int_t)p->evaluation.rows, "metrics", metrics, "seconds", training_seconds(p),
         "wall_seconds", (double)(clock_ns() - p->started_ns) * 1e-9, "examples_per_second",
         rate(p, v, p->first_step, p->first_ns), "first_step_unix", p->first_step_unix);
 }

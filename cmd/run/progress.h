@@ -25,8 +25,7 @@ struct progress {
     uint64_t logged_step, logged_ns, drawn_ns;
     double first_step_unix; /* when the first step had been taken */
     uint64_t final_step;
-    double evaluation_loss, *evaluation_metrics; /* of the chief */
-    int64_t evaluation_rows;
+    struct evaluation evaluation; /* the chief's last; rows 0: none */
 };
 
 err progress_open(const struct run *, struct progress *ret);

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/train/hooks/values.h"
+
 static double accuracy = 0.5;
 
 static void expect_answer(struct rig *rig)
@@ -146,6 +148,22 @@ static void a_folder_that_is_not_there_is_an_error_at_the_start(void **state)
                                       "/nowhere/x: No such file or directory");
 }
 
+/* Losses of regressions may be of any size. */
+static void values_are_readable_whatever_their_size(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{0, "0.0000"},       {0.98765, "0.9877"},    {-23.10416, "-23.1042"},
+                 {0.001, "0.0010"},   {1.234e-5, "1.23e-05"}, {152345.678, "152346"},
+                 {100, "100"},        {4.2e10, "4.2e+10"},    {NAN, "nan"},
+                 {-INFINITY, "-inf"}, {99.99996, "100.0000"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[VALUE_TEXT_MAX];
+        assert_string_equal(value_text(cases[i].value, text), cases[i].text);
+    }
+}
+
 #define WITH_RIG(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -156,6 +174,7 @@ int main(void)
         WITH_RIG(every_hook_learns_of_an_evaluation_that_one_asked_for),
         WITH_RIG(the_runners_own_evaluation_is_not_logged_here),
         WITH_RIG(the_last_evaluation_is_written_at_the_end),
+        cmocka_unit_test(values_are_readable_whatever_their_size),
         WITH_RIG(a_loss_that_is_no_number_is_null_in_the_file),
         WITH_RIG(without_an_evaluation_no_file_is_written),
         WITH_RIG(a_file_that_cannot_be_written_is_a_warning),

@@ -4,8 +4,6 @@
  * the others go on (async) or wait for it (sync). What training starts with is not evaluated. Every
  * evaluation, also that of the end, is recorded as eval/loss and eval/<metric>.
  */
-#include <inttypes.h>
-
 #include "core/base/log.h"
 #include "core/train/hooks/values.h"
 
@@ -19,7 +17,7 @@ struct state {
     bool is_asking; /* the evaluation that is told is this hook's own */
 };
 
-enum { TAG_MAX = 128, LINE_MAX_BYTES = 1024 };
+enum { TAG_MAX = 128 };
 
 static const struct field fields[] = {
     {.name = "every_n_steps",
@@ -91,14 +89,9 @@ static err before(void *state, const struct run_view *view, const struct occasio
 /* The same words as in the line with which a run ends. */
 static void write_line(const struct run_view *view, const struct evaluation *evaluation)
 {
-    const struct graph *graph = view->session->graph;
-    char line[LINE_MAX_BYTES];
-    size_t used = (size_t)snprintf(line, sizeof line, "step %" PRIu64 ", test loss %.4f",
-                                   view->global_step, evaluation->loss);
-    for (int i = 0; i < graph->metric_count && used < sizeof line; i++)
-        used += (size_t)snprintf(line + used, sizeof line - used, ", test %.64s %.4f",
-                                 graph->metrics[i].name, evaluation->metrics[i]);
-    log_line(LOG_INFO, "%s (%" PRId64 " examples)", line, evaluation->rows);
+    char text[EVALUATION_TEXT_MAX];
+    log_line(LOG_INFO, "%s",
+             evaluation_text(view->session, evaluation, view->global_step, "test", text));
 }
 
 static err record(const struct run_view *view, const struct evaluation *evaluation)

@@ -1,6 +1,8 @@
 /* values.c - see values.h. */
 #include "core/train/hooks/values.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { VALUE_STEP, VALUE_NORM, VALUE_RATE, VALUE_LOSS, VALUE_PUSH, VALUE_STALENESS, VALUE_METRICS };
@@ -71,6 +73,32 @@ double evaluation_value(const struct evaluation *evaluation, int index)
 enum better evaluation_better(const struct session *session, int index)
 {
     return index == 0 ? BETTER_LESS : session->graph->metrics[index - 1].metric->better;
+}
+
+/* Four places behind the point say enough of what lies around 1, and six digits of anything else.
+ */
+const char *value_text(double value, char text[VALUE_TEXT_MAX])
+{
+    const double size = fabs(value);
+    const bool is_plain = size == 0 || (size >= 0.001 && size < 100);
+    snprintf(text, VALUE_TEXT_MAX, is_plain ? "%.4f" : size < 1 ? "%.3g" : "%.6g", value);
+    return text;
+}
+
+const char *evaluation_text(const struct session *session, const struct evaluation *evaluation,
+                            uint64_t step, const char *set, char text[EVALUATION_TEXT_MAX])
+{
+    const char *names[HOOK_VALUES_MAX];
+    const int count = evaluation_names(session, names), size = EVALUATION_TEXT_MAX;
+    int used = snprintf(text, (size_t)size, "step %" PRIu64, step);
+    for (int i = 0; i < count && used < size; i++) {
+        char value[VALUE_TEXT_MAX];
+        used += snprintf(text + used, (size_t)(size - used), ", %s %.64s %s", set, names[i],
+                         value_text(evaluation_value(evaluation, i), value));
+    }
+    if (used < size)
+        snprintf(text + used, (size_t)(size - used), " (%" PRId64 " examples)", evaluation->rows);
+    return text;
 }
 
 /* "a, b, c" as far as it fits. */

@@ -20,6 +20,14 @@ int evaluation_names(const struct session *, const char *ret_names[HOOK_VALUES_M
 double evaluation_value(const struct evaluation *, int index);
 enum better evaluation_better(const struct session *, int index);
 
+enum { VALUE_TEXT_MAX = 32, EVALUATION_TEXT_MAX = 1024 };
+/* For a person: "0.0553", "23.1042", "152346", "4.2e+10", "1.23e-05" */
+const char *value_text(double, char text[VALUE_TEXT_MAX]);
+/* "step 2000, test loss 0.0553, test accuracy 0.9838 (4000 examples)"; set: "test". As far as it
+ * fits. */
+const char *evaluation_text(const struct session *, const struct evaluation *, uint64_t step,
+                            const char *set, char text[EVALUATION_TEXT_MAX]);
+
 /* The index of a name; ERR_INPUT names the nearest: `values[2]: unknown value "los" ...` with path
  * "values[2]" and noun "value". */
 struct name_list {

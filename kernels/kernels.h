@@ -106,7 +106,8 @@ struct regression {
 struct rule {
     const char *name; /* "update_adam" */
     int index;        /* among all rules */
-    int slots_min, slots_max;
+    int forms;        /* 1 or 2 */
+    int slots[2];     /* of each form */
 };
 
 enum { SLOTS_MAX = 3, CONSTANTS_BYTES_MAX = 64 };
@@ -118,7 +119,7 @@ struct update {
     float *value;
     const float *gradient;
     float *slot[SLOTS_MAX];
-    int slots; /* slots_min or slots_max of the rule */
+    int form; /* of the rule */
 };
 
 /* A vector of n floats, and what is summed of it: |x| or x^2 */

@@ -111,6 +111,14 @@ MATHF float mathf_log1p(float x)
     return mathf_log(sum) + (x - (sum - 1.0f)) / sum; /* what the rounding of 1 + x lost */
 }
 
+/* x^y for x >= 0; 0^0 is 1. Off by a few units of the last place, more where |y ln x| is large. */
+MATHF float mathf_power(float x, float y)
+{
+    float log = mathf_log(x);
+    log = log < -1e30f ? -1e30f : log; /* 0 times infinity is not 0 */
+    return mathf_exp(y * log);
+}
+
 MATHF float mathf_abs(float x)
 {
     return mathf_from_bits(mathf_bits(x) & 0x7fffffff);

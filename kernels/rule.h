@@ -5,14 +5,15 @@
  *     struct NAME_constants {
  *         float rate, ...; // the same for all elements of an update
  *     };
- *     RULE(NAME, slots_min, slots_max)
+ *     RULE(NAME, slots)
  *     {
  *         ...
  *     }
  *
  * The body changes *value and slot[0] .. slot[slots - 1] of one element by its gradient g and the
- * constants *k. `slots` is a constant where a loop is compiled, so what depends on it costs
- * nothing. What the kernels have no use for comes behind, where RULE_ONLY is not defined.
+ * constants *k. RULE_OF_TWO(NAME, slots, slots_1) is a rule of two forms: `form`, 0 or 1, is a
+ * constant where a loop is compiled, so what depends on it costs nothing. What the kernels have no
+ * use for comes behind, where RULE_ONLY is not defined.
  *
  * The build makes rules.h, in which kernels and their tests see the rules of all optimizers, and
  * RULES(ROW), which is ROW(NAME) for each.
@@ -22,10 +23,12 @@
 
 #include "kernels/elements.h"
 
-#define RULE(name, least, most)                                                                    \
+#define RULE(name, slots) RULE_FORMS(name, 1, slots, slots)
+#define RULE_OF_TWO(name, slots, slots_1) RULE_FORMS(name, 2, slots, slots_1)
+#define RULE_FORMS(name, forms, slots, slots_1)                                                    \
     extern const struct rule rule_##name;                                                          \
-    enum { name##_slots_min = least, name##_slots_max = most };                                    \
+    enum { name##_forms = forms, name##_slots = slots, name##_slots_1 = slots_1 };                 \
     [[maybe_unused]] ELEMENT void formula_##name(const struct name##_constants *k, float g,        \
-                                                 float *value, float *slot, int slots)
+                                                 float *value, float *slot, int form)
 
 #endif

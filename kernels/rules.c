@@ -6,7 +6,7 @@ enum { RULES(NUMBER) };
 
 #define OBJECT(name)                                                                               \
     _Static_assert(sizeof(struct name##_constants) <= CONSTANTS_BYTES_MAX);                        \
-    _Static_assert(name##_slots_max <= (int)SLOTS_MAX);                                            \
-    const struct rule rule_##name = {"update_" #name, NUMBER_##name, name##_slots_min,             \
-                                     name##_slots_max};
+    _Static_assert((int)name##_slots <= (int)SLOTS_MAX && (int)name##_slots_1 <= (int)SLOTS_MAX);  \
+    const struct rule rule_##name = {                                                              \
+        "update_" #name, NUMBER_##name, name##_forms, {name##_slots, name##_slots_1}};
 RULES(OBJECT)

@@ -125,32 +125,32 @@ static void run_sgd(struct device *d, float *const at[VECTORS], int64_t n)
 static void run_momentum(struct device *d, float *const at[VECTORS], int64_t n)
 {
     const struct momentum_constants k = {0.1f, 0.9f, true};
-    d->kernels->update(d, &(struct update){&rule_momentum, &k, at[0], at[2], {at[1]}, 1}, n);
+    d->kernels->update(d, &(struct update){&rule_momentum, &k, at[0], at[2], {at[1]}}, n);
 }
 
 static void run_adagrad(struct device *d, float *const at[VECTORS], int64_t n)
 {
     const struct adagrad_constants k = {0.1f};
-    d->kernels->update(d, &(struct update){&rule_adagrad, &k, at[0], at[2], {at[1]}, 1}, n);
+    d->kernels->update(d, &(struct update){&rule_adagrad, &k, at[0], at[2], {at[1]}}, n);
 }
 
 static void run_adam(struct device *d, float *const at[VECTORS], int64_t n)
 {
     const struct adam_constants k = {{0.01f, 0.9f, 0.999f, 1e-8f}};
-    d->kernels->update(d, &(struct update){&rule_adam, &k, at[0], at[3], {at[1], at[2]}, 2}, n);
+    d->kernels->update(d, &(struct update){&rule_adam, &k, at[0], at[3], {at[1], at[2]}}, n);
 }
 
 static void run_rmsprop(struct device *d, float *const at[VECTORS], int64_t n)
 {
     const struct rmsprop_constants k = {0.01f, 0.9f, 0.5f, 1e-3f};
-    d->kernels->update(d, &(struct update){&rule_rmsprop, &k, at[0], at[3], {at[1], at[2]}, 2}, n);
+    d->kernels->update(d, &(struct update){&rule_rmsprop, &k, at[0], at[3], {at[1], at[2]}}, n);
 }
 
 /* The mean begins so far below the mean square that the variance is positive. */
 static void run_centered(struct device *d, float *const at[VECTORS], int64_t n)
 {
     const struct rmsprop_constants k = {0.01f, 0.9f, 0.5f, 1.0f};
-    const struct update u = {&rule_rmsprop, &k, at[0], at[4], {at[1], at[3], at[2]}, 3};
+    const struct update u = {&rule_rmsprop, &k, at[0], at[4], {at[1], at[3], at[2]}, 1};
     d->kernels->update(d, &u, n);
 }
 

@@ -298,7 +298,7 @@ static void run_adagrad(void *context)
 {
     const struct vectors *v = context;
     const struct adagrad_constants k = {1e-9f};
-    const struct update u = {&rule_adagrad, &k, v->a, v->b, {v->c}, 1};
+    const struct update u = {&rule_adagrad, &k, v->a, v->b, {v->c}};
     v->device->kernels->update(v->device, &u, VECTOR);
 }
 
@@ -306,7 +306,7 @@ static void run_adam(void *context)
 {
     const struct vectors *v = context;
     const struct adam_constants k = {{1e-9f, 0.9f, 0.999f, 1e-8f}};
-    const struct update u = {&rule_adam, &k, v->a, v->b, {v->c, v->d}, 2};
+    const struct update u = {&rule_adam, &k, v->a, v->b, {v->c, v->d}};
     v->device->kernels->update(v->device, &u, VECTOR);
 }
 

@@ -81,6 +81,17 @@ static void functions_are_within_units_of_the_last_place(void **state)
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) check_function(&functions[i]);
 }
 
+static void powers_are_near(void **state)
+{
+    static const float powers[] = {0, 0.25f, 0.5f, 0.6f, 0.75f, 1, 2};
+    for (size_t p = 0; p < sizeof powers / sizeof *powers; p++)
+        for (float x = 1e-6f; x < 1e6f; x *= 1.01f) {
+            const double want = pow((double)x, (double)powers[p]);
+            if (fabs(mathf_power(x, powers[p]) / want - 1) > 4e-6) fail_msg("%a", x);
+        }
+    assert_true(mathf_power(0, 0) == 1 && mathf_power(0, 0.1f) == 0 && mathf_power(0, 2) == 0);
+}
+
 static void functions_pass_nan_on(void **state)
 {
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
@@ -105,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_are_within_units_of_the_last_place),
+        cmocka_unit_test(powers_are_near),
         cmocka_unit_test(functions_pass_nan_on),
         cmocka_unit_test(functions_are_right_at_the_edges),
     };

@@ -64,7 +64,8 @@ class Servers(LifeCase):
 
     def test_every_optimizer_goes_on(self):
         for optimizer in ({"type": "gradient_descent"}, {"type": "momentum", "momentum": 0.9},
-                          {"type": "adagrad"}, {"type": "rmsprop", "momentum": 0.5}):
+                          {"type": "adagrad"}, {"type": "rmsprop", "momentum": 0.5},
+                          {"type": "ftrl", "l1": 0.001}, {"type": "adagrad_da"}):
             with self.subTest(optimizer):
                 self.compare((2, 2), (1, 0), optimizer={**optimizer, "learning_rate": 0.02})
 

@@ -21,6 +21,8 @@ static const char *const optimizers[] = {
     "{\"optimizer\": {\"type\": \"rmsprop\", \"learning_rate\": 0.01, \"momentum\": 0.5}}",
     "{\"optimizer\": {\"type\": \"rmsprop\", \"learning_rate\": 0.01, \"momentum\": 0.5, "
     "\"centered\": true}}",
+    "{\"optimizer\": {\"type\": \"ftrl\", \"learning_rate\": 0.1, \"l1\": 0.01}}",
+    "{\"optimizer\": {\"type\": \"adagrad_da\", \"learning_rate\": 0.1, \"l1\": 0.01}}",
 };
 enum { OPTIMIZERS = sizeof optimizers / sizeof optimizers[0] };
 

@@ -294,7 +294,7 @@ static void initial_slots(const struct worker_task *w, int ps)
     const void *attributes = w->options.spec->optimizer.optimizer.attributes;
     for (int i = 0; i + 1 < w->origin.plan.arrays; i++)
         for (int64_t k = 0; k < w->session.layout->block_floats[ps]; k++)
-            w->origin.arrays[i + 1][k] = optimizer->slot[i].initial(attributes);
+            w->origin.arrays[i + 1][k] = optimizer_initial(optimizer, attributes, i);
 }
 
 static err read_arrays(struct worker_task *w, int ps)

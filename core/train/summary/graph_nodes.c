@@ -69,6 +69,7 @@ const char *ps_device(struct arena *arena, int ps)
 
 /* Those that are not ours in another spelling. */
 static const char *const renamed[][2] = {
+    {"adagrad_da", "AdagradDA"},
     {"add", "AddN"},
     {"concat", "ConcatV2"},
     {"conv2d", "Conv2D"},

@@ -146,9 +146,19 @@ static float shrink(double norm, double limit)
     return norm > limit ? (float)(limit / norm) : 1.0f;
 }
 
+int optimizer_form(const struct optimizer *optimizer, const void *attributes)
+{
+    return optimizer->form ? optimizer->form(attributes) : 0;
+}
+
 int optimizer_slots(const struct optimizer *optimizer, const void *attributes)
 {
-    return optimizer->slots_used ? optimizer->slots_used(attributes) : optimizer->rule->slots_max;
+    return optimizer->rule->slots[optimizer_form(optimizer, attributes)];
+}
+
+float optimizer_initial(const struct optimizer *optimizer, const void *attributes, int slot)
+{
+    return optimizer->slot[slot].initial ? optimizer->slot[slot].initial(attributes) : 0.0f;
 }
 
 enum { SUMS_AT_ONCE = 256 };

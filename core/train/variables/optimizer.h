@@ -15,8 +15,8 @@
 enum { POWERS_MAX = 2 };
 
 struct slot {
-    const char *name; /* as a checkpoint has it: "Adam", "Adam_1" */
-    float (*initial)(const void *attributes);
+    const char *name;                         /* as a checkpoint has it: "Adam", "Adam_1" */
+    float (*initial)(const void *attributes); /* NULL: 0 */
 };
 
 struct power {
@@ -25,21 +25,37 @@ struct power {
         const void *attributes); /* initial value, and what it is multiplied by after each update */
 };
 
-/* Every optimizer's attributes begin with a struct schedule_spec learning_rate. */
+/* Where a run stands at an update. */
+struct juncture {
+    float rate;          /* of the schedule */
+    const float *powers; /* before the update */
+    int64_t step;        /* global, before the update */
+};
+
+/* Every optimizer's attributes begin with a struct schedule_spec learning_rate; its field.
+ * without: its fallback, NULL where there is no usual rate. */
+#define LEARNING_RATE(attributes, member, without)                                                 \
+    {                                                                                              \
+        .name = "learning_rate", .type = FIELD_VARIANT, .offset = offsetof(attributes, member),    \
+        .fallback = without, .object = &schedule_spec_object, .kinds = &schedule_kinds,            \
+        .help = "step size: a number, or a schedule"                                               \
+    }
+
 struct optimizer {
     struct object object;
     const struct rule *rule;
     int power_count;
-    struct slot slot[SLOTS_MAX];
+    struct slot
+        slot[SLOTS_MAX]; /* those of the rule's form, in the order of a checkpoint's names */
     struct power power[POWERS_MAX];
-    /* The rule has slots_min or slots_max of them (rmsprop: without or with centered), slot[0] ..
-     * in the order of the checkpoint's names; NULL: always slots_max. */
-    int (*slots_used)(const void *attributes);
-    /* The rule's constants, of this update: CONSTANTS_BYTES_MAX at most. powers: before it. */
-    void (*derive)(const void *attributes, float rate, const float *powers, void *ret);
+    int (*form)(const void *attributes); /* of the rule; NULL: always 0 */
+    /* The rule's constants, of this update: CONSTANTS_BYTES_MAX at most. */
+    void (*derive)(const void *attributes, const struct juncture *, void *ret);
 };
 extern const struct kinds optimizer_kinds;                             /* key "type" */
+int optimizer_form(const struct optimizer *, const void *attributes);  /* of the rule */
 int optimizer_slots(const struct optimizer *, const void *attributes); /* in use */
+float optimizer_initial(const struct optimizer *, const void *attributes, int slot);
 
 /* Clipping happens on the worker, on the gradient of its batch, before it is pushed (as with
  * TensorFlow's compute_gradients / apply_gradients, where it is per worker too). The worker has the

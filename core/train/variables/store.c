@@ -66,8 +66,6 @@ err store_open(const struct optimizer_spec *spec, struct device *device, int64_t
         .values = values,
         .slot_count = optimizer_slots(optimizer, spec->optimizer.attributes),
     };
-    assert(store.slot_count == optimizer->rule->slots_min ||
-           store.slot_count == optimizer->rule->slots_max);
     const err e = allocate(&store);
     if (e) {
         store_close(&store);
@@ -95,7 +93,7 @@ void store_reset(struct store *store)
 {
     const struct optimizer *optimizer = store->optimizer;
     for (int i = 0; i < store->slot_count; i++) {
-        const float initial = optimizer->slot[i].initial(store->attributes);
+        const float initial = optimizer_initial(optimizer, store->attributes, i);
         if (initial == 0.0f && store->version == 0) continue; /* as allocated */
         store->device->kernels->fill(store->device, store->slots[i], initial, store->floats);
     }
@@ -147,7 +145,7 @@ static void apply_tile(const struct application *a, int64_t begin, int64_t n, fl
         .constants = a->constants,
         .value = store->values + begin,
         .gradient = tile_gradient(a, begin, n, scratch),
-        .slots = store->slot_count,
+        .form = optimizer_form(store->optimizer, store->attributes),
     };
     for (int i = 0; i < store->slot_count; i++) update.slot[i] = store->slots[i] + begin;
     if (a->keeps) keep_tile(store, begin, n);
@@ -188,9 +186,11 @@ static void advance_powers(struct store *store)
 static void apply(const struct store *store, struct application *a, int64_t step)
 {
     _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
-    const float rate = (float)schedule_rate(store->learning_rate, step);
+    const struct juncture now = {.rate = (float)schedule_rate(store->learning_rate, step),
+                                 .powers = store->powers,
+                                 .step = step};
     assert(a->sum.count >= 1 && a->sum.count <= WORKERS_MAX);
-    store->optimizer->derive(store->attributes, rate, store->powers, constants);
+    store->optimizer->derive(store->attributes, &now, constants);
     a->constants = constants;
     if (store->device->is_separate)
         apply_queued(a);

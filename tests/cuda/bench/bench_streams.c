@@ -193,35 +193,35 @@ static void run_sgd(struct bench *b, const void *arguments, int call)
 static void run_momentum(struct bench *b, const void *arguments, int call)
 {
     const struct momentum_constants k = {0.1f, 0.9f, false};
-    const struct update u = {&rule_momentum, &k, b->out, b->x, {b->positive}, 1};
+    const struct update u = {&rule_momentum, &k, b->out, b->x, {b->positive}};
     b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 static void run_nesterov(struct bench *b, const void *arguments, int call)
 {
     const struct momentum_constants k = {0.1f, 0.9f, true};
-    const struct update u = {&rule_momentum, &k, b->out, b->x, {b->positive}, 1};
+    const struct update u = {&rule_momentum, &k, b->out, b->x, {b->positive}};
     b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 static void run_adagrad(struct bench *b, const void *arguments, int call)
 {
     const struct adagrad_constants k = {0.1f};
-    const struct update u = {&rule_adagrad, &k, b->out, b->x, {b->positive}, 1};
+    const struct update u = {&rule_adagrad, &k, b->out, b->x, {b->positive}};
     b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 static void run_adam(struct bench *b, const void *arguments, int call)
 {
     const struct adam_constants k = {{0.1f, 0.9f, 0.999f, 1e-8f}};
-    const struct update u = {&rule_adam, &k, b->out, b->x, {b->y, b->positive}, 2};
+    const struct update u = {&rule_adam, &k, b->out, b->x, {b->y, b->positive}};
     b->d.kernels->update(&b->d, &u, b->floats);
 }
 
 static void run_rmsprop(struct bench *b, const void *arguments, int call)
 {
     const struct rmsprop_constants k = {0.1f, 0.9f, 0.9f, 1};
-    const struct update u = {&rule_rmsprop, &k, b->out, b->x, {b->positive, b->y}, 2};
+    const struct update u = {&rule_rmsprop, &k, b->out, b->x, {b->positive, b->y}};
     b->d.kernels->update(&b->d, &u, b->floats);
 }
 
@@ -229,7 +229,7 @@ static void run_rmsprop(struct bench *b, const void *arguments, int call)
 static void run_rmsprop_centered(struct bench *b, const void *arguments, int call)
 {
     const struct rmsprop_constants k = {0.1f, 0.9f, 0.9f, 1};
-    const struct update u = {&rule_rmsprop, &k, b->out, b->x, {b->positive, b->z, b->y}, 3};
+    const struct update u = {&rule_rmsprop, &k, b->out, b->x, {b->positive, b->z, b->y}, 1};
     b->d.kernels->update(&b->d, &u, b->floats);
 }
 

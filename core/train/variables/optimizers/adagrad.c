@@ -8,7 +8,7 @@ struct adagrad_constants {
     float rate;
 };
 
-RULE(adagrad, 1, 1) /* a */
+RULE(adagrad, 1) /* a */
 {
     const float a = slot[0] + g * g;
     slot[0] = a;
@@ -24,12 +24,7 @@ struct adagrad {
 };
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct adagrad, learning_rate),
-     .object = &schedule_spec_object,
-     .kinds = &schedule_kinds,
-     .help = "step size: a number, or a schedule"},
+    LEARNING_RATE(struct adagrad, learning_rate, NULL),
     {.name = "initial_accumulator_value",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct adagrad, initial_accumulator_value),
@@ -46,10 +41,10 @@ static float initial_accumulator(const void *attributes)
     return (float)a->initial_accumulator_value;
 }
 
-static void derive(const void *attributes, float rate, const float *powers, void *ret)
+static void derive(const void *attributes, const struct juncture *now, void *ret)
 {
     struct adagrad_constants *k = ret;
-    k->rate = rate;
+    k->rate = now->rate;
 }
 
 const struct optimizer optimizer_adagrad = {

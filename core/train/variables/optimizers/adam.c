@@ -5,7 +5,7 @@ struct adam_constants {
     struct moments_constants moments;
 };
 
-RULE(adam, 2, 2) /* m, v */
+RULE(adam, 2) /* m, v */
 {
     *value -= moments_step(&k->moments, g, slot);
 }
@@ -13,13 +13,7 @@ RULE(adam, 2, 2) /* m, v */
 #ifndef RULE_ONLY
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct moments, learning_rate),
-     .fallback = "0.001",
-     .object = &schedule_spec_object,
-     .kinds = &schedule_kinds,
-     .help = "step size: a number, or a schedule"},
+    LEARNING_RATE(struct moments, learning_rate, "0.001"),
     {.name = "beta1",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct moments, beta1),
@@ -44,10 +38,10 @@ static const struct field fields[] = {
     {0},
 };
 
-static void derive(const void *attributes, float rate, const float *powers, void *ret)
+static void derive(const void *attributes, const struct juncture *now, void *ret)
 {
     struct adam_constants *k = ret;
-    k->moments = moments_derive(attributes, rate, powers);
+    k->moments = moments_derive(attributes, now);
 }
 
 const struct optimizer optimizer_adam = {
@@ -58,7 +52,7 @@ const struct optimizer optimizer_adam = {
                .size = sizeof(struct moments)},
     .rule = &rule_adam,
     .power_count = 2,
-    .slot = {{"Adam", moments_zero}, {"Adam_1", moments_zero}}, /* m, v */
+    .slot = {{"Adam"}, {"Adam_1"}}, /* m, v */
     .power = {{"beta1_power", moments_beta1}, {"beta2_power", moments_beta2}},
     .derive = derive,
 };

@@ -13,7 +13,7 @@ struct adamw_constants {
     float decay; /* share of a value that is taken from it */
 };
 
-RULE(adamw, 2, 2) /* m, v */
+RULE(adamw, 2) /* m, v */
 {
     *value -= k->decay * *value + moments_step(&k->moments, g, slot);
 }
@@ -26,13 +26,7 @@ struct adamw {
 };
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct adamw, moments.learning_rate),
-     .fallback = "0.001",
-     .object = &schedule_spec_object,
-     .kinds = &schedule_kinds,
-     .help = "step size: a number, or a schedule"},
+    LEARNING_RATE(struct adamw, moments.learning_rate, "0.001"),
     {.name = "beta1",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct adamw, moments.beta1),
@@ -64,13 +58,13 @@ static const struct field fields[] = {
     {0},
 };
 
-static void derive(const void *attributes, float rate, const float *powers, void *ret)
+static void derive(const void *attributes, const struct juncture *now, void *ret)
 {
     const struct adamw *a = attributes;
     struct adamw_constants *k = ret;
     *k = (struct adamw_constants){
-        .moments = moments_derive(&a->moments, rate, powers),
-        .decay = (float)((double)rate * a->weight_decay),
+        .moments = moments_derive(&a->moments, now),
+        .decay = (float)((double)now->rate * a->weight_decay),
     };
 }
 
@@ -81,7 +75,7 @@ const struct optimizer optimizer_adamw = {
                .size = sizeof(struct adamw)},
     .rule = &rule_adamw,
     .power_count = 2,
-    .slot = {{"AdamW", moments_zero}, {"AdamW_1", moments_zero}}, /* m, v */
+    .slot = {{"AdamW"}, {"AdamW_1"}}, /* m, v */
     .power = {{"beta1_power", moments_beta1}, {"beta2_power", moments_beta2}},
     .derive = derive,
 };

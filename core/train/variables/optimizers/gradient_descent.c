@@ -8,7 +8,7 @@ struct gradient_descent_constants {
     float rate;
 };
 
-RULE(gradient_descent, 0, 0)
+RULE(gradient_descent, 0)
 {
     *value -= k->rate * g;
 }
@@ -21,19 +21,14 @@ struct gradient_descent {
 };
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct gradient_descent, learning_rate),
-     .object = &schedule_spec_object,
-     .kinds = &schedule_kinds,
-     .help = "step size: a number, or a schedule"},
+    LEARNING_RATE(struct gradient_descent, learning_rate, NULL),
     {0},
 };
 
-static void derive(const void *attributes, float rate, const float *powers, void *ret)
+static void derive(const void *attributes, const struct juncture *now, void *ret)
 {
     struct gradient_descent_constants *k = ret;
-    k->rate = rate;
+    k->rate = now->rate;
 }
 
 const struct optimizer optimizer_gradient_descent = {

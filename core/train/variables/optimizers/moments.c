@@ -3,11 +3,6 @@
 
 #include <math.h>
 
-float moments_zero(const void *attributes)
-{
-    return 0.0f;
-}
-
 float moments_beta1(const void *attributes)
 {
     const struct moments *a = attributes;
@@ -22,11 +17,11 @@ float moments_beta2(const void *attributes)
 
 /* The corrections are taken in double from float powers: 1 - 0.999 loses no digit that way, and
  * the one rounding comes last. */
-struct moments_constants moments_derive(const struct moments *a, float rate, const float *powers)
+struct moments_constants moments_derive(const struct moments *a, const struct juncture *now)
 {
-    const double correction = sqrt(1.0 - (double)powers[1]) / (1.0 - (double)powers[0]);
+    const double correction = sqrt(1.0 - (double)now->powers[1]) / (1.0 - (double)now->powers[0]);
     return (struct moments_constants){
-        .rate = (float)((double)rate * correction),
+        .rate = (float)((double)now->rate * correction),
         .beta1 = (float)a->beta1,
         .beta2 = (float)a->beta2,
         .epsilon = (float)a->epsilon,

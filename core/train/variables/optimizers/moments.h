@@ -34,12 +34,11 @@ struct moments { /* their attributes begin with it */
     double epsilon;
 };
 
-float moments_zero(const void *attributes); /* both slots at first */
 float moments_beta1(const void *attributes);
 float moments_beta2(const void *attributes);
 
-/* rate: of the schedule; powers: beta1^t, beta2^t */
-struct moments_constants moments_derive(const struct moments *, float rate, const float *powers);
+/* powers: beta1^t, beta2^t */
+struct moments_constants moments_derive(const struct moments *, const struct juncture *);
 #endif
 
 #endif

@@ -9,7 +9,7 @@ struct momentum_constants {
     bool nesterov;
 };
 
-RULE(momentum, 1, 1) /* a */
+RULE(momentum, 1) /* a */
 {
     const float a = slot[0] * k->decay + g;
     slot[0] = a;
@@ -26,12 +26,7 @@ struct momentum {
 };
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct momentum, learning_rate),
-     .object = &schedule_spec_object,
-     .kinds = &schedule_kinds,
-     .help = "step size: a number, or a schedule"},
+    LEARNING_RATE(struct momentum, learning_rate, NULL),
     {.name = "momentum",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct momentum, momentum),
@@ -46,16 +41,11 @@ static const struct field fields[] = {
     {0},
 };
 
-static float zero(const void *attributes)
-{
-    return 0.0f;
-}
-
-static void derive(const void *attributes, float rate, const float *powers, void *ret)
+static void derive(const void *attributes, const struct juncture *now, void *ret)
 {
     const struct momentum *a = attributes;
     struct momentum_constants *k = ret;
-    *k = (struct momentum_constants){rate, (float)a->momentum, a->nesterov};
+    *k = (struct momentum_constants){now->rate, (float)a->momentum, a->nesterov};
 }
 
 const struct optimizer optimizer_momentum = {
@@ -64,7 +54,7 @@ const struct optimizer optimizer_momentum = {
                .fields = fields,
                .size = sizeof(struct momentum)},
     .rule = &rule_momentum,
-    .slot = {{"Momentum", zero}}, /* a */
+    .slot = {{"Momentum"}}, /* a */
     .derive = derive,
 };
 

@@ -10,19 +10,19 @@ struct rmsprop_constants {
     float rate, decay, momentum, epsilon;
 };
 
-RULE(rmsprop, 2, 3) /* rms, the mean where centered, mom */
+RULE_OF_TWO(rmsprop, 2, 3) /* rms, the mean where centered (form 1), mom */
 {
     const float rms = slot[0] + (g * g - slot[0]) * (1.0f - k->decay);
     float variance = rms;
     slot[0] = rms;
-    if (slots == 3) {
+    if (form == 1) {
         const float mean = slot[1] + (g - slot[1]) * (1.0f - k->decay);
         slot[1] = mean;
         variance = rms - mean * mean;
     }
     const float momentum =
-        slot[slots - 1] * k->momentum + k->rate * g / sqrtf(variance + k->epsilon);
-    slot[slots - 1] = momentum;
+        slot[form + 1] * k->momentum + k->rate * g / sqrtf(variance + k->epsilon);
+    slot[form + 1] = momentum;
     *value -= momentum;
 }
 
@@ -38,12 +38,7 @@ struct rmsprop {
 };
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct rmsprop, learning_rate),
-     .object = &schedule_spec_object,
-     .kinds = &schedule_kinds,
-     .help = "step size: a number, or a schedule"},
+    LEARNING_RATE(struct rmsprop, learning_rate, NULL),
     {.name = "decay",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct rmsprop, decay),
@@ -73,29 +68,24 @@ static const struct field fields[] = {
     {0},
 };
 
-static float zero(const void *attributes)
-{
-    return 0.0f;
-}
-
 static float one(const void *attributes)
 {
     return 1.0f;
 }
 
 /* Names go by position: RMSProp_1 is the mean where there is one, else the momentum. */
-static int slots_used(const void *attributes)
+static int form(const void *attributes)
 {
     const struct rmsprop *a = attributes;
-    return a->centered ? 3 : 2;
+    return a->centered;
 }
 
-static void derive(const void *attributes, float rate, const float *powers, void *ret)
+static void derive(const void *attributes, const struct juncture *now, void *ret)
 {
     const struct rmsprop *a = attributes;
     struct rmsprop_constants *k = ret;
     *k = (struct rmsprop_constants){
-        .rate = rate,
+        .rate = now->rate,
         .decay = (float)a->decay,
         .momentum = (float)a->momentum,
         .epsilon = (float)a->epsilon,
@@ -108,8 +98,8 @@ const struct optimizer optimizer_rmsprop = {
                .fields = fields,
                .size = sizeof(struct rmsprop)},
     .rule = &rule_rmsprop,
-    .slot = {{"RMSProp", one}, {"RMSProp_1", zero}, {"RMSProp_2", zero}},
-    .slots_used = slots_used,
+    .slot = {{"RMSProp", one}, {"RMSProp_1"}, {"RMSProp_2"}},
+    .form = form,
     .derive = derive,
 };
 

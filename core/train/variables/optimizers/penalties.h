@@ -1,0 +1,36 @@
+/* penalties.h - what the optimizers that make weights exactly zero share: l1 and l2, which are of
+ * the value after a step and no part of the gradient. */
+#ifndef CORE_TRAIN_VARIABLES_OPTIMIZERS_PENALTIES_H
+#define CORE_TRAIN_VARIABLES_OPTIMIZERS_PENALTIES_H
+
+#include "kernels/rule.h"
+
+/* What is left of a value that is moved towards zero by so much, and not beyond. */
+ELEMENT float penalties_shrink(float value, float by)
+{
+    const float size = mathf_abs(value) - by;
+    return mathf_copy_sign(size < 0.0f ? 0.0f : size, value);
+}
+
+#ifndef RULE_ONLY
+#include "core/train/variables/optimizer.h"
+
+struct penalties {
+    double l1, l2;
+};
+
+#define PENALTIES(attributes, member)                                                              \
+    {.name = "l1",                                                                                 \
+     .type = FIELD_FLOAT,                                                                          \
+     .offset = offsetof(attributes, member.l1),                                                    \
+     .fallback = "0.0",                                                                            \
+     .min = 0,                                                                                     \
+     .max = 1e30,                                                                                  \
+     .help = "weights that pull less than this are exactly zero"},                                 \
+    {                                                                                              \
+        .name = "l2", .type = FIELD_FLOAT, .offset = offsetof(attributes, member.l2),              \
+        .fallback = "0.0", .min = 0, .max = 1e30, .help = "makes all weights smaller"              \
+    }
+#endif
+
+#endif

@@ -1,5 +1,5 @@
 """dtrain goes on from what TensorFlow's own cluster saved: values, slots, powers and step are those of
-the fixture, and the next updates of Adam are those that follow from them."""
+the fixture, and the next updates of its optimizer are those that follow from them."""
 import json
 import math
 import shutil
@@ -7,9 +7,9 @@ import shutil
 import program
 from life import LifeCase
 
-FIXTURE = program.FIXTURES / "cluster_adam"  # 2 ps, 3 steps; hidden/kernel [3, 4] and more
 ROWS = [([0.5, -1.0, 2.0], 0), ([1.5, 0.25, -0.5], 2), ([-1.0, 1.0, 0.75], 3), ([0.0, 2.0, 1.0], 1)]
 RATE, BETA1, BETA2, EPSILON = 0.01, 0.9, 0.999, 1e-8
+L1, L2 = 0.05, 0.1
 CLASSES, STEPS = 4, 5
 OWN = ("hidden/kernel", "hidden/bias")
 
@@ -39,15 +39,29 @@ def adam(state):
             v = state[name + "/Adam_1"][i] = BETA2 * state[name + "/Adam_1"][i] + (1 - BETA2) * g * g
             state[name][i] -= rate * m / (math.sqrt(v) + EPSILON)
     state["beta1_power"], state["beta2_power"] = [power1 * BETA1], [power2 * BETA2]
-    state["global_step"][0] += 1
 
 
-class TensorFlow(LifeCase):
+def ftrl(state):
+    """The same, with l1 and l2."""
+    for name, gradient in softmax_gradients(*(state[name] for name in OWN)).items():
+        values, squares, linear = (state[name + slot] for slot in ("", "/Ftrl", "/Ftrl_1"))
+        for i, g in enumerate(gradient):
+            root, before = math.sqrt(squares[i] + g * g), math.sqrt(squares[i])
+            squares[i] += g * g
+            linear[i] += g - (root - before) / RATE * values[i]
+            pull = max(abs(linear[i]) - L1, 0)
+            values[i] = -math.copysign(pull, linear[i]) / (root / RATE + 2 * L2)
+
+
+class TensorFlow:
+    """FIXTURE: the cluster's folder, 3 steps; hidden/kernel [3, 4] and more."""
+
     def setUp(self):
         super().setUp()
-        shutil.copytree(FIXTURE, self.folder / "run")
+        fixture = program.FIXTURES / self.FIXTURE
+        shutil.copytree(fixture, self.folder / "run")
         (self.folder / "run" / "expected.json").unlink()
-        variables = json.loads((FIXTURE / "expected.json").read_text())["variables"]
+        variables = json.loads((fixture / "expected.json").read_text())["variables"]
         self.expected = {name: list(value["data"]) if isinstance(value, dict) else [value]
                          for name, value in variables.items() if not name.startswith("words/")}
         lines = [",".join(map(str, [*features, label])) for features, label in ROWS]
@@ -58,8 +72,7 @@ class TensorFlow(LifeCase):
                 "batch_size": len(ROWS), "shuffle": False}
         return self.train(last_step, ps=ps, workers=1, data=data,
                           model=[{"op": "dense", "name": "hidden", "units": CLASSES}], metrics=[],
-                          optimizer={"type": "adam", "learning_rate": RATE, "beta1": BETA1,
-                                     "beta2": BETA2, "epsilon": EPSILON},
+                          optimizer={**self.OPTIMIZER, "learning_rate": RATE},
                           placement__partitioner=parts)
 
     def assert_near(self, found):
@@ -75,7 +88,8 @@ class TensorFlow(LifeCase):
         self.go_on(3 + STEPS, ps, parts)
         self.assertEqual(self.named_steps(), [0, 3, 3 + STEPS])
         for _ in range(STEPS):
-            adam(self.expected)
+            self.update(self.expected)
+            self.expected["global_step"][0] += 1
         self.assert_near(self.arrays(f"run/model.ckpt-{3 + STEPS}"))
         self.verify("run")
 
@@ -87,6 +101,18 @@ class TensorFlow(LifeCase):
 
     def test_a_single_process_goes_on(self):
         self.check(0)
+
+
+class Adam(TensorFlow, LifeCase):
+    FIXTURE = "cluster_adam"  # of 2 ps
+    OPTIMIZER = {"type": "adam", "beta1": BETA1, "beta2": BETA2, "epsilon": EPSILON}
+    update = staticmethod(adam)
+
+
+class Ftrl(TensorFlow, LifeCase):
+    FIXTURE = "cluster_ftrl"  # of 3 ps
+    OPTIMIZER = {"type": "ftrl", "l1": L1, "l2": L2}
+    update = staticmethod(ftrl)
 
 
 if __name__ == "__main__":

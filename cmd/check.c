@@ -104,18 +104,39 @@ static void print_data(const struct batch_source *data, const char *role)
     if (data->use && *data->use) printf("  %s\n", data->use);
 }
 
+/* Of several: which variables it updates. */
+static void print_updated(const struct graph *graph, const struct optimizers *list, int optimizer)
+{
+    const char *before = ", for ";
+    for (int i = 0; list->count > 1 && i < graph->param_count; i++) {
+        if (optimizers_find(list, graph->params[i]->name) != optimizer) continue;
+        printf("%s%s", before, graph->params[i]->name);
+        before = ", ";
+    }
+    puts("");
+}
+
+static void print_optimizer(const struct graph *graph, const struct optimizers *list, int optimizer)
+{
+    const struct optimizer_spec *spec = &list->at[optimizer];
+    const int slots = optimizer_slots(optimizer_of(spec), spec->optimizer.attributes);
+    int64_t floats = 0;
+    for (int i = 0; i < graph->param_count; i++)
+        if (optimizers_find(list, graph->params[i]->name) == optimizer)
+            floats += shape_count(&graph->params[i]->shape);
+    printf("optimizer: %s, %d %s, %lld bytes", optimizer_of(spec)->object.name, slots,
+           slots == 1 ? "slot" : "slots", (long long)(slots * floats * (int64_t)sizeof(float)));
+    print_updated(graph, list, optimizer);
+}
+
 /* Parameters and slots are spread over the ps; "one step" is what each worker takes beside them. */
 static void print_bytes(const struct session *session, const struct spec *spec)
 {
     const struct graph *graph = session->graph;
     const struct plan_size *size = &session->replica.plan->size;
-    const struct variant *chosen = &spec->optimizer.optimizer;
-    const struct optimizer *optimizer = chosen->kind->descriptor;
-    long long bytes = (long long)graph->param_floats * (long long)sizeof(float);
-    int slots = optimizer_slots(optimizer, chosen->attributes);
-    printf("parameters: %lld, %lld bytes\n", (long long)graph->param_floats, bytes);
-    printf("optimizer: %s, %d %s, %lld bytes\n", optimizer->object.name, slots,
-           slots == 1 ? "slot" : "slots", slots * bytes);
+    printf("parameters: %lld, %lld bytes\n", (long long)graph->param_floats,
+           (long long)graph->param_floats * (long long)sizeof(float));
+    for (int i = 0; i < spec->optimizers.count; i++) print_optimizer(graph, &spec->optimizers, i);
     printf("one step: values %zu, gradients %zu, saved %zu bytes; placed in %zu bytes\n",
            size->values, size->gradients, size->saved, size->block);
 }

@@ -23,7 +23,7 @@ static void open_shard(struct cluster *cluster, int ps)
         .slices = cluster->slices[ps],
         .values = cluster->blocks[ps][0],
         .slot_count = 2,
-        .slot_names = {"Adam", "Adam_1"},
+        .slot_names = {{2, {"Adam", "Adam_1"}}},
         .slots = {cluster->blocks[ps][1], cluster->blocks[ps][2]},
         .power_count = 2,
         .power_names = {"beta1_power", "beta2_power"},

@@ -100,7 +100,7 @@ static void check_fixture(const struct cluster *cluster, const char *fixture)
     for (int v = 0; v < cluster->layout->variable_count; v++) {
         float whole[WHOLE_FLOATS];
         for (int array = 0; array < ARRAYS; array++) {
-            const char *slot = array ? cluster->shards[0].slot_names[array - 1] : "";
+            const char *slot = array ? cluster->shards[0].slot_names[0].at[array - 1] : "";
             snprintf(path, sizeof path, "%s%s%s", variables[v].name, array ? "/" : "", slot);
             cluster_gather(cluster, array, v, whole);
             check_floats(expected, path, whole);
@@ -124,7 +124,7 @@ static void read_fixture(const char *fixture, const char *const slots[2], int po
             snprintf(prefix, sizeof prefix, "%s/%s/model.ckpt-3", FIXTURES, fixture);
             for (int ps = 0; ps < ps_count; ps++) {
                 struct shard *shard = &cluster->shards[ps];
-                shard->slot_names[0] = slots[0], shard->slot_names[1] = slots[1];
+                shard->slot_names[0].at[0] = slots[0], shard->slot_names[0].at[1] = slots[1];
                 shard->power_count = powers;
             }
             assert_int_equal(cluster_restore(cluster, prefix, NULL), OK);
@@ -204,11 +204,11 @@ static void an_absent_slot_or_power_is_named(void **state)
     char prefix[FOLDER_PATH_MAX];
     cluster_save_some(*state, prefix);
     struct cluster *cluster = cluster_open(VARIABLES, 1, 0, 0);
-    cluster->shards[0].slot_names[1] = "Adam_2";
+    cluster->shards[0].slot_names[0].at[1] = "Adam_2";
     assert_says(cluster_refusal(prefix, &cluster->shards[0]),
                 "no slot \"words/embedding_weights/Adam_2\" (did you mean "
                 "\"words/embedding_weights/Adam_1\"?)");
-    cluster->shards[0].slot_names[1] = "Adam_1";
+    cluster->shards[0].slot_names[0].at[1] = "Adam_1";
     cluster->shards[0].power_names[1] = "beta3_power";
     assert_says(cluster_refusal(prefix, &cluster->shards[0]),
                 "no value \"beta3_power\" (did you mean \"beta1_power\"?)");

@@ -139,6 +139,29 @@ class Sync(ClusterCase):
         self.assert_same_bits({f"{ps} ps": self.plan(PIECES, ps=ps, workers=3, changes=changes)
                                for ps in (1, 2, 3)})
 
+    def test_two_optimizers_have_the_same_bits_however_variables_lie(self):
+        changes = {
+            "optimizer": None,
+            "optimizers": [{"match": "*/bias", "type": "ftrl", "learning_rate": 0.1, "l1": 0.001},
+                           {"match": "logits/*", "type": "adam", "learning_rate": 0.01},
+                           {"type": "adagrad", "learning_rate": 0.05,
+                            "clip": {"type": "global_norm", "norm": 0.5}}],
+        }
+        far = ["--transport=tcp", "--parts=always"]
+        self.assert_same_bits({
+            "1 ps": self.plan(ps=1, changes=changes),
+            "3 ps": self.plan(ps=3, changes=changes),
+            "2 ps, pieces": self.plan(PIECES, ps=2, changes=changes),
+            "3 ps, pieces, in parts": self.plan(PIECES, ps=3, flags=far, changes=changes),
+        })
+        unclipped = {**changes, "optimizers": [
+            {key: value for key, value in one.items() if key != "clip"}
+            for one in changes["optimizers"]]}
+        self.assert_same_bits({
+            "1 ps": self.plan(ps=1, changes=unclipped),
+            "3 ps, pieces, in parts": self.plan(PIECES, ps=3, flags=far, changes=unclipped),
+        })
+
     def mean_losses(self, cluster):
         of_workers = [[line["loss"] for line in cluster.metrics(worker)]
                       for worker in range(cluster.plan.workers)]

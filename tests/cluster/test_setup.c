@@ -134,7 +134,7 @@ static void what_the_chief_decided_arrives(void **state)
     assert_int_equal(s.config.worker_timeout_ms, 1500);
     assert_int_equal(s.config.arrays, 3);
     assert_int_equal(s.workers, WORKERS);
-    assert_string_equal(s.optimizer.optimizer.kind->object->name, "adam");
+    assert_string_equal(s.optimizers.at[0].optimizer.kind->object->name, "adam");
     assert_true(s.token == c.plan.token);
     assert_string_equal(s.directory, "/a/run");
     assert_string_equal(s.restore, "/a/run/model.ckpt-300");
@@ -322,7 +322,9 @@ static void numbers_that_do_not_fit_are_refused(void **state)
         {false, "powers", "[0.1, 0.2, 0.3]", "3 powers"},
         {false, "generation", "7", "generation"},
         {false, "slices", "{}", "slices"},
-        {false, "optimizer", "{\"type\": \"none\"}", "optimizer"},
+        {false, "optimizers", "[{\"type\": \"none\"}]", "optimizer"},
+        {false, "optimizers", "[]", "optimizers"},
+        {false, "optimizers", "[{\"type\": \"adam\", \"match\": \"another\"}]", "none matches"},
     };
     refuse_all(changes, sizeof changes / sizeof *changes);
 }

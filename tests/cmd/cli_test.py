@@ -143,6 +143,10 @@ WRONG = [
      "spec.json: metrics[0] (in_top_k): k: must be less than the 10 classes, got 99"),
     (["--log_level=error", "--set=placement.pins=[{\"match\": \"no/*\", \"ps\": 0}]", "spec.json"], {},
      'spec.json: placement.pins[0].match: no variable is called "no/*"'),
+    (["--log_level=error", "--set=optimizers=[{\"type\": \"adam\", \"match\": \"no/*\"}]", "spec.json"], {},
+     'spec.json: optimizers[0].match: no variable is called "no/*"'),
+    (["--log_level=error", "--set=optimizers=[{\"type\": \"adam\", \"match\": \"*/bias\"}]", "spec.json"], {},
+     'spec.json: optimizers: none matches the variable "softmax/kernel" ("match": "*" does)'),
     (["--local_ps=1", "broken.json"], {},
      "broken.json: line 2, column 0: string or '}' expected near end of file"),
 ]

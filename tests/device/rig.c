@@ -104,7 +104,7 @@ static void open_ps(struct rig *r, int ps)
 {
     const int64_t floats = r->session[0].layout->block_floats[ps];
     r->values[ps] = rig_block(floats);
-    if (store_open(&r->spec.optimizer, &r->host, floats, r->values[ps], &r->store[ps]))
+    if (store_open(&r->spec.optimizers, NULL, 0, &r->host, floats, r->values[ps], &r->store[ps]))
         fail_msg("%s", error_text());
     if (session_initial_values(&r->session[0], ps, r->values[ps])) fail_msg("%s", error_text());
     for (int w = 0; w < r->workers; w++) {

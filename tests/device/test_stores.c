@@ -45,7 +45,7 @@ static void update(const struct spec *spec, enum place place, struct tape *tape)
     values = device_block(&d, 1);
     snapshot = device_block(&d, 2);
     for (int i = 0; i < SOURCES; i++) sources[i] = device_block(&d, 100 + i);
-    assert_int_equal(store_open(&spec->optimizer, &d, FLOATS, values, &store), OK);
+    assert_int_equal(store_open(&spec->optimizers, NULL, 0, &d, FLOATS, values, &store), OK);
     for (int64_t round = 0; round < ROUNDS; round++) {
         const int count = round % 2 ? SOURCES : 1;
         store_apply(&store, (const float *const *)sources, count, round == 2 ? 1.0f : 0.25f, round,

@@ -69,6 +69,21 @@ class Servers(LifeCase):
             with self.subTest(optimizer):
                 self.compare((2, 2), (1, 0), optimizer={**optimizer, "learning_rate": 0.02})
 
+    def test_several_optimizers_go_on(self):
+        several = {"optimizer": None, "optimizers": [
+            {"match": "hidden/*", "type": "ftrl", "learning_rate": 0.05, "l1": 0.0001},
+            {"match": "*/bias", "type": "adam", "learning_rate": 0.01},
+            {"type": "adam", "learning_rate": 0.005, "beta1": 0.8}]}
+        self.compare((2, 3), (3, 0), **several)
+        self.compare((1, 0), (0, 2), **several)
+        names = set(self.arrays("run/model.ckpt-200"))
+        self.assertEqual({name for name in names if not name.startswith("dtrain/")}, {
+            "global_step", "beta1_power", "beta2_power", "beta1_power_1", "beta2_power_1",
+            "hidden/kernel", "hidden/kernel/Ftrl", "hidden/kernel/Ftrl_1",
+            "hidden/bias", "hidden/bias/Ftrl", "hidden/bias/Ftrl_1",
+            "logits/kernel", "logits/kernel/Adam", "logits/kernel/Adam_1",
+            "logits/bias", "logits/bias/Adam", "logits/bias/Adam_1"})
+
     def test_backup_workers_and_asynchronous_runs_end_at_their_step(self):
         for changes in ({"train__mode": "async"}, {"train__replicas_to_aggregate": 1},
                         {"train__mode": "async", "train__max_staleness": 0}):

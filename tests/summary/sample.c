@@ -45,7 +45,7 @@ static void write_graph(struct events *events, const char *path)
     const struct graph_options options = {
         .columns = columns, .column_count = 2, .batch = spec.data.batch_size, .training = true};
     check(graph_make(&spec.model, &options, &arena, &graph));
-    graph_def_make(graph, make_layout(&spec, graph, &arena), &spec.optimizer, &arena, &def);
+    graph_def_make(graph, make_layout(&spec, graph, &arena), &spec.optimizers, &arena, &def);
     check(events_graph(events, BEGIN_S, &def));
     arena_free(&arena);
     spec_free(&spec);

@@ -102,7 +102,7 @@ static struct made make_from(const char *path, int ps_count)
     lay_out(&m, ps_count);
 
     struct graph_def def;
-    graph_def_make(m.graph, m.layout, &m.spec.optimizer, &m.arena, &def);
+    graph_def_make(m.graph, m.layout, &m.spec.optimizers, &m.arena, &def);
     m.message.at = graph_def_serialize(&def, &m.message.count);
     assert_non_null(m.message.at);
     check_names(m.message);

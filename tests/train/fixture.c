@@ -101,6 +101,16 @@ void fixture_near(double got, double wanted, struct tolerance tolerance, const c
     fail_msg("%s: expected %.9g, got %.9g", where, wanted, got);
 }
 
+err fixture_store(const struct optimizer_spec *spec, struct device *device, int64_t floats,
+                  float *values, struct store *ret)
+{
+    struct arena arena = {0};
+    const struct optimizers one = optimizers_make(spec, 1, &arena);
+    const err e = store_open(&one, NULL, 0, device, floats, values, ret);
+    arena_free(&arena);
+    return e;
+}
+
 struct device fixture_device(void)
 {
     struct device device;

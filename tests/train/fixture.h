@@ -5,7 +5,7 @@
 
 /* Before cmocka, which calls a macro like the program's fail(); tests say (fail)(...). */
 #include "core/train/variables/layout.h"
-#include "core/train/variables/optimizer.h"
+#include "core/train/variables/store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +26,10 @@ json_t *fixture_variant(const char *member, const char *type, json_t *attributes
 /* From {"optimizer": {...}} as JSON text. Fails the test where it does not parse. */
 struct optimizer_spec fixture_optimizer(const char *json, struct arena *);
 struct optimizer_spec fixture_optimizer_json(json_t *, struct arena *);
+
+/* A store of one optimizer. */
+err fixture_store(const struct optimizer_spec *, struct device *, int64_t floats, float *values,
+                  struct store *ret);
 
 /* From {"learning_rate": {...}} and {"placement": {...}}. */
 struct schedule_spec fixture_schedule(json_t *, struct arena *);

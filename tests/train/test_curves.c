@@ -113,7 +113,7 @@ static void open_run(struct run *r, const struct curve *curve, json_t *json, int
     }
     for (int ps = 0; ps < r->ps_count; ps++) {
         r->values[ps] = block(r, ps);
-        assert_int_equal(store_open(&r->spec.optimizer, &r->host,
+        assert_int_equal(store_open(&r->spec.optimizers, NULL, 0, &r->host,
                                     r->session[0].layout->block_floats[ps], r->values[ps],
                                     &r->store[ps]),
                          OK);

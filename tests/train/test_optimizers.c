@@ -25,7 +25,7 @@ static void compare_floats(const float *got, json_t *wanted, const char *where)
 static void compare_state(const struct store *store, const char *key, json_t *wanted,
                           const char *where)
 {
-    const struct optimizer *optimizer = store->optimizer;
+    const struct optimizer *optimizer = store->updaters[0].optimizer;
     if (strcmp(key, "v") == 0) {
         compare_floats(store->values, wanted, where);
         return;
@@ -53,7 +53,7 @@ static void compare_all(const struct store *store, json_t *after, const char *ty
         snprintf(where, sizeof where, "%s step %d %s", type, step, key);
         compare_state(store, key, wanted, where);
     }
-    const int stored = 1 + store->slot_count + store->optimizer->power_count;
+    const int stored = 1 + store->slot_count + store->power_count;
     assert_int_equal(json_object_size(after), stored);
 }
 
@@ -69,7 +69,7 @@ static void run_case(json_t *test, struct device *device)
     const int count = fixture_floats(json_object_get(test, "initial"), values, FLOATS_MAX);
 
     struct store store;
-    assert_int_equal(store_open(&spec, device, FLOATS_MAX, values, &store), OK);
+    assert_int_equal(fixture_store(&spec, device, FLOATS_MAX, values, &store), OK);
     size_t i;
     json_t *step;
     json_array_foreach(json_object_get(test, "steps"), i, step)
@@ -131,7 +131,7 @@ static void adam_by_its_bare_name_has_the_defaults_of_tensorflow(void **state)
     values[0] = 1.0f;
     gradient[0] = 0.5f;
     struct store store;
-    assert_int_equal(store_open(&spec, &device, FLOATS_MAX, values, &store), OK);
+    assert_int_equal(fixture_store(&spec, &device, FLOATS_MAX, values, &store), OK);
     assert_true(store.powers[0] == 0.9f && store.powers[1] == 0.999f);
     store_apply(&store, gradients, 1, 1.0f, 0, NULL);
     fixture_near(values[0], 1.0 - 0.001, close_enough, "one step of the learning rate");
@@ -159,7 +159,7 @@ static void adamw_decays_the_weights_beside_the_step_of_adam(void **state)
     const float *gradients[] = {gradient};
     values[0] = 1.0f, values[1] = -2.0f;
     struct store store;
-    assert_int_equal(store_open(&spec, &device, FLOATS_MAX, values, &store), OK);
+    assert_int_equal(fixture_store(&spec, &device, FLOATS_MAX, values, &store), OK);
     for (int step = 0; step < 3; step++) {
         memcpy(gradient, steps[step], sizeof steps[step]);
         store_apply(&store, gradients, 1, 1.0f, step, NULL);

@@ -205,6 +205,17 @@ static const struct broken broken[] = {
     {NULL,
      "optimizer={\"type\": \"adagrad\", \"learning_rate\": 0.1, \"initial_accumulator_value\": 0}",
      "optimizer.initial_accumulator_value: expected a number from 1e-30 to 1e+30, got 0"},
+    {NULL, "optimizer=null", "expected one of optimizer and optimizers, got none"},
+    {NULL, "optimizers=[{\"type\": \"ftrl\", \"l1\": 1}]",
+     "optimizers[0]: required key \"learning_rate\" is missing: expected an object with \"type\", "
+     "a "
+     "number, or one of ..."},
+    {NULL, "optimizers=[\"adam\", {\"type\": \"adan\"}]",
+     "optimizers[1]: unknown optimizer \"adan\" (did you mean \"adam\"?); known are ..."},
+    {NULL,
+     "optimizers=[{\"type\": \"adam\", \"clip\": {\"type\": \"value\", \"min\": 1, \"max\": "
+     "-1}}]",
+     "optimizers[0].clip.max: expected at least min (1), got -1"},
     {NULL, "placement.strategy=greedi",
      "placement.strategy: expected one of round_robin, greedy, got \"greedi\" (did you mean "
      "\"greedy\"?)"},

@@ -66,7 +66,7 @@ static void free_all(struct device *device, float *at[GRADIENTS_MAX])
 /* What is left of a run: values and slots of all blocks, one behind the other. */
 struct result {
     float *values, *slots[SLOTS_MAX];
-    float powers[POWERS_MAX];
+    float powers[ALL_POWERS_MAX];
 };
 
 static void free_result(struct world *world, struct result *result)
@@ -102,7 +102,7 @@ static void run_block(struct world *world, int64_t begin, int64_t end, int count
         gradients[g] = shifted;
     }
     struct store store;
-    assert_int_equal(store_open(&world->spec, device, end - begin, values, &store), OK);
+    assert_int_equal(fixture_store(&world->spec, device, end - begin, values, &store), OK);
     for (int step = 0; step < STEPS; step++) {
         store_apply(&store, gradients, count, 1.0f / (float)count, step, snapshot);
         assert_memory_equal(snapshot, values, bytes);
@@ -214,7 +214,7 @@ static void what_advances_by_pieces_ends_with_the_same_bits(void **state)
         for (int k = 0; k < 2; k++) {
             t.values[k] = random_floats(&world.device, 7);
             assert_int_equal(
-                store_open(&world.spec, &world.device, FLOATS, t.values[k], &t.store[k]), OK);
+                fixture_store(&world.spec, &world.device, FLOATS, t.values[k], &t.store[k]), OK);
         }
         for (int step = 0; step < STEPS && !world.device.is_separate; step++) step_twins(&t, step);
         for (int k = 0; k < 2; k++) {
@@ -234,7 +234,7 @@ static void gradients_are_summed_in_the_order_given(void **state)
     make_gradients(&world.device, made);
     float *values = fixture_block(&world.device, FLOATS);
     struct store store;
-    assert_int_equal(store_open(&world.spec, &world.device, FLOATS, values, &store), OK);
+    assert_int_equal(fixture_store(&world.spec, &world.device, FLOATS, values, &store), OK);
     store_apply(&store, (const float *const *)made, 4, 0.25f, 0, NULL);
     for (int i = 0; i < FLOATS; i++) {
         float sum = made[0][i];
@@ -256,8 +256,8 @@ static void a_single_gradient_is_the_sum_of_itself_and_is_not_written(void **sta
           *other = fixture_block(&world.device, FLOATS),
           *zeros = fixture_block(&world.device, FLOATS);
     struct store a, b;
-    assert_int_equal(store_open(&world.spec, &world.device, FLOATS, values, &a), OK);
-    assert_int_equal(store_open(&world.spec, &world.device, FLOATS, other, &b), OK);
+    assert_int_equal(fixture_store(&world.spec, &world.device, FLOATS, values, &a), OK);
+    assert_int_equal(fixture_store(&world.spec, &world.device, FLOATS, other, &b), OK);
     store_apply(&a, (const float *const[]){gradient}, 1, 1.0f, 0, NULL);
     store_apply(&b, (const float *const[]){gradient, zeros}, 2, 1.0f, 0, NULL);
     assert_memory_equal(values, other, FLOATS * sizeof(float));
@@ -284,7 +284,7 @@ static void the_rate_is_that_of_the_step_before_its_increment(void **state)
     float *values = fixture_block(&world.device, 16), *gradient = fixture_block(&world.device, 16);
     gradient[0] = 1.0f;
     struct store store;
-    assert_int_equal(store_open(&world.spec, &world.device, 16, values, &store), OK);
+    assert_int_equal(fixture_store(&world.spec, &world.device, 16, values, &store), OK);
     store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 4, NULL);
     assert_true(values[0] == -1.0f);
     store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 5, NULL);
@@ -303,7 +303,7 @@ static void a_reset_store_starts_anew_but_keeps_the_values(void **state)
     float *values = fixture_block(&world.device, 16), *gradient = fixture_block(&world.device, 16);
     values[0] = gradient[0] = 1.0f;
     struct store store;
-    assert_int_equal(store_open(&world.spec, &world.device, 16, values, &store), OK);
+    assert_int_equal(fixture_store(&world.spec, &world.device, 16, values, &store), OK);
     assert_int_equal(store.slot_count, 3);
     store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 0, NULL);
     const float after = values[0];
@@ -327,7 +327,7 @@ static void powers_advance_once_per_update_even_where_there_is_nothing_to_update
     open_world(&world, "{\"optimizer\": {\"type\": \"adam\", \"beta1\": 0.5, \"beta2\": 0.25}}");
     float *nothing = fixture_block(&world.device, 16);
     struct store store;
-    assert_int_equal(store_open(&world.spec, &world.device, 0, nothing, &store), OK);
+    assert_int_equal(fixture_store(&world.spec, &world.device, 0, nothing, &store), OK);
     store_apply(&store, (const float *const[]){nothing, nothing}, 2, 0.5f, 0, nothing);
     assert_true(store.powers[0] == 0.25f && store.powers[1] == 0.0625f);
     assert_int_equal(store.version, 1);
@@ -371,7 +371,7 @@ static void a_store_that_finds_no_memory_gives_back_what_it_took(void **state)
     for (;; allocations++) {
         assert_in_range(allocations, 0, 8);
         limited.left = allocations;
-        if (store_open(&world.spec, &device, 16, values, &store) == OK) break;
+        if (fixture_store(&world.spec, &device, 16, values, &store) == OK) break;
         assert_string_equal(error_text(), "optimizer state of 16 floats: none left");
         assert_int_equal(limited.held, 0);
     }

@@ -84,6 +84,14 @@ static json_t *powers_json(const struct setup_plan *plan)
     return list;
 }
 
+/* Whichever the spec has, as a list */
+static json_t *optimizers_json(const struct spec *spec)
+{
+    json_t *several = json_object_get(spec->json, "optimizers");
+    if (json_array_size(several)) return json_incref(several);
+    return json_pack("[O]", json_object_get(spec->json, "optimizer"));
+}
+
 /* The powers are written where the variable with the smallest name is, as TensorFlow places them;
  * of a partitioned one, where its first part is. */
 static int ps_of_powers(const struct layout *layout)
@@ -106,7 +114,7 @@ char *setup_write(const struct setup_plan *plan, int ps)
     snprintf(generation, sizeof generation, "%016" PRIx64, plan->generation);
     snprintf(token, sizeof token, "%016" PRIx64, plan->token);
     json_t *json = json_pack(
-        "{ss sI si si si si sb sI sI sb sI sI sI sf so so so sb ss ss* ss* sO}", "generation",
+        "{ss sI si si si si sb sI sI sb sI sI sI sf so so so sb ss ss* ss* so}", "generation",
         generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count", plan->layout->ps_count,
         "workers", plan->workers, "arrays", plan->arrays, "sync", mode.is_sync, "last_step",
         (json_int_t)plan->last_step, "replicas_to_aggregate",
@@ -116,7 +124,7 @@ char *setup_write(const struct setup_plan *plan, int ps)
         (double)train->worker_timeout_ms / 1000, "slices", slices_json(plan->layout, ps), "ledger",
         ledger_json(plan), "powers", powers_json(plan), "owns_powers",
         ps_of_powers(plan->layout) == ps, "token", token, "directory", plan->directory, "restore",
-        plan->restore, "optimizer", json_object_get(plan->spec->json, "optimizer"));
+        plan->restore, "optimizers", optimizers_json(plan->spec));
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;
@@ -139,7 +147,7 @@ struct setup_fields {
     struct objects slices;
     struct ints ledger;
     struct floats powers;
-    struct optimizer_spec optimizer;
+    struct objects optimizers;
 };
 
 #define AT(member) offsetof(struct setup_fields, member)
@@ -201,9 +209,11 @@ static const struct field setup_field_table[] = {
      .count_max = FIELD_LIST_MAX},
     {.name = "ledger", .type = FIELD_INTS, .offset = AT(ledger), .max = steps_max},
     {.name = "powers", .type = FIELD_FLOATS, .offset = AT(powers)},
-    {.name = "optimizer",
-     .type = FIELD_VARIANT,
-     .offset = AT(optimizer),
+    {.name = "optimizers",
+     .type = FIELD_VARIANTS,
+     .offset = AT(optimizers),
+     .count_min = 1,
+     .count_max = OPTIMIZERS_MAX,
      .object = &optimizer_spec_object,
      .kinds = &optimizer_kinds},
     {0},
@@ -240,6 +250,10 @@ static err read_slices(const struct setup_fields *f, struct arena *arena, struct
     for (int i = 0; i < f->slices.count; i++) TRY(read_slice(&given[i], f->floats, &slices[i]));
     ret->slices = slices;
     ret->slice_count = f->slices.count;
+    TRY(optimizers_of_slices(&ret->optimizers, slices, ret->slice_count, arena,
+                             &ret->optimizer_of));
+    ret->section_count = sections_make(slices, ret->optimizer_of, ret->slice_count, f->floats,
+                                       arena, &ret->sections);
     return OK;
 }
 
@@ -257,7 +271,8 @@ static err read_ledger(const struct setup_fields *f, struct arena *arena, struct
 
 static err read_powers(const struct setup_fields *f, struct setup *ret)
 {
-    if (f->powers.count > POWERS_MAX) return fail(ERR_PROTOCOL, "%d powers", f->powers.count);
+    if (f->powers.count > ret->optimizers.power_count)
+        return fail(ERR_PROTOCOL, "%d powers", f->powers.count);
     for (int i = 0; i < f->powers.count; i++) ret->powers[i] = (float)f->powers.at[i];
     ret->power_count = f->powers.count;
     return OK;
@@ -283,7 +298,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .arrays = (int)f.arrays,
                    .step = (uint64_t)f.step},
         .floats = f.floats,
-        .optimizer = f.optimizer,
+        .optimizers = optimizers_make(f.optimizers.at, f.optimizers.count, arena),
         .ps = (int)f.ps,
         .ps_count = (int)f.ps_count,
         .workers = (int)f.workers,

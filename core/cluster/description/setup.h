@@ -11,12 +11,15 @@
 struct setup {
     struct ps_config config; /* with its ledger, in the arena */
     int64_t floats;          /* of the block */
-    struct optimizer_spec optimizer;
+    struct optimizers optimizers;
     int ps, ps_count, workers;
     const struct slice *slices;
     int slice_count;
+    const int *optimizer_of;        /* [slice_count] */
+    const struct section *sections; /* of the block, by optimizer */
+    int section_count;
     bool owns_powers;
-    float powers[POWERS_MAX];
+    float powers[ALL_POWERS_MAX];
     int power_count;       /* 0: as they begin */
     const char *directory; /* of checkpoints, NULL: none */
     uint64_t token;        /* of a file there: does this ps see it? */

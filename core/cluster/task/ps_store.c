@@ -81,12 +81,12 @@ static err open_store(struct ps_task *p, struct share *s)
     if (!p->values.base) TRY(open_window(p, (size_t)s->setup.floats * sizeof(float), &p->values));
     if (p->has_store) store_close(&p->store);
     p->has_store = false;
-    TRY(store_open(&s->setup.optimizer, p->device, s->setup.floats, p->values.base, &p->store));
+    TRY(store_open(&s->setup.optimizers, s->setup.sections, s->setup.section_count, p->device,
+                   s->setup.floats, p->values.base, &p->store));
     p->has_store = true;
     if (s->setup.config.arrays > 1 + p->store.slot_count) /* INIT would bring more than fits */
         return fail(ERR_PROTOCOL, "SETUP with %d arrays", s->setup.config.arrays);
-    for (int i = 0; i < s->setup.power_count && i < POWERS_MAX; i++)
-        p->store.powers[i] = s->setup.powers[i];
+    for (int i = 0; i < s->setup.power_count; i++) p->store.powers[i] = s->setup.powers[i];
     share_release(p->share);
     p->share = s;
     return OK;
@@ -96,26 +96,19 @@ static err open_store(struct ps_task *p, struct share *s)
 void ps_task_describe_shard(const struct ps_task *p, struct shard *ret)
 {
     const struct setup *s = &p->share->setup;
-    const struct optimizer *o = p->store.optimizer;
     *ret = (struct shard){
         .ps = s->ps,
         .ps_count = s->ps_count,
         .slices = s->slices,
         .slice_count = s->slice_count,
         .values = p->store.values,
-        .slot_count = p->store.slot_count,
-        .power_count = o->power_count,
+        .optimizer_of = s->optimizer_of,
         .owns_powers = s->owns_powers,
         .workers = s->workers,
     };
-    for (int i = 0; i < ret->slot_count; i++) {
-        ret->slot_names[i] = o->slot[i].name;
-        ret->slots[i] = p->store.slots[i];
-    }
-    for (int i = 0; i < ret->power_count; i++) {
-        ret->power_names[i] = o->power[i].name;
-        ret->powers[i] = p->store.powers[i];
-    }
+    shard_name_state(ret, &s->optimizers);
+    for (int i = 0; i < ret->slot_count; i++) ret->slots[i] = p->store.slots[i];
+    memcpy(ret->powers, p->store.powers, sizeof ret->powers);
 }
 
 /* Values and slots; powers, step and ledger came with SETUP. */
@@ -156,7 +149,7 @@ static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_c
     }
     log_line(LOG_INFO, "holds %d variable%s in %.2f MB, %s", setup->slice_count,
              setup->slice_count == 1 ? "" : "s", (double)ps_block_bytes(p) / 1e6,
-             setup->optimizer.optimizer.kind->object->name);
+             optimizers_text(&setup->optimizers, &s->arena));
     return OK;
 }
 

@@ -10,14 +10,9 @@
 #include "core/cluster/task/worker_inside.h"
 #include "core/train/checkpoint/shard.h"
 
-static const struct optimizer *optimizer_of(const struct worker_task *w)
+static const struct optimizers *optimizers_of(const struct worker_task *w)
 {
-    return w->options.spec->optimizer.optimizer.kind->descriptor;
-}
-
-static int slot_count_of(const struct worker_task *w)
-{
-    return optimizer_slots(optimizer_of(w), w->options.spec->optimizer.optimizer.attributes);
+    return &w->options.spec->optimizers;
 }
 
 static int workers_of(const struct worker_task *w)
@@ -46,16 +41,8 @@ void worker_origin_close(struct worker_task *w)
 /* A shard of a ps as the bundle is asked for it; arrays are the caller's. */
 static void describe_shard(const struct worker_task *w, int ps, struct shard *ret)
 {
-    const struct optimizer *o = optimizer_of(w);
-    *ret = (struct shard){
-        .ps = ps,
-        .ps_count = w->task.peer_count,
-        .slot_count = slot_count_of(w),
-        .power_count = o->power_count,
-        .workers = workers_of(w),
-    };
-    for (int i = 0; i < ret->slot_count; i++) ret->slot_names[i] = o->slot[i].name;
-    for (int i = 0; i < ret->power_count; i++) ret->power_names[i] = o->power[i].name;
+    *ret = (struct shard){.ps = ps, .ps_count = w->task.peer_count, .workers = workers_of(w)};
+    shard_name_state(ret, optimizers_of(w));
 }
 
 /* ---- a checkpoint of this run ---- */
@@ -90,8 +77,8 @@ static err open_checkpoint(struct worker_task *w, const char *prefix)
     for (int ps = 0; ps < w->task.peer_count; ps++) TRY(read_numbers(w, ps));
     o->plan.restore = arena_string(&o->arena, prefix);
     o->plan.powers = o->powers;
-    o->plan.power_count = optimizer_of(w)->power_count;
-    o->plan.arrays = 1 + slot_count_of(w);
+    o->plan.power_count = optimizers_of(w)->power_count;
+    o->plan.arrays = 1 + optimizers_of(w)->slot_count;
     return OK;
 }
 
@@ -174,15 +161,12 @@ static struct warm_start warm_start_of(const struct worker_task *w)
 static err read_warm_powers(struct worker_task *w)
 {
     struct origin *o = &w->origin;
-    const struct optimizer *optimizer = optimizer_of(w);
-    const void *attributes = w->options.spec->optimizer.optimizer.attributes;
     const struct warm_start warm = warm_start_of(w);
     struct shard shard;
     describe_shard(w, 0, &shard);
     shard.slot_count = shard.workers = 0;
     shard.ledger = arena_array(&o->arena, LEDGER_COLUMNS, sizeof *shard.ledger);
-    for (int i = 0; i < shard.power_count; i++)
-        shard.powers[i] = optimizer->power[i].factor(attributes);
+    optimizers_powers(optimizers_of(w), shard.powers);
     TRY(shard_read(o->bundle, &warm, &shard));
     for (int i = 0; i < shard.power_count; i++) o->powers[i] = shard.powers[i];
     o->plan.powers = o->powers;
@@ -200,7 +184,7 @@ static err open_warm_start(struct worker_task *w)
     if (!e && warm->slots) e = read_warm_powers(w);
     if (e) return fail_prefix(e, "train.warm_start");
     log_line(LOG_INFO, "begins with values of %s", prefix);
-    o->plan.arrays = warm->slots ? 1 + slot_count_of(w) : 1;
+    o->plan.arrays = warm->slots ? 1 + optimizers_of(w)->slot_count : 1;
     return OK;
 }
 
@@ -288,13 +272,18 @@ static err allocate_arrays(struct worker_task *w, int ps)
     return OK;
 }
 
-static void initial_slots(const struct worker_task *w, int ps)
+/* The gap behind the slice too: it is updated, and must stay finite. */
+static void initial_slots(struct origin *o, const struct slice *slice,
+                          const struct optimizer_spec *spec)
 {
-    const struct optimizer *optimizer = optimizer_of(w);
-    const void *attributes = w->options.spec->optimizer.optimizer.attributes;
-    for (int i = 0; i + 1 < w->origin.plan.arrays; i++)
-        for (int64_t k = 0; k < w->session.layout->block_floats[ps]; k++)
-            w->origin.arrays[i + 1][k] = optimizer_initial(optimizer, attributes, i);
+    const struct optimizer *optimizer = optimizer_of(spec);
+    const void *attributes = spec->optimizer.attributes;
+    const int64_t gap = -slice->count & (LAYOUT_ALIGN - 1);
+    for (int i = 0; i + 1 < o->plan.arrays && i < optimizer_slots(optimizer, attributes); i++) {
+        float *slot = o->arrays[i + 1] + slice->offset;
+        const float initial = optimizer_initial(optimizer, attributes, i);
+        for (int64_t k = 0; k < slice->count + gap; k++) slot[k] = initial;
+    }
 }
 
 static err read_arrays(struct worker_task *w, int ps)
@@ -307,6 +296,10 @@ static err read_arrays(struct worker_task *w, int ps)
     shard.values = o->arrays[0];
     for (int i = 0; i < shard.slot_count; i++) shard.slots[i] = o->arrays[i + 1];
     shard.slice_count = setup_slices(w->session.layout, ps, &o->arena, &shard.slices);
+    TRY(optimizers_of_slices(optimizers_of(w), shard.slices, shard.slice_count, &o->arena,
+                             &shard.optimizer_of));
+    for (int i = 0; i < shard.slice_count; i++)
+        initial_slots(o, &shard.slices[i], &optimizers_of(w)->at[shard.optimizer_of[i]]);
     shard.ledger =
         arena_array(&o->arena, (size_t)shard.workers * LEDGER_COLUMNS, sizeof *shard.ledger);
     return shard_read(o->bundle, o->plan.restore ? NULL : &warm, &shard);
@@ -316,10 +309,7 @@ static err begin_filling(struct worker_task *w, int ps)
 {
     forget_arrays(&w->origin);
     TRY(allocate_arrays(w, ps));
-    if (!w->origin.plan.restore) {
-        TRY(session_initial_values(&w->session, ps, w->origin.arrays[0]));
-        initial_slots(w, ps);
-    }
+    if (!w->origin.plan.restore) TRY(session_initial_values(&w->session, ps, w->origin.arrays[0]));
     return read_arrays(w, ps);
 }
 

@@ -28,7 +28,7 @@ static void look_at_step(struct worker_task *w)
     struct run_view *v = &w->view;
     const int64_t before = (int64_t)v->global_step - 1;
     v->loss = w->loss;
-    v->learning_rate = schedule_rate(optimizer_learning_rate(&v->spec->optimizer), before);
+    v->learning_rate = schedule_rate(optimizer_learning_rate(&v->spec->optimizers.at[0]), before);
     v->gradient_norm = v->session->gradient_norm;
     v->staleness = worker_role_staleness(w->task.role);
     v->push_seconds = w->push_seconds;

@@ -28,7 +28,7 @@ struct origin {
     struct arena arena;            /* of one recovery */
     struct setup_plan plan;        /* restore: its prefix, NULL: initial values */
     const struct ledger **ledgers; /* [ps_count], each [workers]; NULL: none */
-    float powers[POWERS_MAX];
+    float powers[ALL_POWERS_MAX];
     struct bundle *bundle; /* restore, or the warm start's; NULL: none */
     int bad;               /* checkpoints, from the newest, that could not be restored */
     /* of the ps that is filled by INIT */

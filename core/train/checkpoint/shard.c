@@ -1,5 +1,6 @@
 /* shard.c - writes one ps' part of a checkpoint: see shard.h. */
 #include <stdio.h>
+#include <string.h>
 
 #include "core/train/checkpoint/shard_inside.h"
 
@@ -20,6 +21,24 @@ struct bundle_box shard_box(const struct slice *slice)
         box.length[slice->axis] = slice->length;
     }
     return box;
+}
+
+void shard_name_state(struct shard *shard, const struct optimizers *optimizers)
+{
+    shard->slot_count = optimizers->slot_count;
+    for (int i = 0; i < optimizers->count; i++) {
+        const struct optimizer *optimizer = optimizer_of(&optimizers->at[i]);
+        struct slot_names *names = &shard->slot_names[i];
+        names->count = optimizer_slots(optimizer, optimizers->at[i].optimizer.attributes);
+        for (int k = 0; k < names->count; k++) names->at[k] = optimizer->slot[k].name;
+    }
+    shard->power_count = optimizers->power_count;
+    memcpy(shard->power_names, optimizers->power_names, sizeof shard->power_names);
+}
+
+const struct slot_names *shard_slots(const struct shard *shard, int slice)
+{
+    return &shard->slot_names[shard->optimizer_of ? shard->optimizer_of[slice] : 0];
 }
 
 err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX])
@@ -55,8 +74,9 @@ static err add_slices(struct bundle_writer *writer, const struct shard *shard)
     for (int i = 0; i < shard->slice_count; i++) {
         const struct slice *slice = &shard->slices[i];
         TRY(add_slice(writer, slice, NULL, shard->values));
-        for (int s = 0; s < shard->slot_count; s++) {
-            TRY(add_slice(writer, slice, shard->slot_names[s], shard->slots[s]));
+        const struct slot_names *names = shard_slots(shard, i);
+        for (int s = 0; s < names->count && s < shard->slot_count; s++) {
+            TRY(add_slice(writer, slice, names->at[s], shard->slots[s]));
         }
     }
     return OK;

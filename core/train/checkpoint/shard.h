@@ -12,27 +12,37 @@
 
 #include "core/train/checkpoint/bundle/bundle.h"
 #include "core/train/variables/layout.h"
-#include "core/train/variables/optimizer.h"
+#include "core/train/variables/optimizer_list.h"
 
 enum { LEDGER_COLUMNS = 3 };
+
+/* What is beside a variable that one optimizer updates */
+struct slot_names {
+    int count;
+    const char *at[SLOTS_MAX]; /* "Adam", "Adam_1" */
+};
 
 /* State of a ps, in memory that the caller owns. Read: filled in. */
 struct shard {
     int ps, ps_count;
     const struct slice *slices;
     int slice_count;
-    float *values; /* the block */
-    int slot_count;
-    const char *slot_names[SLOTS_MAX]; /* "Adam", "Adam_1" */
-    float *slots[SLOTS_MAX];           /* blocks */
+    float *values;  /* the block */
+    int slot_count; /* blocks; a slice has its own number of slots, and no more than these */
+    float *slots[SLOTS_MAX]; /* blocks */
+    struct slot_names slot_names[OPTIMIZERS_MAX];
+    const int *optimizer_of; /* [slice_count] whose names; NULL: all the first one's */
     int power_count;
-    const char *power_names[POWERS_MAX];
-    float powers[POWERS_MAX];
+    const char *power_names[ALL_POWERS_MAX];
+    float powers[ALL_POWERS_MAX];
     bool owns_powers;     /* write: this ps holds the variable of the smallest name */
     uint64_t global_step; /* ps 0 writes it; every ps reads it */
     int workers;
     int64_t *ledger; /* [workers, LEDGER_COLUMNS] */
 };
+
+/* Slots and powers as the optimizers have them. */
+void shard_name_state(struct shard *, const struct optimizers *);
 
 /* A bundle of one shard at prefix. */
 err shard_write(const struct shard *, const char *prefix);

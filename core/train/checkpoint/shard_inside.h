@@ -10,6 +10,8 @@
 struct bundle_shape shard_shape(const struct shape *);
 /* Of the slice within the whole variable. */
 struct bundle_box shard_box(const struct slice *);
+/* Those of a slice */
+const struct slot_names *shard_slots(const struct shard *, int slice);
 /* "kernel" and "Adam" -> "kernel/Adam"; slot NULL: the name as it is. */
 err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX]);
 

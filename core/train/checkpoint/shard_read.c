@@ -100,8 +100,9 @@ static err read_slices(struct bundle *bundle, const struct warm_start *warm,
         const struct slice *slice = &shard->slices[i];
         if (shard_map_skips(warm, slice->name)) continue;
         TRY(read_slice(bundle, warm, slice, NULL, shard->values));
-        for (int s = 0; s < slot_count; s++) {
-            TRY(read_slice(bundle, warm, slice, shard->slot_names[s], shard->slots[s]));
+        const struct slot_names *names = shard_slots(shard, i);
+        for (int s = 0; s < names->count && s < slot_count; s++) {
+            TRY(read_slice(bundle, warm, slice, names->at[s], shard->slots[s]));
         }
     }
     return OK;

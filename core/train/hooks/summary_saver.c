@@ -150,7 +150,7 @@ static err write_graph(const struct run_view *view)
     struct arena arena = {0};
     struct graph_def graph;
     const struct session *session = view->session;
-    graph_def_make(session->graph, session->layout, &view->spec->optimizer, &arena, &graph);
+    graph_def_make(session->graph, session->layout, &view->spec->optimizers, &arena, &graph);
     const err e = events_graph(view->events, view->wall_s, &graph);
     arena_free(&arena);
     return e;
@@ -233,6 +233,20 @@ static void write_exchange(const struct state *s, struct events *events)
     }
 }
 
+/* That of the first optimizer, and where there are more theirs: learning_rate_1 ... */
+static void write_rates(const struct run_view *view)
+{
+    const struct optimizers *optimizers = &view->spec->optimizers;
+    events_scalar(view->events, "learning_rate", view->learning_rate);
+    for (int i = 1; i < optimizers->count; i++) {
+        char tag[32];
+        snprintf(tag, sizeof tag, "learning_rate_%d", i);
+        events_scalar(view->events, tag,
+                      schedule_rate(optimizer_learning_rate(&optimizers->at[i]),
+                                    (int64_t)view->global_step - 1));
+    }
+}
+
 /* Of this worker's own step and batch, as in TensorFlow. */
 static void write_scalars(const struct state *s, const struct run_view *view)
 {
@@ -240,7 +254,7 @@ static void write_scalars(const struct state *s, const struct run_view *view)
     events_scalar(view->events, "loss", view->loss);
     for (int i = 0; i < graph->metric_count; i++)
         events_scalar(view->events, graph->metrics[i].name, session_metric(view->session, i));
-    events_scalar(view->events, "learning_rate", view->learning_rate);
+    write_rates(view);
     if (s->gradient_norm > 0) events_scalar(view->events, "gradient_norm", s->gradient_norm);
 }
 

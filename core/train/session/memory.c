@@ -54,14 +54,6 @@ static size_t scratch_bytes(const struct session *s)
     return bytes;
 }
 
-/* Floats per parameter that the optimizer keeps. */
-static int slots_of(const struct session *s)
-{
-    const struct variant *chosen = &s->options.spec->optimizer.optimizer;
-    const struct optimizer *optimizer = chosen->kind->descriptor;
-    return optimizer_slots(optimizer, chosen->attributes);
-}
-
 /* What a plan takes, in bytes. */
 struct taken {
     size_t buffers, workspace;
@@ -107,7 +99,7 @@ static err count(const struct session *s, struct need *ret)
     if (session_keeps_sums(s)) n.gradients += variables_bytes(s, false);
     if (trains && o->binds_device_memory) {
         n.values += blocks;
-        n.slots = blocks * (size_t)slots_of(s);
+        n.slots = blocks * (size_t)o->spec->optimizers.slot_count;
         n.workspace = scratch_bytes(s);
     }
     struct taken step, evaluation;

@@ -76,14 +76,23 @@ static err make_layout(struct session *s)
     static const struct placement_spec in_one_place = {0};
     const struct placement_spec *placement =
         s->options.only_evaluates ? &in_one_place : &s->options.spec->placement;
+    if (!s->options.only_evaluates)
+        TRY(optimizers_check(&s->options.spec->optimizers, variables, g->param_count, &s->arena));
     return layout_make(placement, variables, g->param_count, s->options.ps_count, &s->arena,
                        &s->layout);
 }
 
+/* The gradients of each optimizer's variables are clipped as it says. */
+static bool clips(const struct spec *spec)
+{
+    for (int i = 0; i < spec->optimizers.count; i++)
+        if (spec->optimizers.at[i].clip.kind) return true;
+    return false;
+}
+
 bool session_keeps_sums(const struct session *s)
 {
-    return optimizer_clip(&s->options.spec->optimizer).type != CLIP_NONE &&
-           s->options.batches_per_push > 1;
+    return clips(s->options.spec) && s->options.batches_per_push > 1;
 }
 
 static err open_clipping(struct session *s)
@@ -92,7 +101,7 @@ static err open_clipping(struct session *s)
     const size_t count = (size_t)g->param_count;
     s->clip_gradients = arena_array(&s->arena, count, sizeof(float *));
     s->clip_sizes = arena_array(&s->arena, count, sizeof(int64_t));
-    s->clip = optimizer_clip(&s->options.spec->optimizer);
+    s->clips = clips(s->options.spec);
     if (!session_keeps_sums(s)) return OK;
     s->kept = arena_array(&s->arena, count, sizeof(float *));
     for (int i = 0; i < g->param_count; i++)

@@ -55,7 +55,7 @@ struct session {
     int64_t sent_rows; /* of the next one, which is on its way to the device; 0: it is not */
 
     /* collected */
-    struct clip clip;
+    bool clips;
     float **clip_gradients; /* [variables] scratch: session_list_gradients */
     int64_t *clip_sizes;
     float **kept;         /* [variables] sums of clipped gradients; NULL: not needed */
@@ -96,8 +96,8 @@ err session_step(struct session *, double *ret_loss);
 err session_fail_loss(const struct session *, double loss);
 
 /* Writes where each variable's gradient lies on the device, and its floats, into clip_gradients and
- * clip_sizes. */
-void session_list_gradients(const struct session *);
+ * clip_sizes. optimizer: of whose variables; -1: of all. Returns how many. */
+int session_list_gradients(const struct session *, int optimizer);
 
 /* What would be pushed becomes zero: an update by it keeps numbers where numbers are. */
 void session_clear_gradients(struct session *);

@@ -7,21 +7,33 @@
 
 #include "core/train/session/session_inside.h"
 
-void session_list_gradients(const struct session *s)
+int session_list_gradients(const struct session *s, int optimizer)
 {
+    int count = 0;
     for (int i = 0; i < s->graph->param_count; i++) {
-        s->clip_gradients[i] = s->graph->params[i]->gradient;
-        s->clip_sizes[i] = shape_count(&s->graph->params[i]->shape);
+        const struct param *param = s->graph->params[i];
+        const bool is_listed = optimizer < 0 || optimizers_find(&s->options.spec->optimizers,
+                                                                param->name) == optimizer;
+        if (!is_listed) continue;
+        s->clip_gradients[count] = param->gradient;
+        s->clip_sizes[count++] = shape_count(&param->shape);
     }
+    return count;
 }
 
+/* The norm of all is known only where one optimizer has all. */
 static void clip(struct session *s)
 {
     struct trace *trace = s->replica.plan->trace;
+    const struct optimizers *optimizers = &s->options.spec->optimizers;
     const uint64_t begin_ns = trace_begin(trace);
-    session_list_gradients(s);
-    clip_gradients(&s->clip, s->options.device, s->clip_gradients, s->clip_sizes,
-                   s->graph->param_count, &s->gradient_norm);
+    double norm = 0;
+    for (int i = 0; i < optimizers->count; i++) {
+        const struct clip clip = optimizer_clip(&optimizers->at[i]);
+        const int count = session_list_gradients(s, optimizers->count == 1 ? -1 : i);
+        clip_gradients(&clip, s->options.device, s->clip_gradients, s->clip_sizes, count, &norm);
+    }
+    s->gradient_norm = optimizers->count == 1 ? norm : 0;
     trace_end(trace, SPAN_CLIP, 0, begin_ns);
 }
 
@@ -81,8 +93,7 @@ static bool is_last_word(const struct session *s, int batch)
 {
     const bool is_held = s->tolerates_nan || s->is_watched;
     if (s->replica.exchange && is_held) return false;
-    return s->clip.type == CLIP_NONE && batch + 1 == s->options.batches_per_push &&
-           replica_lets_leave(&s->replica);
+    return !s->clips && batch + 1 == s->options.batches_per_push && replica_lets_leave(&s->replica);
 }
 
 err session_fail_loss(const struct session *s, double loss)
@@ -109,7 +120,7 @@ err session_step(struct session *s, double *ret_loss)
         leaves = is_last_word(s, i);
         replica_run(&s->replica, s->last_rows, i > 0 && !s->kept, leaves);
         TRY(send_batch(s));
-        if (s->clip.type != CLIP_NONE) clip(s);
+        if (s->clips) clip(s);
         if (s->kept) keep(s, i);
         loss += plan_loss(s->replica.plan, s->last_rows);
     }

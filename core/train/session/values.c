@@ -121,19 +121,19 @@ err session_restore(struct session *s, struct bundle *bundle)
 static const char *const *names_of(struct session *s, int *ret_count)
 {
     const struct graph *g = s->graph;
-    const struct variant *chosen = &s->options.spec->optimizer.optimizer;
-    const struct optimizer *optimizer = chosen->kind->descriptor;
-    const int slots = optimizer_slots(optimizer, chosen->attributes);
-    const size_t count = (size_t)g->param_count * (size_t)(1 + slots) + POWERS_MAX;
-    const char **names = arena_array(&s->arena, count, sizeof *names);
+    const struct optimizers *list = &s->options.spec->optimizers;
+    const size_t count = (size_t)g->param_count * (size_t)(1 + list->slot_count);
+    const char **names = arena_array(&s->arena, count + ALL_POWERS_MAX, sizeof *names);
     int at = 0;
     for (int i = 0; i < g->param_count; i++) {
-        names[at++] = g->params[i]->name;
-        for (int k = 0; k < slots; k++)
-            names[at++] =
-                arena_format(&s->arena, "%s/%s", g->params[i]->name, optimizer->slot[k].name);
+        const char *name = g->params[i]->name;
+        const struct optimizer_spec *by = &list->at[optimizers_find(list, name)];
+        const struct optimizer *optimizer = optimizer_of(by);
+        names[at++] = name;
+        for (int k = 0; k < optimizer_slots(optimizer, by->optimizer.attributes); k++)
+            names[at++] = arena_format(&s->arena, "%s/%s", name, optimizer->slot[k].name);
     }
-    for (int i = 0; i < optimizer->power_count; i++) names[at++] = optimizer->power[i].name;
+    for (int i = 0; i < list->power_count; i++) names[at++] = list->power_names[i];
     *ret_count = at;
     return names;
 }

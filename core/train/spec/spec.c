@@ -63,9 +63,20 @@ static const struct field spec_fields[] = {
     {.name = "optimizer",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct spec, optimizer),
+     .fallback = "null",
      .object = &optimizer_spec_object,
      .kinds = &optimizer_kinds,
+     .group = "optimizer",
      .help = "how gradients change the variables"},
+    {.name = "optimizers",
+     .type = FIELD_VARIANTS,
+     .offset = offsetof(struct spec, optimizer_list),
+     .fallback = "[]",
+     .count_max = OPTIMIZERS_MAX,
+     .object = &optimizer_spec_object,
+     .kinds = &optimizer_kinds,
+     .group = "optimizer",
+     .help = "in the place of optimizer: several, each for the variables that \"match\" says"},
     {.name = "placement",
      .type = FIELD_OBJECT,
      .offset = offsetof(struct spec, placement),
@@ -134,6 +145,25 @@ static err check_device(const struct spec *spec)
     return e ? fail_prefix(e, "device") : OK;
 }
 
+/* One or several: from here on it is a list. */
+static err list_optimizers(struct spec *spec, struct arena *arena)
+{
+    const bool is_one = spec->optimizer.optimizer.kind, are_several = spec->optimizer_list.count;
+    if (is_one == are_several)
+        return fail(ERR_INPUT, "expected one of optimizer and optimizers, got %s",
+                    is_one ? "both" : "none");
+    if (is_one) {
+        struct optimizer_spec *one = arena_new(arena, sizeof *one);
+        *one = spec->optimizer;
+        spec->optimizers = optimizers_make(one, 1, arena);
+        return optimizer_check(one, "optimizer");
+    }
+    spec->optimizers = optimizers_make(spec->optimizer_list.at, spec->optimizer_list.count, arena);
+    for (int i = 0; i < spec->optimizers.count; i++)
+        TRY(optimizer_check(&spec->optimizers.at[i], arena_format(arena, "optimizers[%d]", i)));
+    return OK;
+}
+
 /* Tasks compare fingerprints when they meet. Left out is what may differ between them, or between a
  * task and its next life: what is said, saved and measured beside the steps, and where files lie.
  */
@@ -158,7 +188,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     TRY(fields_parse(&spec_object, json, "", arena, &spec));
     TRY(check_device(&spec));
     TRY(spec_train_finish(&spec, json, arena));
-    TRY(optimizer_check(&spec.optimizer, "optimizer"));
+    TRY(list_optimizers(&spec, arena));
     spec.json = json;
     spec.source = arena_string(arena, source_of(options));
     spec.directory = directory_of(options, arena);

@@ -5,7 +5,7 @@
 #include "core/data/data.h"
 #include "core/graph/graph.h"
 #include "core/train/variables/layout.h"
-#include "core/train/variables/optimizer.h"
+#include "core/train/variables/optimizer_list.h"
 
 enum train_mode { MODE_ASYNC, MODE_SYNC };
 enum corrupt_policy { CORRUPT_ERROR, CORRUPT_PREVIOUS };
@@ -51,8 +51,10 @@ struct spec {
     const char *name;
     int64_t seed;
     struct data_spec data;
-    struct model_spec model; /* spec keys "model", "loss", "metrics" */
-    struct optimizer_spec optimizer;
+    struct model_spec model;         /* spec keys "model", "loss", "metrics" */
+    struct optimizer_spec optimizer; /* as written: kind NULL, or the only one */
+    struct objects optimizer_list;   /* as written: none, or of struct optimizer_spec */
+    struct optimizers optimizers;    /* whichever was written */
     struct placement_spec placement;
     struct train_spec train;
     const char *device; /* "auto": device_choice.h */

@@ -39,7 +39,7 @@ struct graph_def {
  * train/<type>, which counts global_step. The graph is one for training, the layout's
  * variables are its params. In the arena; attributes are borrowed from the graph and the optimizer.
  */
-void graph_def_make(const struct graph *, const struct layout *, const struct optimizer_spec *,
+void graph_def_make(const struct graph *, const struct layout *, const struct optimizers *,
                     struct arena *, struct graph_def *ret);
 
 /* The serialized message, freed with free(); NULL: no memory. */

@@ -38,6 +38,6 @@ struct graph_maker {
 /* A name at the top that no node of the model has in front: "train", or "train_1" ... */
 const char *graph_scope(struct graph_maker *, const char *name);
 
-void graph_def_add_training(struct graph_maker *, const struct optimizer_spec *);
+void graph_def_add_training(struct graph_maker *, const struct optimizers *);
 
 #endif

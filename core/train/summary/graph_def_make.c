@@ -268,8 +268,7 @@ static void add_metrics(struct graph_maker *m)
 
 /* Variables come first: they keep their names whatever else there is. */
 void graph_def_make(const struct graph *graph, const struct layout *layout,
-                    const struct optimizer_spec *optimizer, struct arena *arena,
-                    struct graph_def *ret)
+                    const struct optimizers *optimizers, struct arena *arena, struct graph_def *ret)
 {
     assert(layout->variable_count == graph->param_count && layout->slice_count > 0);
     struct graph_maker m = {
@@ -286,6 +285,6 @@ void graph_def_make(const struct graph *graph, const struct layout *layout,
     add_model(&m);
     add_loss(&m);
     add_metrics(&m);
-    graph_def_add_training(&m, optimizer);
+    graph_def_add_training(&m, optimizers);
     *ret = (struct graph_def){m.nodes.at, m.nodes.count};
 }

@@ -106,6 +106,12 @@ static const struct kind *clip_at(int index)
 }
 
 static const struct field spec_fields[] = {
+    {.name = "match",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct optimizer_spec, match),
+     .fallback = "\"*\"",
+     .help = "the variables that it updates: a name, or a pattern such as \"wide/*\"; of several "
+             "optimizers the first that matches counts"},
     {.name = "clip",
      .type = FIELD_VARIANT,
      .offset = offsetof(struct optimizer_spec, clip),
@@ -114,6 +120,11 @@ static const struct field spec_fields[] = {
      .help = "limit on each worker's gradient, applied before it is pushed; null for none"},
     {0},
 };
+
+const struct optimizer *optimizer_of(const struct optimizer_spec *spec)
+{
+    return spec->optimizer.kind->descriptor;
+}
 
 const struct schedule_spec *optimizer_learning_rate(const struct optimizer_spec *spec)
 {

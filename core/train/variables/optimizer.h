@@ -73,8 +73,11 @@ extern const struct kinds clip_kinds;
 struct optimizer_spec {
     struct variant optimizer;
     struct variant clip; /* kind NULL: none */
+    const char *match;   /* fnmatch pattern on names of variables */
 };
 extern const struct object optimizer_spec_object;
+
+const struct optimizer *optimizer_of(const struct optimizer_spec *);
 
 const struct schedule_spec *optimizer_learning_rate(const struct optimizer_spec *);
 struct clip optimizer_clip(const struct optimizer_spec *);

@@ -10,8 +10,6 @@
 
 #include <assert.h>
 
-#include "core/train/variables/layout.h"
-
 enum {
     TILE_FLOATS = 8192,
     SEPARATE_TILE_FLOATS = 1 << 22,
@@ -53,19 +51,58 @@ static err allocate(struct store *store)
     return OK;
 }
 
-err store_open(const struct optimizer_spec *spec, struct device *device, int64_t floats,
-               float *values, struct store *ret)
+/* Section i of the block */
+static const struct section *section_at(const struct store *store, int i)
 {
-    const struct optimizer *optimizer = spec->optimizer.kind->descriptor;
+    return store->section_count ? &store->sections[i] : &store->whole;
+}
+
+/* The section in which a float lies. */
+static int section_of(const struct store *store, int64_t at)
+{
+    int low = 0, high = store->section_count ? store->section_count - 1 : 0;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (section_at(store, middle)->end > at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static struct updater updater_of(const struct optimizer_spec *spec, int first_power)
+{
+    const struct optimizer *optimizer = optimizer_of(spec);
+    const void *attributes = spec->optimizer.attributes;
+    return (struct updater){
+        .optimizer = optimizer,
+        .attributes = attributes,
+        .learning_rate = optimizer_learning_rate(spec),
+        .form = optimizer_form(optimizer, attributes),
+        .slot_count = optimizer_slots(optimizer, attributes),
+        .first_power = first_power,
+    };
+}
+
+err store_open(const struct optimizers *optimizers, const struct section *sections,
+               int section_count, struct device *device, int64_t floats, float *values,
+               struct store *ret)
+{
     struct store store = {
         .device = device,
-        .optimizer = optimizer,
-        .attributes = spec->optimizer.attributes,
-        .learning_rate = optimizer_learning_rate(spec),
+        .sections = sections,
+        .section_count = section_count,
+        .whole = {.end = floats},
         .floats = floats,
         .values = values,
-        .slot_count = optimizer_slots(optimizer, spec->optimizer.attributes),
+        .slot_count = optimizers->slot_count,
+        .updater_count = optimizers->count,
     };
+    for (int i = 0; i < optimizers->count; i++) {
+        store.updaters[i] = updater_of(&optimizers->at[i], store.power_count);
+        store.power_count += store.updaters[i].optimizer->power_count;
+    }
     const err e = allocate(&store);
     if (e) {
         store_close(&store);
@@ -89,16 +126,27 @@ void store_close(struct store *store)
     *store = (struct store){0};
 }
 
+static void reset_section(struct store *store, const struct updater *by, int64_t begin, int64_t end)
+{
+    for (int i = 0; i < by->slot_count; i++) {
+        const float initial = optimizer_initial(by->optimizer, by->attributes, i);
+        if (initial == 0.0f && store->version == 0) continue; /* as allocated */
+        store->device->kernels->fill(store->device, store->slots[i] + begin, initial, end - begin);
+    }
+}
+
 void store_reset(struct store *store)
 {
-    const struct optimizer *optimizer = store->optimizer;
-    for (int i = 0; i < store->slot_count; i++) {
-        const float initial = optimizer_initial(optimizer, store->attributes, i);
-        if (initial == 0.0f && store->version == 0) continue; /* as allocated */
-        store->device->kernels->fill(store->device, store->slots[i], initial, store->floats);
+    int64_t at = 0;
+    for (int i = 0; at < store->floats; i++) {
+        const struct section *section = section_at(store, i);
+        reset_section(store, &store->updaters[section->optimizer], at, section->end);
+        at = section->end;
     }
-    for (int i = 0; i < optimizer->power_count; i++) {
-        store->powers[i] = optimizer->power[i].factor(store->attributes);
+    for (int i = 0; i < store->updater_count; i++) {
+        const struct updater *by = &store->updaters[i];
+        for (int k = 0; k < by->optimizer->power_count; k++)
+            store->powers[by->first_power + k] = by->optimizer->power[k].factor(by->attributes);
     }
     store->version = 0;
 }
@@ -107,10 +155,11 @@ void store_reset(struct store *store)
 struct application {
     const struct store *store;
     struct gradients sum;
-    const void *constants; /* of the rule */
-    float *snapshot;       /* or NULL */
-    bool keeps;            /* what was there */
-    int64_t begin, end;    /* floats */
+    float *snapshot;    /* or NULL */
+    bool keeps;         /* what was there */
+    int64_t begin, end; /* floats */
+    /* of each updater's rule */
+    _Alignas(max_align_t) unsigned char constants[OPTIMIZERS_MAX][CONSTANTS_BYTES_MAX];
 };
 
 float *store_array(const struct store *store, int array)
@@ -118,9 +167,9 @@ float *store_array(const struct store *store, int array)
     return array == 0 ? store->values : store->slots[array - 1];
 }
 
-static void keep_tile(const struct store *store, int64_t begin, int64_t n)
+static void keep(const struct store *store, const struct updater *by, int64_t begin, int64_t n)
 {
-    for (int i = 0; i <= store->slot_count; i++)
+    for (int i = 0; i <= by->slot_count; i++)
         store->device->kernels->copy(store->device, store->kept[i] + begin,
                                      store_array(store, i) + begin, n);
 }
@@ -137,21 +186,37 @@ static const float *tile_gradient(const struct application *a, int64_t begin, in
     return scratch;
 }
 
+/* Floats of one section, with their gradients. */
+static void update_some(const struct application *a, int updater, int64_t begin, int64_t n,
+                        const float *gradient)
+{
+    const struct store *store = a->store;
+    const struct updater *by = &store->updaters[updater];
+    struct update update = {
+        .rule = by->optimizer->rule,
+        .constants = a->constants[updater],
+        .value = store->values + begin,
+        .gradient = gradient,
+        .form = by->form,
+    };
+    for (int i = 0; i < by->slot_count; i++) update.slot[i] = store->slots[i] + begin;
+    if (a->keeps) keep(store, by, begin, n);
+    store->device->kernels->update(store->device, &update, n);
+}
+
 static void apply_tile(const struct application *a, int64_t begin, int64_t n, float *scratch)
 {
     const struct store *store = a->store;
-    struct update update = {
-        .rule = store->optimizer->rule,
-        .constants = a->constants,
-        .value = store->values + begin,
-        .gradient = tile_gradient(a, begin, n, scratch),
-        .form = optimizer_form(store->optimizer, store->attributes),
-    };
-    for (int i = 0; i < store->slot_count; i++) update.slot[i] = store->slots[i] + begin;
-    if (a->keeps) keep_tile(store, begin, n);
-    store->device->kernels->update(store->device, &update, n);
+    const float *gradient = tile_gradient(a, begin, n, scratch);
+    int64_t at = begin;
+    for (int i = section_of(store, begin); at < begin + n; i++) {
+        const struct section *section = section_at(store, i);
+        const int64_t end = section->end < begin + n ? section->end : begin + n;
+        update_some(a, section->optimizer, at, end - at, gradient + (at - begin));
+        at = end;
+    }
     if (a->snapshot)
-        store->device->kernels->copy(store->device, a->snapshot + begin, update.value, n);
+        store->device->kernels->copy(store->device, a->snapshot + begin, store->values + begin, n);
 }
 
 /* In one thread: floats 16 * begin to 16 * end behind the application's first, so that no two
@@ -177,21 +242,28 @@ static void apply_queued(const struct application *a)
 /* In float, as TensorFlow multiplies them: a checkpoint holds the very same bits. */
 static void advance_powers(struct store *store)
 {
-    const struct optimizer *optimizer = store->optimizer;
-    for (int i = 0; i < optimizer->power_count; i++) {
-        store->powers[i] *= optimizer->power[i].factor(store->attributes);
+    for (int i = 0; i < store->updater_count; i++) {
+        const struct updater *by = &store->updaters[i];
+        for (int k = 0; k < by->optimizer->power_count; k++)
+            store->powers[by->first_power + k] *= by->optimizer->power[k].factor(by->attributes);
+    }
+}
+
+static void derive(const struct store *store, int64_t step, struct application *a)
+{
+    for (int i = 0; i < store->updater_count; i++) {
+        const struct updater *by = &store->updaters[i];
+        const struct juncture now = {.rate = (float)schedule_rate(by->learning_rate, step),
+                                     .powers = store->powers + by->first_power,
+                                     .step = step};
+        by->optimizer->derive(by->attributes, &now, a->constants[i]);
     }
 }
 
 static void apply(const struct store *store, struct application *a, int64_t step)
 {
-    _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
-    const struct juncture now = {.rate = (float)schedule_rate(store->learning_rate, step),
-                                 .powers = store->powers,
-                                 .step = step};
     assert(a->sum.count >= 1 && a->sum.count <= WORKERS_MAX);
-    store->optimizer->derive(store->attributes, &now, constants);
-    a->constants = constants;
+    derive(store, step, a);
     if (store->device->is_separate)
         apply_queued(a);
     else
@@ -246,8 +318,14 @@ err store_advance(struct store *store, const float *const gradients[], int count
 
 void store_take_back(struct store *store)
 {
-    for (int i = 0; i <= store->slot_count && store->advanced; i++)
-        store->device->kernels->copy(store->device, store_array(store, i), store->kept[i],
-                                     store->advanced);
+    int64_t at = 0;
+    for (int i = 0; at < store->advanced; i++) {
+        const struct section *section = section_at(store, i);
+        const int64_t end = section->end < store->advanced ? section->end : store->advanced;
+        for (int k = 0; k <= store->updaters[section->optimizer].slot_count; k++)
+            store->device->kernels->copy(store->device, store_array(store, k) + at,
+                                         store->kept[k] + at, end - at);
+        at = end;
+    }
     store->advanced = 0;
 }

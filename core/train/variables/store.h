@@ -2,28 +2,40 @@
 #ifndef CORE_TRAIN_VARIABLES_STORE_H
 #define CORE_TRAIN_VARIABLES_STORE_H
 
-#include "core/train/variables/optimizer.h"
+#include "core/train/variables/optimizer_list.h"
 
-struct store {
-    struct device *device;
+/* One of the optimizers, as it is set */
+struct updater {
     const struct optimizer *optimizer;
     const void *attributes;
     const struct schedule_spec *learning_rate;
-    int64_t floats; /* a multiple of 16 */
-    float *values;  /* [floats], borrowed: the memory that workers see */
-    int slot_count;
-    float *slots[SLOTS_MAX];
-    float *scratch; /* where the device has memory of its own: a tile of summed gradients */
-    float powers[POWERS_MAX];
-    uint64_t version;           /* updates applied */
-    int64_t advanced;           /* floats at the front that are of the next version already */
-    float *kept[1 + SLOTS_MAX]; /* what those values and slots were; NULL until one advances */
+    int form, slot_count; /* of its rule */
+    int first_power;
 };
 
-/* values: the caller's memory of the device, of at least floats floats, zeroed, aligned to 64,
- * outlives the store. */
-err store_open(const struct optimizer_spec *, struct device *, int64_t floats, float *values,
-               struct store *ret);
+struct store {
+    struct device *device;
+    struct updater updaters[OPTIMIZERS_MAX];
+    int updater_count;
+    const struct section *sections; /* [section_count]; none: the first updater has the block */
+    int section_count;
+    struct section whole;
+    int64_t floats; /* a multiple of 16 */
+    float *values;  /* [floats], borrowed: the memory that workers see */
+    int slot_count; /* of the updater with the most: the floats of others leave the rest unused */
+    float *slots[SLOTS_MAX];
+    float *scratch; /* where the device has memory of its own: a tile of summed gradients */
+    int power_count;
+    float powers[ALL_POWERS_MAX]; /* in the order of the updaters */
+    uint64_t version;             /* updates applied */
+    int64_t advanced;             /* floats at the front that are of the next version already */
+    float *kept[1 + SLOTS_MAX];   /* what those values and slots were; NULL until one advances */
+};
+
+/* sections: of a block that is updated by several; borrowed. values: the caller's memory of the
+ * device, of at least floats floats, zeroed, aligned to 64, outlives the store. */
+err store_open(const struct optimizers *, const struct section *, int section_count,
+               struct device *, int64_t floats, float *values, struct store *ret);
 /* What that takes of the device beside slots; nothing where updates run in the first caches. */
 size_t store_scratch_bytes(const struct device *, int64_t floats);
 /* Array 0 are the values, array 1 + i is slot i. */

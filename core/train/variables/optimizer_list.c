@@ -1,0 +1,144 @@
+/* optimizer_list.c - see optimizer_list.h. */
+#include "core/train/variables/optimizer_list.h"
+
+#include <assert.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As TensorFlow makes names unique: the second of a name gets "_1". */
+static const char *power_name(const struct optimizers *list, const char *name, struct arena *arena)
+{
+    int before = 0;
+    for (int i = 0; i < list->power_count; i++)
+        before += strncmp(list->power_names[i], name, strlen(name)) == 0;
+    return before ? arena_format(arena, "%s_%d", name, before) : name;
+}
+
+struct optimizers optimizers_make(const struct optimizer_spec *at, int count, struct arena *arena)
+{
+    struct optimizers list = {.at = at, .count = count};
+    assert(count <= OPTIMIZERS_MAX);
+    for (int i = 0; i < count; i++) {
+        const struct optimizer *optimizer = optimizer_of(&at[i]);
+        const int slots = optimizer_slots(optimizer, at[i].optimizer.attributes);
+        if (slots > list.slot_count) list.slot_count = slots;
+        const char *names[POWERS_MAX];
+        for (int k = 0; k < optimizer->power_count; k++)
+            names[k] = power_name(&list, optimizer->power[k].name, arena);
+        for (int k = 0; k < optimizer->power_count; k++)
+            list.power_names[list.power_count++] = names[k];
+    }
+    return list;
+}
+
+static bool matches(const struct optimizer_spec *spec, const char *variable)
+{
+    return fnmatch(spec->match, variable, 0) == 0;
+}
+
+int optimizers_find(const struct optimizers *list, const char *variable)
+{
+    for (int i = 0; i < list->count; i++)
+        if (matches(&list->at[i], variable)) return i;
+    return -1;
+}
+
+void optimizers_powers(const struct optimizers *list, float *ret)
+{
+    for (int i = 0; i < list->count; i++) {
+        const struct optimizer *optimizer = optimizer_of(&list->at[i]);
+        for (int k = 0; k < optimizer->power_count; k++)
+            *ret++ = optimizer->power[k].factor(list->at[i].optimizer.attributes);
+    }
+}
+
+static err fail_unmatched(const char *variable)
+{
+    return fail(ERR_INPUT, "optimizers: none matches the variable \"%s\" (\"match\": \"*\" does)",
+                variable);
+}
+
+/* A pattern that is about nothing is most likely misspelt, or stands behind one that takes all; "*"
+ * is for whatever there may be. */
+static err check_pattern(const struct optimizers *list, int index, const struct variable *variables,
+                         int count, struct arena *arena)
+{
+    const char *pattern = list->at[index].match, *taken = NULL;
+    const char **names = arena_array(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++) {
+        names[i] = variables[i].name;
+        if (!matches(&list->at[index], names[i])) continue;
+        if (optimizers_find(list, names[i]) == index) return OK;
+        taken = names[i];
+    }
+    if (strcmp(pattern, "*") == 0) return OK;
+    if (taken)
+        return fail(ERR_INPUT,
+                    "optimizers[%d].match: \"%s\" matches nothing that optimizers[%d] "
+                    "has not taken before it",
+                    index, pattern, optimizers_find(list, taken));
+    const char *near = nearest_name(pattern, names, count);
+    return fail(ERR_INPUT, "optimizers[%d].match: no variable is called \"%s\"%s%s%s", index,
+                pattern, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+err optimizers_check(const struct optimizers *list, const struct variable *variables, int count,
+                     struct arena *arena)
+{
+    for (int i = 0; i < list->count; i++) TRY(check_pattern(list, i, variables, count, arena));
+    for (int i = 0; i < count; i++)
+        if (optimizers_find(list, variables[i].name) < 0) return fail_unmatched(variables[i].name);
+    return OK;
+}
+
+err optimizers_of_slices(const struct optimizers *list, const struct slice *slices, int count,
+                         struct arena *arena, const int **ret)
+{
+    int *found = arena_array(arena, (size_t)count + 1, sizeof *found);
+    for (int i = 0; i < count; i++) {
+        found[i] = optimizers_find(list, slices[i].name);
+        if (found[i] < 0) return fail_unmatched(slices[i].name);
+    }
+    *ret = found;
+    return OK;
+}
+
+struct start {
+    int64_t offset;
+    int optimizer;
+};
+
+static int compare_starts(const void *a, const void *b)
+{
+    const int64_t x = ((const struct start *)a)->offset, y = ((const struct start *)b)->offset;
+    return (x > y) - (x < y);
+}
+
+/* Neighbours of one optimizer are one section; what lies between two slices is the first one's. */
+int sections_make(const struct slice *slices, const int *optimizer_of, int count, int64_t floats,
+                  struct arena *arena, const struct section **ret)
+{
+    struct start *starts = arena_array(arena, (size_t)count + 1, sizeof *starts);
+    struct section *sections = arena_array(arena, (size_t)count + 1, sizeof *sections);
+    int made = 0;
+    for (int i = 0; i < count; i++) starts[i] = (struct start){slices[i].offset, optimizer_of[i]};
+    qsort(starts, (size_t)count, sizeof *starts, compare_starts);
+    for (int i = 0; i < count; i++) {
+        const int64_t end = i + 1 < count ? starts[i + 1].offset : floats;
+        if (!made || sections[made - 1].optimizer != starts[i].optimizer)
+            sections[made++].optimizer = starts[i].optimizer;
+        sections[made - 1].end = end;
+    }
+    *ret = sections;
+    return made;
+}
+
+const char *optimizers_text(const struct optimizers *list, struct arena *arena)
+{
+    const char *text = "";
+    for (int i = 0; i < list->count; i++)
+        text = arena_format(arena, "%s%s%s", text, i ? ", " : "",
+                            optimizer_of(&list->at[i])->object.name);
+    return text;
+}

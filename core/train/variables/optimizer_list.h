@@ -1,0 +1,44 @@
+/* optimizer_list.h - the optimizers of a run: which one updates which variable, and what they have
+ * all together. The first whose pattern matches a variable's name has it. */
+#ifndef CORE_TRAIN_VARIABLES_OPTIMIZER_LIST_H
+#define CORE_TRAIN_VARIABLES_OPTIMIZER_LIST_H
+
+#include "core/train/variables/layout.h"
+#include "core/train/variables/optimizer.h"
+
+enum { OPTIMIZERS_MAX = 16, ALL_POWERS_MAX = OPTIMIZERS_MAX * POWERS_MAX };
+
+struct optimizers {
+    const struct optimizer_spec *at; /* borrowed */
+    int count;
+    int slot_count;                          /* of the one that has the most */
+    int power_count;                         /* of all, one optimizer behind the other */
+    const char *power_names[ALL_POWERS_MAX]; /* of a second "beta1_power": "beta1_power_1" */
+};
+
+/* Floats of a block up to `end`, from where the section before ends, are one optimizer's. */
+struct section {
+    int optimizer;
+    int64_t end;
+};
+
+/* At most OPTIMIZERS_MAX; names go to the arena. */
+struct optimizers optimizers_make(const struct optimizer_spec *, int count, struct arena *);
+/* Index of the one that updates the variable, -1: none does. */
+int optimizers_find(const struct optimizers *, const char *variable);
+/* ERR_INPUT: a variable that no optimizer has, or a pattern that no variable is left for. */
+err optimizers_check(const struct optimizers *, const struct variable *, int count, struct arena *);
+/* Before the first update: [power_count] */
+void optimizers_powers(const struct optimizers *, float *ret);
+
+/* Of each of the slices which optimizer, in the arena. ERR_INPUT: a variable that none has. */
+err optimizers_of_slices(const struct optimizers *, const struct slice *, int count, struct arena *,
+                         const int **ret);
+/* The sections of a block that consists of the slices. Returns how many. */
+int sections_make(const struct slice *, const int *optimizer_of, int count, int64_t floats,
+                  struct arena *, const struct section **ret);
+
+/* "adagrad", "ftrl, adagrad", in the arena */
+const char *optimizers_text(const struct optimizers *, struct arena *);
+
+#endif

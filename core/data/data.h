@@ -8,6 +8,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/fields/fields.h"
+#include "core/data/cells.h"
 #include "core/graph/batch.h"
 #include "core/graph/op.h"
 
@@ -36,6 +37,8 @@ struct format {
     struct object object;
     const char *file_field; /* the field that names the file of features; NULL: no file */
     err (*open)(const void *attributes, const struct format_context *, struct dataset *ret);
+    /* NULL: its rows have no cells that columns could be made of */
+    err (*read)(const void *attributes, const struct format_context *, struct row_reader **ret);
 };
 extern const struct kinds format_kinds; /* key "format" */
 

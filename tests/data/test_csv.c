@@ -172,6 +172,29 @@ static void labels_are_classes_or_numbers(void **state)
     assert_refused(SOURCE("'y'"), "line 2", "whole number", NULL);
 }
 
+static void names_stand_for_a_header_or_replace_it(void **state)
+{
+    file_write_text("table", "1,2,0\n4,5,1\n");
+    assert_table(SOURCE("'y', 'header': false, 'names': ['a', 'b', 'y'], 'columns': ['b']"), 2, 1,
+                 (float[]){2, 5}, (int32_t[]){0, 1});
+    assert_refused(SOURCE("'y', 'header': false, 'names': ['a', 'y']"), "line 1",
+                   "expected 2 cells", "got 3", NULL);
+    assert_refused(SOURCE("'z', 'header': false, 'names': ['a', 'b', 'y']"), "no column \"z\"",
+                   NULL);
+    file_write_text("table", "|1x3 Cross validator\n1,2,0\n");
+    assert_table(SOURCE("'y', 'names': ['a', 'b', 'y']"), 1, 2, (float[]){1, 2}, (int32_t[]){0});
+}
+
+static void one_word_may_be_the_positive_label(void **state)
+{
+    file_write_text("table", "a,y\n1, >50K\n2,<=50K\n3,\">50K\"\n4,>50K.\n");
+    assert_table(SOURCE("'y', 'positive': '>50K'"), 4, 1, (float[]){1, 2, 3, 4},
+                 (int32_t[]){1, 0, 1, 0});
+    file_write_text("table", "a,y\n1,\n");
+    assert_refused(SOURCE("'y', 'positive': '>50K'"), "line 2", "column 1 (y)", "expected a label",
+                   NULL);
+}
+
 static void what_is_not_a_number_is_refused(void **state)
 {
     static const char *const bad[] = {"x",   "1x",   "0x10", "1e999", "inf", "-infinity",
@@ -307,6 +330,8 @@ int main(void)
         cmocka_unit_test(numbers_are_read_to_the_last_bit),
         cmocka_unit_test(missing_values_are_replaced_or_refused),
         cmocka_unit_test(labels_are_classes_or_numbers),
+        cmocka_unit_test(names_stand_for_a_header_or_replace_it),
+        cmocka_unit_test(one_word_may_be_the_positive_label),
         cmocka_unit_test(what_is_not_a_number_is_refused),
         cmocka_unit_test(rows_of_another_width_are_refused),
         cmocka_unit_test(columns_that_do_not_exist_are_refused),

@@ -1,9 +1,10 @@
-/* csv: a table of numbers, one row per line, cells between delimiters. Plain or gzip.
+/* csv: a table, one row per line, cells between delimiters. Plain or gzip.
  *
- * A column is named by the header or by its index (from 0; -1 is the last). Features become
- * float32 [columns].
+ * A cell is named by the header, by the spec or by its index (from 0; -1 is the last). Where no
+ * columns are made of the cells (columns/), all that are features are numbers, and become float32
+ * [columns].
  */
-#include "core/data/formats/delimited.h"
+#include "core/data/formats/csv_table.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,26 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const label_types[] = {"class", "number", NULL};
-enum { LABEL_CLASS };
 enum { USE_TEXT_MAX = 1024, USE_NAMES_MAX = 300 };
 
-struct csv_attributes {
-    const char *file, *delimiter;
-    json_t *label, *columns, *except, *missing; /* borrowed from the spec */
-    bool header;
-    int label_type; /* index into label_types */
-};
-
-/* A file on its way to a dataset. Names and columns are owned and dropped when it is read. */
+/* A file on its way to a dataset. What is owned is dropped when it is read. */
 struct table {
-    const struct csv_attributes *attributes;
-    struct delimited text;
-    const char *path;
-    char **names; /* [width], NULL without a header */
-    int width;
-    int label; /* column; -1: the file has none, and none is needed */
-    bool without_labels;
+    struct csv_table file;
     int *columns; /* [column_count]: which ones are features */
     int column_count;
     bool *is_listed;        /* [width]: features by "columns", or left out by "except" */
@@ -44,63 +30,11 @@ struct table {
 
 /* ---- columns ---- */
 
-/* A first line of nothing but numbers is data: reading it as names would lose a row in silence. */
-static err read_names(struct table *t)
+/* A JSON string or integer, as the spec has it */
+static struct csv_key key_of(const json_t *which)
 {
-    const struct delimited *text = &t->text;
-    t->names = calloc((size_t)text->count, sizeof *t->names);
-    if (!t->names) return fail(ERR_MEMORY, "%s: no memory for column names", t->path);
-    t->width = text->count;
-    int numbers = 0;
-    for (int i = 0; i < text->count; i++) {
-        double number;
-        numbers += cell_number(&text->cells[i], &number);
-        t->names[i] = strdup(text->cells[i].text);
-        if (!t->names[i]) return fail(ERR_MEMORY, "%s: no memory for column names", t->path);
-    }
-    if (numbers < text->count) return OK;
-    return fail(ERR_INPUT,
-                "%s: line %lld: expected the names of the columns, got numbers; say \"header\": "
-                "false where there are none",
-                t->path, (long long)text->line);
-}
-
-static err find_by_name(const struct table *t, const char *name, int *ret)
-{
-    if (!t->names)
-        return fail(ERR_INPUT, "%s: column \"%s\": without a header columns have indices only",
-                    t->path, name);
-    int found = -1;
-    for (int i = 0; i < t->width; i++) {
-        if (strcmp(t->names[i], name)) continue;
-        if (found >= 0)
-            return fail(ERR_INPUT,
-                        "%s: columns %d and %d are both called \"%s\": say which by its "
-                        "index",
-                        t->path, found, i, name);
-        found = i;
-    }
-    if (found >= 0) {
-        *ret = found;
-        return OK;
-    }
-    const char *near = nearest_name(name, (const char *const *)t->names, t->width);
-    return fail(ERR_INPUT, "%s: no column \"%s\"%s%s%s", t->path, name,
-                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
-}
-
-/* which: as the spec has it, a JSON string or integer. */
-static err find_column(const struct table *t, const json_t *which, int *ret)
-{
-    if (json_is_string(which)) return find_by_name(t, json_string_value(which), ret);
-    if (!json_is_integer(which))
-        return fail(ERR_INPUT, "%s: a column is a name or an index", t->path);
-    json_int_t index = json_integer_value(which);
-    if (index < -t->width || index >= t->width)
-        return fail(ERR_INPUT, "%s: column %lld: expected %d to %d", t->path, (long long)index,
-                    -t->width, t->width - 1);
-    *ret = (int)(index < 0 ? index + t->width : index);
-    return OK;
+    return (struct csv_key){json_string_value(which), json_is_integer(which),
+                            json_integer_value(which)};
 }
 
 static bool is_given(const json_t *list)
@@ -112,9 +46,10 @@ static bool is_given(const json_t *list)
 static err find_listed(struct table *t, const char *key, const json_t *which, int *ret)
 {
     int column = 0;
-    TRY(find_column(t, which, &column));
+    const struct csv_key of_spec = key_of(which);
+    TRY(csv_table_find(&t->file, &of_spec, &column));
     if (t->is_listed[column])
-        return fail(ERR_INPUT, "%s: \"%s\" has column %d twice", t->path, key, column);
+        return fail(ERR_INPUT, "%s: \"%s\" has column %d twice", t->file.path, key, column);
     t->is_listed[column] = true;
     *ret = column;
     return OK;
@@ -124,77 +59,60 @@ static err find_listed(struct table *t, const char *key, const json_t *which, in
 static bool is_absent(const struct table *t, const json_t *which)
 {
     const char *name = json_string_value(which);
-    for (int i = 0; name && t->names && i < t->width; i++)
-        if (strcmp(t->names[i], name) == 0) return false;
-    return name && t->names;
+    for (int i = 0; name && t->file.is_named && i < t->file.width; i++)
+        if (strcmp(t->file.names[i], name) == 0) return false;
+    return name && t->file.is_named;
 }
 
 /* Without a list: every column but the label and what is left out. Words among them are found when
  * the first row is read. A file to predict need not have what is left out. */
 static err choose_remaining_columns(struct table *t)
 {
-    const json_t *except = t->attributes->except;
+    const json_t *except = t->file.attributes->except;
     if (is_given(except) && !json_is_array(except))
-        return fail(ERR_INPUT, "%s: \"except\": expected a list of names or indices", t->path);
+        return fail(ERR_INPUT, "%s: \"except\": expected a list of names or indices", t->file.path);
     for (size_t i = 0; i < json_array_size(except); i++) {
         int column = 0;
         const json_t *which = json_array_get(except, i);
-        if (!t->without_labels || !is_absent(t, which))
+        if (!t->file.without_labels || !is_absent(t, which))
             TRY(find_listed(t, "except", which, &column));
     }
-    for (int i = 0; i < t->width; i++)
-        if (i != t->label && !t->is_listed[i]) t->columns[t->column_count++] = i;
+    for (int i = 0; i < t->file.width; i++)
+        if (i != t->file.label && !t->is_listed[i]) t->columns[t->column_count++] = i;
     return OK;
 }
 
 /* The label among the features is always a mistake: the model would learn to copy it. */
 static err choose_listed_columns(struct table *t)
 {
-    size_t count = json_array_size(t->attributes->columns);
-    if (is_given(t->attributes->except))
-        return fail(ERR_INPUT, "%s: expected \"columns\" or \"except\", got both", t->path);
-    if (!json_is_array(t->attributes->columns) || count < 1 || count > (size_t)t->width)
+    size_t count = json_array_size(t->file.attributes->columns);
+    if (is_given(t->file.attributes->except))
+        return fail(ERR_INPUT, "%s: expected \"columns\" or \"except\", got both", t->file.path);
+    if (!json_is_array(t->file.attributes->columns) || count < 1 || count > (size_t)t->file.width)
         return fail(ERR_INPUT, "%s: \"columns\": expected a list of 1 to %d names or indices",
-                    t->path, t->width);
+                    t->file.path, t->file.width);
     for (size_t i = 0; i < count; i++) {
         int column = 0;
-        TRY(find_listed(t, "columns", json_array_get(t->attributes->columns, i), &column));
-        if (column == t->label)
-            return fail(ERR_INPUT, "%s: \"columns\" has the label's column (%d)", t->path, column);
+        TRY(find_listed(t, "columns", json_array_get(t->file.attributes->columns, i), &column));
+        if (column == t->file.label)
+            return fail(ERR_INPUT, "%s: \"columns\" has the label's column (%d)", t->file.path,
+                        column);
         t->columns[t->column_count++] = column;
     }
     return OK;
 }
 
-static err check_width(const struct table *t)
-{
-    if (t->text.count == t->width) return OK;
-    return fail(ERR_INPUT, "%s: line %lld: expected %d cells as in the first line, got %d", t->path,
-                (long long)t->text.line, t->width, t->text.count);
-}
-
-/* Where no label is needed its column may be missing; where it is there, it is still no feature. */
-static err find_label(struct table *t)
-{
-    err e = find_column(t, t->attributes->label, &t->label);
-    if (!e || !t->without_labels) return e;
-    t->label = -1;
-    return OK;
-}
-
-/* Needs the first row of data in t->text. */
 static err choose_columns(struct table *t)
 {
-    if (!t->names) t->width = t->text.count;
-    TRY(check_width(t));
-    TRY(find_label(t));
-    t->columns = calloc((size_t)t->width, sizeof *t->columns);
-    t->is_listed = calloc((size_t)t->width, sizeof *t->is_listed);
-    if (!t->columns || !t->is_listed) return fail(ERR_MEMORY, "%s: no memory for columns", t->path);
-    TRY(is_given(t->attributes->columns) ? choose_listed_columns(t) : choose_remaining_columns(t));
+    t->columns = calloc((size_t)t->file.width, sizeof *t->columns);
+    t->is_listed = calloc((size_t)t->file.width, sizeof *t->is_listed);
+    if (!t->columns || !t->is_listed)
+        return fail(ERR_MEMORY, "%s: no memory for columns", t->file.path);
+    TRY(is_given(t->file.attributes->columns) ? choose_listed_columns(t)
+                                              : choose_remaining_columns(t));
     if (t->column_count > 0) return OK;
-    return fail(ERR_INPUT, "%s: line %lld: no column is left for features", t->path,
-                (long long)t->text.line);
+    return fail(ERR_INPUT, "%s: line %lld: no column is left for features", t->file.path,
+                (long long)t->file.text.line);
 }
 
 /* ---- which columns are used, for a person ---- */
@@ -211,8 +129,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct table *t, const cha
 /* By name, or by index where there are no names. */
 static void say_column(struct table *t, int column, const char *before)
 {
-    if (t->names)
-        say(t, "%s%.64s", before, t->names[column]);
+    if (t->file.is_named)
+        say(t, "%s%.64s", before, t->file.names[column]);
     else
         say(t, "%s%d", before, column);
 }
@@ -220,11 +138,11 @@ static void say_column(struct table *t, int column, const char *before)
 /* Those that nobody listed as a feature, or that are listed as none. */
 static void say_left_out(struct table *t)
 {
-    const bool is_listed_feature = is_given(t->attributes->columns);
+    const bool is_listed_feature = is_given(t->file.attributes->columns);
     int count = 0;
     const size_t end = strlen(t->use) + USE_NAMES_MAX;
-    for (int i = 0; i < t->width; i++) {
-        if (i == t->label || t->is_listed[i] == is_listed_feature) continue;
+    for (int i = 0; i < t->file.width; i++) {
+        if (i == t->file.label || t->is_listed[i] == is_listed_feature) continue;
         if (strlen(t->use) < end) say_column(t, i, count ? ", " : "; left out: ");
         count++;
     }
@@ -234,8 +152,8 @@ static void say_left_out(struct table *t)
 /* "label class; 4 features: a, b, c, d; left out: id" */
 static void say_use(struct table *t)
 {
-    if (t->label >= 0) say_column(t, t->label, "label ");
-    say(t, "%s%d feature%s: ", t->label >= 0 ? "; " : "", t->column_count,
+    if (t->file.label >= 0) say_column(t, t->file.label, "label ");
+    say(t, "%s%d feature%s: ", t->file.label >= 0 ? "; " : "", t->column_count,
         t->column_count == 1 ? "" : "s");
     const size_t end = strlen(t->use) + USE_NAMES_MAX;
     for (int i = 0; i < t->column_count; i++) {
@@ -250,23 +168,14 @@ static void say_use(struct table *t)
 
 /* ---- rows ---- */
 
-/* Columns are counted from 0, as the spec counts them; lines from 1, as editors do. */
-static err bad_cell(const struct table *t, int column, const char *expected)
-{
-    char text[CELL_TEXT_MAX];
-    return fail(ERR_INPUT, "%s: line %lld: column %d%s%s%s: expected %s, got \"%s\"", t->path,
-                (long long)t->text.line, column, t->names ? " (" : "",
-                t->names ? t->names[column] : "", t->names ? ")" : "", expected,
-                cell_text(&t->text.cells[column], text));
-}
-
 static err read_feature(const struct table *t, int column, float *ret)
 {
-    const struct cell *cell = &t->text.cells[column];
+    const struct cell *cell = &t->file.text.cells[column];
     double number;
     if (cell_is_missing(cell)) {
         if (!t->has_missing)
-            return bad_cell(t, column, "a number (\"missing\" says what stands for none)");
+            return csv_table_bad_cell(&t->file, column,
+                                      "a number (\"missing\" says what stands for none)");
         *ret = t->missing;
         return OK;
     }
@@ -274,36 +183,31 @@ static err read_feature(const struct table *t, int column, float *ret)
         *ret = (float)number;
         return OK;
     }
-    const bool hints = t->rows == 0 && !is_given(t->attributes->columns);
-    return bad_cell(
-        t, column, hints ? "a number (\"except\" names columns that are no features)" : "a number");
+    const bool hints = t->rows == 0 && !is_given(t->file.attributes->columns);
+    return csv_table_bad_cell(&t->file, column,
+                              hints ? "a number (\"except\" names columns that are no features)"
+                                    : "a number");
 }
 
-/* Nothing stands for a missing label: a row without one cannot be learned from. */
 static err read_label(const struct table *t, void *ret)
 {
-    double number;
-    bool is_class = t->attributes->label_type == LABEL_CLASS;
-    if (!cell_number(&t->text.cells[t->label], &number) || !isfinite((float)number))
-        return bad_cell(t, t->label, is_class ? "a class (a whole number)" : "a number");
-    if (is_class && (number != floor(number) || fabs(number) > INT32_MAX))
-        return bad_cell(t, t->label, "a class (a whole number)");
-    if (is_class)
-        *(int32_t *)ret = (int32_t)number;
+    double label;
+    TRY(csv_table_label(&t->file, &label));
+    if (label_dtype(&t->file.attributes->label_form) == INT32)
+        *(int32_t *)ret = (int32_t)label;
     else
-        *(float *)ret = (float)number;
+        *(float *)ret = (float)label;
     return OK;
 }
 
 /* A cell takes two bytes of text at least and four here, so memory is bounded by the file. */
 static err read_row(struct table *t)
 {
-    TRY(check_width(t));
     size_t row_bytes = sizeof(float) * (size_t)t->column_count;
     TRY(block_grow(&t->storage.features, row_bytes * (uint64_t)(t->rows + 1)));
     float *features = (float *)t->storage.features.at + t->column_count * t->rows;
     for (int i = 0; i < t->column_count; i++) TRY(read_feature(t, t->columns[i], &features[i]));
-    if (!t->without_labels) {
+    if (!t->file.without_labels) {
         TRY(block_grow(&t->storage.labels, 4 * (uint64_t)(t->rows + 1)));
         TRY(read_label(t, (char *)t->storage.labels.at + 4 * t->rows));
     }
@@ -314,11 +218,11 @@ static err read_row(struct table *t)
 /* Kept as JSON by the table of fields, because null and 0 mean different things. */
 static err read_missing(struct table *t)
 {
-    const json_t *missing = t->attributes->missing;
+    const json_t *missing = t->file.attributes->missing;
     t->has_missing = missing && !json_is_null(missing);
     if (!t->has_missing) return OK;
     if (!json_is_number(missing) || !(fabs(json_number_value(missing)) <= FLT_MAX))
-        return fail(ERR_INPUT, "%s: \"missing\": expected a number or null", t->path);
+        return fail(ERR_INPUT, "%s: \"missing\": expected a number or null", t->file.path);
     t->missing = (float)json_number_value(missing);
     return OK;
 }
@@ -327,17 +231,12 @@ static err read_table(struct table *t)
 {
     bool found = false;
     TRY(read_missing(t));
-    if (t->attributes->header) {
-        TRY(delimited_next(&t->text, &found));
-        if (found) TRY(read_names(t));
-    }
-    TRY(delimited_next(&t->text, &found));
-    if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);
     TRY(choose_columns(t));
     say_use(t);
+    TRY(csv_table_next(&t->file, &found));
     while (found) {
         TRY(read_row(t));
-        TRY(delimited_next(&t->text, &found));
+        TRY(csv_table_next(&t->file, &found));
     }
     return OK;
 }
@@ -346,23 +245,20 @@ static err read_table(struct table *t)
 
 static void drop_table(struct table *t)
 {
-    for (int i = 0; t->names && i < t->width; i++) free(t->names[i]);
-    free(t->names);
     free(t->columns);
     free(t->is_listed);
-    delimited_close(&t->text);
+    csv_table_close(&t->file);
     storage_drop(&t->storage);
 }
 
 static err give_table(struct table *t, struct dataset *ret)
 {
-    const bool is_class = t->attributes->label_type == LABEL_CLASS;
     struct dataset d = {
         .rows = t->rows,
         .columns = {[FEATURES] = {.dtype = FLOAT32, .shape = {.rank = 1, .dim = {t->column_count}}},
-                    [LABELS] = {.dtype = is_class ? INT32 : FLOAT32}},
+                    [LABELS] = {.dtype = label_dtype(&t->file.attributes->label_form)}},
     };
-    t->storage.name = t->path;
+    t->storage.name = t->file.path;
     t->storage.use = t->use;
     TRY(storage_give(&t->storage, &d));
     *ret = d;
@@ -373,18 +269,24 @@ static err open_csv(const void *attributes, const struct format_context *context
                     struct dataset *ret)
 {
     const struct csv_attributes *a = attributes;
-    if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
-        return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
-    struct input *in = NULL;
-    struct table t = {.attributes = a, .without_labels = context->without_labels};
-    err e = input_open(context, a->file, &in);
-    if (!e) t.path = input_path(in);
-    if (!e) e = delimited_open(in, a->delimiter[0], &t.text);
+    const struct csv_key label = key_of(a->label);
+    struct table t = {0};
+    err e = csv_table_open(a, &label, context, &t.file);
     if (!e) e = read_table(&t);
     if (!e) e = give_table(&t, ret);
     drop_table(&t);
-    input_close(in);
     return e;
+}
+
+static err read_csv(const void *attributes, const struct format_context *context,
+                    struct row_reader **ret)
+{
+    const struct csv_attributes *a = attributes;
+    if (is_given(a->columns) || is_given(a->except) || is_given(a->missing))
+        return fail(ERR_INPUT, "\"columns\", \"except\" and \"missing\" are for a source whose "
+                               "features are all its numbers; here data.columns says what is read");
+    const struct csv_key label = key_of(a->label);
+    return csv_table_read(a, &label, context, ret);
 }
 
 static const struct field fields[] = {
@@ -397,12 +299,7 @@ static const struct field fields[] = {
      .type = FIELD_JSON,
      .offset = offsetof(struct csv_attributes, label),
      .help = "column of the label: its name, or its index from 0 (-1: the last)"},
-    {.name = "label_type",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct csv_attributes, label_type),
-     .fallback = "\"class\"",
-     .choices = label_types,
-     .help = "class: whole numbers; number: any"},
+    LABEL_FIELDS(csv_attributes),
     {.name = "columns",
      .type = FIELD_JSON,
      .offset = offsetof(struct csv_attributes, columns),
@@ -420,6 +317,12 @@ static const struct field fields[] = {
      .offset = offsetof(struct csv_attributes, header),
      .fallback = "true",
      .help = "the first line names the columns"},
+    {.name = "names",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct csv_attributes, names),
+     .fallback = "[]",
+     .count_max = CELLS_MAX,
+     .help = "names of the columns, where there is no header or instead of it"},
     {.name = "delimiter",
      .type = FIELD_STRING,
      .offset = offsetof(struct csv_attributes, delimiter),
@@ -436,8 +339,8 @@ static const struct field fields[] = {
 };
 
 const struct format format_csv = {
-    .object = {"csv", "a table of numbers as text, plain or gzip", fields,
-               sizeof(struct csv_attributes)},
+    .object = {"csv", "a table as text, plain or gzip", fields, sizeof(struct csv_attributes)},
     .file_field = "file",
     .open = open_csv,
+    .read = read_csv,
 };

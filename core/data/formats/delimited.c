@@ -1,14 +1,11 @@
 /* delimited.c - records of delimited text: see delimited.h. */
 #include "core/data/formats/delimited.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* A whole record, and one byte for the NUL behind its last cell. */
-enum { BUFFER_BYTES = RECORD_BYTES_MAX + 1, NUMBER_BYTES_MAX = 64 };
+enum { BUFFER_BYTES = RECORD_BYTES_MAX + 1 };
 
 /* Moves what is left to the beginning of the buffer and fills the rest of it. */
 static err fill(struct delimited *d)
@@ -105,7 +102,7 @@ static struct cell trim(char *from, char *to)
     while (from < to && (*from == ' ' || *from == '\t')) from++;
     while (to > from && (to[-1] == ' ' || to[-1] == '\t')) to--;
     *to = '\0';
-    return (struct cell){from, (size_t)(to - from)};
+    return (struct cell){.text = from, .length = (size_t)(to - from)};
 }
 
 /* Takes the quotes off a cell in place; "" inside becomes one quote. */
@@ -119,7 +116,8 @@ static struct cell unquote(struct cell cell)
         *to++ = *from;
     }
     *to = '\0';
-    return (struct cell){cell.text, (size_t)(to - cell.text)};
+    cell.length = (size_t)(to - cell.text);
+    return cell;
 }
 
 static char *cell_end(char *from, char *to, char delimiter)
@@ -158,60 +156,4 @@ err delimited_next(struct delimited *d, bool *ret_found)
     char *from = d->buffer + d->at;
     d->at += taken;
     return split(d, from, from + bytes);
-}
-
-/* Digits with at most one point, at most 15 in all: exact by one division. What is longer or has
- * an exponent is left to strtod. */
-static bool plain_number(const char *text, double *ret)
-{
-    static const double tens[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                  1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    bool is_negative = *text == '-', has_point = false;
-    int digits = 0, after_point = 0;
-    int64_t number = 0;
-    for (text += is_negative; *text && digits <= 15; text++) {
-        if (*text == '.' && !has_point) {
-            has_point = true;
-            continue;
-        }
-        if (*text < '0' || *text > '9') return false;
-        number = number * 10 + (*text - '0');
-        digits++;
-        after_point += has_point;
-    }
-    if (*text || digits == 0 || digits > 15) return false;
-    double size = (double)number / tens[after_point];
-    *ret = is_negative ? -size : size;
-    return true;
-}
-
-/* strtod also takes hexadecimal, "inf" and leading blanks, and stops at a NUL: all kept out. */
-bool cell_number(const struct cell *cell, double *ret)
-{
-    if (cell->length == 0 || cell->length > NUMBER_BYTES_MAX) return false;
-    if (strlen(cell->text) == cell->length && plain_number(cell->text, ret)) return true;
-    for (size_t i = 0; i < cell->length; i++) /* no hexadecimal, no words, no blanks */
-        if (!strchr("+-.0123456789eE", cell->text[i]) || !cell->text[i]) return false;
-    char *end;
-    double number = strtod(cell->text, &end);
-    if (end != cell->text + cell->length || !isfinite(number)) return false;
-    *ret = number;
-    return true;
-}
-
-bool cell_is_missing(const struct cell *cell)
-{
-    static const char *const words[] = {"", "?", "NA", "nan"};
-    for (int i = 0; i < 4; i++)
-        if (cell->length == strlen(words[i]) && !strcasecmp(cell->text, words[i])) return true;
-    return false;
-}
-
-const char *cell_text(const struct cell *cell, char text[CELL_TEXT_MAX])
-{
-    size_t length = cell->length < CELL_TEXT_MAX - 4 ? cell->length : CELL_TEXT_MAX - 4;
-    for (size_t i = 0; i < length; i++)
-        text[i] = iscntrl((unsigned char)cell->text[i]) ? '.' : cell->text[i];
-    strcpy(text + length, length < cell->length ? "..." : "");
-    return text;
 }

@@ -7,14 +7,10 @@
 #ifndef CORE_DATA_FORMATS_DELIMITED_H
 #define CORE_DATA_FORMATS_DELIMITED_H
 
+#include "core/data/cells.h"
 #include "core/data/input.h"
 
 enum { CELLS_MAX = 65536, RECORD_BYTES_MAX = 1 << 20 };
-
-struct cell {
-    const char *text; /* ends with a NUL, which may also occur inside */
-    size_t length;
-};
 
 struct delimited {
     struct input *input; /* borrowed */
@@ -34,14 +30,5 @@ void delimited_close(struct delimited *); /* a zeroed one is fine */
 
 /* The cells stay until the next call. *ret_found is false past the last record. */
 err delimited_next(struct delimited *, bool *ret_found);
-
-/* All of the cell is one finite number in decimal. */
-bool cell_number(const struct cell *, double *ret);
-/* Empty, "?", "NA", "nan" in any case: what people write where they have no value. */
-bool cell_is_missing(const struct cell *);
-
-enum { CELL_TEXT_MAX = 44 };
-/* For messages: shortened, control bytes as '.'. Returns text. */
-const char *cell_text(const struct cell *, char text[CELL_TEXT_MAX]);
 
 #endif

@@ -1,0 +1,52 @@
+/* cells.h - rows as a file has them: named cells, before they are columns of a batch.
+ *
+ * A format that has such rows gives a reader of them. A column (columns/) is a function of the
+ * cells of one row, so it does not matter who reads the rows, and in which order.
+ */
+#ifndef CORE_DATA_CELLS_H
+#define CORE_DATA_CELLS_H
+
+#include "core/graph/tensor.h"
+
+/* Text as it stands in the file, trimmed; or, where text is NULL, a list: of ids, each with its
+ * number where there are both, or of numbers alone. */
+struct cell {
+    const char *text; /* ends with a NUL, which may also occur inside */
+    size_t length;
+    int64_t count;
+    const int64_t *ids;
+    const float *numbers;
+};
+
+struct row {
+    const struct cell *cells; /* as many, and in the order, as the reader names them */
+    int64_t number;           /* of the line, from 1, or where there are no lines from 0 */
+    double label;             /* 0 where the reader was opened without labels */
+};
+
+struct row_reader {
+    const struct row_calls *calls;
+    const char *name;              /* for messages: the file */
+    const char *numbered;          /* "line", "row": what a row's number counts */
+    const char *const *cell_names; /* [cell_count]; borrowed */
+    int cell_count;
+    int label_cell; /* the cell that the label is made of; -1: none */
+    enum dtype label_dtype;
+};
+
+struct row_calls {
+    /* The row stays until the next call. *ret_found is false past the last one. */
+    err (*next)(struct row_reader *, struct row *ret, bool *ret_found);
+    void (*close)(struct row_reader *);
+};
+
+/* All of the cell is one finite number in decimal. */
+bool cell_number(const struct cell *, double *ret);
+/* Empty, "?", "NA", "nan" in any case: what people write where they have no value. */
+bool cell_is_missing(const struct cell *);
+
+enum { CELL_TEXT_MAX = 44 };
+/* For messages: shortened, control bytes as '.'. Returns text. */
+const char *cell_text(const struct cell *, char text[CELL_TEXT_MAX]);
+
+#endif

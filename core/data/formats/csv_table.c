@@ -1,0 +1,213 @@
+/* csv_table.c - see csv_table.h. */
+#include "core/data/formats/csv_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+static err no_memory(const struct csv_table *t)
+{
+    return fail(ERR_MEMORY, "%s: no memory for the names of its columns", t->path);
+}
+
+/* A first line of nothing but numbers is data: reading it as names would lose a row in silence. */
+static err check_header(const struct csv_table *t)
+{
+    const struct delimited *text = &t->text;
+    int numbers = 0;
+    for (int i = 0; i < text->count; i++) {
+        double number;
+        numbers += cell_number(&text->cells[i], &number);
+    }
+    if (numbers < text->count) return OK;
+    return fail(ERR_INPUT,
+                "%s: line %lld: expected the names of the columns, got numbers; say \"header\": "
+                "false where there are none",
+                t->path, (long long)text->line);
+}
+
+/* By the spec, else by the header, which has just been read, else by index. */
+static char *name_of(const struct csv_table *t, int cell)
+{
+    char index[16];
+    const struct strings *given = &t->attributes->names;
+    snprintf(index, sizeof index, "%d", cell);
+    if (given->count) return strdup(given->at[cell]);
+    return strdup(t->is_named ? t->text.cells[cell].text : index);
+}
+
+static err take_names(struct csv_table *t, int width)
+{
+    t->names = calloc((size_t)width, sizeof *t->names);
+    if (!t->names) return no_memory(t);
+    t->width = width;
+    for (int i = 0; i < width; i++) {
+        t->names[i] = name_of(t, i);
+        if (!t->names[i]) return no_memory(t);
+    }
+    return OK;
+}
+
+static err find_by_name(const struct csv_table *t, const char *name, int *ret)
+{
+    if (!t->is_named)
+        return fail(ERR_INPUT, "%s: column \"%s\": without a header columns have indices only",
+                    t->path, name);
+    int found = -1;
+    for (int i = 0; i < t->width; i++) {
+        if (strcmp(t->names[i], name)) continue;
+        if (found >= 0)
+            return fail(ERR_INPUT,
+                        "%s: columns %d and %d are both called \"%s\": say which by its "
+                        "index",
+                        t->path, found, i, name);
+        found = i;
+    }
+    if (found >= 0) {
+        *ret = found;
+        return OK;
+    }
+    const char *near = nearest_name(name, (const char *const *)t->names, t->width);
+    return fail(ERR_INPUT, "%s: no column \"%s\"%s%s%s", t->path, name,
+                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+err csv_table_find(const struct csv_table *t, const struct csv_key *key, int *ret)
+{
+    if (key->name) return find_by_name(t, key->name, ret);
+    if (!key->is_index) return fail(ERR_INPUT, "%s: a column is a name or an index", t->path);
+    if (key->index < -t->width || key->index >= t->width)
+        return fail(ERR_INPUT, "%s: column %lld: expected %d to %d", t->path, (long long)key->index,
+                    -t->width, t->width - 1);
+    *ret = (int)(key->index < 0 ? key->index + t->width : key->index);
+    return OK;
+}
+
+/* ---- rows ---- */
+
+static err check_width(const struct csv_table *t)
+{
+    if (t->text.count == t->width) return OK;
+    return fail(ERR_INPUT, "%s: line %lld: expected %d cells as in the first line, got %d", t->path,
+                (long long)t->text.line, t->width, t->text.count);
+}
+
+err csv_table_next(struct csv_table *t, bool *ret_found)
+{
+    *ret_found = true;
+    if (t->has_row) {
+        t->has_row = false;
+        return OK;
+    }
+    TRY(delimited_next(&t->text, ret_found));
+    return *ret_found ? check_width(t) : OK;
+}
+
+err csv_table_bad_cell(const struct csv_table *t, int cell, const char *expected)
+{
+    char text[CELL_TEXT_MAX];
+    return fail(ERR_INPUT, "%s: line %lld: column %d%s%s%s: expected %s, got \"%s\"", t->path,
+                (long long)t->text.line, cell, t->is_named ? " (" : "",
+                t->is_named ? t->names[cell] : "", t->is_named ? ")" : "", expected,
+                cell_text(&t->text.cells[cell], text));
+}
+
+err csv_table_label(const struct csv_table *t, double *ret)
+{
+    const struct label_form *form = &t->attributes->label_form;
+    if (label_read(form, &t->text.cells[t->label], ret)) return OK;
+    return csv_table_bad_cell(t, t->label, label_expected(form));
+}
+
+/* ---- opening ---- */
+
+/* Where no label is needed its column may be missing; where it is there, it is still no feature. */
+static err find_label(struct csv_table *t, const struct csv_key *key)
+{
+    err e = csv_table_find(t, key, &t->label);
+    if (!e || !t->without_labels) return e;
+    t->label = -1;
+    return OK;
+}
+
+/* Names that are given replace those of a header. */
+static err read_first(struct csv_table *t, const struct csv_key *label)
+{
+    const struct csv_attributes *a = t->attributes;
+    bool found = false;
+    t->is_named = a->header || a->names.count;
+    if (a->header) {
+        TRY(delimited_next(&t->text, &found));
+        if (found && !a->names.count) TRY(check_header(t));
+        if (found && !a->names.count) TRY(take_names(t, t->text.count));
+    }
+    TRY(delimited_next(&t->text, &found));
+    if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);
+    if (!t->names) TRY(take_names(t, a->names.count ? a->names.count : t->text.count));
+    TRY(check_width(t));
+    t->has_row = true;
+    return find_label(t, label);
+}
+
+err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
+                   const struct format_context *context, struct csv_table *ret)
+{
+    *ret = (struct csv_table){.attributes = a, .without_labels = context->without_labels};
+    if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
+        return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
+    TRY(input_open(context, a->file, &ret->input));
+    ret->path = input_path(ret->input);
+    TRY(delimited_open(ret->input, a->delimiter[0], &ret->text));
+    return read_first(ret, label);
+}
+
+void csv_table_close(struct csv_table *t)
+{
+    for (int i = 0; t->names && i < t->width; i++) free(t->names[i]);
+    free(t->names);
+    delimited_close(&t->text);
+    input_close(t->input);
+}
+
+/* ---- as a reader of rows ---- */
+
+static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
+{
+    struct csv_table *t = (struct csv_table *)reader;
+    TRY(csv_table_next(t, ret_found));
+    if (!*ret_found) return OK;
+    *ret = (struct row){.cells = t->text.cells, .number = t->text.line};
+    return t->label < 0 ? OK : csv_table_label(t, &ret->label);
+}
+
+static void close_reader(struct row_reader *reader)
+{
+    csv_table_close((struct csv_table *)reader);
+    free(reader);
+}
+
+err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
+                   const struct format_context *context, struct row_reader **ret)
+{
+    static const struct row_calls calls = {next_row, close_reader};
+    struct csv_table *t = calloc(1, sizeof *t);
+    if (!t) return fail(ERR_MEMORY, "no memory to read %s", a->file);
+    const err e = csv_table_open(a, label, context, t);
+    if (e) {
+        close_reader(&t->reader);
+        return e;
+    }
+    t->reader = (struct row_reader){
+        .calls = &calls,
+        .name = t->path,
+        .numbered = "line",
+        .cell_names = (const char *const *)t->names,
+        .cell_count = t->width,
+        .label_cell = t->label,
+        .label_dtype = label_dtype(&a->label_form),
+    };
+    *ret = &t->reader;
+    return OK;
+}

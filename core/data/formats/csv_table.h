@@ -1,0 +1,59 @@
+/* csv_table.h - a file of delimited text as a table: the names of its cells, its label, its rows.
+ */
+#ifndef CORE_DATA_FORMATS_CSV_TABLE_H
+#define CORE_DATA_FORMATS_CSV_TABLE_H
+
+#include "core/data/data.h"
+#include "core/data/formats/delimited.h"
+#include "core/data/formats/label.h"
+
+struct csv_attributes {
+    const char *file, *delimiter;
+    json_t *label, *columns, *except, *missing; /* borrowed from the spec */
+    bool header;
+    struct strings names;
+    struct label_form label_form;
+};
+
+/* Which column of a table: its name, or its index, from the end where it is negative. */
+struct csv_key {
+    const char *name; /* NULL: by index */
+    bool is_index;
+    int64_t index;
+};
+
+struct csv_table {
+    struct row_reader reader; /* first: what others see */
+    const struct csv_attributes *attributes;
+    struct input *input;
+    struct delimited text; /* of the row that was read last */
+    const char *path;
+    char **names; /* [width]; where nobody names the cells, their indices */
+    bool is_named;
+    int width;
+    int label; /* cell; -1: the file has none, and none is needed */
+    bool without_labels;
+    bool has_row; /* the first row is read and not yet given out */
+};
+
+/* label: which column it is. Up to the first row of data, whose cells are in `text`. To be closed
+ * also after a failure. */
+err csv_table_open(const struct csv_attributes *, const struct csv_key *label,
+                   const struct format_context *, struct csv_table *);
+void csv_table_close(struct csv_table *); /* a zeroed one is fine */
+
+/* The same as a reader of rows */
+err csv_table_read(const struct csv_attributes *, const struct csv_key *label,
+                   const struct format_context *, struct row_reader **ret);
+
+/* The next row. */
+err csv_table_next(struct csv_table *, bool *ret_found);
+err csv_table_label(const struct csv_table *, double *ret);
+
+err csv_table_find(const struct csv_table *, const struct csv_key *, int *ret);
+
+/* ERR_INPUT that names the place. Cells are counted from 0, as the spec counts them; lines from 1,
+ * as editors do. */
+err csv_table_bad_cell(const struct csv_table *, int cell, const char *expected);
+
+#endif

@@ -1,0 +1,242 @@
+/* libsvm: a label and, of what is not 0, "index:value" per line; indices from 1. Plain or gzip.
+ *
+ * As cells, a row has one, "features": ids, which are the indices less 1, and their values. Where
+ * no columns are made of it, features become float32 [features], zeros included. A comment goes
+ * from # to the end of the line.
+ */
+#include "core/data/formats/delimited.h"
+#include "core/data/formats/label.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct libsvm_attributes {
+    const char *file;
+    int64_t features;
+    struct label_form label_form;
+};
+
+enum { PAIRS_GROW_MIN = 256 };
+static const int64_t INDEX_MAX = INT64_C(1) << 53;
+
+struct libsvm {
+    struct row_reader reader; /* first: what others see */
+    const struct libsvm_attributes *attributes;
+    struct input *input;
+    struct delimited text;
+    bool without_labels;
+    int64_t *ids; /* [capacity] */
+    float *values;
+    int64_t capacity;
+    struct cell cell; /* "features" */
+};
+
+/* ---- rows ---- */
+
+static err bad_word(const struct libsvm *s, const struct cell *word, const char *expected)
+{
+    char text[CELL_TEXT_MAX];
+    return fail(ERR_INPUT, "%s: line %lld: expected %s, got \"%s\"", s->reader.name,
+                (long long)s->text.line, expected, cell_text(word, text));
+}
+
+static err make_room(struct libsvm *s)
+{
+    if (s->cell.count < s->capacity) return OK;
+    const int64_t capacity = s->capacity ? 2 * s->capacity : PAIRS_GROW_MIN;
+    int64_t *ids = realloc(s->ids, (size_t)capacity * sizeof *ids);
+    if (ids) s->ids = ids;
+    float *values = realloc(s->values, (size_t)capacity * sizeof *values);
+    if (values) s->values = values;
+    if (!ids || !values) return fail(ERR_MEMORY, "%s: no memory for a row", s->reader.name);
+    s->capacity = capacity;
+    return OK;
+}
+
+/* "7:0.5": the word is cut at the colon. */
+static bool read_pair(const struct cell *word, int64_t *ret_id, float *ret_value)
+{
+    char *colon = memchr(word->text, ':', word->length);
+    double index, value;
+    if (!colon) return false;
+    *colon = '\0';
+    const struct cell left = {.text = word->text, .length = (size_t)(colon - word->text)};
+    const struct cell right = {.text = colon + 1, .length = word->length - left.length - 1};
+    const bool is_pair = cell_number(&left, &index) && index == floor(index) && index >= 1 &&
+                         index <= (double)INDEX_MAX && cell_number(&right, &value) &&
+                         isfinite((float)value);
+    *colon = ':';
+    if (!is_pair) return false;
+    *ret_id = (int64_t)index - 1;
+    *ret_value = (float)value;
+    return true;
+}
+
+static err read_pairs(struct libsvm *s)
+{
+    s->cell.count = 0;
+    for (int i = 1; i < s->text.count; i++) {
+        const struct cell *word = &s->text.cells[i];
+        if (word->length == 0) continue; /* more than one blank */
+        if (word->text[0] == '#') break;
+        TRY(make_room(s));
+        if (!read_pair(word, &s->ids[s->cell.count], &s->values[s->cell.count]))
+            return bad_word(s, word, "index:value, indices from 1");
+        s->cell.count++;
+    }
+    s->cell.ids = s->ids;
+    s->cell.numbers = s->values;
+    return OK;
+}
+
+static bool is_comment(const struct libsvm *s)
+{
+    return s->text.cells[0].text[0] == '#';
+}
+
+static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
+{
+    struct libsvm *s = (struct libsvm *)reader;
+    do TRY(delimited_next(&s->text, ret_found));
+    while (*ret_found && is_comment(s));
+    if (!*ret_found) return OK;
+    *ret = (struct row){.cells = &s->cell, .number = s->text.line};
+    const struct cell *label = &s->text.cells[0];
+    if (!s->without_labels && !label_read(&s->attributes->label_form, label, &ret->label))
+        return bad_word(s, label, label_expected(&s->attributes->label_form));
+    return read_pairs(s);
+}
+
+static void close_reader(struct row_reader *reader)
+{
+    struct libsvm *s = (struct libsvm *)reader;
+    delimited_close(&s->text);
+    input_close(s->input);
+    free(s->ids);
+    free(s->values);
+    free(s);
+}
+
+static err read_libsvm(const void *attributes, const struct format_context *context,
+                       struct row_reader **ret)
+{
+    static const struct row_calls calls = {next_row, close_reader};
+    static const char *const cell_names[] = {"features"};
+    const struct libsvm_attributes *a = attributes;
+    struct libsvm *s = calloc(1, sizeof *s);
+    if (!s) return fail(ERR_MEMORY, "no memory to read %s", a->file);
+    s->reader = (struct row_reader){
+        &calls, a->file, "line", cell_names, 1, -1, label_dtype(&a->label_form)};
+    s->attributes = a;
+    s->without_labels = context->without_labels;
+    err e = input_open(context, a->file, &s->input);
+    if (!e) s->reader.name = input_path(s->input);
+    if (!e) e = delimited_open(s->input, ' ', &s->text);
+    if (e)
+        close_reader(&s->reader);
+    else
+        *ret = &s->reader;
+    return e;
+}
+
+/* ---- dense ---- */
+
+/* Rows on their way to a dataset: how many are there, and how wide they are. */
+struct dense {
+    struct row_reader *rows;
+    int64_t count, width;
+    struct storage storage;
+};
+
+static err too_wide(const struct dense *m, const struct row *row, int64_t id)
+{
+    return fail(ERR_INPUT, "%s: line %lld: index %lld, \"features\" is %lld", m->rows->name,
+                (long long)row->number, (long long)id + 1, (long long)m->width);
+}
+
+/* Memory is zero where nobody has written. */
+static err add_row(struct dense *m, const struct row *row)
+{
+    const struct cell *cell = &row->cells[0];
+    const uint64_t row_bytes = sizeof(float) * (uint64_t)m->width;
+    TRY(block_grow(&m->storage.features, row_bytes * (uint64_t)(m->count + 1)));
+    TRY(block_grow(&m->storage.labels, 4 * (uint64_t)(m->count + 1)));
+    float *features = (float *)m->storage.features.at + m->width * m->count;
+    for (int64_t i = 0; i < cell->count; i++) {
+        if (cell->ids[i] >= m->width) return too_wide(m, row, cell->ids[i]);
+        features[cell->ids[i]] = cell->numbers[i];
+    }
+    char *label = (char *)m->storage.labels.at + 4 * m->count;
+    if (m->rows->label_dtype == INT32)
+        *(int32_t *)label = (int32_t)row->label;
+    else
+        *(float *)label = (float)row->label;
+    m->count++;
+    return OK;
+}
+
+static err add_rows(struct dense *m)
+{
+    bool found = true;
+    struct row row;
+    while (found) {
+        TRY(m->rows->calls->next(m->rows, &row, &found));
+        if (found) TRY(add_row(m, &row));
+    }
+    return m->count ? OK : fail(ERR_INPUT, "%s: the file has no row of data", m->rows->name);
+}
+
+static err give_dense(struct dense *m, struct dataset *ret)
+{
+    struct dataset d = {
+        .rows = m->count,
+        .columns = {[FEATURES] = {.dtype = FLOAT32, .shape = {.rank = 1, .dim = {m->width}}},
+                    [LABELS] = {.dtype = m->rows->label_dtype}},
+    };
+    m->storage.name = m->rows->name;
+    TRY(storage_give(&m->storage, &d));
+    *ret = d;
+    return OK;
+}
+
+static err open_libsvm(const void *attributes, const struct format_context *context,
+                       struct dataset *ret)
+{
+    const struct libsvm_attributes *a = attributes;
+    if (a->features == 0)
+        return fail(ERR_INPUT, "%s: \"features\": expected how many there are, or data.columns",
+                    a->file);
+    struct dense m = {.width = a->features};
+    TRY(read_libsvm(attributes, context, &m.rows));
+    err e = add_rows(&m);
+    if (!e) e = give_dense(&m, ret);
+    m.rows->calls->close(m.rows);
+    storage_drop(&m.storage);
+    return e;
+}
+
+static const struct field fields[] = {
+    {.name = "file",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct libsvm_attributes, file),
+     .may_differ = true,
+     .help = "lines of a label and index:value pairs, indices from 1; plain or gzip"},
+    {.name = "features",
+     .type = FIELD_INT,
+     .offset = offsetof(struct libsvm_attributes, features),
+     .fallback = "0",
+     .max = 1 << 24,
+     .help = "how many features a row has, zeros included; 0: data.columns reads the cell "
+             "\"features\""},
+    LABEL_FIELDS(libsvm_attributes),
+    {0},
+};
+
+const struct format format_libsvm = {
+    .object = {"libsvm", "sparse rows of a label and index:value pairs", fields,
+               sizeof(struct libsvm_attributes)},
+    .file_field = "file",
+    .open = open_libsvm,
+    .read = read_libsvm,
+};

@@ -99,8 +99,12 @@ static void print_data(const struct batch_source *data, const char *role)
     char shape[SHAPE_TEXT_MAX];
     if (!data) return;
     const struct column *features = batch_source_column(data, FEATURES_NAME);
-    printf("%s: %lld rows of %s %s, %s\n", role, (long long)data->rows,
-           shape_text(&features->shape, shape), dtype_name(features->dtype), data->name);
+    printf("%s: %lld rows of ", role, (long long)data->rows);
+    if (features)
+        printf("%s %s, %s\n", shape_text(&features->shape, shape), dtype_name(features->dtype),
+               data->name);
+    else
+        printf("%d columns, %s\n", data->column_count - 1, data->name);
     if (data->use && *data->use) printf("  %s\n", data->use);
 }
 

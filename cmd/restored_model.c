@@ -114,7 +114,8 @@ static int64_t wanted_features(const struct restored_model *r, int64_t features)
 static err restore_values(struct restored_model *r)
 {
     const struct batch_source *data = r->session.eval_data;
-    const int64_t features = column_width(batch_source_column(data, FEATURES_NAME));
+    const struct column *column = batch_source_column(data, FEATURES_NAME);
+    const int64_t features = column ? column_width(column) : -1;
     err e = session_restore(&r->session, r->bundle);
     const int64_t wanted = e == ERR_INPUT ? wanted_features(r, features) : -1;
     if (wanted < 0) return e;

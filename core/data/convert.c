@@ -4,17 +4,22 @@
 
 #include <string.h>
 
-void conversions_of(const struct transform *t, const struct dataset *d,
-                    struct conversion ret[DATASET_COLUMNS])
+static struct conversion conversion_of(const struct transform *t, const struct column *stored)
 {
-    const struct column *stored = d->columns;
-    ret[FEATURES] = (struct conversion){
-        .made = {stored[FEATURES].name, FLOAT32, stored[FEATURES].shape, NULL},
-        .scale = t->scale,
-        .offset = t->offset,
-    };
+    struct conversion c = {.made = *stored, .scale = 1};
+    c.made.at = NULL;
+    if (stored->dtype == INT64) return c;
+    c.made.dtype = FLOAT32;
+    c.scale = t->scale;
+    c.offset = t->offset;
+    return c;
+}
+
+void conversions_of(const struct transform *t, const struct dataset *d, struct conversion *ret)
+{
+    for (int i = 0; i < d->column_count; i++) ret[i] = conversion_of(t, &d->columns[i]);
     ret[LABELS] = (struct conversion){
-        .made = {stored[LABELS].name, t->label_dtype, t->label_shape, NULL},
+        .made = {.name = d->columns[LABELS].name, .dtype = t->label_dtype, .shape = t->label_shape},
         .scale = 1,
     };
 }

@@ -6,11 +6,11 @@
 #include "core/data/data.h"
 
 struct conversion {
-    struct column made; /* FLOAT32 or INT32; as the graph reads it, at NULL */
+    struct column made; /* FLOAT32, INT32 or INT64; as the graph reads it, at NULL */
     float scale, offset;
 };
-void conversions_of(const struct transform *, const struct dataset *,
-                    struct conversion ret[DATASET_COLUMNS]);
+/* ret: as many as the dataset has columns */
+void conversions_of(const struct transform *, const struct dataset *, struct conversion *ret);
 
 /* What is stored is what would be made of it. */
 bool conversion_is_identity(const struct conversion *, const struct column *stored);

@@ -12,12 +12,14 @@
 #include "core/graph/batch.h"
 #include "core/graph/op.h"
 
-enum { FEATURES, LABELS, DATASET_COLUMNS };
+/* Where a dataset has its labels; the others follow, most often one that is called "features". */
+enum { LABELS, FEATURES };
 struct dataset {
     int64_t rows;
-    /* As stored: features UINT8 or FLOAT32; labels INT32 or FLOAT32, and nowhere (at NULL) where
-     * it was opened without. */
-    struct column columns[DATASET_COLUMNS];
+    /* As stored: labels INT32 or FLOAT32, and nowhere (at NULL) where it was opened without;
+     * others UINT8, FLOAT32 or INT64. */
+    struct column columns[COLUMNS_MAX];
+    int column_count;
     int64_t first_row;      /* for messages: rows of the source that were skipped */
     const char *name;       /* for messages: the first file, or the generator */
     const char *label_name; /* the file of the labels */
@@ -65,7 +67,7 @@ void dataset_close(struct dataset *); /* a zeroed one is fine */
 
 /* What becomes of the columns, as the graph reads them */
 struct transform {
-    float scale, offset;    /* of features */
+    float scale, offset;    /* of all but labels and ids */
     enum dtype label_dtype; /* what the loss wants; labels are converted */
     struct shape label_shape;
     enum label_rule labels;

@@ -92,7 +92,7 @@ static err narrow(struct dataset *d, int64_t skip, int64_t take)
     if (take > left)
         return fail(ERR_INPUT, "%s: take %lld: only %lld of the %lld rows are left after skip %lld",
                     d->name, (long long)take, (long long)left, (long long)d->rows, (long long)skip);
-    for (int i = 0; i < DATASET_COLUMNS; i++) {
+    for (int i = 0; i < d->column_count; i++) {
         struct column *c = &d->columns[i];
         if (c->at) c->at = (const char *)c->at + column_row_bytes(c) * (size_t)skip;
     }

@@ -28,7 +28,7 @@ enum {
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
 
 struct slot {
-    struct column columns[DATASET_COLUMNS]; /* as the graph reads them */
+    struct column columns[COLUMNS_MAX]; /* as the graph reads them */
     uint64_t index;
 };
 
@@ -36,7 +36,7 @@ struct pipeline {
     struct batch_source source; /* first: what others see */
     struct dataset data;
     struct stream_options options;
-    struct conversion conversions[DATASET_COLUMNS];
+    struct conversion conversions[COLUMNS_MAX];
     struct slot *slots;
     int slot_count;
     struct block memory; /* of all slots */
@@ -45,10 +45,10 @@ struct pipeline {
     /* Without a thread: where batches are the dataset's memory, all its rows in the wanted types;
      * slots[0] is for those that are not, and for those that wrap. */
     bool is_stored;
-    struct column stored[DATASET_COLUMNS];
-    struct block own_labels;             /* where they had to be converted */
-    struct column part[DATASET_COLUMNS]; /* of the batch in the consumer's hands */
-    uint64_t next;                       /* index of the next batch */
+    struct column stored[COLUMNS_MAX];
+    struct block own_labels;         /* where they had to be converted */
+    struct column part[COLUMNS_MAX]; /* of the batch in the consumer's hands */
+    uint64_t next;                   /* index of the next batch */
 
     pthread_t thread;
     bool has_thread;
@@ -113,8 +113,9 @@ static void fill(struct pipeline *p, struct slot *slot, uint64_t index)
     const int64_t rows = count_rows(p, index);
     find_rows(p, index);
     for (int64_t i = 0; i < rows; i++) {
-        if (i + ROWS_AHEAD < rows) ask_ahead(&stored[FEATURES], p->rows[i + ROWS_AHEAD]);
-        for (int c = 0; c < DATASET_COLUMNS; c++)
+        for (int c = LABELS + 1; c < p->data.column_count && i + ROWS_AHEAD < rows; c++)
+            ask_ahead(&stored[c], p->rows[i + ROWS_AHEAD]);
+        for (int c = 0; c < p->data.column_count; c++)
             if (stored[c].at)
                 convert(&p->conversions[c], &stored[c], p->rows[i], 1,
                         row_of(&slot->columns[c], (uint64_t)i));
@@ -127,7 +128,7 @@ static struct batch batch_of(const struct pipeline *p, const struct column *colu
     return (struct batch){
         .rows = count_rows(p, index),
         .columns = columns,
-        .column_count = DATASET_COLUMNS,
+        .column_count = p->data.column_count,
         .index = index,
         .epoch = first_position(p, index) / (uint64_t)p->data.rows,
     };
@@ -247,7 +248,7 @@ static void next_here(struct pipeline *p, struct batch *ret)
     const uint64_t count = (uint64_t)count_rows(p, index), row = first_position(p, index) % rows;
     const bool is_whole = p->is_stored && row + count <= rows;
     struct column *columns = is_whole ? p->part : p->slots[0].columns;
-    for (int i = 0; i < DATASET_COLUMNS && is_whole; i++)
+    for (int i = 0; i < p->data.column_count && is_whole; i++)
         columns[i].at = row_of(&p->stored[i], row);
     if (!is_whole) fill(p, &p->slots[0], index);
     *ret = batch_of(p, columns, index);
@@ -260,7 +261,7 @@ static err prepare_stored(struct pipeline *p)
     const struct column *labels = &p->data.columns[LABELS];
     const struct conversion *c = &p->conversions[LABELS];
     uint64_t bytes;
-    for (int i = 0; i < DATASET_COLUMNS; i++) {
+    for (int i = 0; i < p->data.column_count; i++) {
         p->stored[i] = p->part[i] = p->conversions[i].made;
         p->stored[i].at = p->data.columns[i].at;
     }
@@ -282,7 +283,7 @@ static uint64_t whole_lines(uint64_t bytes)
 /* Each column begins on a cache line of its own. */
 static void place_slot(struct pipeline *p, char *at, struct slot *slot)
 {
-    for (int i = 0; i < DATASET_COLUMNS; i++) {
+    for (int i = 0; i < p->data.column_count; i++) {
         struct column *c = &slot->columns[i];
         *c = p->conversions[i].made;
         c->at = at;
@@ -296,7 +297,7 @@ static err allocate(struct pipeline *p)
     const char *name = p->data.name;
     const int64_t batch = p->options.batch;
     uint64_t slot_bytes = 0, all;
-    for (int i = 0; i < DATASET_COLUMNS; i++) {
+    for (int i = 0; i < p->data.column_count; i++) {
         const struct column *c = &p->conversions[i].made;
         uint64_t bytes;
         TRY(storage_bytes(name, batch, &c->shape, c->dtype, &bytes));
@@ -327,14 +328,22 @@ static err check_options(const struct dataset *d, const struct stream_options *o
     return d->columns[LABELS].at ? transform_check(&o->transform, d) : OK;
 }
 
+/* Labels aside, which prepare_stored sees to. */
+static bool is_stored_as_wanted(const struct pipeline *p)
+{
+    bool is_so = true;
+    for (int i = LABELS + 1; i < p->data.column_count; i++)
+        is_so = is_so && conversion_is_identity(&p->conversions[i], &p->data.columns[i]);
+    return is_so;
+}
+
 static err begin(struct batch_source *source, const struct stream_options *options)
 {
     struct pipeline *p = (struct pipeline *)source;
     TRY(check_options(&p->data, options));
     p->options = *options;
     conversions_of(&options->transform, &p->data, p->conversions);
-    p->is_stored = !options->shuffle &&
-                   conversion_is_identity(&p->conversions[FEATURES], &p->data.columns[FEATURES]);
+    p->is_stored = !options->shuffle && is_stored_as_wanted(p);
     const bool reads_ahead = !p->is_stored && !options->is_once;
     p->slot_count = reads_ahead ? options->prefetch + 1 : 1;
     TRY(allocate(p));
@@ -411,7 +420,7 @@ err batch_source_of(struct dataset *d, struct batch_source **ret)
         return e;
     }
     *p = (struct pipeline){
-        .source = {&calls, d->name, d->use, d->rows, p->data.columns, DATASET_COLUMNS},
+        .source = {&calls, d->name, d->use, d->rows, p->data.columns, d->column_count},
         .data = *d,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .made_more = PTHREAD_COND_INITIALIZER,

@@ -84,6 +84,7 @@ err storage_give(struct storage *s, struct dataset *d)
     kept->features = s->features;
     kept->labels = s->labels;
     *s = (struct storage){0};
+    d->column_count = 2;
     d->columns[FEATURES].name = FEATURES_NAME;
     d->columns[FEATURES].at = kept->features.at;
     d->columns[LABELS].name = LABELS_NAME;

@@ -8,7 +8,7 @@
 
 #include "core/graph/tensor.h"
 
-enum { COLUMNS_MAX = 8 }; /* of a batch */
+enum { COLUMNS_MAX = 256 }; /* of a batch */
 
 /* The columns that every model reads; nodes call the first by its name. */
 extern const char FEATURES_NAME[], LABELS_NAME[];

@@ -34,7 +34,7 @@ bool shape_equal(const struct shape *a, const struct shape *b)
 
 size_t dtype_size(enum dtype dtype)
 {
-    return dtype == UINT8 ? 1 : 4;
+    return dtype == UINT8 ? 1 : dtype == INT64 ? 8 : 4;
 }
 
 size_t tensor_bytes(const struct tensor *tensor)
@@ -51,6 +51,8 @@ const char *dtype_name(enum dtype dtype)
         return "int32";
     case UINT8:
         return "uint8";
+    case INT64:
+        return "int64";
     }
     return "unknown";
 }

@@ -11,7 +11,7 @@
 enum { RANK_MAX = 6 };
 static const int64_t TENSOR_ELEMENTS_MAX = INT64_C(1) << 40;
 
-enum dtype { FLOAT32, INT32, UINT8 };
+enum dtype { FLOAT32, INT32, UINT8, INT64 };
 
 struct shape {
     int rank; /* 0: a scalar */

@@ -137,6 +137,7 @@ struct dataset counted_dataset(struct counted *c, enum dtype dtype, int64_t rows
     for (int64_t i = 0; i < rows; i++) c->labels[i] = (int32_t)i;
     return (struct dataset){
         .rows = rows,
+        .column_count = 2,
         .columns = {[FEATURES] = {.name = FEATURES_NAME,
                                   .dtype = dtype,
                                   .shape = {.rank = 1, .dim = {COUNTED_WIDTH}},
@@ -165,10 +166,10 @@ err source_begin(const struct dataset *d, const struct stream_options *options,
 void source_read(const struct dataset *d, const struct transform *t, int64_t first, int64_t rows,
                  float *features, void *labels)
 {
-    struct conversion conversions[DATASET_COLUMNS];
-    void *const to[DATASET_COLUMNS] = {[FEATURES] = features, [LABELS] = labels};
+    struct conversion conversions[COLUMNS_MAX];
+    void *const to[COLUMNS_MAX] = {[FEATURES] = features, [LABELS] = labels};
     conversions_of(t, d, conversions);
-    for (int i = 0; i < DATASET_COLUMNS; i++)
+    for (int i = 0; i < d->column_count; i++)
         convert(&conversions[i], &d->columns[i], first, rows, to[i]);
 }
 

@@ -203,6 +203,7 @@ static void bytes_are_scaled_exactly_at_every_length(void **state)
     for (int n = 1; n <= 256; n++) {
         struct dataset d = {
             .rows = 1,
+            .column_count = 2,
             .columns = {
                 [FEATURES] = {.dtype = UINT8, .shape = {.rank = 1, .dim = {n}}, .at = bytes},
                 [LABELS] = {.dtype = INT32, .at = &label}}};

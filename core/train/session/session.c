@@ -1,5 +1,6 @@
 /* session.c - see session.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/random.h"
 #include "core/train/session/session_inside.h"
@@ -14,14 +15,19 @@ static err open_set(const struct session *s, const char *name, const struct sour
     return e ? fail_prefix(e, "%s", name) : OK;
 }
 
-static err compare_features(const struct session *s)
+/* Both have the same columns: "features", or those that the spec lists. */
+static err compare_columns(const struct session *s)
 {
-    const struct column *learned = batch_source_column(s->train_data, FEATURES_NAME);
-    const struct column *measured = batch_source_column(s->eval_data, FEATURES_NAME);
     char a[SHAPE_TEXT_MAX], b[SHAPE_TEXT_MAX];
-    if (shape_equal(&learned->shape, &measured->shape)) return OK;
-    return fail(ERR_INPUT, "data.eval: features are %s, those of data.train %s",
-                shape_text(&measured->shape, b), shape_text(&learned->shape, a));
+    for (int i = 0; i < s->train_data->column_count; i++) {
+        const struct column *learned = &s->train_data->columns[i];
+        const struct column *measured = batch_source_column(s->eval_data, learned->name);
+        const bool is_label = !strcmp(learned->name, LABELS_NAME);
+        if (is_label || shape_equal(&learned->shape, &measured->shape)) continue;
+        return fail(ERR_INPUT, "data.eval: %s are %s, those of data.train %s", learned->name,
+                    shape_text(&measured->shape, b), shape_text(&learned->shape, a));
+    }
+    return OK;
 }
 
 static err open_data(struct session *s)
@@ -32,7 +38,7 @@ static err open_data(struct session *s)
     if (data->eval.format.kind) TRY(open_set(s, "data.eval", &data->eval, &s->eval_data));
     if (!trains && !s->eval_data)
         return fail(ERR_INPUT, "data.eval: there is none, so there is nothing to evaluate");
-    return trains && s->eval_data ? compare_features(s) : OK;
+    return trains && s->eval_data ? compare_columns(s) : OK;
 }
 
 err session_make_graph(const struct session *s, int64_t batch, bool training, struct arena *arena,

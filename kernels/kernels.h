@@ -142,7 +142,7 @@ struct dropout {
 
 /* Vectors of each example, whose pairs are (1, 0), (2, 0), (2, 1), (3, 0) ... They lie in one x
  * [batch, vectors, width], or each in its own [batch, width]. */
-enum { INTERACTION_SOURCES_MAX = 8 };
+enum { INTERACTION_SOURCES_MAX = 64 };
 struct interaction {
     int64_t batch, vectors, width;
     int sources; /* 1, or as many as vectors */

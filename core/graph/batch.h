@@ -10,7 +10,7 @@
 
 enum { COLUMNS_MAX = 256 }; /* of a batch */
 
-/* The columns that every model reads; nodes call the first by its name. */
+/* Features are what a node reads that names no other; labels are for the loss. */
 extern const char FEATURES_NAME[], LABELS_NAME[];
 
 struct column {
@@ -18,6 +18,9 @@ struct column {
     enum dtype dtype;
     struct shape shape; /* of one row; rank 0: one number */
     const void *at;     /* [rows, shape] in the host's memory, borrowed; NULL: only described */
+
+    int64_t buckets;  /* INT64: ids are below it, or negative, which is none */
+    bool is_weighted; /* INT64: the next column is the weights of these ids, in the same shape */
 };
 
 struct batch {

@@ -33,15 +33,16 @@ size_t plan_inputs_bytes(const struct graph *graph, const struct device *d)
     return bytes;
 }
 
-/* The plan's own memory of what nodes read, all of it float, behind the rows that came */
+/* The plan's own memory of what nodes read behind the rows that came: zeros, of whatever type */
 static void clear_rest(struct plan *plan, int64_t rows)
 {
     const struct graph *graph = plan->graph;
     for (int i = 0; i < graph->input_count && rows < graph->batch; i++) {
-        const int64_t row = shape_count_from(&graph->inputs[i].tensor->shape, 1);
+        const size_t came = bytes_of(&graph->inputs[i], rows);
+        const size_t rest = bytes_of(&graph->inputs[i], graph->batch - rows);
         if (graph->inputs[i].of_nodes)
-            plan->device->kernels->fill(plan->device, (float *)plan->inputs[i] + rows * row, 0.0f,
-                                        (graph->batch - rows) * row);
+            plan->device->kernels->fill(plan->device, (float *)((char *)plan->inputs[i] + came),
+                                        0.0f, (int64_t)(rest / sizeof(float)));
     }
 }
 

@@ -28,59 +28,127 @@ static const struct node_spec *node_spec(const struct maker *m, int index)
     return (const struct node_spec *)m->spec->nodes.at + index;
 }
 
-/* Returns the column that the tensor will show. Every source has the columns that a graph reads. */
-static int add_input(struct maker *m, struct tensor *tensor, const char *name, bool of_nodes)
+static void add_input(struct maker *m, struct tensor *tensor, int column, bool of_nodes)
 {
-    const int column = column_find(m->options->columns, m->options->column_count, name);
-    assert(column >= 0);
-    tensor->name = name;
+    tensor->name = m->options->columns[column].name;
     m->graph->inputs[m->graph->input_count++] =
         (struct graph_input){.tensor = tensor, .column = column, .of_nodes = of_nodes};
-    return column;
 }
 
 /* [batch, ...]: the spec's data without anything known of their values. */
-static err make_features(struct maker *m)
+static err shape_column(const struct maker *m, const struct column *column, struct shape *ret)
 {
     const struct graph_options *options = m->options;
-    const int column = add_input(m, &m->graph->features, FEATURES_NAME, true);
-    const struct shape *row = &options->columns[column].shape;
+    const struct shape *row = &column->shape;
     struct shape shape = {.rank = row->rank + 1, .dim = {options->batch}};
     if (shape.rank > RANK_MAX)
-        return fail(ERR_INPUT, "features of %d dimensions; with the batch at most %d are possible",
-                    row->rank, RANK_MAX);
+        return fail(ERR_INPUT, "%s of %d dimensions; with the batch at most %d are possible",
+                    column->name, row->rank, RANK_MAX);
     for (int i = 1; i < shape.rank; i++) shape.dim[i] = row->dim[i - 1];
     err e = shape_check(&shape);
-    if (e) return fail_prefix(e, "features with a batch of %" PRId64, options->batch);
-
-    m->graph->features.dtype = FLOAT32;
-    m->graph->features.shape = shape;
+    if (e) return fail_prefix(e, "%s with a batch of %" PRId64, column->name, options->batch);
+    *ret = shape;
     return OK;
 }
 
-/* ret_index: -1 for the features. Nodes run in the order of the spec, so only earlier ones can be
- * read; that also keeps the graph free of cycles. */
-static err find_input(struct maker *m, int reader, const char *name, int *ret_index)
+static const struct tensor *input_of_column(const struct maker *m, int column)
 {
-    TRY(names_find(name, m->names, m->graph->node_count, ret_index));
-    if (*ret_index == reader) return fail(ERR_INPUT, "inputs: it cannot read itself");
-    if (*ret_index > reader)
+    for (int i = 0; i < m->graph->input_count; i++)
+        if (m->graph->inputs[i].column == column) return m->graph->inputs[i].tensor;
+    return NULL;
+}
+
+/* A column becomes an input of the graph when the first node reads it, and with ids their weights.
+ */
+static err read_column(struct maker *m, int index, const struct tensor **ret)
+{
+    *ret = input_of_column(m, index);
+    if (*ret) return OK;
+    const struct column *column = &m->options->columns[index];
+    struct tensor *tensor = arena_new(m->arena, sizeof *tensor);
+    tensor->dtype = column->dtype == INT64 ? INT64 : FLOAT32;
+    tensor->buckets = column->buckets;
+    TRY(shape_column(m, column, &tensor->shape));
+    if (column->is_weighted) TRY(read_column(m, index + 1, &tensor->weights));
+    add_input(m, tensor, index, true);
+    *ret = tensor;
+    return OK;
+}
+
+int graph_input_of(const struct graph *graph, const struct tensor *tensor)
+{
+    for (int i = 0; i < graph->input_count; i++)
+        if (graph->inputs[i].tensor == tensor) return i;
+    return -1;
+}
+
+static struct readable readable_of(const struct maker *m)
+{
+    return (struct readable){m->names, m->graph->node_count, m->options->columns,
+                             m->options->column_count};
+}
+
+/* Nodes run in the order of the spec, so only earlier ones can be read; that also keeps the graph
+ * free of cycles. */
+static err check_order(const struct maker *m, int reader, int node)
+{
+    if (node == reader) return fail(ERR_INPUT, "inputs: it cannot read itself");
+    if (node > reader)
         return fail(ERR_INPUT,
                     "inputs: \"%s\" is model[%d], which comes later: a node reads "
                     "earlier ones",
-                    name, *ret_index);
+                    m->names[node], node);
     return OK;
 }
 
-/* source: a node, or -1 for the features */
-static void connect(struct maker *m, struct node *node, int source)
+/* Numbers and ids are told apart here, so that ops need not ask. */
+static err connect(struct maker *m, struct node *node, const struct tensor *tensor)
 {
-    struct graph *graph = m->graph;
-    node->input[node->input_count++] = source < 0 ? &graph->features : &graph->nodes[source].output;
-    if (source >= 0) m->is_read[source] = true;
+    const bool is_ids = tensor->dtype == INT64;
+    if (is_ids && !node->op->reads_ids)
+        return fail(ERR_INPUT,
+                    "inputs: \"%s\" are ids: only some ops read those, to look them up "
+                    "in a table of weights or vectors",
+                    tensor->name);
+    if (!is_ids && node->op->reads_ids)
+        return fail(ERR_INPUT, "inputs: \"%s\" are numbers, %s reads ids", tensor->name,
+                    node->op->object.name);
+    node->input[node->input_count++] = tensor;
+    return OK;
+}
+
+static err connect_node(struct maker *m, struct node *node, int source)
+{
+    m->is_read[source] = true;
+    return connect(m, node, &m->graph->nodes[source].output);
+}
+
+static err connect_column(struct maker *m, struct node *node, int column)
+{
+    const struct tensor *tensor = NULL;
+    TRY(read_column(m, column, &tensor));
+    return connect(m, node, tensor);
+}
+
+static err connect_named(struct maker *m, struct node *node, const char *name)
+{
+    const struct readable readable = readable_of(m);
+    int source, column;
+    TRY(names_find(name, &readable, &source, &column));
+    if (column >= 0) return connect_column(m, node, column);
+    TRY(check_order(m, node->index, source));
+    return connect_node(m, node, source);
 }
 
 /* Without "inputs" a node reads the one before it, the first one the features. */
+static err connect_to_last(struct maker *m, struct node *node)
+{
+    if (node->index > 0) return connect_node(m, node, node->index - 1);
+    const int column = column_find(m->options->columns, m->options->column_count, FEATURES_NAME);
+    if (column < 0) return fail(ERR_INPUT, "inputs: expected names of columns of the data");
+    return connect_column(m, node, column);
+}
+
 static err connect_inputs(struct maker *m, struct node *node)
 {
     const struct strings *inputs = &node_spec(m, node->index)->inputs;
@@ -93,12 +161,8 @@ static err connect_inputs(struct maker *m, struct node *node)
         return fail(ERR_INPUT, "inputs: %s reads %d to %d nodes, got %d: name them in \"inputs\"",
                     op->object.name, op->inputs_min, op->inputs_max, count);
     }
-    if (inputs->count == 0) connect(m, node, node->index - 1);
-    for (int i = 0; i < inputs->count; i++) {
-        int source;
-        TRY(find_input(m, node->index, inputs->at[i], &source));
-        connect(m, node, source);
-    }
+    if (inputs->count == 0) return connect_to_last(m, node);
+    for (int i = 0; i < inputs->count; i++) TRY(connect_named(m, node, inputs->at[i]));
     return OK;
 }
 
@@ -157,7 +221,8 @@ static err make_nodes(struct maker *m)
     m->graph->nodes = arena_array(m->arena, (size_t)count, sizeof(struct node));
     m->names = arena_array(m->arena, (size_t)count, sizeof *m->names);
     m->is_read = arena_array(m->arena, (size_t)count, sizeof *m->is_read);
-    TRY(names_assign(m->spec->nodes.at, count, m->arena, m->names));
+    const struct readable readable = readable_of(m);
+    TRY(names_assign(m->spec->nodes.at, &readable, m->arena, m->names));
     for (int i = 0; i < count; i++) TRY(make_node(m, i));
     return check_all_read(m);
 }
@@ -196,7 +261,9 @@ static err make_loss(struct maker *m)
     err e = graph->loss.loss->infer(&graph->loss, m->arena);
     if (!e) e = shape_check(&graph->loss.labels.shape);
     if (e) return fail_prefix(e, "loss (%s)", spec->kind->object->name);
-    add_input(m, &graph->loss.labels, LABELS_NAME, false);
+    const int column = column_find(m->options->columns, m->options->column_count, LABELS_NAME);
+    assert(column >= 0); /* every source has them */
+    add_input(m, &graph->loss.labels, column, false);
     return OK;
 }
 
@@ -238,7 +305,6 @@ err graph_make(const struct model_spec *spec, const struct graph_options *option
     graph->batch = options->batch;
     graph->training = options->training;
     struct maker m = {.spec = spec, .options = options, .arena = arena, .graph = graph};
-    TRY(make_features(&m));
     TRY(make_nodes(&m));
     TRY(list_params(&m));
     TRY(make_loss(&m));

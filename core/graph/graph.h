@@ -16,14 +16,15 @@ struct model_spec {
 };
 
 struct graph_options {
-    const struct column *columns; /* that batches will have: of features the shape is looked at */
+    const struct column *columns; /* that batches will have */
     int column_count;
     int64_t batch; /* rows */
     bool training;
     uint64_t seed;
 };
 
-/* A column of the batch as the graph reads it: a tensor whose value is set from there. */
+/* A column of the batch as the graph reads it: a tensor whose value is set from there, and whose
+ * gradient nobody wants. Those that nodes read are [batch, ...] of float or, of ids, int64. */
 struct graph_input {
     struct tensor *tensor;
     int column;    /* which one of the batch's */
@@ -34,7 +35,6 @@ struct graph_input {
 struct graph {
     int64_t batch;
     bool training;
-    struct tensor features; /* [batch, ...] float; never wants a gradient */
     struct graph_input inputs[COLUMNS_MAX];
     int input_count;
     int node_count;
@@ -50,6 +50,9 @@ struct graph {
 /* Everything lives in the arena. ERR_INPUT names the node: model[2] (dense "hidden"): ... */
 err graph_make(const struct model_spec *, const struct graph_options *, struct arena *,
                struct graph **ret);
+
+/* Which of the graph's inputs the tensor is; -1: it is the output of a node. */
+int graph_input_of(const struct graph *, const struct tensor *);
 
 /* Sum over params of the regularizers' terms at the current values; or those of some params, in the
  * order of the list, are added to what is there: the same to the bit, whatever the parts. */

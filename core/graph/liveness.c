@@ -10,23 +10,19 @@ struct life {
     bool wants_gradient;
 };
 
-static bool is_features(const struct graph *graph, const struct tensor *tensor)
-{
-    return tensor == &graph->features;
-}
-
-/* Every other tensor that a node reads is the output of a node of the graph. */
+/* A tensor that is no input is the output of a node. */
 static const struct node *maker_of(const struct tensor *tensor)
 {
     return (const struct node *)((const char *)tensor - offsetof(struct node, output));
 }
 
-/* Index of the node whose memory the tensor shows, -1 for the features. */
+/* Index of the node whose memory the tensor shows; those of inputs follow the nodes'. */
 static int root_of(const struct graph *graph, const struct tensor *tensor)
 {
-    while (!is_features(graph, tensor) && maker_of(tensor)->is_view)
+    int input;
+    while ((input = graph_input_of(graph, tensor)) < 0 && maker_of(tensor)->is_view)
         tensor = maker_of(tensor)->input[0];
-    return is_features(graph, tensor) ? -1 : maker_of(tensor)->index;
+    return input < 0 ? maker_of(tensor)->index : graph->node_count + input;
 }
 
 static void extend(int *last, int time)
@@ -54,12 +50,14 @@ static void visit(const struct graph *graph, const struct node *node, struct lif
     own->value_last = node->index;
     if (own->wants_gradient && node->op->reads_output) extend(&own->value_last, backward);
 
+    const int read_last = own->wants_gradient && node->op->reads_input ? backward : node->index;
     for (int i = 0; i < node->input_count; i++) {
+        const struct tensor *weights = node->input[i]->weights;
         struct life *input = &life[root_of(graph, node->input[i])];
-        extend(&input->value_last, node->index);
-        if (!own->wants_gradient) continue;
-        if (node->op->reads_input) extend(&input->value_last, backward);
-        input->gradient_first = backward; /* readers come in order: the last one runs first */
+        extend(&input->value_last, read_last);
+        if (weights) extend(&life[root_of(graph, weights)].value_last, read_last);
+        if (own->wants_gradient)
+            input->gradient_first = backward; /* readers come in order: the last one runs first */
     }
 }
 
@@ -96,13 +94,18 @@ static void add_node(struct liveness *l, struct node *node, const struct life *l
                                               life->wants_gradient ? backward : node->index});
 }
 
-/* life[-1] is that of the features: their buffer is filled before node 0 runs and kept as long as
- * anybody reads them. Losses are read until the next step. */
+/* The buffers of inputs are filled before node 0 runs and kept as long as anybody reads them.
+ * Losses are read until the next step. */
 static void add_all(struct liveness *l, struct graph *graph, const struct life *life)
 {
     const int loss_time = graph->node_count, end = 2 * loss_time;
-    add_buffer(l, (struct use){ROLE_INPUT, &graph->features},
-               (struct packed_buffer){tensor_bytes(&graph->features), 0, life[-1].value_last});
+    for (int i = 0; i < graph->input_count; i++) {
+        struct tensor *input = graph->inputs[i].tensor;
+        if (graph->inputs[i].of_nodes)
+            add_buffer(l, (struct use){ROLE_INPUT, input},
+                       (struct packed_buffer){tensor_bytes(input), 0,
+                                              life[graph->node_count + i].value_last});
+    }
     for (int i = 0; i < graph->node_count; i++) add_node(l, &graph->nodes[i], &life[i], end);
     add_buffer(l, (struct use){ROLE_LOSSES, NULL},
                (struct packed_buffer){(size_t)graph->batch * sizeof(float), loss_time, end});
@@ -120,18 +123,18 @@ static err allocate(struct liveness *l, size_t capacity)
 
 err liveness_open(struct graph *graph, struct liveness *ret)
 {
-    const size_t nodes = (size_t)graph->node_count;
-    struct life *life = calloc(nodes + 1, sizeof *life);
+    const size_t nodes = (size_t)graph->node_count, inputs = (size_t)graph->input_count;
+    struct life *life = calloc(nodes + inputs, sizeof *life);
     if (!life) return fail(ERR_MEMORY, "no memory to plan a graph");
 
-    /* per node value, gradient and saved tensors; features and losses */
+    /* per node value, gradient and saved tensors; inputs and losses */
     struct liveness l = {0};
-    const err e = allocate(&l, nodes * (2 + SAVED_MAX) + 2);
+    const err e = allocate(&l, nodes * (2 + SAVED_MAX) + inputs + 1);
     if (e) goto out;
     for (size_t i = 0; i < nodes; i++)
-        if (!graph->nodes[i].is_view) visit(graph, &graph->nodes[i], life + 1);
-    visit_loss(graph, life + 1);
-    add_all(&l, graph, life + 1);
+        if (!graph->nodes[i].is_view) visit(graph, &graph->nodes[i], life);
+    visit_loss(graph, life);
+    add_all(&l, graph, life);
     *ret = l;
 out:
     free(life);
@@ -148,10 +151,9 @@ void liveness_close(struct liveness *l)
 
 err liveness_mark_adds(struct graph *graph)
 {
-    bool *is_written = calloc((size_t)graph->node_count + 1, sizeof *is_written);
-    if (!is_written) return fail(ERR_MEMORY, "no memory to plan a graph");
+    bool *written = calloc((size_t)graph->node_count + (size_t)graph->input_count, sizeof *written);
+    if (!written) return fail(ERR_MEMORY, "no memory to plan a graph");
 
-    bool *const written = is_written + 1; /* written[-1]: the features */
     written[root_of(graph, graph->loss.logits)] = true;
     for (int i = graph->node_count - 1; i >= 0; i--) {
         struct node *node = &graph->nodes[i];
@@ -162,6 +164,6 @@ err liveness_mark_adds(struct graph *graph)
             written[root] = true;
         }
     }
-    free(is_written);
+    free(written);
     return OK;
 }

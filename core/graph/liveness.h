@@ -1,8 +1,8 @@
 /* liveness.h - which buffers a step needs, and when.
  *
  * Time: node i of n runs forward at i, the loss at n, node i backward at 2n - i. A view is no node
- * of its own here: whatever is said about it is said about its root, the node (or the features)
- * whose memory it shows.
+ * of its own here: whatever is said about it is said about its root, the node (or the input) whose
+ * memory it shows.
  */
 #ifndef CORE_GRAPH_LIVENESS_H
 #define CORE_GRAPH_LIVENESS_H

@@ -15,7 +15,14 @@ static bool is_scope_name(const char *name)
     return true;
 }
 
-static err check_name(const char *name)
+/* The column of this name, or -1. What is learned from labels is not read by nodes. */
+static int find_column(const char *name, const struct readable *r)
+{
+    if (strcmp(name, LABELS_NAME) == 0) return -1;
+    return column_find(r->columns, r->column_count, name);
+}
+
+static err check_name(const char *name, const struct readable *r)
 {
     if (strlen(name) > NAME_LENGTH_MAX)
         return fail(ERR_INPUT, "a name has at most %d characters", NAME_LENGTH_MAX);
@@ -23,8 +30,8 @@ static err check_name(const char *name)
         return fail(ERR_INPUT,
                     "a name begins with a letter, a digit or '.' and goes on with these or any of "
                     "\"_.\\-/\"");
-    if (strcmp(name, FEATURES_NAME) == 0)
-        return fail(ERR_INPUT, "\"%s\" is what the data is called", FEATURES_NAME);
+    if (find_column(name, r) >= 0)
+        return fail(ERR_INPUT, "\"%s\" is what the data is called", name);
     return OK;
 }
 
@@ -37,14 +44,15 @@ static int find(const char *name, const char *const *names, int count)
 }
 
 /* Given names come first: a made-up one gives way to them, never the other way round. */
-static err take_given_names(const struct node_spec *specs, int count, const char **names)
+static err take_given_names(const struct node_spec *specs, const struct readable *r,
+                            const char **names)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < r->node_count; i++) {
         const char *name = specs[i].name;
         names[i] = name;
         if (!name) continue;
 
-        err e = check_name(name);
+        err e = check_name(name, r);
         const int other = e ? -1 : find(name, names, i);
         if (other >= 0) e = fail(ERR_INPUT, "the name is taken by model[%d]", other);
         if (e)
@@ -56,7 +64,7 @@ static err take_given_names(const struct node_spec *specs, int count, const char
 /* The names that are made up, in the order of the nodes. */
 struct series {
     const struct node_spec *specs;
-    int count;
+    const struct readable *readable;
     const char **names;
     int *suffixes; /* [count] what each made-up name got: 0 for the bare op */
     struct arena *arena;
@@ -73,38 +81,43 @@ static const char *make_name(struct series *s, int node)
         if (!s->specs[j].name && s->specs[j].op.kind == kind) suffix = s->suffixes[j] + 1;
 
     const char *name = suffix ? arena_format(s->arena, "%s_%d", op, suffix) : op;
-    while (find(name, s->names, s->count) >= 0)
+    while (find(name, s->names, s->readable->node_count) >= 0 ||
+           find_column(name, s->readable) >= 0)
         name = arena_format(s->arena, "%s_%d", op, ++suffix);
     s->suffixes[node] = suffix;
     return name;
 }
 
 /* Two passes: what is given, then what is made up around it. */
-err names_assign(const struct node_spec *specs, int count, struct arena *arena,
+err names_assign(const struct node_spec *specs, const struct readable *r, struct arena *arena,
                  const char **ret_names)
 {
-    TRY(take_given_names(specs, count, ret_names));
-    struct series series = {.specs = specs, .count = count, .names = ret_names, .arena = arena};
+    const int count = r->node_count;
+    TRY(take_given_names(specs, r, ret_names));
+    struct series series = {.specs = specs, .readable = r, .names = ret_names, .arena = arena};
     series.suffixes = arena_array(arena, (size_t)count, sizeof *series.suffixes);
     for (int i = 0; i < count; i++)
         if (!ret_names[i]) ret_names[i] = make_name(&series, i);
     return OK;
 }
 
-err names_find(const char *name, const char *const *names, int count, int *ret_index)
+/* Of all that can be read */
+static const char *nearest(const char *name, const struct readable *r)
 {
-    if (strcmp(name, FEATURES_NAME) == 0) {
-        *ret_index = -1;
-        return OK;
-    }
-    const int found = find(name, names, count);
-    if (found >= 0) {
-        *ret_index = found;
-        return OK;
-    }
-    /* the features are a name too, but not one of the nodes' */
-    const char *near = nearest_name(name, names, count);
-    if (!near) near = nearest_name(name, (const char *const[]){FEATURES_NAME}, 1);
+    const char *columns[COLUMNS_MAX];
+    int count = 0;
+    for (int i = 0; i < r->column_count; i++)
+        if (strcmp(r->columns[i].name, LABELS_NAME)) columns[count++] = r->columns[i].name;
+    const char *near = nearest_name(name, r->nodes, r->node_count);
+    return near ? near : nearest_name(name, columns, count);
+}
+
+err names_find(const char *name, const struct readable *r, int *ret_node, int *ret_column)
+{
+    *ret_node = find(name, r->nodes, r->node_count);
+    *ret_column = *ret_node < 0 ? find_column(name, r) : -1;
+    if (*ret_node >= 0 || *ret_column >= 0) return OK;
+    const char *near = nearest(name, r);
     if (!near) return fail(ERR_INPUT, "inputs: no node is called \"%s\"", name);
     return fail(ERR_INPUT, "inputs: no node is called \"%s\" (did you mean \"%s\"?)", name, near);
 }

@@ -16,8 +16,9 @@ static const struct field node_spec_fields[] = {
      .offset = offsetof(struct node_spec, inputs),
      .fallback = "[]",
      .count_max = INPUTS_MAX,
-     .help = "names of the nodes that it reads (\"features\": the data); by default the node "
-             "before"},
+     .help = "names of the nodes and columns that it reads (\"features\": data without columns of "
+             "their "
+             "own); by default the node before"},
     {0},
 };
 

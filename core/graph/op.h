@@ -17,7 +17,13 @@
 #include "core/graph/tensor.h"
 #include "kernels/kernels.h"
 
-enum { INPUTS_MAX = 8, PARAMS_MAX = 4, SAVED_MAX = 2, NODES_MAX = 4096 };
+enum {
+    INPUTS_MAX = 64,
+    PARAMS_MAX = INPUTS_MAX + 1,
+    SAVED_MAX = 2,
+    NODES_MAX = 4096,
+    CASE_INPUTS_MAX = 8,
+};
 
 /* Fills `count` values of the full shape; the same for any placement. fans: inputs and outputs of
  * one unit, times the elements of the kernel. */
@@ -51,7 +57,7 @@ struct node {
     bool training;          /* false in an evaluation graph */
 
     int input_count;
-    const struct tensor *input[INPUTS_MAX]; /* outputs of earlier nodes */
+    const struct tensor *input[INPUTS_MAX]; /* outputs of earlier nodes, or columns */
     bool add[INPUTS_MAX]; /* set by the plan: add to input[i]->gradient instead of overwriting it */
 
     int param_count;
@@ -77,12 +83,13 @@ err node_add_param(struct node *, struct arena *, const struct param *);
 struct op_case {            /* what the tests run an op with; attributes NULL ends a list */
     const char *attributes; /* JSON, without "op" */
     int input_count;
-    struct shape input[INPUTS_MAX];
+    struct shape input[CASE_INPUTS_MAX];
 };
 
 struct op {
     struct object object; /* name, summary, fields, size of attributes */
     int inputs_min, inputs_max;
+    bool reads_ids;                 /* inputs are columns of ids; of other ops none is */
     bool reads_input, reads_output; /* does backward read input values, the output value? (buffers
                                        live accordingly) */
 

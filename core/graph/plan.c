@@ -57,13 +57,6 @@ err plan_measure(struct graph *graph, struct device *device, struct plan_size *r
     return OK;
 }
 
-static int input_of(const struct graph *graph, const struct tensor *tensor)
-{
-    int i = 0;
-    while (graph->inputs[i].tensor != tensor) i++;
-    return i;
-}
-
 /* Writes the address where ops look for it. */
 static void bind(struct plan *plan, const struct use *use, void *address)
 {
@@ -79,7 +72,7 @@ static void bind(struct plan *plan, const struct use *use, void *address)
         plan->graph->loss.losses = address;
         break;
     case ROLE_INPUT:
-        plan->inputs[input_of(plan->graph, use->tensor)] = address;
+        plan->inputs[graph_input_of(plan->graph, use->tensor)] = address;
         break;
     }
 }

@@ -24,6 +24,11 @@ struct tensor {
     struct shape shape;
     void *value;     /* set by the plan, or by the batch for the graph's inputs */
     float *gradient; /* NULL where none is wanted */
+
+    /* INT64, the ids of a column: they are below `buckets`, or negative, which is none. Weights are
+     * of the ids, in the same shape; NULL: each counts once. */
+    int64_t buckets;
+    const struct tensor *weights;
 };
 
 int64_t shape_count(const struct shape *); /* product of the dimensions; 1 for a scalar */

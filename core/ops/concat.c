@@ -1,4 +1,5 @@
-/* concat: 2 to 8 inputs side by side along one axis, e.g. [batch, 3] and [batch, 5] as [batch, 8].
+/* concat: 2 or more inputs side by side along one axis, e.g. [batch, 3] and [batch, 5] as [batch,
+ * 8].
  */
 #include "core/graph/op.h"
 

@@ -74,7 +74,7 @@ static void draw_batch(struct model *m)
 {
     const struct graph *graph = m->graph;
     const struct tensor *labels = &graph->loss.labels;
-    const int64_t count = shape_count(&graph->features.shape);
+    const int64_t count = graph->batch * column_width(&m->columns[1]);
     const int64_t label_count = shape_count(&labels->shape);
     m->features = take(count);
     m->labels = take(label_count);

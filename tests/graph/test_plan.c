@@ -276,7 +276,7 @@ static void gradients_exist_only_below_parameters(void **state)
     struct device device = open_device();
     struct model m;
     model_open(&m, &device, text, &ROWS);
-    assert_null(m.graph->features.gradient);
+    assert_null(m.graph->inputs[0].tensor->gradient);
     assert_null(m.graph->nodes[0].output.gradient);
     assert_non_null(m.graph->nodes[1].output.gradient);
     check_differences(&m, 0.01);
@@ -300,7 +300,7 @@ static void the_measured_size_is_the_one_taken(void **state)
     assert_memory_equal(&size, &m.plan->size, sizeof size);
     assert_true(size.block < size.values + size.gradients + size.saved);
     assert_int_equal(size.saved, 6 * 2 * 2 * 3 * sizeof(float)); /* gelu, after 2 x 2 */
-    assert_int_equal(m.graph->features.gradient == NULL, true);
+    assert_int_equal(m.graph->inputs[0].tensor->gradient == NULL, true);
     model_close(&m);
     device_close(&device);
 }

@@ -62,7 +62,7 @@ static const struct bad BAD[] = {
      "\"features\"]}]}",
      "model[0] (dense \"dense\"): inputs: dense reads 1, got 2"},
     {&ROWS, "{\"model\": [{\"op\": \"add\"}]}",
-     "model[0] (add \"add\"): inputs: add reads 2 to 8 nodes, got 1"},
+     "model[0] (add \"add\"): inputs: add reads 2 to 64 nodes, got 1"},
     {&ROWS,
      "{\"model\": [{\"op\": \"dense\", \"name\": \"side\", \"units\": 1}, {\"op\": \"dense\", "
      "\"inputs\": [\"features\"], \"units\": 1}]}",

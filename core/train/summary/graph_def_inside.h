@@ -32,7 +32,8 @@ struct graph_maker {
     const char **outputs; /* [graph->node_count] who makes the output of each node of the model */
     const char **wholes;  /* [layout->variable_count] who makes the whole variable */
     const char **slices;  /* [layout->slice_count] who holds each slice */
-    const char *features, *labels, *loss;
+    const char **inputs;  /* [graph->input_count] who brings each column */
+    const char *labels, *loss;
 };
 
 /* A name at the top that no node of the model has in front: "train", or "train_1" ... */

@@ -8,8 +8,10 @@
 /* In TensorFlow's numbers. */
 static enum graph_dtype dtype_of(enum dtype dtype)
 {
-    static const enum graph_dtype numbers[] = {
-        [FLOAT32] = GRAPH_FLOAT, [INT32] = GRAPH_INT32, [UINT8] = GRAPH_UINT8};
+    static const enum graph_dtype numbers[] = {[FLOAT32] = GRAPH_FLOAT,
+                                               [INT32] = GRAPH_INT32,
+                                               [UINT8] = GRAPH_UINT8,
+                                               [INT64] = GRAPH_INT64};
     return numbers[dtype];
 }
 
@@ -32,10 +34,10 @@ const char *graph_scope(struct graph_maker *m, const char *name)
     return scope;
 }
 
-/* What comes from the data: the features or the labels. */
-static const char *add_batch(struct graph_maker *m, const struct tensor *tensor, const char *name)
+/* What comes from the data: a column. */
+static const char *add_batch(struct graph_maker *m, const struct tensor *tensor)
 {
-    return graph_nodes_add(&m->nodes, &(struct graph_node){.name = graph_scope(m, name),
+    return graph_nodes_add(&m->nodes, &(struct graph_node){.name = graph_scope(m, tensor->name),
                                                            .op = "Placeholder",
                                                            .device = WORKER_DEVICE,
                                                            .shape = tensor->shape,
@@ -90,12 +92,12 @@ static void add_variables(struct graph_maker *m)
     }
 }
 
-/* Who makes what a node reads: an earlier node, mostly the one before, or the features. */
+/* Who makes what a node reads: an earlier node, mostly the one before, or a column. */
 static const char *source_of(const struct graph_maker *m, const struct node *node, int input)
 {
     for (int i = node->index - 1; i >= 0; i--)
         if (node->input[input] == &m->graph->nodes[i].output) return m->outputs[i];
-    return m->features;
+    return m->inputs[graph_input_of(m->graph, node->input[input])];
 }
 
 /* What begins with a struct layer has the fields of one. */
@@ -276,12 +278,14 @@ void graph_def_make(const struct graph *graph, const struct layout *layout,
         .layout = layout,
         .nodes = {.arena = arena},
         .outputs = arena_array(arena, (size_t)graph->node_count, sizeof *m.outputs),
+        .inputs = arena_array(arena, (size_t)graph->input_count, sizeof *m.inputs),
         .wholes = arena_array(arena, (size_t)layout->variable_count, sizeof *m.wholes),
         .slices = arena_array(arena, (size_t)layout->slice_count, sizeof *m.slices),
     };
     add_variables(&m);
-    m.features = add_batch(&m, &graph->features, graph->features.name);
-    m.labels = add_batch(&m, &graph->loss.labels, graph->loss.labels.name);
+    for (int i = 0; i < graph->input_count; i++)
+        m.inputs[i] = add_batch(&m, graph->inputs[i].tensor);
+    m.labels = m.inputs[graph_input_of(graph, &graph->loss.labels)];
     add_model(&m);
     add_loss(&m);
     add_metrics(&m);

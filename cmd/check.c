@@ -46,6 +46,7 @@ static err check_open(struct check *check, int argc, char **argv)
         .device = &check->device,
         .workers = check->workers,
         .ps_count = check->ps_count,
+        .balances = !run->is_local && cluster_gains_by_balance(&run->cluster),
         .batches_per_push = 1,
         .binds_device_memory = !run->cluster.is_distributed && !run->is_local,
     };

@@ -6,7 +6,7 @@ import signal
 import time
 
 import program
-from program.cluster import ClusterCase, Plan, Task, with_files
+from program.cluster import ClusterCase, Plan, Task, by_flags, with_files
 
 SYNC = {"train.mode": "sync"}
 ROUND_ROBIN = {"strategy": "round_robin"}
@@ -32,6 +32,13 @@ LARGE = {  # blocks of 400 KB: over a network gradients leave and values come in
 }
 PAUSES_MAX = 60
 PAUSE_LOOKS_MAX = 5
+
+
+def as_four_hosts(task, hosts, spec):
+    """Every task has another name of this host."""
+    names = iter(["127.0.0.1", "localhost", "127.1", "127.0.1"])
+    hosts = {job: [at.replace("127.0.0.1", next(names)) for at in list] for job, list in hosts.items()}
+    return by_flags(task, hosts, spec)
 
 
 class Sync(ClusterCase):
@@ -101,6 +108,17 @@ class Sync(ClusterCase):
                 ("tcp, 2 ps", 2, ["--transport=tcp", "--parts=always"]),
                 ("tcp, 2 ps, pieces", 2, ["--transport=tcp", "--parts=always"], PIECES))
         })
+
+    def test_what_is_cut_for_the_links_of_hosts_changes_no_bit(self):
+        changes = {"model": [{"op": "flatten"},
+                             {"op": "dense", "name": "hidden", "units": 400, "activation": "relu"},
+                             {"op": "dense", "name": "logits", "units": 10}]}
+        here, apart = [self.run_to_end(self.plan(changes=changes, told=told))
+                       for told in (by_flags, as_four_hosts)]
+        self.assertEqual(self.bits(here), self.bits(apart))
+        self.assertNotIn("parts", here.tasks["worker/0"].text())
+        self.assertRegex(apart.tasks["worker/0"].text(),
+                         r"hidden/kernel +\[784, 400\] +1254400 +1 0 \(2 parts\)\n")
 
     def test_order_of_arrival_changes_no_bit(self):
         names = Plan(workers=3).names()

@@ -282,6 +282,36 @@ static void workers_of_the_same_host_are_counted(void **state)
     arena_free(&arena);
 }
 
+static void links_of_hosts_are_counted_alike_by_every_task(void **state)
+{
+    static const struct {
+        const char *ps, *workers;
+        bool gains;
+    } cases[] = {
+        {"a:1,a:2", "a:3,a:4", false}, /* no link */
+        {"a:1,a:2", "b:1,c:1", false}, /* all ps on one host */
+        {"a:1,b:1", "c:1", false},     /* the worker's own link is the narrow one */
+        {"a:1,b:1", "c:1,d:1", true},
+        {"a:1,b:1", "c:1,c:2", false},
+        {"a:1,b:1", "a:2,b:2", false}, /* a half of everything crosses, twice */
+        {"a:1,b:1,c:1", "a:2,b:2,c:2", false},
+        {"a:1,b:1,c:1,d:1", "a:2,b:2,c:2,d:2", true},
+    };
+    struct arena arena = {0};
+    struct cluster_spec spec = {0};
+    assert_false(cluster_gains_by_balance(&spec));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int job = 0; job < 2; job++) {
+            const struct cluster_flags flags = {job ? "ps" : "worker", 0, cases[i].ps,
+                                                cases[i].workers};
+            assert_int_equal(cluster_spec_make(&flags, NULL, &arena, &spec), OK);
+            if (cluster_gains_by_balance(&spec) != cases[i].gains)
+                fail_msg("%s for %s", cases[i].ps, cases[i].workers);
+        }
+    }
+    arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +323,7 @@ int main(void)
         cmocka_unit_test(json_errors_of_tf_config_have_a_place),
         cmocka_unit_test(a_job_has_a_largest_number_of_tasks),
         cmocka_unit_test(workers_of_the_same_host_are_counted),
+        cmocka_unit_test(links_of_hosts_are_counted_alike_by_every_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,10 +233,28 @@ class CommandLine(CommandCase):
         self.assertIn("parameters: 7850, 31400 bytes\n", words)
         self.assertIn("optimizer: gradient_descent, 0 slots, 0 bytes\n", words)
         self.assertRegex(words, r"softmax/kernel +\[784, 10\] +31360 +1\n")
-        self.assertIn("warning: ps 1 carries 2.0 times its share\n", words)
+        self.assertNotIn("warning", words)  # it is small
         self.assertIn("async, 2 ps, 2 workers, batch size 20, 20 steps per epoch, last step 20\n",
                       words)
         self.assertEqual(words.splitlines()[-1], "ok")
+
+    def test_check_says_what_is_cut_and_why(self):
+        units = "--set=model[1].units=1000"
+        warning = "warning: ps 1 carries 2.0 times its share\n"
+        reason = ("1 variable is cut: else ps 1 would hold 2.0 times its share "
+                  '(see "partitioner")\n')
+        hosts = ["--job_name=worker", "--task_index=0", "--ps_hosts=a:1,b:1", "--worker_hosts=c:1,d:1"]
+        cut = self.run_dtrain("check", *hosts, units, "spec.json").stdout
+        self.assertRegex(cut, r"softmax/kernel +\[784, 1000\] +3136000 +1 0 \(2 parts\)\n")
+        self.assertIn(reason, cut)
+        self.assertNotIn("warning", cut)
+        whole = [self.run_dtrain("check", "--local_ps=2", "--local_workers=1", units, "spec.json"),
+                 self.run_dtrain("check", *hosts, units, "--set=placement.partitioner=none",
+                                 "spec.json")]
+        for ended in whole:
+            self.assertRegex(ended.stdout, r"softmax/kernel +\[784, 1000\] +3136000 +1\n")
+            self.assertIn(warning, ended.stdout)
+            self.assertNotIn("cut", ended.stdout)
 
     def test_check_counts_slots_and_synchronous_steps(self):
         ended = self.run_dtrain("check", "--local_workers=4", "--set=train.mode=sync",

@@ -10,8 +10,10 @@ PARTS = "placement__partitioner"
 
 
 def in_parts(count):
-    """The option that cuts every variable that is large enough."""
-    return {PARTS: {"type": "fixed_size", "num_shards": count}} if count else {}
+    """The option that cuts every variable that is large enough; count may be a partitioner."""
+    if isinstance(count, int):
+        return {PARTS: {"type": "fixed_size", "num_shards": count}} if count else {}
+    return {PARTS: count}
 
 
 class Servers(LifeCase):
@@ -46,6 +48,14 @@ class Servers(LifeCase):
 
     def test_a_partitioner_goes(self):
         self.compare((3, 2), (2, 0))
+
+    def test_large_variables_are_cut_and_become_whole(self):
+        flatten, hidden, *others = life.SPEC["model"]
+        large = {"model": [flatten, {**hidden, "units": 400}, *others]}
+        self.compare((2, "none"), (3, "balanced"), **large)
+        self.compare((2, "balanced"), (0, 0), **large)
+        show = self.dtrain("checkpoint", "show", "run/model.ckpt-100").stdout
+        self.assertRegex(show, r"hidden/kernel +float32 +\[784, 400\] +2 +1 0\n")
 
     def test_other_numbers_of_parts_and_ps(self):
         self.compare((2, 3), (3, 2))

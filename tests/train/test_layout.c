@@ -397,18 +397,21 @@ static void the_table_says_where_everything_lies(void **state)
 
 static void a_ps_with_far_more_than_its_share_is_found(void **state)
 {
-    struct world world;
+    static const struct variable large[] = {{"a", {.rank = 2, .dim = {5, 105000}}},
+                                            {"b", {.rank = 1, .dim = {40000}}}};
+    static const char *const placements[] = {
+        "{\"placement\": {}}",
+        "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"num_shards\": 5}}}"};
+    struct arena arena = {0};
+    struct layout *layout;
     double times = 0.0;
-    open_world(&world, "{\"placement\": {}}", 3); /* a: 420 of 452 bytes */
-    assert_int_equal(layout_overloaded(world.layout, &times), 1);
-    fixture_near(times, 420.0 * 3 / 452, (struct tolerance){.relative = 1e-12}, "times its share");
-    close_world(&world);
-    open_world(&world,
-               "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", "
-               "\"num_shards\": 5}}}",
-               3);
-    assert_int_equal(layout_overloaded(world.layout, &times), -1);
-    close_world(&world);
+    for (int i = 0; i < 2; i++) {
+        const struct placement_spec spec = fixture_placement(placements[i], &arena);
+        assert_int_equal(layout_make(&spec, large, 2, 3, &arena, &layout), OK);
+        assert_int_equal(layout_overloaded(layout, &times), i == 0 ? 1 : -1);
+    }
+    fixture_near(times, 525.0 * 3 / 565, (struct tolerance){.relative = 1e-12}, "times its share");
+    arena_free(&arena);
 }
 
 static void more_ps_than_variables_leave_empty_blocks(void **state)

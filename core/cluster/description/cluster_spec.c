@@ -238,17 +238,54 @@ static size_t host_length(const char *address)
     return colon ? (size_t)(colon - address) : strlen(address);
 }
 
+static bool is_same_host(const char *a, const char *b)
+{
+    const size_t length = host_length(a);
+    return host_length(b) == length && strncmp(a, b, length) == 0;
+}
+
 /* Of the first `count` workers, those whose host is this task's. */
 static int workers_of_host(const struct cluster_spec *spec, int count)
 {
     const char *own = spec->hosts[spec->job].at[spec->task];
-    size_t length = host_length(own);
     int workers = 0;
-    for (int i = 0; i < count; i++) {
-        const char *other = spec->hosts[JOB_WORKER].at[i];
-        workers += host_length(other) == length && strncmp(own, other, length) == 0;
-    }
+    for (int i = 0; i < count; i++) workers += is_same_host(own, spec->hosts[JOB_WORKER].at[i]);
     return workers;
+}
+
+static int tasks_of_host(const struct strings *tasks, const char *host)
+{
+    int count = 0;
+    for (int i = 0; i < tasks->count; i++) count += is_same_host(host, tasks->at[i]);
+    return count;
+}
+
+/* What the link of a host carries one way where each ps has as much, in such pushes: gradients to
+ * its ps, and values to its workers, of all that are on others. */
+static int64_t balanced_load(const struct cluster_spec *spec, const char *host)
+{
+    const struct strings *ps = &spec->hosts[JOB_PS], *workers = &spec->hosts[JOB_WORKER];
+    const int ps_here = tasks_of_host(ps, host), workers_here = tasks_of_host(workers, host);
+    return (int64_t)ps_here * (workers->count - workers_here) +
+           (int64_t)workers_here * (ps->count - ps_here);
+}
+
+/* Where one ps has it all, its own host's link is the busiest. */
+bool cluster_gains_by_balance(const struct cluster_spec *spec)
+{
+    const struct strings *ps = &spec->hosts[JOB_PS], *workers = &spec->hosts[JOB_WORKER];
+    int64_t alone = 0, balanced = 0;
+    for (int i = 0; i < ps->count; i++) {
+        const int far = workers->count - tasks_of_host(workers, ps->at[i]);
+        if ((int64_t)far * ps->count > alone) alone = (int64_t)far * ps->count;
+    }
+    for (int job = 0; job < JOB_COUNT; job++) {
+        for (int i = 0; i < spec->hosts[job].count; i++) {
+            const int64_t load = balanced_load(spec, spec->hosts[job].at[i]);
+            if (load > balanced) balanced = load;
+        }
+    }
+    return 2 * alone > 3 * balanced;
 }
 
 int cluster_workers_here(const struct cluster_spec *spec)

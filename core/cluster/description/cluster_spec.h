@@ -47,6 +47,10 @@ err cluster_split_hosts(enum job, const char *list, struct arena *, struct strin
  * least 1). */
 int cluster_workers_here(const struct cluster_spec *);
 
+/* Whether the link of the busiest host carries more than 1.5 times as much where one ps holds
+ * everything as where all hold as much; by the lists alone, so that all tasks say the same. */
+bool cluster_gains_by_balance(const struct cluster_spec *);
+
 /* Which of them this worker is, from 0; the evaluator comes after those of its host; 0 for others.
  */
 int cluster_local_index(const struct cluster_spec *);

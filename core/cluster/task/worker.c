@@ -235,6 +235,7 @@ static err open_session(struct worker_task *w)
         .worker = cluster->task,
         .workers = workers,
         .ps_count = cluster->hosts[JOB_PS].count,
+        .balances = cluster_gains_by_balance(cluster),
         .batches_per_push = (int)w->gradients_per_push,
         .exchange = worker_open_exchange(w),
         .binds_device_memory = w->options.task.transport == TRANSPORT_INPROC,

@@ -79,12 +79,13 @@ static err make_layout(struct session *s)
     for (int i = 0; i < g->param_count; i++)
         variables[i] = (struct variable){g->params[i]->name, g->params[i]->shape};
     /* alone, pins to other ps and partitions have no meaning */
-    static const struct placement_spec in_one_place = {0};
-    const struct placement_spec *placement =
-        s->options.only_evaluates ? &in_one_place : &s->options.spec->placement;
+    struct placement_spec placement = {0};
+    if (!s->options.only_evaluates) placement = s->options.spec->placement;
+    if (!placement.partitioner.kind && s->options.balances)
+        placement.partitioner.kind = kinds_find(&partitioner_kinds, "balanced");
     if (!s->options.only_evaluates)
         TRY(optimizers_check(&s->options.spec->optimizers, variables, g->param_count, &s->arena));
-    return layout_make(placement, variables, g->param_count, s->options.ps_count, &s->arena,
+    return layout_make(&placement, variables, g->param_count, s->options.ps_count, &s->arena,
                        &s->layout);
 }
 

@@ -36,6 +36,7 @@ struct session_options {
     const struct exchange
         *exchange;       /* borrowed; NULL: values are there, gradients stay (replica.h) */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
+    bool balances;       /* "balanced" is the partitioner of a spec that names none (layout.h) */
 };
 
 struct session {

@@ -55,7 +55,8 @@ static const struct field placement_fields[] = {
      .offset = offsetof(struct placement_spec, partitioner),
      .fallback = "null",
      .kinds = &partitioner_kinds,
-     .help = "cuts variables into parts that are placed one by one; null: variables stay whole"},
+     .help = "cuts variables into parts that are placed one by one; null: balanced where hosts' "
+             "links would carry less then, else none"},
     {0},
 };
 
@@ -135,29 +136,42 @@ static void cut(struct layout *layout, int variable, struct partition partition)
     }
 }
 
-/* Counts before it allocates: the limit is on what a spec may ask for, not on what fits. */
-static err cut_all(const struct placement_spec *spec, struct layout *layout, struct arena *arena)
+/* Counts before anything is cut: the limit is on what a spec may ask for, not on what fits. */
+static err choose_partitions(const struct placement_spec *spec, const struct layout *layout,
+                             struct partition *ret)
 {
     int64_t total = 0;
     for (int i = 0; i < layout->variable_count; i++) {
         const struct variable *variable = &layout->variables[i];
-        const int64_t parts = partition_of(&spec->partitioner, &variable->shape).parts;
-        total += parts;
+        ret[i] = partition_of(&spec->partitioner, &variable->shape);
+        total += ret[i].parts;
         if (total <= SLICES_MAX) continue;
         return fail(ERR_INPUT,
                     "placement.partitioner: %s would be cut into %lld parts; a model may have %d",
-                    variable->name, (long long)parts, SLICES_MAX);
-    }
-    layout->slices = arena_array(arena, (size_t)total + 1, sizeof(struct slice));
-    for (int i = 0; i < layout->variable_count; i++) {
-        cut(layout, i, partition_of(&spec->partitioner, &layout->variables[i].shape));
+                    variable->name, (long long)ret[i].parts, SLICES_MAX);
     }
     return OK;
+}
+
+static void cut_all(struct layout *layout, const struct partition *partitions, struct arena *arena)
+{
+    int64_t total = 0;
+    for (int i = 0; i < layout->variable_count; i++) total += partitions[i].parts;
+    layout->slices = arena_array(arena, (size_t)total + 1, sizeof(struct slice));
+    layout->slice_count = 0;
+    for (int i = 0; i < layout->variable_count; i++) cut(layout, i, partitions[i]);
 }
 
 static int64_t slice_bytes(const struct slice *slice)
 {
     return slice->count * (int64_t)sizeof(float);
+}
+
+static void count_bytes(struct layout *layout)
+{
+    memset(layout->ps_bytes, 0, (size_t)layout->ps_count * sizeof *layout->ps_bytes);
+    for (int i = 0; i < layout->slice_count; i++)
+        layout->ps_bytes[layout->slices[i].ps] += slice_bytes(&layout->slices[i]);
 }
 
 /* Pinned bytes count from the start, whatever the order, so that greedy can make up for them. */
@@ -182,20 +196,73 @@ static void place_all(const struct placement_spec *spec, struct layout *layout, 
         struct slice *slice = &layout->slices[i];
         if (!pins[slice->variable]) slice->ps = placer_take(&placer, slice_bytes(slice));
     }
+    count_bytes(layout);
+}
+
+/* 1.5 is where one ps begins to set the pace of all: it takes half as long again as its share. */
+int layout_overloaded(const struct layout *layout, double *ret_times_share)
+{
+    int64_t total = 0;
+    int heaviest = 0;
+    for (int ps = 0; ps < layout->ps_count; ps++) {
+        total += layout->ps_bytes[ps];
+        if (layout->ps_bytes[ps] > layout->ps_bytes[heaviest]) heaviest = ps;
+    }
+    const int64_t most = layout->ps_bytes[heaviest];
+    if (most < LAYOUT_LARGE_BYTES) return -1;
+    const double times = (double)most * layout->ps_count / (double)total;
+    if (times <= 1.5) return -1;
+    *ret_times_share = times;
+    return heaviest;
+}
+
+/* The largest variable of that ps that is worth it and may be anywhere; -1: none. */
+static int find_to_cut(const struct placement_spec *spec, const struct layout *layout, int ps)
+{
+    int64_t most = LAYOUT_LARGE_BYTES - 1;
+    int found = -1;
+    for (int i = 0; i < layout->slice_count; i++) {
+        const struct slice *slice = &layout->slices[i];
+        if (slice->ps != ps || slice->parts > 1 || slice_bytes(slice) <= most) continue;
+        if (partition_over(layout->ps_count, &slice->shape).parts == 1) continue;
+        if (pin_of(spec, slice->name)) continue;
+        most = slice_bytes(slice);
+        found = slice->variable;
+    }
+    return found;
+}
+
+/* One variable after the other, and no more than it takes: what is cut has to be put together by
+ * each worker in each step. */
+static void balance(const struct placement_spec *spec, struct layout *layout,
+                    struct partition *partitions, struct arena *arena)
+{
+    double share;
+    int ps, variable;
+    while ((ps = layout_overloaded(layout, &share)) >= 0 &&
+           (variable = find_to_cut(spec, layout, ps)) >= 0) {
+        const struct partition over =
+            partition_over(layout->ps_count, &layout->variables[variable].shape);
+        if (layout->slice_count + over.parts > SLICES_MAX) return;
+        if (layout->balanced_count++ == 0) {
+            layout->balanced_ps = ps;
+            layout->balanced_share = share;
+        }
+        partitions[variable] = over;
+        cut_all(layout, partitions, arena);
+        place_all(spec, layout, arena);
+    }
 }
 
 /* Backward finishes the variable that was created last first: so they lie, and a finished stretch
  * of a block can leave while the rest is still being computed. */
-static void lay_out_blocks(struct layout *layout, struct arena *arena)
+static void lay_out_blocks(struct layout *layout)
 {
-    layout->block_floats = arena_array(arena, (size_t)layout->ps_count, sizeof(int64_t));
-    layout->ps_bytes = arena_array(arena, (size_t)layout->ps_count, sizeof(int64_t));
     for (int i = layout->slice_count - 1; i >= 0; i--) {
         struct slice *slice = &layout->slices[i];
         int64_t *end = &layout->block_floats[slice->ps];
         slice->offset = *end;
         *end += (slice->count + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
-        layout->ps_bytes[slice->ps] += slice_bytes(slice);
     }
 }
 
@@ -204,12 +271,20 @@ err layout_make(const struct placement_spec *spec, const struct variable *variab
 {
     assert(ps_count >= 1 && ps_count <= PS_MAX);
     struct layout *layout = arena_new(arena, sizeof *layout);
-    *layout =
-        (struct layout){.ps_count = ps_count, .variable_count = count, .variables = variables};
+    struct partition *partitions = arena_array(arena, (size_t)count + 1, sizeof *partitions);
+    *layout = (struct layout){
+        .ps_count = ps_count,
+        .variable_count = count,
+        .variables = variables,
+        .block_floats = arena_array(arena, (size_t)ps_count, sizeof(int64_t)),
+        .ps_bytes = arena_array(arena, (size_t)ps_count, sizeof(int64_t)),
+    };
     TRY(check_pins(spec, layout, arena));
-    TRY(cut_all(spec, layout, arena));
+    TRY(choose_partitions(spec, layout, partitions));
+    cut_all(layout, partitions, arena);
     place_all(spec, layout, arena);
-    lay_out_blocks(layout, arena);
+    if (partitioner_balances(&spec->partitioner)) balance(spec, layout, partitions, arena);
+    lay_out_blocks(layout);
     *ret = layout;
     return OK;
 }

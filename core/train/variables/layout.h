@@ -3,7 +3,9 @@
  * Placement follows TensorFlow's replica_device_setter exactly: variables
  * in creation order, the global step (8 bytes) before all others; round robin or greedy by bytes;
  * each part of a partitioned variable counts as a variable of its own. Pins win over the strategy
- * and do not advance the round robin counter; their bytes count for greedy.
+ * and do not advance the round robin counter; their bytes count for greedy. Only "balanced" is
+ * ours: a ps that would hold more than 1.5 times its share, and a megabyte, has its largest
+ * variables cut.
  *
  * All slices on one ps form one block of floats. Their order is the order in which backward
  * finishes them: last created first. Each slice begins at a multiple of LAYOUT_ALIGN floats; the
@@ -35,7 +37,7 @@ struct placement_spec {
     int strategy;        /* enum placement_strategy; round_robin by default, as TensorFlow */
     struct objects pins; /* of struct pin */
     struct variant
-        partitioner; /* kind NULL: none; fixed_size, variable_axis_size, min_max_variable */
+        partitioner; /* kind NULL: balanced where that relieves the links of hosts, else none */
 };
 extern const struct object placement_spec_object;
 extern const struct kinds partitioner_kinds;
@@ -64,8 +66,12 @@ struct layout {
     int64_t *block_floats;            /* [ps_count], multiples of LAYOUT_ALIGN */
     int64_t
         *ps_bytes; /* [ps_count] bytes of variables, without padding (global step not counted) */
+    /* "balanced": how many variables are cut, and of the first one what its ps would hold else */
+    int balanced_count, balanced_ps;
+    double balanced_share;
 };
 
+/* The partitioner of a spec that names none is "none" here. */
 err layout_make(const struct placement_spec *, const struct variable *, int count, int ps_count,
                 struct arena *, struct layout **ret);
 
@@ -84,9 +90,13 @@ void layout_scatter_on(struct device *, const struct layout *, int variable, con
  * ret_slice: NULL where it is not wanted */
 bool layout_is_whole(const struct layout *, int variable, const struct slice **ret_slice);
 
-/* The table a chief prints before the first step: variable, shape, bytes, ps. And the index of a ps
- * that carries more than 1.5 times its share of the bytes, or -1. */
+/* The table a chief prints before the first step: variable, shape, bytes, ps; and why some are cut.
+ */
 void layout_print(const struct layout *, FILE *);
+
+/* The index of a ps that carries more than 1.5 times its share of the bytes, and a megabyte; or -1.
+ */
+enum { LAYOUT_LARGE_BYTES = 1 << 20 };
 int layout_overloaded(const struct layout *, double *ret_times_share);
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "core/train/variables/place.h"
 
-enum { AXIS_MAX = RANK_MAX - 1 };
+enum { AXIS_MAX = RANK_MAX - 1, BALANCED_PART_BYTES = 262144 };
 
 /* All attributes begin with the axis, so that whether a variable has it is asked in one place. */
 struct fixed_size {
@@ -89,9 +89,11 @@ static const struct field min_max_variable_fields[] = {
     {0},
 };
 
-/* The descriptor of a kind of partitioner. parts is asked only where the shape has the axis. */
+/* The descriptor of a kind of partitioner. parts is asked only where the shape has the axis; NULL:
+ * no shape is cut for itself. */
 struct partitioner {
     struct object object;
+    bool balances;
     int64_t (*parts)(const void *attributes, const struct shape *);
 };
 
@@ -143,12 +145,26 @@ static int64_t min_max_variable_parts(const void *attributes, const struct shape
 
 struct partition partition_of(const struct variant *variant, const struct shape *shape)
 {
-    if (!variant->kind) return (struct partition){.parts = 1};
-    const struct partitioner *partitioner = variant->kind->descriptor;
+    const struct partitioner *partitioner = variant->kind ? variant->kind->descriptor : NULL;
+    if (!partitioner || !partitioner->parts) return (struct partition){.parts = 1};
     const int64_t axis = *(const int64_t *)variant->attributes;
     if (axis >= shape->rank) return (struct partition){.parts = 1};
     const int64_t parts = partitioner->parts(variant->attributes, shape);
     return (struct partition){.axis = parts > 1 ? (int)axis : 0, .parts = parts};
+}
+
+bool partitioner_balances(const struct variant *variant)
+{
+    return variant->kind && ((const struct partitioner *)variant->kind->descriptor)->balances;
+}
+
+/* As min_max_variable does, along the first axis: so each part is one stretch of the variable. */
+struct partition partition_over(int ps_count, const struct shape *shape)
+{
+    const struct min_max_variable all = {.max_partitions = ps_count,
+                                         .min_slice_size = BALANCED_PART_BYTES};
+    if (shape->rank == 0) return (struct partition){.parts = 1};
+    return (struct partition){.parts = min_max_variable_parts(&all, shape)};
 }
 
 int64_t partition_start(int64_t rows, int64_t parts, int64_t part)
@@ -217,7 +233,20 @@ static const struct partitioner min_max_variable = {
     .parts = min_max_variable_parts,
 };
 
+static const struct partitioner none = {
+    .object = {.name = "none", .summary = "variables stay whole"},
+};
+
+static const struct partitioner balanced = {
+    .object = {.name = "balanced",
+               .summary = "variables of a megabyte or more, over all ps, where one of these would "
+                          "hold more than 1.5 times its share otherwise"},
+    .balances = true,
+};
+
 static const struct kind table[] = {
+    {&none.object, &none},
+    {&balanced.object, &balanced},
     {&fixed_size.object, &fixed_size},
     {&variable_axis_size.object, &variable_axis_size},
     {&min_max_variable.object, &min_max_variable},

@@ -1,5 +1,5 @@
-/* place.h - the two rules of a layout: in how many parts a variable is cut, and which ps the
- * next part goes to. layout.c applies them to all variables; tests try them alone. */
+/* place.h - the rules of a layout: in how many parts a variable is cut, and which ps the next
+ * part goes to. layout.c applies them to all variables; tests try them alone. */
 #ifndef CORE_TRAIN_VARIABLES_PLACE_H
 #define CORE_TRAIN_VARIABLES_PLACE_H
 
@@ -13,6 +13,10 @@ struct partition {
 /* TensorFlow's partitioners. A variable that has no such axis stays whole, so that kernels can be
  * cut along their columns without their biases being an error. */
 struct partition partition_of(const struct variant *partitioner, const struct shape *);
+
+/* Variables are cut where a ps would hold too much ("balanced"), and into what then. */
+bool partitioner_balances(const struct variant *partitioner);
+struct partition partition_over(int ps_count, const struct shape *);
 
 /* Start of part `part` of `parts` along an axis: the first rows % parts parts have one row more. */
 int64_t partition_start(int64_t rows, int64_t parts, int64_t part);

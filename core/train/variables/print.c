@@ -1,10 +1,11 @@
 /* print.c - a layout for a person:
  *
  *     variable        shape               bytes  ps
- *     hidden1/kernel  [784, 100]         313600  1 0 (2 parts)
- *     hidden1/bias    [100]                 400  1
- *     ps 0: 1 slice, 156800 bytes (49.9 %)
- *     ps 1: 2 slices, 157200 bytes (50.1 %)
+ *     hidden1/kernel  [3136, 1024]     12845056  1 0 (2 parts)
+ *     hidden1/bias    [1024]               4096  1
+ *     ps 0: 1 slice, 6422528 bytes (50.0 %)
+ *     ps 1: 2 slices, 6426624 bytes (50.0 %)
+ *     1 variable is cut: else ps 1 would hold 2.0 times its share (see "partitioner")
  */
 #include <string.h>
 
@@ -54,13 +55,6 @@ static void print_variables(const struct layout *layout, FILE *file)
     }
 }
 
-static int64_t total_bytes(const struct layout *layout)
-{
-    int64_t total = 0;
-    for (int ps = 0; ps < layout->ps_count; ps++) total += layout->ps_bytes[ps];
-    return total;
-}
-
 static int slices_on(const struct layout *layout, int ps)
 {
     int count = 0;
@@ -68,29 +62,25 @@ static int slices_on(const struct layout *layout, int ps)
     return count;
 }
 
+static void print_reason(const struct layout *layout, FILE *file)
+{
+    const int count = layout->balanced_count;
+    if (count == 0) return;
+    fprintf(file, "%d %s cut: else ps %d would hold %.1f times its share (see \"partitioner\")\n",
+            count, count == 1 ? "variable is" : "variables are", layout->balanced_ps,
+            layout->balanced_share);
+}
+
 void layout_print(const struct layout *layout, FILE *file)
 {
     print_variables(layout, file);
-    const int64_t total = total_bytes(layout);
+    int64_t total = 0;
+    for (int ps = 0; ps < layout->ps_count; ps++) total += layout->ps_bytes[ps];
     for (int ps = 0; ps < layout->ps_count; ps++) {
         const int slices = slices_on(layout, ps);
         const double share = total > 0 ? 100.0 * (double)layout->ps_bytes[ps] / (double)total : 0.0;
         fprintf(file, "ps %d: %d %s, %lld bytes (%.1f %%)\n", ps, slices,
                 slices == 1 ? "slice" : "slices", (long long)layout->ps_bytes[ps], share);
     }
-}
-
-/* 1.5 is where one ps begins to set the pace of all: it takes half as long again as its share. */
-int layout_overloaded(const struct layout *layout, double *ret_times_share)
-{
-    const int64_t total = total_bytes(layout);
-    int heaviest = 0;
-    for (int ps = 1; ps < layout->ps_count; ps++) {
-        if (layout->ps_bytes[ps] > layout->ps_bytes[heaviest]) heaviest = ps;
-    }
-    if (total == 0) return -1;
-    const double times = (double)layout->ps_bytes[heaviest] * layout->ps_count / (double)total;
-    if (times <= 1.5) return -1;
-    *ret_times_share = times;
-    return heaviest;
+    print_reason(layout, file);
 }

@@ -1,0 +1,88 @@
+/* test_fair.c - many links of one loop: who never stops talking keeps nobody from being heard. Said
+ * in messages and looks, not in time. */
+#include "tests/net/pair.h"
+
+#include <string.h>
+
+#include "net/link.h"
+
+enum {
+    LINKS_MAX = 12,                            /* more than are looked at without epoll */
+    LEFT = 256,                                /* of a link that talks, on their way at any time */
+    ONE_LOOK = 2 * LINK_MESSAGES_PER_LOOK_MAX, /* by looking, and once more by epoll */
+    TURNS = 50,
+};
+
+/* The links of both sides; the first ones talk: what comes over them is followed by as much. */
+struct crowd {
+    int count, talking;
+    struct link *near[LINKS_MAX], *far[LINKS_MAX];
+    int heard_in_look[LINKS_MAX], heard_of_silent;
+};
+
+static void say(struct pair *pair, struct link *link)
+{
+    assert_int_equal(pair_send(&pair->client, link, &(struct message){.type = MESSAGE_JOIN}), OK);
+}
+
+static void hear(struct end *end, struct link *link, const struct message *message)
+{
+    struct crowd *crowd = end->own;
+    int i = 0;
+    while (crowd->far[i] != link) i++;
+    assert_true(++crowd->heard_in_look[i] <= ONE_LOOK);
+    if (i < crowd->talking)
+        say(end->pair, crowd->near[i]);
+    else
+        crowd->heard_of_silent++;
+}
+
+static void gather(struct pair *pair, struct crowd *crowd)
+{
+    pair->server.own = crowd;
+    pair->server.on_message = hear;
+    for (int i = 0; i < crowd->count; i++) {
+        pair_connect(pair);
+        crowd->near[i] = pair->client.link;
+        crowd->far[i] = pair->server.link;
+    }
+    for (int i = 0; i < crowd->talking; i++)
+        for (int k = 0; k < LEFT; k++) say(pair, crowd->near[i]);
+}
+
+static void hear_one_look(struct pair *pair, struct crowd *crowd)
+{
+    memset(crowd->heard_in_look, 0, sizeof crowd->heard_in_look);
+    pair_poll(pair);
+}
+
+/* The silent ones say a word each, again when all have been heard. */
+static void check_turns(struct pair *pair, struct crowd crowd)
+{
+    const int silent = crowd.count - crowd.talking;
+    gather(pair, &crowd);
+    for (int turn = 1; turn <= TURNS; turn++) {
+        for (int i = crowd.talking; i < crowd.count; i++) say(pair, crowd.near[i]);
+        while (crowd.heard_of_silent < turn * silent) hear_one_look(pair, &crowd);
+    }
+}
+
+static void who_talks_without_end_leaves_others_their_turn(void **state)
+{
+    check_turns(*state, (struct crowd){.count = 4, .talking = 1});
+}
+
+static void many_who_talk_leave_one_its_turn(void **state)
+{
+    check_turns(*state, (struct crowd){.count = LINKS_MAX, .talking = LINKS_MAX - 1});
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_talks_without_end_leaves_others_their_turn),
+        cmocka_unit_test(many_who_talk_leave_one_its_turn),
+    };
+    const size_t count = sizeof tests / sizeof tests[0];
+    return run_over(&transport_tcp, tests, count) + run_over(&transport_shm, tests, count);
+}

@@ -60,10 +60,10 @@ def limits_of(plan, ends_max):
 class ProxiedCluster(lives.LivingCluster):
     """Its ps listen behind a proxy, whose addresses everybody was told."""
 
-    def __init__(self, folder, plan, seed, ends_max):
+    def __init__(self, folder, plan, seed, ends_max, passage=proxy.Passage):
         super().__init__(folder, plan)
         self.behind = self.hosts["ps"]
-        self.proxy = proxy.Proxy(self.behind, seed, limits_of(plan, ends_max))
+        self.proxy = proxy.Proxy(self.behind, seed, limits_of(plan, ends_max), passage)
         self.hosts["ps"] = self.proxy.addresses
         for ps, address in enumerate(self.behind):
             self.plan.flags_of.setdefault(f"ps/{ps}", []).append(f"--bind={address}")

@@ -152,10 +152,11 @@ class Limits:
 
 
 class Proxy:
-    """addresses[i] leads to targets[i]."""
+    """addresses[i] leads to targets[i]. passage: of what kind its connections are."""
 
-    def __init__(self, targets, seed, limits):
+    def __init__(self, targets, seed, limits, passage=Passage):
         self.rng = random.Random(seed)
+        self.passage = passage
         self.limits = limits
         self.carried = 0  # bytes, both ways
         self.history = []  # of ends, in words
@@ -205,7 +206,7 @@ class Proxy:
             ps.close()
             return
         try:
-            await Passage(self, worker, ps, about).live()
+            await self.passage(self, worker, ps, about).live()
         except Exception as trouble:  # pylint: disable=broad-except
             self.trouble.append(repr(trouble))
 

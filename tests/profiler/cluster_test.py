@@ -10,7 +10,7 @@ import os
 import signal
 
 import program
-from program.cluster import ClusterCase, Plan
+from program.cluster import SPEC, ClusterCase, Plan
 
 TASKS = ["worker/0", "worker/1", "ps/0", "ps/1"]  # in the order of their rows
 WORKERS, PS = TASKS[:2], TASKS[2:]
@@ -199,6 +199,25 @@ class Timelines(ProfilerCase):
         cluster = self.start_endless(plan)
         self.check_timeline(self.wait_for_timeline(cluster, lambda t: True, "a timeline"))
 
+    def test_the_way_of_every_part_shows(self):
+        plan = plan_of("sync", save_steps=50)
+        plan.flags = ["--transport=tcp", "--parts=always"]
+        flatten, hidden, logits = SPEC["model"]
+        plan.changes["model"] = [flatten, {**hidden, "units": 128}, logits]  # 400 KB on ps/0 or 1
+        timeline = self.wait_for_timeline(self.start_endless(plan), lambda t: True, "a timeline")
+        self.check_timeline(timeline)
+        parts = 0
+        for worker, ps, number, _, wait in self.exchanges(timeline):
+            moments = timeline.of(worker, "part", step=number, ps=ps)
+            left = [span for span in moments if span.name == f"part to {ps}"]
+            back = [span for span in moments if span.name == f"values from {ps}"]
+            taken = timeline.of(ps, "part", step=number, worker=worker)
+            self.assertEqual(sorted(span.args["bytes"] for span in taken),
+                             sorted(span.args["bytes"] for span in left))
+            self.assertTrue(all(span.begin <= wait.end + ROUNDING_US for span in left + back))
+            parts += len(left) if back else 0
+        self.assertGreater(parts, 0)
+
     def test_the_cut_of_a_checkpoint_shows(self):
         plan = plan_of("sync", save_steps=50, steps=45)
         plan.changes.update({"train.checkpoint_dir": "saved", "train.save_checkpoint_steps": 100})
@@ -213,7 +232,8 @@ class Timelines(ProfilerCase):
         cluster.wait_for("worker/0", "hooks")  # the line is written after the file
         self.assert_says(cluster, "worker/0",
                          r"lines/timeline-\d+\.json: 5 steps in \d+\.\d\d ms: compute \d+ %, "
-                         r"data \d+ %, push \d+ %, wait \d+ %, hooks \d+ %")
+                         r"data \d+ %, push \d+ %, wait \d+ %, hooks \d+ %; "
+                         r"hidden 0 % of the exchange\n")
 
 
 class Losses(ProfilerCase):

@@ -253,7 +253,25 @@ static void shares_are_of_the_steps(void **state)
     assert_float_equal(s.data, 100e-6, 1e-12);
     assert_float_equal(s.push, 100e-6, 1e-12);
     assert_float_equal(s.wait, 300e-6, 1e-12);
+    assert_float_equal(s.hidden, 0, 1e-12);
     assert_int_equal(timeline_shares(&m.parts[OTHER]).count, 0);
+}
+
+static void what_leaves_before_the_push_is_hidden(void **state)
+{
+    static const struct span spans[] = {
+        {.begin_ns = 1000 * US, .end_ns = 2000 * US, .kind = SPAN_STEP},
+        {.begin_ns = 990 * US, .end_ns = 990 * US, .kind = SPAN_PART}, /* another step's */
+        {.begin_ns = 1300 * US, .end_ns = 1300 * US, .subject = 1, .kind = SPAN_PART},
+        {.begin_ns = 1350 * US, .end_ns = 1350 * US, .kind = SPAN_PART},
+        {.begin_ns = 1500 * US, .end_ns = 1600 * US, .kind = SPAN_PUSH},
+        {.begin_ns = 1510 * US, .end_ns = 1610 * US, .subject = 1, .kind = SPAN_PUSH},
+    };
+    const struct timeline_part part = {.spans = spans,
+                                       .span_count = sizeof spans / sizeof spans[0]};
+    const struct timeline_shares s = timeline_shares(&part);
+    assert_float_equal(s.hidden, 200e-6, 1e-12);
+    assert_float_equal(s.push, 110e-6, 1e-12);
 }
 
 int main(void)
@@ -272,6 +290,7 @@ int main(void)
         RIGGED(a_folder_that_is_not_there_is_an_error_of_the_disk),
         RIGGED(a_full_disk_is_an_error_and_leaves_nothing),
         RIGGED(shares_are_of_the_steps),
+        cmocka_unit_test(what_leaves_before_the_push_is_hidden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

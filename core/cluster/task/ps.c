@@ -247,7 +247,10 @@ static bool is_whole(const struct ps_task *p, int worker, const struct message *
 static bool is_spoiled(struct ps_task *p, int worker, const struct message *m,
                        const char **ret_name)
 {
-    if (m->type == MESSAGE_PART) return ps_task_is_spoiled(p, worker, m, ret_name);
+    if (m->type == MESSAGE_PART) {
+        if (p->recording) ps_task_trace_took(p, worker, m);
+        return ps_task_is_spoiled(p, worker, m, ret_name);
+    }
     if (m->type != MESSAGE_PUSH) return false;
     if (!p->recording) return ps_task_is_spoiled(p, worker, m, ret_name);
     ps_task_trace_received(p, worker, m);

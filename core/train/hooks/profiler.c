@@ -141,10 +141,10 @@ static void log_shares(const struct timeline *t, const char *path)
     const struct timeline_shares s = timeline_shares(&t->parts[0]);
     log_line(LOG_INFO,
              "%s: %d step%s in %.2f ms: compute %.0f %%, data %.0f %%, push %.0f %%, wait %.0f %%, "
-             "hooks %.0f %%",
+             "hooks %.0f %%; hidden %.0f %% of the exchange",
              path, s.count, s.count == 1 ? "" : "s", s.steps * 1e3, percent(s.compute, s.steps),
              percent(s.data, s.steps), percent(s.push, s.steps), percent(s.wait, s.steps),
-             percent(s.hooks, s.steps));
+             percent(s.hooks, s.steps), percent(s.hidden, s.hidden + s.push + s.wait));
     for (int i = 0; i < t->part_count; i++)
         if (t->parts[i].missing)
             log_line(LOG_WARNING, "%s: %s/%d is missing: %s", path,

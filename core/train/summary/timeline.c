@@ -26,9 +26,13 @@ static const struct {
     [SPAN_CLIP] = {"backward", "clip", OF_TASK, false},
     [SPAN_PUSH] = {"push", "push to", OF_PEER, true},
     [SPAN_WAIT] = {"wait", "wait for", OF_PEER, true},
+    [SPAN_PART] = {"part", "part to", OF_PEER, true},
+    [SPAN_BACK] = {"part", "values from", OF_PEER, true},
+    [SPAN_TAKE] = {"part", "part from", OF_PEER, true},
     [SPAN_RECEIVE] = {"receive", "receive from", OF_PEER, true},
     [SPAN_CHECK] = {"check", "check", OF_PEER, false},
     [SPAN_APPLY] = {"apply", "apply", OF_PEER, false},
+    [SPAN_ADVANCE] = {"apply", "advance", OF_TASK, false},
     [SPAN_REFRESH] = {"refresh", "copy values for", OF_PEER, false},
     [SPAN_CUT] = {"checkpoint", "cut", OF_TASK, false},
     [SPAN_HOLD] = {"checkpoint", "hold", OF_TASK, false},
@@ -294,19 +298,24 @@ static double seconds_of(const struct span *span)
     return (double)(span->end_ns - span->begin_ns) * 1e-9;
 }
 
-/* Of the exchange with all ps that lies within the step: the pushes go on at the same time. */
+/* Of the exchange with all ps that lies within the step: the pushes go on at the same time. Parts
+ * leave before the first push, while the gradients of others are computed. */
 static void add_exchange(const struct timeline_part *part, const struct span *step,
                          struct timeline_shares *shares)
 {
     uint64_t begin_ns = step->end_ns, left_ns = step->begin_ns, answered_ns = step->begin_ns;
+    uint64_t first_ns = step->end_ns;
     for (int k = 0; k < part->span_count; k++) {
         const struct span *s = &part->spans[k];
-        if (s->kind != SPAN_PUSH && s->kind != SPAN_WAIT) continue;
+        if (s->kind != SPAN_PUSH && s->kind != SPAN_WAIT && s->kind != SPAN_PART) continue;
         if (s->begin_ns < step->begin_ns || s->end_ns > step->end_ns) continue;
+        if (s->begin_ns < first_ns) first_ns = s->begin_ns;
+        if (s->kind == SPAN_PART) continue;
         if (s->begin_ns < begin_ns) begin_ns = s->begin_ns;
         if (s->kind == SPAN_PUSH && s->end_ns > left_ns) left_ns = s->end_ns;
         if (s->end_ns > answered_ns) answered_ns = s->end_ns;
     }
+    if (begin_ns > first_ns) shares->hidden += (double)(begin_ns - first_ns) * 1e-9;
     if (left_ns > begin_ns) shares->push += (double)(left_ns - begin_ns) * 1e-9;
     if (answered_ns > left_ns && left_ns > begin_ns)
         shares->wait += (double)(answered_ns - left_ns) * 1e-9;

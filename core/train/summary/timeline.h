@@ -41,6 +41,7 @@ struct timeline_shares {
     double steps; /* from the begin of each until the next could begin */
     double compute, data, hooks;
     double push, wait; /* until the last gradient had left; from then until the last answer */
+    double hidden;     /* of the exchange: from the first part that left until the first push did */
 };
 struct timeline_shares timeline_shares(const struct timeline_part *);
 

@@ -136,6 +136,17 @@ static void leave(struct ps_task *p, int worker)
     if (!t->inside) p->recording = NULL;
 }
 
+void ps_task_trace_took(struct ps_task *p, int worker, const struct message *part)
+{
+    const uint64_t now_ns = clock_ns();
+    trace_add(p->recording, &(struct span){.begin_ns = now_ns,
+                                           .end_ns = now_ns,
+                                           .step = part->step + 1,
+                                           .bytes = part->length,
+                                           .subject = (uint32_t)worker,
+                                           .kind = SPAN_TAKE});
+}
+
 void ps_task_trace_received(struct ps_task *p, int worker, const struct message *push)
 {
     struct traced_worker *w = &p->trace->workers[worker];
@@ -165,6 +176,11 @@ void ps_task_trace_acted(struct ps_task *p, const struct action *a, uint64_t beg
         span.subject = (uint32_t)a->apply.workers[0];
         span.count = (uint16_t)a->apply.worker_count;
         span.step = a->apply.step + 1;
+        break;
+    case ACTION_ADVANCE:
+        span.kind = SPAN_ADVANCE;
+        span.step = a->advance.step + 1;
+        span.bytes = 0;
         break;
     case ACTION_REFRESH:
         span.kind = SPAN_REFRESH;

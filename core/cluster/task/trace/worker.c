@@ -145,23 +145,40 @@ static void add_span(struct worker_trace *t, int ps, enum span_kind kind, uint64
                                         .kind = (uint16_t)kind});
 }
 
+static void add_moment(struct worker_trace *t, int ps, enum span_kind kind, uint64_t bytes)
+{
+    const uint64_t now_ns = clock_ns();
+    trace_add(&t->spans, &(struct span){.begin_ns = now_ns,
+                                        .end_ns = now_ns,
+                                        .step = t->spans.step,
+                                        .bytes = bytes,
+                                        .subject = (uint32_t)ps,
+                                        .kind = (uint16_t)kind});
+}
+
+void worker_trace_back(struct worker_task *w, int ps, const struct message *m)
+{
+    struct worker_trace *t = w->trace;
+    if (t->phase == RECORDING && t->step_ns) add_moment(t, ps, SPAN_BACK, m->length);
+}
+
 /* A push is announced just before it, which also asks for the time. */
 static void begin_push(struct worker_task *w, int ps, const struct message *m)
 {
     struct traced_server *s = &w->trace->servers[ps];
     const uint64_t now_ns = clock_ns();
-    const uint64_t bytes = m->length ? worker_block_bytes(&w->task, ps) : 0;
     worker_trace_send(
-        w, ps, &(struct message){.code = TRACE_PUSHING, .sequence = now_ns, .version = bytes});
+        w, ps, &(struct message){.code = TRACE_PUSHING, .sequence = now_ns, .version = m->length});
     s->pushed_ns = now_ns;
     s->left_ns = 0;
     s->sequence = m->sequence;
-    s->bytes = bytes;
+    s->bytes = m->length;
 }
 
 void worker_trace_sending(struct worker_task *w, int ps, const struct message *m)
 {
     if (w->trace->phase != RECORDING) return;
+    if (m->type == MESSAGE_PART) add_moment(w->trace, ps, SPAN_PART, m->length);
     if (m->type == MESSAGE_PUSH) begin_push(w, ps, m);
     if (m->type == MESSAGE_FINISHED) end_step(w, true);
 }

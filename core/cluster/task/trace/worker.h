@@ -12,6 +12,7 @@ void worker_trace_step(struct worker_task *, uint64_t step); /* before it is com
 /* Before a message leaves. */
 void worker_trace_sending(struct worker_task *, int ps, const struct message *);
 void worker_trace_values(struct worker_task *, int ps, const struct message *); /* they came */
+void worker_trace_back(struct worker_task *, int ps, const struct message *);   /* a part of them */
 void worker_trace_pump(struct worker_task *);                                   /* what has left? */
 void worker_trace_tick(struct worker_task *, uint64_t now_ms);                  /* patience */
 void worker_trace_abandon(struct worker_task *); /* the ps begin again */

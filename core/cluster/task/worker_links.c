@@ -164,7 +164,8 @@ static void on_message(void *context, struct link *link, const struct message *m
 {
     struct attempt *attempt = context;
     struct worker_task *w = attempt->worker;
-    if (w->trace && m->type == MESSAGE_AHEAD) worker_trace_back(w, attempt->ps, m);
+    const bool is_part = message_is_part(m->type);
+    if (w->trace && is_part) worker_trace_back(w, attempt->ps, m);
     if (w->task.has_ended || m->type == MESSAGE_AHEAD) return; /* VALUES will complete it */
     if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
         refused(attempt, m);

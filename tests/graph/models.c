@@ -38,9 +38,11 @@ err model_parse(struct model *m, const char *text, const struct setting *setting
     TRY(fields_parse(&model_object, m->json, "", &m->arena, &spec));
     m->columns[0].name = LABELS_NAME;
     m->columns[1] = (struct column){.name = FEATURES_NAME, .shape = setting->features};
+    m->column_count = 2;
+    for (int i = 0; i < setting->more_count; i++) m->columns[m->column_count++] = setting->more[i];
     const struct graph_options options = {
         .columns = m->columns,
-        .column_count = 2,
+        .column_count = m->column_count,
         .batch = setting->batch,
         .training = setting->training,
         .seed = 1,
@@ -118,7 +120,7 @@ void model_close(struct model *m)
 
 struct batch model_batch(const struct model *m, int64_t rows)
 {
-    return (struct batch){.rows = rows, .columns = m->columns, .column_count = 2};
+    return (struct batch){.rows = rows, .columns = m->columns, .column_count = m->column_count};
 }
 
 void model_forward(struct model *m, int64_t rows, uint64_t draw)

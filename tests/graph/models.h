@@ -5,23 +5,27 @@
 #include "core/graph/plan.h"
 #include "tests/graph/bench.h"
 
-enum { MODEL_PARAMS_MAX = 256 };
+enum { MODEL_PARAMS_MAX = 256, MODEL_COLUMNS_MAX = 8 };
 
 /* "batch 4, features [3, 5], training" */
 struct setting {
     int64_t batch;
     struct shape features; /* of one example */
     bool training;
+    const struct column *more; /* [more_count] columns of the batch, beside features and labels */
+    int more_count;
 };
 
 struct model {
     struct arena arena;
     json_t *json;
     struct graph *graph;
-    struct plan *plan;        /* NULL until model_open */
-    float *features;          /* [batch, ...] normal numbers, aligned */
-    void *labels;             /* classes, zeros and ones or normal numbers, as the loss wants */
-    struct column columns[2]; /* labels and features, in this order, so that names tell */
+    struct plan *plan; /* NULL until model_open */
+    float *features;   /* [batch, ...] normal numbers, aligned */
+    void *labels;      /* classes, zeros and ones or normal numbers, as the loss wants */
+    /* labels and features, in this order, so that names tell; then more */
+    struct column columns[MODEL_COLUMNS_MAX];
+    int column_count;
 };
 
 /* {"model": [...], "loss": ..., "metrics": [...]}; the error of parsing or of graph_make. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "core/data/columns/column.h"
 #include "core/train/hooks/hook.h"
 
 enum { TOPIC_TEXT_MAX = 256, TOPICS_MAX = 32, KINDS_SHOWN_MAX = 512 };
@@ -90,6 +91,10 @@ static const struct topic topics[] = {
     {.name = "clipping", .alias = "clip", .summary = "limits on gradients", .kinds = &clip_kinds},
     {.name = "partitioner", .summary = "cutting variables into parts", .kinds = &partitioner_kinds},
     {.name = "hook", .summary = "what happens beside the steps", .kinds = &hook_kinds},
+    {.name = "column",
+     .summary = "what becomes of the cells of a row",
+     .kinds = &column_kinds,
+     .object = &column_spec_object},
     {.name = "data format",
      .alias = "format",
      .summary = "where examples come from",

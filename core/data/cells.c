@@ -9,6 +9,13 @@
 
 enum { NUMBER_BYTES_MAX = 64 };
 
+int row_reader_cell(const struct row_reader *reader, const char *name)
+{
+    for (int i = 0; i < reader->cell_count; i++)
+        if (strcmp(reader->cell_names[i], name) == 0) return i;
+    return -1;
+}
+
 /* Digits with at most one point, at most 15 in all: exact by one division. What is longer or has
  * an exponent is left to strtod. */
 static bool plain_number(const char *text, double *ret)

@@ -40,6 +40,9 @@ struct row_calls {
     void (*close)(struct row_reader *);
 };
 
+/* Which cell has the name; -1: none. */
+int row_reader_cell(const struct row_reader *, const char *name);
+
 /* All of the cell is one finite number in decimal. */
 bool cell_number(const struct cell *, double *ret);
 /* Empty, "?", "NA", "nan" in any case: what people write where they have no value. */

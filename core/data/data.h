@@ -32,6 +32,8 @@ struct format_context {
     const char *directory; /* relative paths are relative to it */
     uint64_t seed;
     bool without_labels; /* for predictions: labels need not be there and are not looked at */
+    const struct objects
+        *columns; /* of struct column_spec; NULL or none: what a format has itself */
 };
 
 /* A data format: one constant per file in core/data/formats/, listed in core/data/meson.build. */
@@ -53,6 +55,7 @@ extern const struct object source_spec_object;
 
 struct data_spec {
     struct source_spec train, eval; /* eval.format.kind NULL: none */
+    struct objects columns;         /* of struct column_spec (columns/column.h) */
     int64_t batch_size;             /* per worker */
     int64_t eval_batch_size; /* 0: a size that suits (batch_size, at least 100, at most rows) */
     bool shuffle;

@@ -1,4 +1,5 @@
 /* dataset.c - a source of the spec as a dataset: opening, skip and take. */
+#include "core/data/columns/column.h"
 #include "core/data/dataset_check.h"
 #include "core/data/source.h"
 
@@ -35,6 +36,15 @@ static const struct field data_fields[] = {
      .object = &source_spec_object,
      .kinds = &format_kinds,
      .help = "examples to measure with; null: no evaluation"},
+    {.name = "columns",
+     .type = FIELD_VARIANTS,
+     .offset = offsetof(struct data_spec, columns),
+     .fallback = "[]",
+     .count_max = COLUMNS_MAX - 1,
+     .object = &column_spec_object,
+     .kinds = &column_kinds,
+     .help = "what becomes of the cells of both, for nodes to read by name; none: all that are "
+             "features are one column of numbers"},
     {.name = "batch_size",
      .type = FIELD_INT,
      .offset = offsetof(struct data_spec, batch_size),
@@ -101,15 +111,28 @@ static err narrow(struct dataset *d, int64_t skip, int64_t take)
     return OK;
 }
 
+static err open_columns(const struct source_spec *source, const struct format_context *context,
+                        struct dataset *ret)
+{
+    const struct format *format = source->format.kind->descriptor;
+    struct row_reader *reader = NULL;
+    if (!format->read)
+        return fail(ERR_INPUT, "its rows have no cells for data.columns to be made of");
+    TRY(format->read(source->format.attributes, context, &reader));
+    return columns_open(reader, context, ret);
+}
+
 err dataset_open(const struct source_spec *source, const struct format_context *context,
                  struct dataset *ret)
 {
     const struct format *format = source->format.kind->descriptor;
     struct dataset d = {0};
-    err e = format->open(source->format.attributes, context, &d);
+    const bool has_columns = context->columns && context->columns->count > 0;
+    err e = has_columns ? open_columns(source, context, &d)
+                        : format->open(source->format.attributes, context, &d);
     if (e) return fail_prefix(e, "%s data", format->object.name);
     e = narrow(&d, source->skip, source->take);
-    if (!e && format->file_field) e = dataset_check_features(&d);
+    if (!e && format->file_field && !has_columns) e = dataset_check_features(&d);
     if (context->without_labels) d.columns[LABELS].at = NULL;
     if (e)
         dataset_close(&d);

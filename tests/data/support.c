@@ -92,7 +92,8 @@ err source_open(const char *json, struct dataset *ret)
     struct arena arena = {0};
     struct data_spec spec;
     err e = fields_parse(&data_spec_object, root, "data", &arena, &spec);
-    const struct format_context context = {.directory = folder, .seed = 1};
+    const struct format_context context = {
+        .directory = folder, .seed = 1, .columns = &spec.columns};
     if (!e) e = dataset_open(&spec.train, &context, ret);
     arena_free(&arena);
     json_decref(root);

@@ -9,8 +9,10 @@ static err open_set(const struct session *s, const char *name, const struct sour
                     struct batch_source **ret)
 {
     const struct spec *spec = s->options.spec;
-    const struct format_context context = {spec->directory, (uint64_t)spec->seed,
-                                           s->options.without_labels};
+    const struct format_context context = {.directory = spec->directory,
+                                           .seed = (uint64_t)spec->seed,
+                                           .without_labels = s->options.without_labels,
+                                           .columns = &spec->data.columns};
     err e = batch_source_open(source, &context, ret);
     return e ? fail_prefix(e, "%s", name) : OK;
 }
@@ -34,6 +36,9 @@ static err open_data(struct session *s)
 {
     const struct data_spec *data = &s->options.spec->data;
     const bool trains = !s->options.only_evaluates;
+    if (data->columns.count && (data->scale != 1 || data->offset != 0))
+        return fail(ERR_INPUT,
+                    "data.scale: numeric columns have a scale and an offset of their own");
     if (trains) TRY(open_set(s, "data.train", &data->train, &s->train_data));
     if (data->eval.format.kind) TRY(open_set(s, "data.eval", &data->eval, &s->eval_data));
     if (!trains && !s->eval_data)

@@ -1,0 +1,92 @@
+/* column.h - what a column of the spec is: a function of the cells of one row.
+ *
+ * A kind is described once, in core/data/columns/<name>.c, by a constant `column_<name>`. Most
+ * kinds make ids, one of each item of a cell: they say which id an item has, and what is around it
+ * (several items, too many of them, none) is done for all of them in columns.c. Who makes anything
+ * else has make().
+ */
+#ifndef CORE_DATA_COLUMNS_COLUMN_H
+#define CORE_DATA_COLUMNS_COLUMN_H
+
+#include "core/data/columns/items.h"
+#include "core/data/data.h"
+
+enum { IDS_OF_ROW_MAX = 4096 };
+static const int64_t BUCKETS_MAX = INT64_C(1) << 53;
+static const int64_t NO_ID = -1;
+
+/* The first member of the attributes of a kind that reads one cell. */
+struct column_source {
+    const char *cell;      /* NULL: called as the column is */
+    const char *separator; /* NULL: the whole cell is one item */
+    int64_t max;           /* items */
+};
+
+/* Rows of the field table of such a kind */
+#define SOURCE_FIELDS(of_separator, of_max)                                                        \
+    {.name = "source",                                                                             \
+     .type = FIELD_STRING,                                                                         \
+     .offset = offsetof(struct column_source, cell),                                               \
+     .fallback = "null",                                                                           \
+     .help = "the cell that it is made of; null: the one of its own name"},                        \
+        {.name = "separator",                                                                      \
+         .type = FIELD_STRING,                                                                     \
+         .offset = offsetof(struct column_source, separator),                                      \
+         .fallback = of_separator,                                                                 \
+         .help = "the character between several values in a cell; null: there is one"},            \
+    {                                                                                              \
+        .name = "max", .type = FIELD_INT, .offset = offsetof(struct column_source, max),           \
+        .fallback = of_max, .min = 1, .max = IDS_OF_ROW_MAX,                                       \
+        .help = "the most values that a row has; those that it has not count as nothing"           \
+    }
+
+/* A column while the source is read. */
+struct column_maker {
+    const struct column_kind *kind;
+    const char *name;
+    const void *attributes;
+    int cell;           /* of the row; -1: it reads none by itself */
+    struct column made; /* described by open(): [rows] of ids or floats */
+    void *state;        /* the kind's own */
+    int64_t missing;    /* rows in which its cell was empty */
+};
+
+struct column_context {
+    const struct format_context *format; /* for files */
+    const struct row_reader *reader;
+    struct column_maker *makers; /* those before this one are open */
+    int count;                   /* of these */
+    struct arena *arena;         /* as long as the source is read */
+};
+
+struct column_kind {
+    struct object object;
+    /* Checks the attributes and describes what is made. ERR_INPUT: without the column's name. */
+    err (*open)(struct column_maker *, const struct column_context *);
+    /* The id of an item, whose weight it may set; NO_ID: none. ERR_INPUT: what was expected. */
+    err (*id)(const struct column_maker *, struct item *, int64_t *ret);
+    bool crosses_text; /* as a key of a cross its items are words, not ids */
+    /* Or, where id is NULL, all of the row; to: as made says */
+    err (*make)(struct column_maker *, const struct cell *cells, void *to);
+};
+extern const struct kinds column_kinds; /* key "column" */
+
+/* {"column": "hash", "name": "occupation", ...}: the common part */
+struct column_spec {
+    struct variant column;
+    const char *name;
+};
+extern const struct object column_spec_object;
+
+/* For open(): `max` ids below `buckets`. */
+void column_makes_ids(struct column_maker *, int64_t max, int64_t buckets);
+/* The items of the column's cell, of a kind that reads one. */
+struct items column_items(const struct column_maker *, const struct cell *cells);
+
+/* ERR_INPUT: "expected EXPECTED, got "what is there"" */
+err item_refuse(const struct item *, const char *expected);
+
+/* Reads all rows into memory; takes the reader, also on failure. */
+err columns_open(struct row_reader *, const struct format_context *, struct dataset *ret);
+
+#endif

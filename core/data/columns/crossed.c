@@ -1,0 +1,147 @@
+/* crossed: every combination of the values of several cells or columns is a word, and its hash an
+ * id: TensorFlow's crossed_column, to the bit.
+ */
+#include "core/data/columns/column.h"
+
+#include <string.h>
+
+#include "core/base/fingerprint.h"
+
+enum { KEYS_MAX = 8 };
+static const uint64_t FIRST_KEY = UINT64_C(0xDECAFCAFFE); /* TensorFlow's default */
+
+struct attributes {
+    struct strings keys;
+    int64_t buckets;
+};
+
+/* What is crossed: a cell's text, or the items of a column, as words or as ids */
+struct key {
+    const struct column_maker *column; /* NULL: the cell */
+    int cell;
+    int64_t max;
+    uint64_t *values; /* [max] of this row */
+    int64_t count;
+};
+
+struct keys {
+    struct key at[KEYS_MAX];
+    int count;
+};
+
+static const struct field fields[] = {
+    {.name = "keys",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct attributes, keys),
+     .count_min = 2,
+     .count_max = KEYS_MAX,
+     .help = "what is crossed: columns that come before (of hash and vocabulary their words, of "
+             "others their ids), or cells, as they are"},
+    {.name = "buckets",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, buckets),
+     .min = 1,
+     .max = 0x1p53,
+     .help = "how many ids there are; combinations that fall into the same share it"},
+    {0},
+};
+
+static const struct column_maker *find_column(const struct column_context *c, const char *name)
+{
+    for (int i = 0; i < c->count; i++)
+        if (strcmp(c->makers[i].name, name) == 0) return &c->makers[i];
+    return NULL;
+}
+
+static err open_key(const struct column_context *context, const char *name, struct key *ret)
+{
+    const struct column_maker *column = find_column(context, name);
+    if (column && !column->kind->id)
+        return fail(ERR_INPUT, "keys: \"%s\" is %s, which cannot be crossed", name,
+                    column->kind->object.name);
+    *ret = (struct key){.column = column, .max = 1};
+    ret->cell = column ? column->cell : row_reader_cell(context->reader, name);
+    if (column) ret->max = column->made.shape.dim[0];
+    if (ret->cell < 0)
+        return fail(ERR_INPUT, "keys: no column before this one and no cell is called \"%s\"",
+                    name);
+    ret->values = arena_array(context->arena, (size_t)ret->max, sizeof *ret->values);
+    return OK;
+}
+
+static err open(struct column_maker *m, const struct column_context *context)
+{
+    const struct attributes *a = m->attributes;
+    struct keys *keys = arena_new(context->arena, sizeof *keys);
+    int64_t combinations = 1;
+    for (; keys->count < a->keys.count; keys->count++) {
+        TRY(open_key(context, a->keys.at[keys->count], &keys->at[keys->count]));
+        combinations *= keys->at[keys->count].max;
+        if (combinations > IDS_OF_ROW_MAX)
+            return fail(ERR_INPUT, "keys: more than %d combinations in a row", (int)IDS_OF_ROW_MAX);
+    }
+    m->state = keys;
+    column_makes_ids(m, combinations, a->buckets);
+    return OK;
+}
+
+static err value_of(const struct key *key, struct item *item, uint64_t *ret)
+{
+    int64_t id;
+    if (!key->column || key->column->kind->crosses_text) {
+        *ret = item_fingerprint(item);
+        return OK;
+    }
+    TRY(key->column->kind->id(key->column, item, &id));
+    *ret = (uint64_t)id;
+    return OK;
+}
+
+static err read_key(struct key *key, const struct cell *cells)
+{
+    struct items items = {.cell = &cells[key->cell]};
+    struct item item;
+    if (key->column) items = column_items(key->column, cells);
+    for (key->count = 0; items_next(&items, &item); key->count++) {
+        if (key->count == key->max)
+            return fail(ERR_INPUT, "a key has more than %lld values", (long long)key->max);
+        TRY(value_of(key, &item, &key->values[key->count]));
+    }
+    return OK;
+}
+
+/* Combination i counts like the digits of a number, the last key fastest. */
+static uint64_t combine(const struct keys *keys, int64_t i)
+{
+    uint64_t hash = FIRST_KEY;
+    int64_t below = 1;
+    for (int k = 0; k < keys->count; k++) below *= keys->at[k].count;
+    for (int k = 0; k < keys->count; k++) {
+        below /= keys->at[k].count;
+        hash = fingerprint_join(hash, keys->at[k].values[i / below % keys->at[k].count]);
+    }
+    return hash;
+}
+
+/* Where a key has no value there is no combination. */
+static err make(struct column_maker *m, const struct cell *cells, void *to)
+{
+    struct keys *keys = m->state;
+    int64_t *ids = to, count = 1;
+    for (int k = 0; k < keys->count; k++) {
+        TRY(read_key(&keys->at[k], cells));
+        count *= keys->at[k].count;
+    }
+    for (int64_t i = 0; i < count; i++)
+        ids[i] = (int64_t)(combine(keys, i) % (uint64_t)m->made.buckets);
+    for (int64_t i = count; i < m->made.shape.dim[0]; i++) ids[i] = NO_ID;
+    m->missing += count == 0;
+    return OK;
+}
+
+const struct column_kind column_crossed = {
+    .object = {"crossed", "ids of combinations of words or ids, by their hash", fields,
+               sizeof(struct attributes)},
+    .open = open,
+    .make = make,
+};

@@ -1,0 +1,57 @@
+/* identity: whole numbers that are ids already. */
+#include "core/data/columns/column.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct attributes {
+    struct column_source source;
+    int64_t buckets, fallback;
+};
+
+static const struct field fields[] = {
+    SOURCE_FIELDS("null", "1"),
+    {.name = "buckets",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, buckets),
+     .min = 1,
+     .max = 0x1p53,
+     .help = "ids are from 0 to one less"},
+    {.name = "default",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, fallback),
+     .fallback = "-1",
+     .min = -1,
+     .max = 0x1p53,
+     .help = "the id of numbers that are none; -1: such a number is an error"},
+    {0},
+};
+
+static err open(struct column_maker *m, const struct column_context *context)
+{
+    const struct attributes *a = m->attributes;
+    if (a->fallback >= a->buckets)
+        return fail(ERR_INPUT, "default: expected an id below %" PRId64, a->buckets);
+    column_makes_ids(m, a->source.max, a->buckets);
+    return OK;
+}
+
+static err id(const struct column_maker *m, struct item *item, int64_t *ret)
+{
+    const struct attributes *a = m->attributes;
+    const bool is_integer = item_integer(item, ret);
+    if (is_integer && *ret >= 0 && *ret < a->buckets) return OK;
+    if (is_integer && a->fallback >= 0) {
+        *ret = a->fallback;
+        return OK;
+    }
+    char expected[64];
+    snprintf(expected, sizeof expected, "an id from 0 to %" PRId64, a->buckets - 1);
+    return item_refuse(item, expected);
+}
+
+const struct column_kind column_identity = {
+    .object = {"identity", "whole numbers that are ids", fields, sizeof(struct attributes)},
+    .open = open,
+    .id = id,
+};

@@ -1,0 +1,64 @@
+/* ids: a list of ids, each with a weight where there are any: libsvm's features, or "3:0.5 7:2". */
+#include "core/data/columns/column.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct attributes {
+    struct column_source source;
+    int64_t rows;
+    bool weights;
+};
+
+static const struct field fields[] = {
+    SOURCE_FIELDS("\" \"", "64"),
+    {.name = "rows",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, rows),
+     .min = 1,
+     .max = 0x1p53,
+     .help = "ids are from 0 to one less: the rows of the table that they lead to"},
+    {.name = "weights",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct attributes, weights),
+     .fallback = "false",
+     .help = "each id counts as often as the number behind its colon says; false: once"},
+    {0},
+};
+
+static err open(struct column_maker *m, const struct column_context *context)
+{
+    const struct attributes *a = m->attributes;
+    column_makes_ids(m, a->source.max, a->rows);
+    m->made.is_weighted = a->weights;
+    return OK;
+}
+
+/* "7:0.5" is cut at the colon. */
+static bool read_text(struct item *item, int64_t *ret)
+{
+    const char *colon = memchr(item->text, ':', item->length);
+    if (!colon) return item_integer(item, ret);
+    struct item left = *item, right = *item;
+    left.length = (size_t)(colon - item->text);
+    right.text = colon + 1;
+    right.length = item->length - left.length - 1;
+    return item_integer(&left, ret) && item_number(&right, &item->weight);
+}
+
+static err id(const struct column_maker *m, struct item *item, int64_t *ret)
+{
+    const bool is_id = item->text ? read_text(item, ret) : item_integer(item, ret);
+    if (is_id && *ret >= 0 && *ret < m->made.buckets) return OK;
+    char expected[64];
+    snprintf(expected, sizeof expected, "an id from 0 to %" PRId64, m->made.buckets - 1);
+    return item_refuse(item, expected);
+}
+
+const struct column_kind column_ids = {
+    .object = {"ids", "lists of ids, with weights where there are any", fields,
+               sizeof(struct attributes)},
+    .open = open,
+    .id = id,
+};

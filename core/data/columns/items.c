@@ -1,0 +1,104 @@
+/* items.c - see items.h. */
+#include "core/data/columns/items.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/fingerprint.h"
+
+enum { NUMBER_TEXT_MAX = 64 };
+static const double INTEGER_MAX = 0x1p53;
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static struct item trimmed(const char *from, const char *to)
+{
+    while (from < to && is_blank(*from)) from++;
+    while (to > from && is_blank(to[-1])) to--;
+    return (struct item){.text = from, .length = (size_t)(to - from), .weight = 1};
+}
+
+static bool next_word(struct items *items, struct item *ret)
+{
+    const struct cell *cell = items->cell;
+    while (items->at < cell->length) {
+        const char *from = cell->text + items->at, *end = cell->text + cell->length;
+        const char *to =
+            items->separator ? memchr(from, items->separator[0], (size_t)(end - from)) : NULL;
+        if (!to) to = end;
+        items->at = (size_t)(to - cell->text) + 1;
+        *ret = trimmed(from, to);
+        if (ret->length > 0) return true;
+    }
+    return false;
+}
+
+static bool next_of_list(struct items *items, struct item *ret)
+{
+    const struct cell *cell = items->cell;
+    if (items->index == cell->count) return false;
+    const int64_t i = items->index++;
+    const bool is_id = cell->ids != NULL;
+    *ret = (struct item){.is_id = is_id, .weight = 1};
+    if (is_id) ret->id = cell->ids[i];
+    if (cell->numbers) ret->number = cell->numbers[i];
+    if (is_id && cell->numbers) ret->weight = cell->numbers[i];
+    return true;
+}
+
+bool items_next(struct items *items, struct item *ret)
+{
+    return items->cell->text ? next_word(items, ret) : next_of_list(items, ret);
+}
+
+/* With the NUL behind it that numbers are read up to */
+static bool word_number(const struct item *item, double *ret)
+{
+    char text[NUMBER_TEXT_MAX + 1];
+    if (item->length > NUMBER_TEXT_MAX) return false;
+    memcpy(text, item->text, item->length);
+    text[item->length] = '\0';
+    return cell_number(&(struct cell){.text = text, .length = item->length}, ret);
+}
+
+bool item_number(const struct item *item, float *ret)
+{
+    double number = item->is_id ? (double)item->id : (double)item->number;
+    if (item->text && !word_number(item, &number)) return false;
+    *ret = (float)number;
+    return isfinite(*ret);
+}
+
+bool item_integer(const struct item *item, int64_t *ret)
+{
+    double number = item->number;
+    *ret = item->id;
+    if (item->is_id) return true;
+    if (item->text && !word_number(item, &number)) return false;
+    if (!(fabs(number) <= INTEGER_MAX) || number != floor(number)) return false;
+    *ret = (int64_t)number;
+    return true;
+}
+
+const char *item_text(const struct item *item, char buffer[ITEM_TEXT_MAX], size_t *ret_length)
+{
+    *ret_length = item->length;
+    if (item->text) return item->text;
+    const int length = item->is_id ? snprintf(buffer, ITEM_TEXT_MAX, "%" PRId64, item->id)
+                                   : snprintf(buffer, ITEM_TEXT_MAX, "%.9g", (double)item->number);
+    *ret_length = (size_t)length;
+    return buffer;
+}
+
+uint64_t item_fingerprint(const struct item *item)
+{
+    char buffer[ITEM_TEXT_MAX];
+    size_t length;
+    const char *text = item_text(item, buffer, &length);
+    return fingerprint(text, length);
+}

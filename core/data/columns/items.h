@@ -1,0 +1,37 @@
+/* items.h - the values of a cell, one by one. */
+#ifndef CORE_DATA_COLUMNS_ITEMS_H
+#define CORE_DATA_COLUMNS_ITEMS_H
+
+#include "core/data/cells.h"
+
+enum { ITEM_TEXT_MAX = 32 };
+
+/* A word, trimmed, with no NUL behind; or an id or a number as the format has them. */
+struct item {
+    const char *text; /* NULL: none */
+    size_t length;
+    bool is_id; /* else, of an item without text, a number */
+    int64_t id;
+    float number;
+    float weight; /* of an id; 1 where nobody says */
+};
+
+struct items {
+    const struct cell *cell;
+    const char *separator; /* NULL: the cell is one item */
+    size_t at;
+    int64_t index;
+};
+
+/* Empty ones are passed over. False: there are no more. */
+bool items_next(struct items *, struct item *ret);
+
+/* A finite number, as float has it; a whole one of at most 2^53. False: it is none. */
+bool item_number(const struct item *, float *ret);
+bool item_integer(const struct item *, int64_t *ret);
+
+/* As text, also where it is an id: in buffer, or where it lies. */
+const char *item_text(const struct item *, char buffer[ITEM_TEXT_MAX], size_t *ret_length);
+uint64_t item_fingerprint(const struct item *);
+
+#endif

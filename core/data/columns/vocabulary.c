@@ -1,0 +1,178 @@
+/* vocabulary: words that are listed, in the spec or one per line of a file; others share buckets by
+ * their hash, or count as nothing.
+ */
+#include "core/data/columns/column.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/base/fingerprint.h"
+#include "core/data/input.h"
+
+enum { FILE_BYTES_MAX = 1 << 30, FILE_GROW = 1 << 16 };
+
+struct attributes {
+    struct column_source source;
+    struct strings words;
+    const char *file;
+    int64_t oov_buckets;
+};
+
+struct word {
+    const char *text; /* NULL: the place is free */
+    size_t length;
+    int64_t id;
+};
+
+/* A hash table of at least twice as many places as words */
+struct words {
+    struct word *places; /* [size] */
+    size_t size;         /* a power of two */
+    int64_t count;
+};
+
+static const struct field fields[] = {
+    SOURCE_FIELDS("null", "1"),
+    {.name = "words",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct attributes, words),
+     .fallback = "[]",
+     .group = "words",
+     .help = "the words; the first has id 0"},
+    {.name = "file",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct attributes, file),
+     .fallback = "null",
+     .group = "words",
+     .may_differ = true,
+     .help = "or the file that has them, one per line, plain or gzip"},
+    {.name = "oov_buckets",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, oov_buckets),
+     .fallback = "0",
+     .max = 0x1p53,
+     .help = "ids behind those of the words, which all other words share by their hash; 0: these "
+             "count as nothing"},
+    {0},
+};
+
+/* Where the word is, or would be */
+static struct word *place_of(const struct words *words, const char *text, size_t length)
+{
+    size_t at = fingerprint(text, length) & (words->size - 1);
+    while (words->places[at].text &&
+           (words->places[at].length != length || memcmp(words->places[at].text, text, length)))
+        at = (at + 1) & (words->size - 1);
+    return &words->places[at];
+}
+
+static void make_places(struct words *words, size_t count, struct arena *arena)
+{
+    words->size = 16;
+    while (words->size < 2 * count) words->size *= 2;
+    words->places = arena_array(arena, words->size, sizeof *words->places);
+}
+
+static err add(struct words *words, const char *text, size_t length)
+{
+    struct word *place = place_of(words, text, length);
+    if (place->text)
+        return fail(ERR_INPUT, "the word \"%.*s\" is there twice", length < 64 ? (int)length : 64,
+                    text);
+    *place = (struct word){text, length, words->count++};
+    return OK;
+}
+
+static err add_listed(struct words *words, const struct strings *list, struct arena *arena)
+{
+    make_places(words, (size_t)list->count, arena);
+    for (int i = 0; i < list->count; i++) TRY(add(words, list->at[i], strlen(list->at[i])));
+    return OK;
+}
+
+static err read_all(struct input *in, struct block *ret, size_t *ret_bytes)
+{
+    size_t got = 1;
+    for (*ret_bytes = 0; got > 0; *ret_bytes += got) {
+        if (*ret_bytes > FILE_BYTES_MAX)
+            return fail(ERR_INPUT, "%s: more than 1 GiB of words", input_path(in));
+        TRY(block_grow(ret, *ret_bytes + FILE_GROW));
+        TRY(input_some(in, (char *)ret->at + *ret_bytes, FILE_GROW, &got));
+    }
+    return OK;
+}
+
+static size_t count_lines(const char *text, size_t bytes)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < bytes; i++) count += text[i] == '\n';
+    return count;
+}
+
+/* Without the line's end; empty lines are passed over. */
+static err add_lines(struct words *words, const char *text, size_t bytes)
+{
+    for (const char *from = text, *end = text + bytes; from < end;) {
+        const char *to = memchr(from, '\n', (size_t)(end - from));
+        const char *next = to ? to + 1 : end;
+        if (!to) to = end;
+        if (to > from && to[-1] == '\r') to--;
+        if (to > from) TRY(add(words, from, (size_t)(to - from)));
+        from = next;
+    }
+    return OK;
+}
+
+static err add_file(struct words *words, const char *file, const struct column_context *context)
+{
+    struct input *in = NULL;
+    struct block block = {0};
+    size_t bytes = 0;
+    TRY(input_open(context->format, file, &in));
+    err e = read_all(in, &block, &bytes);
+    if (!e) {
+        char *text = arena_new(context->arena, bytes + 1);
+        memcpy(text, block.at, bytes);
+        make_places(words, count_lines(text, bytes), context->arena);
+        e = add_lines(words, text, bytes);
+        if (e) e = fail_prefix(e, "%s", input_path(in));
+    }
+    block_drop(&block);
+    input_close(in);
+    return e;
+}
+
+static err open(struct column_maker *m, const struct column_context *context)
+{
+    const struct attributes *a = m->attributes;
+    struct words *words = arena_new(context->arena, sizeof *words);
+    if (!a->words.count == !a->file)
+        return fail(ERR_INPUT, "expected either \"words\" or \"file\"");
+    TRY(a->file ? add_file(words, a->file, context) : add_listed(words, &a->words, context->arena));
+    m->state = words;
+    column_makes_ids(m, a->source.max, words->count + a->oov_buckets);
+    return OK;
+}
+
+static err id(const struct column_maker *m, struct item *item, int64_t *ret)
+{
+    const struct attributes *a = m->attributes;
+    const struct words *words = m->state;
+    char buffer[ITEM_TEXT_MAX];
+    size_t length;
+    const char *text = item_text(item, buffer, &length);
+    const struct word *word = place_of(words, text, length);
+    *ret = NO_ID;
+    if (word->text)
+        *ret = word->id;
+    else if (a->oov_buckets > 0)
+        *ret = words->count + (int64_t)(fingerprint(text, length) % (uint64_t)a->oov_buckets);
+    return OK;
+}
+
+const struct column_kind column_vocabulary = {
+    .object = {"vocabulary", "ids of words that are listed", fields, sizeof(struct attributes)},
+    .open = open,
+    .id = id,
+    .crosses_text = true,
+};

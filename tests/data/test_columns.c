@@ -1,0 +1,305 @@
+/* columns: what each kind makes of cells, hashes and crosses as TensorFlow has them, and faults
+ * that are named by file, line and column. */
+#include "tests/data/support.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/fingerprint.h"
+
+#define CSV "{'format': 'csv', 'file': 'table', 'label': 'y'}, 'columns': "
+#define SVM "{'format': 'libsvm', 'file': 'rows'}, 'columns': "
+
+static const struct column *named(const struct dataset *d, const char *name)
+{
+    const int column = column_find(d->columns, d->column_count, name);
+    assert_true(column >= 0);
+    return &d->columns[column];
+}
+
+/* Of one column: the ids of all rows, as many per row as it has */
+static void assert_ids(const char *source, const char *name, int64_t buckets, int count,
+                       const int64_t *wanted)
+{
+    struct dataset d;
+    source_open_ok(source, &d);
+    const struct column *c = named(&d, name);
+    assert_int_equal(c->dtype, INT64);
+    assert_int_equal(c->buckets, buckets);
+    assert_int_equal(d.rows * column_width(c), count);
+    for (int i = 0; i < count; i++) assert_int_equal(((const int64_t *)c->at)[i], wanted[i]);
+    dataset_close(&d);
+}
+
+static void assert_numbers(const char *source, const char *name, int count, const float *wanted)
+{
+    struct dataset d;
+    source_open_ok(source, &d);
+    const struct column *c = named(&d, name);
+    assert_int_equal(c->dtype, FLOAT32);
+    assert_int_equal(d.rows * column_width(c), count);
+    assert_memory_equal(c->at, wanted, (size_t)count * sizeof(float));
+    dataset_close(&d);
+}
+
+/* ---- hashes ---- */
+
+static json_t *load_fixture(void)
+{
+    json_t *root = json_load_file(FIXTURES "/hashes.json", 0, NULL);
+    assert_non_null(root);
+    return root;
+}
+
+static void words_hash_as_in_tensorflow(void **state)
+{
+    json_t *root = load_fixture(), *word;
+    size_t i;
+    json_array_foreach(json_object_get(root, "words"), i, word)
+    {
+        const uint64_t hash = fingerprint(json_string_value(word), json_string_length(word));
+        const json_t *wanted = json_array_get(json_object_get(root, "fingerprint_mod_2_62"), i);
+        const json_t *bucket = json_array_get(json_object_get(root, "bucket_of_1000"), i);
+        assert_int_equal(hash % (UINT64_C(1) << 62), strtoull(json_string_value(wanted), NULL, 10));
+        assert_int_equal(hash % 1000, json_integer_value(bucket));
+    }
+    assert_true(i > 50);
+    json_decref(root);
+}
+
+static void take_ids(const json_t *list, int64_t *ret)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        ret[i] = json_integer_value(json_array_get(list, i));
+}
+
+/* Words from cells, and ids of a column between them */
+static void crosses_are_those_of_tensorflow(void **state)
+{
+    json_t *root = load_fixture(), *cross = json_object_get(root, "cross");
+    char text[2048] = "a,b,c,y\n";
+    int64_t two[6], three[6];
+    for (size_t i = 0; i < 6; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s,%s,%lld,0\n",
+                 json_string_value(json_array_get(json_object_get(cross, "a"), i)),
+                 json_string_value(json_array_get(json_object_get(cross, "b"), i)),
+                 (long long)json_integer_value(json_array_get(json_object_get(cross, "c"), i)));
+    take_ids(json_object_get(cross, "ab_of_10000"), two);
+    take_ids(json_object_get(cross, "abc_of_1000000"), three);
+    json_decref(root);
+    file_write_text("table", text);
+    const char *columns = CSV "[{'column': 'hash', 'name': 'a', 'buckets': 7},"
+                              "{'column': 'identity', 'name': 'id', 'source': 'c', 'buckets': 9},"
+                              "{'column': 'crossed', 'name': 'two', 'keys': ['a', 'b'],"
+                              " 'buckets': 10000},"
+                              "{'column': 'crossed', 'name': 'three', 'keys': ['a', 'b', 'id'],"
+                              " 'buckets': 1000000}]";
+    assert_ids(columns, "two", 10000, 6, two);
+    assert_ids(columns, "three", 1000000, 6, three);
+}
+
+static void every_combination_of_several_values_is_crossed(void **state)
+{
+    const uint64_t first = UINT64_C(0xDECAFCAFFE);
+    const char *words[] = {"x", "y"};
+    int64_t wanted[8] = {0};
+    for (int i = 0; i < 4; i++) {
+        const uint64_t one = fingerprint_join(first, fingerprint(words[i / 2], 1));
+        wanted[i] = (int64_t)(fingerprint_join(one, (uint64_t)(3 + i % 2)) % 100);
+    }
+    for (int i = 4; i < 8; i++) wanted[i] = -1;
+    file_write_text("table", "a,b,y\nx|y,3|4,0\n,3,0\n");
+    assert_ids(CSV "[{'column': 'hash', 'name': 'a', 'buckets': 7, 'separator': '|', 'max': 2},"
+                   "{'column': 'identity', 'name': 'b', 'buckets': 9, 'separator': '|', 'max': 2},"
+                   "{'column': 'crossed', 'name': 'c', 'keys': ['a', 'b'], 'buckets': 100}]",
+               "c", 100, 8, wanted);
+}
+
+/* ---- kinds ---- */
+
+static void a_hash_takes_the_cell_as_it_is(void **state)
+{
+    file_write_text("table", "a,y\n HS-grad ,0\n\"HS-grad\",0\n?,0\n,0\n");
+    const int64_t word = (int64_t)(fingerprint("HS-grad", 7) % 1000);
+    const int64_t unknown = (int64_t)(fingerprint("?", 1) % 1000);
+    assert_ids(CSV "[{'column': 'hash', 'name': 'h', 'source': 'a', 'buckets': 1000}]", "h", 1000,
+               4, (int64_t[]){word, word, unknown, -1});
+}
+
+static void rows_without_a_value_are_counted(void **state)
+{
+    struct dataset d;
+    file_write_text("table", "a,b,y\n1,x,0\n,x,0\n,,0\n");
+    source_open_ok(CSV "[{'column': 'numeric', 'name': 'n', 'source': 'a', 'default': 3},"
+                       "{'column': 'hash', 'name': 'b', 'buckets': 9},"
+                       "{'column': 'crossed', 'name': 'c', 'keys': ['a', 'b'], 'buckets': 9}]",
+                   &d);
+    assert_string_equal(d.use, "3 columns; rows without a value: n 2, b 1, c 2");
+    dataset_close(&d);
+}
+
+static void numbers_are_scaled(void **state)
+{
+    file_write_text("table", "a,y\n3,0\n,0\n0,1\n");
+    assert_numbers(CSV "[{'column': 'numeric', 'name': 'a', 'scale': 0.5, 'offset': 1,"
+                       " 'default': 7}]",
+                   "a", 3, (float[]){2.5f, 4.5f, 1});
+    assert_numbers(CSV "[{'column': 'numeric', 'name': 'l', 'source': 'a', 'log1p': true,"
+                       " 'scale': 0.1, 'default': 0}]",
+                   "l", 3, (float[]){(float)(log1p(3) * 0.1), 0, 0});
+    assert_refused(CSV "[{'column': 'numeric', 'name': 'a'}]", "table: line 3", "column \"a\"",
+                   "\"default\"", NULL);
+    file_write_text("table", "a,y\n1|2.5|3,0\n4| 5 |6,0\n");
+    const char *list = CSV "[{'column': 'numeric', 'name': 'a', 'separator': '|', 'max': 3}]";
+    assert_numbers(list, "a", 6, (float[]){1, 2.5f, 3, 4, 5, 6});
+    assert_refused(CSV "[{'column': 'numeric', 'name': 'a', 'separator': '|', 'max': 2}]", "line 2",
+                   "expected 2 numbers", "got 3", NULL);
+    file_write_text("table", "a,y\n1,0\nx,0\n-1,0\n");
+    assert_refused(CSV "[{'column': 'numeric', 'name': 'a'}]", "line 3", "a number", "\"x\"", NULL);
+    file_write_text("table", "a,y\n1,0\n-1,0\n");
+    assert_refused(CSV "[{'column': 'numeric', 'name': 'a', 'log1p': true}]", "line 3", "above -1",
+                   NULL);
+}
+
+static void a_boundary_begins_a_bucket(void **state)
+{
+    file_write_text("table", "a,y\n17.9,0\n18,0\n64,0\n65,0\n,0\n-1e9,0\n");
+    assert_ids(CSV "[{'column': 'bucketized', 'name': 'b', 'source': 'a',"
+                   " 'boundaries': [18, 30, 65]}]",
+               "b", 4, 6, (int64_t[]){0, 1, 2, 3, -1, 0});
+    assert_refused(CSV "[{'column': 'bucketized', 'name': 'a', 'boundaries': [18, 18]}]",
+                   "boundaries", "rising", NULL);
+}
+
+static void words_have_the_place_in_their_list(void **state)
+{
+    const int64_t other = 2 + (int64_t)(fingerprint("Other", 5) % 3);
+    file_write_text("table", "s,y\nMale,0\nFemale,0\nOther,0\n,0\n");
+    file_write_text("words", "Female\r\n\nMale");
+    assert_ids(CSV "[{'column': 'vocabulary', 'name': 's', 'words': ['Female', 'Male'],"
+                   " 'oov_buckets': 3}]",
+               "s", 5, 4, (int64_t[]){1, 0, other, -1});
+    assert_ids(CSV "[{'column': 'vocabulary', 'name': 's', 'file': 'words'}]", "s", 2, 4,
+               (int64_t[]){1, 0, -1, -1});
+    assert_refused(CSV "[{'column': 'vocabulary', 'name': 's', 'words': ['a', 'a']}]", "\"a\"",
+                   "twice", NULL);
+    assert_refused(CSV "[{'column': 'vocabulary', 'name': 's'}]", "\"words\" or \"file\"", NULL);
+}
+
+static void ids_out_of_range_are_named_or_replaced(void **state)
+{
+    file_write_text("table", "m,y\n4,0\n5,0\n");
+    assert_refused(CSV "[{'column': 'identity', 'name': 'movie', 'source': 'm', 'buckets': 5}]",
+                   "table: line 3", "column \"movie\"", "from 0 to 4", "\"5\"", NULL);
+    assert_ids(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'default': 2}]", "m", 5, 2,
+               (int64_t[]){4, 2});
+    file_write_text("table", "m,y\n-1,0\n");
+    assert_refused(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5}]", "line 2", "\"-1\"",
+                   NULL);
+    file_write_text("table", "m,y\n1.5,0\n");
+    assert_refused(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'default': 2}]",
+                   "line 2", "\"1.5\"", NULL);
+}
+
+static void a_cell_may_have_several_values(void **state)
+{
+    file_write_text("table", "m,y\n1|3||2,0\n,0\n 4 ,0\n");
+    assert_ids(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'separator': '|',"
+                   " 'max': 3}]",
+               "m", 5, 9, (int64_t[]){1, 3, 2, -1, -1, -1, 4, -1, -1});
+    assert_refused(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'separator': '|',"
+                       " 'max': 2}]",
+                   "line 2", "column \"m\"", "more than 2 values", NULL);
+    assert_refused(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'separator': '||'}]",
+                   "separator", "one character", NULL);
+}
+
+static void lists_of_ids_may_have_weights(void **state)
+{
+    struct dataset d;
+    file_write_text("rows", "1 1:0.5 4:-2\n0\n");
+    source_open_ok(SVM "[{'column': 'ids', 'name': 'f', 'source': 'features', 'rows': 4,"
+                       " 'max': 3, 'weights': true}]",
+                   &d);
+    assert_memory_equal(named(&d, "f")->at, ((int64_t[]){0, 3, -1, -1, -1, -1}), 48);
+    assert_memory_equal(named(&d, "f/weights")->at, ((float[]){0.5f, -2, 0, 0, 0, 0}), 24);
+    dataset_close(&d);
+    assert_refused(SVM "[{'column': 'ids', 'name': 'f', 'source': 'features', 'rows': 3}]",
+                   "rows: line 1", "column \"f\"", "from 0 to 2", "\"3\"", NULL);
+    file_write_text("table", "a,y\n3:0.5 1,0\n");
+    assert_ids(CSV "[{'column': 'ids', 'name': 'a', 'rows': 4, 'max': 2}]", "a", 4, 2,
+               (int64_t[]){3, 1});
+    file_write_text("table", "a,y\n3:x,0\n");
+    assert_refused(CSV "[{'column': 'ids', 'name': 'a', 'rows': 4}]", "line 2", "\"3:x\"", NULL);
+}
+
+/* ---- specs that are wrong ---- */
+
+static void what_is_not_there_is_named(void **state)
+{
+    file_write_text("table", "age,y\n1,0\n");
+    assert_refused(CSV "[{'column': 'hash', 'name': 'agr', 'buckets': 5}]", "columns[0]",
+                   "no cell \"agr\"", "\"age\"", NULL);
+    assert_refused(CSV "[{'column': 'hash', 'name': 'y', 'buckets': 5}]", "is the label", NULL);
+    assert_refused(CSV "[{'column': 'hash', 'name': 'age', 'buckets': 5},"
+                       "{'column': 'numeric', 'name': 'age'}]",
+                   "columns[1]", "the name is taken", NULL);
+    assert_refused(CSV "[{'column': 'numeric', 'name': 'n', 'source': 'age'},"
+                       "{'column': 'crossed', 'name': 'c', 'keys': ['n', 'age'], 'buckets': 5}]",
+                   "keys", "numeric", NULL);
+    assert_refused(CSV "[{'column': 'crossed', 'name': 'c', 'keys': ['x', 'age'], 'buckets': 5}]",
+                   "\"x\"", NULL);
+    assert_refused("{'format': 'digits', 'rows': 9}, 'columns': [{'column': 'numeric',"
+                   " 'name': 'x'}]",
+                   "data.columns", NULL);
+    assert_refused("{'format': 'csv', 'file': 'table', 'label': 'y', 'except': ['age']},"
+                   " 'columns': [{'column': 'numeric', 'name': 'age'}]",
+                   "\"except\"", NULL);
+}
+
+static void no_flipped_byte_crashes(void **state)
+{
+    char text[] = "a,b,c,y\n1|3,\"x\",4:0.5 1:2,0\n?,,0,1\n";
+    static const char telling[] = "\n\",. -+9ex:|?\x01\x80\xff"; /* and the NUL at its end */
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        for (size_t b = 0; b < sizeof telling; b++) {
+            const char kept = text[i];
+            struct dataset d = {0};
+            text[i] = telling[b];
+            file_write("table", text, sizeof text - 1);
+            text[i] = kept;
+            const err e = source_open(
+                CSV "[{'column': 'hash', 'name': 'a', 'buckets': 9, 'separator': '|', 'max': 2},"
+                    "{'column': 'bucketized', 'name': 'b', 'boundaries': [1]},"
+                    "{'column': 'ids', 'name': 'c', 'rows': 5, 'max': 2, 'weights': true},"
+                    "{'column': 'vocabulary', 'name': 'v', 'source': 'b', 'words': ['x']},"
+                    "{'column': 'crossed', 'name': 'z', 'keys': ['a', 'v'], 'buckets': 9}]",
+                &d);
+            assert_true(e == OK || e == ERR_INPUT);
+            dataset_close(&d);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_hash_as_in_tensorflow),
+        cmocka_unit_test(crosses_are_those_of_tensorflow),
+        cmocka_unit_test(every_combination_of_several_values_is_crossed),
+        cmocka_unit_test(a_hash_takes_the_cell_as_it_is),
+        cmocka_unit_test(rows_without_a_value_are_counted),
+        cmocka_unit_test(numbers_are_scaled),
+        cmocka_unit_test(a_boundary_begins_a_bucket),
+        cmocka_unit_test(words_have_the_place_in_their_list),
+        cmocka_unit_test(ids_out_of_range_are_named_or_replaced),
+        cmocka_unit_test(a_cell_may_have_several_values),
+        cmocka_unit_test(lists_of_ids_may_have_weights),
+        cmocka_unit_test(what_is_not_there_is_named),
+        cmocka_unit_test(no_flipped_byte_crashes),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}

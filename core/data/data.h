@@ -40,6 +40,7 @@ struct format_context {
 struct format {
     struct object object;
     const char *file_field; /* the field that names the file of features; NULL: no file */
+    /* NULL: only columns can be made of it */
     err (*open)(const void *attributes, const struct format_context *, struct dataset *ret);
     /* NULL: its rows have no cells that columns could be made of */
     err (*read)(const void *attributes, const struct format_context *, struct row_reader **ret);

@@ -128,6 +128,9 @@ err dataset_open(const struct source_spec *source, const struct format_context *
     const struct format *format = source->format.kind->descriptor;
     struct dataset d = {0};
     const bool has_columns = context->columns && context->columns->count > 0;
+    if (!has_columns && !format->open)
+        return fail(ERR_INPUT, "%s data: data.columns says what its cells become, and has none",
+                    format->object.name);
     err e = has_columns ? open_columns(source, context, &d)
                         : format->open(source->format.attributes, context, &d);
     if (e) return fail_prefix(e, "%s data", format->object.name);

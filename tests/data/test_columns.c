@@ -260,6 +260,53 @@ static void what_is_not_there_is_named(void **state)
                    "\"except\"", NULL);
 }
 
+/* ---- clicks ---- */
+
+#define CLICKS(more)                                                                               \
+    "{'format': 'clicks', 'rows': 20000, 'buckets': 100" more "}, 'columns': ["                    \
+    "{'column': 'identity', 'name': 'c1', 'buckets': 100},"                                        \
+    "{'column': 'hash', 'name': 'c26', 'buckets': 1000},"                                          \
+    "{'column': 'numeric', 'name': 'n13'}, {'column': 'numeric', 'name': 'logit'}]"
+
+/* The share of rows whose first column has its most frequent id */
+static double largest_share(const char *source)
+{
+    struct dataset d;
+    int count[100] = {0}, most = 0;
+    source_open_ok(source, &d);
+    const int64_t *ids = named(&d, "c1")->at;
+    for (int64_t i = 0; i < d.rows; i++) count[ids[i]]++;
+    for (int i = 0; i < 100; i++) most = count[i] > most ? count[i] : most;
+    dataset_close(&d);
+    return most / 20000.0;
+}
+
+static void ids_of_clicks_are_skewed_as_asked(void **state)
+{
+    assert_true(largest_share(CLICKS(", 'skew': 0")) < 0.015);
+    const double zipf = largest_share(CLICKS(", 'skew': 1"));
+    assert_true(zipf > 0.13 && zipf < 0.17); /* log 2 of log 101 */
+}
+
+/* Of rows whose logit is about x, sigmoid(x) have the label 1. */
+static void labels_of_clicks_follow_the_logit(void **state)
+{
+    struct dataset d;
+    double ones[2] = {0}, expected[2] = {0};
+    source_open_ok(CLICKS(""), &d);
+    const float *logit = named(&d, "logit")->at;
+    for (int64_t i = 0; i < d.rows; i++) {
+        const int side = logit[i] > -1;
+        ones[side] += ((const int32_t *)d.columns[LABELS].at)[i];
+        expected[side] += 1 / (1 + exp(-(double)logit[i]));
+    }
+    for (int side = 0; side < 2; side++)
+        assert_true(fabs(ones[side] - expected[side]) < 250); /* four deviations at most */
+    assert_true(expected[1] > 2 * expected[0]);
+    dataset_close(&d);
+    assert_refused("{'format': 'clicks', 'rows': 9}", "clicks", "data.columns", NULL);
+}
+
 static void no_flipped_byte_crashes(void **state)
 {
     char text[] = "a,b,c,y\n1|3,\"x\",4:0.5 1:2,0\n?,,0,1\n";
@@ -299,6 +346,8 @@ int main(void)
         cmocka_unit_test(a_cell_may_have_several_values),
         cmocka_unit_test(lists_of_ids_may_have_weights),
         cmocka_unit_test(what_is_not_there_is_named),
+        cmocka_unit_test(ids_of_clicks_are_skewed_as_asked),
+        cmocka_unit_test(labels_of_clicks_follow_the_logit),
         cmocka_unit_test(no_flipped_byte_crashes),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

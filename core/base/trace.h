@@ -19,6 +19,7 @@ enum span_kind {
     SPAN_STEP,     /* from its beginning until all values of the next one are there */
     SPAN_HOOKS,    /* what is done beside the step */
     SPAN_DATA,     /* waiting for the batch */
+    SPAN_AWAIT,    /* subject: ps; waiting for values of it that the next node needs */
     SPAN_FORWARD,  /* subject: index of the node */
     SPAN_LOSS,     /* with its gradient */
     SPAN_BACKWARD, /* subject: index of the node */

@@ -35,10 +35,14 @@ static bool is_there(const struct worker_task *w, int ps, uint64_t offset)
 static void await_from(struct worker_task *w, int ps, uint64_t offset)
 {
     const struct link *link = w->task.peers[ps].link;
+    struct trace *const trace = w->session.replica.plan->trace;
+    if (is_there(w, ps, offset)) return;
+    const uint64_t begin_ns = trace_begin(trace);
     for (int i = 0; i < AWAIT_LOOKS_MAX && !is_there(w, ps, offset); i++) {
         w->lacks_values |= !link || loop_await(w->options.task.loop, link, AWAIT_MS);
         if (w->lacks_values) return;
     }
+    trace_end(trace, SPAN_AWAIT, ps, begin_ns);
     w->lacks_values |= !is_there(w, ps, offset);
 }
 

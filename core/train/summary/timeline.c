@@ -20,6 +20,7 @@ static const struct {
     [SPAN_STEP] = {"step", "step", OF_TASK, false},
     [SPAN_HOOKS] = {"hooks", "hooks", OF_TASK, false},
     [SPAN_DATA] = {"data", "wait for the batch", OF_TASK, false},
+    [SPAN_AWAIT] = {"wait", "wait for values of", OF_PEER, false},
     [SPAN_FORWARD] = {"forward", "", OF_NODE, false},
     [SPAN_LOSS] = {"forward", "loss", OF_TASK, false},
     [SPAN_BACKWARD] = {"backward", "", OF_NODE, false},
@@ -337,6 +338,9 @@ struct timeline_shares timeline_shares(const struct timeline_part *part)
         case SPAN_BACKWARD:
         case SPAN_CLIP:
             shares.compute += seconds_of(s);
+            break;
+        case SPAN_AWAIT:
+            shares.wait += seconds_of(s);
             break;
         case SPAN_DATA:
             shares.data += seconds_of(s);

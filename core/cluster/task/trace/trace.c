@@ -121,6 +121,7 @@ static uint32_t subjects_of(enum span_kind kind, const struct trace_limits *limi
         return (uint32_t)limits->nodes;
     case SPAN_PUSH:
     case SPAN_WAIT:
+    case SPAN_AWAIT:
     case SPAN_PART:
     case SPAN_BACK:
         return (uint32_t)limits->ps_count;

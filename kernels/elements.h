@@ -117,6 +117,60 @@ ELEMENT float element_clamp(float x, float low, float high)
     return x < low ? low : x > high ? high : x;
 }
 
+/* Half the bytes of a float. What is finite stays so; comparisons of bits are those of sizes. */
+ELEMENT uint16_t element_to_bf16(float x)
+{
+    const uint32_t bits = mathf_bits(x), size = bits & 0x7fffffff;
+    const uint32_t even = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    if (size >= 0x7f800000) return (uint16_t)(bits >> 16 | (size > 0x7f800000 ? 0x40 : 0));
+    return (uint16_t)(size >= 0x7f7f8000 ? (even & 0x8000) | 0x7f7f : even);
+}
+
+ELEMENT float element_from_bf16(uint16_t x)
+{
+    return mathf_from_bits((uint32_t)x << 16);
+}
+
+/* Below 2^-14 there are steps of 2^-24, which are those of a float between 1/2 and 1. */
+ELEMENT uint16_t element_to_fp16(float x)
+{
+    const uint32_t bits = mathf_bits(x), size = bits & 0x7fffffff;
+    const uint32_t normal = (size - 0x38000000 + 0xfff + ((size >> 13) & 1)) >> 13;
+    const uint32_t small = mathf_bits(mathf_from_bits(size) + 0.5f) - 0x3f000000;
+    uint32_t half = size < 0x38800000 ? small : normal;
+    if (size >= 0x477ff000) half = 0x7bff; /* would be rounded beyond it */
+    if (size >= 0x7f800000) half = size > 0x7f800000 ? 0x7e00 : 0x7c00;
+    return (uint16_t)((bits >> 16 & 0x8000) | half);
+}
+
+ELEMENT float element_from_fp16(uint16_t x)
+{
+    const uint32_t size = x & 0x7fff, shifted = size << 13;
+    const float small = (float)(int32_t)size * 0x1p-24f;
+    const float large = mathf_from_bits(shifted + (size < 0x7c00 ? 112u << 23 : 224u << 23));
+    const float value = size < 0x400 ? small : large;
+    return mathf_from_bits(mathf_bits(value) | (uint32_t)(x & 0x8000) << 16);
+}
+
+ELEMENT uint16_t element_round(enum number as, float x)
+{
+    return as == NUMBER_BF16 ? element_to_bf16(x) : element_to_fp16(x);
+}
+
+ELEMENT float element_widen(enum number as, uint16_t x)
+{
+    return as == NUMBER_BF16 ? element_from_bf16(x) : element_from_fp16(x);
+}
+
+ELEMENT uint16_t element_round_off(enum number as, float x, float *error)
+{
+    const float sum = x + *error;
+    const uint16_t rounded = element_round(as, sum);
+    const bool is_finite = (mathf_bits(sum) & 0x7f800000) != 0x7f800000;
+    *error = is_finite ? sum - element_widen(as, rounded) : 0.0f;
+    return rounded;
+}
+
 /* What regularization adds to the gradient of a weight */
 ELEMENT float element_regularize(float w, float l1, float l2)
 {

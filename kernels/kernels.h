@@ -35,6 +35,18 @@ enum activation {
     ACTIVATION_COUNT
 };
 
+/* How a number of a gradient travels: as it is, or in half the bytes */
+enum number {
+    NUMBER_FLOAT32,
+    NUMBER_BF16, /* 7 bits of mantissa, and the range of float32 */
+    NUMBER_FP16, /* 10 bits, up to 65504 */
+};
+
+static inline size_t number_bytes(enum number number)
+{
+    return number == NUMBER_FLOAT32 ? sizeof(float) : sizeof(uint16_t);
+}
+
 /* c [m, n] = op(a) op(b) + (add ? c : 0); a is [m, k] or, transposed, [k, m]; b [k, n] or [n, k] */
 struct gemm {
     bool transpose_a, transpose_b, add;

@@ -31,7 +31,6 @@ enum span_kind {
     /* of a ps */
     SPAN_RECEIVE, /* subject: worker; from the announcement of a push until all of it was there */
     SPAN_TAKE,    /* subject: worker; a moment: a part of its push has come */
-    SPAN_CHECK,   /* subject: worker; is its gradient finite? */
     SPAN_APPLY,   /* subject: the first of `count` workers */
     SPAN_ADVANCE, /* an update of what has come of all workers, before their pushes */
     SPAN_REFRESH, /* subject: worker; a copy of the values for it */

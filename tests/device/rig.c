@@ -158,8 +158,10 @@ void rig_step(struct rig *r, int64_t step, struct tape *tape)
     for (int ps = 0; ps < r->ps_count; ps++) {
         const size_t bytes = (size_t)r->store[ps].floats * sizeof(float);
         for (int w = 0; w < r->workers; w++) tape_add(tape, r->gradients[ps][w], bytes);
-        store_apply(&r->store[ps], (const float *const *)r->gradients[ps], r->workers,
-                    1.0f / (float)(r->workers * r->scene->batches_per_push), step, NULL);
+        assert_int_equal(
+            store_apply(&r->store[ps], (const void *const *)r->gradients[ps], r->workers,
+                        1.0f / (float)(r->workers * r->scene->batches_per_push), step, NULL),
+            OK);
         tape_add(tape, r->values[ps], bytes);
     }
 }

@@ -48,8 +48,10 @@ static void update(const struct spec *spec, enum place place, struct tape *tape)
     assert_int_equal(store_open(&spec->optimizers, NULL, 0, &d, FLOATS, values, &store), OK);
     for (int64_t round = 0; round < ROUNDS; round++) {
         const int count = round % 2 ? SOURCES : 1;
-        store_apply(&store, (const float *const *)sources, count, round == 2 ? 1.0f : 0.25f, round,
-                    round == 3 ? snapshot : NULL);
+        assert_int_equal(store_apply(&store, (const void *const *)sources, count,
+                                     round == 2 ? 1.0f : 0.25f, round,
+                                     round == 3 ? snapshot : NULL),
+                         OK);
         add_block(&d, values, tape);
     }
     add_block(&d, snapshot, tape);

@@ -170,8 +170,9 @@ static double step(struct run *r, int64_t global_step)
         sum += loss;
     }
     for (int ps = 0; ps < r->ps_count; ps++)
-        store_apply(&r->store[ps], (const float *const *)r->gradients[ps], r->workers,
-                    1.0f / (float)r->workers, global_step, NULL);
+        assert_int_equal(store_apply(&r->store[ps], (const void *const *)r->gradients[ps],
+                                     r->workers, 1.0f / (float)r->workers, global_step, NULL),
+                         OK);
     return sum / r->workers;
 }
 

@@ -65,7 +65,7 @@ static void run_case(json_t *test, struct device *device)
     const struct optimizer_spec spec = fixture_optimizer_json(json, &arena);
     float *values = fixture_block(device, FLOATS_MAX),
           *gradient = fixture_block(device, FLOATS_MAX);
-    const float *const gradients[] = {gradient};
+    const void *const gradients[] = {gradient};
     const int count = fixture_floats(json_object_get(test, "initial"), values, FLOATS_MAX);
 
     struct store store;
@@ -75,7 +75,7 @@ static void run_case(json_t *test, struct device *device)
     json_array_foreach(json_object_get(test, "steps"), i, step)
     {
         fixture_floats(json_object_get(step, "gradient"), gradient, FLOATS_MAX);
-        store_apply(&store, gradients, 1, 1.0f, (int64_t)i, NULL);
+        assert_int_equal(store_apply(&store, gradients, 1, 1.0f, (int64_t)i, NULL), OK);
         compare_all(&store, json_object_get(step, "after"), type, (int)i);
     }
     for (int j = count; j < FLOATS_MAX; j++) assert_true(values[j] == 0.0f); /* the gap */
@@ -127,13 +127,13 @@ static void adam_by_its_bare_name_has_the_defaults_of_tensorflow(void **state)
     const struct optimizer_spec spec = fixture_optimizer("{\"optimizer\": \"adam\"}", &arena);
     float *values = fixture_block(&device, FLOATS_MAX);
     float *gradient = fixture_block(&device, FLOATS_MAX);
-    const float *gradients[] = {gradient};
+    const void *gradients[] = {gradient};
     values[0] = 1.0f;
     gradient[0] = 0.5f;
     struct store store;
     assert_int_equal(fixture_store(&spec, &device, FLOATS_MAX, values, &store), OK);
     assert_true(store.powers[0] == 0.9f && store.powers[1] == 0.999f);
-    store_apply(&store, gradients, 1, 1.0f, 0, NULL);
+    assert_int_equal(store_apply(&store, gradients, 1, 1.0f, 0, NULL), OK);
     fixture_near(values[0], 1.0 - 0.001, close_enough, "one step of the learning rate");
     store_close(&store);
     fixture_release(&device, values);
@@ -156,13 +156,13 @@ static void adamw_decays_the_weights_beside_the_step_of_adam(void **state)
         &arena);
     float *values = fixture_block(&device, FLOATS_MAX);
     float *gradient = fixture_block(&device, FLOATS_MAX);
-    const float *gradients[] = {gradient};
+    const void *gradients[] = {gradient};
     values[0] = 1.0f, values[1] = -2.0f;
     struct store store;
     assert_int_equal(fixture_store(&spec, &device, FLOATS_MAX, values, &store), OK);
     for (int step = 0; step < 3; step++) {
         memcpy(gradient, steps[step], sizeof steps[step]);
-        store_apply(&store, gradients, 1, 1.0f, step, NULL);
+        assert_int_equal(store_apply(&store, gradients, 1, 1.0f, step, NULL), OK);
         for (int i = 0; i < 2; i++) fixture_near(values[i], wanted[step][i], close_enough, "adamw");
     }
     for (int i = 0; i < 2; i++) {

@@ -95,7 +95,7 @@ static void run_block(struct world *world, int64_t begin, int64_t end, int count
     float *snapshot = fixture_block(device, end - begin);
     const size_t bytes = (size_t)(end - begin) * sizeof(float);
     memcpy(values, result->values + begin, bytes);
-    const float *gradients[GRADIENTS_MAX];
+    const void *gradients[GRADIENTS_MAX];
     for (int g = 0; g < count; g++) {
         float *shifted = fixture_block(device, end - begin);
         memcpy(shifted, made[g] + begin, bytes);
@@ -104,7 +104,8 @@ static void run_block(struct world *world, int64_t begin, int64_t end, int count
     struct store store;
     assert_int_equal(fixture_store(&world->spec, device, end - begin, values, &store), OK);
     for (int step = 0; step < STEPS; step++) {
-        store_apply(&store, gradients, count, 1.0f / (float)count, step, snapshot);
+        assert_int_equal(store_apply(&store, gradients, count, 1.0f / (float)count, step, snapshot),
+                         OK);
         assert_memory_equal(snapshot, values, bytes);
     }
     assert_int_equal(store.version, STEPS);
@@ -178,7 +179,7 @@ static void expect_equal_twins(const struct twins *t)
 
 static void advance(struct twins *t, int step, int gradients, int64_t end)
 {
-    assert_int_equal(store_advance(&t->store[1], (const float *const *)t->made, gradients,
+    assert_int_equal(store_advance(&t->store[1], (const void *const *)t->made, gradients,
                                    1.0f / (float)gradients, step, end),
                      OK);
     assert_int_equal(t->store[1].advanced, end);
@@ -200,7 +201,8 @@ static void step_twins(struct twins *t, int step)
         advance(t, step, 3, FLOATS);
     }
     for (int i = 0; i < 2; i++)
-        store_apply(&t->store[i], (const float *const *)t->made, 3, 1.0f / 3, step, NULL);
+        assert_int_equal(
+            store_apply(&t->store[i], (const void *const *)t->made, 3, 1.0f / 3, step, NULL), OK);
     expect_equal_twins(t);
 }
 
@@ -235,7 +237,7 @@ static void gradients_are_summed_in_the_order_given(void **state)
     float *values = fixture_block(&world.device, FLOATS);
     struct store store;
     assert_int_equal(fixture_store(&world.spec, &world.device, FLOATS, values, &store), OK);
-    store_apply(&store, (const float *const *)made, 4, 0.25f, 0, NULL);
+    assert_int_equal(store_apply(&store, (const void *const *)made, 4, 0.25f, 0, NULL), OK);
     for (int i = 0; i < FLOATS; i++) {
         float sum = made[0][i];
         for (int g = 1; g < 4; g++) sum += made[g][i];
@@ -258,11 +260,12 @@ static void a_single_gradient_is_the_sum_of_itself_and_is_not_written(void **sta
     struct store a, b;
     assert_int_equal(fixture_store(&world.spec, &world.device, FLOATS, values, &a), OK);
     assert_int_equal(fixture_store(&world.spec, &world.device, FLOATS, other, &b), OK);
-    store_apply(&a, (const float *const[]){gradient}, 1, 1.0f, 0, NULL);
-    store_apply(&b, (const float *const[]){gradient, zeros}, 2, 1.0f, 0, NULL);
+    assert_int_equal(store_apply(&a, (const void *const[]){gradient}, 1, 1.0f, 0, NULL), OK);
+    assert_int_equal(store_apply(&b, (const void *const[]){gradient, zeros}, 2, 1.0f, 0, NULL), OK);
     assert_memory_equal(values, other, FLOATS * sizeof(float));
     assert_memory_equal(gradient, copy, FLOATS * sizeof(float));
-    store_apply(&a, (const float *const[]){gradient}, 1, 0.5f, 1, NULL); /* scaled: not in place */
+    assert_int_equal(store_apply(&a, (const void *const[]){gradient}, 1, 0.5f, 1, NULL),
+                     OK); /* scaled: not in place */
     assert_memory_equal(gradient, copy, FLOATS * sizeof(float));
     fixture_near(values[5], -0.15 * gradient[5], (struct tolerance){.relative = 1e-5}, "scaled");
     store_close(&a);
@@ -275,6 +278,90 @@ static void a_single_gradient_is_the_sum_of_itself_and_is_not_written(void **sta
     close_world(&world);
 }
 
+/* What is not finite reaches no value, wherever it stands, and leaves nothing where it is taken
+ * back. */
+static void a_gradient_that_is_not_finite_is_refused(void **state)
+{
+    const float bad[] = {NAN, INFINITY, -INFINITY};
+    const int at[] = {0, FLOATS / 2, FLOATS - 1};
+    struct world world;
+    open_world(&world, "{\"optimizer\": \"adam\"}");
+    struct twins t = {0};
+    make_gradients(&world.device, t.made);
+    for (int k = 0; k < 2; k++) {
+        t.values[k] = random_floats(&world.device, 7);
+        assert_int_equal(
+            fixture_store(&world.spec, &world.device, FLOATS, t.values[k], &t.store[k]), OK);
+    }
+    for (int i = 0; i < 3 && !world.device.is_separate; i++) {
+        const void *const *made = (const void *const *)t.made;
+        const float good = t.made[1][at[i]];
+        t.made[1][at[i]] = bad[i];
+        assert_int_equal(store_advance(&t.store[1], made, 3, 1.0f, i, FLOATS), ERR_NUMBER);
+        store_take_back(&t.store[1]);
+        expect_equal_twins(&t);
+        t.made[1][at[i]] = good;
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(store_apply(&t.store[k], made, 3, 1.0f, i, NULL), OK);
+        expect_equal_twins(&t);
+    }
+    const float before = t.values[0][FLOATS - 1];
+    t.made[0][FLOATS - 1] = NAN;
+    assert_int_equal(store_apply(&t.store[0], (const void *const[]){t.made[0]}, 1, 1.0f, 3, NULL),
+                     ERR_NUMBER);
+    assert_true(t.values[0][FLOATS - 1] == before);
+    assert_int_equal(t.store[0].version, t.store[1].version);
+    for (int k = 0; k < 2; k++) {
+        store_close(&t.store[k]);
+        fixture_release(&world.device, t.values[k]);
+    }
+    free_all(&world.device, t.made);
+    close_world(&world);
+}
+
+/* An update by rounded gradients is that of the floats that they are. */
+static void gradients_of_half_the_bytes_are_what_they_were_rounded_to(void **state)
+{
+    for (enum number number = NUMBER_BF16; number <= NUMBER_FP16; number++) {
+        struct world world;
+        open_world(&world, "{\"optimizer\": \"adam\"}");
+        const struct kernels *kernels = world.device.kernels;
+        struct twins t = {0};
+        float *rounded[GRADIENTS_MAX], *error = fixture_block(&world.device, FLOATS);
+        make_gradients(&world.device, t.made);
+        for (int g = 0; g < GRADIENTS_MAX; g++) {
+            rounded[g] = fixture_block(&world.device, FLOATS);
+            uint16_t *halves = (uint16_t *)rounded[g];
+            kernels->fill(&world.device, error, 0, FLOATS);
+            kernels->round_off(&world.device, halves, error, t.made[g], number, FLOATS);
+            kernels->sum_rounded(&world.device, t.made[g], (const uint16_t *const[]){halves}, 1,
+                                 number, 1.0f, FLOATS);
+        }
+        for (int k = 0; k < 2; k++) {
+            t.values[k] = random_floats(&world.device, 7);
+            assert_int_equal(
+                fixture_store(&world.spec, &world.device, FLOATS, t.values[k], &t.store[k]), OK);
+        }
+        t.store[1].number = number;
+        for (int count = 1; count <= 3; count += 2) {
+            for (int k = 0; k < 2; k++)
+                assert_int_equal(store_apply(&t.store[k],
+                                             (const void *const *)(k ? rounded : t.made), count,
+                                             1.0f / (float)count, count, NULL),
+                                 OK);
+            expect_equal_twins(&t);
+        }
+        for (int k = 0; k < 2; k++) {
+            store_close(&t.store[k]);
+            fixture_release(&world.device, t.values[k]);
+        }
+        fixture_release(&world.device, error);
+        free_all(&world.device, rounded);
+        free_all(&world.device, t.made);
+        close_world(&world);
+    }
+}
+
 static void the_rate_is_that_of_the_step_before_its_increment(void **state)
 {
     struct world world;
@@ -285,9 +372,9 @@ static void the_rate_is_that_of_the_step_before_its_increment(void **state)
     gradient[0] = 1.0f;
     struct store store;
     assert_int_equal(fixture_store(&world.spec, &world.device, 16, values, &store), OK);
-    store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 4, NULL);
+    assert_int_equal(store_apply(&store, (const void *const[]){gradient}, 1, 1.0f, 4, NULL), OK);
     assert_true(values[0] == -1.0f);
-    store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 5, NULL);
+    assert_int_equal(store_apply(&store, (const void *const[]){gradient}, 1, 1.0f, 5, NULL), OK);
     assert_true(values[0] == -1.5f);
     store_close(&store);
     fixture_release(&world.device, values);
@@ -305,7 +392,7 @@ static void a_reset_store_starts_anew_but_keeps_the_values(void **state)
     struct store store;
     assert_int_equal(fixture_store(&world.spec, &world.device, 16, values, &store), OK);
     assert_int_equal(store.slot_count, 3);
-    store_apply(&store, (const float *const[]){gradient}, 1, 1.0f, 0, NULL);
+    assert_int_equal(store_apply(&store, (const void *const[]){gradient}, 1, 1.0f, 0, NULL), OK);
     const float after = values[0];
     assert_true(after < 1.0f && store.slots[1][0] > 0.0f);
     store_reset(&store);
@@ -328,7 +415,8 @@ static void powers_advance_once_per_update_even_where_there_is_nothing_to_update
     float *nothing = fixture_block(&world.device, 16);
     struct store store;
     assert_int_equal(fixture_store(&world.spec, &world.device, 0, nothing, &store), OK);
-    store_apply(&store, (const float *const[]){nothing, nothing}, 2, 0.5f, 0, nothing);
+    assert_int_equal(
+        store_apply(&store, (const void *const[]){nothing, nothing}, 2, 0.5f, 0, nothing), OK);
     assert_true(store.powers[0] == 0.25f && store.powers[1] == 0.0625f);
     assert_int_equal(store.version, 1);
     store_close(&store);
@@ -390,6 +478,8 @@ int main(void)
         cmocka_unit_test(what_advances_by_pieces_ends_with_the_same_bits),
         cmocka_unit_test(gradients_are_summed_in_the_order_given),
         cmocka_unit_test(a_single_gradient_is_the_sum_of_itself_and_is_not_written),
+        cmocka_unit_test(a_gradient_that_is_not_finite_is_refused),
+        cmocka_unit_test(gradients_of_half_the_bytes_are_what_they_were_rounded_to),
         cmocka_unit_test(the_rate_is_that_of_the_step_before_its_increment),
         cmocka_unit_test(a_reset_store_starts_anew_but_keeps_the_values),
         cmocka_unit_test(powers_advance_once_per_update_even_where_there_is_nothing_to_update),

@@ -355,7 +355,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     char text[ACTION_TEXT_MAX], what[ACTION_TEXT_MAX / 2];
-    if (m->code == 0) { /* the runner has looked into it */
+    if (m->code == 0) { /* as who pushed it says itself */
         snprintf(what, sizeof what, "%.*s", (int)m->body_bytes, m->body ? (char *)m->body : "");
         snprintf(text, sizeof text,
                  "worker/%d pushed a gradient that is not finite at step %llu%s%s", worker,

@@ -65,11 +65,11 @@ static void act(struct task *t, const struct action *a)
         break;
     case ACTION_APPLY:
         ps_task_visit_applying(p);
-        ps_task_apply(p, &a->apply);
+        e = ps_task_apply(p, &a->apply);
         ps_task_visit_applied(p);
         break;
     case ACTION_ADVANCE:
-        ps_task_advance(p, &a->advance);
+        e = ps_task_advance(p, &a->advance);
         break;
     case ACTION_TAKE_BACK:
         ps_task_values_hold(p);
@@ -244,44 +244,6 @@ static bool is_whole(const struct ps_task *p, int worker, const struct message *
     return (m->offset == 0 || goes_on) && m->length == ps_block_bytes(p) - m->offset;
 }
 
-static bool is_spoiled(struct ps_task *p, int worker, const struct message *m,
-                       const char **ret_name)
-{
-    if (m->type == MESSAGE_PART) {
-        if (p->recording) ps_task_trace_took(p, worker, m);
-        return ps_task_is_spoiled(p, worker, m, ret_name);
-    }
-    if (m->type != MESSAGE_PUSH) return false;
-    if (!p->recording) return ps_task_is_spoiled(p, worker, m, ret_name);
-    ps_task_trace_received(p, worker, m);
-    const uint64_t begin_ns = clock_ns();
-    bool is_spoiled = ps_task_is_spoiled(p, worker, m, ret_name);
-    ps_task_trace_checked(p, worker, m, begin_ns);
-    return is_spoiled;
-}
-
-/* A gradient that is not finite would spoil the values for good: the role hears of it as a push of
- * no gradients, with the variable's name. On a device that has failed nothing looks finite, and no
- * gradient is to blame. */
-static void deliver(struct ps_task *p, int worker, const struct message *m)
-{
-    const char *name;
-    if (!is_spoiled(p, worker, m, &name)) {
-        task_message(&p->task, worker, m);
-        return;
-    }
-    const err e = p->device->kernels->synchronize(p->device);
-    if (e) {
-        task_end(&p->task, e);
-        return;
-    }
-    struct message spoiled = *m;
-    spoiled.code = 0;
-    spoiled.body = name;
-    spoiled.body_bytes = (uint32_t)strlen(name);
-    task_message(&p->task, worker, &spoiled);
-}
-
 static void hear_visitor(struct connection *connection, const struct message *m)
 {
     if (ps_task_visit_message(connection, m)) return;
@@ -309,11 +271,13 @@ static void on_message(void *context, struct link *link, const struct message *m
     }
     if (p->task.has_ended) return; /* its bytes are read, and nothing counts */
     ps_task_values_heard(p, connection->worker, m);
-    if (is_whole(p, connection->worker, m)) {
-        deliver(p, connection->worker, m);
+    const int worker = connection->worker;
+    if (is_whole(p, worker, m)) {
+        if (p->recording && m->type == MESSAGE_PART) ps_task_trace_took(p, worker, m);
+        if (p->recording && m->type == MESSAGE_PUSH) ps_task_trace_received(p, worker, m);
+        task_message(&p->task, worker, m);
         return;
     }
-    int worker = connection->worker;
     log_limited(&p->wrong, clock_ms(), LOG_WARNING,
                 "worker/%d sent %s with %llu bytes from %llu on where a block has %zu", worker,
                 message_name(m->type), (unsigned long long)m->length, (unsigned long long)m->offset,

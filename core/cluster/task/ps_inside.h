@@ -28,7 +28,6 @@ struct ahead_values {
 
 struct windows {
     struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
-    const char *spoiled; /* the variable whose gradient is not finite, in parts that came; NULL */
     struct ahead_values ahead;
     bool takes_rest; /* the worker has pushed: it computes from values while they come */
 };
@@ -75,7 +74,7 @@ struct ps_task {
     bool cannot_advance; /* there is no memory for it */
     struct window values;
     struct windows *windows; /* [workers] */
-    const float **sources;   /* [workers] gradients of one update */
+    const void **sources;    /* [workers] gradients of one update */
 
     struct cut_job *cut; /* NULL: nothing is being written */
     struct visits *visits;
@@ -95,15 +94,13 @@ err ps_task_share(struct ps_task *, int worker, bool is_fresh);
 bool ps_task_shares_memory(const struct ps_task *, int worker);
 void ps_task_initialize(struct ps_task *, int worker, int array);
 void ps_task_refresh(struct ps_task *, int worker);
-void ps_task_apply(struct ps_task *, const struct action_apply *);
-void ps_task_advance(struct ps_task *, const struct action_advance *);
+/* ERR_NUMBER names the worker and the variable whose gradient is not finite: the values are none
+ * any more. */
+err ps_task_apply(struct ps_task *, const struct action_apply *);
+err ps_task_advance(struct ps_task *, const struct action_advance *);
 void ps_task_take_back(struct ps_task *);
 /* Whether values may go ahead of their round: after links or visitors have changed. */
 void ps_task_consider_advance(struct ps_task *);
-/* true: some value of the worker's gradient is not finite, in this stretch or parts before it;
- * ret_name: the variable's */
-bool ps_task_is_spoiled(struct ps_task *, int worker, const struct message *,
-                        const char **ret_name);
 void ps_task_store_close(struct ps_task *);
 
 /* Instead of link_send: values leave in parts. */

@@ -156,8 +156,6 @@ static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_c
 void ps_task_setup(struct ps_task *p, const struct message *m)
 {
     struct setup_result r = {0};
-    for (int w = 0; w < p->task.peer_count; w++)
-        p->windows[w].spoiled = NULL; /* names of a share */
     r.result = set_up(p, m, &r.is_bad_checkpoint);
     r.text = r.result ? error_text() : "";
     if (p->share) r.config = p->share->setup.config;
@@ -209,14 +207,48 @@ static void list_sources(struct ps_task *p, const int workers[], int count)
     for (int i = 0; i < count; i++) p->sources[i] = p->windows[workers[i]].gradients.base;
 }
 
-void ps_task_apply(struct ps_task *p, const struct action_apply *a)
+/* ---- updates ---- */
+
+/* An update by the gradients of some workers, which are there up to float `end` */
+struct summed_gradients {
+    const int *workers;
+    int count;
+    uint64_t step;
+    int64_t end;
+};
+
+static bool is_finite(const struct ps_task *p, int worker, const struct slice *slice, int64_t end)
 {
-    if (!ps_block_bytes(p)) return;
+    const float *gradients = p->windows[worker].gradients.base;
+    const int64_t left = end - slice->offset, here = left < slice->count ? left : slice->count;
+    return here <= 0 || p->device->kernels->all_finite(p->device, gradients + slice->offset, here);
+}
+
+/* On a device that has failed nothing looks finite, and no gradient is to blame. */
+static err blame(const struct ps_task *p, const struct summed_gradients *g)
+{
+    const struct setup *s = &p->share->setup;
+    const unsigned long long step = g->step + 1;
+    TRY(p->device->kernels->synchronize(p->device));
+    for (int w = 0; w < g->count; w++)
+        for (int i = 0; i < s->slice_count; i++)
+            if (!is_finite(p, g->workers[w], &s->slices[i], g->end))
+                return fail(ERR_NUMBER,
+                            "worker/%d pushed a gradient that is not finite at step %llu: %s",
+                            g->workers[w], step, s->slices[i].name);
+    return fail(ERR_NUMBER, "the sum of the gradients at step %llu is not finite", step);
+}
+
+err ps_task_apply(struct ps_task *p, const struct action_apply *a)
+{
+    const struct summed_gradients g = {a->workers, a->worker_count, a->step, p->store.floats};
+    if (!ps_block_bytes(p)) return OK;
     list_sources(p, a->workers, a->worker_count);
     float *copy = NULL;
     if (!p->share->setup.config.is_sync) copy = p->windows[a->workers[0]].copy.base;
-    store_apply(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
-                (int64_t)a->step, copy);
+    const err e = store_apply(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
+                              (int64_t)a->step, copy);
+    return e == ERR_NUMBER ? blame(p, &g) : e;
 }
 
 /* What is said ahead of the round is then what it was, and its VALUES bring all. */
@@ -227,12 +259,16 @@ static void give_up_advance(struct ps_task *p)
     ps_task_consider_advance(p);
 }
 
-void ps_task_advance(struct ps_task *p, const struct action_advance *a)
+err ps_task_advance(struct ps_task *p, const struct action_advance *a)
 {
+    const int64_t end = (int64_t)(a->end / sizeof(float));
+    const struct summed_gradients g = {a->workers, a->worker_count, a->step, end};
     list_sources(p, a->workers, a->worker_count);
-    if (store_advance(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
-                      (int64_t)a->step, (int64_t)(a->end / sizeof(float))))
-        give_up_advance(p);
+    const err e = store_advance(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
+                                (int64_t)a->step, end);
+    if (e == ERR_NUMBER) return blame(p, &g);
+    if (e) give_up_advance(p);
+    return OK;
 }
 
 void ps_task_take_back(struct ps_task *p)
@@ -259,37 +295,6 @@ void ps_task_consider_advance(struct ps_task *p)
     const bool is_wanted = is_anybody_far(p) && !is_visited(p);
     const bool can = !p->cannot_advance && !p->device->is_separate;
     ps_role_let_advance(p->task.role, is_wanted && can, &p->task.outbox);
-}
-
-/* The first of those whose gradients begin before `end` that is to blame. */
-static const char *name_spoiled(const struct ps_task *p, const float *gradients, int64_t end)
-{
-    const struct setup *s = &p->share->setup;
-    for (int i = 0; i < s->slice_count; i++) {
-        const struct slice *slice = &s->slices[i];
-        const int64_t here =
-            end - slice->offset < slice->count ? end - slice->offset : slice->count;
-        if (here <= 0) continue;
-        if (!p->device->kernels->all_finite(p->device, gradients + slice->offset, here))
-            return slice->name;
-    }
-    return "";
-}
-
-bool ps_task_is_spoiled(struct ps_task *p, int worker, const struct message *m,
-                        const char **ret_name)
-{
-    struct windows *w = &p->windows[worker];
-    const float *gradients = w->gradients.base;
-    const int64_t begin = (int64_t)(m->offset / sizeof(float));
-    const int64_t floats = (int64_t)(m->length / sizeof(float));
-    if (!gradients) return false;
-    if (begin == 0 && floats > 0) w->spoiled = NULL;
-    if (!w->spoiled && floats > 0 &&
-        !p->device->kernels->all_finite(p->device, gradients + begin, floats))
-        w->spoiled = name_spoiled(p, gradients, begin + floats);
-    *ret_name = w->spoiled;
-    return w->spoiled;
 }
 
 void ps_task_store_close(struct ps_task *p)

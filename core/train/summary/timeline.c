@@ -31,7 +31,6 @@ static const struct {
     [SPAN_BACK] = {"part", "values from", OF_PEER, true},
     [SPAN_TAKE] = {"part", "part from", OF_PEER, true},
     [SPAN_RECEIVE] = {"receive", "receive from", OF_PEER, true},
-    [SPAN_CHECK] = {"check", "check", OF_PEER, false},
     [SPAN_APPLY] = {"apply", "apply", OF_PEER, false},
     [SPAN_ADVANCE] = {"apply", "advance", OF_TASK, false},
     [SPAN_REFRESH] = {"refresh", "copy values for", OF_PEER, false},

@@ -9,6 +9,7 @@
 #include "core/train/variables/store.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 
 enum {
     TILE_FLOATS = 8192,
@@ -18,7 +19,7 @@ enum {
 
 /* What is to be summed: scale * (at[0] + at[1] + ...), each a whole block. */
 struct gradients {
-    const float *const *at;
+    const void *const *at;
     int count;
     float scale;
 };
@@ -155,9 +156,10 @@ void store_reset(struct store *store)
 struct application {
     const struct store *store;
     struct gradients sum;
-    float *snapshot;    /* or NULL */
-    bool keeps;         /* what was there */
-    int64_t begin, end; /* floats */
+    float *snapshot;         /* or NULL */
+    bool keeps;              /* what was there */
+    int64_t begin, end;      /* floats */
+    atomic_bool *is_spoiled; /* some tile's sum is not finite */
     /* of each updater's rule */
     _Alignas(max_align_t) unsigned char constants[OPTIMIZERS_MAX][CONSTANTS_BYTES_MAX];
 };
@@ -178,15 +180,24 @@ static void keep(const struct store *store, const struct updater *by, int64_t be
 static const float *tile_gradient(const struct application *a, int64_t begin, int64_t n,
                                   float *scratch)
 {
-    struct device *device = a->store->device;
-    if (a->sum.count == 1 && a->sum.scale == 1.0f) return a->sum.at[0] + begin;
-    const float *sources[WORKERS_MAX];
-    for (int i = 0; i < a->sum.count; i++) sources[i] = a->sum.at[i] + begin;
-    device->kernels->sum_ordered(device, scratch, sources, a->sum.count, a->sum.scale, n);
+    struct device *d = a->store->device;
+    const struct gradients *sum = &a->sum;
+    const enum number as = a->store->number;
+    const bool is_one = sum->count == 1 && sum->scale == 1.0f && as == NUMBER_FLOAT32;
+    if (is_one) return (const float *)sum->at[0] + begin;
+    const void *sources[WORKERS_MAX];
+    for (int i = 0; i < sum->count; i++)
+        sources[i] = (const char *)sum->at[i] + (size_t)begin * number_bytes(as);
+    if (as == NUMBER_FLOAT32)
+        d->kernels->sum_ordered(d, scratch, (const float *const *)sources, sum->count, sum->scale,
+                                n);
+    else
+        d->kernels->sum_rounded(d, scratch, (const uint16_t *const *)sources, sum->count, as,
+                                sum->scale, n);
     return scratch;
 }
 
-/* Floats of one section, with their gradients. */
+/* Floats of one section, with their gradients; NULL: they stay as they are. */
 static void update_some(const struct application *a, int updater, int64_t begin, int64_t n,
                         const float *gradient)
 {
@@ -201,18 +212,23 @@ static void update_some(const struct application *a, int updater, int64_t begin,
     };
     for (int i = 0; i < by->slot_count; i++) update.slot[i] = store->slots[i] + begin;
     if (a->keeps) keep(store, by, begin, n);
-    store->device->kernels->update(store->device, &update, n);
+    if (gradient) store->device->kernels->update(store->device, &update, n);
 }
 
+/* A sum is looked at while it is in the first cache. No number makes up for one that is not finite,
+ * so all of them were where the sum is. */
 static void apply_tile(const struct application *a, int64_t begin, int64_t n, float *scratch)
 {
     const struct store *store = a->store;
     const float *gradient = tile_gradient(a, begin, n, scratch);
+    const bool is_finite = store->device->kernels->all_finite(store->device, gradient, n);
     int64_t at = begin;
+    if (!is_finite) *a->is_spoiled = true;
     for (int i = section_of(store, begin); at < begin + n; i++) {
         const struct section *section = section_at(store, i);
         const int64_t end = section->end < begin + n ? section->end : begin + n;
-        update_some(a, section->optimizer, at, end - at, gradient + (at - begin));
+        update_some(a, section->optimizer, at, end - at,
+                    is_finite ? gradient + (at - begin) : NULL);
         at = end;
     }
     if (a->snapshot)
@@ -260,19 +276,22 @@ static void derive(const struct store *store, int64_t step, struct application *
     }
 }
 
-static void apply(const struct store *store, struct application *a, int64_t step)
+static err apply(const struct store *store, struct application *a, int64_t step)
 {
+    atomic_bool is_spoiled = false;
     assert(a->sum.count >= 1 && a->sum.count <= WORKERS_MAX);
     derive(store, step, a);
+    a->is_spoiled = &is_spoiled;
     if (store->device->is_separate)
         apply_queued(a);
     else
         store->device->kernels->spread(store->device, (a->end - a->begin) / LAYOUT_ALIGN,
                                        THREAD_FLOATS / LAYOUT_ALIGN, apply_part, a);
+    return is_spoiled ? fail(ERR_NUMBER, "a gradient is not finite") : OK;
 }
 
-void store_apply(struct store *store, const float *const gradients[], int count, float scale,
-                 int64_t step, float *snapshot)
+err store_apply(struct store *store, const void *const gradients[], int count, float scale,
+                int64_t step, float *snapshot)
 {
     struct application application = {
         .store = store,
@@ -282,10 +301,11 @@ void store_apply(struct store *store, const float *const gradients[], int count,
         .end = store->floats,
     };
     assert(!snapshot || !store->advanced);
-    apply(store, &application, step);
+    TRY(apply(store, &application, step));
     advance_powers(store);
     store->advanced = 0;
     store->version++;
+    return OK;
 }
 
 static err open_kept(struct store *store)
@@ -298,7 +318,7 @@ static err open_kept(struct store *store)
     return OK;
 }
 
-err store_advance(struct store *store, const float *const gradients[], int count, float scale,
+err store_advance(struct store *store, const void *const gradients[], int count, float scale,
                   int64_t step, int64_t end)
 {
     struct application application = {
@@ -311,9 +331,8 @@ err store_advance(struct store *store, const float *const gradients[], int count
     assert(end >= store->advanced && end <= store->floats && end % LAYOUT_ALIGN == 0);
     assert(!store->device->is_separate);
     TRY(open_kept(store));
-    apply(store, &application, step);
-    store->advanced = end;
-    return OK;
+    store->advanced = end; /* also of what is to be taken back */
+    return apply(store, &application, step);
 }
 
 void store_take_back(struct store *store)

@@ -27,6 +27,7 @@ struct store {
     float *scratch; /* where the device has memory of its own: a tile of summed gradients */
     int power_count;
     float powers[ALL_POWERS_MAX]; /* in the order of the updaters */
+    enum number number;           /* of gradients; float32 where the owner sets nothing else */
     uint64_t version;             /* updates applied */
     int64_t advanced;             /* floats at the front that are of the next version already */
     float *kept[1 + SLOTS_MAX];   /* what those values and slots were; NULL until one advances */
@@ -46,15 +47,18 @@ void store_reset(
 
 /* One update with scale * (gradients[0] + gradients[1] + ...), summed in this order. step: the
  * global step before the increment (for the schedule). snapshot: NULL, or memory of `floats` floats
- * that receives the new values (written tile by tile while they are in cache). */
-void store_apply(struct store *, const float *const gradients[], int count, float scale,
-                 int64_t step, float *snapshot);
+ * that receives the new values (written tile by tile while they are in cache). ERR_NUMBER: the sum
+ * is not finite. No number that is not has gone into values or slots then, but they are of no
+ * version any more: some of them have advanced. */
+err store_apply(struct store *store, const void *const gradients[], int count, float scale,
+                int64_t step, float *snapshot);
 
 /* Of the update that store_apply would do with the same arguments, what concerns the floats in
  * front of `end`, which is not less than it was: store_apply does the rest then, and looks at the
  * rest of the gradients only. Takes as much memory as values and slots the first time; ERR_MEMORY:
- * nothing has changed. Of a device that has no memory of its own. */
-err store_advance(struct store *, const float *const gradients[], int count, float scale,
+ * nothing has changed; ERR_NUMBER: as there, until it is taken back. Of a device that has no memory
+ * of its own. */
+err store_advance(struct store *, const void *const gradients[], int count, float scale,
                   int64_t step, int64_t end);
 /* Values and slots are those of the version again. */
 void store_take_back(struct store *);

@@ -160,13 +160,6 @@ void ps_task_trace_received(struct ps_task *p, int worker, const struct message 
     w->pushing_ns = 0;
 }
 
-void ps_task_trace_checked(struct ps_task *p, int worker, const struct message *push,
-                           uint64_t begin_ns)
-{
-    p->recording->step = push->step + 1;
-    trace_end(p->recording, SPAN_CHECK, worker, begin_ns);
-}
-
 void ps_task_trace_acted(struct ps_task *p, const struct action *a, uint64_t begin_ns)
 {
     struct span span = {.begin_ns = begin_ns, .end_ns = clock_ns(), .bytes = ps_block_bytes(p)};

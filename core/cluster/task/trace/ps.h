@@ -14,8 +14,6 @@ void ps_task_trace_acted(struct ps_task *, const struct action *, uint64_t begin
 void ps_task_trace_held(struct ps_task *); /* since held_ns, until now */
 void ps_task_trace_took(struct ps_task *, int worker, const struct message *part);
 void ps_task_trace_received(struct ps_task *, int worker, const struct message *push);
-void ps_task_trace_checked(struct ps_task *, int worker, const struct message *push,
-                           uint64_t begin_ns);
 
 void ps_task_trace_pump(struct ps_task *); /* sends what is due */
 void ps_task_trace_close(struct ps_task *);

@@ -127,7 +127,6 @@ static uint32_t subjects_of(enum span_kind kind, const struct trace_limits *limi
         return (uint32_t)limits->ps_count;
     case SPAN_RECEIVE:
     case SPAN_TAKE:
-    case SPAN_CHECK:
     case SPAN_APPLY:
     case SPAN_REFRESH:
         return (uint32_t)limits->workers;

@@ -30,6 +30,7 @@ LARGE = {  # blocks of 400 KB: over a network gradients leave and values come in
               {"op": "dense", "name": "logits", "units": 10}],
     "optimizer": {"type": "adam"},
 }
+NEAR = 0.01  # relative, of losses after rounded gradients
 PAUSES_MAX = 60
 PAUSE_LOOKS_MAX = 5
 
@@ -119,6 +120,28 @@ class Sync(ClusterCase):
         self.assertNotIn("parts", here.tasks["worker/0"].text())
         self.assertRegex(apart.tasks["worker/0"].text(),
                          r"hidden/kernel +\[784, 400\] +1254400 +1 0 \(2 parts\)\n")
+
+    def test_rounded_gradients_have_the_same_bits_everywhere(self):
+        far, always = {"worker/1": ["--transport=tcp"]}, ["--parts=always"]
+        for wire in ("bf16", "fp16"):
+            changes = {"train.wire": wire, "optimizer": {"type": "adam"}}
+            self.assert_same_bits({
+                f"{wire}, shm": self.plan(flags=["--transport=shm"], changes=changes),
+                f"{wire}, tcp": self.plan(flags=["--transport=tcp", *always], changes=changes),
+                f"{wire}, mixed, 3 ps, pieces": self.plan(PIECES, ps=3, flags=always, flags_of=far,
+                                                          changes=changes),
+            })
+
+    def test_rounded_gradients_lead_to_the_same_losses(self):
+        def last_loss(wire):
+            cluster = self.run_to_end(self.plan(changes={"train.wire": wire,
+                                                         "train.last_step": 100}))
+            return sum(self.mean_losses(cluster)[-10:]) / 10
+        expected = last_loss("float32")
+        for wire in ("bf16", "fp16"):
+            loss = last_loss(wire)
+            self.assertNotEqual(loss, expected)
+            self.assertLess(abs(loss - expected), NEAR * expected)
 
     def test_order_of_arrival_changes_no_bit(self):
         names = Plan(workers=3).names()

@@ -48,6 +48,7 @@ static void open_chief(struct chief *c, const char *placement, int ps_count)
         .spec = &c->spec,
         .layout = layout,
         .workers = WORKERS,
+        .wire = NUMBER_FP16,
         .last_step = 2000,
         .generation = 0xfedcba9876543210,
         .step = 300,
@@ -134,6 +135,7 @@ static void what_the_chief_decided_arrives(void **state)
     assert_int_equal(s.config.worker_timeout_ms, 1500);
     assert_int_equal(s.config.arrays, 3);
     assert_int_equal(s.workers, WORKERS);
+    assert_int_equal(s.wire, NUMBER_FP16);
     assert_string_equal(s.optimizers.at[0].optimizer.kind->object->name, "adam");
     assert_true(s.token == c.plan.token);
     assert_string_equal(s.directory, "/a/run");

@@ -95,6 +95,7 @@ static void open_session(struct rig *r, int worker)
         .workers = r->workers,
         .ps_count = r->ps_count,
         .batches_per_push = r->scene->batches_per_push,
+        .number = (enum number)r->spec.train.wire,
     };
     if (session_open(&options, &r->session[worker])) fail_msg("%s", error_text());
 }
@@ -106,6 +107,7 @@ static void open_ps(struct rig *r, int ps)
     r->values[ps] = rig_block(floats);
     if (store_open(&r->spec.optimizers, NULL, 0, &r->host, floats, r->values[ps], &r->store[ps]))
         fail_msg("%s", error_text());
+    r->store[ps].number = (enum number)r->spec.train.wire;
     if (session_initial_values(&r->session[0], ps, r->values[ps])) fail_msg("%s", error_text());
     for (int w = 0; w < r->workers; w++) {
         r->gradients[ps][w] = rig_block(floats);
@@ -143,7 +145,7 @@ static void step_worker(struct rig *r, int worker, struct tape *tape)
 {
     struct session *s = &r->session[worker];
     double loss;
-    if (session_step(s, &loss)) fail_msg("%s", error_text());
+    if (session_step(s, &loss) || session_hand_over(s)) fail_msg("%s", error_text());
     tape_add(tape, &loss, sizeof loss);
     tape_add(tape, &s->gradient_norm, sizeof s->gradient_norm);
     for (int i = 0; i < s->graph->metric_count; i++) {

@@ -88,6 +88,16 @@ const struct scene scene_partitioned = {
     "{\"type\":\"adam\",\"clip\":{\"type\":\"norm\",\"norm\":0.1}}," RUN "}",
     2, 3, 2};
 
+#define ROUNDED(wire) "\"train\":{\"mode\":\"sync\",\"last_step\":100,\"wire\":\"" wire "\"}"
+
+const struct scene scene_rounded = {
+    "{" DIGITS MLP CLASSES "\"optimizer\":\"adam\"," ROUNDED("bf16") "}", 2, 2, 1};
+const struct scene scene_rounded_late = {
+    "{" DIGITS MLP CLASSES
+    "\"placement\":{\"partitioner\":{\"type\":\"fixed_size\",\"num_shards\":3}},\"optimizer\":"
+    "{\"type\":\"adam\",\"clip\":{\"type\":\"norm\",\"norm\":0.1}}," ROUNDED("fp16") "}",
+    2, 3, 2};
+
 #define NUMBERS(last, loss, metrics)                                                               \
     "{\"data\":{\"train\":{\"format\":\"random\",\"rows\":90,\"shape\":[7],\"label_type\":"        \
     "\"number\"},\"eval\":{\"format\":\"random\",\"rows\":33,\"shape\":[7],\"label_type\":"        \

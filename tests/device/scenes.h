@@ -21,4 +21,7 @@ extern const struct scene scene_clipped_sums, scene_clipped_values, scene_sums, 
 
 extern const struct scene scene_partitioned; /* three ps */
 
+/* Gradients that are pushed as 16 bits: as soon as they are there, and clipped sums of parts */
+extern const struct scene scene_rounded, scene_rounded_late;
+
 #endif

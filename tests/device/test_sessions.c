@@ -95,6 +95,12 @@ static void assert_zero(const struct rig *r)
     for (int64_t i = 0; i < r->store[0].floats; i++) assert_true(r->gradients[0][0][i] == 0.0f);
 }
 
+static void gradients_are_rounded_where_they_were_computed(void **state)
+{
+    check(&scene_rounded);
+    check(&scene_rounded_late);
+}
+
 static void a_loss_that_is_no_number_is_named_and_its_gradients_are_cleared(void **state)
 {
     static struct rig r;
@@ -143,6 +149,7 @@ int main(void)
         cmocka_unit_test(sums_of_several_batches_are_kept_on_the_device),
         cmocka_unit_test(regularizers_read_the_devices_values),
         cmocka_unit_test(partitioned_variables_are_gathered_and_scattered_on_the_device),
+        cmocka_unit_test(gradients_are_rounded_where_they_were_computed),
         cmocka_unit_test(a_loss_that_is_no_number_is_named_and_its_gradients_are_cleared),
         cmocka_unit_test(a_step_moves_each_block_once_and_each_batch_once),
     };

@@ -95,12 +95,13 @@ class Round:
         rng = random.Random(seed)
         self.mode = rng.choice(("sync", "sync", "backup", "async", "async", "stale"))
         self.ends_max = rng.randint(1, ENDS_MAX)
-        self.plan = plan_of("", LAST_STEP, {**SMALL, **MODES[self.mode]},
+        self.wire = rng.choice(("float32", "bf16"))
+        self.plan = plan_of("", LAST_STEP, {**SMALL, **MODES[self.mode], "train.wire": self.wire},
                             flags=["--transport=tcp", "--parts=always", "--log_level=debug"])
         self.cluster = None
 
     def describe(self):
-        return f"round {self.seed}: {self.mode}, at most {self.ends_max} ends"
+        return f"round {self.seed}: {self.mode}, {self.wire}, at most {self.ends_max} ends"
 
     def count(self):
         return self.cluster.proxy.count() if self.cluster else 0

@@ -85,7 +85,7 @@ class Passage:
                 await asyncio.sleep(self.fate.delay_s)
             await loop.sock_sendall(sink, data)
             carried += len(data)
-            self.proxy.carried += len(data)
+            self.proxy.carried[way] += len(data)
             await self.meet_fate(way, carried)
         sink.shutdown(socket.SHUT_WR)
 
@@ -158,7 +158,7 @@ class Proxy:
         self.rng = random.Random(seed)
         self.passage = passage
         self.limits = limits
-        self.carried = 0  # bytes, both ways
+        self.carried = {UP: 0, DOWN: 0}  # bytes
         self.history = []  # of ends, in words
         self.trouble = []  # of the proxy itself
         self.listeners = [socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) for _ in targets]
@@ -211,7 +211,8 @@ class Proxy:
             self.trouble.append(repr(trouble))
 
     def may_end(self, passage):
-        if self.count() >= self.limits.ends or self.carried >= self.limits.bytes_all:
+        carried = sum(self.carried.values())
+        if self.count() >= self.limits.ends or carried >= self.limits.bytes_all:
             return False
         self.history.append(f"{passage.about}: {passage.fate}")
         return True

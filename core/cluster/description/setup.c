@@ -114,17 +114,17 @@ char *setup_write(const struct setup_plan *plan, int ps)
     snprintf(generation, sizeof generation, "%016" PRIx64, plan->generation);
     snprintf(token, sizeof token, "%016" PRIx64, plan->token);
     json_t *json = json_pack(
-        "{ss sI si si si si sb sI sI sb sI sI sI sf so so so sb ss ss* ss* so}", "generation",
+        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so sb ss ss* ss* so}", "generation",
         generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count", plan->layout->ps_count,
         "workers", plan->workers, "arrays", plan->arrays, "sync", mode.is_sync, "last_step",
         (json_int_t)plan->last_step, "replicas_to_aggregate",
         (json_int_t)mode.replicas_to_aggregate, "takes_all", mode.takes_all, "max_staleness",
         (json_int_t)mode.max_staleness, "floats", (json_int_t)plan->layout->block_floats[ps],
-        "min_workers", (json_int_t)train->min_workers, "worker_timeout_secs",
-        (double)train->worker_timeout_ms / 1000, "slices", slices_json(plan->layout, ps), "ledger",
-        ledger_json(plan), "powers", powers_json(plan), "owns_powers",
-        ps_of_powers(plan->layout) == ps, "token", token, "directory", plan->directory, "restore",
-        plan->restore, "optimizers", optimizers_json(plan->spec));
+        "wire", number_names[plan->wire], "min_workers", (json_int_t)train->min_workers,
+        "worker_timeout_secs", (double)train->worker_timeout_ms / 1000, "slices",
+        slices_json(plan->layout, ps), "ledger", ledger_json(plan), "powers", powers_json(plan),
+        "owns_powers", ps_of_powers(plan->layout) == ps, "token", token, "directory",
+        plan->directory, "restore", plan->restore, "optimizers", optimizers_json(plan->spec));
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;
@@ -143,6 +143,7 @@ struct setup_fields {
     bool sync, takes_all, owns_powers;
     int64_t step, ps, ps_count, workers, arrays, last_step, replicas_to_aggregate, max_staleness,
         floats, min_workers;
+    int wire; /* enum number */
     uint64_t worker_timeout_ms;
     struct objects slices;
     struct ints ledger;
@@ -197,6 +198,7 @@ static const struct field setup_field_table[] = {
      .min = -1,
      .max = steps_max},
     {.name = "floats", .type = FIELD_INT, .offset = AT(floats), .max = floats_max},
+    {.name = "wire", .type = FIELD_ENUM, .offset = AT(wire), .choices = number_names},
     {.name = "min_workers", .type = FIELD_INT, .offset = AT(min_workers), .max = WORKERS_MAX},
     {.name = "worker_timeout_secs",
      .type = FIELD_SECONDS,
@@ -298,6 +300,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .arrays = (int)f.arrays,
                    .step = (uint64_t)f.step},
         .floats = f.floats,
+        .wire = (enum number)f.wire,
         .optimizers = optimizers_make(f.optimizers.at, f.optimizers.count, arena),
         .ps = (int)f.ps,
         .ps_count = (int)f.ps_count,

@@ -11,6 +11,7 @@
 struct setup {
     struct ps_config config; /* with its ledger, in the arena */
     int64_t floats;          /* of the block */
+    enum number wire;        /* what gradients come as */
     struct optimizers optimizers;
     int ps, ps_count, workers;
     const struct slice *slices;
@@ -41,6 +42,7 @@ struct setup_plan {
     const struct spec *spec;
     const struct layout *layout;
     int workers;
+    enum number wire; /* of gradients: the spec's, unless nothing travels */
     int64_t last_step;
     uint64_t generation, step;
     int arrays; /* that a ps without sight of the folder gets by INIT */

@@ -272,10 +272,12 @@ static void on_message(void *context, struct link *link, const struct message *m
     if (p->task.has_ended) return; /* its bytes are read, and nothing counts */
     ps_task_values_heard(p, connection->worker, m);
     const int worker = connection->worker;
-    if (is_whole(p, worker, m)) {
+    struct message counted = *m;
+    task_stretch_back(&p->task, &counted);
+    if (is_whole(p, worker, &counted)) {
         if (p->recording && m->type == MESSAGE_PART) ps_task_trace_took(p, worker, m);
         if (p->recording && m->type == MESSAGE_PUSH) ps_task_trace_received(p, worker, m);
-        task_message(&p->task, worker, m);
+        task_message(&p->task, worker, &counted);
         return;
     }
     log_limited(&p->wrong, clock_ms(), LOG_WARNING,

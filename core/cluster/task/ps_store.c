@@ -84,6 +84,7 @@ static err open_store(struct ps_task *p, struct share *s)
     TRY(store_open(&s->setup.optimizers, s->setup.sections, s->setup.section_count, p->device,
                    s->setup.floats, p->values.base, &p->store));
     p->has_store = true;
+    p->store.number = p->task.wire = s->setup.wire;
     if (s->setup.config.arrays > 1 + p->store.slot_count) /* INIT would bring more than fits */
         return fail(ERR_PROTOCOL, "SETUP with %d arrays", s->setup.config.arrays);
     for (int i = 0; i < s->setup.power_count; i++) p->store.powers[i] = s->setup.powers[i];
@@ -217,11 +218,24 @@ struct summed_gradients {
     int64_t end;
 };
 
+/* Whose bits of the exponent are all ones is not finite. */
+static bool are_finite(enum number number, const uint16_t *at, int64_t n)
+{
+    const uint16_t exponent = number == NUMBER_BF16 ? 0x7f80 : 0x7c00;
+    for (int64_t i = 0; i < n; i++)
+        if ((at[i] & exponent) == exponent) return false;
+    return true;
+}
+
 static bool is_finite(const struct ps_task *p, int worker, const struct slice *slice, int64_t end)
 {
-    const float *gradients = p->windows[worker].gradients.base;
+    const void *gradients = p->windows[worker].gradients.base;
     const int64_t left = end - slice->offset, here = left < slice->count ? left : slice->count;
-    return here <= 0 || p->device->kernels->all_finite(p->device, gradients + slice->offset, here);
+    if (here <= 0) return true;
+    if (p->store.number != NUMBER_FLOAT32)
+        return are_finite(p->store.number, (const uint16_t *)gradients + slice->offset, here);
+    return p->device->kernels->all_finite(p->device, (const float *)gradients + slice->offset,
+                                          here);
 }
 
 /* On a device that has failed nothing looks finite, and no gradient is to blame. */

@@ -153,12 +153,32 @@ uint64_t task_part_bytes(uint64_t block)
     return least > PART_BYTES_MAX ? least : PART_BYTES_MAX;
 }
 
+static bool has_gradients(const struct message *m)
+{
+    return m->type == MESSAGE_PUSH || m->type == MESSAGE_PART;
+}
+
+void task_shrink_stretch(const struct task *t, struct message *m)
+{
+    if (!has_gradients(m)) return;
+    m->offset = m->offset / sizeof(float) * number_bytes(t->wire);
+    m->length = m->length / sizeof(float) * number_bytes(t->wire);
+}
+
+void task_stretch_back(const struct task *t, struct message *m)
+{
+    if (!has_gradients(m)) return;
+    m->offset = m->offset * sizeof(float) / number_bytes(t->wire);
+    m->length = m->length * sizeof(float) / number_bytes(t->wire);
+}
+
 static void send_message(struct task *t, const struct action_send *a)
 {
     struct peer *peer = &t->peers[a->peer];
     if (!peer->link) return;
     struct message m = a->message;
     if (m.length == UINT64_MAX) m.length = t->ops->block_bytes(t, a->peer) - m.offset;
+    task_shrink_stretch(t, &m);
     if (t->ops->sending) t->ops->sending(t, a->peer, &m);
     err e = t->ops->send ? t->ops->send(t, a->peer, &m) : link_send(peer->link, &m);
     if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */

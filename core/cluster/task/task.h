@@ -10,6 +10,7 @@
 #include "core/cluster/description/cluster_spec.h"
 #include "core/cluster/role/limits.h"
 #include "core/cluster/role/role.h"
+#include "kernels/kernels.h"
 #include "net/loop.h"
 #include "net/transport.h"
 
@@ -79,6 +80,7 @@ struct task {
     int index, peer_count;
     struct peer *peers;
     struct outbox outbox;
+    enum number wire; /* what gradients travel as */
     uint64_t incarnation, started_ms, ticked_ms, ended_ms;
     bool has_ended, has_left;
     int code;
@@ -116,6 +118,11 @@ void task_report_memory(const char *what); /* "ps, 10.3 MiB resident" */
  * both directions of a link are busy together, and each worth the work of telling it. */
 bool task_sends_parts(const struct task *, const struct link *);
 uint64_t task_part_bytes(uint64_t block);
+
+/* Roles count in bytes of the block, four for a number. Of a message with gradients, and of no
+ * other: the stretch that travels, and what that is of the block. */
+void task_shrink_stretch(const struct task *, struct message *);
+void task_stretch_back(const struct task *, struct message *);
 
 /* The role is told, and its answers carried out. */
 void task_peer_up(struct task *, int peer);

@@ -39,7 +39,7 @@ static err step(struct worker_task *w, const struct action_compute *a)
     const uint64_t computed_ns = trace_begin(trace);
     TRY(worker_tell(w, a->step + 1, &(struct occasion){OCCASION_COMPUTED}));
     trace_end(trace, SPAN_HOOKS, 0, computed_ns);
-    return OK;
+    return session_hand_over(&w->session);
 }
 
 static void compute(struct worker_task *w, const struct action_compute *a)
@@ -49,7 +49,10 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     if (w->trace) worker_trace_step(w, a->step);
     w->lacks_values = false;
     err e = step(w, a);
-    if (w->lacks_values) e = fail(ERR_PEER, "values were lost on their way");
+    if (w->lacks_values) {
+        session_forget_owed(&w->session); /* of a gradient of nothing */
+        e = fail(ERR_PEER, "values were lost on their way");
+    }
     w->has_stepped = !e;
     w->step = a->step + 1;
     w->pushed_ns = clock_ns();
@@ -105,6 +108,7 @@ static err adopted(struct worker_task *w, const struct action_adopted *a)
     if (!w->has_adopted) note_return(w, a->step);
     w->has_adopted = true;
     worker_origin_close(w);
+    session_forget_owed(&w->session); /* another life of the values has not lost it */
     if (w->trace) worker_trace_abandon(w);
     TRY(check_bound(w));
     if (a->is_first) note_end(w, a->step);
@@ -229,6 +233,7 @@ static err open_session(struct worker_task *w)
     const struct cluster_spec *cluster = w->options.task.cluster;
     int workers = cluster->hosts[JOB_WORKER].count;
     w->gradients_per_push = setup_gradients_per_push(w->options.spec, workers, cluster->task);
+    const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
     const struct session_options options = {
         .spec = w->options.spec,
         .device = w->options.device,
@@ -238,7 +243,8 @@ static err open_session(struct worker_task *w)
         .balances = cluster_gains_by_balance(cluster),
         .batches_per_push = (int)w->gradients_per_push,
         .exchange = worker_open_exchange(w),
-        .binds_device_memory = w->options.task.transport == TRANSPORT_INPROC,
+        .number = is_alone ? NUMBER_FLOAT32 : (enum number)w->options.spec->train.wire,
+        .binds_device_memory = is_alone,
     };
     TRY(session_open(&options, &w->session));
     w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data->rows, workers);
@@ -269,6 +275,7 @@ static err open_role(struct worker_task *w)
     };
     struct role *role = worker_role_new(&options);
     free(bytes);
+    w->task.wire = w->session.options.number;
     return task_open(&w->task, o, &ops, role);
 }
 

@@ -232,6 +232,7 @@ void worker_choose(struct worker_task *w, const struct action_choose *a)
     plan->spec = w->options.spec;
     plan->layout = w->session.layout;
     plan->workers = workers_of(w);
+    plan->wire = w->task.wire;
     plan->last_step = (int64_t)w->last_step;
     plan->generation = choice.generation;
     plan->directory = w->checkpoints ? checkpoints_directory(w->checkpoints) : NULL;

@@ -96,6 +96,8 @@ static err count(const struct session *s, struct need *ret)
     const size_t blocks = blocks_bytes(s), parts = variables_bytes(s, true);
     struct need n = {.values = blocks + parts, .reserved = o->device->kernels->reserved};
     if (trains) n.gradients = blocks + parts;
+    if (o->number != NUMBER_FLOAT32) /* what is owed, and what leaves */
+        n.gradients += blocks + blocks / sizeof(float) * number_bytes(o->number);
     if (session_keeps_sums(s)) n.gradients += variables_bytes(s, false);
     if (trains && o->binds_device_memory) {
         n.values += blocks;

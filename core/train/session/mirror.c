@@ -10,6 +10,11 @@ static size_t block_bytes(const struct mirror *mirror, int ps)
     return (size_t)mirror->block_floats[ps] * sizeof(float);
 }
 
+static size_t leaving_bytes(const struct mirror *mirror, int64_t numbers)
+{
+    return (size_t)numbers * number_bytes(mirror->number);
+}
+
 /* A ps without variables has an empty block, which takes no memory here either. */
 static err allocate(struct mirror *mirror, int ps)
 {
@@ -20,7 +25,7 @@ static err allocate(struct mirror *mirror, int ps)
     TRY(d->kernels->allocate(d, bytes, &values));
     mirror->values[ps] = values;
     TRY(d->kernels->allocate(d, bytes, &gradients));
-    mirror->gradients[ps] = gradients;
+    mirror->gradients[ps] = mirror->leaving[ps] = gradients;
     return OK;
 }
 
@@ -33,6 +38,7 @@ err mirror_open(struct device *device, int ps_count, const int64_t *block_floats
         .block_floats = block_floats,
         .values = arena_array(arena, (size_t)ps_count, sizeof(float *)),
         .gradients = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .leaving = arena_array(arena, (size_t)ps_count, sizeof(void *)),
         .host_values = arena_array(arena, (size_t)ps_count, sizeof(float *)),
         .host_gradients = arena_array(arena, (size_t)ps_count, sizeof(float *)),
         .pins_values = arena_array(arena, (size_t)ps_count, sizeof(bool)),
@@ -57,6 +63,12 @@ void mirror_close(struct mirror *mirror)
         if (mirror->gradients[ps]) d->kernels->release(d, mirror->gradients[ps]);
     }
     *mirror = (struct mirror){0};
+}
+
+void mirror_leave_from(struct mirror *mirror, void **blocks, enum number number)
+{
+    mirror->leaving = blocks;
+    mirror->number = number;
 }
 
 /* Memory of a device that has no use for it stays as it is. */
@@ -104,9 +116,9 @@ void mirror_download(const struct mirror *mirror)
 {
     struct device *d = mirror->device;
     for (int ps = 0; ps < mirror->ps_count; ps++)
-        if (mirror->gradients[ps] && mirror->host_gradients[ps])
-            d->kernels->download(d, mirror->host_gradients[ps], mirror->gradients[ps],
-                                 block_bytes(mirror, ps));
+        if (mirror->leaving[ps] && mirror->host_gradients[ps])
+            d->kernels->download(d, mirror->host_gradients[ps], mirror->leaving[ps],
+                                 leaving_bytes(mirror, mirror->block_floats[ps]));
 }
 
 bool mirror_lets_leave(const struct mirror *mirror)
@@ -120,7 +132,8 @@ bool mirror_lets_leave(const struct mirror *mirror)
 void mirror_leave(const struct mirror *mirror, const struct bucket *bucket)
 {
     struct device *d = mirror->device;
-    d->kernels->overlap->download_pinned(d, mirror->host_gradients[bucket->ps] + bucket->offset,
-                                         mirror->gradients[bucket->ps] + bucket->offset,
-                                         (size_t)bucket->floats * sizeof(float));
+    const size_t offset = leaving_bytes(mirror, bucket->offset);
+    d->kernels->overlap->download_pinned(d, (char *)mirror->host_gradients[bucket->ps] + offset,
+                                         (char *)mirror->leaving[bucket->ps] + offset,
+                                         leaving_bytes(mirror, bucket->floats));
 }

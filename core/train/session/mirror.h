@@ -17,6 +17,8 @@ struct mirror {
     int ps_count;
     const int64_t *block_floats; /* [ps_count], borrowed */
     float **values, **gradients; /* [ps_count] of the device, zero at first; NULL: an empty block */
+    void **leaving;              /* [ps_count] where gradients leave from: themselves, or rounded */
+    enum number number;          /* what leaves */
     float **host_values, **host_gradients; /* [ps_count], bound; NULL: none */
     bool *pins_values, *pins_gradients;    /* [ps_count] */
 };
@@ -25,6 +27,9 @@ struct mirror {
 err mirror_open(struct device *, int ps_count, const int64_t *block_floats, struct arena *,
                 struct mirror *ret);
 void mirror_close(struct mirror *); /* a zeroed one is fine */
+
+/* From now on gradients leave from these blocks, which outlive the mirror, as such numbers. */
+void mirror_leave_from(struct mirror *, void **blocks, enum number);
 
 /* The host's blocks of a ps, until unbind, before which they may not go. */
 void mirror_bind(struct mirror *, int ps, float *values, float *gradients);

@@ -19,6 +19,18 @@ static bool has_mirror(const struct replica *r)
     return r->mirror.device != NULL;
 }
 
+static bool rounds(const struct replica *r)
+{
+    return r->rounding.device != NULL;
+}
+
+/* The blocks that the device writes gradients to */
+static float **gradient_blocks(const struct replica *r)
+{
+    if (has_mirror(r)) return r->mirror.gradients;
+    return rounds(r) ? r->rounding.gradients : r->gradients;
+}
+
 /* The variables of this ps that are used in place. */
 static void point_params(struct replica *r, int ps, float *values, float *gradients)
 {
@@ -56,23 +68,31 @@ static err open_buffers(struct replica *r)
     return OK;
 }
 
-err replica_open(struct device *device, struct graph *graph, const struct layout *layout,
-                 bool mirrors, const struct exchange *exchange, struct arena *arena,
-                 struct replica *ret)
+static err open_rounding(struct replica *r, enum number as, struct arena *arena)
 {
-    const size_t variables = (size_t)graph->param_count, ps_count = (size_t)layout->ps_count;
+    float **mirrored = has_mirror(r) ? r->mirror.gradients : NULL;
+    if (as == NUMBER_FLOAT32) return OK;
+    TRY(rounding_open(r->device, as, r->layout, mirrored, arena, &r->rounding));
+    if (mirrored) mirror_leave_from(&r->mirror, (void **)r->rounding.to, as);
+    return OK;
+}
+
+err replica_open(const struct replica_options *o, struct arena *arena, struct replica *ret)
+{
+    const size_t variables = (size_t)o->graph->param_count, ps_count = (size_t)o->layout->ps_count;
     *ret = (struct replica){
-        .device = device,
-        .graph = graph,
-        .layout = layout,
-        .exchange = mirrors ? NULL : exchange,
+        .device = o->device,
+        .graph = o->graph,
+        .layout = o->layout,
+        .exchange = o->mirrors ? NULL : o->exchange,
         .values = arena_array(arena, ps_count, sizeof(float *)),
         .gradients = arena_array(arena, ps_count, sizeof(float *)),
         .whole_values = arena_array(arena, variables, sizeof(float *)),
         .whole_gradients = arena_array(arena, variables, sizeof(float *)),
     };
-    if (mirrors) TRY(open_mirror(ret, arena));
-    if (ret->exchange) buckets_open(layout, 1, arena, &ret->buckets);
+    if (o->mirrors) TRY(open_mirror(ret, arena));
+    TRY(open_rounding(ret, o->number, arena));
+    if (ret->exchange) buckets_open(o->layout, 1, arena, &ret->buckets);
     return open_buffers(ret);
 }
 
@@ -84,6 +104,7 @@ void replica_close(struct replica *r)
         if (r->whole_values[i]) r->device->kernels->release(r->device, r->whole_values[i]);
         if (r->whole_gradients[i]) r->device->kernels->release(r->device, r->whole_gradients[i]);
     }
+    rounding_close(&r->rounding);
     mirror_close(&r->mirror);
     *r = (struct replica){0};
 }
@@ -94,16 +115,18 @@ void replica_bind(struct replica *r, int ps, float *values, float *gradients)
     r->values[ps] = values;
     r->gradients[ps] = gradients;
     stepper_forget(&r->stepper);
+    rounding_bind(&r->rounding, ps, gradients);
     if (has_mirror(r))
         mirror_bind(&r->mirror, ps, values, gradients);
     else
-        point_params(r, ps, values, gradients);
+        point_params(r, ps, values, gradient_blocks(r)[ps]);
 }
 
 void replica_unbind(struct replica *r, int ps)
 {
     r->values[ps] = r->gradients[ps] = NULL;
     stepper_forget(&r->stepper);
+    rounding_bind(&r->rounding, ps, NULL);
     if (has_mirror(r)) mirror_unbind(&r->mirror, ps);
 }
 
@@ -139,7 +162,7 @@ void replica_gather_values(struct replica *r)
 static void scatter_gradient(struct replica *r, int variable)
 {
     struct device *d = r->device;
-    float **blocks = has_mirror(r) ? r->mirror.gradients : r->gradients;
+    float **blocks = gradient_blocks(r);
     if (!r->whole_values[variable]) return;
     if (d->is_separate)
         layout_scatter_on(d, r->layout, variable, r->whole_gradients[variable], blocks);
@@ -151,6 +174,14 @@ static void scatter_gradient(struct replica *r, int variable)
 void replica_scatter_gradients(struct replica *r)
 {
     for (int i = 0; i < r->graph->param_count; i++) scatter_gradient(r, i);
+    if (has_mirror(r) && !rounds(r)) mirror_download(&r->mirror);
+}
+
+void replica_round_gradients(struct replica *r)
+{
+    if (!rounds(r)) return;
+    for (int ps = 0; ps < r->layout->ps_count; ps++)
+        rounding_round(&r->rounding, ps, 0, r->layout->block_floats[ps]);
     if (has_mirror(r)) mirror_download(&r->mirror);
 }
 
@@ -159,7 +190,7 @@ void replica_scatter_gradients(struct replica *r)
 void replica_clear_gradients(struct replica *r)
 {
     struct device *d = r->device;
-    float **blocks = has_mirror(r) ? r->mirror.gradients : r->gradients;
+    float **blocks = gradient_blocks(r);
     for (int ps = 0; ps < r->layout->ps_count; ps++) {
         const int64_t floats = r->layout->block_floats[ps];
         if (blocks[ps]) d->kernels->fill(d, blocks[ps], 0.0f, floats);
@@ -207,6 +238,7 @@ static void await_values(void *replica, const struct node *node)
 
 static void leave(struct replica *r, const struct bucket *bucket)
 {
+    if (rounds(r)) rounding_round(&r->rounding, bucket->ps, bucket->offset, bucket->floats);
     if (r->exchange)
         r->exchange->leave(r->exchange->context, bucket);
     else

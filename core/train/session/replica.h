@@ -2,8 +2,9 @@
  * that its parameters are bound to.
  *
  * A replica owns no parameters. Values and gradients lie in one block per ps (layout.h), bound from
- * outside: windows of the cluster's links, or a store's in a single process. A variable that is one
- * slice is used where the device sees its block: the bound one, or its mirror where that is the
+ * outside: windows of the cluster's links, or a store's in a single process. What is bound for
+ * gradients has the size of the floats, of which rounded ones take the front. A variable that is
+ * one slice is used where the device sees its block: the bound one, or its mirror where that is the
  * host's memory and the device has its own. A partitioned variable has a buffer of its own on the
  * device, gathered before a pass and scattered after it. A replica may also bind nothing and share
  * the values of another one on its device: an evaluation beside training.
@@ -16,6 +17,7 @@
 
 #include "core/graph/stepper.h"
 #include "core/train/session/mirror.h"
+#include "core/train/session/rounding.h"
 
 /* Who brings values while forward goes on, and takes gradients away while backward does, where the
  * host computes. */
@@ -37,6 +39,7 @@ struct replica {
     float **values, **gradients;             /* [ps_count] blocks, bound; NULL: none */
     float **whole_values, **whole_gradients; /* [variables] of the device; NULL: used in place */
     struct mirror mirror;
+    struct rounding rounding;        /* of what leaves, where that is not float32 */
     const struct exchange *exchange; /* borrowed; NULL: none */
     struct buckets buckets;          /* of the mirror, or for the exchange */
     bool awaits_values; /* of the exchange: each node's in the next pass, before its forward */
@@ -44,11 +47,19 @@ struct replica {
     double penalty;
 };
 
-/* For blocks of that layout. mirrors: those that will be bound are the host's memory, and the
- * device has its own; then there is no exchange. Lists live in the arena, memory of the device
- * until replica_close. */
-err replica_open(struct device *, struct graph *, const struct layout *, bool mirrors,
-                 const struct exchange *, struct arena *, struct replica *ret);
+struct replica_options { /* all borrowed */
+    struct device *device;
+    struct graph *graph;
+    const struct layout *layout; /* of the blocks */
+    /* Those that will be bound are the host's memory, and the device has its own; then there is no
+     * exchange. */
+    bool mirrors;
+    const struct exchange *exchange; /* NULL: none */
+    enum number number;              /* what gradients leave as */
+};
+
+/* Lists live in the arena, memory of the device until replica_close. */
+err replica_open(const struct replica_options *, struct arena *, struct replica *ret);
 void replica_close(struct replica *); /* a zeroed one is fine; what was half opened, too */
 
 void replica_bind(struct replica *, int ps, float *values, float *gradients);
@@ -59,6 +70,8 @@ void replica_share(struct replica *, const struct replica *of);
 /* Values to where the graph reads them, before a pass; and gradients from where it wrote them. */
 void replica_gather_values(struct replica *);
 void replica_scatter_gradients(struct replica *);
+/* Where gradients leave rounded, this brings them to where they are bound, unless the pass did. */
+void replica_round_gradients(struct replica *);
 
 /* Whether gradients can leave while backward goes on. */
 bool replica_lets_leave(const struct replica *);

@@ -127,8 +127,15 @@ static err open_replica(struct session *s)
 {
     const struct session_options *o = &s->options;
     const bool mirrors = o->device->is_separate && !o->only_evaluates && !o->binds_device_memory;
-    return replica_open(o->device, s->graph, s->layout, mirrors, o->exchange, &s->arena,
-                        &s->replica);
+    const struct replica_options options = {
+        .device = o->device,
+        .graph = s->graph,
+        .layout = s->layout,
+        .mirrors = mirrors,
+        .exchange = o->exchange,
+        .number = o->number,
+    };
+    return replica_open(&options, &s->arena, &s->replica);
 }
 
 /* Labels of all rows of both sets are looked at, before the first step. */

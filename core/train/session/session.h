@@ -35,6 +35,7 @@ struct session_options {
     bool binds_device_memory;
     const struct exchange
         *exchange;       /* borrowed; NULL: values are there, gradients stay (replica.h) */
+    enum number number;  /* what gradients leave as (rounding.h) */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     bool balances;       /* "balanced" is the partitioner of a spec that names none (layout.h) */
 };
@@ -60,6 +61,7 @@ struct session {
     float **clip_gradients; /* [variables] scratch: session_list_gradients */
     int64_t *clip_sizes;
     float **kept;         /* [variables] sums of clipped gradients; NULL: not needed */
+    bool has_left;        /* the gradients of the last step, while backward went on */
     double gradient_norm; /* of the last step, where clipping computed it */
     bool regularized;
     bool is_watched;       /* a hook looks at values between a step and its push */
@@ -92,6 +94,12 @@ err session_put_initial_values(struct session *, int ps);
  * over the batches, regularization included. ERR_NUMBER when it is not finite, unless that is
  * tolerated. */
 err session_step(struct session *, double *ret_loss);
+
+/* After a step: what is to be pushed is where it is bound, and stays as it is until the next one.
+ * It may not be pushed before, where it leaves as other numbers than float32. */
+err session_hand_over(struct session *);
+/* A rounding error that later gradients were to make up for is none of theirs any more. */
+void session_forget_owed(struct session *);
 
 /* After a step: the error of a loss that is no number, which names the variable it comes from. */
 err session_fail_loss(const struct session *, double loss);

@@ -124,6 +124,7 @@ err session_step(struct session *s, double *ret_loss)
         if (s->kept) keep(s, i);
         loss += plan_loss(s->replica.plan, s->last_rows);
     }
+    s->has_left = leaves;
     if (!leaves) replica_scatter_gradients(&s->replica);
     loss = loss / s->options.batches_per_push;
     if (s->replica.wants_penalty)
@@ -134,6 +135,18 @@ err session_step(struct session *s, double *ret_loss)
     if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
     *ret_loss = loss;
     return OK;
+}
+
+err session_hand_over(struct session *s)
+{
+    struct device *device = s->options.device;
+    if (!s->has_left) replica_round_gradients(&s->replica);
+    return device->kernels->synchronize(device);
+}
+
+void session_forget_owed(struct session *s)
+{
+    rounding_forget(&s->replica.rounding);
 }
 
 void session_clear_gradients(struct session *s)

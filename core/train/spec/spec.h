@@ -25,6 +25,7 @@ struct train_spec {
     int64_t num_steps;             /* from where the run begins */
     int64_t replicas_to_aggregate; /* sync: 0: the number of workers */
     int64_t max_staleness;         /* async: -1: unbounded */
+    int wire;                      /* enum number: what gradients travel as; float32 */
     int64_t log_every_steps;       /* 100 */
 
     const char *checkpoint_dir;           /* NULL: nothing is saved */
@@ -68,6 +69,7 @@ struct spec {
 };
 extern const struct object spec_object;
 extern const char *const precision_names[]; /* of enum precision; ends with NULL */
+extern const char *const number_names[];    /* of enum number; ends with NULL */
 
 struct spec_options {
     const char *path;         /* "-": standard input */

@@ -16,6 +16,8 @@ enum { SAVE_CHECKPOINT_SECS = 600, SAVE_SUMMARIES_STEPS = 100 }; /* TensorFlow's
 static const double secs_max = 1e9;
 
 static const char *const mode_names[] = {[MODE_ASYNC] = "async", [MODE_SYNC] = "sync", NULL};
+const char *const number_names[] = {
+    [NUMBER_FLOAT32] = "float32", [NUMBER_BF16] = "bf16", [NUMBER_FP16] = "fp16", NULL};
 static const char *const corrupt_names[] = {
     [CORRUPT_ERROR] = "error", [CORRUPT_PREVIOUS] = "previous", NULL};
 
@@ -98,6 +100,16 @@ static const struct field train_fields[] = {
      .min = -1,
      .max = STEPS_MAX,
      .help = "async: how many global steps a gradient's values may be old; -1: any number"},
+    {.name = "wire",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct train_spec, wire),
+     .fallback = "\"float32\"",
+     .choices = number_names,
+     .help =
+         "what gradients go from worker to ps as: bf16 and fp16 are half the bytes. A worker "
+         "keeps what rounding leaves out and adds it to its next gradient; a worker that is "
+         "lost, and a run that goes on from a checkpoint, begins without. Of one process nothing "
+         "travels, and nothing is rounded"},
     {.name = "log_every_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, log_every_steps),

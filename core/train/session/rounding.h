@@ -1,0 +1,38 @@
+/* rounding.h - gradients that leave a replica in half their bytes.
+ *
+ * The graph writes floats; what leaves is rounded. What a number lacks is owed to the next one at
+ * its place, and added before that is rounded, so that only what is owed at the end is missing: of
+ * each element half a step of its last rounding at most. It is kept here and nowhere else: it goes
+ * with the process. A number that left and was not applied takes with it what had been owed before,
+ * and a gradient that is computed again is rounded from what is owed now: either changes each
+ * element by a rounding error at most.
+ */
+#ifndef CORE_TRAIN_SESSION_ROUNDING_H
+#define CORE_TRAIN_SESSION_ROUNDING_H
+
+#include "core/base/arena.h"
+#include "core/train/variables/layout.h"
+
+struct rounding {
+    struct device *device; /* borrowed; NULL: nothing is rounded */
+    enum number as;
+    int ps_count;
+    const int64_t *block_floats; /* [ps_count], borrowed */
+    float **gradients;           /* [ps_count] of the device, what is rounded */
+    float **owed;                /* [ps_count] of the device */
+    uint16_t **to;    /* [ps_count] what the device sees of where they leave; NULL: none */
+    bool is_mirrored; /* then `gradients` are borrowed, and not `to` */
+};
+
+/* gradients: blocks of a mirror, which take what is rounded away from `to`; NULL: the host's, whose
+ * `to` is bound. Lists live in the arena, blocks until rounding_close. */
+err rounding_open(struct device *, enum number, const struct layout *, float **gradients,
+                  struct arena *, struct rounding *ret);
+void rounding_close(struct rounding *); /* a zeroed one is fine */
+
+void rounding_bind(struct rounding *, int ps, void *to); /* NULL: it is gone */
+/* Of a stretch of the block; without a place to leave from nothing happens. */
+void rounding_round(const struct rounding *, int ps, int64_t offset, int64_t floats);
+void rounding_forget(const struct rounding *); /* what is owed */
+
+#endif

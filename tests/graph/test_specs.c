@@ -144,7 +144,7 @@ static const struct bad BAD[] = {
      "metrics[0] (auc): summation_method: careful_interpolation is for the curve PR"},
     {&ROWS,
      "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"loss\": \"sigmoid_cross_entropy\", "
-     "\"metrics\": [\"auc\", {\"op\": \"auc\", \"num_thresholds\": 50}]}",
+     "\"metrics\": [\"auc\", {\"op\": \"auc\", \"num_thresholds\": 200}]}",
      "metrics[1] (auc): the same as metrics[0]"},
     {&ROWS, "{\"model\": [{\"op\": \"dense\", \"units\": 3}], \"metrics\": [\"in_top_k\"]}",
      "metrics[0] (in_top_k): wants a loss over classes"},
@@ -299,8 +299,8 @@ static void labels_have_the_shape_that_the_loss_wants(void **state)
 static void metrics_are_called_by_what_they_measure(void **state)
 {
     static const char *const names[] = {
-        "auc",       "auc_pr",        "auc_ranking", "auc_pr_ranking",
-        "precision", "precision_0.3", "recall_0.25", "log_loss"};
+        "auc",           "auc_pr",      "auc_ranking", "auc_pr_ranking", "precision",
+        "precision_0.3", "recall_0.25", "log_loss",    "auc_50",         "auc_pr_careful_1000"};
     struct model m;
     open_ok(&m,
             "{\"model\": [{\"op\": \"dense\", \"units\": 1}], \"loss\": {\"op\": "
@@ -308,7 +308,9 @@ static void metrics_are_called_by_what_they_measure(void **state)
             "\"auc\", \"curve\": \"PR\"}, {\"op\": \"auc\", \"summation_method\": "
             "\"ranking\"}, {\"op\": \"auc\", \"curve\": \"PR\", \"summation_method\": "
             "\"ranking\"}, \"precision\", {\"op\": \"precision\", \"threshold\": 0.3}, {\"op\": "
-            "\"recall\", \"threshold\": 0.25}, \"log_loss\"]}",
+            "\"recall\", \"threshold\": 0.25}, \"log_loss\", {\"op\": \"auc\", "
+            "\"num_thresholds\": 50}, {\"op\": \"auc\", \"curve\": \"PR\", \"num_thresholds\": "
+            "1000, \"summation_method\": \"careful_interpolation\"}]}",
             &ROWS);
     for (int i = 0; i < m.graph->metric_count; i++)
         assert_string_equal(m.graph->metrics[i].name, names[i]);

@@ -14,7 +14,7 @@
 enum curve { CURVE_ROC, CURVE_PR };
 enum method { TRAPEZOIDAL, CAREFUL_INTERPOLATION, RANKING };
 
-enum { THRESHOLDS_MAX = 1 << 20 };
+enum { THRESHOLDS_DEFAULT = 200, THRESHOLDS_MAX = 1 << 20 };
 
 struct attributes {
     int curve, method; /* enum curve, enum method */
@@ -51,15 +51,19 @@ static const struct field fields[] = {
     {0},
 };
 
-/* "auc", "auc_pr", "auc_ranking", "auc_pr_ranking" */
+/* "auc", "auc_pr", "auc_ranking", "auc_pr_careful_1000": what is said beside the defaults */
 static err infer(struct metric_node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
     TRY(answers_infer_yes_or_no(node, arena));
     if (a->method == CAREFUL_INTERPOLATION && a->curve != CURVE_PR)
         return fail(ERR_INPUT, "summation_method: careful_interpolation is for the curve PR");
-    node->name = arena_format(arena, "auc%s%s", a->curve == CURVE_PR ? "_pr" : "",
-                              a->method == RANKING ? "_ranking" : "");
+    const char *method = a->method == RANKING                 ? "_ranking"
+                         : a->method == CAREFUL_INTERPOLATION ? "_careful"
+                                                              : "";
+    node->name = arena_format(arena, "auc%s%s", a->curve == CURVE_PR ? "_pr" : "", method);
+    if (a->method != RANKING && a->num_thresholds != THRESHOLDS_DEFAULT)
+        node->name = arena_format(arena, "%s_%lld", node->name, (long long)a->num_thresholds);
     return OK;
 }
 

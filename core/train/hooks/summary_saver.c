@@ -51,7 +51,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct summary_saver, gradient_norm),
      .fallback = "false",
      .help = "the norm of all gradients together; it is recorded without this too where clipping "
-             "by global_norm knows it"},
+             "by global_norm knows it, and is then of those before; else of what clipping leaves"},
     {.name = "parameters",
      .type = FIELD_BOOL,
      .offset = offsetof(struct summary_saver, parameters),

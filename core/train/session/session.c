@@ -114,6 +114,9 @@ static err open_clipping(struct session *s)
     s->clip_gradients = arena_array(&s->arena, count, sizeof(float *));
     s->clip_sizes = arena_array(&s->arena, count, sizeof(int64_t));
     s->clips = clips(s->options.spec);
+    s->optimizer_of = arena_array(&s->arena, count, sizeof *s->optimizer_of);
+    for (int i = 0; i < g->param_count; i++)
+        s->optimizer_of[i] = optimizers_find(&s->options.spec->optimizers, g->params[i]->name);
     if (!session_keeps_sums(s)) return OK;
     s->kept = arena_array(&s->arena, count, sizeof(float *));
     for (int i = 0; i < g->param_count; i++)

@@ -60,6 +60,7 @@ struct session {
     bool clips;
     float **clip_gradients; /* [variables] scratch: session_list_gradients */
     int64_t *clip_sizes;
+    int *optimizer_of;    /* [variables] index in the spec's list */
     float **kept;         /* [variables] sums of clipped gradients; NULL: not needed */
     bool has_left;        /* the gradients of the last step, while backward went on */
     double gradient_norm; /* of the last step, where clipping computed it */

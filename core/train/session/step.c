@@ -12,9 +12,7 @@ int session_list_gradients(const struct session *s, int optimizer)
     int count = 0;
     for (int i = 0; i < s->graph->param_count; i++) {
         const struct param *param = s->graph->params[i];
-        const bool is_listed = optimizer < 0 || optimizers_find(&s->options.spec->optimizers,
-                                                                param->name) == optimizer;
-        if (!is_listed) continue;
+        if (optimizer >= 0 && s->optimizer_of[i] != optimizer) continue;
         s->clip_gradients[count] = param->gradient;
         s->clip_sizes[count++] = shape_count(&param->shape);
     }
@@ -30,7 +28,8 @@ static void clip(struct session *s)
     double norm = 0;
     for (int i = 0; i < optimizers->count; i++) {
         const struct clip clip = optimizer_clip(&optimizers->at[i]);
-        const int count = session_list_gradients(s, optimizers->count == 1 ? -1 : i);
+        if (clip.type == CLIP_NONE) continue;
+        const int count = session_list_gradients(s, i);
         clip_gradients(&clip, s->options.device, s->clip_gradients, s->clip_sizes, count, &norm);
     }
     s->gradient_norm = optimizers->count == 1 ? norm : 0;

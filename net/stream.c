@@ -298,7 +298,10 @@ static bool stream_read(struct stream *stream)
     enum arrival arrival = SOME;
     int count = 0;
     const bool is_moving = loop_is_moving(stream->link.loop); /* perhaps amid a stage */
-    if (is_moving && stream->in_payload && !is_part_next(stream)) return false;
+    if (is_moving && stream->in_payload && !is_part_next(stream)) {
+        stream->was_stopped = true;
+        return false;
+    }
     if (is_moving || stream->was_stopped) parse_stage(stream, &count);
     for (int i = 0; i < READS_PER_LOOK_MAX && arrival == SOME && !stream->was_stopped; i++) {
         if (stream->link.state != LINK_OPEN) return count > 0;

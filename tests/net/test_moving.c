@@ -129,9 +129,26 @@ static void await_amid(struct end *end, struct link *link, const struct message 
     assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_SERVE}), OK);
     assert_int_equal(loop_await(pair->client_loop, link, TEST_PATIENCE_MS), OK); /* its bytes */
     assert_int_equal(loop_await(pair->client_loop, link, TEST_PATIENCE_MS), ERR_PEER);
+    assert_non_null(strstr(error_text(), "something else"));
+}
+
+static void await_the_end(struct end *end, struct link *link, const struct message *m)
+{
+    struct pair *pair = end->pair;
     link_close(pair->server.link);
     loop_poll(pair->server_loop, 0);
     assert_int_equal(loop_await(pair->client_loop, link, TEST_PATIENCE_MS), ERR_PEER);
+    assert_non_null(strstr(error_text(), "closed"));
+}
+
+static void an_owner_that_waits_is_told_of_the_end(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share(pair, WINDOW, WINDOW);
+    pair->client.on_message = await_the_end;
+    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
+    pair_until(pair, &pair->client.closed, 1);
 }
 
 static void an_owner_waits_for_a_part_and_is_told_when_none_can_come(void **state)
@@ -143,7 +160,7 @@ static void an_owner_waits_for_a_part_and_is_told_when_none_can_come(void **stat
     pair->client.own = &busy;
     pair->client.on_message = await_amid;
     assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
-    pair_until(pair, &pair->client.closed, 1);
+    pair_until(pair, &pair->client.messages, 3);
     assert_int_equal(busy.parts, 1);
 }
 
@@ -151,6 +168,7 @@ int main(void)
 {
     struct CMUnitTest tests[] = {
         cmocka_unit_test(an_owner_waits_for_a_part_and_is_told_when_none_can_come),
+        cmocka_unit_test(an_owner_that_waits_is_told_of_the_end),
         cmocka_unit_test(parts_come_and_leave_while_the_owner_works),
         cmocka_unit_test(a_peer_that_goes_away_meanwhile_is_told_of_afterwards),
     };

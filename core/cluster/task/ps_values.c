@@ -3,6 +3,10 @@
  * What has gone ahead of a round leaves from the front of the block on, and no faster than the link
  * carries it away. So when the round is whole little lies before its VALUES, and all that is left
  * follows in the order in which the next forward pass wants it: from the end of the block down.
+ *
+ * Memory that is still queued may change when a worker asks for all values again, or has none to
+ * compute any more, or a generation begins: whole VALUES follow on the same link before anybody
+ * computes.
  */
 #include "core/cluster/task/ps_inside.h"
 
@@ -36,6 +40,13 @@ static bool may_send_ahead(const struct ps_task *p, int worker)
     return link && a->sent < a->end && link_is_idle(link);
 }
 
+/* Ends: where a link takes all at once, with the block. */
+static err send_while_free(struct ps_task *p, int worker)
+{
+    while (may_send_ahead(p, worker)) TRY(send_ahead(p, worker));
+    return OK;
+}
+
 /* A worker that sees the memory itself is told by VALUES. */
 static err take_ahead(struct ps_task *p, int worker, const struct message *m)
 {
@@ -47,13 +58,13 @@ static err take_ahead(struct ps_task *p, int worker, const struct message *m)
         link_keep_short(link);
     }
     a->end = m->offset + m->length;
-    return may_send_ahead(p, worker) ? send_ahead(p, worker) : OK;
+    return send_while_free(p, worker);
 }
 
 void ps_task_values_pump(struct ps_task *p)
 {
     for (int w = 0; w < p->task.peer_count; w++)
-        if (may_send_ahead(p, w) && send_ahead(p, w)) log_line(LOG_DEBUG, "%s", error_text());
+        if (send_while_free(p, w)) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
 }
 
 void ps_task_values_hold(struct ps_task *p)

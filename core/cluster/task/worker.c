@@ -35,6 +35,7 @@ static err step(struct worker_task *w, const struct action_compute *a)
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
     TRY(session_seek(&w->session, a->batch * w->gradients_per_push));
     err e = session_step(&w->session, &w->loss);
+    if (w->lacks_values) return OK; /* whatever came of it, it is none */
     if (e) return fail_prefix(e, "step %llu", (unsigned long long)a->step + 1);
     const uint64_t computed_ns = trace_begin(trace);
     TRY(worker_tell(w, a->step + 1, &(struct occasion){OCCASION_COMPUTED}));
@@ -75,6 +76,7 @@ static void evaluate(struct worker_task *w, uint64_t step)
 {
     struct evaluation evaluation = {0};
     err e = check_bound(w);
+    w->lacks_values = false;
     if (!e && !worker_await_all(w)) e = fail(ERR_PEER, "values were lost on their way");
     if (!e) e = session_evaluate(&w->session, &evaluation);
     if (!e)

@@ -5,7 +5,7 @@
 /* ---- values ---- */
 
 enum {
-    AWAIT_MS = 2000,           /* for a byte */
+    AWAIT_MS = 10000,          /* for a byte */
     AWAIT_LOOKS_MAX = 1 << 20, /* in a row, each of which moved something */
 };
 
@@ -21,7 +21,7 @@ void worker_note_values(struct worker_task *w, int ps, const struct message *m)
 void worker_note_rest(struct worker_task *w, int ps, const struct message *m)
 {
     struct arrival *a = &w->arrivals[ps];
-    if (!a->has_rest || m->offset + m->length != a->from) return;
+    if (!a->has_rest || !m->length || m->offset + m->length != a->from) return;
     *a = (struct arrival){m->offset, !m->code};
 }
 
@@ -31,17 +31,22 @@ static bool is_there(const struct worker_task *w, int ps, uint64_t offset)
     return !a->has_rest || offset >= a->from;
 }
 
-/* The step is given up where nothing comes: the role asks for all of the values again. */
-static void await_from(struct worker_task *w, int ps, uint64_t offset)
+static bool is_silent(const struct worker_task *w, int ps)
 {
     const struct link *link = w->task.peers[ps].link;
+    if (link && !loop_await(w->options.task.loop, link, AWAIT_MS)) return false;
+    log_line(LOG_INFO, "values of ps/%d do not come on: asks for all of them again", ps);
+    return true;
+}
+
+/* The step is given up where nothing comes, once: the role asks for all of the values again. */
+static void await_from(struct worker_task *w, int ps, uint64_t offset)
+{
     struct trace *const trace = w->session.replica.plan->trace;
-    if (is_there(w, ps, offset)) return;
+    if (w->lacks_values || is_there(w, ps, offset)) return;
     const uint64_t begin_ns = trace_begin(trace);
-    for (int i = 0; i < AWAIT_LOOKS_MAX && !is_there(w, ps, offset); i++) {
-        w->lacks_values |= !link || loop_await(w->options.task.loop, link, AWAIT_MS);
-        if (w->lacks_values) return;
-    }
+    for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, offset); i++)
+        w->lacks_values = is_silent(w, ps);
     trace_end(trace, SPAN_AWAIT, ps, begin_ns);
     w->lacks_values |= !is_there(w, ps, offset);
 }

@@ -220,15 +220,28 @@ static int first_variable(const struct graph *g, const struct node *node)
     return first;
 }
 
+/* Slices lie by variable. */
+static int first_slice(const struct layout *layout, int variable)
+{
+    int from = 0, to = layout->slice_count;
+    while (from < to) {
+        const int middle = from + (to - from) / 2;
+        if (layout->slices[middle].variable < variable)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
 static void await_values(void *replica, const struct node *node)
 {
     struct replica *r = replica;
     const int first = first_variable(r->graph, node), end = first + node->param_count;
     const struct layout *layout = r->layout;
-    for (int i = 0; i < layout->slice_count; i++) {
+    for (int i = first_slice(layout, first); i < first_slice(layout, end); i++) {
         const struct slice *slice = &layout->slices[i];
         const struct bucket bucket = {slice->ps, slice->offset, slice->count};
-        if (slice->variable < first || slice->variable >= end) continue;
         r->exchange->await(r->exchange->context, &bucket);
     }
     for (int i = first; i < end; i++) gather_value(r, i);

@@ -25,6 +25,7 @@ enum {
     /* What was sent must be acknowledged within this; a peer that computes and does not read for
      * longer counts as lost too, so it is generous. */
     UNACKNOWLEDGED_MAX_MS = 120000,
+    WINDOW_BYTES = 8 << 20, /* 64 ms of 1 Gbit/s */
     BACKLOG = 1024,
     FD_DIGITS_MAX = 6,
 };
@@ -79,7 +80,16 @@ static void choose_congestion_control(int fd)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", strlen("cubic"));
 }
 
-/* The buffers are left to the system: fixed ones of 4 MiB were measured, and no faster. */
+/* A worker does not read while a node computes. The system makes room for as much as its owner says
+ * it waits for, and keeps that when the owner waits for less again. */
+static void widen_window(int fd)
+{
+    set_number(fd, SOL_SOCKET, SO_RCVLOWAT, WINDOW_BYTES);
+    set_number(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
+}
+
+/* The buffers are left to the system otherwise: fixed ones of 4 MiB were measured, and no faster.
+ */
 static void tune(struct stream *stream)
 {
     const int fd = stream->fd;
@@ -92,6 +102,7 @@ static void tune(struct stream *stream)
     set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MAX_MS);
     if (!has_ends(fd, &own, &peer)) return;
     stream->link.is_near = is_loopback(&peer) || is_same_host(&own, &peer);
+    if (stream->link.is_active && !stream->link.is_near) widen_window(fd);
     if (is_loopback(&peer)) choose_congestion_control(fd);
 }
 

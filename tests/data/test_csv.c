@@ -121,6 +121,15 @@ static void a_quoted_cell_may_hold_line_ends_and_lines_are_counted_on(void **sta
                    "a number", "\"x\"", NULL);
 }
 
+static void a_quote_within_a_cell_is_text(void **state)
+{
+    file_write_text("table", "age,item,class\n1,5\" screen,1\n2,6\" screen,0\n3,phone,1\n");
+    assert_table(SOURCE("'class', 'except': ['item']"), 3, 1, (float[]){1, 2, 3},
+                 (int32_t[]){1, 0, 1});
+    file_write_text("table", "age,item,class\n1,a\"b,1\n2, \"x,\"\"\ny\" ,0\n");
+    assert_table(SOURCE("'class', 'except': ['item']"), 2, 1, (float[]){1, 2}, (int32_t[]){1, 0});
+}
+
 static void other_delimiters_and_gzip_work(void **state)
 {
     const char text[] = "a\tclass\n1\t0\n2\t1\n";
@@ -326,6 +335,7 @@ int main(void)
         cmocka_unit_test(without_a_header_columns_are_counted),
         cmocka_unit_test(quotes_blanks_line_ends_and_marks_are_read_as_people_write_them),
         cmocka_unit_test(a_quoted_cell_may_hold_line_ends_and_lines_are_counted_on),
+        cmocka_unit_test(a_quote_within_a_cell_is_text),
         cmocka_unit_test(other_delimiters_and_gzip_work),
         cmocka_unit_test(numbers_are_read_to_the_last_bit),
         cmocka_unit_test(missing_values_are_replaced_or_refused),

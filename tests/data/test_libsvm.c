@@ -31,6 +31,12 @@ static void what_is_not_there_is_zero(void **state)
     assert_rows(SOURCE(", 'features': 3"), 3, features, (int32_t[]){-1, 1, 1});
 }
 
+static void words_have_any_blanks_around_them_and_no_quotes(void **state)
+{
+    file_write_text("rows", "1 1:1 # a\"\n0 2:1 # b\"\n \t\n\t1\t1:1\t 2:3 \r\n  # nothing\n");
+    assert_rows(SOURCE(", 'features': 2"), 3, (float[]){1, 0, 0, 1, 1, 3}, (int32_t[]){1, 0, 1});
+}
+
 static void labels_may_be_numbers(void **state)
 {
     struct dataset d;
@@ -101,6 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_there_is_zero),
+        cmocka_unit_test(words_have_any_blanks_around_them_and_no_quotes),
         cmocka_unit_test(labels_may_be_numbers),
         cmocka_unit_test(what_is_no_pair_is_refused),
         cmocka_unit_test(rows_that_do_not_fit_are_refused),

@@ -7,6 +7,11 @@
 /* A whole record, and one byte for the NUL behind its last cell. */
 enum { BUFFER_BYTES = RECORD_BYTES_MAX + 1 };
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
 /* Moves what is left to the beginning of the buffer and fills the rest of it. */
 static err fill(struct delimited *d)
 {
@@ -49,25 +54,37 @@ void delimited_close(struct delimited *d)
     *d = (struct delimited){0};
 }
 
-/* Where a record starts and how far it was searched; offsets from the buffer's `at`. */
+/* Where a byte of a cell stands. */
+enum place { AT_START, IN_TEXT, IN_QUOTES, BEHIND_QUOTE };
+
+/* Where the byte behind c stands. A quote opens in front of a cell only: elsewhere it is text, as
+ * in 5" screen. A doubled one closes and opens again. */
+static enum place place_after(enum place place, char c, char delimiter)
+{
+    if (delimiter == WORDS) return IN_TEXT;
+    if (place == IN_QUOTES) return c == '"' ? BEHIND_QUOTE : IN_QUOTES;
+    if (c == delimiter) return AT_START;
+    if (c == '"') return place == IN_TEXT ? IN_TEXT : IN_QUOTES;
+    return place == AT_START && is_blank(c) ? AT_START : IN_TEXT;
+}
+
+/* How far a record was searched; offsets from the buffer's `at`. */
 struct search {
     size_t done;
-    bool in_quotes;
+    enum place place;
     int64_t lines;
 };
 
-/* Looks for the line end outside quotes in what the buffer holds. A doubled quote closes and opens
- * again, so it is enough to count. */
+/* Looks for the line end outside quotes in what the buffer holds. */
 static bool find_end(const struct delimited *d, struct search *s)
 {
     const char *from = d->buffer + d->at;
     size_t have = d->end - d->at;
     for (; s->done < have; s->done++) {
         char c = from[s->done];
-        if (c == '"') s->in_quotes = !s->in_quotes;
-        if (c != '\n') continue;
-        s->lines++;
-        if (!s->in_quotes) return true;
+        s->lines += c == '\n';
+        if (c == '\n' && s->place != IN_QUOTES) return true;
+        s->place = place_after(s->place, c, d->delimiter);
     }
     return false;
 }
@@ -82,11 +99,11 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
         if (d->end - d->at == RECORD_BYTES_MAX)
             return fail(ERR_INPUT, "%s: line %lld: longer than %d bytes%s", input_path(d->input),
                         (long long)d->line, (int)RECORD_BYTES_MAX,
-                        s.in_quotes ? "; a quote was opened and not closed" : "");
+                        s.place == IN_QUOTES ? "; a quote was opened and not closed" : "");
         TRY(fill(d));
         found = find_end(d, &s);
     }
-    if (s.in_quotes)
+    if (s.place == IN_QUOTES)
         return fail(ERR_INPUT, "%s: line %lld: a quote is opened and the file ends",
                     input_path(d->input), (long long)d->line);
     d->next_line += s.lines;
@@ -99,8 +116,8 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
 /* *to is the delimiter or line end behind the cell, or the spare byte of the buffer. */
 static struct cell trim(char *from, char *to)
 {
-    while (from < to && (*from == ' ' || *from == '\t')) from++;
-    while (to > from && (to[-1] == ' ' || to[-1] == '\t')) to--;
+    while (from < to && is_blank(*from)) from++;
+    while (to > from && is_blank(to[-1])) to--;
     *to = '\0';
     return (struct cell){.text = from, .length = (size_t)(to - from)};
 }
@@ -122,10 +139,16 @@ static struct cell unquote(struct cell cell)
 
 static char *cell_end(char *from, char *to, char delimiter)
 {
-    bool in_quotes = false;
-    for (; from < to && (in_quotes || *from != delimiter); from++)
-        if (*from == '"') in_quotes = !in_quotes;
+    enum place place = AT_START;
+    for (; from < to && (place == IN_QUOTES || *from != delimiter); from++)
+        place = place_after(place, *from, delimiter);
     return from;
+}
+
+static err too_many(const struct delimited *d)
+{
+    return fail(ERR_INPUT, "%s: line %lld: more than %d cells", input_path(d->input),
+                (long long)d->line, (int)CELLS_MAX);
 }
 
 /* Cells are cut in place: the bytes of the record are overwritten by NULs and unquoted text. */
@@ -140,20 +163,39 @@ static err split(struct delimited *d, char *from, char *to)
         }
         from = end + 1;
     }
-    return fail(ERR_INPUT, "%s: line %lld: more than %d cells", input_path(d->input),
-                (long long)d->line, (int)CELLS_MAX);
+    return too_many(d);
+}
+
+static err split_words(struct delimited *d, char *from, char *to)
+{
+    for (d->count = 0;; d->count++) {
+        while (from < to && is_blank(*from)) from++;
+        if (from == to) return OK;
+        if (d->count == CELLS_MAX) return too_many(d);
+        char *end = from;
+        while (end < to && !is_blank(*end)) end++;
+        d->cells[d->count] = trim(from, end);
+        from = end < to ? end + 1 : to;
+    }
+}
+
+/* Empty lines, and where words are read blank ones, have no cells. */
+static err next_cells(struct delimited *d, bool *ret_found)
+{
+    size_t bytes = 0, taken = 0;
+    d->count = 0;
+    TRY(find_record(d, &bytes, &taken));
+    *ret_found = taken > 0;
+    char *from = d->buffer + d->at;
+    d->at += taken;
+    if (bytes == 0) return OK;
+    return d->delimiter == WORDS ? split_words(d, from, from + bytes)
+                                 : split(d, from, from + bytes);
 }
 
 err delimited_next(struct delimited *d, bool *ret_found)
 {
-    size_t bytes = 0, taken = 0;
-    do {
-        d->at += taken;
-        TRY(find_record(d, &bytes, &taken));
-    } while (bytes == 0 && taken > 0);
-    *ret_found = bytes > 0;
-    if (bytes == 0) return OK;
-    char *from = d->buffer + d->at;
-    d->at += taken;
-    return split(d, from, from + bytes);
+    do TRY(next_cells(d, ret_found));
+    while (*ret_found && d->count == 0);
+    return OK;
 }

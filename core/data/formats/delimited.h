@@ -1,8 +1,8 @@
 /* delimited.h - records of delimited text (CSV, TSV), one at a time.
  *
  * A record is a line, except that a cell in double quotes may hold delimiters, line ends and, as
- * "", quotes. LF and CRLF end lines, a byte order mark at the beginning and empty lines are
- * skipped, blanks around a cell do not belong to it.
+ * "", quotes; a quote behind the beginning of a cell is text. LF and CRLF end lines, a byte order
+ * mark at the beginning and empty lines are skipped, blanks around a cell do not belong to it.
  */
 #ifndef CORE_DATA_FORMATS_DELIMITED_H
 #define CORE_DATA_FORMATS_DELIMITED_H
@@ -10,6 +10,9 @@
 #include "core/data/cells.h"
 #include "core/data/input.h"
 
+/* The delimiter of cells that are words with any blanks around them: quotes are text then, and
+ * lines of blanks are skipped. */
+static const char WORDS = '\0';
 enum { CELLS_MAX = 65536, RECORD_BYTES_MAX = 1 << 20 };
 
 struct delimited {

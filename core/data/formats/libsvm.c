@@ -78,7 +78,6 @@ static err read_pairs(struct libsvm *s)
     s->cell.count = 0;
     for (int i = 1; i < s->text.count; i++) {
         const struct cell *word = &s->text.cells[i];
-        if (word->length == 0) continue; /* more than one blank */
         if (word->text[0] == '#') break;
         TRY(make_room(s));
         if (!read_pair(word, &s->ids[s->cell.count], &s->values[s->cell.count]))
@@ -132,7 +131,7 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
     s->without_labels = context->without_labels;
     err e = input_open(context, a->file, &s->input);
     if (!e) s->reader.name = input_path(s->input);
-    if (!e) e = delimited_open(s->input, ' ', &s->text);
+    if (!e) e = delimited_open(s->input, WORDS, &s->text);
     if (e)
         close_reader(&s->reader);
     else

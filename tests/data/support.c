@@ -80,7 +80,7 @@ void file_write_gzip(const char *name, const void *bytes, size_t count)
     free(packed);
 }
 
-err source_open(const char *json, struct dataset *ret)
+static err open_source(const char *json, bool without_labels, struct dataset *ret)
 {
     char *text;
     assert_true(asprintf(&text, "{\"train\": %s}", json) > 0);
@@ -93,11 +93,21 @@ err source_open(const char *json, struct dataset *ret)
     struct data_spec spec;
     err e = fields_parse(&data_spec_object, root, "data", &arena, &spec);
     const struct format_context context = {
-        .directory = folder, .seed = 1, .columns = &spec.columns};
+        .directory = folder, .seed = 1, .without_labels = without_labels, .columns = &spec.columns};
     if (!e) e = dataset_open(&spec.train, &context, ret);
     arena_free(&arena);
     json_decref(root);
     return e;
+}
+
+err source_open(const char *json, struct dataset *ret)
+{
+    return open_source(json, false, ret);
+}
+
+err source_open_to_predict(const char *json, struct dataset *ret)
+{
+    return open_source(json, true, ret);
 }
 
 void source_open_ok(const char *json, struct dataset *ret)

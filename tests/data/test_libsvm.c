@@ -48,6 +48,17 @@ static void labels_may_be_numbers(void **state)
     dataset_close(&d);
 }
 
+static void rows_to_predict_may_have_no_labels(void **state)
+{
+    struct dataset d;
+    file_write_text("rows", "1:5 2:3\n7 2:4\nx\n");
+    assert_int_equal(source_open_to_predict(SOURCE(", 'features': 2"), &d), OK);
+    assert_int_equal(d.rows, 3);
+    assert_memory_equal(d.columns[FEATURES].at, ((float[]){5, 3, 0, 4, 0, 0}), 24);
+    dataset_close(&d);
+    assert_refused(SOURCE(", 'features': 2"), "line 1", "whole number", "1:5", NULL);
+}
+
 static void what_is_no_pair_is_refused(void **state)
 {
     static const char *const bad[] = {"1",   "1:",    ":1",    "0:1",   "-1:1",   "1.5:1", "x:1",
@@ -109,6 +120,7 @@ int main(void)
         cmocka_unit_test(what_is_not_there_is_zero),
         cmocka_unit_test(words_have_any_blanks_around_them_and_no_quotes),
         cmocka_unit_test(labels_may_be_numbers),
+        cmocka_unit_test(rows_to_predict_may_have_no_labels),
         cmocka_unit_test(what_is_no_pair_is_refused),
         cmocka_unit_test(rows_that_do_not_fit_are_refused),
         cmocka_unit_test(a_long_row_is_read_whole),

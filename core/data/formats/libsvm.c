@@ -2,7 +2,7 @@
  *
  * As cells, a row has one, "features": ids, which are the indices less 1, and their values. Where
  * no columns are made of it, features become float32 [features], zeros included. A comment goes
- * from # to the end of the line.
+ * from # to the end of the line. Rows to predict may be without a label.
  */
 #include "core/data/formats/delimited.h"
 #include "core/data/formats/label.h"
@@ -73,10 +73,10 @@ static bool read_pair(const struct cell *word, int64_t *ret_id, float *ret_value
     return true;
 }
 
-static err read_pairs(struct libsvm *s)
+static err read_pairs(struct libsvm *s, int first)
 {
     s->cell.count = 0;
-    for (int i = 1; i < s->text.count; i++) {
+    for (int i = first; i < s->text.count; i++) {
         const struct cell *word = &s->text.cells[i];
         if (word->text[0] == '#') break;
         TRY(make_room(s));
@@ -87,6 +87,13 @@ static err read_pairs(struct libsvm *s)
     s->cell.ids = s->ids;
     s->cell.numbers = s->values;
     return OK;
+}
+
+/* A row to predict may begin with its first pair. */
+static bool has_label(const struct libsvm *s)
+{
+    const struct cell *first = &s->text.cells[0];
+    return !s->without_labels || !memchr(first->text, ':', first->length);
 }
 
 static bool is_comment(const struct libsvm *s)
@@ -104,7 +111,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     const struct cell *label = &s->text.cells[0];
     if (!s->without_labels && !label_read(&s->attributes->label_form, label, &ret->label))
         return bad_word(s, label, label_expected(&s->attributes->label_form));
-    return read_pairs(s);
+    return read_pairs(s, has_label(s) ? 1 : 0);
 }
 
 static void close_reader(struct row_reader *reader)

@@ -252,12 +252,25 @@ static void what_is_not_there_is_named(void **state)
                    "keys", "numeric", NULL);
     assert_refused(CSV "[{'column': 'crossed', 'name': 'c', 'keys': ['x', 'age'], 'buckets': 5}]",
                    "\"x\"", NULL);
+    assert_refused(CSV "[{'column': 'crossed', 'name': 'c', 'keys': ['age', 'y'], 'buckets': 5}]",
+                   "keys", "\"y\" is the label", NULL);
     assert_refused("{'format': 'digits', 'rows': 9}, 'columns': [{'column': 'numeric',"
                    " 'name': 'x'}]",
                    "data.columns", NULL);
     assert_refused("{'format': 'csv', 'file': 'table', 'label': 'y', 'except': ['age']},"
                    " 'columns': [{'column': 'numeric', 'name': 'age'}]",
                    "\"except\"", NULL);
+}
+
+static void a_name_that_two_cells_have_is_refused_where_it_is_asked_for(void **state)
+{
+    file_write_text("table", "a,b,a,y\n1,2,3,0\n");
+    assert_ids(CSV "[{'column': 'identity', 'name': 'b', 'buckets': 5}]", "b", 5, 1,
+               (int64_t[]){2});
+    assert_refused(CSV "[{'column': 'identity', 'name': 'a', 'buckets': 5}]", "source",
+                   "cells 0 and 2 are both called \"a\"", NULL);
+    assert_refused(CSV "[{'column': 'crossed', 'name': 'c', 'keys': ['b', 'a'], 'buckets': 5}]",
+                   "keys", "cells 0 and 2 are both called \"a\"", NULL);
 }
 
 /* ---- clicks ---- */
@@ -346,6 +359,7 @@ int main(void)
         cmocka_unit_test(a_cell_may_have_several_values),
         cmocka_unit_test(lists_of_ids_may_have_weights),
         cmocka_unit_test(what_is_not_there_is_named),
+        cmocka_unit_test(a_name_that_two_cells_have_is_refused_where_it_is_asked_for),
         cmocka_unit_test(ids_of_clicks_are_skewed_as_asked),
         cmocka_unit_test(labels_of_clicks_follow_the_logit),
         cmocka_unit_test(no_flipped_byte_crashes),

@@ -80,6 +80,8 @@ extern const struct object column_spec_object;
 
 /* For open(): `max` ids below `buckets`. */
 void column_makes_ids(struct column_maker *, int64_t max, int64_t buckets);
+/* ERR_INPUT where the cell of that name, the first, is the label, or not the only one. */
+err column_check_cell(const struct row_reader *, const char *name, int cell);
 /* The items of the column's cell, of a kind that reads one. */
 struct items column_items(const struct column_maker *, const struct cell *cells);
 

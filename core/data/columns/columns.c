@@ -77,6 +77,15 @@ static bool reads_cell(const struct column_kind *kind)
     return strcmp(first->name, "source") == 0;
 }
 
+err column_check_cell(const struct row_reader *reader, const char *name, int cell)
+{
+    if (cell == reader->label_cell) return fail(ERR_INPUT, "\"%s\" is the label", name);
+    for (int i = cell + 1; i < reader->cell_count; i++)
+        if (strcmp(reader->cell_names[i], name) == 0)
+            return fail(ERR_INPUT, "cells %d and %d are both called \"%s\"", cell, i, name);
+    return OK;
+}
+
 static err check_source(struct column_maker *m, const struct row_reader *reader)
 {
     const struct column_source *source = m->attributes;
@@ -87,7 +96,8 @@ static err check_source(struct column_maker *m, const struct row_reader *reader)
         return fail(ERR_INPUT, "source: %s has no cell \"%s\"%s%s%s", reader->name, cell,
                     near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
     }
-    if (m->cell == reader->label_cell) return fail(ERR_INPUT, "source: \"%s\" is the label", cell);
+    const err e = column_check_cell(reader, cell, m->cell);
+    if (e) return fail_prefix(e, "source");
     if (source->separator && strlen(source->separator) != 1)
         return fail(ERR_INPUT, "separator: expected one character, got \"%s\"", source->separator);
     return OK;

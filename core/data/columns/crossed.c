@@ -65,6 +65,8 @@ static err open_key(const struct column_context *context, const char *name, stru
     if (ret->cell < 0)
         return fail(ERR_INPUT, "keys: no column before this one and no cell is called \"%s\"",
                     name);
+    const err e = column ? OK : column_check_cell(context->reader, name, ret->cell);
+    if (e) return fail_prefix(e, "keys");
     ret->values = arena_array(context->arena, (size_t)ret->max, sizeof *ret->values);
     return OK;
 }

@@ -269,4 +269,30 @@ ELEMENT int64_t element_pair(int64_t i, int64_t j)
     return i > j ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i;
 }
 
+/* Of ids, in all places of a batch: whether it is a row of the table that counts, and how much */
+ELEMENT float element_weight(const struct combine *c, int64_t place)
+{
+    return c->weights ? c->weights[place] : 1.0f;
+}
+
+ELEMENT bool element_is_row(const struct combine *c, int64_t place)
+{
+    if (c->ids[place] < 0 || c->ids[place] >= c->rows) return false;
+    return c->combiner == COMBINER_SUM || !(element_weight(c, place) <= 0.0f);
+}
+
+/* What the weighted sum of an example's rows is multiplied with */
+ELEMENT float element_share(const struct combine *c, int64_t example)
+{
+    float sum = 0;
+    if (c->combiner == COMBINER_SUM) return 1.0f;
+    for (int64_t i = 0; i < c->places; i++) {
+        const int64_t place = example * c->places + i;
+        float weight = element_is_row(c, place) ? element_weight(c, place) : 0.0f;
+        sum += c->combiner == COMBINER_MEAN ? weight : weight * weight;
+    }
+    if (sum == 0.0f) return 0.0f;
+    return 1.0f / (c->combiner == COMBINER_MEAN ? sum : sqrtf(sum));
+}
+
 #endif

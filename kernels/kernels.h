@@ -169,6 +169,18 @@ static inline int64_t interaction_pairs(const struct interaction *v)
     return v->vectors * (v->vectors - 1) / 2;
 }
 
+/* How the rows of an example's ids become one: each times its weight, and the sum of them divided
+ * by nothing, by the sum of the weights, by the root of the sum of their squares. Where it is
+ * divided, weights that are not above 0 leave their ids out (TensorFlow's embedding_column). */
+enum combiner { COMBINER_SUM, COMBINER_MEAN, COMBINER_SQRTN };
+struct combine {
+    int64_t batch, places; /* of ids, in each example */
+    int64_t rows, width;   /* of the table */
+    enum combiner combiner;
+    const int64_t *ids;   /* [batch, places]; those that are no row of the table are none */
+    const float *weights; /* [batch, places]; NULL: all 1 */
+};
+
 typedef void spread_body(const void *arguments, int64_t begin, int64_t end);
 
 struct overlap;

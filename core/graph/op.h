@@ -84,6 +84,8 @@ struct op_case {            /* what the tests run an op with; attributes NULL en
     const char *attributes; /* JSON, without "op" */
     int input_count;
     struct shape input[CASE_INPUTS_MAX];
+    int64_t buckets; /* ops that read ids: these are below it */
+    bool is_weighted;
 };
 
 struct op {

@@ -56,13 +56,32 @@ static void *take_tensor(struct memory *memory, const struct tensor *tensor)
     return memory_take(memory, (size_t)shape_count(&tensor->shape) * sizeof(float));
 }
 
+/* The same weights for all of a shape */
+static void set_ids(struct bench *b, struct tensor *ids, const struct op_case *shapes)
+{
+    ids->dtype = INT64;
+    ids->buckets = shapes->buckets;
+    ids->value = memory_take(&b->memory, tensor_bytes(ids));
+    if (!shapes->is_weighted) return;
+    if (!b->weights.value) {
+        b->weights = (struct tensor){.name = "weights", .shape = ids->shape};
+        b->weights.value = take_tensor(&b->memory, &b->weights);
+    }
+    ids->weights = &b->weights;
+}
+
 static void set_inputs(struct bench *b, const struct op_case *shapes)
 {
     for (int i = 0; i < shapes->input_count; i++) {
-        b->input[i] = (struct tensor){.name = "input", .shape = shapes->input[i]};
+        b->input[i] = (struct tensor){.name = arena_format(&b->arena, "input_%d", i),
+                                      .shape = shapes->input[i]};
+        b->node.input[i] = &b->input[i];
+        if (b->node.op->reads_ids) {
+            set_ids(b, &b->input[i], shapes);
+            continue;
+        }
         b->input[i].value = take_tensor(&b->memory, &b->input[i]);
         b->input[i].gradient = take_tensor(&b->memory, &b->input[i]);
-        b->node.input[i] = &b->input[i];
     }
     b->node.input_count = shapes->input_count;
 }

@@ -39,8 +39,9 @@ struct bench {
     struct arena arena;
     struct memory memory;
     struct node node;
-    struct tensor input[INPUTS_MAX];
-    uint64_t *draw; /* what node.draw points to: 0 at first */
+    struct tensor input[INPUTS_MAX]; /* ids have no gradient */
+    struct tensor weights;           /* of all ids, where the case has some */
+    uint64_t *draw;                  /* what node.draw points to: 0 at first */
 };
 /* attributes: JSON object without "op"; fails the test when it is refused */
 void bench_open(struct bench *, struct device *, const struct op *, json_t *attributes,

@@ -15,8 +15,6 @@ static const char *const LATER[] = {
     "clip_by_norm",
     "conv2d_transpose",
     "depthwise_conv2d",
-    "embedding",
-    "embedding_bag",
     "exp",
     "fused_batch_variance",
     "gru",
@@ -217,6 +215,7 @@ static void run_case(struct device *device, json_t *test, int index)
     const bool has_weights = json_object_get(json_object_get(test, "inputs"), "weights") != NULL;
     char title[64];
     snprintf(title, sizeof title, "case %d (%s)", index, name);
+    if (strncmp(name, "embedding", strlen("embedding")) == 0) return; /* test_embedding.c */
     if (is_later(name)) {
         if (op || loss) fail_msg("%s is built: take it from the list of later ones", name);
         return;

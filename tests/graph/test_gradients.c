@@ -99,11 +99,23 @@ static double weighted_sum(void *context)
     return sum;
 }
 
+/* From none on; most of them more than once */
+static void fill_ids(struct tensor *ids, uint64_t key)
+{
+    int64_t *at = ids->value;
+    for (int64_t i = 0; i < shape_count(&ids->shape); i++)
+        at[i] = (int64_t)(random_u64(key, (uint64_t)i) % (uint64_t)(ids->buckets + 1)) - 1;
+    if (ids->weights) spread(ids->weights->value, shape_count(&ids->shape), 2.0f, 11);
+}
+
 static void fill_all(struct bench *b)
 {
     const float limit = b->node.param_count > 0 ? 2.0f : 8.0f;
     for (int i = 0; i < b->node.input_count; i++)
-        spread(b->input[i].value, shape_count(&b->input[i].shape), limit, 12 + (uint64_t)i);
+        if (b->node.op->reads_ids)
+            fill_ids(&b->input[i], 12 + (uint64_t)i);
+        else
+            spread(b->input[i].value, shape_count(&b->input[i].shape), limit, 12 + (uint64_t)i);
     for (int i = 0; i < b->node.param_count; i++)
         fill_normal(b->node.param[i].value, shape_count(&b->node.param[i].shape), 31 + (uint64_t)i);
 }
@@ -126,7 +138,8 @@ static void spoil_unread(struct bench *b)
 static void set_gradients(struct bench *b, float value)
 {
     for (int i = 0; i < b->node.input_count && !b->node.is_view; i++)
-        set_float(b->input[i].gradient, shape_count(&b->input[i].shape), value);
+        if (b->input[i].gradient)
+            set_float(b->input[i].gradient, shape_count(&b->input[i].shape), value);
     for (int i = 0; i < b->node.param_count; i++)
         set_float(b->node.param[i].gradient, shape_count(&b->node.param[i].shape), value);
 }
@@ -149,7 +162,7 @@ static void run_backward(struct weighted *w, bool add, float start)
 static int places_of(struct bench *b, struct place *ret_places)
 {
     int count = 0;
-    for (int i = 0; i < b->node.input_count; i++)
+    for (int i = 0; i < b->node.input_count && !b->node.op->reads_ids; i++)
         ret_places[count++] = (struct place){b->input[i].value, b->input[i].gradient,
                                              shape_count(&b->input[i].shape), "input"};
     for (int i = 0; i < b->node.param_count; i++) {

@@ -1,0 +1,105 @@
+/* embedding: the rows of a table that an example's ids name, as one: y [batch, dimension]. */
+#include "core/base/random.h"
+#include "core/ops/sparse/combine.h"
+
+#include <math.h>
+
+/* A row of 4 MiB: more is a slip of the pen. */
+enum { DIMENSION_MAX = 1 << 20 };
+
+struct attributes {
+    int64_t dimension;
+    int combiner; /* enum combiner */
+    struct variant initializer;
+};
+
+static const char *const combiner_names[] = {
+    [COMBINER_SUM] = "sum", [COMBINER_MEAN] = "mean", [COMBINER_SQRTN] = "sqrtn", NULL};
+
+static const struct field fields[] = {
+    {.name = "dimension",
+     .type = FIELD_INT,
+     .offset = offsetof(struct attributes, dimension),
+     .min = 1,
+     .max = DIMENSION_MAX,
+     .help = "outputs per example, and the width of the table"},
+    {.name = "combiner",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct attributes, combiner),
+     .fallback = "\"mean\"",
+     .choices = combiner_names,
+     .help =
+         "what the sum of an example's rows is divided by: nothing, the sum of their weights, or "
+         "the root of the sum of the squares of these"},
+    {.name = "initializer",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct attributes, initializer),
+     .fallback = "null",
+     .kinds = &initializer_kinds,
+     .help = "the table before the first step; null: truncated_normal of stddev 1 / "
+             "sqrt(dimension)"},
+    {0},
+};
+
+static err fill(const void *attributes, const struct shape *shape, uint64_t key, float *ret_values)
+{
+    const double stddev = 1 / sqrt((double)shape->dim[1]);
+    const int64_t count = shape_count(shape);
+    for (int64_t i = 0; i < count; i++)
+        ret_values[i] = (float)(stddev * random_truncated_normal(key, (uint64_t)i));
+    return OK;
+}
+
+/* That of TensorFlow's embedding_column */
+static const struct initializer by_dimension = {.object = {"by_dimension"}, .fill = fill};
+
+static err infer(struct node *node, struct arena *arena)
+{
+    const struct attributes *a = node->attributes;
+    const struct kind *kind = a->initializer.kind;
+    node->output.shape = (struct shape){2, {node->input[0]->shape.dim[0], a->dimension}};
+    const struct param table = {.name = "embedding_weights",
+                                .initializer = kind ? kind->descriptor : &by_dimension,
+                                .initializer_attributes = a->initializer.attributes};
+    return combine_add_table(node, arena, 0, &table, a->dimension);
+}
+
+static enum combiner combiner_of(const struct node *node)
+{
+    return (enum combiner)((const struct attributes *)node->attributes)->combiner;
+}
+
+static void forward(const struct node *node, struct device *d)
+{
+    combine_forward(node, d, 0, combiner_of(node), false);
+}
+
+static void backward(const struct node *node, struct device *d)
+{
+    combine_backward(node, d, 0, combiner_of(node));
+}
+
+/* One id and several; each combiner with weights and without */
+static const struct op_case cases[] = {
+    {"{\"dimension\": 3}", 1, {{2, {5, 1}}}, 4},
+    {"{\"dimension\": 17}", 1, {{2, {4, 3}}}, 5},
+    {"{\"dimension\": 4}", 1, {{2, {6, 3}}}, 5, true},
+    {"{\"dimension\": 4, \"combiner\": \"sum\"}", 1, {{2, {6, 3}}}, 5},
+    {"{\"dimension\": 4, \"combiner\": \"sum\"}", 1, {{2, {6, 3}}}, 5, true},
+    {"{\"dimension\": 4, \"combiner\": \"sqrtn\"}", 1, {{2, {6, 3}}}, 5},
+    {"{\"dimension\": 4, \"combiner\": \"sqrtn\"}", 1, {{2, {6, 3}}}, 5, true},
+    {0},
+};
+
+const struct op op_embedding = {
+    .object = {"embedding", "the rows of a table that an example's ids name, combined to one",
+               fields, sizeof(struct attributes)},
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .reads_ids = true,
+    .reads_input = true,
+    .infer = infer,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+};

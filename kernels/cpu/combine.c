@@ -1,0 +1,61 @@
+/* combine.c - rows of a table by ids, and their gradients. An example is whole on one thread, and
+ * so is a row's gradient: every sum is taken in the order of the batch. */
+#include "kernels/cpu/isa.h"
+#include "kernels/elements.h"
+
+struct combine_task {
+    struct combine c;
+    const float *from; /* the table; dy */
+    float *to;         /* y; dtable */
+    bool add;
+};
+
+static void add_row(float *restrict to, const float *restrict from, float weight, int64_t width)
+{
+#pragma omp simd
+    for (int64_t k = 0; k < width; k++) to[k] += weight * from[k];
+}
+
+static void combine_examples(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct combine_task *t = arguments;
+    const struct combine *c = &t->c;
+    float *y = t->to + begin * c->width;
+    if (!t->add) memset(y, 0, (size_t)((end - begin) * c->width) * sizeof *y);
+    for (int64_t example = begin; example < end; example++, y += c->width) {
+        const float share = element_share(c, example);
+        for (int64_t at = example * c->places; at < (example + 1) * c->places; at++)
+            if (element_is_row(c, at))
+                add_row(y, t->from + c->ids[at] * c->width, share * element_weight(c, at),
+                        c->width);
+    }
+}
+
+void ISA(rows_combine)(struct device *d, const struct combine *c, float *y, const float *table,
+                       bool add)
+{
+    const int64_t grain = SPREAD_GRAIN / (c->places * c->width + 1) + 1;
+    spread(d, c->batch, grain, combine_examples, &(struct combine_task){*c, table, y, add});
+}
+
+/* All ids are looked at for the rows from begin to end. */
+static void combine_rows_back(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct combine_task *t = arguments;
+    const struct combine *c = &t->c;
+    float *first = t->to + begin * c->width;
+    if (!t->add) memset(first, 0, (size_t)((end - begin) * c->width) * sizeof *first);
+    for (int64_t example = 0; example < c->batch; example++) {
+        const float share = element_share(c, example), *dy = t->from + example * c->width;
+        for (int64_t at = example * c->places; at < (example + 1) * c->places; at++)
+            if (c->ids[at] >= begin && c->ids[at] < end && element_is_row(c, at))
+                add_row(t->to + c->ids[at] * c->width, dy, share * element_weight(c, at), c->width);
+    }
+}
+
+void ISA(rows_combine_back)(struct device *d, const struct combine *c, float *dtable,
+                            const float *dy, bool add)
+{
+    const int64_t grain = SPREAD_GRAIN / (c->width + 1) + 1;
+    spread(d, c->rows, grain, combine_rows_back, &(struct combine_task){*c, dy, dtable, add});
+}

@@ -1,0 +1,171 @@
+/* test_embedding.c - rows of tables by ids, against what TensorFlow computed and in a graph. */
+#include "tests/graph/models.h"
+
+#include "tests/graph/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct tolerance CLOSE = {.of_largest = 1e-5};
+enum { PLACES = 3 }; /* as many ids as an example of the fixtures has, or more */
+
+static json_t *load_cases(void)
+{
+    json_error_t error;
+    json_t *json = json_load_file(FIXTURES "/ops.json", 0, &error);
+    if (!json) fail_msg("%s", error.text);
+    return json;
+}
+
+static json_t *data_of(json_t *object, const char *name)
+{
+    return json_object_get(json_object_get(object, name), "data");
+}
+
+static double number_at(json_t *array, int64_t i)
+{
+    return json_number_value(json_array_get(array, (size_t)i));
+}
+
+static int64_t dim_of(json_t *object, const char *name, int64_t axis)
+{
+    json_t *shape = json_object_get(json_object_get(object, name), "shape");
+    return (int64_t)number_at(shape, axis);
+}
+
+static void read_floats(json_t *data, float *ret)
+{
+    for (size_t i = 0; i < json_array_size(data); i++) ret[i] = (float)number_at(data, (int64_t)i);
+}
+
+static void check_floats(json_t *data, const float *got, const char *what)
+{
+    float want[64];
+    assert_true(json_array_size(data) <= sizeof want / sizeof *want);
+    read_floats(data, want);
+    assert_close(got, want, (int64_t)json_array_size(data), CLOSE, what);
+}
+
+/* Ids stand one after the other there, with the example of each beside it; without, each is an
+ * example. */
+static void fill_ids(struct bench *b, json_t *inputs)
+{
+    json_t *ids = data_of(inputs, "ids"), *examples = data_of(inputs, "rows");
+    json_t *weights = data_of(inputs, "weights");
+    int64_t *to = b->input[0].value, before = -1, place = 0;
+    for (int64_t i = 0; i < shape_count(&b->input[0].shape); i++) to[i] = -1;
+    for (int64_t i = 0; i < json_array_size(ids); i++) {
+        const int64_t example = examples ? (int64_t)number_at(examples, i) : i;
+        place = example == before ? place + 1 : 0;
+        assert_true(place < PLACES);
+        to[example * PLACES + place] = (int64_t)number_at(ids, i);
+        if (weights)
+            ((float *)b->weights.value)[example * PLACES + place] = (float)number_at(weights, i);
+        before = example;
+    }
+}
+
+static void check_case(struct device *device, json_t *test)
+{
+    json_t *inputs = json_object_get(test, "inputs"), *given = json_object_get(test, "attributes");
+    json_t *attributes = json_object(), *combiner = json_object_get(given, "combiner");
+    const int64_t width = dim_of(inputs, "table", 1);
+    const int64_t batch = (int64_t)json_array_size(data_of(test, "output")) / width;
+    const struct op_case shapes = {.input_count = 1,
+                                   .input = {{2, {batch, PLACES}}},
+                                   .buckets = dim_of(inputs, "table", 0),
+                                   .is_weighted = json_object_get(inputs, "weights") != NULL};
+    json_object_set_new(attributes, "dimension", json_integer(width));
+    if (combiner) json_object_set(attributes, "combiner", combiner);
+    struct bench b;
+    bench_open(&b, device, kinds_find(&op_kinds, "embedding")->descriptor, attributes, &shapes);
+    json_decref(attributes);
+    fill_ids(&b, inputs);
+    read_floats(data_of(inputs, "table"), b.node.param[0].value);
+    bench_forward(&b);
+    check_floats(data_of(test, "output"), b.node.output.value, "output");
+    read_floats(data_of(test, "output_gradient"), b.node.output.gradient);
+    bench_backward(&b);
+    check_floats(data_of(json_object_get(test, "gradients"), "table"), b.node.param[0].gradient,
+                 "gradient");
+    bench_close(&b);
+}
+
+static void embeddings_are_those_of_tensorflow(void **state)
+{
+    struct device device = open_device_or_skip(*state);
+    json_t *file = load_cases(), *test;
+    size_t index;
+    int checked = 0;
+    json_array_foreach(json_object_get(file, "cases"), index, test)
+    {
+        const char *op = json_string_value(json_object_get(test, "op"));
+        if (strcmp(op, "embedding") != 0 && strcmp(op, "embedding_bag") != 0) continue;
+        check_case(&device, test);
+        checked++;
+    }
+    assert_int_equal(checked, 7);
+    json_decref(file);
+    device_close(&device);
+}
+
+static const int64_t WORDS[] = {3, -1, 0, 3, 8, 8, -1, -1, 2, 1};
+static const float COUNTS[] = {1, 9, 2, 0.5f, 1, 2, 9, 9, 3, -4};
+static const struct column MORE[] = {
+    {.name = "words",
+     .dtype = INT64,
+     .shape = {1, {2}},
+     .at = WORDS,
+     .buckets = 9,
+     .is_weighted = true},
+    {.name = "words/weights", .shape = {1, {2}}, .at = COUNTS},
+};
+static const struct setting SETTING = {
+    .batch = 5, .features = {1, {6}}, .training = true, .more = MORE, .more_count = 2};
+
+/* Of ids with weights, none of them, or one that is not above 0 */
+static void tables_are_read_by_columns(void **state)
+{
+    struct device device = open_device();
+    struct model m;
+    model_open(&m, &device,
+               "{\"model\": [{\"op\": \"linear\", \"name\": \"wide\", \"inputs\": [\"words\"]}, "
+               "{\"op\": \"embedding\", \"name\": \"deep/words\", \"inputs\": [\"words\"], "
+               "\"dimension\": 1}, {\"op\": \"add\", \"inputs\": [\"wide\", \"deep/words\"]}]}",
+               &SETTING);
+    const struct node *wide = &m.graph->nodes[0], *deep = &m.graph->nodes[1];
+    assert_string_equal(wide->param[0].name, "wide/words/weights");
+    assert_string_equal(wide->param[1].name, "wide/bias");
+    assert_string_equal(deep->param[0].name, "deep/words/embedding_weights");
+    for (int64_t i = 0; i < 9; i++)
+        wide->param[0].value[i] = deep->param[0].value[i] = (float)(i + 1);
+    wide->param[1].value[0] = 100;
+    model_forward(&m, 5, 0);
+    static const float sums[] = {104, 104, 127, 100, 101}, means[] = {4, 1.6f, 9, 0, 3};
+    assert_close(wide->output.value, sums, 5, CLOSE, "linear");
+    assert_close(deep->output.value, means, 5, CLOSE, "embedding");
+    model_close(&m);
+    device_close(&device);
+}
+
+static void a_column_is_read_once(void **state)
+{
+    struct model m;
+    assert_int_equal(model_parse(&m,
+                                 "{\"model\": [{\"op\": \"linear\", \"inputs\": [\"words\", "
+                                 "\"words\"]}]}",
+                                 &SETTING),
+                     ERR_INPUT);
+    assert_non_null(strstr(error_text(), "inputs: \"words\" is there twice"));
+    model_close(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_EVERY_ISA(embeddings_are_those_of_tensorflow),
+        cmocka_unit_test(tables_are_read_by_columns),
+        cmocka_unit_test(a_column_is_read_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -85,8 +85,21 @@ void ps_task_values_heard(struct ps_task *p, int worker, const struct message *m
 
 /* ---- with the round ---- */
 
+/* Asynchronous, and all workers are on other hosts: values that all of them wait for in pieces
+ * would come to all of them late, where they come to one after another as a whole. */
+static bool would_delay_others(const struct ps_task *p)
+{
+    if (p->share->setup.config.is_sync) return false;
+    for (int w = 0; w < p->task.peer_count; w++) {
+        const struct link *link = p->task.peers[w].link;
+        if (link && link_is_near(link)) return false;
+    }
+    return true;
+}
+
 static bool has_rest(const struct ps_task *p, int worker, const struct message *m)
 {
+    if (would_delay_others(p)) return false;
     return m->length > part_bytes(p) && !(m->code & VALUES_FINAL) &&
            p->windows[worker].takes_rest && task_sends_parts(&p->task, p->task.peers[worker].link);
 }

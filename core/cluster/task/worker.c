@@ -50,10 +50,7 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     if (w->trace) worker_trace_step(w, a->step);
     w->lacks_values = false;
     err e = step(w, a);
-    if (w->lacks_values) {
-        session_forget_owed(&w->session); /* of a gradient of nothing */
-        e = fail(ERR_PEER, "values were lost on their way");
-    }
+    if (w->lacks_values) e = fail(ERR_PEER, "values were lost on their way");
     w->has_stepped = !e;
     w->step = a->step + 1;
     w->pushed_ns = clock_ns();

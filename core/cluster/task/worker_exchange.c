@@ -51,9 +51,11 @@ static void await_from(struct worker_task *w, int ps, uint64_t offset)
     w->lacks_values |= !is_there(w, ps, offset);
 }
 
-static void await(void *context, const struct bucket *values)
+static bool await(void *context, const struct bucket *values)
 {
-    await_from(context, values->ps, (uint64_t)values->offset * sizeof(float));
+    struct worker_task *w = context;
+    await_from(w, values->ps, (uint64_t)values->offset * sizeof(float));
+    return !w->lacks_values;
 }
 
 bool worker_await_all(struct worker_task *w)

@@ -242,7 +242,7 @@ static void await_values(void *replica, const struct node *node)
     for (int i = first_slice(layout, first); i < first_slice(layout, end); i++) {
         const struct slice *slice = &layout->slices[i];
         const struct bucket bucket = {slice->ps, slice->offset, slice->count};
-        r->exchange->await(r->exchange->context, &bucket);
+        r->is_void |= !r->exchange->await(r->exchange->context, &bucket);
     }
     for (int i = first; i < end; i++) gather_value(r, i);
     if (r->wants_penalty) /* later values may come during backward */
@@ -263,6 +263,7 @@ static void send_gradients(void *replica, const struct node *node)
     struct replica *r = replica;
     const int first = first_variable(r->graph, node);
     struct bucket bucket;
+    if (r->is_void) return;
     for (int i = first; i < first + node->param_count; i++) {
         scatter_gradient(r, i);
         buckets_finish(&r->buckets, i);
@@ -273,7 +274,10 @@ static void send_gradients(void *replica, const struct node *node)
 
 void replica_run(struct replica *r, int64_t rows, bool add, bool leaves)
 {
-    if (r->awaits_values) r->penalty = 0;
+    if (r->awaits_values) {
+        r->penalty = 0;
+        r->is_void = false;
+    }
     const struct pass pass = {
         .rows = rows,
         .add = add,

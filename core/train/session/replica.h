@@ -22,9 +22,9 @@
 /* Who brings values while forward goes on, and takes gradients away while backward does, where the
  * host computes. */
 struct exchange {
-    /* Returns when the values of this stretch are where they are bound, or nothing will come of the
-     * pass any more. */
-    void (*await)(void *context, const struct bucket *);
+    /* Returns when the values of this stretch are where they are bound; false: they will not come,
+     * and nothing comes of the pass. Then nothing leaves, and nothing is owed (rounding.h). */
+    bool (*await)(void *context, const struct bucket *);
     void (*leave)(void *context, const struct bucket *); /* where it is bound, it is final */
     void (*between)(void *context);                      /* nodes: time for what is under way */
     void *context;
@@ -43,6 +43,7 @@ struct replica {
     const struct exchange *exchange; /* borrowed; NULL: none */
     struct buckets buckets;          /* of the mirror, or for the exchange */
     bool awaits_values; /* of the exchange: each node's in the next pass, before its forward */
+    bool is_void;       /* some did not come */
     bool wants_penalty; /* of them: regularizers' terms */
     double penalty;
 };

@@ -74,7 +74,7 @@ static void answer(struct end *end, struct link *link, const struct message *mes
 static void live_and_die(struct pair *pair, uint64_t life)
 {
     const uint64_t key = random_key(life, "life");
-    const int messages_max = pair->server.messages + (int)(random_u64(key, 0) % MESSAGES_MAX);
+    const int messages_max = pair->server.messages + 1 + (int)(random_u64(key, 0) % MESSAGES_MAX);
     const uint64_t until_ns = clock_ns() + random_u64(key, 1) % (LIFE_MAX_US * 1000);
     const pid_t peer = fork();
     assert_true(peer >= 0);

@@ -22,15 +22,6 @@ static void backward(const struct node *node, struct device *d)
     d->kernels->dot_interaction_back(d, &v, node->output.gradient);
 }
 
-/* Of one input and of several; a single pair; widths beside those of registers */
-static const struct op_case cases[] = {
-    {"{}", 1, {{3, {3, 5, 4}}}},
-    {"{}", 1, {{3, {2, 2, 17}}}},
-    {"{}", 2, {{2, {4, 3}}, {2, {4, 3}}}},
-    {"{}", 4, {{2, {2, 9}}, {2, {2, 9}}, {2, {2, 9}}, {2, {2, 9}}}},
-    {0},
-};
-
 const struct op op_dot_interaction = {
     .object = {"dot_interaction",
                "dot products of an example's vectors: 1 and 0, 2 and 0, 2 and 1, ..."},
@@ -40,5 +31,5 @@ const struct op op_dot_interaction = {
     .infer = infer,
     .forward = forward,
     .backward = backward,
-    .cases = cases,
+    .cases = interaction_cases,
 };

@@ -21,15 +21,6 @@ static void backward(const struct node *node, struct device *d)
     d->kernels->factorization_machine_back(d, &v, node->output.gradient);
 }
 
-/* Of one input and of several; a single pair; widths beside those of registers */
-static const struct op_case cases[] = {
-    {"{}", 1, {{3, {3, 5, 4}}}},
-    {"{}", 1, {{3, {2, 2, 17}}}},
-    {"{}", 2, {{2, {4, 3}}, {2, {4, 3}}}},
-    {"{}", 4, {{2, {2, 9}}, {2, {2, 9}}, {2, {2, 9}}, {2, {2, 9}}}},
-    {0},
-};
-
 const struct op op_factorization_machine = {
     .object = {"factorization_machine",
                "sum of the dot products of all pairs of an example's vectors"},
@@ -39,5 +30,5 @@ const struct op op_factorization_machine = {
     .infer = infer,
     .forward = forward,
     .backward = backward,
-    .cases = cases,
+    .cases = interaction_cases,
 };

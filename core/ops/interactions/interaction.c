@@ -35,3 +35,11 @@ err interaction_infer(struct node *node, struct arena *arena)
         return fail(ERR_INPUT, "wants 2 vectors or more, below 2^31, got %s", shape_text(x, text));
     return OK;
 }
+
+const struct op_case interaction_cases[] = {
+    {"{}", 1, {{3, {3, 5, 4}}}},
+    {"{}", 1, {{3, {2, 2, 17}}}},
+    {"{}", 2, {{2, {4, 3}}, {2, {4, 3}}}},
+    {"{}", 4, {{2, {2, 9}}, {2, {2, 9}}, {2, {2, 9}}, {2, {2, 9}}}},
+    {0},
+};

@@ -11,4 +11,7 @@ err interaction_infer(struct node *, struct arena *);
 /* What a kernel wants; gradients are in it where the node has any. */
 struct interaction interaction_of(const struct node *);
 
+/* Of one input and of several; a single pair; widths beside those of registers */
+extern const struct op_case interaction_cases[];
+
 #endif

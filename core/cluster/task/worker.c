@@ -29,7 +29,7 @@ static err step(struct worker_task *w, const struct action_compute *a)
 {
     struct trace *const trace = w->session.replica.plan->trace;
     TRY(check_bound(w));
-    if (!w->session.replica.exchange && !worker_await_all(w)) return OK;
+    if (!w->session.replica.exchange) TRY(worker_await_all(w));
     const uint64_t before_ns = trace_begin(trace);
     TRY(worker_tell(w, a->step, &(struct occasion){OCCASION_BEFORE}));
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
@@ -50,7 +50,7 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     if (w->trace) worker_trace_step(w, a->step);
     w->lacks_values = false;
     err e = step(w, a);
-    if (w->lacks_values) e = fail(ERR_PEER, "values were lost on their way");
+    if (w->lacks_values) e = worker_await_all(w);
     w->has_stepped = !e;
     w->step = a->step + 1;
     w->pushed_ns = clock_ns();
@@ -74,7 +74,7 @@ static void evaluate(struct worker_task *w, uint64_t step)
     struct evaluation evaluation = {0};
     err e = check_bound(w);
     w->lacks_values = false;
-    if (!e && !worker_await_all(w)) e = fail(ERR_PEER, "values were lost on their way");
+    if (!e) e = worker_await_all(w);
     if (!e) e = session_evaluate(&w->session, &evaluation);
     if (!e)
         e = worker_tell(w, step,

@@ -58,10 +58,10 @@ static bool await(void *context, const struct bucket *values)
     return !w->lacks_values;
 }
 
-bool worker_await_all(struct worker_task *w)
+err worker_await_all(struct worker_task *w)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++) await_from(w, ps, 0);
-    return !w->lacks_values;
+    return w->lacks_values ? fail(ERR_PEER, "values were lost on their way") : OK;
 }
 
 /* ---- gradients ---- */
@@ -78,7 +78,7 @@ static void leave(void *context, const struct bucket *bucket)
     const uint64_t stays = unfinished > part ? unfinished : part; /* the last goes with the push */
     uint64_t left = worker_role_left(w->task.role, bucket->ps);
     if (!link || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
-    if (!worker_await_all(w)) return;
+    if (worker_await_all(w)) return;
     while (left > stays && left - unfinished >= part) {
         const uint64_t bytes = !is_cut || left - stays < part ? left - stays : part;
         worker_role_part(w->task.role, bucket->ps, bytes, &w->task.outbox);

@@ -72,7 +72,7 @@ static void ask_stop(void *asker, err kind, const char *why)
 static err ask_evaluate(void *asker, struct evaluation *ret)
 {
     struct worker_task *w = asker;
-    if (!worker_await_all(w)) return fail(ERR_PEER, "values were lost on their way");
+    TRY(worker_await_all(w));
     return session_evaluate(&w->session, ret);
 }
 

@@ -96,9 +96,10 @@ uint64_t worker_block_bytes(const struct task *, int ps);
 const struct exchange *worker_open_exchange(struct worker_task *);
 void worker_note_values(struct worker_task *, int ps, const struct message *); /* VALUES, */
 void worker_note_rest(struct worker_task *, int ps, const struct message *);   /* REST */
-/* While a step is computed: false: some of its values will not come, so that nothing comes of it.
+/* While a step is computed. ERR_PEER: some of its values will not come, so that nothing comes of
+ * it.
  */
-bool worker_await_all(struct worker_task *);
+err worker_await_all(struct worker_task *);
 
 void worker_connect(struct worker_task *, int ps);
 void worker_tick_links(struct task *, uint64_t now_ms);

@@ -65,8 +65,7 @@ static err adopt_windows(struct inproc *inproc, const struct message *message)
     TRY(link_check_windows(&inproc->link, message));
     const struct inproc *peer = inproc->peer;
     if (!peer) return fail(ERR_PEER, "closed the connection");
-    link_adopt_windows(&inproc->link,
-                       &(struct link_windows){peer->link.values, peer->link.gradients, false});
+    link_adopt_windows(&inproc->link, &peer->link.windows, false);
     return OK;
 }
 
@@ -90,15 +89,25 @@ static void deliver_oldest(struct inproc *inproc)
     parcel_free(&parcel);
 }
 
+static bool may_next_come_amid(struct inproc *inproc)
+{
+    struct message message;
+    return !wire_unpack(queue_at(&inproc->inbox, 0)->header, &message) &&
+           link_may_come_amid(&message);
+}
+
 static bool inproc_look(struct link *link)
 {
     struct inproc *inproc = inproc_of(link);
     if (link->state == LINK_CONNECTING) {
+        if (loop_is_moving(link->loop)) return false;
         connect_now(inproc);
         return true;
     }
     int count = 0;
     while (inproc->inbox.count > 0 && link_may_deliver(link, count)) {
+        link->needs_look = loop_is_moving(link->loop) && !may_next_come_amid(inproc);
+        if (link->needs_look) break;
         deliver_oldest(inproc);
         count++;
     }
@@ -123,10 +132,7 @@ static err inproc_send(struct link *link, const struct parcel *parcel)
 static err inproc_share(struct link *link)
 {
     struct parcel parcel = {0};
-    wire_pack(&(struct message){.type = MESSAGE_WINDOWS,
-                                .offset = link->values.bytes,
-                                .length = link->gradients.bytes},
-              parcel.header);
+    link_pack_windows(link, parcel.header);
     return inproc_send(link, &parcel);
 }
 

@@ -38,18 +38,18 @@ err link_new(size_t bytes, const struct link_origin *origin, struct link **ret)
     return OK;
 }
 
-static void free_windows(struct link *link)
+void link_free_windows(struct link_windows *windows)
 {
-    if (!link->owns_windows) return;
-    window_free(&link->values);
-    window_free(&link->gradients);
+    window_free(&windows->values);
+    window_free(&windows->gradients);
+    window_free(&windows->rows);
 }
 
 void link_free(struct link *link)
 {
     if (link->state < LINK_ENDED) link->ops->hang_up(link);
     if (link->ops->drop) link->ops->drop(link);
-    free_windows(link);
+    if (link->owns_windows) link_free_windows(&link->windows);
     free(link);
 }
 
@@ -119,15 +119,17 @@ void link_expire(struct link *link)
                                   (double)loop_stall_ms(link->loop) / 1000));
 }
 
-/* What this side sends stretches of. */
-static const struct window *outgoing(const struct link *link)
+/* What this side sends stretches of with such a message. */
+static const struct window *outgoing(const struct link *link, uint32_t type)
 {
-    return link->is_active ? &link->gradients : &link->values;
+    if (message_has_rows(type)) return &link->windows.rows;
+    return link->is_active ? &link->windows.gradients : &link->windows.values;
 }
 
-struct window *link_incoming(struct link *link)
+const struct window *link_incoming(const struct link *link, uint32_t type)
 {
-    return link->is_active ? &link->values : &link->gradients;
+    if (message_has_rows(type)) return &link->windows.rows;
+    return link->is_active ? &link->windows.values : &link->windows.gradients;
 }
 
 /* Written so that no sum can wrap around: both numbers may come from a peer. */
@@ -145,7 +147,7 @@ err link_check(const struct link *link, const struct message *message)
     if (message->body_bytes > 0)
         return fail(ERR_PROTOCOL, "sent a message with both a body and a stretch");
     if (!link->has_windows) return fail(ERR_PROTOCOL, "sent a stretch of a window not shared yet");
-    const struct window *incoming = link_incoming((struct link *)link);
+    const struct window *incoming = link_incoming(link, message->type);
     if (!is_inside(incoming, message->offset, message->length))
         return fail(ERR_PROTOCOL, "sent bytes %llu to +%llu of a window of %zu bytes",
                     (unsigned long long)message->offset, (unsigned long long)message->length,
@@ -163,23 +165,39 @@ err link_check_windows(const struct link *link, const struct message *message)
 {
     if (!link->is_active || link->has_windows || !link->has_expectation)
         return fail(ERR_PROTOCOL, "shared windows that nobody expected");
-    if (message->offset != link->values.bytes || message->length != link->gradients.bytes)
+    const struct link_windows *expected = &link->windows;
+    if (message->offset != expected->values.bytes || message->length != expected->gradients.bytes ||
+        message->version != expected->rows.bytes)
         return fail(ERR_PROTOCOL,
-                    "shared windows of %llu and %llu bytes, expected %zu of values and %zu of "
-                    "gradients",
+                    "shared windows of %llu, %llu and %llu bytes, expected %zu of values, %zu of "
+                    "gradients and %zu of rows",
                     (unsigned long long)message->offset, (unsigned long long)message->length,
-                    link->values.bytes, link->gradients.bytes);
+                    (unsigned long long)message->version, expected->values.bytes,
+                    expected->gradients.bytes, expected->rows.bytes);
     return OK;
 }
 
-void link_adopt_windows(struct link *link, const struct link_windows *windows)
+void link_pack_windows(const struct link *link, unsigned char *ret_header)
 {
-    link->values = windows->values;
-    link->gradients = windows->gradients;
+    wire_pack(&(struct message){.type = MESSAGE_WINDOWS,
+                                .offset = link->windows.values.bytes,
+                                .length = link->windows.gradients.bytes,
+                                .version = link->windows.rows.bytes},
+              ret_header);
+}
+
+void link_adopt_windows(struct link *link, const struct link_windows *windows, bool is_owned)
+{
+    link->windows = *windows;
     link->has_windows = true;
-    link->owns_windows = windows->is_owned;
-    if (link->events.shared)
-        link->events.shared(link->context, link, &link->values, &link->gradients);
+    link->owns_windows = is_owned;
+    if (link->events.shared) link->events.shared(link->context, link, &link->windows);
+}
+
+/* A body would take the place of one that the owner, who is amid a callback, may still read. */
+bool link_may_come_amid(const struct message *message)
+{
+    return message_is_part(message->type) && !message->body_bytes;
 }
 
 static err check_outgoing(const struct link *link, const struct message *message)
@@ -190,8 +208,9 @@ static err check_outgoing(const struct link *link, const struct message *message
     if (message->body_bytes > MESSAGE_BODY_MAX)
         return fail(ERR_MEMORY, "a body of %u bytes is too long, the limit is %d",
                     message->body_bytes, MESSAGE_BODY_MAX);
+    const struct window *window = outgoing(link, message->type);
     if (message->length > 0 &&
-        (!link->has_windows || !is_inside(outgoing(link), message->offset, message->length)))
+        (!link->has_windows || !is_inside(window, message->offset, message->length)))
         return fail(ERR_INPUT, "bytes %llu to +%llu are not in the window that is shared",
                     (unsigned long long)message->offset, (unsigned long long)message->length);
     return OK;
@@ -215,7 +234,7 @@ err link_send(struct link *link, const struct message *message)
         parcel.payload = message->body;
         parcel.payload_bytes = message->body_bytes;
     } else if (message->length > 0 && !link->ops->shares_memory) {
-        parcel.payload = (const char *)outgoing(link)->base + message->offset;
+        parcel.payload = (const char *)outgoing(link, message->type)->base + message->offset;
         parcel.payload_bytes = message->length;
     }
     return end_if(link, link->ops->send(link, &parcel));
@@ -287,22 +306,22 @@ bool link_shares_memory(const struct link *link)
     return link->ops->shares_memory;
 }
 
-err link_share(struct link *link, const struct window *values, const struct window *gradients)
+err link_share(struct link *link, const struct link_windows *windows)
 {
     if (link->state != LINK_OPEN) return fail(ERR_PEER, "the connection is not open");
     if (link->is_active || link->has_windows)
         return fail(ERR_INPUT, "windows are shared once, by the side that listens");
-    link->values = *values;
-    link->gradients = *gradients;
+    link->windows = *windows;
     link->has_windows = true;
     return end_if(link, link->ops->share(link));
 }
 
-void link_expect(struct link *link, size_t values_bytes, size_t gradients_bytes)
+void link_expect(struct link *link, const struct link_windows *windows)
 {
     if (link->has_windows) return;
-    link->values = (struct window){.bytes = values_bytes, .fd = -1};
-    link->gradients = (struct window){.bytes = gradients_bytes, .fd = -1};
+    link->windows.values.bytes = windows->values.bytes;
+    link->windows.gradients.bytes = windows->gradients.bytes;
+    link->windows.rows.bytes = windows->rows.bytes;
     link->has_expectation = true;
 }
 

@@ -57,19 +57,19 @@ struct link {
     struct link_events events;
     void *context;
     enum link_state state;
-    bool is_active;                  /* this side connected */
-    bool is_announced;               /* its owner knows it, and so will hear of its end */
-    bool is_guest;                   /* see net/guests.h */
-    bool is_near;                    /* its peer is on this host */
-    bool needs_look;                 /* the loop must look even if no descriptor is ready */
-    int watch;                       /* of its descriptor; -1: none */
-    uint32_t body_max;               /* bytes of a body that may come */
-    uint64_t deadline_ms;            /* 0: none; see link_expire */
-    uint64_t progress;               /* grows when bytes come, and when a message is delivered */
-    bool has_expectation;            /* active: link_expect was called */
-    bool has_windows;                /* both windows are there */
-    bool owns_windows;               /* active: made or mapped here */
-    struct window values, gradients; /* while !has_windows, bytes are what is expected */
+    bool is_active;              /* this side connected */
+    bool is_announced;           /* its owner knows it, and so will hear of its end */
+    bool is_guest;               /* see net/guests.h */
+    bool is_near;                /* its peer is on this host */
+    bool needs_look;             /* the loop must look even if no descriptor is ready */
+    int watch;                   /* of its descriptor; -1: none */
+    uint32_t body_max;           /* bytes of a body that may come */
+    uint64_t deadline_ms;        /* 0: none; see link_expire */
+    uint64_t progress;           /* grows when bytes come, and when a message is delivered */
+    bool has_expectation;        /* active: link_expect was called */
+    bool has_windows;            /* all that are shared are there */
+    bool owns_windows;           /* active: made or mapped here */
+    struct link_windows windows; /* while !has_windows, bytes are what is expected */
     err why;
     char why_text[LINK_TEXT_MAX];
     char peer_name[ADDRESS_MAX];
@@ -112,16 +112,19 @@ void link_end(struct link *, err why); /* becomes ENDED with the thread's error 
 void link_deliver(struct link *, const struct message *);
 err link_check(const struct link *, const struct message *);         /* of a header that came */
 err link_check_windows(const struct link *, const struct message *); /* a MESSAGE_WINDOWS */
-struct link_windows {
-    struct window values, gradients;
-    bool is_owned; /* freed with the link */
-};
-void link_adopt_windows(struct link *, const struct link_windows *); /* calls shared() */
+/* The message that tells of the windows that this link shares. */
+void link_pack_windows(const struct link *, unsigned char *ret_header);
+/* Calls shared(). is_owned: they are freed with the link. */
+void link_adopt_windows(struct link *, const struct link_windows *, bool is_owned);
+void link_free_windows(struct link_windows *);
+/* May this be delivered while its owner computes (loop_is_moving)? */
+bool link_may_come_amid(const struct message *);
 /* A message is incomplete: it must go on by then. is_new: it has only begun. */
 void link_set_deadline(struct link *, bool is_new);
 /* May the next message of this look be delivered? */
 bool link_may_deliver(const struct link *, int delivered);
-struct window *link_incoming(struct link *); /* where the peer's stretches are seen */
+/* Where the stretch of such a message that comes is seen. */
+const struct window *link_incoming(const struct link *, uint32_t type);
 
 /* For the loop. */
 void link_announce_end(struct link *); /* an ENDED link's closed() */

@@ -474,28 +474,55 @@ static bool wait(struct loop *loop, int timeout_ms)
     return false;
 }
 
-/* Where memory is shared there is nothing to move. */
-void loop_move(struct loop *loop)
+/* true: something was delivered, or has left. */
+static bool move(struct loop *loop)
 {
-    if (loop->is_moving) return;
+    bool has_moved = false;
+    if (loop->is_moving) return false;
     loop->is_moving = true;
     for (struct link *link = loop->links.first[MEMBERS]; link; link = link->next)
-        if (!link->ops->shares_memory) link->ops->look(link);
+        has_moved |= link->ops->look(link);
+    loop->is_moving = false;
+    return has_moved;
+}
+
+void loop_move(struct loop *loop)
+{
+    move(loop);
+}
+
+/* Over shm the socket tells of the peer's end alone, and the eventfd of what is in the ring. */
+static void sleep_until_it_comes(struct loop *loop, struct link *link, uint64_t timeout_ms)
+{
+    const struct watch socket = loop->watches.at[link->watch];
+    struct pollfd fds[] = {{.fd = socket.fd, .events = POLLIN},
+                           {.fd = loop->wake_fd, .events = POLLIN}};
+    if (!link->ops->arm || !link->ops->arm(link)) poll(fds, 2, (int)timeout_ms);
+    if (link->ops->disarm) link->ops->disarm(link);
+    if (fds[1].revents) clear_wake(loop, EPOLLIN);
+    loop->is_moving = true;
+    if (fds[0].revents) socket.ready(socket.context, EPOLLIN);
     loop->is_moving = false;
 }
 
-/* What has come and is no part stays where it is: nothing behind it can be heard. */
-err loop_await(struct loop *loop, const struct link *link, int timeout_ms)
+/* What has come and is no part stays where it is: nothing behind it can be heard. A ring is looked
+ * at for a while first, as in wait(). Inproc nothing comes but from this very loop. */
+err loop_await(struct loop *loop, struct link *link, int timeout_ms)
 {
     const uint64_t before = link->progress, until_ms = clock_ms() + (uint64_t)timeout_ms;
-    assert(!link->ops->shares_memory);
-    loop_move(loop);
+    const uint64_t spin_until_ns = clock_ns() + (uint64_t)loop->spin_us * 1000;
+    assert(!loop->is_moving); /* a part's own callback has nothing to wait for */
+    bool has_moved = move(loop);
     while (link->state == LINK_OPEN && link->progress == before && !link->needs_look) {
         const uint64_t now_ms = clock_ms();
-        struct pollfd socket = {.fd = loop->watches.at[link->watch].fd, .events = POLLIN};
-        if (now_ms >= until_ms) return fail(ERR_TIMEOUT, "nothing came for %d ms", timeout_ms);
-        poll(&socket, 1, (int)(until_ms - now_ms));
-        loop_move(loop);
+        const bool is_alone = link->watch < 0 && !has_moved;
+        if (now_ms >= until_ms || is_alone)
+            return fail(ERR_TIMEOUT, "nothing came for %d ms", is_alone ? 0 : timeout_ms);
+        if (link->ops->shares_memory && clock_ns() < spin_until_ns)
+            sched_yield();
+        else if (link->watch >= 0)
+            sleep_until_it_comes(loop, link, until_ms - now_ms);
+        has_moved = move(loop);
     }
     if (link->state != LINK_OPEN) return fail(ERR_PEER, "%s", link->why_text);
     return link->progress == before ? fail(ERR_PEER, "it said something else first") : OK;

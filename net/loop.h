@@ -31,8 +31,9 @@ bool loop_poll(struct loop *, int timeout_ms);
  * (message_is_part) go on coming and are delivered; whatever else has come waits for loop_poll. */
 void loop_move(struct loop *);
 /* The same until more has come of this link. ERR_PEER: it has ended, which its owner hears of
- * later, or nothing may come before something else is heard; ERR_TIMEOUT: nothing came. */
-err loop_await(struct loop *, const struct link *, int timeout_ms);
+ * later, or nothing may come before something else is heard; ERR_TIMEOUT: nothing came (inproc,
+ * both ends being in this loop, at once where nothing moves). */
+err loop_await(struct loop *, struct link *, int timeout_ms);
 
 /* Any descriptor: ready() is called from loop_poll while it is readable. */
 err loop_watch(struct loop *, int fd, void (*ready)(void *context), void *context);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 6,
+    PROTOCOL_VERSION = 7,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -42,6 +42,7 @@ enum message_load {
     ALONE,
     WITH_BODY,    /* or without */
     WITH_STRETCH, /* of a ps' block; where that is empty, or nothing is told yet, none */
+    WITH_ROWS,    /* or none: a stretch of the window of rows */
 };
 
 enum ps_state { PS_EMPTY, PS_READY, PS_SERVING };
@@ -64,6 +65,11 @@ enum values_code {
     VALUES_HELD = 8,         /* none yet, for a cut: only what became of the gradient */
     VALUES_WANTS_PARTS = 16, /* parts of the next gradient help before it is whole */
     VALUES_HAS_REST = 32,    /* what is in front of its stretch and did not come ahead comes now */
+};
+
+enum rows_code {
+    ROWS_ASKED = 1, /* to a ps: only ids, to be answered at once */
+    ROWS_NONE = 2,  /* to a worker: the answer is that there are none, as of another generation */
 };
 
 enum trace_code {
@@ -96,7 +102,8 @@ struct message {
 };
 
 const char *message_name(uint32_t type); /* "PUSH"; of any number */
-bool message_has_stretch(uint32_t type);
+bool message_has_stretch(uint32_t type); /* of the block */
+bool message_has_rows(uint32_t type);    /* its stretch lies in the window of rows */
 /* It moves bytes of a window and means nothing by itself. */
 bool message_is_part(uint32_t type);
 /* What is wrong with a message of this sender (enum message_sender, all that it is), behind "sent

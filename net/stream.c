@@ -115,10 +115,7 @@ static err stream_send(struct link *link, const struct parcel *parcel)
 static err stream_share(struct link *link)
 {
     struct parcel parcel = {0};
-    wire_pack(&(struct message){.type = MESSAGE_WINDOWS,
-                                .offset = link->values.bytes,
-                                .length = link->gradients.bytes},
-              parcel.header);
+    link_pack_windows(link, parcel.header);
     return stream_send(link, &parcel);
 }
 
@@ -174,7 +171,8 @@ static err begin_message(struct stream *stream)
     stream->payload_at = stream->body;
     stream->payload_left = message->body_bytes;
     if (message->length > 0) {
-        stream->payload_at = (unsigned char *)link_incoming(&stream->link)->base + message->offset;
+        const struct window *incoming = link_incoming(&stream->link, message->type);
+        stream->payload_at = (unsigned char *)incoming->base + message->offset;
         stream->payload_left = message->length;
     }
     return OK;
@@ -193,15 +191,16 @@ static void take_from_stage(struct stream *stream)
 
 static err make_windows(struct stream *stream)
 {
-    struct link_windows windows = {.is_owned = true};
-    TRY(window_new_plain(stream->link.values.bytes, &windows.values));
-    const err e = window_new_plain(stream->link.gradients.bytes, &windows.gradients);
-    if (e) {
-        window_free(&windows.values);
-        return e;
-    }
-    link_adopt_windows(&stream->link, &windows);
-    return OK;
+    const struct link_windows *expected = &stream->link.windows;
+    struct link_windows windows = {0};
+    err e = window_new_plain(expected->values.bytes, &windows.values);
+    if (!e) e = window_new_plain(expected->gradients.bytes, &windows.gradients);
+    if (!e && expected->rows.bytes) e = window_new_plain(expected->rows.bytes, &windows.rows);
+    if (e)
+        link_free_windows(&windows);
+    else
+        link_adopt_windows(&stream->link, &windows, true);
+    return e;
 }
 
 static err finish_message(struct stream *stream)
@@ -211,7 +210,7 @@ static err finish_message(struct stream *stream)
     stream->message.body = stream->message.body_bytes > 0 ? stream->body : NULL;
     const struct message message = stream->message; /* parts may come while this is delivered */
     link_deliver(&stream->link, &message);
-    if (stream->body_capacity > BODY_KEEP_BYTES) {
+    if (message.body && stream->body_capacity > BODY_KEEP_BYTES) {
         free(stream->body);
         stream->body = NULL;
         stream->body_capacity = 0;
@@ -250,18 +249,17 @@ static bool has_header(const struct stream *stream)
     return stream->in_payload || stream->stage_to - stream->stage_from >= MESSAGE_HEADER_BYTES;
 }
 
-/* While its owner computes, parts of windows alone may come. */
-static bool is_part_next(const struct stream *stream)
+static bool may_next_come_amid(const struct stream *stream)
 {
     struct message message = stream->message;
     if (!stream->in_payload && wire_unpack(stream->stage + stream->stage_from, &message))
         return false;
-    return message_is_part(message.type);
+    return link_may_come_amid(&message);
 }
 
 static bool may_go_on(const struct stream *stream, int delivered)
 {
-    if (loop_is_moving(stream->link.loop) && !is_part_next(stream)) return false;
+    if (loop_is_moving(stream->link.loop) && !may_next_come_amid(stream)) return false;
     return link_may_deliver(&stream->link, delivered);
 }
 
@@ -298,7 +296,7 @@ static bool stream_read(struct stream *stream)
     enum arrival arrival = SOME;
     int count = 0;
     const bool is_moving = loop_is_moving(stream->link.loop); /* perhaps amid a stage */
-    if (is_moving && stream->in_payload && !is_part_next(stream)) {
+    if (is_moving && stream->in_payload && !may_next_come_amid(stream)) {
         stream->was_stopped = true;
         return false;
     }

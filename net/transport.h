@@ -25,10 +25,13 @@
  * length are checked here against the window.
  *
  * Windows. The passive side (ps) makes windows with window_new and shares them with a link:
- * `values` goes to the peer, `gradients` comes from it. The active side says beforehand what sizes
- * it expects; anything else is ERR_PROTOCOL. Shared memory is sealed against shrinking
- * (F_SEAL_SHRINK, F_SEAL_GROW, checked by the peer), so no peer can make a task fault by truncating
- * it. shm rings are written by a peer: every index and field read from them is checked.
+ * `values` goes to the peer, `gradients` comes from it; stretches of `rows` (message_has_rows) go
+ * both ways, each side having a part of it that it alone writes, as their owners agree: where
+ * memory is shared both see the same, over tcp each has a buffer of its own, and a stretch comes to
+ * the place that it has left. The active side says beforehand what sizes it expects; anything else
+ * is ERR_PROTOCOL. Shared memory is sealed against shrinking (F_SEAL_SHRINK, F_SEAL_GROW, checked
+ * by the peer), so no peer can make a task fault by truncating it. shm rings are written by a peer:
+ * every index and field read from them is checked.
  */
 #ifndef NET_TRANSPORT_H
 #define NET_TRANSPORT_H
@@ -54,6 +57,11 @@ err window_new(size_t bytes,
                struct window *ret); /* memfd where the system has it, else plain memory (fd -1) */
 void window_free(struct window *);  /* a zeroed one is fine */
 
+/* What one link shares. */
+struct link_windows {
+    struct window values, gradients, rows; /* rows.bytes 0: there are none, and no window of them */
+};
+
 struct link_events {
     void (*accepted)(void *context,
                      struct link *); /* listeners: a new link; set its context here if wanted */
@@ -64,8 +72,7 @@ struct link_events {
     void (*opened)(void *context, struct link *); /* connecting side */
     void (*message)(void *context, struct link *, const struct message *);
     /* active side: the windows that the peer shared, owned by the link */
-    void (*shared)(void *context, struct link *, const struct window *values,
-                   const struct window *gradients);
+    void (*shared)(void *context, struct link *, const struct link_windows *);
     void (*closed)(void *context, struct link *, err why); /* error_text() says more */
 };
 
@@ -106,10 +113,9 @@ void *link_context(const struct link *);
 const char *link_peer_name(const struct link *); /* address text, for messages */
 const struct transport *link_transport(const struct link *);
 
-err link_share(struct link *, const struct window *values,
-               const struct window *gradients); /* passive; borrowed */
-void link_expect(struct link *, size_t values_bytes,
-                 size_t gradients_bytes); /* active, before the peer shares */
+err link_share(struct link *, const struct link_windows *); /* passive; borrowed */
+/* Active, before the peer shares; `bytes` alone are read. */
+void link_expect(struct link *, const struct link_windows *);
 bool link_shares_memory(
     const struct link *); /* true: the peer reads `values` in place (shm, inproc) */
 /* The peer is on this very host, as far as addresses tell: what is sent takes work, and no time

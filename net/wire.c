@@ -108,9 +108,15 @@ bool message_has_stretch(uint32_t type)
     return type < MESSAGE_TYPES && rows[type].load == WITH_STRETCH;
 }
 
+bool message_has_rows(uint32_t type)
+{
+    return type < MESSAGE_TYPES && rows[type].load == WITH_ROWS;
+}
+
 bool message_is_part(uint32_t type)
 {
-    return type == MESSAGE_PART || type == MESSAGE_AHEAD || type == MESSAGE_REST;
+    return type == MESSAGE_PART || type == MESSAGE_AHEAD || type == MESSAGE_REST ||
+           message_has_rows(type);
 }
 
 const char *message_fault(const struct message *m, unsigned sender)
@@ -119,5 +125,6 @@ const char *message_fault(const struct message *m, unsigned sender)
         return "which is not for it to say";
     const enum message_load load = rows[m->type].load;
     if (load == ALONE && m->body_bytes) return "with a body";
-    return load != WITH_STRETCH && m->length ? "with a stretch of its window" : NULL;
+    const bool has_stretch = load == WITH_STRETCH || load == WITH_ROWS;
+    return !has_stretch && m->length ? "with a stretch of its window" : NULL;
 }

@@ -13,7 +13,7 @@
 #include "net/message.h"
 
 /* A type of the transports' own: the passive side shares windows, `offset` bytes of values and
- * `length` bytes of gradients. Never delivered. */
+ * `length` bytes of gradients and `version` bytes of rows. Never delivered. */
 enum { MESSAGE_WINDOWS = 0 };
 
 void wire_pack(const struct message *, unsigned char *ret_header);

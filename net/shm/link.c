@@ -45,12 +45,20 @@ static void wake_peer(struct shm *shm)
 
 /* ---- sending ---- */
 
+static int window_count(const struct link_windows *windows)
+{
+    return windows->rows.bytes ? 3 : 2;
+}
+
 /* The byte stands in the stream of bodies, so that the descriptors keep their place in the order.
  */
 static ssize_t send_windows(struct shm *shm)
 {
+    const struct link_windows *windows = &shm->link.windows;
     const struct passed passed = {
-        .size = 1, .fds = {shm->link.values.fd, shm->link.gradients.fd}, .fd_count = 2};
+        .size = 1,
+        .fds = {windows->values.fd, windows->gradients.fd, windows->rows.fd},
+        .fd_count = window_count(windows)};
     bool is_sent = false;
     if (pass_send(shm->fd, &passed, &is_sent)) return -1;
     return is_sent ? 1 : 0;
@@ -118,16 +126,15 @@ static err shm_send(struct link *link, const struct parcel *parcel)
 
 static err shm_share(struct link *link)
 {
-    if (link->values.fd < 0 || link->gradients.fd < 0)
+    const struct link_windows *windows = &link->windows;
+    const bool lacks_rows = windows->rows.bytes && windows->rows.fd < 0;
+    if (windows->values.fd < 0 || windows->gradients.fd < 0 || lacks_rows)
         return fail(ERR_IO, "there was no shared memory for its windows (ulimit -n, ulimit -v)");
     /* From here on nobody can map the values for writing but who has already. Older kernels do not
      * know this seal. */
-    (void)fcntl(link->values.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+    (void)fcntl(windows->values.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
     struct parcel parcel = {.payload = "", .payload_bytes = 1, .carries_windows = true};
-    wire_pack(&(struct message){.type = MESSAGE_WINDOWS,
-                                .offset = link->values.bytes,
-                                .length = link->gradients.bytes},
-              parcel.header);
+    link_pack_windows(link, parcel.header);
     return shm_send(link, &parcel);
 }
 
@@ -148,18 +155,22 @@ static err map_window(int fd, size_t bytes, bool is_writable, struct window *ret
 
 static err map_windows(struct shm *shm, const struct passed *passed)
 {
-    if (passed->fd_count != 2) return fail(ERR_PROTOCOL, "shared windows without their memory");
-    const struct link *link = &shm->link;
-    struct link_windows windows = {.is_owned = true};
-    TRY(map_window(passed->fds[0], link->values.bytes, false, &windows.values));
-    const err e = map_window(passed->fds[1], link->gradients.bytes, true, &windows.gradients);
+    const struct link_windows *expected = &shm->link.windows;
+    if (passed->fd_count != window_count(expected))
+        return fail(ERR_PROTOCOL, "shared windows without their memory");
+    const int *fds = passed->fds;
+    struct link_windows windows = {0};
+    err e = map_window(fds[0], expected->values.bytes, false, &windows.values);
+    if (!e) e = map_window(fds[1], expected->gradients.bytes, true, &windows.gradients);
+    if (!e && expected->rows.bytes)
+        e = map_window(fds[2], expected->rows.bytes, true, &windows.rows);
     if (e) {
-        window_free(&windows.values);
+        link_free_windows(&windows);
         return e;
     }
     shm->in_body = false;
     shm->link.deadline_ms = 0;
-    link_adopt_windows(&shm->link, &windows);
+    link_adopt_windows(&shm->link, &windows, true);
     return OK;
 }
 
@@ -178,8 +189,9 @@ static void deliver(struct shm *shm)
 {
     shm->in_body = false;
     shm->message.body = shm->message.body_bytes > 0 ? shm->body : NULL;
-    link_deliver(&shm->link, &shm->message);
-    if (shm->body_capacity <= BODY_KEEP_BYTES) return;
+    const struct message message = shm->message; /* parts may come while this is delivered */
+    link_deliver(&shm->link, &message);
+    if (!message.body || shm->body_capacity <= BODY_KEEP_BYTES) return;
     free(shm->body);
     shm->body = NULL;
     shm->body_capacity = 0;
@@ -226,7 +238,13 @@ static err receive_body(struct shm *shm, bool *ret_done)
     return OK;
 }
 
-/* One message; ret_done false: nothing is complete at present. */
+static bool has_bytes(const struct message *message)
+{
+    return message->body_bytes > 0 || message->type == MESSAGE_WINDOWS;
+}
+
+/* One message; ret_done false: nothing is complete at present, or it waits until its owner has
+ * computed. */
 static err take_one(struct shm *shm, bool *ret_done)
 {
     unsigned char header[MESSAGE_HEADER_BYTES];
@@ -234,9 +252,10 @@ static err take_one(struct shm *shm, bool *ret_done)
         if (!ring_take(&shm->in, header)) return OK;
         if (atomic_load(&shm->in.ring->putter_waits)) wake_peer(shm);
         TRY(begin_message(shm, header));
-        if (shm->message.body_bytes > 0 || shm->message.type == MESSAGE_WINDOWS)
-            link_set_deadline(&shm->link, true);
     }
+    shm->was_stopped = loop_is_moving(shm->link.loop) && !link_may_come_amid(&shm->message);
+    if (shm->was_stopped) return OK;
+    if (has_bytes(&shm->message) && !shm->link.deadline_ms) link_set_deadline(&shm->link, true);
     return receive_body(shm, ret_done);
 }
 
@@ -258,7 +277,8 @@ static bool end_lost(struct shm *shm, const char *why)
     bool delivered = false;
     for (int i = 0; i < RING_SLOTS / LINK_MESSAGES_PER_LOOK_MAX && take_messages(shm); i++)
         delivered = true;
-    if (shm->link.state == LINK_OPEN) link_end(&shm->link, fail(ERR_PEER, "%s", why));
+    if (shm->link.state == LINK_OPEN && !shm->was_stopped)
+        link_end(&shm->link, fail(ERR_PEER, "%s", why));
     return delivered;
 }
 
@@ -296,6 +316,7 @@ static bool shm_look(struct link *link)
     delivered |= take_messages(shm);
     if (shm->is_socket_broken && link->state == LINK_OPEN)
         delivered |= end_lost(shm, "closed the connection");
+    link->needs_look = shm->is_socket_broken || shm->was_stopped;
     return delivered;
 }
 

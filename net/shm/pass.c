@@ -64,7 +64,7 @@ err pass_fail_full(const char *what)
 err pass_receive(int socket, size_t size, struct passed *ret)
 {
     assert(size <= PASS_BYTES_MAX);
-    struct passed passed = {.fds = {-1, -1}};
+    struct passed passed = {.fds = {-1, -1, -1}};
     union control control;
     struct iovec part = {passed.bytes, size};
     struct msghdr message = {.msg_iov = &part,

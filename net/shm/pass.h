@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-enum { PASS_BYTES_MAX = 64, PASS_FDS = 2 };
+enum { PASS_BYTES_MAX = 64, PASS_FDS = 3 };
 
 struct passed {
     unsigned char bytes[PASS_BYTES_MAX];

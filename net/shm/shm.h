@@ -29,8 +29,9 @@ struct shm {
     struct ring_taker in;
     struct queue queue;
     bool is_socket_broken;  /* takes no more; what came before is still delivered */
-    struct message message; /* the one whose body is coming */
+    struct message message; /* the one whose body is coming, or which waits for its owner */
     bool in_body;
+    bool was_stopped; /* a message that has come was not delivered yet: its owner computes */
     size_t body_have;
     unsigned char *body; /* grown to the largest body, given back beyond a limit */
     size_t body_capacity;

@@ -51,7 +51,7 @@ static void need(err e)
 struct side {
     struct loop *loop;
     struct link *link;
-    struct window values, gradients;
+    struct link_windows windows;
     int messages;
     bool is_open, is_shared, is_closed;
 };
@@ -61,13 +61,14 @@ static void opened(void *context, struct link *link)
     struct side *side = context;
     side->link = link;
     side->is_open = true;
-    link_expect(link, WINDOW_BYTES, WINDOW_BYTES);
+    const struct window expected = {.bytes = WINDOW_BYTES};
+    link_expect(link, &(struct link_windows){expected, expected, {0}});
 }
 
 static void accepted(void *context, struct link *link)
 {
     const struct side *side = context;
-    need(link_share(link, &side->values, &side->gradients));
+    need(link_share(link, &side->windows));
 }
 
 static void client_message(void *context, struct link *link, const struct message *message)
@@ -80,8 +81,7 @@ static void server_message(void *context, struct link *link, const struct messag
     need(link_send(link, &(struct message){.type = MESSAGE_VALUES, .length = message->length}));
 }
 
-static void shared(void *context, struct link *link, const struct window *values,
-                   const struct window *gradients)
+static void shared(void *context, struct link *link, const struct link_windows *windows)
 {
     ((struct side *)context)->is_shared = true;
 }
@@ -104,8 +104,8 @@ static void serve_link(const struct transport *transport, int tell_fd)
     struct listener *listener;
     need(loop_open(&server.loop));
     loop_set_spin(server.loop, SPIN_US);
-    need(window_new(WINDOW_BYTES, &server.values));
-    need(window_new(WINDOW_BYTES, &server.gradients));
+    need(window_new(WINDOW_BYTES, &server.windows.values));
+    need(window_new(WINDOW_BYTES, &server.windows.gradients));
     need(transport->listen(server.loop, transport == &transport_tcp ? "127.0.0.1:0" : "",
                            &server_events, &server, address, &listener));
     if (write(tell_fd, address, sizeof address) != (ssize_t)sizeof address) _exit(1);

@@ -45,14 +45,12 @@ static void message(void *context, struct link *link, const struct message *mess
     if (end->on_message) end->on_message(end, link, message);
 }
 
-static void shared(void *context, struct link *link, const struct window *values,
-                   const struct window *gradients)
+static void shared(void *context, struct link *link, const struct link_windows *windows)
 {
     struct end *end = context;
     assert_false(end->pair->is_calling);
     end->shared++;
-    end->values = *values;
-    end->gradients = *gradients;
+    end->windows = *windows;
 }
 
 static void closed(void *context, struct link *link, err why)
@@ -120,12 +118,33 @@ void pair_connect(struct pair *pair)
     pair_until(pair, &pair->server.accepted, accepted_before + 1);
 }
 
+void expect_windows(struct link *link, size_t values_bytes, size_t gradients_bytes,
+                    size_t rows_bytes)
+{
+    const struct link_windows windows = {
+        {.bytes = values_bytes}, {.bytes = gradients_bytes}, {.bytes = rows_bytes}};
+    link_expect(link, &windows);
+}
+
+void pair_open_windows(struct pair *pair, size_t values_bytes, size_t gradients_bytes,
+                       size_t rows_bytes)
+{
+    assert_int_equal(window_new(values_bytes, &pair->windows.values), OK);
+    assert_int_equal(window_new(gradients_bytes, &pair->windows.gradients), OK);
+    if (rows_bytes) assert_int_equal(window_new(rows_bytes, &pair->windows.rows), OK);
+}
+
 void pair_share(struct pair *pair, size_t values_bytes, size_t gradients_bytes)
 {
-    assert_int_equal(window_new(values_bytes, &pair->values), OK);
-    assert_int_equal(window_new(gradients_bytes, &pair->gradients), OK);
-    link_expect(pair->client.link, values_bytes, gradients_bytes);
-    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+    pair_share_rows(pair, values_bytes, gradients_bytes, 0);
+}
+
+void pair_share_rows(struct pair *pair, size_t values_bytes, size_t gradients_bytes,
+                     size_t rows_bytes)
+{
+    pair_open_windows(pair, values_bytes, gradients_bytes, rows_bytes);
+    expect_windows(pair->client.link, values_bytes, gradients_bytes, rows_bytes);
+    assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
     pair_until(pair, &pair->client.shared, 1);
 }
 
@@ -133,8 +152,9 @@ void pair_stop(struct pair *pair)
 {
     if (pair->client_loop != pair->server_loop) loop_close(pair->client_loop);
     loop_close(pair->server_loop);
-    window_free(&pair->values);
-    window_free(&pair->gradients);
+    window_free(&pair->windows.values);
+    window_free(&pair->windows.gradients);
+    window_free(&pair->windows.rows);
     assert_int_equal(count_descriptors(), pair->descriptors_before);
 }
 

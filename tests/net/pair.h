@@ -25,10 +25,10 @@ struct end {
     struct pair *pair;
     struct link *link; /* the last one that was accepted or connected */
     int accepted, turned_away, opened, shared, closed, messages;
-    err why;                         /* of the last close */
-    char text[ERROR_TEXT_MAX];       /* of the last close */
-    struct message last;             /* without its body */
-    struct window values, gradients; /* as shared() gave them */
+    err why;                     /* of the last close */
+    char text[ERROR_TEXT_MAX];   /* of the last close */
+    struct message last;         /* without its body */
+    struct link_windows windows; /* as shared() gave them */
     /* What the owner does beside counting; all optional. */
     void (*on_open)(struct end *, struct link *); /* accepted and opened */
     void (*on_message)(struct end *, struct link *, const struct message *);
@@ -42,7 +42,7 @@ struct pair {
     struct listener *listener;
     char address[ADDRESS_MAX];
     struct end server, client;
-    struct window values, gradients; /* the server's, after pair_share */
+    struct link_windows windows; /* the server's, after pair_share */
     bool is_calling; /* inside a call of the test: a callback now is against the contract */
     int descriptors_before;
 };
@@ -51,7 +51,12 @@ extern const struct link_events end_events; /* context: struct end */
 
 void pair_start(struct pair *, const struct transport *); /* loops and a listener */
 void pair_connect(struct pair *);                         /* until both sides are open */
-void pair_share(struct pair *, size_t values_bytes, size_t gradients_bytes); /* until shared */
+/* Until they are shared. rows_bytes 0: none. */
+void pair_share_rows(struct pair *, size_t values_bytes, size_t gradients_bytes, size_t rows_bytes);
+void pair_share(struct pair *, size_t values_bytes, size_t gradients_bytes); /* no rows */
+void pair_open_windows(struct pair *, size_t values_bytes, size_t gradients_bytes,
+                       size_t rows_bytes); /* and no more */
+void expect_windows(struct link *, size_t values_bytes, size_t gradients_bytes, size_t rows_bytes);
 void pair_stop(struct pair *); /* checks as well that no descriptor is left */
 
 err pair_send(struct end *, struct link *,

@@ -59,11 +59,10 @@ static void windows_that_cannot_be_received_are_this_hosts_fault(void **state)
     struct pair pair;
     pair_start(&pair, &transport_shm);
     pair_connect(&pair);
-    assert_int_equal(window_new(100, &pair.values), OK);
-    assert_int_equal(window_new(100, &pair.gradients), OK);
-    link_expect(pair.client.link, 100, 100);
+    pair_open_windows(&pair, 100, 100, 0);
+    expect_windows(pair.client.link, 100, 100, 0);
     const struct rlimit before = use_up_descriptors();
-    assert_int_equal(link_share(pair.server.link, &pair.values, &pair.gradients), OK);
+    assert_int_equal(link_share(pair.server.link, &pair.windows), OK);
     pair_until(&pair, &pair.client.closed, 1);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(pair.client.why, ERR_IO);
@@ -77,9 +76,9 @@ static void windows_that_are_plain_memory_end_their_link_and_no_more(void **stat
     struct pair pair;
     pair_start(&pair, &transport_shm);
     pair_connect(&pair);
-    assert_int_equal(window_new_plain(100, &pair.values), OK);
-    assert_int_equal(window_new_plain(100, &pair.gradients), OK);
-    assert_int_equal(link_share(pair.server.link, &pair.values, &pair.gradients), ERR_IO);
+    assert_int_equal(window_new_plain(100, &pair.windows.values), OK);
+    assert_int_equal(window_new_plain(100, &pair.windows.gradients), OK);
+    assert_int_equal(link_share(pair.server.link, &pair.windows), ERR_IO);
     pair_until(&pair, &pair.server.closed, 1);
     pair_until(&pair, &pair.client.closed, 1);
     pair_connect(&pair);
@@ -90,17 +89,17 @@ static void more_descriptors_than_a_message_has_are_refused(void **state)
 {
     int ends[2];
     struct passed passed;
-    char byte = 0, space[CMSG_SPACE(3 * sizeof(int))] = {0};
+    char byte = 0, space[CMSG_SPACE(4 * sizeof(int))] = {0};
     struct iovec part = {&byte, 1};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
-        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(3 * sizeof(int))};
-    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), (int[]){0, 1, 2}, 3 * sizeof(int));
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(4 * sizeof(int))};
+    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), (int[]){0, 1, 2, 0}, 4 * sizeof(int));
     assert_int_equal(sendmsg(ends[0], &message, 0), 1);
     assert_int_equal(pass_receive(ends[1], 1, &passed), ERR_PROTOCOL);
-    assert_string_equal(error_text(), "passed more than 2 descriptors");
+    assert_string_equal(error_text(), "passed more than 3 descriptors");
     close(ends[0]);
     close(ends[1]);
 }

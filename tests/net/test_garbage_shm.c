@@ -150,9 +150,8 @@ static void a_ring_cannot_point_outside_of_the_window(void **state)
 {
     struct pair *pair = *state;
     struct hostile hostile = connect_hostile(pair);
-    assert_int_equal(window_new(100, &pair->values), OK);
-    assert_int_equal(window_new(100, &pair->gradients), OK);
-    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+    pair_open_windows(pair, 100, 100, 0);
+    assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
     put_message(&hostile,
                 &(struct message){.type = MESSAGE_PUSH, .offset = UINT64_MAX - 10, .length = 20});
     expect_end(pair, ERR_PROTOCOL, "of a window of 100 bytes");
@@ -361,7 +360,7 @@ static void windows_that_could_shrink_are_not_mapped(void **state)
     const int own = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     greet(hostile.fd, &own, 1);
     pair_until(pair, &pair->client.opened, 1);
-    link_expect(pair->client.link, 100, 100);
+    expect_windows(pair->client.link, 100, 100, 0);
     const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     assert_int_equal(ftruncate(fd, 4096), 0);
     pass_windows(&hostile, fd, fd);
@@ -413,16 +412,16 @@ static void values_can_be_read_but_not_written_by_the_peer(void **state)
     struct pair *pair = *state;
     pair_connect(pair);
     pair_share(pair, 8192, 8192);
-    ((char *)pair->values.base)[8191] = 7;
-    assert_int_equal(((const char *)pair->client.values.base)[8191], 7);
+    ((char *)pair->windows.values.base)[8191] = 7;
+    assert_int_equal(((const char *)pair->client.windows.values.base)[8191], 7);
     /* The kernel reads into it for us: EFAULT is a fault that does not kill. */
     const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(read(zero, pair->client.values.base, 16), -1);
-    assert_int_equal(read(zero, pair->client.gradients.base, 16), 16);
+    assert_int_equal(read(zero, pair->client.windows.values.base, 16), -1);
+    assert_int_equal(read(zero, pair->client.windows.gradients.base, 16), 16);
     close(zero);
-    assert_true(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, pair->values.fd, 0) ==
+    assert_true(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, pair->windows.values.fd, 0) ==
                 MAP_FAILED);
-    assert_int_equal(ftruncate(pair->values.fd, 0), -1);
+    assert_int_equal(ftruncate(pair->windows.values.fd, 0), -1);
 }
 
 /* What came between the last look and the decision to sleep must not be slept over. */

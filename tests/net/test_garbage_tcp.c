@@ -111,11 +111,10 @@ static void stretches_that_leave_the_window_are_refused(void **state)
     struct pair *pair = *state;
     static const uint64_t ranges[][2] = {
         {0, 101}, {100, 1}, {101, 0xffffffff}, {UINT64_MAX, 2}, {1, UINT64_MAX}};
-    assert_int_equal(window_new(100, &pair->values), OK);
-    assert_int_equal(window_new(100, &pair->gradients), OK);
+    pair_open_windows(pair, 100, 100, 0);
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         const int fd = connect_bare(pair);
-        assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+        assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
         unsigned char bytes[MESSAGE_HEADER_BYTES + 256] = {0};
         wire_pack(
             &(struct message){.type = MESSAGE_PUSH, .offset = ranges[i][0], .length = ranges[i][1]},

@@ -32,7 +32,7 @@ static void send_mixed(struct end *end, struct link *link, uint64_t number)
 
 static void peer_opened(struct end *end, struct link *link)
 {
-    link_expect(link, WINDOW_BYTES, WINDOW_BYTES);
+    expect_windows(link, WINDOW_BYTES, WINDOW_BYTES, 0);
     for (uint64_t i = 0; i < 20; i++) send_mixed(end, link, i);
 }
 
@@ -57,7 +57,7 @@ static void peer_life(const char *address)
 
 static void share_with_peer(struct end *end, struct link *link)
 {
-    assert_int_equal(link_share(link, &end->pair->values, &end->pair->gradients), OK);
+    assert_int_equal(link_share(link, &end->pair->windows), OK);
 }
 
 static void answer(struct end *end, struct link *link, const struct message *message)
@@ -101,8 +101,7 @@ static void a_peer_that_is_killed_at_any_moment_harms_nobody(void **state)
     pair_start(&pair, transport);
     pair.server.on_open = share_with_peer;
     pair.server.on_message = answer;
-    assert_int_equal(window_new(WINDOW_BYTES, &pair.values), OK);
-    assert_int_equal(window_new(WINDOW_BYTES, &pair.gradients), OK);
+    pair_open_windows(&pair, WINDOW_BYTES, WINDOW_BYTES, 0);
     for (uint64_t life = 0; life < LIVES; life++) live_and_die(&pair, life);
     assert_true(pair.server.accepted >= LIVES / 2);
     assert_true(pair.server.messages > LIVES);

@@ -42,8 +42,19 @@ static void header_fields_arrive_as_they_were_sent(void **state)
 
 enum { MANY = 10000, IN_FLIGHT_MAX = 100, CELLS = 256, CELL_BYTES = 192 };
 
+/* What a direction's stretches are seen in, and where its part of the rows begins. */
+struct cells {
+    unsigned char *block, *rows;
+    uint64_t rows_from;
+};
+
+static unsigned char *cell_of(const struct cells *cells, const struct message *message)
+{
+    return (message_has_rows(message->type) ? cells->rows : cells->block) + message->offset;
+}
+
 /* The i-th message of a direction: empty, with a body or with a stretch, all of it known from i. */
-static struct message make_message(int i, unsigned char *cells, unsigned char *body)
+static struct message make_message(int i, const struct cells *cells, unsigned char *body)
 {
     struct message message = {
         .type = 1 + (uint32_t)i % (MESSAGE_TYPES - 1), .sequence = (uint64_t)i, .body = body};
@@ -53,8 +64,9 @@ static struct message make_message(int i, unsigned char *cells, unsigned char *b
     }
     if (i % 3 == 2) {
         message.offset = (uint64_t)(i % CELLS) * CELL_BYTES;
+        if (message_has_rows(message.type)) message.offset += cells->rows_from;
         message.length = 1 + (uint64_t)i % CELL_BYTES;
-        memset(cells + message.offset, i & 255, message.length);
+        memset(cell_of(cells, &message), i & 255, message.length);
     }
     return message;
 }
@@ -76,13 +88,13 @@ static void check_message(struct end *end, struct link *link, const struct messa
     assert_int_equal(count > 0, i % 3 == 1);
     assert_int_equal(message->length > 0, i % 3 == 2);
     if (message->length > 0) {
-        bytes = (const unsigned char *)end->own + message->offset;
+        bytes = cell_of(end->own, message);
         count = message->length;
     }
     assert_true(is_all(bytes, count, (unsigned char)(i & 255)));
 }
 
-static void send_next(struct end *from, const struct end *to, int *sent, unsigned char *cells)
+static void send_next(struct end *from, const struct end *to, int *sent, const struct cells *cells)
 {
     static unsigned char body[8192];
     while (*sent < MANY && *sent - to->messages < IN_FLIGHT_MAX) {
@@ -96,15 +108,20 @@ static void ten_thousand_messages_arrive_in_order_and_once_both_ways(void **stat
 {
     struct pair *pair = *state;
     pair_connect(pair);
-    pair_share(pair, CELLS * CELL_BYTES, CELLS * CELL_BYTES);
+    pair_share_rows(pair, CELLS * CELL_BYTES, CELLS * CELL_BYTES, 2 * CELLS * CELL_BYTES);
+    const struct link_windows *ours = &pair->windows, *theirs = &pair->client.windows;
+    struct cells at_server = {ours->gradients.base, ours->rows.base, 0};
+    struct cells at_client = {theirs->values.base, theirs->rows.base, 0};
+    const struct cells of_server = {ours->values.base, ours->rows.base, CELLS * CELL_BYTES};
+    const struct cells of_client = {theirs->gradients.base, theirs->rows.base, 0};
     pair->server.on_message = pair->client.on_message = check_message;
-    pair->server.own = pair->gradients.base;
-    pair->client.own = pair->client.values.base;
+    pair->server.own = &at_server;
+    pair->client.own = &at_client;
     const uint64_t give_up_ms = clock_ms() + TEST_PATIENCE_MS;
     int from_client = 0, from_server = 0;
     while (pair->client.messages < MANY || pair->server.messages < MANY) {
-        send_next(&pair->client, &pair->server, &from_client, pair->client.gradients.base);
-        send_next(&pair->server, &pair->client, &from_server, pair->values.base);
+        send_next(&pair->client, &pair->server, &from_client, &of_client);
+        send_next(&pair->server, &pair->client, &from_server, &of_server);
         pair_poll(pair);
         assert_true(clock_ms() < give_up_ms);
     }
@@ -209,10 +226,10 @@ static void stretches_are_in_the_window_before_their_message_both_ways(void **st
     pair_connect(pair);
     pair_share(pair, 16 << 20, 16 << 20);
     pair->server.on_message = pair->client.on_message = check_stretch;
-    pair->server.own = pair->gradients.base;
-    pair->client.own = pair->client.values.base;
-    send_stretches(&pair->client, &pair->server, pair->client.gradients.base);
-    send_stretches(&pair->server, &pair->client, pair->values.base);
+    pair->server.own = pair->windows.gradients.base;
+    pair->client.own = pair->client.windows.values.base;
+    send_stretches(&pair->client, &pair->server, pair->client.windows.gradients.base);
+    send_stretches(&pair->server, &pair->client, pair->windows.values.base);
 }
 
 static void a_stretch_without_a_window_is_not_sent_and_ends_the_link(void **state)
@@ -257,27 +274,26 @@ static void windows_come_zeroed_before_any_later_message(void **state)
 {
     struct pair *pair = *state;
     pair_connect(pair);
-    link_expect(pair->client.link, 5000, 0);
-    assert_int_equal(window_new(5000, &pair->values), OK);
-    assert_int_equal(window_new(0, &pair->gradients), OK);
-    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+    expect_windows(pair->client.link, 5000, 0, 0);
+    pair_open_windows(pair, 5000, 0, 0);
+    assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
     const struct message message = {.type = MESSAGE_VALUES, .offset = 4096, .length = 904};
     assert_int_equal(pair_send(&pair->server, pair->server.link, &message), OK);
     pair_until(pair, &pair->client.messages, 1);
     assert_int_equal(pair->client.shared, 1);
-    assert_int_equal(pair->client.values.bytes, 5000);
-    assert_int_equal(pair->client.gradients.bytes, 0);
-    assert_int_equal((uintptr_t)pair->client.values.base % 4096, 0);
-    for (int i = 0; i < 5000; i++) assert_int_equal(((const char *)pair->client.values.base)[i], 0);
+    assert_int_equal(pair->client.windows.values.bytes, 5000);
+    assert_int_equal(pair->client.windows.gradients.bytes, 0);
+    assert_int_equal((uintptr_t)pair->client.windows.values.base % 4096, 0);
+    for (int i = 0; i < 5000; i++)
+        assert_int_equal(((const char *)pair->client.windows.values.base)[i], 0);
 }
 
 static void share_and_expect(struct pair *pair, size_t shared, size_t expected)
 {
     pair_connect(pair);
-    if (expected) link_expect(pair->client.link, expected, 64);
-    assert_int_equal(window_new(shared, &pair->values), OK);
-    assert_int_equal(window_new(64, &pair->gradients), OK);
-    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), OK);
+    if (expected) expect_windows(pair->client.link, expected, 64, 0);
+    pair_open_windows(pair, shared, 64, 0);
+    assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
     pair_until(pair, &pair->client.closed, 1);
     assert_int_equal(pair->client.why, ERR_PROTOCOL);
     assert_int_equal(pair->client.shared, 0);
@@ -301,8 +317,8 @@ static void windows_are_shared_once_and_by_the_listening_side(void **state)
     struct pair *pair = *state;
     pair_connect(pair);
     pair_share(pair, 64, 64);
-    assert_int_equal(link_share(pair->server.link, &pair->values, &pair->gradients), ERR_INPUT);
-    assert_int_equal(link_share(pair->client.link, &pair->values, &pair->gradients), ERR_INPUT);
+    assert_int_equal(link_share(pair->server.link, &pair->windows), ERR_INPUT);
+    assert_int_equal(link_share(pair->client.link, &pair->windows), ERR_INPUT);
     assert_int_equal(pair->client.closed + pair->server.closed, 0);
 }
 

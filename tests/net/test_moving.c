@@ -36,7 +36,7 @@ static void move_until(struct end *end, const int *parts, int wanted)
 static void work(struct end *end, struct link *link, const struct message *m)
 {
     struct busy *busy = end->own;
-    const unsigned char *values = end->values.base;
+    const unsigned char *values = end->windows.values.base;
     if (m->type == MESSAGE_AHEAD) {
         busy->parts++;
         assert_int_equal(values[m->offset], m->step + 1);
@@ -65,7 +65,7 @@ static void parts_come_and_leave_while_the_owner_works(void **state)
     pair_connect(pair);
     pair_share(pair, WINDOW, WINDOW);
     for (int i = 0; i < PIECES; i++)
-        memset((char *)pair->values.base + (size_t)i * PIECE, i + 1, PIECE);
+        memset((char *)pair->windows.values.base + (size_t)i * PIECE, i + 1, PIECE);
     pair->client.own = &busy;
     pair->client.on_message = work;
     pair->client.messages = pair->server.messages = 0;

@@ -269,7 +269,8 @@ static void on_message(void *context, struct link *link, const struct message *m
         ps_task_trace_message(p, connection->worker, m);
         return;
     }
-    if (p->task.has_ended) return; /* its bytes are read, and nothing counts */
+    if (p->task.has_ended || message_has_rows(m->type))
+        return; /* its bytes are read, and nothing counts */
     ps_task_values_heard(p, connection->worker, m);
     const int worker = connection->worker;
     struct message counted = *m;

@@ -182,8 +182,9 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
         close_window(p, &w->copy);
     }
     TRY(open_windows(p, w));
-    const struct window *values = p->share->setup.config.takes_all ? &p->values : &w->copy;
-    const err e = link_share(link, values, &w->gradients);
+    const bool takes_all = p->share->setup.config.takes_all;
+    const struct link_windows windows = {takes_all ? p->values : w->copy, w->gradients, {0}};
+    const err e = link_share(link, &windows);
     if (e == ERR_IO)
         log_line(LOG_WARNING, "worker/%d: %s; it may come back over tcp", worker, error_text());
     return e == ERR_INPUT ? e : OK; /* else the link closes, and the role hears of it */

@@ -33,7 +33,7 @@ static bool is_there(const struct worker_task *w, int ps, uint64_t offset)
 
 static bool is_silent(const struct worker_task *w, int ps)
 {
-    const struct link *link = w->task.peers[ps].link;
+    struct link *const link = w->task.peers[ps].link;
     if (link && !loop_await(w->options.task.loop, link, AWAIT_MS)) return false;
     log_line(LOG_INFO, "values of ps/%d do not come on: asks for all of them again", ps);
     return true;

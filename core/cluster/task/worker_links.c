@@ -41,8 +41,8 @@ static void begin_attempt(struct worker_task *w, struct attempt *attempt,
         plan_retry(w, attempt->ps);
         return;
     }
-    link_expect(attempt->link, worker_block_bytes(&w->task, attempt->ps),
-                worker_block_bytes(&w->task, attempt->ps));
+    const struct window block = {.bytes = worker_block_bytes(&w->task, attempt->ps)};
+    link_expect(attempt->link, &(struct link_windows){block, block, {0}});
 }
 
 void worker_connect(struct worker_task *w, int ps)
@@ -164,6 +164,7 @@ static void on_message(void *context, struct link *link, const struct message *m
 {
     struct attempt *attempt = context;
     struct worker_task *w = attempt->worker;
+    if (message_has_rows(m->type)) return; /* nobody asks for any */
     const bool is_part = message_is_part(m->type);
     if (w->trace && is_part) worker_trace_back(w, attempt->ps, m);
     if (w->task.has_ended || m->type == MESSAGE_AHEAD) return; /* VALUES will complete it */
@@ -181,13 +182,12 @@ static void on_message(void *context, struct link *link, const struct message *m
         hear(w, attempt->ps, m);
 }
 
-static void on_shared(void *context, struct link *link, const struct window *values,
-                      const struct window *gradients)
+static void on_shared(void *context, struct link *link, const struct link_windows *windows)
 {
     struct attempt *attempt = context;
     struct worker_task *w = attempt->worker;
     float **kept = &w->kept[attempt->ps];
-    session_bind(&w->session, attempt->ps, values->base, gradients->base);
+    session_bind(&w->session, attempt->ps, windows->values.base, windows->gradients.base);
     if (!*kept) return;
     session_put_gradients(&w->session, attempt->ps, *kept);
     free(*kept);

@@ -215,14 +215,15 @@ static err begin_message(struct shm *shm, const unsigned char *header)
     shm->body_have = 0;
     shm->in_body = true;
     if (message->type == MESSAGE_WINDOWS) return link_check_windows(&shm->link, message);
-    TRY(link_check(&shm->link, message));
-    return reserve_body(shm, message->body_bytes);
+    return link_check(&shm->link, message);
 }
 
-/* ret_done: the message was complete and has been delivered. */
+/* ret_done: the message was complete and has been delivered. Room for a body is made only here: a
+ * message that waits must not touch that of the one which its owner is amid. */
 static err receive_body(struct shm *shm, bool *ret_done)
 {
     if (shm->message.type == MESSAGE_WINDOWS) return receive_windows(shm, ret_done);
+    TRY(reserve_body(shm, shm->message.body_bytes));
     while (shm->body_have < shm->message.body_bytes) {
         const ssize_t got = recv(shm->fd, shm->body + shm->body_have,
                                  shm->message.body_bytes - shm->body_have, MSG_DONTWAIT);

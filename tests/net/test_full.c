@@ -85,6 +85,18 @@ static void windows_that_are_plain_memory_end_their_link_and_no_more(void **stat
     pair_stop(&pair);
 }
 
+static void rows_that_are_plain_memory_end_their_link(void **state)
+{
+    struct pair pair;
+    pair_start(&pair, &transport_shm);
+    pair_connect(&pair);
+    pair_open_windows(&pair, 100, 100, 0);
+    assert_int_equal(window_new_plain(100, &pair.windows.rows), OK);
+    assert_int_equal(link_share(pair.server.link, &pair.windows), ERR_IO);
+    pair_until(&pair, &pair.client.closed, 1);
+    pair_stop(&pair);
+}
+
 static void more_descriptors_than_a_message_has_are_refused(void **state)
 {
     int ends[2];
@@ -110,6 +122,7 @@ int main(void)
         cmocka_unit_test(a_connection_is_turned_away_when_descriptors_run_out),
         cmocka_unit_test(windows_that_cannot_be_received_are_this_hosts_fault),
         cmocka_unit_test(windows_that_are_plain_memory_end_their_link_and_no_more),
+        cmocka_unit_test(rows_that_are_plain_memory_end_their_link),
         cmocka_unit_test(more_descriptors_than_a_message_has_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

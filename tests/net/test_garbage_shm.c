@@ -158,6 +158,31 @@ static void a_ring_cannot_point_outside_of_the_window(void **state)
     end_hostile(&hostile);
 }
 
+static void put_rows_after_sharing(struct pair *pair, const struct message *rows, const char *text)
+{
+    struct hostile hostile = connect_hostile(pair);
+    assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
+    put_message(&hostile, rows);
+    expect_end(pair, ERR_PROTOCOL, text);
+    assert_int_equal(pair->server.messages, 0);
+    end_hostile(&hostile);
+}
+
+static void a_ring_cannot_point_outside_of_the_rows(void **state)
+{
+    pair_open_windows(*state, 4096, 4096, 100);
+    put_rows_after_sharing(*state,
+                           &(struct message){.type = MESSAGE_ROWS, .offset = 90, .length = 20},
+                           "of a window of 100 bytes");
+}
+
+static void a_ring_cannot_point_to_rows_that_are_not_shared(void **state)
+{
+    pair_open_windows(*state, 4096, 4096, 0);
+    put_rows_after_sharing(*state, &(struct message){.type = MESSAGE_ROWS, .length = 1},
+                           "of a window of 0 bytes");
+}
+
 static void an_impossible_index_in_a_ring_is_refused(void **state)
 {
     struct pair *pair = *state;
@@ -341,36 +366,87 @@ static struct hostile serve_hostile(struct pair *pair)
     return hostile;
 }
 
-static void pass_windows(struct hostile *hostile, int values_fd, int gradients_fd)
+static void pass_windows(struct hostile *hostile, uint64_t rows_bytes, const int *fds, int fd_count)
 {
     unsigned char header[MESSAGE_HEADER_BYTES];
-    wire_pack(&(struct message){.type = MESSAGE_WINDOWS, .offset = 100, .length = 100}, header);
+    wire_pack(
+        &(struct message){
+            .type = MESSAGE_WINDOWS, .offset = 100, .length = 100, .version = rows_bytes},
+        header);
     struct ring_slot *slot = &hostile->control->ring[1].slots[0];
     memcpy((void *)slot->words, header, sizeof header);
     slot->turn = 1;
-    const struct passed passed = {.size = 1, .fds = {values_fd, gradients_fd}, .fd_count = 2};
+    struct passed passed = {.size = 1, .fd_count = fd_count};
+    memcpy(passed.fds, fds, (size_t)fd_count * sizeof *fds);
     bool is_sent;
     assert_int_equal(pass_send(hostile->fd, &passed, &is_sent), OK);
 }
 
-static void windows_that_could_shrink_are_not_mapped(void **state)
+/* A client that expects windows of 100 bytes, and rows of rows_bytes, is passed these. */
+static void refuse_windows(struct pair *pair, size_t rows_bytes, const int *fds, int fd_count,
+                           const char *text)
 {
-    struct pair *pair = *state;
     struct hostile hostile = serve_hostile(pair);
     const int own = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     greet(hostile.fd, &own, 1);
     pair_until(pair, &pair->client.opened, 1);
-    expect_windows(pair->client.link, 100, 100, 0);
-    const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    assert_int_equal(ftruncate(fd, 4096), 0);
-    pass_windows(&hostile, fd, fd);
+    expect_windows(pair->client.link, 100, 100, rows_bytes);
+    pass_windows(&hostile, rows_bytes, fds, fd_count);
     pair_until(pair, &pair->client.closed, 1);
     assert_int_equal(pair->client.why, ERR_PROTOCOL);
-    assert_non_null(strstr(pair->client.text, "could shrink"));
+    if (!strstr(pair->client.text, text)) fail_msg("got: %s", pair->client.text);
     assert_int_equal(pair->client.shared, 0);
-    close(fd);
     close(own);
     end_hostile(&hostile);
+}
+
+static int memory_that_could_shrink(void)
+{
+    const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_int_equal(ftruncate(fd, 4096), 0);
+    return fd;
+}
+
+static void windows_that_could_shrink_are_not_mapped(void **state)
+{
+    const int fd = memory_that_could_shrink();
+    refuse_windows(*state, 0, (int[]){fd, fd}, 2, "could shrink");
+    close(fd);
+}
+
+static void rows_that_could_shrink_are_not_mapped(void **state)
+{
+    struct pair *pair = *state;
+    const int fd = memory_that_could_shrink();
+    pair_open_windows(pair, 100, 100, 0);
+    const int fds[] = {pair->windows.values.fd, pair->windows.gradients.fd, fd};
+    refuse_windows(pair, 100, fds, 3, "could shrink");
+    close(fd);
+}
+
+static void rows_of_another_size_than_said_are_not_mapped(void **state)
+{
+    struct pair *pair = *state;
+    pair_open_windows(pair, 100, 100, 100);
+    const struct link_windows *w = &pair->windows;
+    refuse_windows(pair, 5000, (int[]){w->values.fd, w->gradients.fd, w->rows.fd}, 3, "wrong size");
+}
+
+static void rows_without_their_memory_are_not_mapped(void **state)
+{
+    struct pair *pair = *state;
+    pair_open_windows(pair, 100, 100, 0);
+    const int fds[] = {pair->windows.values.fd, pair->windows.gradients.fd};
+    refuse_windows(pair, 100, fds, 2, "without their memory");
+}
+
+static void memory_of_rows_that_are_not_shared_is_refused(void **state)
+{
+    struct pair *pair = *state;
+    pair_open_windows(pair, 100, 100, 100);
+    const struct link_windows *w = &pair->windows;
+    refuse_windows(pair, 0, (int[]){w->values.fd, w->gradients.fd, w->rows.fd}, 3,
+                   "without their memory");
 }
 
 static void a_listener_that_answers_nonsense_is_left(void **state)
@@ -424,6 +500,19 @@ static void values_can_be_read_but_not_written_by_the_peer(void **state)
     assert_int_equal(ftruncate(pair->windows.values.fd, 0), -1);
 }
 
+static void rows_are_the_same_memory_and_both_write_it(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share_rows(pair, 100, 100, 8192);
+    unsigned char *ours = pair->windows.rows.base, *theirs = pair->client.windows.rows.base;
+    theirs[0] = 7;
+    ours[8191] = 8;
+    assert_int_equal(ours[0], 7);
+    assert_int_equal(theirs[8191], 8);
+    assert_int_equal(ftruncate(pair->windows.rows.fd, 0), -1);
+}
+
 /* What came between the last look and the decision to sleep must not be slept over. */
 static void a_side_that_is_about_to_sleep_looks_once_more(void **state)
 {
@@ -445,6 +534,8 @@ int main(void)
         cmocka_unit_test(a_ring_cannot_announce_a_body_beyond_the_limit),
         cmocka_unit_test(a_ring_cannot_carry_windows_to_the_listening_side),
         cmocka_unit_test(a_ring_cannot_point_outside_of_the_window),
+        cmocka_unit_test(a_ring_cannot_point_outside_of_the_rows),
+        cmocka_unit_test(a_ring_cannot_point_to_rows_that_are_not_shared),
         cmocka_unit_test(an_impossible_index_in_a_ring_is_refused),
         cmocka_unit_test(bytes_on_the_socket_without_a_header_are_refused),
         cmocka_unit_test(a_body_that_does_not_come_ends_at_the_stall_limit),
@@ -458,10 +549,15 @@ int main(void)
         cmocka_unit_test(a_pipe_is_not_an_eventfd),
         cmocka_unit_test(a_peer_that_dies_before_its_greeting_harms_nobody),
         cmocka_unit_test(windows_that_could_shrink_are_not_mapped),
+        cmocka_unit_test(rows_that_could_shrink_are_not_mapped),
+        cmocka_unit_test(rows_of_another_size_than_said_are_not_mapped),
+        cmocka_unit_test(rows_without_their_memory_are_not_mapped),
+        cmocka_unit_test(memory_of_rows_that_are_not_shared_is_refused),
         cmocka_unit_test(a_listener_that_answers_nonsense_is_left),
         cmocka_unit_test(a_listener_that_dies_instead_of_answering_is_left),
         cmocka_unit_test(a_listener_that_never_answers_is_given_up),
         cmocka_unit_test(values_can_be_read_but_not_written_by_the_peer),
+        cmocka_unit_test(rows_are_the_same_memory_and_both_write_it),
         cmocka_unit_test(a_side_that_is_about_to_sleep_looks_once_more),
     };
     return run_over(&transport_shm, tests, sizeof tests / sizeof tests[0]);

@@ -126,6 +126,36 @@ static void stretches_that_leave_the_window_are_refused(void **state)
     }
 }
 
+/* Also where the block would have room for it. */
+static void send_rows_after_sharing(struct pair *pair, const struct message *rows, const char *text)
+{
+    unsigned char bytes[MESSAGE_HEADER_BYTES + 256] = {0};
+    const int fd = connect_bare(pair);
+    assert_int_equal(link_share(pair->server.link, &pair->windows), OK);
+    wire_pack(rows, bytes);
+    assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
+    expect_end(pair, ERR_PROTOCOL, text);
+    assert_int_equal(pair->server.messages, 0);
+    close(fd);
+}
+
+static void rows_that_leave_their_window_are_refused(void **state)
+{
+    struct pair *pair = *state;
+    pair_open_windows(pair, 4096, 4096, 100);
+    send_rows_after_sharing(pair,
+                            &(struct message){.type = MESSAGE_ROWS, .offset = 90, .length = 20},
+                            "bytes 90 to +20 of a window of 100 bytes");
+}
+
+static void rows_where_none_are_shared_are_refused(void **state)
+{
+    struct pair *pair = *state;
+    pair_open_windows(pair, 4096, 4096, 0);
+    send_rows_after_sharing(pair, &(struct message){.type = MESSAGE_ROWS, .length = 1},
+                            "of a window of 0 bytes");
+}
+
 static void half_a_header_and_then_silence_ends_at_the_stall_limit(void **state)
 {
     struct pair *pair = *state;
@@ -247,6 +277,8 @@ int main(void)
         cmocka_unit_test(a_message_with_a_body_and_a_stretch_is_refused),
         cmocka_unit_test(only_the_listening_side_shares_windows),
         cmocka_unit_test(stretches_that_leave_the_window_are_refused),
+        cmocka_unit_test(rows_that_leave_their_window_are_refused),
+        cmocka_unit_test(rows_where_none_are_shared_are_refused),
         cmocka_unit_test(half_a_header_and_then_silence_ends_at_the_stall_limit),
         cmocka_unit_test(half_a_body_and_then_silence_ends_at_the_stall_limit),
         cmocka_unit_test(a_guest_has_one_deadline_for_a_whole_message),

@@ -491,11 +491,12 @@ void loop_move(struct loop *loop)
     move(loop);
 }
 
-/* Over shm the socket tells of the peer's end alone, and the eventfd of what is in the ring. */
-static void sleep_until_it_comes(struct loop *loop, struct link *link, uint64_t timeout_ms)
+/* Until something comes, or more of what is queued can leave. Over shm the socket tells of bodies
+ * and of the peer's end alone, and the eventfd of what is in the ring. */
+static void sleep_until_it_moves(struct loop *loop, struct link *link, uint64_t timeout_ms)
 {
     const struct watch socket = loop->watches.at[link->watch];
-    struct pollfd fds[] = {{.fd = socket.fd, .events = POLLIN},
+    struct pollfd fds[] = {{.fd = socket.fd, .events = (short)socket.events},
                            {.fd = loop->wake_fd, .events = POLLIN}};
     if (!link->ops->arm || !link->ops->arm(link)) poll(fds, 2, (int)timeout_ms);
     if (link->ops->disarm) link->ops->disarm(link);
@@ -521,7 +522,7 @@ err loop_await(struct loop *loop, struct link *link, int timeout_ms)
         if (link->ops->shares_memory && clock_ns() < spin_until_ns)
             sched_yield();
         else if (link->watch >= 0)
-            sleep_until_it_comes(loop, link, until_ms - now_ms);
+            sleep_until_it_moves(loop, link, until_ms - now_ms);
         has_moved = move(loop);
     }
     if (link->state != LINK_OPEN) return fail(ERR_PEER, "%s", link->why_text);

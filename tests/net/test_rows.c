@@ -164,13 +164,18 @@ static void rows_before_anything_is_shared_are_not_sent(void **state)
 
 /* ---- while an owner computes ---- */
 
-enum { TRIGGER_BYTES = 200000 }; /* more than a link keeps room for */
+enum {
+    TRIGGER_BYTES = 200000, /* more than a link keeps room for */
+    ANSWER = 1 << 20,
+    LONG = 32 << 20, /* more than a socket takes at once */
+};
 
 /* What one end does amid the callback of a message with a body, and what it has seen. */
 struct busy {
     void (*work)(struct end *, struct link *);
     bool is_inside, is_answered;
-    int others; /* messages that are no rows */
+    int others;   /* messages that are no rows */
+    size_t asked; /* bytes of ids */
 };
 
 static void be_busy(struct end *end, struct link *link, const struct message *m)
@@ -189,14 +194,14 @@ static void be_busy(struct end *end, struct link *link, const struct message *m)
     assert_true(is_all(m->body, TRIGGER_BYTES, 'b'));
 }
 
-/* The rows that it is asked for, in its own half, and something that is no part. */
+/* The rows that it is asked for, behind their ids, and something that is no part. */
 static void answer(struct end *end, struct link *link, const struct message *m)
 {
     if (m->type != MESSAGE_ROWS) return;
     const unsigned char *ids = rows_of(end) + m->offset;
-    struct message rows = rows_at(HALF, HALF);
+    struct message rows = rows_at(m->offset + m->length, ANSWER);
     rows.sequence = m->sequence;
-    memset(rows_of(end) + HALF, ids[0] + ids[m->length - 1], HALF);
+    memset(rows_of(end) + rows.offset, ids[0] + ids[m->length - 1], ANSWER);
     *(err *)end->own = link_send(link, &rows);
     if (!*(err *)end->own)
         *(err *)end->own = link_send(link, &(struct message){.type = MESSAGE_SERVE});
@@ -251,10 +256,10 @@ static void ask_and_wait(struct end *end, struct link *link)
 {
     struct busy *busy = end->own;
     struct server server;
-    struct message ask = rows_at(8, 64);
+    struct message ask = rows_at(0, busy->asked);
     ask.code = ROWS_ASKED;
     ask.sequence = 77;
-    memset(rows_of(end), 21, HALF);
+    memset(rows_of(end), 21, busy->asked);
     begin_server(end->pair, &server);
     assert_int_equal(link_send(link, &ask), OK);
     while (!busy->is_answered)
@@ -263,17 +268,16 @@ static void ask_and_wait(struct end *end, struct link *link)
     end_server(end->pair, &server);
     assert_int_equal(end->last.type, MESSAGE_ROWS);
     assert_int_equal(end->last.sequence, 77);
-    assert_true(is_all(rows_of(end) + HALF, HALF, 42));
-    assert_true(is_all(rows_of(end), HALF, 21));
+    assert_true(is_all(rows_of(end) + busy->asked, ANSWER, 42));
+    assert_true(is_all(rows_of(end), busy->asked, 21));
 }
 
-static void rows_are_asked_for_and_come_while_the_owner_waits(void **state)
+static void ask_amid(struct pair *pair, size_t bytes)
 {
-    struct pair *pair = *state;
-    struct busy busy = {.work = ask_and_wait};
+    struct busy busy = {.work = ask_and_wait, .asked = bytes};
     err answered = ERR_TIMEOUT;
     pair_connect(pair);
-    pair_share_rows(pair, BLOCK, BLOCK, ROWS);
+    pair_share_rows(pair, BLOCK, BLOCK, bytes + ANSWER);
     pair->client.own = &busy;
     pair->client.on_message = be_busy;
     pair->server.own = &answered;
@@ -283,6 +287,16 @@ static void rows_are_asked_for_and_come_while_the_owner_waits(void **state)
     assert_int_equal(answered, OK);
     assert_int_equal(busy.others, 2);
     assert_int_equal(pair->client.closed + pair->server.closed, 0);
+}
+
+static void rows_are_asked_for_and_come_while_the_owner_waits(void **state)
+{
+    ask_amid(*state, 64);
+}
+
+static void a_long_question_leaves_while_its_owner_waits(void **state)
+{
+    ask_amid(*state, LONG);
 }
 
 static void move_until_rows_come(struct end *end, struct link *link)
@@ -394,6 +408,7 @@ int main(void)
         cmocka_unit_test(rows_without_a_window_are_not_sent),
         cmocka_unit_test(rows_before_anything_is_shared_are_not_sent),
         cmocka_unit_test(rows_are_asked_for_and_come_while_the_owner_waits),
+        cmocka_unit_test(a_long_question_leaves_while_its_owner_waits),
         cmocka_unit_test(rows_come_to_a_ps_that_computes),
         cmocka_unit_test(rows_with_a_body_wait_for_their_turn),
         cmocka_unit_test(an_owner_that_waits_is_told_of_the_end),

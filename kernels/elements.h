@@ -171,6 +171,20 @@ ELEMENT uint16_t element_round_off(enum number as, float x, float *error)
     return rounded;
 }
 
+/* Of ascending ids the first that is at least `id`; count where none is */
+ELEMENT int64_t element_row(const int64_t *ids, int64_t count, int64_t id)
+{
+    int64_t low = 0, high = count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* What regularization adds to the gradient of a weight */
 ELEMENT float element_regularize(float w, float l1, float l2)
 {

@@ -134,6 +134,21 @@ struct update {
     int form; /* of the rule */
 };
 
+/* An optimizer on some rows of a table. Where it sweeps, on all of them: those that are not named
+ * have a gradient of zero. */
+struct row_update {
+    const struct rule *rule;
+    const void *constants; /* of the host, as above */
+    float *value;          /* [rows, width], and so are the slots */
+    float *slot[SLOTS_MAX];
+    const int64_t *ids;    /* [count], ascending, each once: start .. start + rows - 1 */
+    const float *gradient; /* [count, width] */
+    int64_t count, width;
+    int64_t start, rows; /* those of the table that are here */
+    bool sweeps;
+    int form; /* of the rule */
+};
+
 /* A vector of n floats, and what is summed of it: |x| or x^2 */
 struct summed {
     const float *x;

@@ -7,7 +7,14 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/rules.h"
 
-enum { UPDATE_GRAIN = SPREAD_GRAIN / 2 }; /* floats; three to nine streams each */
+enum {
+    UPDATE_GRAIN = SPREAD_GRAIN / 2, /* floats; three to nine streams each */
+    ZEROS = 1024,
+    /* Rows lie anywhere: they are on their way while those before them are updated. */
+    ROWS_AHEAD = 8,
+    FETCHED_MAX = 128, /* floats of a row; the processor sees by itself how a long one goes on */
+    LINE_FLOATS = 16
+};
 
 /* The element is a function of its own: what it keeps of one stays in registers. */
 #define LOOP(name)                                                                                 \
@@ -43,4 +50,67 @@ static range_body *const loops[] = {RULES(ROW)};
 void ISA(update)(struct device *d, const struct update *u, int64_t n)
 {
     spread(d, n, UPDATE_GRAIN, loops[u->rule->index], u);
+}
+
+/* Of a table, floats from `begin` on */
+static void update_floats(const struct row_update *u, int64_t begin, int64_t n,
+                          const float *gradient)
+{
+    struct update some = {.rule = u->rule,
+                          .constants = u->constants,
+                          .value = u->value + begin,
+                          .gradient = gradient,
+                          .form = u->form};
+    for (int i = 0; i < u->rule->slots[u->form]; i++) some.slot[i] = u->slot[i] + begin;
+    loops[u->rule->index](&some, 0, n);
+}
+
+static void fetch_row(const struct row_update *u, int64_t id)
+{
+    const int64_t begin = (id - u->start) * u->width;
+    const int64_t n = u->width < FETCHED_MAX ? u->width : FETCHED_MAX;
+    for (int64_t at = begin; at < begin + n; at += LINE_FLOATS) {
+        __builtin_prefetch(u->value + at, 1);
+        for (int i = 0; i < u->rule->slots[u->form]; i++) __builtin_prefetch(u->slot[i] + at, 1);
+    }
+}
+
+static void update_named(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct row_update *u = arguments;
+    for (int64_t i = begin; i < end && i < begin + ROWS_AHEAD; i++) fetch_row(u, u->ids[i]);
+    for (int64_t i = begin; i < end; i++) {
+        if (i + ROWS_AHEAD < end) fetch_row(u, u->ids[i + ROWS_AHEAD]);
+        update_floats(u, (u->ids[i] - u->start) * u->width, u->width, u->gradient + i * u->width);
+    }
+}
+
+/* Rows of the table that nobody names */
+static void update_others(const struct row_update *u, int64_t begin, int64_t end)
+{
+    static const float zeros[ZEROS];
+    const int64_t last = end * u->width;
+    for (int64_t at = begin * u->width; at < last; at += ZEROS)
+        update_floats(u, at, last - at < ZEROS ? last - at : ZEROS, zeros);
+}
+
+static void update_swept(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct row_update *u = arguments;
+    int64_t next = element_row(u->ids, u->count, u->start + begin), row = begin;
+    for (; next < u->count && u->ids[next] < u->start + end; next++) {
+        update_others(u, row, u->ids[next] - u->start);
+        update_named(u, next, next + 1);
+        row = u->ids[next] - u->start + 1;
+    }
+    update_others(u, row, end);
+}
+
+void ISA(update_rows)(struct device *d, const struct row_update *u)
+{
+    const int64_t grain = UPDATE_GRAIN / u->width + 1;
+    if (u->sweeps)
+        spread(d, u->rows, grain, update_swept, u);
+    else
+        spread(d, u->count, grain, update_named, u);
 }

@@ -34,6 +34,40 @@ static void update_by(struct device *d, const struct update *u, int64_t n)
         update_form<Rule, 0>(d, u, n);
 }
 
+/* A thread has one number of a row: of those that are named, or of all. */
+template <typename Rule, int FORM> struct row_body {
+    struct row_update u;
+    typename Rule::constants k;
+
+    __device__ void operator()(int64_t index) const
+    {
+        const int slots = FORM ? Rule::SLOTS_1 : Rule::SLOTS;
+        const int64_t row = quotient_of(index, u.width), column = index - row * u.width;
+        const int64_t i = u.sweeps ? element_row(u.ids, u.count, u.start + row) : row;
+        const bool is_named = i < u.count && (!u.sweeps || u.ids[i] == u.start + row);
+        const int64_t at = (u.sweeps ? row : u.ids[i] - u.start) * u.width + column;
+        float value = u.value[at], slot[::SLOTS_MAX + 1];
+        for (int s = 0; s < slots; s++) slot[s] = u.slot[s][at];
+        Rule::formula(&k, is_named ? u.gradient[i * u.width + column] : 0.0f, &value, slot, FORM);
+        u.value[at] = value;
+        for (int s = 0; s < slots; s++) u.slot[s][at] = slot[s];
+    }
+};
+
+template <typename Rule, int FORM> static void rows_of_form(struct device *d, const struct row_update *u)
+{
+    const row_body<Rule, FORM> body = {*u, *(const typename Rule::constants *)u->constants};
+    each(d, u->rule->name, body, (u->sweeps ? u->rows : u->count) * u->width);
+}
+
+template <typename Rule> static void rows_by(struct device *d, const struct row_update *u)
+{
+    if (u->form == 1)
+        rows_of_form<Rule, Rule::LAST_FORM>(d, u);
+    else
+        rows_of_form<Rule, 0>(d, u);
+}
+
 #define TYPE(name)                                                                                 \
     struct name##_rule {                                                                           \
         typedef struct name##_constants constants;                                                 \
@@ -52,4 +86,12 @@ static void (*const updates[])(struct device *, const struct update *, int64_t) 
 void cuda_update(struct device *d, const struct update *u, int64_t n)
 {
     updates[u->rule->index](d, u, n);
+}
+
+#define ROWS(name) rows_by<name##_rule>,
+static void (*const row_updates[])(struct device *, const struct row_update *) = {RULES(ROWS)};
+
+void cuda_update_rows(struct device *d, const struct row_update *u)
+{
+    row_updates[u->rule->index](d, u);
 }

@@ -260,6 +260,101 @@ static void a_stretch_gives_the_same_bits_in_one_piece_and_in_two(void **state)
     on_every_device(each_cut);
 }
 
+/* Rows of a table are what they would be as a vector with zeros where nobody names a row; without a
+ * sweep those stay. */
+
+enum { TABLE_ROWS = 700, TABLE_START = 41 }; /* the slice, and where it begins */
+
+/* Returns how many; every third or so, or none */
+static int64_t some_ids(int64_t ids[TABLE_ROWS], bool none)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < TABLE_ROWS && !none; i++)
+        if (i * i % 7 < 2) ids[count++] = TABLE_START + i;
+    return count;
+}
+
+struct table {
+    int64_t width, count, n;
+    int64_t *ids; /* of the device */
+    float *rows;  /* gradients of those that are named */
+    float *dense; /* the same in their places, zeros elsewhere */
+};
+
+static void open_table(struct device *d, int64_t width, bool none, struct table *t)
+{
+    int64_t ids[TABLE_ROWS];
+    *t = (struct table){.width = width, .count = some_ids(ids, none), .n = TABLE_ROWS * width};
+    t->ids = (int64_t *)new_floats(d, TABLE_ROWS * 2);
+    memcpy(t->ids, ids, (size_t)t->count * sizeof *ids);
+    t->rows = random_floats(d, t->n, -1, 1, 50);
+    t->dense = new_floats(d, t->n);
+    for (int64_t i = 0; i < t->count; i++)
+        memcpy(t->dense + (ids[i] - TABLE_START) * width, t->rows + i * width,
+               (size_t)width * sizeof(float));
+}
+
+static void close_table(struct device *d, struct table *t)
+{
+    free_floats(d, (float *)t->ids);
+    free_floats(d, t->rows);
+    free_floats(d, t->dense);
+}
+
+static void keep_unnamed(const struct table *t, const float *before, float *after)
+{
+    int64_t next = 0;
+    for (int64_t row = 0; row < TABLE_ROWS; row++) {
+        const bool is_named = next < t->count && t->ids[next] == TABLE_START + row;
+        next += is_named;
+        if (!is_named)
+            memcpy(after + row * t->width, before + row * t->width,
+                   (size_t)t->width * sizeof(float));
+    }
+}
+
+static void check_rows(struct device *d, const struct formula *f, const struct table *t,
+                       bool sweeps)
+{
+    float *x[SLOTS], *want[SLOTS], *before[SLOTS];
+    new_state(d, x, t->n);
+    new_state(d, want, t->n);
+    struct row_update u = {.rule = f->rule, .constants = f->constants, .value = x[0]};
+    for (int i = 0; i < f->rule->slots[f->form]; i++) u.slot[i] = x[i + 1];
+    u.ids = t->ids, u.gradient = t->rows, u.count = t->count, u.width = t->width;
+    u.start = TABLE_START, u.rows = TABLE_ROWS, u.sweeps = sweeps, u.form = f->form;
+    for (int step = 0; step < 2; step++) {
+        d->kernels->update_rows(d, &u);
+        for (int i = 0; i < SLOTS; i++) before[i] = copy_floats(d, want[i], t->n);
+        run(d, f, want, t->dense, t->n);
+        for (int i = 0; i < SLOTS; i++) {
+            if (!sweeps) keep_unnamed(t, before[i], want[i]);
+            assert_same_bits(x[i], want[i], t->n, f->name);
+            free_floats(d, before[i]);
+        }
+    }
+    free_state(d, x);
+    free_state(d, want);
+}
+
+static void each_table(struct device *d)
+{
+    static const int64_t widths[] = {1, 3, 16, 33};
+    for (int w = 0; w < 4; w++)
+        for (int none = 0; none < 2; none++) {
+            struct table t;
+            open_table(d, widths[w], none, &t);
+            for (int r = 0; r < FORMULAS; r++)
+                for (int sweeps = 0; sweeps < 2; sweeps++) check_rows(d, &formulas[r], &t, sweeps);
+            close_table(d, &t);
+        }
+}
+
+static void rows_of_a_table_are_updated_as_a_vector_is(void **state)
+{
+    on_every_device(each_table);
+}
+
 /* Computed by TensorFlow: w0 = (1, -2), gradients (.1, -.2), (.3, 0), (-.2, .4) */
 static void run_vectors(struct device *d)
 {
@@ -305,6 +400,7 @@ int main(void)
         cmocka_unit_test(every_rule_has_a_formula_here),
         cmocka_unit_test(optimizers_follow_their_formulas),
         cmocka_unit_test(a_stretch_gives_the_same_bits_in_one_piece_and_in_two),
+        cmocka_unit_test(rows_of_a_table_are_updated_as_a_vector_is),
         cmocka_unit_test(adagrad_reproduces_tensorflows_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

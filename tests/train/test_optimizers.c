@@ -6,7 +6,7 @@
 
 #include "core/train/variables/store.h"
 
-enum { FLOATS_MAX = 16, PATH_MAX_BYTES = 128 };
+enum { FLOATS_MAX = 16, ROWS_MAX = 8, PATH_MAX_BYTES = 128 };
 
 static const struct tolerance close_enough = {.relative = 1e-6, .absolute = 1e-6};
 
@@ -85,7 +85,85 @@ static void run_case(json_t *test, struct device *device)
     arena_free(&arena);
 }
 
-static void every_dense_case_of_tensorflow_is_met(void **state)
+/* Of IndexedSlices what a table gets: ascending ids, each once, with the sum of its rows. In memory
+ * of the device. */
+struct named_rows {
+    int64_t ids[ROWS_MAX];
+    float sums[FLOATS_MAX];
+    int64_t count;
+};
+
+static void name_rows(json_t *step, int64_t width, struct named_rows *ret)
+{
+    float ids[ROWS_MAX], values[FLOATS_MAX];
+    const int count = fixture_floats(json_object_get(step, "indices"), ids, ROWS_MAX);
+    fixture_floats(json_object_get(step, "values"), values, FLOATS_MAX);
+    *ret = (struct named_rows){.count = 0};
+    for (int64_t id = 0; id < ROWS_MAX; id++) {
+        bool is_named = false;
+        for (int i = 0; i < count; i++) {
+            if (id != (int64_t)ids[i]) continue;
+            for (int64_t k = 0; k < width; k++)
+                ret->sums[ret->count * width + k] += values[i * width + k];
+            is_named = true;
+        }
+        if (is_named) ret->ids[ret->count++] = id;
+    }
+}
+
+static void apply_rows(struct store *store, const struct named_rows *named, int64_t rows,
+                       int64_t width, int64_t step)
+{
+    struct updater *by = &store->updaters[0];
+    _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
+    const struct juncture now = {(float)schedule_rate(by->learning_rate, step), store->powers,
+                                 step};
+    by->optimizer->derive(by->attributes, &now, constants);
+    struct row_update u = {.rule = by->optimizer->rule,
+                           .constants = constants,
+                           .value = store->values,
+                           .ids = named->ids,
+                           .gradient = named->sums,
+                           .count = named->count,
+                           .width = width,
+                           .rows = rows,
+                           .sweeps = by->optimizer->sweeps,
+                           .form = by->form};
+    for (int i = 0; i < store->slot_count; i++) u.slot[i] = store->slots[i];
+    store->device->kernels->update_rows(store->device, &u);
+    for (int i = 0; i < by->optimizer->power_count; i++)
+        store->powers[i] *= by->optimizer->power[i].factor(by->attributes);
+}
+
+static void run_sparse_case(json_t *test, struct device *device)
+{
+    const char *type = json_string_value(json_object_get(test, "type"));
+    struct arena arena = {0};
+    json_t *json = fixture_variant("optimizer", type, json_object_get(test, "attributes"));
+    const struct optimizer_spec spec = fixture_optimizer_json(json, &arena);
+    json_t *initial = json_object_get(test, "initial"), *shape = json_object_get(initial, "shape");
+    const int64_t rows = json_integer_value(json_array_get(shape, 0));
+    float *values = fixture_block(device, FLOATS_MAX);
+    struct named_rows *named =
+        (struct named_rows *)fixture_block(device, sizeof *named / sizeof(float));
+    const int64_t width = fixture_floats(initial, values, FLOATS_MAX) / rows;
+    struct store store;
+    assert_int_equal(fixture_store(&spec, device, FLOATS_MAX, values, &store), OK);
+    size_t i;
+    json_t *step;
+    json_array_foreach(json_object_get(test, "steps"), i, step)
+    {
+        name_rows(step, width, named);
+        apply_rows(&store, named, rows, width, (int64_t)i);
+        compare_all(&store, json_object_get(step, "after"), type, (int)i);
+    }
+    store_close(&store);
+    fixture_release(device, values);
+    fixture_release(device, (float *)named);
+    arena_free(&arena);
+}
+
+static void every_case_of_tensorflow_is_met(bool is_sparse)
 {
     struct device device = fixture_device();
     json_t *fixture = fixture_load("optimizers.json");
@@ -95,15 +173,27 @@ static void every_dense_case_of_tensorflow_is_met(void **state)
     json_array_foreach(json_object_get(fixture, "cases"), i, test)
     {
         const char *type = json_string_value(json_object_get(test, "type"));
-        const struct kind *kind = kinds_find(&optimizer_kinds, type);
-        if (!kind) fail_msg("no optimizer \"%s\"", type);
-        if (json_is_true(json_object_get(test, "sparse"))) continue;
-        run_case(test, &device);
+        if (!kinds_find(&optimizer_kinds, type)) fail_msg("no optimizer \"%s\"", type);
+        if (json_is_true(json_object_get(test, "sparse")) != is_sparse) continue;
+        if (is_sparse)
+            run_sparse_case(test, &device);
+        else
+            run_case(test, &device);
         run++;
     }
     assert_int_equal(run, 16);
     json_decref(fixture);
     device_close(&device);
+}
+
+static void every_dense_case_of_tensorflow_is_met(void **state)
+{
+    every_case_of_tensorflow_is_met(false);
+}
+
+static void every_sparse_case_of_tensorflow_is_met(void **state)
+{
+    every_case_of_tensorflow_is_met(true);
 }
 
 static void every_optimizer_says_how_it_is_saved(void **state)
@@ -331,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dense_case_of_tensorflow_is_met),
+        cmocka_unit_test(every_sparse_case_of_tensorflow_is_met),
         cmocka_unit_test(every_optimizer_says_how_it_is_saved),
         cmocka_unit_test(adam_by_its_bare_name_has_the_defaults_of_tensorflow),
         cmocka_unit_test(adamw_decays_the_weights_beside_the_step_of_adam),

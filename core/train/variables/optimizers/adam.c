@@ -54,6 +54,7 @@ const struct optimizer optimizer_adam = {
     .power_count = 2,
     .slot = {{"Adam"}, {"Adam_1"}}, /* m, v */
     .power = {{"beta1_power", moments_beta1}, {"beta2_power", moments_beta2}},
+    .sweeps = true,
     .derive = derive,
 };
 

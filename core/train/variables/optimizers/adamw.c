@@ -77,6 +77,7 @@ const struct optimizer optimizer_adamw = {
     .power_count = 2,
     .slot = {{"AdamW"}, {"AdamW_1"}}, /* m, v */
     .power = {{"beta1_power", moments_beta1}, {"beta2_power", moments_beta2}},
+    .sweeps = true,
     .derive = derive,
 };
 

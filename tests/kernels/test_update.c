@@ -159,12 +159,15 @@ static const struct ftrl_constants ftrl = {0.5f, 0.5f, 0.25f, 0.5f, 0.125f},
 static const struct proximal_gradient_descent_constants proximal_sgd = {0.25f, 0.125f, 1.5f};
 static const struct proximal_adagrad_constants proximal_adagrad = {0.25f, 0.5f, 2};
 
+static const struct lazy_adam_constants lazy_adam = {{0.01f, 0.9f, 0.999f, 1e-8f}};
+
 static const struct formula formulas[] = {
     {"sgd", &rule_gradient_descent, &sgd, 0, want_sgd},
     {"momentum", &rule_momentum, &momentum, 0, want_momentum},
     {"nesterov", &rule_momentum, &nesterov, 0, want_nesterov},
     {"adagrad", &rule_adagrad, &adagrad, 0, want_adagrad},
     {"adam", &rule_adam, &adam, 0, want_adam},
+    {"lazy_adam", &rule_lazy_adam, &lazy_adam, 0, want_adam},
     {"adamw", &rule_adamw, &adamw, 0, want_adamw},
     {"rmsprop", &rule_rmsprop, &rmsprop, 0, want_rmsprop},
     {"rmsprop, centered", &rule_rmsprop, &centered, 1, want_centered},

@@ -34,6 +34,7 @@ struct moments { /* their attributes begin with it */
     double epsilon;
 };
 
+extern const struct field moments_fields[]; /* of a struct moments, with the defaults of adam */
 float moments_beta1(const void *attributes);
 float moments_beta2(const void *attributes);
 

@@ -1,0 +1,36 @@
+/* lazy_adam: adam, which of a table changes the rows of the batch only. Their moments do not decay
+ * while nobody names them (LazyAdamOptimizer of TensorFlow's contrib, whose slots are called as
+ * Adam's). What is no table is updated as by adam.
+ */
+#include "core/train/variables/optimizers/moments.h"
+
+struct lazy_adam_constants {
+    struct moments_constants moments;
+};
+
+RULE(lazy_adam, 2) /* m, v */
+{
+    *value -= moments_step(&k->moments, g, slot);
+}
+
+#ifndef RULE_ONLY
+
+static void derive(const void *attributes, const struct juncture *now, void *ret)
+{
+    struct lazy_adam_constants *k = ret;
+    k->moments = moments_derive(attributes, now);
+}
+
+const struct optimizer optimizer_lazy_adam = {
+    .object = {.name = "lazy_adam",
+               .summary = "adam that of a table changes the rows of the batch only",
+               .fields = moments_fields,
+               .size = sizeof(struct moments)},
+    .rule = &rule_lazy_adam,
+    .power_count = 2,
+    .slot = {{"Adam"}, {"Adam_1"}}, /* m, v */
+    .power = {{"beta1_power", moments_beta1}, {"beta2_power", moments_beta2}},
+    .derive = derive,
+};
+
+#endif

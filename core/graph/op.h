@@ -25,11 +25,19 @@ enum {
     CASE_INPUTS_MAX = 8,
 };
 
-/* Fills `count` values of the full shape; the same for any placement. fans: inputs and outputs of
- * one unit, times the elements of the kernel. */
+/* Some of the elements that a variable begins with, by their flat index. */
+struct initial {
+    const struct shape *shape; /* of the whole variable */
+    uint64_t key;
+    int64_t first, count;
+};
+
+/* Element i is the same whichever others are filled with it, and whatever the placement. Fans,
+ * where it has such: inputs and outputs of one unit, times the elements of the kernel. */
 struct initializer {
     struct object object;
-    err (*fill)(const void *attributes, const struct shape *, uint64_t key, float *ret_values);
+    bool is_whole; /* no element without all others: fills from 0 the count of the shape only */
+    err (*fill)(const void *attributes, const struct initial *, float *ret_values); /* [count] */
 };
 extern const struct kinds initializer_kinds;
 

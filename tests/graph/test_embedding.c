@@ -160,12 +160,26 @@ static void a_column_is_read_once(void **state)
     model_close(&m);
 }
 
+static void a_table_is_made_row_by_row(void **state)
+{
+    struct model m;
+    assert_int_equal(model_parse(&m,
+                                 "{\"model\": [{\"op\": \"embedding\", \"inputs\": [\"words\"], "
+                                 "\"dimension\": 2, \"initializer\": \"orthogonal\"}]}",
+                                 &SETTING),
+                     ERR_INPUT);
+    assert_non_null(
+        strstr(error_text(), "initializer: a table is made row by row, and orthogonal"));
+    model_close(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_EVERY_ISA(embeddings_are_those_of_tensorflow),
         cmocka_unit_test(tables_are_read_by_columns),
         cmocka_unit_test(a_column_is_read_once),
+        cmocka_unit_test(a_table_is_made_row_by_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

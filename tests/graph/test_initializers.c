@@ -10,9 +10,8 @@
 
 enum { KEY = 12345 };
 
-/* count values of the shape; the caller frees them */
-static float *values_of(const char *name, const char *attributes, const struct shape *shape,
-                        uint64_t key)
+/* The caller frees them. */
+static float *some_values_of(const char *name, const char *attributes, const struct initial *of)
 {
     struct arena arena = {0};
     const struct kind *kind = kinds_find(&initializer_kinds, name);
@@ -21,11 +20,19 @@ static float *values_of(const char *name, const char *attributes, const struct s
     json_t *json = object_from(attributes);
     void *parsed = attributes_from(kind->object, json, &arena);
     json_decref(json);
-    float *values = malloc((size_t)shape_count(shape) * sizeof *values);
+    float *values = malloc((size_t)of->count * sizeof *values);
     assert_non_null(values);
-    if (initializer->fill(parsed, shape, key, values)) fail_msg("%s: %s", name, error_text());
+    if (initializer->fill(parsed, of, values)) fail_msg("%s: %s", name, error_text());
     arena_free(&arena);
     return values;
+}
+
+/* count values of the shape */
+static float *values_of(const char *name, const char *attributes, const struct shape *shape,
+                        uint64_t key)
+{
+    const struct initial all = {.shape = shape, .key = key, .count = shape_count(shape)};
+    return some_values_of(name, attributes, &all);
 }
 
 struct moments {
@@ -156,10 +163,13 @@ static void orthogonal_refuses_what_is_no_matrix(void **state)
         double gain;
     } attributes = {1};
     float value;
-    assert_int_equal(o->fill(&attributes, &(struct shape){1, {5}}, KEY, &value), ERR_INPUT);
+    const struct shape vector = {1, {5}};
+    assert_int_equal(o->fill(&attributes, &(struct initial){&vector, KEY, 0, 5}, &value),
+                     ERR_INPUT);
     assert_non_null(strstr(error_text(), "at least 2 dimensions"));
     const struct shape huge = {2, {100000, 100000}};
-    assert_int_equal(o->fill(&attributes, &huge, KEY, &value), ERR_INPUT);
+    const struct initial of_huge = {&huge, KEY, 0, shape_count(&huge)};
+    assert_int_equal(o->fill(&attributes, &of_huge, &value), ERR_INPUT);
     assert_non_null(strstr(error_text(), "must be at most 16384"));
 }
 
@@ -170,7 +180,8 @@ static void a_range_that_ends_before_it_begins_is_refused(void **state)
         double minval, maxval;
     } attributes = {1, 0};
     float value;
-    assert_int_equal(u->fill(&attributes, &(struct shape){1, {1}}, KEY, &value), ERR_INPUT);
+    const struct shape shape = {1, {1}};
+    assert_int_equal(u->fill(&attributes, &(struct initial){&shape, KEY, 0, 1}, &value), ERR_INPUT);
 }
 
 /* Element i is the same in a longer variable of the same distribution: only key and index count. */
@@ -191,6 +202,26 @@ static void a_value_depends_on_key_and_index_only(void **state)
     float *values = values_of("random_normal", "{}", &small, KEY);
     for (int i = 99; i >= 0; i--) assert_true(values[i] == random_normal(KEY, (uint64_t)i));
     free(values);
+}
+
+static void some_elements_are_those_of_the_whole(void **state)
+{
+    const struct shape shape = {2, {30, 7}};
+    const struct kind *kind;
+    for (int i = 0; (kind = initializer_kinds.at(i)); i++) {
+        const struct initializer *initializer = kind->descriptor;
+        const bool is_orthogonal = strcmp(kind->object->name, "orthogonal") == 0;
+        assert_int_equal(initializer->is_whole, is_orthogonal);
+        if (initializer->is_whole) continue;
+        float *whole = values_of(kind->object->name, "{}", &shape, KEY);
+        for (int64_t first = 0; first < 210; first += 23) {
+            const struct initial of = {&shape, KEY, first, 210 - first < 30 ? 210 - first : 30};
+            float *some = some_values_of(kind->object->name, "{}", &of);
+            assert_memory_equal(some, whole + first, (size_t)of.count * sizeof *some);
+            free(some);
+        }
+        free(whole);
+    }
 }
 
 static void every_initializer_is_repeatable(void **state)
@@ -223,6 +254,7 @@ int main(void)
         cmocka_unit_test(orthogonal_refuses_what_is_no_matrix),
         cmocka_unit_test(a_range_that_ends_before_it_begins_is_refused),
         cmocka_unit_test(a_value_depends_on_key_and_index_only),
+        cmocka_unit_test(some_elements_are_those_of_the_whole),
         cmocka_unit_test(every_initializer_is_repeatable),
         cmocka_unit_test(a_bare_number_is_a_constant),
     };

@@ -45,39 +45,36 @@ static const struct field uniform_fields[] = {
     {0},
 };
 
-static err random_normal_fill(const void *attributes, const struct shape *shape, uint64_t key,
-                              float *ret_values)
+static err random_normal_fill(const void *attributes, const struct initial *of, float *ret_values)
 {
     const struct normal *a = attributes;
-    const int64_t count = shape_count(shape);
-    for (int64_t i = 0; i < count; i++)
-        ret_values[i] = (float)(a->mean + a->stddev * random_normal(key, (uint64_t)i));
+    for (int64_t i = 0; i < of->count; i++)
+        ret_values[i] =
+            (float)(a->mean + a->stddev * random_normal(of->key, (uint64_t)(of->first + i)));
     return OK;
 }
 
 /* Within 2 stddev of the mean; its standard deviation is 0.88 of the attribute. */
-static err truncated_normal_fill(const void *attributes, const struct shape *shape, uint64_t key,
+static err truncated_normal_fill(const void *attributes, const struct initial *of,
                                  float *ret_values)
 {
     const struct normal *a = attributes;
-    const int64_t count = shape_count(shape);
-    for (int64_t i = 0; i < count; i++)
-        ret_values[i] = (float)(a->mean + a->stddev * random_truncated_normal(key, (uint64_t)i));
+    for (int64_t i = 0; i < of->count; i++)
+        ret_values[i] = (float)(a->mean + a->stddev * random_truncated_normal(
+                                                          of->key, (uint64_t)(of->first + i)));
     return OK;
 }
 
 /* [minval, maxval) up to the last rounding. */
-static err random_uniform_fill(const void *attributes, const struct shape *shape, uint64_t key,
-                               float *ret_values)
+static err random_uniform_fill(const void *attributes, const struct initial *of, float *ret_values)
 {
     const struct uniform *a = attributes;
-    const int64_t count = shape_count(shape);
     if (a->maxval < a->minval)
         return fail(ERR_INPUT, "random_uniform: maxval %g is less than minval %g", a->maxval,
                     a->minval);
-    for (int64_t i = 0; i < count; i++)
-        ret_values[i] =
-            (float)(a->minval + (a->maxval - a->minval) * random_uniform(key, (uint64_t)i));
+    for (int64_t i = 0; i < of->count; i++)
+        ret_values[i] = (float)(a->minval + (a->maxval - a->minval) *
+                                                random_uniform(of->key, (uint64_t)(of->first + i)));
     return OK;
 }
 

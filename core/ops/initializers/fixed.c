@@ -15,28 +15,26 @@ static const struct field constant_fields[] = {
 };
 
 /* The key is of no use here: there is nothing to draw. */
-static err fill(const struct shape *shape, float value, float *ret_values)
+static err fill(const struct initial *of, float value, float *ret_values)
 {
-    const int64_t count = shape_count(shape);
-    for (int64_t i = 0; i < count; i++) ret_values[i] = value;
+    for (int64_t i = 0; i < of->count; i++) ret_values[i] = value;
     return OK;
 }
 
-static err zeros(const void *attributes, const struct shape *shape, uint64_t key, float *ret_values)
+static err zeros(const void *attributes, const struct initial *of, float *ret_values)
 {
-    return fill(shape, 0.0f, ret_values);
+    return fill(of, 0.0f, ret_values);
 }
 
-static err ones(const void *attributes, const struct shape *shape, uint64_t key, float *ret_values)
+static err ones(const void *attributes, const struct initial *of, float *ret_values)
 {
-    return fill(shape, 1.0f, ret_values);
+    return fill(of, 1.0f, ret_values);
 }
 
-static err constant(const void *attributes, const struct shape *shape, uint64_t key,
-                    float *ret_values)
+static err constant(const void *attributes, const struct initial *of, float *ret_values)
 {
     const struct constant *a = attributes;
-    return fill(shape, (float)a->value, ret_values);
+    return fill(of, (float)a->value, ret_values);
 }
 
 const struct initializer initializer_zeros = {.object = {"zeros", "0"}, .fill = zeros};

@@ -6,6 +6,7 @@
 #include "core/base/random.h"
 #include "core/graph/op.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -117,16 +118,18 @@ static err check(const struct shape *shape)
 }
 
 /* A wide matrix is made as its transpose, so that reflectors are always columns. */
-static err fill(const void *attributes, const struct shape *shape, uint64_t key, float *ret_values)
+static err fill(const void *attributes, const struct initial *of, float *ret_values)
 {
     const struct attributes *a = attributes;
+    const struct shape *shape = of->shape;
     TRY(check(shape));
+    assert(of->first == 0 && of->count == shape_count(shape));
     const int64_t columns = shape->dim[shape->rank - 1], rows = shape_count(shape) / columns;
     const bool is_wide = rows < columns;
     struct qr qr = {0};
     TRY(qr_open(is_wide ? columns : rows, is_wide ? rows : columns, &qr));
 
-    for (int64_t i = 0; i < rows * columns; i++) qr.a[i] = random_normal(key, (uint64_t)i);
+    for (int64_t i = 0; i < rows * columns; i++) qr.a[i] = random_normal(of->key, (uint64_t)i);
     make_q(&qr);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
@@ -139,5 +142,6 @@ static err fill(const void *attributes, const struct shape *shape, uint64_t key,
 const struct initializer initializer_orthogonal = {
     .object = {"orthogonal", "rows or columns at right angles to each other", fields,
                sizeof(struct attributes)},
+    .is_whole = true,
     .fill = fill,
 };

@@ -59,29 +59,26 @@ static double fan_of(const struct shape *shape, enum mode mode)
 }
 
 /* The stddev that is asked for is that after truncation, hence the division. */
-static err fill(const struct variance_scaling *a, const struct shape *shape, uint64_t key,
-                float *ret_values)
+static err fill(const struct variance_scaling *a, const struct initial *of, float *ret_values)
 {
-    const double variance = a->scale / fmax(1, fan_of(shape, (enum mode)a->mode));
+    const double variance = a->scale / fmax(1, fan_of(of->shape, (enum mode)a->mode));
     const double stddev = sqrt(variance), limit = sqrt(3 * variance);
-    const int64_t count = shape_count(shape);
-    for (int64_t i = 0; i < count; i++) {
-        const uint64_t index = (uint64_t)i;
+    for (int64_t i = 0; i < of->count; i++) {
+        const uint64_t index = (uint64_t)(of->first + i);
         if (a->distribution == UNIFORM)
-            ret_values[i] = (float)(limit * (2 * (double)random_uniform(key, index) - 1));
+            ret_values[i] = (float)(limit * (2 * (double)random_uniform(of->key, index) - 1));
         else if (a->distribution == UNTRUNCATED_NORMAL)
-            ret_values[i] = (float)(stddev * random_normal(key, index));
+            ret_values[i] = (float)(stddev * random_normal(of->key, index));
         else
             ret_values[i] =
-                (float)(stddev / TRUNCATED_STDDEV * random_truncated_normal(key, index));
+                (float)(stddev / TRUNCATED_STDDEV * random_truncated_normal(of->key, index));
     }
     return OK;
 }
 
-static err variance_scaling(const void *attributes, const struct shape *shape, uint64_t key,
-                            float *ret_values)
+static err variance_scaling(const void *attributes, const struct initial *of, float *ret_values)
 {
-    return fill(attributes, shape, key, ret_values);
+    return fill(attributes, of, ret_values);
 }
 
 const struct initializer initializer_variance_scaling = {
@@ -90,10 +87,9 @@ const struct initializer initializer_variance_scaling = {
 };
 
 /* The names that people know, each one setting of the above. */
-static err glorot_uniform(const void *attributes, const struct shape *shape, uint64_t key,
-                          float *ret_values)
+static err glorot_uniform(const void *attributes, const struct initial *of, float *ret_values)
 {
-    return fill(&(struct variance_scaling){1, FAN_AVG, UNIFORM}, shape, key, ret_values);
+    return fill(&(struct variance_scaling){1, FAN_AVG, UNIFORM}, of, ret_values);
 }
 
 const struct initializer initializer_glorot_uniform = {
@@ -101,10 +97,9 @@ const struct initializer initializer_glorot_uniform = {
     .fill = glorot_uniform,
 };
 
-static err glorot_normal(const void *attributes, const struct shape *shape, uint64_t key,
-                         float *ret_values)
+static err glorot_normal(const void *attributes, const struct initial *of, float *ret_values)
 {
-    return fill(&(struct variance_scaling){1, FAN_AVG, TRUNCATED_NORMAL}, shape, key, ret_values);
+    return fill(&(struct variance_scaling){1, FAN_AVG, TRUNCATED_NORMAL}, of, ret_values);
 }
 
 const struct initializer initializer_glorot_normal = {
@@ -112,10 +107,9 @@ const struct initializer initializer_glorot_normal = {
     .fill = glorot_normal,
 };
 
-static err he_uniform(const void *attributes, const struct shape *shape, uint64_t key,
-                      float *ret_values)
+static err he_uniform(const void *attributes, const struct initial *of, float *ret_values)
 {
-    return fill(&(struct variance_scaling){2, FAN_IN, UNIFORM}, shape, key, ret_values);
+    return fill(&(struct variance_scaling){2, FAN_IN, UNIFORM}, of, ret_values);
 }
 
 const struct initializer initializer_he_uniform = {
@@ -123,10 +117,9 @@ const struct initializer initializer_he_uniform = {
     .fill = he_uniform,
 };
 
-static err he_normal(const void *attributes, const struct shape *shape, uint64_t key,
-                     float *ret_values)
+static err he_normal(const void *attributes, const struct initial *of, float *ret_values)
 {
-    return fill(&(struct variance_scaling){2, FAN_IN, TRUNCATED_NORMAL}, shape, key, ret_values);
+    return fill(&(struct variance_scaling){2, FAN_IN, TRUNCATED_NORMAL}, of, ret_values);
 }
 
 const struct initializer initializer_he_normal = {
@@ -134,10 +127,9 @@ const struct initializer initializer_he_normal = {
     .fill = he_normal,
 };
 
-static err lecun_uniform(const void *attributes, const struct shape *shape, uint64_t key,
-                         float *ret_values)
+static err lecun_uniform(const void *attributes, const struct initial *of, float *ret_values)
 {
-    return fill(&(struct variance_scaling){1, FAN_IN, UNIFORM}, shape, key, ret_values);
+    return fill(&(struct variance_scaling){1, FAN_IN, UNIFORM}, of, ret_values);
 }
 
 const struct initializer initializer_lecun_uniform = {
@@ -145,10 +137,9 @@ const struct initializer initializer_lecun_uniform = {
     .fill = lecun_uniform,
 };
 
-static err lecun_normal(const void *attributes, const struct shape *shape, uint64_t key,
-                        float *ret_values)
+static err lecun_normal(const void *attributes, const struct initial *of, float *ret_values)
 {
-    return fill(&(struct variance_scaling){1, FAN_IN, TRUNCATED_NORMAL}, shape, key, ret_values);
+    return fill(&(struct variance_scaling){1, FAN_IN, TRUNCATED_NORMAL}, of, ret_values);
 }
 
 const struct initializer initializer_lecun_normal = {

@@ -41,12 +41,12 @@ static const struct field fields[] = {
     {0},
 };
 
-static err fill(const void *attributes, const struct shape *shape, uint64_t key, float *ret_values)
+static err fill(const void *attributes, const struct initial *of, float *ret_values)
 {
-    const double stddev = 1 / sqrt((double)shape->dim[1]);
-    const int64_t count = shape_count(shape);
-    for (int64_t i = 0; i < count; i++)
-        ret_values[i] = (float)(stddev * random_truncated_normal(key, (uint64_t)i));
+    const double stddev = 1 / sqrt((double)of->shape->dim[1]);
+    for (int64_t i = 0; i < of->count; i++)
+        ret_values[i] =
+            (float)(stddev * random_truncated_normal(of->key, (uint64_t)(of->first + i)));
     return OK;
 }
 
@@ -57,6 +57,9 @@ static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
     const struct kind *kind = a->initializer.kind;
+    if (kind && ((const struct initializer *)kind->descriptor)->is_whole)
+        return fail(ERR_INPUT, "initializer: a table is made row by row, and %s makes all at once",
+                    kind->object->name);
     node->output.shape = (struct shape){2, {node->input[0]->shape.dim[0], a->dimension}};
     const struct param table = {.name = "embedding_weights",
                                 .initializer = kind ? kind->descriptor : &by_dimension,

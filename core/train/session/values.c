@@ -13,12 +13,14 @@
 
 static err initial_value(struct session *s, const struct param *p, float *ret_values)
 {
-    uint64_t key = random_key((uint64_t)s->options.spec->seed, p->name);
-    err e = p->initializer->fill(p->initializer_attributes, &p->shape, key, ret_values);
+    const struct initial all = {.shape = &p->shape,
+                                .key = random_key((uint64_t)s->options.spec->seed, p->name),
+                                .count = shape_count(&p->shape)};
+    err e = p->initializer->fill(p->initializer_attributes, &all, ret_values);
     return e ? fail_prefix(e, "initial value of %s", p->name) : OK;
 }
 
-/* Fans and the orthogonal initializer look at the whole variable, so a part is cut out of it. */
+/* An initializer may want the whole variable, so a part is cut out of it. */
 static err initial_parts(struct session *s, int variable, float *whole, int ps, float *block)
 {
     float **blocks = arena_array(&s->arena, (size_t)s->options.ps_count, sizeof *blocks);

@@ -3,7 +3,7 @@
 #define TESTS_CHECKPOINT_BUNDLE_MADE_H
 
 #include "core/train/checkpoint/bundle/bundle_inside.h"
-#include "core/train/checkpoint/bundle/table.h"
+#include "core/train/checkpoint/bundle/sorted.h"
 #include "tests/checkpoint/folder.h"
 
 #include <setjmp.h>

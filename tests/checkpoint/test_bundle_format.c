@@ -241,33 +241,33 @@ static struct view text_span(const char *text)
 
 static void many_keys_fill_several_blocks_and_come_back_in_order(void **folder)
 {
-    struct table_writer writer;
+    struct sorted_writer writer;
     struct buffer file;
     static char key[KEY_ROOM];
     const char *path = folder_path(*folder, "table");
-    table_begin(&writer);
+    sorted_begin(&writer);
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "layer_%05d/some/kernel/that/has/a/name/of/its/own/%05d", i, i);
-        table_add(&writer, &(struct table_item){text_span(key), text_span(key)});
+        sorted_add(&writer, &(struct sorted_item){text_span(key), text_span(key)});
     }
-    assert_int_equal(table_end(&writer, &file), OK);
+    assert_int_equal(sorted_end(&writer, &file), OK);
     assert_true(file.used > 2 * TABLE_BLOCK_BYTES);
     bytes_store(path, file.at, file.used);
     buffer_drop(&file);
 
-    static struct table_reader reader;
-    struct table_item item;
-    assert_int_equal(table_open(path, &reader), OK);
+    static struct sorted_reader reader;
+    struct sorted_item item;
+    assert_int_equal(sorted_open(path, &reader), OK);
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "layer_%05d/some/kernel/that/has/a/name/of/its/own/%05d", i, i);
-        assert_int_equal(table_next(&reader, &item), OK);
+        assert_int_equal(sorted_next(&reader, &item), OK);
         assert_int_equal(view_bytes(item.key), strlen(key));
         assert_memory_equal(item.key.at, key, strlen(key));
         assert_memory_equal(item.value.at, key, strlen(key));
     }
-    assert_int_equal(table_next(&reader, &item), OK);
+    assert_int_equal(sorted_next(&reader, &item), OK);
     assert_null(item.key.at);
-    table_close(&reader);
+    sorted_close(&reader);
 }
 
 /* The kind of the first block of the table, with a checksum that fits. */
@@ -307,15 +307,15 @@ struct raw {
 
 static void write_raw(const char *path, const struct raw *raw, int count)
 {
-    struct table_writer writer;
+    struct sorted_writer writer;
     struct buffer file;
-    table_begin(&writer);
+    sorted_begin(&writer);
     for (int i = 0; i < count; i++) {
         const uint8_t *key = (const uint8_t *)raw[i].key, *value = (const uint8_t *)raw[i].value;
-        table_add(&writer, &(struct table_item){{key, key + raw[i].key_bytes},
-                                                {value, value + raw[i].value_bytes}});
+        sorted_add(&writer, &(struct sorted_item){{key, key + raw[i].key_bytes},
+                                                  {value, value + raw[i].value_bytes}});
     }
-    assert_int_equal(table_end(&writer, &file), OK);
+    assert_int_equal(sorted_end(&writer, &file), OK);
     bytes_store(path, file.at, file.used);
     buffer_drop(&file);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/train/checkpoint/bundle/ordered.h"
-#include "core/train/checkpoint/bundle/table.h"
+#include "core/train/checkpoint/bundle/sorted.h"
 
 enum { RECORDS_ROOM_MIN = 64, RECORDS_MAX = 1 << 26 };
 
@@ -198,20 +198,20 @@ err index_join(struct index *index, const char *where)
 err index_write(const struct index *index, struct buffer *ret)
 {
     static const uint8_t nothing[1];
-    struct table_writer table;
+    struct sorted_writer table;
     struct buffer value = {0};
-    table_begin(&table);
+    sorted_begin(&table);
     index_put_header(&value, index->shards);
-    table_add(&table, &(struct table_item){{nothing, nothing}, buffer_view(&value)});
+    sorted_add(&table, &(struct sorted_item){{nothing, nothing}, buffer_view(&value)});
     for (int i = 0; i < index->count; i++) {
         const struct record *r = &index->records[i];
         value.used = 0;
         index_put_record(&value, index, r);
-        table_add(&table, &(struct table_item){key_of(index, r), buffer_view(&value)});
+        sorted_add(&table, &(struct sorted_item){key_of(index, r), buffer_view(&value)});
     }
     table.file.is_short |= value.is_short;
     buffer_drop(&value);
-    return table_end(&table, ret);
+    return sorted_end(&table, ret);
 }
 
 err index_save(const struct index *index, const char *path, const char *beside, struct output *ret)
@@ -241,7 +241,7 @@ static err check_key(const struct index *index, struct view key)
     return OK;
 }
 
-static err read_record(const struct table_item *item, struct index *index)
+static err read_record(const struct sorted_item *item, struct index *index)
 {
     struct record r;
     if (item->key.at == item->key.end) return fail(ERR_INPUT, "an entry without a name");
@@ -256,15 +256,15 @@ static err read_record(const struct table_item *item, struct index *index)
 }
 
 /* The header's key is empty and so always the first. */
-static err read_all(struct table_reader *table, struct index *index)
+static err read_all(struct sorted_reader *table, struct index *index)
 {
-    struct table_item item;
-    TRY(table_next(table, &item));
+    struct sorted_item item;
+    TRY(sorted_next(table, &item));
     if (!item.key.at || item.key.at != item.key.end)
         return fail(ERR_INPUT, "%s: no index of a checkpoint: it has no header", table->path);
     err e = index_get_header(item.value, &index->shards);
     while (!e) {
-        TRY(table_next(table, &item));
+        TRY(sorted_next(table, &item));
         if (!item.key.at) return OK;
         e = read_record(&item, index);
     }
@@ -273,11 +273,11 @@ static err read_all(struct table_reader *table, struct index *index)
 
 err index_read(const char *path, struct index *ret)
 {
-    struct table_reader table;
+    struct sorted_reader table;
     struct index index = {0};
-    err e = table_open(path, &table);
+    err e = sorted_open(path, &table);
     if (!e) e = read_all(&table, &index);
-    table_close(&table);
+    sorted_close(&table);
     if (e) {
         index_drop(&index);
         return e;

@@ -1,9 +1,9 @@
-/* table.h - a sorted table from keys to values in one file, as LevelDB writes it and TensorFlow
+/* sorted.h - a sorted table from keys to values in one file, as LevelDB writes it and TensorFlow
  * uses it for the index of a checkpoint: blocks with a checksum each, an index of the blocks, and a
  * footer that says where that is.
  */
-#ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_TABLE_H
-#define CORE_TRAIN_CHECKPOINT_BUNDLE_TABLE_H
+#ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_SORTED_H
+#define CORE_TRAIN_CHECKPOINT_BUNDLE_SORTED_H
 
 #include "core/base/error.h"
 #include "core/base/proto.h"
@@ -20,7 +20,7 @@ enum {
 };
 #define TABLE_MAGIC UINT64_C(0xdb4775248b80fb57)
 
-struct table_item {
+struct sorted_item {
     struct view key, value;
 };
 
@@ -31,18 +31,18 @@ struct block_writer {
     int entries, interval;
 };
 
-struct table_writer {
+struct sorted_writer {
     struct buffer file;
     struct block_writer data, index;
     struct buffer handle; /* of the last block, while its key in the index is not yet known */
 };
 
-void table_begin(struct table_writer *);
+void sorted_begin(struct sorted_writer *);
 /* Keys come in their order, all different. */
-void table_add(struct table_writer *, const struct table_item *);
+void sorted_add(struct sorted_writer *, const struct sorted_item *);
 /* Hands the file over to the caller, who drops it; ERR_MEMORY. The writer is dropped in any case.
  */
-err table_end(struct table_writer *, struct buffer *ret);
+err sorted_end(struct sorted_writer *, struct buffer *ret);
 
 /* ---- reading ---- */
 
@@ -56,7 +56,7 @@ struct block_reader {
 };
 
 /* About 20 KiB. */
-struct table_reader {
+struct sorted_reader {
     const char *path; /* borrowed */
     uint8_t *file;
     size_t bytes;
@@ -64,10 +64,11 @@ struct table_reader {
     struct block_reader index, data;
 };
 
-/* Reads the file and checks what does not belong to a single block. Always ended by table_close. */
-err table_open(const char *path, struct table_reader *);
-void table_close(struct table_reader *);
+/* Reads the file and checks what does not belong to a single block. Always ended by sorted_close.
+ */
+err sorted_open(const char *path, struct sorted_reader *);
+void sorted_close(struct sorted_reader *);
 /* The next entry, or a NULL key at the end; valid until the next call. */
-err table_next(struct table_reader *, struct table_item *ret);
+err sorted_next(struct sorted_reader *, struct sorted_item *ret);
 
 #endif

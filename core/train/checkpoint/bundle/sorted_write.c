@@ -1,6 +1,6 @@
-/* table_write.c - byte for byte as TensorFlow does it. */
+/* sorted_write.c - byte for byte as TensorFlow does it. */
 #include "core/base/crc32c.h"
-#include "core/train/checkpoint/bundle/table.h"
+#include "core/train/checkpoint/bundle/sorted.h"
 
 static size_t common_prefix(struct view a, struct view b)
 {
@@ -72,7 +72,7 @@ static void separate(struct buffer *last, const struct view *next)
 }
 
 /* The index learns of the finished block, which it could not before the key that follows it. */
-static void index_block(struct table_writer *t, const struct view *next)
+static void index_block(struct sorted_writer *t, const struct view *next)
 {
     struct buffer *last = &t->data.last_key; /* the next block begins without it */
     separate(last, next);
@@ -80,12 +80,12 @@ static void index_block(struct table_writer *t, const struct view *next)
     t->handle.used = 0;
 }
 
-void table_begin(struct table_writer *t)
+void sorted_begin(struct sorted_writer *t)
 {
-    *t = (struct table_writer){.data.interval = TABLE_RESTART, .index.interval = 1};
+    *t = (struct sorted_writer){.data.interval = TABLE_RESTART, .index.interval = 1};
 }
 
-void table_add(struct table_writer *t, const struct table_item *item)
+void sorted_add(struct sorted_writer *t, const struct sorted_item *item)
 {
     if (t->handle.used > 0) index_block(t, &item->key);
     block_add(&t->data, item->key, item->value);
@@ -94,7 +94,7 @@ void table_add(struct table_writer *t, const struct table_item *item)
 }
 
 /* The handles of the block of meta data, which is always empty, and of the index. */
-static void add_footer(struct table_writer *t)
+static void add_footer(struct sorted_writer *t)
 {
     struct buffer handles = {0};
     block_end(&t->data, &t->file, &handles);
@@ -106,7 +106,7 @@ static void add_footer(struct table_writer *t)
     buffer_drop(&handles);
 }
 
-err table_end(struct table_writer *t, struct buffer *ret)
+err sorted_end(struct sorted_writer *t, struct buffer *ret)
 {
     if (t->data.entries > 0) block_end(&t->data, &t->file, &t->handle);
     if (t->handle.used > 0) index_block(t, NULL);

@@ -1,7 +1,7 @@
-/* table_read.c - a table of anybody's making: nothing is believed before its checksum was compared,
- * and no length before it was seen to fit.
+/* sorted_read.c - a table of anybody's making: nothing is believed before its checksum was
+ * compared, and no length before it was seen to fit.
  */
-#include "core/train/checkpoint/bundle/table.h"
+#include "core/train/checkpoint/bundle/sorted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { FOOTER_BYTES = TABLE_HANDLES_BYTES + 8 };
 
 /* The keys of one block grow only by bytes that stand in it, and from one full key to the next
  * there are TABLE_RESTART entries, so that more than this was written by nobody. */
-static err count_key(struct table_reader *t)
+static err count_key(struct sorted_reader *t)
 {
     t->keys_bytes += t->data.key_bytes;
     if (t->keys_bytes <= (uint64_t)TABLE_RESTART * t->bytes) return OK;
@@ -21,14 +21,14 @@ static err count_key(struct table_reader *t)
                 t->path);
 }
 
-static err damaged(const struct table_reader *t, const char *what, uint64_t at)
+static err damaged(const struct sorted_reader *t, const char *what, uint64_t at)
 {
     return fail(ERR_INPUT, "%s: the index is damaged: %s at byte %llu", t->path, what,
                 (unsigned long long)at);
 }
 
 /* The view of the entries of the block that the handle names. */
-static err open_block(struct table_reader *t, struct view *handle, struct block_reader *ret)
+static err open_block(struct sorted_reader *t, struct view *handle, struct block_reader *ret)
 {
     uint64_t at, bytes, restarts;
     uint32_t stored = 0, restart_count = 0;
@@ -83,7 +83,7 @@ static bool next_entry(struct block_reader *b, bool is_first_of_all, struct view
 }
 
 /* The footer has a fixed place, at the end; everything else is found from there. */
-static err open_footer(struct table_reader *t)
+static err open_footer(struct sorted_reader *t)
 {
     if (t->bytes < FOOTER_BYTES)
         return fail(ERR_INPUT, "%s: no index of a checkpoint: %zu bytes, the footer alone has %d",
@@ -100,7 +100,7 @@ static err open_footer(struct table_reader *t)
     return open_block(t, &handles, &t->index);
 }
 
-err table_open(const char *path, struct table_reader *t)
+err sorted_open(const char *path, struct sorted_reader *t)
 {
     t->path = path;
     t->file = NULL;
@@ -111,14 +111,14 @@ err table_open(const char *path, struct table_reader *t)
     return open_footer(t);
 }
 
-void table_close(struct table_reader *t)
+void sorted_close(struct sorted_reader *t)
 {
     free(t->file);
     t->file = NULL;
 }
 
 /* Blocks follow each other as the index says; empty ones are passed over. */
-static err next_block(struct table_reader *t)
+static err next_block(struct sorted_reader *t)
 {
     struct view handle;
     while (t->data.left.at == t->data.left.end && t->index.left.at < t->index.left.end) {
@@ -129,15 +129,15 @@ static err next_block(struct table_reader *t)
     return OK;
 }
 
-err table_next(struct table_reader *t, struct table_item *ret)
+err sorted_next(struct sorted_reader *t, struct sorted_item *ret)
 {
     struct view value;
     TRY(next_block(t));
-    *ret = (struct table_item){0};
+    *ret = (struct sorted_item){0};
     if (t->data.left.at == t->data.left.end) return OK;
     if (!next_entry(&t->data, t->keys_bytes == 0, &value))
         return damaged(t, "an entry that cannot be", (uint64_t)(t->data.left.at - t->file));
     TRY(count_key(t));
-    *ret = (struct table_item){{t->data.key, t->data.key + t->data.key_bytes}, value};
+    *ret = (struct sorted_item){{t->data.key, t->data.key + t->data.key_bytes}, value};
     return OK;
 }

@@ -68,8 +68,9 @@ enum values_code {
 };
 
 enum rows_code {
-    ROWS_ASKED = 1, /* to a ps: only ids, to be answered at once */
-    ROWS_NONE = 2,  /* to a worker: the answer is that there are none, as of another generation */
+    ROWS_ASKED = 1,    /* to a ps: only ids, to be answered at once */
+    ROWS_AND_NEXT = 4, /* to a ps: beside gradients ids, to be answered with the push's values */
+    ROWS_NONE = 2, /* to a worker: the answer is that there are none, as of another generation */
 };
 
 enum trace_code {

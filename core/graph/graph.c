@@ -186,6 +186,7 @@ static err make_node(struct maker *m, int index)
         .attributes = spec->op.attributes,
         .index = index,
         .training = m->options->training,
+        .holds_batch_rows = m->options->holds_batch_rows,
         .key = random_key(m->options->seed, m->names[index]),
     };
     err e = connect_inputs(m, node);
@@ -329,7 +330,7 @@ enum { REGULARIZED_AT_ONCE = 128 };
 static void regularized(const struct param *param, struct summed *ret_abs,
                         struct summed *ret_squares)
 {
-    const int64_t count = shape_count(&param->shape);
+    const int64_t count = param_floats(param);
     const struct regularizer *r = &param->regularizer;
     *ret_abs = (struct summed){param->value, r->l1 > 0 ? count : 0, false};
     *ret_squares = (struct summed){param->value, r->l2 > 0 ? count : 0, true};

@@ -20,6 +20,8 @@ struct graph_options {
     int column_count;
     int64_t batch; /* rows */
     bool training;
+    /* Tables hold the rows that a batch names, no more: ids are fed as places among them. */
+    bool holds_batch_rows;
     uint64_t seed;
 };
 

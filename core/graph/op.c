@@ -64,6 +64,12 @@ err node_add_param(struct node *node, struct arena *arena, const struct param *p
     return OK;
 }
 
+int64_t param_floats(const struct param *param)
+{
+    const int64_t all = shape_count(&param->shape);
+    return param->held ? all / param->shape.dim[0] * param->held : all;
+}
+
 int64_t metric_state_count(const struct metric_node *node, int64_t rows)
 {
     return node->metric->state_count ? node->metric->state_count(node, rows) : 2;

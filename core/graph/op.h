@@ -54,8 +54,14 @@ struct param {
     const struct initializer *initializer;
     const void *initializer_attributes;
     struct regularizer regularizer;
+    /* A table: its rows are named by this column of ids. NULL: a dense variable. */
+    const struct tensor *ids;
+    int64_t held; /* a table: how many rows are bound at most; 0: all that the shape says */
     float *value, *gradient; /* bound by the session; gradient NULL when not training */
 };
+
+/* Of what is bound */
+int64_t param_floats(const struct param *);
 
 struct node {
     const struct op *op;
@@ -63,6 +69,7 @@ struct node {
     const void *attributes; /* the op's own struct */
     int index;              /* in graph->nodes */
     bool training;          /* false in an evaluation graph */
+    bool holds_batch_rows;  /* of tables: those that a batch names, and its ids count among them */
 
     int input_count;
     const struct tensor *input[INPUTS_MAX]; /* outputs of earlier nodes, or columns */

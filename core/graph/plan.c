@@ -264,7 +264,7 @@ static void add_regularizers(const struct node *node, struct device *d)
         const struct regularizer *r = &param->regularizer;
         if (r->l1 > 0 || r->l2 > 0)
             d->kernels->regularize(d, param->gradient, param->value, (float)r->l1,
-                                   (float)(2 * r->l2), shape_count(&param->shape));
+                                   (float)(2 * r->l2), param_floats(param));
     }
 }
 

@@ -64,6 +64,29 @@ static json_t *slices_json(const struct layout *layout, int ps)
     return list;
 }
 
+static json_t *table_json(const struct layout *layout, const struct slice *slice)
+{
+    const struct table_spec *table = layout->variables[slice->variable].table;
+    json_t *json = slice_json(slice);
+    json_t *initializer = fields_write(&table->initializer->object, table->initializer_attributes);
+    char key[20];
+    snprintf(key, sizeof key, "%016" PRIx64, table->key);
+    json_object_set_new(initializer, "type", json_string(table->initializer->object.name));
+    json_object_set_new(json, "initializer", initializer);
+    json_object_set_new(json, "key", json_string(key));
+    json_object_set_new(json, "most", json_integer((json_int_t)table->most));
+    return json;
+}
+
+static json_t *tables_json(const struct layout *layout, int ps)
+{
+    json_t *list = json_array();
+    for (int i = layout->slice_count; i < layout->all_count; i++)
+        if (layout->slices[i].ps == ps)
+            json_array_append_new(list, table_json(layout, &layout->slices[i]));
+    return list;
+}
+
 static json_t *ledger_json(const struct setup_plan *plan)
 {
     json_t *list = json_array();
@@ -97,7 +120,7 @@ static json_t *optimizers_json(const struct spec *spec)
 static int ps_of_powers(const struct layout *layout)
 {
     const struct slice *first = NULL;
-    for (int i = 0; i < layout->slice_count; i++) {
+    for (int i = 0; i < layout->all_count; i++) {
         const struct slice *s = &layout->slices[i];
         const char *name = layout->variables[s->variable].name;
         if (s->part == 0 && (!first || strcmp(name, layout->variables[first->variable].name) < 0))
@@ -114,7 +137,7 @@ char *setup_write(const struct setup_plan *plan, int ps)
     snprintf(generation, sizeof generation, "%016" PRIx64, plan->generation);
     snprintf(token, sizeof token, "%016" PRIx64, plan->token);
     json_t *json = json_pack(
-        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so sb ss ss* ss* so}", "generation",
+        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so sb ss ss* ss* so}", "generation",
         generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count", plan->layout->ps_count,
         "workers", plan->workers, "arrays", plan->arrays, "sync", mode.is_sync, "last_step",
         (json_int_t)plan->last_step, "replicas_to_aggregate",
@@ -122,9 +145,10 @@ char *setup_write(const struct setup_plan *plan, int ps)
         (json_int_t)mode.max_staleness, "floats", (json_int_t)plan->layout->block_floats[ps],
         "wire", number_names[plan->wire], "min_workers", (json_int_t)train->min_workers,
         "worker_timeout_secs", (double)train->worker_timeout_ms / 1000, "slices",
-        slices_json(plan->layout, ps), "ledger", ledger_json(plan), "powers", powers_json(plan),
-        "owns_powers", ps_of_powers(plan->layout) == ps, "token", token, "directory",
-        plan->directory, "restore", plan->restore, "optimizers", optimizers_json(plan->spec));
+        slices_json(plan->layout, ps), "tables", tables_json(plan->layout, ps), "ledger",
+        ledger_json(plan), "powers", powers_json(plan), "owns_powers",
+        ps_of_powers(plan->layout) == ps, "token", token, "directory", plan->directory, "restore",
+        plan->restore, "optimizers", optimizers_json(plan->spec));
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;
@@ -138,6 +162,13 @@ struct slice_fields {
     int64_t axis;
 };
 
+struct table_fields {
+    struct slice_fields slice; /* first */
+    struct variant initializer;
+    const char *key;
+    int64_t most;
+};
+
 struct setup_fields {
     const char *generation, *token, *directory, *restore;
     bool sync, takes_all, owns_powers;
@@ -145,7 +176,7 @@ struct setup_fields {
         floats, min_workers;
     int wire; /* enum number */
     uint64_t worker_timeout_ms;
-    struct objects slices;
+    struct objects slices, tables;
     struct ints ledger;
     struct floats powers;
     struct objects optimizers;
@@ -156,14 +187,31 @@ struct setup_fields {
 
 static const double steps_max = 1e18, floats_max = (double)(INT64_C(1) << 40);
 
-static const struct field slice_field_table[] = {
-    {.name = "name", .type = FIELD_STRING, .offset = IN(slice.name)},
-    {.name = "shape", .type = FIELD_INTS, .offset = IN(shape), .max = floats_max},
-    {.name = "axis", .type = FIELD_INT, .offset = IN(axis), .max = RANK_MAX - 1},
-    {.name = "start", .type = FIELD_INT, .offset = IN(slice.start), .max = floats_max},
-    {.name = "length", .type = FIELD_INT, .offset = IN(slice.length), .max = floats_max},
-    {.name = "offset", .type = FIELD_INT, .offset = IN(slice.offset), .max = floats_max},
-    {.name = "count", .type = FIELD_INT, .offset = IN(slice.count), .max = floats_max},
+#define SLICE_FIELDS                                                                               \
+    {.name = "name", .type = FIELD_STRING, .offset = IN(slice.name)},                              \
+        {.name = "shape", .type = FIELD_INTS, .offset = IN(shape), .max = floats_max},             \
+        {.name = "axis", .type = FIELD_INT, .offset = IN(axis), .max = RANK_MAX - 1},              \
+        {.name = "start", .type = FIELD_INT, .offset = IN(slice.start), .max = floats_max},        \
+        {.name = "length", .type = FIELD_INT, .offset = IN(slice.length), .max = floats_max},      \
+        {.name = "offset", .type = FIELD_INT, .offset = IN(slice.offset), .max = floats_max},      \
+    {                                                                                              \
+        .name = "count", .type = FIELD_INT, .offset = IN(slice.count), .max = floats_max           \
+    }
+
+static const struct field slice_field_table[] = {SLICE_FIELDS, {0}};
+
+static const struct field table_field_table[] = {
+    SLICE_FIELDS,
+    {.name = "initializer",
+     .type = FIELD_VARIANT,
+     .offset = offsetof(struct table_fields, initializer),
+     .kinds = &initializer_kinds},
+    {.name = "key", .type = FIELD_STRING, .offset = offsetof(struct table_fields, key)},
+    {.name = "most",
+     .type = FIELD_INT,
+     .offset = offsetof(struct table_fields, most),
+     .min = 1,
+     .max = TABLE_NAMED_MAX},
     {0},
 };
 
@@ -171,6 +219,12 @@ static const struct object slice_object = {
     .name = "slice",
     .fields = slice_field_table,
     .size = sizeof(struct slice_fields),
+};
+
+static const struct object table_object = {
+    .name = "table",
+    .fields = table_field_table,
+    .size = sizeof(struct table_fields),
 };
 
 static const struct field setup_field_table[] = {
@@ -209,6 +263,11 @@ static const struct field setup_field_table[] = {
      .offset = AT(slices),
      .object = &slice_object,
      .count_max = FIELD_LIST_MAX},
+    {.name = "tables",
+     .type = FIELD_OBJECTS,
+     .offset = AT(tables),
+     .object = &table_object,
+     .count_max = FIELD_LIST_MAX},
     {.name = "ledger", .type = FIELD_INTS, .offset = AT(ledger), .max = steps_max},
     {.name = "powers", .type = FIELD_FLOATS, .offset = AT(powers)},
     {.name = "optimizers",
@@ -227,8 +286,8 @@ static const struct object setup_object = {
     .size = sizeof(struct setup_fields),
 };
 
-/* Slices come from another task: what they say must lie within the block. */
-static err read_slice(const struct slice_fields *f, int64_t floats, struct slice *ret)
+/* Slices come from another task: what they say must be within what there is. */
+static err read_shape(const struct slice_fields *f, struct slice *ret, bool *ret_is_inside)
 {
     if (f->shape.count > RANK_MAX)
         return fail(ERR_PROTOCOL, "%s has rank %d", f->slice.name, f->shape.count);
@@ -239,10 +298,46 @@ static err read_slice(const struct slice_fields *f, int64_t floats, struct slice
     TRY(shape_check(&ret->shape));
     bool has_axis = f->axis < ret->shape.rank || f->axis == 0; /* a scalar counts as one row */
     int64_t whole = ret->shape.rank && has_axis ? ret->shape.dim[f->axis] : 1;
-    bool is_inside = has_axis && ret->length > 0 && ret->start + ret->length <= whole &&
-                     ret->offset + ret->count <= floats &&
+    *ret_is_inside = has_axis && ret->length > 0 && ret->start + ret->length <= whole &&
                      ret->count == shape_count(&ret->shape) / whole * ret->length;
-    return is_inside ? OK : fail(ERR_PROTOCOL, "%s lies outside the block", ret->name);
+    return OK;
+}
+
+static err read_slice(const struct slice_fields *f, int64_t floats, struct slice *ret)
+{
+    bool is_inside = false;
+    TRY(read_shape(f, ret, &is_inside));
+    if (is_inside && ret->offset + ret->count <= floats) return OK;
+    return fail(ERR_PROTOCOL, "%s lies outside the block", ret->name);
+}
+
+static err read_table(const struct table_fields *f, const struct setup *setup,
+                      struct table_share *ret)
+{
+    struct slice *slice = &ret->slice;
+    bool is_inside = false;
+    TRY(read_shape(&f->slice, slice, &is_inside));
+    if (!is_inside || slice->shape.rank != 2 || slice->axis != 0 || setup->floats == 0)
+        return fail(ERR_PROTOCOL, "%s is no table", slice->name);
+    ret->optimizer = optimizers_find(&setup->optimizers, slice->name);
+    if (ret->optimizer < 0) return fail(ERR_PROTOCOL, "%s has no optimizer", slice->name);
+    ret->spec = (struct table_spec){
+        .initializer = f->initializer.kind->descriptor,
+        .initializer_attributes = f->initializer.attributes,
+        .key = strtoull(f->key, NULL, 16),
+        .most = f->most,
+    };
+    return OK;
+}
+
+static err read_tables(const struct setup_fields *f, struct arena *arena, struct setup *ret)
+{
+    const struct table_fields *given = f->tables.at;
+    struct table_share *tables = arena_array(arena, (size_t)f->tables.count + 1, sizeof *tables);
+    for (int i = 0; i < f->tables.count; i++) TRY(read_table(&given[i], ret, &tables[i]));
+    ret->tables = tables;
+    ret->table_count = f->tables.count;
+    return OK;
 }
 
 static err read_slices(const struct setup_fields *f, struct arena *arena, struct setup *ret)
@@ -311,6 +406,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .restore = f.restore,
     };
     TRY(read_slices(&f, arena, ret));
+    TRY(read_tables(&f, arena, ret));
     TRY(read_powers(&f, ret));
     return read_ledger(&f, arena, ret);
 }

@@ -8,6 +8,13 @@
 #include "core/train/variables/layout.h"
 #include "core/train/spec/spec.h"
 
+/* A slice of a table. */
+struct table_share {
+    struct slice slice; /* without a place in the block */
+    struct table_spec spec;
+    int optimizer;
+};
+
 struct setup {
     struct ps_config config; /* with its ledger, in the arena */
     int64_t floats;          /* of the block */
@@ -19,6 +26,8 @@ struct setup {
     const int *optimizer_of;        /* [slice_count] */
     const struct section *sections; /* of the block, by optimizer */
     int section_count;
+    const struct table_share *tables;
+    int table_count;
     bool owns_powers;
     float powers[ALL_POWERS_MAX];
     int power_count;       /* 0: as they begin */

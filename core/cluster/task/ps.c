@@ -241,7 +241,8 @@ static bool is_whole(const struct ps_task *p, int worker, const struct message *
     if (m->type == MESSAGE_PART) return m->offset + m->length < ps_block_bytes(p);
     const bool goes_on =
         m->type == MESSAGE_PUSH && m->offset == ps_role_ahead(p->task.role, worker, m->sequence);
-    return (m->offset == 0 || goes_on) && m->length == ps_block_bytes(p) - m->offset;
+    const bool has_rows = m->type != MESSAGE_PUSH || ps_tables_have(p, worker, m);
+    return (m->offset == 0 || goes_on) && m->length == ps_block_bytes(p) - m->offset && has_rows;
 }
 
 static void hear_visitor(struct connection *connection, const struct message *m)
@@ -251,6 +252,16 @@ static void hear_visitor(struct connection *connection, const struct message *m)
                 "a visitor (%s) sent %s (%u), which no visitor may send",
                 link_peer_name(connection->link), message_name(m->type), m->type);
     connection_hang_up(connection);
+}
+
+/* With what it sent in error_text() */
+static void break_off(struct connection *connection)
+{
+    struct ps_task *p = connection->ps;
+    const int worker = connection->worker;
+    log_limited(&p->wrong, clock_ms(), LOG_WARNING, "worker/%d sent %s", worker, error_text());
+    connection_hang_up(connection);
+    task_peer_lost(&p->task, worker, "it broke the protocol");
 }
 
 static void on_message(void *context, struct link *link, const struct message *m)
@@ -269,24 +280,25 @@ static void on_message(void *context, struct link *link, const struct message *m
         ps_task_trace_message(p, connection->worker, m);
         return;
     }
-    if (p->task.has_ended || message_has_rows(m->type))
-        return; /* its bytes are read, and nothing counts */
-    ps_task_values_heard(p, connection->worker, m);
+    if (p->task.has_ended) return; /* its bytes are read, and nothing counts */
     const int worker = connection->worker;
+    if (m->type == MESSAGE_ROWS) {
+        if (ps_tables_heard(p, worker, m)) break_off(connection);
+        return;
+    }
+    ps_task_values_heard(p, worker, m);
     struct message counted = *m;
     task_stretch_back(&p->task, &counted);
-    if (is_whole(p, worker, &counted)) {
+    if (!is_whole(p, worker, &counted)) {
+        (void)fail(ERR_PROTOCOL, "%s with %llu bytes from %llu on where a block has %zu",
+                   message_name(m->type), (unsigned long long)m->length,
+                   (unsigned long long)m->offset, ps_block_bytes(p));
+        break_off(connection);
+    } else {
         if (p->recording && m->type == MESSAGE_PART) ps_task_trace_took(p, worker, m);
         if (p->recording && m->type == MESSAGE_PUSH) ps_task_trace_received(p, worker, m);
         task_message(&p->task, worker, &counted);
-        return;
     }
-    log_limited(&p->wrong, clock_ms(), LOG_WARNING,
-                "worker/%d sent %s with %llu bytes from %llu on where a block has %zu", worker,
-                message_name(m->type), (unsigned long long)m->length, (unsigned long long)m->offset,
-                ps_block_bytes(p));
-    connection_hang_up(connection);
-    task_peer_lost(&p->task, worker, "it broke the protocol");
 }
 
 static void on_closed(void *context, struct link *link, err why)

@@ -23,6 +23,7 @@ struct cut_job {
     struct share *share; /* the slices' names are in it */
     struct shard shard;  /* of copies */
     float *memory;
+    struct ps_tables *tables; /* held */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
     uint64_t tag;
     struct task_job writing;
@@ -94,6 +95,7 @@ static void close_job(struct cut_job *job)
         rmdir(job->folder);
     }
     share_release(job->share);
+    ps_tables_release(job->tables);
     free(job->memory);
     free(job->shard.ledger);
     free(job->piece);
@@ -135,6 +137,7 @@ static err start(struct cut_job *job, struct ps_task *p, const struct action_cut
     TRY(copy_arrays(job, p));
     job->shard.global_step = a->step;
     copy_ledger(job, p);
+    TRY(ps_tables_hold(p, &job->tables));
     TRY(choose_folder(job, a));
     job->writing = (struct task_job){
         .run = write_shard,

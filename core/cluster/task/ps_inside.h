@@ -2,7 +2,8 @@
  *
  * ps.c, ps_connections.c: links; ps_store.c: values, windows, updates; ps_values.c: how values
  * travel; ps_cut.c:
- * shards of checkpoints; ps_visit.c: visitors; trace/ps.c: its part of timelines.
+ * shards of checkpoints; ps_visit.c: visitors; rows/ps.c: tables; trace/ps.c: its part of
+ * timelines.
  */
 #ifndef CORE_CLUSTER_TASK_PS_INSIDE_H
 #define CORE_CLUSTER_TASK_PS_INSIDE_H
@@ -12,6 +13,7 @@
 #include "core/cluster/task/ps.h"
 #include "core/cluster/description/setup.h"
 #include "core/cluster/visit/visit.h"
+#include "core/train/variables/row_area.h"
 
 /* What the chief described; it outlives its generation while a shard of it is being written. */
 struct share {
@@ -26,8 +28,17 @@ struct ahead_values {
     uint64_t sent, end;
 };
 
+/* What a worker has last said of rows. */
+struct rows_told {
+    struct area_counts counts;
+    uint64_t sequence; /* of the push that it belongs to; 0: none */
+    bool wants;        /* the answer to that push brings rows */
+};
+
 struct windows {
     struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
+    struct window rows;            /* the host's memory (row_area.h) */
+    struct rows_told told;
     struct ahead_values ahead;
     bool takes_rest; /* the worker has pushed: it computes from values while they come */
 };
@@ -73,8 +84,9 @@ struct ps_task {
     bool has_store, sees_folder;
     bool cannot_advance; /* there is no memory for it */
     struct window values;
-    struct windows *windows; /* [workers] */
-    const void **sources;    /* [workers] gradients of one update */
+    struct windows *windows;  /* [workers] */
+    struct ps_tables *tables; /* NULL: none */
+    const void **sources;     /* [workers] gradients of one update */
 
     struct cut_job *cut; /* NULL: nothing is being written */
     struct visits *visits;
@@ -91,6 +103,24 @@ size_t ps_block_bytes(const struct ps_task *);
 void ps_task_setup(struct ps_task *, const struct message *); /* tells the role */
 err ps_task_share(struct ps_task *, int worker, bool is_fresh);
 /* false: the worker has windows, and they could only be had as plain memory */
+/* rows/ps.c: the slices of tables that the share lists, empty. */
+err ps_tables_open(struct ps_task *);
+void ps_tables_close(struct ps_task *);
+/* For a checkpoint: as they are now, whatever happens, until they are released. NULL: none. */
+err ps_tables_hold(struct ps_task *, struct ps_tables **ret);
+void ps_tables_release(struct ps_tables *);
+void ps_tables_describe(const struct ps_task *, struct shard *);
+size_t ps_tables_window_bytes(const struct ps_task *); /* 0: there are no tables */
+/* A worker's ROWS. ERR_PROTOCOL: it cannot be. */
+err ps_tables_heard(struct ps_task *, int worker, const struct message *);
+/* A PUSH without the ROWS that belong to it is none. */
+bool ps_tables_have(const struct ps_task *, int worker, const struct message *push);
+/* With the update of the block by the same gradients, and before it; ERR_NUMBER: as there. */
+err ps_tables_apply(struct ps_task *, const struct action_apply *);
+/* Rows that the worker's push has asked for, before its VALUES leave. */
+void ps_tables_answer(struct ps_task *, int worker);
+void ps_tables_forget(struct ps_task *, int worker); /* what it asked for: it comes anew */
+
 bool ps_task_shares_memory(const struct ps_task *, int worker);
 void ps_task_initialize(struct ps_task *, int worker, int array);
 void ps_task_refresh(struct ps_task *, int worker);

@@ -40,7 +40,9 @@ static err open_window(const struct ps_task *p, size_t bytes, struct window *ret
 static err open_windows(const struct ps_task *p, struct windows *w)
 {
     const size_t bytes = ps_block_bytes(p);
+    const size_t rows = ps_tables_window_bytes(p);
     if (!w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
+    if (!w->rows.base && rows) TRY(window_new(rows, &w->rows));
     if (p->share->setup.config.takes_all || w->copy.base) return OK;
     return open_window(p, bytes, &w->copy);
 }
@@ -90,7 +92,7 @@ static err open_store(struct ps_task *p, struct share *s)
     for (int i = 0; i < s->setup.power_count; i++) p->store.powers[i] = s->setup.powers[i];
     share_release(p->share);
     p->share = s;
-    return OK;
+    return ps_tables_open(p);
 }
 
 /* The arrays of this ps as a checkpoint names them. */
@@ -108,6 +110,7 @@ void ps_task_describe_shard(const struct ps_task *p, struct shard *ret)
         .workers = s->workers,
     };
     shard_name_state(ret, &s->optimizers);
+    ps_tables_describe(p, ret);
     for (int i = 0; i < ret->slot_count; i++) ret->slots[i] = p->store.slots[i];
     memcpy(ret->powers, p->store.powers, sizeof ret->powers);
 }
@@ -134,14 +137,17 @@ static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_c
     struct share *s = NULL;
     TRY(read_share(p, m, &s));
     err e = open_store(p, s);
-    if (e) {
-        share_release(s);
-        return e;
-    }
+    if (e && p->share != s) share_release(s);
+    if (e) return e;
     const struct setup *setup = &s->setup;
     /* What a device lacks is told in the answer, before its one worker misses its windows. */
     if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0]));
     p->sees_folder = setup->directory && checkpoints_token_is_seen(setup->directory, setup->token);
+    if (setup->restore && !p->sees_folder && setup->table_count)
+        return fail(ERR_INPUT,
+                    "ps/%d does not see the folder of the checkpoint %s, which it has to read its "
+                    "tables from: share checkpoint_dir with every ps",
+                    setup->ps, setup->restore);
     if (setup->restore && p->sees_folder && setup->floats) {
         e = restore(p);
         *ret_is_bad_checkpoint = e == ERR_INPUT || e == ERR_IO;
@@ -169,7 +175,8 @@ bool ps_task_shares_memory(const struct ps_task *p, int worker)
 {
     const struct windows *w = &p->windows[worker];
     const struct window *values = w->copy.base ? &w->copy : &p->values;
-    return !w->gradients.base || (w->gradients.fd >= 0 && values->fd >= 0);
+    const bool has_rows = !w->rows.base || w->rows.fd >= 0;
+    return !w->gradients.base || (w->gradients.fd >= 0 && values->fd >= 0 && has_rows);
 }
 
 err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
@@ -180,10 +187,11 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
     if (is_fresh && !p->device->is_separate) { /* another life may still write to the old ones */
         close_window(p, &w->gradients);
         close_window(p, &w->copy);
+        window_free(&w->rows);
     }
     TRY(open_windows(p, w));
     const bool takes_all = p->share->setup.config.takes_all;
-    const struct link_windows windows = {takes_all ? p->values : w->copy, w->gradients, {0}};
+    const struct link_windows windows = {takes_all ? p->values : w->copy, w->gradients, w->rows};
     const err e = link_share(link, &windows);
     if (e == ERR_IO)
         log_line(LOG_WARNING, "worker/%d: %s; it may come back over tcp", worker, error_text());
@@ -260,6 +268,7 @@ err ps_task_apply(struct ps_task *p, const struct action_apply *a)
     if (!ps_block_bytes(p)) return OK;
     list_sources(p, a->workers, a->worker_count);
     float *copy = NULL;
+    TRY(ps_tables_apply(p, a));
     if (!p->share->setup.config.is_sync) copy = p->windows[a->workers[0]].copy.base;
     const err e = store_apply(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
                               (int64_t)a->step, copy);
@@ -317,7 +326,9 @@ void ps_task_store_close(struct ps_task *p)
     for (int w = 0; p->windows && w < p->task.peer_count; w++) {
         close_window(p, &p->windows[w].gradients);
         close_window(p, &p->windows[w].copy);
+        window_free(&p->windows[w].rows);
     }
+    ps_tables_close(p);
     if (p->has_store) store_close(&p->store);
     close_window(p, &p->values);
     share_release(p->share);

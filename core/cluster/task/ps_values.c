@@ -81,6 +81,7 @@ void ps_task_values_heard(struct ps_task *p, int worker, const struct message *m
 {
     if (m->type == MESSAGE_PUSH || m->type == MESSAGE_JOIN)
         p->windows[worker].takes_rest = m->type == MESSAGE_PUSH;
+    if (m->type == MESSAGE_JOIN) ps_tables_forget(p, worker);
 }
 
 /* ---- with the round ---- */
@@ -128,6 +129,7 @@ static err send_values(struct ps_task *p, int worker, const struct message *valu
     struct ahead_values *a = &p->windows[worker].ahead;
     struct message m = *values;
     if (m.code & VALUES_HELD) return link_send(link, &m);
+    ps_tables_answer(p, worker);
     if (!link_shares_memory(link) && a->sent < m.offset) {
         m.length += m.offset - a->sent;
         m.offset = a->sent;

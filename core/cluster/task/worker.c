@@ -182,6 +182,7 @@ static void save_as_asked(struct worker_task *w)
 static void sending(struct task *t, int ps, const struct message *m)
 {
     struct worker_task *w = (struct worker_task *)t;
+    if (m->type == MESSAGE_PUSH) worker_rows_push(w, ps, m);
     if (w->trace) worker_trace_sending(w, ps, m);
 }
 
@@ -242,6 +243,7 @@ static err open_session(struct worker_task *w)
         .balances = cluster_gains_by_balance(cluster),
         .batches_per_push = (int)w->gradients_per_push,
         .exchange = worker_open_exchange(w),
+        .rows_from = worker_open_rows(w),
         .number = is_alone ? NUMBER_FLOAT32 : (enum number)w->options.spec->train.wire,
         .binds_device_memory = is_alone,
     };
@@ -285,8 +287,9 @@ static err open_parts(struct worker_task *w)
     w->shm = calloc((size_t)ps_count, sizeof *w->shm);
     w->kept = calloc((size_t)ps_count, sizeof *w->kept);
     w->arrivals = calloc((size_t)ps_count, sizeof *w->arrivals);
+    w->rows = calloc((size_t)ps_count, sizeof *w->rows);
     w->origin.filling = -1;
-    if (!w->tcp || !w->shm || !w->kept || !w->arrivals)
+    if (!w->tcp || !w->shm || !w->kept || !w->arrivals || !w->rows)
         return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
     for (int ps = 0; ps < ps_count; ps++)
         w->tcp[ps] = w->shm[ps] = (struct attempt){.worker = w, .ps = ps};
@@ -325,6 +328,9 @@ void worker_task_close(struct worker_task *w)
     if (w->session.options.device) session_close(&w->session);
     for (int ps = 0; w->kept && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
         free(w->kept[ps]);
+    for (int ps = 0; w->rows && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
+        free(w->rows[ps].kept);
+    free(w->rows);
     free(w->kept);
     free(w->arrivals);
     free(w->tcp);

@@ -1,6 +1,7 @@
 /* worker_inside.h - the inside of a worker on the real loop.
  *
- * worker.c: steps; worker_exchange.c: what comes and leaves meanwhile; worker_hooks.c: who hears of
+ * worker.c: steps; worker_exchange.c, rows/worker.c: what comes and leaves
+ * meanwhile; worker_hooks.c: who hears of
  * them; worker_links.c: connecting; worker_chief.c: what the ps begin from; worker_save.c:
  * checkpoints; trace/worker.c, trace/worker_gather.c: timelines.
  */
@@ -54,11 +55,21 @@ struct arrival {
     bool has_rest; /* and what is in front of them comes */
 };
 
+/* Rows of a ps */
+struct rows_asked {
+    uint64_t sequence; /* of the last asking */
+    bool is_answered, is_refused;
+    uint64_t came; /* 1 + number of the batch whose rows came since the last VALUES; 0: none */
+    char *kept;    /* the front of a window that is gone, with `kept` gradients; NULL: none */
+};
+
 struct worker_task {
     struct task task; /* first */
     struct worker_task_options options;
     struct session session;
     struct exchange exchange;
+    struct row_source rows_from;
+    struct rows_asked *rows;  /* [ps] */
     struct arrival *arrivals; /* [ps] */
     bool lacks_values;        /* the step that is computed has waited for some in vain */
     uint32_t gradients_per_push;
@@ -100,6 +111,14 @@ void worker_note_rest(struct worker_task *, int ps, const struct message *);   /
  * it.
  */
 err worker_await_all(struct worker_task *);
+
+/* rows/worker.c: of tables. What they bring is asked for, where it did not come with values. */
+const struct row_source *worker_open_rows(struct worker_task *);
+void worker_rows_heard(struct worker_task *, int ps, const struct message *); /* ROWS */
+void worker_rows_values(struct worker_task *, int ps);                        /* VALUES */
+void worker_rows_push(struct worker_task *, int ps, const struct message *);  /* before PUSH */
+void worker_rows_keep(struct worker_task *, int ps); /* the window is about to go */
+void worker_rows_bind(struct worker_task *, int ps, void *window);
 
 void worker_connect(struct worker_task *, int ps);
 void worker_tick_links(struct task *, uint64_t now_ms);

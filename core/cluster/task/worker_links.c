@@ -42,7 +42,8 @@ static void begin_attempt(struct worker_task *w, struct attempt *attempt,
         return;
     }
     const struct window block = {.bytes = worker_block_bytes(&w->task, attempt->ps)};
-    link_expect(attempt->link, &(struct link_windows){block, block, {0}});
+    const struct window rows = {.bytes = rows_window_bytes(&w->session.rows, attempt->ps)};
+    link_expect(attempt->link, &(struct link_windows){block, block, rows});
 }
 
 void worker_connect(struct worker_task *w, int ps)
@@ -156,6 +157,7 @@ static void hear(struct worker_task *w, int ps, const struct message *m)
 {
     if (ps == 0 && !w->has_adopted) note_past(w, m);
     if (m->type == MESSAGE_VALUES) worker_note_values(w, ps, m);
+    if (m->type == MESSAGE_VALUES && !(m->code & VALUES_HELD)) worker_rows_values(w, ps);
     if (w->trace && m->type == MESSAGE_VALUES) worker_trace_values(w, ps, m);
     task_message(&w->task, ps, m);
 }
@@ -164,7 +166,6 @@ static void on_message(void *context, struct link *link, const struct message *m
 {
     struct attempt *attempt = context;
     struct worker_task *w = attempt->worker;
-    if (message_has_rows(m->type)) return; /* nobody asks for any */
     const bool is_part = message_is_part(m->type);
     if (w->trace && is_part) worker_trace_back(w, attempt->ps, m);
     if (w->task.has_ended || m->type == MESSAGE_AHEAD) return; /* VALUES will complete it */
@@ -172,6 +173,8 @@ static void on_message(void *context, struct link *link, const struct message *m
         refused(attempt, m);
     else if (w->task.peers[attempt->ps].link != link)
         welcome_if(attempt, m);
+    else if (m->type == MESSAGE_ROWS)
+        worker_rows_heard(w, attempt->ps, m);
     else if (m->type == MESSAGE_REST)
         worker_note_rest(w, attempt->ps, m);
     else if (m->type == MESSAGE_SHARD)
@@ -188,6 +191,7 @@ static void on_shared(void *context, struct link *link, const struct link_window
     struct worker_task *w = attempt->worker;
     float **kept = &w->kept[attempt->ps];
     session_bind(&w->session, attempt->ps, windows->values.base, windows->gradients.base);
+    worker_rows_bind(w, attempt->ps, windows->rows.base);
     if (!*kept) return;
     session_put_gradients(&w->session, attempt->ps, *kept);
     free(*kept);
@@ -200,6 +204,7 @@ static void keep_gradient(struct worker_task *w, int ps)
     uint64_t bytes = worker_block_bytes(&w->task, ps);
     if (!w->session.replica.gradients[ps]) return;
     free(w->kept[ps]);
+    worker_rows_keep(w, ps);
     w->kept[ps] = malloc(bytes);
     if (w->kept[ps])
         session_get_gradients(&w->session, ps, w->kept[ps]);

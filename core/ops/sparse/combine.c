@@ -4,19 +4,23 @@
 err combine_add_table(struct node *node, struct arena *arena, int input, const struct param *param,
                       int64_t width)
 {
+    const struct tensor *ids = node->input[input];
+    const int64_t named = shape_count(&ids->shape);
     struct param table = *param;
-    table.shape = (struct shape){2, {node->input[input]->buckets, width}};
+    table.shape = (struct shape){2, {ids->buckets, width}};
+    table.ids = ids;
+    if (node->holds_batch_rows) table.held = named < ids->buckets ? named : ids->buckets;
     return node_add_param(node, arena, &table);
 }
 
 static struct combine combine_of(const struct node *node, int i, enum combiner combiner)
 {
     const struct tensor *ids = node->input[i];
-    const struct shape *table = &node->param[i].shape;
+    const struct param *table = &node->param[i];
     return (struct combine){.batch = ids->shape.dim[0],
                             .places = shape_count_from(&ids->shape, 1),
-                            .rows = table->dim[0],
-                            .width = table->dim[1],
+                            .rows = table->held ? table->held : table->shape.dim[0],
+                            .width = table->shape.dim[1],
                             .combiner = combiner,
                             .ids = ids->value,
                             .weights = ids->weights ? ids->weights->value : NULL};

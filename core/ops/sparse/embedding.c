@@ -1,5 +1,4 @@
 /* embedding: the rows of a table that an example's ids name, as one: y [batch, dimension]. */
-#include "core/base/random.h"
 #include "core/ops/sparse/combine.h"
 
 #include <math.h>
@@ -41,17 +40,17 @@ static const struct field fields[] = {
     {0},
 };
 
-static err fill(const void *attributes, const struct initial *of, float *ret_values)
+/* That of TensorFlow's embedding_column */
+static err by_dimension(int64_t dimension, struct arena *arena, struct param *table)
 {
-    const double stddev = 1 / sqrt((double)of->shape->dim[1]);
-    for (int64_t i = 0; i < of->count; i++)
-        ret_values[i] =
-            (float)(stddev * random_truncated_normal(of->key, (uint64_t)(of->first + i)));
+    const struct kind *kind = kinds_find(&initializer_kinds, "truncated_normal");
+    void *attributes = arena_new(arena, kind->object->size);
+    TRY(fields_defaults(kind->object, arena, attributes));
+    *fields_float(kind->object, attributes, "stddev") = 1 / sqrt((double)dimension);
+    table->initializer = kind->descriptor;
+    table->initializer_attributes = attributes;
     return OK;
 }
-
-/* That of TensorFlow's embedding_column */
-static const struct initializer by_dimension = {.object = {"by_dimension"}, .fill = fill};
 
 static err infer(struct node *node, struct arena *arena)
 {
@@ -61,9 +60,10 @@ static err infer(struct node *node, struct arena *arena)
         return fail(ERR_INPUT, "initializer: a table is made row by row, and %s makes all at once",
                     kind->object->name);
     node->output.shape = (struct shape){2, {node->input[0]->shape.dim[0], a->dimension}};
-    const struct param table = {.name = "embedding_weights",
-                                .initializer = kind ? kind->descriptor : &by_dimension,
-                                .initializer_attributes = a->initializer.attributes};
+    struct param table = {.name = "embedding_weights",
+                          .initializer = kind ? kind->descriptor : NULL,
+                          .initializer_attributes = a->initializer.attributes};
+    if (!kind) TRY(by_dimension(a->dimension, arena, &table));
     return combine_add_table(node, arena, 0, &table, a->dimension);
 }
 

@@ -1,5 +1,6 @@
 /* shard.c - writes one ps' part of a checkpoint: see shard.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/train/checkpoint/shard_inside.h"
@@ -82,6 +83,44 @@ static err add_slices(struct bundle_writer *writer, const struct shard *shard)
     return OK;
 }
 
+/* An array of a table */
+static err add_rows(struct bundle_writer *writer, const struct shard_table *table, int array,
+                    const struct bundle_piece *whole)
+{
+    const struct slice *slice = table->slice;
+    float *rows = malloc((size_t)slice->count * sizeof *rows);
+    if (!rows) return fail(ERR_MEMORY, "no memory for %lld rows", (long long)slice->length);
+    err e = table_save_read(table->rows, array, slice->start, slice->length, rows);
+    if (!e) e = bundle_add(writer, whole, rows);
+    free(rows);
+    return e;
+}
+
+static err add_table(struct bundle_writer *writer, const struct shard *shard,
+                     const struct shard_table *table)
+{
+    const struct slot_names *names = &shard->slot_names[table->optimizer];
+    const struct bundle_box box = shard_box(table->slice);
+    char name[BUNDLE_NAME_MAX];
+    for (int i = 0; i <= names->count; i++) {
+        TRY(shard_name(table->slice->name, i ? names->at[i - 1] : NULL, name));
+        const struct bundle_piece whole = {
+            .name = name,
+            .dtype = BUNDLE_FLOAT,
+            .shape = shard_shape(&table->slice->shape),
+            .box = &box,
+        };
+        TRY(add_rows(writer, table, i, &whole));
+    }
+    return OK;
+}
+
+static err add_tables(struct bundle_writer *writer, const struct shard *shard)
+{
+    for (int i = 0; i < shard->table_count; i++) TRY(add_table(writer, shard, &shard->tables[i]));
+    return OK;
+}
+
 /* TensorFlow keeps them with the variable of the smallest name: one ps of all has them. */
 static err add_powers(struct bundle_writer *writer, const struct shard *shard)
 {
@@ -116,6 +155,7 @@ static err add_ledger(struct bundle_writer *writer, const struct shard *shard)
 static err add_all(struct bundle_writer *writer, const struct shard *shard)
 {
     TRY(add_slices(writer, shard));
+    TRY(add_tables(writer, shard));
     TRY(add_powers(writer, shard));
     TRY(add_global_step(writer, shard));
     return add_ledger(writer, shard);

@@ -13,6 +13,7 @@
 #include "core/train/checkpoint/bundle/bundle.h"
 #include "core/train/variables/layout.h"
 #include "core/train/variables/optimizer_list.h"
+#include "core/train/variables/table.h"
 
 enum { LEDGER_COLUMNS = 3 };
 
@@ -20,6 +21,13 @@ enum { LEDGER_COLUMNS = 3 };
 struct slot_names {
     int count;
     const char *at[SLOTS_MAX]; /* "Adam", "Adam_1" */
+};
+
+/* Rows of a table */
+struct shard_table {
+    const struct slice *slice;
+    int optimizer; /* whose slots it has */
+    struct table *rows;
 };
 
 /* State of a ps, in memory that the caller owns. Read: filled in. */
@@ -32,6 +40,9 @@ struct shard {
     float *slots[SLOTS_MAX]; /* blocks */
     struct slot_names slot_names[OPTIMIZERS_MAX];
     const int *optimizer_of; /* [slice_count] whose names; NULL: all the first one's */
+    /* Written as they were when table_save_begin was called, by any thread. */
+    const struct shard_table *tables;
+    int table_count;
     int power_count;
     const char *power_names[ALL_POWERS_MAX];
     float powers[ALL_POWERS_MAX];

@@ -73,19 +73,27 @@ static err find(const struct bundle *bundle, const struct wish *wish,
     return OK;
 }
 
-/* The slice of values (slot NULL) or of a slot into its place in the block. */
-static err read_slice(struct bundle *bundle, const struct warm_start *warm,
-                      const struct slice *slice, const char *slot, float *block)
+/* Where the variable's values (slot NULL) or its slot are; NULL: it keeps what it has. */
+static err find_slice(const struct bundle *bundle, const struct warm_start *warm,
+                      const struct slice *slice, const char *slot, const struct bundle_entry **ret)
 {
     struct wish wish = {.kind = slot ? "slot" : "variable",
                         .dtype = BUNDLE_FLOAT,
                         .shape = shard_shape(&slice->shape)};
+    *ret = NULL;
     TRY(shard_name(slice->name, slot, wish.wanted));
     if (shard_map_skips(warm, wish.wanted)) return OK;
     TRY(shard_map(warm, slice->name, slot, wish.stored));
+    return find(bundle, &wish, ret);
+}
 
+/* Into its place in the block. */
+static err read_slice(struct bundle *bundle, const struct warm_start *warm,
+                      const struct slice *slice, const char *slot, float *block)
+{
     const struct bundle_entry *entry = NULL;
-    TRY(find(bundle, &wish, &entry));
+    TRY(find_slice(bundle, warm, slice, slot, &entry));
+    if (!entry) return OK;
     const struct bundle_box box = shard_box(slice);
     return bundle_read(bundle, entry, &box, block + slice->offset,
                        (size_t)slice->count * sizeof(float));
@@ -104,6 +112,37 @@ static err read_slices(struct bundle *bundle, const struct warm_start *warm,
         for (int s = 0; s < names->count && s < slot_count; s++) {
             TRY(read_slice(bundle, warm, slice, names->at[s], shard->slots[s]));
         }
+    }
+    return OK;
+}
+
+static err read_array(struct bundle *bundle, const struct warm_start *warm,
+                      const struct shard_table *table, int array, const char *slot)
+{
+    const struct slice *slice = table->slice;
+    const struct bundle_entry *entry = NULL;
+    TRY(find_slice(bundle, warm, slice, slot, &entry));
+    if (!entry) return OK;
+    const struct bundle_box box = shard_box(slice);
+    const size_t bytes = (size_t)slice->count * sizeof(float);
+    float *rows = malloc(bytes);
+    if (!rows) return fail(ERR_MEMORY, "no memory for %lld rows", (long long)slice->length);
+    const err e = bundle_read(bundle, entry, &box, rows, bytes);
+    if (!e) table_write(table->rows, array, slice->start, slice->length, rows);
+    free(rows);
+    return e;
+}
+
+static err read_tables(struct bundle *bundle, const struct warm_start *warm,
+                       const struct shard *shard)
+{
+    for (int i = 0; i < shard->table_count; i++) {
+        const struct shard_table *table = &shard->tables[i];
+        const struct slot_names *names = &shard->slot_names[table->optimizer];
+        const int slots = !warm || warm->slots ? names->count : 0;
+        if (shard_map_skips(warm, table->slice->name)) continue;
+        for (int k = 0; k <= slots; k++)
+            TRY(read_array(bundle, warm, table, k, k ? names->at[k - 1] : NULL));
     }
     return OK;
 }
@@ -150,6 +189,7 @@ err shard_read(struct bundle *bundle, const struct warm_start *warm, struct shar
 {
     if (warm) TRY(shard_map_check(warm));
     TRY(read_slices(bundle, warm, shard));
+    TRY(read_tables(bundle, warm, shard));
     TRY(read_powers(bundle, warm, shard));
     if (!warm) {
         TRY(read_global_step(bundle, shard));

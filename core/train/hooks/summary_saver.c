@@ -93,7 +93,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     s->timer.every_steps = s->attributes->save_steps;
     s->timer.every_secs = s->attributes->save_secs;
     for (int i = 0; i < graph->param_count; i++) {
-        const int64_t count = shape_count(&graph->params[i]->shape);
+        const int64_t count = param_floats(graph->params[i]);
         if (count > largest) largest = count;
     }
     s->histograms = calloc(HISTOGRAMS, sizeof *s->histograms);
@@ -182,7 +182,7 @@ static void add_variable(struct state *s, const struct run_view *view, const str
                          bool is_gradient)
 {
     struct device *device = view->session->options.device;
-    const int64_t count = shape_count(&p->shape);
+    const int64_t count = param_floats(p);
     char tag[TAG_MAX];
     snprintf(tag, sizeof tag, "%s/%.400s", is_gradient ? "gradients" : "parameters", p->name);
     device->kernels->download(device, s->values, is_gradient ? p->gradient : p->value,

@@ -7,6 +7,15 @@
 
 #include "core/train/session/session_inside.h"
 
+/* Of tables it holds the rows of its own batches. */
+static err open_rows(struct session *s, struct replica *r)
+{
+    if (!rows_are_used(&s->rows)) return OK;
+    prepared_open(r->graph, s->eval_data->columns, s->eval_data->column_count, &s->arena,
+                  &s->evaluated);
+    return replica_hold_tables(r, &s->arena);
+}
+
 /* The graph and its memory are made when they are first wanted, and kept. */
 static err open_replica(struct session *s, struct replica **ret)
 {
@@ -17,6 +26,7 @@ static err open_replica(struct session *s, struct replica **ret)
         const int64_t rows = session_evaluation_batch(s, s->options.spec->data.batch_size);
         r->device = s->options.device;
         TRY(session_make_graph(s, rows, false, &s->arena, &r->graph));
+        TRY(open_rows(s, r));
     }
     return plan_open(r->graph, r->device, &r->plan);
 }
@@ -36,8 +46,13 @@ static err forward(struct session *s, struct replica *r, int64_t *ret_rows)
 {
     struct batch batch;
     TRY(s->eval_data->calls->next(s->eval_data, &batch));
-    if (batch.rows > 0) plan_forward(r->plan, &batch, 0);
     *ret_rows = batch.rows;
+    if (batch.rows > 0 && rows_are_used(&s->rows)) {
+        prepared_make(&s->evaluated, r->graph, &batch);
+        TRY(rows_fetch(&s->rows, r->graph, &s->evaluated));
+        batch = s->evaluated.batch;
+    }
+    if (batch.rows > 0) plan_forward(r->plan, &batch, 0);
     return OK;
 }
 

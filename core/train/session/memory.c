@@ -32,7 +32,7 @@ static size_t variables_bytes(const struct session *s, bool only_partitioned)
     size_t bytes = 0;
     for (int i = 0; i < s->graph->param_count; i++)
         if (!only_partitioned || !layout_is_whole(s->layout, i, NULL))
-            bytes += (size_t)shape_count(&s->graph->params[i]->shape) * sizeof(float);
+            bytes += (size_t)param_floats(s->graph->params[i]) * sizeof(float);
     return bytes;
 }
 

@@ -58,7 +58,7 @@ static err open_buffers(struct replica *r)
 {
     for (int i = 0; i < r->graph->param_count; i++) {
         struct param *param = r->graph->params[i];
-        const int64_t floats = shape_count(&param->shape);
+        const int64_t floats = param_floats(param);
         if (layout_is_whole(r->layout, i, NULL)) continue;
         TRY(device_floats(r->device, floats, &r->whole_values[i]));
         TRY(device_floats(r->device, floats, &r->whole_gradients[i]));
@@ -133,7 +133,25 @@ void replica_unbind(struct replica *r, int ps)
 void replica_share(struct replica *r, const struct replica *of)
 {
     for (int i = 0; i < r->graph->param_count; i++)
-        r->graph->params[i]->value = of->graph->params[i]->value;
+        if (!r->graph->params[i]->held) r->graph->params[i]->value = of->graph->params[i]->value;
+}
+
+err replica_hold_tables(struct replica *r, struct arena *arena)
+{
+    const size_t variables = (size_t)r->graph->param_count;
+    r->whole_values = arena_array(arena, variables, sizeof(float *));
+    r->whole_gradients = arena_array(arena, variables, sizeof(float *));
+    for (int i = 0; i < r->graph->param_count; i++) {
+        struct param *param = r->graph->params[i];
+        if (param->held) TRY(device_floats(r->device, param_floats(param), &r->whole_values[i]));
+        if (param->held) param->value = r->whole_values[i];
+    }
+    return OK;
+}
+
+static bool is_table(const struct replica *r, int variable)
+{
+    return r->graph->params[variable]->held > 0;
 }
 
 /* ---- what crosses ---- */
@@ -144,7 +162,7 @@ static void gather_value(struct replica *r, int variable)
     struct device *d = r->device;
     float **blocks = has_mirror(r) ? r->mirror.values : r->values;
     float *whole = r->whole_values[variable];
-    if (!whole) return;
+    if (!whole || is_table(r, variable)) return;
     if (d->is_separate)
         layout_gather_on(d, r->layout, variable, (const float *const *)blocks, whole);
     else
@@ -163,7 +181,7 @@ static void scatter_gradient(struct replica *r, int variable)
 {
     struct device *d = r->device;
     float **blocks = gradient_blocks(r);
-    if (!r->whole_values[variable]) return;
+    if (!r->whole_values[variable] || is_table(r, variable)) return;
     if (d->is_separate)
         layout_scatter_on(d, r->layout, variable, r->whole_gradients[variable], blocks);
     else
@@ -197,6 +215,9 @@ void replica_clear_gradients(struct replica *r)
         if (has_mirror(r) && r->gradients[ps])
             memset(r->gradients[ps], 0, (size_t)floats * sizeof(float));
     }
+    for (int i = 0; i < r->graph->param_count; i++)
+        if (is_table(r, i))
+            d->kernels->fill(d, r->whole_gradients[i], 0.0f, param_floats(r->graph->params[i]));
 }
 
 /* ---- a pass ---- */
@@ -300,7 +321,7 @@ const char *replica_not_finite(const struct replica *r, bool *ret_is_gradient)
         for (int i = 0; i < g->param_count; i++) {
             const struct param *p = g->params[i];
             const float *at = pass == 0 ? p->value : p->gradient;
-            if (d->kernels->all_finite(d, at, shape_count(&p->shape))) continue;
+            if (d->kernels->all_finite(d, at, param_floats(p))) continue;
             *ret_is_gradient = pass == 1;
             return p->name;
         }

@@ -68,6 +68,9 @@ void replica_unbind(struct replica *, int ps); /* no pass until others come */
 /* The values of all parameters are those of `of`, whose graph has the same ones. */
 void replica_share(struct replica *, const struct replica *of);
 
+/* Of tables it has memory of its own, for the rows of its batches; before replica_share. */
+err replica_hold_tables(struct replica *, struct arena *);
+
 /* Values to where the graph reads them, before a pass; and gradients from where it wrote them. */
 void replica_gather_values(struct replica *);
 void replica_scatter_gradients(struct replica *);

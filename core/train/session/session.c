@@ -56,6 +56,7 @@ err session_make_graph(const struct session *s, int64_t batch, bool training, st
         .column_count = data->column_count,
         .batch = batch,
         .training = training,
+        .holds_batch_rows = !s->options.only_evaluates,
         .seed = (uint64_t)spec->seed,
     };
     return graph_make(&spec->model, &options, arena, ret);
@@ -77,12 +78,27 @@ static struct transform transform_for(const struct session *s)
     };
 }
 
+/* NULL: a dense variable, or a table of which all rows are held */
+static const struct table_spec *describe_table(struct session *s, const struct param *param)
+{
+    if (!param->held) return NULL;
+    struct table_spec *table = arena_new(&s->arena, sizeof *table);
+    *table = (struct table_spec){
+        .initializer = param->initializer,
+        .initializer_attributes = param->initializer_attributes,
+        .key = session_key(s, param),
+        .most = param->held,
+    };
+    return table;
+}
+
 static err make_layout(struct session *s)
 {
     const struct graph *g = s->graph;
     struct variable *variables = arena_array(&s->arena, (size_t)g->param_count, sizeof *variables);
     for (int i = 0; i < g->param_count; i++)
-        variables[i] = (struct variable){g->params[i]->name, g->params[i]->shape};
+        variables[i] = (struct variable){g->params[i]->name, g->params[i]->shape,
+                                         describe_table(s, g->params[i])};
     /* alone, pins to other ps and partitions have no meaning */
     struct placement_spec placement = {0};
     if (!s->options.only_evaluates) placement = s->options.spec->placement;
@@ -120,7 +136,7 @@ static err open_clipping(struct session *s)
     if (!session_keeps_sums(s)) return OK;
     s->kept = arena_array(&s->arena, count, sizeof(float *));
     for (int i = 0; i < g->param_count; i++)
-        TRY(device_floats(s->options.device, shape_count(&g->params[i]->shape), &s->kept[i]));
+        TRY(device_floats(s->options.device, param_floats(g->params[i]), &s->kept[i]));
     return OK;
 }
 
@@ -181,6 +197,15 @@ int64_t session_evaluation_batch(const struct session *s, int64_t batch)
     return rows < s->eval_data->rows ? rows : s->eval_data->rows;
 }
 
+static err check_tables(const struct session *s)
+{
+    if (!rows_are_used(&s->rows) || s->options.batches_per_push == 1) return OK;
+    return fail(ERR_INPUT,
+                "train.replicas_to_aggregate: a worker cannot sum %d batches into one "
+                "push where the model has tables of rows: at most one per worker",
+                s->options.batches_per_push);
+}
+
 static err open_parts(struct session *s)
 {
     TRY(open_data(s));
@@ -192,10 +217,16 @@ static err open_parts(struct session *s)
     TRY(session_check_memory(s));
     TRY(open_replica(s));
     TRY(open_clipping(s));
+    TRY(rows_open(s->graph, s->layout, s->options.device, s->options.rows_from, &s->arena,
+                  &s->rows));
+    TRY(check_tables(s));
     TRY(begin_training_data(s));
     TRY(begin_evaluation_data(s));
     TRY(session_open_metrics(s));
     if (!trains) return OK;
+    for (int i = 0; rows_are_used(&s->rows) && i < 2; i++)
+        prepared_open(s->graph, s->train_data->columns, s->train_data->column_count, &s->arena,
+                      &s->rows.batches[i]);
     TRY(session_check_warm_start(s));
     s->regularized = graph_has_regularizers(s->graph);
     s->replica.wants_penalty = s->regularized && s->replica.exchange;
@@ -232,7 +263,13 @@ void session_bind(struct session *s, int ps, float *values, float *gradients)
     replica_bind(&s->replica, ps, values, gradients);
 }
 
+void session_bind_rows(struct session *s, int ps, void *window)
+{
+    rows_bind(&s->rows, ps, window);
+}
+
 void session_unbind(struct session *s, int ps)
 {
+    rows_bind(&s->rows, ps, NULL);
     replica_unbind(&s->replica, ps);
 }

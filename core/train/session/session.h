@@ -18,6 +18,7 @@
 
 #include "core/data/source.h"
 #include "core/train/session/replica.h"
+#include "core/train/session/rows.h"
 #include "core/train/spec/spec.h"
 
 struct bundle; /* core/train/checkpoint/bundle/bundle.h */
@@ -34,8 +35,9 @@ struct session_options {
      * they are the host's, and a device with memory of its own works on a mirror of them. */
     bool binds_device_memory;
     const struct exchange
-        *exchange;       /* borrowed; NULL: values are there, gradients stay (replica.h) */
-    enum number number;  /* what gradients leave as (rounding.h) */
+        *exchange; /* borrowed; NULL: values are there, gradients stay (replica.h) */
+    const struct row_source *rows_from; /* borrowed; where there are tables */
+    enum number number;                 /* what gradients leave as (rounding.h) */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     bool balances;       /* "balanced" is the partitioner of a spec that names none (layout.h) */
 };
@@ -49,6 +51,8 @@ struct session {
     struct replica replica;    /* trains; with only_evaluates it evaluates */
     struct replica evaluating; /* beside one that trains; made by the first evaluation */
     struct graph *graph;       /* the first one's: what the model is */
+    struct rows rows;          /* of tables, where batches train */
+    struct prepared evaluated; /* batch of the replica that evaluates beside */
     size_t free_bytes; /* of the device before anything was taken; SIZE_MAX: it does not say */
 
     /* fed */
@@ -81,8 +85,11 @@ void session_close(struct session *); /* a zeroed one is fine */
 void session_bind(struct session *, int ps, float *values, float *gradients);
 void session_unbind(struct session *, int ps); /* the blocks are gone: no step until others come */
 
-/* The initial values of everything that lives on the ps, into a block of its layout (gaps zero) in
- * the host's memory. */
+/* The window of rows of a ps, the host's memory; after session_bind. */
+void session_bind_rows(struct session *, int ps, void *window);
+
+/* The initial values of everything dense that lives on the ps, into a block of its layout (gaps
+ * zero) in the host's memory. */
 err session_initial_values(struct session *, int ps, float *ret_block);
 
 /* A block in the host's memory to where gradients are bound, which may be the device's, and from
@@ -96,7 +103,8 @@ err session_put_initial_values(struct session *, int ps);
  * tolerated. */
 err session_step(struct session *, double *ret_loss);
 
-/* After a step: what is to be pushed is where it is bound, and stays as it is until the next one.
+/* After a step: what is to be pushed is where it is bound, and stays as it is until the next one;
+ * of tables, in the fronts of the windows of rows, the rows of the next batch are named with it.
  * It may not be pushed before, where it leaves as other numbers than float32. */
 err session_hand_over(struct session *);
 /* A rounding error that later gradients were to make up for is none of theirs any more. */

@@ -6,6 +6,8 @@
 
 err session_make_graph(const struct session *, int64_t batch, bool training, struct arena *,
                        struct graph **ret);
+/* Of a variable's initial values */
+uint64_t session_key(const struct session *, const struct param *);
 /* Rows of an evaluation beside training batches of so many */
 int64_t session_evaluation_batch(const struct session *, int64_t batch);
 /* Room for the states of metrics, of a batch and of the evaluation set. ERR_MEMORY. */

@@ -14,7 +14,7 @@ int session_list_gradients(const struct session *s, int optimizer)
         const struct param *param = s->graph->params[i];
         if (optimizer >= 0 && s->optimizer_of[i] != optimizer) continue;
         s->clip_gradients[count] = param->gradient;
-        s->clip_sizes[count++] = shape_count(&param->shape);
+        s->clip_sizes[count++] = param_floats(param);
     }
     return count;
 }
@@ -42,7 +42,7 @@ static void keep(struct session *s, int batch)
     struct device *d = s->options.device;
     for (int i = 0; i < s->graph->param_count; i++) {
         float *gradient = s->graph->params[i]->gradient;
-        int64_t n = shape_count(&s->graph->params[i]->shape);
+        int64_t n = param_floats(s->graph->params[i]);
         if (batch > 0) d->kernels->axpy(d, gradient, 1.0f, s->kept[i], n);
         if (batch + 1 < s->options.batches_per_push) d->kernels->copy(d, s->kept[i], gradient, n);
     }
@@ -54,13 +54,35 @@ static uint64_t draw_of(const struct session *s, const struct batch *batch)
     return batch->index * (uint64_t)s->options.workers + (uint64_t)s->options.worker;
 }
 
+/* The next batch, prepared: its ids are looked up. */
+static err prepare(struct session *s, struct prepared *p)
+{
+    struct batch batch;
+    TRY(s->train_data->calls->next(s->train_data, &batch));
+    prepared_make(p, s->graph, &batch);
+    return OK;
+}
+
+/* With the rows of tables that it names */
+static err take_with_rows(struct session *s)
+{
+    struct prepared *p = &s->rows.batches[s->rows.current];
+    if (!p->is_there) TRY(prepare(s, p));
+    TRY(rows_fetch(&s->rows, s->graph, p));
+    plan_load(s->replica.plan, &p->batch, draw_of(s, &p->batch));
+    s->last_rows = p->batch.rows;
+    return OK;
+}
+
 /* To where the plan wants it, from the stream or from where it was sent meanwhile. */
 static err take_batch(struct session *s)
 {
     struct plan *plan = s->replica.plan;
     struct batch batch;
     const uint64_t begin_ns = trace_begin(plan->trace);
-    if (s->sent_rows > 0) {
+    if (rows_are_used(&s->rows)) {
+        TRY(take_with_rows(s));
+    } else if (s->sent_rows > 0) {
         plan_take(plan, s->sent_rows);
         s->last_rows = s->sent_rows;
         s->sent_rows = 0;
@@ -79,7 +101,8 @@ static err send_batch(struct session *s)
 {
     struct batch batch;
     struct batch_source *data = s->train_data;
-    if (!s->replica.plan->inlet || data->calls->ready(data) == 0) return OK;
+    if (!s->replica.plan->inlet || rows_are_used(&s->rows) || data->calls->ready(data) == 0)
+        return OK;
     TRY(data->calls->next(data, &batch));
     plan_send(s->replica.plan, &batch, draw_of(s, &batch));
     s->sent_rows = batch.rows;
@@ -136,10 +159,20 @@ err session_step(struct session *s, double *ret_loss)
     return OK;
 }
 
+/* The next batch's rows are named where it lies ready: a push is not to wait for it. */
+static err put_rows(struct session *s)
+{
+    struct prepared *next = &s->rows.batches[!s->rows.current];
+    if (s->train_data->calls->ready(s->train_data) != 0) TRY(prepare(s, next));
+    rows_put(&s->rows);
+    return OK;
+}
+
 err session_hand_over(struct session *s)
 {
     struct device *device = s->options.device;
     if (!s->has_left) replica_round_gradients(&s->replica);
+    if (rows_are_used(&s->rows)) TRY(put_rows(s));
     return device->kernels->synchronize(device);
 }
 
@@ -162,6 +195,7 @@ err session_seek(struct session *s, uint64_t batch)
     const err e = s->train_data->calls->seek(s->train_data, batch);
     if (e) return fail_prefix(e, "data.train");
     s->sent_rows = 0;
+    s->rows.batches[0].is_there = s->rows.batches[1].is_there = false;
     s->batches = batch;
     return OK;
 }

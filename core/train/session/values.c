@@ -11,11 +11,15 @@
 #include "core/train/checkpoint/shard.h"
 #include "core/train/session/session_inside.h"
 
+uint64_t session_key(const struct session *s, const struct param *p)
+{
+    return random_key((uint64_t)s->options.spec->seed, p->name);
+}
+
 static err initial_value(struct session *s, const struct param *p, float *ret_values)
 {
-    const struct initial all = {.shape = &p->shape,
-                                .key = random_key((uint64_t)s->options.spec->seed, p->name),
-                                .count = shape_count(&p->shape)};
+    const struct initial all = {
+        .shape = &p->shape, .key = session_key(s, p), .count = shape_count(&p->shape)};
     err e = p->initializer->fill(p->initializer_attributes, &all, ret_values);
     return e ? fail_prefix(e, "initial value of %s", p->name) : OK;
 }
@@ -48,6 +52,7 @@ err session_initial_values(struct session *s, int ps, float *ret_block)
     memset(ret_block, 0, (size_t)s->layout->block_floats[ps] * sizeof(float));
     for (int i = 0; i < s->graph->param_count; i++) {
         const struct slice *slice;
+        if (s->layout->variables[i].table) continue; /* a ps makes its rows itself */
         if (!layout_is_whole(s->layout, i, &slice))
             TRY(initial_parts_of(s, i, ps, ret_block));
         else if (slice->ps == ps)
@@ -151,6 +156,11 @@ err session_check_warm_start(struct session *s)
     };
     int count;
     if (!spec->checkpoint) return OK;
+    if (rows_are_used(&s->rows))
+        return fail(ERR_INPUT,
+                    "train.warm_start: a model with tables (%s) begins with initial "
+                    "values or from a checkpoint of its own",
+                    s->layout->slices[s->layout->slice_count].name);
     const char *const *names = names_of(s, &count);
     err e = warm_start_check(&warm, names, count, &s->arena);
     return e ? fail_prefix(e, "train.warm_start") : OK;

@@ -83,7 +83,7 @@ static const char *add_whole(struct graph_maker *m, const struct slice *slice,
 static void add_variables(struct graph_maker *m)
 {
     const struct slice *slices = m->layout->slices;
-    const int count = m->layout->slice_count;
+    const int count = m->layout->all_count;
     for (int i = 0; i < count; i++) m->slices[i] = add_slice(m, &slices[i]);
     for (int i = 0; i < count; i += slices[i].parts) {
         const bool is_whole = slices[i].parts == 1;
@@ -272,7 +272,7 @@ static void add_metrics(struct graph_maker *m)
 void graph_def_make(const struct graph *graph, const struct layout *layout,
                     const struct optimizers *optimizers, struct arena *arena, struct graph_def *ret)
 {
-    assert(layout->variable_count == graph->param_count && layout->slice_count > 0);
+    assert(layout->variable_count == graph->param_count && layout->all_count > 0);
     struct graph_maker m = {
         .graph = graph,
         .layout = layout,
@@ -280,7 +280,7 @@ void graph_def_make(const struct graph *graph, const struct layout *layout,
         .outputs = arena_array(arena, (size_t)graph->node_count, sizeof *m.outputs),
         .inputs = arena_array(arena, (size_t)graph->input_count, sizeof *m.inputs),
         .wholes = arena_array(arena, (size_t)layout->variable_count, sizeof *m.wholes),
-        .slices = arena_array(arena, (size_t)layout->slice_count, sizeof *m.slices),
+        .slices = arena_array(arena, (size_t)layout->all_count, sizeof *m.slices),
     };
     add_variables(&m);
     for (int i = 0; i < graph->input_count; i++)

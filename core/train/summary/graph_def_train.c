@@ -24,7 +24,7 @@ struct training {
     const char *scope; /* "train" */
     const char *global_step;
     const char **gradients; /* [layout->variable_count] as they are pushed */
-    const char **updates;   /* [layout->slice_count] with ^ before the name */
+    const char **updates;   /* [layout->all_count] with ^ before the name */
 };
 
 /* Names of the first are plain, those of others are numbered. */
@@ -76,7 +76,7 @@ static void add_powers(struct training *t)
 {
     const struct layout *layout = t->m->layout;
     int owner = 0, power = 0;
-    for (int i = 1; i < layout->slice_count; i++)
+    for (int i = 1; i < layout->all_count; i++)
         if (strcmp(layout->variables[layout->slices[i].variable].name,
                    layout->variables[layout->slices[owner].variable].name) < 0)
             owner = i;
@@ -175,7 +175,7 @@ static void add_update(struct training *t, int index)
 /* The step counts when everything is updated. It shows the first optimizer's settings. */
 static void add_count(struct training *t)
 {
-    const int updates = t->m->layout->slice_count;
+    const int updates = t->m->layout->all_count;
     const struct drawn *first = &t->drawn[0];
     const char **inputs = arena_array(t->arena, (size_t)updates + 1, sizeof *inputs);
     inputs[0] = t->global_step;
@@ -213,13 +213,13 @@ void graph_def_add_training(struct graph_maker *m, const struct optimizers *opti
         .optimizers = optimizers,
         .scope = graph_scope(m, "train"),
         .gradients = arena_array(arena, (size_t)m->layout->variable_count, sizeof *t.gradients),
-        .updates = arena_array(arena, (size_t)m->layout->slice_count, sizeof *t.updates),
+        .updates = arena_array(arena, (size_t)m->layout->all_count, sizeof *t.updates),
     };
     t.global_step = add_state(&t, graph_scope(m, "global_step"), 0, GRAPH_INT64);
     for (int i = 0; i < optimizers->count; i++) draw_optimizer(&t, i);
     add_powers(&t);
     add_gradients(&t);
     for (int i = 0; i < optimizers->count; i++) add_clipping(&t, i);
-    for (int i = 0; i < m->layout->slice_count; i++) add_update(&t, i);
+    for (int i = 0; i < m->layout->all_count; i++) add_update(&t, i);
     add_count(&t);
 }

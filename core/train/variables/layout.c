@@ -136,6 +136,18 @@ static void cut(struct layout *layout, int variable, struct partition partition)
     }
 }
 
+/* A table that is worth it is shared out over all ps, unless a spec says otherwise. */
+static struct partition partition_for(const struct placement_spec *spec,
+                                      const struct layout *layout, const struct variable *variable)
+{
+    const int64_t bytes = shape_count(&variable->shape) * (int64_t)sizeof(float);
+    const bool is_free = !spec->partitioner.kind || partitioner_balances(&spec->partitioner);
+    if (variable->table && is_free && bytes >= LAYOUT_LARGE_BYTES && !pin_of(spec, variable->name))
+        return partition_over(layout->ps_count, &variable->shape);
+    const struct partition partition = partition_of(&spec->partitioner, &variable->shape);
+    return variable->table && partition.axis ? (struct partition){0, 1} : partition;
+}
+
 /* Counts before anything is cut: the limit is on what a spec may ask for, not on what fits. */
 static err choose_partitions(const struct placement_spec *spec, const struct layout *layout,
                              struct partition *ret)
@@ -143,7 +155,7 @@ static err choose_partitions(const struct placement_spec *spec, const struct lay
     int64_t total = 0;
     for (int i = 0; i < layout->variable_count; i++) {
         const struct variable *variable = &layout->variables[i];
-        ret[i] = partition_of(&spec->partitioner, &variable->shape);
+        ret[i] = partition_for(spec, layout, variable);
         total += ret[i].parts;
         if (total <= SLICES_MAX) continue;
         return fail(ERR_INPUT,
@@ -224,6 +236,7 @@ static int find_to_cut(const struct placement_spec *spec, const struct layout *l
     for (int i = 0; i < layout->slice_count; i++) {
         const struct slice *slice = &layout->slices[i];
         if (slice->ps != ps || slice->parts > 1 || slice_bytes(slice) <= most) continue;
+        if (layout->variables[slice->variable].table) continue;
         if (partition_over(layout->ps_count, &slice->shape).parts == 1) continue;
         if (pin_of(spec, slice->name)) continue;
         most = slice_bytes(slice);
@@ -254,6 +267,21 @@ static void balance(const struct placement_spec *spec, struct layout *layout,
     }
 }
 
+/* Those of tables go behind the others. */
+static void part_tables(struct layout *layout, struct arena *arena)
+{
+    const int count = layout->all_count = layout->slice_count;
+    struct slice *parted = arena_array(arena, (size_t)count + 1, sizeof *parted);
+    int at = 0;
+    for (int tables = 0; tables < 2; tables++) {
+        for (int i = 0; i < count; i++)
+            if ((layout->variables[layout->slices[i].variable].table != NULL) == tables)
+                parted[at++] = layout->slices[i];
+        if (!tables) layout->slice_count = at;
+    }
+    layout->slices = parted;
+}
+
 /* Backward finishes the variable that was created last first: so they lie, and a finished stretch
  * of a block can leave while the rest is still being computed. */
 static void lay_out_blocks(struct layout *layout)
@@ -263,6 +291,10 @@ static void lay_out_blocks(struct layout *layout)
         int64_t *end = &layout->block_floats[slice->ps];
         slice->offset = *end;
         *end += (slice->count + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
+    }
+    for (int i = layout->slice_count; i < layout->all_count; i++) {
+        int64_t *end = &layout->block_floats[layout->slices[i].ps];
+        if (*end == 0) *end = LAYOUT_ALIGN; /* so that its pushes have something to complete */
     }
 }
 
@@ -284,6 +316,7 @@ err layout_make(const struct placement_spec *spec, const struct variable *variab
     cut_all(layout, partitions, arena);
     place_all(spec, layout, arena);
     if (partitioner_balances(&spec->partitioner)) balance(spec, layout, partitions, arena);
+    part_tables(layout, arena);
     lay_out_blocks(layout);
     *ret = layout;
     return OK;
@@ -391,7 +424,7 @@ void layout_scatter_on(struct device *device, const struct layout *layout, int v
 bool layout_is_whole(const struct layout *layout, int variable, const struct slice **ret_slice)
 {
     const struct slice *slice = &layout->slices[first_slice(layout, variable)];
-    if (slice->parts > 1) return false;
+    if (layout->variables[variable].table || slice->parts > 1) return false;
     if (ret_slice) *ret_slice = slice;
     return true;
 }

@@ -7,7 +7,11 @@
  * ours: a ps that would hold more than 1.5 times its share, and a megabyte, has its largest
  * variables cut.
  *
- * All slices on one ps form one block of floats. Their order is the order in which backward
+ * A table (rows of which a step touches few) has no place in blocks: its slices are cut
+ * along its rows, which a ps keeps by themselves. Where no partitioner is named, a table of a
+ * megabyte and more is cut over all ps.
+ *
+ * All other slices on one ps form one block of floats. Their order is the order in which backward
  * finishes them: last created first. Each slice begins at a multiple of LAYOUT_ALIGN floats; the
  * gaps are zero in values and gradients.
  */
@@ -15,7 +19,7 @@
 #define CORE_TRAIN_VARIABLES_LAYOUT_H
 
 #include "core/base/fields/fields.h"
-#include "core/graph/tensor.h"
+#include "core/graph/op.h"
 #include "kernels/kernels.h"
 
 enum {
@@ -23,7 +27,8 @@ enum {
     LAYOUT_BYTES = LAYOUT_ALIGN * sizeof(float),
     PS_MAX = 1024,
     WORKERS_MAX = 4096,
-    SLICES_MAX = 65536
+    SLICES_MAX = 65536,
+    TABLE_NAMED_MAX = 1 << 26, /* rows of a table that a batch names */
 };
 
 enum placement_strategy { PLACE_ROUND_ROBIN, PLACE_GREEDY };
@@ -42,9 +47,18 @@ struct placement_spec {
 extern const struct object placement_spec_object;
 extern const struct kinds partitioner_kinds;
 
+/* What is known of a table beside its shape, [rows, width]. */
+struct table_spec {
+    const struct initializer *initializer; /* one of initializer_kinds */
+    const void *initializer_attributes;
+    uint64_t key; /* of initial values */
+    int64_t most; /* rows that a batch names */
+};
+
 struct variable {
     const char *name;
     struct shape shape;
+    const struct table_spec *table; /* NULL: dense */
 };
 
 /* Rows start .. start + length - 1 of one axis of a variable (all of it when it is not
@@ -54,16 +68,20 @@ struct slice {
     struct shape shape;    /* of the whole variable */
     int axis;              /* 0 when not partitioned */
     int64_t start, length; /* along axis */
-    int64_t offset, count; /* floats in the ps' block; count without padding */
+    int64_t offset, count; /* floats in the ps' block (of a table none); count without padding */
     /* in a layout, which has all ps and all parts: */
     int variable, part, parts, ps;
 };
 
 struct layout {
-    int ps_count, variable_count, slice_count;
+    int ps_count, variable_count;
     const struct variable *variables; /* creation order */
-    struct slice *slices;             /* by variable, then part */
-    int64_t *block_floats;            /* [ps_count], multiples of LAYOUT_ALIGN */
+    /* By variable, then part: those of dense variables, which lie in blocks, and then those of
+     * tables, up to all_count. */
+    struct slice *slices;
+    int slice_count, all_count;
+    /* [ps_count], multiples of LAYOUT_ALIGN; none is empty where there are rows of tables */
+    int64_t *block_floats;
     int64_t
         *ps_bytes; /* [ps_count] bytes of variables, without padding (global step not counted) */
     /* "balanced": how many variables are cut, and of the first one what its ps would hold else */
@@ -86,7 +104,7 @@ void layout_gather_on(struct device *, const struct layout *, int variable,
 void layout_scatter_on(struct device *, const struct layout *, int variable, const float *whole,
                        float *const blocks[]);
 
-/* true when the variable is one slice, so that the block's memory can be used in place;
+/* true when the variable is one slice of a block, so that the block's memory can be used in place;
  * ret_slice: NULL where it is not wanted */
 bool layout_is_whole(const struct layout *, int variable, const struct slice **ret_slice);
 

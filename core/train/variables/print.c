@@ -46,10 +46,12 @@ static void print_variables(const struct layout *layout, FILE *file)
     }
     fprintf(file, "%-*s  %-*s  %*s  ps\n", name_width, "variable", shape_width, "shape",
             BYTES_WIDTH, "bytes");
-    const struct slice *slice = layout->slices;
-    for (int i = 0; i < layout->variable_count; i++, slice += slice->parts) {
+    const struct slice *slices = layout->slices, *tables = slices + layout->slice_count;
+    for (int i = 0; i < layout->variable_count; i++) {
         const struct variable *variable = &layout->variables[i];
-        ps_text(slice, ps);
+        const struct slice **slice = variable->table ? &tables : &slices;
+        ps_text(*slice, ps);
+        *slice += (*slice)->parts;
         fprintf(file, "%-*s  %-*s  %*lld  %s\n", name_width, variable->name, shape_width,
                 shape_text(&variable->shape, text), BYTES_WIDTH, (long long)bytes_of(variable), ps);
     }
@@ -58,7 +60,7 @@ static void print_variables(const struct layout *layout, FILE *file)
 static int slices_on(const struct layout *layout, int ps)
 {
     int count = 0;
-    for (int i = 0; i < layout->slice_count; i++) count += layout->slices[i].ps == ps;
+    for (int i = 0; i < layout->all_count; i++) count += layout->slices[i].ps == ps;
     return count;
 }
 

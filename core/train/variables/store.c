@@ -265,13 +265,19 @@ static void advance_powers(struct store *store)
     }
 }
 
+struct juncture store_juncture(const struct store *store, int updater, int64_t step)
+{
+    const struct updater *by = &store->updaters[updater];
+    return (struct juncture){.rate = (float)schedule_rate(by->learning_rate, step),
+                             .powers = store->powers + by->first_power,
+                             .step = step};
+}
+
 static void derive(const struct store *store, int64_t step, struct application *a)
 {
     for (int i = 0; i < store->updater_count; i++) {
         const struct updater *by = &store->updaters[i];
-        const struct juncture now = {.rate = (float)schedule_rate(by->learning_rate, step),
-                                     .powers = store->powers + by->first_power,
-                                     .step = step};
+        const struct juncture now = store_juncture(store, i, step);
         by->optimizer->derive(by->attributes, &now, a->constants[i]);
     }
 }

@@ -37,6 +37,8 @@ struct store {
  * device, of at least floats floats, zeroed, aligned to 64, outlives the store. */
 err store_open(const struct optimizers *, const struct section *, int section_count,
                struct device *, int64_t floats, float *values, struct store *ret);
+/* Where the run stands for one of the updaters, before an update at this global step. */
+struct juncture store_juncture(const struct store *, int updater, int64_t step);
 /* What that takes of the device beside slots; nothing where updates run in the first caches. */
 size_t store_scratch_bytes(const struct device *, int64_t floats);
 /* Array 0 are the values, array 1 + i is slot i. */

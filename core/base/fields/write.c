@@ -1,0 +1,40 @@
+/* write.c - an object the other way round: as JSON again; and its fields by name. */
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/fields/fields_inside.h"
+
+static json_t *value_of(const struct field *field, const char *at)
+{
+    switch (field->type) {
+    case FIELD_BOOL:
+        return json_boolean(*(const bool *)at);
+    case FIELD_INT:
+        return json_integer((json_int_t) * (const int64_t *)at);
+    case FIELD_FLOAT:
+        return json_real(*(const double *)at);
+    case FIELD_ENUM:
+        return json_string(field->choices[*(const int *)at]);
+    case FIELD_STRING:
+        return *(const char *const *)at ? json_string(*(const char *const *)at) : json_null();
+    default:
+        assert(false); /* no caller has others */
+        return NULL;
+    }
+}
+
+double *fields_float(const struct object *object, void *of, const char *name)
+{
+    const struct field *field = object->fields;
+    while (strcmp(field->name, name)) field++; /* ends: there is one */
+    assert(field->type == FIELD_FLOAT);
+    return (double *)((char *)of + field->offset);
+}
+
+json_t *fields_write(const struct object *object, const void *from)
+{
+    json_t *json = json_object();
+    for (const struct field *field = object->fields; json && field && field->name; field++)
+        json_object_set_new(json, field->name, value_of(field, (const char *)from + field->offset));
+    return json;
+}

@@ -1,0 +1,327 @@
+/* ps.c - the tables of a ps: what workers say of rows, and what becomes of it.
+ *
+ * A push consists of ROWS and PUSH, on one link and in this order; what ROWS brings counts when the
+ * PUSH is applied. Windows of rows are also the workers' memory: what is read there is copied
+ * before it is looked at.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/cluster/task/ps_inside.h"
+#include "core/train/variables/table.h"
+#include "kernels/device.h"
+
+struct ps_tables {
+    int users;                 /* the ps, and a checkpoint */
+    bool is_saving;            /* for one */
+    struct shard_table *shown; /* [area.count] to checkpoints */
+    struct device own,
+        *host; /* which updates them; own: where the ps' device is none of the host's */
+    struct row_area area;
+    struct table **at; /* [area.count] */
+    int64_t *ids;      /* [area.rows] of one worker, checked */
+    /* Of one table what workers have pushed, one behind the other, and its sum */
+    struct row_gradients *pushed; /* [workers] */
+    int64_t room;                 /* rows of the widest table that the following have room for */
+    int64_t *pushed_ids, *sum_ids;
+    float *sum;
+};
+
+/* ---- life ---- */
+
+static err open_table(struct ps_task *p, int i)
+{
+    const struct table_share *share = &p->share->setup.tables[i];
+    const struct slice *slice = &share->slice;
+    const struct table_description description = {
+        .name = slice->name,
+        .shape = slice->shape,
+        .start = slice->start,
+        .length = slice->length,
+        .initializer = share->spec.initializer,
+        .initializer_attributes = share->spec.initializer_attributes,
+        .key = share->spec.key,
+    };
+    TRY(row_area_add(
+        &p->tables->area,
+        &(struct area_slice){slice->start, slice->length, slice->shape.dim[1], share->spec.most}));
+    return table_open(&description, &p->store.updaters[share->optimizer], p->tables->host,
+                      &p->tables->at[i]);
+}
+
+err ps_tables_open(struct ps_task *p)
+{
+    struct share *share = p->share;
+    const int count = share->setup.table_count;
+    ps_tables_close(p);
+    if (!count) return OK;
+    p->tables = calloc(1, sizeof *p->tables);
+    if (!p->tables) return fail(ERR_MEMORY, "no memory for %d tables", count);
+    struct ps_tables *t = p->tables;
+    t->users = 1;
+    t->host = p->device->is_separate ? &t->own : p->device;
+    if (t->host == &t->own) TRY(device_open_cpu(1, NULL, &t->own));
+    row_area_open(count, &share->arena, &t->area);
+    t->at = calloc((size_t)count, sizeof(struct table *));
+    t->shown = calloc((size_t)count, sizeof *t->shown);
+    if (!t->at || !t->shown) return fail(ERR_MEMORY, "no memory for %d tables", count);
+    for (int i = 0; i < count; i++) TRY(open_table(p, i));
+    t->ids = malloc((size_t)t->area.rows * sizeof *t->ids);
+    t->pushed = calloc((size_t)p->task.peer_count, sizeof *t->pushed);
+    if (!t->ids || !t->pushed)
+        return fail(ERR_MEMORY, "no memory for %lld ids", (long long)t->area.rows);
+    for (int w = 0; w < p->task.peer_count; w++) {
+        p->windows[w].told = (struct rows_told){0};
+        area_counts_open(&t->area, &share->arena, &p->windows[w].told.counts);
+    }
+    return OK;
+}
+
+/* A checkpoint that is written holds the share too, whose arena has descriptions. */
+void ps_tables_release(struct ps_tables *t)
+{
+    if (!t) return;
+    if (t->is_saving)
+        for (int i = 0; i < t->area.count; i++) table_save_end(t->at[i]);
+    t->is_saving = false;
+    if (--t->users) return;
+    for (int i = 0; t->at && i < t->area.count; i++) table_close(t->at[i]);
+    free(t->at);
+    free(t->shown);
+    if (t->own.kernels) device_close(&t->own);
+    free(t->ids);
+    free(t->pushed);
+    free(t->pushed_ids);
+    free(t->sum_ids);
+    free(t->sum);
+    free(t);
+}
+
+/* Only a checkpoint and the ps hold them, and the ps lets go when it gets others. */
+void ps_tables_close(struct ps_task *p)
+{
+    struct ps_tables *t = p->tables;
+    p->tables = NULL;
+    if (t && t->users > 1)
+        t->users--;
+    else
+        ps_tables_release(t);
+}
+
+err ps_tables_hold(struct ps_task *p, struct ps_tables **ret)
+{
+    struct ps_tables *t = *ret = p->tables;
+    if (!t) return OK;
+    t->users++;
+    t->is_saving = true;
+    for (int i = 0; i < t->area.count; i++) table_save_begin(t->at[i]);
+    return OK;
+}
+
+void ps_tables_describe(const struct ps_task *p, struct shard *ret)
+{
+    const struct setup *setup = &p->share->setup;
+    if (!p->tables) return;
+    for (int i = 0; i < setup->table_count; i++)
+        p->tables->shown[i] = (struct shard_table){
+            .slice = &setup->tables[i].slice,
+            .optimizer = setup->tables[i].optimizer,
+            .rows = p->tables->at[i],
+        };
+    ret->tables = p->tables->shown;
+    ret->table_count = setup->table_count;
+}
+
+size_t ps_tables_window_bytes(const struct ps_task *p)
+{
+    return p->tables ? p->tables->area.bytes : 0;
+}
+
+/* ---- what workers say ---- */
+
+/* Rows of all tables that the front names, checked; into the back. */
+static err gather(struct ps_task *p, int worker)
+{
+    struct ps_tables *t = p->tables;
+    struct windows *w = &p->windows[worker];
+    const struct area_counts *counts = &w->told.counts;
+    const size_t bytes = (size_t)counts->wanted_rows * sizeof *t->ids;
+    memcpy(t->ids, area_wanted_ids(&t->area, counts, w->rows.base), bytes);
+    const int64_t *ids = t->ids;
+    float *to = area_rows(&t->area, w->rows.base);
+    for (int i = 0; i < t->area.count; i++) {
+        if (!table_has(t->at[i], ids, counts->wanted[i]))
+            return fail(ERR_PROTOCOL, "rows that %s does not have here",
+                        p->share->setup.tables[i].slice.name);
+        table_gather(t->at[i], ids, counts->wanted[i], to);
+        ids += counts->wanted[i];
+        to += counts->wanted[i] * t->area.slices[i].width;
+    }
+    return OK;
+}
+
+static void answer(struct ps_task *p, int worker, uint32_t code)
+{
+    const struct windows *w = &p->windows[worker];
+    struct message m = {
+        .type = MESSAGE_ROWS,
+        .code = code,
+        .job = JOB_PS,
+        .task = (uint32_t)p->task.index,
+        .sequence = w->told.sequence,
+    };
+    if (code != ROWS_NONE) {
+        m.generation = p->share->setup.config.generation;
+        m.offset = p->tables->area.front;
+        m.length = (uint64_t)w->told.counts.wanted_floats * sizeof(float);
+    }
+    if (link_send(p->task.peers[worker].link, &m))
+        log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
+}
+
+/* Ids that became others meanwhile are asked for again, which is looked at when it comes. */
+void ps_tables_answer(struct ps_task *p, int worker)
+{
+    struct rows_told *told = &p->windows[worker].told;
+    if (!p->tables || !told->wants) return;
+    told->wants = false;
+    if (!gather(p, worker)) answer(p, worker, 0);
+}
+
+static bool is_of_this_life(const struct ps_task *p, int worker, const struct message *m)
+{
+    return p->tables && p->windows[worker].rows.base && ps_role_is_serving(p->task.role) &&
+           m->generation == p->share->setup.config.generation;
+}
+
+err ps_tables_heard(struct ps_task *p, int worker, const struct message *m)
+{
+    struct windows *w = &p->windows[worker];
+    const bool is_asked = m->code == ROWS_ASKED;
+    const char *fault = message_fault(m, FROM_WORKER | FROM_CHIEF);
+    if (fault) return fail(ERR_PROTOCOL, "ROWS, %s", fault);
+    w->told.sequence = m->sequence;
+    w->told.wants = false;
+    if (!is_of_this_life(p, worker, m)) {
+        if (is_asked) answer(p, worker, ROWS_NONE);
+        return OK;
+    }
+    if (m->offset) return fail(ERR_PROTOCOL, "rows that do not begin at the front");
+    TRY(area_read_counts(&p->tables->area, w->rows.base, m->length, &w->told.counts));
+    w->told.wants = m->code == ROWS_AND_NEXT;
+    if (!is_asked) return OK;
+    TRY(gather(p, worker));
+    answer(p, worker, ROWS_ASKED);
+    return OK;
+}
+
+bool ps_tables_have(const struct ps_task *p, int worker, const struct message *push)
+{
+    return !p->tables || p->windows[worker].told.sequence == push->sequence;
+}
+
+void ps_tables_forget(struct ps_task *p, int worker)
+{
+    p->windows[worker].told.wants = false;
+    p->windows[worker].told.sequence = 0;
+}
+
+/* ---- updates ---- */
+
+/* Of one table what a worker has pushed, where it lies */
+static struct row_gradients pushed_of(const struct ps_task *p, int worker, int table)
+{
+    const struct row_area *area = &p->tables->area;
+    const struct windows *w = &p->windows[worker];
+    const struct area_counts *counts = &w->told.counts;
+    struct row_gradients at = {
+        .rows = area_pushed_ids(area, counts, w->rows.base),
+        .gradients = area_gradients(area, counts, w->rows.base),
+        .count = counts->pushed[table],
+    };
+    for (int i = 0; i < table; i++) {
+        at.rows += counts->pushed[i];
+        at.gradients += counts->pushed[i] * area->slices[i].width;
+    }
+    return at;
+}
+
+/* Who has pushed what is no number */
+static err blame(const struct ps_task *p, const struct action_apply *a, int table)
+{
+    const char *name = p->share->setup.tables[table].slice.name;
+    const int64_t width = p->tables->area.slices[table].width;
+    const unsigned long long step = a->step + 1;
+    for (int w = 0; w < a->worker_count; w++) {
+        const struct row_gradients at = pushed_of(p, a->workers[w], table);
+        for (int64_t i = 0; i < at.count; i++)
+            if (!p->tables->host->kernels->all_finite(p->tables->host, at.gradients + i * width,
+                                                      width))
+                return fail(ERR_NUMBER,
+                            "worker/%d pushed a gradient that is not finite at step %llu: %s, row "
+                            "%lld",
+                            a->workers[w], step, name, (long long)at.rows[i]);
+    }
+    return fail(ERR_NUMBER, "the sum of the gradients at step %llu is not finite: %s", step, name);
+}
+
+static err reserve(struct ps_tables *t, int64_t rows)
+{
+    int64_t width = 1;
+    if (rows <= t->room) return OK;
+    for (int i = 0; i < t->area.count; i++)
+        if (t->area.slices[i].width > width) width = t->area.slices[i].width;
+    free(t->pushed_ids);
+    free(t->sum_ids);
+    free(t->sum);
+    t->room = rows;
+    t->pushed_ids = malloc((size_t)rows * sizeof *t->pushed_ids);
+    t->sum_ids = malloc((size_t)rows * sizeof *t->sum_ids);
+    t->sum = malloc((size_t)(rows * width) * sizeof *t->sum);
+    if (t->pushed_ids && t->sum_ids && t->sum) return OK;
+    t->room = 0;
+    return fail(ERR_MEMORY, "no memory for the gradients of %lld rows", (long long)rows);
+}
+
+/* Ids are copied, then looked at. */
+static err list_pushed(struct ps_task *p, const struct action_apply *a, int table)
+{
+    struct ps_tables *t = p->tables;
+    int64_t rows = 0;
+    for (int w = 0; w < a->worker_count; w++) {
+        t->pushed[w] = pushed_of(p, a->workers[w], table);
+        rows += t->pushed[w].count;
+    }
+    TRY(reserve(t, rows));
+    int64_t *ids = t->pushed_ids;
+    for (int w = 0; w < a->worker_count; w++) {
+        struct row_gradients *at = &t->pushed[w];
+        if (at->count) memcpy(ids, at->rows, (size_t)at->count * sizeof *ids);
+        at->rows = ids;
+        ids += at->count;
+        if (!table_has(t->at[table], at->rows, at->count))
+            return fail(ERR_PROTOCOL, "worker/%d pushed rows that %s does not have here",
+                        a->workers[w], p->share->setup.tables[table].slice.name);
+    }
+    return OK;
+}
+
+static err apply_table(struct ps_task *p, const struct action_apply *a, int table)
+{
+    struct ps_tables *t = p->tables;
+    const int64_t width = t->area.slices[table].width;
+    const int updater = p->share->setup.tables[table].optimizer;
+    const struct juncture now = store_juncture(&p->store, updater, (int64_t)a->step);
+    TRY(list_pushed(p, a, table));
+    const int64_t count = table_sum(t->pushed, a->worker_count, width, 1.0f / (float)a->gradients,
+                                    t->sum_ids, t->sum);
+    const err e = table_apply(t->at[table], t->sum_ids, count, t->sum, &now);
+    return e == ERR_NUMBER ? blame(p, a, table) : e;
+}
+
+err ps_tables_apply(struct ps_task *p, const struct action_apply *a)
+{
+    for (int i = 0; p->tables && i < p->tables->area.count; i++) TRY(apply_table(p, a, i));
+    return OK;
+}

@@ -1,0 +1,139 @@
+/* worker.c - rows of tables as a worker asks for them, gets them and pushes their gradients. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/cluster/task/worker_inside.h"
+
+enum {
+    ANSWER_MS = 10000,          /* for anything to come of a ps that was asked */
+    ANSWER_LOOKS_MAX = 1 << 20, /* in a row, each of which moved something */
+};
+
+/* ---- asking ---- */
+
+static err send_asking(struct worker_task *w, int ps, size_t bytes)
+{
+    struct link *link = w->task.peers[ps].link;
+    struct rows_asked *rows = &w->rows[ps];
+    const struct message m = {
+        .type = MESSAGE_ROWS,
+        .code = ROWS_ASKED,
+        .job = JOB_WORKER,
+        .task = (uint32_t)w->task.index,
+        .generation = worker_role_generation(w->task.role),
+        .sequence = ++rows->sequence,
+        .length = bytes,
+    };
+    rows->is_answered = rows->is_refused = false;
+    return link ? link_send(link, &m) : fail(ERR_PEER, "ps/%d is gone", ps);
+}
+
+static err await_answer(struct worker_task *w, int ps)
+{
+    const struct rows_asked *rows = &w->rows[ps];
+    for (int i = 0; i < ANSWER_LOOKS_MAX && !rows->is_answered; i++) {
+        struct link *link = w->task.peers[ps].link;
+        if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
+        TRY(loop_await(w->options.task.loop, link, ANSWER_MS));
+    }
+    if (rows->is_answered && !rows->is_refused) return OK;
+    return fail(ERR_PEER, "ps/%d has no rows for this worker", ps);
+}
+
+/* Of all ps that are asked. The role asks for all values again where some rows do not come. */
+static err ask_all(struct worker_task *w, const size_t bytes[])
+{
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        if (bytes[ps]) TRY(send_asking(w, ps, bytes[ps]));
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        if (bytes[ps]) TRY(await_answer(w, ps));
+    return OK;
+}
+
+static err ask(void *context, const size_t bytes[])
+{
+    struct worker_task *w = context;
+    const err e = ask_all(w, bytes);
+    if (!e) return OK;
+    log_line(LOG_INFO, "rows do not come (%s): asks for all values again", error_text());
+    w->lacks_values = true;
+    return ERR_PEER;
+}
+
+const struct row_source *worker_open_rows(struct worker_task *w)
+{
+    w->rows_from = (struct row_source){ask, w};
+    return &w->rows_from;
+}
+
+/* ---- getting ---- */
+
+/* Of a push: those of the batch that comes after it, which has the push's number. */
+void worker_rows_heard(struct worker_task *w, int ps, const struct message *m)
+{
+    struct rows_asked *rows = &w->rows[ps];
+    const bool is_answer = m->code == ROWS_ASKED || m->code == ROWS_NONE;
+    if (!is_answer) rows->came = m->sequence + 1;
+    if (!is_answer || m->sequence != rows->sequence) return;
+    rows->is_answered = true;
+    rows->is_refused = m->code == ROWS_NONE;
+}
+
+void worker_rows_values(struct worker_task *w, int ps)
+{
+    struct rows_asked *rows = &w->rows[ps];
+    if (rows->came)
+        rows_came(&w->session.rows, ps, rows->came - 1);
+    else
+        rows_forget(&w->session.rows, ps);
+    rows->came = 0;
+}
+
+/* ---- pushing ---- */
+
+void worker_rows_push(struct worker_task *w, int ps, const struct message *push)
+{
+    const struct rows *rows = &w->session.rows;
+    struct link *link = w->task.peers[ps].link;
+    if (!link || !rows_window_bytes(rows, ps)) return;
+    const struct message m = {
+        .type = MESSAGE_ROWS,
+        .code = rows->names_next ? ROWS_AND_NEXT : 0,
+        .job = JOB_WORKER,
+        .task = (uint32_t)w->task.index,
+        .generation = push->generation,
+        .sequence = push->sequence,
+        .length = rows->links[ps].front,
+    };
+    if (link_send(link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
+}
+
+/* ---- windows ---- */
+
+/* A push that was not answered may have to be sent again. */
+void worker_rows_keep(struct worker_task *w, int ps)
+{
+    struct rows_link *link =
+        rows_window_bytes(&w->session.rows, ps) ? &w->session.rows.links[ps] : NULL;
+    struct rows_asked *rows = &w->rows[ps];
+    free(rows->kept);
+    rows->kept = NULL;
+    rows->came = 0;
+    if (!link || !link->window) return;
+    rows->kept = malloc(link->front + 1);
+    if (rows->kept)
+        memcpy(rows->kept, link->window, link->front);
+    else
+        task_end(&w->task, fail(ERR_MEMORY, "no memory to keep %zu bytes of rows", link->front));
+}
+
+void worker_rows_bind(struct worker_task *w, int ps, void *window)
+{
+    struct rows_asked *rows = &w->rows[ps];
+    session_bind_rows(&w->session, ps, window);
+    if (!rows->kept) return;
+    memcpy(window, rows->kept, w->session.rows.links[ps].front);
+    free(rows->kept);
+    rows->kept = NULL;
+}

@@ -1,0 +1,81 @@
+/* lookup.c - see lookup.h. */
+#include "core/train/session/lookup.h"
+
+#include <string.h>
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+
+void lookup_open(int64_t cells, struct arena *arena, struct lookup *ret)
+{
+    const size_t count = (size_t)cells + 1;
+    *ret = (struct lookup){
+        .cells = cells,
+        .ids = arena_array(arena, count, sizeof *ret->ids),
+        .places = arena_array(arena, count, sizeof *ret->places),
+        .named = arena_array(arena, count, sizeof *ret->named),
+        .sorted = arena_array(arena, count, sizeof *ret->sorted),
+    };
+}
+
+/* Returns how many; ret_bits: all that are set in any. */
+static int64_t list_named(struct lookup *l, const int64_t *ids, int64_t cells, int64_t *ret_bits)
+{
+    int64_t count = 0, bits = 0;
+    for (int64_t i = 0; i < cells; i++) {
+        if (ids[i] < 0) continue;
+        l->named[count++] = (struct named){ids[i], i};
+        bits |= ids[i];
+    }
+    *ret_bits = bits;
+    return count;
+}
+
+/* By one digit, in a stable way: those that are equal stay in the order of the batch. */
+static void sort_digit(const struct named *from, struct named *to, int64_t count, int shift)
+{
+    int64_t starts[DIGITS] = {0}, at = 0;
+    for (int64_t i = 0; i < count; i++) starts[(from[i].id >> shift) & (DIGITS - 1)]++;
+    for (int d = 0; d < DIGITS; d++) {
+        const int64_t here = starts[d];
+        starts[d] = at;
+        at += here;
+    }
+    for (int64_t i = 0; i < count; i++)
+        to[starts[(from[i].id >> shift) & (DIGITS - 1)]++] = from[i];
+}
+
+static void sort_named(struct lookup *l, int64_t count, int64_t bits)
+{
+    for (int shift = 0; shift < 63 && bits >> shift; shift += DIGIT_BITS) {
+        sort_digit(l->named, l->sorted, count, shift);
+        struct named *swapped = l->named;
+        l->named = l->sorted;
+        l->sorted = swapped;
+    }
+}
+
+void lookup_find(struct lookup *l, const int64_t *ids, int64_t cells)
+{
+    int64_t bits;
+    const int64_t count = list_named(l, ids, cells, &bits);
+    sort_named(l, count, bits);
+    memset(l->places, 0xff, (size_t)l->cells * sizeof *l->places);
+    l->count = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (i == 0 || l->named[i].id != l->named[i - 1].id) l->ids[l->count++] = l->named[i].id;
+        l->places[l->named[i].cell] = l->count - 1;
+    }
+}
+
+int64_t lookup_place(const struct lookup *l, int64_t id)
+{
+    int64_t low = 0, high = l->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (l->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -1,0 +1,280 @@
+/* rows.c - see rows.h. */
+#include "core/train/session/rows.h"
+
+#include <string.h>
+
+bool rows_are_used(const struct rows *r)
+{
+    return r->device != NULL;
+}
+
+/* ---- which tables lie where ---- */
+
+static int count_on(const struct layout *layout, int ps)
+{
+    int count = 0;
+    for (int i = layout->slice_count; i < layout->all_count; i++)
+        count += layout->slices[i].ps == ps;
+    return count;
+}
+
+/* The column of ids that names the table's rows, by its place among the graph's inputs */
+static int column_of(const struct graph *graph, const struct param *param)
+{
+    return graph_input_of(graph, param->ids);
+}
+
+static err open_link(struct rows *r, const struct layout *layout, int ps, struct arena *arena)
+{
+    struct rows_link *link = &r->links[ps];
+    const int count = count_on(layout, ps);
+    row_area_open(count, arena, &link->area);
+    link->parts = arena_array(arena, (size_t)count + 1, sizeof *link->parts);
+    link->done = arena_array(arena, (size_t)count + 1, sizeof *link->done);
+    for (int i = layout->slice_count; i < layout->all_count; i++) {
+        const struct slice *slice = &layout->slices[i];
+        if (slice->ps != ps) continue;
+        const struct param *param = r->graph->params[slice->variable];
+        link->parts[link->area.count] =
+            (struct rows_part){slice->variable, column_of(r->graph, param), slice};
+        TRY(row_area_add(&link->area, &(struct area_slice){slice->start, slice->length,
+                                                           slice->shape.dim[1], param->held}));
+    }
+    area_counts_open(&link->area, arena, &link->counts);
+    return OK;
+}
+
+err rows_open(const struct graph *graph, const struct layout *layout, struct device *device,
+              const struct row_source *from, struct arena *arena, struct rows *ret)
+{
+    *ret = (struct rows){.device = layout->all_count > layout->slice_count ? device : NULL,
+                         .graph = graph,
+                         .from = from,
+                         .ps_count = layout->ps_count};
+    if (!ret->device) return OK;
+    ret->links = arena_array(arena, (size_t)layout->ps_count, sizeof *ret->links);
+    ret->bytes = arena_array(arena, (size_t)layout->ps_count, sizeof *ret->bytes);
+    for (int ps = 0; ps < layout->ps_count; ps++) TRY(open_link(ret, layout, ps, arena));
+    return OK;
+}
+
+size_t rows_window_bytes(const struct rows *r, int ps)
+{
+    return rows_are_used(r) ? r->links[ps].area.bytes : 0;
+}
+
+void rows_bind(struct rows *r, int ps, void *window)
+{
+    if (!rows_are_used(r)) return;
+    r->links[ps].window = window;
+    r->links[ps].came = 0;
+}
+
+void rows_came(struct rows *r, int ps, uint64_t batch)
+{
+    if (rows_are_used(r)) r->links[ps].came = batch + 1;
+}
+
+void rows_forget(struct rows *r, int ps)
+{
+    if (rows_are_used(r)) r->links[ps].came = 0;
+}
+
+/* ---- batches ---- */
+
+/* By input of the graph: ids get a lookup, numbers a copy. */
+void prepared_open(const struct graph *graph, const struct column *columns, int column_count,
+                   struct arena *arena, struct prepared *ret)
+{
+    *ret = (struct prepared){
+        .batch = {.column_count = column_count},
+        .columns = arena_array(arena, (size_t)column_count, sizeof *ret->columns),
+        .copies = arena_array(arena, (size_t)graph->input_count, sizeof *ret->copies),
+        .lookups = arena_array(arena, (size_t)graph->input_count, sizeof *ret->lookups),
+    };
+    ret->batch.columns = ret->columns;
+    memcpy(ret->columns, columns, (size_t)column_count * sizeof *columns);
+    for (int i = 0; i < graph->input_count; i++) {
+        const struct tensor *tensor = graph->inputs[i].tensor;
+        if (tensor->dtype == INT64)
+            lookup_open(shape_count(&tensor->shape), arena, &ret->lookups[i]);
+        else
+            ret->copies[i] = arena_new(arena, tensor_bytes(tensor));
+    }
+}
+
+static void prepare_column(struct prepared *p, const struct graph_input *input, int i,
+                           const struct batch *batch)
+{
+    const struct column *from = &batch->columns[input->column];
+    struct column *to = &p->columns[input->column];
+    const int64_t cells = batch->rows * column_width(from);
+    *to = *from;
+    if (from->dtype == INT64) {
+        lookup_find(&p->lookups[i], from->at, cells);
+        to->at = p->lookups[i].places;
+    } else {
+        memcpy(p->copies[i], from->at, (size_t)cells * dtype_size(from->dtype));
+        to->at = p->copies[i];
+    }
+}
+
+void prepared_make(struct prepared *p, const struct graph *graph, const struct batch *batch)
+{
+    const struct column *columns = p->columns;
+    for (int i = 0; i < graph->input_count; i++) prepare_column(p, &graph->inputs[i], i, batch);
+    p->batch = *batch;
+    p->batch.columns = columns;
+    p->is_there = true;
+}
+
+/* ---- rows ---- */
+
+/* Rows first .. first + count - 1 of those that the lookup has are this part's. */
+struct run {
+    int64_t first, count;
+};
+
+static struct run run_of(const struct rows_part *part, const struct lookup *lookup)
+{
+    const struct slice *slice = part->slice;
+    const int64_t first = lookup_place(lookup, slice->start);
+    return (struct run){first, lookup_place(lookup, slice->start + slice->length) - first};
+}
+
+/* The next rows that are to be asked for. Returns whether there are any. */
+static bool name_piece(struct rows_link *link, const struct prepared *p)
+{
+    struct area_counts *c = &link->counts;
+    for (int i = 0; i < link->area.count; i++) {
+        const struct rows_part *part = &link->parts[i];
+        const int64_t left = run_of(part, &p->lookups[part->column]).count - link->done[i];
+        const int64_t most = link->area.slices[i].most;
+        c->pushed[i] = 0;
+        c->wanted[i] = left < most ? left : most;
+    }
+    area_counts_sum(&link->area, c);
+    return c->wanted_rows > 0;
+}
+
+static void write_wanted(struct rows_link *link, const struct prepared *p)
+{
+    int64_t *to = area_wanted_ids(&link->area, &link->counts, link->window);
+    for (int i = 0; i < link->area.count; i++) {
+        const struct lookup *lookup = &p->lookups[link->parts[i].column];
+        const int64_t first = run_of(&link->parts[i], lookup).first + link->done[i];
+        const size_t count = (size_t)link->counts.wanted[i];
+        memcpy(to, lookup->ids + first, count * sizeof *to);
+        to += count;
+    }
+}
+
+/* The rows that were wanted, from the back */
+static void take_rows(const struct rows *r, struct rows_link *link, const struct graph *graph,
+                      const struct prepared *p)
+{
+    const float *from = area_rows(&link->area, link->window);
+    for (int i = 0; i < link->area.count; i++) {
+        const struct rows_part *part = &link->parts[i];
+        const int64_t width = link->area.slices[i].width, count = link->counts.wanted[i];
+        const int64_t first = run_of(part, &p->lookups[part->column]).first + link->done[i];
+        r->device->kernels->upload(r->device, graph->params[part->param]->value + first * width,
+                                   from, (size_t)(count * width) * sizeof(float));
+        from += count * width;
+        link->done[i] += count;
+    }
+}
+
+/* Those of all ps at once, a windowful at a time; ends, since each brings some. */
+static err ask(struct rows *r, const struct graph *graph, const struct prepared *p)
+{
+    for (bool has_any = true; has_any;) {
+        has_any = false;
+        for (int ps = 0; ps < r->ps_count; ps++) {
+            struct rows_link *link = &r->links[ps];
+            r->bytes[ps] = 0;
+            if (!link->area.count || !name_piece(link, p)) continue;
+            if (!link->window) return fail(ERR_PEER, "ps/%d has shared no rows", ps);
+            area_write_counts(&link->area, &link->counts, link->window);
+            write_wanted(link, p);
+            r->bytes[ps] = area_front_bytes(&link->area, &link->counts);
+            link->came = 0;
+            has_any = true;
+        }
+        if (has_any) TRY(r->from->ask(r->from->context, r->bytes));
+        for (int ps = 0; ps < r->ps_count; ps++)
+            if (r->bytes[ps]) take_rows(r, &r->links[ps], graph, p);
+    }
+    return OK;
+}
+
+static bool have_come(const struct rows *r, const struct prepared *p)
+{
+    for (int ps = 0; ps < r->ps_count; ps++)
+        if (r->links[ps].area.count && r->links[ps].came != p->batch.index + 1) return false;
+    return true;
+}
+
+/* Only a batch that trains is named by a push. */
+err rows_fetch(struct rows *r, const struct graph *graph, const struct prepared *p)
+{
+    for (int ps = 0; ps < r->ps_count; ps++)
+        memset(r->links[ps].done, 0, (size_t)r->links[ps].area.count * sizeof(int64_t));
+    if (graph != r->graph || !have_come(r, p)) return ask(r, graph, p);
+    for (int ps = 0; ps < r->ps_count; ps++) {
+        name_piece(&r->links[ps], p);
+        take_rows(r, &r->links[ps], graph, p);
+    }
+    return OK;
+}
+
+/* ---- gradients ---- */
+
+static void count_push(struct rows_link *link, const struct prepared *p,
+                       const struct prepared *next)
+{
+    for (int i = 0; i < link->area.count; i++) {
+        const struct rows_part *part = &link->parts[i];
+        link->counts.pushed[i] = run_of(part, &p->lookups[part->column]).count;
+        link->counts.wanted[i] =
+            next->is_there ? run_of(part, &next->lookups[part->column]).count : 0;
+    }
+    area_counts_sum(&link->area, &link->counts);
+}
+
+static void put(struct rows *r, struct rows_link *link, const struct prepared *p)
+{
+    int64_t *ids = area_pushed_ids(&link->area, &link->counts, link->window);
+    float *to = area_gradients(&link->area, &link->counts, link->window);
+    for (int i = 0; i < link->area.count; i++) {
+        const struct rows_part *part = &link->parts[i];
+        const struct lookup *lookup = &p->lookups[part->column];
+        const int64_t width = link->area.slices[i].width;
+        const struct run run = run_of(part, lookup);
+        memcpy(ids, lookup->ids + run.first, (size_t)run.count * sizeof *ids);
+        r->device->kernels->download(r->device, to,
+                                     r->graph->params[part->param]->gradient + run.first * width,
+                                     (size_t)(run.count * width) * sizeof *to);
+        ids += run.count;
+        to += run.count * width;
+    }
+}
+
+void rows_put(struct rows *r)
+{
+    struct prepared *p = &r->batches[r->current], *next = &r->batches[!r->current];
+    for (int ps = 0; ps < r->ps_count; ps++) {
+        struct rows_link *link = &r->links[ps];
+        if (!link->area.count || !link->window) continue;
+        count_push(link, p, next);
+        area_write_counts(&link->area, &link->counts, link->window);
+        put(r, link, p);
+        memset(link->done, 0, (size_t)link->area.count * sizeof *link->done);
+        write_wanted(link, next);
+        link->front = area_front_bytes(&link->area, &link->counts);
+        link->came = 0;
+    }
+    r->names_next = next->is_there;
+    p->is_there = false;
+    r->current = !r->current;
+}

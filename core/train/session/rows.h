@@ -1,0 +1,87 @@
+/* rows.h - the rows of tables that batches name: where they come from, and where their gradients
+ * go.
+ *
+ * A batch is prepared: its ids are looked up (lookup.h), and the graph is fed their places among
+ * the rows, which lie one behind the other in memory of the device. Rows come with the values that
+ * answer a push, which has named those of the next batch already; where they did not, they are
+ * asked for. Windows are those of row_area.h.
+ */
+#ifndef CORE_TRAIN_SESSION_ROWS_H
+#define CORE_TRAIN_SESSION_ROWS_H
+
+#include "core/graph/graph.h"
+#include "core/train/session/lookup.h"
+#include "core/train/variables/layout.h"
+#include "core/train/variables/row_area.h"
+
+/* Who brings rows that did not come by themselves. */
+struct row_source {
+    /* The fronts of windows name rows, of each ps so many bytes (0: none). Returns when they are in
+     * the backs. ERR_PEER: they will not come, and nothing comes of the pass. */
+    err (*ask)(void *context, const size_t bytes[]);
+    void *context;
+};
+
+/* A slice of a table on a ps, as the front of its window lists it */
+struct rows_part {
+    int param;  /* in the graph */
+    int column; /* of ids: which lookup */
+    const struct slice *slice;
+};
+
+/* What a session has with one ps. */
+struct rows_link {
+    struct row_area area;
+    struct rows_part *parts; /* [area.count] */
+    struct area_counts counts;
+    int64_t *done; /* [area.count] rows that have come, of those asked for piece by piece */
+    void *window;  /* NULL: not bound */
+    uint64_t came; /* 1 + number of the batch whose rows are in the back; 0: none */
+    size_t front;  /* bytes of what is to be pushed */
+};
+
+/* A batch with places instead of ids; its numbers are copies. */
+struct prepared {
+    bool is_there;
+    struct batch batch;
+    struct column *columns;
+    char **copies;          /* [columns] NULL: not read */
+    struct lookup *lookups; /* [columns of ids] */
+};
+
+struct rows {
+    struct device *device;         /* borrowed; NULL: there are no tables */
+    const struct graph *graph;     /* that trains */
+    const struct row_source *from; /* borrowed */
+    int ps_count;
+    struct rows_link *links;    /* [ps_count] */
+    size_t *bytes;              /* [ps_count] scratch */
+    bool names_next;            /* the fronts name the rows of the next batch */
+    struct prepared batches[2]; /* the one that is computed, and the next */
+    int current;
+};
+
+/* ERR_INPUT: the tables take too much. Memory lives in the arena. */
+err rows_open(const struct graph *, const struct layout *, struct device *,
+              const struct row_source *, struct arena *, struct rows *ret);
+bool rows_are_used(const struct rows *);
+
+/* Of a graph that reads the same columns, with batches of its own size. */
+void prepared_open(const struct graph *, const struct column *columns, int column_count,
+                   struct arena *, struct prepared *ret);
+void prepared_make(struct prepared *, const struct graph *, const struct batch *);
+
+/* The rows of the prepared batch to where the graph's params are bound. */
+err rows_fetch(struct rows *, const struct graph *, const struct prepared *);
+
+/* Row gradients to the fronts, with the ids of the next batch where that is prepared, which becomes
+ * the current one. */
+void rows_put(struct rows *);
+
+void rows_bind(struct rows *, int ps, void *window); /* NULL: it is gone */
+/* In the back of the window are the rows of batch number `batch`, or of none that is known. */
+void rows_came(struct rows *, int ps, uint64_t batch);
+void rows_forget(struct rows *, int ps);
+size_t rows_window_bytes(const struct rows *, int ps); /* 0: no tables there */
+
+#endif

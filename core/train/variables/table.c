@@ -1,0 +1,500 @@
+/* table.c - rows in address space of their own, which gets memory page by page.
+ *
+ * Values and each slot are arrays of their own: a gather reads values alone. Rows lie anywhere in
+ * them, so what a row costs is the way to memory: lines are fetched some rows ahead, and page
+ * tables are part of that way. Pages are small until a good part of the rows of a region is made,
+ * and the region becomes one huge page then: huge ones from the beginning would be zeroed by the
+ * thousand in the first steps, for a few rows each.
+ */
+#include "core/train/variables/table.h"
+
+#include "core/train/variables/aside.h"
+
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    REGION_BYTES = 2 << 20, /* a huge page */
+    REGIONS_ADVISED = 64,
+    REGION_PART = 4,       /* of its rows, one in so many is made when it becomes one */
+    REGION_HUGE = 1 << 30, /* added to the count of its rows then */
+    ROWS_AHEAD = 12,       /* of values */
+    BITS_AHEAD = 2 * ROWS_AHEAD,
+    FETCHED_MAX = 128, /* floats of a row; a long one is fetched by the processor itself */
+    LINE_FLOATS = 16,
+    WORD_ROWS = 64,
+    SAVED_AT_ONCE = 1 << 14, /* floats */
+    YIELDS_MAX = 1000,       /* by who saves, to who changes rows */
+    THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
+    ADVICE_COLLAPSE = 25,    /* MADV_COLLAPSE of Linux 6.1, which older headers lack */
+};
+
+struct table {
+    struct table_description is;
+    struct updater by;
+    struct device *device;
+    int64_t width;
+    int array_count;
+    float *arrays[1 + SLOTS_MAX]; /* [length, width]: values, slots */
+    _Atomic uint64_t *bits;       /* [length]: which rows are made */
+    _Atomic int32_t *regions;     /* of the arrays: how many rows are made */
+    int64_t region_count;
+    _Atomic int64_t made;
+    atomic_int ripe;    /* regions that are to become huge pages */
+    int64_t last_grown; /* region */
+    char *memory;       /* of all this */
+    size_t bytes;
+
+    bool is_saving; /* the thread that applies says so, and then rows are changed under the lock */
+    atomic_bool wants_lock;
+    pthread_mutex_t lock;
+    struct aside aside; /* rows as they were when that began */
+    bool lacks_aside;   /* there was no memory for some */
+};
+
+/* ---- memory ---- */
+
+static size_t region_bytes(size_t bytes)
+{
+    return (bytes + REGION_BYTES - 1) / REGION_BYTES * REGION_BYTES;
+}
+
+/* One piece, whose regions begin where huge pages may. */
+static err map(struct table *t)
+{
+    const size_t floats = (size_t)t->is.length * (size_t)t->width;
+    const size_t array = region_bytes(floats * sizeof(float));
+    const size_t bits = region_bytes((size_t)t->is.length / 8 + sizeof *t->bits);
+    t->region_count = (int64_t)(array / REGION_BYTES);
+    const size_t counts = region_bytes((size_t)t->region_count * sizeof *t->regions);
+    t->bytes = REGION_BYTES + array * (size_t)t->array_count + bits + counts;
+    t->memory = mmap(NULL, t->bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (t->memory == MAP_FAILED) {
+        t->memory = NULL;
+        return fail(ERR_MEMORY, "table %s: no room for %lld rows of %lld numbers, %d times",
+                    t->is.name, (long long)t->is.length, (long long)t->width, t->array_count);
+    }
+    madvise(t->memory, t->bytes, MADV_NOHUGEPAGE);
+    char *at = t->memory + (REGION_BYTES - (uintptr_t)t->memory % REGION_BYTES) % REGION_BYTES;
+    for (int i = 0; i < t->array_count; i++, at += array) t->arrays[i] = (float *)at;
+    t->bits = (void *)at;
+    t->regions = (void *)(at + bits);
+    return OK;
+}
+
+/* What an initializer refuses, it refuses of every element. */
+static err check(const struct table_description *is)
+{
+    const struct initial one = {.shape = &is->shape, .key = is->key, .count = 1};
+    float value;
+    if (is->initializer->is_whole)
+        return fail(ERR_INPUT, "table %s: %s makes all rows at once", is->name,
+                    is->initializer->object.name);
+    err e = is->initializer->fill(is->initializer_attributes, &one, &value);
+    return e ? fail_prefix(e, "table %s", is->name) : OK;
+}
+
+err table_open(const struct table_description *is, const struct updater *by, struct device *device,
+               struct table **ret)
+{
+    assert(is->shape.rank == 2 && is->start >= 0 && is->length >= 0);
+    assert(is->start + is->length <= is->shape.dim[0] && !device->is_separate);
+    TRY(check(is));
+    struct table *t = calloc(1, sizeof *t);
+    if (!t) return fail(ERR_MEMORY, "table %s: no memory", is->name);
+    t->is = *is;
+    t->by = *by;
+    t->device = device;
+    t->width = is->shape.dim[1];
+    t->array_count = 1 + by->slot_count;
+    pthread_mutex_init(&t->lock, NULL);
+    const err e = map(t);
+    if (e) {
+        table_close(t);
+        return e;
+    }
+    *ret = t;
+    return OK;
+}
+
+void table_close(struct table *t)
+{
+    if (!t) return;
+    if (t->memory) munmap(t->memory, t->bytes);
+    aside_close(&t->aside);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+void table_clear(struct table *t)
+{
+    madvise(t->memory, t->bytes, MADV_DONTNEED); /* zeros again */
+    madvise(t->memory, t->bytes, MADV_NOHUGEPAGE);
+    t->made = 0;
+    t->ripe = 0;
+}
+
+static size_t row_bytes(const struct table *t, int64_t count)
+{
+    return (size_t)(count * t->width) * sizeof(float);
+}
+
+/* ---- making rows; `row` counts from the first of the slice ---- */
+
+static bool is_made(const struct table *t, int64_t row)
+{
+    const uint64_t word = atomic_load_explicit(&t->bits[row / WORD_ROWS], memory_order_relaxed);
+    return word >> (row % WORD_ROWS) & 1;
+}
+
+static void initial_values(const struct table *t, int64_t row, int64_t count, float *ret)
+{
+    const struct initial of = {.shape = &t->is.shape,
+                               .key = t->is.key,
+                               .first = (t->is.start + row) * t->width,
+                               .count = count * t->width};
+    const err e = t->is.initializer->fill(t->is.initializer_attributes, &of, ret);
+    assert(!e);
+    (void)e;
+}
+
+static void initial_array(const struct table *t, int array, int64_t row, int64_t count, float *ret)
+{
+    if (array == 0) {
+        initial_values(t, row, count, ret);
+        return;
+    }
+    const float initial = optimizer_initial(t->by.optimizer, t->by.attributes, array - 1);
+    for (int64_t i = 0; i < count * t->width; i++) ret[i] = initial;
+}
+
+/* Made rows of a region that are worth a huge page */
+static int32_t enough_rows(const struct table *t)
+{
+    const size_t rows = REGION_BYTES / REGION_PART / row_bytes(t, 1);
+    return rows > 1 ? (int32_t)rows : 1;
+}
+
+static void count_made(struct table *t, int64_t row)
+{
+    _Atomic int32_t *region = &t->regions[row_bytes(t, row) / REGION_BYTES];
+    const int32_t before = atomic_fetch_add_explicit(region, 1, memory_order_relaxed);
+    if (before + 1 == enough_rows(t)) t->ripe++;
+    atomic_fetch_add_explicit(&t->made, 1, memory_order_relaxed);
+}
+
+/* except: an array that the caller fills, or -1 */
+static void make_row(struct table *t, int64_t row, int except)
+{
+    for (int i = 0; i < t->array_count; i++)
+        if (i != except) initial_array(t, i, row, 1, t->arrays[i] + row * t->width);
+    atomic_fetch_or_explicit(&t->bits[row / WORD_ROWS], UINT64_C(1) << (row % WORD_ROWS),
+                             memory_order_relaxed);
+    count_made(t, row);
+}
+
+/* Linux may be asked for so many regions at once only, or it would keep too many pieces apart. */
+static void collapse(struct table *t, int64_t region)
+{
+    const int64_t first = region / REGIONS_ADVISED * REGIONS_ADVISED;
+    const int64_t left = t->region_count - first;
+    const size_t advised = (size_t)(left < REGIONS_ADVISED ? left : REGIONS_ADVISED) * REGION_BYTES;
+    for (int i = 0; i < t->array_count; i++) {
+        char *array = (char *)t->arrays[i];
+        madvise(array + first * REGION_BYTES, advised, MADV_HUGEPAGE);
+        madvise(array + region * REGION_BYTES, REGION_BYTES, ADVICE_COLLAPSE);
+    }
+}
+
+/* A huge page where there are many small ones, at most one region in a call: it is copied. Where
+ * Linux refuses, it stays as it is. */
+static void grow_pages(struct table *t)
+{
+    if (t->ripe == 0) return;
+    t->ripe--;
+    for (int64_t i = 0; i < t->region_count; i++) {
+        t->last_grown = (t->last_grown + 1) % t->region_count;
+        _Atomic int32_t *made = &t->regions[t->last_grown];
+        if (*made < enough_rows(t) || *made >= REGION_HUGE) continue;
+        *made += REGION_HUGE;
+        collapse(t, t->last_grown);
+        return;
+    }
+}
+
+/* ---- rows of a message ---- */
+
+struct reading {
+    struct table *table;
+    const int64_t *rows;
+    float *ret; /* NULL: they are made only */
+};
+
+static void fetch_bits(const struct reading *r, int64_t i)
+{
+    const struct table *t = r->table;
+    __builtin_prefetch(&t->bits[(r->rows[i] - t->is.start) / WORD_ROWS]);
+}
+
+static void fetch_row(const struct reading *r, int64_t i)
+{
+    const struct table *t = r->table;
+    const float *row = t->arrays[0] + (r->rows[i] - t->is.start) * t->width;
+    const int64_t n = t->width < FETCHED_MAX ? t->width : FETCHED_MAX;
+    for (int64_t at = 0; at < n; at += LINE_FLOATS) __builtin_prefetch(row + at);
+}
+
+static void read_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct reading *r = arguments;
+    struct table *t = r->table;
+    const size_t bytes = row_bytes(t, 1);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t row = r->rows[i] - t->is.start;
+        if (i + BITS_AHEAD < end) fetch_bits(r, i + BITS_AHEAD);
+        if (i + ROWS_AHEAD < end && r->ret) fetch_row(r, i + ROWS_AHEAD);
+        if (!is_made(t, row)) make_row(t, row, -1);
+        if (r->ret) memcpy(r->ret + i * t->width, t->arrays[0] + row * t->width, bytes);
+    }
+}
+
+static void make_stretch(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct reading *r = arguments;
+    for (int64_t row = begin; row < end; row++)
+        if (!is_made(r->table, row)) make_row(r->table, row, -1);
+}
+
+static int64_t grain(const struct table *t)
+{
+    return THREAD_FLOATS / t->width + 1;
+}
+
+bool table_has(const struct table *t, const int64_t *rows, int64_t count)
+{
+    int64_t least = t->is.start;
+    for (int64_t i = 0; i < count; i++) {
+        if (rows[i] < least || rows[i] >= t->is.start + t->is.length) return false;
+        least = rows[i] + 1;
+    }
+    return true;
+}
+
+/* ---- while a checkpoint reads ---- */
+
+static void begin_change(struct table *t)
+{
+    if (!t->is_saving) return;
+    t->wants_lock = true;
+    pthread_mutex_lock(&t->lock);
+    t->wants_lock = false;
+}
+
+static void end_change(struct table *t)
+{
+    if (t->is_saving) pthread_mutex_unlock(&t->lock);
+}
+
+/* A row that was never made is what it would have been. */
+static err set_row_aside(struct table *t, int64_t row)
+{
+    float *record;
+    if (aside_find(&t->aside, row)) return OK;
+    TRY(aside_add(&t->aside, row, &record));
+    for (int i = 0; i < t->array_count; i++, record += t->width)
+        if (is_made(t, row))
+            memcpy(record, t->arrays[i] + row * t->width, row_bytes(t, 1));
+        else
+            initial_array(t, i, row, 1, record);
+    return OK;
+}
+
+/* rows NULL: all of the slice */
+static void set_aside(struct table *t, const int64_t *rows, int64_t count)
+{
+    for (int64_t i = 0; t->is_saving && !t->lacks_aside && i < count; i++)
+        t->lacks_aside = set_row_aside(t, rows ? rows[i] - t->is.start : i) != OK;
+}
+
+void table_save_begin(struct table *t)
+{
+    table_save_end(t);
+    aside_open(t->width * t->array_count, &t->aside);
+    t->is_saving = true;
+}
+
+static err read_saved(const struct table *t, int array, int64_t first, int64_t count, float *ret)
+{
+    if (t->lacks_aside)
+        return fail(ERR_MEMORY, "table %s: no memory to set rows aside", t->is.name);
+    table_read(t, array, first, count, ret);
+    for (int64_t i = 0; i < count && t->aside.count; i++) {
+        const float *record = aside_find(&t->aside, first + i - t->is.start);
+        if (record) memcpy(ret + i * t->width, record + array * t->width, row_bytes(t, 1));
+    }
+    return OK;
+}
+
+/* A part at a time, so that whoever changes rows waits for no more than that. */
+err table_save_read(struct table *t, int array, int64_t first, int64_t count, float *ret)
+{
+    const int64_t most = SAVED_AT_ONCE / t->width + 1;
+    err e = OK;
+    for (int64_t at = 0; at < count && !e; at += most) {
+        const int64_t n = count - at < most ? count - at : most;
+        for (int i = 0; i < YIELDS_MAX && t->wants_lock; i++) sched_yield();
+        pthread_mutex_lock(&t->lock);
+        e = read_saved(t, array, first + at, n, ret + at * t->width);
+        pthread_mutex_unlock(&t->lock);
+    }
+    return e;
+}
+
+void table_save_end(struct table *t)
+{
+    t->is_saving = t->lacks_aside = false;
+    aside_close(&t->aside);
+}
+
+void table_gather(struct table *t, const int64_t *rows, int64_t count, float *ret)
+{
+    const struct reading reading = {t, rows, ret};
+    begin_change(t); /* rows are made */
+    t->device->kernels->spread(t->device, count, grain(t), read_rows, &reading);
+    grow_pages(t);
+    end_change(t);
+}
+
+static err check_finite(const struct table *t, const int64_t *rows, int64_t count,
+                        const float *gradients)
+{
+    const int64_t n = count * t->width;
+    int64_t i = 0;
+    if (t->device->kernels->all_finite(t->device, gradients, n)) return OK;
+    while (isfinite(gradients[i])) i++;
+    return fail(ERR_NUMBER, "table %s: the gradient of row %lld is not finite", t->is.name,
+                (long long)rows[i / t->width]);
+}
+
+err table_apply(struct table *t, const int64_t *rows, int64_t count, const float *gradients,
+                const struct juncture *now)
+{
+    const struct kernels *kernels = t->device->kernels;
+    const struct optimizer *optimizer = t->by.optimizer;
+    const struct reading reading = {.table = t, .rows = rows};
+    _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
+    TRY(check_finite(t, rows, count, gradients));
+    begin_change(t);
+    set_aside(t, optimizer->sweeps ? NULL : rows, optimizer->sweeps ? t->is.length : count);
+    if (optimizer->sweeps && t->made < t->is.length)
+        kernels->spread(t->device, t->is.length, grain(t), make_stretch, &reading);
+    else
+        kernels->spread(t->device, count, grain(t), read_rows, &reading);
+    optimizer->derive(t->by.attributes, now, constants);
+    struct row_update update = {.rule = optimizer->rule,
+                                .constants = constants,
+                                .value = t->arrays[0],
+                                .ids = rows,
+                                .gradient = gradients,
+                                .count = count,
+                                .width = t->width,
+                                .start = t->is.start,
+                                .rows = t->is.length,
+                                .sweeps = optimizer->sweeps,
+                                .form = t->by.form};
+    for (int i = 0; i < t->by.slot_count; i++) update.slot[i] = t->arrays[1 + i];
+    kernels->update_rows(t->device, &update);
+    grow_pages(t);
+    end_change(t);
+    return OK;
+}
+
+/* ---- sums ---- */
+
+/* INT64_MAX: all are through */
+static int64_t lowest(const struct row_gradients *of, int count, const int64_t *next)
+{
+    int64_t row = INT64_MAX;
+    for (int i = 0; i < count; i++)
+        if (next[i] < of[i].count && of[i].rows[next[i]] < row) row = of[i].rows[next[i]];
+    return row;
+}
+
+static void add(float *restrict sum, const float *restrict x, bool is_first, int64_t n)
+{
+    if (is_first)
+        memcpy(sum, x, (size_t)n * sizeof *sum);
+    else
+        for (int64_t i = 0; i < n; i++) sum[i] += x[i];
+}
+
+int64_t table_sum(const struct row_gradients *of, int count, int64_t width, float scale,
+                  int64_t *ret_rows, float *ret_gradients)
+{
+    int64_t next[WORKERS_MAX] = {0}, distinct = 0, row;
+    assert(count <= WORKERS_MAX);
+    while ((row = lowest(of, count, next)) < INT64_MAX) {
+        float *sum = ret_gradients + distinct * width;
+        bool is_first = true;
+        for (int i = 0; i < count; i++) {
+            if (next[i] == of[i].count || of[i].rows[next[i]] != row) continue;
+            add(sum, of[i].gradients + next[i]++ * width, is_first, width);
+            is_first = false;
+        }
+        for (int64_t i = 0; i < width; i++) sum[i] *= scale;
+        ret_rows[distinct++] = row;
+    }
+    return distinct;
+}
+
+/* ---- stretches ---- */
+
+/* Where rows end that are made as the first of them is, or not made */
+static int64_t run_end(const struct table *t, int64_t row, int64_t end)
+{
+    const bool first = is_made(t, row);
+    do row++;
+    while (row < end && is_made(t, row) == first);
+    return row;
+}
+
+void table_read(const struct table *t, int array, int64_t first, int64_t count, float *ret)
+{
+    const int64_t begin = first - t->is.start, last = begin + count;
+    assert(begin >= 0 && last <= t->is.length && array < t->array_count);
+    for (int64_t row = begin, end; row < last; row = end) {
+        float *to = ret + (row - begin) * t->width;
+        end = run_end(t, row, last);
+        if (is_made(t, row))
+            memcpy(to, t->arrays[array] + row * t->width, row_bytes(t, end - row));
+        else
+            initial_array(t, array, row, end - row, to);
+    }
+}
+
+void table_write(struct table *t, int array, int64_t first, int64_t count, const float *from)
+{
+    const int64_t begin = first - t->is.start;
+    assert(begin >= 0 && begin + count <= t->is.length && array < t->array_count);
+    for (int64_t row = begin; row < begin + count; row++)
+        if (!is_made(t, row)) make_row(t, row, array);
+    memcpy(t->arrays[array] + begin * t->width, from, row_bytes(t, count));
+    grow_pages(t);
+}
+
+int64_t table_made(const struct table *t)
+{
+    return t->made;
+}
+
+int64_t table_bytes(const struct table *t)
+{
+    return (int64_t)row_bytes(t, t->made) * t->array_count;
+}

@@ -1,0 +1,74 @@
+/* table.h - a slice of a table: rows of a variable [rows, width] in the memory of one ps, of which
+ * an update touches few.
+ *
+ * A row is made when it is first touched: its values are those that the whole variable would have
+ * had there from the beginning, its slots begin as the optimizer has them. So it shows nowhere
+ * which rows are made, and those that are not take no memory.
+ *
+ * Rows are named by their index in the whole variable, ascending and each once. Numbers are the
+ * host's, and so is the device that works on them. One thread at a time calls.
+ */
+#ifndef CORE_TRAIN_VARIABLES_TABLE_H
+#define CORE_TRAIN_VARIABLES_TABLE_H
+
+#include "core/graph/op.h"
+#include "core/train/variables/store.h"
+
+struct table_description {
+    const char *name;                      /* of the variable; borrowed */
+    struct shape shape;                    /* of the whole variable: [rows, width] */
+    int64_t start, length;                 /* the rows that are here; length 0 is fine */
+    const struct initializer *initializer; /* not one that is_whole */
+    const void *initializer_attributes;    /* borrowed */
+    uint64_t key; /* of the variable's initial values: random_key(seed, name) */
+};
+
+struct table;
+
+/* Takes address space only. ERR_MEMORY: there is none; ERR_INPUT: the initializer refuses.
+ * The updater is copied; what it points to outlives the table. */
+err table_open(const struct table_description *, const struct updater *, struct device *,
+               struct table **ret);
+void table_close(struct table *); /* NULL is fine */
+void table_clear(struct table *); /* No row is made any more, and their memory is free. */
+
+/* Whether all of the rows are here, ascending, each once: what stands between a peer's message and
+ * memory. No other function looks. */
+bool table_has(const struct table *, const int64_t *rows, int64_t count);
+/* ret: [count, width]. Makes them. */
+void table_gather(struct table *, const int64_t *rows, int64_t count, float *ret);
+/* One update; gradients: [count, width]. An optimizer that sweeps changes all rows of the slice,
+ * also with count 0. ERR_NUMBER names the row of a gradient that is not finite; nothing has changed
+ * then. */
+err table_apply(struct table *, const int64_t *rows, int64_t count, const float *gradients,
+                const struct juncture *);
+
+/* What a worker pushes of a table. */
+struct row_gradients {
+    const int64_t *rows;    /* [count], ascending, each once */
+    const float *gradients; /* [count, width] */
+    int64_t count;
+};
+/* The rows that any of them names, ascending, each with scale * (the sum of its gradients in the
+ * order of the list): the same bits however rows are cut into slices. ret_rows and ret_gradients
+ * have room for the sum of all counts. Returns how many there are. */
+int64_t table_sum(const struct row_gradients *, int count, int64_t width, float scale,
+                  int64_t *ret_rows, float *ret_gradients);
+
+/* Rows first .. first + count - 1 for a checkpoint: array 0 are the values, 1 + i is slot i; of the
+ * width of the table. Reading makes none; what is written is made, cheapest with values first. */
+void table_read(const struct table *, int array, int64_t first, int64_t count, float *ret);
+void table_write(struct table *, int array, int64_t first, int64_t count, const float *);
+
+/* From now on until table_save_end, table_save_read gives rows as they are now, in any thread,
+ * while the others gather and apply: a row that is about to change is set aside first, so that each
+ * takes its bytes once more. ERR_MEMORY of a reading: there was none for that, and the save is
+ * lost. */
+void table_save_begin(struct table *);
+err table_save_read(struct table *, int array, int64_t first, int64_t count, float *ret);
+void table_save_end(struct table *); /* nothing begun is fine */
+
+int64_t table_made(const struct table *);  /* rows */
+int64_t table_bytes(const struct table *); /* of values and slots of these */
+
+#endif

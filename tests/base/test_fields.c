@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -250,6 +251,65 @@ static void defaults_need_every_field_to_have_one(void **state)
     arena_free(&arena);
 }
 
+struct scalars {
+    bool flag;
+    int64_t number;
+    double rate;
+    int color;
+    const char *text;
+};
+
+static void write_and_parse(const struct scalars *from, struct arena *arena, struct scalars *ret)
+{
+    static const char *const colors[] = {"red", "green", NULL};
+    static const struct field fields[] = {
+        {.name = "flag", .type = FIELD_BOOL, .offset = offsetof(struct scalars, flag)},
+        {.name = "number", .type = FIELD_INT, .offset = offsetof(struct scalars, number)},
+        {.name = "rate", .type = FIELD_FLOAT, .offset = offsetof(struct scalars, rate)},
+        {.name = "color",
+         .type = FIELD_ENUM,
+         .offset = offsetof(struct scalars, color),
+         .choices = colors},
+        {.name = "text",
+         .type = FIELD_STRING,
+         .offset = offsetof(struct scalars, text),
+         .fallback = "null"},
+        {0},
+    };
+    static const struct object object = {"scalars", "", fields, sizeof(struct scalars)};
+    json_t *json = fields_write(&object, from);
+    char *text = json_dumps(json, 0);
+    json_t *again = json_loads(text, 0, NULL);
+    assert_int_equal(fields_parse(&object, again, "", arena, ret), OK);
+    if (ret->text) ret->text = arena_string(arena, ret->text);
+    json_decref(again);
+    free(text);
+    json_decref(json);
+}
+
+/* Numbers that text cannot hold exactly, and those at the ends of their range. */
+static void what_is_written_is_parsed_again_to_the_bit(void **state)
+{
+    static const struct scalars cases[] = {
+        {true, INT64_MAX, 0.1, 1, "h\xc3\xa9 \"\n"},
+        {false, INT64_MIN, -1e-308, 0, NULL},
+        {false, -1, 1.0 / 3, 1, ""},
+        {true, 0, 3, 0, "3"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena arena = {0};
+        struct scalars read;
+        write_and_parse(&cases[i], &arena, &read);
+        assert_int_equal(read.flag, cases[i].flag);
+        assert_true(read.number == cases[i].number);
+        assert_memory_equal(&read.rate, &cases[i].rate, sizeof read.rate);
+        assert_int_equal(read.color, cases[i].color);
+        assert_int_equal(read.text == NULL, cases[i].text == NULL);
+        if (read.text) assert_string_equal(read.text, cases[i].text);
+        arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_failure_leaves_the_result_alone),
         cmocka_unit_test(numbers_beyond_every_type_never_get_in),
         cmocka_unit_test(defaults_need_every_field_to_have_one),
+        cmocka_unit_test(what_is_written_is_parsed_again_to_the_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

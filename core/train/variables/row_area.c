@@ -98,8 +98,8 @@ static err check_counts(const struct row_area *area, const struct area_counts *c
     return OK;
 }
 
-err area_read_counts(const struct row_area *area, const void *base, size_t used,
-                     struct area_counts *ret)
+static err read_counts(const struct row_area *area, const void *base, size_t used,
+                       struct area_counts *ret)
 {
     const size_t bytes = (size_t)area->count * sizeof(int64_t);
     if (used < 2 * bytes || used > area->front)
@@ -111,4 +111,16 @@ err area_read_counts(const struct row_area *area, const void *base, size_t used,
     if (area_front_bytes(area, ret) == used) return OK;
     return fail(ERR_PROTOCOL, "%zu bytes of rows where %zu were told", used,
                 area_front_bytes(area, ret));
+}
+
+err area_read_counts(const struct row_area *area, const void *base, size_t used,
+                     struct area_counts *ret)
+{
+    const err e = read_counts(area, base, used, ret);
+    if (!e) return OK;
+    const size_t bytes = (size_t)area->count * sizeof(int64_t);
+    memset(ret->pushed, 0, bytes);
+    memset(ret->wanted, 0, bytes);
+    area_counts_sum(area, ret);
+    return e;
 }

@@ -61,7 +61,7 @@ size_t area_front_bytes(const struct row_area *, const struct area_counts *); /*
 /* Writes the counts to the front. */
 void area_write_counts(const struct row_area *, const struct area_counts *, void *base);
 /* Takes them from a front of which `used` bytes came. ERR_PROTOCOL: more rows than there may be, or
- * bytes that are not what so many take. */
+ * bytes that are not what so many take; all counts are 0 then. */
 err area_read_counts(const struct row_area *, const void *base, size_t used,
                      struct area_counts *ret);
 

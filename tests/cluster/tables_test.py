@@ -1,0 +1,159 @@
+"""Tables, of which a step touches few rows: the same bits however they are cut and reached."""
+from program import main
+from program.cluster import ClusterCase, Plan, with_files
+from program.clicks import CLICKS, LEARNT, TABLES_ONLY
+
+TCP, PARTS = ["--transport=tcp"], ["--transport=tcp", "--parts=always"]
+FAR = {"worker/1": ["--transport=tcp"]}
+STEPS, MANY_STEPS = 20, 600
+OPTIMIZERS = {
+    "gradient_descent": {"type": "gradient_descent", "learning_rate": 0.5},
+    "momentum": {"type": "momentum", "learning_rate": 0.05, "momentum": 0.9},  # sweeps
+    "adam": {"type": "adam", "learning_rate": 0.01},  # sweeps
+    "lazy_adam": {"type": "lazy_adam", "learning_rate": 0.01},
+    "ftrl": {"type": "ftrl", "learning_rate": 0.1, "l1": 0.001},
+}
+BY_NAME = {"optimizer": None, "optimizers": [
+    {"match": "wide/*", "type": "ftrl", "learning_rate": 0.1, "l1": 0.001},
+    {"match": "deep/c2/*", "type": "adam", "learning_rate": 0.01},
+    {"type": "adagrad", "learning_rate": 0.1, "clip": {"type": "global_norm", "norm": 0.5}}]}
+
+
+def pieces(shards):
+    return {"placement": {"partitioner": {"type": "fixed_size", "num_shards": shards}}}
+
+
+PLACEMENTS = {
+    "greedy": {"placement": {"strategy": "greedy"}},
+    "2 pieces": pieces(2),
+    "3 pieces": pieces(3),
+    "balanced": {"placement": {"partitioner": {"type": "balanced"}}},
+    "pinned": {"placement": {"pins": [{"match": "deep/*/embedding_weights", "ps": 1}]}},
+}
+
+
+class Tables(ClusterCase):
+    def plan(self, *changes, mode="sync", **options):
+        all_changes = {**CLICKS, "train.mode": mode, "train.last_step": STEPS}
+        for one in changes:
+            all_changes.update(one)
+        return with_files(Plan(changes=all_changes, **options))
+
+    def bits(self, plan):
+        """Every loss of every worker as it was written, and the evaluation."""
+        cluster = self.run_to_end(plan)
+        losses = [[line["step"], line["loss"], line["auc"]]
+                  for worker in range(plan.workers) for line in cluster.metrics(worker)]
+        self.assertEqual(len(losses), cluster.result()["step"] * plan.workers)
+        return losses, cluster.result()["metrics"]
+
+    def assert_same_bits(self, plans):
+        """Of all plans, the first of which is the measure."""
+        expected = None
+        for about, plan in plans.items():
+            with self.subTest(about):
+                bits = self.bits(plan)
+                expected = expected or bits
+                self.assertEqual(bits, expected)
+
+    def test_number_of_ps_changes_no_bit(self):
+        self.assert_same_bits({f"{ps} ps": self.plan(ps=ps) for ps in (1, 2, 3, 5)})
+
+    def test_placement_changes_no_bit(self):
+        self.assert_same_bits({"1 ps": self.plan(ps=1), **{
+            f"3 ps, {about}": self.plan(placement, ps=3)
+            for about, placement in PLACEMENTS.items()}})
+
+    def test_transport_changes_no_bit(self):
+        self.assert_same_bits({
+            "shm": self.plan(flags=["--transport=shm"]),
+            "tcp": self.plan(flags=[*TCP, "--parts=never"]),
+            "mixed": self.plan(flags_of=FAR),
+            "in parts": self.plan(flags=PARTS),
+            "in parts, 3 ps, 3 pieces": self.plan(pieces(3), ps=3, flags=PARTS),
+            "mixed, 3 ps, 2 pieces": self.plan(pieces(2), ps=3, flags=PARTS[1:], flags_of=FAR),
+        })
+
+    def test_evaluations_between_steps_change_no_bit(self):
+        often = {"train.evaluate_every_steps": 3}
+        self.assert_same_bits({
+            "at the end": self.plan(),
+            "often": self.plan(often),
+            "often, in parts": self.plan(often, flags=PARTS),
+            "often, in large batches": self.plan(often, {"data.eval_batch_size": 512}, ps=3),
+        })
+
+    def test_batches_that_do_not_divide_the_rows_change_no_bit(self):
+        odd = {"data.batch_size": 51, "data.eval_batch_size": 47}
+        self.assert_same_bits({
+            f"{ps} ps {' '.join(flags)}": self.plan(odd, pieces(2), ps=ps, flags=flags)
+            for ps, flags in ((1, []), (2, []), (3, PARTS))})
+
+    def test_a_model_of_tables_only(self):
+        self.assert_same_bits({
+            f"{ps} ps {' '.join(flags)}": self.plan(TABLES_ONLY, ps=ps, flags=flags)
+            for ps, flags in ((1, []), (2, []), (3, PARTS))})
+
+    def test_every_optimizer_has_the_same_bits_however_tables_lie(self):
+        for name, optimizer in OPTIMIZERS.items():
+            with self.subTest(name):
+                self.assert_same_bits({
+                    f"{ps} ps {' '.join(flags)}": self.plan(
+                        {"optimizer": optimizer}, pieces(2), ps=ps, workers=3, flags=flags)
+                    for ps, flags in ((1, []), (3, PARTS))})
+
+    def test_optimizers_by_name_have_the_same_bits_however_tables_lie(self):
+        self.assert_same_bits({
+            f"{ps} ps {' '.join(flags)}": self.plan(BY_NAME, pieces(3), ps=ps, flags=flags)
+            for ps, flags in ((1, []), (2, PARTS), (3, []))})
+
+    def test_asynchronously_one_worker_has_the_bits_of_a_synchronous_one(self):
+        self.assert_same_bits({
+            "sync": self.plan(ps=1, workers=1),
+            "async": self.plan(ps=1, workers=1, mode="async"),
+            "async, 3 ps": self.plan(pieces(2), ps=3, workers=1, mode="async"),
+            "async, in parts": self.plan(pieces(2), ps=2, workers=1, mode="async", flags=PARTS),
+        })
+
+    def mean_losses(self, cluster):
+        of_workers = [[line["loss"] for line in cluster.metrics(worker)]
+                      for worker in range(cluster.plan.workers)]
+        return [sum(step) / len(step) for step in zip(*of_workers)]
+
+    def test_workers_equal_one_with_the_batches_of_all(self):
+        def losses(workers):
+            cluster = self.run_to_end(self.plan({"data.batch_size": 96 // workers},
+                                                workers=workers))
+            return self.mean_losses(cluster) + list(cluster.result()["metrics"].values())
+        expected = losses(1)
+        for workers in (2, 4):
+            with self.subTest(workers=workers):
+                for value, wanted in zip(losses(workers), expected, strict=True):
+                    self.assertAlmostEqual(value, wanted, delta=1e-5 * abs(wanted))
+
+    def learn(self, *changes, workers=3, **options):
+        """Ends at the last step, with what there is to learn."""
+        cluster = self.run_to_end(self.plan({"train.last_step": MANY_STEPS}, *changes,
+                                            workers=workers, **options))
+        self.assertEqual(cluster.result()["step"], MANY_STEPS)
+        self.assertGreater(cluster.result()["metrics"]["auc"], LEARNT, cluster.story())
+        return cluster
+
+    def test_synchronous_workers_learn(self):
+        self.learn(workers=2)
+
+    def test_asynchronous_workers_end_at_the_last_step_and_learn(self):
+        for about, changes, flags in (
+                ("shm", {}, []), ("tcp", {}, PARTS), ("pieces", pieces(2), []),
+                ("stale", {"train.max_staleness": 1}, [])):
+            with self.subTest(about):
+                self.learn(changes, mode="async", flags=flags)
+
+    def test_backup_workers_end_at_the_last_step_and_learn(self):
+        for flags in ([], PARTS):
+            with self.subTest(flags=flags):
+                self.learn({"train.replicas_to_aggregate": 2}, flags=flags)
+
+
+if __name__ == "__main__":
+    main()

@@ -118,6 +118,28 @@ static void every_combination_of_several_values_is_crossed(void **state)
                "c", 100, 8, wanted);
 }
 
+/* As tf.feature_column.crossed_column takes its keys: the name of a feature is its text, a column
+ * of categories its ids, those of no word included. */
+static void a_vocabulary_is_crossed_by_what_its_name_means(void **state)
+{
+    const uint64_t first = UINT64_C(0xDECAFCAFFE);
+    const uint64_t b = fingerprint("u", 1);
+    int64_t words[2], ids[2];
+    for (int i = 0; i < 2; i++) {
+        const uint64_t word = fingerprint(i ? "z" : "y", 1), id = i ? UINT64_MAX : 1;
+        words[i] = (int64_t)(fingerprint_join(fingerprint_join(first, word), b) % 1000);
+        ids[i] = (int64_t)(fingerprint_join(fingerprint_join(first, id), b) % 1000);
+    }
+    file_write_text("table", "a,b,y\ny,u,0\nz,u,0\n");
+    const char *columns =
+        CSV "[{'column': 'vocabulary', 'name': 'a', 'words': ['x', 'y']},"
+            "{'column': 'vocabulary', 'name': 'listed', 'source': 'a', 'words': ['x', 'y']},"
+            "{'column': 'crossed', 'name': 'of_words', 'keys': ['a', 'b'], 'buckets': 1000},"
+            "{'column': 'crossed', 'name': 'of_ids', 'keys': ['listed', 'b'], 'buckets': 1000}]";
+    assert_ids(columns, "of_words", 1000, 2, words);
+    assert_ids(columns, "of_ids", 1000, 2, ids);
+}
+
 /* ---- kinds ---- */
 
 static void a_hash_takes_the_cell_as_it_is(void **state)
@@ -164,6 +186,15 @@ static void numbers_are_scaled(void **state)
                    NULL);
 }
 
+static void an_id_with_a_number_is_not_one_number(void **state)
+{
+    file_write_text("rows", "1 7:0.5\n");
+    assert_refused(SVM "[{'column': 'numeric', 'name': 'features'}]", "rows: line 1",
+                   "expected a number, got \"6\", an id with the number 0.5", NULL);
+    assert_refused(SVM "[{'column': 'bucketized', 'name': 'features', 'boundaries': [1]}]",
+                   "rows: line 1", "an id with the number 0.5", NULL);
+}
+
 static void a_boundary_begins_a_bucket(void **state)
 {
     file_write_text("table", "a,y\n17.9,0\n18,0\n64,0\n65,0\n,0\n-1e9,0\n");
@@ -178,14 +209,18 @@ static void words_have_the_place_in_their_list(void **state)
 {
     const int64_t other = 2 + (int64_t)(fingerprint("Other", 5) % 3);
     file_write_text("table", "s,y\nMale,0\nFemale,0\nOther,0\n,0\n");
-    file_write_text("words", "Female\r\n\nMale");
-    assert_ids(CSV "[{'column': 'vocabulary', 'name': 's', 'words': ['Female', 'Male'],"
+    file_write_text("words", "Female\r\n\n\t Male \n \t\n");
+    assert_ids(CSV "[{'column': 'vocabulary', 'name': 's', 'words': [' Female', 'Male '],"
                    " 'oov_buckets': 3}]",
                "s", 5, 4, (int64_t[]){1, 0, other, -1});
     assert_ids(CSV "[{'column': 'vocabulary', 'name': 's', 'file': 'words'}]", "s", 2, 4,
                (int64_t[]){1, 0, -1, -1});
     assert_refused(CSV "[{'column': 'vocabulary', 'name': 's', 'words': ['a', 'a']}]", "\"a\"",
                    "twice", NULL);
+    assert_refused(CSV "[{'column': 'vocabulary', 'name': 's', 'words': ['a', ' a']}]", "\"a\"",
+                   "twice", NULL);
+    assert_refused(CSV "[{'column': 'vocabulary', 'name': 's', 'words': ['a', ' ']}]", "words[1]",
+                   "an empty cell is no word", NULL);
     assert_refused(CSV "[{'column': 'vocabulary', 'name': 's'}]", "\"words\" or \"file\"", NULL);
 }
 
@@ -202,6 +237,18 @@ static void ids_out_of_range_are_named_or_replaced(void **state)
     file_write_text("table", "m,y\n1.5,0\n");
     assert_refused(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'default': 2}]",
                    "line 2", "\"1.5\"", NULL);
+}
+
+static void a_default_stands_for_what_is_missing_and_is_counted(void **state)
+{
+    struct dataset d;
+    const char *source = CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'default': 2,"
+                             " 'separator': '|', 'max': 2}]";
+    file_write_text("table", "m,y\n4,0\n5|-1,0\n,0\n");
+    assert_ids(source, "m", 5, 6, (int64_t[]){4, -1, 2, 2, 2, -1});
+    source_open_ok(source, &d);
+    assert_string_equal(d.use, "1 column; rows without a value: m 2");
+    dataset_close(&d);
 }
 
 static void a_cell_may_have_several_values(void **state)
@@ -350,12 +397,15 @@ int main(void)
         cmocka_unit_test(words_hash_as_in_tensorflow),
         cmocka_unit_test(crosses_are_those_of_tensorflow),
         cmocka_unit_test(every_combination_of_several_values_is_crossed),
+        cmocka_unit_test(a_vocabulary_is_crossed_by_what_its_name_means),
         cmocka_unit_test(a_hash_takes_the_cell_as_it_is),
         cmocka_unit_test(rows_without_a_value_are_counted),
         cmocka_unit_test(numbers_are_scaled),
+        cmocka_unit_test(an_id_with_a_number_is_not_one_number),
         cmocka_unit_test(a_boundary_begins_a_bucket),
         cmocka_unit_test(words_have_the_place_in_their_list),
         cmocka_unit_test(ids_out_of_range_are_named_or_replaced),
+        cmocka_unit_test(a_default_stands_for_what_is_missing_and_is_counted),
         cmocka_unit_test(a_cell_may_have_several_values),
         cmocka_unit_test(lists_of_ids_may_have_weights),
         cmocka_unit_test(what_is_not_there_is_named),

@@ -48,7 +48,8 @@ struct column_maker {
     int cell;           /* of the row; -1: it reads none by itself */
     struct column made; /* described by open(): [rows] of ids or floats */
     void *state;        /* the kind's own */
-    int64_t missing;    /* rows in which its cell was empty */
+    int64_t stand_in;   /* the id of a row without any; NO_ID: none */
+    int64_t missing;    /* rows in which its cell was empty, or a default replaced what it has */
 };
 
 struct column_context {
@@ -59,13 +60,20 @@ struct column_context {
     struct arena *arena;         /* as long as the source is read */
 };
 
+/* What of a column is crossed where it is a key */
+enum crossing {
+    CROSSES_IDS,
+    CROSSES_WORDS,
+    CROSSES_NAME, /* its words where it is called as a cell is, which then is the key; else ids */
+};
+
 struct column_kind {
     struct object object;
     /* Checks the attributes and describes what is made. ERR_INPUT: without the column's name. */
     err (*open)(struct column_maker *, const struct column_context *);
     /* The id of an item, whose weight it may set; NO_ID: none. ERR_INPUT: what was expected. */
     err (*id)(const struct column_maker *, struct item *, int64_t *ret);
-    bool crosses_text; /* as a key of a cross its items are words, not ids */
+    enum crossing crosses;
     /* Or, where id is NULL, all of the row; to: as made says */
     err (*make)(struct column_maker *, const struct cell *cells, void *to);
 };

@@ -40,6 +40,9 @@ err item_refuse(const struct item *item, const char *expected)
     char text[CELL_TEXT_MAX], buffer[ITEM_TEXT_MAX];
     struct cell cell = {0};
     cell.text = item_text(item, buffer, &cell.length);
+    if (item->is_pair)
+        return fail(ERR_INPUT, "expected %s, got \"%s\", an id with the number %g", expected,
+                    cell_text(&cell, text), (double)item->weight);
     return fail(ERR_INPUT, "expected %s, got \"%s\"", expected, cell_text(&cell, text));
 }
 
@@ -123,7 +126,8 @@ static err open_maker(struct made *made, const struct column_spec *spec,
     *m = (struct column_maker){.kind = spec->column.kind->descriptor,
                                .name = arena_string(&made->arena, spec->name),
                                .attributes = spec->column.attributes,
-                               .cell = -1};
+                               .cell = -1,
+                               .stand_in = NO_ID};
     if (reads_cell(m->kind)) TRY(check_source(m, made->reader));
     TRY(m->kind->open(m, &all));
     m->made.name = m->name;
@@ -161,14 +165,17 @@ static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *i
     struct items items = column_items(m, cells);
     struct item item;
     int64_t count = 0;
+    bool is_missing = false;
     while (items_next(&items, &item)) {
         if (count == max) return fail(ERR_INPUT, "more than %lld values (\"max\")", (long long)max);
         TRY(m->kind->id(m, &item, &ids[count]));
         if (ids[count] == NO_ID) continue;
+        is_missing |= item.is_replaced;
         if (weights) weights[count] = item.weight;
         count++;
     }
-    m->missing += count == 0;
+    m->missing += is_missing || count == 0;
+    if (count == 0 && m->stand_in != NO_ID) ids[count++] = m->stand_in;
     for (; count < max; count++) {
         ids[count] = NO_ID;
         if (weights) weights[count] = 0;

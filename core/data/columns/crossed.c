@@ -18,6 +18,7 @@ struct attributes {
 /* What is crossed: a cell's text, or the items of a column, as words or as ids */
 struct key {
     const struct column_maker *column; /* NULL: the cell */
+    bool is_words;                     /* else ids, of the column */
     int cell;
     int64_t max;
     uint64_t *values; /* [max] of this row */
@@ -35,8 +36,8 @@ static const struct field fields[] = {
      .offset = offsetof(struct attributes, keys),
      .count_min = 2,
      .count_max = KEYS_MAX,
-     .help = "what is crossed: columns that come before (of hash and vocabulary their words, of "
-             "others their ids), or cells, as they are"},
+     .help = "what is crossed: cells, as they are, or columns that come before: their ids, but of "
+             "hash the words, as of vocabulary where it is called as a cell is"},
     {.name = "buckets",
      .type = FIELD_INT,
      .offset = offsetof(struct attributes, buckets),
@@ -53,6 +54,17 @@ static const struct column_maker *find_column(const struct column_context *c, co
     return NULL;
 }
 
+/* As TensorFlow has it: the name of a cell means the text that stands there, a column its ids.
+ * (A hash TensorFlow does not take, as hashing twice loses words; here its words are meant.) */
+static bool is_of_words(const struct column_context *context, const struct column_maker *column,
+                        const char *name)
+{
+    if (!column) return true;
+    const bool is_cell = row_reader_cell(context->reader, name) >= 0;
+    const enum crossing crosses = column->kind->crosses;
+    return crosses == CROSSES_WORDS || (crosses == CROSSES_NAME && is_cell);
+}
+
 static err open_key(const struct column_context *context, const char *name, struct key *ret)
 {
     const struct column_maker *column = find_column(context, name);
@@ -62,6 +74,7 @@ static err open_key(const struct column_context *context, const char *name, stru
     *ret = (struct key){.column = column, .max = 1};
     ret->cell = column ? column->cell : row_reader_cell(context->reader, name);
     if (column) ret->max = column->made.shape.dim[0];
+    ret->is_words = is_of_words(context, column, name);
     if (ret->cell < 0)
         return fail(ERR_INPUT, "keys: no column before this one and no cell is called \"%s\"",
                     name);
@@ -90,7 +103,7 @@ static err open(struct column_maker *m, const struct column_context *context)
 static err value_of(const struct key *key, struct item *item, uint64_t *ret)
 {
     int64_t id;
-    if (!key->column || key->column->kind->crosses_text) {
+    if (key->is_words) {
         *ret = item_fingerprint(item);
         return OK;
     }
@@ -109,6 +122,8 @@ static err read_key(struct key *key, const struct cell *cells)
             return fail(ERR_INPUT, "a key has more than %lld values", (long long)key->max);
         TRY(value_of(key, &item, &key->values[key->count]));
     }
+    if (key->count == 0 && key->column && key->column->stand_in != NO_ID)
+        key->values[key->count++] = (uint64_t)key->column->stand_in;
     return OK;
 }
 

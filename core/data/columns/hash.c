@@ -35,5 +35,5 @@ const struct column_kind column_hash = {
                sizeof(struct attributes)},
     .open = open,
     .id = id,
-    .crosses_text = true,
+    .crosses = CROSSES_WORDS,
 };

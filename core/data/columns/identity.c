@@ -23,7 +23,8 @@ static const struct field fields[] = {
      .fallback = "-1",
      .min = -1,
      .max = 0x1p53,
-     .help = "the id of numbers that are none; -1: such a number is an error"},
+     .help = "the id that stands for an empty cell and for a number that is no id; -1: an empty "
+             "cell has none, and such a number is an error"},
     {0},
 };
 
@@ -33,6 +34,7 @@ static err open(struct column_maker *m, const struct column_context *context)
     if (a->fallback >= a->buckets)
         return fail(ERR_INPUT, "default: expected an id below %" PRId64, a->buckets);
     column_makes_ids(m, a->source.max, a->buckets);
+    m->stand_in = a->fallback;
     return OK;
 }
 
@@ -43,6 +45,7 @@ static err id(const struct column_maker *m, struct item *item, int64_t *ret)
     if (is_integer && *ret >= 0 && *ret < a->buckets) return OK;
     if (is_integer && a->fallback >= 0) {
         *ret = a->fallback;
+        item->is_replaced = true;
         return OK;
     }
     char expected[64];

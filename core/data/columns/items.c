@@ -16,7 +16,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static struct item trimmed(const char *from, const char *to)
+struct item item_trimmed(const char *from, const char *to)
 {
     while (from < to && is_blank(*from)) from++;
     while (to > from && is_blank(to[-1])) to--;
@@ -32,7 +32,7 @@ static bool next_word(struct items *items, struct item *ret)
             items->separator ? memchr(from, items->separator[0], (size_t)(end - from)) : NULL;
         if (!to) to = end;
         items->at = (size_t)(to - cell->text) + 1;
-        *ret = trimmed(from, to);
+        *ret = item_trimmed(from, to);
         if (ret->length > 0) return true;
     }
     return false;
@@ -44,10 +44,10 @@ static bool next_of_list(struct items *items, struct item *ret)
     if (items->index == cell->count) return false;
     const int64_t i = items->index++;
     const bool is_id = cell->ids != NULL;
-    *ret = (struct item){.is_id = is_id, .weight = 1};
+    *ret = (struct item){.is_id = is_id, .is_pair = is_id && cell->numbers, .weight = 1};
     if (is_id) ret->id = cell->ids[i];
     if (cell->numbers) ret->number = cell->numbers[i];
-    if (is_id && cell->numbers) ret->weight = cell->numbers[i];
+    if (ret->is_pair) ret->weight = cell->numbers[i];
     return true;
 }
 
@@ -69,6 +69,7 @@ static bool word_number(const struct item *item, double *ret)
 bool item_number(const struct item *item, float *ret)
 {
     double number = item->is_id ? (double)item->id : (double)item->number;
+    if (item->is_pair) return false;
     if (item->text && !word_number(item, &number)) return false;
     *ret = (float)number;
     return isfinite(*ret);

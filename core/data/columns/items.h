@@ -10,11 +10,16 @@ enum { ITEM_TEXT_MAX = 32 };
 struct item {
     const char *text; /* NULL: none */
     size_t length;
-    bool is_id; /* else, of an item without text, a number */
+    bool is_id;   /* else, of an item without text, a number */
+    bool is_pair; /* an id that came with a number: the two together are not one number */
     int64_t id;
     float number;
-    float weight; /* of an id; 1 where nobody says */
+    float weight;     /* of an id; 1 where nobody says */
+    bool is_replaced; /* by a default: it is none of what the column takes */
 };
+
+/* What is between blanks, which count for nothing at either end */
+struct item item_trimmed(const char *from, const char *to);
 
 struct items {
     const struct cell *cell;
@@ -26,7 +31,7 @@ struct items {
 /* Empty ones are passed over. False: there are no more. */
 bool items_next(struct items *, struct item *ret);
 
-/* A finite number, as float has it; a whole one of at most 2^53. False: it is none. */
+/* A finite number, as float has it; a whole one of at most 2^53, or the id. False: it is none. */
 bool item_number(const struct item *, float *ret);
 bool item_integer(const struct item *, int64_t *ret);
 

@@ -73,20 +73,24 @@ static void make_places(struct words *words, size_t count, struct arena *arena)
     words->places = arena_array(arena, words->size, sizeof *words->places);
 }
 
-static err add(struct words *words, const char *text, size_t length)
+static err add(struct words *words, const struct item *word)
 {
-    struct word *place = place_of(words, text, length);
+    struct word *place = place_of(words, word->text, word->length);
     if (place->text)
-        return fail(ERR_INPUT, "the word \"%.*s\" is there twice", length < 64 ? (int)length : 64,
-                    text);
-    *place = (struct word){text, length, words->count++};
+        return fail(ERR_INPUT, "the word \"%.*s\" is there twice",
+                    word->length < 64 ? (int)word->length : 64, word->text);
+    *place = (struct word){word->text, word->length, words->count++};
     return OK;
 }
 
 static err add_listed(struct words *words, const struct strings *list, struct arena *arena)
 {
     make_places(words, (size_t)list->count, arena);
-    for (int i = 0; i < list->count; i++) TRY(add(words, list->at[i], strlen(list->at[i])));
+    for (int i = 0; i < list->count; i++) {
+        const struct item word = item_trimmed(list->at[i], list->at[i] + strlen(list->at[i]));
+        if (word.length == 0) return fail(ERR_INPUT, "words[%d]: an empty cell is no word", i);
+        TRY(add(words, &word));
+    }
     return OK;
 }
 
@@ -109,7 +113,7 @@ static size_t count_lines(const char *text, size_t bytes)
     return count;
 }
 
-/* Without the line's end; empty lines are passed over. */
+/* Without the line's end, trimmed as cells are; empty lines are passed over. */
 static err add_lines(struct words *words, const char *text, size_t bytes)
 {
     for (const char *from = text, *end = text + bytes; from < end;) {
@@ -117,7 +121,8 @@ static err add_lines(struct words *words, const char *text, size_t bytes)
         const char *next = to ? to + 1 : end;
         if (!to) to = end;
         if (to > from && to[-1] == '\r') to--;
-        if (to > from) TRY(add(words, from, (size_t)(to - from)));
+        const struct item word = item_trimmed(from, to);
+        if (word.length > 0) TRY(add(words, &word));
         from = next;
     }
     return OK;
@@ -174,5 +179,5 @@ const struct column_kind column_vocabulary = {
     .object = {"vocabulary", "ids of words that are listed", fields, sizeof(struct attributes)},
     .open = open,
     .id = id,
-    .crosses_text = true,
+    .crosses = CROSSES_NAME,
 };

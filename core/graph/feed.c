@@ -1,8 +1,8 @@
 /* feed.c - the way of a batch to where a plan's nodes read it: loaded at once, or sent ahead
  * through an inlet, in which the inputs and the draw lie one behind the other.
  *
- * Rows that are missing count as zeros: every op gets a whole batch, and nothing that lies behind
- * the caller's rows.
+ * Rows that are missing count as zeros, and have no ids: every op gets a whole batch, and nothing
+ * that lies behind the caller's rows.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -33,16 +33,26 @@ size_t plan_inputs_bytes(const struct graph *graph, const struct device *d)
     return bytes;
 }
 
-/* The plan's own memory of what nodes read behind the rows that came: zeros, of whatever type */
+/* A float of the bits of two halves of the id -1, which is none */
+static float no_ids(void)
+{
+    const int32_t bits = -1;
+    float ret;
+    memcpy(&ret, &bits, sizeof ret);
+    return ret;
+}
+
+/* The plan's own memory of what nodes read behind the rows that came */
 static void clear_rest(struct plan *plan, int64_t rows)
 {
     const struct graph *graph = plan->graph;
     for (int i = 0; i < graph->input_count && rows < graph->batch; i++) {
         const size_t came = bytes_of(&graph->inputs[i], rows);
         const size_t rest = bytes_of(&graph->inputs[i], graph->batch - rows);
+        const bool is_ids = graph->inputs[i].tensor->dtype == INT64;
         if (graph->inputs[i].of_nodes)
             plan->device->kernels->fill(plan->device, (float *)((char *)plan->inputs[i] + came),
-                                        0.0f, (int64_t)(rest / sizeof(float)));
+                                        is_ids ? no_ids() : 0.0f, (int64_t)(rest / sizeof(float)));
     }
 }
 

@@ -31,7 +31,7 @@ struct graph_input {
     struct tensor *tensor;
     int column;    /* which one of the batch's */
     bool of_nodes; /* nodes read it, all rows of the graph's batch: those that are missing are
-                      zeros. Else the loss does, and only rows that came. */
+                      zeros, or no ids. Else the loss does, and only rows that came. */
 };
 
 struct graph {

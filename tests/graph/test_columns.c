@@ -36,6 +36,30 @@ static void nodes_read_columns_by_name(void **state)
     device_close(&device);
 }
 
+/* Else the last batch of an evaluation would look up a row that no example names. */
+static void rows_that_are_missing_name_no_id(void **state)
+{
+    static const int64_t words[] = {3, -1, 5, 6, 7, 8, 1, 2, 4, 0};
+    const struct column column = {
+        .name = "words", .dtype = INT64, .shape = {1, {2}}, .at = words, .buckets = 9};
+    const struct setting setting = {
+        .batch = 5, .features = {1, {6}}, .training = true, .more = &column, .more_count = 1};
+    struct device device = open_device();
+    struct model m;
+    model_open(&m, &device,
+               "{\"model\": [{\"op\": \"embedding\", \"inputs\": [\"words\"], \"dimension\": 4}, "
+               "{\"op\": \"dense\", \"units\": 1}]}",
+               &setting);
+    for (int64_t rows = 5; rows >= 3; rows--) {
+        model_forward(&m, rows, 0);
+        int64_t got[10];
+        device.kernels->download(&device, got, m.graph->nodes[0].input[0]->value, sizeof got);
+        for (int64_t i = 0; i < 10; i++) assert_int_equal(got[i], i < 2 * rows ? words[i] : -1);
+    }
+    model_close(&m);
+    device_close(&device);
+}
+
 static void columns_that_cannot_be_read_are_named(void **state)
 {
     static const struct {
@@ -61,6 +85,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_read_columns_by_name),
+        cmocka_unit_test(rows_that_are_missing_name_no_id),
         cmocka_unit_test(columns_that_cannot_be_read_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,7 @@ struct row_reader {
     const char *const *cell_names; /* [cell_count]; borrowed */
     int cell_count;
     int label_cell; /* the cell that the label is made of; -1: none */
+    int64_t rows;   /* how many will come, where that is known before; else 0 */
     enum dtype label_dtype;
 };
 

@@ -367,6 +367,33 @@ static void labels_of_clicks_follow_the_logit(void **state)
     assert_refused("{'format': 'clicks', 'rows': 9}", "clicks", "data.columns", NULL);
 }
 
+static void more_clicks_than_memory_holds_are_refused_before_any(void **state)
+{
+    assert_refused("{'format': 'clicks', 'rows': 1000000000000}, 'columns': ["
+                   "{'column': 'ids', 'name': 'c1', 'rows': 1000},"
+                   "{'column': 'numeric', 'name': 'n1'}]",
+                   "clicks: 1000000000000 rows of 520 bytes", "the memory of this host holds",
+                   NULL);
+}
+
+/* Every example would be a no, and nothing would be learned. */
+static void a_positive_label_that_no_row_has_is_refused(void **state)
+{
+    const char *columns = "'columns': [{'column': 'hash', 'name': 'a', 'buckets': 5}]";
+    char source[300];
+    file_write_text("table", "a,y\n1,<=50K.\n2,>50K.\n3,<=50K.\n4,b\n5,c\n");
+    for (int i = 0; i < 2; i++) {
+        snprintf(source, sizeof source,
+                 "{'format': 'csv', 'file': 'table', 'label': 'y', 'positive': '>50K'}%s%s",
+                 i ? ", " : "", i ? columns : "");
+        assert_refused(source, "table: no label is \">50K\" (\"positive\")",
+                       "\"<=50K.\", \">50K.\", \"b\"", NULL);
+    }
+    file_write_text("rows", "-1 1:2\n-1 3:1\n");
+    assert_refused("{'format': 'libsvm', 'file': 'rows', 'features': 3, 'positive': '+1'}",
+                   "rows: no label is \"+1\"", "\"-1\"", NULL);
+}
+
 static void no_flipped_byte_crashes(void **state)
 {
     char text[] = "a,b,c,y\n1|3,\"x\",4:0.5 1:2,0\n?,,0,1\n";
@@ -412,6 +439,8 @@ int main(void)
         cmocka_unit_test(a_name_that_two_cells_have_is_refused_where_it_is_asked_for),
         cmocka_unit_test(ids_of_clicks_are_skewed_as_asked),
         cmocka_unit_test(labels_of_clicks_follow_the_logit),
+        cmocka_unit_test(more_clicks_than_memory_holds_are_refused_before_any),
+        cmocka_unit_test(a_positive_label_that_no_row_has_is_refused),
         cmocka_unit_test(no_flipped_byte_crashes),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

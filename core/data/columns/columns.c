@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/data/storage.h"
 
@@ -217,6 +218,19 @@ static err make_column(struct made *made, struct column_maker *m, const struct r
                        (long long)row->number, m->name);
 }
 
+/* A generator is asked for more rows than there is memory by one zero too many. */
+static err check_memory(const struct made *made)
+{
+    const int64_t rows = made->reader->rows;
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    size_t row_bytes = 0;
+    for (int i = 0; i < made->dataset.column_count; i++)
+        row_bytes += column_row_bytes(&made->dataset.columns[i]);
+    if (memory <= 0 || (double)rows * (double)row_bytes <= memory) return OK;
+    return fail(ERR_INPUT, "%s: %lld rows of %zu bytes: the memory of this host holds %.0f",
+                made->reader->name, (long long)rows, row_bytes, memory / (double)row_bytes);
+}
+
 static err make_rows(struct made *made)
 {
     bool found = true;
@@ -256,6 +270,7 @@ static err make_all(struct made *made, const struct format_context *context)
     made->name = strdup(made->reader->name);
     if (!made->name) return fail(ERR_MEMORY, "no memory for columns");
     TRY(open_makers(made, context));
+    TRY(check_memory(made));
     TRY(make_rows(made));
     say_use(made);
     return OK;

@@ -127,6 +127,7 @@ static err read_clicks(const void *attributes, const struct format_context *cont
                                     .numbered = "row",
                                     .cell_names = c->cell_names,
                                     .cell_count = CELLS,
+                                    .rows = a->rows,
                                     .label_cell = -1,
                                     .label_dtype = INT32};
     c->attributes = a;

@@ -189,7 +189,7 @@ static err read_feature(const struct table *t, int column, float *ret)
                                     : "a number");
 }
 
-static err read_label(const struct table *t, void *ret)
+static err read_label(struct table *t, void *ret)
 {
     double label;
     TRY(csv_table_label(&t->file, &label));

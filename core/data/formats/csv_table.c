@@ -102,7 +102,8 @@ err csv_table_next(struct csv_table *t, bool *ret_found)
         return OK;
     }
     TRY(delimited_next(&t->text, ret_found));
-    return *ret_found ? check_width(t) : OK;
+    if (*ret_found) return check_width(t);
+    return label_check_seen(&t->attributes->label_form, &t->seen, t->path);
 }
 
 err csv_table_bad_cell(const struct csv_table *t, int cell, const char *expected)
@@ -114,10 +115,10 @@ err csv_table_bad_cell(const struct csv_table *t, int cell, const char *expected
                 cell_text(&t->text.cells[cell], text));
 }
 
-err csv_table_label(const struct csv_table *t, double *ret)
+err csv_table_label(struct csv_table *t, double *ret)
 {
     const struct label_form *form = &t->attributes->label_form;
-    if (label_read(form, &t->text.cells[t->label], ret)) return OK;
+    if (label_read(form, &t->text.cells[t->label], &t->seen, ret)) return OK;
     return csv_table_bad_cell(t, t->label, label_expected(form));
 }
 
@@ -179,7 +180,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     TRY(csv_table_next(t, ret_found));
     if (!*ret_found) return OK;
     *ret = (struct row){.cells = t->text.cells, .number = t->text.line};
-    return t->label < 0 ? OK : csv_table_label(t, &ret->label);
+    return t->without_labels ? OK : csv_table_label(t, &ret->label);
 }
 
 static void close_reader(struct row_reader *reader)

@@ -33,6 +33,7 @@ struct csv_table {
     int width;
     int label; /* cell; -1: the file has none, and none is needed */
     bool without_labels;
+    struct label_seen seen;
     bool has_row; /* the first row is read and not yet given out */
 };
 
@@ -46,9 +47,10 @@ void csv_table_close(struct csv_table *); /* a zeroed one is fine */
 err csv_table_read(const struct csv_attributes *, const struct csv_key *label,
                    const struct format_context *, struct row_reader **ret);
 
-/* The next row. */
+/* The next row. Past the last one, ERR_INPUT where the labels that were read say that the spec is
+ * wrong. */
 err csv_table_next(struct csv_table *, bool *ret_found);
-err csv_table_label(const struct csv_table *, double *ret);
+err csv_table_label(struct csv_table *, double *ret);
 
 err csv_table_find(const struct csv_table *, const struct csv_key *, int *ret);
 

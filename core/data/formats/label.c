@@ -2,6 +2,7 @@
 #include "core/data/formats/label.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *const label_types[] = {[LABEL_CLASS] = "class", [LABEL_NUMBER] = "number", NULL};
@@ -11,12 +12,24 @@ enum dtype label_dtype(const struct label_form *form)
     return form->positive || form->type == LABEL_CLASS ? INT32 : FLOAT32;
 }
 
+static void remember(struct label_seen *seen, const struct cell *cell)
+{
+    char text[CELL_TEXT_MAX];
+    cell_text(cell, text);
+    for (int i = 0; i < seen->count; i++)
+        if (strcmp(seen->others[i], text) == 0) return;
+    if (seen->count < LABELS_NAMED) strcpy(seen->others[seen->count++], text);
+}
+
 /* Nothing stands for a missing label: a row without one cannot be learned from. */
-bool label_read(const struct label_form *form, const struct cell *cell, double *ret)
+bool label_read(const struct label_form *form, const struct cell *cell, struct label_seen *seen,
+                double *ret)
 {
     if (form->positive) {
         *ret = cell->length == strlen(form->positive) &&
                !memcmp(cell->text, form->positive, cell->length);
+        seen->has_positive |= *ret == 1;
+        if (!seen->has_positive) remember(seen, cell);
         return cell->length > 0;
     }
     if (!cell_number(cell, ret) || !isfinite((float)*ret)) return false;
@@ -27,4 +40,15 @@ const char *label_expected(const struct label_form *form)
 {
     if (form->positive) return "a label";
     return form->type == LABEL_CLASS ? "a class (a whole number)" : "a number";
+}
+
+err label_check_seen(const struct label_form *form, const struct label_seen *seen, const char *file)
+{
+    char others[LABELS_NAMED * (CELL_TEXT_MAX + 4)] = "";
+    if (!form->positive || seen->has_positive || seen->count == 0) return OK;
+    for (int i = 0; i < seen->count; i++)
+        snprintf(others + strlen(others), sizeof others - strlen(others), "%s\"%s\"", i ? ", " : "",
+                 seen->others[i]);
+    return fail(ERR_INPUT, "%s: no label is \"%s\" (\"positive\"); some that are: %s", file,
+                form->positive, others);
 }

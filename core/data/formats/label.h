@@ -10,6 +10,14 @@ struct label_form {
     const char *positive; /* NULL: the label is a number */
 };
 
+/* What a file's labels were so far, as long as none was the positive one; zeroed at first */
+enum { LABELS_NAMED = 3 };
+struct label_seen {
+    bool has_positive;
+    int count;
+    char others[LABELS_NAMED][CELL_TEXT_MAX];
+};
+
 extern const char *const label_types[]; /* ends with NULL */
 enum { LABEL_CLASS, LABEL_NUMBER };
 
@@ -29,7 +37,10 @@ enum { LABEL_CLASS, LABEL_NUMBER };
 
 enum dtype label_dtype(const struct label_form *);
 /* False: it is none, and what was expected is said. */
-bool label_read(const struct label_form *, const struct cell *, double *ret);
+bool label_read(const struct label_form *, const struct cell *, struct label_seen *, double *ret);
 const char *label_expected(const struct label_form *);
+/* After the last row. ERR_INPUT: none had the positive word, which is a slip of the pen: all
+ * examples would be the same. */
+err label_check_seen(const struct label_form *, const struct label_seen *, const char *file);
 
 #endif

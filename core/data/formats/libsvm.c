@@ -26,6 +26,7 @@ struct libsvm {
     struct input *input;
     struct delimited text;
     bool without_labels;
+    struct label_seen seen;
     int64_t *ids; /* [capacity] */
     float *values;
     int64_t capacity;
@@ -106,11 +107,12 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     struct libsvm *s = (struct libsvm *)reader;
     do TRY(delimited_next(&s->text, ret_found));
     while (*ret_found && is_comment(s));
-    if (!*ret_found) return OK;
+    const struct label_form *form = &s->attributes->label_form;
+    if (!*ret_found) return label_check_seen(form, &s->seen, s->reader.name);
     *ret = (struct row){.cells = &s->cell, .number = s->text.line};
     const struct cell *label = &s->text.cells[0];
-    if (!s->without_labels && !label_read(&s->attributes->label_form, label, &ret->label))
-        return bad_word(s, label, label_expected(&s->attributes->label_form));
+    if (!s->without_labels && !label_read(form, label, &s->seen, &ret->label))
+        return bad_word(s, label, label_expected(form));
     return read_pairs(s, has_label(s) ? 1 : 0);
 }
 
@@ -132,8 +134,13 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
     const struct libsvm_attributes *a = attributes;
     struct libsvm *s = calloc(1, sizeof *s);
     if (!s) return fail(ERR_MEMORY, "no memory to read %s", a->file);
-    s->reader = (struct row_reader){
-        &calls, a->file, "line", cell_names, 1, -1, label_dtype(&a->label_form)};
+    s->reader = (struct row_reader){.calls = &calls,
+                                    .name = a->file,
+                                    .numbered = "line",
+                                    .cell_names = cell_names,
+                                    .cell_count = 1,
+                                    .label_cell = -1,
+                                    .label_dtype = label_dtype(&a->label_form)};
     s->attributes = a;
     s->without_labels = context->without_labels;
     err e = input_open(context, a->file, &s->input);

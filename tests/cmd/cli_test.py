@@ -223,6 +223,10 @@ class CommandLine(CommandCase):
         self.assertEqual(schema["$schema"], "https://json-schema.org/draft/2020-12/schema")
         for name in commands.SPEC:
             self.assertIn(name, schema["properties"])
+        self.assertEqual(schema["oneOf"], [{"required": ["optimizer"]}, {"required": ["optimizers"]}])
+        vocabulary = [kind for kind in schema["$defs"]["column"]["anyOf"]
+                      if kind.get("properties", {}).get("column") == {"const": "vocabulary"}]
+        self.assertEqual(vocabulary[0]["oneOf"], [{"required": ["words"]}, {"required": ["file"]}])
 
     def test_check_prints_the_plan(self):
         ended = self.run_dtrain("check", "--local_ps=2", "--local_workers=2", "spec.json")

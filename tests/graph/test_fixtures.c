@@ -461,6 +461,10 @@ static void what_is_taken_for_yes_depends_on_the_threshold(void **state)
     assert_near(measure(&b, "recall", "{\"threshold\": 0.25}"), 2 / 3.0, 1e-12);
     assert_near(measure(&b, "precision", "{\"threshold\": 0.95}"), 0, 0);
     assert_near(measure(&b, "calibration", "{}"), 2.4 / 3, 1e-6);
+    memcpy(b.node.labels.value, (float[]){0, 0.1f, 0, 0, 0.5f, 0}, 6 * sizeof(float));
+    assert_near(measure(&b, "precision", "{\"threshold\": 0.45}"), 1 / 2.0, 0); /* 0.1 is a yes */
+    assert_near(measure(&b, "recall", "{\"threshold\": 0.45}"), 1 / 2.0, 0);
+    assert_near(measure(&b, "auc", "{\"summation_method\": \"ranking\"}"), 4 / 8.0, 1e-12);
     memset(b.node.labels.value, 0, 6 * sizeof(float)); /* no yes: nothing to divide by */
     assert_near(measure(&b, "recall", "{}"), 0, 0);
     assert_near(measure(&b, "calibration", "{}"), 0, 0);

@@ -91,7 +91,9 @@ struct field {
     const struct kinds *kinds; /* VARIANT, VARIANTS */
     bool may_differ;           /* tasks that train the same need not agree on it */
     const char *group; /* members of an object of which one is meant to be given; NULL: alone */
-    unsigned takers;   /* flags: who takes it, bits of whoever has the table; 0: everybody */
+    bool group_is_required;  /* exactly one of its group, as the schema says; to be checked by the
+                                owner */
+    unsigned takers;         /* flags: who takes it, bits of whoever has the table; 0: everybody */
     const char *environment; /* flags: the variable that says the same where the flag is absent */
     /* flags: variables, ends with NULL: the one above counts only beside one of them, or its flag;
      * NULL: always */

@@ -125,11 +125,27 @@ static json_t *closed_object(const char *summary, json_t *properties, json_t *re
     return result;
 }
 
+/* "oneOf": exactly one member of the group that is required. An object has one such group at most.
+ */
+static void require_group(const struct object *object, json_t *schema)
+{
+    json_t *members = json_array();
+    const int count = fields_count(object);
+    for (int i = 0; i < count; i++)
+        if (object->fields[i].group_is_required)
+            json_array_append_new(members,
+                                  json_pack("{s:[s]}", "required", object->fields[i].name));
+    if (json_array_size(members) > 0) json_object_set(schema, "oneOf", members);
+    json_decref(members);
+}
+
 static json_t *object_schema(struct schema *schema, const struct object *object)
 {
     json_t *properties = json_object(), *required = json_array();
     add_fields(schema, object, properties, required);
-    return closed_object(object->summary, properties, required);
+    json_t *result = closed_object(object->summary, properties, required);
+    require_group(object, result);
+    return result;
 }
 
 /* Variants */
@@ -141,7 +157,9 @@ static json_t *kind_schema(struct schema *schema, const struct definition *of,
     json_t *required = json_pack("[s]", of->kinds->key);
     add_fields(schema, own, properties, required);
     add_fields(schema, of->common, properties, required);
-    return closed_object(own->summary, properties, required);
+    json_t *result = closed_object(own->summary, properties, required);
+    require_group(own, result);
+    return result;
 }
 
 /* A bare name, of a kind that requires nothing; NULL: there is no such kind. */

@@ -26,6 +26,11 @@ double answers_probability(const struct loss_node *loss, float said)
     return loss->loss->predicts == PREDICTS_LOGIT ? 1 / (1 + exp(-(double)said)) : said;
 }
 
+bool answers_wants_yes(double label)
+{
+    return label != 0;
+}
+
 /* On the host and one after the other, so that sums are the same on every device and with any
  * number of threads: an evaluation's answers are few beside what the model computed for them. */
 void answers_each(const struct metric_node *node, struct device *d, int64_t rows, answers_add *add,

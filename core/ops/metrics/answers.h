@@ -12,6 +12,9 @@ err answers_infer_numbers(struct metric_node *, struct arena *);
 /* How likely yes is, of what the last node said: a logit, or the probability itself. */
 double answers_probability(const struct loss_node *, float said);
 
+/* As TensorFlow casts labels to bool: every share but 0 is a yes. */
+bool answers_wants_yes(double label);
+
 /* For the update of a metric: adds all answers of the rows, one by one in their order. */
 typedef void answers_add(const struct metric_node *, float said, float label, double *state);
 void answers_each(const struct metric_node *, struct device *, int64_t rows, answers_add *,

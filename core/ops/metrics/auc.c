@@ -95,7 +95,7 @@ static void add_to_bin(const struct metric_node *node, float said, float label, 
 {
     const struct attributes *a = node->attributes;
     const double probability = answers_probability(node->loss, said);
-    state[2 * thresholds_below(probability, a->num_thresholds) + (label > 0.5f)] += 1;
+    state[2 * thresholds_below(probability, a->num_thresholds) + answers_wants_yes(label)] += 1;
 }
 
 /* Between a point and the one at the next higher threshold */
@@ -170,8 +170,9 @@ static int64_t next_point(const struct ranked *ranked, int64_t count, int64_t i,
 {
     const double said = ranked[i].said;
     for (; i < count && ranked[i].said == said; i++) {
-        at->yes += ranked[i].label > 0.5;
-        at->no += !(ranked[i].label > 0.5);
+        const bool is_yes = answers_wants_yes(ranked[i].label);
+        at->yes += is_yes;
+        at->no += !is_yes;
     }
     return i;
 }
@@ -217,8 +218,9 @@ static double result(const struct metric_node *node, double *state)
 }
 
 const struct metric metric_auc = {
-    .object = {"auc", "area under the ROC or the precision-recall curve", fields,
-               sizeof(struct attributes)},
+    .object = {"auc",
+               "area under the ROC or the precision-recall curve, of labels of 0 and all others",
+               fields, sizeof(struct attributes)},
     .better = BETTER_MORE,
     .infer = infer,
     .state_count = state_count,

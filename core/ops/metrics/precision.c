@@ -4,7 +4,7 @@
 static void add(const struct metric_node *node, float said, float label, double *state)
 {
     if (!answers_is_yes(node, said)) return;
-    state[0] += label > 0.5f;
+    state[0] += answers_wants_yes(label);
     state[1] += 1;
 }
 
@@ -14,7 +14,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 }
 
 const struct metric metric_precision = {
-    .object = {"precision", "share of yes among those that are taken for yes",
+    .object = {"precision", "share of yes (labels but 0) among those that are taken for yes",
                answers_threshold_fields, sizeof(struct answers_threshold)},
     .better = BETTER_MORE,
     .infer = answers_infer_threshold,

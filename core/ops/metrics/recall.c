@@ -3,7 +3,7 @@
 
 static void add(const struct metric_node *node, float said, float label, double *state)
 {
-    if (!(label > 0.5f)) return;
+    if (!answers_wants_yes(label)) return;
     state[0] += answers_is_yes(node, said);
     state[1] += 1;
 }
@@ -14,7 +14,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 }
 
 const struct metric metric_recall = {
-    .object = {"recall", "share of those that are taken for yes among yes",
+    .object = {"recall", "share of those that are taken for yes among yes (labels but 0)",
                answers_threshold_fields, sizeof(struct answers_threshold)},
     .better = BETTER_MORE,
     .infer = answers_infer_threshold,

@@ -37,6 +37,8 @@ struct pipeline {
     struct dataset data;
     struct stream_options options;
     struct conversion conversions[COLUMNS_MAX];
+    int read[COLUMNS_MAX]; /* [read_count]: columns that batches have; the labels first */
+    int read_count;
     struct slot *slots;
     int slot_count;
     struct block memory; /* of all slots */
@@ -105,20 +107,24 @@ static void ask_ahead(const struct column *stored, int64_t row)
     for (size_t i = 0; i < bytes; i += CACHE_LINE) __builtin_prefetch(at + i);
 }
 
+static void fill_row(const struct pipeline *p, struct slot *slot, int c, int64_t row)
+{
+    const struct column *stored = &p->data.columns[c];
+    if (stored->at)
+        convert(&p->conversions[c], stored, p->rows[row], 1,
+                row_of(&slot->columns[c], (uint64_t)row));
+}
+
 /* One batch into a slot. Only the thread calls this, or, without one, the consumer. Of labels that
  * are nowhere a slot has zeros, which every loss takes. */
 static void fill(struct pipeline *p, struct slot *slot, uint64_t index)
 {
-    const struct column *stored = p->data.columns;
     const int64_t rows = count_rows(p, index);
     find_rows(p, index);
     for (int64_t i = 0; i < rows; i++) {
-        for (int c = LABELS + 1; c < p->data.column_count && i + ROWS_AHEAD < rows; c++)
-            ask_ahead(&stored[c], p->rows[i + ROWS_AHEAD]);
-        for (int c = 0; c < p->data.column_count; c++)
-            if (stored[c].at)
-                convert(&p->conversions[c], &stored[c], p->rows[i], 1,
-                        row_of(&slot->columns[c], (uint64_t)i));
+        for (int r = LABELS + 1; r < p->read_count && i + ROWS_AHEAD < rows; r++)
+            ask_ahead(&p->data.columns[p->read[r]], p->rows[i + ROWS_AHEAD]);
+        for (int r = 0; r < p->read_count; r++) fill_row(p, slot, p->read[r], i);
     }
     slot->index = index;
 }
@@ -248,8 +254,8 @@ static void next_here(struct pipeline *p, struct batch *ret)
     const uint64_t count = (uint64_t)count_rows(p, index), row = first_position(p, index) % rows;
     const bool is_whole = p->is_stored && row + count <= rows;
     struct column *columns = is_whole ? p->part : p->slots[0].columns;
-    for (int i = 0; i < p->data.column_count && is_whole; i++)
-        columns[i].at = row_of(&p->stored[i], row);
+    for (int r = 0; r < p->read_count && is_whole; r++)
+        columns[p->read[r]].at = row_of(&p->stored[p->read[r]], row);
     if (!is_whole) fill(p, &p->slots[0], index);
     *ret = batch_of(p, columns, index);
     if (count > 0) p->next++;
@@ -284,8 +290,11 @@ static uint64_t whole_lines(uint64_t bytes)
 static void place_slot(struct pipeline *p, char *at, struct slot *slot)
 {
     for (int i = 0; i < p->data.column_count; i++) {
-        struct column *c = &slot->columns[i];
-        *c = p->conversions[i].made;
+        slot->columns[i] = p->conversions[i].made;
+        slot->columns[i].at = NULL;
+    }
+    for (int r = 0; r < p->read_count; r++) {
+        struct column *c = &slot->columns[p->read[r]];
         c->at = at;
         at += whole_lines(column_row_bytes(c) * (uint64_t)p->options.batch);
     }
@@ -297,8 +306,8 @@ static err allocate(struct pipeline *p)
     const char *name = p->data.name;
     const int64_t batch = p->options.batch;
     uint64_t slot_bytes = 0, all;
-    for (int i = 0; i < p->data.column_count; i++) {
-        const struct column *c = &p->conversions[i].made;
+    for (int r = 0; r < p->read_count; r++) {
+        const struct column *c = &p->conversions[p->read[r]].made;
         uint64_t bytes;
         TRY(storage_bytes(name, batch, &c->shape, c->dtype, &bytes));
         slot_bytes += whole_lines(bytes);
@@ -332,9 +341,16 @@ static err check_options(const struct dataset *d, const struct stream_options *o
 static bool is_stored_as_wanted(const struct pipeline *p)
 {
     bool is_so = true;
-    for (int i = LABELS + 1; i < p->data.column_count; i++)
-        is_so = is_so && conversion_is_identity(&p->conversions[i], &p->data.columns[i]);
+    for (int r = LABELS + 1; r < p->read_count; r++)
+        is_so = is_so &&
+                conversion_is_identity(&p->conversions[p->read[r]], &p->data.columns[p->read[r]]);
     return is_so;
+}
+
+static void choose_columns(struct pipeline *p, const bool *reads)
+{
+    for (int i = 0; i < p->data.column_count; i++)
+        if (i == LABELS || !reads || reads[i]) p->read[p->read_count++] = i;
 }
 
 static err begin(struct batch_source *source, const struct stream_options *options)
@@ -342,6 +358,8 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     struct pipeline *p = (struct pipeline *)source;
     TRY(check_options(&p->data, options));
     p->options = *options;
+    p->options.reads = NULL; /* the caller's */
+    choose_columns(p, options->reads);
     conversions_of(&options->transform, &p->data, p->conversions);
     p->is_stored = !options->shuffle && is_stored_as_wanted(p);
     const bool reads_ahead = !p->is_stored && !options->is_once;

@@ -20,6 +20,9 @@ enum { PREFETCH_MAX = 64, BATCH_ROWS_MAX = 1 << 24 };
 
 struct stream_options {
     struct transform transform;
+    /* [column_count] of the source: those that somebody looks at, labels or not. Others are in a
+     * batch, but nowhere (at NULL), and cost nothing. NULL: all. Free again after begin. */
+    const bool *reads;
     int64_t batch; /* rows, 1 to BATCH_ROWS_MAX */
     bool is_once;  /* to measure with: the last batch has what is left, and nothing is read ahead */
     bool shuffle;

@@ -213,6 +213,32 @@ static void stored_floats_in_stored_order_are_not_copied(void **state)
     batch_source_close(p);
 }
 
+/* 26 columns that nobody read cost two thirds of a run's time. */
+static void columns_that_nobody_reads_are_nowhere(void **state)
+{
+    static const bool reads[] = {[LABELS] = false, [FEATURES] = true, false};
+    struct counted memory;
+    int32_t rows[8];
+    for (int way = 0; way < WAYS; way++) {
+        struct dataset d = counted_dataset(&memory, ways[way].dtype, 50);
+        d.columns[2] = d.columns[FEATURES];
+        d.columns[2].name = "other";
+        d.column_count = 3;
+        struct stream_options o = options_of(ways[way], 8);
+        o.reads = reads;
+        struct batch_source *p = open_pipeline(&d, &o);
+        for (int i = 0; i < 20; i++) { /* some of which wrap */
+            struct batch b;
+            next_rows(p, 8, rows);
+            assert_int_equal(p->calls->next(p, &b), OK);
+            assert_int_equal(b.column_count, 3);
+            assert_string_equal(b.columns[2].name, "other");
+            assert_null(b.columns[2].at);
+        }
+        batch_source_close(p);
+    }
+}
+
 static void labels_are_converted_in_every_way_of_reading(void **state)
 {
     struct counted memory;
@@ -436,6 +462,7 @@ int main(void)
         cmocka_unit_test(a_restored_run_goes_on_where_it_was),
         cmocka_unit_test(batches_say_their_index_and_epoch),
         cmocka_unit_test(stored_floats_in_stored_order_are_not_copied),
+        cmocka_unit_test(columns_that_nobody_reads_are_nowhere),
         cmocka_unit_test(labels_are_converted_in_every_way_of_reading),
         cmocka_unit_test(features_are_scaled_in_every_way_of_reading),
         cmocka_unit_test(batches_that_lie_ready_are_counted),

@@ -157,12 +157,22 @@ static err open_replica(struct session *s)
     return replica_open(&options, &s->arena, &s->replica);
 }
 
+/* Of the data's columns: a graph that evaluates reads the same ones as one that trains. */
+static void find_columns_read(const struct session *s, bool ret[COLUMNS_MAX])
+{
+    memset(ret, 0, COLUMNS_MAX * sizeof *ret);
+    for (int i = 0; i < s->graph->input_count; i++) ret[s->graph->inputs[i].column] = true;
+}
+
 /* Labels of all rows of both sets are looked at, before the first step. */
 static err begin_training_data(struct session *s)
 {
     const struct spec *spec = s->options.spec;
+    bool reads[COLUMNS_MAX];
+    find_columns_read(s, reads);
     const struct stream_options options = {
         .transform = transform_for(s),
+        .reads = reads,
         .batch = spec->data.batch_size,
         .shuffle = spec->data.shuffle,
         .key = random_key((uint64_t)spec->seed, "data"),
@@ -178,8 +188,11 @@ static err begin_training_data(struct session *s)
 static err begin_evaluation_data(struct session *s)
 {
     if (!s->eval_data) return OK;
+    bool reads[COLUMNS_MAX];
+    find_columns_read(s, reads);
     const struct stream_options options = {
         .transform = transform_for(s),
+        .reads = reads,
         .batch = session_evaluation_batch(s, s->options.spec->data.batch_size),
         .is_once = true,
         .workers = 1,

@@ -42,7 +42,7 @@ class Real(unittest.TestCase):
             for held in sockets:
                 held.close()
 
-    def accuracy(self, example, data, *changes):
+    def metrics(self, example, data, *changes):
         if not (DATA / data).is_dir():
             self.skipTest(f"{DATA / data} is absent")
         flags = [f"--data_dir={DATA / data}"] + [f"--set={change}" for change in changes]
@@ -51,7 +51,10 @@ class Real(unittest.TestCase):
             logs = "\n".join(log.read_text() for log in sorted(Path(folder).glob("*.log")))
             self.assertEqual(codes, [0, 0, 0, 0], logs)
             with open(f"{folder}/result.json", encoding="utf-8") as result:
-                return json.load(result)["metrics"]["accuracy"]
+                return json.load(result)["metrics"]
+
+    def accuracy(self, example, data, *changes):
+        return self.metrics(example, data, *changes)["accuracy"]
 
     def test_softmax_regression_asynchronous(self):
         self.assertGreaterEqual(self.accuracy("mnist_softmax.json", "mnist"), 0.915)
@@ -68,6 +71,16 @@ class Real(unittest.TestCase):
 
     def test_the_deep_network_on_fashion(self):
         self.assertGreaterEqual(self.accuracy("fashion_cnn.json", "fashion-mnist"), 0.90)
+
+    def test_logistic_regression_by_ftrl(self):
+        found = self.metrics("a9a_ftrl.json", "libsvm-a9a")
+        self.assertGreaterEqual(found["auc"], 0.902)
+        self.assertLessEqual(found["log_loss"], 0.325)
+
+    def test_wide_and_deep(self):
+        found = self.metrics("adult_wide_deep.json", "adult")
+        self.assertGreaterEqual(found["auc"], 0.905)
+        self.assertGreaterEqual(found["accuracy"], 0.853)
 
 
 if __name__ == "__main__":

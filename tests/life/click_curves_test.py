@@ -1,0 +1,96 @@
+"""Models of columns follow TensorFlow's losses for 120 steps, from the same initial values and on the same rows, and
+a synchronous cluster of half batches comes to the same values. Curves and files are looked for beside the repository;
+skipped where they are absent."""
+import json
+import os
+import sys
+import unittest
+from pathlib import Path
+
+import events
+import life
+import program
+
+SHARED = program.ROOT.parent / "shared"
+DATA = Path(os.environ.get("DTRAIN_DATA", SHARED / "data"))
+CURVES = SHARED / "fixtures" / "curves"
+STEPS, ROWS = 120, 12000
+FLOOR = 2e-5  # relative; else three times the largest distance of TensorFlow's float32 from its float64 so far
+APART = 1e-5  # values and slots of a cluster from those of a single process; relative where they are above 1
+
+
+
+def a9a():
+    """The example, whose one column of weights TensorFlow's graph called otherwise."""
+    spec = json.loads((program.ROOT / "examples" / "a9a_ftrl.json").read_text())
+    names = [["linear/embedding_weights", "linear/features/weights"], ["*", "*"]]
+    return spec, DATA / "libsvm-a9a", names
+
+
+def adult():
+    """The example without the buckets of hours, gains and losses that it has beside the fixture's columns."""
+    spec = json.loads((program.ROOT / "examples" / "adult_wide_deep.json").read_text())
+    more = ("gain", "loss", "hours")
+    extra = {f"{name}_buckets" for name in more} | {f"deep/{name}_embedding" for name in more}
+    spec["model"] = [node for node in spec["model"] if node["name"] not in extra]
+    for node in spec["model"]:
+        if "inputs" in node:
+            node["inputs"] = [name for name in node["inputs"] if name not in extra]
+    return spec, DATA / "adult", [["*", "*"]]
+
+
+class ClickCurves(program.FolderCase):
+    def train(self, name, model, workers):
+        """Leaves summaries of every step and the last checkpoint in `run` and the number of workers."""
+        spec, data, names = model()
+        curve = CURVES / name
+        if not data.is_dir() or not curve.is_dir():
+            self.skipTest(f"{data} or {curve} is absent")
+        del spec["data"]["eval"]
+        spec["data"] |= {"shuffle": False, "batch_size": 100 // workers}
+        spec["data"]["train"]["take"] = ROWS
+        spec["train"] = {"mode": "sync", "last_step": STEPS, "checkpoint_dir": f"run{workers}",
+                         "save_checkpoint_steps": 0, "save_summaries_steps": 1,
+                         "warm_start": {"checkpoint": str(curve / "model.ckpt-0"), "map": names}}
+        (self.folder / "spec.json").write_text(json.dumps(spec))
+        cluster = [] if workers == 1 else [f"--local_ps={workers}", f"--local_workers={workers}"]
+        ended = program.run([*cluster, f"--data_dir={data}", "spec.json"], self.folder)
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+
+    def losses(self):
+        points = events.curves(self.folder / "run1")["loss"]
+        self.assertEqual([step for step, _ in points], list(range(1, STEPS + 1)))
+        return [loss for _, loss in points]
+
+    def values(self, workers):
+        words = ["checkpoint", "export", f"run{workers}/model.ckpt-{STEPS}", "values.npz"]
+        self.assertEqual(program.run(words, self.folder).returncode, 0)
+        return life.read_arrays(self.folder / "values.npz")
+
+    def follow(self, name, model):
+        self.train(name, model, 1)
+        found = self.losses()
+        curve = json.loads((CURVES / name / "curve.json").read_text())
+        widest = 0
+        for step, (single, exact) in enumerate(zip(curve["loss"], curve["loss_double"])):
+            widest = max(widest, abs(single - exact) / exact)
+            self.assertLessEqual(abs(found[step] - exact) / exact, max(FLOOR, 3 * widest), f"step {step}")
+        self.train(name, model, 2)
+        one, two = self.values(1), self.values(2)
+        for variable in (variable for variable in one if not variable.startswith("dtrain/")):
+            for a, b in zip(one[variable], two[variable], strict=True):
+                self.assertLessEqual(abs(a - b), APART * max(1, abs(a)), variable)
+
+    def test_logistic_regression_by_ftrl(self):
+        self.follow("a9a_ftrl", a9a)
+
+    def test_wide_and_deep(self):
+        self.follow("adult_wide_deep", adult)
+
+
+if __name__ == "__main__":
+    program.need_binary()
+    result = unittest.main(exit=False).result
+    if result.wasSuccessful() and len(result.skipped) == result.testsRun:
+        sys.exit(77)  # meson: skipped
+    sys.exit(not result.wasSuccessful())

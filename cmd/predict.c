@@ -141,11 +141,11 @@ static err take(void *context, const struct predictions *batch)
 
 /* ---- what is read ---- */
 
-/* Formats name the field that has their file: the command knows none of them. */
+/* Formats have a field of files: the command knows none of them. */
 static const struct field *find_field(const struct format *format)
 {
-    for (const struct field *f = format->object.fields; format->file_field && f->name; f++)
-        if (strcmp(f->name, format->file_field) == 0) return f;
+    for (const struct field *f = format->object.fields; f && f->name; f++)
+        if (f->type == FIELD_FILES) return f;
     return NULL;
 }
 
@@ -159,8 +159,9 @@ static err replace_file(struct predict *p, struct source_spec *source)
         return fail(ERR_INPUT, "--data: the spec's %s data come from no file", format->object.name);
     char *path = realpath(p->flags.data, NULL);
     if (!path) return fail(ERR_INPUT, "--data=%s: %s", p->flags.data, strerror(errno));
-    *(const char **)((char *)source->format.attributes + field->offset) =
-        arena_string(&p->model.spec.arena, path);
+    struct strings *files = (struct strings *)((char *)source->format.attributes + field->offset);
+    files->at[0] = arena_string(&p->model.spec.arena, path);
+    files->count = 1;
     free(path);
     source->skip = 0;
     source->take = 0;

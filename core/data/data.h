@@ -21,25 +21,30 @@ struct dataset {
     struct column columns[COLUMNS_MAX];
     int column_count;
     int64_t first_row;      /* for messages: rows of the source that were skipped */
-    const char *name;       /* for messages: the first file, or the generator */
-    const char *label_name; /* the file of the labels */
+    const char *name;       /* for messages: the files, or the generator */
+    const char *label_name; /* the files of the labels */
+    struct parts *parts;    /* where it is made of several files (parts.h); else NULL */
     const char *use;        /* which parts of the file are what; "" or NULL: it says so itself */
     void *owned;            /* the format's own */
     void (*close)(struct dataset *);
 };
 
+enum { FILES_OF_PART_MAX = 2 };
 struct format_context {
     const char *directory; /* relative paths are relative to it */
+    /* Of the fields of type FILES, in turn, one each: a format reads one part at a time. NULL:
+     * labels that are not looked at. */
+    const char *files[FILES_OF_PART_MAX];
     uint64_t seed;
     bool without_labels; /* for predictions: labels need not be there and are not looked at */
     const struct objects
         *columns; /* of struct column_spec; NULL or none: what a format has itself */
 };
 
-/* A data format: one constant per file in core/data/formats/, listed in core/data/meson.build. */
+/* A data format: one constant per file in core/data/formats/, listed in core/data/meson.build.
+ * The first field of type FILES names the files of features, or of all; none: it is a generator. */
 struct format {
     struct object object;
-    const char *file_field; /* the field that names the file of features; NULL: no file */
     /* NULL: only columns can be made of it */
     err (*open)(const void *attributes, const struct format_context *, struct dataset *ret);
     /* NULL: its rows have no cells that columns could be made of */

@@ -1,6 +1,7 @@
 /* dataset.c - a source of the spec as a dataset: opening, skip and take. */
 #include "core/data/columns/column.h"
 #include "core/data/dataset_check.h"
+#include "core/data/parts.h"
 #include "core/data/source.h"
 
 static const struct field source_fields[] = {
@@ -118,8 +119,19 @@ static err open_columns(const struct source_spec *source, const struct format_co
     struct row_reader *reader = NULL;
     if (!format->read)
         return fail(ERR_INPUT, "its rows have no cells for data.columns to be made of");
+    if (parts_are_files(format)) return parts_open_columns(source, context, ret);
     TRY(format->read(source->format.attributes, context, &reader));
     return columns_open(reader, context, ret);
+}
+
+static err open_stored(const struct source_spec *source, const struct format_context *context,
+                       struct dataset *ret)
+{
+    const struct format *format = source->format.kind->descriptor;
+    if (!format->open)
+        return fail(ERR_INPUT, "data.columns says what its cells become, and has none");
+    return parts_are_files(format) ? parts_open(source, context, ret)
+                                   : format->open(source->format.attributes, context, ret);
 }
 
 err dataset_open(const struct source_spec *source, const struct format_context *context,
@@ -128,14 +140,10 @@ err dataset_open(const struct source_spec *source, const struct format_context *
     const struct format *format = source->format.kind->descriptor;
     struct dataset d = {0};
     const bool has_columns = context->columns && context->columns->count > 0;
-    if (!has_columns && !format->open)
-        return fail(ERR_INPUT, "%s data: data.columns says what its cells become, and has none",
-                    format->object.name);
-    err e = has_columns ? open_columns(source, context, &d)
-                        : format->open(source->format.attributes, context, &d);
+    err e = has_columns ? open_columns(source, context, &d) : open_stored(source, context, &d);
     if (e) return fail_prefix(e, "%s data", format->object.name);
     e = narrow(&d, source->skip, source->take);
-    if (!e && format->file_field && !has_columns) e = dataset_check_features(&d);
+    if (!e && parts_are_files(format) && !has_columns) e = dataset_check_features(&d);
     if (context->without_labels) d.columns[LABELS].at = NULL;
     if (e)
         dataset_close(&d);
@@ -147,5 +155,6 @@ err dataset_open(const struct source_spec *source, const struct format_context *
 void dataset_close(struct dataset *d)
 {
     if (d->close) d->close(d);
+    parts_free(d->parts);
     *d = (struct dataset){0};
 }

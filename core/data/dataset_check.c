@@ -5,6 +5,7 @@
  */
 #include "core/data/dataset_check.h"
 #include "core/data/convert.h"
+#include "core/data/parts.h"
 
 #include <float.h>
 #include <math.h>
@@ -65,10 +66,11 @@ err dataset_check_features(const struct dataset *d)
     if (features->dtype != FLOAT32) return OK;
     const int64_t at = find_float(features->at, count, (struct range){-FLT_MAX, FLT_MAX});
     if (at == count) return OK;
+    const struct part_row place = dataset_row_part(d, at / of_row);
     return fail(ERR_INPUT,
                 "%s: row %lld (from 0): feature %lld (from 0) is %g, not a finite number; mend or "
                 "leave out the row",
-                d->name, (long long)(d->first_row + at / of_row), (long long)(at % of_row),
+                place.name, (long long)place.row, (long long)(at % of_row),
                 (double)((const float *)features->at)[at]);
 }
 
@@ -122,8 +124,9 @@ static err refuse(const struct transform *t, const struct dataset *d, int64_t at
     const bool is_inside = label >= range.min && label <= range.max;
     char rule[RULE_TEXT_MAX];
     describe_rule(t, rule);
-    return fail(ERR_INPUT, "%s: row %lld (from 0): label %.9g is %s; %s %s", d->label_name,
-                (long long)(d->first_row + at / column_width(labels)), label,
+    const struct part_row place = dataset_row_part(d, at / column_width(labels));
+    return fail(ERR_INPUT, "%s: row %lld (from 0): label %.9g is %s; %s %s", place.label_name,
+                (long long)place.row, label,
                 !isfinite(label) ? "not a finite number"
                 : is_inside      ? "not a whole number"
                                  : "out of range",

@@ -63,8 +63,13 @@ static err start(struct input *in)
     in->file = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (in->file < 0) return system_failed(in->path);
     TRY(check_kind(in));
-    uint8_t magic[2];
-    in->is_gzip = pread(in->file, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+    uint8_t magic[4];
+    const ssize_t got = pread(in->file, magic, sizeof magic, 0);
+    if (got == sizeof magic && !memcmp(magic, "\x28\xb5\x2f\xfd", sizeof magic))
+        return fail(ERR_INPUT,
+                    "%s: packed by zstd, which is not read: unpack it, or pack it by gzip",
+                    in->path);
+    in->is_gzip = got >= 2 && magic[0] == 0x1f && magic[1] == 0x8b;
     if (in->is_gzip && inflateInit2(&in->stream, 15 + 16) != Z_OK) {
         in->is_gzip = false;
         return fail(ERR_MEMORY, "%s: no memory to unpack gzip", in->path);

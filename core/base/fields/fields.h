@@ -9,7 +9,7 @@
  * - BOOL: bool; INT: int64_t; FLOAT: double; ENUM: int (index into choices)
  * - SECONDS: uint64_t of milliseconds, the nearest; written and bounded in seconds
  * - STRING: const char * (NULL when absent and fallback "null")
- * - INTS: struct ints; FLOATS: struct floats; STRINGS: struct strings
+ * - INTS: struct ints; FLOATS: struct floats; STRINGS, FILES: struct strings
  * - OBJECT: the object's struct, in place; OBJECTS: struct objects of it
  * - VARIANT: struct variant, in place, or where there is a common object that object's struct,
  * which begins with the struct variant; VARIANTS: struct objects of the same
@@ -67,6 +67,7 @@ enum field_type {
     FIELD_INTS, /* a list, or one integer that stands for a list of one */
     FIELD_FLOATS,
     FIELD_STRINGS,
+    FIELD_FILES, /* at least one; a string stands for a list of one */
     FIELD_OBJECT,
     FIELD_OBJECTS,
     FIELD_VARIANT,

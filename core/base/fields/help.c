@@ -39,11 +39,11 @@ static void print_row(FILE *out, const char *head, const char *text, int column)
 static const char *type_word(const struct field *field)
 {
     static const char *const words[] = {
-        [FIELD_BOOL] = "boolean",   [FIELD_INT] = "integer",     [FIELD_FLOAT] = "number",
-        [FIELD_SECONDS] = "number", [FIELD_STRING] = "string",   [FIELD_ENUM] = "word",
-        [FIELD_INTS] = "integers",  [FIELD_FLOATS] = "numbers",  [FIELD_STRINGS] = "strings",
-        [FIELD_OBJECT] = "object",  [FIELD_OBJECTS] = "objects", [FIELD_VARIANT] = NULL,
-        [FIELD_VARIANTS] = "list",  [FIELD_JSON] = "JSON",
+        [FIELD_BOOL] = "boolean",   [FIELD_INT] = "integer",    [FIELD_FLOAT] = "number",
+        [FIELD_SECONDS] = "number", [FIELD_STRING] = "string",  [FIELD_ENUM] = "word",
+        [FIELD_INTS] = "integers",  [FIELD_FLOATS] = "numbers", [FIELD_STRINGS] = "strings",
+        [FIELD_FILES] = "files",    [FIELD_OBJECT] = "object",  [FIELD_OBJECTS] = "objects",
+        [FIELD_VARIANT] = NULL,     [FIELD_VARIANTS] = "list",  [FIELD_JSON] = "JSON",
     };
     const char *word = words[field->type];
     return word ? word : field->kinds->noun;

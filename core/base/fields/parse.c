@@ -174,6 +174,15 @@ static err parse_strings(const struct input *in, void *ret)
     return OK;
 }
 
+static err parse_files(const struct input *in, void *ret)
+{
+    struct strings *files = ret;
+    if (json_is_array(in->json) && json_array_size(in->json) > 0) return parse_strings(in, ret);
+    if (!json_is_string(in->json)) return fail_expected(in);
+    *files = (struct strings){arena_new(in->arena, sizeof *files->at), 1};
+    return parse_string(in, files->at);
+}
+
 static err parse_objects(const struct input *in, void *ret)
 {
     const size_t size = in->field->object->size;
@@ -190,13 +199,21 @@ static err parse_variants(const struct input *in, void *ret)
 err field_parse(const struct input *in, void *ret)
 {
     static err (*const parsers[])(const struct input *, void *ret) = {
-        [FIELD_BOOL] = parse_bool,         [FIELD_INT] = parse_int,
-        [FIELD_FLOAT] = parse_float,       [FIELD_SECONDS] = parse_seconds,
-        [FIELD_STRING] = parse_string,     [FIELD_ENUM] = parse_enum,
-        [FIELD_INTS] = parse_ints,         [FIELD_FLOATS] = parse_floats,
-        [FIELD_STRINGS] = parse_strings,   [FIELD_OBJECT] = field_parse_object,
-        [FIELD_OBJECTS] = parse_objects,   [FIELD_VARIANT] = field_parse_variant,
-        [FIELD_VARIANTS] = parse_variants, [FIELD_JSON] = parse_json,
+        [FIELD_BOOL] = parse_bool,
+        [FIELD_INT] = parse_int,
+        [FIELD_FLOAT] = parse_float,
+        [FIELD_SECONDS] = parse_seconds,
+        [FIELD_STRING] = parse_string,
+        [FIELD_ENUM] = parse_enum,
+        [FIELD_INTS] = parse_ints,
+        [FIELD_FLOATS] = parse_floats,
+        [FIELD_STRINGS] = parse_strings,
+        [FIELD_FILES] = parse_files,
+        [FIELD_OBJECT] = field_parse_object,
+        [FIELD_OBJECTS] = parse_objects,
+        [FIELD_VARIANT] = field_parse_variant,
+        [FIELD_VARIANTS] = parse_variants,
+        [FIELD_JSON] = parse_json,
     };
     const bool is_absent = json_is_null(in->json) && field_is_null_by_default(in->field);
     if (is_absent && in->field->type != FIELD_VARIANT) return OK;

@@ -63,6 +63,18 @@ static json_t *integers_schema(const struct field *field)
     return json_pack("{s:[o, o]}", "anyOf", list, number_schema(field, "integer"));
 }
 
+static json_t *strings_schema(const struct field *field)
+{
+    return list_schema(field, json_pack("{s:s}", "type", "string"));
+}
+
+static json_t *files_schema(const struct field *field)
+{
+    struct field list = *field;
+    list.count_min = 1;
+    return json_pack("{s:[o, {s:s}]}", "anyOf", strings_schema(&list), "type", "string");
+}
+
 static json_t *type_schema(struct schema *schema, const struct field *field)
 {
     switch (field->type) {
@@ -82,7 +94,9 @@ static json_t *type_schema(struct schema *schema, const struct field *field)
     case FIELD_FLOATS:
         return list_schema(field, number_schema(field, "number"));
     case FIELD_STRINGS:
-        return list_schema(field, json_pack("{s:s}", "type", "string"));
+        return strings_schema(field);
+    case FIELD_FILES:
+        return files_schema(field);
     case FIELD_OBJECT:
         return object_schema(schema, field->object);
     case FIELD_OBJECTS:

@@ -163,6 +163,9 @@ void text_add_expected(struct text *text, const struct field *field)
     case FIELD_VARIANT:
         add_expected_variant(text, field->kinds);
         break;
+    case FIELD_FILES:
+        text_add(text, "a file, or a list of files");
+        break;
     case FIELD_JSON:
         text_add(text, "a value");
         break;

@@ -291,10 +291,10 @@ static err read_csv(const void *attributes, const struct format_context *context
 
 static const struct field fields[] = {
     {.name = "file",
-     .type = FIELD_STRING,
+     .type = FIELD_FILES,
      .offset = offsetof(struct csv_attributes, file),
      .may_differ = true,
-     .help = "a table of text, plain or gzip"},
+     .help = "tables of text, plain or gzip: a file, a list, a pattern, @ and a file of names"},
     {.name = "label",
      .type = FIELD_JSON,
      .offset = offsetof(struct csv_attributes, label),
@@ -340,7 +340,6 @@ static const struct field fields[] = {
 
 const struct format format_csv = {
     .object = {"csv", "a table as text, plain or gzip", fields, sizeof(struct csv_attributes)},
-    .file_field = "file",
     .open = open_csv,
     .read = read_csv,
 };

@@ -158,7 +158,7 @@ err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
     *ret = (struct csv_table){.attributes = a, .without_labels = context->without_labels};
     if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
         return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
-    TRY(input_open(context, a->file, &ret->input));
+    TRY(input_open(context, context->files[0], &ret->input));
     ret->path = input_path(ret->input);
     TRY(delimited_open(ret->input, a->delimiter[0], &ret->text));
     return read_first(ret, label);
@@ -194,7 +194,7 @@ err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
 {
     static const struct row_calls calls = {next_row, close_reader};
     struct csv_table *t = calloc(1, sizeof *t);
-    if (!t) return fail(ERR_MEMORY, "no memory to read %s", a->file);
+    if (!t) return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
     const err e = csv_table_open(a, label, context, t);
     if (e) {
         close_reader(&t->reader);

@@ -8,7 +8,8 @@
 #include "core/data/formats/label.h"
 
 struct csv_attributes {
-    const char *file, *delimiter;
+    struct strings file;
+    const char *delimiter;
     json_t *label, *columns, *except, *missing; /* borrowed from the spec */
     bool header;
     struct strings names;

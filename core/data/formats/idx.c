@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 struct idx_attributes {
-    const char *features, *labels;
+    struct strings features, labels;
 };
 
 /* [rows, ...] as the file has it. */
@@ -127,14 +127,13 @@ static err read_labels(struct input *in, struct dataset *d, struct storage *s)
 static err open_idx(const void *attributes, const struct format_context *context,
                     struct dataset *ret)
 {
-    const struct idx_attributes *a = attributes;
     struct input *features = NULL, *labels = NULL;
     struct storage s = {0};
     struct dataset d = {0};
-    err e = input_open(context, a->features, &features);
+    err e = input_open(context, context->files[0], &features);
     if (!e) s.name = input_path(features);
     if (!e) e = read_features(features, &d, &s);
-    if (!e && !context->without_labels) e = input_open(context, a->labels, &labels);
+    if (!e && !context->without_labels) e = input_open(context, context->files[1], &labels);
     if (!e && labels) s.label_name = input_path(labels);
     if (!e && labels) e = read_labels(labels, &d, &s);
     if (!e) e = storage_give(&s, &d);
@@ -147,12 +146,14 @@ static err open_idx(const void *attributes, const struct format_context *context
 
 static const struct field fields[] = {
     {.name = "features",
-     .type = FIELD_STRING,
+     .type = FIELD_FILES,
      .offset = offsetof(struct idx_attributes, features),
      .may_differ = true,
-     .help = "idx file of uint8 or float32, plain or gzip; [rows, y, x] become images [y, x, 1]"},
+     .help =
+         "idx files of uint8 or float32, plain or gzip: a file, a list, a pattern, @ and a file of "
+         "names; [rows, y, x] become images [y, x, 1]"},
     {.name = "labels",
-     .type = FIELD_STRING,
+     .type = FIELD_FILES,
      .offset = offsetof(struct idx_attributes, labels),
      .may_differ = true,
      .help = "idx file with one label per row: uint8, int32 or float32"},
@@ -162,6 +163,5 @@ static const struct field fields[] = {
 const struct format format_idx = {
     .object = {"idx", "idx files as of MNIST, plain or gzip", fields,
                sizeof(struct idx_attributes)},
-    .file_field = "features",
     .open = open_idx,
 };

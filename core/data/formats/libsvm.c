@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct libsvm_attributes {
-    const char *file;
+    struct strings file;
     int64_t features;
     struct label_form label_form;
 };
@@ -133,9 +133,9 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
     static const char *const cell_names[] = {"features"};
     const struct libsvm_attributes *a = attributes;
     struct libsvm *s = calloc(1, sizeof *s);
-    if (!s) return fail(ERR_MEMORY, "no memory to read %s", a->file);
+    if (!s) return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
     s->reader = (struct row_reader){.calls = &calls,
-                                    .name = a->file,
+                                    .name = context->files[0],
                                     .numbered = "line",
                                     .cell_names = cell_names,
                                     .cell_count = 1,
@@ -143,7 +143,7 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
                                     .label_dtype = label_dtype(&a->label_form)};
     s->attributes = a;
     s->without_labels = context->without_labels;
-    err e = input_open(context, a->file, &s->input);
+    err e = input_open(context, context->files[0], &s->input);
     if (!e) s->reader.name = input_path(s->input);
     if (!e) e = delimited_open(s->input, WORDS, &s->text);
     if (e)
@@ -219,7 +219,7 @@ static err open_libsvm(const void *attributes, const struct format_context *cont
     const struct libsvm_attributes *a = attributes;
     if (a->features == 0)
         return fail(ERR_INPUT, "%s: \"features\": expected how many there are, or data.columns",
-                    a->file);
+                    context->files[0]);
     struct dense m = {.width = a->features};
     TRY(read_libsvm(attributes, context, &m.rows));
     err e = add_rows(&m);
@@ -231,10 +231,12 @@ static err open_libsvm(const void *attributes, const struct format_context *cont
 
 static const struct field fields[] = {
     {.name = "file",
-     .type = FIELD_STRING,
+     .type = FIELD_FILES,
      .offset = offsetof(struct libsvm_attributes, file),
      .may_differ = true,
-     .help = "lines of a label and index:value pairs, indices from 1; plain or gzip"},
+     .help =
+         "lines of a label and index:value pairs, indices from 1; plain or gzip: a file, a list, a "
+         "pattern, @ and a file of names"},
     {.name = "features",
      .type = FIELD_INT,
      .offset = offsetof(struct libsvm_attributes, features),
@@ -249,7 +251,6 @@ static const struct field fields[] = {
 const struct format format_libsvm = {
     .object = {"libsvm", "sparse rows of a label and index:value pairs", fields,
                sizeof(struct libsvm_attributes)},
-    .file_field = "file",
     .open = open_libsvm,
     .read = read_libsvm,
 };

@@ -7,7 +7,7 @@ static const char *const feature_types[] = {"float32", "uint8", NULL};
 static const char *const label_types[] = {"int32", "uint8", "float32", NULL};
 
 struct raw_attributes {
-    const char *file, *labels;
+    struct strings file, labels;
     struct ints shape, label_shape;
     int dtype, label_dtype; /* indices into feature_types, label_types */
     int64_t rows;
@@ -59,10 +59,10 @@ static err open_raw(const void *attributes, const struct format_context *context
     struct input *features = NULL, *labels = NULL;
     struct storage s = {0};
     struct dataset d = {0};
-    err e = input_open(context, a->file, &features);
+    err e = input_open(context, context->files[0], &features);
     if (!e) s.name = input_path(features);
     if (!e) e = read_features(features, a, &d, &s);
-    if (!e && !context->without_labels) e = input_open(context, a->labels, &labels);
+    if (!e && !context->without_labels) e = input_open(context, context->files[1], &labels);
     if (!e && labels) s.label_name = input_path(labels);
     if (!e && labels) e = read_labels(labels, a, &d, &s);
     if (!e) e = storage_give(&s, &d);
@@ -75,10 +75,12 @@ static err open_raw(const void *attributes, const struct format_context *context
 
 static const struct field fields[] = {
     {.name = "file",
-     .type = FIELD_STRING,
+     .type = FIELD_FILES,
      .offset = offsetof(struct raw_attributes, file),
      .may_differ = true,
-     .help = "the features of all rows, little-endian, plain or gzip"},
+     .help =
+         "the features of all rows, little-endian, plain or gzip: a file, a list, a pattern, @ and "
+         "a file of names"},
     {.name = "shape",
      .type = FIELD_INTS,
      .offset = offsetof(struct raw_attributes, shape),
@@ -93,7 +95,7 @@ static const struct field fields[] = {
      .choices = feature_types,
      .help = "type of the stored features"},
     {.name = "labels",
-     .type = FIELD_STRING,
+     .type = FIELD_FILES,
      .offset = offsetof(struct raw_attributes, labels),
      .may_differ = true,
      .help = "the labels of all rows, little-endian, plain or gzip"},
@@ -122,6 +124,5 @@ static const struct field fields[] = {
 
 const struct format format_raw = {
     .object = {"raw", "numbers without a header", fields, sizeof(struct raw_attributes)},
-    .file_field = "file",
     .open = open_raw,
 };

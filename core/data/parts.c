@@ -1,0 +1,318 @@
+/* parts.c - see parts.h. */
+#include "core/data/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/data/columns/column.h"
+#include "core/data/files.h"
+#include "core/data/storage.h"
+
+/* One file of each field, once it is open. */
+struct part {
+    const char *name, *label_name;
+    int64_t rows_before;
+};
+
+struct parts {
+    struct arena arena;
+    struct strings files[FILES_OF_PART_MAX];
+    int count, opened;
+    struct part *at; /* [count] */
+
+    /* of datasets that are put together */
+    struct block blocks[COLUMNS_MAX];
+};
+
+void parts_free(struct parts *parts)
+{
+    if (!parts) return;
+    for (int i = 0; i < COLUMNS_MAX; i++) block_drop(&parts->blocks[i]);
+    arena_free(&parts->arena);
+    free(parts);
+}
+
+/* ---- finding ---- */
+
+/* The index-th field of type FILES; NULL: there are less. */
+static const struct field *files_field(const struct format *format, int index)
+{
+    for (const struct field *f = format->object.fields; f && f->name; f++)
+        if (f->type == FIELD_FILES && index-- == 0) return f;
+    return NULL;
+}
+
+bool parts_are_files(const struct format *format)
+{
+    return files_field(format, 0) != NULL;
+}
+
+/* Files of labels are of no interest where labels are not. */
+static err find_files(struct parts *parts, const struct source_spec *source,
+                      const struct format_context *context)
+{
+    const struct format *format = source->format.kind->descriptor;
+    const struct field *field;
+    const int fields = context->without_labels ? 1 : FILES_OF_PART_MAX;
+    for (int i = 0; i < fields && (field = files_field(format, i)); i++) {
+        const char *attributes = source->format.attributes;
+        const err e = files_find((const struct strings *)(attributes + field->offset), context,
+                                 &parts->arena, &parts->files[i]);
+        if (e) return fail_prefix(e, "\"%s\"", field->name);
+        if (i == 0) parts->count = parts->files[0].count;
+        if (parts->files[i].count != parts->count)
+            return fail(ERR_INPUT, "\"%s\": expected %d files, as \"%s\" has, got %d", field->name,
+                        parts->count, files_field(format, 0)->name, parts->files[i].count);
+    }
+    parts->at = arena_array(&parts->arena, (size_t)parts->count, sizeof *parts->at);
+    return OK;
+}
+
+static err new_parts(const struct source_spec *source, const struct format_context *context,
+                     struct parts **ret)
+{
+    struct parts *parts = calloc(1, sizeof *parts);
+    if (!parts) return fail(ERR_MEMORY, "no memory for names of files");
+    const err e = find_files(parts, source, context);
+    if (e)
+        parts_free(parts);
+    else
+        *ret = parts;
+    return e;
+}
+
+static struct format_context context_of_part(const struct parts *parts,
+                                             const struct format_context *context, int part)
+{
+    struct format_context result = *context;
+    for (int i = 0; i < FILES_OF_PART_MAX; i++)
+        result.files[i] = parts->files[i].count ? parts->files[i].at[part] : NULL;
+    return result;
+}
+
+static void set_opened(struct parts *parts, const char *name, const char *label_name, int64_t rows)
+{
+    parts->at[parts->opened++] = (struct part){
+        .name = arena_string(&parts->arena, name),
+        .label_name = arena_string(&parts->arena, label_name),
+        .rows_before = rows,
+    };
+}
+
+/* Several files are called by the first and how many there are. */
+static void name_dataset(struct parts *parts, struct dataset *d)
+{
+    const int more = parts->count - 1;
+    d->name = arena_format(&parts->arena, "%s and %d more", parts->at[0].name, more);
+    d->label_name = arena_format(&parts->arena, "%s and %d more", parts->at[0].label_name, more);
+    d->parts = parts;
+}
+
+struct part_row dataset_row_part(const struct dataset *d, int64_t row)
+{
+    int i = 0;
+    row += d->first_row;
+    if (!d->parts) return (struct part_row){d->name, d->label_name, row};
+    while (i + 1 < d->parts->opened && d->parts->at[i + 1].rows_before <= row) i++;
+    const struct part *part = &d->parts->at[i];
+    return (struct part_row){part->name, part->label_name, row - part->rows_before};
+}
+
+/* ---- datasets put together ---- */
+
+/* A table says by its use which cells are features: in two files they may stand in another order.
+ */
+static err check_alike(const struct dataset *all, const struct dataset *more)
+{
+    for (int i = 0; i < all->column_count; i++) {
+        const struct column *a = &all->columns[i], *b = &more->columns[i];
+        char wanted[SHAPE_TEXT_MAX], got[SHAPE_TEXT_MAX];
+        if (a->dtype == b->dtype && shape_equal(&a->shape, &b->shape)) continue;
+        return fail(ERR_INPUT, "%s: expected %s %s %s, as the files before have, got %s %s",
+                    i == LABELS ? more->label_name : more->name, a->name, dtype_name(a->dtype),
+                    shape_text(&a->shape, wanted), dtype_name(b->dtype),
+                    shape_text(&b->shape, got));
+    }
+    if (!more->use || strcmp(all->use, more->use) == 0) return OK;
+    return fail(ERR_INPUT, "%s: expected, as in the files before, %s; got %s", more->name, all->use,
+                more->use);
+}
+
+static err append(struct parts *parts, struct dataset *all, const struct dataset *more)
+{
+    for (int i = 0; i < all->column_count; i++) {
+        struct column *to = &all->columns[i];
+        const size_t row_bytes = column_row_bytes(to);
+        if (!more->columns[i].at) continue;
+        TRY(block_grow(&parts->blocks[i], row_bytes * (uint64_t)(all->rows + more->rows)));
+        memcpy((char *)parts->blocks[i].at + row_bytes * (size_t)all->rows, more->columns[i].at,
+               row_bytes * (size_t)more->rows);
+        to->at = parts->blocks[i].at;
+    }
+    all->rows += more->rows;
+    return OK;
+}
+
+/* What the first one says of its columns and its use holds for all. */
+static err append_part(struct parts *parts, struct dataset *all, const struct dataset *more)
+{
+    if (all->column_count == 0) {
+        *all = (struct dataset){.column_count = more->column_count};
+        memcpy(all->columns, more->columns, sizeof all->columns);
+        for (int i = 0; i < all->column_count; i++) {
+            all->columns[i].at = NULL;
+            all->columns[i].name = arena_string(&parts->arena, more->columns[i].name);
+        }
+        all->use = arena_string(&parts->arena, more->use ? more->use : "");
+    }
+    TRY(check_alike(all, more));
+    set_opened(parts, more->name, more->label_name, all->rows);
+    return append(parts, all, more);
+}
+
+static err open_part(struct parts *parts, const struct source_spec *source,
+                     const struct format_context *context, int part, struct dataset *ret)
+{
+    const struct format *format = source->format.kind->descriptor;
+    const struct format_context own = context_of_part(parts, context, part);
+    return format->open(source->format.attributes, &own, ret);
+}
+
+static err open_all(struct parts *parts, const struct source_spec *source,
+                    const struct format_context *context, struct dataset *all)
+{
+    for (int i = 0; i < parts->count; i++) {
+        struct dataset more = {0};
+        err e = open_part(parts, source, context, i, &more);
+        if (!e) e = append_part(parts, all, &more);
+        dataset_close(&more);
+        TRY(e);
+    }
+    name_dataset(parts, all);
+    return OK;
+}
+
+/* One file is taken as its format makes it, without a copy. */
+err parts_open(const struct source_spec *source, const struct format_context *context,
+               struct dataset *ret)
+{
+    struct dataset all = {0};
+    struct parts *parts;
+    TRY(new_parts(source, context, &parts));
+    const bool is_one = parts->count == 1;
+    err e = is_one ? open_part(parts, source, context, 0, &all)
+                   : open_all(parts, source, context, &all);
+    if (e || is_one) parts_free(parts);
+    if (!e) *ret = all;
+    return e;
+}
+
+/* ---- rows of cells, from one file after the other ---- */
+
+struct chain {
+    struct row_reader reader; /* first: what others see */
+    struct parts *parts;
+    const struct source_spec *source;
+    const struct format_context *context;
+    struct row_reader *now;
+    int64_t rows;
+};
+
+static err open_reader(struct chain *c, struct row_reader **ret)
+{
+    const struct format *format = c->source->format.kind->descriptor;
+    const struct format_context own = context_of_part(c->parts, c->context, c->parts->opened);
+    TRY(format->read(c->source->format.attributes, &own, ret));
+    set_opened(c->parts, (*ret)->name, (*ret)->name, c->rows);
+    c->reader.name = c->parts->at[c->parts->opened - 1].name;
+    return OK;
+}
+
+static err check_cells(const struct chain *c, const struct row_reader *more)
+{
+    const struct row_reader *r = &c->reader;
+    if (more->cell_count != r->cell_count)
+        return fail(ERR_INPUT, "%s: expected %d cells as in the files before, got %d", r->name,
+                    r->cell_count, more->cell_count);
+    for (int i = 0; i < r->cell_count; i++)
+        if (strcmp(r->cell_names[i], more->cell_names[i]) != 0)
+            return fail(ERR_INPUT,
+                        "%s: cell %d: expected \"%s\" as in the files before, got \"%s\"", r->name,
+                        i, r->cell_names[i], more->cell_names[i]);
+    return OK;
+}
+
+static void close_now(struct chain *c)
+{
+    if (c->now) c->now->calls->close(c->now);
+    c->now = NULL;
+}
+
+static err next_reader(struct chain *c)
+{
+    close_now(c);
+    TRY(open_reader(c, &c->now));
+    return check_cells(c, c->now);
+}
+
+static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
+{
+    struct chain *c = (struct chain *)reader;
+    TRY(c->now->calls->next(c->now, ret, ret_found));
+    while (!*ret_found && c->parts->opened < c->parts->count) {
+        TRY(next_reader(c));
+        TRY(c->now->calls->next(c->now, ret, ret_found));
+    }
+    c->rows += *ret_found;
+    return OK;
+}
+
+/* The dataset may want the parts: they stay. */
+static void close_chain(struct row_reader *reader)
+{
+    struct chain *c = (struct chain *)reader;
+    close_now(c);
+    free(c);
+}
+
+/* As the first one says; names are kept, since readers of files go as these end. */
+static err open_chain(struct chain *c)
+{
+    static const struct row_calls calls = {next_row, close_chain};
+    c->reader.calls = &calls;
+    TRY(open_reader(c, &c->now));
+    const char *name = c->reader.name;
+    const char **names = arena_array(&c->parts->arena, (size_t)c->now->cell_count, sizeof *names);
+    for (int i = 0; i < c->now->cell_count; i++)
+        names[i] = arena_string(&c->parts->arena, c->now->cell_names[i]);
+    c->reader = *c->now;
+    c->reader.calls = &calls;
+    c->reader.name = name;
+    c->reader.cell_names = names;
+    return OK;
+}
+
+static err read_columns(struct parts *parts, const struct source_spec *source,
+                        const struct format_context *context, struct dataset *ret)
+{
+    struct chain *c = calloc(1, sizeof *c);
+    if (!c) return fail(ERR_MEMORY, "no memory to read rows");
+    *c = (struct chain){.parts = parts, .source = source, .context = context};
+    const err e = open_chain(c);
+    if (!e) return columns_open(&c->reader, context, ret);
+    close_chain(&c->reader);
+    return e;
+}
+
+err parts_open_columns(const struct source_spec *source, const struct format_context *context,
+                       struct dataset *ret)
+{
+    struct parts *parts;
+    TRY(new_parts(source, context, &parts));
+    const err e = read_columns(parts, source, context, ret);
+    if (!e && parts->count > 1)
+        name_dataset(parts, ret);
+    else
+        parts_free(parts);
+    return e;
+}

@@ -1,0 +1,33 @@
+/* parts.h - a source of several files: one after the other, as if they were one.
+ *
+ * A format reads one file, or one of each of its fields, at a time. Here is what is around it:
+ * which they are, rows of all of them, and for messages which of them has a row.
+ */
+#ifndef CORE_DATA_PARTS_H
+#define CORE_DATA_PARTS_H
+
+#include "core/data/data.h"
+
+struct parts;
+
+/* Whether rows of the format come from files. */
+bool parts_are_files(const struct format *);
+
+/* Rows of all files in memory. ERR_INPUT: files that are not found, of which one field has more
+ * than another, or whose columns differ. */
+err parts_open(const struct source_spec *, const struct format_context *, struct dataset *ret);
+
+/* The same as columns of the cells (context->columns), which all of the files must have alike. */
+err parts_open_columns(const struct source_spec *, const struct format_context *,
+                       struct dataset *ret);
+
+/* Where a row of a dataset is, skipped ones included. NULL: it is one part. */
+struct part_row {
+    const char *name, *label_name; /* as a dataset has them */
+    int64_t row;                   /* from 0 */
+};
+struct part_row dataset_row_part(const struct dataset *, int64_t row);
+
+void parts_free(struct parts *); /* NULL is fine */
+
+#endif

@@ -1,0 +1,182 @@
+/* Sources of several files: how they are named, rows of all of them, and faults by file. */
+#include "tests/data/support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CSV(file) "{'format': 'csv', 'file': " file ", 'label': 'y'}"
+
+static void write_three(void)
+{
+    file_write_text("a-2.csv", "x,y\n3,1\n");
+    file_write_text("a-1.csv", "x,y\n1,0\n2,0");
+    file_write_text("b.csv", "x,y\n4,1\n5,0\n6,1\n");
+}
+
+static void assert_features(const char *source, const float *features, int64_t rows)
+{
+    struct dataset d;
+    source_open_ok(source, &d);
+    assert_int_equal(d.rows, rows);
+    assert_memory_equal(d.columns[FEATURES].at, features, (size_t)rows * sizeof(float));
+    dataset_close(&d);
+}
+
+static void files_are_one_a_list_a_pattern_or_names_in_a_file(void **state)
+{
+    const float all[] = {1, 2, 3, 4, 5, 6};
+    write_three();
+    assert_features(CSV("'b.csv'"), all + 3, 3);
+    assert_features(CSV("['b.csv']"), all + 3, 3);
+    assert_features(CSV("['a-1.csv', 'a-2.csv', 'b.csv']"), all, 6);
+    assert_features(CSV("['a-?.csv', 'b*']"), all, 6);
+    assert_features(CSV("'*.csv'"), all, 6);
+    assert_features(CSV("'[a]-*'"), all, 3);
+    file_write_text("names.txt", "# all\n\na-1.csv\r\n a-2*\nb.csv  ");
+    assert_refused(CSV("'@names.txt'"), "names.txt: line 4", "no file fits \" a-2*\"", NULL);
+    file_write_text("names.txt", "# all\n\na-1.csv\r\na-2*\nb.csv  ");
+    assert_features(CSV("'@names.txt'"), all, 6);
+    assert_features(CSV("['b.csv', '@names.txt']"), (float[]){4, 5, 6, 1, 2, 3, 4, 5, 6}, 9);
+}
+
+/* Also where the folder has letters that mean something in patterns */
+static void a_name_that_looks_like_a_pattern_is_a_name(void **state)
+{
+    file_write_text("c[1].csv", "x,y\n7,0\n");
+    file_write_text("c1.csv", "x,y\n8,0\n");
+    assert_features(CSV("'c[1].csv'"), (float[]){7}, 1);
+    assert_features(CSV("'c[1-9].csv'"), (float[]){8}, 1);
+    assert_features(CSV("'c*'"), (float[]){8, 7}, 2);
+    char path[1024];
+    snprintf(path, sizeof path, CSV("'%s/c?.csv'"), folder_path());
+    assert_features(path, (float[]){8}, 1);
+}
+
+static void what_is_not_found_is_named(void **state)
+{
+    write_three();
+    assert_refused(CSV("[]"), "a file, or a list of files", NULL);
+    assert_refused(CSV("7"), "a file, or a list of files", "got 7", NULL);
+    assert_refused(CSV("['b.csv', 7]"), "file[1]", "a string", NULL);
+    assert_refused(CSV("'no*'"), "\"file\"", "no file fits \"no*\"", NULL);
+    assert_refused(CSV("['b.csv', 'none.csv']"), "none.csv", "No such file", NULL);
+    assert_refused(CSV("'@none.txt'"), "none.txt", "No such file", NULL);
+    file_write_text("names.txt", "b.csv\nnone.csv\n");
+    assert_refused(CSV("'@names.txt'"), "names.txt: line 2: none.csv: No such file", NULL);
+    file_write_text("names.txt", "\n");
+    assert_refused(CSV("'@names.txt'"), "names.txt: it names no file", NULL);
+    char line[5000];
+    memset(line, 'x', sizeof line - 1);
+    line[sizeof line - 1] = '\0';
+    file_write_text("names.txt", line);
+    assert_refused(CSV("'@names.txt'"), "names.txt: line 1: a name of more than", NULL);
+}
+
+static void faults_name_the_file_that_has_them(void **state)
+{
+    struct dataset d;
+    write_three();
+    file_write_text("bad.csv", "x,y\n4,1\nfive,0\n");
+    assert_refused(CSV("['b.csv', 'bad.csv']"), "bad.csv: line 3", "five", NULL);
+    file_write_text("bad.csv", "x,z,y\n4,1,1\n");
+    assert_refused(CSV("['b.csv', 'bad.csv']"), "bad.csv: expected features float32 [1]", "[2]",
+                   NULL);
+    file_write_text("bad.csv", "z,y\n4,1\n");
+    assert_refused(CSV("['b.csv', 'bad.csv']"),
+                   "bad.csv: expected, as in the files before, label y", "feature: x", "feature: z",
+                   NULL);
+    file_write_text("bad.csv", "x,y\n4,1\n5,7\n");
+    source_open_ok(CSV("['a-*.csv', 'bad.csv', 'b.csv']"), &d);
+    assert_non_null(strstr(d.name, "a-1.csv and 3 more"));
+    const struct transform t = {
+        .scale = 1, .label_dtype = INT32, .labels = LABELS_CLASSES, .classes = 2, .loss = "a loss"};
+    assert_int_equal(transform_check(&t, &d), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "bad.csv: row 1 (from 0): label 7"));
+    dataset_close(&d);
+}
+
+static void skip_and_take_count_rows_of_all_files(void **state)
+{
+    write_three();
+    assert_features("{'format': 'csv', 'file': '*-*.csv', 'label': 'y', 'skip': 1, 'take': 2}",
+                    (float[]){2, 3}, 2);
+    assert_features("{'format': 'csv', 'file': ['a-1.csv', 'a-2.csv', 'b.csv'], 'label': 'y', "
+                    "'skip': 2}",
+                    (float[]){3, 4, 5, 6}, 4);
+}
+
+static void what_zstd_packed_is_named(void **state)
+{
+    file_write("b.csv", "\x28\xb5\x2f\xfd\x24\x00", 6);
+    assert_refused(CSV("'b.csv'"), "b.csv: packed by zstd", "gzip", NULL);
+}
+
+/* raw and idx have a second file, of labels. */
+static void files_of_labels_go_with_files_of_features(void **state)
+{
+    struct dataset d;
+    file_write("x0", (uint8_t[]){1, 2, 3, 4}, 4);
+    file_write("x1", (uint8_t[]){5, 6}, 2);
+    file_write("y0", (uint8_t[]){0, 1}, 2);
+    file_write("y1", (uint8_t[]){7}, 1);
+#define RAW(labels)                                                                                \
+    "{'format': 'raw', 'file': 'x?', 'labels': " labels ", 'shape': [2], 'dtype': 'uint8', "       \
+    "'label_dtype': 'uint8'}"
+    source_open_ok(RAW("'y?'"), &d);
+    assert_int_equal(d.rows, 3);
+    assert_memory_equal(d.columns[FEATURES].at, ((uint8_t[]){1, 2, 3, 4, 5, 6}), 6);
+    assert_memory_equal(d.columns[LABELS].at, ((int32_t[]){0, 1, 7}), 12);
+    dataset_close(&d);
+    assert_refused(RAW("'y0'"), "\"labels\": expected 2 files, as \"file\" has, got 1", NULL);
+    assert_refused(RAW("['y1', 'y0']"), "y1", "labels", NULL);
+    assert_int_equal(source_open_to_predict(RAW("'none'"), &d), OK);
+    assert_int_equal(d.rows, 3);
+    assert_null(d.columns[LABELS].at);
+    dataset_close(&d);
+}
+
+#define WITH_COLUMNS(files)                                                                        \
+    CSV(files) ", 'columns': [{'column': 'numeric', 'name': 'x'}], 'batch_size': 1"
+
+static void columns_are_made_of_the_cells_of_all_files(void **state)
+{
+    struct dataset d;
+    write_three();
+    source_open_ok(WITH_COLUMNS("['b.csv', 'a-1.csv']"), &d);
+    assert_int_equal(d.rows, 5);
+    assert_memory_equal(d.columns[1].at, ((float[]){4, 5, 6, 1, 2}), 20);
+    assert_memory_equal(d.columns[LABELS].at, ((int32_t[]){1, 0, 1, 0, 0}), 20);
+    assert_non_null(strstr(d.name, "b.csv and 1 more"));
+    dataset_close(&d);
+    file_write_text("bad.csv", "x,y\n4,1\nfive,0\n");
+    assert_refused(WITH_COLUMNS("['b.csv', 'bad.csv']"), "bad.csv: line 3: column \"x\"", "five",
+                   NULL);
+    file_write_text("bad.csv", "y,x\n4,1\n");
+    assert_refused(WITH_COLUMNS("['b.csv', 'bad.csv']"), "bad.csv: cell 0: expected \"x\"",
+                   "got \"y\"", NULL);
+    file_write_text("bad.csv", "x,y,z\n4,1,1\n");
+    assert_refused(WITH_COLUMNS("['b.csv', 'bad.csv']"), "bad.csv: expected 2 cells", "got 3",
+                   NULL);
+    assert_refused(WITH_COLUMNS("['b.csv', 'none.csv']"), "none.csv: No such file", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(files_are_one_a_list_a_pattern_or_names_in_a_file,
+                                        folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(a_name_that_looks_like_a_pattern_is_a_name, folder_make,
+                                        folder_remove),
+        cmocka_unit_test_setup_teardown(what_is_not_found_is_named, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(faults_name_the_file_that_has_them, folder_make,
+                                        folder_remove),
+        cmocka_unit_test_setup_teardown(skip_and_take_count_rows_of_all_files, folder_make,
+                                        folder_remove),
+        cmocka_unit_test_setup_teardown(what_zstd_packed_is_named, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(files_of_labels_go_with_files_of_features, folder_make,
+                                        folder_remove),
+        cmocka_unit_test_setup_teardown(columns_are_made_of_the_cells_of_all_files, folder_make,
+                                        folder_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -8,14 +8,20 @@
 
 #include "core/graph/tensor.h"
 
+struct cell_word {
+    const char *text; /* with no NUL behind */
+    size_t length;
+};
+
 /* Text as it stands in the file, trimmed; or, where text is NULL, a list: of ids, each with its
- * number where there are both, or of numbers alone. */
+ * number where there are both, of numbers alone, or of words. */
 struct cell {
     const char *text; /* ends with a NUL, which may also occur inside */
     size_t length;
     int64_t count;
     const int64_t *ids;
     const float *numbers;
+    const struct cell_word *words;
 };
 
 struct row {
@@ -33,6 +39,7 @@ struct row_reader {
     int label_cell; /* the cell that the label is made of; -1: none */
     int64_t rows;   /* how many will come, where that is known before; else 0 */
     enum dtype label_dtype;
+    bool is_row_broken; /* beside an ERR_INPUT of next(): only this row; the next may be read */
 };
 
 struct row_calls {

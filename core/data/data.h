@@ -35,6 +35,8 @@ struct format_context {
     /* Of the fields of type FILES, in turn, one each: a format reads one part at a time. NULL:
      * labels that are not looked at. */
     const char *files[FILES_OF_PART_MAX];
+    /* Where rows name their cells: those of the files before; none: this is the first. */
+    struct strings cell_names;
     uint64_t seed;
     bool without_labels; /* for predictions: labels need not be there and are not looked at */
     const struct objects

@@ -1,4 +1,4 @@
-/* input.c - an input file as a stream of bytes, plain or gzip: see input.h. */
+/* input.c - an input file as a stream of bytes, plain or packed: see input.h. */
 #include "core/data/input.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@ enum {
 struct input {
     char *path;
     int file;
-    bool is_gzip, is_at_end; /* at_end: of the last gzip member */
+    const char *packing; /* "gzip", "zlib"; NULL: none */
+    bool is_at_end;      /* of the last packed member */
     uint64_t file_bytes;
     uint64_t read_bytes; /* from the file */
     uint64_t offset;     /* unpacked bytes given out */
@@ -57,6 +58,15 @@ static err check_kind(struct input *in)
     return OK;
 }
 
+/* form: what zlib adds to the size of its window for it */
+static err begin_packed(struct input *in, const char *packing, int form)
+{
+    if (inflateInit2(&in->stream, 15 + form) != Z_OK)
+        return fail(ERR_MEMORY, "%s: no memory to unpack %s", in->path, packing);
+    in->packing = packing;
+    return OK;
+}
+
 static err start(struct input *in)
 {
     /* not blocking: opening a pipe by mistake must not wait for a writer */
@@ -69,12 +79,7 @@ static err start(struct input *in)
         return fail(ERR_INPUT,
                     "%s: packed by zstd, which is not read: unpack it, or pack it by gzip",
                     in->path);
-    in->is_gzip = got >= 2 && magic[0] == 0x1f && magic[1] == 0x8b;
-    if (in->is_gzip && inflateInit2(&in->stream, 15 + 16) != Z_OK) {
-        in->is_gzip = false;
-        return fail(ERR_MEMORY, "%s: no memory to unpack gzip", in->path);
-    }
-    return OK;
+    return got >= 2 && magic[0] == 0x1f && magic[1] == 0x8b ? begin_packed(in, "gzip", 16) : OK;
 }
 
 err input_open(const struct format_context *context, const char *path, struct input **ret)
@@ -95,7 +100,7 @@ err input_open(const struct format_context *context, const char *path, struct in
 void input_close(struct input *in)
 {
     if (!in) return;
-    if (in->is_gzip) inflateEnd(&in->stream);
+    if (in->packing) inflateEnd(&in->stream);
     if (in->file >= 0) close(in->file);
     free(in->path);
     free(in);
@@ -106,9 +111,20 @@ const char *input_path(const struct input *in)
     return in->path;
 }
 
-bool input_is_gzip(const struct input *in)
+bool input_is_packed(const struct input *in)
 {
-    return in->is_gzip;
+    return in->packing;
+}
+
+size_t input_head(const struct input *in, void *to, size_t max)
+{
+    const ssize_t got = pread(in->file, to, max, 0);
+    return got > 0 ? (size_t)got : 0;
+}
+
+err input_is_zlib(struct input *in)
+{
+    return in->packing ? OK : begin_packed(in, "zlib", 0);
 }
 
 uint64_t input_file_bytes(const struct input *in)
@@ -140,8 +156,8 @@ static err refill(struct input *in)
 
 static err unpack_failed(const struct input *in, const char *what)
 {
-    return fail(ERR_INPUT, "%s: gzip data is %s at byte %llu of the file (%llu unpacked)", in->path,
-                what, (unsigned long long)(in->read_bytes - in->stream.avail_in),
+    return fail(ERR_INPUT, "%s: %s data is %s at byte %llu of the file (%llu unpacked)", in->path,
+                in->packing, what, (unsigned long long)(in->read_bytes - in->stream.avail_in),
                 (unsigned long long)(in->offset + in->stream.total_out));
 }
 
@@ -175,7 +191,7 @@ static err unpack(struct input *in, void *to, size_t max, size_t *ret_bytes)
 err input_some(struct input *in, void *to, size_t max, size_t *ret_bytes)
 {
     size_t got = 0;
-    if (max > 0) TRY(in->is_gzip ? unpack(in, to, max, &got) : read_file(in, to, max, &got));
+    if (max > 0) TRY(in->packing ? unpack(in, to, max, &got) : read_file(in, to, max, &got));
     in->offset += got;
     *ret_bytes = got;
     return OK;
@@ -196,16 +212,17 @@ err input_exact(struct input *in, void *to, size_t bytes, const char *what)
 /* Without this a header of 16 bytes could make the program reserve terabytes. */
 err input_announce(const struct input *in, uint64_t bytes, const char *what)
 {
-    uint64_t all = in->is_gzip ? in->file_bytes * DEFLATE_RATIO_MAX : in->file_bytes;
+    uint64_t all = in->packing ? in->file_bytes * DEFLATE_RATIO_MAX : in->file_bytes;
     uint64_t left = all > in->offset ? all - in->offset : 0;
     if (bytes <= left) return OK;
     return fail(ERR_INPUT, "%s: offset %llu: expected %llu bytes of %s, %s %llu", in->path,
                 (unsigned long long)in->offset, (unsigned long long)bytes, what,
-                in->is_gzip ? "a gzip file of this size holds at most" : "the file has only",
+                in->packing ? "a packed file of this size holds at most" : "the file has only",
                 (unsigned long long)left);
 }
 
-/* For gzip this also reads the trailer, and so checks the sum over all that was unpacked. */
+/* Of a packed file this also reads the trailer, and so checks the sum over all that was unpacked.
+ */
 err input_end(struct input *in)
 {
     char more;

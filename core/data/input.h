@@ -21,8 +21,13 @@ err input_open(const struct format_context *, const char *path, struct input **r
 void input_close(struct input *); /* NULL is fine */
 
 const char *input_path(const struct input *); /* as opened; lives as long as the input */
-bool input_is_gzip(const struct input *);
-uint64_t input_file_bytes(const struct input *); /* as stored: packed when gzip */
+bool input_is_packed(const struct input *);
+uint64_t input_file_bytes(const struct input *); /* as stored: packed where it is */
+
+/* For formats whose first bytes tell what they are: these, of the file as stored; and before
+ * anything is read, that the file is packed by zlib. */
+size_t input_head(const struct input *, void *to, size_t max);
+err input_is_zlib(struct input *);
 
 /* At most max bytes; 0 only at the end. ERR_INPUT when gzip data is corrupt or cut off. */
 err input_some(struct input *, void *to, size_t max, size_t *ret_bytes);

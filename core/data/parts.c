@@ -19,6 +19,7 @@ struct parts {
     struct strings files[FILES_OF_PART_MAX];
     int count, opened;
     struct part *at; /* [count] */
+    struct strings cell_names;
 
     /* of datasets that are put together */
     struct block blocks[COLUMNS_MAX];
@@ -87,6 +88,7 @@ static struct format_context context_of_part(const struct parts *parts,
     struct format_context result = *context;
     for (int i = 0; i < FILES_OF_PART_MAX; i++)
         result.files[i] = parts->files[i].count ? parts->files[i].at[part] : NULL;
+    result.cell_names = parts->cell_names;
     return result;
 }
 
@@ -289,6 +291,7 @@ static err open_chain(struct chain *c)
     c->reader.calls = &calls;
     c->reader.name = name;
     c->reader.cell_names = names;
+    c->parts->cell_names = (struct strings){names, c->now->cell_count};
     return OK;
 }
 

@@ -38,9 +38,21 @@ static bool next_word(struct items *items, struct item *ret)
     return false;
 }
 
+static bool next_of_words(struct items *items, struct item *ret)
+{
+    const struct cell *cell = items->cell;
+    while (items->index < cell->count) {
+        const struct cell_word *word = &cell->words[items->index++];
+        *ret = (struct item){.text = word->text, .length = word->length, .weight = 1};
+        if (word->length > 0) return true;
+    }
+    return false;
+}
+
 static bool next_of_list(struct items *items, struct item *ret)
 {
     const struct cell *cell = items->cell;
+    if (cell->words) return next_of_words(items, ret);
     if (items->index == cell->count) return false;
     const int64_t i = items->index++;
     const bool is_id = cell->ids != NULL;

@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/data/columns/items.h"
+
+enum { LABEL_TEXT_MAX = 1024 }; /* of one in a list */
+
 const char *const label_types[] = {[LABEL_CLASS] = "class", [LABEL_NUMBER] = "number", NULL};
 
 enum dtype label_dtype(const struct label_form *form)
@@ -21,10 +25,29 @@ static void remember(struct label_seen *seen, const struct cell *cell)
     if (seen->count < LABELS_NAMED) strcpy(seen->others[seen->count++], text);
 }
 
+/* The one value of a list as text; false: there is not one. */
+static bool only_value(const struct cell *list, char text[LABEL_TEXT_MAX], struct cell *ret)
+{
+    struct items items = {.cell = list};
+    struct item item, more;
+    char buffer[ITEM_TEXT_MAX];
+    size_t length;
+    if (!items_next(&items, &item) || items_next(&items, &more)) return false;
+    const char *from = item_text(&item, buffer, &length);
+    if (length >= LABEL_TEXT_MAX) return false;
+    memcpy(text, from, length);
+    text[length] = '\0';
+    *ret = (struct cell){.text = text, .length = length};
+    return true;
+}
+
 /* Nothing stands for a missing label: a row without one cannot be learned from. */
 bool label_read(const struct label_form *form, const struct cell *cell, struct label_seen *seen,
                 double *ret)
 {
+    char text[LABEL_TEXT_MAX];
+    struct cell only;
+    if (!cell->text) return only_value(cell, text, &only) && label_read(form, &only, seen, ret);
     if (form->positive) {
         *ret = cell->length == strlen(form->positive) &&
                !memcmp(cell->text, form->positive, cell->length);

@@ -36,7 +36,7 @@ enum { LABEL_CLASS, LABEL_NUMBER };
     }
 
 enum dtype label_dtype(const struct label_form *);
-/* False: it is none, and what was expected is said. */
+/* Of text, or of a list of one. False: it is none, and what was expected is said. */
 bool label_read(const struct label_form *, const struct cell *, struct label_seen *, double *ret);
 const char *label_expected(const struct label_form *);
 /* After the last row. ERR_INPUT: none had the positive word, which is a slip of the pen: all

@@ -24,7 +24,7 @@ static err read_features(struct input *in, const struct raw_attributes *a, struc
     c->dtype = a->dtype == 0 ? FLOAT32 : UINT8;
     TRY(storage_bytes(s->name, 1, &c->shape, c->dtype, &row_bytes));
     d->rows = a->rows ? a->rows : (int64_t)(input_file_bytes(in) / row_bytes);
-    if (!a->rows && input_is_gzip(in))
+    if (!a->rows && input_is_packed(in))
         return fail(ERR_INPUT, "%s: say with \"rows\" how many rows this gzip file holds", s->name);
     if (!a->rows && input_file_bytes(in) % row_bytes)
         return fail(ERR_INPUT, "%s: expected rows of %llu bytes, %llu bytes are no whole number",

@@ -1,0 +1,142 @@
+/* frames.c - see frames.h. */
+#include "core/data/formats/frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/crc32c.h"
+
+enum { HEAD_BYTES = 12, TAIL_BYTES = 4, BUFFER_BYTES_MIN = 1 << 18 };
+
+static uint64_t length_of(const uint8_t *head)
+{
+    uint64_t length = 0;
+    for (int i = 7; i >= 0; i--) length = length << 8 | head[i];
+    return length;
+}
+
+static bool is_sum(const uint8_t *stored, const uint8_t *bytes, size_t count)
+{
+    const uint32_t sum = (uint32_t)stored[0] | (uint32_t)stored[1] << 8 |
+                         (uint32_t)stored[2] << 16 | (uint32_t)stored[3] << 24;
+    return sum == crc32c_mask(crc32c(bytes, count));
+}
+
+/* A length of 30,840 begins with the bytes of zlib; its checksum says that it is one. */
+static err find_packing(struct frames *f)
+{
+    uint8_t head[HEAD_BYTES];
+    const size_t got = input_head(f->input, head, sizeof head);
+    if (got == HEAD_BYTES && is_sum(head + 8, head, 8)) return OK;
+    const bool is_zlib = got >= 2 && (head[0] & 0x0f) == 8 && head[0] >> 4 <= 7 &&
+                         (head[0] << 8 | head[1]) % 31 == 0;
+    return is_zlib ? input_is_zlib(f->input) : OK;
+}
+
+err frames_open(const struct format_context *context, const char *path, struct frames *ret)
+{
+    *ret = (struct frames){.number = -1};
+    TRY(input_open(context, path, &ret->input));
+    TRY(find_packing(ret));
+    ret->room = BUFFER_BYTES_MIN;
+    ret->buffer = malloc(ret->room);
+    return ret->buffer ? OK : fail(ERR_MEMORY, "no memory to read %s", input_path(ret->input));
+}
+
+void frames_close(struct frames *f)
+{
+    free(f->buffer);
+    input_close(f->input);
+    *f = (struct frames){0};
+}
+
+err frames_fail(const struct frames *f, err e)
+{
+    return fail_prefix(e, "%s: record %lld (from 0) at byte %llu", input_path(f->input),
+                       (long long)f->number, (unsigned long long)f->begin);
+}
+
+static err make_room(struct frames *f, size_t bytes)
+{
+    if (f->at > 0) memmove(f->buffer, f->buffer + f->at, f->end - f->at);
+    f->end -= f->at;
+    f->at = 0;
+    if (bytes <= f->room) return OK;
+    uint8_t *buffer = realloc(f->buffer, bytes);
+    if (!buffer) return fail(ERR_MEMORY, "no memory for a record of %zu bytes", bytes);
+    f->buffer = buffer;
+    f->room = bytes;
+    return OK;
+}
+
+/* That many bytes in the buffer, or as many as there are. */
+static err fill(struct frames *f, size_t bytes)
+{
+    size_t got = 1;
+    if (f->end - f->at >= bytes) return OK;
+    TRY(make_room(f, bytes));
+    while (f->end < bytes && got > 0) {
+        TRY(input_some(f->input, f->buffer + f->end, f->room - f->end, &got));
+        f->end += got;
+        f->read += got;
+    }
+    return OK;
+}
+
+static size_t have(const struct frames *f)
+{
+    return f->end - f->at;
+}
+
+/* 0 where the file ends */
+static err read_head(struct frames *f, size_t *ret_bytes)
+{
+    TRY(fill(f, HEAD_BYTES));
+    const uint8_t *head = f->buffer + f->at;
+    *ret_bytes = 0;
+    if (have(f) == 0) return OK;
+    if (have(f) < HEAD_BYTES)
+        return fail(ERR_INPUT, "expected %d bytes of a record's head, the file ends after %zu",
+                    (int)HEAD_BYTES, have(f));
+    if (!is_sum(head + 8, head, 8))
+        return fail(ERR_INPUT, "the checksum of its length is wrong: no TFRecord file, or broken");
+    const uint64_t length = length_of(head);
+    if (length > FRAME_BYTES_MAX)
+        return fail(ERR_INPUT, "longer than %d bytes (%llu)", (int)FRAME_BYTES_MAX,
+                    (unsigned long long)length);
+    *ret_bytes = (size_t)length + HEAD_BYTES + TAIL_BYTES;
+    return OK;
+}
+
+static err read_frame(struct frames *f, size_t bytes)
+{
+    if (have(f) < bytes) TRY(input_announce(f->input, bytes - have(f), "a record"));
+    TRY(fill(f, bytes));
+    if (have(f) >= bytes) return OK;
+    return fail(ERR_INPUT, "expected a record of %zu bytes, the file ends after %zu",
+                bytes - HEAD_BYTES - TAIL_BYTES, have(f));
+}
+
+static err next(struct frames *f, struct view *ret, bool *ret_found, bool *ret_is_whole)
+{
+    size_t bytes;
+    TRY(read_head(f, &bytes));
+    *ret_found = bytes > 0;
+    if (!*ret_found) return OK;
+    TRY(read_frame(f, bytes));
+    const uint8_t *content = f->buffer + f->at + HEAD_BYTES, *end = f->buffer + f->at + bytes;
+    f->at += bytes;
+    *ret_is_whole = true;
+    *ret = (struct view){content, end - TAIL_BYTES};
+    if (is_sum(ret->end, content, view_bytes(*ret))) return OK;
+    return fail(ERR_INPUT, "the checksum of its bytes is wrong");
+}
+
+err frames_next(struct frames *f, struct view *ret, bool *ret_found, bool *ret_is_whole)
+{
+    f->number++;
+    f->begin = f->read - have(f);
+    *ret_is_whole = false;
+    const err e = next(f, ret, ret_found, ret_is_whole);
+    return e == ERR_INPUT ? frames_fail(f, e) : e;
+}

@@ -1,0 +1,33 @@
+/* frames.h - records of a TFRecord file: length, its checksum, that many bytes, their checksum.
+ *
+ * Plain, gzip or zlib, told by the first bytes.
+ */
+#ifndef CORE_DATA_FORMATS_FRAMES_H
+#define CORE_DATA_FORMATS_FRAMES_H
+
+#include "core/base/proto.h"
+#include "core/data/input.h"
+
+enum { FRAME_BYTES_MAX = 16 << 20 };
+
+struct frames {
+    struct input *input;
+    int64_t number; /* of the record given out last, from 0 */
+    uint64_t begin; /* its first byte in what is unpacked, from 0 */
+
+    uint8_t *buffer;
+    size_t room, at, end; /* at, end: of what is in the buffer and not yet given out */
+    uint64_t read;        /* bytes that have come from the input */
+};
+
+err frames_open(const struct format_context *, const char *path, struct frames *ret);
+void frames_close(struct frames *); /* a zeroed one is fine */
+
+/* The record stays until the next call. ERR_INPUT: what is wrong, with file, record and byte; with
+ * *ret_is_whole set where only this record's own bytes are, so that the next may be asked for. */
+err frames_next(struct frames *, struct view *ret, bool *ret_found, bool *ret_is_whole);
+
+/* Puts file, record and byte before the error's text. */
+err frames_fail(const struct frames *, err);
+
+#endif

@@ -1,0 +1,211 @@
+/* named_cells.c - see named_cells.h. */
+#include "core/data/formats/named_cells.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/data/columns/items.h"
+
+enum { NAMES_GROW_MIN = 64, VALUES_GROW_MIN = 4096 };
+
+static err no_memory(void)
+{
+    return fail(ERR_MEMORY, "no memory for the cells of a row");
+}
+
+/* ---- names ---- */
+
+static int compare(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    const int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+    return order ? order : (a_length > b_length) - (a_length < b_length);
+}
+
+/* Where the name stands in `sorted`, or would stand. */
+static int place_of(const struct named_cells *c, const char *name, size_t length)
+{
+    int from = 0, to = c->count;
+    while (from < to) {
+        const int middle = (from + to) / 2;
+        const char *known = c->names[c->sorted[middle]];
+        if (compare(known, strlen(known), name, length) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+static bool is_called(const struct named_cells *c, int cell, const char *name, size_t length)
+{
+    const char *known = c->names[cell];
+    return strlen(known) == length && memcmp(known, name, length) == 0;
+}
+
+static int index_of(const struct named_cells *c, const char *name, size_t length)
+{
+    const int place = place_of(c, name, length);
+    const bool is_known = place < c->count && is_called(c, c->sorted[place], name, length);
+    return is_known ? c->sorted[place] : -1;
+}
+
+static err make_room(struct named_cells *c)
+{
+    if (c->count < c->capacity) return OK;
+    const int capacity = c->capacity ? 2 * c->capacity : NAMES_GROW_MIN;
+    char **names = realloc(c->names, (size_t)capacity * sizeof *names);
+    if (names) c->names = names;
+    struct cell *cells = realloc(c->cells, (size_t)capacity * sizeof *cells);
+    if (cells) c->cells = cells;
+    int *sorted = realloc(c->sorted, (size_t)capacity * sizeof *sorted);
+    if (sorted) c->sorted = sorted;
+    if (!names || !cells || !sorted) return no_memory();
+    c->capacity = capacity;
+    return OK;
+}
+
+static err add_name(struct named_cells *c, const char *name, size_t length)
+{
+    const int place = place_of(c, name, length);
+    if (c->count == NAMED_CELLS_MAX)
+        return fail(ERR_INPUT, "more than %d names", (int)NAMED_CELLS_MAX);
+    if (memchr(name, '\0', length)) return fail(ERR_INPUT, "a name with a NUL byte in it");
+    TRY(make_room(c));
+    char *copy = strndup(name, length);
+    if (!copy) return no_memory();
+    memmove(c->sorted + place + 1, c->sorted + place, (size_t)(c->count - place) * sizeof(int));
+    c->names[c->count] = copy;
+    c->cells[c->count] = (struct cell){0};
+    c->sorted[place] = c->count++;
+    return OK;
+}
+
+static err add_names(struct named_cells *c, const struct strings *names)
+{
+    for (int i = 0; i < names->count; i++) {
+        const char *name = names->at[i];
+        const size_t length = strlen(name);
+        if (index_of(c, name, length) >= 0)
+            return fail(ERR_INPUT, "\"names\" has \"%s\" twice", name);
+        TRY(add_name(c, name, length));
+    }
+    return OK;
+}
+
+/* The label is read whether it is listed or not. */
+err named_cells_open(struct named_cells *c, const struct named_attributes *a,
+                     const struct format_context *context)
+{
+    const struct strings *given = context->cell_names.count ? &context->cell_names : &a->names;
+    *c = (struct named_cells){.is_looking = given->count == 0};
+    TRY(add_names(c, given));
+    const size_t length = strlen(a->label);
+    if (context->without_labels || index_of(c, a->label, length) >= 0) return OK;
+    return add_name(c, a->label, length);
+}
+
+void named_cells_close(struct named_cells *c)
+{
+    for (int i = 0; i < c->count; i++) free(c->names[i]);
+    free(c->names);
+    free(c->cells);
+    free(c->sorted);
+    free(c->ids);
+    free(c->numbers);
+    free(c->words);
+    *c = (struct named_cells){0};
+}
+
+/* Rows of one writer have their cells in one order, most often. */
+err named_cells_find(struct named_cells *c, const char *name, size_t length, struct cell **ret)
+{
+    int cell = c->expected;
+    *ret = NULL;
+    if (cell >= c->count || !is_called(c, cell, name, length)) {
+        cell = index_of(c, name, length);
+        if (cell < 0 && !c->is_looking) return OK;
+        if (cell < 0) {
+            TRY(add_name(c, name, length));
+            cell = c->count - 1;
+        }
+    }
+    c->expected = cell + 1;
+    *ret = &c->cells[cell];
+    **ret = (struct cell){0};
+    return OK;
+}
+
+/* ---- values ---- */
+
+static err make_room_for_values(struct named_cells *c, size_t values)
+{
+    if (values <= c->capacity_of_values) return OK;
+    const size_t capacity = values + VALUES_GROW_MIN;
+    free(c->ids);
+    free(c->numbers);
+    free(c->words);
+    c->capacity_of_values = 0;
+    c->ids = malloc(capacity * sizeof *c->ids);
+    c->numbers = malloc(capacity * sizeof *c->numbers);
+    c->words = malloc(capacity * sizeof *c->words);
+    if (!c->ids || !c->numbers || !c->words) return no_memory();
+    c->capacity_of_values = capacity;
+    return OK;
+}
+
+err named_cells_clear(struct named_cells *c, size_t values)
+{
+    if (c->count > 0) memset(c->cells, 0, (size_t)c->count * sizeof *c->cells);
+    c->id_count = c->number_count = c->word_count = 0;
+    c->expected = 0;
+    return make_room_for_values(c, values);
+}
+
+void named_cells_add_id(struct named_cells *c, struct cell *cell, int64_t id)
+{
+    if (!cell->ids) cell->ids = c->ids + c->id_count;
+    c->ids[c->id_count++] = id;
+    cell->count++;
+}
+
+void named_cells_add_number(struct named_cells *c, struct cell *cell, float number)
+{
+    if (!cell->numbers) cell->numbers = c->numbers + c->number_count;
+    c->numbers[c->number_count++] = number;
+    cell->count++;
+}
+
+void named_cells_add_word(struct named_cells *c, struct cell *cell, const char *text, size_t length)
+{
+    if (!cell->words) cell->words = c->words + c->word_count;
+    c->words[c->word_count++] = (struct cell_word){text, length};
+    cell->count++;
+}
+
+/* ---- the label ---- */
+
+err named_cells_label(const struct named_cells *c, const struct named_attributes *a,
+                      bool without_labels, double *ret)
+{
+    char text[CELL_TEXT_MAX], buffer[ITEM_TEXT_MAX];
+    struct items items = {.cell = &c->cells[c->label]};
+    struct item item = {.text = ""};
+    struct cell cell = {0};
+    *ret = 0;
+    if (without_labels || label_read(&a->label_form, items.cell, ret)) return OK;
+    items_next(&items, &item);
+    cell.text = item_text(&item, buffer, &cell.length);
+    return fail(ERR_INPUT, "\"%s\": expected %s, got %s\"%s\"", a->label,
+                label_expected(&a->label_form), items.cell->count > 1 ? "a list of " : "",
+                cell_text(&cell, text));
+}
+
+void named_cells_describe(struct named_cells *c, const struct named_attributes *a,
+                          struct row_reader *reader)
+{
+    c->label = index_of(c, a->label, strlen(a->label));
+    reader->cell_names = (const char *const *)c->names;
+    reader->cell_count = c->count;
+    reader->label_cell = c->label;
+    reader->label_dtype = label_dtype(&a->label_form);
+}

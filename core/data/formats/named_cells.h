@@ -1,0 +1,77 @@
+/* named_cells.h - the cells of a row that says by itself what they are called, in any order, and
+ * not all of them (tf.Example, JSON).
+ *
+ * What they are called must be known before the first row is given out: by the spec, by the files
+ * before, or by a look at the first rows of the file, which are then read again.
+ */
+#ifndef CORE_DATA_FORMATS_NAMED_CELLS_H
+#define CORE_DATA_FORMATS_NAMED_CELLS_H
+
+#include "core/data/data.h"
+#include "core/data/formats/label.h"
+
+enum { ROWS_LOOKED_AT = 1000, NAMED_CELLS_MAX = 65536 };
+
+/* What the spec says of such a format. */
+struct named_attributes {
+    struct strings file, names;
+    const char *label;
+    struct label_form label_form;
+};
+
+/* Rows of a format's table of fields; its attributes are the above. `what` has the help of file. */
+#define NAMED_FIELDS(what)                                                                         \
+    {.name = "file",                                                                               \
+     .type = FIELD_FILES,                                                                          \
+     .offset = offsetof(struct named_attributes, file),                                            \
+     .may_differ = true,                                                                           \
+     .help = what ": a file, a list, a pattern, @ and a file of names"},                           \
+        {.name = "label",                                                                          \
+         .type = FIELD_STRING,                                                                     \
+         .offset = offsetof(struct named_attributes, label),                                       \
+         .help = "name of the label"},                                                             \
+        LABEL_FIELDS(named_attributes),                                                            \
+    {                                                                                              \
+        .name = "names", .type = FIELD_STRINGS,                                                    \
+        .offset = offsetof(struct named_attributes, names), .fallback = "[]",                      \
+        .count_max = NAMED_CELLS_MAX,                                                              \
+        .help = "what is read, by name; none: all that the first 1000 rows have"                   \
+    }
+
+struct named_cells {
+    char **names;
+    struct cell *cells; /* as many; of one row */
+    int count, capacity;
+    int *sorted;     /* [count] indices, by name */
+    int label;       /* -1: the rows have none, and none is needed */
+    int expected;    /* the cell that comes next, if this row is as the last one */
+    bool is_looking; /* unknown names become known */
+
+    /* values of the row */
+    int64_t *ids;
+    float *numbers;
+    struct cell_word *words;
+    size_t id_count, number_count, word_count, capacity_of_values;
+};
+
+/* Known from the spec or the files before, or else is_looking is set. */
+err named_cells_open(struct named_cells *, const struct named_attributes *,
+                     const struct format_context *);
+void named_cells_close(struct named_cells *);
+
+/* A new row, with room for so many values of each kind. ERR_MEMORY. */
+err named_cells_clear(struct named_cells *, size_t values);
+/* NULL: nobody wants it. ERR_INPUT: more than NAMED_CELLS_MAX. */
+err named_cells_find(struct named_cells *, const char *name, size_t length, struct cell **ret);
+void named_cells_add_id(struct named_cells *, struct cell *, int64_t);
+void named_cells_add_number(struct named_cells *, struct cell *, float);
+void named_cells_add_word(struct named_cells *, struct cell *, const char *, size_t length);
+
+/* Of the row; 0 without. ERR_INPUT: what was expected. */
+err named_cells_label(const struct named_cells *, const struct named_attributes *,
+                      bool without_labels, double *ret);
+/* Cells and label of a reader */
+void named_cells_describe(struct named_cells *, const struct named_attributes *,
+                          struct row_reader *);
+
+#endif

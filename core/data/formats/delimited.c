@@ -61,7 +61,7 @@ enum place { AT_START, IN_TEXT, IN_QUOTES, BEHIND_QUOTE };
  * in 5" screen. A doubled one closes and opens again. */
 static enum place place_after(enum place place, char c, char delimiter)
 {
-    if (delimiter == WORDS) return IN_TEXT;
+    if (delimiter == WORDS || delimiter == LINES) return IN_TEXT;
     if (place == IN_QUOTES) return c == '"' ? BEHIND_QUOTE : IN_QUOTES;
     if (c == delimiter) return AT_START;
     if (c == '"') return place == IN_TEXT ? IN_TEXT : IN_QUOTES;
@@ -179,7 +179,13 @@ static err split_words(struct delimited *d, char *from, char *to)
     }
 }
 
-/* Empty lines, and where words are read blank ones, have no cells. */
+static void take_line(struct delimited *d, char *from, char *to)
+{
+    d->cells[0] = trim(from, to);
+    d->count = d->cells[0].length > 0;
+}
+
+/* Empty lines, and where words or lines are read blank ones, have no cells. */
 static err next_cells(struct delimited *d, bool *ret_found)
 {
     size_t bytes = 0, taken = 0;
@@ -189,8 +195,10 @@ static err next_cells(struct delimited *d, bool *ret_found)
     char *from = d->buffer + d->at;
     d->at += taken;
     if (bytes == 0) return OK;
-    return d->delimiter == WORDS ? split_words(d, from, from + bytes)
-                                 : split(d, from, from + bytes);
+    if (d->delimiter == WORDS) return split_words(d, from, from + bytes);
+    if (d->delimiter != LINES) return split(d, from, from + bytes);
+    take_line(d, from, from + bytes);
+    return OK;
 }
 
 err delimited_next(struct delimited *d, bool *ret_found)

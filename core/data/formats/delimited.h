@@ -13,6 +13,8 @@
 /* The delimiter of cells that are words with any blanks around them: quotes are text then, and
  * lines of blanks are skipped. */
 static const char WORDS = '\0';
+/* Of cells that are whole lines. */
+static const char LINES = '\n';
 enum { CELLS_MAX = 65536, RECORD_BYTES_MAX = 1 << 20 };
 
 struct delimited {

@@ -1,4 +1,5 @@
-/* numeric: one number, or a list of so many: log1p, then times scale, then plus offset. */
+/* numeric: one number, or a list of so many: at least min, log1p, then times scale, then plus
+ * offset. */
 #include "core/data/columns/column.h"
 
 #include <float.h>
@@ -8,16 +9,21 @@ struct attributes {
     struct column_source source; /* max: how many, all of them */
     bool log1p;
     double scale, offset;
-    json_t *fallback; /* borrowed from the spec */
+    json_t *fallback, *min; /* borrowed from the spec */
 };
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
+    {.name = "min",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct attributes, min),
+     .fallback = "null",
+     .help = "what is less counts as this, before all else; null: no limit"},
     {.name = "log1p",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, log1p),
      .fallback = "false",
-     .help = "the logarithm of 1 + x, first"},
+     .help = "the logarithm of 1 + x, before scale and offset"},
     {.name = "scale",
      .type = FIELD_FLOAT,
      .offset = offsetof(struct attributes, scale),
@@ -41,13 +47,18 @@ static const struct field fields[] = {
     {0},
 };
 
+static bool is_number_or_null(const json_t *json)
+{
+    if (!json || json_is_null(json)) return true;
+    return json_is_number(json) && fabs(json_number_value(json)) <= FLT_MAX;
+}
+
 static err open(struct column_maker *m, const struct column_context *context)
 {
     const struct attributes *a = m->attributes;
-    const bool has_default = a->fallback && !json_is_null(a->fallback);
-    if (has_default &&
-        !(json_is_number(a->fallback) && fabs(json_number_value(a->fallback)) <= FLT_MAX))
+    if (!is_number_or_null(a->fallback))
         return fail(ERR_INPUT, "default: expected a number or null");
+    if (!is_number_or_null(a->min)) return fail(ERR_INPUT, "min: expected a number or null");
     m->made.dtype = FLOAT32;
     m->made.shape = (struct shape){1, {a->source.max}};
     return OK;
@@ -55,6 +66,7 @@ static err open(struct column_maker *m, const struct column_context *context)
 
 static err change(const struct attributes *a, double x, float *ret)
 {
+    if (json_is_number(a->min) && x < json_number_value(a->min)) x = json_number_value(a->min);
     if (a->log1p && !(x > -1))
         return fail(ERR_INPUT, "expected a number above -1 for log1p, got %.9g", x);
     if (a->log1p) x = log1p(x);

@@ -1,0 +1,47 @@
+/* criteo: rows as in Criteo's click logs: label, 13 numbers and 26 words of hexadecimal digits,
+ * between tabs; nothing where a value is missing. Plain or gzip.
+ *
+ * This is csv with names that the files do not have: label, I1 to I13, C1 to C26. Rows to predict
+ * may be without their label.
+ */
+#include "core/data/formats/csv_table.h"
+
+struct criteo_attributes {
+    struct strings file;
+};
+
+#define OF_LABEL "label"
+#define OF_THE_REST                                                                                \
+    "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13", "C1", "C2",  \
+        "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13", "C14", "C15", "C16", \
+        "C17", "C18", "C19", "C20", "C21", "C22", "C23", "C24", "C25", "C26"
+enum { NUMBERS = 13, WORDS_OF_HEX = 26, ALL = 1 + NUMBERS + WORDS_OF_HEX };
+
+static err read_criteo(const void *attributes, const struct format_context *context,
+                       struct row_reader **ret)
+{
+    static const char *names[] = {OF_LABEL, OF_THE_REST};
+    static const struct csv_attributes with_label = {.delimiter = "\t", .names = {names, ALL}};
+    static const struct csv_attributes without_label = {.delimiter = "\t",
+                                                        .names = {names + 1, ALL - 1}};
+    const struct csv_key label = {.name = OF_LABEL};
+    const err e = csv_table_read(&with_label, &label, context, ret);
+    if (e != ERR_INPUT || !context->without_labels) return e;
+    return csv_table_read(&without_label, &label, context, ret);
+}
+
+static const struct field fields[] = {
+    {.name = "file",
+     .type = FIELD_FILES,
+     .offset = offsetof(struct criteo_attributes, file),
+     .may_differ = true,
+     .help = "rows between tabs, plain or gzip: a file, a list, a pattern, @ and a file of names"},
+    {0},
+};
+
+const struct format format_criteo = {
+    .object = {"criteo",
+               "click logs of Criteo's form: label, I1 to I13, C1 to C26, for data.columns", fields,
+               sizeof(struct criteo_attributes)},
+    .read = read_criteo,
+};

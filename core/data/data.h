@@ -35,6 +35,7 @@ struct format_context {
     /* Of the fields of type FILES, in turn, one each: a format reads one part at a time. NULL:
      * labels that are not looked at. */
     const char *files[FILES_OF_PART_MAX];
+    bool has_other_parts; /* what this one has none of may be in them */
     /* Where rows name their cells: those of the files before; none: this is the first. */
     struct strings cell_names;
     uint64_t seed;

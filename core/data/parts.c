@@ -86,6 +86,7 @@ static struct format_context context_of_part(const struct parts *parts,
                                              const struct format_context *context, int part)
 {
     struct format_context result = *context;
+    result.has_other_parts = parts->count > 1;
     for (int i = 0; i < FILES_OF_PART_MAX; i++)
         result.files[i] = parts->files[i].count ? parts->files[i].at[part] : NULL;
     result.cell_names = parts->cell_names;

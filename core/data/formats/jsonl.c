@@ -152,7 +152,8 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
 {
     struct jsonl *s = (struct jsonl *)reader;
     TRY(next_line(s, ret_found));
-    if (!*ret_found) return OK;
+    if (!*ret_found)
+        return label_check_seen(&s->attributes->label_form, &s->cells.seen, input_path(s->input));
     *ret = (struct row){.cells = s->cells.cells, .number = s->text.line};
     const err e = named_cells_label(&s->cells, s->attributes, s->without_labels, &ret->label);
     return e ? fail_line(s, e) : OK;

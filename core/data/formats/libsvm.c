@@ -141,6 +141,7 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
                                     .cell_count = 1,
                                     .label_cell = -1,
                                     .label_dtype = label_dtype(&a->label_form)};
+    s->seen.has_positive = context->has_other_parts;
     s->attributes = a;
     s->without_labels = context->without_labels;
     err e = input_open(context, context->files[0], &s->input);

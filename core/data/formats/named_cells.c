@@ -98,6 +98,7 @@ err named_cells_open(struct named_cells *c, const struct named_attributes *a,
 {
     const struct strings *given = context->cell_names.count ? &context->cell_names : &a->names;
     *c = (struct named_cells){.is_looking = given->count == 0};
+    c->seen.has_positive = context->has_other_parts;
     TRY(add_names(c, given));
     const size_t length = strlen(a->label);
     if (context->without_labels || index_of(c, a->label, length) >= 0) return OK;
@@ -184,7 +185,7 @@ void named_cells_add_word(struct named_cells *c, struct cell *cell, const char *
 
 /* ---- the label ---- */
 
-err named_cells_label(const struct named_cells *c, const struct named_attributes *a,
+err named_cells_label(struct named_cells *c, const struct named_attributes *a,
                       bool without_labels, double *ret)
 {
     char text[CELL_TEXT_MAX], buffer[ITEM_TEXT_MAX];
@@ -192,7 +193,7 @@ err named_cells_label(const struct named_cells *c, const struct named_attributes
     struct item item = {.text = ""};
     struct cell cell = {0};
     *ret = 0;
-    if (without_labels || label_read(&a->label_form, items.cell, ret)) return OK;
+    if (without_labels || label_read(&a->label_form, items.cell, &c->seen, ret)) return OK;
     items_next(&items, &item);
     cell.text = item_text(&item, buffer, &cell.length);
     return fail(ERR_INPUT, "\"%s\": expected %s, got %s\"%s\"", a->label,

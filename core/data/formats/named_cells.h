@@ -43,6 +43,7 @@ struct named_cells {
     struct cell *cells; /* as many; of one row */
     int count, capacity;
     int *sorted;     /* [count] indices, by name */
+    struct label_seen seen;
     int label;       /* -1: the rows have none, and none is needed */
     int expected;    /* the cell that comes next, if this row is as the last one */
     bool is_looking; /* unknown names become known */
@@ -68,7 +69,7 @@ void named_cells_add_number(struct named_cells *, struct cell *, float);
 void named_cells_add_word(struct named_cells *, struct cell *, const char *, size_t length);
 
 /* Of the row; 0 without. ERR_INPUT: what was expected. */
-err named_cells_label(const struct named_cells *, const struct named_attributes *,
+err named_cells_label(struct named_cells *, const struct named_attributes *,
                       bool without_labels, double *ret);
 /* Cells and label of a reader */
 void named_cells_describe(struct named_cells *, const struct named_attributes *,

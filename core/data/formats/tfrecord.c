@@ -143,7 +143,8 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
 {
     struct tfrecord *t = (struct tfrecord *)reader;
     TRY(next_example(t, ret_found));
-    if (!*ret_found) return OK;
+    if (!*ret_found)
+        return label_check_seen(&t->attributes->label_form, &t->cells.seen, t->reader.name);
     *ret = (struct row){.cells = t->cells.cells, .number = t->frames.number};
     const err e = named_cells_label(&t->cells, t->attributes, t->without_labels, &ret->label);
     return e ? frames_fail(&t->frames, e) : OK;

@@ -8,9 +8,10 @@
 #include "core/cluster/description/tf_config.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { TF_CONFIG_BYTES_MAX = 1 << 20 };
+enum { TF_CONFIG_BYTES_MAX = 1 << 20, INDEX_DIGITS_MAX = 9 };
 
 enum type { TYPE_CHIEF, TYPE_MASTER, TYPE_WORKER, TYPE_PS, TYPE_EVALUATOR, TYPE_COUNT };
 
@@ -126,16 +127,27 @@ static err read_type(json_t *task, enum type *ret)
     return OK;
 }
 
+/* A number, or as launchers write it that fill in texts, "0"; -1: neither. */
+static json_int_t index_of(const json_t *json)
+{
+    const char *text = json_string_value(json);
+    if (!text) return json_is_integer(json) ? json_integer_value(json) : -1;
+    const size_t length = strlen(text);
+    const bool is_number =
+        length > 0 && length <= INDEX_DIGITS_MAX && strspn(text, "0123456789") == length;
+    return is_number ? strtol(text, NULL, 10) : -1;
+}
+
 /* Whether the index is in its job is checked with the cluster. */
 static err read_index(json_t *task, int *ret)
 {
     json_t *json = json_object_get(task, "index");
     if (!json) return fail(ERR_INPUT, "TF_CONFIG.task: \"index\" is missing");
-    if (!json_is_integer(json) || json_integer_value(json) < 0 ||
-        json_integer_value(json) >= cluster_tasks_max(JOB_WORKER))
+    const json_int_t index = index_of(json);
+    if (index < 0 || index >= cluster_tasks_max(JOB_WORKER))
         return fail(ERR_INPUT, "TF_CONFIG.task.index: expected an integer from 0 to %d",
                     cluster_tasks_max(JOB_WORKER) - 1);
-    *ret = (int)json_integer_value(json);
+    *ret = (int)index;
     return OK;
 }
 

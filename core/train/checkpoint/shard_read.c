@@ -48,10 +48,13 @@ static err fail_absent(const struct bundle *bundle, const struct wish *wish)
 {
     const char *near = nearest(bundle, wish->stored);
     const bool is_mapped = strcmp(wish->wanted, wish->stored) != 0;
-    return fail(ERR_INPUT, "%s: no %s \"%s\"%s%s%s%s%s%s", bundle_prefix(bundle), wish->kind,
-                wish->stored, is_mapped ? " for \"" : "", is_mapped ? wish->wanted : "",
-                is_mapped ? "\"" : "", near ? " (did you mean \"" : "", near ? near : "",
-                near ? "\"?)" : "");
+    const bool is_slot = strcmp(wish->kind, "slot") == 0;
+    return fail(
+        ERR_INPUT, "%s: no %s \"%s\"%s%s%s%s%s%s%s", bundle_prefix(bundle), wish->kind,
+        wish->stored, is_mapped ? " for \"" : "", is_mapped ? wish->wanted : "",
+        is_mapped ? "\"" : "", near ? " (did you mean \"" : "", near ? near : "",
+        near ? "\"?)" : "",
+        is_slot ? "; another optimizer saved it: train.warm_start takes values without slots" : "");
 }
 
 /* Types are not converted: a variable of another type is most likely another variable. The entry is

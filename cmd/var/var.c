@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/var/variable_view.h"
 #include "cmd/var/var.h"
+#include "core/base/log.h"
 #include "core/base/standard_output.h"
 #include "core/cluster/visit/ask.h"
 #include "core/cluster/visit/shared.h"
@@ -210,6 +211,11 @@ static err change(struct var *var, const char *verb)
     if (makes) json_object_set_new(ask, "make", json_true());
     TRY(ask_holders(var, ask));
     TRY(join(var, &seen));
+    if (makes && seen.kind)
+        log_line(LOG_INFO,
+                 "%s is a new shared variable: nobody had one of this name (those of a model are "
+                 "there once its training has begun, and hide shared ones)",
+                 var->name);
     err e = seen.kind ? print(&seen) : fail_none(var);
     variable_view_close(&seen);
     return e;

@@ -75,6 +75,7 @@ struct command {
     int (*run)(int argc, char **argv); /* argv[1] is the command's name */
 };
 extern const struct command commands[];
+const struct command *find_command(const char *name); /* NULL: there is none */
 
 int cmd_run(int argc, char **argv); /* no name: the flags begin at argv[1] */
 int cmd_help(int argc, char **argv);
@@ -86,6 +87,9 @@ int cmd_var(int argc, char **argv);
 int cmd_checkpoint(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
+
+/* What `dtrain COMMAND --help` says; NULL: `dtrain --help`. Returns an exit code. */
+int help_command(const struct command *);
 
 /* For `dtrain help`. */
 void print_checkpoint_help(FILE *);

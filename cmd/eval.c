@@ -28,7 +28,6 @@ struct eval {
     struct eval_flags flags;
     struct restored_model model;
     struct evaluation evaluation;
-    uint64_t started_ns;
     double seconds; /* of the evaluation alone */
     FILE *result;   /* NULL: none */
 };
@@ -59,8 +58,7 @@ static void print_evaluation(const struct eval *eval)
     printf("%s, %.2f s, %s examples/s\n",
            evaluation_text(&eval->model.session, &eval->evaluation, (uint64_t)eval->model.step,
                            "test", text),
-           (double)(clock_ns() - eval->started_ns) * 1e-9,
-           count_text(examples_per_second(eval), count));
+           eval->seconds, count_text(examples_per_second(eval), count));
 }
 
 /* The members that a run's result has too have its names. */
@@ -121,7 +119,7 @@ static err run(struct eval *eval, int argc, char **argv, struct arena *arena)
 int cmd_eval(int argc, char **argv)
 {
     struct arena arena = {0};
-    struct eval eval = {.started_ns = clock_ns()};
+    struct eval eval = {0};
     cpu_environment_prepare(argv);
     err e = run(&eval, argc - 1, argv + 1, &arena);
     int code = e ? report_error(e) : EXIT_DONE;

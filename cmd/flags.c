@@ -163,9 +163,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct run_flags, launched),
      .fallback = "\"no\"",
      .choices = launched,
-     .takers = RUN_ALONE | RUN_TASKS,
-     .help = "set by local_ps and local_workers on the tasks they start: their lines bear no task "
-             "name"},
+     .takers = RUN_ALONE | RUN_TASKS},
     {0},
 };
 

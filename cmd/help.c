@@ -6,7 +6,7 @@
 #include "core/data/columns/column.h"
 #include "core/train/hooks/hook.h"
 
-enum { TOPIC_TEXT_MAX = 256, TOPICS_MAX = 32, KINDS_SHOWN_MAX = 512 };
+enum { TOPIC_TEXT_MAX = 256, KINDS_SHOWN_MAX = 512 };
 
 /* A topic is a list of kinds (with the fields that all of them have), an object, or a text. */
 struct topic {
@@ -22,6 +22,15 @@ static void print_flags(FILE *out)
     flags_help(out, &run_flags_object);
     fputs("\nA flag is written --name=value or --name value. It beats its environment variable,\n"
           "which beats TF_CONFIG.\n",
+          out);
+}
+
+static void print_check(FILE *out)
+{
+    fputs("  dtrain check [FLAGS] SPEC.json\n\n"
+          "Reads the spec and the data, makes everything that a worker makes before its first "
+          "step,\nand prints what came out: nodes, bytes, which ps holds what. The flags are those "
+          "of a run\n(dtrain help flags): put the word check into its command line.\n",
           out);
 }
 
@@ -59,6 +68,7 @@ static const struct topic topics[] = {
     {.name = "spec", .summary = "everything that SPEC.json may say", .object = &spec_object},
     {.name = "flags", .summary = "the flags of a run", .print = print_flags},
     {.name = "cluster", .summary = "how tasks are started and named", .print = print_cluster},
+    {.name = "check", .summary = "a run's plan, without running it", .print = print_check},
     {.name = "eval", .summary = "evaluating a checkpoint: dtrain eval", .print = print_eval_help},
     {.name = "predict",
      .summary = "predictions of a checkpoint: dtrain predict",
@@ -163,13 +173,18 @@ static void print_topic(const struct topic *topic)
     if (topic->kinds) printf("\nMore: dtrain help %s NAME\n", topic->name);
 }
 
+static int list_kinds(const struct kinds *kinds, const char **ret, int max)
+{
+    int count = 0;
+    for (const struct kind *kind; kinds && count < max && (kind = kinds->at(count)); count++)
+        ret[count] = kind->object->name;
+    return count;
+}
+
 static int report_unknown_kind(const struct topic *topic, const char *name)
 {
     const char *names[KINDS_SHOWN_MAX];
-    const struct kind *kind;
-    int count = 0;
-    while (count < KINDS_SHOWN_MAX && (kind = topic->kinds->at(count)))
-        names[count++] = kind->object->name;
+    const int count = list_kinds(topic->kinds, names, KINDS_SHOWN_MAX);
     const char *near = nearest_name(name, names, count);
     return report_error(fail(ERR_INPUT,
                              "help: unknown %s \"%.64s\"%s%s%s; dtrain help %s lists "
@@ -206,16 +221,63 @@ static bool help_kind(const char *name)
     return is_found;
 }
 
+/* `dtrain help data`: a key of the spec, with what it may hold. */
+static bool help_key(const char *name)
+{
+    for (const struct field *field = spec_object.fields; field->name; field++) {
+        const struct field alone[] = {*field, {0}};
+        if (strcmp(field->name, name) != 0) continue;
+        printf("%s: a key of the spec\n\n", name);
+        fields_help(stdout, &(struct object){.name = name, .fields = alone}, 2);
+        return true;
+    }
+    return false;
+}
+
+/* All that `dtrain help WORD` knows. */
+static int list_words(const char *ret[KINDS_SHOWN_MAX])
+{
+    int count = 0;
+    for (const struct command *c = commands; c->name; c++) ret[count++] = c->name;
+    for (const struct field *key = spec_object.fields; key->name; key++) ret[count++] = key->name;
+    for (int i = 0; i < TOPIC_COUNT; i++) ret[count++] = topics[i].name;
+    for (int i = 0; i < TOPIC_COUNT; i++)
+        count += list_kinds(topics[i].kinds, ret + count, KINDS_SHOWN_MAX - count);
+    return count;
+}
+
 static int report_unknown_topic(const char *words)
 {
-    const char *names[TOPICS_MAX];
-    for (int i = 0; i < TOPIC_COUNT; i++) names[i] = topics[i].name;
-    const char *near = nearest_name(words, names, TOPIC_COUNT);
+    const char *names[KINDS_SHOWN_MAX];
+    const char *near = nearest_name(words, names, list_words(names));
     return report_error(fail(ERR_INPUT,
                              "help: unknown topic \"%.64s\"%s%s%s; dtrain help lists "
                              "them",
                              words, near ? " (did you mean \"" : "", near ? near : "",
                              near ? "\"?)" : ""));
+}
+
+static const struct topic *find_topic(const char *words, const char **ret_name)
+{
+    for (int i = 0; i < TOPIC_COUNT; i++) {
+        *ret_name = after(words, topics[i].name);
+        if (!*ret_name) *ret_name = after(words, topics[i].alias);
+        if (*ret_name) return &topics[i];
+    }
+    return NULL;
+}
+
+/* A command that is no topic says no more than its row; `help` itself lists everything. */
+int help_command(const struct command *command)
+{
+    const char *rest;
+    const struct topic *topic = command ? find_topic(command->name, &rest) : NULL;
+    if (topic) return help_topic(topic, "");
+    if (!command || command->run == cmd_help)
+        print_topics();
+    else
+        printf("dtrain %s %s\n  %s\n", command->name, command->arguments, command->summary);
+    return EXIT_DONE;
 }
 
 /* The words are put together again, since "data format" is two of them. */
@@ -226,16 +288,13 @@ int cmd_help(int argc, char **argv)
     for (int i = 2; i < argc && used < sizeof words; i++)
         used +=
             (size_t)snprintf(words + used, sizeof words - used, "%s%s", i > 2 ? " " : "", argv[i]);
-    if (!*words) {
-        print_topics();
-        return EXIT_DONE;
-    }
-    for (int i = 0; i < TOPIC_COUNT; i++) {
-        const char *name = after(words, topics[i].name);
-        if (!name) name = after(words, topics[i].alias);
-        if (name) return help_topic(&topics[i], name);
-    }
-    return help_kind(words) ? EXIT_DONE : report_unknown_topic(words);
+    if (!*words) return help_command(NULL);
+    const char *name;
+    const struct topic *topic = find_topic(words, &name);
+    const struct command *command = find_command(words);
+    if (topic) return help_topic(topic, name);
+    if (command) return help_command(command);
+    return help_kind(words) || help_key(words) ? EXIT_DONE : report_unknown_topic(words);
 }
 
 int cmd_schema(int argc, char **argv)

@@ -48,11 +48,38 @@ int report_error(err e)
     return exit_code_of(e);
 }
 
-static const struct command *find_command(const char *name)
+const struct command *find_command(const char *name)
 {
     for (const struct command *c = commands; c->name; c++)
         if (strcmp(c->name, name) == 0) return c;
     return NULL;
+}
+
+/* Of a command with verbs, `help` is one that needs no dashes. */
+static bool asks_command_for_help(int argc, char **argv)
+{
+    const struct command *command = argc > 2 ? find_command(argv[1]) : NULL;
+    return command && strncmp(command->arguments, "VERB", strlen("VERB")) == 0 &&
+           strcmp(argv[2], "help") == 0;
+}
+
+/* The command that stands behind flags, as in `dtrain --threads=1 check SPEC.json`: its place in
+ * argv, or 0. A flag of a run without a '=' has its value in the next word. */
+static int find_command_behind_flags(int argc, char **argv)
+{
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++)
+        i += !strchr(argv[i], '=') && flags_take_value(&run_flags_object, argv[i]);
+    return i > 1 && i < argc && find_command(argv[i]) && access(argv[i], F_OK) ? i : 0;
+}
+
+static void turn(char **at, int count, int by)
+{
+    for (; by > 0; by--) {
+        char *first = at[0];
+        memmove(at, at + 1, (size_t)(count - 1) * sizeof *at);
+        at[count - 1] = first;
+    }
 }
 
 /* "--help" and "-h" anywhere among the flags: a person is lost, whatever else is there. */
@@ -119,7 +146,10 @@ static int run_command(int argc, char **argv)
         return EXIT_INPUT;
     }
     if (asks_for(argc, argv, "--version", "-V")) return cmd_version(1, argv);
-    if (asks_for(argc, argv, "--help", "-h")) return cmd_help(1, argv);
+    const int behind = find_command_behind_flags(argc, argv);
+    if (behind) turn(argv + 1, argc - 1, behind - 1); /* the flags go to the end */
+    if (asks_for(argc, argv, "--help", "-h") || asks_command_for_help(argc, argv))
+        return help_command(argc > 1 ? find_command(argv[1]) : NULL);
     if (argc < 2 || *argv[1] == '-') return cmd_run(argc, argv);
     const struct command *command = find_command(argv[1]);
     if (command) return command->run(argc, argv);

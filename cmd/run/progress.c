@@ -156,7 +156,8 @@ static err adopted(void *state, const struct run_view *v, const struct occasion 
     if (v->spec->train.log_device_placement) print_devices(v);
     int ps = layout_overloaded(v->session->layout, &times);
     if (!v->is_chief) return OK;
-    layout_print(v->session->layout, stdout);
+    if (((struct progress *)state)->run->flags.log_level >= LOG_INFO)
+        layout_print(v->session->layout, stdout);
     fflush(stdout);
     if (ps >= 0)
         log_line(LOG_WARNING, "ps/%d holds %.1f times its share of the bytes (see \"placement\")",
@@ -190,6 +191,8 @@ static err evaluated(void *state, const struct run_view *v, const struct occasio
     return OK;
 }
 
+/* Since the end of the first step, as the rate beside it: neither the start nor the reading of
+ * files, nor the last evaluation. */
 static double training_seconds(const struct progress *p)
 {
     return (double)(p->step_ns - p->first_ns) * 1e-9;
@@ -206,7 +209,7 @@ static void print_end(const struct progress *p, const struct run_view *v)
         printf("%s", evaluation_text(v->session, &p->evaluation, p->final_step, "test", text));
     else
         printf("step %llu", (unsigned long long)p->final_step);
-    printf(", %.2f s, %s examples/s\n", (double)(clock_ns() - p->started_ns) * 1e-9,
+    printf(", %.2f s, %s examples/s\n", training_seconds(p),
            count_text(rate(p, v, p->first_step, p->first_ns), count));
     fflush(stdout);
 }

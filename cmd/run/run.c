@@ -14,11 +14,20 @@
 #include "core/base/log.h"
 #include "kernels/kernels.h"
 
-static void open_local(struct run *run)
+/* One of a job that is not spoken of; a 0 that is said is meant, and no cluster. */
+static err open_job(const struct run *run, const char *flag, int64_t *count)
+{
+    if (*count == 0 && flags_given(&run_flags_object, run->argc, run->argv, flag))
+        return fail(ERR_INPUT, "--%s=0: a cluster has at least 1 of them", flag);
+    if (*count == 0) *count = 1;
+    return OK;
+}
+
+static err open_local(struct run *run)
 {
     run->is_local = true;
-    if (run->flags.local_ps == 0) run->flags.local_ps = 1;
-    if (run->flags.local_workers == 0) run->flags.local_workers = 1;
+    TRY(open_job(run, "local_ps", &run->flags.local_ps));
+    return open_job(run, "local_workers", &run->flags.local_workers);
 }
 
 /* Which words are not of the command line, and which do not count. */
@@ -107,7 +116,7 @@ err run_open(struct run *run, int argc, char **argv)
     if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
     TRY(check_words(run));
     if (run->flags.local_ps || run->flags.local_workers)
-        open_local(run);
+        TRY(open_local(run));
     else
         TRY(open_task(run));
     TRY(settings_check_flags(run));

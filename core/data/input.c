@@ -33,7 +33,8 @@ struct input {
 static char *join_path(const char *directory, const char *path)
 {
     char *joined = NULL;
-    if (path[0] == '/' || !directory || !directory[0]) return strdup(path);
+    const bool is_here = !directory || !directory[0] || strcmp(directory, ".") == 0;
+    if (path[0] == '/' || is_here) return strdup(path);
     return asprintf(&joined, "%s/%s", directory, path) < 0 ? NULL : joined;
 }
 

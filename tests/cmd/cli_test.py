@@ -28,6 +28,10 @@ WRONG = [
     (["version", "x"], {}, 'version: unexpected argument "x"'),
     (["help", "optimiser"], {},
      'help: unknown topic "optimiser" (did you mean "optimizer"?); dtrain help lists them'),
+    (["help", "adma"], {},
+     'help: unknown topic "adma" (did you mean "adam"?); dtrain help lists them'),
+    (["help", "plaecment"], {},
+     'help: unknown topic "plaecment" (did you mean "placement"?); dtrain help lists them'),
     (["help", "op", "conv3d"], {},
      'help: unknown op "conv3d" (did you mean "conv2d"?); dtrain help op lists them'),
     (["help", "flags", "job_name"], {}, 'help: flags has no "job_name"'),
@@ -44,6 +48,10 @@ WRONG = [
      '--cpu_kernels: unknown instruction set "neon"; known are avx512, avx2, sse2'),
     (["spec.json"], {"DTRAIN_CPU_KERNELS": "neon"},
      'DTRAIN_CPU_KERNELS: unknown instruction set "neon"; known are avx512, avx2, sse2'),
+    (["--local_ps=0", "--local_workers=1", "spec.json"], {},
+     "--local_ps=0: a cluster has at least 1 of them"),
+    (["--local_ps=2", "--local_workers", "0", "spec.json"], {},
+     "--local_workers=0: a cluster has at least 1 of them"),
     # settings without an effect
     (["--keep_best=1", "spec.json"], {}, "--keep_best goes with --job_name=evaluator only"),
     (["--local_ps=1", "--best_metric=loss", "spec.json"], {},
@@ -173,6 +181,21 @@ RIGHT = [
     (["help", "partitioner"], "min_max_variable"),
     (["help", "data", "format", "idx"], "data format idx: "),
     (["help", "format", "csv"], "data format csv: "),
+    (["help", "data"], "batch_size  integer"),
+    (["help", "train"], "checkpoint_dir"),
+    (["help", "check"], "dtrain check [FLAGS] SPEC.json"),
+    (["help", "schema"], "dtrain schema"),
+    (["check", "--help"], "dtrain check [FLAGS] SPEC.json"),
+    (["eval", "--help"], "dtrain eval --checkpoint=CKPT"),
+    (["predict", "spec.json", "-h"], "--out=string"),
+    (["--threads=1", "eval", "--help"], "dtrain eval --checkpoint=CKPT"),
+    (["checkpoint", "ls", "--help"], "dtrain checkpoint reshard"),
+    (["checkpoint", "help"], "dtrain checkpoint reshard"),
+    (["var", "help"], "dtrain var watch NAME"),
+    (["devices", "--help"], "dtrain devices"),
+    (["help", "--help"], "topics of dtrain help:"),
+    (["--threads=1", "check", "spec.json"], "batch size 20"),
+    (["--threads", "1", "--set=data.batch_size=25", "check", "spec.json"], "batch size 25"),
     (["--version"], "libraries: jansson"),
     (["version"], "arithmetic: "),
 ]
@@ -214,6 +237,15 @@ class CommandLine(CommandCase):
             self.assertIn(f"--{flag}=", words)
         for name in ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS"):
             self.assertIn(f"environment {name}", " ".join(words.split()))
+        self.assertNotIn("launched", words)  # the launcher's own
+
+    def test_errors_alone_leave_no_table(self):
+        """A file that is named like a command is meant before it."""
+        (self.folder / "check").write_text(json.dumps(commands.SPEC))
+        for words in (["--log_level=error", "spec.json"], ["--log_level=error", "check"]):
+            ended = self.run_dtrain(*words)
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+            self.assertEqual(len(ended.stdout.splitlines()), 1, ended.stdout)
 
     def test_the_schema_is_json_and_names_what_the_spec_has(self):
         ended = self.run_dtrain("schema")
@@ -280,7 +312,7 @@ class CommandLine(CommandCase):
         words = ["--set=data.train=" + json.dumps(train), "--set=data.batch_size=2", "spec.json"]
         use = "label class; 2 features: a, b; left out: id"
         self.assertIn(f"table.csv\n  {use}\n", self.run_dtrain("check", *words).stdout)
-        self.assertIn(f"data.train: ./table.csv: {use}\n", self.run_dtrain(*words).stderr)
+        self.assertIn(f"data.train: table.csv: {use}\n", self.run_dtrain(*words).stderr)
 
     def test_check_finds_what_a_run_would_find(self):
         ended = self.run_dtrain("check", "--set=model[1].unit=7", "spec.json")

@@ -99,7 +99,7 @@ struct field {
     /* flags: variables, ends with NULL: the one above counts only beside one of them, or its flag;
      * NULL: always */
     const char *const *environment_beside;
-    const char *help; /* one sentence, no full stop */
+    const char *help; /* one sentence, no full stop; flags: NULL is in no help */
 };
 
 struct object {
@@ -168,6 +168,8 @@ void fields_keep_shared(const struct object *, json_t *json);
 err flags_parse(const struct object *, int argc, char **argv, struct arena *, void *ret,
                 const char **ret_rest, int rest_max, int *ret_rest_count);
 bool flags_given(const struct object *, int argc, char **argv, const char *name);
+/* Is the next word the value of this one ("--seed")? Not behind a boolean, nor an unknown flag. */
+bool flags_take_value(const struct object *, const char *word);
 
 /* Documentation from the same tables. */
 void fields_help(FILE *, const struct object *, int indent); /* a table of fields */

@@ -236,3 +236,9 @@ bool flags_given(const struct object *object, int argc, char **argv, const char 
         if (argument.field && strcmp(argument.field->name, name) == 0) return true;
     return false;
 }
+
+bool flags_take_value(const struct object *object, const char *word)
+{
+    const struct field *field = object_field(object, word + strlen("--"));
+    return field && field->type != FIELD_BOOL;
+}

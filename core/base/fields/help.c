@@ -129,6 +129,11 @@ struct heads {
     int name_width; /* of the longest name; 0: flags */
 };
 
+static bool is_hidden(const struct field *field, const struct heads *heads)
+{
+    return heads->name_width == 0 && !field->help;
+}
+
 static void add_head(struct text *text, const struct heads *heads, const struct field *field)
 {
     const char *word = type_word(field);
@@ -147,6 +152,7 @@ static int text_column(const struct object *object, const struct heads *heads)
     int column = 0;
     for (int i = 0; i < fields_count(object); i++) {
         struct text head = {.length = 0};
+        if (is_hidden(&object->fields[i], heads)) continue;
         add_head(&head, heads, &object->fields[i]);
         const int wanted = (int)head.length + HELP_GAP;
         if (wanted > column) column = wanted;
@@ -162,6 +168,7 @@ static void print_fields(FILE *out, const struct object *object, const struct he
     for (int i = 0; i < fields_count(object); i++) {
         const struct field *field = &object->fields[i];
         struct text head = {.length = 0}, text = {.length = 0};
+        if (is_hidden(field, heads)) continue;
         add_head(&head, heads, field);
         describe(&text, field);
         print_row(out, head.at, text.at, column);

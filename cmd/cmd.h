@@ -106,6 +106,12 @@ int run_local(struct run *);     /* launches itself local_ps + local_workers tim
 void print_usage(FILE *);
 
 void print_var(FILE *); /* the topic "var" */
+void print_timeouts(FILE *);
+void print_signals(FILE *);
+void print_environment(FILE *);
+
+/* Says of a process that trains by itself which variables of a launcher it passes over. */
+void environment_report_foreign(const struct run *);
 
 /* "dtrain: <error text>" on standard error; returns the exit code of the kind (verdict.h). */
 int report_error(err);

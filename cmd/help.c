@@ -59,9 +59,12 @@ static void print_exit_codes(FILE *out)
 {
     for (const struct exit_code_row *row = exit_code_table; row->text; row++)
         fprintf(out, "  %3d  %s\n", row->code, row->text);
-    fputs("\n1 to 127: the same command fails again until something is changed.\n"
-          "128 and above: the same command may succeed when it is started again.\n",
-          out);
+    fputs(
+        "\n1 to 127: the same command fails again until something is changed.\n"
+        "128 and above: the same command may succeed when it is started again.\n"
+        "Behind 129 stands a limit on waiting (dtrain help timeouts), behind 130 and 143 a signal\n"
+        "(dtrain help signals).\n",
+        out);
 }
 
 static const struct topic topics[] = {
@@ -79,6 +82,11 @@ static const struct topic topics[] = {
     {.name = "var",
      .summary = "variables of a living cluster, seen from outside",
      .print = print_var},
+    {.name = "timeouts", .summary = "how long tasks wait, and for what", .print = print_timeouts},
+    {.name = "signals", .summary = "what a signal makes a task do", .print = print_signals},
+    {.name = "environment",
+     .summary = "variables that count, and that do not",
+     .print = print_environment},
     {.name = "exit-codes", .summary = "what the exit codes mean", .print = print_exit_codes},
     {.name = "op",
      .summary = "the nodes of a model",

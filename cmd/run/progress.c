@@ -103,16 +103,29 @@ static void describe(const struct progress *p, const struct run_view *v, double 
                  count_text(examples_s, count));
 }
 
+/* ", 12 s left", ", 1 h 05 min left", at the speed since the first step; "": not known. */
+static const char *left_text(const struct progress *p, const struct run_view *v,
+                             char text[COUNT_TEXT_MAX])
+{
+    const double examples_s = rate(p, v, p->first_step, p->first_ns);
+    text[0] = '\0';
+    if (examples_s <= 0 || v->last_step <= p->step) return text;
+    const double left_s = (double)(v->last_step - p->step) * examples_per_step(v) / examples_s;
+    const long long minutes = (long long)(left_s / 60);
+    if (left_s < 100)
+        snprintf(text, COUNT_TEXT_MAX, ", %.0f s left", left_s);
+    else if (minutes < 60)
+        snprintf(text, COUNT_TEXT_MAX, ", %lld min left", minutes);
+    else
+        snprintf(text, COUNT_TEXT_MAX, ", %lld h %02lld min left", minutes / 60, minutes % 60);
+    return text;
+}
+
 static void draw(struct progress *p, const struct run_view *v)
 {
-    char text[LINE_MAX_BYTES];
-    double examples_s = rate(p, v, p->first_step, p->first_ns);
-    describe(p, v, examples_s, text);
-    if (examples_s > 0 && v->last_step)
-        log_status("%s, %.0f s left", text,
-                   (double)(v->last_step - p->step) * examples_per_step(v) / examples_s);
-    else
-        log_status("%s", text);
+    char text[LINE_MAX_BYTES], left[COUNT_TEXT_MAX];
+    describe(p, v, rate(p, v, p->first_step, p->first_ns), text);
+    log_status("%s%s", text, left_text(p, v, left));
     p->drawn_ns = p->step_ns;
 }
 
@@ -121,9 +134,9 @@ static void log_step(struct progress *p, const struct run_view *v)
     double examples_s = p->logged_ns ? rate(p, v, p->logged_step, p->logged_ns) : 0;
     if (p->metrics) write_metrics(p, v, examples_s);
     if (!p->draws) {
-        char text[LINE_MAX_BYTES];
+        char text[LINE_MAX_BYTES], left[COUNT_TEXT_MAX];
         describe(p, v, examples_s, text);
-        log_line(LOG_INFO, "%s", text);
+        log_line(LOG_INFO, "%s%s", text, left_text(p, v, left));
     }
     p->logged_step = p->step;
     p->logged_ns = p->step_ns;

@@ -119,6 +119,7 @@ err run_open(struct run *run, int argc, char **argv)
         TRY(open_local(run));
     else
         TRY(open_task(run));
+    environment_report_foreign(run);
     TRY(settings_check_flags(run));
     if (paths == 0 && run_kind(run) != RUN_PS) /* it gets what it needs from the chief */
         return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");

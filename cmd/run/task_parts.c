@@ -69,5 +69,6 @@ int report_verdict(const struct task *t)
 {
     if (t->code != EXIT_DONE)
         log_line(LOG_ERROR, "%s (exit code %d)", t->text[0] ? t->text : "the job failed", t->code);
+    if (t->code == EXIT_TIMEOUT) log_line(LOG_INFO, "see dtrain help timeouts");
     return t->code;
 }

@@ -2,6 +2,8 @@
 explain."""
 import json
 import os
+import re
+import shutil
 import socket
 
 import program
@@ -40,8 +42,11 @@ WRONG = [
     (["--job_name"], {}, "--job_name: the value is missing: expected a string"),
     (["--last_step=5", "spec.json"], {},
      'unknown flag "last_step": it is a key of the spec (--set train.last_step=5)'),
-    (["check", "--batch_size", "5", "spec.json"], {},
-     'unknown flag "batch_size": it is a key of the spec (--set data.batch_size=...)'),
+    (["check", "--shuffle", "5", "spec.json"], {},
+     'unknown flag "shuffle": it is a key of the spec (--set data.shuffle=...)'),
+    (["--steps=many", "spec.json"], {},
+     'spec.json: train.last_step: expected an integer from 0 to 2000000000, got "many"'),
+    (["spec.json", "-o"], {}, "--checkpoint_dir: the value is missing: expected a string"),
     (["--seed=-2", "spec.json"], {},
      "--seed: expected an integer from -1 to 9007199254740992, got -2"),
     (["--cpu_kernels=neon", "spec.json"], {},
@@ -168,6 +173,10 @@ RIGHT = [
     (["help", "exit-codes"], "128  another task was lost or refused"),
     (["help", "exit-codes"], "131  a GPU broke while it worked"),
     (["help", "cluster"], "TF_CONFIG"),
+    (["help", "timeouts"], "--restart_timeout=number"),
+    (["help", "signals"], "SIGUSR1"),
+    (["help", "environment"], "WORKER_HOSTS          as --worker_hosts"),
+    (["help", "exit-codes"], "dtrain help timeouts"),
     (["help", "op"], "conv2d"),
     (["help", "op", "conv2d"], "dilation_rate"),
     (["help", "conv2d"], "dilation_rate"),
@@ -224,7 +233,8 @@ class CommandLine(CommandCase):
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
     def test_no_line_of_help_is_wider_than_100_columns(self):
-        for arguments in (["help"], ["help", "spec"], ["help", "flags"], ["help", "cluster"]):
+        for arguments in (["help"], ["help", "spec"], ["help", "flags"], ["help", "cluster"],
+                          ["help", "timeouts"], ["help", "signals"], ["help", "environment"]):
             for line in self.run_dtrain(*arguments).stdout.splitlines():
                 self.assertLessEqual(len(line), 100, line)
 
@@ -238,6 +248,22 @@ class CommandLine(CommandCase):
         for name in ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS"):
             self.assertIn(f"environment {name}", " ".join(words.split()))
         self.assertNotIn("launched", words)  # the launcher's own
+
+    def test_short_words_say_what_set_says(self):
+        """In every task of a cluster, too; whatever stands last counts."""
+        short = ["--set=train.last_step=9", "--steps=7", "--batch_size", "10", "--optimizer=adam",
+                 "-o", "5"]
+        for words in (short, short + ["--local_ps=2", "--local_workers=1"]):
+            ended = self.run_dtrain(*words, "spec.json")
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertIn("adam", ended.stderr)
+            self.assertRegex(ended.stdout, r"(?m)^(worker/0: )?step 7, ")
+            self.assertTrue((self.folder / "5" / "model.ckpt-7.index").exists())
+            shutil.rmtree(self.folder / "5")
+        self.assertIn("batch size 10", self.run_dtrain("check", *short, "spec.json").stdout)
+        words = " ".join(self.run_dtrain("help", "flags").stdout.split())
+        self.assertIn("(or -o string; the same as --set train.checkpoint_dir=...)", words)
+        self.assertIn("(the same as --set train.last_step=...)", words)
 
     def test_errors_alone_leave_no_table(self):
         """A file that is named like a command is meant before it."""
@@ -336,6 +362,25 @@ class CommandLine(CommandCase):
         self.assertIn("JOB_NAME=build-42 in the environment is not used: no hosts are given",
                       ended.stderr)
         self.assertRegex(ended.stdout, r"(?m)^step 20, ")
+
+    def test_variables_of_other_launchers_are_told(self):
+        """One process of several, each of which would train the whole by itself."""
+        for name, launcher in (("SLURM_NTASKS", "Slurm"), ("OMPI_COMM_WORLD_SIZE", "Open MPI"),
+                               ("PMI_SIZE", "MPICH"), ("WORLD_SIZE", "torchrun")):
+            for value, count in (("4", 1), ("1", 0)):
+                ended = program.run(["check", "spec.json"], self.folder, {name: value})
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+                self.assertEqual(ended.stderr.count(
+                    f"{name}={value} of {launcher} is not used: this process trains by itself"), count)
+        ended = program.run(["check", "--job_name=worker", "--task_index=0", PS, WORKERS, "spec.json"],
+                            self.folder, {"SLURM_NTASKS": "4"})
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_the_log_says_how_long_it_takes_still(self):
+        ended = self.run_dtrain("--set=train.log_every_steps=5", "spec.json")
+        steps = re.findall(r"step (\d+) of 20, .*?(\d+ s left)?\n", ended.stderr)
+        self.assertEqual([(step, bool(left)) for step, left in steps],
+                         [("1", False), ("5", True), ("10", True), ("15", True), ("20", False)])
 
     def test_a_spec_comes_from_standard_input(self):
         ended = self.run_dtrain("check", "-", stdin=json.dumps(commands.SPEC))

@@ -99,6 +99,11 @@ struct field {
     /* flags: variables, ends with NULL: the one above counts only beside one of them, or its flag;
      * NULL: always */
     const char *const *environment_beside;
+    /* flags: a short word for what "set", a FIELD_STRINGS of the same table, says of this key of
+     * another object, "train.last_step"; nothing is stored. letter: "-o DIR" says it too; 0: none
+     */
+    const char *stands_for;
+    char letter;
     const char *help; /* one sentence, no full stop; flags: NULL is in no help */
 };
 

@@ -15,8 +15,9 @@ struct cursor {
 };
 
 struct argument {
-    const struct field *field; /* NULL: not a flag */
-    const char *text;          /* the flag's value, or the argument itself */
+    const struct field *field;    /* NULL: not a flag */
+    const struct field *shortcut; /* that said what goes to field; NULL: field itself was said */
+    const char *text;             /* the flag's value, or the argument itself */
 };
 
 static err fail_unknown(const struct object *object, const char *name, size_t length)
@@ -62,20 +63,23 @@ static err next_value(struct cursor *cursor, const struct field *field, const ch
     return OK;
 }
 
-/* Past the end: ret->text NULL. */
-static err next_argument(struct cursor *cursor, struct argument *ret)
+static const struct field *field_of_letter(const struct object *object, const char *text)
 {
-    *ret = (struct argument){NULL, NULL};
-    if (cursor->next >= cursor->argc) return OK;
-    const char *text = cursor->argv[cursor->next++];
-    if (!cursor->is_past_flags && strcmp(text, "--") == 0) {
-        cursor->is_past_flags = true;
-        return next_argument(cursor, ret);
-    }
-    ret->text = text;
-    if (cursor->is_past_flags || strncmp(text, "--", 2) != 0) return OK;
+    for (int i = 0; text[0] == '-' && text[1] && !text[2] && i < fields_count(object); i++)
+        if (object->fields[i].letter == text[1]) return &object->fields[i];
+    return NULL;
+}
 
-    const char *name = text + 2;
+static void set_field(struct argument *argument, const struct object *object,
+                      const struct field *field)
+{
+    argument->shortcut = field->stands_for ? field : NULL;
+    argument->field = field->stands_for ? object_field(object, "set") : field;
+}
+
+/* "--name=value", "--name value". */
+static err read_long(struct cursor *cursor, const char *name, struct argument *ret)
+{
     const size_t length = strcspn(name, "=");
     const struct field *field = object_field_n(cursor->object, name, length);
     if (!field) return fail_unknown(cursor->object, name, length);
@@ -83,7 +87,27 @@ static err next_argument(struct cursor *cursor, struct argument *ret)
         ret->text = name + length + 1;
     else
         TRY(next_value(cursor, field, &ret->text));
-    ret->field = field;
+    set_field(ret, cursor->object, field);
+    return OK;
+}
+
+/* Past the end: ret->text NULL. */
+static err next_argument(struct cursor *cursor, struct argument *ret)
+{
+    *ret = (struct argument){0};
+    if (cursor->next >= cursor->argc) return OK;
+    const char *text = cursor->argv[cursor->next++];
+    if (!cursor->is_past_flags && strcmp(text, "--") == 0) {
+        cursor->is_past_flags = true;
+        return next_argument(cursor, ret);
+    }
+    ret->text = text;
+    if (cursor->is_past_flags) return OK;
+    if (strncmp(text, "--", 2) == 0) return read_long(cursor, text + 2, ret);
+    const struct field *field = field_of_letter(cursor->object, text);
+    if (!field) return OK;
+    TRY(next_value(cursor, field, &ret->text));
+    set_field(ret, cursor->object, field);
     return OK;
 }
 
@@ -124,9 +148,28 @@ static err keep_rest(struct given *given, const char *text)
     return OK;
 }
 
+/* "train.last_step=200"; texts in quotes, so that a folder may be called 5. New reference. */
+static json_t *json_from_shortcut(const struct argument *argument)
+{
+    const struct field *shortcut = argument->shortcut;
+    json_t *value = json_from_flag(shortcut, argument->text);
+    char *text = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+    const char *said = text ? text : argument->text; /* bytes that are no text */
+    const size_t bytes = strlen(shortcut->stands_for) + 1 + strlen(said) + 1;
+    char *assignment = malloc(bytes);
+    if (assignment) snprintf(assignment, bytes, "%s=%s", shortcut->stands_for, said);
+    json_t *list = json_array();
+    if (assignment) json_array_append_new(list, json_stringn_nocheck(assignment, bytes - 1));
+    free(assignment);
+    free(text);
+    json_decref(value);
+    return list;
+}
+
 static err keep_value(struct given *given, int index, const struct argument *argument)
 {
-    json_t *json = json_from_flag(argument->field, argument->text);
+    json_t *json = argument->shortcut ? json_from_shortcut(argument)
+                                      : json_from_flag(argument->field, argument->text);
     json_t **kept = &given->values[index];
     if (!json) return fail(ERR_MEMORY, "no memory for --%s", argument->field->name);
     if (*kept && argument->field->type == FIELD_STRINGS) {
@@ -203,6 +246,7 @@ static err parse_all(const struct object *object, json_t *const *values, struct 
     for (int i = 0; i < count; i++) {
         const struct field *field = &object->fields[i];
         assert(field->type != FIELD_JSON); /* nobody would own it */
+        if (field->stands_for) continue;
         const bool is_asked = !values[i] && is_meant(object, values, field);
         if (!values[i])
             TRY(parse_absent(field, is_asked ? getenv(field->environment) : NULL, arena, ret));

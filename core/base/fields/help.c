@@ -102,6 +102,11 @@ static void add_default(struct text *text, const struct field *field)
 static void describe(struct text *text, const struct field *field)
 {
     text_add(text, "%s (", field->help ? field->help : "");
+    if (field->stands_for) {
+        if (field->letter) text_add(text, "or -%c %s; ", field->letter, type_word(field));
+        text_add(text, "the same as --set %s=...)", field->stands_for);
+        return;
+    }
     const size_t start = text->length;
     text_add_bounds(text, field);
     if (is_list(field->type) && (field->count_min > 0 || field->count_max > 0)) {

@@ -1,0 +1,58 @@
+/* environment.c - variables of the environment: which count, and which launchers of others set that
+ * do not (the topic "environment" of help). */
+#include <stdlib.h>
+
+#include "cmd/cmd.h"
+#include "core/base/log.h"
+
+/* How many tasks a launcher says that it has started. None of them says where the parameter servers
+ * are. */
+static const struct foreign {
+    const char *variable, *launcher; /* variable NULL ends the table */
+} foreigners[] = {
+    {"SLURM_NTASKS", "Slurm"},
+    {"OMPI_COMM_WORLD_SIZE", "Open MPI"},
+    {"PMI_SIZE", "MPICH"},
+    {"WORLD_SIZE", "torchrun"},
+    {0},
+};
+
+/* Variables that are no flag's. */
+static const struct own {
+    const char *name, *help; /* name NULL ends the table */
+} own[] = {
+    {"TF_CONFIG", "cluster and task as TensorFlow has them, in JSON (dtrain help cluster)"},
+    {"DTRAIN_CPU_KERNELS", "as --cpu_kernels"},
+    {"CUDA_VISIBLE_DEVICES", "which GPUs there are, for CUDA and so for dtrain"},
+    {"TERM", "dumb or not set: no line is redrawn, not on a terminal either"},
+    {"TMPDIR", "where a ps looks for room beside its checkpoint"},
+    {0},
+};
+
+void environment_report_foreign(const struct run *run)
+{
+    if (run->cluster.is_distributed || run->flags.launched != LAUNCHED_NO) return;
+    for (const struct foreign *f = foreigners; f->variable; f++) {
+        const char *value = getenv(f->variable);
+        if (!value || strtol(value, NULL, 10) < 2) continue;
+        log_line(LOG_INFO,
+                 "%s=%s of %s is not used: this process trains by itself (dtrain help environment)",
+                 f->variable, value, f->launcher);
+    }
+}
+
+void print_environment(FILE *out)
+{
+    for (const struct field *flag = run_flags_object.fields; flag->name; flag++)
+        if (flag->environment) fprintf(out, "  %-20s  as --%s\n", flag->environment, flag->name);
+    for (const struct own *o = own; o->name; o++) fprintf(out, "  %-20s  %s\n", o->name, o->help);
+    fputs("\nA flag beats its variable, which beats TF_CONFIG. JOB_NAME and TASK_INDEX count only\n"
+          "where hosts are given too. Variables of other launchers are not used:\n\n",
+          out);
+    for (const struct foreign *f = foreigners; f->variable; f++)
+        fprintf(out, "  %-20s  %s\n", f->variable, f->launcher);
+    fputs("\nTheir scripts can say what a task is, as in\n\n"
+          "  dtrain --job_name=worker --task_index=$SLURM_PROCID --ps_hosts=... "
+          "--worker_hosts=... SPEC.json\n",
+          out);
+}

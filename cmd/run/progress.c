@@ -70,13 +70,22 @@ static double rate(const struct progress *p, const struct run_view *v, uint64_t 
     return seconds > 0 ? (double)(p->step - from_step) * examples_per_step(v) / seconds : 0;
 }
 
+/* JSON knows no NaN. */
+static void write_number(FILE *out, const char *name, double value)
+{
+    if (isfinite(value))
+        fprintf(out, ", \"%s\": %.9g", name, value);
+    else
+        fprintf(out, ", \"%s\": null", name);
+}
+
 static void write_metrics(struct progress *p, const struct run_view *v, double examples_s)
 {
     const struct graph *graph = v->session->graph;
-    fprintf(p->metrics, "{\"step\": %llu, \"loss\": %.9g", (unsigned long long)p->step, v->loss);
+    fprintf(p->metrics, "{\"step\": %llu", (unsigned long long)p->step);
+    write_number(p->metrics, "loss", v->loss);
     for (int i = 0; i < graph->metric_count; i++)
-        fprintf(p->metrics, ", \"%s\": %.9g", graph->metrics[i].name,
-                session_metric(v->session, i));
+        write_number(p->metrics, graph->metrics[i].name, session_metric(v->session, i));
     fprintf(p->metrics,
             ", \"learning_rate\": %.9g, \"examples_per_second\": %.1f, \"seconds\": %.6f}\n",
             v->learning_rate, examples_s, (double)(p->step_ns - p->started_ns) * 1e-9);

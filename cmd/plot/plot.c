@@ -1,0 +1,97 @@
+/* plot.c - `dtrain plot RUN...`: loss and metrics of runs by step, in the terminal or as SVG. */
+#include "cmd/plot/plot.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/run/replace_file.h"
+
+enum { COLUMNS = 80, WIDTH_MAX = 400 };
+
+struct plot_flags {
+    const char *svg;
+    struct strings values;
+    int64_t columns;
+};
+
+static const struct field fields[] = {
+    {.name = "svg",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct plot_flags, svg),
+     .fallback = "null",
+     .help = "write the picture to this file, instead of plain text to the terminal"},
+    {.name = "value",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct plot_flags, values),
+     .fallback = "[]",
+     .help = "draw this number only, as in --value=loss; may be repeated"},
+    {.name = "columns",
+     .type = FIELD_INT,
+     .offset = offsetof(struct plot_flags, columns),
+     .fallback = "0",
+     .max = WIDTH_MAX,
+     .help = "width of the text; 0: that of the terminal, or 80"},
+    {0},
+};
+
+static const struct object plot_flags_object = {
+    .name = "plot",
+    .summary = "Draws runs",
+    .fields = fields,
+    .size = sizeof(struct plot_flags),
+};
+
+void print_plot_help(FILE *out)
+{
+    fputs("  dtrain plot [FLAGS] RUN...\n\n"
+          "Draws loss and metrics of up to 16 runs by step. A RUN is a file of --metrics_file, an\n"
+          "event file of TensorBoard, or a folder with metrics.jsonl or event files.\n\n",
+          out);
+    flags_help(out, &plot_flags_object);
+}
+
+static int columns_of(const struct plot_flags *flags)
+{
+    struct winsize size;
+    if (flags->columns) return (int)flags->columns;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : COLUMNS;
+}
+
+static err write_svg(const struct curves *curves, const char *path)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return fail(ERR_MEMORY, "no memory for %s", path);
+    plot_svg(curves, out);
+    err e = fclose(out) ? fail(ERR_MEMORY, "no memory for %s", path) : replace_file(path, text);
+    free(text);
+    return e;
+}
+
+static err plot(struct curves *curves, int argc, char **argv)
+{
+    struct plot_flags flags;
+    const char *runs[CURVE_RUNS_MAX];
+    int count;
+    TRY(flags_parse(&plot_flags_object, argc, argv, &curves->arena, &flags, runs, CURVE_RUNS_MAX,
+                    &count));
+    if (count == 0) return fail(ERR_INPUT, "no RUN was named; see `dtrain help plot`");
+    curves->values = flags.values;
+    for (int i = 0; i < count; i++) TRY(curves_read(curves, runs[i]));
+    if (flags.svg) return write_svg(curves, flags.svg);
+    plot_text(curves, columns_of(&flags), stdout);
+    return OK;
+}
+
+int cmd_plot(int argc, char **argv)
+{
+    struct curves curves = {0};
+    err e = plot(&curves, argc - 1, argv + 1);
+    if (e) e = fail_prefix(e, "plot");
+    const int code = e ? report_error(e) : EXIT_DONE;
+    curves_free(&curves);
+    return code;
+}

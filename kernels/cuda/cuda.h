@@ -19,7 +19,7 @@ enum {
     STAGINGS = 2, /* one is filled while the other is under way */
     DEVICE_NAME_MAX = 480,
     FAILURE_MAX = 512,
-    GPU_WAIT_LIMIT_S = 600, /* for a GPU that does not answer; README has a table of all limits */
+    GPU_WAIT_LIMIT_S = 600, /* for a GPU that does not answer; examples/README.md has all limits */
 };
 
 /* Numbers of cuBLAS' headers for its product: float32, any algorithm, and ways to compute */

@@ -1,0 +1,105 @@
+"""What the pages print: their commands do it. A page's commands run in its order in one folder that has the
+examples; of what each prints, the lines on the page are there but for numbers and paths. Left out are commands that
+want data from elsewhere, and those of a cluster that the reader has started (tests/visit has them)."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import program
+
+PAGES = "README.md", "examples/README.md"
+ELSEWHERE = re.compile(r"mnist|\$ dtrain var|\$ export")
+OF_THE_MACHINE = re.compile(r"GPU|^(dtrain [\d.]+|compiler:|arithmetic:|libraries:)|^\.\.\.$")
+SMALL = {"data.batch_size": 2, "data.train.rows": 2000}  # as many steps as printed, of less work
+
+
+def blocks(text):
+    """Runs of indented lines, without the indentation."""
+    for part in re.split(r"\n(?! {4}|\n)", text):
+        lines = [line[4:] for line in part.split("\n") if line.startswith("    ")]
+        if lines:
+            yield lines
+
+
+def commands(text):
+    """Pairs of a command and the lines printed below it, or of a spec and None."""
+    for lines in blocks(text):
+        if lines[0] == "{":
+            yield "\n".join(lines[:lines.index("}") + 1]), None
+        starts = [i for i, line in enumerate(lines) if line.startswith("$ ")]
+        for start, end in zip(starts, starts[1:] + [len(lines)]):
+            yield lines[start], lines[start + 1:end]
+
+
+def masked(line):
+    """Without what differs from run to run."""
+    line = re.sub(r"/\S*/", "/", line)
+    return " ".join(re.sub(r"\d[\d.,:e+-]*", "#", line).split())
+
+
+class Pages(program.FolderCase):
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(program.ROOT / "examples", self.folder / "examples")
+        for path in (self.folder / "examples").glob("digits*.json"):
+            spec = program.changed(json.loads(path.read_text()), SMALL)
+            path.write_text(json.dumps(spec))
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin" / "dtrain").symlink_to(os.path.abspath(program.BINARY))
+
+    def run_command(self, command):
+        path = f"{self.folder}/bin:{os.environ['PATH']}"
+        return subprocess.run(["sh", "-c", command], cwd=self.folder, check=False, text=True,
+                              env=program.environment({"PATH": path}), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def check_command(self, command, printed):
+        done = self.run_command(command)
+        fails = any(line.startswith("dtrain: ") for line in printed)
+        self.assertEqual(done.returncode, program.BAD_INPUT if fails else 0, done.stdout)
+        said = [masked(line) for line in done.stdout.splitlines()]
+        for line in printed:
+            if OF_THE_MACHINE.search(line):
+                continue
+            wanted = masked(line.removesuffix("..."))
+            self.assertTrue(any(one.startswith(wanted) for one in said), f"{line}\n{done.stdout}")
+
+    def check_page(self, page):
+        """A spec is the file that the next command names, unless that is there."""
+        spec, ran = "", 0
+        for text, printed in commands((program.ROOT / page).read_text()):
+            if printed is None:
+                spec = text
+                continue
+            name = self.folder / (re.findall(r"\S+\.json", text) or ["."])[-1]
+            if not name.exists() and not ELSEWHERE.search(text):
+                name.write_text(spec)
+            if not ELSEWHERE.search(text):
+                with self.subTest(command=text):
+                    self.check_command(text[2:], printed)
+                ran += 1
+        return ran
+
+    def test_the_commands_of_the_pages_print_what_stands_below_them(self):
+        for page in PAGES:
+            self.assertGreater(self.check_page(page), 5)
+
+    def test_every_folder_page_is_reached_from_the_first(self):
+        first = (program.ROOT / "README.md").read_text()
+        for path in program.ROOT.glob("*/README.md"):
+            self.assertIn(f"]({path.relative_to(program.ROOT)})", first)
+
+    def test_links_of_pages_lead_somewhere(self):
+        for page in [program.ROOT / "README.md", *program.ROOT.glob("*/README.md")]:
+            for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", page.read_text()):
+                there = page.parent / target if target else page
+                self.assertTrue(there.is_file(), f"{page}: {target}")
+                heads = re.findall(r"^#+ (.*)", there.read_text(), re.MULTILINE)
+                anchors = [re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads]
+                self.assertTrue(not anchor or anchor in anchors, f"{page}: {target}#{anchor}")
+
+
+if __name__ == "__main__":
+    program.main()

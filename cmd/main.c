@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "cmd/cmd.h"
+#include "cmd/revision.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
 #include "kernels/kernels.h"
@@ -36,7 +37,8 @@ int cmd_version(int argc, char **argv)
     if (argc > 2)
         return report_error(fail(ERR_INPUT, "version: unexpected argument \"%.64s\"", argv[2]));
     cpu_environment_prepare(argv); /* so that the libraries choose as they do in training */
-    printf("dtrain %s\n", DTRAIN_VERSION);
+    const char *space = *DTRAIN_REVISION ? " " : "";
+    printf("dtrain %s%s%s\n", DTRAIN_VERSION, space, DTRAIN_REVISION);
     printf("compiler: %s\n", DTRAIN_COMPILER);
     printf("arithmetic: %s\n", cpu_description());
     printf("libraries: jansson %s, zlib %s\n", jansson_version_str(), zlibVersion());

@@ -1,0 +1,50 @@
+#!/bin/sh
+# deb.sh - makes a Debian package of what is built: dtrain_VERSION_ARCHITECTURE.deb
+#
+#   sh cmd/package/deb.sh [BUILD [FOLDER]]     of build/, into the folder where it is called; builds nothing
+#
+# dpkg-shlibdeps (of dpkg-dev) finds which packages the binary needs; without it they are those of Debian 12.
+set -eu
+build=$(cd "${1:-build}" && pwd)
+into=$(cd "${2:-.}" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+DESTDIR=$work/stage meson install -C "$build" --no-rebuild --quiet
+
+# Whatever the prefix was, a package's is /usr: nothing that is installed knows its place.
+binary=$(find "$work/stage" -path '*/bin/dtrain')
+root=$work/root
+mkdir -p "$root/DEBIAN" "$work/debian"
+cp -a "${binary%/bin/dtrain}" "$root/usr"
+mv "$root/usr/share/doc/dtrain/LICENSE" "$root/usr/share/doc/dtrain/copyright"
+[ ! -d "$root/usr/share/zsh/site-functions" ] || mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
+gzip -9n "$root"/usr/share/man/man?/*
+strip "$root/usr/bin/dtrain"
+find "$root/usr" -type d -exec chmod 755 {} +
+
+depends='libc6, libdnnl2, libgomp1, libjansson4, libopenblas0, zlib1g'
+if command -v dpkg-shlibdeps > /dev/null; then
+    printf 'Source: dtrain\n\nPackage: dtrain\nArchitecture: any\n' > "$work/debian/control"
+    found=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/bin/dtrain" 2> "$work/log") || { cat "$work/log"; exit 1; }
+    depends=${found#shlibs:Depends=}
+fi
+version=$("$root/usr/bin/dtrain" --version | sed -n '1s/^dtrain \([^ ]*\).*/\1/p')
+architecture=$(dpkg --print-architecture)
+cat > "$root/DEBIAN/control" << END
+Package: dtrain
+Version: $version
+Architecture: $architecture
+Maintainer: dtrain <dtrain@localhost>
+Installed-Size: $(du -sk "$root/usr" | cut -f1)
+Depends: $depends
+Section: science
+Priority: optional
+Description: trains neural networks over parameter servers
+ One binary, started on every machine: ps tasks hold the variables, worker tasks
+ compute gradients. A JSON file says what to train; there is no code to write.
+END
+package=$into/dtrain_${version}_$architecture.deb
+dpkg-deb --root-owner-group --build "$root" "$package" > "$work/log" || { cat "$work/log"; exit 1; }
+echo "$package"

@@ -1,0 +1,118 @@
+"""What `meson install` and cmd/package/deb.sh make: the program runs from there, and its pages say what it does."""
+import os
+import re
+import shutil
+import subprocess
+
+import program
+
+BUILD = os.environ.get("DTRAIN_BUILD", "build")
+INSTALLED = ["bin/dtrain", "share/doc/dtrain/LICENSE", "share/man/man1/dtrain.1", "share/man/man5/dtrain-spec.5",
+             "share/bash-completion/completions/dtrain", "share/zsh/site-functions/_dtrain",
+             "share/fish/vendor_completions.d/dtrain.fish", "share/dtrain/examples/digits.json",
+             "share/dtrain/examples/README.md", "share/dtrain/examples/hooks/best_loss.c"]
+ASK = """. "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dtrain; echo "${COMPREPLY[@]}" """
+ASKED = [
+    (["che"], "check checkpoint"),
+    (["--transp"], "--transport="),
+    (["--transport", "=", ""], "auto tcp shm"),
+    (["--transport", "=", "t"], "tcp"),
+    (["--log_level", "w"], "warning"),
+    (["eval", "--checkp"], "--checkpoint="),
+    (["check", "--local_p"], "--local_ps="),
+    (["--seed=1", "checkpoint", "ver"], "verify"),
+    (["var", "wat"], "watch"),
+    (["help", "conv2"], "conv2d"),
+    (["--result", "--t"], ""),
+    (["nothing.j"], ""),
+]
+
+
+def ran(command, **options):
+    return subprocess.run(list(map(str, command)), env=program.environment(options.pop("env", None)), text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False, **options)
+
+
+class Install(program.FolderCase):
+    def need(self, *tools):
+        for tool in tools:
+            if not shutil.which(tool):
+                self.skipTest(f"no {tool} here")
+
+    def setUp(self):
+        super().setUp()
+        self.need("meson")
+        done = ran(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet"], env={"DESTDIR": str(self.folder)})
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.root = next(self.folder.glob("**/bin/dtrain")).parents[1]
+
+    def succeed(self, *command, **options):
+        done = ran(command, **options)
+        self.assertEqual(done.returncode, 0, f"{command}: {done.stdout}")
+        return done.stdout
+
+    def pages(self):
+        return [self.root / "share/man" / page for page in ("man1/dtrain.1", "man5/dtrain-spec.5")]
+
+    def flags(self):
+        help_text = self.succeed(self.root / "bin/dtrain", "help", "flags")
+        return re.findall(r"^  --(\w+)", help_text, re.MULTILINE)
+
+    def test_everything_is_there_and_runs(self):
+        for path in INSTALLED:
+            self.assertTrue((self.root / path).is_file(), path)
+        self.assertFalse((self.root / "share/dtrain/examples/setup.sh").exists())
+        binary = self.root / "bin/dtrain"
+        self.assertRegex(self.succeed(binary, "--version"), r"^dtrain \d+\.\d+\.\d+( [0-9a-f]{12}\+?)?\n")
+        self.assertIn("\nok\n", self.succeed(binary, "check", self.root / "share/dtrain/examples/digits.json"))
+
+    def test_man_pages_say_all_and_are_clean(self):
+        commands, spec = (page.read_text().replace("\\-", "-") for page in self.pages())
+        for flag in self.flags():
+            self.assertIn(f"\\fB--{flag}\\fR", commands)
+        for word in ("conv2d", "filters", "adam", "libsvm", "checkpoint_dir", "l2"):
+            self.assertRegex(spec, rf'\\fB{word}\\fR|\.SS "{word}"')
+        if shutil.which("mandoc"):
+            found = ran(["mandoc", "-T", "lint", "-W", "warning", *self.pages()]).stdout.splitlines()
+            self.assertEqual([line for line in found if "missing date" not in line], [])
+        if shutil.which("groff"):
+            for page in self.pages():
+                self.assertEqual(self.succeed("groff", "-man", "-Tutf8", "-ww", "-z", page), "")
+
+    def test_bash_completes(self):
+        self.need("bash")
+        script = self.root / "share/bash-completion/completions/dtrain"
+        for words, answer in ASKED:
+            with self.subTest(words=words):
+                said = self.succeed("bash", "-c", ASK, "bash", script, "dtrain", *words, cwd=self.folder)
+                self.assertEqual(said.strip(), answer)
+        offered = self.succeed("bash", "-c", ASK, "bash", script, "dtrain", "--", cwd=self.folder)
+        for flag in self.flags():
+            self.assertIn(f"--{flag}=", offered)
+
+    def test_zsh_can_read_its_completion(self):
+        self.need("zsh")
+        self.succeed("zsh", "-n", self.root / "share/zsh/site-functions/_dtrain")
+
+    def test_fish_completes(self):
+        self.need("fish")
+        script = self.root / "share/fish/vendor_completions.d/dtrain.fish"
+        said = self.succeed("fish", "-c", f"source '{script}'; complete -C 'dtrain --transport '",
+                            env={"HOME": str(self.folder)})
+        self.assertEqual({line.split("\t")[0] for line in said.splitlines()}, {"auto", "shm", "tcp"})
+
+    def test_a_debian_package_has_the_same(self):
+        self.need("dpkg-deb", "strip")
+        package = self.succeed("sh", program.ROOT / "cmd/package/deb.sh", BUILD, self.folder).splitlines()[-1]
+        listed = self.succeed("dpkg-deb", "--contents", package)
+        for path in ("bin/dtrain", "share/man/man1/dtrain.1.gz", "share/doc/dtrain/copyright"):
+            self.assertIn(f"./usr/{path}\n", listed)
+        self.assertIn("libjansson4", self.succeed("dpkg-deb", "--field", package, "Depends"))
+        self.succeed("dpkg-deb", "--extract", package, self.folder / "unpacked")
+        self.succeed(self.folder / "unpacked/usr/bin/dtrain", "--version")
+
+
+if __name__ == "__main__":
+    program.main()

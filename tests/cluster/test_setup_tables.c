@@ -125,10 +125,10 @@ static void check_initializer(const struct kind *kind, const char *text)
     assert_int_equal(s.table_count, 2);
     float wanted[ROWS * WIDTH], got[ROWS * WIDTH];
     const struct table_spec *told = &c.tables[0], *read = &s.tables[0].spec;
-    const struct shape *shape = &c.variables[0].shape;
-    const err e = told->initializer->fill(told->initializer_attributes, shape, key, wanted);
-    assert_int_equal(read->initializer->fill(read->initializer_attributes, shape, read->key, got),
-                     e);
+    struct initial all = {.shape = &c.variables[0].shape, .key = key, .count = ROWS * WIDTH};
+    const err e = told->initializer->fill(told->initializer_attributes, &all, wanted);
+    all.key = read->key;
+    assert_int_equal(read->initializer->fill(read->initializer_attributes, &all, got), e);
     if (!e) assert_memory_equal(got, wanted, sizeof got);
     close_chief(&c);
 }

@@ -1,4 +1,5 @@
-/* test_batch_rows.c - batches with places instead of ids, and the rows that windows bring and take. */
+/* test_batch_rows.c - batches with places instead of ids, and the rows that windows bring and take.
+ */
 #include "tests/train/fixture.h"
 
 #include <stdlib.h>

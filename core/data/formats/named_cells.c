@@ -185,8 +185,8 @@ void named_cells_add_word(struct named_cells *c, struct cell *cell, const char *
 
 /* ---- the label ---- */
 
-err named_cells_label(struct named_cells *c, const struct named_attributes *a,
-                      bool without_labels, double *ret)
+err named_cells_label(struct named_cells *c, const struct named_attributes *a, bool without_labels,
+                      double *ret)
 {
     char text[CELL_TEXT_MAX], buffer[ITEM_TEXT_MAX];
     struct items items = {.cell = &c->cells[c->label]};

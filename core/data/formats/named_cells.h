@@ -42,7 +42,7 @@ struct named_cells {
     char **names;
     struct cell *cells; /* as many; of one row */
     int count, capacity;
-    int *sorted;     /* [count] indices, by name */
+    int *sorted; /* [count] indices, by name */
     struct label_seen seen;
     int label;       /* -1: the rows have none, and none is needed */
     int expected;    /* the cell that comes next, if this row is as the last one */
@@ -69,8 +69,8 @@ void named_cells_add_number(struct named_cells *, struct cell *, float);
 void named_cells_add_word(struct named_cells *, struct cell *, const char *, size_t length);
 
 /* Of the row; 0 without. ERR_INPUT: what was expected. */
-err named_cells_label(struct named_cells *, const struct named_attributes *,
-                      bool without_labels, double *ret);
+err named_cells_label(struct named_cells *, const struct named_attributes *, bool without_labels,
+                      double *ret);
 /* Cells and label of a reader */
 void named_cells_describe(struct named_cells *, const struct named_attributes *,
                           struct row_reader *);

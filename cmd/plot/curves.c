@@ -31,7 +31,7 @@ static err find_panel(struct curves *c, const char *name, struct panel **ret)
     return OK;
 }
 
-static err grow(struct curve *curve)
+static err grow(struct plot_curve *curve)
 {
     const int room = curve->room ? 2 * curve->room : 256;
     double *step = realloc(curve->step, (size_t)room * sizeof *step);
@@ -48,7 +48,7 @@ err curves_add(struct curves *c, const char *name, double step, double value)
     struct panel *panel;
     if (!isfinite(value) || !is_wanted(c, name)) return OK;
     TRY(find_panel(c, name, &panel));
-    struct curve *curve = &panel->curves[c->run_count - 1];
+    struct plot_curve *curve = &panel->curves[c->run_count - 1];
     while (curve->count > 0 && curve->step[curve->count - 1] >= step) curve->count--;
     if (curve->count == POINTS_MAX)
         return fail(ERR_INPUT, "%s: more than %d points", name, (int)POINTS_MAX);
@@ -61,7 +61,7 @@ err curves_add(struct curves *c, const char *name, double step, double value)
 void curves_free(struct curves *c)
 {
     for (int i = 0; i < c->panel_count * CURVE_RUNS_MAX; i++) {
-        struct curve *curve = &c->panels[i / CURVE_RUNS_MAX]->curves[i % CURVE_RUNS_MAX];
+        struct plot_curve *curve = &c->panels[i / CURVE_RUNS_MAX]->curves[i % CURVE_RUNS_MAX];
         free(curve->step);
         free(curve->value);
     }
@@ -69,18 +69,18 @@ void curves_free(struct curves *c)
 }
 
 /* A single value has room on both sides. */
-static struct span widen(struct span span)
+static struct plot_span widen(struct plot_span span)
 {
     if (span.to > span.from) return span;
     const double by = span.from != 0 ? fabs(span.from) / 10 : 1;
-    return (struct span){span.from - by, span.to + by};
+    return (struct plot_span){span.from - by, span.to + by};
 }
 
-struct span curves_steps(const struct panel *panel, int runs)
+struct plot_span curves_steps(const struct panel *panel, int runs)
 {
-    struct span span = {INFINITY, -INFINITY};
+    struct plot_span span = {INFINITY, -INFINITY};
     for (int r = 0; r < runs; r++) {
-        const struct curve *curve = &panel->curves[r];
+        const struct plot_curve *curve = &panel->curves[r];
         if (!curve->count) continue;
         span.from = fmin(span.from, curve->step[0]);
         span.to = fmax(span.to, curve->step[curve->count - 1]);
@@ -88,11 +88,11 @@ struct span curves_steps(const struct panel *panel, int runs)
     return widen(span);
 }
 
-struct span curves_values(const struct panel *panel, int runs)
+struct plot_span curves_values(const struct panel *panel, int runs)
 {
-    struct span span = {INFINITY, -INFINITY};
+    struct plot_span span = {INFINITY, -INFINITY};
     for (int r = 0; r < runs; r++) {
-        const struct curve *curve = &panel->curves[r];
+        const struct plot_curve *curve = &panel->curves[r];
         for (int i = 0; i < curve->count; i++) {
             span.from = fmin(span.from, curve->value[i]);
             span.to = fmax(span.to, curve->value[i]);
@@ -102,7 +102,7 @@ struct span curves_values(const struct panel *panel, int runs)
 }
 
 /* The first point that is not before the step; count: there is none. */
-static int first_from(const struct curve *curve, double step)
+static int first_from(const struct plot_curve *curve, double step)
 {
     int low = 0, high = curve->count;
     while (low < high) {
@@ -115,7 +115,7 @@ static int first_from(const struct curve *curve, double step)
     return low;
 }
 
-bool curve_at(const struct curve *curve, double from, double to, double *ret)
+bool curve_at(const struct plot_curve *curve, double from, double to, double *ret)
 {
     const int first = first_from(curve, from);
     double mean = 0;

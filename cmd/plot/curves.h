@@ -15,14 +15,14 @@
 
 enum { CURVE_RUNS_MAX = 16, PANELS_MAX = 64, POINTS_MAX = 1 << 20 };
 
-struct curve {
+struct plot_curve {
     double *step, *value; /* steps rise; values are finite */
     int count, room;
 };
 
 struct panel {
     const char *name;
-    struct curve curves[CURVE_RUNS_MAX]; /* of a run; count 0: it has none */
+    struct plot_curve curves[CURVE_RUNS_MAX]; /* of a run; count 0: it has none */
 };
 
 struct curves {
@@ -44,13 +44,13 @@ void curves_free(struct curves *);
 err curves_read(struct curves *, const char *path);
 
 /* From the least to the largest; never empty. */
-struct span {
+struct plot_span {
     double from, to;
 };
-struct span curves_steps(const struct panel *, int runs);
-struct span curves_values(const struct panel *, int runs);
+struct plot_span curves_steps(const struct panel *, int runs);
+struct plot_span curves_values(const struct panel *, int runs);
 /* The mean of the points from step `from` to below `to`, or what lies on the line between the
  * points around it. false: the curve is not there. */
-bool curve_at(const struct curve *, double from, double to, double *ret);
+bool curve_at(const struct plot_curve *, double from, double to, double *ret);
 
 #endif

@@ -40,7 +40,7 @@ static void put_label(FILE *out, double x, double y, const char *anchor, const c
     fputs("</text>\n", out);
 }
 
-static void put_axes(FILE *out, struct span steps, struct span values, double top)
+static void put_axes(FILE *out, struct plot_span steps, struct plot_span values, double top)
 {
     char text[32];
     fprintf(out,
@@ -59,7 +59,7 @@ static void put_axes(FILE *out, struct span steps, struct span values, double to
 
 static void put_curve(FILE *out, const struct panel *panel, int run, int runs, double top)
 {
-    const struct span steps = curves_steps(panel, runs), values = curves_values(panel, runs);
+    const struct plot_span steps = curves_steps(panel, runs), values = curves_values(panel, runs);
     const double width = (steps.to - steps.from) / (POINTS_DRAWN - 1);
     fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" points=\"",
             colours[run % COLOURS]);

@@ -16,7 +16,7 @@ struct canvas {
 /* Later runs are drawn over earlier ones. */
 static void draw_curve(struct canvas *canvas, const struct panel *panel, int run, int runs)
 {
-    const struct span steps = curves_steps(panel, runs), values = curves_values(panel, runs);
+    const struct plot_span steps = curves_steps(panel, runs), values = curves_values(panel, runs);
     const double width = (steps.to - steps.from) / (canvas->columns - 1);
     for (int x = 0; x < canvas->columns; x++) {
         const double from = steps.from + (x - 0.5) * width;
@@ -29,7 +29,7 @@ static void draw_curve(struct canvas *canvas, const struct panel *panel, int run
 
 static void print_panel(const struct canvas *canvas, const struct panel *panel, int runs, FILE *out)
 {
-    const struct span steps = curves_steps(panel, runs), values = curves_values(panel, runs);
+    const struct plot_span steps = curves_steps(panel, runs), values = curves_values(panel, runs);
     fprintf(out, "%s\n", panel->name);
     for (int y = 0; y < ROWS; y++) {
         const double value = values.to - (values.to - values.from) * y / (ROWS - 1);

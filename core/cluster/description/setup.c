@@ -287,7 +287,7 @@ static const struct object setup_object = {
 };
 
 /* Slices come from another task: what they say must be within what there is. */
-static err read_shape(const struct slice_fields *f, struct slice *ret, bool *ret_is_inside)
+static err read_shape(const struct slice_fields *f, struct slice *ret)
 {
     if (f->shape.count > RANK_MAX)
         return fail(ERR_PROTOCOL, "%s has rank %d", f->slice.name, f->shape.count);
@@ -298,16 +298,15 @@ static err read_shape(const struct slice_fields *f, struct slice *ret, bool *ret
     TRY(shape_check(&ret->shape));
     bool has_axis = f->axis < ret->shape.rank || f->axis == 0; /* a scalar counts as one row */
     int64_t whole = ret->shape.rank && has_axis ? ret->shape.dim[f->axis] : 1;
-    *ret_is_inside = has_axis && ret->length > 0 && ret->start + ret->length <= whole &&
+    bool is_inside = has_axis && ret->length > 0 && ret->start + ret->length <= whole &&
                      ret->count == shape_count(&ret->shape) / whole * ret->length;
-    return OK;
+    return is_inside ? OK : fail(ERR_PROTOCOL, "%s lies outside its variable", ret->name);
 }
 
 static err read_slice(const struct slice_fields *f, int64_t floats, struct slice *ret)
 {
-    bool is_inside = false;
-    TRY(read_shape(f, ret, &is_inside));
-    if (is_inside && ret->offset + ret->count <= floats) return OK;
+    TRY(read_shape(f, ret));
+    if (ret->offset + ret->count <= floats) return OK;
     return fail(ERR_PROTOCOL, "%s lies outside the block", ret->name);
 }
 
@@ -315,9 +314,8 @@ static err read_table(const struct table_fields *f, const struct setup *setup,
                       struct table_share *ret)
 {
     struct slice *slice = &ret->slice;
-    bool is_inside = false;
-    TRY(read_shape(&f->slice, slice, &is_inside));
-    if (!is_inside || slice->shape.rank != 2 || slice->axis != 0 || setup->floats == 0)
+    TRY(read_shape(&f->slice, slice));
+    if (slice->shape.rank != 2 || slice->axis != 0 || setup->floats == 0)
         return fail(ERR_PROTOCOL, "%s is no table", slice->name);
     ret->optimizer = optimizers_find(&setup->optimizers, slice->name);
     if (ret->optimizer < 0) return fail(ERR_PROTOCOL, "%s has no optimizer", slice->name);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/train/variables/store.h"
+#include "core/train/variables/table.h"
 
 enum { FLOATS_MAX = 16, ROWS_MAX = 8, PATH_MAX_BYTES = 128 };
 
@@ -111,8 +111,9 @@ static void name_rows(json_t *step, int64_t width, struct named_rows *ret)
     }
 }
 
-static void apply_rows(struct store *store, const struct named_rows *named, int64_t rows,
-                       int64_t width, int64_t step)
+/* table: NULL, or where the same is done */
+static void apply_rows(struct store *store, const struct named_rows *named, struct shape shape,
+                       int64_t step, struct table *table)
 {
     struct updater *by = &store->updaters[0];
     _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
@@ -125,14 +126,39 @@ static void apply_rows(struct store *store, const struct named_rows *named, int6
                            .ids = named->ids,
                            .gradient = named->sums,
                            .count = named->count,
-                           .width = width,
-                           .rows = rows,
+                           .width = shape.dim[1],
+                           .rows = shape.dim[0],
                            .sweeps = by->optimizer->sweeps,
                            .form = by->form};
     for (int i = 0; i < store->slot_count; i++) u.slot[i] = store->slots[i];
     store->device->kernels->update_rows(store->device, &u);
+    if (table)
+        assert_int_equal(table_apply(table, named->ids, named->count, named->sums, &now), OK);
     for (int i = 0; i < by->optimizer->power_count; i++)
         store->powers[i] *= by->optimizer->power[i].factor(by->attributes);
+}
+
+static struct table *open_table(struct store *store, struct shape shape)
+{
+    const struct kind *zeros = kinds_find(&initializer_kinds, "zeros");
+    const struct table_description is = {
+        .name = "v", .shape = shape, .length = shape.dim[0], .initializer = zeros->descriptor};
+    struct table *table = NULL;
+    if (store->device->is_separate) return NULL;
+    assert_int_equal(table_open(&is, &store->updaters[0], store->device, &table), OK);
+    table_write(table, 0, 0, shape.dim[0], store->values);
+    return table;
+}
+
+static void expect_same_rows(const struct table *table, const struct store *store,
+                             struct shape shape)
+{
+    float got[FLOATS_MAX];
+    for (int i = 0; i <= store->slot_count && table; i++) {
+        table_read(table, i, 0, shape.dim[0], got);
+        assert_memory_equal(got, store_array(store, i),
+                            (size_t)shape_count(&shape) * sizeof(float));
+    }
 }
 
 static void run_sparse_case(json_t *test, struct device *device)
@@ -141,22 +167,25 @@ static void run_sparse_case(json_t *test, struct device *device)
     struct arena arena = {0};
     json_t *json = fixture_variant("optimizer", type, json_object_get(test, "attributes"));
     const struct optimizer_spec spec = fixture_optimizer_json(json, &arena);
-    json_t *initial = json_object_get(test, "initial"), *shape = json_object_get(initial, "shape");
-    const int64_t rows = json_integer_value(json_array_get(shape, 0));
+    json_t *initial = json_object_get(test, "initial");
+    const int64_t rows = json_integer_value(json_array_get(json_object_get(initial, "shape"), 0));
     float *values = fixture_block(device, FLOATS_MAX);
     struct named_rows *named =
         (struct named_rows *)fixture_block(device, sizeof *named / sizeof(float));
-    const int64_t width = fixture_floats(initial, values, FLOATS_MAX) / rows;
+    const struct shape shape = {2, {rows, fixture_floats(initial, values, FLOATS_MAX) / rows}};
     struct store store;
     assert_int_equal(fixture_store(&spec, device, FLOATS_MAX, values, &store), OK);
+    struct table *table = open_table(&store, shape);
     size_t i;
     json_t *step;
     json_array_foreach(json_object_get(test, "steps"), i, step)
     {
-        name_rows(step, width, named);
-        apply_rows(&store, named, rows, width, (int64_t)i);
+        name_rows(step, shape.dim[1], named);
+        apply_rows(&store, named, shape, (int64_t)i, table);
+        expect_same_rows(table, &store, shape);
         compare_all(&store, json_object_get(step, "after"), type, (int)i);
     }
+    table_close(table);
     store_close(&store);
     fixture_release(device, values);
     fixture_release(device, (float *)named);

@@ -24,7 +24,7 @@ enum {
     REGIONS_ADVISED = 64,
     REGION_PART = 4,       /* of its rows, one in so many is made when it becomes one */
     REGION_HUGE = 1 << 30, /* added to the count of its rows then */
-    ROWS_AHEAD = 12,       /* of values */
+    ROWS_AHEAD = 16,       /* of values */
     BITS_AHEAD = 2 * ROWS_AHEAD,
     FETCHED_MAX = 128, /* floats of a row; a long one is fetched by the processor itself */
     LINE_FLOATS = 16,
@@ -43,6 +43,7 @@ struct table {
     int array_count;
     float *arrays[1 + SLOTS_MAX]; /* [length, width]: values, slots */
     _Atomic uint64_t *bits;       /* [length]: which rows are made */
+    _Atomic uint64_t *full;       /* a bit for each of those words: all of its rows are made */
     _Atomic int32_t *regions;     /* of the arrays: how many rows are made */
     int64_t region_count;
     _Atomic int64_t made;
@@ -73,7 +74,8 @@ static err map(struct table *t)
     const size_t bits = region_bytes((size_t)t->is.length / 8 + sizeof *t->bits);
     t->region_count = (int64_t)(array / REGION_BYTES);
     const size_t counts = region_bytes((size_t)t->region_count * sizeof *t->regions);
-    t->bytes = REGION_BYTES + array * (size_t)t->array_count + bits + counts;
+    const size_t full = region_bytes((size_t)t->is.length / 8 / WORD_ROWS + sizeof *t->full);
+    t->bytes = REGION_BYTES + array * (size_t)t->array_count + bits + full + counts;
     t->memory = mmap(NULL, t->bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (t->memory == MAP_FAILED) {
@@ -85,7 +87,8 @@ static err map(struct table *t)
     char *at = t->memory + (REGION_BYTES - (uintptr_t)t->memory % REGION_BYTES) % REGION_BYTES;
     for (int i = 0; i < t->array_count; i++, at += array) t->arrays[i] = (float *)at;
     t->bits = (void *)at;
-    t->regions = (void *)(at + bits);
+    t->full = (void *)(at + bits);
+    t->regions = (void *)(at + bits + full);
     return OK;
 }
 
@@ -148,10 +151,24 @@ static size_t row_bytes(const struct table *t, int64_t count)
 
 /* ---- making rows; `row` counts from the first of the slice ---- */
 
+static bool has_bit(const _Atomic uint64_t *bits, int64_t i)
+{
+    const uint64_t word = atomic_load_explicit(&bits[i / WORD_ROWS], memory_order_relaxed);
+    return word >> (i % WORD_ROWS) & 1;
+}
+
+/* Returns the word. */
+static uint64_t set_bit(_Atomic uint64_t *bits, int64_t i)
+{
+    const uint64_t bit = UINT64_C(1) << (i % WORD_ROWS);
+    return atomic_fetch_or_explicit(&bits[i / WORD_ROWS], bit, memory_order_relaxed) | bit;
+}
+
+/* Words that are full stay in the caches: of most rows of an old table their own bit is a line
+ * more from memory. */
 static bool is_made(const struct table *t, int64_t row)
 {
-    const uint64_t word = atomic_load_explicit(&t->bits[row / WORD_ROWS], memory_order_relaxed);
-    return word >> (row % WORD_ROWS) & 1;
+    return has_bit(t->full, row / WORD_ROWS) || has_bit(t->bits, row);
 }
 
 static void initial_values(const struct table *t, int64_t row, int64_t count, float *ret)
@@ -195,8 +212,7 @@ static void make_row(struct table *t, int64_t row, int except)
 {
     for (int i = 0; i < t->array_count; i++)
         if (i != except) initial_array(t, i, row, 1, t->arrays[i] + row * t->width);
-    atomic_fetch_or_explicit(&t->bits[row / WORD_ROWS], UINT64_C(1) << (row % WORD_ROWS),
-                             memory_order_relaxed);
+    if (set_bit(t->bits, row) == UINT64_MAX) set_bit(t->full, row / WORD_ROWS);
     count_made(t, row);
 }
 
@@ -237,13 +253,15 @@ struct reading {
     float *ret; /* NULL: they are made only */
 };
 
-static void fetch_bits(const struct reading *r, int64_t i)
+/* Inlined always: to the compiler they are functions that do nothing, and their calls go. */
+static inline __attribute__((always_inline)) void fetch_bits(const struct reading *r, int64_t i)
 {
     const struct table *t = r->table;
-    __builtin_prefetch(&t->bits[(r->rows[i] - t->is.start) / WORD_ROWS]);
+    const int64_t word = (r->rows[i] - t->is.start) / WORD_ROWS;
+    if (!has_bit(t->full, word)) __builtin_prefetch(&t->bits[word]);
 }
 
-static void fetch_row(const struct reading *r, int64_t i)
+static inline __attribute__((always_inline)) void fetch_row(const struct reading *r, int64_t i)
 {
     const struct table *t = r->table;
     const float *row = t->arrays[0] + (r->rows[i] - t->is.start) * t->width;

@@ -21,7 +21,7 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 const struct optimizer optimizer_adam = {
     .object = {.name = "adam",
                .summary = "steps of a size of their own for each weight, from running means of the "
-                          "gradient and its square",
+                          "gradient and its square; of a table all rows move at each step",
                .fields = moments_fields,
                .size = sizeof(struct moments)},
     .rule = &rule_adam,

@@ -70,7 +70,8 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 
 const struct optimizer optimizer_adamw = {
     .object = {.name = "adamw",
-               .summary = "adam with a decay of the weights that is no part of the gradient",
+               .summary = "adam with a decay of the weights that is no part of the gradient; of a "
+                          "table all rows move at each step",
                .fields = fields,
                .size = sizeof(struct adamw)},
     .rule = &rule_adamw,

@@ -50,7 +50,8 @@ static void derive(const void *attributes, const struct juncture *now, void *ret
 
 const struct optimizer optimizer_momentum = {
     .object = {.name = "momentum",
-               .summary = "gradient descent along a decaying sum of the gradients",
+               .summary = "gradient descent along a decaying sum of the gradients; of a table, of "
+                          "the rows of the batch only",
                .fields = fields,
                .size = sizeof(struct momentum)},
     .rule = &rule_momentum,

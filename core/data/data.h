@@ -8,6 +8,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/fields/fields.h"
+#include "core/data/bad_rows.h"
 #include "core/data/cells.h"
 #include "core/graph/batch.h"
 #include "core/graph/op.h"
@@ -38,6 +39,7 @@ struct format_context {
     bool has_other_parts; /* what this one has none of may be in them */
     /* Where rows name their cells: those of the files before; none: this is the first. */
     struct strings cell_names;
+    struct bad_rows *bad_rows; /* NULL: none may be */
     uint64_t seed;
     bool without_labels; /* for predictions: labels need not be there and are not looked at */
     const struct objects
@@ -59,6 +61,7 @@ extern const struct kinds format_kinds; /* key "format" */
 struct source_spec {
     struct variant format;
     int64_t skip, take; /* rows; take 0: all that are left */
+    int64_t bad_rows;   /* that may be left out */
 };
 extern const struct object source_spec_object;
 

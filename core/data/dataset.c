@@ -17,6 +17,13 @@ static const struct field source_fields[] = {
      .fallback = "0",
      .max = 0x1p53,
      .help = "rows used after the skipped ones; 0: all that are left"},
+    {.name = "bad_rows",
+     .type = FIELD_INT,
+     .offset = offsetof(struct source_spec, bad_rows),
+     .fallback = "0",
+     .max = 0x1p53,
+     .help = "how many broken rows of text or records may be left out, the first five named in the "
+             "log, before one is an error"},
     {0},
 };
 
@@ -139,8 +146,12 @@ err dataset_open(const struct source_spec *source, const struct format_context *
 {
     const struct format *format = source->format.kind->descriptor;
     struct dataset d = {0};
+    struct bad_rows bad_rows = {.limit = source->bad_rows};
+    struct format_context own = *context;
+    own.bad_rows = &bad_rows;
     const bool has_columns = context->columns && context->columns->count > 0;
-    err e = has_columns ? open_columns(source, context, &d) : open_stored(source, context, &d);
+    err e = has_columns ? open_columns(source, &own, &d) : open_stored(source, &own, &d);
+    if (!e) bad_rows_report(&bad_rows, d.name, d.rows);
     if (e) return fail_prefix(e, "%s data", format->object.name);
     e = narrow(&d, source->skip, source->take);
     if (!e && parts_are_files(format) && !has_columns) e = dataset_check_features(&d);

@@ -139,6 +139,10 @@ static err read_file(struct input *in, void *to, size_t max, size_t *ret_bytes)
     do got = read(in->file, to, max < READ_BYTES_MAX ? max : READ_BYTES_MAX);
     while (got < 0 && errno == EINTR);
     if (got < 0) return fail(ERR_IO, "%s: %s", in->path, strerror(errno));
+    if (got == 0 && in->read_bytes < in->file_bytes)
+        return fail(ERR_INPUT, "%s: had %llu bytes when it was opened and ends after %llu",
+                    in->path, (unsigned long long)in->file_bytes,
+                    (unsigned long long)in->read_bytes);
     in->read_bytes += (uint64_t)got;
     *ret_bytes = (size_t)got;
     return OK;

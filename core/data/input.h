@@ -29,7 +29,8 @@ uint64_t input_file_bytes(const struct input *); /* as stored: packed where it i
 size_t input_head(const struct input *, void *to, size_t max);
 err input_is_zlib(struct input *);
 
-/* At most max bytes; 0 only at the end. ERR_INPUT when gzip data is corrupt or cut off. */
+/* At most max bytes; 0 only at the end. ERR_INPUT when packed data is corrupt or cut off,
+ * or the file has become shorter. */
 err input_some(struct input *, void *to, size_t max, size_t *ret_bytes);
 /* Exactly that many; `what` they are stands in the message when the file is short. */
 err input_exact(struct input *, void *to, size_t bytes, const char *what);

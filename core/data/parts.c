@@ -258,13 +258,23 @@ static err next_reader(struct chain *c)
     return check_cells(c, c->now);
 }
 
+/* Of the file that is open */
+static err next_good(struct chain *c, struct row *ret, bool *ret_found)
+{
+    for (;;) {
+        const err e = c->now->calls->next(c->now, ret, ret_found);
+        if (!e || !c->now->is_row_broken) return e;
+        TRY(bad_rows_leave_out(c->context->bad_rows, e));
+    }
+}
+
 static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
 {
     struct chain *c = (struct chain *)reader;
-    TRY(c->now->calls->next(c->now, ret, ret_found));
+    TRY(next_good(c, ret, ret_found));
     while (!*ret_found && c->parts->opened < c->parts->count) {
         TRY(next_reader(c));
-        TRY(c->now->calls->next(c->now, ret, ret_found));
+        TRY(next_good(c, ret, ret_found));
     }
     c->rows += *ret_found;
     return OK;

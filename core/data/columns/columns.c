@@ -231,20 +231,28 @@ static err check_memory(const struct made *made)
                 made->reader->name, (long long)rows, row_bytes, memory / (double)row_bytes);
 }
 
-static err make_rows(struct made *made)
+static err make_row(struct made *made, const struct row *row)
+{
+    int column = LABELS + 1;
+    TRY(make_label(made, row->label));
+    for (int i = 0; i < made->maker_count; i++) {
+        TRY(make_column(made, &made->makers[i], row, column));
+        column += made->makers[i].made.is_weighted ? 2 : 1;
+    }
+    made->dataset.rows++;
+    return OK;
+}
+
+/* A row that is left out gives its place to the next one. */
+static err make_rows(struct made *made, struct bad_rows *bad_rows)
 {
     bool found = true;
     struct row row;
     while (found) {
         TRY(made->reader->calls->next(made->reader, &row, &found));
         if (!found) break;
-        TRY(make_label(made, row.label));
-        int column = LABELS + 1;
-        for (int i = 0; i < made->maker_count; i++) {
-            TRY(make_column(made, &made->makers[i], &row, column));
-            column += made->makers[i].made.is_weighted ? 2 : 1;
-        }
-        made->dataset.rows++;
+        const err e = make_row(made, &row);
+        if (e) TRY(bad_rows_leave_out(bad_rows, e));
     }
     if (made->dataset.rows > 0) return OK;
     return fail(ERR_INPUT, "%s: the file has no row of data", made->reader->name);
@@ -271,7 +279,7 @@ static err make_all(struct made *made, const struct format_context *context)
     if (!made->name) return fail(ERR_MEMORY, "no memory for columns");
     TRY(open_makers(made, context));
     TRY(check_memory(made));
-    TRY(make_rows(made));
+    TRY(make_rows(made, context->bad_rows));
     say_use(made);
     return OK;
 }

@@ -227,18 +227,19 @@ static err read_missing(struct table *t)
     return OK;
 }
 
-static err read_table(struct table *t)
+static err read_table(struct table *t, struct bad_rows *bad_rows)
 {
-    bool found = false;
+    bool found = true;
     TRY(read_missing(t));
     TRY(choose_columns(t));
     say_use(t);
-    TRY(csv_table_next(&t->file, &found));
     while (found) {
-        TRY(read_row(t));
-        TRY(csv_table_next(&t->file, &found));
+        err e = csv_table_next(&t->file, &found);
+        if (e && !t->file.reader.is_row_broken) return e;
+        if (!e && found) e = read_row(t);
+        if (e) TRY(bad_rows_leave_out(bad_rows, e));
     }
-    return OK;
+    return t->rows ? OK : fail(ERR_INPUT, "%s: the file has no row of data", t->file.path);
 }
 
 /* ---- the format ---- */
@@ -272,7 +273,7 @@ static err open_csv(const void *attributes, const struct format_context *context
     const struct csv_key label = key_of(a->label);
     struct table t = {0};
     err e = csv_table_open(a, &label, context, &t.file);
-    if (!e) e = read_table(&t);
+    if (!e) e = read_table(&t, context->bad_rows);
     if (!e) e = give_table(&t, ret);
     drop_table(&t);
     return e;

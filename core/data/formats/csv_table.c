@@ -97,13 +97,12 @@ static err check_width(const struct csv_table *t)
 err csv_table_next(struct csv_table *t, bool *ret_found)
 {
     *ret_found = true;
-    if (t->has_row) {
-        t->has_row = false;
-        return OK;
-    }
-    TRY(delimited_next(&t->text, ret_found));
-    if (*ret_found) return check_width(t);
-    return label_check_seen(&t->attributes->label_form, &t->seen, t->path);
+    t->reader.is_row_broken = false;
+    if (!t->has_row) TRY(delimited_next(&t->text, ret_found));
+    t->has_row = false;
+    if (!*ret_found) return label_check_seen(&t->attributes->label_form, &t->seen, t->path);
+    t->reader.is_row_broken = true;
+    return check_width(t);
 }
 
 err csv_table_bad_cell(const struct csv_table *t, int cell, const char *expected)
@@ -147,7 +146,6 @@ static err read_first(struct csv_table *t, const struct csv_key *label)
     TRY(delimited_next(&t->text, &found));
     if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);
     if (!t->names) TRY(take_names(t, a->names.count ? a->names.count : t->text.count));
-    TRY(check_width(t));
     t->has_row = true;
     return find_label(t, label);
 }

@@ -185,7 +185,11 @@ static err open_file(struct jsonl *s, const struct format_context *context)
 static err look(struct jsonl *s, const struct format_context *context)
 {
     bool found = true;
-    for (int i = 0; i < ROWS_LOOKED_AT && found; i++) TRY(next_line(s, &found));
+    for (int i = 0; i < ROWS_LOOKED_AT && found; i++) {
+        const err e = next_line(s, &found);
+        const bool is_left_out = s->reader.is_row_broken && bad_rows_are_allowed(context->bad_rows);
+        if (e && !is_left_out) return e;
+    }
     close_file(s);
     s->cells.is_looking = false;
     return open_file(s, context);

@@ -105,10 +105,12 @@ static bool is_comment(const struct libsvm *s)
 static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
 {
     struct libsvm *s = (struct libsvm *)reader;
+    reader->is_row_broken = false;
     do TRY(delimited_next(&s->text, ret_found));
     while (*ret_found && is_comment(s));
     const struct label_form *form = &s->attributes->label_form;
     if (!*ret_found) return label_check_seen(form, &s->seen, s->reader.name);
+    reader->is_row_broken = true;
     *ret = (struct row){.cells = &s->cell, .number = s->text.line};
     const struct cell *label = &s->text.cells[0];
     if (!s->without_labels && !label_read(form, label, &s->seen, &ret->label))
@@ -177,10 +179,9 @@ static err add_row(struct dense *m, const struct row *row)
     TRY(block_grow(&m->storage.features, row_bytes * (uint64_t)(m->count + 1)));
     TRY(block_grow(&m->storage.labels, 4 * (uint64_t)(m->count + 1)));
     float *features = (float *)m->storage.features.at + m->width * m->count;
-    for (int64_t i = 0; i < cell->count; i++) {
+    for (int64_t i = 0; i < cell->count; i++)
         if (cell->ids[i] >= m->width) return too_wide(m, row, cell->ids[i]);
-        features[cell->ids[i]] = cell->numbers[i];
-    }
+    for (int64_t i = 0; i < cell->count; i++) features[cell->ids[i]] = cell->numbers[i];
     char *label = (char *)m->storage.labels.at + 4 * m->count;
     if (m->rows->label_dtype == INT32)
         *(int32_t *)label = (int32_t)row->label;
@@ -190,13 +191,15 @@ static err add_row(struct dense *m, const struct row *row)
     return OK;
 }
 
-static err add_rows(struct dense *m)
+static err add_rows(struct dense *m, struct bad_rows *bad_rows)
 {
     bool found = true;
     struct row row;
     while (found) {
-        TRY(m->rows->calls->next(m->rows, &row, &found));
-        if (found) TRY(add_row(m, &row));
+        err e = m->rows->calls->next(m->rows, &row, &found);
+        if (e && !m->rows->is_row_broken) return e;
+        if (!e && found) e = add_row(m, &row);
+        if (e) TRY(bad_rows_leave_out(bad_rows, e));
     }
     return m->count ? OK : fail(ERR_INPUT, "%s: the file has no row of data", m->rows->name);
 }
@@ -223,7 +226,7 @@ static err open_libsvm(const void *attributes, const struct format_context *cont
                     context->files[0]);
     struct dense m = {.width = a->features};
     TRY(read_libsvm(attributes, context, &m.rows));
-    err e = add_rows(&m);
+    err e = add_rows(&m, context->bad_rows);
     if (!e) e = give_dense(&m, ret);
     m.rows->calls->close(m.rows);
     storage_drop(&m.storage);

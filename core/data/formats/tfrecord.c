@@ -162,7 +162,11 @@ static void close_reader(struct row_reader *reader)
 static err look(struct tfrecord *t, const struct format_context *context)
 {
     bool found = true;
-    for (int i = 0; i < ROWS_LOOKED_AT && found; i++) TRY(next_example(t, &found));
+    for (int i = 0; i < ROWS_LOOKED_AT && found; i++) {
+        const err e = next_example(t, &found);
+        const bool is_left_out = t->reader.is_row_broken && bad_rows_are_allowed(context->bad_rows);
+        if (e && !is_left_out) return e;
+    }
     frames_close(&t->frames);
     t->cells.is_looking = false;
     return frames_open(context, context->files[0], &t->frames);

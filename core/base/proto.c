@@ -6,13 +6,8 @@
 
 enum { BUFFER_ROOM_MIN = 256, VARINT_BYTES_MAX = 10 };
 
-size_t view_bytes(struct view s)
-{
-    return (size_t)(s.end - s.at);
-}
-
 /* The last of 10 bytes has one bit left: 9 x 7 + 1 = 64. */
-bool view_varint(struct view *s, uint64_t *ret)
+bool view_long_varint(struct view *s, uint64_t *ret)
 {
     uint64_t value = 0;
     for (int i = 0; i < VARINT_BYTES_MAX && s->at < s->end; i++) {
@@ -36,25 +31,9 @@ static bool view_little_endian(struct view *s, size_t bytes, uint64_t *ret)
     return true;
 }
 
-bool view_fixed32(struct view *s, uint32_t *ret)
-{
-    uint64_t value;
-    if (!view_little_endian(s, 4, &value)) return false;
-    *ret = (uint32_t)value;
-    return true;
-}
-
 bool view_fixed64(struct view *s, uint64_t *ret)
 {
     return view_little_endian(s, 8, ret);
-}
-
-bool view_cut(struct view *s, uint64_t bytes, struct view *ret)
-{
-    if (bytes > view_bytes(*s)) return false;
-    *ret = (struct view){s->at, s->at + bytes};
-    s->at += bytes;
-    return true;
 }
 
 void buffer_clear(struct buffer *b)

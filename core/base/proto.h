@@ -6,20 +6,51 @@
 #ifndef CORE_BASE_PROTO_H
 #define CORE_BASE_PROTO_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes of somebody else, read from the front. The functions return false, and the view is of no
  * more use, where it ends too early. Numbers of a fixed size are little-endian. */
 struct view {
     const uint8_t *at, *end;
 };
-size_t view_bytes(struct view);
-bool view_varint(struct view *, uint64_t *ret); /* at most 10 bytes */
-bool view_fixed32(struct view *, uint32_t *ret);
+static inline size_t view_bytes(struct view s)
+{
+    return (size_t)(s.end - s.at);
+}
+
+bool view_long_varint(struct view *, uint64_t *ret);
+
+/* At most 10 bytes; most often one. */
+static inline bool view_varint(struct view *s, uint64_t *ret)
+{
+    if (s->at == s->end || *s->at >= 0x80) return view_long_varint(s, ret);
+    *ret = *s->at++;
+    return true;
+}
+
+static inline bool view_fixed32(struct view *s, uint32_t *ret)
+{
+    if (view_bytes(*s) < sizeof *ret) return false;
+    memcpy(ret, s->at, sizeof *ret);
+    *ret = le32toh(*ret);
+    s->at += sizeof *ret;
+    return true;
+}
+
 bool view_fixed64(struct view *, uint64_t *ret);
-bool view_cut(struct view *, uint64_t bytes, struct view *ret); /* the first so many bytes */
+
+/* The first so many bytes */
+static inline bool view_cut(struct view *s, uint64_t bytes, struct view *ret)
+{
+    if (bytes > view_bytes(*s)) return false;
+    *ret = (struct view){s->at, s->at + bytes};
+    s->at += bytes;
+    return true;
+}
 
 /* Bytes that grow. Zeroed is empty. Where memory ran out nothing is added any more: whoever hands
  * the buffer on asks is_short once. */

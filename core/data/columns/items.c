@@ -26,6 +26,10 @@ struct item item_trimmed(const char *from, const char *to)
 static bool next_word(struct items *items, struct item *ret)
 {
     const struct cell *cell = items->cell;
+    if (!items->separator) { /* the cell is trimmed as it comes */
+        *ret = (struct item){.text = cell->text, .length = cell->length, .weight = 1};
+        return items->at++ == 0 && cell->length > 0;
+    }
     while (items->at < cell->length) {
         const char *from = cell->text + items->at, *end = cell->text + cell->length;
         const char *to =

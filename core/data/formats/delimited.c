@@ -68,18 +68,36 @@ static enum place place_after(enum place place, char c, char delimiter)
     return place == AT_START && is_blank(c) ? AT_START : IN_TEXT;
 }
 
+static bool has_quotes(const struct delimited *d)
+{
+    return d->delimiter != WORDS && d->delimiter != LINES;
+}
+
 /* How far a record was searched; offsets from the buffer's `at`. */
 struct search {
     size_t done;
     enum place place;
     int64_t lines;
+    bool has_quote;
 };
+
+/* Most often the next line end, in a line without any quote: found by vectors. */
+static bool find_plain_end(const struct delimited *d, struct search *s)
+{
+    const char *from = d->buffer + d->at;
+    const char *end = memchr(from, '\n', d->end - d->at);
+    if (!end || (has_quotes(d) && memchr(from, '"', (size_t)(end - from)))) return false;
+    *s = (struct search){.done = (size_t)(end - from), .lines = 1};
+    return true;
+}
 
 /* Looks for the line end outside quotes in what the buffer holds. */
 static bool find_end(const struct delimited *d, struct search *s)
 {
     const char *from = d->buffer + d->at;
     size_t have = d->end - d->at;
+    if (s->done == 0 && find_plain_end(d, s)) return true;
+    s->has_quote = has_quotes(d);
     for (; s->done < have; s->done++) {
         char c = from[s->done];
         s->lines += c == '\n';
@@ -107,6 +125,7 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
         return fail(ERR_INPUT, "%s: line %lld: a quote is opened and the file ends",
                     input_path(d->input), (long long)d->line);
     d->next_line += s.lines;
+    d->has_quote = s.has_quote;
     *ret_bytes = s.done;
     *ret_taken = s.done + (found ? 1 : 0);
     if (s.done > 0 && d->buffer[d->at + s.done - 1] == '\r') --*ret_bytes;
@@ -137,9 +156,14 @@ static struct cell unquote(struct cell cell)
     return cell;
 }
 
-static char *cell_end(char *from, char *to, char delimiter)
+static char *cell_end(const struct delimited *d, char *from, char *to)
 {
+    const char delimiter = d->delimiter;
     enum place place = AT_START;
+    if (!d->has_quote) {
+        while (from < to && *from != delimiter) from++;
+        return from;
+    }
     for (; from < to && (place == IN_QUOTES || *from != delimiter); from++)
         place = place_after(place, *from, delimiter);
     return from;
@@ -155,7 +179,7 @@ static err too_many(const struct delimited *d)
 static err split(struct delimited *d, char *from, char *to)
 {
     for (d->count = 0; d->count < CELLS_MAX; d->count++) {
-        char *end = cell_end(from, to, d->delimiter);
+        char *end = cell_end(d, from, to);
         d->cells[d->count] = unquote(trim(from, end));
         if (end == to) {
             d->count++;

@@ -27,6 +27,7 @@ struct delimited {
     char *buffer;   /* [BUFFER_BYTES] */
     size_t at, end; /* of what is in the buffer and not yet given out */
     int64_t next_line;
+    bool has_quote; /* the record may have one */
     bool is_at_end; /* of the file; the buffer may hold more */
 };
 

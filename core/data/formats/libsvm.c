@@ -55,21 +55,18 @@ static err make_room(struct libsvm *s)
     return OK;
 }
 
-/* "7:0.5": the word is cut at the colon. */
+/* "7:0.5"; the word has a NUL behind, which ends the digits. */
 static bool read_pair(const struct cell *word, int64_t *ret_id, float *ret_value)
 {
-    char *colon = memchr(word->text, ':', word->length);
-    double index, value;
-    if (!colon) return false;
-    *colon = '\0';
-    const struct cell left = {.text = word->text, .length = (size_t)(colon - word->text)};
-    const struct cell right = {.text = colon + 1, .length = word->length - left.length - 1};
-    const bool is_pair = cell_number(&left, &index) && index == floor(index) && index >= 1 &&
-                         index <= (double)INDEX_MAX && cell_number(&right, &value) &&
-                         isfinite((float)value);
-    *colon = ':';
-    if (!is_pair) return false;
-    *ret_id = (int64_t)index - 1;
+    const char *at = word->text;
+    int64_t index = 0;
+    double value;
+    for (; *at >= '0' && *at <= '9' && index <= INDEX_MAX; at++) index = index * 10 + (*at - '0');
+    if (*at != ':' || index < 1 || index > INDEX_MAX) return false;
+    const struct cell right = {.text = at + 1,
+                               .length = word->length - (size_t)(at + 1 - word->text)};
+    if (!cell_number(&right, &value) || !isfinite((float)value)) return false;
+    *ret_id = index - 1;
     *ret_value = (float)value;
     return true;
 }

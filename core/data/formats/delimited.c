@@ -37,7 +37,7 @@ err delimited_open(struct input *input, char delimiter, struct delimited *ret)
 {
     struct delimited d = {.input = input, .delimiter = delimiter, .next_line = 1};
     d.buffer = malloc(BUFFER_BYTES);
-    d.cells = malloc(CELLS_MAX * sizeof *d.cells);
+    d.cells = calloc(CELLS_MAX, sizeof *d.cells); /* all text: nothing else is ever set */
     err e = d.buffer && d.cells ? skip_byte_order_mark(&d)
                                 : fail(ERR_MEMORY, "no memory to read %s", input_path(input));
     if (e)
@@ -133,27 +133,27 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
 }
 
 /* *to is the delimiter or line end behind the cell, or the spare byte of the buffer. */
-static struct cell trim(char *from, char *to)
+static void trim(char *from, char *to, struct cell *ret)
 {
     while (from < to && is_blank(*from)) from++;
     while (to > from && is_blank(to[-1])) to--;
     *to = '\0';
-    return (struct cell){.text = from, .length = (size_t)(to - from)};
+    ret->text = from;
+    ret->length = (size_t)(to - from);
 }
 
 /* Takes the quotes off a cell in place; "" inside becomes one quote. */
-static struct cell unquote(struct cell cell)
+static void unquote(struct cell *cell)
 {
-    if (cell.length < 2 || cell.text[0] != '"' || cell.text[cell.length - 1] != '"') return cell;
-    char *to = (char *)cell.text;
-    const char *end = cell.text + cell.length - 1;
-    for (const char *from = cell.text + 1; from < end; from++) {
+    if (cell->length < 2 || cell->text[0] != '"' || cell->text[cell->length - 1] != '"') return;
+    char *to = (char *)cell->text;
+    const char *end = cell->text + cell->length - 1;
+    for (const char *from = cell->text + 1; from < end; from++) {
         if (*from == '"' && from + 1 < end && from[1] == '"') from++;
         *to++ = *from;
     }
     *to = '\0';
-    cell.length = (size_t)(to - cell.text);
-    return cell;
+    cell->length = (size_t)(to - cell->text);
 }
 
 static char *cell_end(const struct delimited *d, char *from, char *to)
@@ -180,7 +180,8 @@ static err split(struct delimited *d, char *from, char *to)
 {
     for (d->count = 0; d->count < CELLS_MAX; d->count++) {
         char *end = cell_end(d, from, to);
-        d->cells[d->count] = unquote(trim(from, end));
+        trim(from, end, &d->cells[d->count]);
+        if (d->has_quote) unquote(&d->cells[d->count]);
         if (end == to) {
             d->count++;
             return OK;
@@ -198,14 +199,14 @@ static err split_words(struct delimited *d, char *from, char *to)
         if (d->count == CELLS_MAX) return too_many(d);
         char *end = from;
         while (end < to && !is_blank(*end)) end++;
-        d->cells[d->count] = trim(from, end);
+        trim(from, end, &d->cells[d->count]);
         from = end < to ? end + 1 : to;
     }
 }
 
 static void take_line(struct delimited *d, char *from, char *to)
 {
-    d->cells[0] = trim(from, to);
+    trim(from, to, &d->cells[0]);
     d->count = d->cells[0].length > 0;
 }
 

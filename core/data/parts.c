@@ -121,6 +121,13 @@ struct part_row dataset_row_part(const struct dataset *d, int64_t row)
     return (struct part_row){part->name, part->label_name, row - part->rows_before};
 }
 
+/* All rows that skip and take leave are there: what is behind them need not be read. Of rows that
+ * may be left out later nobody knows yet. */
+static bool has_enough(const struct source_spec *source, int64_t rows)
+{
+    return source->take > 0 && source->bad_rows == 0 && rows >= source->skip + source->take;
+}
+
 /* ---- datasets put together ---- */
 
 /* A table says by its use which cells are features: in two files they may stand in another order.
@@ -184,7 +191,7 @@ static err open_part(struct parts *parts, const struct source_spec *source,
 static err open_all(struct parts *parts, const struct source_spec *source,
                     const struct format_context *context, struct dataset *all)
 {
-    for (int i = 0; i < parts->count; i++) {
+    for (int i = 0; i < parts->count && !has_enough(source, all->rows); i++) {
         struct dataset more = {0};
         err e = open_part(parts, source, context, i, &more);
         if (!e) e = append_part(parts, all, &more);
@@ -271,6 +278,8 @@ static err next_good(struct chain *c, struct row *ret, bool *ret_found)
 static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
 {
     struct chain *c = (struct chain *)reader;
+    *ret_found = false;
+    if (has_enough(c->source, c->rows)) return OK;
     TRY(next_good(c, ret, ret_found));
     while (!*ret_found && c->parts->opened < c->parts->count) {
         TRY(next_reader(c));

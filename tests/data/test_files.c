@@ -105,6 +105,26 @@ static void skip_and_take_count_rows_of_all_files(void **state)
                     (float[]){3, 4, 5, 6}, 4);
 }
 
+/* A fault behind them is none. */
+static void what_take_leaves_out_is_not_read(void **state)
+{
+    struct dataset d;
+    write_three();
+    file_write_text("c.csv", "x,y\n7,1\nbad,1\n");
+#define TAKE(take)                                                                                 \
+    "{'format': 'csv', 'file': ['b.csv', 'c.csv'], 'label': 'y', 'skip': 1, 'take': " take "}"
+#define NUMERIC ", 'columns': [{'column': 'numeric', 'name': 'x'}], 'batch_size': 1"
+    source_open_ok(TAKE("2"), &d);
+    assert_memory_equal(d.columns[FEATURES].at, ((float[]){5, 6}), 8);
+    dataset_close(&d);
+    source_open_ok(TAKE("3") NUMERIC, &d);
+    assert_int_equal(d.rows, 3);
+    assert_memory_equal(d.columns[1].at, ((float[]){5, 6, 7}), 12);
+    dataset_close(&d);
+    assert_refused(TAKE("3"), "c.csv: line 3", NULL);
+    assert_refused(TAKE("4") NUMERIC, "c.csv: line 3", NULL);
+}
+
 static void what_zstd_packed_is_named(void **state)
 {
     file_write("b.csv", "\x28\xb5\x2f\xfd\x24\x00", 6);
@@ -171,6 +191,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(faults_name_the_file_that_has_them, folder_make,
                                         folder_remove),
         cmocka_unit_test_setup_teardown(skip_and_take_count_rows_of_all_files, folder_make,
+                                        folder_remove),
+        cmocka_unit_test_setup_teardown(what_take_leaves_out_is_not_read, folder_make,
                                         folder_remove),
         cmocka_unit_test_setup_teardown(what_zstd_packed_is_named, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(files_of_labels_go_with_files_of_features, folder_make,

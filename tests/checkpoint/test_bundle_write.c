@@ -82,6 +82,81 @@ static void a_name_comes_again_only_with_another_slice_of_the_same_tensor(void *
     assert_finish_refuses(*folder, two_shapes, "a has slices of tensors that differ");
 }
 
+/* ---- in stretches ---- */
+
+enum { ROWS = 700, COLUMNS = 131 }; /* more than what is written at once */
+static const struct bundle_shape table_shape = {2, {ROWS, COLUMNS}};
+
+static void append_in_stretches(struct bundle_writer *w, const struct made *made, size_t bytes,
+                                size_t stretch)
+{
+    assert_int_equal(bundle_begin(w, &made->piece), OK);
+    for (size_t done = 0; done < bytes; done += stretch) {
+        const size_t now = bytes - done < stretch ? bytes - done : stretch;
+        assert_int_equal(bundle_append(w, (const uint8_t *)made->elements + done, now), OK);
+        assert_int_equal(bundle_append(w, NULL, 0), OK);
+    }
+    assert_int_equal(bundle_end(w), OK);
+}
+
+static void assert_same_file(const char *folder, const char *a, const char *b)
+{
+    char command[2 * FOLDER_PATH_MAX + 16];
+    const struct path left = path_of(folder, a), right = path_of(folder, b);
+    snprintf(command, sizeof command, "cmp '%s' '%s'", left.at, right.at);
+    assert_int_equal(system(command), 0);
+}
+
+static void stretches_make_the_same_file_as_the_whole(void **folder)
+{
+    static float table[ROWS][COLUMNS];
+    static const size_t stretches[] = {1001, sizeof *table, 3 * sizeof *table, sizeof table};
+    const struct bundle_box box = {{100, 0}, {500, COLUMNS}};
+    const struct made made[] = {
+        {{"a", BUNDLE_FLOAT, {1, {3}}}, one},
+        {{"empty", BUNDLE_FLOAT, {2, {0, 7}}}, NULL},
+        {{"scalar", BUNDLE_FLOAT}, one},
+        {{"slice", BUNDLE_FLOAT, table_shape, &box}, table},
+        {{"table", BUNDLE_FLOAT, table_shape}, table},
+    };
+    static const size_t bytes[] = {12, 0, 4, 500 * sizeof *table, sizeof table};
+    for (size_t i = 0; i < ROWS * COLUMNS; i++) table[i / COLUMNS][i % COLUMNS] = (float)i;
+    write_bundle(folder_path(*folder, "whole"), made, 5);
+    for (size_t s = 0; s < sizeof stretches / sizeof *stretches; s++) {
+        struct bundle_writer *w;
+        assert_int_equal(bundle_create(folder_path(*folder, "cut"), &w), OK);
+        for (int i = 0; i < 5; i++) append_in_stretches(w, &made[i], bytes[i], stretches[s]);
+        assert_int_equal(bundle_finish(w), OK);
+        assert_same_file(*folder, "whole.data-00000-of-00001", "cut.data-00000-of-00001");
+        assert_same_file(*folder, "whole.index", "cut.index");
+    }
+}
+
+static void assert_spoiled(const char *folder, struct bundle_writer *w)
+{
+    const char *text = "a tensor could not be written";
+    assert_refused(bundle_append(w, one, 4), ERR_INPUT, text);
+    assert_refused(bundle_end(w), ERR_INPUT, text);
+    assert_refused(bundle_add(w, &piece_a, one), ERR_INPUT, text);
+    assert_refused(bundle_finish(w), ERR_INPUT, text);
+    assert_int_equal(folder_count(folder, "*"), 0);
+}
+
+static void too_few_or_too_many_bytes_spoil_the_writer(void **folder)
+{
+    struct bundle_writer *w;
+    assert_int_equal(bundle_create(folder_path(*folder, "a"), &w), OK);
+    assert_int_equal(bundle_begin(w, &piece_a), OK);
+    assert_int_equal(bundle_append(w, one, 8), OK);
+    assert_refused(bundle_end(w), ERR_INPUT, "a: 4 of its 12 bytes are missing");
+    assert_spoiled(*folder, w);
+    assert_int_equal(bundle_create(folder_path(*folder, "a"), &w), OK);
+    assert_int_equal(bundle_begin(w, &piece_a), OK);
+    assert_int_equal(bundle_append(w, one, 8), OK);
+    assert_refused(bundle_append(w, one, 8), ERR_INPUT, "a: more than its 12 bytes");
+    assert_spoiled(*folder, w);
+}
+
 /* ---- joining ---- */
 
 static void shards_with_the_same_tensor_are_refused_and_left_as_they_were(void **folder)
@@ -262,6 +337,8 @@ int main(void)
         IN_FOLDER(an_abandoned_bundle_leaves_nothing_behind),
         IN_FOLDER(pieces_that_cannot_be_are_refused),
         IN_FOLDER(a_name_comes_again_only_with_another_slice_of_the_same_tensor),
+        IN_FOLDER(stretches_make_the_same_file_as_the_whole),
+        IN_FOLDER(too_few_or_too_many_bytes_spoil_the_writer),
         IN_FOLDER(shards_with_the_same_tensor_are_refused_and_left_as_they_were),
         IN_FOLDER(a_shard_that_is_damaged_is_not_joined),
         IN_FOLDER(a_rename_that_fails_leaves_the_shards_as_they_were),

@@ -1,6 +1,7 @@
 /* write.c - one shard: data go to the disk as they come, the index stays in memory until all
  * are there.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,9 @@ struct bundle_writer {
     char *prefix;
     struct output data;
     struct index index;
+    const struct bundle_piece *piece; /* that was begun; NULL: none */
+    struct record record;             /* its data; the checksum is not masked yet */
+    bool is_spoiled;
 };
 
 static err open_data(const char *prefix, struct bundle_writer *w)
@@ -73,19 +77,6 @@ static err check_piece(const struct bundle_piece *piece)
     return OK;
 }
 
-/* One pass over the memory for the checksum and the disk. */
-static err write_elements(struct output *data, const uint8_t *at, int64_t bytes, uint32_t *ret_crc)
-{
-    uint32_t crc = 0;
-    for (int64_t done = 0; done < bytes; done += WRITE_BYTES) {
-        const size_t now = (size_t)(bytes - done < WRITE_BYTES ? bytes - done : WRITE_BYTES);
-        crc = crc32c_extend(crc, at + done, now);
-        TRY(output_write(data, at + done, now));
-    }
-    *ret_crc = crc32c_mask(crc);
-    return OK;
-}
-
 static struct view view_of_name(const char *name)
 {
     const uint8_t *at = (const uint8_t *)name;
@@ -106,21 +97,92 @@ static err add_slice(struct index *index, const struct bundle_piece *piece,
     return e;
 }
 
-err bundle_add(struct bundle_writer *w, const struct bundle_piece *piece, const void *elements)
+static struct bundle_box box_of(const struct bundle_piece *piece)
 {
+    return piece->box ? *piece->box : bundle_whole(&piece->shape);
+}
+
+/* What is in the file no longer belongs to the index. */
+static err spoil(struct bundle_writer *w, err e)
+{
+    w->is_spoiled = true;
+    w->piece = NULL;
+    return e;
+}
+
+static err check_writer(const struct bundle_writer *w)
+{
+    return w->is_spoiled ? fail(ERR_INPUT, "%s: a tensor could not be written to it", w->prefix)
+                         : OK;
+}
+
+err bundle_begin(struct bundle_writer *w, const struct bundle_piece *piece)
+{
+    TRY(check_writer(w));
+    assert(!w->piece);
     TRY(check_piece(piece));
-    const struct bundle_box whole = bundle_whole(&piece->shape);
-    const struct bundle_box *box = piece->box ? piece->box : &whole;
-    struct record data = {
+    const struct bundle_box box = box_of(piece);
+    w->piece = piece;
+    w->record = (struct record){
         .dtype = piece->dtype,
-        .shape = box_shape(box, piece->shape.rank),
+        .shape = box_shape(&box, piece->shape.rank),
         .offset = w->data.bytes,
     };
-    data.bytes = bundle_count(&data.shape) * (int64_t)bundle_dtype_size(piece->dtype);
-    TRY(write_elements(&w->data, elements, data.bytes, &data.crc));
-    if (box_is_equal(box, &whole, piece->shape.rank))
-        return index_add(&w->index, view_of_name(piece->name), &data, NULL);
-    return add_slice(&w->index, piece, &data);
+    w->record.bytes = bundle_count(&w->record.shape) * (int64_t)bundle_dtype_size(piece->dtype);
+    return OK;
+}
+
+static int64_t missing_bytes(const struct bundle_writer *w)
+{
+    return w->record.offset + w->record.bytes - w->data.bytes;
+}
+
+/* One pass over the memory for the checksum and the disk. */
+err bundle_append(struct bundle_writer *w, const void *elements, size_t bytes)
+{
+    const uint8_t *at = elements;
+    TRY(check_writer(w));
+    assert(w->piece);
+    if (bytes > (uint64_t)missing_bytes(w))
+        return spoil(w, fail(ERR_INPUT, "%s: more than its %lld bytes", w->piece->name,
+                             (long long)w->record.bytes));
+    for (size_t done = 0; done < bytes; done += WRITE_BYTES) {
+        const size_t now = bytes - done < WRITE_BYTES ? bytes - done : WRITE_BYTES;
+        w->record.crc = crc32c_extend(w->record.crc, at + done, now);
+        const err e = output_write(&w->data, at + done, now);
+        if (e) return spoil(w, e);
+    }
+    return OK;
+}
+
+static err add_record(struct index *index, const struct bundle_piece *piece,
+                      const struct record *data)
+{
+    const struct bundle_box whole = bundle_whole(&piece->shape), box = box_of(piece);
+    if (box_is_equal(&box, &whole, piece->shape.rank))
+        return index_add(index, view_of_name(piece->name), data, NULL);
+    return add_slice(index, piece, data);
+}
+
+err bundle_end(struct bundle_writer *w)
+{
+    const struct bundle_piece *piece = w->piece;
+    TRY(check_writer(w));
+    assert(piece);
+    if (missing_bytes(w) > 0)
+        return spoil(w, fail(ERR_INPUT, "%s: %lld of its %lld bytes are missing", piece->name,
+                             (long long)missing_bytes(w), (long long)w->record.bytes));
+    w->record.crc = crc32c_mask(w->record.crc);
+    w->piece = NULL;
+    const err e = add_record(&w->index, piece, &w->record);
+    return e ? spoil(w, e) : OK;
+}
+
+err bundle_add(struct bundle_writer *w, const struct bundle_piece *piece, const void *elements)
+{
+    TRY(bundle_begin(w, piece));
+    TRY(bundle_append(w, elements, (size_t)w->record.bytes));
+    return bundle_end(w);
 }
 
 /* The older index goes before the data that it speaks of; the new one comes last. */
@@ -140,6 +202,8 @@ static err publish(struct bundle_writer *w, const char *index_path, struct outpu
 static err finish(struct bundle_writer *w, const char *index_path)
 {
     struct output index = {0};
+    TRY(check_writer(w));
+    assert(!w->piece);
     TRY(output_sync(&w->data));
     TRY(index_join(&w->index, w->prefix));
     err e = index_save(&w->index, index_path, index_path, &index);

@@ -120,6 +120,34 @@ static struct bundle *cut_matrix(const char *folder, const struct bundle_box *bo
     return opened(prefix);
 }
 
+/* Rows as they come, each once and ascending within a box. */
+struct taken {
+    double values[SIDE * SIDE];
+    size_t row_count; /* elements of a row */
+    int64_t first, rows;
+};
+
+static err take_rows(void *context, int64_t first_row, int64_t rows, const void *elements)
+{
+    struct taken *t = context;
+    assert_int_equal(first_row, t->first + t->rows);
+    memcpy(t->values + (size_t)t->rows * t->row_count, elements,
+           (size_t)rows * t->row_count * sizeof *t->values);
+    t->rows += rows;
+    return OK;
+}
+
+static void read_box_by_rows(struct bundle *bundle, const struct bundle_box *box,
+                             const double *wanted)
+{
+    struct taken taken = {.row_count = (size_t)box->length[1], .first = box->start[0]};
+    const struct bundle_taker taker = {&taken, take_rows};
+    const int64_t count = box->length[0] * box->length[1];
+    assert_int_equal(bundle_read_rows(bundle, bundle_at(bundle, 0), box, &taker), OK);
+    assert_int_equal(taken.rows, count ? box->length[0] : 0);
+    assert_memory_equal(taken.values, wanted, (size_t)count * sizeof *wanted);
+}
+
 static void read_box(struct bundle *bundle, struct bundle_box box)
 {
     double wanted[SIDE * SIDE], got[SIDE * SIDE + 1];
@@ -130,6 +158,7 @@ static void read_box(struct bundle *bundle, struct bundle_box box)
     assert_int_equal(e, OK);
     assert_memory_equal(got, wanted, count * sizeof *got);
     assert_true(got[count] == -1);
+    read_box_by_rows(bundle, &box, wanted);
 }
 
 /* All boxes, those of no elements too. */
@@ -236,7 +265,114 @@ static void boxes_of_four_axes_are_read_across_chunks(void **folder)
     bundle_close(bundle);
 }
 
+/* ---- by rows, more than one stretch ---- */
+
+enum { LONG = 9001, WIDTH = 61, PARTS_MAX = 4 }; /* about two stretches */
+
+/* Row i of the table is i * WIDTH, i * WIDTH + 1 ... */
+struct counted {
+    int64_t next, end; /* rows */
+    int stretches, stop_after;
+};
+
+static err count_rows(void *context, int64_t first_row, int64_t rows, const void *elements)
+{
+    struct counted *c = context;
+    const int32_t *values = elements;
+    assert_int_equal(first_row, c->next);
+    assert_in_range(rows, 1, BUNDLE_STRETCH_BYTES / (WIDTH * sizeof *values));
+    for (int64_t i = 0; i < rows * WIDTH; i++) assert_true(values[i] == first_row * WIDTH + i);
+    c->next += rows;
+    return ++c->stretches == c->stop_after ? (fail)(ERR_NUMBER, "enough") : OK;
+}
+
+static int64_t cut(int parts, int part)
+{
+    return part == parts ? LONG : LONG / parts * part + part * 7;
+}
+
+static struct bundle *cut_table(const char *folder, int parts)
+{
+    static int32_t table[LONG * WIDTH];
+    struct bundle_box boxes[PARTS_MAX];
+    struct made made[PARTS_MAX];
+    for (int32_t i = 0; i < LONG * WIDTH; i++) table[i] = i;
+    for (int i = 0; i < parts; i++) {
+        boxes[i] = (struct bundle_box){{cut(parts, i)}, {cut(parts, i + 1) - cut(parts, i), WIDTH}};
+        made[i] = (struct made){{"t", BUNDLE_INT32, {2, {LONG, WIDTH}}, &boxes[i]},
+                                table + cut(parts, i) * WIDTH};
+    }
+    write_bundle(folder_path(folder, "t"), made, parts);
+    return opened(folder_path(folder, "t"));
+}
+
+static void rows_of_one_cut_are_read_in_stretches_by_another(void **folder)
+{
+    for (int parts = 1; parts <= PARTS_MAX; parts++) {
+        struct bundle *b = cut_table(*folder, parts);
+        for (int readers = 1; readers <= PARTS_MAX; readers++) {
+            for (int i = 0; i < readers; i++) {
+                struct counted c = {.next = cut(readers, i), .end = cut(readers, i + 1)};
+                const struct bundle_box box = {{c.next}, {c.end - c.next, WIDTH}};
+                const struct bundle_taker taker = {&c, count_rows};
+                assert_int_equal(bundle_read_rows(b, bundle_at(b, 0), &box, &taker), OK);
+                assert_int_equal(c.next, c.end);
+            }
+        }
+        bundle_close(b);
+    }
+}
+
+static void what_the_taker_refuses_ends_the_reading(void **folder)
+{
+    struct bundle *b = cut_table(*folder, 2);
+    struct counted c = {.stop_after = 2};
+    const struct bundle_taker taker = {&c, count_rows};
+    assert_refused(bundle_read_rows(b, bundle_at(b, 0), NULL, &taker), ERR_NUMBER, "t: enough");
+    assert_int_equal(c.stretches, 2);
+    bundle_close(b);
+}
+
+/* The rows before the damage were given; that they are worthless is known at the slice's end. */
+static void damage_is_found_at_the_end_of_its_slice(void **folder)
+{
+    struct bundle *b = cut_table(*folder, 1);
+    struct counted c = {0};
+    const struct bundle_taker taker = {&c, count_rows};
+    FILE *file = fopen(folder_path(*folder, "t.data-00000-of-00001"), "r+b");
+    const struct bundle_box first = {{0}, {LONG / 2, WIDTH}};
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    assert_int_equal(fputc(0x55, file), 0x55);
+    assert_int_equal(fclose(file), 0);
+    assert_refused(bundle_read_rows(b, bundle_at(b, 0), &first, &taker), ERR_INPUT,
+                   "checksum differs");
+    assert_int_equal(c.next, LONG / 2);
+    bundle_close(b);
+}
+
+static void a_scalar_is_one_row(void **folder)
+{
+    const double value = element(0, 0);
+    const struct made made = {{"s", BUNDLE_DOUBLE}, &value};
+    write_bundle(folder_path(*folder, "s"), &made, 1);
+    struct bundle *b = opened(folder_path(*folder, "s"));
+    struct taken taken = {.values = {-1}, .row_count = 1};
+    const struct bundle_taker taker = {&taken, take_rows};
+    assert_int_equal(bundle_read_rows(b, bundle_at(b, 0), NULL, &taker), OK);
+    assert_int_equal(taken.rows, 1);
+    assert_true(taken.values[0] == value);
+    bundle_close(b);
+}
+
 /* ---- what is asked wrongly ---- */
+
+static err take_nothing(void *, int64_t, int64_t, const void *)
+{
+    fail_msg("rows of what cannot be read");
+    return OK;
+}
+static const struct bundle_taker no_taker = {NULL, take_nothing};
 
 static void what_is_not_there_is_refused(void **folder)
 {
@@ -250,6 +386,7 @@ static void what_is_not_there_is_refused(void **folder)
     assert_refused(bundle_read(bundle, emb, &far, values, 4), ERR_INPUT, "emb: the part");
     assert_refused(bundle_read(bundle, emb, NULL, values, sizeof values), ERR_INPUT, "emb: 6 elem");
     assert_refused(bundle_read(bundle, emb, NULL, values, 23), ERR_INPUT, "emb: 6 elements");
+    assert_refused(bundle_read_rows(bundle, emb, &outside, &no_taker), ERR_INPUT, "emb: the part");
     bundle_close(bundle);
 }
 
@@ -264,6 +401,8 @@ static void a_tensor_with_a_slice_missing_is_read_only_where_it_is_held(void **f
     assert_int_equal(bundle_read(bundle, emb, &there, values, sizeof values), OK);
     assert_true(values[3] == 4);
     assert_refused(bundle_read(bundle, emb, NULL, values, 24), ERR_INPUT,
+                   "emb: its slices hold 4 of 6 elements");
+    assert_refused(bundle_read_rows(bundle, emb, NULL, &no_taker), ERR_INPUT,
                    "emb: its slices hold 4 of 6 elements");
     bundle_close(bundle);
 }
@@ -303,6 +442,10 @@ int main(void)
         IN_FOLDER(any_box_can_be_read_from_any_cut),
         IN_FOLDER(parts_of_one_number_are_read_as_parts_of_another),
         IN_FOLDER(boxes_of_four_axes_are_read_across_chunks),
+        IN_FOLDER(rows_of_one_cut_are_read_in_stretches_by_another),
+        IN_FOLDER(what_the_taker_refuses_ends_the_reading),
+        IN_FOLDER(damage_is_found_at_the_end_of_its_slice),
+        IN_FOLDER(a_scalar_is_one_row),
         IN_FOLDER(what_is_not_there_is_refused),
         IN_FOLDER(a_tensor_with_a_slice_missing_is_read_only_where_it_is_held),
         IN_FOLDER(every_type_and_an_empty_tensor_come_back),

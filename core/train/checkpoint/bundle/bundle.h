@@ -112,6 +112,23 @@ const struct bundle_entry *bundle_find(const struct bundle *, const char *name);
 err bundle_read(struct bundle *, const struct bundle_entry *, const struct bundle_box *, void *ret,
                 size_t ret_bytes);
 
+/* The same in stretches of rows (positions along axis 0; a scalar is one row), for tensors that are
+ * too large to be in memory twice: take gets whole rows of the box, row-major, each row once, at
+ * most BUNDLE_STRETCH_BYTES at a time or one row, and ascending; first_row counts in the tensor. A
+ * box without elements gives nothing. What take returns is returned.
+ *
+ * Where slices are cut along axis 0 only, each is read once. Where one holds only parts of the
+ * box' rows, all are read by bundle_read for each stretch: right and slow. A checksum is known to
+ * hold only at the end of its slice, after rows were given: on an error the caller throws away what
+ * it took. Memory: a stretch and a buffer. */
+enum { BUNDLE_STRETCH_BYTES = 1 << 20 };
+struct bundle_taker {
+    void *context;
+    err (*take)(void *context, int64_t first_row, int64_t rows, const void *elements);
+};
+err bundle_read_rows(struct bundle *, const struct bundle_entry *, const struct bundle_box *,
+                     const struct bundle_taker *);
+
 /* Reads everything and compares all checksums, also of types that cannot be read. */
 err bundle_verify(struct bundle *);
 /* Stored slice `index` of an entry, sorted by where they begin, for people: its box, data file and

@@ -1,6 +1,7 @@
-/* read.c - a box of a tensor, from the slices that hold it. Every slice that has a part in
- * it is read from its beginning to its end, for the checksum is that of the whole slice; what is
- * wanted of it is copied on the way, or lands where it belongs at once if that is one stretch.
+/* read.c - a box of a tensor, whole or by rows, from the slices that hold it. Every slice that has
+ * a part in it is read from its beginning to its end, for the checksum is that of the whole slice;
+ * what is wanted of it is copied on the way, or lands where it belongs at once if that is one
+ * stretch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -75,11 +76,70 @@ static void take(struct stretches *s, const uint8_t *chunk, int64_t begin, int64
     }
 }
 
+/* Rows on their way to a taker. The buffer holds those of the window. */
+struct rows {
+    struct bundle *bundle;
+    const struct bundle_entry *entry;
+    const struct bundle_taker *taker;
+    struct bundle_box box;
+    int64_t row_bytes, rows_max; /* of a window */
+    struct bundle_box window;    /* of the box; no rows: all were given */
+    int64_t end;                 /* row behind the last one of this round */
+    uint8_t *buffer;
+};
+
 struct reading {
     const struct file_reader *source;
     const struct record *record;
     struct stretches stretches;
+    struct rows *rows;               /* NULL: all is one stretch */
+    const struct bundle_box *stored; /* with rows */
 };
+
+/* ---- windows of rows ---- */
+
+/* In both: windows over rows first .. end - 1. */
+static void next_window(struct rows *w)
+{
+    w->window.start[0] += w->window.length[0];
+    const int64_t left = w->end - w->window.start[0];
+    w->window.length[0] = left < w->rows_max ? left : w->rows_max;
+}
+
+static void first_window(struct rows *w, int64_t first, int64_t count)
+{
+    w->window = w->box;
+    w->window.start[0] = first;
+    w->window.length[0] = 0;
+    w->end = first + count;
+    next_window(w);
+}
+
+static err give(const struct rows *w)
+{
+    return w->taker->take(w->taker->context, w->window.start[0], w->window.length[0], w->buffer);
+}
+
+static struct stretches stretches_of_window(const struct rows *w, const struct bundle_box *stored)
+{
+    return stretches_of(&w->window, stored, &w->window, w->entry->shape.rank,
+                        (int64_t)bundle_dtype_size(w->entry->dtype));
+}
+
+/* The windows that the chunk ends are given; the last one may wait for the next chunk. */
+static err take_rows(struct reading *r, const uint8_t *chunk, int64_t begin, int64_t bytes)
+{
+    while (r->rows->window.length[0] > 0) {
+        take(&r->stretches, chunk, begin, bytes, r->rows->buffer);
+        if (!r->stretches.is_done) return OK;
+        TRY(give(r->rows));
+        next_window(r->rows);
+        r->stretches = stretches_of_window(r->rows, r->stored);
+    }
+    return OK;
+}
+
+/* ---- one stored slice ---- */
 
 /* The whole slice goes to one place. */
 static err read_straight(const struct reading *r, uint8_t *to, uint32_t *ret_crc)
@@ -104,7 +164,10 @@ static err read_parts(struct reading *r, uint8_t *chunk, uint8_t *ret, uint32_t 
         const size_t bytes = (size_t)(left < READ_BYTES ? left : READ_BYTES);
         TRY(file_reader_read(r->source, r->record->offset + at, chunk, bytes));
         crc = crc32c_extend(crc, chunk, bytes);
-        take(&r->stretches, chunk, at, (int64_t)bytes, ret);
+        if (r->rows)
+            TRY(take_rows(r, chunk, at, (int64_t)bytes));
+        else
+            take(&r->stretches, chunk, at, (int64_t)bytes, ret);
     }
     *ret_crc = crc;
     return OK;
@@ -113,7 +176,7 @@ static err read_parts(struct reading *r, uint8_t *chunk, uint8_t *ret, uint32_t 
 static err read_record(struct reading *r, uint8_t *ret)
 {
     uint32_t crc = 0;
-    if (r->stretches.axes == 0 && r->stretches.bytes == r->record->bytes) {
+    if (!r->rows && r->stretches.axes == 0 && r->stretches.bytes == r->record->bytes) {
         TRY(read_straight(r, ret + r->stretches.to, &crc));
     } else {
         uint8_t *chunk = malloc(READ_BYTES);
@@ -125,41 +188,72 @@ static err read_record(struct reading *r, uint8_t *ret)
     return crc32c_mask(crc) == r->record->crc ? OK : bundle_crc_differs(r->source->path);
 }
 
-/* Of one stored slice, what the box has of it. */
-static err read_stored(const struct bundle *b, const struct bundle_entry *entry,
-                       const struct stored *stored, const struct bundle_box *box, uint8_t *ret)
+static err read_stored(const struct bundle *b, struct reading *reading, uint8_t *ret)
 {
-    struct bundle_box common;
     struct file_reader source;
     char *path = NULL;
-    const int rank = entry->shape.rank;
-    if (box_common(&stored->box, box, rank, &common) == 0) return OK;
-    TRY(bundle_open_data(b, stored->record, &source, &path));
-    const int64_t size = (int64_t)bundle_dtype_size(entry->dtype);
-    struct reading reading = {&source, stored->record,
-                              stretches_of(&common, &stored->box, box, rank, size)};
-    const err e = read_record(&reading, ret);
+    TRY(bundle_open_data(b, reading->record, &source, &path));
+    reading->source = &source;
+    const err e = read_record(reading, ret);
     file_reader_close(&source);
     free(path);
     return e;
 }
 
-static err check_wanted(const struct bundle *b, const struct bundle_entry *entry,
-                        const struct bundle_box *box, size_t ret_bytes)
+/* What the box has of it, to where it belongs in ret. */
+static err read_part(const struct bundle *b, const struct bundle_entry *entry,
+                     const struct stored *stored, const struct bundle_box *box, uint8_t *ret)
 {
-    const size_t size = bundle_dtype_size(entry->dtype);
-    if (!size)
+    struct bundle_box common;
+    const int rank = entry->shape.rank;
+    const int64_t size = (int64_t)bundle_dtype_size(entry->dtype);
+    if (box_common(&stored->box, box, rank, &common) == 0) return OK;
+    struct reading reading = {
+        .record = stored->record,
+        .stretches = stretches_of(&common, &stored->box, box, rank, size),
+    };
+    return read_stored(b, &reading, ret);
+}
+
+/* What the box has of it, given as rows. */
+static err read_part_rows(struct rows *w, const struct stored *stored)
+{
+    struct bundle_box common;
+    const int rank = w->entry->shape.rank;
+    if (box_common(&stored->box, &w->box, rank, &common) == 0) return OK;
+    first_window(w, common.start[0], rank ? common.length[0] : 1);
+    struct reading reading = {
+        .record = stored->record,
+        .stretches = stretches_of_window(w, &stored->box),
+        .rows = w,
+        .stored = &stored->box,
+    };
+    return read_stored(w->bundle, &reading, NULL);
+}
+
+/* ---- a box ---- */
+
+static err check_wanted(const struct bundle *b, const struct bundle_entry *entry,
+                        const struct bundle_box *box)
+{
+    if (!bundle_dtype_size(entry->dtype))
         return fail(ERR_INPUT, "%s: %s: values of type %s cannot be read", b->prefix, entry->name,
                     bundle_dtype_name(entry->dtype));
     if (!box_is_inside(box, &entry->shape))
         return fail(ERR_INPUT, "%s: %s: the part that is wanted is not inside of it", b->prefix,
                     entry->name);
+    return OK;
+}
+
+static err check_bytes(const struct bundle *b, const struct bundle_entry *entry,
+                       const struct bundle_box *box, size_t ret_bytes)
+{
+    const size_t size = bundle_dtype_size(entry->dtype);
     const struct bundle_shape shape = box_shape(box, entry->shape.rank);
     const uint64_t count = (uint64_t)bundle_count(&shape);
-    if (count != ret_bytes / size || ret_bytes % size)
-        return fail(ERR_INPUT, "%s: %s: %llu elements of %zu bytes are there, %zu bytes are wanted",
-                    b->prefix, entry->name, (unsigned long long)count, size, ret_bytes);
-    return OK;
+    if (count == ret_bytes / size && ret_bytes % size == 0) return OK;
+    return fail(ERR_INPUT, "%s: %s: %llu elements of %zu bytes are there, %zu bytes are wanted",
+                b->prefix, entry->name, (unsigned long long)count, size, ret_bytes);
 }
 
 /* Stored slices do not overlap (bundle_open saw to it), so counting is enough. */
@@ -183,11 +277,66 @@ err bundle_read(struct bundle *b, const struct bundle_entry *entry, const struct
     const struct bundle_box whole = bundle_whole(&entry->shape);
     const struct stored_list list = bundle_stored(b, entry);
     if (!box) box = &whole;
-    TRY(check_wanted(b, entry, box, ret_bytes));
+    TRY(check_wanted(b, entry, box));
+    TRY(check_bytes(b, entry, box, ret_bytes));
     TRY(check_cover(b, entry, box));
     for (int i = 0; i < list.count; i++) {
-        const err e = read_stored(b, entry, &list.at[i], box, ret);
+        const err e = read_part(b, entry, &list.at[i], box, ret);
         if (e) return fail_prefix(e, "%s", entry->name);
     }
     return OK;
+}
+
+/* ---- a box by rows ---- */
+
+static bool holds_whole_rows(const struct rows *w, const struct stored *stored)
+{
+    struct bundle_box common;
+    const int rank = w->entry->shape.rank;
+    if (box_common(&stored->box, &w->box, rank, &common) == 0) return true;
+    for (int i = 1; i < rank; i++)
+        if (common.length[i] < w->box.length[i]) return false;
+    return true;
+}
+
+/* Every window needs all slices that have a part in its rows, and each is read to its end. */
+static err read_windows(struct rows *w, int64_t rows)
+{
+    for (first_window(w, w->box.start[0], rows); w->window.length[0] > 0; next_window(w)) {
+        TRY(bundle_read(w->bundle, w->entry, &w->window, w->buffer,
+                        (size_t)(w->window.length[0] * w->row_bytes)));
+        TRY(give(w));
+    }
+    return OK;
+}
+
+static err read_rows(struct rows *w, int64_t rows)
+{
+    const struct stored_list list = bundle_stored(w->bundle, w->entry);
+    for (int i = 0; i < list.count; i++)
+        if (!holds_whole_rows(w, &list.at[i])) return read_windows(w, rows);
+    for (int i = 0; i < list.count; i++) {
+        const err e = read_part_rows(w, &list.at[i]);
+        if (e) return fail_prefix(e, "%s", w->entry->name);
+    }
+    return OK;
+}
+
+err bundle_read_rows(struct bundle *b, const struct bundle_entry *entry,
+                     const struct bundle_box *box, const struct bundle_taker *taker)
+{
+    struct rows w = {b, entry, taker, box ? *box : bundle_whole(&entry->shape)};
+    TRY(check_wanted(b, entry, &w.box));
+    TRY(check_cover(b, entry, &w.box));
+    const struct bundle_shape shape = box_shape(&w.box, entry->shape.rank);
+    const int64_t count = bundle_count(&shape), rows = shape.rank ? shape.dim[0] : 1;
+    if (count == 0) return OK;
+    w.row_bytes = count / rows * (int64_t)bundle_dtype_size(entry->dtype);
+    w.rows_max = w.row_bytes < BUNDLE_STRETCH_BYTES ? BUNDLE_STRETCH_BYTES / w.row_bytes : 1;
+    if (w.rows_max > rows) w.rows_max = rows;
+    w.buffer = malloc((size_t)(w.rows_max * w.row_bytes));
+    if (!w.buffer) return fail(ERR_MEMORY, "%s: %s: no memory to read it", b->prefix, entry->name);
+    const err e = read_rows(&w, rows);
+    free(w.buffer);
+    return e;
 }

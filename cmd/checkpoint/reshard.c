@@ -168,26 +168,58 @@ static void place_others(struct reshard *r)
 
 /* ---- writing ---- */
 
+struct appender {
+    struct bundle_writer *writer;
+    size_t row_bytes;
+};
+
+static err append_rows(void *context, int64_t first_row, int64_t rows, const void *elements)
+{
+    const struct appender *a = context;
+    return bundle_append(a->writer, elements, (size_t)rows * a->row_bytes);
+}
+
+/* Columns are cut from slices that are read from end to end, which rows would do again for every
+ * stretch. */
+static err append_columns(struct reshard *r, const struct bundle_piece *piece,
+                          const struct bundle_entry *entry, struct bundle_writer *writer)
+{
+    struct elements elements;
+    TRY(checkpoint_elements(r->bundle, entry, piece->box, &elements));
+    err e = bundle_append(writer, elements.at, elements.bytes);
+    free(elements.at);
+    return e;
+}
+
+static err append(struct reshard *r, const struct home *home, const struct bundle_piece *piece,
+                  struct bundle_writer *writer)
+{
+    const struct bundle_entry *entry = home->entry;
+    if (home->axis > 0 || cut_axis(r->bundle, entry) > 0)
+        return append_columns(r, piece, entry, writer);
+    const int64_t rows = entry->shape.rank ? entry->shape.dim[0] : 1;
+    struct appender appender = {writer, rows ? (size_t)(checkpoint_tensor_bytes(entry) / rows) : 0};
+    return bundle_read_rows(r->bundle, entry, piece->box,
+                            &(struct bundle_taker){&appender, append_rows});
+}
+
 static err write_piece(struct reshard *r, const struct home *home, int shard,
                        struct bundle_writer *writer)
 {
     const struct bundle_entry *entry = home->entry;
     struct bundle_piece piece = {entry->name, entry->dtype, entry->shape, NULL};
     struct bundle_box box;
-    struct elements elements;
     if (home->axis == WHOLE && home->shard != shard) return OK;
     if (home->axis != WHOLE) {
         box = part_box(r, home, shard);
         if (box.length[home->axis] == 0) return OK;
         piece.box = &box;
     }
-    TRY(checkpoint_elements(r->bundle, entry, piece.box, &elements));
-    err e = bundle_add(writer, &piece, elements.at);
-    free(elements.at);
-    return e;
+    TRY(bundle_begin(writer, &piece));
+    TRY(append(r, home, &piece, writer));
+    return bundle_end(writer);
 }
 
-/* One tensor is in memory at a time. */
 static err write_shard(struct reshard *r, const char *folder, int shard)
 {
     char prefix[CHECKPOINT_PATH_MAX];

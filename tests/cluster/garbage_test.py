@@ -11,6 +11,7 @@ import time
 
 import program
 from program import wire
+from program.clicks import CLICKS, TABLES_ONLY
 from program.cluster import ENDLESS, ClusterCase, Plan
 from program.wire import BODY_MAX, MAGIC, VERSION, greeting, message
 
@@ -166,11 +167,86 @@ def random_word(rng, guest):
     guest.connection.socket.sendall(bytes(sent if sent <= guest.block else 0))
 
 
-class Garbage(ClusterCase):
+PIECE = 20  # rows of the table on each ps, of one float each
+MOST = 40  # that a batch can name
+
+
+def front(pushed=(), wanted=(), counts=None):
+    """Of a window of rows. counts: what it says that it has, where that is not what it has."""
+    counts = counts or (len(pushed), len(wanted))
+    head = struct.pack(f"<{2 + len(pushed) + len(wanted)}q", *counts, *pushed, *wanted)
+    return head.ljust(-(-len(head) // ALIGNED) * ALIGNED, b"\0") + bytes(4 * len(pushed))
+
+
+def here(name, *rows):
+    """Rows of the piece that lies on this ps: the first is on ps/1, since ps/0 has the global step."""
+    return [row + PIECE * (name == "ps/0") for row in rows]
+
+
+def say_rows(guest, data, sent=None, **header):
+    guest.say("ROWS", **{"code": 0, "length": len(data), **header})
+    guest.connection.socket.sendall(data if sent is None else data[:sent])
+
+
+def ask_rows(guest, rows):
+    say_rows(guest, front(wanted=rows), code=wire.CODES["ROWS_ASKED"])
+
+
+def push_rows(guest, data, **header):
+    say_rows(guest, data, **header)
+    guest.push()
+
+
+def push_again(guest, rows):
+    """Numbers that cannot be, behind a push that waits for those of others."""
+    push_rows(guest, front(rows))
+    say_rows(guest, front(rows, counts=(2 ** 62, 0)))
+
+
+def deeds_of_rows(name):
+    one, two, three = rows = here(name, 1, 2, 19)
+    elsewhere = (one + PIECE) % (2 * PIECE)
+    deeds = {
+        "rows that are asked for": (lambda g: ask_rows(g, rows), True),
+        "none that are asked for": (lambda g: ask_rows(g, []), True),
+        "rows without a push": (lambda g: say_rows(g, front(rows)), True),
+        "a push without rows": (lambda g: g.push(), False),
+        "a push with those of another": (lambda g: push_rows(g, front(rows), sequence=7), False),
+        "rows of another life of the values":
+            (lambda g: say_rows(g, front(rows), generation=g.generation + 1), True),
+        "rows of another life that are asked for": (lambda g: say_rows(
+            g, front(wanted=rows), code=wire.CODES["ROWS_ASKED"], generation=7), True),
+        "rows that begin late": (lambda g: say_rows(g, front(rows), offset=64), False),
+        "more bytes than rows": (lambda g: say_rows(g, front(rows) + bytes(4)), False),
+        "fewer bytes than rows": (lambda g: say_rows(g, front(rows)[:-4]), False),
+        "no bytes": (lambda g: say_rows(g, b""), False),
+        "as many bytes as can be": (lambda g: say_rows(g, b"", length=LARGEST), False),
+        "bytes that wrap around": (lambda g: say_rows(g, b"", offset=LARGEST - 3, length=8), False),
+        "rows with a body": (lambda g: g.say("ROWS", b"words", length=0), False),
+        "rows that break off": (lambda g: say_rows(g, front(rows), sent=9), None),
+    }
+    for counts in ((-1, 0), (0, -1), (MOST + 1, 0), (0, MOST + 1), (2 ** 62, 0), (0, 2 ** 62)):
+        deeds[f"{counts} rows"] = (
+            lambda g, counts=counts: say_rows(g, front(rows, counts=counts)), False)
+    for about, bad in {"negative": [-1], "descending": [two, one], "twice": [one, one],
+                       "elsewhere": [elsewhere], "nowhere": [2 * PIECE], "huge": [2 ** 62],
+                       "behind right ones": [one, three, 2 ** 63 - 1]}.items():
+        deeds[f"{about}, asked for"] = (lambda g, bad=bad: ask_rows(g, bad), False)
+        deeds[f"{about}, pushed"] = (lambda g, bad=bad: push_rows(g, front(bad)), False)
+        deeds[f"{about}, of the next batch"] = (lambda g, bad=bad: say_rows(
+            g, front(rows, bad), code=wire.CODES["ROWS_AND_NEXT"]), True)  # not looked at before
+    # Last: the round is over then, and the next guest would wait for worker/0.
+    deeds["numbers that cannot be behind a push"] = (lambda g: push_again(g, rows), False)
+    return deeds
+
+
+class Strangers(ClusterCase):
+    changes = {}
+
     def start_half(self, flags=(), last_step=STEPS):
         """The ps serve and the chief waits for the gradients of worker/1, which is not there."""
-        plan = Plan(changes={"train.mode": "sync", "train.last_step": last_step},
-                    absent=["worker/1"], flags=list(flags))
+        changes = {**self.changes, "train.mode": "sync", "train.last_step": last_step}
+        plan = Plan(changes=changes, absent=["worker/1"], flags=list(flags))
         return self.start(plan, lambda c: "step 1 of" in c.tasks["worker/0"].text() or any(
             t.has_ended() for t in c.tasks.values()))
 
@@ -178,21 +254,6 @@ class Garbage(ClusterCase):
         stranger = wire.Connection(address, program.LIMIT_S)
         self.addCleanup(stranger.close)
         return stranger
-
-    def assert_answer(self, address, words, answer):
-        """Is refused with these words, or hung up on, or waited for until it hangs up itself."""
-        stranger = self.call(address)
-        try:
-            stranger.socket.sendall(words)
-        except ConnectionError:
-            self.assertEqual(answer, HANGS_UP)
-        if answer != WAITS:
-            heard = stranger.hear()
-            self.assertEqual(heard and heard.kind, None if answer == HANGS_UP else "REFUSED")
-            if heard:
-                self.assertRegex(heard.text(), answer)
-                self.assertIsNone(stranger.hear())
-        stranger.close()
 
     def try_greeting(self, cluster, name, life):
         """A connection and None, or None and why not."""
@@ -231,6 +292,37 @@ class Garbage(ClusterCase):
         self.assert_codes(cluster, 0)
         self.assert_says(cluster, "worker/0", rf"(?m)^step {STEPS}, test loss")
         self.assert_prompt(cluster, cluster.tasks["worker/0"].ended_at)
+
+    def try_deeds(self, cluster, deeds_of):
+        """deeds_of(ps): {about: (what a guest does there, whether it is still heard afterwards)}"""
+        for name in ("ps/0", "ps/1"):
+            for life, (about, (do, is_heard)) in enumerate(deeds_of(name).items(), 1):
+                with self.subTest(about, name=name):
+                    guest = self.be_guest(cluster, name, life)
+                    try:
+                        do(guest)
+                    except ConnectionError:
+                        self.assertFalse(is_heard)
+                    if is_heard is not None:
+                        self.assertEqual(guest.is_heard(), is_heard, cluster.story())
+                    guest.connection.close()
+
+
+class Garbage(Strangers):
+    def assert_answer(self, address, words, answer):
+        """Is refused with these words, or hung up on, or waited for until it hangs up itself."""
+        stranger = self.call(address)
+        try:
+            stranger.socket.sendall(words)
+        except ConnectionError:
+            self.assertEqual(answer, HANGS_UP)
+        if answer != WAITS:
+            heard = stranger.hear()
+            self.assertEqual(heard and heard.kind, None if answer == HANGS_UP else "REFUSED")
+            if heard:
+                self.assertRegex(heard.text(), answer)
+                self.assertIsNone(stranger.hear())
+        stranger.close()
 
     def test_a_right_greeting_is_welcomed(self):
         """What all others here rely on."""
@@ -287,17 +379,7 @@ class Garbage(ClusterCase):
 
     def test_guests_that_break_the_rules_are_hung_up_on_and_the_others_overheard(self):
         cluster = self.start_half()
-        for life, (about, (do, is_heard)) in enumerate(DEEDS.items(), 1):
-            for name in ("ps/0", "ps/1"):
-                with self.subTest(about, name=name):
-                    guest = self.be_guest(cluster, name, life)
-                    try:
-                        do(guest)
-                    except ConnectionError:
-                        self.assertFalse(is_heard)
-                    if is_heard is not None:
-                        self.assertEqual(guest.is_heard(), is_heard, cluster.story())
-                    guest.connection.close()
+        self.try_deeds(cluster, lambda name: DEEDS)
         self.finish(cluster)
 
     def test_a_push_before_there_are_windows_is_hung_up_on(self):
@@ -340,6 +422,44 @@ class Garbage(ClusterCase):
         guest.say("SETUP", b"{}")
         self.assert_codes(cluster, 128)
         self.assert_says(cluster, "worker/0", "SETUP from a task that is not the chief")
+
+
+class GarbageOfRows(Strangers):
+    """The one table lies on both ps, half of its rows on each."""
+    changes = {**CLICKS, **TABLES_ONLY,
+               "placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}
+
+    def test_guests_that_break_the_rules_are_hung_up_on_and_the_others_overheard(self):
+        cluster = self.start_half()
+        self.try_deeds(cluster, deeds_of_rows)
+        self.finish(cluster)
+
+    def test_rows_are_answered(self):
+        cluster = self.start_half()
+        for life, name in enumerate(("ps/0", "ps/1"), 1):
+            guest = self.be_guest(cluster, name, life)
+            ask_rows(guest, here(name, 0, 19))
+            heard = guest.connection.hear_kind("ROWS").values
+            self.assertEqual([heard["code"], heard["length"], heard["sequence"]],
+                             [wire.CODES["ROWS_ASKED"], 2 * 4, guest.sequence + 1])
+            say_rows(guest, front(wanted=here(name, 0)), code=wire.CODES["ROWS_ASKED"],
+                     generation=7)
+            self.assertEqual(guest.connection.hear_kind("ROWS").values["code"],
+                             wire.CODES["ROWS_NONE"])
+            guest.connection.close()
+        self.finish(cluster)
+
+    def test_rows_before_there_are_windows_are_hung_up_on(self):
+        cluster = self.start_half()
+        connection = self.welcome(cluster, "ps/0", 1)
+        state = connection.hear_kind("STATE").values
+        guest = Guest(connection, state["generation"], 0, 0, 64, 0)
+        try:
+            push_rows(guest, front(here("ps/0", 0)))
+        except ConnectionError:
+            pass
+        self.assertFalse(guest.is_heard())
+        self.finish(cluster)
 
 
 if __name__ == "__main__":

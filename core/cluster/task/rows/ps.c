@@ -140,20 +140,32 @@ size_t ps_tables_window_bytes(const struct ps_task *p)
 
 /* ---- what workers say ---- */
 
-/* Rows of all tables that the front names, checked; into the back. */
+/* Ids of a front, `count` by table, copied to where they stay as they are; sound ones. */
+static err take_ids(struct ps_task *p, const int64_t *from, const int64_t *count)
+{
+    struct ps_tables *t = p->tables;
+    int64_t *ids = t->ids;
+    for (int i = 0; i < t->area.count; i++) {
+        memcpy(ids, from, (size_t)count[i] * sizeof *ids);
+        if (!table_has(t->at[i], ids, count[i]))
+            return fail(ERR_PROTOCOL, "rows that %s does not have here",
+                        p->share->setup.tables[i].slice.name);
+        from += count[i];
+        ids += count[i];
+    }
+    return OK;
+}
+
+/* Rows of all tables that the front names, into the back. */
 static err gather(struct ps_task *p, int worker)
 {
     struct ps_tables *t = p->tables;
     struct windows *w = &p->windows[worker];
     const struct area_counts *counts = &w->told.counts;
-    const size_t bytes = (size_t)counts->wanted_rows * sizeof *t->ids;
-    memcpy(t->ids, area_wanted_ids(&t->area, counts, w->rows.base), bytes);
+    TRY(take_ids(p, area_wanted_ids(&t->area, counts, w->rows.base), counts->wanted));
     const int64_t *ids = t->ids;
     float *to = area_rows(&t->area, w->rows.base);
     for (int i = 0; i < t->area.count; i++) {
-        if (!table_has(t->at[i], ids, counts->wanted[i]))
-            return fail(ERR_PROTOCOL, "rows that %s does not have here",
-                        p->share->setup.tables[i].slice.name);
         table_gather(t->at[i], ids, counts->wanted[i], to);
         ids += counts->wanted[i];
         to += counts->wanted[i] * t->area.slices[i].width;
@@ -208,7 +220,10 @@ err ps_tables_heard(struct ps_task *p, int worker, const struct message *m)
         return OK;
     }
     if (m->offset) return fail(ERR_PROTOCOL, "rows that do not begin at the front");
-    TRY(area_read_counts(&p->tables->area, w->rows.base, m->length, &w->told.counts));
+    const struct row_area *area = &p->tables->area;
+    struct area_counts *counts = &w->told.counts;
+    TRY(area_read_counts(area, w->rows.base, m->length, counts));
+    TRY(take_ids(p, area_pushed_ids(area, counts, w->rows.base), counts->pushed));
     w->told.wants = m->code == ROWS_AND_NEXT;
     if (!is_asked) return OK;
     TRY(gather(p, worker));
@@ -284,7 +299,7 @@ static err reserve(struct ps_tables *t, int64_t rows)
     return fail(ERR_MEMORY, "no memory for the gradients of %lld rows", (long long)rows);
 }
 
-/* Ids are copied, then looked at. */
+/* Ids are copied, then looked at: who shares memory may have changed them since they came. */
 static err list_pushed(struct ps_task *p, const struct action_apply *a, int table)
 {
     struct ps_tables *t = p->tables;

@@ -1,0 +1,61 @@
+"""Tasks that die and connections that break while tables are trained: as with dense variables."""
+from links import ProxiedCluster
+from program import main
+from program.clicks import CLICKS, LEARNT
+from program.lives import CHIEF, Life, plan_of
+
+LAST_STEP = 400
+LINKS_STEP = 120
+ENDS = 12  # of connections, of one run
+ATTEMPTS = 3
+PIECES = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}
+FAR = ["--transport=tcp", "--parts=always"]
+
+
+class Tables(Life):
+    def plan(self, mode, last_step=LAST_STEP, flags=()):
+        changes = {**CLICKS, **PIECES}
+        return plan_of(mode, last_step, changes, flags=list(flags))
+
+    def restart(self, mode, names, flags=()):
+        cluster = self.begin(self.plan(mode, flags=flags))
+        cluster.wait_for_step(50)
+        cluster.wait_for_line(CHIEF, "saved ")
+        cluster.restart(names)
+        result = self.assert_done(cluster)
+        self.assertGreater(result["metrics"]["auc"], LEARNT, cluster.story())
+        return cluster
+
+    def test_whoever_is_killed_is_just_started_again(self):
+        for name in ("worker/1", CHIEF, "ps/1"):
+            for mode, flags in (("async", []), ("sync", FAR)):
+                with self.subTest(name, mode=mode):
+                    self.restart(mode, [name], flags)
+
+    def test_a_killed_chief_changes_no_bit_in_sync(self):
+        """One that dies between two messages of one push does: not every time."""
+        reference = self.reference(self.plan("sync"))
+        for _ in range(ATTEMPTS):
+            cluster = self.restart("sync", [CHIEF])
+            found = self.differences(cluster, reference)
+            if not found:
+                return
+        self.fail(f"{found}\n{cluster.story()}")
+
+    def test_connections_that_break_change_no_bit_in_sync(self):
+        plan = self.plan("sync", LINKS_STEP, [*FAR, "--log_level=debug"])
+        reference = self.reference(plan)
+        for seed in range(3):
+            with self.subTest(seed=seed):
+                plan.flags_of = {name: list(flags) for name, flags in plan.flags_of.items()
+                                 if not name.startswith("ps/")}
+                cluster = ProxiedCluster(self.folder, plan, seed, ENDS)
+                self.addCleanup(cluster.kill)
+                cluster.start_planned()
+                self.assert_done(cluster)
+                self.assertEqual(cluster.proxy.trouble, [], cluster.story())
+                self.assertEqual(self.differences(cluster, reference), [], cluster.story())
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,6 @@ set -eu
 cd "$(dirname "$0")/.."
 . examples/setup.sh
 need_build
-build
+build_program
 say "training: 2 ps + 2 workers"
 exec build/cmd/dtrain --local_ps=2 --local_workers=2 examples/digits.json

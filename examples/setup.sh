@@ -2,7 +2,8 @@
 # through sudo) and builds it into build/. Names its steps; does nothing that is already done.
 #
 #   need PACKAGE...    installs the packages that are missing
-#   build [DIR [MESON OPTION...]]
+#   build [DIR [MESON OPTION...]]      everything
+#   build_program                      the program alone, and of CUDA nothing where there is no GPU
 
 say() { printf '%s: %s\n' "${0##*/}" "$*"; }
 
@@ -29,6 +30,14 @@ need_build() {
     need gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libopenblas-dev libdnnl-dev zlib1g-dev
 }
 
+build_program() {
+    target=cmd/dtrain
+    cuda=disabled
+    { [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; } || cuda=auto
+    say "building the program alone takes about a minute on two cores"
+    build build -Dcuda=$cuda
+}
+
 build() {
     dir=${1:-build}
     [ $# -eq 0 ] || shift
@@ -36,6 +45,6 @@ build() {
     again=
     [ ! -f "$dir/build.ninja" ] || again=--reconfigure
     log=$(mktemp)
-    meson setup $again "$dir" "$@" > "$log" 2>&1 && ninja -C "$dir" > "$log" 2>&1 || { tail -n 40 "$log"; exit 1; }
+    meson setup $again "$dir" "$@" > "$log" 2>&1 && ninja -C "$dir" ${target:-all} > "$log" 2>&1 || { tail -n 40 "$log"; exit 1; }
     rm -f "$log"
 }

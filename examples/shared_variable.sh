@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 if [ -z "${DTRAIN:-}" ]; then
     . examples/setup.sh
     need_build
-    build
+    build_program
     DTRAIN=build/cmd/dtrain
 fi
 times=50

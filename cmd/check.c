@@ -4,17 +4,56 @@
  */
 #include <string.h>
 
+#include "cmd/check.h"
 #include "cmd/run/task_parts.h"
 #include "core/train/session/session.h"
 
+static const char *const graph_forms[] = {"none", "dot", "mermaid", NULL}; /* enum graph_form */
+
+struct check_flags {
+    int graph; /* enum graph_form */
+    bool json;
+};
+
+/* Those that a run does not have. */
+static const struct field own_flags[] = {
+    {.name = "graph",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct check_flags, graph),
+     .fallback = "\"none\"",
+     .choices = graph_forms,
+     .help = "print the model as a graph for Graphviz (dot) or Mermaid, and nothing else"},
+    {.name = "json",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct check_flags, json),
+     .fallback = "false",
+     .help = "print the plan as one JSON object"},
+    {0},
+};
+static const struct object own_flags_object = {
+    .name = "check", .summary = "", .fields = own_flags, .size = sizeof(struct check_flags)};
+
 struct check {
+    struct check_flags flags;
     struct run run;
     struct device device;
     struct device_answer answer;
     struct session session;
     bool has_device, has_session;
     int ps_count, workers;
+    struct arena arena;
 };
+
+void print_check_help(FILE *out)
+{
+    fputs("  dtrain check [FLAGS] SPEC.json\n\n"
+          "Reads the spec and the data, makes everything that a worker makes before its first "
+          "step,\nand prints what came out: nodes, bytes, which ps holds what. The flags are those "
+          "of a run\n(dtrain help flags): put the word check into its command line. Beside "
+          "them:\n\n",
+          out);
+    flags_help(out, &own_flags_object);
+}
 
 /* How many tasks the command line speaks of; alone, a process is one ps and one worker. */
 static void count_tasks(struct check *check)
@@ -28,11 +67,35 @@ static void count_tasks(struct check *check)
     check->workers = (int)run->flags.local_workers;
 }
 
+/* Takes its own flags out of the words: the others are a run's. */
+static err take_own_flags(struct check *check, int *argc, char **argv)
+{
+    char **own = arena_array(&check->arena, (size_t)*argc + 1, sizeof *own);
+    int own_count = 1, kept = 1;
+    const char *none;
+    bool is_own = false, is_past = false;
+    own[0] = argv[0];
+    for (int i = 1; i < *argc; i++) {
+        is_past = is_past || strcmp(argv[i], "--") == 0;
+        const bool is_value = is_own && flags_take_value(&own_flags_object, argv[i - 1]);
+        is_own = is_value || (!is_past && flags_has(&own_flags_object, argv[i]));
+        if (is_own)
+            own[own_count++] = argv[i];
+        else
+            argv[kept++] = argv[i];
+    }
+    argv[kept] = NULL;
+    *argc = kept;
+    return flags_parse(&own_flags_object, own_count, own, &check->arena, &check->flags, &none, 0,
+                       &kept);
+}
+
 /* The session is the one that a worker opens, so that check finds what a run would find: files,
  * shapes, labels out of range, memory, the device. One thread, since nothing is computed. */
 static err check_open(struct check *check, int argc, char **argv)
 {
     struct run *run = &check->run;
+    TRY(take_own_flags(check, &argc, argv));
     TRY(run_open(run, argc, argv));
     if (!run->spec_path) return fail(ERR_INPUT, "check: no SPEC.json was named");
     TRY(run_load_spec(run));
@@ -60,6 +123,7 @@ static void check_close(struct check *check)
     if (check->has_session) session_close(&check->session);
     if (check->has_device) device_close(&check->device);
     run_close(&check->run);
+    arena_free(&check->arena);
 }
 
 static int64_t count_params(const struct node *node)
@@ -195,13 +259,25 @@ static void print_all(const struct check *check)
     puts("ok");
 }
 
+static err print(const struct check *check)
+{
+    const struct session *session = &check->session;
+    if (check->flags.json)
+        return check_print_json(&check->run.spec, session, check->ps_count, check->workers);
+    if (check->flags.graph)
+        check_print_graph(session->graph, (enum graph_form)check->flags.graph, stdout);
+    else
+        print_all(check);
+    return OK;
+}
+
 int cmd_check(int argc, char **argv)
 {
     struct check check = {0};
     cpu_environment_prepare(argv);
     err e = check_open(&check, argc - 1, argv + 1);
+    if (!e) e = print(&check);
     int code = e ? report_error(e) : EXIT_DONE;
-    if (!e) print_all(&check);
     check_close(&check);
     return code;
 }

@@ -94,6 +94,7 @@ int help_command(const struct command *);
 
 /* For `dtrain help`. */
 void print_checkpoint_help(FILE *);
+void print_check_help(FILE *);
 void print_eval_help(FILE *);
 void print_predict_help(FILE *);
 void print_plot_help(FILE *);

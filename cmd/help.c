@@ -25,15 +25,6 @@ static void print_flags(FILE *out)
           out);
 }
 
-static void print_check(FILE *out)
-{
-    fputs("  dtrain check [FLAGS] SPEC.json\n\n"
-          "Reads the spec and the data, makes everything that a worker makes before its first "
-          "step,\nand prints what came out: nodes, bytes, which ps holds what. The flags are those "
-          "of a run\n(dtrain help flags): put the word check into its command line.\n",
-          out);
-}
-
 static void print_cluster(FILE *out)
 {
     fputs("Every task is started with the same lists of addresses, in any order:\n\n"
@@ -71,7 +62,7 @@ static const struct topic topics[] = {
     {.name = "spec", .summary = "everything that SPEC.json may say", .object = &spec_object},
     {.name = "flags", .summary = "the flags of a run", .print = print_flags},
     {.name = "cluster", .summary = "how tasks are started and named", .print = print_cluster},
-    {.name = "check", .summary = "a run's plan, without running it", .print = print_check},
+    {.name = "check", .summary = "a run's plan, without running it", .print = print_check_help},
     {.name = "eval", .summary = "evaluating a checkpoint: dtrain eval", .print = print_eval_help},
     {.name = "predict",
      .summary = "predictions of a checkpoint: dtrain predict",

@@ -13,6 +13,14 @@ struct verb {
 };
 
 static const struct field no_flags[] = {{0}};
+static const struct field json_flags[] = {
+    {.name = "json",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct checkpoint_call, json),
+     .fallback = "false",
+     .help = "print it as one JSON object"},
+    {0},
+};
 static const struct field reshard_flags[] = {
     {.name = "ps",
      .type = FIELD_INT,
@@ -25,13 +33,13 @@ static const struct field reshard_flags[] = {
 
 static const struct verb verbs[] = {
     {"ls", "DIR", "the checkpoints of a folder: step, time, shards, bytes, variables, leases", 1,
-     true, no_flags, checkpoint_ls},
+     true, json_flags, checkpoint_ls},
     {"show", "CKPT [NAME]", "all tensors: type, shape, slices, shard; or one with its values", 1,
-     false, no_flags, checkpoint_show},
-    {"verify", "CKPT", "compare all checksums; step and ledgers agree", 1, true, no_flags,
+     false, json_flags, checkpoint_show},
+    {"verify", "CKPT", "compare all checksums; step and ledgers agree", 1, true, json_flags,
      checkpoint_verify},
     {"diff", "A B", "what differs; exit code 0 only where all is equal bit for bit, else 1", 2,
-     true, no_flags, checkpoint_diff},
+     true, json_flags, checkpoint_diff},
     {"reshard", "CKPT --ps=N DIR", "the same values in N shards, as a new folder", 2, true,
      reshard_flags, checkpoint_reshard},
     {"export", "CKPT FILE.npz", "all tensors as numpy arrays", 2, true, no_flags,
@@ -47,7 +55,7 @@ void print_checkpoint_help(FILE *out)
     fputs("\nCKPT is a folder (its newest checkpoint), a prefix such as run/model.ckpt-300, or an\n"
           ".index file; dtrain's own or TensorFlow's (V2). Nothing is changed but what `reshard`\n"
           "and `export` write. What reshard wrote is a folder to go on from: name it as\n"
-          "train.checkpoint_dir.\n",
+          "train.checkpoint_dir. ls, show, verify and diff print JSON with --json.\n",
           out);
 }
 

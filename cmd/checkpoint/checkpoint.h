@@ -4,6 +4,7 @@
 #ifndef CMD_CHECKPOINT_CHECKPOINT_H
 #define CMD_CHECKPOINT_CHECKPOINT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "core/base/arena.h"
@@ -14,6 +15,7 @@ enum { CALL_WORDS_MAX = 2 };
 struct checkpoint_call {
     const char *words[CALL_WORDS_MAX]; /* NULL: not given */
     int64_t ps;                        /* --ps of reshard */
+    bool json;                         /* --json of those that only look */
     struct arena *arena;
 };
 
@@ -64,6 +66,7 @@ double checkpoint_number(const struct elements *, int dtype, int64_t i);
 int64_t checkpoint_tensor_bytes(const struct bundle_entry *);
 
 enum { TENSOR_SHAPE_TEXT_MAX = BUNDLE_RANK_MAX * 22 + 4 };
+json_t *checkpoint_shape_json(const struct bundle_shape *);
 /* "[784, 10]" into text, returned */
 const char *checkpoint_shape_text(const struct bundle_shape *, char text[TENSOR_SHAPE_TEXT_MAX]);
 bool checkpoint_same_shape(const struct bundle_shape *, const struct bundle_shape *);

@@ -8,17 +8,29 @@
 #include <string.h>
 
 #include "cmd/checkpoint/checkpoint.h"
+#include "cmd/json_print.h"
 
 enum { CODE_EQUAL = 0, CODE_DIFFERENT = 1 };
 
 struct diff {
     struct bundle *a, *b;
     int differences; /* tensors */
+    json_t *json;    /* --json: the list of them, instead of lines; NULL: none */
 };
+
+/* Takes the reference. */
+static void add_json(struct diff *d, const char *name, json_t *how)
+{
+    json_object_set_new(how, "name", json_string(name));
+    json_array_append_new(d->json, how);
+}
 
 static void report_missing(struct diff *d, const struct bundle *here, const char *name)
 {
-    printf("%s: only in %s\n", name, bundle_prefix(here));
+    if (d->json)
+        add_json(d, name, json_pack("{ss}", "only_in", bundle_prefix(here)));
+    else
+        printf("%s: only in %s\n", name, bundle_prefix(here));
     d->differences++;
 }
 
@@ -28,9 +40,15 @@ static bool compare_forms(struct diff *d, const struct bundle_entry *a,
 {
     char left[TENSOR_SHAPE_TEXT_MAX], right[TENSOR_SHAPE_TEXT_MAX];
     if (a->dtype == b->dtype && checkpoint_same_shape(&a->shape, &b->shape)) return true;
-    printf("%s: %s %s and %s %s\n", a->name, bundle_dtype_name(a->dtype),
-           checkpoint_shape_text(&a->shape, left), bundle_dtype_name(b->dtype),
-           checkpoint_shape_text(&b->shape, right));
+    if (d->json)
+        add_json(d, a->name,
+                 json_pack("{s[ss] s[oo]}", "types", bundle_dtype_name(a->dtype),
+                           bundle_dtype_name(b->dtype), "shapes", checkpoint_shape_json(&a->shape),
+                           checkpoint_shape_json(&b->shape)));
+    else
+        printf("%s: %s %s and %s %s\n", a->name, bundle_dtype_name(a->dtype),
+               checkpoint_shape_text(&a->shape, left), bundle_dtype_name(b->dtype),
+               checkpoint_shape_text(&b->shape, right));
     d->differences++;
     return false;
 }
@@ -51,8 +69,14 @@ static void compare_elements(struct diff *d, const struct bundle_entry *entry,
         if (isnan(by) || by > largest) largest = by; /* once NaN, always */
     }
     if (count == 0) return;
-    printf("%s: %lld of %lld elements differ, by %.9g at most\n", entry->name, (long long)count,
-           (long long)a->count, largest);
+    if (d->json)
+        add_json(d, entry->name,
+                 json_pack("{sI sI so}", "elements", (json_int_t)a->count, "different",
+                           (json_int_t)count, "by_at_most",
+                           isfinite(largest) ? json_real(largest) : json_null()));
+    else
+        printf("%s: %lld of %lld elements differ, by %.9g at most\n", entry->name, (long long)count,
+               (long long)a->count, largest);
     d->differences++;
 }
 
@@ -91,8 +115,13 @@ err checkpoint_diff(const struct checkpoint_call *call, int *ret_code)
     struct diff d = {0};
     TRY(checkpoint_open(call->words[0], &d.a));
     err e = checkpoint_open(call->words[1], &d.b);
+    if (call->json) d.json = json_array();
     if (!e) e = compare_all(&d);
-    if (!e && d.differences == 0) printf("equal: %d tensors, bit for bit\n", bundle_entries(d.a));
+    if (!e && d.json)
+        e = json_print(json_pack("{sb sO}", "equal", d.differences == 0, "differences", d.json));
+    else if (!e && d.differences == 0)
+        printf("equal: %d tensors, bit for bit\n", bundle_entries(d.a));
+    json_decref(d.json);
     if (!e) *ret_code = d.differences ? CODE_DIFFERENT : CODE_EQUAL;
     bundle_close(d.a);
     bundle_close(d.b);

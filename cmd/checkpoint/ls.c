@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "cmd/checkpoint/checkpoint.h"
+#include "cmd/json_print.h"
 #include "core/cluster/role/verdict.h"
 #include "core/train/checkpoint/checkpoints.h"
 
@@ -36,6 +37,7 @@ struct listing {
     struct row *rows;
     int row_count;
     bool is_damaged;
+    bool json;
 };
 
 /* ---- the folder ---- */
@@ -178,6 +180,36 @@ static void print_row(struct listing *l, const struct row *row)
     puts("");
 }
 
+/* As a row says it; the time in seconds since 1970. */
+static json_t *row_json(struct listing *l, const struct row *row)
+{
+    char path[CHECKPOINT_PATH_MAX + sizeof INDEX_ENDING];
+    struct stat status;
+    struct bundle *bundle;
+    snprintf(path, sizeof path, "%s" INDEX_ENDING, row->prefix);
+    json_t *json = json_pack("{ss sI sb sb}", "checkpoint", row->prefix, "step",
+                             (json_int_t)checkpoint_step(row->prefix), "newest", row->is_newest,
+                             "kept", !row->is_named && l->named_count);
+    if (stat(path, &status) == 0) json_object_set_new(json, "time", json_integer(status.st_mtime));
+    if (bundle_open(row->prefix, &bundle)) {
+        json_object_set_new(json, "error", json_string(error_text()));
+        l->is_damaged = true;
+        return json;
+    }
+    json_object_update_new(json, json_pack("{si sI si}", "shards", bundle_shards(bundle), "bytes",
+                                           (json_int_t)stored_bytes(bundle), "variables",
+                                           count_variables(bundle)));
+    bundle_close(bundle);
+    return json;
+}
+
+static err print_rows_json(struct listing *l)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < l->row_count; i++) json_array_append_new(rows, row_json(l, &l->rows[i]));
+    return json_print(json_pack("{ss so}", "folder", l->directory, "checkpoints", rows));
+}
+
 static err list(struct listing *l, struct arena *arena)
 {
     TRY(read_folder(l));
@@ -185,6 +217,7 @@ static err list(struct listing *l, struct arena *arena)
     if (e && e != ERR_INPUT) return e; /* bad input: there is no state file that can be read */
     make_rows(l, arena);
     if (e && l->row_count == 0) return e;
+    if (l->json) return print_rows_json(l);
     if (e) printf("no newest one: %s\n", error_text());
     printf("%10s  %-19s  %6s  %14s  %9s\n", "step", "time", "shards", "bytes", "variables");
     for (int i = 0; i < l->row_count; i++) print_row(l, &l->rows[i]);
@@ -193,7 +226,7 @@ static err list(struct listing *l, struct arena *arena)
 
 err checkpoint_ls(const struct checkpoint_call *call, int *ret_code)
 {
-    struct listing l = {.directory = call->words[0]};
+    struct listing l = {.directory = call->words[0], .json = call->json};
     err e = list(&l, call->arena);
     for (int i = 0; i < l.name_count; i++) free(l.names[i]);
     free(l.names);

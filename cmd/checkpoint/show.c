@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/checkpoint/checkpoint.h"
+#include "cmd/json_print.h"
 
 enum { SHARDS_TEXT_MAX = 64, SHARDS_SHOWN_MAX = 8, VALUES_SHOWN_MAX = 10, SLICES_SHOWN_MAX = 1000 };
 
@@ -47,6 +48,24 @@ static void print_all(const struct bundle *bundle)
                bundle_dtype_name(entry->dtype), dims, checkpoint_shape_text(&entry->shape, shape),
                entry->slice_count ? entry->slice_count : 1, shards_text(bundle, entry, shards));
     }
+}
+
+static json_t *tensor_json(const struct bundle *bundle, const struct bundle_entry *entry)
+{
+    json_t *shards = json_array();
+    for (int i = 0; i < (entry->slice_count ? entry->slice_count : 1); i++)
+        json_array_append_new(shards, json_integer(bundle_place(bundle, entry, i).shard));
+    return json_pack("{ss ss so so}", "name", entry->name, "type", bundle_dtype_name(entry->dtype),
+                     "shape", checkpoint_shape_json(&entry->shape), "shards", shards);
+}
+
+static err print_all_json(const struct bundle *bundle)
+{
+    json_t *tensors = json_array();
+    for (int i = 0; i < bundle_entries(bundle); i++)
+        json_array_append_new(tensors, tensor_json(bundle, bundle_at(bundle, i)));
+    return json_print(
+        json_pack("{ss so}", "checkpoint", bundle_prefix(bundle), "tensors", tensors));
 }
 
 /* ---- one tensor ---- */
@@ -128,13 +147,35 @@ static err print_one(struct bundle *bundle, const char *name)
     return OK;
 }
 
+static err print_one_json(struct bundle *bundle, const char *name)
+{
+    const struct bundle_entry *entry;
+    struct elements elements;
+    TRY(checkpoint_find_tensor(bundle, name, &entry));
+    TRY(checkpoint_elements(bundle, entry, NULL, &elements));
+    const struct statistics s = measure(&elements, entry->dtype);
+    json_t *json = tensor_json(bundle, entry);
+    json_t *numbers = json_pack("{sI sI sI}", "elements", (json_int_t)elements.count, "zeros",
+                                (json_int_t)s.zeros, "not_finite", (json_int_t)s.not_finite);
+    if (s.finite)
+        json_object_update_new(numbers,
+                               json_pack("{sf sf sf sf}", "least", s.least, "largest", s.largest,
+                                         "mean", s.mean, "standard_deviation", s.deviation));
+    json_object_update_new(json, numbers);
+    free(elements.at);
+    return json_print(json);
+}
+
 err checkpoint_show(const struct checkpoint_call *call, int *ret_code)
 {
     struct bundle *bundle;
     err e = OK;
     TRY(checkpoint_open(call->words[0], &bundle));
-    if (call->words[1])
-        e = print_one(bundle, call->words[1]);
+    const char *name = call->words[1];
+    if (call->json)
+        e = name ? print_one_json(bundle, name) : print_all_json(bundle);
+    else if (name)
+        e = print_one(bundle, name);
     else
         print_all(bundle);
     bundle_close(bundle);

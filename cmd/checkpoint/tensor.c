@@ -178,3 +178,10 @@ const char *checkpoint_shape_text(const struct bundle_shape *shape,
     snprintf(text + length, TENSOR_SHAPE_TEXT_MAX - (size_t)length, "]");
     return text;
 }
+
+json_t *checkpoint_shape_json(const struct bundle_shape *shape)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < shape->rank; i++) json_array_append_new(list, json_integer(shape->dim[i]));
+    return list;
+}

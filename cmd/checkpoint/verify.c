@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cmd/checkpoint/checkpoint.h"
+#include "cmd/json_print.h"
 #include "core/train/checkpoint/shard.h"
 
 enum { RECEIVED, TAKEN, TAKEN_STEP }; /* columns of a ledger (shard.h) */
@@ -23,6 +24,7 @@ struct check {
     int64_t workers;
     int64_t *first; /* [workers, LEDGER_COLUMNS]: the first ledger */
     int64_t bytes;  /* of all tensors */
+    bool json;      /* no notes: one object */
 };
 
 static err check_row(const struct check *c, const struct bundle_entry *entry, int64_t worker,
@@ -46,7 +48,7 @@ static void compare_row(const struct check *c, const struct bundle_entry *entry,
                         const int64_t row[LEDGER_COLUMNS])
 {
     const int64_t *first = c->first + worker * LEDGER_COLUMNS;
-    if (first[TAKEN] == row[TAKEN]) return;
+    if (c->json || first[TAKEN] == row[TAKEN]) return;
     printf("%s: note: %s, worker %lld: gradient %lld was the last, of another ps %lld\n",
            bundle_prefix(c->bundle), entry->name, (long long)worker, (long long)row[TAKEN],
            (long long)first[TAKEN]);
@@ -101,17 +103,32 @@ static err check_all(struct check *c)
     return OK;
 }
 
+static err print_json(const struct check *c)
+{
+    return json_print(json_pack("{ss sI si sI si si}", "checkpoint", bundle_prefix(c->bundle),
+                                "step", (json_int_t)c->step, "tensors", bundle_entries(c->bundle),
+                                "bytes", (json_int_t)c->bytes, "shards", bundle_shards(c->bundle),
+                                "ledgers", c->ledgers));
+}
+
+static void print(const struct check *c)
+{
+    printf("%s: ok, global step %lld, %d tensors, %lld bytes in %d %s, %d %s\n",
+           bundle_prefix(c->bundle), (long long)c->step, bundle_entries(c->bundle),
+           (long long)c->bytes, bundle_shards(c->bundle),
+           bundle_shards(c->bundle) == 1 ? "shard" : "shards", c->ledgers,
+           c->ledgers == 1 ? "ledger" : "ledgers");
+}
+
 err checkpoint_verify(const struct checkpoint_call *call, int *ret_code)
 {
-    struct check c = {0};
+    struct check c = {.json = call->json};
     TRY(checkpoint_open(call->words[0], &c.bundle));
     err e = check_all(&c);
-    if (!e)
-        printf("%s: ok, global step %lld, %d tensors, %lld bytes in %d %s, %d %s\n",
-               bundle_prefix(c.bundle), (long long)c.step, bundle_entries(c.bundle),
-               (long long)c.bytes, bundle_shards(c.bundle),
-               bundle_shards(c.bundle) == 1 ? "shard" : "shards", c.ledgers,
-               c.ledgers == 1 ? "ledger" : "ledgers");
+    if (!e && c.json)
+        e = print_json(&c);
+    else if (!e)
+        print(&c);
     free(c.first);
     bundle_close(c.bundle);
     return e;

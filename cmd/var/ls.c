@@ -4,13 +4,15 @@
 #include <string.h>
 
 #include "cmd/var/variable_view.h"
+#include "cmd/json_print.h"
 #include "cmd/var/var.h"
 
 enum { PS_TEXT_MAX = 64, ROWS_FIRST = 64 };
 
 struct row {
     const char *name, *kind, *shape;
-    char ps[PS_TEXT_MAX]; /* "0,2,5" */
+    char ps[PS_TEXT_MAX];   /* "0,2,5" */
+    json_t *dims, *holders; /* the same as lists */
 };
 
 struct table {
@@ -56,7 +58,10 @@ static err add_row(struct var *var, struct table *table, json_t *variable, int p
         row->name = arena_string(&var->arena, name);
         row->kind = arena_string(&var->arena, kind);
         row->shape = arena_string(&var->arena, shape_text(&shape, text));
+        row->dims = json_incref(list);
+        row->holders = json_array();
     }
+    json_array_append_new(row->holders, json_integer(ps));
     size_t used = strlen(row->ps);
     snprintf(row->ps + used, sizeof row->ps - used, "%s%d", used ? "," : "", ps);
     return OK;
@@ -111,6 +116,18 @@ static void print_table(struct table *table)
     }
 }
 
+static err print_json(struct table *table)
+{
+    json_t *list = json_array();
+    if (table->count) qsort(table->at, (size_t)table->count, sizeof *table->at, compare_rows);
+    for (int i = 0; i < table->count; i++) {
+        const struct row *row = &table->at[i];
+        json_array_append_new(list, json_pack("{ss sO ss sO}", "name", row->name, "shape",
+                                              row->dims, "kind", row->kind, "ps", row->holders));
+    }
+    return json_print(json_pack("{so}", "variables", list));
+}
+
 /* Page by page; `version` holds where the next one begins. */
 err var_ls(struct var *var)
 {
@@ -126,7 +143,14 @@ err var_ls(struct var *var)
         }
         if (!e) e = add_pages(var, &table, &is_done);
     }
-    if (!e) print_table(&table);
+    if (!e && var->flags.json)
+        e = print_json(&table);
+    else if (!e)
+        print_table(&table);
+    for (int i = 0; i < table.count; i++) {
+        json_decref(table.at[i].dims);
+        json_decref(table.at[i].holders);
+    }
     json_decref(table.index);
     free(table.at);
     return e;

@@ -44,6 +44,11 @@ static const struct field fields[] = {
      .fallback = "0",
      .max = COUNT_MAX,
      .help = "watch: end after so many lines; 0: when the job ends"},
+    {.name = "json",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct var_flags, json),
+     .fallback = "false",
+     .help = "ls: print one JSON object; values are JSON anyway"},
     {0},
 };
 

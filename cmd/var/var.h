@@ -12,6 +12,7 @@ struct var_flags {
     const char *ps_hosts;
     uint64_t timeout_ms, every_ms;
     int64_t count;
+    bool json;
 };
 
 struct var {

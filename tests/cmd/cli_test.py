@@ -26,6 +26,9 @@ WRONG = [
     (["missing.json"], {}, "missing.json: cannot be opened: No such file or directory"),
     (["check", "/"], {}, "/: cannot be read: Is a directory"),
     (["check"], {}, NO_SPEC),
+    (["check", "--graph=png", "spec.json"], {},
+     '--graph: expected one of none, dot, mermaid, got "png"'),
+    (["devices", "x"], {}, 'devices: unexpected argument "x": 0 at most'),
     (["schema", "x"], {}, 'schema: unexpected argument "x"'),
     (["version", "x"], {}, 'version: unexpected argument "x"'),
     (["help", "optimiser"], {},
@@ -299,6 +302,40 @@ class CommandLine(CommandCase):
         self.assertIn("async, 2 ps, 2 workers, batch size 20, 20 steps per epoch, last step 20\n",
                       words)
         self.assertEqual(words.splitlines()[-1], "ok")
+
+    def test_check_draws_the_model(self):
+        with open(os.path.join(self.folder, "two.json"), "w", encoding="utf-8") as file:
+            model = [{"op": "flatten"}, {"op": "dense", "name": "ab", "units": 10},
+                     {"op": "add", "inputs": ["ab", "ab"]}]
+            json.dump({**commands.SPEC, "model": model}, file)
+        drawn = {form: self.run_dtrain("check", f"--graph={form}", "two.json")
+                 for form in ("dot", "mermaid")}
+        for ended in drawn.values():
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        dot = drawn["dot"].stdout.splitlines()
+        self.assertEqual((dot[0], dot[-1]), ("digraph model {", "}"))
+        self.assertIn('  n1 [label="ab\\ndense [20, 10]"];', dot)
+        self.assertEqual([line for line in dot if "->" in line],
+                         ["  c0 -> n0;", "  n0 -> n1;", "  n1 -> n2;", "  n1 -> n2;", "  n2 -> l0;"])
+        mermaid = drawn["mermaid"].stdout.splitlines()
+        self.assertEqual((mermaid[0], mermaid[1]),
+                         ("flowchart TD", '  c0["features<br>[20, 28, 28, 1]"]'))
+        self.assertIn('  l0["softmax_cross_entropy<br>loss"]', mermaid)
+        self.assertEqual(len([line for line in mermaid if "-->" in line]), 5)
+
+    def test_a_plan_is_json_too(self):
+        ended = self.run_dtrain("check", "--json", "--local_ps=2", "spec.json")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        plan = json.loads(ended.stdout)
+        self.assertEqual((plan["name"], plan["ps"], plan["workers"], plan["rows"], plan["last_step"]),
+                         ("digits", 2, 1, 400, 20))
+        self.assertEqual(plan["variables"], [
+            {"name": "softmax/kernel", "shape": [784, 10], "ps": plan["variables"][0]["ps"]},
+            {"name": "softmax/bias", "shape": [10], "ps": plan["variables"][1]["ps"]}])
+        self.assertEqual(sum(plan["ps_bytes"]), 4 * plan["parameters"])
+        devices = json.loads(self.run_dtrain("devices", "--json").stdout)
+        self.assertTrue(devices["cpu"]["instruction_sets"])
+        self.assertEqual(devices["gpus"], [])
 
     def test_check_says_what_is_cut_and_why(self):
         units = "--set=model[1].units=1000"

@@ -68,6 +68,27 @@ class Looking(Checkpoint):
         for line, end in zip(lines[1:], ("model.ckpt-0", "model.ckpt-3, newest")):
             self.assertRegex(line, rf" \d+-\d\d-\d\d \d\d:\d\d:\d\d +2 +604 +3  {end}$")
 
+    def test_what_is_seen_is_json_too(self):
+        def ask(verb, *words):
+            return json.loads(self.checkpoint(verb, "--json", *words))
+        rows = ask("ls", tool.ADAM)["checkpoints"]
+        self.assertEqual([[row["step"], row["newest"]] for row in rows], [[0, False], [3, True]])
+        self.assertEqual(rows[1]["checkpoint"], str(tool.ADAM / "model.ckpt-3"))
+        tensors = {row["name"]: row for row in ask("show", tool.ADAM)["tensors"]}
+        self.assertEqual(list(tensors), list(self.rows(tool.ADAM)))
+        one = ask("show", tool.ADAM, "words/embedding_weights")
+        self.assertEqual({key: one[key] for key in tensors[one["name"]]}, tensors[one["name"]])
+        self.assertLess(one["least"], one["mean"])
+        verified = ask("verify", tool.ADAM)
+        self.assertEqual((verified["step"], verified["tensors"]), (3, len(tensors)))
+        self.assertEqual(ask("diff", tool.ADAM, tool.ADAM), {"equal": True, "differences": []})
+        ended = self.dtrain("checkpoint", "diff", "--json", tool.ADAM / "model.ckpt-0", tool.ADAM)
+        found = json.loads(ended.stdout)
+        self.assertEqual((ended.returncode, found["equal"]), (1, False))
+        changed = {row["name"]: row for row in found["differences"]}
+        self.assertEqual(changed["global_step"],
+                         {"name": "global_step", "elements": 1, "different": 1, "by_at_most": 3.0})
+
     def test_ls_shows_those_that_no_state_file_names(self):
         folder = self.copy()
         made.write_state(folder, "model.ckpt-3")

@@ -72,6 +72,10 @@ class LonePs(VarCase):
         rows = [line.split() for line in self.var(cluster, "ls").splitlines()]
         self.assertEqual(rows[0], ["variable", "shape", "kind", "ps"])
         self.assertEqual([row[0] for row in rows[1:]], ["global_step", "m", "x"])
+        listed = json.loads(self.var(cluster, "ls", "--json"))["variables"]
+        self.assertEqual([[row["name"], row["kind"], ",".join(map(str, row["ps"]))] for row in listed],
+                         [[row[0], row[-2], row[-1]] for row in rows[1:]])
+        self.assertEqual([row["shape"] for row in listed], [[], [2, 2], []])
 
     def test_what_cannot_be_is_said(self):
         cluster = self.lone()

@@ -173,6 +173,7 @@ void fields_keep_shared(const struct object *, json_t *json);
 err flags_parse(const struct object *, int argc, char **argv, struct arena *, void *ret,
                 const char **ret_rest, int rest_max, int *ret_rest_count);
 bool flags_given(const struct object *, int argc, char **argv, const char *name);
+bool flags_has(const struct object *, const char *word); /* "--seed", "--seed=1": one of them? */
 /* Is the next word the value of this one ("--seed")? Not behind a boolean, nor an unknown flag. */
 bool flags_take_value(const struct object *, const char *word);
 

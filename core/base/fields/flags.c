@@ -286,3 +286,10 @@ bool flags_take_value(const struct object *object, const char *word)
     const struct field *field = object_field(object, word + strlen("--"));
     return field && field->type != FIELD_BOOL;
 }
+
+bool flags_has(const struct object *object, const char *word)
+{
+    const size_t dashes = strlen("--");
+    if (strncmp(word, "--", dashes) != 0) return false;
+    return object_field_n(object, word + dashes, strcspn(word + dashes, "="));
+}

@@ -1,0 +1,66 @@
+/* check_json.c - the plan of a run as one JSON object, for scripts. */
+#include "cmd/check.h"
+#include "cmd/json_print.h"
+
+static json_t *shape_json(const struct shape *shape)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < shape->rank; i++) json_array_append_new(list, json_integer(shape->dim[i]));
+    return list;
+}
+
+static json_t *nodes_json(const struct graph *graph)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < graph->node_count; i++) {
+        const struct node *node = &graph->nodes[i];
+        int64_t parameters = 0;
+        for (int p = 0; p < node->param_count; p++)
+            parameters += shape_count(&node->param[p].shape);
+        json_array_append_new(list, json_pack("{ss ss so sI}", "name", node->name, "op",
+                                              node->op->object.name, "output",
+                                              shape_json(&node->output.shape), "parameters",
+                                              (json_int_t)parameters));
+    }
+    return list;
+}
+
+/* Of each variable the ps of its slices, in their order. */
+static json_t *variables_json(const struct layout *layout)
+{
+    json_t *list = json_array();
+    for (int v = 0; v < layout->variable_count; v++) {
+        const struct variable *variable = &layout->variables[v];
+        json_t *ps = json_array();
+        for (int s = 0; s < layout->slice_count; s++)
+            if (layout->slices[s].variable == v)
+                json_array_append_new(ps, json_integer(layout->slices[s].ps));
+        json_array_append_new(list, json_pack("{ss so so}", "name", variable->name, "shape",
+                                              shape_json(&variable->shape), "ps", ps));
+    }
+    return list;
+}
+
+static json_t *ps_bytes_json(const struct layout *layout)
+{
+    json_t *list = json_array();
+    for (int ps = 0; ps < layout->ps_count; ps++)
+        json_array_append_new(list, json_integer(layout->ps_bytes[ps]));
+    return list;
+}
+
+err check_print_json(const struct spec *spec, const struct session *session, int ps_count,
+                     int workers)
+{
+    const int64_t rows = session->train_data->rows;
+    json_t *json = json_pack(
+        "{ss* ss so ss sI so so sI si si sI sI sI}", "name", spec->name, "fingerprint",
+        spec->fingerprint, "nodes", nodes_json(session->graph), "loss",
+        session->graph->loss.loss->object.name, "parameters",
+        (json_int_t)session->graph->param_floats, "variables", variables_json(session->layout),
+        "ps_bytes", ps_bytes_json(session->layout), "rows", (json_int_t)rows, "ps", ps_count,
+        "workers", workers, "batch_size", (json_int_t)spec->data.batch_size, "last_step",
+        (json_int_t)spec_last_step(spec, rows, workers), "step_bytes",
+        (json_int_t)session->replica.plan->size.block);
+    return json_print(json);
+}

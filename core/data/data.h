@@ -73,6 +73,7 @@ struct data_spec {
     bool shuffle;
     double scale, offset; /* feature = scale * stored + offset; 1 and 0: as stored */
     int64_t prefetch;     /* batches kept ready, 1 to PREFETCH_MAX */
+    const char *origin;   /* NULL: not said */
 };
 extern const struct object data_spec_object;
 

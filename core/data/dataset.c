@@ -92,6 +92,12 @@ static const struct field data_fields[] = {
      .min = 1,
      .max = PREFETCH_MAX,
      .help = "batches kept ready ahead of training"},
+    {.name = "origin",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct data_spec, origin),
+     .fallback = "null",
+     .may_differ = true,
+     .help = "which files these are and where they can be had, told where they cannot be read"},
     {0},
 };
 

@@ -90,6 +90,9 @@ err input_open(const struct format_context *context, const char *path, struct in
     in->file = -1;
     in->path = join_path(context->directory, path);
     err e = in->path ? start(in) : fail(ERR_MEMORY, "no memory to read %s", path);
+    if (e == ERR_INPUT && in->file < 0 && path[0] != '/')
+        e = fail(e, "%s (relative paths begin at the spec's folder, or at --data_dir)",
+                 error_text());
     if (e) {
         input_close(in);
         return e;

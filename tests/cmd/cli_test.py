@@ -377,6 +377,18 @@ class CommandLine(CommandCase):
         self.assertIn(f"table.csv\n  {use}\n", self.run_dtrain("check", *words).stdout)
         self.assertIn(f"data.train: table.csv: {use}\n", self.run_dtrain(*words).stderr)
 
+    def test_files_of_examples_that_are_not_there_can_be_had(self):
+        for name, where in (("mnist_mlp", "ossci-datasets"), ("mnist_softmax", "ossci-datasets"),
+                            ("mnist_cnn", "ossci-datasets"), ("fashion_cnn", "fashion-mnist.s3")):
+            path = os.path.join(program.ROOT, "examples", name + ".json")
+            for words in ([path], ["--data_dir=.", path]):
+                ended = self.run_dtrain("check", *words)
+                self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+                self.assertIn("train-images-idx3-ubyte.gz: No such file or directory (relative paths "
+                              "begin at the spec's folder, or at --data_dir); the data are the four "
+                              "files of ", ended.stderr)
+                self.assertIn("//" + where, ended.stderr)
+
     def test_check_finds_what_a_run_would_find(self):
         ended = self.run_dtrain("check", "--set=model[1].unit=7", "spec.json")
         self.assertEqual((ended.returncode, ended.stdout), (2, ""))

@@ -23,7 +23,8 @@ FIXTURES = ROOT / "tests" / "fixtures"
 LIMIT_S = 60  # for anything that is waited for; nothing here takes more than a second or two
 LOOK_S = 0.002  # between two looks at what is waited for
 BAD_HOST, BAD_INPUT = 1, 2  # exit codes
-VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG")  # which task one is
+VARIABLES = ("JOB_NAME", "TASK_INDEX", "PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG",  # which task one is
+             "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE")  # told as not used
 
 # Whoever runs the tests may be without a terminal and ignore SIGHUP, which the programs would then
 # ignore, too. A handler of ours becomes the default in them.

@@ -14,6 +14,8 @@ static err open_set(const struct session *s, const char *name, const struct sour
                                            .without_labels = s->options.without_labels,
                                            .columns = &spec->data.columns};
     err e = batch_source_open(source, &context, ret);
+    if (e == ERR_INPUT && spec->data.origin)
+        e = fail(e, "%s; the data are %s", error_text(), spec->data.origin);
     return e ? fail_prefix(e, "%s", name) : OK;
 }
 

@@ -43,6 +43,7 @@ struct run_flags { /* one table: run_flags_object */
     int64_t keep_best;       /* evaluator: so many checkpoints */
     const char *best_metric; /* by this number of their evaluations */
     int log_level;           /* enum log_level */
+    int log_format;          /* enum log_format */
     int launched;            /* enum launched */
 };
 /* Whether run_local started this task: it then prints lines without its name, which the launcher

@@ -4,10 +4,12 @@
 
 enum { THREADS_MAX = 1024, SECONDS_MAX = 100 * 24 * 3600 };
 
-/* In the order of enum transport_choice, enum parts_choice, enum log_level and enum launched. */
+/* In the order of enum transport_choice, enum parts_choice, enum log_level, enum log_format and
+ * enum launched. */
 static const char *const transports[] = {"auto", "tcp", "shm", NULL};
 static const char *const parts[] = {"auto", "always", "never", NULL};
 static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
+static const char *const formats[] = {"text", "dated", "json", NULL};
 static const char *const launched[] = {"no", "yes", "terminal", NULL};
 
 /* Without them the words of the environment are somebody else's. */
@@ -175,6 +177,13 @@ static const struct field fields[] = {
      .fallback = "\"info\"",
      .choices = levels,
      .help = "which lines to print: error, warning, info or debug and everything before it"},
+    {.name = "log_format",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct run_flags, log_format),
+     .fallback = "\"text\"",
+     .choices = formats,
+     .help = "how lines look on standard error: text; dated: with date and zone; json: one object "
+             "per line"},
     {.name = "launched",
      .type = FIELD_ENUM,
      .offset = offsetof(struct run_flags, launched),

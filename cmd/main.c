@@ -48,7 +48,10 @@ int cmd_version(int argc, char **argv)
 int report_error(err e)
 {
     log_clear_status();
-    fprintf(stderr, "dtrain: %s\n", error_text());
+    if (log_is_json())
+        log_line(LOG_ERROR, "%s", error_text());
+    else
+        fprintf(stderr, "dtrain: %s\n", error_text());
     return exit_code_of(e);
 }
 

@@ -44,12 +44,14 @@ static void note_environment(struct run *run)
         log_line(LOG_INFO, "JOB_NAME=%s in the environment is not used: no hosts are given", job);
 }
 
-/* The names of tasks in front of log lines: not alone, and not where the launcher adds them. */
+/* The names of tasks in front of log lines: not alone, and not where the launcher adds them, which
+ * it does not to JSON. */
 static err open_task(struct run *run)
 {
     note_environment(run);
     TRY(cluster_spec_make(&run->flags.cluster, getenv("TF_CONFIG"), &run->arena, &run->cluster));
-    if (!run->cluster.is_distributed || run->flags.launched != LAUNCHED_NO) return OK;
+    const bool is_launcher_naming = run->flags.launched != LAUNCHED_NO && !log_is_json();
+    if (!run->cluster.is_distributed || is_launcher_naming) return OK;
     char name[TASK_NAME_MAX] = "evaluator";
     if (run->cluster.is_evaluator) {
         log_set_task(name);
@@ -112,6 +114,7 @@ err run_open(struct run *run, int argc, char **argv)
     TRY(settings_check_words(argc, argv));
     TRY(flags_parse(&run_flags_object, argc, argv, &run->arena, &run->flags, &run->spec_path, 1,
                     &paths));
+    log_set_format((enum log_format)run->flags.log_format);
     log_set_level((enum log_level)run->flags.log_level);
     if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
     TRY(check_words(run));

@@ -128,7 +128,10 @@ static err open_stream(struct child *child, int to, int *ret_write)
     if (pipe2(fds, O_CLOEXEC)) return fail(ERR_IO, "cannot make a pipe: %s", strerror(errno));
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     struct task_output *lines = to == STDOUT_FILENO ? &child->out : &child->err;
-    *lines = (struct task_output){.from = fds[0], .to = to, .prefix = child->prefix};
+    const bool is_log = to == STDERR_FILENO;
+    const char *prefix =
+        is_log && log_is_json() ? "" : child->prefix; /* an object names its task */
+    *lines = (struct task_output){.from = fds[0], .to = to, .prefix = prefix};
     *ret_write = fds[1];
     return OK;
 }

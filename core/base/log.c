@@ -18,14 +18,18 @@
 #include "core/base/printable.h"
 
 enum { LOG_LINE_MAX = 4096, LOG_TASK_MAX = 64, LOG_WRITE_TRIES = 16, LOG_COLUMNS = 80 };
+/* A character of JSON may need a backslash; what stands before the text is time, level and task. */
+enum { LOG_JSON_HEAD_MAX = 256, LOG_JSON_TEXT_MAX = (LOG_LINE_MAX - LOG_JSON_HEAD_MAX) / 2 };
+enum { LOG_TIME_MAX = 64 };
 enum { LOG_LIMITED_TEXT_MAX = LOG_LINE_MAX / 2 }; /* what is added to it must fit too */
 
 static const char clear_line[] = "\r\033[K";
 
 static struct {
     atomic_int level;
-    char task[LOG_TASK_MAX]; /* "worker/1: " or "" */
+    char task[LOG_TASK_MAX]; /* "worker/1" or "" */
     atomic_bool status_shown;
+    enum log_format format;
     bool ends_at_terminal; /* set at start, though standard error is a pipe */
 } state = {.level = LOG_INFO};
 
@@ -45,25 +49,64 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
 }
 
 /* Text may quote a file or a peer: it ends no line, and does not talk to the terminal. */
-__attribute__((format(printf, 2, 0))) static void
-add_printable(struct line *line, const char *format, va_list arguments)
+__attribute__((format(printf, 3, 0))) static void
+print_safely(char *to, size_t size, const char *format, va_list arguments)
 {
     char text[LOG_LINE_MAX];
+    to[0] = '\0';
     if (vsnprintf(text, sizeof text, format, arguments) < 0) return;
     for (char *c = text; *c; c++)
         if (*c == '\n') *c = ' ';
-    printable_copy(line->at + line->length, LOG_LINE_MAX - line->length, text);
+    printable_copy(to, size, text);
+}
+
+__attribute__((format(printf, 2, 0))) static void
+add_printable(struct line *line, const char *format, va_list arguments)
+{
+    print_safely(line->at + line->length, LOG_LINE_MAX - line->length, format, arguments);
     line->length += strlen(line->at + line->length);
 }
 
-static void add_time(struct line *line)
+/* "12:26:00.695", or with date and zone "2026-11-23T12:26:00.695+01:00" */
+static const char *time_text(char ret[LOG_TIME_MAX])
 {
     struct timespec now;
     struct tm local;
+    char day[LOG_TIME_MAX / 2] = "", zone[8] = "";
     clock_gettime(CLOCK_REALTIME, &now);
     localtime_r(&now.tv_sec, &local);
-    add(line, "%02d:%02d:%02d.%03ld ", local.tm_hour, local.tm_min, local.tm_sec,
-        now.tv_nsec / 1000000);
+    if (state.format != LOG_TEXT) {
+        strftime(day, sizeof day, "%Y-%m-%dT", &local);
+        strftime(zone, sizeof zone, "%z", &local); /* +0100 */
+    }
+    snprintf(ret, LOG_TIME_MAX, "%s%02d:%02d:%02d.%03ld%.3s%s%s", day, local.tm_hour, local.tm_min,
+             local.tm_sec, now.tv_nsec / 1000000, zone, *zone ? ":" : "", *zone ? zone + 3 : "");
+    return ret;
+}
+
+__attribute__((format(printf, 3, 0))) static void add_text(struct line *line, enum log_level level,
+                                                           const char *format, va_list arguments)
+{
+    static const char *const marks[] = {[LOG_ERROR] = "ERROR: ", [LOG_WARNING] = "WARNING: "};
+    char time[LOG_TIME_MAX];
+    add(line, "%s %s%s%s", time_text(time), state.task, *state.task ? ": " : "",
+        level <= LOG_WARNING ? marks[level] : "");
+    add_printable(line, format, arguments);
+}
+
+__attribute__((format(printf, 3, 0))) static void add_json(struct line *line, enum log_level level,
+                                                           const char *format, va_list arguments)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    char time[LOG_TIME_MAX], text[LOG_JSON_TEXT_MAX];
+    print_safely(text, sizeof text, format, arguments);
+    add(line, "{\"time\": \"%s\", \"level\": \"%s\", \"task\": \"%s\", \"text\": \"",
+        time_text(time), names[level], state.task);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"' || *c == '\\') line->at[line->length++] = '\\';
+        line->at[line->length++] = (unsigned char)*c < ' ' ? ' ' : *c;
+    }
+    add(line, "\"}");
 }
 
 /* What cannot be written is lost: a log must not stop the program. */
@@ -97,24 +140,34 @@ void log_set_level(enum log_level level)
     state.level = level;
 }
 
+void log_set_format(enum log_format format)
+{
+    state.format = format;
+}
+
+bool log_is_json(void)
+{
+    return state.format == LOG_JSON;
+}
+
 void log_set_task(const char *task)
 {
-    snprintf(state.task, sizeof state.task, *task ? "%.60s: " : "%.60s", task);
+    snprintf(state.task, sizeof state.task, "%.60s", task);
 }
 
 void log_line(enum log_level level, const char *format, ...)
 {
-    static const char *const marks[] = {[LOG_ERROR] = "ERROR: ", [LOG_WARNING] = "WARNING: "};
     if ((int)level > state.level) return;
 
     struct line line;
     line.length = 0;
     if (atomic_exchange(&state.status_shown, false)) add(&line, "%s", clear_line);
-    add_time(&line);
-    add(&line, "%s%s", state.task, level <= LOG_WARNING ? marks[level] : "");
     va_list arguments;
     va_start(arguments, format);
-    add_printable(&line, format, arguments);
+    if (state.format == LOG_JSON)
+        add_json(&line, level, format, arguments);
+    else
+        add_text(&line, level, format, arguments);
     va_end(arguments);
     line.at[line.length++] = '\n';
     write_out(&line);
@@ -146,6 +199,7 @@ void log_clear_status(void)
 
 bool log_is_terminal(void)
 {
+    if (log_is_json()) return false;
     if (state.ends_at_terminal) return true;
     const char *kind = getenv("TERM");
     return kind && *kind && strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) == 1;

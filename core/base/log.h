@@ -12,6 +12,12 @@
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
+/* TEXT: the time of the day; DATED: with date and zone; JSON: an object per line, with the members
+ * time (as dated), level, task and text, and no status lines. Set once, at start. */
+enum log_format { LOG_TEXT, LOG_DATED, LOG_JSON };
+
+void log_set_format(enum log_format);
+bool log_is_json(void);
 void log_set_level(enum log_level);
 void log_set_task(const char *task); /* copied; "" for none */
 void log_line(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));

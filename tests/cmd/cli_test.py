@@ -1,5 +1,6 @@
 """Command lines: the wrong ones with their exit code and their exact message, and the words that
 explain."""
+import datetime
 import json
 import os
 import re
@@ -424,6 +425,23 @@ class CommandLine(CommandCase):
         ended = program.run(["check", "--job_name=worker", "--task_index=0", PS, WORKERS, "spec.json"],
                             self.folder, {"SLURM_NTASKS": "4"})
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_lines_of_the_log_may_be_dated_or_json(self):
+        dated = self.run_dtrain("--log_format=dated", "spec.json")
+        self.assertEqual(dated.returncode, 0, dated.stderr)
+        for line in dated.stderr.splitlines():
+            datetime.datetime.fromisoformat(line.split()[0]).utcoffset().total_seconds()
+        for words in ([], ["--local_ps=2", "--local_workers=1"]):
+            ended = self.run_dtrain("--log_format=json", *words, "spec.json")
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            lines = [json.loads(line) for line in ended.stderr.splitlines()]
+            self.assertEqual({tuple(line) for line in lines}, {("time", "level", "task", "text")})
+            self.assertEqual({line["task"] for line in lines},
+                             {"", "ps/0", "ps/1", "worker/0"} if words else {""})
+        wrong = self.run_dtrain("--log_format=json", 'a"b\\c.json')
+        line = json.loads(wrong.stderr)
+        self.assertEqual((line["level"], line["text"]),
+                         ("error", 'a"b\\c.json: cannot be opened: No such file or directory'))
 
     def test_the_log_says_how_long_it_takes_still(self):
         ended = self.run_dtrain("--set=train.log_every_steps=5", "spec.json")

@@ -70,6 +70,7 @@ struct data_spec {
     struct objects columns;         /* of struct column_spec (columns/column.h) */
     int64_t batch_size;             /* per worker */
     int64_t eval_batch_size; /* 0: a size that suits (batch_size, at least 100, at most rows) */
+    const char *weight;      /* the column of what an example counts; NULL: 1 */
     bool shuffle;
     double scale, offset; /* feature = scale * stored + offset; 1 and 0: as stored */
     int64_t prefetch;     /* batches kept ready, 1 to PREFETCH_MAX */
@@ -87,11 +88,12 @@ struct transform {
     enum dtype label_dtype; /* what the loss wants; labels are converted */
     struct shape label_shape;
     enum label_rule labels;
-    int64_t classes;  /* LABELS_CLASSES: labels are below */
-    const char *loss; /* for messages */
+    int64_t classes;    /* LABELS_CLASSES: labels are below */
+    const char *loss;   /* for messages */
+    const char *weight; /* the column of weights; NULL: none */
 };
 /* One pass over all labels; of their shapes [] and [1] are the same. ERR_INPUT names the file, the
- * row (from 0, skipped ones included), the label, and what the loss takes. */
+ * row (from 0, skipped ones included), the label, and what the loss takes; or a weight below 0. */
 err transform_check(const struct transform *, const struct dataset *);
 
 #endif

@@ -53,6 +53,13 @@ static const struct field data_fields[] = {
      .kinds = &column_kinds,
      .help = "what becomes of the cells of both, for nodes to read by name; none: all that are "
              "features are one column of numbers"},
+    {.name = "weight",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct data_spec, weight),
+     .fallback = "null",
+     .help =
+         "the numeric column that says what each example counts in loss and metrics: 0 or more; "
+         "null: 1"},
     {.name = "batch_size",
      .type = FIELD_INT,
      .offset = offsetof(struct data_spec, batch_size),

@@ -144,6 +144,17 @@ static err check_values(const struct transform *t, const struct dataset *d)
     return at < count ? refuse(t, d, at) : OK;
 }
 
+/* Columns of numbers are finite already. */
+static err check_weights(const char *name, const struct dataset *d)
+{
+    const struct column *weights = &d->columns[column_find(d->columns, d->column_count, name)];
+    const int64_t at = find_float(weights->at, d->rows, (struct range){0, FLT_MAX});
+    if (at == d->rows) return OK;
+    return fail(ERR_INPUT, "%s: row %lld (from 0): weight \"%s\" is %g; expected 0 or more",
+                d->name, (long long)(d->first_row + at), name,
+                (double)((const float *)weights->at)[at]);
+}
+
 /* One number per example may be written [] or [1]: files know the first, losses the second. */
 static bool label_shape_fits(const struct shape *have, const struct shape *wanted)
 {
@@ -160,5 +171,6 @@ err transform_check(const struct transform *t, const struct dataset *d)
         return fail(ERR_INPUT, "%s: labels have shape %s per example, the loss wants %s",
                     d->label_name, shape_text(shape, have), shape_text(&t->label_shape, wanted));
     }
-    return check_values(t, d);
+    TRY(check_values(t, d));
+    return t->weight ? check_weights(t->weight, d) : OK;
 }

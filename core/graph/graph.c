@@ -268,6 +268,33 @@ static err make_loss(struct maker *m)
     return OK;
 }
 
+static err find_weights(const struct maker *m, int *ret)
+{
+    const struct column *columns = m->options->columns;
+    *ret = column_find(columns, m->options->column_count, m->options->weight);
+    if (*ret < 0 || columns[*ret].dtype != FLOAT32 || column_width(&columns[*ret]) != 1)
+        return fail(ERR_INPUT,
+                    "data.weight: expected the name of a numeric column of one number, got \"%s\"",
+                    m->options->weight);
+    return OK;
+}
+
+/* What an example counts in loss and metrics; with weights of classes it would count twice. */
+static err add_weights(struct maker *m)
+{
+    struct loss_node *loss = &m->graph->loss;
+    int column;
+    if (!m->options->weight) return OK;
+    TRY(find_weights(m, &column));
+    if (loss->reads_labels)
+        return fail(ERR_INPUT, "data.weight: loss (%s) has class_weights: one of the two",
+                    loss->loss->object.name);
+    TRY(shape_column(m, &m->options->columns[column], &loss->weights.shape));
+    loss->reads_labels = true;
+    add_input(m, &loss->weights, column, false);
+    return OK;
+}
+
 /* Summaries and tables tell metrics apart by name, which may hold an attribute ("in_top_5"). */
 static err make_metric(struct maker *m, int index)
 {
@@ -309,6 +336,7 @@ err graph_make(const struct model_spec *spec, const struct graph_options *option
     TRY(make_nodes(&m));
     TRY(list_params(&m));
     TRY(make_loss(&m));
+    TRY(add_weights(&m));
     TRY(make_metrics(&m));
     *ret = graph;
     return OK;

@@ -22,6 +22,7 @@ struct graph_options {
     bool training;
     /* Tables hold the rows that a batch names, no more: ids are fed as places among them. */
     bool holds_batch_rows;
+    const char *weight; /* the column of numbers that says what a row counts; NULL: 1 */
     uint64_t seed;
 };
 

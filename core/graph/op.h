@@ -142,6 +142,8 @@ struct loss_node {
     const void *attributes;
     const struct tensor *logits; /* output of the last node */
     struct tensor labels;        /* dtype and shape set by infer; value set from the batch */
+    struct tensor weights;       /* [batch, 1] what each row counts; no name: 1. Set by the graph,
+                                    value from the batch */
     bool reads_labels;           /* set by infer: forward looks at them on the host, so it waits */
     float *losses;               /* [batch] */
     void *state;                 /* from prepare; NULL: none */
@@ -179,6 +181,15 @@ struct loss {
     const struct op_case *cases; /* input[0]: logits */
 };
 extern const struct kinds loss_kinds;
+
+/* The loss of a node with the weights of its rows: losses, gradient, and the divisor of the mean.
+ */
+void loss_forward(const struct loss_node *, struct device *, int64_t rows);
+double loss_weight(const struct loss_node *, struct device *, int64_t rows);
+bool loss_is_weighted(const struct loss_node *);
+/* Of rows first .. first + rows - 1, on the host; 1 where there are none */
+void loss_row_weights(const struct loss_node *, struct device *, int64_t first, int64_t rows,
+                      float *ret);
 
 struct metric_node {
     const struct metric *metric;

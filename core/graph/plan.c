@@ -215,7 +215,7 @@ static void run_loss(struct plan *plan, int64_t rows)
 {
     struct graph *graph = plan->graph;
     struct device *d = plan->device;
-    graph->loss.loss->forward(&graph->loss, d, rows);
+    loss_forward(&graph->loss, d, rows);
 
     const struct tensor *logits = graph->loss.logits;
     if (!logits->gradient || rows == graph->batch) return;
@@ -287,11 +287,11 @@ void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const s
     }
 }
 
-/* Weight 0: every row has a class of weight 0, whose mean TensorFlow takes for 0. */
+/* Weight 0: no row counts, whose mean TensorFlow takes for 0. */
 double plan_loss(struct plan *plan, int64_t rows)
 {
     const struct loss_node *loss = &plan->graph->loss;
-    const double weight = loss->loss->weight(loss, plan->device, rows);
+    const double weight = loss_weight(loss, plan->device, rows);
     if (weight <= 0) return 0;
     return plan->device->kernels->sum(plan->device, loss->losses, rows) / weight;
 }

@@ -299,6 +299,21 @@ static void without_labels_they_are_zeros_of_the_wanted_shape(void **state)
     }
 }
 
+static void a_weight_below_0_is_named_by_its_row(void **state)
+{
+    static float weights[50];
+    const struct transform t = {.scale = 1, .label_dtype = INT32, .weight = "w"};
+    struct counted memory;
+    struct dataset d = counted_dataset(&memory, FLOAT32, 50);
+    d.columns[d.column_count++] = (struct column){.name = "w", .at = weights};
+    d.first_row = 100;
+    assert_int_equal(transform_check(&t, &d), OK);
+    weights[7] = -0.5f;
+    assert_int_equal(transform_check(&t, &d), ERR_INPUT);
+    assert_string_equal(error_text(),
+                        "counted: row 107 (from 0): weight \"w\" is -0.5; expected 0 or more");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +330,7 @@ int main(void)
         cmocka_unit_test(reading_scales_features_and_converts_labels),
         cmocka_unit_test(what_is_measured_comes_once_in_stored_order),
         cmocka_unit_test(without_labels_they_are_zeros_of_the_wanted_shape),
+        cmocka_unit_test(a_weight_below_0_is_named_by_its_row),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -45,6 +45,7 @@ err model_parse(struct model *m, const char *text, const struct setting *setting
         .column_count = m->column_count,
         .batch = setting->batch,
         .training = setting->training,
+        .weight = setting->weight,
         .seed = 1,
     };
     return graph_make(&spec, &options, &m->arena, &m->graph);

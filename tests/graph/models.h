@@ -12,6 +12,7 @@ struct setting {
     int64_t batch;
     struct shape features; /* of one example */
     bool training;
+    const char *weight;        /* the column of what rows count; NULL: 1 */
     const struct column *more; /* [more_count] columns of the batch, beside features and labels */
     int more_count;
 };

@@ -1,6 +1,7 @@
 /* test_columns.c - models that read columns of a batch by name. */
 #include "tests/graph/models.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,12 +82,99 @@ static void columns_that_cannot_be_read_are_named(void **state)
     }
 }
 
+/* tf.losses.sigmoid_cross_entropy with weights: (2 * 0.693 + 0 + 0.5 * 0.693) / 2 weights that are
+ * not 0, of logits of 0; and its gradient, by hand. The fourth row of the batch is missing. */
+static void a_column_says_what_each_row_counts(void **state)
+{
+    static const float weights[] = {2, 0, 0.5f, 9}, ones[] = {1, 1, 1, 1};
+    const struct column columns[] = {{.name = "weight", .shape = {1, {1}}, .at = weights},
+                                     {.name = "one", .shape = {1, {1}}, .at = ones}};
+    const struct setting setting = {.batch = 4,
+                                    .features = {1, {6}},
+                                    .training = true,
+                                    .weight = "weight",
+                                    .more = columns,
+                                    .more_count = 2};
+    struct device device = open_device();
+    struct model m;
+    model_open(&m, &device,
+               "{\"model\": [{\"op\": \"dense\", \"inputs\": [\"one\"], \"units\": 1, "
+               "\"kernel_initializer\": \"zeros\"}], \"loss\": \"sigmoid_cross_entropy\"}",
+               &setting);
+    struct param *bias = m.graph->params[1], *kernel = m.graph->params[0];
+    memset(bias->value, 0, sizeof(float));
+    memset(kernel->value, 0, sizeof(float));
+    memcpy(m.labels, (float[]){1, 1, 0, 1}, 4 * sizeof(float));
+    assert_near(model_loss(&m, 3, 0), 2.5 * log(2) / 2, 1e-6);
+    plan_backward(m.plan, false, NULL, NULL);
+    assert_near(bias->gradient[0], (2 * -0.5 + 0.5 * 0.5) / 2, 1e-6);
+    assert_near(model_loss(&m, 4, 0), 11.5 * log(2) / 3, 1e-6);
+    model_close(&m);
+    device_close(&device);
+}
+
+/* Of the same answers as tf.metrics with weights, by hand */
+static void metrics_count_rows_by_their_weights(void **state)
+{
+    static const float weights[] = {2, 0, 0.5f, 1};
+    static const float said[] = {0.9f, 0.8f, 0.7f, 0.2f}, wanted[] = {1, 0, 0, 1};
+    static const double results[] = {2 / 3.5, 2 / 2.5, 2 / 3.0, 1, 2.35 / 3};
+    const struct column columns[] = {{.name = "weight", .shape = {1, {1}}, .at = weights},
+                                     {.name = "said", .shape = {1, {1}}, .at = said}};
+    const struct setting setting = {.batch = 4,
+                                    .features = {1, {6}},
+                                    .training = true,
+                                    .weight = "weight",
+                                    .more = columns,
+                                    .more_count = 2};
+    struct device device = open_device();
+    struct model m;
+    model_open(
+        &m, &device,
+        "{\"model\": [{\"op\": \"dense\", \"inputs\": [\"said\"], \"units\": 1}], \"loss\": "
+        "\"log_loss\", \"metrics\": [\"accuracy\", \"precision\", \"recall\", {\"op\": \"auc\", "
+        "\"summation_method\": \"ranking\"}, \"calibration\"]}",
+        &setting);
+    memcpy(m.graph->params[0]->value, (float[]){1}, sizeof(float));
+    memset(m.graph->params[1]->value, 0, sizeof(float));
+    memcpy(m.labels, wanted, sizeof wanted);
+    model_forward(&m, 4, 0);
+    for (int i = 0; i < m.graph->metric_count; i++) {
+        const struct metric_node *metric = &m.graph->metrics[i];
+        double states[32] = {0};
+        metric->metric->update(metric, &device, 4, states);
+        /* of auc: the yes of weight 2 is above the no, that of weight 1 below */
+        assert_near(metric_result(metric, states), i == 3 ? 2 / 3.0 : results[i], 1e-6);
+    }
+    model_close(&m);
+    device_close(&device);
+}
+
+static void weights_that_cannot_be_had_are_named(void **state)
+{
+    const struct column words = {.name = "words", .dtype = INT64, .shape = {1, {1}}, .buckets = 9};
+    struct setting setting = {
+        .batch = 4, .features = {1, {6}}, .weight = "words", .more = &words, .more_count = 1};
+    for (int i = 0; i < 2; i++) {
+        struct model m;
+        assert_int_equal(
+            model_parse(&m, "{\"model\": [{\"op\": \"dense\", \"units\": 1}]}", &setting),
+            ERR_INPUT);
+        assert_non_null(strstr(error_text(), "data.weight: expected the name of a numeric column"));
+        model_close(&m);
+        setting.weight = "wordz";
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_read_columns_by_name),
         cmocka_unit_test(rows_that_are_missing_name_no_id),
         cmocka_unit_test(columns_that_cannot_be_read_are_named),
+        cmocka_unit_test(a_column_says_what_each_row_counts),
+        cmocka_unit_test(metrics_count_rows_by_their_weights),
+        cmocka_unit_test(weights_that_cannot_be_had_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

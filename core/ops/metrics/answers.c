@@ -37,15 +37,37 @@ void answers_each(const struct metric_node *node, struct device *d, int64_t rows
                   double *state)
 {
     const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
-    const int64_t count = rows * shape_count_from(&logits->shape, 1);
+    const int64_t columns = shape_count_from(&logits->shape, 1), count = rows * columns;
     for (int64_t first = 0; first < count; first += ANSWERS_AT_ONCE) {
         float said[ANSWERS_AT_ONCE] = {0}; /* where the device fails and nothing comes */
-        float wanted[ANSWERS_AT_ONCE] = {0};
+        float wanted[ANSWERS_AT_ONCE] = {0}, weights[ANSWERS_AT_ONCE + 1];
         const int64_t left = count - first, n = left < ANSWERS_AT_ONCE ? left : ANSWERS_AT_ONCE;
         const size_t bytes = (size_t)n * sizeof(float);
         d->kernels->download(d, said, (const float *)logits->value + first, bytes);
         d->kernels->download(d, wanted, (const float *)labels->value + first, bytes);
-        for (int64_t i = 0; i < n; i++) add(node, said[i], wanted[i], state);
+        const int64_t row = first / columns, last = (first + n - 1) / columns;
+        loss_row_weights(node->loss, d, row, last - row + 1, weights);
+        for (int64_t i = 0; i < n; i++)
+            add(node, (struct answer){said[i], wanted[i], weights[(first + i) / columns - row]},
+                state);
+    }
+}
+
+/* With weights row by row. */
+void answers_in_top(const struct metric_node *node, struct device *d, int64_t rows, int64_t k,
+                    bool first_of_equal, double *state)
+{
+    const struct tensor *logits = node->loss->logits;
+    const int64_t classes = logits->shape.dim[1];
+    const int64_t at_once = loss_is_weighted(node->loss) ? 1 : rows;
+    for (int64_t row = 0; row < rows; row += at_once) {
+        float weight;
+        loss_row_weights(node->loss, d, row, 1, &weight);
+        const int64_t count = d->kernels->count_in_top(
+            d, (const float *)logits->value + row * classes,
+            (const int32_t *)node->loss->labels.value + row, at_once, classes, k, first_of_equal);
+        state[0] += weight * (double)count;
+        state[1] += weight * (double)at_once;
     }
 }
 

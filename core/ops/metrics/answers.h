@@ -15,10 +15,19 @@ double answers_probability(const struct loss_node *, float said);
 /* As TensorFlow casts labels to bool: every share but 0 is a yes. */
 bool answers_wants_yes(double label);
 
+struct answer {
+    float said, label;
+    double weight; /* of its example */
+};
+
 /* For the update of a metric: adds all answers of the rows, one by one in their order. */
-typedef void answers_add(const struct metric_node *, float said, float label, double *state);
+typedef void answers_add(const struct metric_node *, struct answer, double *state);
 void answers_each(const struct metric_node *, struct device *, int64_t rows, answers_add *,
                   double *state);
+
+/* Of classes: adds the rows whose label is among the k largest logits, and all rows. */
+void answers_in_top(const struct metric_node *, struct device *, int64_t rows, int64_t k,
+                    bool first_of_equal, double *state);
 
 /* Of metrics that take a probability above a threshold for yes: all attributes that they have. */
 struct answers_threshold {

@@ -47,7 +47,7 @@ static const struct field fields[] = {
      .fallback = "\"trapezoidal\"",
      .choices = method_names,
      .help = "how the area between points is found: trapezoidal, careful_interpolation (of PR "
-             "only); or ranking, which has every answer as a point and keeps 16 bytes of each"},
+             "only); or ranking, which has every answer as a point and keeps 24 bytes of each"},
     {0},
 };
 
@@ -91,11 +91,12 @@ static int64_t thresholds_below(double probability, int64_t n)
 }
 
 /* state: two numbers for each count of thresholds below, 0 to n: of no, of yes */
-static void add_to_bin(const struct metric_node *node, float said, float label, double *state)
+static void add_to_bin(const struct metric_node *node, struct answer answer, double *state)
 {
     const struct attributes *a = node->attributes;
-    const double probability = answers_probability(node->loss, said);
-    state[2 * thresholds_below(probability, a->num_thresholds) + answers_wants_yes(label)] += 1;
+    const double probability = answers_probability(node->loss, answer.said);
+    state[2 * thresholds_below(probability, a->num_thresholds) + answers_wants_yes(answer.label)] +=
+        answer.weight;
 }
 
 /* Between a point and the one at the next higher threshold */
@@ -149,14 +150,15 @@ static double area_by_thresholds(const struct attributes *a, const double *state
 /* ---- by ranking ---- */
 
 struct ranked {
-    double said, label;
+    double said, label, weight;
 };
 
-/* state: how many there are, then two numbers of each. NaN ranks last. */
-static void append(const struct metric_node *node, float said, float label, double *state)
+/* state: how many there are, then three numbers of each. NaN ranks last. */
+static void append(const struct metric_node *node, struct answer answer, double *state)
 {
     struct ranked *to = (struct ranked *)(state + 1) + (int64_t)state[0]++;
-    *to = (struct ranked){isnan(said) ? -INFINITY : said, label};
+    *to =
+        (struct ranked){isnan(answer.said) ? -INFINITY : answer.said, answer.label, answer.weight};
 }
 
 static int compare(const void *a, const void *b)
@@ -171,8 +173,8 @@ static int64_t next_point(const struct ranked *ranked, int64_t count, int64_t i,
     const double said = ranked[i].said;
     for (; i < count && ranked[i].said == said; i++) {
         const bool is_yes = answers_wants_yes(ranked[i].label);
-        at->yes += is_yes;
-        at->no += !is_yes;
+        at->yes += is_yes ? ranked[i].weight : 0;
+        at->no += is_yes ? 0 : ranked[i].weight;
     }
     return i;
 }
@@ -190,7 +192,7 @@ static double area_by_ranking(enum curve curve, double *state)
         if (curve == CURVE_ROC)
             area += (at.no - before.no) * (at.yes + before.yes) / 2;
         else
-            area += (at.yes - before.yes) * at.yes / (at.yes + at.no);
+            area += (at.yes - before.yes) * quotient(at.yes, at.yes + at.no);
     }
     return quotient(area, curve == CURVE_ROC ? at.yes * at.no : at.yes);
 }
@@ -201,7 +203,7 @@ static int64_t state_count(const struct metric_node *node, int64_t rows)
 {
     const struct attributes *a = node->attributes;
     if (a->method != RANKING) return 2 * (a->num_thresholds + 1);
-    return 1 + 2 * rows * shape_count_from(&node->loss->logits->shape, 1);
+    return 1 + 3 * rows * shape_count_from(&node->loss->logits->shape, 1);
 }
 
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)

@@ -1,10 +1,10 @@
 /* calibration: the mean probability over the mean label; 1 is best. */
 #include "core/ops/metrics/answers.h"
 
-static void add(const struct metric_node *node, float said, float label, double *state)
+static void add(const struct metric_node *node, struct answer answer, double *state)
 {
-    state[0] += answers_probability(node->loss, said);
-    state[1] += label;
+    state[0] += answer.weight * answers_probability(node->loss, answer.said);
+    state[1] += answer.weight * answer.label;
 }
 
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)

@@ -1,5 +1,5 @@
 /* in_top_k: the share of examples whose label is among the k largest logits. */
-#include "core/graph/op.h"
+#include "core/ops/metrics/answers.h"
 
 #include <inttypes.h>
 
@@ -40,10 +40,7 @@ static err infer(struct metric_node *node, struct arena *arena)
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
 {
     const struct attributes *a = node->attributes;
-    const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
-    state[0] += (double)d->kernels->count_in_top(d, logits->value, labels->value, rows,
-                                                 logits->shape.dim[1], a->k, false);
-    state[1] += (double)rows;
+    answers_in_top(node, d, rows, a->k, false, state);
 }
 
 const struct metric metric_in_top_k = {

@@ -6,14 +6,14 @@
 
 /* Of a logit the logarithms do not overflow; of a probability TensorFlow's epsilon keeps them
  * finite. */
-static void add(const struct metric_node *node, float said, float label, double *state)
+static void add(const struct metric_node *node, struct answer answer, double *state)
 {
-    const double x = said, z = label, epsilon = 1e-7;
-    if (node->loss->loss->predicts == PREDICTS_LOGIT)
-        state[0] += fmax(x, 0) - x * z + log1p(exp(-fabs(x)));
-    else
-        state[0] -= z * log(x + epsilon) + (1 - z) * log(1 - x + epsilon);
-    state[1] += 1;
+    const double x = answer.said, z = answer.label, epsilon = 1e-7;
+    double loss = fmax(x, 0) - x * z + log1p(exp(-fabs(x)));
+    if (node->loss->loss->predicts != PREDICTS_LOGIT)
+        loss = -z * log(x + epsilon) - (1 - z) * log(1 - x + epsilon);
+    state[0] += answer.weight * loss;
+    state[1] += answer.weight;
 }
 
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)

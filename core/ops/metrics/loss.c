@@ -12,7 +12,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 {
     const struct loss_node *loss = node->loss;
     state[0] += d->kernels->sum(d, loss->losses, rows);
-    state[1] += loss->loss->weight(loss, d, rows);
+    state[1] += loss_weight(loss, d, rows);
 }
 
 const struct metric metric_loss = {

@@ -3,10 +3,10 @@
 
 #include "core/ops/metrics/answers.h"
 
-static void add(const struct metric_node *node, float said, float label, double *state)
+static void add(const struct metric_node *node, struct answer answer, double *state)
 {
-    state[0] += fabs((double)said - label);
-    state[1] += 1;
+    state[0] += answer.weight * fabs((double)answer.said - answer.label);
+    state[1] += answer.weight;
 }
 
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)

@@ -1,11 +1,11 @@
 /* precision: the share of yes among the labels of those that are taken for yes. */
 #include "core/ops/metrics/answers.h"
 
-static void add(const struct metric_node *node, float said, float label, double *state)
+static void add(const struct metric_node *node, struct answer answer, double *state)
 {
-    if (!answers_is_yes(node, said)) return;
-    state[0] += answers_wants_yes(label);
-    state[1] += 1;
+    if (!answers_is_yes(node, answer.said)) return;
+    state[0] += answers_wants_yes(answer.label) ? answer.weight : 0;
+    state[1] += answer.weight;
 }
 
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)

@@ -1,11 +1,11 @@
 /* recall: the share of those that are taken for yes among the labels of yes. */
 #include "core/ops/metrics/answers.h"
 
-static void add(const struct metric_node *node, float said, float label, double *state)
+static void add(const struct metric_node *node, struct answer answer, double *state)
 {
-    if (!answers_wants_yes(label)) return;
-    state[0] += answers_is_yes(node, said);
-    state[1] += 1;
+    if (!answers_wants_yes(answer.label)) return;
+    state[0] += answers_is_yes(node, answer.said) ? answer.weight : 0;
+    state[1] += answer.weight;
 }
 
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)

@@ -3,11 +3,11 @@
 
 #include "core/ops/metrics/answers.h"
 
-static void add(const struct metric_node *node, float said, float label, double *state)
+static void add(const struct metric_node *node, struct answer answer, double *state)
 {
-    const double difference = (double)said - label;
-    state[0] += difference * difference;
-    state[1] += 1;
+    const double difference = (double)answer.said - answer.label;
+    state[0] += answer.weight * difference * difference;
+    state[1] += answer.weight;
 }
 
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)

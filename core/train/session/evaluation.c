@@ -94,7 +94,7 @@ static void evaluate_batch(struct session *s, struct plan *plan, int64_t rows, s
 {
     const struct graph *g = plan->graph;
     double *state = s->metric_states;
-    double weight = g->loss.loss->weight(&g->loss, plan->device, rows);
+    double weight = loss_weight(&g->loss, plan->device, rows);
     t->loss += plan_loss(plan, rows) * weight;
     t->weight += weight;
     for (int i = 0; i < g->metric_count; i++) {

@@ -59,6 +59,7 @@ err session_make_graph(const struct session *s, int64_t batch, bool training, st
         .batch = batch,
         .training = training,
         .holds_batch_rows = !s->options.only_evaluates,
+        .weight = spec->data.weight,
         .seed = (uint64_t)spec->seed,
     };
     return graph_make(&spec->model, &options, arena, ret);
@@ -77,6 +78,7 @@ static struct transform transform_for(const struct session *s)
         .labels = g->loss.loss->labels,
         .classes = g->loss.logits->shape.dim[1],
         .loss = g->loss.loss->object.name,
+        .weight = s->options.spec->data.weight,
     };
 }
 

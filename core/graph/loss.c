@@ -1,0 +1,69 @@
+/* loss.c - a loss whose examples count more or less: around what the loss itself computes, on the
+ * host, since there are few numbers per example by then.
+ *
+ * The mean is tf.losses' SUM_BY_NONZERO_WEIGHTS: the weighted sum over how many weights are not 0.
+ */
+#include "core/graph/op.h"
+
+enum { AT_ONCE = 1024 };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void loss_row_weights(const struct loss_node *node, struct device *d, int64_t first, int64_t rows,
+                      float *ret)
+{
+    for (int64_t i = 0; i < rows; i++) ret[i] = 1; /* also where the device fails */
+    if (!loss_is_weighted(node)) return;
+    d->kernels->download(d, ret, (const float *)node->weights.value + first,
+                         (size_t)rows * sizeof(float));
+}
+
+bool loss_is_weighted(const struct loss_node *node)
+{
+    return node->weights.name != NULL;
+}
+
+double loss_weight(const struct loss_node *node, struct device *d, int64_t rows)
+{
+    const double all = node->loss->weight(node, d, rows);
+    int64_t counted = 0;
+    if (!loss_is_weighted(node)) return all;
+    for (int64_t first = 0; first < rows; first += AT_ONCE) {
+        float weights[AT_ONCE];
+        const int64_t count = smaller(AT_ONCE, rows - first);
+        loss_row_weights(node, d, first, count, weights);
+        for (int64_t i = 0; i < count; i++) counted += weights[i] != 0;
+    }
+    return all * (double)counted / (double)rows;
+}
+
+/* values [rows, columns] times the weight of the row and the factor */
+static void weigh(const struct loss_node *node, struct device *d, float *values, int64_t rows,
+                  int64_t columns, double factor)
+{
+    for (int64_t first = 0; first < rows * columns; first += AT_ONCE) {
+        float piece[AT_ONCE] = {0}, weights[AT_ONCE + 1];
+        const int64_t count = smaller(AT_ONCE, rows * columns - first), row = first / columns;
+        loss_row_weights(node, d, row, (first + count - 1) / columns - row + 1, weights);
+        d->kernels->download(d, piece, values + first, (size_t)count * sizeof(float));
+        for (int64_t i = 0; i < count; i++)
+            piece[i] *= (float)(weights[(first + i) / columns - row] * factor);
+        d->kernels->upload(d, values + first, piece, (size_t)count * sizeof(float));
+    }
+}
+
+/* What the loss divided its gradient by is the number of all rows. */
+void loss_forward(const struct loss_node *node, struct device *d, int64_t rows)
+{
+    const struct tensor *logits = node->logits;
+    node->loss->forward(node, d, rows);
+    if (!loss_is_weighted(node)) return;
+    const double counted = loss_weight(node, d, rows);
+    const double factor = counted > 0 ? node->loss->weight(node, d, rows) / counted : 0;
+    weigh(node, d, node->losses, rows, 1, 1);
+    if (logits->gradient)
+        weigh(node, d, logits->gradient, rows, shape_count_from(&logits->shape, 1), factor);
+}

@@ -157,6 +157,11 @@ static void print_nodes(const struct graph *graph)
                shape_text(&node->output.shape, shape), (long long)count_params(node));
     }
     printf("loss: %s\n", graph->loss.loss->object.name);
+    if (graph->loss.loss->predicts == PREDICTS_PROBABILITY && !graph->loss.logits->is_shares)
+        printf("warning: %s takes probabilities, and \"%s\" makes any numbers: it wants the "
+               "activation "
+               "sigmoid, or the loss to be sigmoid_cross_entropy\n",
+               graph->loss.loss->object.name, graph->loss.logits->name);
 }
 
 static void print_data(const struct batch_source *data, const char *role)

@@ -73,6 +73,7 @@ static float alpha_of(const struct node *node)
 static err infer(struct node *node, struct arena *arena)
 {
     node->output.shape = node->input[0]->shape;
+    node->output.is_shares = node->op == &op_sigmoid;
     return OK;
 }
 

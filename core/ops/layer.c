@@ -54,6 +54,7 @@ err layer_infer(struct node *node, struct arena *arena, const struct shape *kern
                                      .regularizer = layer->bias_regularizer};
     if (layer->use_bias) TRY(add_param(node, arena, &bias_param, &layer->bias_initializer));
 
+    node->output.is_shares = layer_activation(node) == ACTIVATION_SIGMOID;
     if (node->training && needs_sums(layer_activation(node)))
         node->saved[0] = (struct tensor){.dtype = FLOAT32, .shape = node->output.shape};
     return OK;

@@ -10,6 +10,7 @@ static err infer(struct node *node, struct arena *arena)
         return fail(ERR_INPUT, "wants an input of [batch, ..., columns], got %s",
                     shape_text(x, text));
     node->output.shape = *x;
+    node->output.is_shares = true;
     return OK;
 }
 

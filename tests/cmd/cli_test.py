@@ -338,6 +338,16 @@ class CommandLine(CommandCase):
         self.assertTrue(devices["cpu"]["instruction_sets"])
         self.assertEqual(devices["gpus"], [])
 
+    def test_check_says_that_a_loss_of_probabilities_gets_other_numbers(self):
+        changes = ['--set=data.train={"format": "random", "rows": 100, "shape": [4], "classes": 2}',
+                   "--set=loss=log_loss", "spec.json"]
+        for activation, expected in (("linear", True), ("sigmoid", False)):
+            guess = {"op": "dense", "name": "guess", "units": 1, "activation": activation}
+            ended = self.run_dtrain("check", f"--set=model={json.dumps([guess])}", *changes)
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+            warning = 'warning: log_loss takes probabilities, and "guess" makes any numbers'
+            self.assertEqual(warning in ended.stdout, expected, ended.stdout)
+
     def test_check_says_what_is_cut_and_why(self):
         units = "--set=model[1].units=1000"
         warning = "warning: ps 1 carries 2.0 times its share\n"

@@ -348,6 +348,13 @@ class CommandLine(CommandCase):
             warning = 'warning: log_loss takes probabilities, and "guess" makes any numbers'
             self.assertEqual(warning in ended.stdout, expected, ended.stdout)
 
+    def test_the_examples_of_clicks_train_without_files(self):
+        for name in ("clicks_dlrm", "clicks_deepfm"):
+            short = ["--set=data.train.rows=2000", "--set=data.eval.rows=2100", "--set=data.eval.skip=2000"]
+            ended = self.run_dtrain(*short, program.ROOT / "examples" / f"{name}.json")
+            self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+            self.assertRegex(ended.stdout, r"step 4, test loss [\d.]+, test auc_ranking [\d.]+")
+
     def test_check_says_what_is_cut_and_why(self):
         units = "--set=model[1].units=1000"
         warning = "warning: ps 1 carries 2.0 times its share\n"

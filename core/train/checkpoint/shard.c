@@ -83,17 +83,23 @@ static err add_slices(struct bundle_writer *writer, const struct shard *shard)
     return OK;
 }
 
-/* An array of a table */
+/* An array of a table, a stretch of rows at a time */
 static err add_rows(struct bundle_writer *writer, const struct shard_table *table, int array,
                     const struct bundle_piece *whole)
 {
     const struct slice *slice = table->slice;
-    float *rows = malloc((size_t)slice->count * sizeof *rows);
-    if (!rows) return fail(ERR_MEMORY, "no memory for %lld rows", (long long)slice->length);
-    err e = table_save_read(table->rows, array, slice->start, slice->length, rows);
-    if (!e) e = bundle_add(writer, whole, rows);
+    const int64_t row_bytes = slice->count / slice->length * (int64_t)sizeof(float);
+    const int64_t most = BUNDLE_STRETCH_BYTES / row_bytes + 1, end = slice->start + slice->length;
+    float *rows = malloc((size_t)(most * row_bytes));
+    if (!rows) return fail(ERR_MEMORY, "no memory for %lld rows", (long long)most);
+    err e = bundle_begin(writer, whole);
+    for (int64_t at = slice->start; at < end && !e; at += most) {
+        const int64_t count = end - at < most ? end - at : most;
+        e = table_save_read(table->rows, array, at, count, rows);
+        if (!e) e = bundle_append(writer, rows, (size_t)(count * row_bytes));
+    }
     free(rows);
-    return e;
+    return e ? e : bundle_end(writer);
 }
 
 static err add_table(struct bundle_writer *writer, const struct shard *shard,

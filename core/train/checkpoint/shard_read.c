@@ -119,6 +119,19 @@ static err read_slices(struct bundle *bundle, const struct warm_start *warm,
     return OK;
 }
 
+/* An array of a table that is filled */
+struct filling {
+    struct table *table;
+    int array;
+};
+
+static err take_rows(void *context, int64_t first, int64_t rows, const void *elements)
+{
+    const struct filling *f = context;
+    table_write(f->table, f->array, first, rows, elements);
+    return OK;
+}
+
 static err read_array(struct bundle *bundle, const struct warm_start *warm,
                       const struct shard_table *table, int array, const char *slot)
 {
@@ -127,13 +140,8 @@ static err read_array(struct bundle *bundle, const struct warm_start *warm,
     TRY(find_slice(bundle, warm, slice, slot, &entry));
     if (!entry) return OK;
     const struct bundle_box box = shard_box(slice);
-    const size_t bytes = (size_t)slice->count * sizeof(float);
-    float *rows = malloc(bytes);
-    if (!rows) return fail(ERR_MEMORY, "no memory for %lld rows", (long long)slice->length);
-    const err e = bundle_read(bundle, entry, &box, rows, bytes);
-    if (!e) table_write(table->rows, array, slice->start, slice->length, rows);
-    free(rows);
-    return e;
+    struct filling filling = {table->rows, array};
+    return bundle_read_rows(bundle, entry, &box, &(struct bundle_taker){&filling, take_rows});
 }
 
 static err read_tables(struct bundle *bundle, const struct warm_start *warm,

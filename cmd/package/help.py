@@ -38,12 +38,13 @@ class Help:
         return [row for row in rows(self.text(topic)) if row.name.startswith("--")]
 
     def flags(self, command=None):
-        """Of a run, or of a command: those of its topic, else a run's where it takes flags."""
+        """Of a run, or of a command: those of its topic, and a run's where it takes these."""
         if command is None:
             return self.flags_of("flags")
         is_topic = command.name in [topic.name for topic in self.topics]
         own = self.flags_of(command.name) if is_topic else []
-        return own or (self.flags() if command.type == "[FLAGS] SPEC.json" else [])
+        is_run = command.type == "[FLAGS] SPEC.json"
+        return (self.flags() if is_run else []) + own
 
     def verbs(self, command):
         """Of a command that has some."""

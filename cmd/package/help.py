@@ -43,7 +43,8 @@ class Help:
             return self.flags_of("flags")
         is_topic = command.name in [topic.name for topic in self.topics]
         own = self.flags_of(command.name) if is_topic else []
-        is_run = command.type == "[FLAGS] SPEC.json"
+        is_run = "(dtrain help flags)" in self.text(command.name).replace("\n", " ") if is_topic else \
+            command.type == "[FLAGS] SPEC.json"
         return (self.flags() if is_run else []) + own
 
     def verbs(self, command):

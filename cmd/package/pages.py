@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # the folder is part of the source
+
 import completion
 import man
 from help import Help

@@ -1,6 +1,7 @@
 /* curves.c - see curves.h. */
 #include "cmd/plot/curves.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static err grow(struct plot_curve *curve)
 err curves_add(struct curves *c, const char *name, double step, double value)
 {
     struct panel *panel;
-    if (!isfinite(value) || !is_wanted(c, name)) return OK;
+    if (!(fabs(value) <= FLT_MAX) || !is_wanted(c, name)) return OK; /* no picture shows it */
     TRY(find_panel(c, name, &panel));
     struct plot_curve *curve = &panel->curves[c->run_count - 1];
     while (curve->count > 0 && curve->step[curve->count - 1] >= step) curve->count--;
@@ -72,7 +73,7 @@ void curves_free(struct curves *c)
 static struct plot_span widen(struct plot_span span)
 {
     if (span.to > span.from) return span;
-    const double by = span.from != 0 ? fabs(span.from) / 10 : 1;
+    const double by = span.from != 0 ? fmax(fabs(span.from) / 10, DBL_MIN) : 1;
     return (struct plot_span){span.from - by, span.to + by};
 }
 

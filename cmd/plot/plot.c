@@ -1,6 +1,9 @@
 /* plot.c - `dtrain plot RUN...`: loss and metrics of runs by step, in the terminal or as SVG. */
 #include "cmd/plot/plot.h"
 
+#include <sys/stat.h>
+#include <string.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -59,8 +62,25 @@ static int columns_of(const struct plot_flags *flags)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : COLUMNS;
 }
 
+/* A device or a pipe is written to, and not replaced. */
+static bool is_special(const char *path)
+{
+    struct stat found;
+    return strcmp(path, "-") == 0 || (!stat(path, &found) && !S_ISREG(found.st_mode));
+}
+
+static err write_special(const struct curves *curves, const char *path)
+{
+    FILE *out = strcmp(path, "-") ? fopen(path, "we") : stdout;
+    if (!out) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+    plot_svg(curves, out);
+    if (out == stdout) return OK; /* looked at when the program ends */
+    return fclose(out) ? fail(ERR_IO, "%s: %s", path, strerror(errno)) : OK;
+}
+
 static err write_svg(const struct curves *curves, const char *path)
 {
+    if (is_special(path)) return write_special(curves, path);
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);

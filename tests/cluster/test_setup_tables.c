@@ -28,8 +28,10 @@ static void choose_initializer(struct chief *c, const struct kind *kind, const c
     void *attributes = arena_new(&c->arena, kind->object->size);
     if (fields_parse(kind->object, json, "", &c->arena, attributes)) fail_msg("%s", error_text());
     json_decref(json);
+    static const int64_t most[2] = {77, 3};
     for (int i = 0; i < 2; i++)
-        c->tables[i] = (struct table_spec){kind->descriptor, attributes, key + (uint64_t)i, 77 + i};
+        c->tables[i] =
+            (struct table_spec){kind->descriptor, attributes, key + (uint64_t)i, most[i]};
 }
 
 static void open_chief(struct chief *c, const char *placement, const char *optimizers,
@@ -236,6 +238,7 @@ static void a_table_that_cannot_be_is_refused(void **state)
         {"most", "0", "tables[0].most"},
         {"most", "-1", "tables[0].most"},
         {"most", "67108865", "tables[0].most"},
+        {"most", "102", "is no table"},
         {"key", "7", "tables[0].key"},
         {"key", NULL, "key"},
         {"name", NULL, "name"},

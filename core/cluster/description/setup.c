@@ -315,7 +315,8 @@ static err read_table(const struct table_fields *f, const struct setup *setup,
 {
     struct slice *slice = &ret->slice;
     TRY(read_shape(&f->slice, slice));
-    if (slice->shape.rank != 2 || slice->axis != 0 || setup->floats == 0)
+    if (slice->shape.rank != 2 || f->most > slice->shape.dim[0] || slice->axis != 0 ||
+        setup->floats == 0)
         return fail(ERR_PROTOCOL, "%s is no table", slice->name);
     ret->optimizer = optimizers_find(&setup->optimizers, slice->name);
     if (ret->optimizer < 0) return fail(ERR_PROTOCOL, "%s has no optimizer", slice->name);

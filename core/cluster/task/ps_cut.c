@@ -94,8 +94,8 @@ static void close_job(struct cut_job *job)
         if (bundle_remove(job->prefix)) log_line(LOG_WARNING, "%s", error_text());
         rmdir(job->folder);
     }
-    share_release(job->share);
     ps_tables_release(job->tables);
+    share_release(job->share);
     free(job->memory);
     free(job->shard.ledger);
     free(job->piece);

@@ -30,9 +30,10 @@ struct ahead_values {
 
 /* What a worker has last said of rows. */
 struct rows_told {
-    struct area_counts counts;
-    uint64_t sequence; /* of the push that it belongs to; 0: none */
-    bool wants;        /* the answer to that push brings rows */
+    struct area_counts counts; /* with a push */
+    struct area_counts asked;  /* without */
+    uint64_t sequence;         /* of the push that the former belong to; 0: none */
+    bool wants;                /* the answer to that push brings rows */
 };
 
 struct windows {

@@ -42,6 +42,7 @@ static err open_windows(const struct ps_task *p, struct windows *w)
     const size_t bytes = ps_block_bytes(p);
     const size_t rows = ps_tables_window_bytes(p);
     if (!w->gradients.base) TRY(open_window(p, bytes, &w->gradients));
+    if (w->rows.base && w->rows.bytes != rows) window_free(&w->rows);
     if (!w->rows.base && rows) TRY(window_new(rows, &w->rows));
     if (p->share->setup.config.takes_all || w->copy.base) return OK;
     return open_window(p, bytes, &w->copy);

@@ -9,6 +9,8 @@
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/task/trace/worker.h"
 
+enum { EVALUATIONS_MAX = 1000 };
+
 uint64_t worker_block_bytes(const struct task *t, int ps)
 {
     const struct worker_task *w = (const struct worker_task *)t;
@@ -76,6 +78,10 @@ static void evaluate(struct worker_task *w, uint64_t step)
     w->lacks_values = false;
     if (!e) e = worker_await_all(w);
     if (!e) e = session_evaluate(&w->session, &evaluation);
+    if (e == ERR_PEER && w->lacks_values && w->evaluations++ < EVALUATIONS_MAX) {
+        w->evaluates_again = step + 1;
+        return;
+    }
     if (!e)
         e = worker_tell(w, step,
                         &(struct occasion){OCCASION_EVALUATED, .evaluated = {&evaluation, true}});
@@ -186,9 +192,19 @@ static void sending(struct task *t, int ps, const struct message *m)
     if (w->trace) worker_trace_sending(w, ps, m);
 }
 
+/* What came in front of the rows that were asked for has been heard. */
+static void evaluate_again(struct worker_task *w)
+{
+    const uint64_t step = w->evaluates_again - 1;
+    w->evaluates_again = 0;
+    evaluate(w, step);
+    task_flush(&w->task);
+}
+
 static void pump(struct task *t)
 {
     struct worker_task *w = (struct worker_task *)t;
+    if (w->evaluates_again && !w->task.has_ended) evaluate_again(w);
     if (w->trace) worker_trace_pump(w);
 }
 

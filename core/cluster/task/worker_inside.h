@@ -72,6 +72,8 @@ struct worker_task {
     struct rows_asked *rows;  /* [ps] */
     struct arrival *arrivals; /* [ps] */
     bool lacks_values;        /* the step that is computed has waited for some in vain */
+    int evaluations; /* of the end that have waited for rows in vain, one after the other */
+    uint64_t evaluates_again; /* 1 + the step, once more has been heard; 0: no */
     uint32_t gradients_per_push;
     uint64_t last_step;
     bool has_last_step; /* num_steps: once the first generation is chosen */

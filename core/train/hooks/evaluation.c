@@ -78,11 +78,13 @@ static err before(void *state, const struct run_view *view, const struct occasio
 {
     struct state *s = state;
     struct evaluation evaluation;
+    const struct hook_timer timer = s->timer;
     if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
     hook_timer_fired(&s->timer, view->global_step, view->now_ns);
     s->is_asking = true;
     const err e = hooks_evaluate(view, &evaluation);
     s->is_asking = false;
+    if (e == ERR_PEER) s->timer = timer; /* the step begins anew, and so does this */
     return e;
 }
 

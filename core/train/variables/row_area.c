@@ -21,6 +21,9 @@ void row_area_open(int count, struct arena *arena, struct row_area *ret)
 
 err row_area_add(struct row_area *area, const struct area_slice *slice)
 {
+    const size_t least = AREA_BYTES_MAX / sizeof(float) / (size_t)slice->width;
+    if (slice->most < 0 || (size_t)slice->most > least || area->floats > (int64_t)AREA_BYTES_MAX)
+        return fail(ERR_INPUT, "the rows of one batch take more than %zu bytes", AREA_BYTES_MAX);
     area->slices[area->count++] = *slice;
     area->rows += slice->most;
     area->floats += slice->most * slice->width;

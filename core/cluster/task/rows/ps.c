@@ -74,6 +74,7 @@ err ps_tables_open(struct ps_task *p)
     for (int w = 0; w < p->task.peer_count; w++) {
         p->windows[w].told = (struct rows_told){0};
         area_counts_open(&t->area, &share->arena, &p->windows[w].told.counts);
+        area_counts_open(&t->area, &share->arena, &p->windows[w].told.asked);
     }
     return OK;
 }
@@ -157,11 +158,10 @@ static err take_ids(struct ps_task *p, const int64_t *from, const int64_t *count
 }
 
 /* Rows of all tables that the front names, into the back. */
-static err gather(struct ps_task *p, int worker)
+static err gather(struct ps_task *p, int worker, const struct area_counts *counts)
 {
     struct ps_tables *t = p->tables;
     struct windows *w = &p->windows[worker];
-    const struct area_counts *counts = &w->told.counts;
     TRY(take_ids(p, area_wanted_ids(&t->area, counts, w->rows.base), counts->wanted));
     const int64_t *ids = t->ids;
     float *to = area_rows(&t->area, w->rows.base);
@@ -173,20 +173,21 @@ static err gather(struct ps_task *p, int worker)
     return OK;
 }
 
-static void answer(struct ps_task *p, int worker, uint32_t code)
+/* counts NULL: there are none */
+static void answer(struct ps_task *p, int worker, uint32_t code, uint64_t sequence,
+                   const struct area_counts *counts)
 {
-    const struct windows *w = &p->windows[worker];
     struct message m = {
         .type = MESSAGE_ROWS,
         .code = code,
         .job = JOB_PS,
         .task = (uint32_t)p->task.index,
-        .sequence = w->told.sequence,
+        .sequence = sequence,
     };
-    if (code != ROWS_NONE) {
+    if (counts) {
         m.generation = p->share->setup.config.generation;
         m.offset = p->tables->area.front;
-        m.length = (uint64_t)w->told.counts.wanted_floats * sizeof(float);
+        m.length = (uint64_t)counts->wanted_floats * sizeof(float);
     }
     if (link_send(p->task.peers[worker].link, &m))
         log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
@@ -198,7 +199,7 @@ void ps_tables_answer(struct ps_task *p, int worker)
     struct rows_told *told = &p->windows[worker].told;
     if (!p->tables || !told->wants) return;
     told->wants = false;
-    if (!gather(p, worker)) answer(p, worker, 0);
+    if (!gather(p, worker, &told->counts)) answer(p, worker, 0, told->sequence, &told->counts);
 }
 
 static bool is_of_this_life(const struct ps_task *p, int worker, const struct message *m)
@@ -207,27 +208,36 @@ static bool is_of_this_life(const struct ps_task *p, int worker, const struct me
            m->generation == p->share->setup.config.generation;
 }
 
-err ps_tables_heard(struct ps_task *p, int worker, const struct message *m)
+static err answer_asking(struct ps_task *p, int worker, const struct message *m)
 {
-    struct windows *w = &p->windows[worker];
-    const bool is_asked = m->code == ROWS_ASKED;
-    const char *fault = message_fault(m, FROM_WORKER | FROM_CHIEF);
-    if (fault) return fail(ERR_PROTOCOL, "ROWS, %s", fault);
-    w->told.sequence = m->sequence;
-    w->told.wants = false;
+    struct area_counts *asked = &p->windows[worker].told.asked;
     if (!is_of_this_life(p, worker, m)) {
-        if (is_asked) answer(p, worker, ROWS_NONE);
+        answer(p, worker, ROWS_NONE, m->sequence, NULL);
         return OK;
     }
     if (m->offset) return fail(ERR_PROTOCOL, "rows that do not begin at the front");
+    TRY(area_read_counts(&p->tables->area, p->windows[worker].rows.base, m->length, asked));
+    TRY(gather(p, worker, asked));
+    answer(p, worker, ROWS_ASKED, m->sequence, asked);
+    return OK;
+}
+
+/* What is said with a push stays as it is until it is answered: the next one comes later. */
+err ps_tables_heard(struct ps_task *p, int worker, const struct message *m)
+{
+    const struct windows *w = &p->windows[worker];
+    struct rows_told *told = &p->windows[worker].told;
+    const char *fault = message_fault(m, FROM_WORKER | FROM_CHIEF);
+    if (fault) return fail(ERR_PROTOCOL, "ROWS, %s", fault);
+    if (m->code == ROWS_ASKED) return answer_asking(p, worker, m);
+    if (!is_of_this_life(p, worker, m)) return OK;
+    if (m->offset) return fail(ERR_PROTOCOL, "rows that do not begin at the front");
     const struct row_area *area = &p->tables->area;
-    struct area_counts *counts = &w->told.counts;
-    TRY(area_read_counts(area, w->rows.base, m->length, counts));
-    TRY(take_ids(p, area_pushed_ids(area, counts, w->rows.base), counts->pushed));
-    w->told.wants = m->code == ROWS_AND_NEXT;
-    if (!is_asked) return OK;
-    TRY(gather(p, worker));
-    answer(p, worker, ROWS_ASKED);
+    told->sequence = 0;
+    TRY(area_read_counts(area, w->rows.base, m->length, &told->counts));
+    TRY(take_ids(p, area_pushed_ids(area, &told->counts, w->rows.base), told->counts.pushed));
+    told->sequence = m->sequence;
+    told->wants = m->code == ROWS_AND_NEXT;
     return OK;
 }
 

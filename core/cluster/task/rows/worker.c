@@ -69,15 +69,24 @@ const struct row_source *worker_open_rows(struct worker_task *w)
 
 /* ---- getting ---- */
 
+/* As many as the front has named last */
+static bool are_those(const struct worker_task *w, int ps, const struct message *m)
+{
+    if (!rows_window_bytes(&w->session.rows, ps)) return false;
+    const struct rows_link *link = &w->session.rows.links[ps];
+    return m->offset == link->area.front &&
+           m->length == (uint64_t)link->counts.wanted_floats * sizeof(float);
+}
+
 /* Of a push: those of the batch that comes after it, which has the push's number. */
 void worker_rows_heard(struct worker_task *w, int ps, const struct message *m)
 {
     struct rows_asked *rows = &w->rows[ps];
     const bool is_answer = m->code == ROWS_ASKED || m->code == ROWS_NONE;
-    if (!is_answer) rows->came = m->sequence + 1;
+    if (!is_answer) rows->came = are_those(w, ps, m) ? m->sequence + 1 : 0;
     if (!is_answer || m->sequence != rows->sequence) return;
     rows->is_answered = true;
-    rows->is_refused = m->code == ROWS_NONE;
+    rows->is_refused = m->code == ROWS_NONE || !are_those(w, ps, m);
 }
 
 void worker_rows_values(struct worker_task *w, int ps)

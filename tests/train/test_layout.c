@@ -51,7 +51,7 @@ static void place_together(json_t *test, const char *strategy)
     struct arena arena = {0};
     json_t *list = json_object_get(test, "variables"), *wanted = json_object_get(test, strategy);
     const int count = (int)json_array_size(list) - 1;
-    struct variable variables[VARIABLES_MAX];
+    struct variable variables[VARIABLES_MAX] = {0};
     for (int i = 0; i < count; i++) {
         json_t *variable = json_array_get(list, (size_t)i + 1);
         variables[i].name = json_string_value(json_object_get(variable, "name"));

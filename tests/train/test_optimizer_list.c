@@ -94,7 +94,7 @@ static void neighbours_of_one_optimizer_are_one_section(void **state)
 static const char *complaint(const struct world *w, const int order[], int count)
 {
     struct optimizer_spec specs[TEXTS];
-    struct variable variables[SLICES];
+    struct variable variables[SLICES] = {0};
     struct arena arena = {0};
     for (int i = 0; i < count; i++) specs[i] = w->specs[order[i]];
     for (int i = 0; i < SLICES; i++) variables[i] = (struct variable){.name = slices[i].name};

@@ -142,7 +142,9 @@ static err keep_rest(struct given *given, const char *text)
     if (given->rest_count == given->rest_max) {
         struct text quoted = {.length = 0};
         text_add_quoted(&quoted, text);
-        return fail(ERR_INPUT, "unexpected argument %s: %d at most", quoted.at, given->rest_max);
+        return given->rest_max ? fail(ERR_INPUT, "unexpected argument %s: %d at most", quoted.at,
+                                      given->rest_max)
+                               : fail(ERR_INPUT, "unexpected argument %s", quoted.at);
     }
     given->rest[given->rest_count++] = text;
     return OK;

@@ -129,6 +129,37 @@ static int ps_of_powers(const struct layout *layout)
     return first ? first->ps : 0;
 }
 
+/* Pairs one behind the other: from, to */
+static json_t *maps_json(const struct warm_start_spec *warm)
+{
+    const struct name_map *maps = warm->maps.at;
+    json_t *list = json_array();
+    for (int i = 0; i < warm->maps.count; i++) {
+        json_array_append_new(list, json_string(maps[i].from));
+        json_array_append_new(list, json_string(maps[i].to));
+    }
+    return list;
+}
+
+static json_t *strings_json(const struct strings *strings)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < strings->count; i++)
+        json_array_append_new(list, json_string(strings->at[i]));
+    return list;
+}
+
+/* For tables; the chief has read all else. */
+static void add_warm_start(json_t *json, const struct setup_plan *plan)
+{
+    const struct warm_start_spec *warm = &plan->spec->train.warm_start;
+    if (!json || !plan->warm_from) return;
+    json_object_set_new(json, "warm_from", json_string(plan->warm_from));
+    json_object_set_new(json, "warm_maps", maps_json(warm));
+    json_object_set_new(json, "warm_skips", strings_json(&warm->skip));
+    json_object_set_new(json, "warm_slots", json_boolean(warm->slots));
+}
+
 char *setup_write(const struct setup_plan *plan, int ps)
 {
     const struct train_spec *train = &plan->spec->train;
@@ -149,6 +180,7 @@ char *setup_write(const struct setup_plan *plan, int ps)
         ledger_json(plan), "powers", powers_json(plan), "owns_powers",
         ps_of_powers(plan->layout) == ps, "token", token, "directory", plan->directory, "restore",
         plan->restore, "optimizers", optimizers_json(plan->spec));
+    add_warm_start(json, plan);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;
@@ -170,8 +202,8 @@ struct table_fields {
 };
 
 struct setup_fields {
-    const char *generation, *token, *directory, *restore;
-    bool sync, takes_all, owns_powers;
+    const char *generation, *token, *directory, *restore, *warm_from;
+    bool sync, takes_all, owns_powers, warm_slots;
     int64_t step, ps, ps_count, workers, arrays, last_step, replicas_to_aggregate, max_staleness,
         floats, min_workers;
     int wire; /* enum number */
@@ -179,6 +211,7 @@ struct setup_fields {
     struct objects slices, tables;
     struct ints ledger;
     struct floats powers;
+    struct strings warm_maps, warm_skips;
     struct objects optimizers;
 };
 
@@ -232,6 +265,10 @@ static const struct field setup_field_table[] = {
     {.name = "token", .type = FIELD_STRING, .offset = AT(token)},
     {.name = "directory", .type = FIELD_STRING, .offset = AT(directory), .fallback = "null"},
     {.name = "restore", .type = FIELD_STRING, .offset = AT(restore), .fallback = "null"},
+    {.name = "warm_from", .type = FIELD_STRING, .offset = AT(warm_from), .fallback = "null"},
+    {.name = "warm_maps", .type = FIELD_STRINGS, .offset = AT(warm_maps), .fallback = "[]"},
+    {.name = "warm_skips", .type = FIELD_STRINGS, .offset = AT(warm_skips), .fallback = "[]"},
+    {.name = "warm_slots", .type = FIELD_BOOL, .offset = AT(warm_slots), .fallback = "false"},
     {.name = "sync", .type = FIELD_BOOL, .offset = AT(sync)},
     {.name = "takes_all", .type = FIELD_BOOL, .offset = AT(takes_all)},
     {.name = "owns_powers", .type = FIELD_BOOL, .offset = AT(owns_powers)},
@@ -353,6 +390,24 @@ static err read_slices(const struct setup_fields *f, struct arena *arena, struct
     return OK;
 }
 
+static err read_warm(const struct setup_fields *f, struct arena *arena, struct setup *ret)
+{
+    const int count = f->warm_maps.count / 2;
+    struct name_map *maps = arena_array(arena, (size_t)count + 1, sizeof *maps);
+    if (f->warm_maps.count % 2) return fail(ERR_PROTOCOL, "half a map of names");
+    for (int i = 0; i < count; i++)
+        maps[i] = (struct name_map){f->warm_maps.at[2 * i], f->warm_maps.at[2 * i + 1]};
+    ret->warm_from = f->warm_from;
+    ret->warm = (struct warm_start){
+        .maps = maps,
+        .map_count = count,
+        .skips = f->warm_skips.at,
+        .skip_count = f->warm_skips.count,
+        .slots = f->warm_slots,
+    };
+    return OK;
+}
+
 static err read_ledger(const struct setup_fields *f, struct arena *arena, struct setup *ret)
 {
     if (!f->ledger.count) return OK;
@@ -407,6 +462,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
     TRY(read_slices(&f, arena, ret));
     TRY(read_tables(&f, arena, ret));
     TRY(read_powers(&f, ret));
+    TRY(read_warm(&f, arena, ret));
     return read_ledger(&f, arena, ret);
 }
 

@@ -34,6 +34,8 @@ struct setup {
     const char *directory; /* of checkpoints, NULL: none */
     uint64_t token;        /* of a file there: does this ps see it? */
     const char *restore;   /* prefix of the checkpoint to begin from, NULL: initial values come */
+    const char *warm_from; /* prefix of another run's, for tables; NULL: none */
+    struct warm_start warm;
 };
 
 /* How synchronous training shares out R gradients over W workers: how many this worker sums into
@@ -55,7 +57,7 @@ struct setup_plan {
     int64_t last_step;
     uint64_t generation, step;
     int arrays; /* that a ps without sight of the folder gets by INIT */
-    const char *directory, *restore;
+    const char *directory, *restore, *warm_from;
     uint64_t token;
     const float *powers; /* NULL: as they begin */
     int power_count;

@@ -133,6 +133,22 @@ static err restore(struct ps_task *p)
     return e;
 }
 
+/* Of another run: dense values come from the chief, which has read them. */
+static err warm_tables(struct ps_task *p)
+{
+    const struct setup *setup = &p->share->setup;
+    struct shard shard;
+    struct bundle *bundle;
+    if (!setup->warm_from || !setup->table_count) return OK;
+    ps_task_describe_shard(p, &shard);
+    err e = bundle_open(setup->warm_from, &bundle);
+    if (!e) {
+        e = shard_read_tables(bundle, &setup->warm, &shard);
+        bundle_close(bundle);
+    }
+    return e ? fail_prefix(e, "train.warm_start, of which every ps reads its tables itself") : OK;
+}
+
 static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_checkpoint)
 {
     struct share *s = NULL;
@@ -144,6 +160,7 @@ static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_c
     /* What a device lacks is told in the answer, before its one worker misses its windows. */
     if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0]));
     p->sees_folder = setup->directory && checkpoints_token_is_seen(setup->directory, setup->token);
+    TRY(warm_tables(p));
     if (setup->restore && !p->sees_folder && setup->table_count)
         return fail(ERR_INPUT,
                     "ps/%d does not see the folder of the checkpoint %s, which it has to read its "

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -174,6 +175,14 @@ static err read_warm_powers(struct worker_task *w)
     return OK;
 }
 
+/* A ps may have been started elsewhere. */
+static const char *absolute(const char *path, struct arena *arena)
+{
+    char folder[CHECKPOINT_PATH_MAX];
+    if (path[0] == '/' || !getcwd(folder, sizeof folder)) return arena_string(arena, path);
+    return arena_format(arena, "%s/%s", folder, path);
+}
+
 static err open_warm_start(struct worker_task *w)
 {
     struct origin *o = &w->origin;
@@ -184,6 +193,7 @@ static err open_warm_start(struct worker_task *w)
     if (!e && warm->slots) e = read_warm_powers(w);
     if (e) return fail_prefix(e, "train.warm_start");
     log_line(LOG_INFO, "begins with values of %s", prefix);
+    o->plan.warm_from = absolute(prefix, &o->arena);
     o->plan.arrays = warm->slots ? 1 + optimizers_of(w)->slot_count : 1;
     return OK;
 }

@@ -85,6 +85,9 @@ err warm_start_check(const struct warm_start *, const char *const *names, int co
  * or both shapes where they differ. */
 err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
 
+/* The tables alone. */
+err shard_read_tables(struct bundle *, const struct warm_start *warm, const struct shard *);
+
 /* The same where values and slots are blocks in the memory of a device; what is skipped becomes 0
  * where that is not the host's. */
 err shard_read_on(struct device *, int64_t block_floats, struct bundle *, const struct warm_start *,

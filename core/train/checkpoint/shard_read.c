@@ -196,6 +196,13 @@ static err read_global_step(struct bundle *bundle, struct shard *shard)
     return OK;
 }
 
+err shard_read_tables(struct bundle *bundle, const struct warm_start *warm,
+                      const struct shard *shard)
+{
+    if (warm) TRY(shard_map_check(warm));
+    return read_tables(bundle, warm, shard);
+}
+
 err shard_read(struct bundle *bundle, const struct warm_start *warm, struct shard *shard)
 {
     if (warm) TRY(shard_map_check(warm));

@@ -156,11 +156,6 @@ err session_check_warm_start(struct session *s)
     };
     int count;
     if (!spec->checkpoint) return OK;
-    if (rows_are_used(&s->rows))
-        return fail(ERR_INPUT,
-                    "train.warm_start: a model with tables (%s) begins with initial "
-                    "values or from a checkpoint of its own",
-                    s->layout->slices[s->layout->slice_count].name);
     const char *const *names = names_of(s, &count);
     err e = warm_start_check(&warm, names, count, &s->arena);
     return e ? fail_prefix(e, "train.warm_start") : OK;

@@ -137,7 +137,7 @@ static err start(struct cut_job *job, struct ps_task *p, const struct action_cut
     TRY(copy_arrays(job, p));
     job->shard.global_step = a->step;
     copy_ledger(job, p);
-    TRY(ps_tables_hold(p, &job->tables));
+    job->tables = ps_tables_hold(p);
     TRY(choose_folder(job, a));
     job->writing = (struct task_job){
         .run = write_shard,

@@ -108,7 +108,7 @@ err ps_task_share(struct ps_task *, int worker, bool is_fresh);
 err ps_tables_open(struct ps_task *);
 void ps_tables_close(struct ps_task *);
 /* For a checkpoint: as they are now, whatever happens, until they are released. NULL: none. */
-err ps_tables_hold(struct ps_task *, struct ps_tables **ret);
+struct ps_tables *ps_tables_hold(struct ps_task *);
 void ps_tables_release(struct ps_tables *);
 void ps_tables_describe(const struct ps_task *, struct shard *);
 size_t ps_tables_window_bytes(const struct ps_task *); /* 0: there are no tables */

@@ -4,11 +4,6 @@
 
 /* ---- values ---- */
 
-enum {
-    AWAIT_MS = 10000,          /* for a byte */
-    AWAIT_LOOKS_MAX = 1 << 20, /* in a row, each of which moved something */
-};
-
 void worker_note_values(struct worker_task *w, int ps, const struct message *m)
 {
     struct arrival *a = &w->arrivals[ps];

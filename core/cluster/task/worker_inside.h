@@ -16,6 +16,12 @@
 
 struct worker_trace;
 
+/* While a step waits for what a ps is to bring */
+enum {
+    AWAIT_MS = 10000,          /* for a byte */
+    AWAIT_LOOKS_MAX = 1 << 20, /* in a row, each of which moved something */
+};
+
 /* One attempt at a connection; the link's context. */
 struct attempt {
     struct worker_task *worker;

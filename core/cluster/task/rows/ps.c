@@ -14,7 +14,6 @@
 
 struct ps_tables {
     int users;                 /* the ps, and a checkpoint */
-    bool is_saving;            /* for one */
     struct shard_table *shown; /* [area.count] to checkpoints */
     struct device own,
         *host; /* which updates them; own: where the ps' device is none of the host's */
@@ -79,14 +78,10 @@ err ps_tables_open(struct ps_task *p)
     return OK;
 }
 
-/* A checkpoint that is written holds the share too, whose arena has descriptions. */
-void ps_tables_release(struct ps_tables *t)
+/* The last user frees them. */
+static void drop(struct ps_tables *t)
 {
-    if (!t) return;
-    if (t->is_saving)
-        for (int i = 0; i < t->area.count; i++) table_save_end(t->at[i]);
-    t->is_saving = false;
-    if (--t->users) return;
+    if (!t || --t->users) return;
     for (int i = 0; t->at && i < t->area.count; i++) table_close(t->at[i]);
     free(t->at);
     free(t->shown);
@@ -99,25 +94,26 @@ void ps_tables_release(struct ps_tables *t)
     free(t);
 }
 
-/* Only a checkpoint and the ps hold them, and the ps lets go when it gets others. */
 void ps_tables_close(struct ps_task *p)
 {
-    struct ps_tables *t = p->tables;
+    drop(p->tables);
     p->tables = NULL;
-    if (t && t->users > 1)
-        t->users--;
-    else
-        ps_tables_release(t);
 }
 
-err ps_tables_hold(struct ps_task *p, struct ps_tables **ret)
+struct ps_tables *ps_tables_hold(struct ps_task *p)
 {
-    struct ps_tables *t = *ret = p->tables;
-    if (!t) return OK;
+    struct ps_tables *t = p->tables;
+    if (!t) return NULL;
     t->users++;
-    t->is_saving = true;
     for (int i = 0; i < t->area.count; i++) table_save_begin(t->at[i]);
-    return OK;
+    return t;
+}
+
+/* A checkpoint that is written holds the share too, whose arena has descriptions. */
+void ps_tables_release(struct ps_tables *t)
+{
+    for (int i = 0; t && i < t->area.count; i++) table_save_end(t->at[i]);
+    drop(t);
 }
 
 void ps_tables_describe(const struct ps_task *p, struct shard *ret)
@@ -208,6 +204,13 @@ static bool is_of_this_life(const struct ps_task *p, int worker, const struct me
            m->generation == p->share->setup.config.generation;
 }
 
+static err read_front(const struct ps_task *p, int worker, const struct message *m,
+                      struct area_counts *ret)
+{
+    if (m->offset) return fail(ERR_PROTOCOL, "rows that do not begin at the front");
+    return area_read_counts(&p->tables->area, p->windows[worker].rows.base, m->length, ret);
+}
+
 static err answer_asking(struct ps_task *p, int worker, const struct message *m)
 {
     struct area_counts *asked = &p->windows[worker].told.asked;
@@ -215,8 +218,7 @@ static err answer_asking(struct ps_task *p, int worker, const struct message *m)
         answer(p, worker, ROWS_NONE, m->sequence, NULL);
         return OK;
     }
-    if (m->offset) return fail(ERR_PROTOCOL, "rows that do not begin at the front");
-    TRY(area_read_counts(&p->tables->area, p->windows[worker].rows.base, m->length, asked));
+    TRY(read_front(p, worker, m, asked));
     TRY(gather(p, worker, asked));
     answer(p, worker, ROWS_ASKED, m->sequence, asked);
     return OK;
@@ -225,17 +227,15 @@ static err answer_asking(struct ps_task *p, int worker, const struct message *m)
 /* What is said with a push stays as it is until it is answered: the next one comes later. */
 err ps_tables_heard(struct ps_task *p, int worker, const struct message *m)
 {
-    const struct windows *w = &p->windows[worker];
     struct rows_told *told = &p->windows[worker].told;
     const char *fault = message_fault(m, FROM_WORKER | FROM_CHIEF);
     if (fault) return fail(ERR_PROTOCOL, "ROWS, %s", fault);
     if (m->code == ROWS_ASKED) return answer_asking(p, worker, m);
     if (!is_of_this_life(p, worker, m)) return OK;
-    if (m->offset) return fail(ERR_PROTOCOL, "rows that do not begin at the front");
-    const struct row_area *area = &p->tables->area;
     told->sequence = 0;
-    TRY(area_read_counts(area, w->rows.base, m->length, &told->counts));
-    TRY(take_ids(p, area_pushed_ids(area, &told->counts, w->rows.base), told->counts.pushed));
+    TRY(read_front(p, worker, m, &told->counts));
+    TRY(take_ids(p, area_pushed_ids(&p->tables->area, &told->counts, p->windows[worker].rows.base),
+                 told->counts.pushed));
     told->sequence = m->sequence;
     told->wants = m->code == ROWS_AND_NEXT;
     return OK;

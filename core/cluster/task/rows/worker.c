@@ -5,11 +5,6 @@
 #include "core/base/log.h"
 #include "core/cluster/task/worker_inside.h"
 
-enum {
-    ANSWER_MS = 10000,          /* for anything to come of a ps that was asked */
-    ANSWER_LOOKS_MAX = 1 << 20, /* in a row, each of which moved something */
-};
-
 /* ---- asking ---- */
 
 static err send_asking(struct worker_task *w, int ps, size_t bytes)
@@ -32,10 +27,10 @@ static err send_asking(struct worker_task *w, int ps, size_t bytes)
 static err await_answer(struct worker_task *w, int ps)
 {
     const struct rows_asked *rows = &w->rows[ps];
-    for (int i = 0; i < ANSWER_LOOKS_MAX && !rows->is_answered; i++) {
+    for (int i = 0; i < AWAIT_LOOKS_MAX && !rows->is_answered; i++) {
         struct link *link = w->task.peers[ps].link;
         if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
-        TRY(loop_await(w->options.task.loop, link, ANSWER_MS));
+        TRY(loop_await(w->options.task.loop, link, AWAIT_MS));
     }
     if (rows->is_answered && !rows->is_refused) return OK;
     return fail(ERR_PEER, "ps/%d has no rows for this worker", ps);

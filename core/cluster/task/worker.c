@@ -80,6 +80,7 @@ static void evaluate(struct worker_task *w, uint64_t step)
     if (!e) e = session_evaluate(&w->session, &evaluation);
     if (e == ERR_PEER && w->lacks_values && w->evaluations++ < EVALUATIONS_MAX) {
         w->evaluates_again = step + 1;
+        w->evaluates_by_ms = clock_ms() + w->options.task.limits.restart_ms;
         return;
     }
     if (!e)
@@ -192,10 +193,12 @@ static void sending(struct task *t, int ps, const struct message *m)
     if (w->trace) worker_trace_sending(w, ps, m);
 }
 
-/* What came in front of the rows that were asked for has been heard. */
+/* What came in front of the rows that were asked for has been heard, and a link that was lost is
+ * back. */
 static void evaluate_again(struct worker_task *w)
 {
     const uint64_t step = w->evaluates_again - 1;
+    if (check_bound(w) && clock_ms() < w->evaluates_by_ms) return;
     w->evaluates_again = 0;
     evaluate(w, step);
     task_flush(&w->task);

@@ -80,6 +80,7 @@ struct worker_task {
     bool lacks_values;        /* the step that is computed has waited for some in vain */
     int evaluations; /* of the end that have waited for rows in vain, one after the other */
     uint64_t evaluates_again; /* 1 + the step, once more has been heard; 0: no */
+    uint64_t evaluates_by_ms; /* and all windows are there, or not any more then */
     uint32_t gradients_per_push;
     uint64_t last_step;
     bool has_last_step; /* num_steps: once the first generation is chosen */

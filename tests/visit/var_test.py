@@ -224,7 +224,7 @@ class Training(VarCase):
         out, error = watcher.communicate(timeout=LIMIT_S)
         self.assertEqual((watcher.returncode, error), (0, "dtrain: the job has ended\n"),
                          cluster.story())
-        self.assertRegex(out, r"^(\d+\n)+$")
+        self.assertRegex(out, r"^(\d+\n)*$")  # it may have looked at no step but the first
         self.assert_codes(cluster, 0)
 
     def test_a_change_waits_for_a_step_no_longer_than_its_limit(self):

@@ -20,7 +20,7 @@ class Workload:
 
     def spec(self, **more):
         """The spec as it is measured: `more` are keys of its top."""
-        with open(os.path.join(FOLDER, self.file), encoding="utf-8") as file:
+        with open(os.path.join(FOLDER, "specs", self.file), encoding="utf-8") as file:
             spec = {**json.load(file), **more}
         for key, value in self.changes:
             *path, last = key.split(".")

@@ -4,7 +4,7 @@ STEP_HEAD = f"{'ms a step':40} step one host not limited transfer examples/s"
 
 
 def of(record):
-    return f"{record['workload']:9} {record['mode']:5} {record.get('transport', ''):4}"
+    return f"{record['workload']:11} {record['mode']:5} {record.get('transport', ''):4}"
 
 
 def met(record):
@@ -16,6 +16,10 @@ def throughput(record):
     line = (f"{of(record)} {record['median']:11,.0f} examples/s ({min(rates):,.0f} to "
             f"{max(rates):,.0f}), {record['ratio']:6.2f} x TensorFlow ({peer:,.0f}, "
             f"{record['origin']}), goal {record['goal']} x: {met(record)}")
+    if record["at_most"]:
+        line += f"; no more than {record['at_most']:,.0f} is asked for by the arithmetic alone"
+    if record["at_least"]:
+        line += f"; at least {record['at_least']:,.0f} by PyTorch"
     if bare:
         line += f"; {record['median'] / bare:.2f} of a bare server ({bare:,.0f})"
     return line

@@ -86,7 +86,7 @@ class Case:
                 "rate": self.rate, "wire": self.wire}
 
     def spec(self):
-        return os.path.join(measure.FOLDER, self.workload.name + ".json")
+        return os.path.join(measure.SPECS, self.workload.name + ".json")
 
     def settings(self):
         chosen = {"train.mode": self.mode, "train.log_every_steps": LOG_EVERY_STEPS,

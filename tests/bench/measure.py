@@ -3,10 +3,12 @@
 Every cluster is started by dtrain itself (--local_ps, --local_workers), with its output in a file,
 and has ended, or was killed, when a function here returns.
 """
+import contextlib
 import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
@@ -16,6 +18,7 @@ import environment
 from workloads import PS, WORKERS, Workload
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
+SPECS = os.path.join(FOLDER, "specs")
 LOOK_EVERY_S = 0.1  # seldom: looking takes time from what is measured
 START_LIMIT_S = 60  # from launch to the first line of figures
 START_STEPS = 30  # enough that the chief has one of them, few enough to end at once
@@ -145,7 +148,9 @@ class LocalCluster(Running):
         words = [f"--local_ps={PS}", f"--local_workers={WORKERS}", f"--transport={case.transport}"]
         for key, value in {"mode": case.mode, **settings}.items():
             words += ["--set", f"train.{key}={value}"]
-        super().__init__(dtrain, [*words, os.path.join(FOLDER, case.workload.name + ".json")])
+        for key, value in case.workload.settings.items():
+            words += ["--set", f"{key}={value}"]
+        super().__init__(dtrain, [*words, os.path.join(SPECS, case.workload.spec_name())])
 
     def ps_memory(self):
         """By task index: the memory of every parameter server, a child of the launcher."""
@@ -203,19 +208,34 @@ def window_rates(points, warmup_s, window_s):
     return rates
 
 
-def throughput(dtrain, case, timing):
-    """Examples/s of all workers together, one figure per window."""
+def steps_per_second(running, timing, first_steps=0):
+    """One figure per window."""
     limit_s = START_LIMIT_S + 4 * (timing.warmup_s + timing.windows * timing.window_s)
 
     def rates():
-        found = window_rates(cluster.points(), timing.warmup_s, timing.window_s)
+        points = [(seconds, step) for seconds, step in running.points() if step >= first_steps]
+        found = window_rates(points, timing.warmup_s, timing.window_s)
         return found if len(found) >= timing.windows else None
 
+    running.wait_until(running.points, START_LIMIT_S, "first step")
+    return running.wait_until(rates, limit_s, f"{timing.windows} windows")[:timing.windows]
+
+
+def throughput(dtrain, case, timing):
+    """Examples/s of all workers together, one figure per window."""
     with LocalCluster(dtrain, case, case.logging()) as cluster:
-        cluster.wait_until(cluster.points, START_LIMIT_S, "first step")
-        found = cluster.wait_until(rates, limit_s, f"{timing.windows} windows")
+        found = steps_per_second(cluster, timing, case.workload.first_steps)
     examples = case.workload.examples_per_step(case.mode)
-    return [rate * examples for rate in found[:timing.windows]]
+    return [rate * examples for rate in found]
+
+
+def arithmetic(dtrain, workload, timing):
+    """Examples/s of lone processes that train the spec without ps, one for every worker, all at once."""
+    words = [f"--set=train.log_every_steps={workload.log_every_steps['sync']}",
+             os.path.join(SPECS, workload.bounds.arithmetic + ".json")]
+    with contextlib.ExitStack() as running:
+        lone = [running.enter_context(Running(dtrain, words)) for _ in range(WORKERS)]
+        return sum(statistics.median(steps_per_second(one, timing)) for one in lone) * workload.batch
 
 
 def first_step(dtrain, case):

@@ -16,6 +16,7 @@ from measure import FOLDER, Failed
 from workloads import PS, WORKERS
 
 TENSORFLOW_LIMIT_S = 300  # its workers may look 30 s apart whether the chief is ready
+TORCH_LIMIT_S = 300
 BARE_LIMIT_S = 120
 BARE_SPIN_US = 50
 DDP_LIMIT_S = 300
@@ -56,6 +57,21 @@ def tensorflow(python, script, workload, mode, timing):
             found = json.loads(file.readline())
     return {"examples_per_second": found["wins"], "median": statistics.median(found["wins"]),
             "first_step_s": found["t_first"], "ps_mib": found["ps_mib"], "version": found["tf"]}
+
+
+def torch(python, script, workload, timing):
+    """Examples/s of PyTorch at its best here: one process of several threads, or several processes."""
+    best = 0.0
+    for option, processes in ("-t", 1), ("-p", WORKERS):
+        with tempfile.TemporaryDirectory(prefix="dtrain-bench-") as folder:
+            answer = os.path.join(folder, "answer")
+            run([python, script, *workload.bounds.torch_options, "-b", str(workload.batch), option,
+                 str(WORKERS), "--runs", "1", "--windows", str(timing.windows), "--secs",
+                 str(timing.window_s), "--json", answer], TORCH_LIMIT_S)
+            with open(answer, encoding="utf-8") as file:
+                first = json.loads(file.readline())["runs"][0][0]
+        best = max(best, statistics.median(first["steps_per_s"]) * processes * workload.batch)
+    return best
 
 
 def torch_ddp(python, hosts, spec, threads, timing):

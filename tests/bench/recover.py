@@ -58,7 +58,7 @@ def percentile(values, part):
 
 def spec_changes(mode):
     """The workload's own spec, as changes of the one that clusters of tests begin with."""
-    with open(os.path.join(measure.FOLDER, DEATHS_WORKLOAD + ".json"), encoding="utf-8") as file:
+    with open(os.path.join(measure.SPECS, DEATHS_WORKLOAD + ".json"), encoding="utf-8") as file:
         changes = json.load(file)
     changes["train"] = {"mode": mode, "last_step": ENDLESS, "log_every_steps": 1,
                         "checkpoint_dir": "run", "save_checkpoint_secs": SAVE_SECS["deaths"]}

@@ -22,6 +22,11 @@ Peers, each measured in the same run where it is given:
     "t_first": seconds from launch to first step, "ps_mib": memory of a ps, "tf": version}.
     Where it is not given, the reference figures in workloads.py stand in, and the lines say so.
 
+--torch-python PYTHON --torch-bench SCRIPT
+    PyTorch, for the click models: one process of two threads, and two processes; the better counts. SCRIPT
+    is called with -w ctr [--zipf SKEW] -b BATCH -t 2|-p 2 --runs 1 --windows N --secs S --json FILE and
+    appends a line to FILE: {"runs": [[{"steps_per_s": [...]}, ...]]}.
+
 --minishm PROGRAM, --minips PROGRAM
     The least that a parameter server can be, over mapped memory and over TCP: bounds, not
     products. Called as PROGRAM WORKLOAD 2 2 MODE SPIN_US SECONDS, and PROGRAM WORKLOAD 2 MODE
@@ -66,6 +71,7 @@ class Bench(measure.Attempts):
         self.options = options
         window_s = options.seconds or (0.3 if options.quick else 1.0)
         self.timing = Timing(options.windows, window_s, window_s, options.starts)
+        self.measured = {}
         self.found = {"machine": machine(), "dtrain": version(options.dtrain),
                       "timing": asdict(self.timing), "throughput": [], "start": [], "memory": [],
                       "peers": [], "failures": []}
@@ -99,10 +105,31 @@ class Bench(measure.Attempts):
         rate, goal = statistics.median(rates), case.workload.goals[case.transport, case.mode]
         peer = tensorflow["median"] if tensorflow else case.workload.tensorflow[case.mode]
         bare = self.bare(case.workload, case.mode, case.transport)
+        bounds = self.bounds(case)
         self.keep("throughput", {
             **case.names(), "examples_per_second": rates, "median": rate, "tensorflow": peer,
-            "origin": origin(tensorflow), "ratio": rate / peer, "goal": goal,
-            "is_met": rate >= goal * peer, "bare": bare})
+            "origin": origin(tensorflow), "ratio": rate / peer, "goal": goal, **bounds,
+            "is_met": rate >= least(goal * peer, **bounds), "bare": bare})
+
+    def once(self, what, workload, body, *arguments):
+        """What body gives for a workload: measured the first time that it is asked for."""
+        if (what, workload) not in self.measured:
+            self.measured[what, workload] = self.attempt(body, *arguments)
+        return self.measured[what, workload]
+
+    def bounds(self, case):
+        """Examples/s: at most that of what TensorFlow's goal says, and at least so many; None: not known."""
+        workload, bounds, options = case.workload, case.workload.bounds, self.options
+        at_most = at_least = None
+        if bounds:
+            alone = self.once("arithmetic", workload, measure.arithmetic, options.dtrain, workload,
+                              self.timing)
+            at_most = alone and alone * bounds.part * bounds.on(case.transport)
+        if bounds and options.torch_bench:
+            torch = self.once("torch", workload, peers.torch, options.torch_python,
+                              options.torch_bench, workload, self.timing)
+            at_least = torch and torch * bounds.torch_times * bounds.on(case.transport)
+        return {"at_most": at_most, "at_least": at_least}
 
     def start(self, case, tensorflow):
         runs = [self.attempt(measure.first_step, self.options.dtrain, case)
@@ -136,6 +163,10 @@ class Bench(measure.Attempts):
                 getattr(self, part)(measure.Case(workload, mode, transport), tensorflow)
         goals = [record["is_met"] for part in PARTS for record in self.found[part]]
         print(f"{sum(goals)} of {len(goals)} goals met, {len(self.found['failures'])} failures")
+
+
+def least(goal, at_most, at_least):
+    return max(min(goal, at_most or goal), at_least or 0)
 
 
 def origin(measured):
@@ -193,11 +224,13 @@ def read_options(arguments):
     add("--starts", type=positive(int), default=5, help="runs for the first step")
     add("--quick", action="store_true", help="windows of 0.3 s")
     add("--json", metavar="FILE", help="all figures, as one object")
-    for name in ("tensorflow-python", "tensorflow-bench", "minishm", "minips"):
+    for name in ("tensorflow-python", "tensorflow-bench", "torch-python", "torch-bench", "minishm",
+                 "minips"):
         add("--" + name, metavar="PATH")
     options = parser.parse_args(arguments)
-    if bool(options.tensorflow_python) != bool(options.tensorflow_bench):
-        parser.error("--tensorflow-python and --tensorflow-bench go together")
+    for peer in "tensorflow", "torch":
+        if bool(getattr(options, peer + "_python")) != bool(getattr(options, peer + "_bench")):
+            parser.error(f"--{peer}-python and --{peer}-bench go together")
     return options
 
 
@@ -211,6 +244,7 @@ def announce(bench):
         print("left out of the environment: " + ", ".join(environment.left_out()))
     missing = [name for name, path in (("TensorFlow (reference figures stand in)",
                                         options.tensorflow_bench),
+                                       ("PyTorch", options.torch_bench),
                                        ("minishm", options.minishm), ("minips", options.minips))
                if not path]
     if missing:

@@ -28,6 +28,13 @@ arguments = sys.argv[1:]
 answer = {"wins": [10.0, 30.0, 20.0], "t_first": 2.5, "ps_mib": 500.0, "tf": "0.0"}
 open(arguments[arguments.index("--json") + 1], "w").write(json.dumps(answer) + "\\n")
 """
+TORCH = """
+import json, sys
+arguments = sys.argv[1:]
+rates = [15.0, 20.0, 40.0] if "-p" in arguments else [30.0, 1.0, 2.0]
+answer = {"runs": [[{"steps_per_s": rates}]]}
+open(arguments[arguments.index("--json") + 1], "w").write(json.dumps(answer) + "\\n")
+"""
 
 
 class Harness(unittest.TestCase):
@@ -64,7 +71,7 @@ class Harness(unittest.TestCase):
 
     def test_every_workload_is_a_valid_spec_and_has_every_goal(self):
         for workload in WORKLOADS:
-            spec = os.path.join(measure.FOLDER, workload.name + ".json")
+            spec = os.path.join(measure.SPECS, workload.spec_name())
             done = subprocess.run([BINARY, "check", spec], capture_output=True, text=True,
                                   timeout=60, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -106,6 +113,22 @@ class Harness(unittest.TestCase):
         self.assertEqual((record["tensorflow"], record["origin"]), (20.0, "measured"))
         self.assertAlmostEqual(record["ratio"], record["median"] / 20.0)
         self.assertIn("2.50 s to the first step", printed)
+
+    def test_what_arithmetic_and_pytorch_say_of_a_click_model_bounds_its_goal(self):
+        torch = self.program("torch.py", TORCH)
+        options = run.read_options([*SHORT, "--torch-python", sys.executable, "--torch-bench", torch])
+        workload = next(one for one in WORKLOADS if one.name == "clicks")
+        bench = run.Bench(options)
+        found = {transport: bench.bounds(measure.Case(workload, "sync", transport))
+                 for transport in TRANSPORTS}
+        self.assertEqual(bench.found["failures"], [])
+        self.assertEqual(found["shm"]["at_least"], 3.5 * 2 * 20 * 1024)  # two processes are its best
+        self.assertEqual(found["tcp"]["at_least"], 0.75 * found["shm"]["at_least"])
+        self.assertEqual(found["tcp"]["at_most"], 0.75 * found["shm"]["at_most"])
+        self.assertGreater(found["shm"]["at_most"], 100)
+        self.assertEqual(run.least(10, None, None), 10)
+        self.assertEqual(run.least(10, 8, None), 8)
+        self.assertEqual(run.least(10, 8, 9), 9)
 
     def test_a_bare_server_is_a_bound_beside_the_figure(self):
         bare = self.program("bare", "#!/bin/sh\necho \"ran $*: ex/s 4000000\"\n")

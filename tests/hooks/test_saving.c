@@ -43,6 +43,18 @@ static void by_steps_every_so_many_are_saved(void **state)
     assert_int_equal(rig->saves, 4);
 }
 
+static void the_step_that_is_due_has_not_left_when_it_is_asked_for(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, SAVES("train.save_checkpoint_steps=10"));
+    rig_adopt(rig, 0, 0);
+    rig->view.global_step = 10;
+    rig_must(rig_tell(rig, OCCASION_COMPUTED));
+    assert_int_equal(rig->saves, 2);
+    rig_must(rig_tell(rig, OCCASION_STEPPED));
+    assert_int_equal(rig->saves, 2);
+}
+
 static void by_default_600_seconds_pass(void **state)
 {
     struct rig *rig = *state;
@@ -94,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_RIG(values_that_are_there_are_saved_at_once),
         WITH_RIG(by_steps_every_so_many_are_saved),
+        WITH_RIG(the_step_that_is_due_has_not_left_when_it_is_asked_for),
         WITH_RIG(by_default_600_seconds_pass),
         WITH_RIG(zero_turns_saving_off),
         WITH_RIG(one_in_the_list_takes_the_place_of_the_keys_one),

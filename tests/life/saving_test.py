@@ -59,6 +59,15 @@ class When(LifeCase):
                    train__save_checkpoint_steps=None)
         self.assertEqual(self.later_steps("rare"), [400])
 
+    def test_workers_in_step_are_saved_at_the_steps_that_are_asked_for(self):
+        """One that is asked for while the last is written is left out; the first may be a step late."""
+        for ps, workers in ((0, 0), (1, 1), (2, 2)):
+            with self.subTest(ps=ps, workers=workers):
+                folder = f"run{ps}"
+                self.train(200, ps=ps, workers=workers, train__checkpoint_dir=folder,
+                           train__save_checkpoint_steps=20, train__keep_checkpoint_max=0)
+                self.assertEqual({step % 20 for step in self.steps(folder) if step >= 20}, {0})
+
     def test_seconds_and_steps_at_once_are_a_mistake(self):
         ended = self.attempt(20, train__save_checkpoint_secs=1, train__save_checkpoint_steps=10)
         self.assertEqual(ended.returncode, program.BAD_INPUT)

@@ -69,7 +69,9 @@ static err save(void *state, const struct run_view *view, const struct occasion 
     return OK;
 }
 
-static err stepped(void *state, const struct run_view *view, const struct occasion *o)
+/* Asked for before the gradients leave, it is of the step that they make, where workers go in step
+ * or there is one; else of one soon after. */
+static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
     if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
@@ -96,5 +98,5 @@ const struct hook hook_checkpoint_saver = {
     .check = check,
     .standard = standard,
     .begin = begin,
-    .on = {[OCCASION_ADOPTED] = save, [OCCASION_STEPPED] = stepped, [OCCASION_SAVED] = saved},
+    .on = {[OCCASION_ADOPTED] = save, [OCCASION_COMPUTED] = computed, [OCCASION_SAVED] = saved},
 };

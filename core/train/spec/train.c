@@ -143,7 +143,8 @@ static const struct field train_fields[] = {
      .max = STEPS_MAX,
      .group = "save_checkpoint",
      .may_differ = true,
-     .help = "global steps between two checkpoints; 0: none by steps"},
+     .help = "global steps between two checkpoints, asynchronously and with several workers a few "
+             "more; 0: none by steps"},
     {.name = "keep_checkpoint_max",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, keep_checkpoint_max),

@@ -89,12 +89,7 @@ static err check_words(const struct run *run)
 {
     TRY(check_output("result", run->flags.result));
     TRY(check_output("metrics_file", run->flags.metrics_file));
-    TRY(check_device(run));
-    const char *path = run->spec_path;
-    if (!path) return OK;
-    if (path[0] == '-' && path[1] && access(path, F_OK))
-        return fail(ERR_INPUT, "\"%.64s\" is neither a flag nor a file; flags begin with --", path);
-    return OK;
+    return check_device(run);
 }
 
 enum run_kind run_kind(const struct run *run)

@@ -231,11 +231,17 @@ static void a_double_dash_ends_the_flags(void **state)
 static void single_dashes_are_no_flags(void **state)
 {
     struct run run;
-    parse(&run, "-", "-h", "--task_index", "-1", NULL);
+    parse(&run, "-", "--task_index", "-1", "--", "-h", NULL);
     assert_int_equal(run.rest_count, 2);
     assert_string_equal(run.rest[0], "-");
+    assert_string_equal(run.rest[1], "-h");
     assert_int_equal(run.flags.task_index, -1);
     arena_free(&run.arena);
+    parse(&run, "-2.5", NULL);
+    assert_string_equal(run.rest[0], "-2.5");
+    arena_free(&run.arena);
+    assert_refused("unknown flag \"-h\": flags begin with --, files with ./", "-h", NULL);
+    assert_refused("unknown flag \"-rate=1\" (did you mean --rate?)", "-rate=1", NULL);
 }
 
 static void the_environment_stands_in_for_absent_flags(void **state)

@@ -2,6 +2,7 @@
 #include "core/base/fields/fields_inside.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,11 +64,32 @@ static err next_value(struct cursor *cursor, const struct field *field, const ch
     return OK;
 }
 
-static const struct field *field_of_letter(const struct object *object, const char *text)
+static const struct field *field_of_letter(const struct object *object, char letter)
 {
-    for (int i = 0; text[0] == '-' && text[1] && !text[2] && i < fields_count(object); i++)
-        if (object->fields[i].letter == text[1]) return &object->fields[i];
+    for (int i = 0; i < fields_count(object); i++)
+        if (object->fields[i].letter == letter) return &object->fields[i];
     return NULL;
+}
+
+/* "-1" and "-" are no flags. */
+static bool is_letter_flag(const char *text)
+{
+    return text[0] == '-' && isalpha((unsigned char)text[1]);
+}
+
+/* "-oDIR" is refused, as "-optimizer=adam" would be a folder. */
+static err fail_letter(const struct object *object, const char *text)
+{
+    const size_t length = strcspn(text + 1, "=");
+    struct text quoted = {.length = 0};
+    text_add_quoted(&quoted, text);
+    if (object_field_n(object, text + 1, length))
+        return fail(ERR_INPUT, "unknown flag %s (did you mean -%.*s?)", quoted.at, (int)length + 1,
+                    text);
+    if (field_of_letter(object, text[1]))
+        return fail(ERR_INPUT, "unknown flag %s: -%c and its value are two words", quoted.at,
+                    text[1]);
+    return fail(ERR_INPUT, "unknown flag %s: flags begin with --, files with ./", quoted.at);
 }
 
 static void set_field(struct argument *argument, const struct object *object,
@@ -104,8 +126,9 @@ static err next_argument(struct cursor *cursor, struct argument *ret)
     ret->text = text;
     if (cursor->is_past_flags) return OK;
     if (strncmp(text, "--", 2) == 0) return read_long(cursor, text + 2, ret);
-    const struct field *field = field_of_letter(cursor->object, text);
-    if (!field) return OK;
+    if (!is_letter_flag(text)) return OK;
+    const struct field *field = text[2] ? NULL : field_of_letter(cursor->object, text[1]);
+    if (!field) return fail_letter(cursor->object, text);
     TRY(next_value(cursor, field, &ret->text));
     set_field(ret, cursor->object, field);
     return OK;

@@ -36,7 +36,7 @@ static void put_input(const struct writer *w, const struct graph *graph, const s
                       char to_kind, int to)
 {
     const int column = graph_input_of(graph, input);
-    if (column >= 0) put_arrow(w, 'c', column, to_kind, to);
+    if (column >= 0) put_arrow(w, 'c', graph_input_shown(graph, column), to_kind, to);
     for (int i = 0; column < 0 && i < graph->node_count; i++)
         if (&graph->nodes[i].output == input) put_arrow(w, 'n', i, to_kind, to);
 }
@@ -57,7 +57,7 @@ void check_print_graph(const struct graph *graph, enum graph_form form, FILE *ou
     char shape[SHAPE_TEXT_MAX];
     fputs(form == GRAPH_DOT ? "digraph model {\n  node [shape=box];\n" : "flowchart TD\n", out);
     for (int i = 0; i < graph->input_count; i++)
-        if (graph->inputs[i].of_nodes)
+        if (graph->inputs[i].of_nodes && graph_input_shown(graph, i) == i)
             put_box(&w, 'c', i, graph->inputs[i].tensor->name,
                     shape_text(&graph->inputs[i].tensor->shape, shape));
     for (int i = 0; i < graph->node_count; i++) put_node(&w, graph, i);

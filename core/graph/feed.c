@@ -82,7 +82,7 @@ void plan_load(struct plan *plan, const struct batch *batch, uint64_t draw)
 /* Where each input lies, then the draw, and where all ends; aligned, as copies within the device
  * like it */
 struct offsets {
-    size_t inputs[COLUMNS_MAX], draw, end;
+    size_t inputs[GRAPH_INPUTS_MAX], draw, end;
 };
 
 static struct offsets offsets_of(const struct graph *graph)
@@ -129,7 +129,7 @@ void plan_take(struct plan *plan, int64_t rows)
     struct device *d = plan->device;
     const struct graph *graph = plan->graph;
     const struct offsets at = offsets_of(graph);
-    struct inlet_part parts[COLUMNS_MAX + 1];
+    struct inlet_part parts[GRAPH_INPUTS_MAX + 1];
     int count = 0;
     for (; count < graph->input_count; count++) {
         const struct graph_input *input = &graph->inputs[count];

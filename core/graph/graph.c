@@ -28,11 +28,25 @@ static const struct node_spec *node_spec(const struct maker *m, int index)
     return (const struct node_spec *)m->spec->nodes.at + index;
 }
 
-static void add_input(struct maker *m, struct tensor *tensor, int column, bool of_nodes)
+/* shared: whose table the places of ids are of, where several columns name its rows; NULL: each
+ * table has those of this column alone. */
+static err add_input(struct maker *m, struct tensor *tensor, int source, bool of_nodes,
+                     const struct node *shared)
 {
-    tensor->name = m->options->columns[column].name;
-    m->graph->inputs[m->graph->input_count++] =
-        (struct graph_input){.tensor = tensor, .column = column, .of_nodes = of_nodes};
+    struct graph *graph = m->graph;
+    const int index = graph->input_count;
+    if (index == GRAPH_INPUTS_MAX)
+        return fail(ERR_INPUT,
+                    "inputs: a model reads at most %d columns, those of shared tables "
+                    "once more",
+                    GRAPH_INPUTS_MAX);
+    struct graph_input input = {
+        tensor, shared ? graph->column_count++ : source, source, index, of_nodes, shared};
+    for (int i = index - 1; i >= 0 && shared; i--)
+        if (graph->inputs[i].shared == shared) input.lookup = i;
+    tensor->name = m->options->columns[source].name;
+    graph->inputs[graph->input_count++] = input;
+    return OK;
 }
 
 /* [batch, ...]: the spec's data without anything known of their values. */
@@ -51,26 +65,30 @@ static err shape_column(const struct maker *m, const struct column *column, stru
     return OK;
 }
 
-static const struct tensor *input_of_column(const struct maker *m, int column)
+static const struct tensor *input_of_column(const struct maker *m, int column,
+                                            const struct node *shared)
 {
-    for (int i = 0; i < m->graph->input_count; i++)
-        if (m->graph->inputs[i].column == column) return m->graph->inputs[i].tensor;
+    for (int i = 0; i < m->graph->input_count; i++) {
+        const struct graph_input *input = &m->graph->inputs[i];
+        if (input->source == column && input->shared == shared) return input->tensor;
+    }
     return NULL;
 }
 
 /* A column becomes an input of the graph when the first node reads it, and with ids their weights.
  */
-static err read_column(struct maker *m, int index, const struct tensor **ret)
+static err read_column(struct maker *m, int index, const struct node *shared,
+                       const struct tensor **ret)
 {
-    *ret = input_of_column(m, index);
+    *ret = input_of_column(m, index, shared);
     if (*ret) return OK;
     const struct column *column = &m->options->columns[index];
     struct tensor *tensor = arena_new(m->arena, sizeof *tensor);
     tensor->dtype = column->dtype == INT64 ? INT64 : FLOAT32;
     tensor->buckets = column->buckets;
     TRY(shape_column(m, column, &tensor->shape));
-    if (column->is_weighted) TRY(read_column(m, index + 1, &tensor->weights));
-    add_input(m, tensor, index, true);
+    if (column->is_weighted) TRY(read_column(m, index + 1, NULL, &tensor->weights));
+    TRY(add_input(m, tensor, index, true, shared));
     *ret = tensor;
     return OK;
 }
@@ -80,6 +98,13 @@ int graph_input_of(const struct graph *graph, const struct tensor *tensor)
     for (int i = 0; i < graph->input_count; i++)
         if (graph->inputs[i].tensor == tensor) return i;
     return -1;
+}
+
+int graph_input_shown(const struct graph *graph, int input)
+{
+    int i = 0;
+    while (graph->inputs[i].source != graph->inputs[input].source) i++;
+    return i;
 }
 
 static struct readable readable_of(const struct maker *m)
@@ -123,10 +148,30 @@ static err connect_node(struct maker *m, struct node *node, int source)
     return connect(m, node, &m->graph->nodes[source].output);
 }
 
+static const char *shared_name(const struct node_spec *spec)
+{
+    const struct op *op = spec->op.kind->descriptor;
+    return op->shared_name ? op->shared_name(spec->op.attributes) : NULL;
+}
+
+/* Whose table the node's ids name rows of together with those of other columns. Ids that are no
+ * places are the same for every table. */
+static const struct node *shared_by(const struct maker *m, const struct node *node)
+{
+    if (!node->holds_batch_rows) return NULL;
+    if (node->shares) return node->shares;
+    for (int i = node->index + 1; i < m->graph->node_count; i++) {
+        const char *name = shared_name(node_spec(m, i));
+        if (name && strcmp(name, node->name) == 0) return node;
+    }
+    return NULL;
+}
+
 static err connect_column(struct maker *m, struct node *node, int column)
 {
+    const bool is_ids = m->options->columns[column].dtype == INT64;
     const struct tensor *tensor = NULL;
-    TRY(read_column(m, column, &tensor));
+    TRY(read_column(m, column, is_ids ? shared_by(m, node) : NULL, &tensor));
     return connect(m, node, tensor);
 }
 
@@ -166,6 +211,26 @@ static err connect_inputs(struct maker *m, struct node *node)
     return OK;
 }
 
+/* Only earlier nodes' are shared: what they are like is known. */
+static err find_shared(struct maker *m, struct node *node)
+{
+    const char *name = shared_name(node_spec(m, node->index));
+    if (!name) return OK;
+    int i = 0;
+    while (i < m->graph->node_count && strcmp(m->names[i], name) != 0) i++;
+    struct node *owner = &m->graph->nodes[i];
+    if (i >= node->index) return fail(ERR_INPUT, "table: no earlier node is called \"%s\"", name);
+    if (owner->op != node->op)
+        return fail(ERR_INPUT, "table: \"%s\" is %s, which has no table to share", name,
+                    owner->op->object.name);
+    if (owner->shares)
+        return fail(ERR_INPUT, "table: \"%s\" shares that of \"%s\": name that one", name,
+                    owner->shares->name);
+    node->shares = owner;
+    owner->shared_last = node;
+    return OK;
+}
+
 /* Saved tensors are named after their node, which is how the plan knows those in use. */
 static void complete_tensors(struct node *node)
 {
@@ -189,7 +254,8 @@ static err make_node(struct maker *m, int index)
         .holds_batch_rows = m->options->holds_batch_rows,
         .key = random_key(m->options->seed, m->names[index]),
     };
-    err e = connect_inputs(m, node);
+    err e = find_shared(m, node);
+    if (!e) e = connect_inputs(m, node);
     if (!e) e = node->op->infer(node, m->arena);
     if (!e) e = shape_check(&node->output.shape);
     if (e) return fail_prefix(e, "model[%d] (%s \"%s\")", index, node->op->object.name, node->name);
@@ -249,6 +315,13 @@ static err list_params(struct maker *m)
     return OK;
 }
 
+int graph_first_param(const struct graph *graph, const struct node *node)
+{
+    int first = 0;
+    for (int i = 0; i < node->index; i++) first += graph->nodes[i].param_count;
+    return first;
+}
+
 /* The last node's output is what the loss looks at. */
 static err make_loss(struct maker *m)
 {
@@ -264,8 +337,7 @@ static err make_loss(struct maker *m)
     if (e) return fail_prefix(e, "loss (%s)", spec->kind->object->name);
     const int column = column_find(m->options->columns, m->options->column_count, LABELS_NAME);
     assert(column >= 0); /* every source has them */
-    add_input(m, &graph->loss.labels, column, false);
-    return OK;
+    return add_input(m, &graph->loss.labels, column, false, NULL);
 }
 
 static err find_weights(const struct maker *m, int *ret)
@@ -291,8 +363,7 @@ static err add_weights(struct maker *m)
                     loss->loss->object.name);
     TRY(shape_column(m, &m->options->columns[column], &loss->weights.shape));
     loss->reads_labels = true;
-    add_input(m, &loss->weights, column, false);
-    return OK;
+    return add_input(m, &loss->weights, column, false, NULL);
 }
 
 /* Summaries and tables tell metrics apart by name, which may hold an attribute ("in_top_5"). */
@@ -332,6 +403,7 @@ err graph_make(const struct model_spec *spec, const struct graph_options *option
     struct graph *graph = arena_new(arena, sizeof *graph);
     graph->batch = options->batch;
     graph->training = options->training;
+    graph->column_count = options->column_count;
     struct maker m = {.spec = spec, .options = options, .arena = arena, .graph = graph};
     TRY(make_nodes(&m));
     TRY(list_params(&m));

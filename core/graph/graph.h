@@ -9,6 +9,8 @@
 #include "core/graph/batch.h"
 #include "core/graph/op.h"
 
+enum { GRAPH_INPUTS_MAX = 2 * COLUMNS_MAX };
+
 struct model_spec {
     struct objects nodes; /* of struct node_spec */
     struct variant loss;
@@ -30,16 +32,23 @@ struct graph_options {
  * gradient nobody wants. Those that nodes read are [batch, ...] of float or, of ids, int64. */
 struct graph_input {
     struct tensor *tensor;
-    int column;    /* which one of the batch's */
+    int column;    /* which one of the batches that the graph is fed */
+    int source;    /* which one of the data's: the same, unless it is shared */
+    int lookup;    /* ids: the first input whose ids are looked up together with these */
     bool of_nodes; /* nodes read it, all rows of the graph's batch: those that are missing are
                       zeros, or no ids. Else the loss does, and only rows that came. */
+    /* Where a graph holds the rows of batches: places in the table of this node, which other
+     * columns name, too. Their column lies behind those of the data. NULL: the table is not shared.
+     */
+    const struct node *shared;
 };
 
 struct graph {
     int64_t batch;
     bool training;
-    struct graph_input inputs[COLUMNS_MAX];
+    struct graph_input inputs[GRAPH_INPUTS_MAX];
     int input_count;
+    int column_count; /* of the batches that it is fed */
     int node_count;
     struct node *nodes;
     int param_count;
@@ -54,8 +63,14 @@ struct graph {
 err graph_make(const struct model_spec *, const struct graph_options *, struct arena *,
                struct graph **ret);
 
+/* Index in `params` of the node's first one: they are listed node by node. */
+int graph_first_param(const struct graph *, const struct node *);
+
 /* Which of the graph's inputs the tensor is; -1: it is the output of a node. */
 int graph_input_of(const struct graph *, const struct tensor *);
+
+/* The first of those that show the same column of the data. */
+int graph_input_shown(const struct graph *, int input);
 
 /* Sum over params of the regularizers' terms at the current values; or those of some params, in the
  * order of the list, are added to what is there: the same to the bit, whatever the parts. */

@@ -64,6 +64,12 @@ err node_add_param(struct node *node, struct arena *arena, const struct param *p
     return OK;
 }
 
+bool node_adds_params(const struct node *node)
+{
+    const struct node *owner = node->shares ? node->shares : node;
+    return node->add_params || (owner->shared_last && owner->shared_last != node);
+}
+
 int64_t param_floats(const struct param *param)
 {
     const int64_t all = shape_count(&param->shape);

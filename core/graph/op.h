@@ -78,6 +78,10 @@ struct node {
     int param_count;
     struct param param[PARAMS_MAX];
     bool add_params; /* set by the session: add to param gradients (several batches to one push) */
+    /* An earlier node of the same op, whose params it uses for its own; NULL: none. Gradients of a
+     * param that is shared are summed in the order of backward: of the last node first. */
+    struct node *shares;
+    const struct node *shared_last; /* the last one that uses this one's; NULL: nobody does */
 
     struct tensor output;
     bool is_view; /* set by infer: output is input[0]'s memory under another shape; forward and
@@ -90,6 +94,9 @@ struct node {
 
     void *state; /* from prepare */
 };
+
+/* Whether backward adds to gradients of params, its own or shared ones: some are there already. */
+bool node_adds_params(const struct node *);
 
 /* For infer: adds a parameter (its name without "<node>/"). ERR_INPUT when its shape is too large.
  */
@@ -106,6 +113,9 @@ struct op_case {            /* what the tests run an op with; attributes NULL en
 struct op {
     struct object object; /* name, summary, fields, size of attributes */
     int inputs_min, inputs_max;
+    /* Optional: the name of the node whose params are shared, NULL: none. Ids that name rows of one
+     * table are looked up together. */
+    const char *(*shared_name)(const void *attributes);
     bool reads_ids;                 /* inputs are columns of ids; of other ops none is */
     bool reads_input, reads_output; /* does backward read input values, the output value? (buffers
                                        live accordingly) */

@@ -24,7 +24,7 @@ struct plan {
     /* Of each input, for a batch that is not aligned, has fewer rows, or lies in the host's memory
      * where the device has its own: what nodes read in the block; beside it, and only where the
      * device has its own memory, what the loss reads. NULL: none, used where it lies. */
-    void *inputs[COLUMNS_MAX];
+    void *inputs[GRAPH_INPUTS_MAX];
     uint64_t *draw;      /* of the device: the number of this step's random draws */
     struct inlet *inlet; /* NULL: batches come when they are wanted */
     int prepared_count;

@@ -1,7 +1,7 @@
 """Tables, of which a step touches few rows: the same bits however they are cut and reached."""
 from program import main
 from program.cluster import ClusterCase, Plan, with_files
-from program.clicks import CLICKS, LEARNT, TABLES_ONLY
+from program.clicks import CLICKS, LEARNT, SHARED_TABLE, TABLES_ONLY
 
 TCP, PARTS = ["--transport=tcp"], ["--transport=tcp", "--parts=always"]
 FAR = {"worker/1": ["--transport=tcp"]}
@@ -93,6 +93,12 @@ class Tables(ClusterCase):
         self.assert_same_bits({
             f"{ps} ps {' '.join(flags)}": self.plan(TABLES_ONLY, ps=ps, flags=flags)
             for ps, flags in ((1, []), (2, []), (3, PARTS))})
+
+    def test_a_table_that_columns_share(self):
+        self.assert_same_bits({
+            f"{ps} ps {' '.join(flags)}": self.plan(SHARED_TABLE, *changes, ps=ps, flags=flags)
+            for ps, flags, changes in ((1, [], []), (2, [], [pieces(2)]), (3, PARTS, [pieces(3)]),
+                                       (2, TCP, [{"train.evaluate_every_steps": 3}]))})
 
     def test_every_optimizer_has_the_same_bits_however_tables_lie(self):
         for name, optimizer in OPTIMIZERS.items():

@@ -3,6 +3,7 @@
 
 #include "tests/graph/bench.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -173,6 +174,101 @@ static void a_table_is_made_row_by_row(void **state)
     model_close(&m);
 }
 
+static const int64_t PARTS[] = {8, 8, -1, 3, 0, 1, 1, 1, 2, 5};
+static const struct column PAIR[] = {
+    {.name = "first", .dtype = INT64, .shape = {1, {2}}, .at = WORDS, .buckets = 9},
+    {.name = "second", .dtype = INT64, .shape = {1, {2}}, .at = PARTS, .buckets = 9},
+    {.name = "small", .dtype = INT64, .shape = {1, {2}}, .at = PARTS, .buckets = 8},
+};
+static const struct setting OF_PAIR = {
+    .batch = 5, .features = {1, {6}}, .training = true, .more = PAIR, .more_count = 3};
+
+/* Twice the same column among them, and once by another way of combining */
+static const char SHARED[] =
+    "{\"model\": [{\"op\": \"embedding\", \"name\": \"a\", \"inputs\": [\"first\"], "
+    "\"dimension\": 3, \"combiner\": \"sum\"}, "
+    "{\"op\": \"embedding\", \"name\": \"b\", \"inputs\": [\"second\"], \"table\": \"a\", "
+    "\"dimension\": 3, \"combiner\": \"sqrtn\"}, "
+    "{\"op\": \"embedding\", \"name\": \"c\", \"inputs\": [\"first\"], \"table\": \"a\", "
+    "\"dimension\": 3}, "
+    "{\"op\": \"concat\", \"inputs\": [\"a\", \"b\", \"c\"]}, "
+    "{\"op\": \"dense\", \"units\": 1}]}";
+
+static double loss_with(struct model *m, float *at, float value)
+{
+    const float before = *at;
+    *at = value;
+    const double loss = model_loss(m, 5, 0);
+    *at = before;
+    return loss;
+}
+
+/* By the slope of the loss; a second pass adds to what is there. */
+static void a_shared_table_gets_the_gradients_of_all_that_read_it(void **state)
+{
+    enum { FLOATS = 9 * 3 };
+    struct device device = open_device();
+    struct model m;
+    float once[FLOATS], twice[FLOATS];
+    model_open(&m, &device, SHARED, &OF_PAIR);
+    assert_int_equal(m.graph->param_count, 3);
+    struct param *table = m.graph->params[0];
+    assert_string_equal(table->name, "a/embedding_weights");
+    model_loss(&m, 5, 0);
+    plan_backward(m.plan, false, NULL, NULL);
+    memcpy(once, table->gradient, sizeof once);
+    for (int i = 0; i < FLOATS; i++) {
+        const float v = table->value[i], step = 0.01f;
+        const double slope = (loss_with(&m, table->value + i, v + step) -
+                              loss_with(&m, table->value + i, v - step)) /
+                             (2.0 * step);
+        assert_near(once[i], slope, 1e-3 * (1 + fabs(slope)));
+        twice[i] = 2 * once[i];
+    }
+    model_loss(&m, 5, 0);
+    plan_backward(m.plan, true, NULL, NULL);
+    assert_close(table->gradient, twice, FLOATS, CLOSE, "gradient of two batches");
+    model_close(&m);
+    device_close(&device);
+}
+
+static void a_table_that_cannot_be_shared_is_named(void **state)
+{
+    static const struct {
+        const char *node, *text;
+    } bad[] = {
+        {"\"inputs\": [\"first\"], \"table\": \"d\", \"dimension\": 3",
+         "no earlier node is called \"d\""},
+        {"\"inputs\": [\"first\"], \"table\": \"c\", \"dimension\": 3",
+         "no earlier node is called \"c\""},
+        {"\"inputs\": [\"first\"], \"table\": \"wide\", \"dimension\": 3",
+         "\"wide\" is linear, which has no table to share"},
+        {"\"inputs\": [\"first\"], \"table\": \"b\", \"dimension\": 3",
+         "\"b\" shares that of \"a\": name that one"},
+        {"\"inputs\": [\"small\"], \"table\": \"a\", \"dimension\": 3",
+         "that of \"a\" has 9 rows, \"small\" names 8"},
+        {"\"inputs\": [\"first\"], \"table\": \"a\", \"dimension\": 2",
+         "that of \"a\" is 3 wide, this node 2"},
+        {"\"inputs\": [\"first\"], \"table\": \"a\", \"dimension\": 3, \"initializer\": \"zeros\"",
+         "initializer: the table is that of \"a\""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct model m;
+        char text[768];
+        snprintf(text, sizeof text,
+                 "{\"model\": [{\"op\": \"linear\", \"name\": \"wide\", \"inputs\": [\"first\"]}, "
+                 "{\"op\": \"embedding\", \"name\": \"a\", \"inputs\": [\"first\"], "
+                 "\"dimension\": 3}, {\"op\": \"embedding\", \"name\": \"b\", \"inputs\": "
+                 "[\"second\"], \"table\": \"a\", \"dimension\": 3}, "
+                 "{\"op\": \"embedding\", \"name\": \"c\", %s}]}",
+                 bad[i].node);
+        assert_int_equal(model_parse(&m, text, &OF_PAIR), ERR_INPUT);
+        assert_non_null(strstr(error_text(), "model[3] (embedding \"c\"): "));
+        if (!strstr(error_text(), bad[i].text)) fail_msg("%s", error_text());
+        model_close(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +276,8 @@ int main(void)
         cmocka_unit_test(tables_are_read_by_columns),
         cmocka_unit_test(a_column_is_read_once),
         cmocka_unit_test(a_table_is_made_row_by_row),
+        cmocka_unit_test(a_shared_table_gets_the_gradients_of_all_that_read_it),
+        cmocka_unit_test(a_table_that_cannot_be_shared_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

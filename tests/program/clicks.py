@@ -31,4 +31,7 @@ CLICKS = {  # of program.cluster.SPEC
     "metrics": ["auc"],
     "optimizer": {"type": "adagrad", "learning_rate": 0.1},
 }
+# Two columns in one table of five wide, one of them read for tables of its own, too
+SHARED_TABLE = {"model": [{**node, "table": "deep/c1"} if node["name"] == "deep/c3" else node
+                          for node in CLICKS["model"]]}
 TABLES_ONLY = {"model": [{"op": "embedding", "name": "logit", "inputs": ["c1"], "dimension": 1}]}

@@ -61,12 +61,15 @@ static void open_param(struct model *m, struct arena *arena, int i, int column, 
 
 static void open_model(struct model *m, struct arena *arena, int64_t batch)
 {
-    *m = (struct model){.graph = {.batch = batch, .input_count = COLUMNS, .param_count = TABLES}};
+    *m = (struct model){.graph = {.batch = batch,
+                                  .input_count = COLUMNS,
+                                  .column_count = COLUMNS,
+                                  .param_count = TABLES}};
     m->tensors[FIRST] = column_tensor(INT64, batch, PLACES);
     m->tensors[NUMBERS] = column_tensor(FLOAT32, batch, 1);
     m->tensors[SECOND] = column_tensor(INT64, batch, 1);
     for (int i = 0; i < COLUMNS; i++)
-        m->graph.inputs[i] = (struct graph_input){&m->tensors[i], i, true};
+        m->graph.inputs[i] = (struct graph_input){&m->tensors[i], i, i, i, true, NULL};
     open_param(m, arena, 0, FIRST, batch * PLACES);
     open_param(m, arena, 1, SECOND, batch);
     m->graph.params = m->list;

@@ -48,7 +48,10 @@ static void check_ids(const struct lookup *l, const int64_t *ids, int64_t cells)
 
 static void check(struct lookup *l, const int64_t *ids, int64_t cells)
 {
-    lookup_find(l, ids, cells);
+    lookup_begin(l);
+    lookup_add(l, ids, cells / 2, 0);
+    lookup_add(l, ids + cells / 2, cells - cells / 2, cells / 2);
+    lookup_find(l);
     check_places(l, ids, cells);
     check_ids(l, ids, cells);
 }

@@ -1,11 +1,30 @@
 /* combine.c - see combine.h. */
 #include "core/ops/sparse/combine.h"
 
+#include <inttypes.h>
+
+/* Batches name its rows by one more column. */
+static err share_table(const struct node *node, const struct tensor *ids, int64_t width)
+{
+    struct param *table = &node->shares->param[0];
+    const char *owner = node->shares->name;
+    const int64_t rows = table->shape.dim[0], named = shape_count(&ids->shape);
+    if (ids->buckets != rows)
+        return fail(ERR_INPUT, "table: that of \"%s\" has %" PRId64 " rows, \"%s\" names %" PRId64,
+                    owner, rows, ids->name, ids->buckets);
+    if (width != table->shape.dim[1])
+        return fail(ERR_INPUT, "table: that of \"%s\" is %" PRId64 " wide, this node %" PRId64,
+                    owner, table->shape.dim[1], width);
+    if (table->held) table->held = named < rows - table->held ? table->held + named : rows;
+    return OK;
+}
+
 err combine_add_table(struct node *node, struct arena *arena, int input, const struct param *param,
                       int64_t width)
 {
     const struct tensor *ids = node->input[input];
     const int64_t named = shape_count(&ids->shape);
+    if (node->shares) return share_table(node, ids, width);
     struct param table = *param;
     table.shape = (struct shape){2, {ids->buckets, width}};
     table.ids = ids;
@@ -13,10 +32,15 @@ err combine_add_table(struct node *node, struct arena *arena, int input, const s
     return node_add_param(node, arena, &table);
 }
 
+static const struct param *table_of(const struct node *node, int i)
+{
+    return node->shares ? &node->shares->param[0] : &node->param[i];
+}
+
 static struct combine combine_of(const struct node *node, int i, enum combiner combiner)
 {
     const struct tensor *ids = node->input[i];
-    const struct param *table = &node->param[i];
+    const struct param *table = table_of(node, i);
     return (struct combine){.batch = ids->shape.dim[0],
                             .places = shape_count_from(&ids->shape, 1),
                             .rows = table->held ? table->held : table->shape.dim[0],
@@ -30,12 +54,12 @@ void combine_forward(const struct node *node, struct device *d, int i, enum comb
                      bool add)
 {
     const struct combine c = combine_of(node, i, combiner);
-    d->kernels->rows_combine(d, &c, node->output.value, node->param[i].value, add);
+    d->kernels->rows_combine(d, &c, node->output.value, table_of(node, i)->value, add);
 }
 
 void combine_backward(const struct node *node, struct device *d, int i, enum combiner combiner)
 {
     const struct combine c = combine_of(node, i, combiner);
-    d->kernels->rows_combine_back(d, &c, node->param[i].gradient, node->output.gradient,
-                                  node->add_params);
+    d->kernels->rows_combine_back(d, &c, table_of(node, i)->gradient, node->output.gradient,
+                                  node_adds_params(node));
 }

@@ -4,7 +4,8 @@
 
 #include "core/graph/op.h"
 
-/* Declares the table [buckets of the input, width], called so. */
+/* Declares the table [buckets of the input, width], called so; or takes that of the node that
+ * shares its own, which must be such a one. */
 err combine_add_table(struct node *, struct arena *, int input, const struct param *,
                       int64_t width);
 

@@ -10,6 +10,7 @@ struct attributes {
     int64_t dimension;
     int combiner; /* enum combiner */
     struct variant initializer;
+    const char *table;
 };
 
 static const char *const combiner_names[] = {
@@ -37,6 +38,13 @@ static const struct field fields[] = {
      .kinds = &initializer_kinds,
      .help = "the table before the first step; null: truncated_normal of stddev 1 / "
              "sqrt(dimension)"},
+    {.name = "table",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct attributes, table),
+     .fallback = "null",
+     .help =
+         "an earlier embedding whose table this one looks its ids up in, of as many rows and as "
+         "wide (tf.feature_column.shared_embedding_columns); null: one of its own"},
     {0},
 };
 
@@ -60,11 +68,18 @@ static err infer(struct node *node, struct arena *arena)
         return fail(ERR_INPUT, "initializer: a table is made row by row, and %s makes all at once",
                     kind->object->name);
     node->output.shape = (struct shape){2, {node->input[0]->shape.dim[0], a->dimension}};
+    if (kind && a->table)
+        return fail(ERR_INPUT, "initializer: the table is that of \"%s\"", a->table);
     struct param table = {.name = "embedding_weights",
                           .initializer = kind ? kind->descriptor : NULL,
                           .initializer_attributes = a->initializer.attributes};
     if (!kind) TRY(by_dimension(a->dimension, arena, &table));
     return combine_add_table(node, arena, 0, &table, a->dimension);
+}
+
+static const char *shared_name(const void *attributes)
+{
+    return ((const struct attributes *)attributes)->table;
 }
 
 static enum combiner combiner_of(const struct node *node)
@@ -99,6 +114,7 @@ const struct op op_embedding = {
                fields, sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
+    .shared_name = shared_name,
     .reads_ids = true,
     .reads_input = true,
     .infer = infer,

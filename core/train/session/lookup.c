@@ -17,17 +17,18 @@ void lookup_open(int64_t cells, struct arena *arena, struct lookup *ret)
     };
 }
 
-/* Returns how many; ret_bits: all that are set in any. */
-static int64_t list_named(struct lookup *l, const int64_t *ids, int64_t cells, int64_t *ret_bits)
+void lookup_begin(struct lookup *l)
 {
-    int64_t count = 0, bits = 0;
-    for (int64_t i = 0; i < cells; i++) {
+    l->named_count = l->bits = 0;
+}
+
+void lookup_add(struct lookup *l, const int64_t *ids, int64_t count, int64_t first_cell)
+{
+    for (int64_t i = 0; i < count; i++) {
         if (ids[i] < 0) continue;
-        l->named[count++] = (struct named){ids[i], i};
-        bits |= ids[i];
+        l->named[l->named_count++] = (struct named){ids[i], first_cell + i};
+        l->bits |= ids[i];
     }
-    *ret_bits = bits;
-    return count;
 }
 
 /* By one digit, in a stable way: those that are equal stay in the order of the batch. */
@@ -44,24 +45,22 @@ static void sort_digit(const struct named *from, struct named *to, int64_t count
         to[starts[(from[i].id >> shift) & (DIGITS - 1)]++] = from[i];
 }
 
-static void sort_named(struct lookup *l, int64_t count, int64_t bits)
+static void sort_named(struct lookup *l)
 {
-    for (int shift = 0; shift < 63 && bits >> shift; shift += DIGIT_BITS) {
-        sort_digit(l->named, l->sorted, count, shift);
+    for (int shift = 0; shift < 63 && l->bits >> shift; shift += DIGIT_BITS) {
+        sort_digit(l->named, l->sorted, l->named_count, shift);
         struct named *swapped = l->named;
         l->named = l->sorted;
         l->sorted = swapped;
     }
 }
 
-void lookup_find(struct lookup *l, const int64_t *ids, int64_t cells)
+void lookup_find(struct lookup *l)
 {
-    int64_t bits;
-    const int64_t count = list_named(l, ids, cells, &bits);
-    sort_named(l, count, bits);
+    sort_named(l);
     memset(l->places, 0xff, (size_t)l->cells * sizeof *l->places);
     l->count = 0;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < l->named_count; i++) {
         if (i == 0 || l->named[i].id != l->named[i - 1].id) l->ids[l->count++] = l->named[i].id;
         l->places[l->named[i].cell] = l->count - 1;
     }

@@ -1,5 +1,5 @@
-/* lookup.h - which rows of tables a batch names: of each column of ids the different ones,
- * ascending, and each id's place among them.
+/* lookup.h - which rows of tables a batch names: of a column of ids, or of several that share a
+ * table, the different ones, ascending, and each id's place among them.
  *
  * With places instead of ids a graph computes on the rows of the batch alone, and ascending ids
  * that belong to one ps are one stretch.
@@ -18,17 +18,21 @@ struct named {
 };
 
 struct lookup {
-    int64_t cells;                /* of a batch at most */
+    int64_t cells;                /* of a batch at most, of all columns */
     int64_t count;                /* different ids of the last one */
     int64_t *ids;                 /* [count], ascending */
     int64_t *places;              /* [cells]: of each id in `ids`; -1 for those that are none */
     struct named *named, *sorted; /* [cells] scratch */
+    int64_t named_count, bits;    /* of those that were added; set in any of their ids */
 };
 
 void lookup_open(int64_t cells, struct arena *, struct lookup *ret);
 
-/* Negative ids are none. cells: those of this batch; the places behind them are -1. */
-void lookup_find(struct lookup *, const int64_t *ids, int64_t cells);
+/* A batch: its columns are added one after the other, each from a cell on, then all are looked up.
+ * Negative ids are none; the places of these, and of cells that got no id, are -1. */
+void lookup_begin(struct lookup *);
+void lookup_add(struct lookup *, const int64_t *ids, int64_t count, int64_t first_cell);
+void lookup_find(struct lookup *);
 
 /* The first place whose id is at least `id`; count: there is none. */
 int64_t lookup_place(const struct lookup *, int64_t id);

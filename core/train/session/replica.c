@@ -233,14 +233,6 @@ static void begin_buckets(void *replica)
     buckets_begin(&r->buckets);
 }
 
-/* Params are in the graph's list node by node. */
-static int first_variable(const struct graph *g, const struct node *node)
-{
-    int first = 0;
-    for (int i = 0; i < node->index; i++) first += g->nodes[i].param_count;
-    return first;
-}
-
 /* Slices lie by variable. */
 static int first_slice(const struct layout *layout, int variable)
 {
@@ -258,7 +250,7 @@ static int first_slice(const struct layout *layout, int variable)
 static void await_values(void *replica, const struct node *node)
 {
     struct replica *r = replica;
-    const int first = first_variable(r->graph, node), end = first + node->param_count;
+    const int first = graph_first_param(r->graph, node), end = first + node->param_count;
     const struct layout *layout = r->layout;
     for (int i = first_slice(layout, first); i < first_slice(layout, end); i++) {
         const struct slice *slice = &layout->slices[i];
@@ -282,7 +274,7 @@ static void leave(struct replica *r, const struct bucket *bucket)
 static void send_gradients(void *replica, const struct node *node)
 {
     struct replica *r = replica;
-    const int first = first_variable(r->graph, node);
+    const int first = graph_first_param(r->graph, node);
     struct bucket bucket;
     if (r->is_void) return;
     for (int i = first; i < first + node->param_count; i++) {

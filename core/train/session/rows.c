@@ -82,37 +82,46 @@ void rows_forget(struct rows *r, int ps)
 
 /* ---- batches ---- */
 
-/* By input of the graph: ids get a lookup, numbers a copy. */
+static bool has_lookup(const struct graph *graph, int input)
+{
+    return graph->inputs[input].tensor->dtype == INT64 && graph->inputs[input].lookup == input;
+}
+
+/* By input of the graph: ids get a place in a lookup, numbers a copy. */
 void prepared_open(const struct graph *graph, const struct column *columns, int column_count,
                    struct arena *arena, struct prepared *ret)
 {
+    const size_t inputs = (size_t)graph->input_count;
     *ret = (struct prepared){
-        .batch = {.column_count = column_count},
-        .columns = arena_array(arena, (size_t)column_count, sizeof *ret->columns),
-        .copies = arena_array(arena, (size_t)graph->input_count, sizeof *ret->copies),
-        .lookups = arena_array(arena, (size_t)graph->input_count, sizeof *ret->lookups),
+        .columns = arena_array(arena, (size_t)graph->column_count, sizeof *ret->columns),
+        .copies = arena_array(arena, inputs, sizeof *ret->copies),
+        .lookups = arena_array(arena, inputs, sizeof *ret->lookups),
+        .first_cells = arena_array(arena, inputs, sizeof *ret->first_cells),
     };
-    ret->batch.columns = ret->columns;
     memcpy(ret->columns, columns, (size_t)column_count * sizeof *columns);
     for (int i = 0; i < graph->input_count; i++) {
         const struct tensor *tensor = graph->inputs[i].tensor;
+        int64_t *cells = &ret->lookups[graph->inputs[i].lookup].cells;
+        ret->first_cells[i] = *cells;
         if (tensor->dtype == INT64)
-            lookup_open(shape_count(&tensor->shape), arena, &ret->lookups[i]);
+            *cells += shape_count(&tensor->shape);
         else
             ret->copies[i] = arena_new(arena, tensor_bytes(tensor));
     }
+    for (int i = 0; i < graph->input_count; i++)
+        if (has_lookup(graph, i)) lookup_open(ret->lookups[i].cells, arena, &ret->lookups[i]);
 }
 
 static void prepare_column(struct prepared *p, const struct graph_input *input, int i,
                            const struct batch *batch)
 {
-    const struct column *from = &batch->columns[input->column];
+    const struct column *from = &batch->columns[input->source];
     struct column *to = &p->columns[input->column];
     const int64_t cells = batch->rows * column_width(from);
     *to = *from;
     if (from->dtype == INT64) {
-        lookup_find(&p->lookups[i], from->at, cells);
-        to->at = p->lookups[i].places;
+        lookup_add(&p->lookups[input->lookup], from->at, cells, p->first_cells[i]);
+        to->at = p->lookups[input->lookup].places + p->first_cells[i];
     } else {
         memcpy(p->copies[i], from->at, (size_t)cells * dtype_size(from->dtype));
         to->at = p->copies[i];
@@ -121,10 +130,13 @@ static void prepare_column(struct prepared *p, const struct graph_input *input, 
 
 void prepared_make(struct prepared *p, const struct graph *graph, const struct batch *batch)
 {
-    const struct column *columns = p->columns;
+    for (int i = 0; i < graph->input_count; i++) lookup_begin(&p->lookups[i]);
     for (int i = 0; i < graph->input_count; i++) prepare_column(p, &graph->inputs[i], i, batch);
+    for (int i = 0; i < graph->input_count; i++)
+        if (has_lookup(graph, i)) lookup_find(&p->lookups[i]);
     p->batch = *batch;
-    p->batch.columns = columns;
+    p->batch.columns = p->columns;
+    p->batch.column_count = graph->column_count;
     p->is_there = true;
 }
 

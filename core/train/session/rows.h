@@ -45,8 +45,9 @@ struct prepared {
     bool is_there;
     struct batch batch;
     struct column *columns;
-    char **copies;          /* [columns] NULL: not read */
-    struct lookup *lookups; /* [columns of ids] */
+    char **copies;          /* [inputs of the graph] NULL: ids */
+    struct lookup *lookups; /* [inputs of the graph] of ids, the first one that names a table */
+    int64_t *first_cells;   /* [inputs of the graph] of ids: where in that lookup they stand */
 };
 
 struct rows {

@@ -165,7 +165,7 @@ static err open_replica(struct session *s)
 static void find_columns_read(const struct session *s, bool ret[COLUMNS_MAX])
 {
     memset(ret, 0, COLUMNS_MAX * sizeof *ret);
-    for (int i = 0; i < s->graph->input_count; i++) ret[s->graph->inputs[i].column] = true;
+    for (int i = 0; i < s->graph->input_count; i++) ret[s->graph->inputs[i].source] = true;
 }
 
 /* Labels of all rows of both sets are looked at, before the first step. */

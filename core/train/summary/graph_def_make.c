@@ -108,20 +108,19 @@ static bool is_layer(const struct op *op)
     return false;
 }
 
-/* What a node of the model reads: outputs of others first, then its own variables. */
+/* What a node of the model reads: outputs of others first, then its own or shared variables. */
 struct reads {
     const char *names[INPUTS_MAX + PARAMS_MAX];
     int count;
 };
 
-/* first_variable: the layout's number of the node's first parameter */
-static struct reads reads_of(const struct graph_maker *m, const struct node *node,
-                             int first_variable)
+static struct reads reads_of(const struct graph_maker *m, const struct node *node)
 {
+    const struct node *owner = node->shares ? node->shares : node;
+    const int first = graph_first_param(m->graph, owner);
     struct reads reads = {.count = node->input_count};
     for (int i = 0; i < node->input_count; i++) reads.names[i] = source_of(m, node, i);
-    for (int i = 0; i < node->param_count; i++)
-        reads.names[reads.count++] = m->wholes[first_variable + i];
+    for (int i = 0; i < owner->param_count; i++) reads.names[reads.count++] = m->wholes[first + i];
     return reads;
 }
 
@@ -180,12 +179,10 @@ static const char *add_layer(struct graph_maker *m, const struct node *node,
 /* Variables of the layout are the nodes' parameters in order. */
 static void add_model(struct graph_maker *m)
 {
-    int variable = 0;
     for (int i = 0; i < m->graph->node_count; i++) {
         const struct node *node = &m->graph->nodes[i];
-        const struct reads reads = reads_of(m, node, variable);
+        const struct reads reads = reads_of(m, node);
         m->outputs[i] = is_layer(node->op) ? add_layer(m, node, &reads) : add_op(m, node, &reads);
-        variable += node->param_count;
     }
 }
 
@@ -284,7 +281,8 @@ void graph_def_make(const struct graph *graph, const struct layout *layout,
     };
     add_variables(&m);
     for (int i = 0; i < graph->input_count; i++)
-        m.inputs[i] = add_batch(&m, graph->inputs[i].tensor);
+        m.inputs[i] = graph_input_shown(graph, i) < i ? m.inputs[graph_input_shown(graph, i)]
+                                                      : add_batch(&m, graph->inputs[i].tensor);
     m.labels = m.inputs[graph_input_of(graph, &graph->loss.labels)];
     add_model(&m);
     add_loss(&m);

@@ -73,6 +73,8 @@ static json_t *make_ask(const struct var *var, const char *verb)
     for (int i = 0; i < var->selection.index_count; i++)
         json_array_append_new(index, json_integer(var->selection.index[i]));
     json_object_set_new(ask, "index", index);
+    if (var->selection.rows)
+        json_object_set_new(ask, "rows", json_integer((json_int_t)var->selection.rows));
     return ask;
 }
 
@@ -110,6 +112,7 @@ static enum target_kind best_kind(const struct var *var)
     for (int ps = 0; ps < var->hosts.count; ps++)
         if (var->holds[ps]) has[variable_view_kind(visitor_answer(var->visitor, ps))] = true;
     return has[TARGET_TRAINED]  ? TARGET_TRAINED
+           : has[TARGET_TABLE]  ? TARGET_TABLE
            : has[TARGET_STEP]   ? TARGET_STEP
            : has[TARGET_SHARED] ? TARGET_SHARED
                                 : TARGET_NONE;
@@ -130,7 +133,7 @@ static err join(struct var *var, struct variable_view *ret)
         if (kind == TARGET_NONE) continue;
         var->holds[ps] = variable_view_kind(answer) == kind;
         if (!var->holds[ps]) continue;
-        if (!seen.kind) e = variable_view_open(answer, var->selection.index_count > 0, &seen);
+        if (!seen.kind) e = variable_view_open(answer, &var->selection, &seen);
         if (!e) e = variable_view_add(&seen, answer);
     }
     if (!e && kind != TARGET_NONE) e = variable_view_check(&seen);
@@ -347,6 +350,17 @@ static err find_verb(const char *name, int words, const struct var_verb **ret)
     return fail(ERR_INPUT, "%s", usage);
 }
 
+/* "[7:9]": rows 7 and 8 of a table. false: it is no range. */
+static bool read_range(const char *text, struct selection *ret)
+{
+    long long first, end;
+    int used = 0;
+    if (sscanf(text, "[%lld:%lld]%n", &first, &end, &used) != 2 || text[used]) return false;
+    if (first < 0 || end <= first) return false;
+    *ret = (struct selection){.index_count = 1, .index = {first}, .rows = end - first};
+    return true;
+}
+
 /* "kernel[3,4]" */
 static err read_name(struct var *var, const char *word)
 {
@@ -355,7 +369,7 @@ static err read_name(struct var *var, const char *word)
     if (length == 0 || length >= VISIT_NAME_MAX)
         return fail(ERR_INPUT, "\"%.64s\": a name has 1 to %d characters", word,
                     VISIT_NAME_MAX - 1);
-    if (word[length] == '\0') return OK;
+    if (word[length] == '\0' || read_range(word + length, &var->selection)) return OK;
     json_error_t error;
     json_t *index = json_loads(word + length, 0, &error);
     struct selection *selection = &var->selection;
@@ -367,7 +381,8 @@ static err read_name(struct var *var, const char *word)
         selection->index[selection->index_count++] = json_integer_value(number);
     }
     json_decref(index);
-    return is_index ? OK : fail(ERR_INPUT, "\"%.64s\": expected NAME or NAME[3,4]", word);
+    return is_index ? OK
+                    : fail(ERR_INPUT, "\"%.64s\": expected NAME, NAME[3,4] or NAME[3:5]", word);
 }
 
 static err read_value(struct var *var, const char *word)

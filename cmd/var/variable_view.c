@@ -38,11 +38,29 @@ static double number(json_t *json)
     return NAN;
 }
 
-err variable_view_open(json_t *answer, bool is_element, struct variable_view *ret)
+/* The shape becomes that of the rows that the answer is about. */
+static err read_rows(json_t *answer, struct variable_view *seen)
 {
-    struct variable_view seen = {.kind = variable_view_kind(answer), .is_element = is_element};
+    json_int_t first, rows;
+    if (seen->shape.rank != 2 ||
+        json_unpack(answer, "{sI sI}", "first_row", &first, "rows", &rows) || first < 0 ||
+        rows < 1 || first > seen->shape.dim[0] - rows)
+        return fail(ERR_PROTOCOL, "an answer without rows");
+    seen->first_row = first;
+    seen->table_rows = seen->shape.dim[0];
+    seen->shape.dim[0] = rows;
+    return OK;
+}
+
+err variable_view_open(json_t *answer, const struct selection *selection, struct variable_view *ret)
+{
+    struct variable_view seen = {.kind = variable_view_kind(answer)};
+    const bool is_one = selection->index_count && !selection->rows;
     TRY(variable_view_shape(json_object_get(answer, "shape"), &seen.shape));
-    seen.count = is_element ? 1 : shape_count(&seen.shape);
+    if (seen.kind == TARGET_TABLE) TRY(read_rows(answer, &seen));
+    seen.is_element = is_one && seen.kind != TARGET_TABLE;
+    seen.is_row = is_one && seen.kind == TARGET_TABLE;
+    seen.count = seen.is_element ? 1 : shape_count(&seen.shape);
     seen.is_large = seen.count > VISIT_ELEMENTS_MAX;
     if (!seen.is_large) {
         seen.values = calloc((size_t)seen.count, sizeof *seen.values);
@@ -80,8 +98,11 @@ static err read_place(const struct variable_view *seen, json_t *part, int axis, 
     json_int_t start = 0, length = 0;
     const struct shape *shape = &seen->shape;
     int64_t axis_length = shape->rank ? shape->dim[axis] : 1;
-    if (json_unpack(part, "{sI sI}", "start", &start, "length", &length) || start < 0 ||
-        length < 1 || start >= axis_length || length > axis_length - start)
+    const int none = json_unpack(part, "{sI sI}", "start", &start, "length", &length);
+    if (none || start < seen->first_row)
+        return fail(ERR_PROTOCOL, "an answer with a part that is none");
+    start -= seen->first_row;
+    if (length < 1 || start >= axis_length || length > axis_length - start)
         return fail(ERR_PROTOCOL, "an answer with a part that is none");
     struct place place = {.start = start, .length = length, .rows = 1, .inner = 1};
     for (int i = 0; i < axis; i++) place.rows *= shape->dim[i];
@@ -135,6 +156,8 @@ err variable_view_add(struct variable_view *seen, json_t *answer)
 {
     struct shape shape;
     TRY(variable_view_shape(json_object_get(answer, "shape"), &shape));
+    if (seen->kind == TARGET_TABLE && shape.rank && shape.dim[0] == seen->table_rows)
+        shape.dim[0] = seen->shape.dim[0];
     if (!shape_equal(&shape, &seen->shape))
         return fail(ERR_PEER, "two ps know variables of this name with other shapes");
     if (seen->is_large) return add_summary(seen, json_object_get(answer, "summary"));
@@ -168,12 +191,18 @@ static void print_number(FILE *out, double x, bool is_float)
     fputs(text, out);
 }
 
+/* Trained are float32, which others need more digits than. */
+static bool is_trained(const struct variable_view *seen)
+{
+    return seen->kind == TARGET_TRAINED || seen->kind == TARGET_TABLE;
+}
+
 /* What is below one axis; returns the first value after it. */
 static const double *print_axis(FILE *out, const struct variable_view *seen, int axis,
                                 const double *at)
 {
     if (axis == seen->shape.rank) {
-        print_number(out, *at, seen->kind == TARGET_TRAINED);
+        print_number(out, *at, is_trained(seen));
         return at + 1;
     }
     putc('[', out);
@@ -189,7 +218,7 @@ static void print_summary(FILE *out, const struct variable_view *seen)
 {
     const struct variable_summary *s = &seen->summary;
     char shape[SHAPE_TEXT_MAX];
-    bool is_float = seen->kind == TARGET_TRAINED;
+    bool is_float = is_trained(seen);
     double count = (double)s->finite, mean = s->finite ? s->sum / count : 0;
     double variance = s->finite ? fmax(0, s->sum_squares / count - mean * mean) : 0;
     fprintf(out, "%s, %lld elements", shape_text(&seen->shape, shape), (long long)seen->count);
@@ -215,9 +244,9 @@ char *variable_view_text(const struct variable_view *seen)
     if (seen->is_large)
         print_summary(out, seen);
     else if (seen->is_element)
-        print_number(out, seen->values[0], seen->kind == TARGET_TRAINED);
+        print_number(out, seen->values[0], is_trained(seen));
     else
-        print_axis(out, seen, 0, seen->values);
+        print_axis(out, seen, seen->is_row ? 1 : 0, seen->values);
     if (fclose(out) == 0) return text;
     free(text);
     return NULL;

@@ -16,18 +16,20 @@ struct variable_summary { /* of a variable that is too large to be shown; over t
 };
 
 struct variable_view {
-    enum target_kind kind; /* TARGET_NONE: no answer has it */
-    struct shape shape;
-    bool is_element; /* one was asked for: values has it alone */
-    bool is_large;   /* then there is a summary, and no values */
-    double *values;  /* [count], row-major; owned */
-    bool *is_known;  /* [count]: a part that holds it has come; owned */
+    enum target_kind kind;         /* TARGET_NONE: no answer has it */
+    struct shape shape;            /* of a table: of the rows that were asked for */
+    int64_t first_row, table_rows; /* of a table: where those begin, and how many it has in all */
+    bool is_element;               /* one was asked for: values has it alone */
+    bool is_row;                   /* so it was of a table */
+    bool is_large;                 /* then there is a summary, and no values */
+    double *values;                /* [count], row-major; owned */
+    bool *is_known;                /* [count]: a part that holds it has come; owned */
     int64_t count, known;
     struct variable_summary summary;
 };
 
 /* Begins with the first answer that is about a variable of this kind. */
-err variable_view_open(json_t *answer, bool is_element, struct variable_view *ret);
+err variable_view_open(json_t *answer, const struct selection *, struct variable_view *ret);
 void variable_view_close(struct variable_view *); /* a zeroed one is fine */
 /* ERR_PROTOCOL: an answer that no ps gives; ERR_PEER: it does not fit those before. */
 err variable_view_add(struct variable_view *, json_t *answer);

@@ -24,22 +24,23 @@ static json_t *parse(const char *text)
     return json;
 }
 
-static err join(const struct row *row, bool is_element, struct variable_view *seen)
+static err join(const struct row *row, const struct selection *selection,
+                struct variable_view *seen)
 {
     err e = OK;
     for (int i = 0; i < ANSWERS_MAX && row->answers[i] && !e; i++) {
         json_t *answer = parse(row->answers[i]);
-        if (i == 0) e = variable_view_open(answer, is_element, seen);
+        if (i == 0) e = variable_view_open(answer, selection, seen);
         if (!e) e = variable_view_add(seen, answer);
         json_decref(answer);
     }
     return e ? e : variable_view_check(seen);
 }
 
-static void check(const struct row *row, bool is_element, err expected)
+static void check_selected(const struct row *row, const struct selection *selection, err expected)
 {
     struct variable_view seen = {0};
-    assert_int_equal(join(row, is_element, &seen), expected);
+    assert_int_equal(join(row, selection, &seen), expected);
     if (expected) {
         assert_string_equal(error_text(), row->expected);
     } else {
@@ -48,6 +49,11 @@ static void check(const struct row *row, bool is_element, err expected)
         free(text);
     }
     variable_view_close(&seen);
+}
+
+static void check(const struct row *row, bool is_element, err expected)
+{
+    check_selected(row, &(struct selection){.index_count = is_element}, expected);
 }
 
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))
@@ -97,6 +103,38 @@ static void one_element_comes_from_the_ps_that_has_it(void **state)
          TRAINED("[3, 2]", "0", "\"parts\": [" PART("0", "2", "[7.5]") "]")},
         "7.5"};
     check(&row, true, OK);
+}
+
+#define TABLE(first, rows, parts)                                                                  \
+    "{\"kind\": \"table\", \"shape\": [900000, 2], \"axis\": 0, \"first_row\": " first             \
+    ", \"rows\": " rows ", \"parts\": [" parts "]}"
+
+static void rows_of_a_table_come_from_the_ps_that_have_them(void **state)
+{
+    static const struct row one = {
+        {TABLE("7", "1", ""), TABLE("7", "1", PART("7", "1", "[0.1, 2]"))}, "[0.1, 2]"};
+    static const struct row several = {{TABLE("7", "3", PART("9", "1", "[5, 6]")),
+                                        TABLE("7", "3", PART("7", "2", "[1, 2, 3, 4]"))},
+                                       "[[1, 2], [3, 4], [5, 6]]"};
+    static const struct row missing = {{TABLE("7", "3", PART("7", "2", "[1, 2, 3, 4]"))},
+                                       "2 of 6 elements are missing: a ps lacks its part"};
+    static const struct row bad[] = {
+        {{TABLE("899999", "2", "")}, "an answer without rows"},
+        {{TABLE("-1", "2", "")}, "an answer without rows"},
+        {{TABLE("1", "0", "")}, "an answer without rows"},
+        {{"{\"kind\": \"table\", \"shape\": [9, 2], \"axis\": 0, \"parts\": []}"},
+         "an answer without rows"},
+        {{TABLE("7", "1", PART("6", "1", "[1, 2]"))}, "an answer with a part that is none"},
+        {{TABLE("7", "1", PART("8", "1", "[1, 2]"))}, "an answer with a part that is none"},
+        {{TABLE("7", "1", PART("-9223372036854775808", "1", "[1, 2]"))},
+         "an answer with a part that is none"},
+    };
+    const struct selection row = {.index_count = 1, .index = {7}};
+    const struct selection range = {.index_count = 1, .index = {7}, .rows = 3};
+    check_selected(&one, &row, OK);
+    check_selected(&several, &range, OK);
+    check_selected(&missing, &range, ERR_PEER);
+    for (size_t i = 0; i < COUNT(bad); i++) check_selected(&bad[i], &row, ERR_PROTOCOL);
 }
 
 static void a_large_one_is_a_line_of_all_its_parts(void **state)
@@ -160,11 +198,16 @@ static void answers_of_other_shapes_are_not_joined(void **state)
 
 static void the_kind_of_anything_is_known_or_none(void **state)
 {
-    static const char *const texts[] = {"{\"kind\": \"trained\"}", "{\"kind\": \"shared\"}",
-                                        "{\"kind\": \"step\"}",    "{\"kind\": \"none\"}",
-                                        "{\"kind\": 5}",           "[]"};
-    static const enum target_kind kinds[] = {TARGET_TRAINED, TARGET_SHARED, TARGET_STEP,
-                                             TARGET_NONE,    TARGET_NONE,   TARGET_NONE};
+    static const char *const texts[] = {"{\"kind\": \"trained\"}",
+                                        "{\"kind\": \"table\"}",
+                                        "{\"kind\": \"shared\"}",
+                                        "{\"kind\": \"step\"}",
+                                        "{\"kind\": \"none\"}",
+                                        "{\"kind\": 5}",
+                                        "[]"};
+    static const enum target_kind kinds[] = {TARGET_TRAINED, TARGET_TABLE, TARGET_SHARED,
+                                             TARGET_STEP,    TARGET_NONE,  TARGET_NONE,
+                                             TARGET_NONE};
     for (size_t i = 0; i < COUNT(texts); i++) {
         json_t *json = parse(texts[i]);
         assert_int_equal(variable_view_kind(json), kinds[i]);
@@ -179,6 +222,7 @@ int main(void)
         cmocka_unit_test(parts_are_put_where_they_belong),
         cmocka_unit_test(numbers_are_as_short_as_they_can_be),
         cmocka_unit_test(one_element_comes_from_the_ps_that_has_it),
+        cmocka_unit_test(rows_of_a_table_come_from_the_ps_that_have_them),
         cmocka_unit_test(a_large_one_is_a_line_of_all_its_parts),
         cmocka_unit_test(a_part_that_no_ps_has_is_missed),
         cmocka_unit_test(answers_that_no_ps_gives_are_refused),

@@ -7,6 +7,7 @@ import threading
 
 import program
 from program import BINARY, LIMIT_S
+from program.clicks import CLICKS
 from program.cluster import ClusterCase, Plan, hold_addresses, is_listened_on, socket
 
 CLEAN = program.environment()
@@ -87,7 +88,7 @@ class LonePs(VarCase):
                    "counter[2]")
         self.fails(cluster, 2, "ps/0: counter has shape [2], the value [3]", "add", "counter",
                    "[1, 2, 3]")
-        self.fails(cluster, 2, '"counter[": expected NAME or NAME[3,4]', "get", "counter[")
+        self.fails(cluster, 2, '"counter[": expected NAME, NAME[3,4] or NAME[3:5]', "get", "counter[")
         self.fails(cluster, 2, 'value: lists of unequal lengths', "set", "counter", "[[1], [2, 3]]")
         self.fails(cluster, 2, "ps/0: global_step is counted by the job and cannot be changed",
                    "set", "global_step", "3")
@@ -226,6 +227,26 @@ class Training(VarCase):
                          cluster.story())
         self.assertRegex(out, r"^(\d+\n)*$")  # it may have looked at no step but the first
         self.assert_codes(cluster, 0)
+
+    def test_tables_are_listed_and_read_by_rows(self):
+        columns = [{**column, "buckets": 100000} if column["name"] == "c2" else column
+                   for column in CLICKS["data"]["columns"]]
+        cluster = self.start_endless(Plan(changes={
+            **CLICKS, **TWO_PARTS, "data": {**CLICKS["data"], "columns": columns}}))
+        small, large = "deep/c1/embedding_weights", "deep/c2/embedding_weights"
+        rows = {line.split()[0]: line.split()[1:] for line in self.var(cluster, "ls").splitlines()}
+        self.assertEqual(rows[large], ["[100000,", "5]", "table", "0,1"])
+        whole = json.loads(self.var(cluster, "get", small))
+        self.assertEqual((len(whole), {len(row) for row in whole}), (40, {5}))
+        last = json.loads(self.var(cluster, "get", large + "[49998:50002]"))  # of both ps
+        self.assertEqual([json.loads(self.var(cluster, "get", f"{large}[{row}]"))
+                          for row in range(49998, 50002)], last)  # no batch names them
+        refused = f"{large} is a table of 100000 x 5 numbers: get up to 13107 rows, as in " \
+                  f"{large}[7] or {large}[7:9]; they are not changed from outside"
+        self.fails(cluster, 2, "ps/0: " + refused, "get", large)
+        self.fails(cluster, 2, f"ps/0: {small} is a table, whose rows are not changed from outside",
+                   "set", small + "[3]", "0")
+        self.end(cluster, "worker/0")
 
     def test_a_change_waits_for_a_step_no_longer_than_its_limit(self):
         """With a worker held up no round comes to its end."""

@@ -108,12 +108,16 @@ static void show(struct ps_task *p)
     const struct setup *setup = p->share && p->has_store ? &p->share->setup : NULL;
     bool is_serving = ps_role_is_serving(p->task.role);
     if (!setup || (p->shown.slices == setup->slices && p->shown.has_values == is_serving)) return;
+    struct shard described = {0};
+    ps_tables_describe(p, &described);
     p->shown = (struct visit_view){
         .slices = setup->slices,
         .slice_count = setup->slice_count,
         .values = p->values.base,
         .has_values = is_serving,
         .is_in_use = setup->config.takes_all,
+        .tables = described.tables,
+        .table_count = described.table_count,
     };
     visits_show(p->visits, &p->shown);
     visits_changed(p->visits, ps_role_step(p->task.role));

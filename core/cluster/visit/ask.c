@@ -14,7 +14,7 @@ static const char *const verbs[VERB_COUNT] = {"list", "get", "set", "add"};
 struct members {
     const char *verb, *name;
     json_t *index, *shape;
-    json_int_t since, every_ms, limit_ms, from;
+    json_int_t rows, since, every_ms, limit_ms, from;
     int makes;
 };
 
@@ -106,6 +106,9 @@ static err read_members(const struct members *m, const struct visit_body *body, 
     if (ask->verb == VERB_LIST) return OK;
     TRY(read_name(m->name, ask->name));
     TRY(read_index(m->index, &ask->change.selection));
+    if (m->rows < 0 || (m->rows && ask->change.selection.index_count != 1))
+        return fail(ERR_INPUT, "rows: expected how many from one index on");
+    ask->change.selection.rows = m->rows;
     if (ask->verb == VERB_GET) return OK;
     ask->change.is_add = ask->verb == VERB_ADD;
     ask->makes = m->makes;
@@ -116,10 +119,10 @@ static err read_json(json_t *json, const struct visit_body *body, struct ask *re
 {
     struct members m = {0};
     json_error_t error;
-    int failed = json_unpack_ex(json, &error, JSON_STRICT, "{ss s?s s?o s?o s?I s?I s?I s?I s?b}",
-                                "do", &m.verb, "name", &m.name, "index", &m.index, "shape",
-                                &m.shape, "since", &m.since, "every_ms", &m.every_ms, "limit_ms",
-                                &m.limit_ms, "from", &m.from, "make", &m.makes);
+    int failed = json_unpack_ex(
+        json, &error, JSON_STRICT, "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b}", "do", &m.verb,
+        "name", &m.name, "index", &m.index, "rows", &m.rows, "shape", &m.shape, "since", &m.since,
+        "every_ms", &m.every_ms, "limit_ms", &m.limit_ms, "from", &m.from, "make", &m.makes);
     if (failed) return fail(ERR_INPUT, "%.200s", error.text);
     struct ask ask = {0};
     err e = read_members(&m, body, &ask);

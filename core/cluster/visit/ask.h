@@ -2,13 +2,15 @@
  *
  *     {"do": "list", "from": 0}
  *     {"do": "get", "name": "w", "index": [3, 4], "since": 17, "every_ms": 1000, "limit_ms": 9000}
+ *     {"do": "get", "name": "t", "index": [3], "rows": 2}
  *     {"do": "set", "name": "w", "index": [3, 4], "shape": [], "make": true}
  *     {"do": "add", "name": "w", "shape": [2, 2]}
  *
  * and behind it, of set and add, the numbers of a value of that shape (body.h).
- * index: of one element; absent: all. since: the version that the visitor has seen; the answer then
- * waits for another one, for limit_ms at most, and does not come before every_ms. make: where no
- * variable has the name a shared one is made.
+ * index: of one element, of a table of one row; absent: all. rows: of a table, so many from there
+ * on. since: the version that the visitor has seen; the answer then waits for another one, for
+ * limit_ms at most, and does not come before every_ms. make: where no variable has the name a
+ * shared one is made.
  */
 #ifndef CORE_CLUSTER_VISIT_ASK_H
 #define CORE_CLUSTER_VISIT_ASK_H

@@ -3,13 +3,25 @@
 #include <string.h>
 
 #include "core/cluster/visit/visit_inside.h"
+#include "core/train/variables/table.h"
 
 static const char step_name[] = "global_step";
 
+int visits_slice_count(const struct visits *v)
+{
+    return v->view.slice_count + v->view.table_count;
+}
+
+const struct slice *visits_slice(const struct visits *v, int index)
+{
+    const int dense = v->view.slice_count;
+    return index < dense ? &v->view.slices[index] : v->view.tables[index - dense].slice;
+}
+
 bool visits_names_trained(const struct visits *v, const char *name)
 {
-    for (int i = 0; i < v->view.slice_count; i++)
-        if (strcmp(v->view.slices[i].name, name) == 0) return true;
+    for (int i = 0; i < visits_slice_count(v); i++)
+        if (strcmp(visits_slice(v, i)->name, name) == 0) return true;
     return false;
 }
 
@@ -18,33 +30,48 @@ static bool is_cut(const struct slice *slice)
     return slice->shape.rank > 0 && slice->length < slice->shape.dim[slice->axis];
 }
 
+/* Of the block, or of a table */
+static err add_part(const struct visit_view *view, const struct slice *slice,
+                    const struct table *table, struct target *target)
+{
+    void *more = realloc(target->parts, (size_t)(target->part_count + 1) * sizeof *target->parts);
+    if (!more) return fail(ERR_MEMORY, "no memory for the parts of %s", slice->name);
+    target->parts = more;
+    target->shape = slice->shape;
+    target->axis = is_cut(slice) ? slice->axis : 0;
+    const bool is_scalar = slice->shape.rank == 0;
+    target->parts[target->part_count++] = (struct part){
+        .start = is_cut(slice) ? slice->start : 0,
+        .length = is_scalar       ? 1
+                  : is_cut(slice) ? slice->length
+                                  : slice->shape.dim[0],
+        .floats = table ? NULL : view->values + slice->offset,
+        .table = table,
+    };
+    if (!table || target->row) return OK;
+    target->kind = TARGET_TABLE;
+    target->row = malloc((size_t)slice->shape.dim[1] * sizeof *target->row);
+    return target->row ? OK : fail(ERR_MEMORY, "no memory for a row of %s", slice->name);
+}
+
 /* All slices of the name; a variable of more parts than ps has several here. */
 static err find_trained(const struct visits *v, const char *name, struct target *ret)
 {
     const struct visit_view *view = &v->view;
     struct target target = {.kind = TARGET_TRAINED, .name = name, .version = v->trained_version};
-    for (int i = 0; i < view->slice_count; i++) {
-        const struct slice *slice = &view->slices[i];
-        if (strcmp(slice->name, name) != 0) continue;
-        void *more = realloc(target.parts, (size_t)(target.part_count + 1) * sizeof *target.parts);
-        if (!more) {
-            target_free(&target);
-            return fail(ERR_MEMORY, "no memory for the parts of %s", name);
-        }
-        target.parts = more;
-        target.shape = slice->shape;
-        target.axis = is_cut(slice) ? slice->axis : 0;
-        bool is_scalar = slice->shape.rank == 0;
-        target.parts[target.part_count++] = (struct part){
-            .start = is_cut(slice) ? slice->start : 0,
-            .length = is_scalar       ? 1
-                      : is_cut(slice) ? slice->length
-                                      : slice->shape.dim[0],
-            .floats = view->values + slice->offset,
-        };
+    err e = OK;
+    for (int i = 0; i < visits_slice_count(v) && !e; i++) {
+        const struct slice *slice = visits_slice(v, i);
+        const bool is_table = i >= view->slice_count;
+        if (strcmp(slice->name, name) == 0)
+            e = add_part(view, slice, is_table ? view->tables[i - view->slice_count].rows : NULL,
+                         &target);
     }
-    if (target.part_count) *ret = target;
-    return OK;
+    if (e)
+        target_free(&target);
+    else if (target.part_count)
+        *ret = target;
+    return e;
 }
 
 /* One part that is the whole. */

@@ -6,10 +6,10 @@
 #include "core/cluster/visit/visit_inside.h"
 
 /* A variable of several parts here is named by the first of them. */
-static bool is_first_part(const struct visit_view *view, int index)
+static bool is_first_part(const struct visits *v, int index)
 {
     for (int i = 0; i < index; i++)
-        if (strcmp(view->slices[i].name, view->slices[index].name) == 0) return false;
+        if (strcmp(visits_slice(v, i)->name, visits_slice(v, index)->name) == 0) return false;
     return true;
 }
 
@@ -24,13 +24,14 @@ static void add_row(json_t *rows, const char *name, enum target_kind kind,
 static void add_place(const struct visits *v, uint64_t place, json_t *rows)
 {
     const struct shape scalar = {0};
-    uint64_t slices = (uint64_t)v->view.slice_count;
+    uint64_t slices = (uint64_t)visits_slice_count(v);
     if (place == 0) {
         if (v->options.has_step) add_row(rows, "global_step", TARGET_STEP, &scalar);
     } else if (place <= slices) {
-        const struct slice *slice = &v->view.slices[place - 1];
-        if (is_first_part(&v->view, (int)place - 1))
-            add_row(rows, slice->name, TARGET_TRAINED, &slice->shape);
+        const struct slice *slice = visits_slice(v, (int)place - 1);
+        const bool is_table = place > (uint64_t)v->view.slice_count;
+        if (is_first_part(v, (int)place - 1))
+            add_row(rows, slice->name, is_table ? TARGET_TABLE : TARGET_TRAINED, &slice->shape);
     } else {
         const struct shared_variable *variable = &v->shared.at[place - 1 - slices];
         add_row(rows, variable->name, TARGET_SHARED, &variable->value.shape);
@@ -39,7 +40,7 @@ static void add_place(const struct visits *v, uint64_t place, json_t *rows)
 
 void visits_answer_list(struct visits *v, int visitor)
 {
-    uint64_t places = 1 + (uint64_t)v->view.slice_count + (uint64_t)v->shared.count;
+    uint64_t places = 1 + (uint64_t)visits_slice_count(v) + (uint64_t)v->shared.count;
     uint64_t from = v->visitors[visitor].ask.from, to = places;
     if (from > places) from = places;
     if (to - from > VISIT_PAGE_MAX) to = from + VISIT_PAGE_MAX;
@@ -52,9 +53,10 @@ void visits_answer_list(struct visits *v, int visitor)
 
 void visits_answer_none(struct visits *v, int visitor)
 {
-    const char **names = calloc((size_t)(v->view.slice_count + v->shared.count + 1), sizeof *names);
+    const int slices = visits_slice_count(v);
+    const char **names = calloc((size_t)(slices + v->shared.count + 1), sizeof *names);
     int count = 0;
-    for (int i = 0; names && i < v->view.slice_count; i++) names[count++] = v->view.slices[i].name;
+    for (int i = 0; names && i < slices; i++) names[count++] = visits_slice(v, i)->name;
     for (int i = 0; names && i < v->shared.count; i++) names[count++] = v->shared.at[i].name;
     const char *near = nearest_name(v->visitors[visitor].ask.name, names, count);
     visits_answer(v, visitor,

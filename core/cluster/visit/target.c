@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "core/cluster/visit/body.h"
+#include "core/train/variables/table.h"
 
-static const char *const kind_names[] = {"none", "trained", "shared", "step"};
+static const char *const kind_names[] = {"none", "trained", "table", "shared", "step"};
 
 const char *target_kind_name(enum target_kind kind)
 {
@@ -16,6 +17,7 @@ const char *target_kind_name(enum target_kind kind)
 void target_free(struct target *target)
 {
     free(target->parts);
+    free(target->row);
     *target = (struct target){0};
 }
 
@@ -44,9 +46,40 @@ static struct geometry geometry_of(const struct target *target, const struct par
     return g;
 }
 
+/* Of a table */
+struct row_range {
+    int64_t first, count;
+};
+
+static struct row_range rows_selected(const struct target *target,
+                                      const struct selection *selection)
+{
+    if (!selection->index_count) return (struct row_range){0, target->shape.dim[0]};
+    return (struct row_range){selection->index[0], selection->rows ? selection->rows : 1};
+}
+
+static err check_rows(const struct target *target, const struct selection *selection)
+{
+    const int64_t rows = target->shape.dim[0], most = VISIT_ELEMENTS_MAX / target->shape.dim[1];
+    const struct row_range range = rows_selected(target, selection);
+    if (selection->index_count > 1)
+        return fail(ERR_INPUT, "%s is a table: one index is that of a row", target->name);
+    if (range.first < 0 || range.first >= rows || range.count > rows - range.first)
+        return fail(ERR_INPUT, "%s has rows from 0 to %lld", target->name, (long long)rows - 1);
+    if (range.count <= most) return OK;
+    return fail(ERR_INPUT,
+                "%s is a table of %lld x %lld numbers: get up to %lld rows, as in %s[7] or "
+                "%s[7:9]; they are not changed from outside",
+                target->name, (long long)rows, (long long)target->shape.dim[1], (long long)most,
+                target->name, target->name);
+}
+
 err target_check_index(const struct target *target, const struct selection *selection)
 {
     char shape[SHAPE_TEXT_MAX];
+    if (target->kind == TARGET_TABLE) return check_rows(target, selection);
+    if (selection->rows)
+        return fail(ERR_INPUT, "%s is no table, of which there are ranges of rows", target->name);
     if (selection->index_count == 0) return OK;
     shape_text(&target->shape, shape);
     if (selection->index_count != target->shape.rank)
@@ -131,6 +164,9 @@ err target_check(const struct target *target, const struct change *change)
     const struct shape *shape = &change->value.shape;
     if (target->kind == TARGET_STEP)
         return fail(ERR_INPUT, "%s is counted by the job and cannot be changed", target->name);
+    if (target->kind == TARGET_TABLE)
+        return fail(ERR_INPUT, "%s is a table, whose rows are not changed from outside",
+                    target->name);
     TRY(target_check_index(target, &change->selection));
     if (change->selection.index_count && shape->rank)
         return fail(ERR_INPUT, "%s: one element takes one number, got shape %s", target->name,
@@ -156,9 +192,20 @@ struct stretch {
     int64_t from, count;
 };
 
+static struct stretch rows_of(const struct target *target, const struct part *part,
+                              const struct selection *selection)
+{
+    const struct row_range range = rows_selected(target, selection);
+    const int64_t width = target->shape.dim[1], end = part->start + part->length;
+    const int64_t from = range.first > part->start ? range.first : part->start;
+    const int64_t to = range.first + range.count < end ? range.first + range.count : end;
+    return (struct stretch){(from - part->start) * width, to > from ? (to - from) * width : 0};
+}
+
 static struct stretch stretch_of(const struct target *target, const struct part *part,
                                  const struct selection *selection)
 {
+    if (target->kind == TARGET_TABLE) return rows_of(target, part, selection);
     if (!selection->index_count) return (struct stretch){0, geometry_of(target, part).count};
     const int64_t at = position(target, part, selection);
     return at < 0 ? (struct stretch){0} : (struct stretch){at, 1};
@@ -173,12 +220,28 @@ static json_t *parts_json(const struct target *target, const struct selection *s
         const struct part *part = &target->parts[i];
         const struct stretch stretch = stretch_of(target, part, selection);
         *ret_count += stretch.count;
+        int64_t start = part->start, length = part->length;
+        if (target->kind == TARGET_TABLE) {
+            start += stretch.from / target->shape.dim[1];
+            length = stretch.count / target->shape.dim[1];
+        }
         if (stretch.count)
-            json_array_append_new(parts, json_pack("{sI sI sI}", "start", (json_int_t)part->start,
-                                                   "length", (json_int_t)part->length, "count",
+            json_array_append_new(parts, json_pack("{sI sI sI}", "start", (json_int_t)start,
+                                                   "length", (json_int_t)length, "count",
                                                    (json_int_t)stretch.count));
     }
     return parts;
+}
+
+static unsigned char *write_rows(const struct target *target, const struct part *part,
+                                 struct stretch stretch, unsigned char *numbers)
+{
+    const int64_t width = target->shape.dim[1];
+    for (int64_t at = stretch.from; at < stretch.from + stretch.count; at += width) {
+        table_read(part->table, 0, part->start + at / width, 1, target->row);
+        for (int64_t k = 0; k < width; k++) numbers = visit_body_put(numbers, target->row[k]);
+    }
+    return numbers;
 }
 
 void target_write(const struct target *target, const struct selection *selection,
@@ -187,7 +250,8 @@ void target_write(const struct target *target, const struct selection *selection
     for (int i = 0; i < target->part_count; i++) {
         const struct part *part = &target->parts[i];
         const struct stretch stretch = stretch_of(target, part, selection);
-        for (int64_t k = 0; k < stretch.count; k++)
+        if (part->table) numbers = write_rows(target, part, stretch, numbers);
+        for (int64_t k = 0; !part->table && k < stretch.count; k++)
             numbers = visit_body_put(numbers, element(part, stretch.from + k));
     }
 }
@@ -202,14 +266,20 @@ static json_t *describe(const struct target *target, const char *key, json_t *wh
 json_t *target_json(const struct target *target, const struct selection *selection,
                     int64_t *ret_count)
 {
-    return describe(target, "parts", parts_json(target, selection, ret_count));
+    json_t *json = describe(target, "parts", parts_json(target, selection, ret_count));
+    if (target->kind != TARGET_TABLE) return json;
+    const struct row_range range = rows_selected(target, selection);
+    json_object_set_new(json, "first_row", json_integer(range.first));
+    json_object_set_new(json, "rows", json_integer(range.count));
+    return json;
 }
 
 /* ---- large ones ---- */
 
 bool target_is_large(const struct target *target, const struct selection *selection)
 {
-    return !selection->index_count && shape_count(&target->shape) > VISIT_ELEMENTS_MAX;
+    return target->kind != TARGET_TABLE && !selection->index_count &&
+           shape_count(&target->shape) > VISIT_ELEMENTS_MAX;
 }
 
 static void count_elements(const struct part *part, int64_t to, struct scan *s)

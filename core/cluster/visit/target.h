@@ -11,13 +11,15 @@
 
 enum { VISIT_FIRST_MAX = 8 }; /* elements shown of a variable that is too large to be shown */
 
-enum target_kind { TARGET_NONE, TARGET_TRAINED, TARGET_SHARED, TARGET_STEP };
+/* A table is a trained variable that is read by rows, and not changed. */
+enum target_kind { TARGET_NONE, TARGET_TRAINED, TARGET_TABLE, TARGET_SHARED, TARGET_STEP };
 const char *target_kind_name(enum target_kind);
 
 struct part {
     int64_t start, length; /* along the target's axis */
     float *floats;         /* of a trained variable; borrowed */
-    double *doubles;       /* of any other */
+    const struct table *table;
+    double *doubles; /* of any other */
 };
 
 struct target {
@@ -27,16 +29,19 @@ struct target {
     int axis;
     int part_count;
     struct part *parts; /* owned */
+    float *row;         /* of a table: room for one; owned */
     uint64_t version;
 };
 void target_free(struct target *); /* a zeroed one is fine */
 
-/* Which elements: one, or with index_count 0 all of them. */
+/* Which elements: one, or with index_count 0 all of them. Of a table one index is that of a row, or
+ * of the first of several. */
 struct selection {
     int index_count;
     int64_t index[RANK_MAX];
+    int64_t rows; /* 0: not told */
 };
-/* ERR_INPUT: not an index of this shape. */
+/* ERR_INPUT: not an index of this shape, or more of a table than VISIT_ELEMENTS_MAX. */
 err target_check_index(const struct target *, const struct selection *);
 
 struct change {
@@ -49,8 +54,8 @@ struct change {
 err target_check(const struct target *, const struct change *);
 void target_change(const struct target *, const struct change *); /* after the check */
 
-/* The answer about it: kind, shape, version and parts, whose numbers come behind it (body.h);
- * NULL: no memory. */
+/* The answer about it: kind, shape, version, of a table the rows, and parts, whose numbers come
+ * behind it (body.h); NULL: no memory. */
 json_t *target_json(const struct target *, const struct selection *, int64_t *ret_count);
 void target_write(const struct target *, const struct selection *, unsigned char *numbers);
 

@@ -16,11 +16,14 @@
  *     {... "summary": {"finite", "minimum", "maximum", "sum", "sum_squares", "first": [...]}}
  *                             instead of parts, where there are more than VISIT_ELEMENTS_MAX
  * elements
+ *     {"kind": "table", ... "first_row": 3, "rows": 2}          what of it was asked for; parts are
+ *                                                               those rows of it that are here
  *     {"variables": [{"name", "kind", "shape"}], "next": 1000}      next: absent where that was all
  *
- * set and add are answered like a get after the change. Each is done at once and as a whole. A
- * trained value changes only when no worker computes from it: where workers look at the store
- * itself the change, and its answer, wait for visits_round(). A summary is made in pieces, by
+ * A table has no summary: more of it than VISIT_ELEMENTS_MAX elements is an error, and so are set
+ * and add. set and add are answered like a get after the change. Each is done at once and as a
+ * whole. A trained value changes only when no worker computes from it: where workers look at the
+ * store itself the change, and its answer, wait for visits_round(). A summary is made in pieces, by
  * visits_work(): it is of values that may change meanwhile.
  *
  * Nothing is done here but to memory: time is given, and answers go to a function.
@@ -46,13 +49,16 @@ struct visits_options {
     void *context;
 };
 
-/* The trained variables as they are now; everything is borrowed until the next one is shown. */
+/* The trained variables as they are now, tables last; everything is borrowed until the next one is
+ * shown. */
 struct visit_view {
     const struct slice *slices;
     int slice_count;
     float *values;   /* the block */
     bool has_values; /* the chief has filled it */
     bool is_in_use;  /* workers look at it: changes wait for a round */
+    const struct shard_table *tables;
+    int table_count;
 };
 
 struct visits;

@@ -26,6 +26,10 @@ struct visits {
     double step_value; /* what a target of the step points to */
 };
 
+/* Slices of the block, then those of tables */
+int visits_slice_count(const struct visits *);
+const struct slice *visits_slice(const struct visits *, int index);
+
 /* Leaves a target of kind TARGET_NONE where nothing has the name. */
 err visits_find(struct visits *, const char *name, struct target *ret);
 bool visits_names_trained(const struct visits *, const char *name);

@@ -1,0 +1,114 @@
+/* What a ps answers to visitors who ask for tables. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/train/variables/table.h"
+#include "kernels/device.h"
+#include "tests/visit/visited.h"
+
+#include <cmocka.h> /* after error.h: it has a macro named fail */
+
+/* [100000, 2], of which rows 10 .. 12 and 40 .. 41 are here: each is its number, and minus that. */
+struct with_tables {
+    struct ps ps;
+    struct device device;
+    struct slice slices[2];
+    struct shard_table tables[2];
+};
+
+static void open_tables(struct with_tables *w)
+{
+    static const int64_t starts[] = {10, 40}, lengths[] = {3, 2};
+    const struct updater by = {.optimizer =
+                                   kinds_find(&optimizer_kinds, "gradient_descent")->descriptor};
+    empty_ps(&w->ps);
+    assert_int_equal(device_open_cpu(1, NULL, &w->device), OK);
+    for (int i = 0; i < 2; i++) {
+        w->slices[i] = (struct slice){"t", {2, {100000, 2}}, 0, starts[i], lengths[i]};
+        const struct table_description description = {
+            .name = "t",
+            .shape = w->slices[i].shape,
+            .start = starts[i],
+            .length = lengths[i],
+            .initializer = kinds_find(&initializer_kinds, "zeros")->descriptor,
+        };
+        struct table **table = &w->tables[i].rows;
+        w->tables[i].slice = &w->slices[i];
+        assert_int_equal(table_open(&description, &by, &w->device, table), OK);
+        for (int64_t row = starts[i]; row < starts[i] + lengths[i]; row++)
+            table_write(*table, 0, row, 1, (const float[]){(float)row, (float)-row});
+    }
+    const struct visit_view view = {
+        .values = w->ps.values, .has_values = true, .tables = w->tables, .table_count = 2};
+    visits_show(w->ps.visits, &view);
+}
+
+static void close_tables(struct with_tables *w)
+{
+    close_ps(&w->ps);
+    for (int i = 0; i < 2; i++) table_close(w->tables[i].rows);
+    device_close(&w->device);
+}
+
+static void a_table_is_read_by_rows(void **state)
+{
+    struct with_tables w = {0};
+    open_tables(&w);
+    assert_asked(&w.ps, "{\"do\": \"list\"}",
+                 "{\"variables\":[{\"name\":\"global_step\",\"kind\":\"step\",\"shape\":[]},"
+                 "{\"name\":\"t\",\"kind\":\"table\",\"shape\":[100000,2]}]}");
+    assert_asked(&w.ps, "{\"do\": \"get\", \"name\": \"t\", \"index\": [41]}",
+                 "{\"kind\":\"table\",\"shape\":[100000,2],\"axis\":0,\"parts\":[{\"start\":41,"
+                 "\"length\":1,\"values\":[41.0,-41.0]}],\"first_row\":41,\"rows\":1}");
+    assert_asked(&w.ps, "{\"do\": \"get\", \"name\": \"t\", \"index\": [11], \"rows\": 30}",
+                 "{\"kind\":\"table\",\"shape\":[100000,2],\"axis\":0,\"parts\":[{\"start\":11,"
+                 "\"length\":2,\"values\":[11.0,-11.0,12.0,-12.0]},{\"start\":40,\"length\":1,"
+                 "\"values\":[40.0,-40.0]}],\"first_row\":11,\"rows\":30}");
+    assert_asked(&w.ps, "{\"do\": \"get\", \"name\": \"t\", \"index\": [5], \"rows\": 5}",
+                 "{\"kind\":\"table\",\"shape\":[100000,2],\"axis\":0,\"parts\":[],"
+                 "\"first_row\":5,\"rows\":5}");
+    close_tables(&w);
+}
+
+static void of_a_table_no_more_than_rows_is_to_be_had(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{\"do\": \"get\", \"name\": \"t\"}",
+         "t is a table of 100000 x 2 numbers: get up to 32768 rows, as in t[7] or t[7:9]; they are "
+         "not changed from outside"},
+        {"{\"do\": \"get\", \"name\": \"t\", \"index\": [1], \"rows\": 32769}",
+         "t is a table of 100000 x 2 numbers: get up to 32768 rows, as in t[7] or t[7:9]; they are "
+         "not changed from outside"},
+        {"{\"do\": \"get\", \"name\": \"t\", \"index\": [-1]}", "t has rows from 0 to 99999"},
+        {"{\"do\": \"get\", \"name\": \"t\", \"index\": [99999], \"rows\": 2}",
+         "t has rows from 0 to 99999"},
+        {"{\"do\": \"get\", \"name\": \"t\", \"index\": [3, 0]}",
+         "t is a table: one index is that of a row"},
+        {"{\"do\": \"set\", \"name\": \"t\", \"index\": [11], \"value\": 1}",
+         "t is a table, whose rows are not changed from outside"},
+        {"{\"do\": \"add\", \"name\": \"t\", \"value\": 1}",
+         "t is a table, whose rows are not changed from outside"},
+        {"{\"do\": \"get\", \"name\": \"t\", \"rows\": 2}",
+         "what is asked: rows: expected how many from one index on"},
+        {"{\"do\": \"get\", \"name\": \"t\", \"index\": [1], \"rows\": -2}",
+         "what is asked: rows: expected how many from one index on"},
+        {"{\"do\": \"get\", \"name\": \"global_step\", \"index\": [0], \"rows\": 1}",
+         "global_step is no table, of which there are ranges of rows"},
+    };
+    struct with_tables w = {0};
+    open_tables(&w);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_error(&w.ps, rows[i][0], rows[i][1], 2);
+    close_tables(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_is_read_by_rows),
+        cmocka_unit_test(of_a_table_no_more_than_rows_is_to_be_had),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

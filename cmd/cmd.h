@@ -66,7 +66,7 @@ struct run {
 /* Flags and environment, checked together; no file is touched. argv[0] is skipped. */
 err run_open(struct run *, int argc, char **argv);
 enum run_kind run_kind(const struct run *);
-err run_load_spec(struct run *);
+err run_load_spec(struct run *); /* says as well what of the environment does not count */
 void run_close(struct run *);
 
 /* Every command returns an exit code, having printed its own errors to standard error. */
@@ -115,7 +115,7 @@ void print_signals(FILE *);
 void print_environment(FILE *);
 
 /* Says of a process that trains by itself which variables of a launcher it passes over. */
-void environment_report_foreign(const struct run *);
+void environment_report_unused(const struct run *);
 
 /* "dtrain: <error text>" on standard error; returns the exit code of the kind (verdict.h). */
 int report_error(err);

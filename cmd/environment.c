@@ -29,9 +29,12 @@ static const struct own {
     {0},
 };
 
-void environment_report_foreign(const struct run *run)
+void environment_report_unused(const struct run *run)
 {
     if (run->cluster.is_distributed || run->flags.launched != LAUNCHED_NO) return;
+    const char *job = getenv("JOB_NAME");
+    if (job && *job)
+        log_line(LOG_INFO, "JOB_NAME=%s in the environment is not used: no hosts are given", job);
     for (const struct foreign *f = foreigners; f->variable; f++) {
         const char *value = getenv(f->variable);
         if (!value || strtol(value, NULL, 10) < 2) continue;

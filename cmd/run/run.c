@@ -30,18 +30,15 @@ static err open_local(struct run *run)
     return open_job(run, "local_workers", &run->flags.local_workers);
 }
 
-/* Which words are not of the command line, and which do not count. */
+/* Which words are not of the command line. */
 static void note_environment(struct run *run)
 {
     struct cluster_flags *flags = &run->flags.cluster;
-    const char *job = getenv("JOB_NAME");
     const bool is_said[WORD_COUNT] = {flags->job_name, flags->task_index >= 0, flags->ps_hosts,
                                       flags->worker_hosts};
     for (int i = 0; i < WORD_COUNT; i++)
         flags->is_by_environment[i] = is_said[i] && !flags_given(&run_flags_object, run->argc,
                                                                  run->argv, cluster_flag_names[i]);
-    if (job && *job && !flags->job_name)
-        log_line(LOG_INFO, "JOB_NAME=%s in the environment is not used: no hosts are given", job);
 }
 
 /* The names of tasks in front of log lines: not alone, and not where the launcher adds them, which
@@ -117,7 +114,6 @@ err run_open(struct run *run, int argc, char **argv)
         TRY(open_local(run));
     else
         TRY(open_task(run));
-    environment_report_foreign(run);
     TRY(settings_check_flags(run));
     if (paths == 0 && run_kind(run) != RUN_PS) /* it gets what it needs from the chief */
         return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");
@@ -126,6 +122,7 @@ err run_open(struct run *run, int argc, char **argv)
 
 err run_load_spec(struct run *run)
 {
+    environment_report_unused(run);
     const struct spec_options options = {
         .path = run->spec_path,
         .overrides = run->flags.set,

@@ -51,6 +51,14 @@ class Warm(LifeCase):
         for own, other in VARIABLES.items():
             self.assertEqual(first[own], self.old[other], own)
 
+    def test_a_star_may_stand_anywhere(self):
+        """The rest of the name is changed for all that match: "idde" is what stays here."""
+        model = [MODEL[0], {**MODEL[1], "name": "biddey"}, MODEL[2]]
+        stars = [["h*n/kernel", "b*y/kernel"], ["h*n/bias", "b*y/bias"]]
+        first = self.first({"map": stars + ALL[1:]}, model=model)
+        self.assertEqual(first["biddey/kernel"], self.old["hidden/kernel"])
+        self.assertEqual(first["biddey/bias"], self.old["hidden/bias"])
+
     def test_the_step_and_the_optimizer_begin_anew(self):
         first, cold = self.first({"map": ALL}), self.cold()
         self.assertEqual(self.old["global_step"], (60,))

@@ -30,8 +30,9 @@ static const struct field warm_start_fields[] = {
      .type = FIELD_JSON,
      .offset = offsetof(struct warm_start_spec, map),
      .fallback = "null",
-     .help = "pairs [\"old/*\", \"new/*\"]: the variable new/x is read from old/x; of several "
-             "pairs the first whose second name matches"},
+     .help = "pairs [\"old/*\", \"new/*\"]: the variable new/x is read from old/x; the star may "
+             "stand anywhere ([\"layer*/weights\", \"layer*/kernel\"]); of several pairs the first "
+             "whose second name matches"},
     {.name = "skip",
      .type = FIELD_STRINGS,
      .offset = offsetof(struct warm_start_spec, skip),

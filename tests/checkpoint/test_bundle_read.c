@@ -267,7 +267,7 @@ static void boxes_of_four_axes_are_read_across_chunks(void **folder)
 
 /* ---- by rows, more than one stretch ---- */
 
-enum { LONG = 9001, WIDTH = 61, PARTS_MAX = 4 }; /* about two stretches */
+enum { LONG = 9001, WIDTH = 61, PARTS_MAX = 4, PICKED_MAX = 8 }; /* about two stretches */
 
 /* Row i of the table is i * WIDTH, i * WIDTH + 1 ... */
 struct counted {
@@ -333,18 +333,23 @@ static void what_the_taker_refuses_ends_the_reading(void **folder)
     bundle_close(b);
 }
 
+static void spoil(const char *path)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    assert_int_equal(fputc(0x55, file), 0x55);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* The rows before the damage were given; that they are worthless is known at the slice's end. */
 static void damage_is_found_at_the_end_of_its_slice(void **folder)
 {
     struct bundle *b = cut_table(*folder, 1);
     struct counted c = {0};
     const struct bundle_taker taker = {&c, count_rows};
-    FILE *file = fopen(folder_path(*folder, "t.data-00000-of-00001"), "r+b");
     const struct bundle_box first = {{0}, {LONG / 2, WIDTH}};
-    assert_non_null(file);
-    assert_int_equal(fseek(file, -1, SEEK_END), 0);
-    assert_int_equal(fputc(0x55, file), 0x55);
-    assert_int_equal(fclose(file), 0);
+    spoil(folder_path(*folder, "t.data-00000-of-00001"));
     assert_refused(bundle_read_rows(b, bundle_at(b, 0), &first, &taker), ERR_INPUT,
                    "checksum differs");
     assert_int_equal(c.next, LONG / 2);
@@ -362,6 +367,79 @@ static void a_scalar_is_one_row(void **folder)
     assert_int_equal(bundle_read_rows(b, bundle_at(b, 0), NULL, &taker), OK);
     assert_int_equal(taken.rows, 1);
     assert_true(taken.values[0] == value);
+    bundle_close(b);
+}
+
+/* ---- single rows ---- */
+
+static void check_picked(struct bundle *b, const int64_t *rows, int64_t count)
+{
+    int32_t got[PICKED_MAX * WIDTH + 1];
+    got[count * WIDTH] = -1;
+    const err e = bundle_pick_rows(b, bundle_at(b, 0), rows, count, got);
+    if (e) print_error("%s\n", error_text());
+    assert_int_equal(e, OK);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t k = 0; k < WIDTH; k++)
+            assert_int_equal(got[i * WIDTH + k], rows[i] * WIDTH + k);
+    assert_int_equal(got[count * WIDTH], -1);
+}
+
+static void rows_are_picked_from_any_cut(void **folder)
+{
+    static const int64_t ends[] = {0, LONG - 1}, run[] = {7, 8, 9, 12, 13};
+    for (int parts = 1; parts <= PARTS_MAX; parts++) {
+        struct bundle *b = cut_table(*folder, parts);
+        int64_t across[2 * PARTS_MAX], count = 0;
+        for (int i = 1; i < parts; i++) {
+            across[count++] = cut(parts, i) - 1;
+            across[count++] = cut(parts, i);
+        }
+        check_picked(b, ends, 2);
+        check_picked(b, run, 5);
+        check_picked(b, across, count);
+        check_picked(b, ends, 0);
+        assert_int_equal(bundle_check(b, bundle_at(b, 0)), OK);
+        bundle_close(b);
+    }
+}
+
+/* Columns apart, too */
+static void rows_are_picked_from_slices_that_hold_parts_of_them(void **folder)
+{
+    static const struct bundle_box boxes[] = {
+        {{0, 0}, {2, SIDE}}, {{2, 0}, {3, 1}}, {{2, 1}, {3, SIDE - 1}}};
+    static const int64_t rows[] = {1, 2, 4};
+    double got[3 * SIDE];
+    struct bundle *b = cut_matrix(*folder, boxes, 3);
+    assert_int_equal(bundle_pick_rows(b, bundle_at(b, 0), rows, 3, got), OK);
+    for (int64_t i = 0; i < 3; i++)
+        for (int64_t k = 0; k < SIDE; k++) assert_true(got[i * SIDE + k] == element(rows[i], k));
+    bundle_close(b);
+}
+
+static void rows_that_are_not_there_are_not_picked(void **folder)
+{
+    static const int64_t bad[][2] = {{-1, 0}, {0, LONG}};
+    const double value = 1;
+    const struct made scalar = {{"s", BUNDLE_DOUBLE}, &value};
+    int32_t got[2 * WIDTH];
+    struct bundle *b = cut_table(*folder, 2);
+    for (int i = 0; i < 2; i++)
+        assert_refused(bundle_pick_rows(b, bundle_at(b, 0), bad[i], 2, got), ERR_INPUT,
+                       "t: rows that are wanted are not inside of it");
+    bundle_close(b);
+    write_bundle(folder_path(*folder, "s"), &scalar, 1);
+    b = opened(folder_path(*folder, "s"));
+    assert_refused(bundle_pick_rows(b, bundle_at(b, 0), bad[1], 1, got), ERR_INPUT, "s: rows");
+    bundle_close(b);
+}
+
+static void a_check_finds_damage(void **folder)
+{
+    struct bundle *b = cut_table(*folder, 2);
+    spoil(folder_path(*folder, "t.data-00000-of-00001"));
+    assert_refused(bundle_check(b, bundle_at(b, 0)), ERR_INPUT, "checksum differs");
     bundle_close(b);
 }
 
@@ -446,6 +524,10 @@ int main(void)
         IN_FOLDER(what_the_taker_refuses_ends_the_reading),
         IN_FOLDER(damage_is_found_at_the_end_of_its_slice),
         IN_FOLDER(a_scalar_is_one_row),
+        IN_FOLDER(rows_are_picked_from_any_cut),
+        IN_FOLDER(rows_are_picked_from_slices_that_hold_parts_of_them),
+        IN_FOLDER(rows_that_are_not_there_are_not_picked),
+        IN_FOLDER(a_check_finds_damage),
         IN_FOLDER(what_is_not_there_is_refused),
         IN_FOLDER(a_tensor_with_a_slice_missing_is_read_only_where_it_is_held),
         IN_FOLDER(every_type_and_an_empty_tensor_come_back),

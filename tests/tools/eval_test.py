@@ -1,10 +1,12 @@
 """dtrain eval: loss and metrics of a checkpoint, without a ps and without training data."""
 import json
 import math
+import re
 
 import model
 import program
 from made import DOUBLE, FLOAT, INT32
+from program import clicks
 
 
 class Eval(model.ModelCase):
@@ -110,6 +112,55 @@ class Eval(model.ModelCase):
         text = self.run_ok("help", "eval")
         for flag in ("--checkpoint=", "--set=", "--data_dir=", "--result=", "--threads="):
             self.assertIn(flag, text)
+
+
+class Tables(model.ModelCase):
+    """Their rows are read when a batch names them."""
+
+    def setUp(self):
+        super().setUp()
+        train = {"mode": "sync", "last_step": 50, "checkpoint_dir": "tables"}
+        self.write_spec({"name": "clicks", **clicks.CLICKS, **clicks.SHARED_TABLE, "train": train,
+                         "optimizer": {"type": "gradient_descent", "learning_rate": 0.5}})
+        self.trained = self.dtrain("--local_ps=2", "--local_workers=1", "spec.json")
+        self.assertEqual(self.trained.returncode, 0, self.trained.stderr)
+
+    def result(self, text):
+        return re.search(r"step 50, test loss [0-9.]*, test auc [0-9.]* \(4000 examples\)", text)[0]
+
+    def test_a_checkpoint_gives_what_the_run_ended_with(self):
+        trained = self.result(self.trained.stdout)
+        self.run_ok("checkpoint", "reshard", "tables", "--ps=3", "cut")
+        for folder in ("tables", "cut"):
+            for rows in (1, 7, 100, 4000):
+                text = self.run_ok("eval", "spec.json", f"--checkpoint={folder}",
+                                   f"--set=data.eval_batch_size={rows}")
+                self.assertEqual(self.result(text), trained)
+
+    def test_predictions_do_not_depend_on_the_cut(self):
+        self.run_ok("checkpoint", "reshard", "tables", "--ps=3", "cut")
+        for folder in ("tables", "cut"):
+            self.run_ok("predict", "spec.json", f"--checkpoint={folder}", f"--out={folder}.csv")
+        got = [(self.folder / f"{folder}.csv").read_text() for folder in ("tables", "cut")]
+        self.assertEqual(got[0], got[1])
+        self.assertEqual(len(got[0].splitlines()), 4001)
+
+    def test_damage_is_found_before_a_row_is_believed(self):
+        """Without slots, which nobody reads."""
+        (data,) = (self.folder / "tables").glob("model.ckpt-50.data-00000-*")
+        for at in (0, data.stat().st_size // 2):
+            content = bytearray(data.read_bytes())
+            content[at] ^= 1
+            data.write_bytes(content)
+            self.assertIn("checksum differs",
+                          self.run_bad("eval", "spec.json", "--checkpoint=tables"))
+            content[at] ^= 1
+            data.write_bytes(content)
+
+    def test_tables_that_do_not_fit_are_named(self):
+        self.assertIn("deep/c2/embedding_weights has shape [40, 5] there, [41, 5] here",
+                      self.run_bad("eval", "spec.json", "--checkpoint=tables",
+                                   "--set=data.columns[1].buckets=41"))
 
 
 if __name__ == "__main__":

@@ -85,6 +85,9 @@ err warm_start_check(const struct warm_start *, const char *const *names, int co
  * or both shapes where they differ. */
 err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
 
+/* Where the values of the slice's variable are, of its type and shape. ERR_INPUT as above. */
+err shard_find_values(const struct bundle *, const struct slice *, const struct bundle_entry **ret);
+
 /* The tables alone. */
 err shard_read_tables(struct bundle *, const struct warm_start *warm, const struct shard *);
 

@@ -196,6 +196,12 @@ static err read_global_step(struct bundle *bundle, struct shard *shard)
     return OK;
 }
 
+err shard_find_values(const struct bundle *bundle, const struct slice *slice,
+                      const struct bundle_entry **ret)
+{
+    return find_slice(bundle, NULL, slice, NULL, ret);
+}
+
 err shard_read_tables(struct bundle *bundle, const struct warm_start *warm,
                       const struct shard *shard)
 {

@@ -13,7 +13,7 @@ static err open_rows(struct session *s, struct replica *r)
     if (!rows_are_used(&s->rows)) return OK;
     prepared_open(r->graph, s->eval_data->columns, s->eval_data->column_count, &s->arena,
                   &s->evaluated);
-    return replica_hold_tables(r, &s->arena);
+    return r == &s->evaluating ? replica_hold_tables(r, &s->arena) : OK;
 }
 
 /* The graph and its memory are made when they are first wanted, and kept. */
@@ -26,8 +26,8 @@ static err open_replica(struct session *s, struct replica **ret)
         const int64_t rows = session_evaluation_batch(s, s->options.spec->data.batch_size);
         r->device = s->options.device;
         TRY(session_make_graph(s, rows, false, &s->arena, &r->graph));
-        TRY(open_rows(s, r));
     }
+    TRY(open_rows(s, r));
     return plan_open(r->graph, r->device, &r->plan);
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/base/ascending.h"
+
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 void lookup_open(int64_t cells, struct arena *arena, struct lookup *ret)
@@ -68,13 +70,5 @@ void lookup_find(struct lookup *l)
 
 int64_t lookup_place(const struct lookup *l, int64_t id)
 {
-    int64_t low = 0, high = l->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (l->ids[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ascending_place(l->ids, l->count, id);
 }

@@ -58,7 +58,7 @@ err session_make_graph(const struct session *s, int64_t batch, bool training, st
         .column_count = data->column_count,
         .batch = batch,
         .training = training,
-        .holds_batch_rows = !s->options.only_evaluates,
+        .holds_batch_rows = true,
         .weight = spec->data.weight,
         .seed = (uint64_t)spec->seed,
     };
@@ -82,7 +82,7 @@ static struct transform transform_for(const struct session *s)
     };
 }
 
-/* NULL: a dense variable, or a table of which all rows are held */
+/* NULL: a dense variable */
 static const struct table_spec *describe_table(struct session *s, const struct param *param)
 {
     if (!param->held) return NULL;
@@ -269,6 +269,7 @@ void session_close(struct session *s)
         if (s->kept[i]) d->kernels->release(d, s->kept[i]);
     free(s->metric_states);
     if (s->own_values) d->kernels->release(d, s->own_values);
+    free(s->restored.window);
     batch_source_close(s->train_data);
     batch_source_close(s->eval_data);
     arena_free(&s->arena);

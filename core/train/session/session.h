@@ -22,6 +22,7 @@
 #include "core/train/spec/spec.h"
 
 struct bundle; /* core/train/checkpoint/bundle/bundle.h */
+struct bundle_entry;
 
 struct session_options {
     const struct spec *spec;
@@ -42,6 +43,14 @@ struct session_options {
     bool balances;       /* "balanced" is the partitioner of a spec that names none (layout.h) */
 };
 
+/* Tables of a session that only evaluates lie in a checkpoint. */
+struct restored_rows {
+    struct bundle *bundle;              /* borrowed */
+    const struct bundle_entry **tables; /* [tables] */
+    void *window;                       /* NULL: none */
+    struct row_source source;
+};
+
 struct session {
     struct session_options options;
     struct arena arena;
@@ -52,7 +61,7 @@ struct session {
     struct replica evaluating; /* beside one that trains; made by the first evaluation */
     struct graph *graph;       /* the first one's: what the model is */
     struct rows rows;          /* of tables, where batches train */
-    struct prepared evaluated; /* batch of the replica that evaluates beside */
+    struct prepared evaluated; /* batch of the replica that evaluates */
     size_t free_bytes; /* of the device before anything was taken; SIZE_MAX: it does not say */
 
     /* fed */
@@ -74,7 +83,9 @@ struct session {
     double *metric_states; /* of all metrics, for a batch or the whole evaluation set */
     double *eval_metrics;  /* [metrics] of the last evaluation */
 
-    float *own_values; /* the block that session_restore made; NULL: none */
+    /* of session_restore */
+    float *own_values; /* a block; NULL: none */
+    struct restored_rows restored;
 };
 
 /* ERR_INPUT names the spec and what is wrong with it or its data; ERR_MEMORY comes with a table
@@ -137,8 +148,9 @@ struct evaluation {
 err session_evaluate(struct session *, struct evaluation *ret);
 
 /* With only_evaluates: the values of all variables from a checkpoint, dtrain's or TensorFlow's,
- * however it is cut; again with the next one. ERR_INPUT names the variable that is absent and the
- * nearest name that is there, or both shapes. */
+ * however it is cut; again with the next one. Of tables rows are read when a batch names them: the
+ * checkpoint stays open and as it is until the next one comes. ERR_INPUT names the variable that is
+ * absent and the nearest name that is there, or both shapes. */
 err session_restore(struct session *, struct bundle *);
 
 /* What the last node says of rows first .. first + rows - 1 of the evaluation set, as the loss

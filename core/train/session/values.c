@@ -1,9 +1,5 @@
-/* values.c - which values a session begins with: initial ones, or those of a checkpoint.
- *
- * Where it only evaluates, a checkpoint comes into one block of its own, as in a warm start of a ps
- * that holds every variable and no slots: names, shapes and cuts are compared there.
- */
-#include <assert.h>
+/* values.c - the initial values of a session that trains, and the names of what a checkpoint may
+ * bring instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,26 +99,6 @@ err session_put_initial_values(struct session *s, int ps)
 }
 
 /* ---- from a checkpoint ---- */
-
-err session_restore(struct session *s, struct bundle *bundle)
-{
-    const struct layout *layout = s->layout;
-    const struct warm_start values_only = {0};
-    int64_t no_workers = 0;
-    assert(s->options.only_evaluates);
-    if (!s->own_values) {
-        TRY(device_floats(s->options.device, layout->block_floats[0], &s->own_values));
-        session_bind(s, 0, s->own_values, NULL);
-    }
-    struct shard shard = {
-        .ps_count = 1,
-        .slices = layout->slices,
-        .slice_count = layout->slice_count,
-        .values = s->own_values,
-        .ledger = &no_workers, /* [0, LEDGER_COLUMNS] */
-    };
-    return shard_read_on(s->options.device, layout->block_floats[0], bundle, &values_only, &shard);
-}
 
 /* What a checkpoint of this run would hold. */
 static const char *const *names_of(struct session *s, int *ret_count)

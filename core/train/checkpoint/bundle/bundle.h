@@ -129,6 +129,14 @@ struct bundle_taker {
 err bundle_read_rows(struct bundle *, const struct bundle_entry *, const struct bundle_box *,
                      const struct bundle_taker *);
 
+/* Rows of a matrix by their numbers, which ascend, into ret [count, width]: only they are read, and
+ * no checksum can be compared; bundle_check did that for all. ERR_INPUT: not rows of a matrix of a
+ * type that is known; rows that no slice holds are left as they are in ret. */
+err bundle_pick_rows(struct bundle *, const struct bundle_entry *, const int64_t *rows,
+                     int64_t count, void *ret);
+/* Whether all of the tensor is there, and its checksums hold. */
+err bundle_check(struct bundle *, const struct bundle_entry *);
+
 /* Reads everything and compares all checksums, also of types that cannot be read. */
 err bundle_verify(struct bundle *);
 /* Stored slice `index` of an entry, sorted by where they begin, for people: its box, data file and

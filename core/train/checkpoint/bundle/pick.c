@@ -1,0 +1,80 @@
+/* pick.c - single rows of a matrix, from wherever in its slices they stand. */
+#include <stdlib.h>
+
+#include "core/base/ascending.h"
+#include "core/train/checkpoint/bundle/bundle_inside.h"
+
+struct picking {
+    const struct bundle_entry *entry;
+    const int64_t *rows;
+    int64_t size; /* of an element */
+    uint8_t *ret;
+};
+
+/* How many from there on follow each other in the file and in ret. */
+static int64_t run_of(const struct picking *p, const struct bundle_box *box, int64_t at,
+                      int64_t end)
+{
+    int64_t count = 1;
+    if (box->length[1] != p->entry->shape.dim[1]) return count;
+    while (at + count < end && p->rows[at + count] == p->rows[at] + count) count++;
+    return count;
+}
+
+/* Of rows `at` .. end - 1, which the slice has, its columns. */
+static err pick_stored(const struct picking *p, const struct stored *stored, int64_t at,
+                       int64_t end, const struct file_reader *source)
+{
+    const struct bundle_box *box = &stored->box;
+    const int64_t own = box->length[1] * p->size, all = p->entry->shape.dim[1] * p->size;
+    for (int64_t count; at < end; at += count) {
+        const int64_t from = stored->record->offset + (p->rows[at] - box->start[0]) * own;
+        count = run_of(p, box, at, end);
+        TRY(file_reader_read(source, from, p->ret + at * all + box->start[1] * p->size,
+                             (size_t)(count * own)));
+    }
+    return OK;
+}
+
+static err pick_part(const struct bundle *b, const struct picking *p, int64_t count,
+                     const struct stored *stored)
+{
+    const int64_t start = stored->box.start[0];
+    const int64_t first = ascending_place(p->rows, count, start);
+    const int64_t end = ascending_place(p->rows, count, start + stored->box.length[0]);
+    struct file_reader source;
+    char *path = NULL;
+    if (first == end) return OK;
+    TRY(bundle_open_data(b, stored->record, &source, &path));
+    const err e = pick_stored(p, stored, first, end, &source);
+    file_reader_close(&source);
+    free(path);
+    return e;
+}
+
+err bundle_pick_rows(struct bundle *b, const struct bundle_entry *entry, const int64_t *rows,
+                     int64_t count, void *ret)
+{
+    const struct stored_list list = bundle_stored(b, entry);
+    const struct picking p = {entry, rows, (int64_t)bundle_dtype_size(entry->dtype), ret};
+    const bool is_inside = count == 0 || (rows[0] >= 0 && rows[count - 1] < entry->shape.dim[0]);
+    if (entry->shape.rank != 2 || p.size == 0 || !is_inside)
+        return fail(ERR_INPUT, "%s: %s: rows that are wanted are not inside of it", b->prefix,
+                    entry->name);
+    for (int i = 0; i < list.count; i++) {
+        const err e = pick_part(b, &p, count, &list.at[i]);
+        if (e) return fail_prefix(e, "%s", entry->name);
+    }
+    return OK;
+}
+
+static err take_nothing(void *context, int64_t first_row, int64_t rows, const void *elements)
+{
+    (void)context, (void)first_row, (void)rows, (void)elements;
+    return OK;
+}
+
+err bundle_check(struct bundle *b, const struct bundle_entry *entry)
+{
+    return bundle_read_rows(b, entry, NULL, &(struct bundle_taker){NULL, take_nothing});
+}

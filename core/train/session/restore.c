@@ -1,0 +1,83 @@
+/* restore.c - the values of a session that only evaluates, from a checkpoint: dense ones in a block
+ * of its own, as in a warm start of a ps that holds every variable and no slots; of tables the rows
+ * that a batch names, when it names them.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/train/checkpoint/shard.h"
+#include "core/train/session/session_inside.h"
+
+static err restore_dense(struct session *s, struct bundle *bundle)
+{
+    const struct layout *layout = s->layout;
+    const struct warm_start values_only = {0};
+    int64_t no_workers = 0;
+    if (!s->own_values) {
+        TRY(device_floats(s->options.device, layout->block_floats[0], &s->own_values));
+        session_bind(s, 0, s->own_values, NULL);
+    }
+    struct shard shard = {
+        .ps_count = 1,
+        .slices = layout->slices,
+        .slice_count = layout->slice_count,
+        .values = s->own_values,
+        .ledger = &no_workers, /* [0, LEDGER_COLUMNS] */
+    };
+    return shard_read_on(s->options.device, layout->block_floats[0], bundle, &values_only, &shard);
+}
+
+/* ---- tables ---- */
+
+/* As a ps answers who asks it: there is one, and all rows of the window's front are wanted. */
+static err bring_rows(void *session, const size_t bytes[])
+{
+    struct session *s = session;
+    const struct rows_link *link = &s->rows.links[0];
+    const int64_t *ids = area_wanted_ids(&link->area, &link->counts, link->window);
+    float *to = area_rows(&link->area, link->window);
+    (void)bytes;
+    for (int i = 0; i < link->area.count; i++) {
+        const int64_t count = link->counts.wanted[i];
+        TRY(bundle_pick_rows(s->restored.bundle, s->restored.tables[i], ids, count, to));
+        ids += count;
+        to += count * link->area.slices[i].width;
+    }
+    return OK;
+}
+
+static err open_window(struct session *s)
+{
+    const size_t bytes = rows_window_bytes(&s->rows, 0);
+    struct restored_rows *r = &s->restored;
+    r->window = aligned_alloc(AREA_ALIGN, (bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN);
+    if (!r->window) return fail(ERR_MEMORY, "no memory for the rows of a batch: %zu bytes", bytes);
+    r->tables =
+        arena_array(&s->arena, (size_t)s->rows.links[0].area.count, sizeof(struct bundle_entry *));
+    r->source = (struct row_source){bring_rows, s};
+    s->rows.from = &r->source;
+    session_bind_rows(s, 0, r->window);
+    return OK;
+}
+
+/* Rows that are read one by one are not held against a checksum, so all are once, before. */
+static err restore_tables(struct session *s, struct bundle *bundle)
+{
+    if (!rows_are_used(&s->rows)) return OK;
+    if (!s->restored.window) TRY(open_window(s));
+    const struct rows_link *link = &s->rows.links[0];
+    for (int i = 0; i < link->area.count; i++) {
+        const struct bundle_entry **entry = &s->restored.tables[i];
+        TRY(shard_find_values(bundle, link->parts[i].slice, entry));
+        TRY(bundle_check(bundle, *entry));
+    }
+    s->restored.bundle = bundle;
+    return OK;
+}
+
+err session_restore(struct session *s, struct bundle *bundle)
+{
+    assert(s->options.only_evaluates);
+    TRY(restore_dense(s, bundle));
+    return restore_tables(s, bundle);
+}

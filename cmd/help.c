@@ -221,29 +221,86 @@ static bool help_kind(const char *name)
     return is_found;
 }
 
-/* `dtrain help data`: a key of the spec, with what it may hold. */
-static bool help_key(const char *name)
+/* ---- keys and flags ---- */
+
+static const struct field *find_field(const struct object *object, const char *name)
 {
-    for (const struct field *field = spec_object.fields; field->name; field++) {
-        const struct field alone[] = {*field, {0}};
-        if (strcmp(field->name, name) != 0) continue;
-        printf("%s: a key of the spec\n\n", name);
-        fields_help(stdout, &(struct object){.name = name, .fields = alone}, 2);
-        return true;
-    }
-    return false;
+    for (const struct field *field = object ? object->fields : NULL; field && field->name; field++)
+        if (strcmp(field->name, name) == 0) return field;
+    return NULL;
 }
 
-/* All that `dtrain help WORD` knows. */
+/* Of an object of the spec, or of the spec itself. */
+static bool help_member(const struct object *object, const char *owner, const char *name)
+{
+    const struct field *field = find_field(object, name);
+    if (!field) return false;
+    const struct field alone[] = {*field, {0}};
+    printf("%s: a key of %s\n\n", name, owner);
+    fields_help(stdout, &(struct object){.name = name, .fields = alone}, 2);
+    return true;
+}
+
+static bool help_flag(const char *name)
+{
+    const struct field *flag = find_field(&run_flags_object, name);
+    if (!flag || !flag->help) return false;
+    const struct field alone[] = {*flag, {0}};
+    printf("%s: a flag of a run\n\n", name);
+    flags_help(stdout, &(struct object){.name = name, .fields = alone});
+    return true;
+}
+
+/* What differs between kinds is theirs to say. */
+static bool help_key_of_kinds(const char *name)
+{
+    const struct kind *kind;
+    bool is_found = false;
+    for (int i = 0; i < TOPIC_COUNT; i++) {
+        for (int at = 0; topics[i].kinds && (kind = topics[i].kinds->at(at)); at++) {
+            if (!find_field(kind->object, name)) continue;
+            if (!is_found) printf("%s: a key of these (dtrain help NAME says more)\n\n", name);
+            printf("  %s %s\n", topics[i].name, kind->object->name);
+            is_found = true;
+        }
+    }
+    return is_found;
+}
+
+/* `dtrain help data`, `dtrain help epochs`, `dtrain help steps`. */
+static bool help_key(const char *name)
+{
+    bool is_found = help_member(&spec_object, "the spec", name);
+    for (const struct field *section = spec_object.fields; section->name; section++) {
+        char owner[TOPIC_TEXT_MAX];
+        snprintf(owner, sizeof owner, "\"%s\"", section->name);
+        is_found |= help_member(section->object, owner, name);
+    }
+    is_found |= help_flag(name);
+    return is_found || help_key_of_kinds(name);
+}
+
+static int list_fields(const struct object *object, const char **ret, int max)
+{
+    int count = 0;
+    for (const struct field *field = object ? object->fields : NULL;
+         field && field->name && count < max; field++)
+        if (field->help) ret[count++] = field->name;
+    return count;
+}
+
+/* All that `dtrain help WORD` knows, but for keys of kinds. */
 static int list_words(const char *ret[KINDS_SHOWN_MAX])
 {
     int count = 0;
     for (const struct command *c = commands; c->name; c++) ret[count++] = c->name;
-    for (const struct field *key = spec_object.fields; key->name; key++) ret[count++] = key->name;
     for (int i = 0; i < TOPIC_COUNT; i++) ret[count++] = topics[i].name;
+    count += list_fields(&spec_object, ret + count, KINDS_SHOWN_MAX - count);
     for (int i = 0; i < TOPIC_COUNT; i++)
         count += list_kinds(topics[i].kinds, ret + count, KINDS_SHOWN_MAX - count);
-    return count;
+    for (const struct field *section = spec_object.fields; section->name; section++)
+        count += list_fields(section->object, ret + count, KINDS_SHOWN_MAX - count);
+    return count + list_fields(&run_flags_object, ret + count, KINDS_SHOWN_MAX - count);
 }
 
 static int report_unknown_topic(const char *words)

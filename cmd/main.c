@@ -120,7 +120,7 @@ static int report_unknown(const char *word)
                                  word, near));
     return report_error(fail(ERR_INPUT,
                              "\"%.64s\" is neither a command nor a file; see `dtrain "
-                             "help`",
+                             "help` (to train: dtrain SPEC.json)",
                              word));
 }
 

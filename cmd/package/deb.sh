@@ -1,7 +1,7 @@
 #!/bin/sh
 # deb.sh - makes a Debian package of what is built: dtrain_VERSION_ARCHITECTURE.deb
 #
-#   sh cmd/package/deb.sh [BUILD [FOLDER]]     of build/, into the folder where it is called; builds nothing
+#   sh cmd/package/deb.sh [BUILD [FOLDER]]     of build/, into the folder where it is called
 #
 # dpkg-shlibdeps (of dpkg-dev) finds which packages the binary needs; without it they are those of Debian 12.
 set -eu
@@ -11,6 +11,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+# The quick start builds the program alone.
+[ -f "$build/cmd/package/dtrain.1" ] || ninja -C "$build" installed > "$work/log" || { tail -n 40 "$work/log"; exit 1; }
 DESTDIR=$work/stage meson install -C "$build" --no-rebuild --quiet
 
 # Whatever the prefix was, a package's is /usr: nothing that is installed knows its place.

@@ -12,12 +12,23 @@ static bool has_field(const struct object *object, const char *name, size_t leng
     return false;
 }
 
-/* The object of the spec, such as "train", that has this key; NULL: none. */
+static bool any_kind_has(const struct kinds *kinds, const char *name, size_t length)
+{
+    const struct kind *kind;
+    for (int i = 0; (kind = kinds->at(i)); i++)
+        if (kind->object->fields && has_field(kind->object, name, length)) return true;
+    return false;
+}
+
+/* The object of the spec, such as "train" or "optimizer", that has this key; NULL: none. */
 static const char *section_of(const char *key, size_t length)
 {
-    for (const struct field *section = spec_object.fields; section->name; section++)
+    for (const struct field *section = spec_object.fields; section->name; section++) {
         if (section->type == FIELD_OBJECT && has_field(section->object, key, length))
             return section->name;
+        if (section->type == FIELD_VARIANT && any_kind_has(section->kinds, key, length))
+            return section->name;
+    }
     return NULL;
 }
 

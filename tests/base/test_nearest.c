@@ -47,9 +47,19 @@ static void exact_names_are_nearest_to_themselves(void **state)
     for (int i = 0; i < COUNT; i++) assert_nearest(names[i], names[i]);
 }
 
+static void initials_and_parts_are_near_where_nothing_else_is(void **state)
+{
+    assert_nearest("ki", "kernel_initializer");
+    assert_nearest("LS", "last_step");
+    assert_nearest("AdamOptimizer", "adam");
+    assert_nearest("initializer", "kernel_initializer");
+    assert_nearest("my_activation_dense", "activation"); /* the longer of two */
+    assert_nearest("dense_activation", "dense");         /* the beginning */
+}
+
 static void far_words_have_no_nearest(void **state)
 {
-    assert_nearest("lr", NULL);
+    assert_nearest("rl", NULL);
     assert_nearest("completely_different", NULL);
     assert_nearest("", NULL);
     assert_nearest("x", NULL);
@@ -79,6 +89,7 @@ int main(void)
         cmocka_unit_test(single_mistakes_are_found),
         cmocka_unit_test(case_and_dashes_cost_nothing),
         cmocka_unit_test(exact_names_are_nearest_to_themselves),
+        cmocka_unit_test(initials_and_parts_are_near_where_nothing_else_is),
         cmocka_unit_test(far_words_have_no_nearest),
         cmocka_unit_test(very_long_words_and_names_are_left_alone),
         cmocka_unit_test(one_exchange_is_one_edit_and_nearer_than_two),

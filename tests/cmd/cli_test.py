@@ -21,7 +21,8 @@ WRONG = [
     # words
     (["helo"], {}, '"helo" is neither a command nor a file (did you mean "help"?)'),
     (["chekc", "spec.json"], {}, '"chekc" is neither a command nor a file (did you mean "check"?)'),
-    (["frobnicate"], {}, '"frobnicate" is neither a command nor a file; see `dtrain help`'),
+    (["frobnicate"], {}, '"frobnicate" is neither a command nor a file; see `dtrain help` (to '
+     'train: dtrain SPEC.json)'),
     (["-x"], {}, 'unknown flag "-x": flags begin with --, files with ./'),
     (["-orun", "spec.json"], {}, 'unknown flag "-orun": -o and its value are two words'),
     (["-o=run", "spec.json"], {}, 'unknown flag "-o=run": -o and its value are two words'),
@@ -41,6 +42,9 @@ WRONG = [
      'help: unknown topic "optimiser" (did you mean "optimizer"?); dtrain help lists them'),
     (["help", "adma"], {},
      'help: unknown topic "adma" (did you mean "adam"?); dtrain help lists them'),
+    (["help", "AdamOptimizer"], {},
+     'help: unknown topic "AdamOptimizer" (did you mean "adam"?); dtrain help lists them'),
+    (["help", "lunched"], {}, 'help: unknown topic "lunched"; dtrain help lists them'),
     (["help", "plaecment"], {},
      'help: unknown topic "plaecment" (did you mean "placement"?); dtrain help lists them'),
     (["help", "op", "conv3d"], {},
@@ -53,6 +57,13 @@ WRONG = [
      'unknown flag "last_step": it is a key of the spec (--set train.last_step=5)'),
     (["check", "--shuffle", "5", "spec.json"], {},
      'unknown flag "shuffle": it is a key of the spec (--set data.shuffle=...)'),
+    (["--learning_rate=1", "spec.json"], {},
+     'unknown flag "learning_rate": it is a key of the spec (--set optimizer.learning_rate=1)'),
+    (["--workers=2", "spec.json"], {}, 'unknown flag "workers" (did you mean --local_workers?)'),
+    (["--set=loss=mse", "spec.json"], {},
+     'spec.json: loss: unknown loss "mse" (did you mean "mean_squared_error"?); known are '
+     "softmax_cross_entropy, sigmoid_cross_entropy, weighted_cross_entropy, log_loss, "
+     "mean_squared_error, huber"),
     (["--steps=many", "spec.json"], {},
      'spec.json: train.last_step: expected an integer from 0 to 2000000000, got "many"'),
     (["spec.json", "-o"], {}, "--checkpoint_dir: the value is missing: expected a string"),
@@ -201,6 +212,12 @@ RIGHT = [
     (["help", "format", "csv"], "data format csv: "),
     (["help", "data"], "batch_size  integer"),
     (["help", "train"], "checkpoint_dir"),
+    (["help", "epochs"], 'epochs: a key of "train"'),
+    (["help", "steps"], "steps: a flag of a run"),
+    (["help", "batch_size"], "batch_size: a flag of a run"),
+    (["help", "batch_size"], 'batch_size: a key of "data"'),
+    (["help", "start_timeout"], "--start_timeout=number"),
+    (["help", "units"], "units: a key of these (dtrain help NAME says more)\n\n  op dense\n"),
     (["help", "check"], "dtrain check [FLAGS] SPEC.json"),
     (["help", "schema"], "dtrain schema"),
     (["check", "--help"], "dtrain check [FLAGS] SPEC.json"),
@@ -503,8 +520,8 @@ class CommandLine(CommandCase):
                                     f"--set=train.on_corrupt={policy}", "spec.json")
             self.assertEqual(ended.returncode, 2, ended.stderr)
             self.assertRegex(ended.stderr, r"ERROR: cannot restore \S+/run/model.ckpt-20: softmax/kernel "
-                             r"has shape \[784, 10\] there, \[784, 11\] here; it is not damaged, so "
-                             "none before it is tried")
+                             r"has shape \[784, 10\] there, \[784, 11\] here; it is not damaged; "
+                             "-o OTHER_DIR begins anew")
             self.assertNotIn("model.ckpt-0", ended.stderr)
 
 

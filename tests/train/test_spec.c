@@ -134,7 +134,7 @@ struct broken {
 static const struct broken broken[] = {
     {"", NULL, "empty: expected a JSON object"},
     {"[]", NULL, "expected a JSON object, got a list"},
-    {"3", NULL, "line 1, column 1: '[' or '{' expected near '3'"},
+    {"3", NULL, "line 1, column 1: '[' or '{' expected near '3'; a spec is a JSON object"},
     {"{\"name\": \"a\"", NULL, "line 1, column 12: '}' expected near end of file"},
     {"{\n  \"name\": \"a\",\n  \"seed\": 1,\n}\n", NULL,
      "line 4, column 1: string or '}' expected near '}'"},

@@ -1,14 +1,15 @@
 /* nearest.c - which name did they mean?
  *
  * Edit distance with exchanges of neighbours (optimal string alignment). Letters differ by case,
- * and '-' from '_', at no cost: such names are as near as can be.
+ * and '-' from '_', at no cost: such names are as near as can be. Where none is near, one that says
+ * more or less of the same: "mse", "AdamOptimizer", "cross_entropy".
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "core/base/fields/fields.h"
 
-enum { WORD_MAX = 64, EDITS_MAX = 3 };
+enum { WORD_MAX = 64, EDITS_MAX = 3, COMMON_MIN = 4 };
 
 static int least(int a, int b)
 {
@@ -44,6 +45,38 @@ static int distance(const char *a, const char *b)
     return row[width];
 }
 
+/* "lr" of learning_rate. */
+static bool is_initials(const char *word, const char *name)
+{
+    for (bool is_first = true; *name; is_first = *name++ == '_')
+        if (is_first && !same(*word++, *name)) return false;
+    return *word == '\0';
+}
+
+/* How much the whole says of the part: most where it begins with it; 0: nothing. */
+static int common(const char *whole, const char *part)
+{
+    const int length = (int)strlen(part);
+    const char *found = length < COMMON_MIN ? NULL : strcasestr(whole, part);
+    if (!found) return 0;
+    return found == whole ? WORD_MAX + length : length;
+}
+
+/* The first of those that have as much in common. */
+static const char *related_name(const char *word, const char *const *names, int count)
+{
+    const char *related = NULL;
+    for (int i = 0, most = 0; i < count; i++) {
+        if (strlen(names[i]) > WORD_MAX) continue;
+        if (word[1] && is_initials(word, names[i])) return names[i];
+        const int some = common(names[i], word) + common(word, names[i]);
+        if (some <= most) continue;
+        related = names[i];
+        most = some;
+    }
+    return related;
+}
+
 const char *nearest_name(const char *word, const char *const *names, int count)
 {
     const size_t length = strlen(word);
@@ -59,5 +92,5 @@ const char *nearest_name(const char *word, const char *const *names, int count)
         nearest = names[i];
         allowed = edits - 1; /* the first of equals stays */
     }
-    return nearest;
+    return nearest ? nearest : related_name(word, names, count);
 }

@@ -39,7 +39,9 @@ static err fail_read(const struct reader *reader, const json_error_t *error)
         return fail(ERR_INPUT, "longer than %d bytes: not a spec", SPEC_BYTES_MAX);
     }
     if (reader->bytes == 0) return fail(ERR_INPUT, "empty: expected a JSON object");
-    return fail(ERR_INPUT, "line %d, column %d: %s", error->line, error->column, error->text);
+    const bool is_other = error->line == 1 && error->column <= 1; /* a table of data, say */
+    return fail(ERR_INPUT, "line %d, column %d: %s%s", error->line, error->column, error->text,
+                is_other ? "; a spec is a JSON object" : "");
 }
 
 static err read_file(FILE *file, json_t **ret)

@@ -205,6 +205,25 @@ static void a_boundary_begins_a_bucket(void **state)
                    "boundaries", "rising", NULL);
 }
 
+static void boundaries_may_be_lines_of_a_file(void **state)
+{
+    file_write_text("table", "a,y\n17.9,0\n18,0\n29,0\n30,0\n");
+    file_write_text("boundaries", "18\r\n\n2.5e1\n30\n");
+    assert_ids(CSV "[{'column': 'bucketized', 'name': 'a', 'file': 'boundaries'}]", "a", 4, 4,
+               (int64_t[]){0, 1, 2, 3});
+    file_write_text("boundaries", "18\n17\n");
+    assert_refused(CSV "[{'column': 'bucketized', 'name': 'a', 'file': 'boundaries'}]",
+                   "got 18 before 17", NULL);
+    file_write_text("boundaries", "18\nx\n");
+    assert_refused(CSV "[{'column': 'bucketized', 'name': 'a', 'file': 'boundaries'}]",
+                   "boundaries: line 2: expected a number, got \"x\"", NULL);
+    file_write_text("boundaries", "\n");
+    assert_refused(CSV "[{'column': 'bucketized', 'name': 'a', 'file': 'boundaries'}]",
+                   "boundaries: no boundary is in it", NULL);
+    assert_refused(CSV "[{'column': 'bucketized', 'name': 'a'}]", "\"boundaries\" or \"file\"",
+                   NULL);
+}
+
 static void words_have_the_place_in_their_list(void **state)
 {
     const int64_t other = 2 + (int64_t)(fingerprint("Other", 5) % 3);
@@ -430,6 +449,7 @@ int main(void)
         cmocka_unit_test(numbers_are_scaled),
         cmocka_unit_test(an_id_with_a_number_is_not_one_number),
         cmocka_unit_test(a_boundary_begins_a_bucket),
+        cmocka_unit_test(boundaries_may_be_lines_of_a_file),
         cmocka_unit_test(words_have_the_place_in_their_list),
         cmocka_unit_test(ids_out_of_range_are_named_or_replaced),
         cmocka_unit_test(a_default_stands_for_what_is_missing_and_is_counted),

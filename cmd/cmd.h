@@ -89,6 +89,7 @@ int cmd_checkpoint(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
+int cmd_stats(int argc, char **argv);
 
 /* What `dtrain COMMAND --help` says; NULL: `dtrain --help`. Returns an exit code. */
 int help_command(const struct command *);
@@ -99,6 +100,7 @@ void print_check_help(FILE *);
 void print_eval_help(FILE *);
 void print_predict_help(FILE *);
 void print_plot_help(FILE *);
+void print_stats_help(FILE *);
 
 int run_single(struct run *); /* one process, no network */
 int run_ps(struct run *);

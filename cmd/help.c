@@ -70,6 +70,7 @@ static const struct topic topics[] = {
     {.name = "checkpoint",
      .summary = "looking at checkpoints, and changing their form",
      .print = print_checkpoint_help},
+    {.name = "stats", .summary = "what is in data: dtrain stats", .print = print_stats_help},
     {.name = "plot", .summary = "pictures of runs: dtrain plot", .print = print_plot_help},
     {.name = "var",
      .summary = "variables of a living cluster, seen from outside",

@@ -25,6 +25,8 @@ const struct command commands[] = {
     {"var", "VERB ...", "ls, get, set, add and watch variables of a living cluster", cmd_var},
     {"plot", "[FLAGS] RUN...", "draw loss and metrics of runs, in the terminal or as SVG",
      cmd_plot},
+    {"stats", "[FLAGS] SPEC.json", "say what is in the data, make vocabularies and boundaries",
+     cmd_stats},
     {"devices", "[--json]", "list the CPUs and GPUs that dtrain can compute on", cmd_devices},
     {"schema", "", "print a JSON Schema of the spec, for editors", cmd_schema},
     {"version", "", "print the versions of dtrain and its libraries", cmd_version},

@@ -315,16 +315,26 @@ static err open_chain(struct chain *c)
     return OK;
 }
 
-static err read_columns(struct parts *parts, const struct source_spec *source,
-                        const struct format_context *context, struct dataset *ret)
+static err open_rows(struct parts *parts, const struct source_spec *source,
+                     const struct format_context *context, struct row_reader **ret)
 {
     struct chain *c = calloc(1, sizeof *c);
     if (!c) return fail(ERR_MEMORY, "no memory to read rows");
     *c = (struct chain){.parts = parts, .source = source, .context = context};
     const err e = open_chain(c);
-    if (!e) return columns_open(&c->reader, context, ret);
-    close_chain(&c->reader);
+    if (e)
+        close_chain(&c->reader);
+    else
+        *ret = &c->reader;
     return e;
+}
+
+static err read_columns(struct parts *parts, const struct source_spec *source,
+                        const struct format_context *context, struct dataset *ret)
+{
+    struct row_reader *reader;
+    TRY(open_rows(parts, source, context, &reader));
+    return columns_open(reader, context, ret);
 }
 
 err parts_open_columns(const struct source_spec *source, const struct format_context *context,
@@ -338,4 +348,15 @@ err parts_open_columns(const struct source_spec *source, const struct format_con
     else
         parts_free(parts);
     return e;
+}
+
+err parts_open_rows(const struct source_spec *source, const struct format_context *context,
+                    struct parts **ret_parts, struct row_reader **ret)
+{
+    const struct format *format = source->format.kind->descriptor;
+    *ret_parts = NULL;
+    if (!format->read) return fail(ERR_INPUT, "its rows have no cells with names");
+    if (!parts_are_files(format)) return format->read(source->format.attributes, context, ret);
+    TRY(new_parts(source, context, ret_parts));
+    return open_rows(*ret_parts, source, context, ret);
 }

@@ -21,6 +21,11 @@ err parts_open(const struct source_spec *, const struct format_context *, struct
 err parts_open_columns(const struct source_spec *, const struct format_context *,
                        struct dataset *ret);
 
+/* The rows of all files themselves, or those of a generator. The parts are freed after the reader
+ * is closed, also on failure; source and context stay until then. */
+err parts_open_rows(const struct source_spec *, const struct format_context *,
+                    struct parts **ret_parts, struct row_reader **ret);
+
 /* Where a row of a dataset is, skipped ones included. NULL: it is one part. */
 struct part_row {
     const char *name, *label_name; /* as a dataset has them */

@@ -22,6 +22,9 @@ struct column_source {
     int64_t max;           /* items */
 };
 
+struct column_kind;
+bool column_reads_cell(const struct column_kind *);
+
 /* Rows of the field table of such a kind */
 #define SOURCE_FIELDS(of_separator, of_max)                                                        \
     {.name = "source",                                                                             \

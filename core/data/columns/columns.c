@@ -75,7 +75,7 @@ static void close_made(struct dataset *d)
 }
 
 /* Kinds without id() or a cell of their own say by themselves what they read. */
-static bool reads_cell(const struct column_kind *kind)
+bool column_reads_cell(const struct column_kind *kind)
 {
     const struct field *first = kind->object.fields;
     return strcmp(first->name, "source") == 0;
@@ -129,7 +129,7 @@ static err open_maker(struct made *made, const struct column_spec *spec,
                                .attributes = spec->column.attributes,
                                .cell = -1,
                                .stand_in = NO_ID};
-    if (reads_cell(m->kind)) TRY(check_source(m, made->reader));
+    if (column_reads_cell(m->kind)) TRY(check_source(m, made->reader));
     TRY(m->kind->open(m, &all));
     m->made.name = m->name;
     TRY(add_made(made, &m->made));

@@ -283,7 +283,8 @@ static err read_csv(const void *attributes, const struct format_context *context
                     struct row_reader **ret)
 {
     const struct csv_attributes *a = attributes;
-    if (is_given(a->columns) || is_given(a->except) || is_given(a->missing))
+    const bool has_list = is_given(a->columns) || is_given(a->except) || is_given(a->missing);
+    if (has_list && context->columns)
         return fail(ERR_INPUT, "\"columns\", \"except\" and \"missing\" are for a source whose "
                                "features are all its numbers; here data.columns says what is read");
     const struct csv_key label = key_of(a->label);

@@ -1,0 +1,112 @@
+/* write.c - vocabularies and boundaries in files that a spec can name. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/run/replace_file.h"
+#include "cmd/stats/report.h"
+
+enum { FILE_NAME_MAX = 200, INDEX_MAX = 16 };
+
+/* A line of a vocabulary is a word without the blanks around it. */
+static bool is_writable(const struct word_count *word)
+{
+    const char *first = word->text, *last = word->text + word->length - 1;
+    if (word->length == 0 || strchr(" \t", *first) || strchr(" \t\r", *last)) return false;
+    return !memchr(word->text, '\n', word->length) && !memchr(word->text, '\0', word->length);
+}
+
+static err print_words(const struct cell_stats *c, FILE *out, int64_t *ret_left_out)
+{
+    const struct word_count **words;
+    TRY(words_list(&c->words, &words));
+    for (int64_t i = 0; i < c->words.count; i++) {
+        if (is_writable(words[i]))
+            fprintf(out, "%s\n", words[i]->text);
+        else
+            ++*ret_left_out;
+    }
+    free(words);
+    return OK;
+}
+
+/* Nine digits bring a float back exactly. */
+static err print_boundaries(const struct cell_stats *c, int64_t buckets, FILE *out)
+{
+    double *fractions = malloc((size_t)buckets * sizeof *fractions);
+    float *found = malloc((size_t)buckets * sizeof *found), last = c->min;
+    err e = fractions && found ? OK : fail(ERR_MEMORY, "no memory for boundaries");
+    for (int64_t i = 0; !e && i < buckets - 1; i++)
+        fractions[i] = (double)(i + 1) / (double)buckets;
+    if (!e) e = quantiles_find(&c->quantiles, fractions, (int)buckets - 1, found);
+    for (int64_t i = 0; !e && i < buckets - 1; i++) {
+        if (found[i] <= last) continue; /* what is less than the least has no bucket */
+        fprintf(out, "%.9g\n", (double)found[i]);
+        last = found[i];
+    }
+    free(fractions);
+    free(found);
+    return e;
+}
+
+/* A cell may be called as no file can. */
+static void plain_name(const struct cell_stats *c, char ret[FILE_NAME_MAX])
+{
+    snprintf(ret, FILE_NAME_MAX, "%s%.*s", strchr(".", *c->name) ? "_" : "",
+             FILE_NAME_MAX - INDEX_MAX, c->name);
+    for (char *at = ret; *at; at++)
+        if (*at == '/' || (unsigned char)*at < ' ') *at = '_';
+}
+
+/* Where two cells would share a file, the later one says which it is. */
+static void file_name(const struct stats *s, int cell, char ret[FILE_NAME_MAX])
+{
+    char other[FILE_NAME_MAX] = "";
+    plain_name(&s->cells[cell], ret);
+    for (int i = 0; i < cell && strcmp(ret, other) != 0; i++) plain_name(&s->cells[i], other);
+    const size_t length = strlen(ret);
+    if (strcmp(ret, other) == 0) snprintf(ret + length, FILE_NAME_MAX - length, "-%d", cell);
+}
+
+struct writing {
+    const struct stats *stats;
+    const char *folder;
+    int64_t buckets;
+    FILE *report;
+};
+
+static err write_cell(const struct writing *w, int cell, bool are_words)
+{
+    const struct cell_stats *c = &w->stats->cells[cell];
+    char name[FILE_NAME_MAX], *path = NULL, *text = NULL;
+    int64_t left_out = 0;
+    size_t bytes;
+    file_name(w->stats, cell, name);
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out ||
+        asprintf(&path, "%s/%s.%s.txt", w->folder, name, are_words ? "words" : "boundaries") < 0)
+        return fail(ERR_MEMORY, "no memory for %s", name);
+    err e = are_words ? print_words(c, out, &left_out) : print_boundaries(c, w->buckets, out);
+    if (fclose(out) && !e) e = fail(ERR_MEMORY, "no memory for %s", name);
+    if (!e && bytes > 0) e = replace_file(path, text);
+    if (!e && bytes > 0) fprintf(w->report, "wrote %s\n", path);
+    if (!e && left_out)
+        fprintf(w->report, "%s: %lld words that no line can be are not in it\n", path,
+                (long long)left_out);
+    free(path);
+    free(text);
+    return e;
+}
+
+err stats_write(const struct stats *s, const char *folder, int64_t buckets, FILE *report)
+{
+    const struct writing w = {s, folder, buckets, report};
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return fail(ERR_IO, "--out=%s: %s", folder, strerror(errno));
+    for (int i = 0; i < s->count; i++) {
+        if (stats_has_words(&s->cells[i])) TRY(write_cell(&w, i, true));
+        if (stats_has_boundaries(&s->cells[i])) TRY(write_cell(&w, i, false));
+    }
+    return OK;
+}

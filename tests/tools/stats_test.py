@@ -1,0 +1,129 @@
+"""`dtrain stats`: what is in the data of a spec, as a table, as JSON, and as files that a spec can name."""
+import gzip
+import json
+import statistics
+
+import program
+import tool
+
+MODEL = {"model": [{"op": "dense", "units": 2}], "loss": "softmax_cross_entropy",
+         "optimizer": {"type": "adam", "learning_rate": 0.1}, "train": {"last_step": 4}}
+
+
+class Stats(tool.ToolCase):
+    def spec(self, train, **data):
+        (self.folder / "spec.json").write_text(json.dumps(
+            {**MODEL, "data": {"train": train, "batch_size": 4, **data}}))
+
+    def cells(self, *flags):
+        """By name, as --json has them."""
+        told = json.loads(self.run_ok("stats", "--json", *flags, "spec.json"))
+        return told["rows"], {cell["name"]: cell for cell in told["cells"]}
+
+    def table(self):
+        rows = [(age, job, age % 2) for age in range(20, 60) for job in ("clerk", "?", "a b", "clerk")]
+        text = "age,job,y\n" + "".join(f"{age},{job},{y}\n" for age, job, y in rows) + ",,0\n"
+        (self.folder / "rows.csv").write_text(text)
+        self.spec({"format": "csv", "file": "rows.csv", "label": "y", "except": ["job"]})
+        return [age for age, _, _ in rows]
+
+    def test_numbers_words_and_what_is_missing(self):
+        ages = self.table()
+        rows, cells = self.cells()
+        age, job, label = cells["age"], cells["job"], cells["y"]
+        self.assertEqual((rows, age["rows"], age["missing"], age["numbers"]), (161, 161, 1, 160))
+        self.assertAlmostEqual(age["mean"], statistics.mean(ages), places=9)
+        self.assertAlmostEqual(age["deviation"], statistics.pstdev(ages), places=9)
+        self.assertEqual((age["min"], age["quartiles"], age["max"], age["rank_error"]),
+                         (20, [30, 40, 49], 59, 0))
+        self.assertEqual((job["missing"], job["numbers"], job["words"]),
+                         (1, 0, [["clerk", 80], ["?", 40], ["a b", 40]]))
+        self.assertEqual((label["is_label"], label["words"]), (True, [["0", 81], ["1", 80]]))
+        self.assertNotIn("mean", job)
+
+    def test_a_table_for_people(self):
+        self.table()
+        told = self.run_ok("stats", "spec.json").splitlines()
+        self.assertEqual(told[0], "rows.csv: 161 rows")
+        self.assertEqual(told[2].split()[:8], ["age", "161", "1", "160", "39.5", "11.543", "20", "30"])
+        self.assertTrue(told[3].endswith(" 3  clerk 80, ? 40, a b 40"), told[3])
+        self.assertTrue(told[4].endswith(" 2  0 81, 1 80 (label)"), told[4])
+        self.assertEqual(len(told), 5)
+
+    def test_rows_left_out_and_taken(self):
+        self.table()
+        rows, cells = self.cells("--set=data.train.skip=4", "--set=data.train.take=4")
+        self.assertEqual((rows, cells["age"]["words"]), (4, [["21", 4]]))
+        self.assertIn("no row is left", self.run_bad("stats", "--set=data.train.skip=500", "spec.json"))
+
+    def test_what_is_written_can_be_named_by_a_spec(self):
+        self.table()
+        told = self.run_ok("stats", "--out=made", "--buckets=4", "spec.json")
+        self.assertIn("wrote made/job.words.txt\n", told)
+        self.assertEqual((self.folder / "made" / "job.words.txt").read_text(), "clerk\n?\na b\n")
+        self.assertEqual((self.folder / "made" / "age.boundaries.txt").read_text(), "30\n40\n49\n")
+        self.assertEqual(len(list((self.folder / "made").iterdir())), 3)  # few numbers are words, too
+        self.spec({"format": "csv", "file": "rows.csv", "label": "y", "take": 160}, columns=[
+            {"column": "vocabulary", "name": "job", "file": "made/job.words.txt"},
+            {"column": "bucketized", "name": "age", "file": "made/age.boundaries.txt"}])
+        spec = json.loads((self.folder / "spec.json").read_text())
+        spec["model"] = [{"op": "linear", "name": "out", "inputs": ["job", "age"], "units": 2}]
+        (self.folder / "spec.json").write_text(json.dumps(spec))
+        ended = self.dtrain("spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def test_lists_are_cut_as_the_columns_cut_them(self):
+        (self.folder / "rows.csv").write_text("tags,y\na|b|a,0\n,1\n b ,1\n")
+        self.spec({"format": "csv", "file": "rows.csv", "label": "y"}, columns=[
+            {"column": "hash", "name": "t", "source": "tags", "separator": "|", "max": 3, "buckets": 9}])
+        tags = self.cells()[1]["tags"]
+        self.assertEqual((tags["missing"], tags["values"], tags["words"]), (1, 4, [["a", 2], ["b", 2]]))
+
+    def test_a_word_that_no_line_can_be_is_told(self):
+        (self.folder / "rows.csv").write_text('a/b,y\n"x\ny",0\nz,1\n')
+        self.spec({"format": "csv", "file": "rows.csv", "label": "y"})
+        self.assertIn("made/a_b.words.txt: 1 words that no line can be are not in it",
+                      self.run_ok("stats", "--out=made", "spec.json"))
+        self.assertEqual((self.folder / "made" / "a_b.words.txt").read_text(), "z\n")
+
+    def test_more_words_than_are_counted_at_a_time(self):
+        lines = "".join(f"w{i},0\nfrequent,1\n" for i in range(3000))
+        (self.folder / "rows.csv").write_text("word,y\n" + lines)
+        self.spec({"format": "csv", "file": "rows.csv", "label": "y"})
+        word = self.cells("--words=1000")[1]["word"]
+        self.assertEqual(word["words"][0][0], "frequent")
+        self.assertGreaterEqual(word["words"][0][1] + word["short_by"], 3000)
+        self.assertEqual(word["distinct"] + word["forgotten"], 3001)
+        self.assertIn("word: more than 1000 words", self.run_ok("stats", "--words=1000", "spec.json"))
+
+    def test_other_formats(self):
+        (self.folder / "rows").write_text("1 3:0.5 7:2\n-1 3:1.5\n")
+        self.spec({"format": "libsvm", "file": "rows"})
+        _, cells = self.cells()
+        self.assertEqual((cells["features"]["words"], cells["features"]["mean"]),
+                         ([["2", 2], ["6", 1]], 4 / 3))
+        self.assertEqual(cells["labels"]["rows"], 2)
+        for i in range(2):
+            with gzip.open(self.folder / f"part{i}", "wt") as file:
+                file.write(json.dumps({"a": i, "w": ["x", "y"], "label": 1}) + "\n")
+        self.spec({"format": "jsonl", "file": "part*", "label": "label"})
+        told, cells = self.cells()
+        self.assertEqual((told, cells["a"]["mean"], cells["w"]["values"]), (2, 0.5, 4))
+        self.spec({"format": "clicks", "rows": 100})
+        self.assertEqual(self.cells()[0], 100)
+
+    def test_broken_rows_and_data_without_cells(self):
+        (self.folder / "rows.csv").write_text("a,y\n1,0\n2\n3,1\n")
+        self.spec({"format": "csv", "file": "rows.csv", "label": "y"})
+        self.assertIn("rows.csv: line 3: expected 2 cells", self.run_bad("stats", "spec.json"))
+        self.spec({"format": "csv", "file": "rows.csv", "label": "y", "bad_rows": 1})
+        ended = self.dtrain("stats", "spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("rows.csv: 2 rows", ended.stdout)
+        self.spec({"format": "random", "rows": 10, "shape": [3]})
+        self.assertIn("its rows have no cells with names", self.run_bad("stats", "spec.json"))
+        self.assertEqual(self.run_bad("stats"), "stats: no SPEC.json was named")
+
+
+if __name__ == "__main__":
+    program.main()

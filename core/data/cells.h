@@ -8,6 +8,8 @@
 
 #include "core/graph/tensor.h"
 
+struct input;
+
 struct cell_word {
     const char *text; /* with no NUL behind */
     size_t length;
@@ -30,6 +32,12 @@ struct row {
     double label;             /* 0 where the reader was opened without labels */
 };
 
+/* Where a row begins. */
+struct row_place {
+    uint64_t byte;  /* of the file, unpacked, from 0 */
+    int64_t number; /* as of a row */
+};
+
 struct row_reader {
     const struct row_calls *calls;
     const char *name;              /* for messages: the file */
@@ -39,12 +47,19 @@ struct row_reader {
     int label_cell; /* the cell that the label is made of; -1: none */
     int64_t rows;   /* how many will come, where that is known before; else 0 */
     enum dtype label_dtype;
-    bool is_row_broken; /* beside an ERR_INPUT of next(): only this row; the next may be read */
+    bool is_row_broken;  /* beside an ERR_INPUT of next(): only this row; the next may be read */
+    uint64_t cut;        /* readers that are alike in it find the same rows in a file */
+    struct input *input; /* the file; NULL: there is none */
 };
 
 struct row_calls {
     /* The row stays until the next call. *ret_found is false past the last one. */
     err (*next)(struct row_reader *, struct row *ret, bool *ret_found);
+    /* Passes over the next row, of which nothing is looked at but where it begins and ends. NULL,
+     * as seek: rows come from no file. */
+    err (*skip)(struct row_reader *, struct row_place *ret, bool *ret_found);
+    /* The next row is the one that skip() found there. */
+    err (*seek)(struct row_reader *, const struct row_place *);
     void (*close)(struct row_reader *);
 };
 

@@ -15,6 +15,7 @@ enum {
     READ_BYTES_MAX = 1 << 30, /* of one system call, and of one turn of inflate */
     /* deflate packs at most 258 bytes into 2 bits */
     DEFLATE_RATIO_MAX = 1032,
+    PASSED_BYTES = 16 << 10, /* unpacked at once where they are passed over */
 };
 
 /* About 64 KiB: always on the heap. */
@@ -26,6 +27,7 @@ struct input {
     uint64_t file_bytes;
     uint64_t read_bytes; /* from the file */
     uint64_t offset;     /* unpacked bytes given out */
+    uint64_t pause;      /* a read from before this offset ends there */
     z_stream stream;
     uint8_t packed[PACKED_BUFFER_BYTES];
 };
@@ -131,6 +133,11 @@ err input_is_zlib(struct input *in)
     return in->packing ? OK : begin_packed(in, "zlib", 0);
 }
 
+uint64_t input_offset(const struct input *in)
+{
+    return in->offset;
+}
+
 uint64_t input_file_bytes(const struct input *in)
 {
     return in->file_bytes;
@@ -199,9 +206,51 @@ static err unpack(struct input *in, void *to, size_t max, size_t *ret_bytes)
 err input_some(struct input *in, void *to, size_t max, size_t *ret_bytes)
 {
     size_t got = 0;
+    if (in->offset < in->pause && max > in->pause - in->offset) max = in->pause - in->offset;
     if (max > 0) TRY(in->packing ? unpack(in, to, max, &got) : read_file(in, to, max, &got));
     in->offset += got;
     *ret_bytes = got;
+    return OK;
+}
+
+void input_pause_at(struct input *in, uint64_t offset)
+{
+    in->pause = offset;
+}
+
+static err begin_again(struct input *in, uint64_t byte)
+{
+    if (lseek(in->file, (off_t)byte, SEEK_SET) < 0)
+        return fail(ERR_IO, "%s: %s", in->path, strerror(errno));
+    in->read_bytes = in->offset = byte;
+    in->is_at_end = false;
+    in->stream.avail_in = 0;
+    if (in->packing && inflateReset(&in->stream) != Z_OK) return unpack_failed(in, "corrupt");
+    return OK;
+}
+
+err input_seek(struct input *in, uint64_t offset)
+{
+    char passed[PASSED_BYTES];
+    size_t got = 1;
+    in->pause = 0;
+    if (!in->packing) return begin_again(in, offset);
+    if (offset < in->offset) TRY(begin_again(in, 0));
+    while (in->offset < offset && got > 0) {
+        const uint64_t left = offset - in->offset;
+        TRY(input_some(in, passed, left < sizeof passed ? (size_t)left : sizeof passed, &got));
+    }
+    if (in->offset == offset) return OK;
+    return fail(ERR_INPUT, "%s: had more than %llu bytes, unpacked, and ends after %llu", in->path,
+                (unsigned long long)offset, (unsigned long long)in->offset);
+}
+
+err input_state(const struct input *in, struct input_state *ret)
+{
+    struct stat status;
+    if (fstat(in->file, &status)) return fail(ERR_IO, "%s: %s", in->path, strerror(errno));
+    *ret = (struct input_state){(uint64_t)status.st_size, status.st_mtim.tv_sec,
+                                status.st_mtim.tv_nsec};
     return OK;
 }
 

@@ -22,6 +22,7 @@ void input_close(struct input *); /* NULL is fine */
 
 const char *input_path(const struct input *); /* as opened; lives as long as the input */
 bool input_is_packed(const struct input *);
+uint64_t input_offset(const struct input *);     /* of the next byte, unpacked */
 uint64_t input_file_bytes(const struct input *); /* as stored: packed where it is */
 
 /* For formats whose first bytes tell what they are: these, of the file as stored; and before
@@ -32,6 +33,20 @@ err input_is_zlib(struct input *);
 /* At most max bytes; 0 only at the end. ERR_INPUT when packed data is corrupt or cut off,
  * or the file has become shorter. */
 err input_some(struct input *, void *to, size_t max, size_t *ret_bytes);
+/* The next byte is the one at this offset, of what is unpacked: packed data are read on up to it,
+ * from their beginning where it lies behind. */
+err input_seek(struct input *, uint64_t offset);
+/* What is asked for before this offset ends there: bytes behind it are not read in vain. */
+void input_pause_at(struct input *, uint64_t offset);
+
+/* Which state of a file it is. */
+struct input_state {
+    uint64_t bytes; /* as stored */
+    int64_t changed_s, changed_ns;
+};
+/* Now. ERR_IO. */
+err input_state(const struct input *, struct input_state *ret);
+
 /* Exactly that many; `what` they are stands in the message when the file is short. */
 err input_exact(struct input *, void *to, size_t bytes, const char *what);
 /* ERR_INPUT when that many more bytes cannot be in the file. */

@@ -69,8 +69,8 @@ static err find_files(struct parts *parts, const struct source_spec *source,
     return OK;
 }
 
-static err new_parts(const struct source_spec *source, const struct format_context *context,
-                     struct parts **ret)
+err parts_find(const struct source_spec *source, const struct format_context *context,
+               struct parts **ret)
 {
     struct parts *parts = calloc(1, sizeof *parts);
     if (!parts) return fail(ERR_MEMORY, "no memory for names of files");
@@ -80,6 +80,11 @@ static err new_parts(const struct source_spec *source, const struct format_conte
     else
         *ret = parts;
     return e;
+}
+
+int parts_count(const struct parts *parts)
+{
+    return parts->count;
 }
 
 static struct format_context context_of_part(const struct parts *parts,
@@ -208,7 +213,7 @@ err parts_open(const struct source_spec *source, const struct format_context *co
 {
     struct dataset all = {0};
     struct parts *parts;
-    TRY(new_parts(source, context, &parts));
+    TRY(parts_find(source, context, &parts));
     const bool is_one = parts->count == 1;
     err e = is_one ? open_part(parts, source, context, 0, &all)
                    : open_all(parts, source, context, &all);
@@ -217,7 +222,46 @@ err parts_open(const struct source_spec *source, const struct format_context *co
     return e;
 }
 
-/* ---- rows of cells, from one file after the other ---- */
+/* ---- rows of cells ---- */
+
+static void keep_cells(struct parts *parts, const struct row_reader *first)
+{
+    const char **names = arena_array(&parts->arena, (size_t)first->cell_count, sizeof *names);
+    for (int i = 0; i < first->cell_count; i++)
+        names[i] = arena_string(&parts->arena, first->cell_names[i]);
+    parts->cell_names = (struct strings){names, first->cell_count};
+}
+
+static err check_cells(const struct strings *expected, const struct row_reader *reader)
+{
+    if (reader->cell_count != expected->count)
+        return fail(ERR_INPUT, "%s: expected %d cells as in the files before, got %d", reader->name,
+                    expected->count, reader->cell_count);
+    for (int i = 0; i < expected->count; i++)
+        if (strcmp(expected->at[i], reader->cell_names[i]) != 0)
+            return fail(ERR_INPUT,
+                        "%s: cell %d: expected \"%s\" as in the files before, got \"%s\"",
+                        reader->name, i, expected->at[i], reader->cell_names[i]);
+    return OK;
+}
+
+err parts_read(struct parts *parts, const struct source_spec *source,
+               const struct format_context *context, int part, struct row_reader **ret)
+{
+    const struct format *format = source->format.kind->descriptor;
+    const struct format_context own = context_of_part(parts, context, part);
+    struct row_reader *reader = NULL;
+    TRY(format->read(source->format.attributes, &own, &reader));
+    if (parts->cell_names.count == 0) keep_cells(parts, reader);
+    const err e = check_cells(&parts->cell_names, reader);
+    if (e)
+        reader->calls->close(reader);
+    else
+        *ret = reader;
+    return e;
+}
+
+/* ---- from one file after the other ---- */
 
 struct chain {
     struct row_reader reader; /* first: what others see */
@@ -228,27 +272,11 @@ struct chain {
     int64_t rows;
 };
 
-static err open_reader(struct chain *c, struct row_reader **ret)
+static err open_next(struct chain *c)
 {
-    const struct format *format = c->source->format.kind->descriptor;
-    const struct format_context own = context_of_part(c->parts, c->context, c->parts->opened);
-    TRY(format->read(c->source->format.attributes, &own, ret));
-    set_opened(c->parts, (*ret)->name, (*ret)->name, c->rows);
+    TRY(parts_read(c->parts, c->source, c->context, c->parts->opened, &c->now));
+    set_opened(c->parts, c->now->name, c->now->name, c->rows);
     c->reader.name = c->parts->at[c->parts->opened - 1].name;
-    return OK;
-}
-
-static err check_cells(const struct chain *c, const struct row_reader *more)
-{
-    const struct row_reader *r = &c->reader;
-    if (more->cell_count != r->cell_count)
-        return fail(ERR_INPUT, "%s: expected %d cells as in the files before, got %d", r->name,
-                    r->cell_count, more->cell_count);
-    for (int i = 0; i < r->cell_count; i++)
-        if (strcmp(r->cell_names[i], more->cell_names[i]) != 0)
-            return fail(ERR_INPUT,
-                        "%s: cell %d: expected \"%s\" as in the files before, got \"%s\"", r->name,
-                        i, r->cell_names[i], more->cell_names[i]);
     return OK;
 }
 
@@ -261,8 +289,7 @@ static void close_now(struct chain *c)
 static err next_reader(struct chain *c)
 {
     close_now(c);
-    TRY(open_reader(c, &c->now));
-    return check_cells(c, c->now);
+    return open_next(c);
 }
 
 /* Of the file that is open */
@@ -297,21 +324,17 @@ static void close_chain(struct row_reader *reader)
     free(c);
 }
 
-/* As the first one says; names are kept, since readers of files go as these end. */
+/* As the first one says; of its names the parts have copies, since readers go as files end. */
 static err open_chain(struct chain *c)
 {
-    static const struct row_calls calls = {next_row, close_chain};
-    c->reader.calls = &calls;
-    TRY(open_reader(c, &c->now));
+    static const struct row_calls calls = {.next = next_row, .close = close_chain};
+    TRY(open_next(c));
     const char *name = c->reader.name;
-    const char **names = arena_array(&c->parts->arena, (size_t)c->now->cell_count, sizeof *names);
-    for (int i = 0; i < c->now->cell_count; i++)
-        names[i] = arena_string(&c->parts->arena, c->now->cell_names[i]);
     c->reader = *c->now;
     c->reader.calls = &calls;
     c->reader.name = name;
-    c->reader.cell_names = names;
-    c->parts->cell_names = (struct strings){names, c->now->cell_count};
+    c->reader.cell_names = c->parts->cell_names.at;
+    c->reader.input = NULL;
     return OK;
 }
 
@@ -341,7 +364,7 @@ err parts_open_columns(const struct source_spec *source, const struct format_con
                        struct dataset *ret)
 {
     struct parts *parts;
-    TRY(new_parts(source, context, &parts));
+    TRY(parts_find(source, context, &parts));
     const err e = read_columns(parts, source, context, ret);
     if (!e && parts->count > 1)
         name_dataset(parts, ret);
@@ -357,6 +380,6 @@ err parts_open_rows(const struct source_spec *source, const struct format_contex
     *ret_parts = NULL;
     if (!format->read) return fail(ERR_INPUT, "its rows have no cells with names");
     if (!parts_are_files(format)) return format->read(source->format.attributes, context, ret);
-    TRY(new_parts(source, context, ret_parts));
+    TRY(parts_find(source, context, ret_parts));
     return open_rows(*ret_parts, source, context, ret);
 }

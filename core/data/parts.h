@@ -26,6 +26,14 @@ err parts_open_columns(const struct source_spec *, const struct format_context *
 err parts_open_rows(const struct source_spec *, const struct format_context *,
                     struct parts **ret_parts, struct row_reader **ret);
 
+/* The same, file by file: which there are, and a reader of the rows of one. The reader that is
+ * opened first says which cells there are; ERR_INPUT: others have other ones. From then on any
+ * thread may open more. */
+err parts_find(const struct source_spec *, const struct format_context *, struct parts **ret);
+int parts_count(const struct parts *);
+err parts_read(struct parts *, const struct source_spec *, const struct format_context *, int part,
+               struct row_reader **ret);
+
 /* Where a row of a dataset is, skipped ones included. NULL: it is one part. */
 struct part_row {
     const char *name, *label_name; /* as a dataset has them */

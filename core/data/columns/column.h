@@ -99,6 +99,18 @@ struct items column_items(const struct column_maker *, const struct cell *cells)
 /* ERR_INPUT: "expected EXPECTED, got "what is there"" */
 err item_refuse(const struct item *, const char *expected);
 
+/* The columns of the spec, of rows with these cells; for one thread. Of the reader only what it
+ * says of its cells and its label is wanted, and until then. */
+struct columns;
+err columns_new(const struct row_reader *, const struct format_context *, struct columns **ret);
+void columns_free(struct columns *); /* NULL is fine */
+/* What is made, at NULL: labels, then the others. */
+const struct column *columns_made(const struct columns *, int *ret_count);
+/* One row, as row number `at` of memory for as many columns as are made. ERR_INPUT names the place.
+ */
+err columns_make(struct columns *, const struct row_reader *, const struct row *, void *const *to,
+                 int64_t at);
+
 /* Reads all rows into memory; takes the reader, also on failure. */
 err columns_open(struct row_reader *, const struct format_context *, struct dataset *ret);
 

@@ -47,32 +47,15 @@ err item_refuse(const struct item *item, const char *expected)
     return fail(ERR_INPUT, "expected %s, got \"%s\"", expected, cell_text(&cell, text));
 }
 
-/* ---- a source on its way to a dataset ---- */
+/* ---- opening ---- */
 
-struct made {
-    struct dataset dataset; /* its columns, as they are made; at: set in the end */
-    struct block blocks[COLUMNS_MAX];
-    char use[USE_TEXT_MAX];
-    char *name;
-    struct arena arena; /* names of columns, and while it is read all that makers have */
-
-    struct row_reader *reader;
+struct columns {
+    struct column made[COLUMNS_MAX];
+    int count;
     struct column_maker *makers; /* [maker_count] */
     int maker_count;
+    struct arena arena; /* names of columns, and all that makers have */
 };
-
-static void drop(struct made *made)
-{
-    for (int i = 0; i < made->dataset.column_count; i++) block_drop(&made->blocks[i]);
-    arena_free(&made->arena);
-    free(made->name);
-    free(made);
-}
-
-static void close_made(struct dataset *d)
-{
-    drop(d->owned);
-}
 
 /* Kinds without id() or a cell of their own say by themselves what they read. */
 bool column_reads_cell(const struct column_kind *kind)
@@ -107,49 +90,48 @@ static err check_source(struct column_maker *m, const struct row_reader *reader)
     return OK;
 }
 
-static err add_made(struct made *made, const struct column *column)
+static err add_made(struct columns *c, const struct column *column)
 {
-    struct dataset *d = &made->dataset;
-    if (column_find(d->columns, d->column_count, column->name) >= 0)
+    if (column_find(c->made, c->count, column->name) >= 0)
         return fail(ERR_INPUT, "the name is taken");
-    if (d->column_count == COLUMNS_MAX)
+    if (c->count == COLUMNS_MAX)
         return fail(ERR_INPUT, "more than %d columns, weights and labels included", COLUMNS_MAX);
-    d->columns[d->column_count++] = *column;
+    c->made[c->count++] = *column;
     return OK;
 }
 
-static err open_maker(struct made *made, const struct column_spec *spec,
-                      const struct format_context *context)
+static err open_maker(struct columns *c, const struct row_reader *reader,
+                      const struct column_spec *spec, const struct format_context *context)
 {
-    struct column_maker *m = &made->makers[made->maker_count];
-    const struct column_context all = {context, made->reader, made->makers, made->maker_count,
-                                       &made->arena};
+    struct column_maker *m = &c->makers[c->maker_count];
+    const struct column_context all = {context, reader, c->makers, c->maker_count, &c->arena};
     *m = (struct column_maker){.kind = spec->column.kind->descriptor,
-                               .name = arena_string(&made->arena, spec->name),
+                               .name = arena_string(&c->arena, spec->name),
                                .attributes = spec->column.attributes,
                                .cell = -1,
                                .stand_in = NO_ID};
-    if (column_reads_cell(m->kind)) TRY(check_source(m, made->reader));
+    if (column_reads_cell(m->kind)) TRY(check_source(m, reader));
     TRY(m->kind->open(m, &all));
     m->made.name = m->name;
-    TRY(add_made(made, &m->made));
-    made->maker_count++;
+    TRY(add_made(c, &m->made));
+    c->maker_count++;
     if (!m->made.is_weighted) return OK;
-    const struct column weights = {.name = arena_format(&made->arena, "%s/weights", m->name),
+    const struct column weights = {.name = arena_format(&c->arena, "%s/weights", m->name),
                                    .dtype = FLOAT32,
                                    .shape = m->made.shape};
-    return add_made(made, &weights);
+    return add_made(c, &weights);
 }
 
-static err open_makers(struct made *made, const struct format_context *context)
+static err open_makers(struct columns *c, const struct row_reader *reader,
+                       const struct format_context *context)
 {
     const struct objects *specs = context->columns;
-    const struct column label = {.name = LABELS_NAME, .dtype = made->reader->label_dtype};
-    made->makers = arena_array(&made->arena, (size_t)specs->count, sizeof *made->makers);
-    TRY(add_made(made, &label));
+    const struct column label = {.name = LABELS_NAME, .dtype = reader->label_dtype};
+    c->makers = arena_array(&c->arena, (size_t)specs->count, sizeof *c->makers);
+    TRY(add_made(c, &label));
     for (int i = 0; i < specs->count; i++) {
         const struct column_spec *spec = (const struct column_spec *)specs->at + i;
-        const err e = open_maker(made, spec, context);
+        const err e = open_maker(c, reader, spec, context);
         if (e)
             return fail_prefix(e, "columns[%d] (%s \"%s\")", i, spec->column.kind->object->name,
                                spec->name);
@@ -157,7 +139,31 @@ static err open_makers(struct made *made, const struct format_context *context)
     return OK;
 }
 
-/* ---- rows ---- */
+err columns_new(const struct row_reader *reader, const struct format_context *context,
+                struct columns **ret)
+{
+    struct columns *c = calloc(1, sizeof *c);
+    const err e = c ? open_makers(c, reader, context) : fail(ERR_MEMORY, "no memory for columns");
+    if (e)
+        columns_free(c);
+    else
+        *ret = c;
+    return e;
+}
+
+void columns_free(struct columns *c)
+{
+    if (c) arena_free(&c->arena);
+    free(c);
+}
+
+const struct column *columns_made(const struct columns *c, int *ret_count)
+{
+    *ret_count = c->count;
+    return c->made;
+}
+
+/* ---- one row ---- */
 
 /* The ids of all items, then none; weights may be NULL. */
 static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *ids, float *weights)
@@ -184,88 +190,113 @@ static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *i
     return OK;
 }
 
-/* Where the next row of a column goes */
-static err room(struct made *made, int column, void **ret)
+static void make_label(enum dtype dtype, double label, void *to)
 {
-    const size_t bytes = column_row_bytes(&made->dataset.columns[column]);
-    const uint64_t rows = (uint64_t)made->dataset.rows;
-    TRY(block_grow(&made->blocks[column], bytes * (rows + 1)));
-    *ret = (char *)made->blocks[column].at + bytes * rows;
-    return OK;
-}
-
-static err make_label(struct made *made, double label)
-{
-    void *to;
-    TRY(room(made, LABELS, &to));
-    if (made->reader->label_dtype == INT32)
+    if (dtype == INT32)
         *(int32_t *)to = (int32_t)label;
     else
         *(float *)to = (float)label;
-    return OK;
 }
 
-/* column: of the dataset, the first that it makes */
-static err make_column(struct made *made, struct column_maker *m, const struct row *row, int column)
+/* weights: NULL where the column has none */
+static err make_column(struct column_maker *m, const struct row_reader *reader,
+                       const struct row *row, void *to, void *weights)
 {
-    void *to, *weights = NULL;
-    TRY(room(made, column, &to));
-    if (m->made.is_weighted) TRY(room(made, column + 1, &weights));
     const err e =
         m->kind->id ? make_ids(m, row->cells, to, weights) : m->kind->make(m, row->cells, to);
     if (e != ERR_INPUT) return e;
-    return fail_prefix(e, "%s: %s %lld: column \"%s\"", made->reader->name, made->reader->numbered,
+    return fail_prefix(e, "%s: %s %lld: column \"%s\"", reader->name, reader->numbered,
                        (long long)row->number, m->name);
 }
 
-/* A generator is asked for more rows than there is memory by one zero too many. */
-static err check_memory(const struct made *made)
+err columns_make(struct columns *c, const struct row_reader *reader, const struct row *row,
+                 void *const *to, int64_t at)
 {
-    const int64_t rows = made->reader->rows;
-    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    size_t row_bytes = 0;
-    for (int i = 0; i < made->dataset.column_count; i++)
-        row_bytes += column_row_bytes(&made->dataset.columns[i]);
-    if (memory <= 0 || (double)rows * (double)row_bytes <= memory) return OK;
-    return fail(ERR_INPUT, "%s: %lld rows of %zu bytes: the memory of this host holds %.0f",
-                made->reader->name, (long long)rows, row_bytes, memory / (double)row_bytes);
+    void *place[COLUMNS_MAX + 1] = {0};
+    int column = LABELS + 1;
+    for (int i = 0; i < c->count; i++)
+        place[i] = (char *)to[i] + column_row_bytes(&c->made[i]) * (size_t)at;
+    make_label(c->made[LABELS].dtype, row->label, place[LABELS]);
+    for (int i = 0; i < c->maker_count; i++) {
+        struct column_maker *m = &c->makers[i];
+        void *weights = m->made.is_weighted ? place[column + 1] : NULL;
+        TRY(make_column(m, reader, row, place[column], weights));
+        column += m->made.is_weighted ? 2 : 1;
+    }
+    return OK;
 }
 
-static err make_row(struct made *made, const struct row *row)
+/* ---- all rows, as a dataset ---- */
+
+struct made {
+    struct columns *columns;
+    struct block blocks[COLUMNS_MAX]; /* one of each column */
+    int64_t rows;
+    char use[USE_TEXT_MAX];
+    char *name;
+};
+
+static void drop(struct made *made)
 {
-    int column = LABELS + 1;
-    TRY(make_label(made, row->label));
-    for (int i = 0; i < made->maker_count; i++) {
-        TRY(make_column(made, &made->makers[i], row, column));
-        column += made->makers[i].made.is_weighted ? 2 : 1;
+    for (int i = 0; i < COLUMNS_MAX; i++) block_drop(&made->blocks[i]);
+    columns_free(made->columns);
+    free(made->name);
+    free(made);
+}
+
+static void close_made(struct dataset *d)
+{
+    drop(d->owned);
+}
+
+/* A generator is asked for more rows than there is memory by one zero too many. */
+static err check_memory(const struct columns *c, const struct row_reader *reader)
+{
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    size_t row_bytes = 0;
+    for (int i = 0; i < c->count; i++) row_bytes += column_row_bytes(&c->made[i]);
+    if (memory <= 0 || (double)reader->rows * (double)row_bytes <= memory) return OK;
+    return fail(ERR_INPUT, "%s: %lld rows of %zu bytes: the memory of this host holds %.0f",
+                reader->name, (long long)reader->rows, row_bytes, memory / (double)row_bytes);
+}
+
+static err make_row(struct made *made, const struct row_reader *reader, const struct row *row)
+{
+    void *to[COLUMNS_MAX];
+    for (int i = 0; i < made->columns->count; i++) {
+        const size_t bytes = column_row_bytes(&made->columns->made[i]);
+        TRY(block_grow(&made->blocks[i], bytes * (uint64_t)(made->rows + 1)));
+        to[i] = made->blocks[i].at;
     }
-    made->dataset.rows++;
+    TRY(columns_make(made->columns, reader, row, to, made->rows));
+    made->rows++;
     return OK;
 }
 
 /* A row that is left out gives its place to the next one. */
-static err make_rows(struct made *made, struct bad_rows *bad_rows)
+static err make_rows(struct made *made, struct row_reader *reader, struct bad_rows *bad_rows)
 {
     bool found = true;
     struct row row;
     while (found) {
-        TRY(made->reader->calls->next(made->reader, &row, &found));
+        TRY(reader->calls->next(reader, &row, &found));
         if (!found) break;
-        const err e = make_row(made, &row);
+        const err e = make_row(made, reader, &row);
         if (e) TRY(bad_rows_leave_out(bad_rows, e));
     }
-    if (made->dataset.rows > 0) return OK;
-    return fail(ERR_INPUT, "%s: the file has no row of data", made->reader->name);
+    if (made->rows > 0) return OK;
+    return fail(ERR_INPUT, "%s: the file has no row of data", reader->name);
 }
 
 /* "9 columns; rows without a value: age 3, occupation 1843" */
 static void say_use(struct made *made)
 {
-    int used = snprintf(made->use, sizeof made->use, "%d column%s", made->maker_count,
-                        made->maker_count == 1 ? "" : "s");
+    const struct columns *c = made->columns;
+    int used = snprintf(made->use, sizeof made->use, "%d column%s", c->maker_count,
+                        c->maker_count == 1 ? "" : "s");
     const char *before = "; rows without a value: ";
-    for (int i = 0; i < made->maker_count; i++) {
-        const struct column_maker *m = &made->makers[i];
+    for (int i = 0; i < c->maker_count; i++) {
+        const struct column_maker *m = &c->makers[i];
         if (m->missing == 0 || used >= (int)sizeof made->use - 1) continue;
         used += snprintf(made->use + used, sizeof made->use - (size_t)used, "%s%s %lld", before,
                          m->name, (long long)m->missing);
@@ -273,35 +304,41 @@ static void say_use(struct made *made)
     }
 }
 
-static err make_all(struct made *made, const struct format_context *context)
+static err make_all(struct made *made, struct row_reader *reader,
+                    const struct format_context *context)
 {
-    made->name = strdup(made->reader->name);
+    made->name = strdup(reader->name);
     if (!made->name) return fail(ERR_MEMORY, "no memory for columns");
-    TRY(open_makers(made, context));
-    TRY(check_memory(made));
-    TRY(make_rows(made, context->bad_rows));
+    TRY(columns_new(reader, context, &made->columns));
+    TRY(check_memory(made->columns, reader));
+    TRY(make_rows(made, reader, context->bad_rows));
     say_use(made);
     return OK;
+}
+
+static void give(struct made *made, struct dataset *ret)
+{
+    *ret = (struct dataset){.rows = made->rows,
+                            .column_count = made->columns->count,
+                            .name = made->name,
+                            .label_name = made->name,
+                            .use = made->use,
+                            .owned = made,
+                            .close = close_made};
+    for (int i = 0; i < ret->column_count; i++) {
+        ret->columns[i] = made->columns->made[i];
+        ret->columns[i].at = made->blocks[i].at;
+    }
 }
 
 err columns_open(struct row_reader *reader, const struct format_context *context,
                  struct dataset *ret)
 {
     struct made *made = calloc(1, sizeof *made);
-    err e = made ? OK : fail(ERR_MEMORY, "no memory for columns");
-    if (made) made->reader = reader;
-    if (!e) e = make_all(made, context);
+    const err e =
+        made ? make_all(made, reader, context) : fail(ERR_MEMORY, "no memory for columns");
     reader->calls->close(reader);
-    if (e) {
-        if (made) drop(made);
-        return e;
-    }
-    struct dataset *d = &made->dataset;
-    for (int i = 0; i < d->column_count; i++) d->columns[i].at = made->blocks[i].at;
-    d->name = d->label_name = made->name;
-    d->use = made->use;
-    d->owned = made;
-    d->close = close_made;
-    *ret = *d;
-    return OK;
+    if (e && made) drop(made);
+    if (!e) give(made, ret);
+    return e;
 }

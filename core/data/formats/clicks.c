@@ -118,7 +118,7 @@ static void name_cells(struct clicks *c)
 static err read_clicks(const void *attributes, const struct format_context *context,
                        struct row_reader **ret)
 {
-    static const struct row_calls calls = {next_row, close_reader};
+    static const struct row_calls calls = {.next = next_row, .close = close_reader};
     const struct clicks_attributes *a = attributes;
     struct clicks *c = calloc(1, sizeof *c);
     if (!c) return fail(ERR_MEMORY, "no memory for clicks");

@@ -182,6 +182,24 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     return t->without_labels ? OK : csv_table_label(t, &ret->label);
 }
 
+/* The first row has been read to know how many cells there are. */
+static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_found)
+{
+    struct csv_table *t = (struct csv_table *)reader;
+    *ret_found = t->has_row;
+    if (!t->has_row) TRY(delimited_skip(&t->text, '\0', ret_found));
+    t->has_row = false;
+    *ret = (struct row_place){t->text.begin, t->text.line};
+    return OK;
+}
+
+static err seek_row(struct row_reader *reader, const struct row_place *place)
+{
+    struct csv_table *t = (struct csv_table *)reader;
+    t->has_row = false;
+    return delimited_seek(&t->text, place->byte, place->number);
+}
+
 static void close_reader(struct row_reader *reader)
 {
     csv_table_close((struct csv_table *)reader);
@@ -191,7 +209,7 @@ static void close_reader(struct row_reader *reader)
 err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
                    const struct format_context *context, struct row_reader **ret)
 {
-    static const struct row_calls calls = {next_row, close_reader};
+    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
     struct csv_table *t = calloc(1, sizeof *t);
     if (!t) return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
     const err e = csv_table_open(a, label, context, t);
@@ -207,6 +225,8 @@ err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
         .cell_count = t->width,
         .label_cell = t->label,
         .label_dtype = label_dtype(&a->label_form),
+        .cut = (uint64_t)(unsigned char)a->delimiter[0] << 1 | a->header,
+        .input = t->input,
     };
     *ret = &t->reader;
     return OK;

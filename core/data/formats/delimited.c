@@ -112,6 +112,7 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
 {
     struct search s = {0};
     d->line = d->next_line;
+    d->begin = input_offset(d->input) - (d->end - d->at);
     bool found = find_end(d, &s);
     while (!found && !d->is_at_end) {
         if (d->end - d->at == RECORD_BYTES_MAX)
@@ -208,6 +209,36 @@ static void take_line(struct delimited *d, char *from, char *to)
 {
     trim(from, to, &d->cells[0]);
     d->count = d->cells[0].length > 0;
+}
+
+/* As next_cells finds them, and what it would find in the first of them */
+static bool has_cells(const struct delimited *d, const char *from, size_t bytes, char comment)
+{
+    size_t blanks = 0;
+    const bool is_trimmed = !has_quotes(d);
+    while (is_trimmed && blanks < bytes && is_blank(from[blanks])) blanks++;
+    return blanks < bytes && (!comment || from[blanks] != comment);
+}
+
+err delimited_skip(struct delimited *d, char comment, bool *ret_found)
+{
+    size_t bytes = 0, taken = 0;
+    const char *from;
+    do {
+        TRY(find_record(d, &bytes, &taken));
+        from = d->buffer + d->at;
+        d->at += taken;
+    } while (taken > 0 && !has_cells(d, from, bytes, comment));
+    *ret_found = taken > 0;
+    return OK;
+}
+
+err delimited_seek(struct delimited *d, uint64_t begin, int64_t line)
+{
+    d->at = d->end = 0;
+    d->is_at_end = false;
+    d->next_line = line;
+    return input_seek(d->input, begin);
 }
 
 /* Empty lines, and where words or lines are read blank ones, have no cells. */

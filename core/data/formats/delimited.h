@@ -20,7 +20,8 @@ enum { CELLS_MAX = 65536, RECORD_BYTES_MAX = 1 << 20 };
 struct delimited {
     struct input *input; /* borrowed */
     char delimiter;
-    int64_t line; /* where the record begins, from 1 */
+    int64_t line;   /* where the record begins, from 1 */
+    uint64_t begin; /* its first byte in what is unpacked, from 0 */
     struct cell *cells;
     int count;
 
@@ -36,5 +37,10 @@ void delimited_close(struct delimited *); /* a zeroed one is fine */
 
 /* The cells stay until the next call. *ret_found is false past the last record. */
 err delimited_next(struct delimited *, bool *ret_found);
+
+/* Passes over the next record that has cells and does not begin with `comment` (NUL: any may). */
+err delimited_skip(struct delimited *, char comment, bool *ret_found);
+/* The next record is the one that begins there: its byte and its line. */
+err delimited_seek(struct delimited *, uint64_t begin, int64_t line);
 
 #endif

@@ -78,7 +78,6 @@ static err fill(struct frames *f, size_t bytes)
     while (f->end < bytes && got > 0) {
         TRY(input_some(f->input, f->buffer + f->end, f->room - f->end, &got));
         f->end += got;
-        f->read += got;
     }
     return OK;
 }
@@ -117,26 +116,41 @@ static err read_frame(struct frames *f, size_t bytes)
                 bytes - HEAD_BYTES - TAIL_BYTES, have(f));
 }
 
-static err next(struct frames *f, struct view *ret, bool *ret_found, bool *ret_is_whole)
+/* All of the next record; NULL bytes where there is none */
+static err take_frame(struct frames *f, struct view *ret)
 {
     size_t bytes;
+    f->number++;
+    f->begin = input_offset(f->input) - have(f);
+    *ret = (struct view){0};
     TRY(read_head(f, &bytes));
-    *ret_found = bytes > 0;
-    if (!*ret_found) return OK;
+    if (bytes == 0) return OK;
     TRY(read_frame(f, bytes));
-    const uint8_t *content = f->buffer + f->at + HEAD_BYTES, *end = f->buffer + f->at + bytes;
+    *ret = (struct view){f->buffer + f->at + HEAD_BYTES, f->buffer + f->at + bytes - TAIL_BYTES};
     f->at += bytes;
-    *ret_is_whole = true;
-    *ret = (struct view){content, end - TAIL_BYTES};
-    if (is_sum(ret->end, content, view_bytes(*ret))) return OK;
-    return fail(ERR_INPUT, "the checksum of its bytes is wrong");
+    return OK;
 }
 
 err frames_next(struct frames *f, struct view *ret, bool *ret_found, bool *ret_is_whole)
 {
-    f->number++;
-    f->begin = f->read - have(f);
-    *ret_is_whole = false;
-    const err e = next(f, ret, ret_found, ret_is_whole);
+    err e = take_frame(f, ret);
+    *ret_found = *ret_is_whole = ret->at;
+    if (!e && ret->at && !is_sum(ret->end, ret->at, view_bytes(*ret)))
+        e = fail(ERR_INPUT, "the checksum of its bytes is wrong");
     return e == ERR_INPUT ? frames_fail(f, e) : e;
+}
+
+err frames_skip(struct frames *f, bool *ret_found)
+{
+    struct view frame;
+    const err e = take_frame(f, &frame);
+    *ret_found = frame.at;
+    return e == ERR_INPUT ? frames_fail(f, e) : e;
+}
+
+err frames_seek(struct frames *f, uint64_t begin, int64_t number)
+{
+    f->at = f->end = 0;
+    f->number = number - 1;
+    return input_seek(f->input, begin);
 }

@@ -159,6 +159,19 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     return e ? fail_line(s, e) : OK;
 }
 
+static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_found)
+{
+    struct delimited *text = &((struct jsonl *)reader)->text;
+    TRY(delimited_skip(text, '\0', ret_found));
+    *ret = (struct row_place){text->begin, text->line};
+    return OK;
+}
+
+static err seek_row(struct row_reader *reader, const struct row_place *place)
+{
+    return delimited_seek(&((struct jsonl *)reader)->text, place->byte, place->number);
+}
+
 static void close_file(struct jsonl *s)
 {
     delimited_close(&s->text);
@@ -197,7 +210,7 @@ static err look(struct jsonl *s, const struct format_context *context)
 
 static err open_reader(struct jsonl *s, const struct format_context *context)
 {
-    static const struct row_calls calls = {next_row, close_reader};
+    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
     TRY(open_file(s, context));
     TRY(named_cells_open(&s->cells, s->attributes, context));
     if (s->cells.is_looking) TRY(look(s, context));
@@ -205,6 +218,8 @@ static err open_reader(struct jsonl *s, const struct format_context *context)
         .calls = &calls,
         .name = input_path(s->input),
         .numbered = "line",
+        .cut = (uint64_t)LINES,
+        .input = s->input,
     };
     named_cells_describe(&s->cells, s->attributes, &s->reader);
     return OK;

@@ -19,6 +19,7 @@ struct libsvm_attributes {
 
 enum { PAIRS_GROW_MIN = 256 };
 static const int64_t INDEX_MAX = INT64_C(1) << 53;
+static const char COMMENT = '#';
 
 struct libsvm {
     struct row_reader reader; /* first: what others see */
@@ -76,7 +77,7 @@ static err read_pairs(struct libsvm *s, int first)
     s->cell.count = 0;
     for (int i = first; i < s->text.count; i++) {
         const struct cell *word = &s->text.cells[i];
-        if (word->text[0] == '#') break;
+        if (word->text[0] == COMMENT) break;
         TRY(make_room(s));
         if (!read_pair(word, &s->ids[s->cell.count], &s->values[s->cell.count]))
             return bad_word(s, word, "index:value, indices from 1");
@@ -96,7 +97,7 @@ static bool has_label(const struct libsvm *s)
 
 static bool is_comment(const struct libsvm *s)
 {
-    return s->text.cells[0].text[0] == '#';
+    return s->text.cells[0].text[0] == COMMENT;
 }
 
 static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
@@ -115,6 +116,19 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     return read_pairs(s, has_label(s) ? 1 : 0);
 }
 
+static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_found)
+{
+    struct delimited *text = &((struct libsvm *)reader)->text;
+    TRY(delimited_skip(text, COMMENT, ret_found));
+    *ret = (struct row_place){text->begin, text->line};
+    return OK;
+}
+
+static err seek_row(struct row_reader *reader, const struct row_place *place)
+{
+    return delimited_seek(&((struct libsvm *)reader)->text, place->byte, place->number);
+}
+
 static void close_reader(struct row_reader *reader)
 {
     struct libsvm *s = (struct libsvm *)reader;
@@ -128,7 +142,7 @@ static void close_reader(struct row_reader *reader)
 static err read_libsvm(const void *attributes, const struct format_context *context,
                        struct row_reader **ret)
 {
-    static const struct row_calls calls = {next_row, close_reader};
+    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
     static const char *const cell_names[] = {"features"};
     const struct libsvm_attributes *a = attributes;
     struct libsvm *s = calloc(1, sizeof *s);
@@ -139,12 +153,14 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
                                     .cell_names = cell_names,
                                     .cell_count = 1,
                                     .label_cell = -1,
+                                    .cut = (uint64_t)COMMENT,
                                     .label_dtype = label_dtype(&a->label_form)};
     s->seen.has_positive = context->has_other_parts;
     s->attributes = a;
     s->without_labels = context->without_labels;
     err e = input_open(context, context->files[0], &s->input);
     if (!e) s->reader.name = input_path(s->input);
+    s->reader.input = s->input;
     if (!e) e = delimited_open(s->input, WORDS, &s->text);
     if (e)
         close_reader(&s->reader);

@@ -150,6 +150,19 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     return e ? frames_fail(&t->frames, e) : OK;
 }
 
+static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_found)
+{
+    struct frames *frames = &((struct tfrecord *)reader)->frames;
+    TRY(frames_skip(frames, ret_found));
+    *ret = (struct row_place){frames->begin, frames->number};
+    return OK;
+}
+
+static err seek_row(struct row_reader *reader, const struct row_place *place)
+{
+    return frames_seek(&((struct tfrecord *)reader)->frames, place->byte, place->number);
+}
+
 static void close_reader(struct row_reader *reader)
 {
     struct tfrecord *t = (struct tfrecord *)reader;
@@ -174,7 +187,7 @@ static err look(struct tfrecord *t, const struct format_context *context)
 
 static err open_reader(struct tfrecord *t, const struct format_context *context)
 {
-    static const struct row_calls calls = {next_row, close_reader};
+    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
     TRY(frames_open(context, context->files[0], &t->frames));
     TRY(named_cells_open(&t->cells, t->attributes, context));
     if (t->cells.is_looking) TRY(look(t, context));
@@ -182,6 +195,7 @@ static err open_reader(struct tfrecord *t, const struct format_context *context)
         .calls = &calls,
         .name = input_path(t->frames.input),
         .numbered = "record",
+        .input = t->frames.input,
     };
     named_cells_describe(&t->cells, t->attributes, &t->reader);
     return OK;

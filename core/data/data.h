@@ -44,6 +44,8 @@ struct format_context {
     bool without_labels; /* for predictions: labels need not be there and are not looked at */
     const struct objects
         *columns; /* of struct column_spec; NULL or none: what a format has itself */
+    const char
+        *index_folder; /* where streams keep what they found, if it is there; NULL: nowhere */
 };
 
 /* A data format: one constant per file in core/data/formats/, listed in core/data/meson.build.
@@ -62,7 +64,12 @@ struct source_spec {
     struct variant format;
     int64_t skip, take; /* rows; take 0: all that are left */
     int64_t bad_rows;   /* that may be left out */
+
+    /* of rows that are not all in memory: stream/stream.h */
+    int stream; /* enum streaming */
+    int64_t memory_mb, shuffle_rows, readers;
 };
+enum streaming { STREAM_LARGE, STREAM_ALWAYS, STREAM_NEVER };
 extern const struct object source_spec_object;
 
 struct data_spec {
@@ -77,6 +84,9 @@ struct data_spec {
     const char *origin;   /* NULL: not said */
 };
 extern const struct object data_spec_object;
+
+/* How many rows are left where a source has so many: ERR_INPUT where skip and take ask for more. */
+err source_narrow(const struct source_spec *, const char *name, int64_t rows, int64_t *ret);
 
 /* skip/take applied. Of a file all features are finite, else ERR_INPUT names the row. */
 err dataset_open(const struct source_spec *, const struct format_context *, struct dataset *ret);

@@ -1,8 +1,12 @@
-/* dataset.c - a source of the spec as a dataset: opening, skip and take. */
+/* dataset.c - a source of the spec, in memory or as a stream: opening, skip and take. */
 #include "core/data/columns/column.h"
 #include "core/data/dataset_check.h"
 #include "core/data/parts.h"
 #include "core/data/source.h"
+#include "core/data/stream/stream.h"
+
+static const char *const streamings[] = {
+    [STREAM_LARGE] = "large", [STREAM_ALWAYS] = "always", [STREAM_NEVER] = "never", NULL};
 
 static const struct field source_fields[] = {
     {.name = "skip",
@@ -24,6 +28,37 @@ static const struct field source_fields[] = {
      .max = 0x1p53,
      .help = "how many broken rows of text or records may be left out, the first five named in the "
              "log, before one is an error"},
+    {.name = "stream",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct source_spec, stream),
+     .fallback = "\"large\"",
+     .choices = streamings,
+     .help =
+         "whether rows that data.columns are made of are read again in every epoch, and not kept "
+         "in memory: large, where the files have more than memory_mb (packed ones count four "
+         "times); always; never"},
+    {.name = "memory_mb",
+     .type = FIELD_INT,
+     .offset = offsetof(struct source_spec, memory_mb),
+     .fallback = "1024",
+     .min = 1,
+     .max = 1 << 24,
+     .help = "MiB that rows of a stream may take, in each worker"},
+    {.name = "shuffle_rows",
+     .type = FIELD_INT,
+     .offset = offsetof(struct source_spec, shuffle_rows),
+     .fallback = "0",
+     .max = 1 << 30,
+     .help = "rows of a stream among which one is drawn, beside the order of the blocks that they "
+             "are read in; 0: 131072, or as many as memory_mb holds twice"},
+    {.name = "readers",
+     .type = FIELD_INT,
+     .offset = offsetof(struct source_spec, readers),
+     .fallback = "2",
+     .min = 1,
+     .max = STREAM_READERS_MAX,
+     .may_differ = true,
+     .help = "threads that read a stream"},
     {0},
 };
 
@@ -111,23 +146,30 @@ static const struct field data_fields[] = {
 const struct object data_spec_object = {"data", "examples and how they become batches", data_fields,
                                         sizeof(struct data_spec)};
 
-/* Leaves the rows skip .. skip + take - 1. The memory stays whole: close() knows it by d->owned. A
- * split that cannot be had is refused rather than cut short, since a validation set that is
+/* A split that cannot be had is refused rather than cut short, since a validation set that is
  * silently smaller than asked for gives figures that nobody can compare. */
-static err narrow(struct dataset *d, int64_t skip, int64_t take)
+err source_narrow(const struct source_spec *source, const char *name, int64_t rows, int64_t *ret)
 {
-    int64_t left = d->rows - skip;
+    const int64_t skip = source->skip, take = source->take, left = rows - skip;
     if (left <= 0)
-        return fail(ERR_INPUT, "%s: skip %lld leaves none of the %lld rows", d->name,
-                    (long long)skip, (long long)d->rows);
+        return fail(ERR_INPUT, "%s: skip %lld leaves none of the %lld rows", name, (long long)skip,
+                    (long long)rows);
     if (take > left)
         return fail(ERR_INPUT, "%s: take %lld: only %lld of the %lld rows are left after skip %lld",
-                    d->name, (long long)take, (long long)left, (long long)d->rows, (long long)skip);
+                    name, (long long)take, (long long)left, (long long)rows, (long long)skip);
+    *ret = take ? take : left;
+    return OK;
+}
+
+/* The memory stays whole: close() knows it by d->owned. */
+static err narrow(struct dataset *d, const struct source_spec *source)
+{
+    const int64_t skip = source->skip;
+    TRY(source_narrow(source, d->name, d->rows, &d->rows));
     for (int i = 0; i < d->column_count; i++) {
         struct column *c = &d->columns[i];
         if (c->at) c->at = (const char *)c->at + column_row_bytes(c) * (size_t)skip;
     }
-    d->rows = take ? take : left;
     d->first_row = skip;
     return OK;
 }
@@ -166,7 +208,7 @@ err dataset_open(const struct source_spec *source, const struct format_context *
     err e = has_columns ? open_columns(source, &own, &d) : open_stored(source, &own, &d);
     if (!e) bad_rows_report(&bad_rows, d.name, d.rows);
     if (e) return fail_prefix(e, "%s data", format->object.name);
-    e = narrow(&d, source->skip, source->take);
+    e = narrow(&d, source);
     if (!e && parts_are_files(format) && !has_columns) e = dataset_check_features(&d);
     if (context->without_labels) d.columns[LABELS].at = NULL;
     if (e)
@@ -181,4 +223,34 @@ void dataset_close(struct dataset *d)
     if (d->close) d->close(d);
     parts_free(d->parts);
     *d = (struct dataset){0};
+}
+
+/* ---- as batches ---- */
+
+err batch_source_open(const struct source_spec *spec, const struct format_context *context,
+                      struct batch_source **ret)
+{
+    struct dataset d;
+    struct stream *stream = NULL;
+    bool is_stream;
+    TRY(stream_is_wanted(spec, context, &is_stream));
+    if (!is_stream) {
+        TRY(dataset_open(spec, context, &d));
+        return batch_source_of(&d, NULL, ret);
+    }
+    const err e = stream_open(spec, context, &stream);
+    if (e) return fail_prefix(e, "%s data", spec->format.kind->object->name);
+    stream_describe(stream, &d);
+    return batch_source_of(&d, stream, ret);
+}
+
+void batch_source_close(struct batch_source *source)
+{
+    if (source) source->calls->close(source);
+}
+
+const struct column *batch_source_column(const struct batch_source *source, const char *name)
+{
+    const int column = column_find(source->columns, source->column_count, name);
+    return column < 0 ? NULL : &source->columns[column];
 }

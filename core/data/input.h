@@ -16,6 +16,9 @@
 
 struct input;
 
+/* Unpacked bytes per packed one, where somebody has to guess: text packs so. */
+enum { PACKED_RATIO = 4 };
+
 /* path is relative to the context's directory. ERR_INPUT: missing, not a file, empty. */
 err input_open(const struct format_context *, const char *path, struct input **ret);
 void input_close(struct input *); /* NULL is fine */

@@ -6,6 +6,7 @@
 
 #include "core/data/columns/column.h"
 #include "core/data/files.h"
+#include "core/data/input.h"
 #include "core/data/storage.h"
 
 /* One file of each field, once it is open. */
@@ -85,6 +86,26 @@ err parts_find(const struct source_spec *source, const struct format_context *co
 int parts_count(const struct parts *parts)
 {
     return parts->count;
+}
+
+static err add_bytes(const struct format_context *context, const char *path, uint64_t *sum)
+{
+    struct input *in = NULL;
+    TRY(input_open(context, path, &in));
+    *sum += input_file_bytes(in) * (input_is_packed(in) ? PACKED_RATIO : 1);
+    input_close(in);
+    return OK;
+}
+
+err parts_bytes(const struct source_spec *source, const struct format_context *context,
+                uint64_t *ret)
+{
+    struct parts *parts;
+    err e = parts_find(source, context, &parts);
+    if (e) return e;
+    for (int i = 0; !e && i < parts->count; i++) e = add_bytes(context, parts->files[0].at[i], ret);
+    parts_free(parts);
+    return e;
 }
 
 static struct format_context context_of_part(const struct parts *parts,

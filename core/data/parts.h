@@ -34,6 +34,9 @@ int parts_count(const struct parts *);
 err parts_read(struct parts *, const struct source_spec *, const struct format_context *, int part,
                struct row_reader **ret);
 
+/* Of all files, unpacked: of packed ones a guess. */
+err parts_bytes(const struct source_spec *, const struct format_context *, uint64_t *ret);
+
 /* Where a row of a dataset is, skipped ones included. NULL: it is one part. */
 struct part_row {
     const char *name, *label_name; /* as a dataset has them */

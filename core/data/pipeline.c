@@ -1,4 +1,4 @@
-/* pipeline.c - a dataset as a source of batches: see source.h.
+/* pipeline.c - a dataset, or a stream of rows, as a source of batches: see source.h.
  *
  * Two ways. Where the stored examples are already what is wanted and come in stored order, a batch
  * is a pointer into the dataset, and no thread is started; nor is one where each row is wanted
@@ -9,12 +9,14 @@
 #include "core/data/convert.h"
 #include "core/data/source.h"
 #include "core/data/storage.h"
+#include "core/data/stream/stream.h"
+#include "core/data/stream/thread.h"
 
 #include "core/base/random.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -34,7 +36,8 @@ struct slot {
 
 struct pipeline {
     struct batch_source source; /* first: what others see */
-    struct dataset data;
+    struct dataset data;        /* of a stream: only described */
+    struct stream *stream;      /* NULL: rows are in `data` */
     struct stream_options options;
     struct conversion conversions[COLUMNS_MAX];
     int read[COLUMNS_MAX]; /* [read_count]: columns that batches have; the labels first */
@@ -60,6 +63,8 @@ struct pipeline {
     uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
     bool is_moved;               /* what the reader is making is from before the last seek */
     bool reader_waits, is_stopping;
+    err failure; /* of the reader, which has ended */
+    char failed[ERROR_TEXT_MAX];
 };
 
 /* Of the stream that all workers share, as source.h defines it; no overflow: see check_place. */
@@ -107,26 +112,44 @@ static void ask_ahead(const struct column *stored, int64_t row)
     for (size_t i = 0; i < bytes; i += CACHE_LINE) __builtin_prefetch(at + i);
 }
 
-static void fill_row(const struct pipeline *p, struct slot *slot, int c, int64_t row)
+/* The rows p->rows[0 .. count - 1] of a dataset, as rows first and so on of a slot. Of labels that
+ * are nowhere a slot has zeros, which every loss takes. */
+static void take_rows(const struct pipeline *p, const struct dataset *from, int64_t count,
+                      struct slot *slot, int64_t first)
 {
-    const struct column *stored = &p->data.columns[c];
-    if (stored->at)
-        convert(&p->conversions[c], stored, p->rows[row], 1,
-                row_of(&slot->columns[c], (uint64_t)row));
+    for (int64_t i = 0; i < count; i++) {
+        for (int r = LABELS + 1; r < p->read_count && i + ROWS_AHEAD < count; r++)
+            ask_ahead(&from->columns[p->read[r]], p->rows[i + ROWS_AHEAD]);
+        for (int r = 0; r < p->read_count; r++) {
+            const int c = p->read[r];
+            const struct column *stored = &from->columns[c];
+            void *to = row_of(&slot->columns[c], (uint64_t)(first + i));
+            if (stored->at) convert(&p->conversions[c], stored, p->rows[i], 1, to);
+        }
+    }
 }
 
-/* One batch into a slot. Only the thread calls this, or, without one, the consumer. Of labels that
- * are nowhere a slot has zeros, which every loss takes. */
-static void fill(struct pipeline *p, struct slot *slot, uint64_t index)
+static err fill_from_stream(struct pipeline *p, struct slot *slot, uint64_t index)
 {
+    const uint64_t position = first_position(p, index);
     const int64_t rows = count_rows(p, index);
-    find_rows(p, index);
-    for (int64_t i = 0; i < rows; i++) {
-        for (int r = LABELS + 1; r < p->read_count && i + ROWS_AHEAD < rows; r++)
-            ask_ahead(&p->data.columns[p->read[r]], p->rows[i + ROWS_AHEAD]);
-        for (int r = 0; r < p->read_count; r++) fill_row(p, slot, p->read[r], i);
+    int64_t count;
+    for (int64_t at = 0; at < rows; at += count) {
+        const struct dataset *from;
+        TRY(stream_rows(p->stream, position + (uint64_t)at, rows - at, p->rows, &count, &from));
+        take_rows(p, from, count, slot, at);
     }
+    return OK;
+}
+
+/* One batch into a slot. Only the thread calls this, or, without one, the consumer. */
+static err fill(struct pipeline *p, struct slot *slot, uint64_t index)
+{
     slot->index = index;
+    if (p->stream) return fill_from_stream(p, slot, index);
+    find_rows(p, index);
+    take_rows(p, &p->data, count_rows(p, index), slot, 0);
+    return OK;
 }
 
 static struct batch batch_of(const struct pipeline *p, const struct column *columns, uint64_t index)
@@ -169,10 +192,13 @@ static void *read_batches(void *context)
 {
     struct pipeline *p = context;
     struct work work;
-    while (wait_for_slot(p, &work)) {
-        fill(p, work.slot, work.index);
+    err e = OK;
+    while (!e && wait_for_slot(p, &work)) {
+        e = fill(p, work.slot, work.index);
         pthread_mutex_lock(&p->lock);
-        if (!p->is_moved) p->made++;
+        p->failure = e;
+        if (e) snprintf(p->failed, sizeof p->failed, "%s", error_text());
+        if (!e && !p->is_moved) p->made++;
         pthread_cond_signal(&p->made_more);
         pthread_mutex_unlock(&p->lock);
     }
@@ -181,16 +207,9 @@ static void *read_batches(void *context)
 
 static err start_thread(struct pipeline *p)
 {
-    /* signals are for the thread that waits for them */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int status = pthread_create(&p->thread, NULL, read_batches, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (status)
-        return fail(ERR_IO, "%s: no thread to read with: %s", p->data.name, strerror(status));
-    p->has_thread = true;
-    return OK;
+    const err e = thread_start(&p->thread, read_batches, p);
+    p->has_thread = !e;
+    return e ? fail_prefix(e, "%s", p->data.name) : OK;
 }
 
 /* Holds the lock; a clock that a person cannot set back. */
@@ -200,7 +219,7 @@ static bool wait_for_batch(struct pipeline *p)
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PIPELINE_WAIT_S_MAX;
     int status = 0;
-    while (p->made == p->taken && !status)
+    while (p->made == p->taken && !status && !p->failure)
         status = pthread_cond_clockwait(&p->made_more, &p->lock, CLOCK_MONOTONIC, &until);
     return p->made != p->taken;
 }
@@ -215,8 +234,10 @@ static err next_from_thread(struct pipeline *p, struct batch *ret)
         pthread_cond_signal(&p->freed_more);
     bool has_batch = ready > 0 || wait_for_batch(p);
     uint64_t number = p->taken;
+    const err failure = has_batch ? OK : p->failure;
     if (has_batch) p->taken++;
     pthread_mutex_unlock(&p->lock);
+    if (failure) return fail(failure, "%s", p->failed);
     if (!has_batch)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", p->data.name, (int)PIPELINE_WAIT_S_MAX);
     const struct slot *slot = &p->slots[number % (uint64_t)p->slot_count];
@@ -242,13 +263,14 @@ static void stop_thread(struct pipeline *p)
     p->is_stopping = true;
     pthread_cond_signal(&p->freed_more);
     pthread_mutex_unlock(&p->lock);
+    if (p->stream) stream_stop(p->stream);
     pthread_join(p->thread, NULL);
 }
 
 /* ---- without a thread ---- */
 
 /* Where it can, costs a few divisions and no copy. */
-static void next_here(struct pipeline *p, struct batch *ret)
+static err next_here(struct pipeline *p, struct batch *ret)
 {
     const uint64_t index = p->next, rows = (uint64_t)p->data.rows;
     const uint64_t count = (uint64_t)count_rows(p, index), row = first_position(p, index) % rows;
@@ -256,9 +278,10 @@ static void next_here(struct pipeline *p, struct batch *ret)
     struct column *columns = is_whole ? p->part : p->slots[0].columns;
     for (int r = 0; r < p->read_count && is_whole; r++)
         columns[p->read[r]].at = row_of(&p->stored[p->read[r]], row);
-    if (!is_whole) fill(p, &p->slots[0], index);
+    if (!is_whole) TRY(fill(p, &p->slots[0], index));
     *ret = batch_of(p, columns, index);
     if (count > 0) p->next++;
+    return OK;
 }
 
 /* Labels in another type than stored are converted once for the whole run. */
@@ -361,7 +384,8 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     p->options.reads = NULL; /* the caller's */
     choose_columns(p, options->reads);
     conversions_of(&options->transform, &p->data, p->conversions);
-    p->is_stored = !options->shuffle && is_stored_as_wanted(p);
+    if (p->stream) TRY(stream_begin(p->stream, options));
+    p->is_stored = !p->stream && !options->shuffle && is_stored_as_wanted(p);
     const bool reads_ahead = !p->is_stored && !options->is_once;
     p->slot_count = reads_ahead ? options->prefetch + 1 : 1;
     TRY(allocate(p));
@@ -374,9 +398,7 @@ static err begin(struct batch_source *source, const struct stream_options *optio
 static err next(struct batch_source *source, struct batch *ret)
 {
     struct pipeline *p = (struct pipeline *)source;
-    if (p->has_thread) return next_from_thread(p, ret);
-    next_here(p, ret);
-    return OK;
+    return p->has_thread ? next_from_thread(p, ret) : next_here(p, ret);
 }
 
 static int ready(struct batch_source *source)
@@ -423,23 +445,26 @@ static void close_pipeline(struct batch_source *source)
     block_drop(&p->memory);
     block_drop(&p->own_labels);
     dataset_close(&p->data);
+    stream_close(p->stream);
     free(p->slots);
     free(p->rows);
     free(p);
 }
 
-err batch_source_of(struct dataset *d, struct batch_source **ret)
+err batch_source_of(struct dataset *d, struct stream *stream, struct batch_source **ret)
 {
     static const struct source_calls calls = {begin, next, ready, seek, close_pipeline};
     struct pipeline *p = malloc(sizeof *p);
     if (!p) {
         const err e = fail(ERR_MEMORY, "%s: no memory for batches", d->name);
         dataset_close(d);
+        stream_close(stream);
         return e;
     }
     *p = (struct pipeline){
         .source = {&calls, d->name, d->use, d->rows, p->data.columns, d->column_count},
         .data = *d,
+        .stream = stream,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .made_more = PTHREAD_COND_INITIALIZER,
         .freed_more = PTHREAD_COND_INITIALIZER,
@@ -447,23 +472,4 @@ err batch_source_of(struct dataset *d, struct batch_source **ret)
     *d = (struct dataset){0};
     *ret = &p->source;
     return OK;
-}
-
-err batch_source_open(const struct source_spec *spec, const struct format_context *context,
-                      struct batch_source **ret)
-{
-    struct dataset d;
-    TRY(dataset_open(spec, context, &d));
-    return batch_source_of(&d, ret);
-}
-
-void batch_source_close(struct batch_source *source)
-{
-    if (source) source->calls->close(source);
-}
-
-const struct column *batch_source_column(const struct batch_source *source, const char *name)
-{
-    const int column = column_find(source->columns, source->column_count, name);
-    return column < 0 ? NULL : &source->columns[column];
 }

@@ -55,11 +55,15 @@ struct source_calls {
     void (*close)(struct batch_source *); /* begun or not */
 };
 
-/* Of the spec: a file, or a generator, in memory */
+/* Of the spec: a file, or a generator, in memory; or a stream of files (stream/stream.h), which
+ * borrows spec, and what context names, until it is closed. A stream shares an epoch in another
+ * way: worker w has a stretch of it, as many rows as it has positions (stream/order.h). */
 err batch_source_open(const struct source_spec *, const struct format_context *,
                       struct batch_source **ret);
-/* Takes the dataset, also on failure. */
-err batch_source_of(struct dataset *, struct batch_source **ret);
+/* Takes both, also on failure. Rows are in the dataset, or, where there is a stream, of that; then
+ * the dataset describes them. */
+struct stream;
+err batch_source_of(struct dataset *, struct stream *, struct batch_source **ret);
 void batch_source_close(struct batch_source *); /* NULL is fine */
 
 /* NULL: it has none of that name. */

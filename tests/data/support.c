@@ -80,24 +80,57 @@ void file_write_gzip(const char *name, const void *bytes, size_t count)
     free(packed);
 }
 
-static err open_source(const char *json, bool without_labels, struct dataset *ret)
+/* What is said of data by {"train": json}. */
+static err parse_source(const char *json, struct arena *arena, json_t **root, struct data_spec *ret)
 {
     char *text;
     assert_true(asprintf(&text, "{\"train\": %s}", json) > 0);
     for (char *c = text; *c; c++)
         if (*c == '\'') *c = '"';
-    json_t *root = json_loads(text, 0, NULL);
+    *root = json_loads(text, 0, NULL);
     free(text);
-    assert_non_null(root);
+    assert_non_null(*root);
+    return fields_parse(&data_spec_object, *root, "data", arena, ret);
+}
+
+static err open_source(const char *json, bool without_labels, struct dataset *ret)
+{
     struct arena arena = {0};
     struct data_spec spec;
-    err e = fields_parse(&data_spec_object, root, "data", &arena, &spec);
+    json_t *root;
+    err e = parse_source(json, &arena, &root, &spec);
     const struct format_context context = {
         .directory = folder, .seed = 1, .without_labels = without_labels, .columns = &spec.columns};
     if (!e) e = dataset_open(&spec.train, &context, ret);
     arena_free(&arena);
     json_decref(root);
     return e;
+}
+
+err source_open_batches(const char *json, const char *index_folder, struct opened_source *ret)
+{
+    *ret = (struct opened_source){0};
+    TRY(parse_source(json, &ret->arena, &ret->root, &ret->spec));
+    const struct format_context context = {.directory = folder,
+                                           .seed = 1,
+                                           .columns = &ret->spec.columns,
+                                           .index_folder = index_folder};
+    return batch_source_open(&ret->spec.train, &context, &ret->source);
+}
+
+void source_open_batches_ok(const char *json, const char *index_folder, struct opened_source *ret)
+{
+    const err e = source_open_batches(json, index_folder, ret);
+    if (e) print_error("%s\n%s\n", json, error_text());
+    assert_int_equal(e, OK);
+}
+
+void source_close_batches(struct opened_source *o)
+{
+    batch_source_close(o->source);
+    arena_free(&o->arena);
+    json_decref(o->root);
+    *o = (struct opened_source){0};
 }
 
 err source_open(const char *json, struct dataset *ret)
@@ -165,7 +198,7 @@ err source_begin(const struct dataset *d, const struct stream_options *options,
     struct dataset borrowed = *d;
     struct batch_source *source;
     borrowed.close = NULL;
-    assert_int_equal(batch_source_of(&borrowed, &source), OK);
+    assert_int_equal(batch_source_of(&borrowed, NULL, &source), OK);
     const err e = source->calls->begin(source, options);
     if (e)
         batch_source_close(source);

@@ -29,6 +29,18 @@ void source_open_ok(const char *json, struct dataset *ret);
 /* Opening fails with ERR_INPUT and a text that has every one of the parts (NULL ends). */
 void assert_refused(const char *json, ...) __attribute__((sentinel));
 
+/* The same as batches, and what they borrow; index_folder: as in a format_context. To be closed
+ * also after a failure. */
+struct opened_source {
+    struct arena arena;
+    json_t *root;
+    struct data_spec spec;
+    struct batch_source *source;
+};
+err source_open_batches(const char *json, const char *index_folder, struct opened_source *ret);
+void source_open_batches_ok(const char *json, const char *index_folder, struct opened_source *ret);
+void source_close_batches(struct opened_source *);
+
 /* A dataset over memory of the caller: row i has the features i, i + 1, ... and the label i. */
 enum { COUNTED_ROWS_MAX = 512, COUNTED_WIDTH = 5 };
 struct counted {

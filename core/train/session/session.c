@@ -12,7 +12,8 @@ static err open_set(const struct session *s, const char *name, const struct sour
     const struct format_context context = {.directory = spec->directory,
                                            .seed = (uint64_t)spec->seed,
                                            .without_labels = s->options.without_labels,
-                                           .columns = &spec->data.columns};
+                                           .columns = &spec->data.columns,
+                                           .index_folder = spec->train.checkpoint_dir};
     err e = batch_source_open(source, &context, ret);
     if (e == ERR_INPUT && spec->data.origin)
         e = fail(e, "%s; the data are %s", error_text(), spec->data.origin);

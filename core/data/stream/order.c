@@ -1,0 +1,136 @@
+/* order.c - see order.h. */
+#include "core/data/stream/order.h"
+
+#include <stdlib.h>
+
+#include "core/base/random.h"
+
+static const uint64_t NO_EPOCH = UINT64_MAX;
+
+err order_open(struct order *o)
+{
+    o->turns = calloc((size_t)o->count, sizeof *o->turns);
+    o->before = calloc((size_t)o->count + 1, sizeof *o->before);
+    o->epoch = NO_EPOCH;
+    return o->turns && o->before ? OK : fail(ERR_MEMORY, "no memory for the order of rows");
+}
+
+void order_close(struct order *o)
+{
+    free(o->turns);
+    free(o->before);
+    *o = (struct order){0};
+}
+
+/* ---- shares ---- */
+
+/* How many positions before this one are a worker's. */
+static uint64_t own_before(const struct order *o, int worker, uint64_t position)
+{
+    const uint64_t batch = (uint64_t)o->batch, turn = batch * (uint64_t)o->workers;
+    const uint64_t rest = position % turn, begin = batch * (uint64_t)worker;
+    const uint64_t part = rest > begin ? rest - begin : 0;
+    return position / turn * batch + (part < batch ? part : batch);
+}
+
+static int64_t share(const struct order *o, int worker, uint64_t epoch)
+{
+    const uint64_t begin = epoch * (uint64_t)o->rows, end = begin + (uint64_t)o->rows;
+    return (int64_t)(own_before(o, worker, end) - own_before(o, worker, begin));
+}
+
+/* ---- pools ---- */
+
+static uint64_t pool_key(const struct order *o, struct pool_number n)
+{
+    const uint64_t of_worker = random_u64(random_u64(o->key, n.epoch), (uint64_t)o->worker);
+    return random_u64(of_worker, (uint64_t)n.pool);
+}
+
+int64_t order_pool_rows(const struct order *o, struct pool_number n)
+{
+    const int64_t left = share(o, o->worker, n.epoch) - n.pool * o->pool_rows;
+    return left < o->pool_rows ? left : o->pool_rows;
+}
+
+void order_rows(const struct order *o, struct pool_number n, int64_t first, int64_t count,
+                int64_t *ret)
+{
+    const uint64_t key = pool_key(o, n), rows = (uint64_t)order_pool_rows(o, n);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t place = (uint64_t)(first + i);
+        ret[i] = (int64_t)(o->shuffle ? random_permute(key, rows, place) : place);
+    }
+}
+
+struct pool_number order_pool(const struct order *o, uint64_t position, int64_t *ret_row)
+{
+    const uint64_t epoch = position / (uint64_t)o->rows, begin = epoch * (uint64_t)o->rows;
+    const uint64_t own = own_before(o, o->worker, position) - own_before(o, o->worker, begin);
+    *ret_row = (int64_t)(own % (uint64_t)o->pool_rows);
+    return (struct pool_number){epoch, (int64_t)(own / (uint64_t)o->pool_rows)};
+}
+
+/* A worker may have no row of a small epoch: its next one is then the next. */
+bool order_next(const struct order *o, struct pool_number n, struct pool_number *ret)
+{
+    n.pool++;
+    while (order_pool_rows(o, n) <= 0) {
+        if (o->is_once) return false;
+        n = (struct pool_number){n.epoch + 1, 0};
+    }
+    *ret = n;
+    return true;
+}
+
+/* ---- what a pool is made of ---- */
+
+static void arrange(struct order *o, uint64_t epoch)
+{
+    const uint64_t key = random_u64(o->key, epoch);
+    if (o->epoch == epoch) return;
+    for (int64_t i = 0; i < o->count; i++) {
+        const uint64_t count = (uint64_t)o->count, place = (uint64_t)i;
+        o->turns[i] = o->shuffle ? (int64_t)random_permute(key, count, place) : i;
+        o->before[i + 1] = o->before[i] + o->units[o->turns[i]].rows;
+    }
+    o->epoch = epoch;
+}
+
+/* The turn whose unit has this row of the epoch's. */
+static int64_t turn_of(const struct order *o, int64_t row)
+{
+    int64_t from = 0, to = o->count;
+    while (to - from > 1) {
+        const int64_t middle = (from + to) / 2;
+        if (o->before[middle] <= row)
+            from = middle;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+static struct passage passage_of(const struct order *o, int64_t turn, int64_t begin, int64_t end)
+{
+    const struct unit *unit = &o->units[o->turns[turn]];
+    const int64_t before = o->before[turn], after = o->before[turn + 1];
+    const int64_t from = before > begin ? before : begin, to = after < end ? after : end;
+    return (struct passage){unit->file, unit->first + from - before, to - from, from - begin};
+}
+
+err order_passages(struct order *o, struct pool_number n, struct passage **passages,
+                   int64_t *ret_count)
+{
+    int64_t begin = n.pool * o->pool_rows;
+    for (int w = 0; w < o->worker; w++) begin += share(o, w, n.epoch);
+    const int64_t end = begin + order_pool_rows(o, n);
+    arrange(o, n.epoch);
+    const int64_t first = turn_of(o, begin), count = turn_of(o, end - 1) - first + 1;
+    free(*passages);
+    *passages = calloc((size_t)count, sizeof **passages);
+    if (!*passages) return fail(ERR_MEMORY, "no memory for the order of rows");
+    for (int64_t i = 0; i < count; i++) (*passages)[i] = passage_of(o, first + i, begin, end);
+    *ret_count = count;
+    return OK;
+}

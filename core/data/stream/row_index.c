@@ -1,0 +1,248 @@
+/* row_index.c - see row_index.h. */
+#include "core/data/stream/row_index.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/crc32c.h"
+
+enum { BLOCKS_GROW_MIN = 64, PATH_TEXT_MAX = 4096 };
+
+void row_index_free(struct row_index *x)
+{
+    free(x->blocks);
+    *x = (struct row_index){0};
+}
+
+/* ---- making ---- */
+
+static err add_block(struct row_index *x, int64_t *capacity, const struct row_place *place)
+{
+    if (x->count == *capacity) {
+        const int64_t more = *capacity ? 2 * *capacity : BLOCKS_GROW_MIN;
+        struct row_block *blocks = realloc(x->blocks, (size_t)more * sizeof *blocks);
+        if (!blocks) return fail(ERR_MEMORY, "no memory for an index of rows");
+        x->blocks = blocks;
+        *capacity = more;
+    }
+    x->blocks[x->count++] = (struct row_block){*place, x->rows};
+    return OK;
+}
+
+static uint64_t block_bytes(const struct row_index *x)
+{
+    const uint64_t unpacked = x->state.bytes * (x->is_packed ? PACKED_RATIO : 1);
+    const uint64_t bytes = unpacked / ROW_BLOCKS_MAX;
+    return bytes > ROW_BLOCK_BYTES ? bytes : ROW_BLOCK_BYTES;
+}
+
+static err find_blocks(struct row_reader *reader, struct row_index *x)
+{
+    const uint64_t bytes = block_bytes(x);
+    struct row_place place;
+    int64_t capacity = 0;
+    bool found;
+    for (;; x->rows++) {
+        TRY(reader->calls->skip(reader, &place, &found));
+        if (!found) break;
+        if (x->count == 0 || place.byte - x->blocks[x->count - 1].place.byte >= bytes)
+            TRY(add_block(x, &capacity, &place));
+    }
+    return x->rows ? OK : fail(ERR_INPUT, "%s: the file has no row of data", reader->name);
+}
+
+err row_index_make(struct row_reader *reader, struct row_index *ret)
+{
+    struct row_index x = {.is_packed = input_is_packed(reader->input)};
+    err e = input_state(reader->input, &x.state);
+    if (!e) e = find_blocks(reader, &x);
+    if (!e) e = row_index_check(&x, reader);
+    if (e)
+        row_index_free(&x);
+    else
+        *ret = x;
+    return e;
+}
+
+err row_index_check(const struct row_index *x, const struct row_reader *reader)
+{
+    struct input_state now;
+    TRY(input_state(reader->input, &now));
+    if (now.bytes != x->state.bytes)
+        return fail(ERR_INPUT, "%s: changed while it is read: had %llu bytes, now %llu",
+                    reader->name, (unsigned long long)x->state.bytes,
+                    (unsigned long long)now.bytes);
+    if (now.changed_s != x->state.changed_s || now.changed_ns != x->state.changed_ns)
+        return fail(ERR_INPUT, "%s: changed while it is read: it was written to", reader->name);
+    return OK;
+}
+
+/* ---- broken rows ---- */
+
+static err count_good(struct row_reader *reader, struct columns *columns, void *const *to,
+                      struct bad_rows *bad_rows, int64_t *ret)
+{
+    struct row row;
+    bool found = true;
+    err e = reader->calls->next(reader, &row, &found);
+    if (e && !reader->is_row_broken) return e;
+    if (!e && !found) return fail(ERR_INPUT, "%s: changed while it is read", reader->name);
+    if (!e) e = columns_make(columns, reader, &row, to, 0);
+    *ret += !e;
+    return e ? bad_rows_leave_out(bad_rows, e) : OK;
+}
+
+err row_index_leave_out(struct row_index *x, struct row_reader *reader, struct columns *columns,
+                        void *const *to, struct bad_rows *bad_rows)
+{
+    int64_t good = 0;
+    TRY(reader->calls->seek(reader, &x->blocks[0].place));
+    for (int64_t i = 0; i < x->count; i++) {
+        const int64_t end = i + 1 < x->count ? x->blocks[i + 1].first : x->rows;
+        const int64_t rows = end - x->blocks[i].first;
+        x->blocks[i].first = good;
+        for (int64_t row = 0; row < rows; row++)
+            TRY(count_good(reader, columns, to, bad_rows, &good));
+    }
+    x->rows = good;
+    return OK;
+}
+
+/* Of several that begin with the same row, the last: the others have none. */
+int64_t row_index_block(const struct row_index *x, int64_t row)
+{
+    int64_t from = 0, to = x->count;
+    while (to - from > 1) {
+        const int64_t middle = (from + to) / 2;
+        if (x->blocks[middle].first <= row)
+            from = middle;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* ---- in a file: a head, the blocks, and a checksum of both; this machine's byte order ---- */
+
+struct head {
+    char magic[8];
+    uint64_t key, bytes;
+    int64_t changed_s, changed_ns, count, rows, is_packed;
+};
+static const char MAGIC[8] = "dtrows1\n";
+
+static struct head head_of(const struct row_index *x, uint64_t key)
+{
+    struct head head = {.key = key,
+                        .bytes = x->state.bytes,
+                        .changed_s = x->state.changed_s,
+                        .changed_ns = x->state.changed_ns,
+                        .count = x->count,
+                        .rows = x->rows,
+                        .is_packed = x->is_packed};
+    memcpy(head.magic, MAGIC, sizeof head.magic);
+    return head;
+}
+
+static uint32_t sum_of(const struct head *head, const struct row_block *blocks)
+{
+    const uint32_t sum = crc32c(head, sizeof *head);
+    return crc32c_extend(sum, blocks, (size_t)head->count * sizeof *blocks);
+}
+
+static bool name_file(const char *folder, uint64_t key, const char *suffix, char *ret)
+{
+    const int length =
+        snprintf(ret, PATH_TEXT_MAX, "%s/rows-%016llx%s", folder, (unsigned long long)key, suffix);
+    return length < PATH_TEXT_MAX;
+}
+
+/* Each behind the one before */
+static bool is_in_order(const struct row_index *x)
+{
+    bool is_so = x->blocks[0].first == 0;
+    for (int64_t i = 1; i < x->count; i++)
+        is_so = is_so && x->blocks[i].first > x->blocks[i - 1].first &&
+                x->blocks[i].place.byte > x->blocks[i - 1].place.byte;
+    return is_so && x->blocks[x->count - 1].first < x->rows;
+}
+
+static bool read_blocks(FILE *file, const struct head *head, struct row_index *ret)
+{
+    const size_t count = (size_t)head->count;
+    uint32_t sum;
+    struct row_block *blocks = malloc(count * sizeof *blocks);
+    *ret = (struct row_index){
+        .state = {head->bytes, head->changed_s, head->changed_ns},
+        .blocks = blocks,
+        .count = head->count,
+        .rows = head->rows,
+        .is_packed = head->is_packed,
+    };
+    if (blocks && fread(blocks, sizeof *blocks, count, file) == count &&
+        fread(&sum, sizeof sum, 1, file) == 1 && sum == sum_of(head, blocks) && is_in_order(ret))
+        return true;
+    row_index_free(ret);
+    return false;
+}
+
+/* The size is right before memory is asked for. */
+static bool read_file(FILE *file, struct head *head, struct row_index *ret)
+{
+    struct stat status;
+    if (fread(head, sizeof *head, 1, file) != 1 || memcmp(head->magic, MAGIC, sizeof MAGIC) ||
+        fstat(fileno(file), &status) || head->count < 1 || head->count > status.st_size)
+        return false;
+    const uint64_t wanted =
+        sizeof *head + (uint64_t)head->count * sizeof(struct row_block) + sizeof(uint32_t);
+    return (uint64_t)status.st_size == wanted && read_blocks(file, head, ret);
+}
+
+bool row_index_load(const char *folder, uint64_t key, const struct row_reader *reader,
+                    struct row_index *ret)
+{
+    char path[PATH_TEXT_MAX];
+    struct head head;
+    struct input_state now;
+    FILE *file = name_file(folder, key, "", path) ? fopen(path, "re") : NULL;
+    if (!file) return false;
+    const bool is_read = read_file(file, &head, ret);
+    fclose(file);
+    if (!is_read) return false;
+    if (head.key == key && input_state(reader->input, &now) == OK &&
+        now.bytes == ret->state.bytes && now.changed_s == ret->state.changed_s &&
+        now.changed_ns == ret->state.changed_ns && ret->is_packed == input_is_packed(reader->input))
+        return true;
+    row_index_free(ret);
+    return false;
+}
+
+static bool write_file(FILE *file, const struct head *head, const struct row_index *x)
+{
+    const uint32_t sum = sum_of(head, x->blocks);
+    const size_t count = (size_t)x->count;
+    return fwrite(head, sizeof *head, 1, file) == 1 &&
+           fwrite(x->blocks, sizeof *x->blocks, count, file) == count &&
+           fwrite(&sum, sizeof sum, 1, file) == 1;
+}
+
+/* Whole or not at all, also where several tasks write it at once. */
+void row_index_save(const char *folder, uint64_t key, const struct row_index *x)
+{
+    char path[PATH_TEXT_MAX], fresh[PATH_TEXT_MAX];
+    if (!name_file(folder, key, "", path) || !name_file(folder, key, ".XXXXXX", fresh)) return;
+    const int descriptor = mkostemp(fresh, O_CLOEXEC);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (!file) {
+        if (descriptor >= 0) close(descriptor);
+        return;
+    }
+    const struct head head = head_of(x, key);
+    bool is_written = write_file(file, &head, x);
+    is_written = fclose(file) == 0 && is_written;
+    if (!is_written || rename(fresh, path) != 0) unlink(fresh);
+}

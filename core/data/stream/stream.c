@@ -1,0 +1,405 @@
+/* stream.c - see stream.h. */
+#include "core/data/stream/stream.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/data/storage.h"
+#include "core/data/stream/row_files.h"
+#include "core/data/stream/thread.h"
+
+enum {
+    POOLS = 2,
+    POOL_ROWS_DEFAULT = 1 << 17,
+    IN_ORDER_ROWS_MAX = 1 << 14, /* of a pool that is not shuffled: more is of no use */
+    READER_BYTES = 3 << 19,      /* for a person: of what a reader has open */
+    USE_TEXT_MAX = 256,
+};
+
+/* Once its passages are read, rows of a pool. */
+struct pool {
+    struct pool_number number;
+    bool is_wanted; /* else it is free */
+    struct passage *passages;
+    int64_t passage_count, taken, done; /* passages that readers took and have read */
+    bool *is_taken;                     /* [passage_count] */
+    struct block blocks[COLUMNS_MAX];
+    void *to[COLUMNS_MAX];
+    struct dataset rows; /* all of its memory */
+};
+
+struct reader {
+    struct stream *stream;
+    struct row_cursor cursor;
+    pthread_t thread;
+    int number;
+};
+
+struct stream {
+    struct row_files files;
+    struct column columns[COLUMNS_MAX];
+    int column_count;
+    int64_t row_bytes, pool_rows;
+    char use[USE_TEXT_MAX];
+    struct transform transform;
+    bool without_labels;
+
+    struct reader readers[STREAM_READERS_MAX];
+    int reader_count, started;
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t work, done;
+    struct order order;
+    struct pool memory[POOLS];
+    struct pool *now, *next; /* of these: rows are asked of the one, and then of the other */
+    bool is_stopping;
+    err failure;
+    char failed[ERROR_TEXT_MAX];
+};
+
+/* ---- readers ---- */
+
+/* A file that can only be read on is always the same reader's: it stands where the next passage
+ * begins.
+ */
+static bool may_take(const struct reader *r, const struct passage *passage)
+{
+    const struct stream *s = r->stream;
+    const bool is_free = !s->files.files[passage->file].index.is_packed;
+    return is_free || passage->file % s->reader_count == r->number;
+}
+
+static const struct passage *take_of(const struct reader *r, struct pool *pool)
+{
+    if (!pool->is_wanted || pool->taken == pool->passage_count) return NULL;
+    for (int64_t i = 0; i < pool->passage_count; i++) {
+        if (pool->is_taken[i] || !may_take(r, &pool->passages[i])) continue;
+        pool->is_taken[i] = true;
+        pool->taken++;
+        return &pool->passages[i];
+    }
+    return NULL;
+}
+
+/* Waits for something to read. NULL: the stream ends. */
+static const struct passage *take_passage(struct reader *r, struct pool **ret)
+{
+    struct stream *s = r->stream;
+    const struct passage *passage = NULL;
+    pthread_mutex_lock(&s->lock);
+    while (!s->is_stopping && !s->failure) {
+        *ret = s->now;
+        passage = take_of(r, s->now);
+        if (!passage) passage = take_of(r, *ret = s->next);
+        if (passage) break;
+        pthread_cond_wait(&s->work, &s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return passage;
+}
+
+/* Rows of one passage as a dataset, for messages of where they are. */
+static err check_rows(const struct stream *s, const struct pool *pool,
+                      const struct passage *passage, const char *name)
+{
+    struct dataset d = pool->rows;
+    if (s->without_labels) return OK;
+    for (int i = 0; i < d.column_count; i++) {
+        struct column *c = &d.columns[i];
+        c->at = (const char *)c->at + column_row_bytes(c) * (size_t)passage->to;
+    }
+    d.rows = passage->rows;
+    d.first_row = passage->first;
+    d.name = d.label_name = name;
+    return transform_check(&s->transform, &d);
+}
+
+static void finish_passage(struct stream *s, struct pool *pool, err e)
+{
+    pthread_mutex_lock(&s->lock);
+    pool->done++;
+    if (e && !s->failure) {
+        s->failure = e;
+        snprintf(s->failed, sizeof s->failed, "%s", error_text());
+        pthread_cond_broadcast(&s->work);
+    }
+    pthread_cond_broadcast(&s->done);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *read_passages(void *context)
+{
+    struct reader *r = context;
+    struct pool *pool;
+    const struct passage *passage;
+    while ((passage = take_passage(r, &pool))) {
+        err e = row_cursor_read(&r->cursor, passage, pool->to);
+        if (!e) e = check_rows(r->stream, pool, passage, r->cursor.reader->name);
+        finish_passage(r->stream, pool, e);
+    }
+    return NULL;
+}
+
+/* ---- pools; who calls these holds the lock ---- */
+
+static bool is_pool(const struct pool *pool, struct pool_number n)
+{
+    return pool->is_wanted && pool->number.epoch == n.epoch && pool->number.pool == n.pool;
+}
+
+/* Nobody writes to it any more. */
+static void give_up(struct stream *s, struct pool *pool)
+{
+    pool->is_wanted = false;
+    while (pool->done < pool->taken) pthread_cond_wait(&s->done, &s->lock);
+}
+
+static err fill_with(struct stream *s, struct pool *pool, struct pool_number n)
+{
+    give_up(s, pool);
+    TRY(order_passages(&s->order, n, &pool->passages, &pool->passage_count));
+    free(pool->is_taken);
+    pool->is_taken = calloc((size_t)pool->passage_count, sizeof *pool->is_taken);
+    if (!pool->is_taken) return fail(ERR_MEMORY, "%s: no memory for rows", s->files.name);
+    pool->number = n;
+    pool->taken = pool->done = 0;
+    pool->is_wanted = true;
+    pthread_cond_broadcast(&s->work);
+    return OK;
+}
+
+/* In the order in which they are wanted: the pool, and the one behind it. */
+static err want(struct stream *s, struct pool_number n)
+{
+    struct pool_number behind;
+    if (!is_pool(s->now, n)) {
+        struct pool *const other = s->now;
+        s->now = s->next;
+        s->next = other;
+    }
+    if (!is_pool(s->now, n)) {
+        s->next->is_wanted = false;
+        TRY(fill_with(s, s->now, n));
+    }
+    if (!order_next(&s->order, n, &behind) || is_pool(s->next, behind)) return OK;
+    return fill_with(s, s->next, behind);
+}
+
+static err wait_for(struct stream *s, const struct pool *pool)
+{
+    while (!s->failure && !s->is_stopping && pool->done < pool->passage_count)
+        pthread_cond_wait(&s->done, &s->lock);
+    if (s->failure) return fail(s->failure, "%s", s->failed);
+    return s->is_stopping ? fail(ERR_STOPPED, "%s: closed", s->files.name) : OK;
+}
+
+/* ---- what batches are made of ---- */
+
+err stream_rows(struct stream *s, uint64_t position, int64_t max, int64_t *rows, int64_t *ret_count,
+                const struct dataset **ret_from)
+{
+    int64_t first;
+    row_files_keep(&s->files);
+    pthread_mutex_lock(&s->lock);
+    const struct pool_number n = order_pool(&s->order, position, &first);
+    err e = want(s, n);
+    if (!e) e = wait_for(s, s->now);
+    const int64_t left = order_pool_rows(&s->order, n) - first;
+    *ret_count = left < max ? left : max;
+    *ret_from = &s->now->rows;
+    order_rows(&s->order, n, first, *ret_count, rows);
+    pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+void stream_stop(struct stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->is_stopping = true;
+    pthread_cond_broadcast(&s->work);
+    pthread_cond_broadcast(&s->done);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- begin ---- */
+
+/* Two pools at most fill the memory that there is. */
+static int64_t choose_pool_rows(const struct stream *s, bool shuffle)
+{
+    const struct source_spec *source = s->files.source;
+    const int64_t most = (source->memory_mb << 20) / (POOLS * s->row_bytes);
+    int64_t rows = source->shuffle_rows;
+    if (!rows) rows = most < POOL_ROWS_DEFAULT ? most : POOL_ROWS_DEFAULT;
+    if (!shuffle && rows > IN_ORDER_ROWS_MAX) rows = IN_ORDER_ROWS_MAX;
+    if (rows > s->files.rows) rows = s->files.rows;
+    return rows < 1 ? 1 : rows;
+}
+
+static err check_memory(const struct stream *s)
+{
+    const double bytes = (double)POOLS * (double)s->pool_rows * (double)s->row_bytes;
+    if (bytes <= (double)s->files.source->memory_mb * 0x1p20) return OK;
+    return fail(ERR_INPUT,
+                "%s: two pools of %lld rows (\"shuffle_rows\") of %lld bytes are %.0f MiB; "
+                "\"memory_mb\" is %lld",
+                s->files.name, (long long)s->pool_rows, (long long)s->row_bytes, bytes * 0x1p-20,
+                (long long)s->files.source->memory_mb);
+}
+
+static err open_pool(struct stream *s, struct pool *pool)
+{
+    stream_describe(s, &pool->rows);
+    for (int i = 0; i < s->column_count; i++) {
+        uint64_t bytes;
+        const struct column *c = &s->columns[i];
+        TRY(storage_bytes(s->files.name, s->pool_rows, &c->shape, c->dtype, &bytes));
+        TRY(block_new(bytes, &pool->blocks[i]));
+        pool->to[i] = pool->blocks[i].at;
+        pool->rows.columns[i].at = pool->to[i];
+    }
+    if (s->without_labels) pool->rows.columns[LABELS].at = NULL;
+    return OK;
+}
+
+static void say_use(struct stream *s)
+{
+    int64_t bytes = POOLS * s->pool_rows * s->row_bytes + s->reader_count * READER_BYTES;
+    for (int i = 0; i < s->files.file_count; i++)
+        bytes += s->files.files[i].index.count * (int64_t)sizeof(struct row_block);
+    snprintf(s->use, sizeof s->use,
+             "%d column%s; a stream of %d file%s, pools of %lld rows, %d reader%s, %.0f MiB",
+             s->files.context.columns->count, s->files.context.columns->count == 1 ? "" : "s",
+             s->files.file_count, s->files.file_count == 1 ? "" : "s", (long long)s->pool_rows,
+             s->reader_count, s->reader_count == 1 ? "" : "s", (double)bytes * 0x1p-20);
+}
+
+static err start_readers(struct stream *s)
+{
+    for (; s->started < s->reader_count; s->started++) {
+        struct reader *r = &s->readers[s->started];
+        *r = (struct reader){.stream = s, .cursor = {.files = &s->files}, .number = s->started};
+        TRY(row_cursor_open(&r->cursor));
+        const err e = thread_start(&r->thread, read_passages, r);
+        if (!e) continue;
+        row_cursor_close(&r->cursor);
+        return fail_prefix(e, "%s", s->files.name);
+    }
+    return OK;
+}
+
+err stream_begin(struct stream *s, const struct stream_options *o)
+{
+    struct dataset none;
+    stream_describe(s, &none);
+    none.rows = 0;
+    s->transform = o->transform;
+    if (!s->without_labels) TRY(transform_check(&s->transform, &none));
+    s->pool_rows = choose_pool_rows(s, o->shuffle);
+    TRY(check_memory(s));
+    s->order = (struct order){
+        .units = s->files.units,
+        .count = s->files.unit_count,
+        .rows = s->files.rows,
+        .batch = o->batch,
+        .pool_rows = s->pool_rows,
+        .worker = o->worker,
+        .workers = o->workers,
+        .shuffle = o->shuffle,
+        .is_once = o->is_once,
+        .key = o->key,
+    };
+    TRY(order_open(&s->order));
+    for (int i = 0; i < POOLS; i++) TRY(open_pool(s, &s->memory[i]));
+    say_use(s);
+    return start_readers(s);
+}
+
+/* ---- open ---- */
+
+err stream_is_wanted(const struct source_spec *source, const struct format_context *context,
+                     bool *ret)
+{
+    const struct format *format = source->format.kind->descriptor;
+    const bool has_columns = context->columns && context->columns->count > 0;
+    const bool can_be = has_columns && format->read && parts_are_files(format);
+    uint64_t bytes = 0;
+    *ret = source->stream == STREAM_ALWAYS;
+    if (*ret && !can_be)
+        return fail(ERR_INPUT, "\"stream\": only rows of files that data.columns are made of can "
+                               "be read as a stream");
+    if (!can_be || source->stream != STREAM_LARGE) return OK;
+    TRY(parts_bytes(source, context, &bytes));
+    *ret = bytes > (uint64_t)source->memory_mb << 20;
+    return OK;
+}
+
+static err open_files(struct stream *s, const struct source_spec *source,
+                      const struct format_context *context)
+{
+    TRY(row_files_open(&s->files, source, context));
+    const struct column *made = columns_made(s->files.columns, &s->column_count);
+    for (int i = 0; i < s->column_count; i++) {
+        s->columns[i] = made[i];
+        s->columns[i].name = arena_string(&s->files.arena, made[i].name);
+        s->row_bytes += (int64_t)column_row_bytes(&made[i]);
+    }
+    s->without_labels = context->without_labels;
+    s->reader_count = (int)source->readers;
+    return OK;
+}
+
+err stream_open(const struct source_spec *source, const struct format_context *context,
+                struct stream **ret)
+{
+    struct stream *s = calloc(1, sizeof *s);
+    if (!s) return fail(ERR_MEMORY, "no memory for rows");
+    s->now = &s->memory[0];
+    s->next = &s->memory[1];
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->done, NULL);
+    const err e = open_files(s, source, context);
+    if (e)
+        stream_close(s);
+    else
+        *ret = s;
+    return e;
+}
+
+void stream_describe(const struct stream *s, struct dataset *ret)
+{
+    *ret = (struct dataset){
+        .rows = s->files.rows,
+        .column_count = s->column_count,
+        .name = s->files.name,
+        .label_name = s->files.name,
+        .use = s->use,
+    };
+    memcpy(ret->columns, s->columns, sizeof s->columns);
+}
+
+static void close_pool(struct pool *pool)
+{
+    for (int i = 0; i < COLUMNS_MAX; i++) block_drop(&pool->blocks[i]);
+    free(pool->passages);
+    free(pool->is_taken);
+}
+
+void stream_close(struct stream *s)
+{
+    if (!s) return;
+    stream_stop(s);
+    for (int i = 0; i < s->started; i++) {
+        pthread_join(s->readers[i].thread, NULL);
+        row_cursor_close(&s->readers[i].cursor);
+    }
+    for (int i = 0; i < POOLS; i++) close_pool(&s->memory[i]);
+    order_close(&s->order);
+    row_files_close(&s->files);
+    pthread_cond_destroy(&s->work);
+    pthread_cond_destroy(&s->done);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}

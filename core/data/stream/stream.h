@@ -1,0 +1,37 @@
+/* stream.h - rows of files that memory need not hold: pools of them, read ahead by threads.
+ *
+ * Two pools of rows are in memory: one that batches are made of, and the next one. Readers, each a
+ * thread with a file open, fill what is not full yet; where in a pool a row goes is known before it
+ * is read, so they do not wait for each other, and how many there are changes nothing. Memory is
+ * that of the two pools, of the index (stream/row_index.h), and of each reader about 1.5 MB.
+ */
+#ifndef CORE_DATA_STREAM_STREAM_H
+#define CORE_DATA_STREAM_STREAM_H
+
+#include "core/data/source.h"
+
+enum { STREAM_READERS_MAX = 64 };
+
+struct stream;
+
+/* Whether the source is read in this way: it says so, or its files are larger than it allows. */
+err stream_is_wanted(const struct source_spec *, const struct format_context *, bool *ret);
+
+/* Borrows the source, and what the context names. ERR_INPUT: stream/row_files.h */
+err stream_open(const struct source_spec *, const struct format_context *, struct stream **ret);
+void stream_close(struct stream *); /* NULL is fine */
+/* Columns are at NULL. Its texts live as long as the stream. */
+void stream_describe(const struct stream *, struct dataset *ret);
+
+/* Once. Starts the readers. ERR_INPUT: the memory is more than the source allows, or labels have
+ * the wrong shape. */
+err stream_begin(struct stream *, const struct stream_options *);
+/* Rows of the positions of this worker from `position` on, at most max of them: where they are in
+ * what *ret_from is, which stays until the next call. Waits for them. ERR_INPUT: a row is broken,
+ * or a file has changed; every later call says the same. */
+err stream_rows(struct stream *, uint64_t position, int64_t max, int64_t *rows, int64_t *ret_count,
+                const struct dataset **ret_from);
+/* Whoever waits in stream_rows, and all who come, get ERR_STOPPED. */
+void stream_stop(struct stream *);
+
+#endif

@@ -1,0 +1,15 @@
+/* thread.c - see thread.h. */
+#include "core/data/stream/thread.h"
+
+#include <signal.h>
+#include <string.h>
+
+err thread_start(pthread_t *ret, void *(*run)(void *), void *context)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int status = pthread_create(ret, NULL, run, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status ? fail(ERR_IO, "no thread to read with: %s", strerror(status)) : OK;
+}

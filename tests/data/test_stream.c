@@ -1,0 +1,496 @@
+/* Streams: the rows that memory would give, every row once per epoch, from any batch on; and files
+ * that change. */
+#include "tests/data/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROWS_MAX = 30000, WORKERS_MAX = 5, PATH_MAX_HERE = 1024 };
+
+static struct stream_options options_of(int64_t batch, bool shuffle)
+{
+    return (struct stream_options){
+        .transform = {.scale = 1, .label_dtype = FLOAT32, .loss = "loss"},
+        .batch = batch,
+        .shuffle = shuffle,
+        .key = 42,
+        .workers = 1,
+        .prefetch = 2,
+    };
+}
+
+static void begin_ok(struct opened_source *o, const struct stream_options *options)
+{
+    const err e = o->source->calls->begin(o->source, options);
+    if (e) print_error("%s\n", error_text());
+    assert_int_equal(e, OK);
+}
+
+static struct batch next_ok(struct opened_source *o)
+{
+    struct batch batch;
+    const err e = o->source->calls->next(o->source, &batch);
+    if (e) print_error("%s\n", error_text());
+    assert_int_equal(e, OK);
+    return batch;
+}
+
+/* The error that reading on ends with. */
+static err read_to_error(struct opened_source *o)
+{
+    struct batch batch;
+    err e = OK;
+    for (int i = 0; !e && i < 100000; i++) e = o->source->calls->next(o->source, &batch);
+    return e;
+}
+
+static void assert_said(const char *part)
+{
+    if (!strstr(error_text(), part)) print_error("\"%s\" not in: %s\n", part, error_text());
+    assert_non_null(strstr(error_text(), part));
+}
+
+/* ---- files: row i has x = i, a word, and the label i % 7 ---- */
+
+#define COLUMNS                                                                                    \
+    "}, 'columns': [{'column': 'numeric', 'name': 'x'}, "                                          \
+    "{'column': 'hash', 'name': 'word', 'buckets': 1000}"
+#define CSV(file, more)                                                                            \
+    "{'format': 'csv', 'file': " file ", 'label': 'y', 'label_type': 'number'" more COLUMNS "]"
+#define STREAM ", 'stream': 'always', 'readers': 3"
+
+static size_t csv_text(char *to, int first, int rows)
+{
+    size_t used = (size_t)sprintf(to, "x,word,y\n");
+    for (int i = first; i < first + rows; i++)
+        used += (size_t)sprintf(to + used, "%d,\"a %s word\nof row %d\",%d\n", i,
+                                i % 3 ? "long" : "very, very long", i * i % 1009, i % 7);
+    return used;
+}
+
+static void write_csv(const char *name, int first, int rows, bool packed)
+{
+    char *text = malloc((size_t)rows * 80 + 100);
+    const size_t bytes = csv_text(text, first, rows);
+    if (packed)
+        file_write_gzip(name, text, bytes);
+    else
+        file_write(name, text, bytes);
+    free(text);
+}
+
+/* Many blocks in one, one in others; two that can only be read on. Returns how many rows. */
+static int write_files(void)
+{
+    static const int rows[] = {20000, 1, 500, 3000, 2, 777, 5000};
+    int first = 0;
+    for (int i = 0; i < 7; i++) {
+        char name[32];
+        sprintf(name, "part-%d.csv", i);
+        write_csv(name, first, rows[i], i == 3 || i == 6);
+        first += rows[i];
+    }
+    return first;
+}
+
+static void file_path(const char *name, char path[PATH_MAX_HERE])
+{
+    snprintf(path, PATH_MAX_HERE, "%s/%s", folder_path(), name);
+}
+
+/* ---- the same rows ---- */
+
+static void assert_alike(struct opened_source *a, struct opened_source *b)
+{
+    const struct stream_options options = {
+        .transform = options_of(1, false).transform,
+        .batch = 64,
+        .is_once = true,
+        .workers = 1,
+        .prefetch = 1,
+    };
+    begin_ok(a, &options);
+    begin_ok(b, &options);
+    assert_int_equal(a->source->rows, b->source->rows);
+    for (;;) {
+        const struct batch x = next_ok(a), y = next_ok(b);
+        assert_int_equal(x.rows, y.rows);
+        assert_int_equal(x.column_count, y.column_count);
+        if (x.rows == 0) return;
+        for (int i = 0; i < x.column_count; i++) {
+            const size_t bytes = column_row_bytes(&x.columns[i]) * (size_t)x.rows;
+            assert_string_equal(x.columns[i].name, y.columns[i].name);
+            assert_memory_equal(x.columns[i].at, y.columns[i].at, bytes);
+        }
+    }
+}
+
+static void assert_as_in_memory(const char *of_memory, const char *of_stream)
+{
+    struct opened_source memory, stream;
+    source_open_batches_ok(of_memory, NULL, &memory);
+    source_open_batches_ok(of_stream, NULL, &stream);
+    assert_alike(&memory, &stream);
+    assert_non_null(strstr(stream.source->use, "a stream of"));
+    assert_null(strstr(memory.source->use, "stream"));
+    source_close_batches(&memory);
+    source_close_batches(&stream);
+}
+
+static void gives_what_memory_gives(void **state)
+{
+    write_files();
+    assert_as_in_memory(CSV("'part-*.csv'", ""), CSV("'part-*.csv'", STREAM));
+    assert_as_in_memory(CSV("'part-*.csv'", ", 'skip': 7, 'take': 21000"),
+                        CSV("'part-*.csv'", ", 'skip': 7, 'take': 21000" STREAM));
+    assert_as_in_memory(CSV("'part-*.csv'", ", 'skip': 20001"),
+                        CSV("'part-*.csv'", ", 'skip': 20001, 'shuffle_rows': 100" STREAM));
+}
+
+#define SVM(more)                                                                                  \
+    "{'format': 'libsvm', 'file': 'rows.svm', 'label_type': 'number'" more                         \
+    "}, 'columns': [{'column': 'ids', 'name': 'features', 'rows': 99, 'max': 9}]"
+#define JSONL(more)                                                                                \
+    "{'format': 'jsonl', 'file': 'rows.jsonl', 'label': 'y', 'label_type': 'number'" more COLUMNS  \
+    "]"
+#define RECORDS(file, more)                                                                        \
+    "{'format': 'tfrecord', 'file': '" FIXTURES "/" file "', 'label': 'label', "                   \
+    "'label_type': 'number'" more "}, 'columns': [{'column': 'numeric', 'name': 'dense', "         \
+    "'max': 3}, {'column': 'hash', 'name': 'name', 'buckets': 1000}]"
+
+static void every_format_gives_what_memory_gives(void **state)
+{
+    file_write_text("rows.svm", "# a comment\n1 1:2 4:5\n\n  \n0 7:1 # more\n#1 2:3\n 2 3:4");
+    assert_as_in_memory(SVM(""), SVM(STREAM));
+    file_write_text("rows.jsonl", "\n{\"x\": 1, \"word\": \"a\", \"y\": 3}\n   \n"
+                                  "{\"y\": 4, \"word\": \"b\\nc\", \"x\": 2}\r\n"
+                                  "{\"x\": 5.5, \"y\": 6}");
+    assert_as_in_memory(JSONL(""), JSONL(STREAM));
+    assert_as_in_memory(RECORDS("examples.tfrecord", ""), RECORDS("examples.tfrecord", STREAM));
+    assert_as_in_memory(RECORDS("examples.tfrecord.gz", ""),
+                        RECORDS("examples.tfrecord.gz", STREAM));
+    assert_as_in_memory(RECORDS("examples.tfrecord.zlib", ""),
+                        RECORDS("examples.tfrecord.zlib", STREAM));
+}
+
+/* ---- every row once ---- */
+
+struct reading {
+    const char *json;
+    int64_t batch;
+    bool shuffle;
+    int workers;
+};
+
+/* The rows of the shared stream, from position 0 on. */
+static void read_stream(const struct reading *r, int64_t count, int *rows)
+{
+    struct opened_source o[WORKERS_MAX];
+    struct stream_options options = options_of(r->batch, r->shuffle);
+    options.workers = r->workers;
+    for (int w = 0; w < r->workers; w++) {
+        options.worker = w;
+        source_open_batches_ok(r->json, NULL, &o[w]);
+        begin_ok(&o[w], &options);
+    }
+    for (int64_t at = 0; at < count;) {
+        for (int w = 0; w < r->workers; w++) {
+            const struct batch b = next_ok(&o[w]);
+            const float *x = b.columns[1].at, *y = b.columns[LABELS].at;
+            for (int64_t i = 0; i < b.rows && at < count; i++) {
+                rows[at++] = (int)x[i];
+                assert_int_equal((int)y[i], (int)x[i] % 7);
+            }
+        }
+    }
+    for (int w = 0; w < r->workers; w++) source_close_batches(&o[w]);
+}
+
+static void assert_whole_epochs(const int *rows, int size, int epochs)
+{
+    for (int epoch = 0; epoch < epochs; epoch++) {
+        char seen[ROWS_MAX] = {0};
+        for (int i = 0; i < size; i++) seen[rows[epoch * size + i]]++;
+        for (int i = 0; i < size; i++) assert_int_equal(seen[i], 1);
+    }
+}
+
+static void all_workers_together_read_every_row_once_per_epoch(void **state)
+{
+    enum { EPOCHS = 2 };
+    static int rows[EPOCHS * ROWS_MAX];
+    static const struct reading readings[] = {
+        {CSV("'part-*.csv'", STREAM), 100, true, 1},
+        {CSV("'part-*.csv'", ", 'shuffle_rows': 1000" STREAM), 64, true, 3},
+        {CSV("'part-*.csv'", ", 'shuffle_rows': 77" STREAM), 1, true, 5},
+        {CSV("'part-*.csv'", ", 'shuffle_rows': 5000" STREAM), 4000, true, 4},
+        {CSV("'part-*.csv'", STREAM), 100, false, 2},
+    };
+    const int size = write_files();
+    for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) {
+        read_stream(&readings[i], EPOCHS * size, rows);
+        assert_whole_epochs(rows, size, EPOCHS);
+    }
+}
+
+/* More workers, and larger batches, than there are rows. */
+static void small_files_are_whole_epochs_too(void **state)
+{
+    enum { EPOCHS = 9 };
+    int rows[EPOCHS * 10];
+    write_csv("small.csv", 0, 10, false);
+    for (int workers = 1; workers <= WORKERS_MAX; workers++) {
+        for (int64_t batch = 1; batch < 25; batch += 4) {
+            const struct reading r = {CSV("'small.csv'", ", 'shuffle_rows': 4" STREAM), batch, true,
+                                      workers};
+            read_stream(&r, sizeof rows / sizeof *rows, rows);
+            assert_whole_epochs(rows, 10, EPOCHS);
+        }
+    }
+}
+
+/* ---- the order ---- */
+
+static void the_order_is_a_function_of_seed_and_epoch(void **state)
+{
+    static int a[2 * ROWS_MAX], b[2 * ROWS_MAX];
+    const int size = write_files();
+    const struct reading three = {CSV("'part-*.csv'", STREAM), 50, true, 2};
+    const struct reading one = {CSV("'part-*.csv'", ", 'stream': 'always', 'readers': 1"), 50, true,
+                                2};
+    int moved = 0, again = 0;
+    read_stream(&three, 2 * size, a);
+    read_stream(&one, 2 * size, b);
+    assert_memory_equal(a, b, 2 * (size_t)size * sizeof *a);
+    for (int i = 0; i < size; i++) moved += a[i] != i;
+    for (int i = 0; i < size; i++) again += a[i] != a[size + i];
+    assert_true(moved > size * 9 / 10);
+    assert_true(again > size * 9 / 10);
+}
+
+static void assert_batch_is(struct opened_source *o, uint64_t index, const int *rows, int64_t batch)
+{
+    const struct batch b = next_ok(o);
+    assert_int_equal(b.index, index);
+    for (int64_t i = 0; i < batch; i++)
+        assert_int_equal((int)((const float *)b.columns[1].at)[i], rows[index * batch + i]);
+}
+
+static void begins_at_any_batch(void **state)
+{
+    enum { BATCH = 96 };
+    static const uint64_t places[] = {200, 0, 1, 608, 17, 305, 304, 303, 10, 600};
+    static int rows[2 * ROWS_MAX];
+    const int size = write_files();
+    const struct reading r = {CSV("'part-*.csv'", ", 'shuffle_rows': 2500" STREAM), BATCH, true, 1};
+    struct opened_source o;
+    const struct stream_options options = options_of(BATCH, true);
+    read_stream(&r, 2 * size, rows);
+    source_open_batches_ok(r.json, NULL, &o);
+    begin_ok(&o, &options);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        assert_int_equal(o.source->calls->seek(o.source, places[i]), OK);
+        assert_batch_is(&o, places[i], rows, BATCH);
+        assert_batch_is(&o, places[i] + 1, rows, BATCH);
+    }
+    source_close_batches(&o);
+}
+
+/* ---- what is chosen ---- */
+
+static void large_files_are_streams(void **state)
+{
+    struct opened_source o;
+    const struct stream_options options = options_of(10, true);
+    write_csv("large.csv", 0, 30000, false);
+    source_open_batches_ok(CSV("'large.csv'", ", 'memory_mb': 1"), NULL, &o);
+    begin_ok(&o, &options);
+    assert_non_null(strstr(o.source->use, "a stream of 1 file"));
+    source_close_batches(&o);
+    source_open_batches_ok(CSV("'large.csv'", ", 'memory_mb': 1, 'stream': 'never'"), NULL, &o);
+    assert_null(strstr(o.source->use, "stream"));
+    source_close_batches(&o);
+    source_open_batches_ok(CSV("'large.csv'", ""), NULL, &o);
+    assert_null(strstr(o.source->use, "stream"));
+    source_close_batches(&o);
+    source_open_batches_ok(CSV("'large.csv'", ", 'memory_mb': 1, 'shuffle_rows': 30000"), NULL, &o);
+    assert_int_equal(o.source->calls->begin(o.source, &options), OK); /* 16 bytes a row */
+    source_close_batches(&o);
+}
+
+static void what_cannot_be_a_stream_is_named(void **state)
+{
+    struct opened_source o;
+    assert_int_equal(
+        source_open_batches("{'format': 'csv', 'file': 'small.csv', 'label': 'y'" STREAM "}", NULL,
+                            &o),
+        ERR_INPUT);
+    assert_said("data.columns");
+    source_close_batches(&o);
+    assert_int_equal(source_open_batches(CSV("'small.csv'", ", 'skip': 10" STREAM), NULL, &o),
+                     ERR_INPUT);
+    assert_said("skip 10 leaves none of the 10 rows");
+    source_close_batches(&o);
+    assert_int_equal(source_open_batches(CSV("'none-*.csv'", STREAM), NULL, &o), ERR_INPUT);
+    assert_said("no file fits");
+    source_close_batches(&o);
+}
+
+static void pools_keep_to_their_memory(void **state)
+{
+    struct opened_source o;
+    const struct stream_options options = options_of(10, true);
+    char wide[600];
+    snprintf(wide, sizeof wide,
+             "{'format': 'csv', 'file': 'large.csv', 'label': 'y', 'memory_mb': 1, 'shuffle_rows': "
+             "20000" STREAM "}, 'columns': [{'column': 'hash', 'name': 'word', 'buckets': 9, "
+             "'max': 50, 'separator': ' '}]");
+    source_open_batches_ok(wide, NULL, &o);
+    assert_int_equal(o.source->calls->begin(o.source, &options), ERR_INPUT);
+    assert_said("\"memory_mb\" is 1");
+    source_close_batches(&o);
+}
+
+/* ---- broken rows ---- */
+
+static void write_broken(void)
+{
+    char *text = malloc(20000 * 20 + 100);
+    size_t used = (size_t)sprintf(text, "x,word,y\n");
+    for (int i = 0, x = 0; x < 20000; i++) {
+        char *to = text + used;
+        if (i % 1000 == 999)
+            used += (size_t)sprintf(to, "none,w,1\n");
+        else if (i % 1500 == 7)
+            used += (size_t)sprintf(to, "%d,w\n", x);
+        else {
+            used += (size_t)sprintf(to, "%d,w,%d\n", x, x % 7);
+            x++;
+        }
+    }
+    file_write("broken.csv", text, used);
+    free(text);
+}
+
+static void broken_rows_are_left_out_as_in_memory(void **state)
+{
+    static int rows[2 * ROWS_MAX];
+    struct opened_source o;
+    write_broken();
+    assert_as_in_memory(CSV("'broken.csv'", ", 'bad_rows': 50"),
+                        CSV("'broken.csv'", ", 'bad_rows': 50" STREAM));
+    const struct reading r = {CSV("'broken.csv'", ", 'bad_rows': 50, 'shuffle_rows': 3000" STREAM),
+                              64, true, 2};
+    read_stream(&r, 2 * 20000, rows);
+    assert_whole_epochs(rows, 20000, 2);
+    assert_int_equal(source_open_batches(CSV("'broken.csv'", ", 'bad_rows': 3" STREAM), NULL, &o),
+                     ERR_INPUT);
+    assert_said("4 rows are broken");
+    source_close_batches(&o);
+}
+
+static void a_broken_row_is_named(void **state)
+{
+    struct opened_source o;
+    const struct stream_options options = options_of(10, true);
+    write_broken();
+    source_open_batches_ok(CSV("'broken.csv'", STREAM), NULL, &o);
+    begin_ok(&o, &options);
+    assert_int_equal(read_to_error(&o), ERR_INPUT);
+    assert_said("broken.csv: line ");
+    assert_int_equal(read_to_error(&o), ERR_INPUT);
+    source_close_batches(&o);
+}
+
+static void a_wrong_label_is_named(void **state)
+{
+    struct opened_source o;
+    struct stream_options options = options_of(10, true);
+    write_csv("small.csv", 0, 10, false);
+    options.transform.labels = LABELS_CLASSES;
+    options.transform.classes = 6;
+    source_open_batches_ok(CSV("'small.csv'", STREAM), NULL, &o);
+    begin_ok(&o, &options);
+    assert_int_equal(read_to_error(&o), ERR_INPUT);
+    assert_said("row 6 (from 0): label 6 is out of range");
+    source_close_batches(&o);
+}
+
+/* ---- files that change ---- */
+
+static void change_and_read(void (*change)(const char *path), const char *said)
+{
+    char path[PATH_MAX_HERE];
+    struct opened_source o;
+    const struct stream_options options = options_of(100, true);
+    write_csv("changing.csv", 0, 30000, false);
+    file_path("changing.csv", path);
+    source_open_batches_ok(CSV("'changing.csv'", ", 'shuffle_rows': 500" STREAM), NULL, &o);
+    begin_ok(&o, &options);
+    next_ok(&o);
+    change(path);
+    assert_int_equal(read_to_error(&o), ERR_INPUT);
+    assert_said("changing.csv");
+    assert_said(said);
+    source_close_batches(&o);
+}
+
+static void cut(const char *path)
+{
+    assert_int_equal(truncate(path, 10000), 0);
+}
+
+static void grow(const char *path)
+{
+    FILE *file = fopen(path, "ae");
+    assert_non_null(file);
+    fputs("1,more,1\n", file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void files_that_change_are_named(void **state)
+{
+    change_and_read(cut, "changed while it is read: had");
+    change_and_read(grow, "changed while it is read: had");
+}
+
+/* Of several files, one that is gone when it is opened again. */
+static void a_file_that_vanishes_is_named(void **state)
+{
+    char path[PATH_MAX_HERE];
+    struct opened_source o;
+    const struct stream_options options = options_of(100, true);
+    write_csv("here-0.csv", 0, 10000, false);
+    write_csv("here-1.csv", 0, 10000, false);
+    file_path("here-1.csv", path);
+    source_open_batches_ok(CSV("'here-*.csv'", ", 'shuffle_rows': 500" STREAM), NULL, &o);
+    begin_ok(&o, &options);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(read_to_error(&o), ERR_INPUT);
+    assert_said("here-1.csv: No such file");
+    source_close_batches(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gives_what_memory_gives),
+        cmocka_unit_test(every_format_gives_what_memory_gives),
+        cmocka_unit_test(all_workers_together_read_every_row_once_per_epoch),
+        cmocka_unit_test(small_files_are_whole_epochs_too),
+        cmocka_unit_test(the_order_is_a_function_of_seed_and_epoch),
+        cmocka_unit_test(begins_at_any_batch),
+        cmocka_unit_test(large_files_are_streams),
+        cmocka_unit_test(what_cannot_be_a_stream_is_named),
+        cmocka_unit_test(pools_keep_to_their_memory),
+        cmocka_unit_test(broken_rows_are_left_out_as_in_memory),
+        cmocka_unit_test(a_broken_row_is_named),
+        cmocka_unit_test(a_wrong_label_is_named),
+        cmocka_unit_test(files_that_change_are_named),
+        cmocka_unit_test(a_file_that_vanishes_is_named),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}

@@ -2,24 +2,69 @@
  * where its hash points on. */
 #include "core/train/variables/aside.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/random.h"
 
-enum { ROOM_FIRST = 256 };
+enum {
+    ROOM_FIRST = 256,
+    YIELDS_MAX = 1000, /* by who reads, to who changes rows */
+};
 
-void aside_open(int64_t floats, struct aside *ret)
+void aside_open(struct aside *a)
 {
-    *ret = (struct aside){.floats = floats};
+    *a = (struct aside){0};
+    pthread_mutex_init(&a->lock, NULL);
 }
 
 void aside_close(struct aside *a)
 {
+    aside_end(a);
+    pthread_mutex_destroy(&a->lock);
+}
+
+void aside_begin(struct aside *a, int64_t floats)
+{
+    aside_end(a);
+    a->floats = floats;
+    a->is_on = true;
+}
+
+void aside_end(struct aside *a)
+{
     free(a->records);
     free(a->places);
     free(a->rows);
-    *a = (struct aside){0};
+    a->records = NULL;
+    a->places = a->rows = NULL;
+    a->count = a->room = a->place_count = 0;
+    a->is_on = a->lacks = false;
+}
+
+void aside_begin_change(struct aside *a)
+{
+    if (!a->is_on) return;
+    a->is_wanted = true;
+    pthread_mutex_lock(&a->lock);
+    a->is_wanted = false;
+}
+
+void aside_end_change(struct aside *a)
+{
+    if (a->is_on) pthread_mutex_unlock(&a->lock);
+}
+
+void aside_begin_reading(struct aside *a)
+{
+    for (int i = 0; i < YIELDS_MAX && a->is_wanted; i++) sched_yield();
+    pthread_mutex_lock(&a->lock);
+}
+
+void aside_end_reading(struct aside *a)
+{
+    pthread_mutex_unlock(&a->lock);
 }
 
 /* Ends: half of the places at least are free. */
@@ -64,12 +109,15 @@ static err grow(struct aside *a)
     return OK;
 }
 
-err aside_add(struct aside *a, int64_t row, float **ret_record)
+float *aside_add(struct aside *a, int64_t row)
 {
-    if (a->count == a->room) TRY(grow(a));
+    if (!a->is_on || a->lacks || aside_find(a, row)) return NULL;
+    if (a->count == a->room && grow(a)) {
+        a->lacks = true;
+        return NULL;
+    }
     int64_t *place = place_of(a, row);
     a->rows[a->count] = row;
     *place = ++a->count;
-    *ret_record = a->records + (a->count - 1) * a->floats;
-    return OK;
+    return a->records + (a->count - 1) * a->floats;
 }

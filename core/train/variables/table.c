@@ -12,8 +12,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +28,6 @@ enum {
     LINE_FLOATS = 16,
     WORD_ROWS = 64,
     SAVED_AT_ONCE = 1 << 14, /* floats */
-    YIELDS_MAX = 1000,       /* by who saves, to who changes rows */
     THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
     ADVICE_COLLAPSE = 25,    /* MADV_COLLAPSE of Linux 6.1, which older headers lack */
 };
@@ -52,11 +49,7 @@ struct table {
     char *memory;       /* of all this */
     size_t bytes;
 
-    bool is_saving; /* the thread that applies says so, and then rows are changed under the lock */
-    atomic_bool wants_lock;
-    pthread_mutex_t lock;
-    struct aside aside; /* rows as they were when that began */
-    bool lacks_aside;   /* there was no memory for some */
+    struct aside aside; /* rows as they were when a save began */
 };
 
 /* ---- memory ---- */
@@ -117,7 +110,7 @@ err table_open(const struct table_description *is, const struct updater *by, str
     t->device = device;
     t->width = is->shape.dim[1];
     t->array_count = 1 + by->slot_count;
-    pthread_mutex_init(&t->lock, NULL);
+    aside_open(&t->aside);
     const err e = map(t);
     if (e) {
         table_close(t);
@@ -132,7 +125,6 @@ void table_close(struct table *t)
     if (!t) return;
     if (t->memory) munmap(t->memory, t->bytes);
     aside_close(&t->aside);
-    pthread_mutex_destroy(&t->lock);
     free(t);
 }
 
@@ -307,50 +299,32 @@ bool table_has(const struct table *t, const int64_t *rows, int64_t count)
 
 /* ---- while a checkpoint reads ---- */
 
-static void begin_change(struct table *t)
-{
-    if (!t->is_saving) return;
-    t->wants_lock = true;
-    pthread_mutex_lock(&t->lock);
-    t->wants_lock = false;
-}
-
-static void end_change(struct table *t)
-{
-    if (t->is_saving) pthread_mutex_unlock(&t->lock);
-}
-
 /* A row that was never made is what it would have been. */
-static err set_row_aside(struct table *t, int64_t row)
+static void set_row_aside(struct table *t, int64_t row)
 {
-    float *record;
-    if (aside_find(&t->aside, row)) return OK;
-    TRY(aside_add(&t->aside, row, &record));
-    for (int i = 0; i < t->array_count; i++, record += t->width)
+    float *record = aside_add(&t->aside, row);
+    for (int i = 0; record && i < t->array_count; i++, record += t->width)
         if (is_made(t, row))
             memcpy(record, t->arrays[i] + row * t->width, row_bytes(t, 1));
         else
             initial_array(t, i, row, 1, record);
-    return OK;
 }
 
 /* rows NULL: all of the slice */
 static void set_aside(struct table *t, const int64_t *rows, int64_t count)
 {
-    for (int64_t i = 0; t->is_saving && !t->lacks_aside && i < count; i++)
-        t->lacks_aside = set_row_aside(t, rows ? rows[i] - t->is.start : i) != OK;
+    for (int64_t i = 0; t->aside.is_on && i < count; i++)
+        set_row_aside(t, rows ? rows[i] - t->is.start : i);
 }
 
 void table_save_begin(struct table *t)
 {
-    table_save_end(t);
-    aside_open(t->width * t->array_count, &t->aside);
-    t->is_saving = true;
+    aside_begin(&t->aside, t->width * t->array_count);
 }
 
 static err read_saved(const struct table *t, int array, int64_t first, int64_t count, float *ret)
 {
-    if (t->lacks_aside)
+    if (t->aside.lacks)
         return fail(ERR_MEMORY, "table %s: no memory to set rows aside", t->is.name);
     table_read(t, array, first, count, ret);
     for (int64_t i = 0; i < count && t->aside.count; i++) {
@@ -367,27 +341,25 @@ err table_save_read(struct table *t, int array, int64_t first, int64_t count, fl
     err e = OK;
     for (int64_t at = 0; at < count && !e; at += most) {
         const int64_t n = count - at < most ? count - at : most;
-        for (int i = 0; i < YIELDS_MAX && t->wants_lock; i++) sched_yield();
-        pthread_mutex_lock(&t->lock);
+        aside_begin_reading(&t->aside);
         e = read_saved(t, array, first + at, n, ret + at * t->width);
-        pthread_mutex_unlock(&t->lock);
+        aside_end_reading(&t->aside);
     }
     return e;
 }
 
 void table_save_end(struct table *t)
 {
-    t->is_saving = t->lacks_aside = false;
-    aside_close(&t->aside);
+    aside_end(&t->aside);
 }
 
 void table_gather(struct table *t, const int64_t *rows, int64_t count, float *ret)
 {
     const struct reading reading = {t, rows, ret};
-    begin_change(t); /* rows are made */
+    aside_begin_change(&t->aside); /* rows are made */
     t->device->kernels->spread(t->device, count, grain(t), read_rows, &reading);
     grow_pages(t);
-    end_change(t);
+    aside_end_change(&t->aside);
 }
 
 static err check_finite(const struct table *t, const int64_t *rows, int64_t count,
@@ -409,7 +381,7 @@ err table_apply(struct table *t, const int64_t *rows, int64_t count, const float
     const struct reading reading = {.table = t, .rows = rows};
     _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
     TRY(check_finite(t, rows, count, gradients));
-    begin_change(t);
+    aside_begin_change(&t->aside);
     set_aside(t, optimizer->sweeps ? NULL : rows, optimizer->sweeps ? t->is.length : count);
     if (optimizer->sweeps && t->made < t->is.length)
         kernels->spread(t->device, t->is.length, grain(t), make_stretch, &reading);
@@ -430,7 +402,7 @@ err table_apply(struct table *t, const int64_t *rows, int64_t count, const float
     for (int i = 0; i < t->by.slot_count; i++) update.slot[i] = t->arrays[1 + i];
     kernels->update_rows(t->device, &update);
     grow_pages(t);
-    end_change(t);
+    aside_end_change(&t->aside);
     return OK;
 }
 

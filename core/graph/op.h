@@ -47,6 +47,12 @@ struct regularizer { /* "kernel_regularizer": {"l1": 0.0, "l2": 0.004} : loss +=
 };
 extern const struct object regularizer_object;
 
+/* Of a table that grows: its rows are those of any ids that are seen. */
+struct growth {
+    int64_t admit_after;       /* times: that often an id is seen before it has a row */
+    int64_t evict_after_steps; /* unused for so many, a row goes; 0: never */
+};
+
 /* A trainable variable as the node that uses it sees it. */
 struct param {
     const char *name; /* "<node>/kernel" */
@@ -56,6 +62,8 @@ struct param {
     struct regularizer regularizer;
     /* A table: its rows are named by this column of ids. NULL: a dense variable. */
     const struct tensor *ids;
+    const struct growth *growth; /* NULL: a table of as many rows as the shape says, which else is
+                                    that of one row */
     int64_t held; /* a table: how many rows are bound at most; 0: all that the shape says */
     float *value, *gradient; /* bound by the session; gradient NULL when not training */
 };

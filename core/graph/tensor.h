@@ -18,6 +18,8 @@ struct shape {
     int64_t dim[RANK_MAX];
 };
 
+static const int64_t ANY_ID = INT64_MAX; /* as buckets: every number below is an id */
+
 struct tensor {
     const char *name; /* of the node that makes it */
     enum dtype dtype;
@@ -26,8 +28,8 @@ struct tensor {
     float *gradient; /* NULL where none is wanted */
     bool is_shares;  /* all from 0 to 1: a sigmoid or a softmax made it */
 
-    /* INT64, the ids of a column: they are below `buckets`, or negative, which is none. Weights are
-     * of the ids, in the same shape; NULL: each counts once. */
+    /* INT64, the ids of a column: they are below `buckets`, or negative, which is none; ANY_ID:
+     * for tables that grow. Weights are of the ids, in the same shape; NULL: each counts once. */
     int64_t buckets;
     const struct tensor *weights;
 };

@@ -9,6 +9,8 @@
 #include "core/train/variables/table.h"
 
 #include "core/train/variables/aside.h"
+#include "core/train/variables/growing/growing.h"
+#include "core/train/variables/growing/keys.h"
 
 #include <assert.h>
 #include <math.h>
@@ -34,6 +36,7 @@ enum {
 
 struct table {
     struct table_description is;
+    struct growing *growing; /* has all that follows, where it is not NULL */
     struct updater by;
     struct device *device;
     int64_t width;
@@ -101,8 +104,12 @@ err table_open(const struct table_description *is, const struct updater *by, str
                struct table **ret)
 {
     assert(is->shape.rank == 2 && is->start >= 0 && is->length >= 0);
-    assert(is->start + is->length <= is->shape.dim[0] && !device->is_separate);
+    assert(is->growth || is->start + is->length <= is->shape.dim[0]);
+    assert(!device->is_separate);
     TRY(check(is));
+    if (is->growth && by->optimizer->sweeps)
+        return fail(ERR_INPUT, "table %s: it grows, and %s changes all rows at each step", is->name,
+                    by->optimizer->object.name);
     struct table *t = calloc(1, sizeof *t);
     if (!t) return fail(ERR_MEMORY, "table %s: no memory", is->name);
     t->is = *is;
@@ -111,7 +118,7 @@ err table_open(const struct table_description *is, const struct updater *by, str
     t->width = is->shape.dim[1];
     t->array_count = 1 + by->slot_count;
     aside_open(&t->aside);
-    const err e = map(t);
+    const err e = is->growth ? growing_open(is, by, device, &t->growing) : map(t);
     if (e) {
         table_close(t);
         return e;
@@ -123,9 +130,15 @@ err table_open(const struct table_description *is, const struct updater *by, str
 void table_close(struct table *t)
 {
     if (!t) return;
+    growing_close(t->growing);
     if (t->memory) munmap(t->memory, t->bytes);
     aside_close(&t->aside);
     free(t);
+}
+
+struct growing *table_growing(const struct table *t)
+{
+    return t->growing;
 }
 
 void table_clear(struct table *t)
@@ -319,7 +332,10 @@ static void set_aside(struct table *t, const int64_t *rows, int64_t count)
 
 void table_save_begin(struct table *t)
 {
-    aside_begin(&t->aside, t->width * t->array_count);
+    if (t->growing)
+        growing_save_begin(t->growing);
+    else
+        aside_begin(&t->aside, t->width * t->array_count);
 }
 
 static err read_saved(const struct table *t, int array, int64_t first, int64_t count, float *ret)
@@ -350,16 +366,26 @@ err table_save_read(struct table *t, int array, int64_t first, int64_t count, fl
 
 void table_save_end(struct table *t)
 {
+    if (t->growing) growing_save_end(t->growing);
     aside_end(&t->aside);
 }
 
 void table_gather(struct table *t, const int64_t *rows, int64_t count, float *ret)
 {
     const struct reading reading = {t, rows, ret};
+    if (t->growing) {
+        growing_gather(t->growing, rows, count, ret);
+        return;
+    }
     aside_begin_change(&t->aside); /* rows are made */
     t->device->kernels->spread(t->device, count, grain(t), read_rows, &reading);
     grow_pages(t);
     aside_end_change(&t->aside);
+}
+
+int64_t table_id(const struct table *t, int64_t row)
+{
+    return t->growing ? id_of_key(row) : row;
 }
 
 static err check_finite(const struct table *t, const int64_t *rows, int64_t count,
@@ -370,7 +396,7 @@ static err check_finite(const struct table *t, const int64_t *rows, int64_t coun
     if (t->device->kernels->all_finite(t->device, gradients, n)) return OK;
     while (isfinite(gradients[i])) i++;
     return fail(ERR_NUMBER, "table %s: the gradient of row %lld is not finite", t->is.name,
-                (long long)rows[i / t->width]);
+                (long long)table_id(t, rows[i / t->width]));
 }
 
 err table_apply(struct table *t, const int64_t *rows, int64_t count, const float *gradients,
@@ -381,6 +407,7 @@ err table_apply(struct table *t, const int64_t *rows, int64_t count, const float
     const struct reading reading = {.table = t, .rows = rows};
     _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
     TRY(check_finite(t, rows, count, gradients));
+    if (t->growing) return growing_apply(t->growing, rows, count, gradients, now);
     aside_begin_change(&t->aside);
     set_aside(t, optimizer->sweeps ? NULL : rows, optimizer->sweeps ? t->is.length : count);
     if (optimizer->sweeps && t->made < t->is.length)
@@ -404,44 +431,6 @@ err table_apply(struct table *t, const int64_t *rows, int64_t count, const float
     grow_pages(t);
     aside_end_change(&t->aside);
     return OK;
-}
-
-/* ---- sums ---- */
-
-/* INT64_MAX: all are through */
-static int64_t lowest(const struct row_gradients *of, int count, const int64_t *next)
-{
-    int64_t row = INT64_MAX;
-    for (int i = 0; i < count; i++)
-        if (next[i] < of[i].count && of[i].rows[next[i]] < row) row = of[i].rows[next[i]];
-    return row;
-}
-
-static void add(float *restrict sum, const float *restrict x, bool is_first, int64_t n)
-{
-    if (is_first)
-        memcpy(sum, x, (size_t)n * sizeof *sum);
-    else
-        for (int64_t i = 0; i < n; i++) sum[i] += x[i];
-}
-
-int64_t table_sum(const struct row_gradients *of, int count, int64_t width, float scale,
-                  int64_t *ret_rows, float *ret_gradients)
-{
-    int64_t next[WORKERS_MAX] = {0}, distinct = 0, row;
-    assert(count <= WORKERS_MAX);
-    while ((row = lowest(of, count, next)) < INT64_MAX) {
-        float *sum = ret_gradients + distinct * width;
-        bool is_first = true;
-        for (int i = 0; i < count; i++) {
-            if (next[i] == of[i].count || of[i].rows[next[i]] != row) continue;
-            add(sum, of[i].gradients + next[i]++ * width, is_first, width);
-            is_first = false;
-        }
-        for (int64_t i = 0; i < width; i++) sum[i] *= scale;
-        ret_rows[distinct++] = row;
-    }
-    return distinct;
 }
 
 /* ---- stretches ---- */
@@ -481,10 +470,10 @@ void table_write(struct table *t, int array, int64_t first, int64_t count, const
 
 int64_t table_made(const struct table *t)
 {
-    return t->made;
+    return t->growing ? growing_rows(t->growing) : t->made;
 }
 
 int64_t table_bytes(const struct table *t)
 {
-    return (int64_t)row_bytes(t, t->made) * t->array_count;
+    return t->growing ? growing_bytes(t->growing) : (int64_t)row_bytes(t, t->made) * t->array_count;
 }

@@ -20,17 +20,21 @@ struct table_description {
     int64_t start, length;                 /* the rows that are here; length 0 is fine */
     const struct initializer *initializer; /* not one that is_whole */
     const void *initializer_attributes;    /* borrowed */
-    uint64_t key; /* of the variable's initial values: random_key(seed, name) */
+    uint64_t key;                /* of the variable's initial values: random_key(seed, name) */
+    const struct growth *growth; /* NULL: it does not grow; else rows are keys then (growing/keys.h)
+                                    and the shape is that of one */
 };
 
 struct table;
+struct growing;
 
-/* Takes address space only. ERR_MEMORY: there is none; ERR_INPUT: the initializer refuses.
+/* Takes address space only. ERR_MEMORY: there is none; ERR_INPUT: the initializer refuses, or an
+ * optimizer that sweeps is to update a table that grows.
  * The updater is copied; what it points to outlives the table. */
 err table_open(const struct table_description *, const struct updater *, struct device *,
                struct table **ret);
-void table_close(struct table *); /* NULL is fine */
-void table_clear(struct table *); /* No row is made any more, and their memory is free. */
+void table_close(struct table *);                    /* NULL is fine */
+struct growing *table_growing(const struct table *); /* NULL: it does not grow */
 
 /* Whether all of the rows are here, ascending, each once: what stands between a peer's message and
  * memory. No other function looks. */
@@ -55,8 +59,11 @@ struct row_gradients {
 int64_t table_sum(const struct row_gradients *, int count, int64_t width, float scale,
                   int64_t *ret_rows, float *ret_gradients);
 
-/* Rows first .. first + count - 1 for a checkpoint: array 0 are the values, 1 + i is slot i; of the
+/* What follows is for tables that do not grow; for others there is growing/growing.h.
+ *
+ * Rows first .. first + count - 1 for a checkpoint: array 0 are the values, 1 + i is slot i; of the
  * width of the table. Reading makes none; what is written is made, cheapest with values first. */
+void table_clear(struct table *); /* No row is made any more, and their memory is free. */
 void table_read(const struct table *, int array, int64_t first, int64_t count, float *ret);
 void table_write(struct table *, int array, int64_t first, int64_t count, const float *);
 
@@ -69,6 +76,7 @@ err table_save_read(struct table *, int array, int64_t first, int64_t count, flo
 void table_save_end(struct table *); /* nothing begun is fine */
 
 int64_t table_made(const struct table *);  /* rows */
-int64_t table_bytes(const struct table *); /* of values and slots of these */
+int64_t table_bytes(const struct table *); /* of values and slots of these; with their index */
+int64_t table_id(const struct table *, int64_t row); /* by which people know it */
 
 #endif

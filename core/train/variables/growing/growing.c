@@ -1,0 +1,374 @@
+/* growing.c - see growing.h.
+ *
+ * Rows are numbered as they come and lie in this order in memory that was only reserved, so that
+ * none is ever copied. A call first finds the numbers of its keys, which ascend as the index does,
+ * and then works on the rows as on those of any table.
+ */
+#include "core/train/variables/growing/growing_inside.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/base/random.h"
+#include "core/train/variables/growing/keys.h"
+
+enum {
+    PERIODS = 100, /* until an unused key goes */
+    AHEAD = 16,
+    FETCHED_MAX = 128, /* floats of a row */
+    LINE_FLOATS = 16,
+    THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
+    HUGE_BYTES = 2 << 20,
+};
+static const int64_t ROWS_MAX = ENTRY_SEEN - 1;
+static const int64_t NO_ROW = -1, NEXT_MAKES_ROW = -2; /* in `numbers` */
+
+/* ---- life ---- */
+
+/* There is never room for more rows than twice the host's memory. */
+static err map(struct growing *t)
+{
+    const int64_t row_bytes = t->width * (int64_t)sizeof(float);
+    const int64_t host = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    t->room = 2 * host / row_bytes < ROWS_MAX ? 2 * host / row_bytes : ROWS_MAX;
+    t->array_bytes = (size_t)(t->room * row_bytes);
+    for (int i = 0; i < t->array_count; i++) {
+        void *array = mmap(NULL, t->array_bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (array == MAP_FAILED)
+            return fail(ERR_MEMORY, "no room for %lld rows of %lld numbers", (long long)t->room,
+                        (long long)t->width);
+        t->arrays[i] = array;
+    }
+    return OK;
+}
+
+/* Small pages for a small table. */
+static void grow_pages(struct growing *t)
+{
+    const int64_t row = t->width * (int64_t)sizeof(float);
+    if (t->used * row < HUGE_BYTES || (t->used - 1) * row >= HUGE_BYTES) return;
+    for (int i = 0; i < t->array_count; i++) madvise(t->arrays[i], t->array_bytes, MADV_HUGEPAGE);
+}
+
+err growing_open(const struct table_description *is, const struct updater *by,
+                 struct device *device, struct growing **ret)
+{
+    struct growing *t = calloc(1, sizeof *t);
+    assert(is->growth && !by->optimizer->sweeps);
+    if (!t) return fail(ERR_MEMORY, "no memory");
+    t->is = *is;
+    t->by = *by;
+    t->device = device;
+    t->width = is->shape.dim[1];
+    t->array_count = 1 + by->slot_count;
+    t->given_back = NO_ROW;
+    t->period_steps = (is->growth->evict_after_steps + PERIODS - 1) / PERIODS;
+    if (t->period_steps)
+        t->idle_periods = (is->growth->evict_after_steps + t->period_steps - 1) / t->period_steps;
+    aside_open(&t->aside);
+    err e = key_index_open(is->start, is->length, &t->index);
+    if (!e) e = map(t);
+    if (e)
+        growing_close(t);
+    else
+        *ret = t;
+    return e;
+}
+
+void growing_close(struct growing *t)
+{
+    if (!t) return;
+    for (int i = 0; i < t->array_count && t->arrays[i]; i++) munmap(t->arrays[i], t->array_bytes);
+    key_index_close(&t->index);
+    aside_close(&t->aside);
+    free(t->numbers);
+    free(t->gradients);
+    free(t);
+}
+
+int64_t growing_rows(const struct growing *t)
+{
+    return t->row_count;
+}
+
+int64_t growing_bytes(const struct growing *t)
+{
+    return t->used * t->width * t->array_count * (int64_t)sizeof(float) +
+           (int64_t)key_index_bytes(&t->index);
+}
+
+/* ---- rows ---- */
+
+static size_t row_bytes(const struct growing *t)
+{
+    return (size_t)t->width * sizeof(float);
+}
+
+static void initial_values(const struct growing *t, int64_t key, float *ret)
+{
+    const struct initial of = {
+        .shape = &t->is.shape, .key = random_u64(t->is.key, (uint64_t)key), .count = t->width};
+    const err e = t->is.initializer->fill(t->is.initializer_attributes, &of, ret);
+    assert(!e); /* table_open has asked */
+    (void)e;
+}
+
+static err take_number(struct growing *t, int64_t *ret)
+{
+    if (t->given_back == NO_ROW && t->used == t->room)
+        return fail(ERR_MEMORY, "no memory for more than %lld rows", (long long)t->used);
+    *ret = t->given_back == NO_ROW ? t->used++ : t->given_back;
+    if (t->given_back == NO_ROW) {
+        grow_pages(t);
+        return OK;
+    }
+    uint32_t next;
+    memcpy(&next, t->arrays[0] + *ret * t->width, sizeof next);
+    t->given_back = next == ENTRY_SEEN ? NO_ROW : (int64_t)next;
+    return OK;
+}
+
+static void give_back(struct growing *t, int64_t number)
+{
+    const uint32_t next = t->given_back == NO_ROW ? ENTRY_SEEN : (uint32_t)t->given_back;
+    memcpy(t->arrays[0] + number * t->width, &next, sizeof next);
+    t->given_back = number;
+    t->row_count--;
+}
+
+err growing_make_row(struct growing *t, int64_t key, int64_t *ret_number)
+{
+    TRY(take_number(t, ret_number));
+    initial_values(t, key, t->arrays[0] + *ret_number * t->width);
+    for (int i = 0; i < t->by.slot_count; i++) {
+        const float initial = optimizer_initial(t->by.optimizer, t->by.attributes, i);
+        float *slot = t->arrays[1 + i] + *ret_number * t->width;
+        for (int64_t k = 0; k < t->width; k++) slot[k] = initial;
+    }
+    t->row_count++;
+    return OK;
+}
+
+err growing_add(struct growing *t, int64_t key, struct entry **ret)
+{
+    if (key_index_is_full(&t->index)) TRY(key_index_make_room(&t->index, !t->aside.is_on));
+    *ret = key_index_add(&t->index, key);
+    return OK;
+}
+
+/* ---- before a key changes ---- */
+
+struct key_record growing_record(const struct growing *t, const struct entry *entry)
+{
+    if (!entry || entry->state == ENTRY_SEEN) return (struct key_record){.sights = NOT_THERE};
+    const uint8_t age = (uint8_t)((uint8_t)t->period - entry->period);
+    return (struct key_record){.sights = entry_has_row(entry) ? 0 : entry_sights(entry),
+                               .used =
+                                   t->period_steps ? (t->period - age) * t->period_steps : t->step};
+}
+
+static void set_aside(struct growing *t, int64_t key, const struct entry *entry)
+{
+    float *to = aside_add(&t->aside, key);
+    const struct key_record record = growing_record(t, entry);
+    if (!to) return;
+    memcpy(to, &record, sizeof record);
+    to += RECORD_FLOATS;
+    for (int i = 0; record.sights == 0 && i < t->array_count; i++, to += t->width)
+        memcpy(to, t->arrays[i] + entry->state * t->width, row_bytes(t));
+}
+
+static void give_up(struct growing *t, struct entry *entry)
+{
+    set_aside(t, entry->mark - 1, entry);
+    if (entry_has_row(entry))
+        give_back(t, entry->state);
+    else
+        t->seen_count--;
+    entry->state = ENTRY_SEEN;
+}
+
+/* With the first update of a period. More periods than a byte counts may have gone without one. */
+static err enter_period(struct growing *t, int64_t step)
+{
+    const int64_t before = t->period;
+    t->step = step;
+    if (!t->period_steps || step / t->period_steps <= before) return OK;
+    t->period = step / t->period_steps;
+    const bool is_all = t->period - before > t->idle_periods;
+    for (int64_t i = 0; i < t->index.end; i++) {
+        struct entry *entry = &t->index.at[i];
+        if (!entry->mark || entry->state == ENTRY_SEEN) continue;
+        if (is_all || (uint8_t)((uint8_t)t->period - entry->period) > t->idle_periods)
+            give_up(t, entry);
+    }
+    const int64_t left = t->seen_count + t->row_count;
+    const bool is_loose = t->index.count > 2 * left + t->index.homes / 4;
+    return is_loose && !t->aside.is_on ? key_index_make_room(&t->index, true) : OK;
+}
+
+/* An update names it. */
+static err see(struct growing *t, int64_t key, int64_t *ret_number)
+{
+    struct entry *entry = key_index_find(&t->index, key);
+    set_aside(t, key, entry);
+    if (!entry) TRY(growing_add(t, key, &entry));
+    entry->period = (uint8_t)t->period;
+    *ret_number = entry->state;
+    if (entry_has_row(entry)) return OK;
+    const uint32_t sights = entry_sights(entry) + 1;
+    if (sights == 1) t->seen_count++;
+    entry->state = ENTRY_SEEN | sights;
+    *ret_number = NO_ROW;
+    if (sights < t->is.growth->admit_after) return OK;
+    TRY(growing_make_row(t, key, ret_number));
+    entry->state = (uint32_t)*ret_number;
+    t->seen_count--;
+    return OK;
+}
+
+/* ---- calls ---- */
+
+static err reserve(struct growing *t, int64_t count)
+{
+    if (count <= t->call_room) return OK;
+    free(t->numbers);
+    free(t->gradients);
+    t->call_room = count;
+    t->numbers = malloc((size_t)count * sizeof *t->numbers);
+    t->gradients = malloc((size_t)count * row_bytes(t));
+    if (t->numbers && t->gradients) return OK;
+    t->call_room = 0;
+    return fail(ERR_MEMORY, "no memory for %lld rows of one message", (long long)count);
+}
+
+static int64_t grain(const struct growing *t)
+{
+    return THREAD_FLOATS / t->width + 1;
+}
+
+struct reading {
+    const struct growing *table;
+    const int64_t *keys;
+    float *ret;
+};
+
+/* Every AHEAD keys: their entries, and then their rows */
+enum { PIECE = 64 };
+
+/* At the next update, which may be the first of a period */
+static bool will_go(const struct growing *t, const struct entry *entry)
+{
+    if (!t->period_steps) return false;
+    const uint8_t next = (uint8_t)((t->step + 1) / t->period_steps);
+    return (uint8_t)(next - entry->period) > t->idle_periods;
+}
+
+static int64_t number_of(const struct growing *t, int64_t key)
+{
+    const struct entry *entry = key_index_find(&t->index, key);
+    if (entry && will_go(t, entry)) entry = NULL;
+    if (entry && entry_has_row(entry)) return entry->state;
+    const int64_t sights = entry ? entry_sights(entry) : 0;
+    return sights + 1 < t->is.growth->admit_after ? NO_ROW : NEXT_MAKES_ROW;
+}
+
+static inline __attribute__((always_inline)) void fetch_row(const struct growing *t, int64_t number)
+{
+    const int64_t n = t->width < FETCHED_MAX ? t->width : FETCHED_MAX;
+    const float *row = t->arrays[0] + number * t->width;
+    for (int64_t at = 0; at < n; at += LINE_FLOATS) __builtin_prefetch(row + at);
+}
+
+static void read_row(const struct growing *t, int64_t key, int64_t number, float *ret)
+{
+    if (number >= 0)
+        memcpy(ret, t->arrays[0] + number * t->width, row_bytes(t));
+    else if (number == NEXT_MAKES_ROW)
+        initial_values(t, key, ret);
+    else
+        memset(ret, 0, row_bytes(t));
+}
+
+/* In pieces: numbers of all rows of one are known before the first of them is read. */
+static void read_rows(const void *arguments, int64_t begin, int64_t end)
+{
+    const struct reading *r = arguments;
+    const struct growing *t = r->table;
+    int64_t numbers[PIECE];
+    for (int64_t at = begin; at < end; at += PIECE) {
+        const int64_t n = end - at < PIECE ? end - at : PIECE;
+        for (int64_t i = 0; i < n; i++) {
+            if (at + i + AHEAD < end) key_index_fetch(&t->index, r->keys[at + i + AHEAD]);
+            numbers[i] = number_of(t, r->keys[at + i]);
+            if (numbers[i] >= 0) fetch_row(t, numbers[i]);
+        }
+        for (int64_t i = 0; i < n; i++)
+            read_row(t, r->keys[at + i], numbers[i], r->ret + (at + i) * t->width);
+    }
+}
+
+void growing_gather(struct growing *t, const int64_t *keys, int64_t count, float *ret)
+{
+    const struct reading reading = {t, keys, ret};
+    t->device->kernels->spread(t->device, count, grain(t), read_rows, &reading);
+}
+
+/* Numbers of those that have rows, one behind the other, and their gradients; *ret: where these
+ * are. Returns how many. */
+static int64_t take_rows(struct growing *t, int64_t count, const float *gradients,
+                         const float **ret)
+{
+    int64_t rows = 0;
+    for (int64_t i = 0; i < count; i++) rows += t->numbers[i] >= 0;
+    *ret = rows == count ? gradients : t->gradients;
+    if (rows == count) return rows;
+    rows = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (t->numbers[i] < 0) continue;
+        memcpy(t->gradients + rows * t->width, gradients + i * t->width, row_bytes(t));
+        t->numbers[rows++] = t->numbers[i];
+    }
+    return rows;
+}
+
+static void update(struct growing *t, int64_t count, const float *gradients,
+                   const struct juncture *now)
+{
+    _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
+    t->by.optimizer->derive(t->by.attributes, now, constants);
+    struct row_update update = {.rule = t->by.optimizer->rule,
+                                .constants = constants,
+                                .value = t->arrays[0],
+                                .ids = t->numbers,
+                                .gradient = gradients,
+                                .count = count,
+                                .width = t->width,
+                                .rows = t->used,
+                                .form = t->by.form};
+    for (int i = 0; i < t->by.slot_count; i++) update.slot[i] = t->arrays[1 + i];
+    t->device->kernels->update_rows(t->device, &update);
+}
+
+err growing_apply(struct growing *t, const int64_t *keys, int64_t count, const float *gradients,
+                  const struct juncture *now)
+{
+    const float *of_rows = NULL;
+    TRY(reserve(t, count));
+    aside_begin_change(&t->aside);
+    err e = enter_period(t, now->step);
+    for (int64_t i = 0; i < count && !e; i++) {
+        if (i + AHEAD < count) key_index_fetch(&t->index, keys[i + AHEAD]);
+        e = see(t, keys[i], &t->numbers[i]);
+    }
+    if (!e) {
+        const int64_t rows = take_rows(t, count, gradients, &of_rows);
+        update(t, rows, of_rows, now);
+    }
+    aside_end_change(&t->aside);
+    return e;
+}

@@ -1,0 +1,66 @@
+/* growing.h - a slice of a table that grows: rows of keys (keys.h), each made when it has been seen
+ * often enough and given up when it has not been used for long.
+ *
+ * A key is seen when an update names it, once in an update. The update that sees it for the
+ * admit_after-th time makes its row and changes it; gradients before that are dropped. Who reads a
+ * key without a row gets what the next update would find: the initial value where that makes the
+ * row, else zeros. So reading changes nothing, and what a table becomes depends on its updates
+ * alone.
+ *
+ * The steps that a key may be unused are counted in periods, a hundredth of them each: a row goes
+ * with the first update of a period, at most two periods late, and its key is as if never seen.
+ *
+ * The initial value of a row depends on the key of the variable and its own only; initializers see
+ * a variable of one row.
+ */
+#ifndef CORE_TRAIN_VARIABLES_GROWING_GROWING_H
+#define CORE_TRAIN_VARIABLES_GROWING_GROWING_H
+
+#include "core/train/variables/table.h"
+
+struct growing;
+
+/* Keys start .. start + length - 1 of the description. An optimizer that sweeps is none. As
+ * table_open. */
+err growing_open(const struct table_description *, const struct updater *, struct device *,
+                 struct growing **ret);
+void growing_close(struct growing *); /* NULL is fine */
+
+/* Keys ascend, each once. As table_gather and table_apply; all gradients are finite. ERR_MEMORY: a
+ * part of the update may have been done. */
+void growing_gather(struct growing *, const int64_t *keys, int64_t count, float *ret);
+err growing_apply(struct growing *, const int64_t *keys, int64_t count, const float *gradients,
+                  const struct juncture *);
+
+int64_t growing_rows(const struct growing *);
+int64_t growing_bytes(const struct growing *); /* of rows, slots and index */
+
+/* ---- checkpoints ---- */
+
+/* What is known of a key */
+struct key_state {
+    int64_t key;
+    int64_t sights; /* 0: it has a row; else how often it was seen, 1 or more */
+    int64_t used;   /* step of the last use, or of the beginning of its period */
+};
+
+/* As table_save_begin. ret_keys, ret_rows: how many there are to be read. */
+void growing_save_begin(struct growing *);
+void growing_save_end(struct growing *);
+void growing_saved(const struct growing *, int64_t *ret_keys, int64_t *ret_rows);
+/* The next of the keys as they were then, ascending, at most `count`; *from is moved on from 0,
+ * ret_count 0: there are no more. */
+err growing_save_keys(struct growing *, int64_t *from, int64_t count, struct key_state *ret,
+                      int64_t *ret_count);
+/* The same of their rows, of those that have one. */
+err growing_save_rows(struct growing *, int array, int64_t *from, int64_t count, float *ret,
+                      int64_t *ret_count);
+
+/* Into an empty table, which then stands before the update of that step. */
+void growing_restore_begin(struct growing *, int64_t step);
+/* A key that is not there yet. ret_number: of its row, one more than that of the row restored
+ * before; its values and slots are initial. -1: it has none. */
+err growing_restore(struct growing *, const struct key_state *, int64_t *ret_number);
+void growing_write(struct growing *, int array, int64_t number, int64_t count, const float *);
+
+#endif

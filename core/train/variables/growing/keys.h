@@ -1,0 +1,19 @@
+/* keys.h - ids of growing tables, and the keys that their rows are called by.
+ *
+ * Ids come as people and hashes make them; keys are the same numbers in an order that no data have,
+ * so that equal stretches of keys hold about equally many rows. Both are from 0 to
+ * KEYS - 1, and each id has a key of its own.
+ */
+#ifndef CORE_TRAIN_VARIABLES_GROWING_KEYS_H
+#define CORE_TRAIN_VARIABLES_GROWING_KEYS_H
+
+#include <stdint.h>
+
+#include "core/graph/tensor.h"
+
+static const int64_t KEYS = ANY_ID;
+
+int64_t key_of_id(int64_t id);
+int64_t id_of_key(int64_t key);
+
+#endif

@@ -376,7 +376,7 @@ static err open_rows(struct parts *parts, const struct source_spec *source,
 static err read_columns(struct parts *parts, const struct source_spec *source,
                         const struct format_context *context, struct dataset *ret)
 {
-    struct row_reader *reader;
+    struct row_reader *reader = NULL;
     TRY(open_rows(parts, source, context, &reader));
     return columns_open(reader, context, ret);
 }

@@ -137,8 +137,11 @@ static void update_apart(struct world *w, float *values, float *const gradients[
         const struct optimizer_spec *spec = &w->specs[w->sections[i].optimizer];
         assert_int_equal(fixture_store(spec, &w->device, floats, values + begin, &store), OK);
         for (int step = 0; step < STEPS; step++)
-            store_apply(&store, (const float *const[]){gradients[0] + begin, gradients[1] + begin},
-                        2, 0.5f, step, NULL);
+            assert_int_equal(
+                store_apply(&store,
+                            (const void *const[]){gradients[0] + begin, gradients[1] + begin}, 2,
+                            0.5f, step, NULL),
+                OK);
         for (int k = 0; k < store.slot_count; k++)
             memcpy(slots[k] + begin, store.slots[k], (size_t)floats * sizeof(float));
         store_close(&store);
@@ -150,15 +153,15 @@ static void update_apart(struct world *w, float *values, float *const gradients[
 static void update_in_parts(struct store *store, float *const gradients[2])
 {
     static const int64_t ends[] = {16, 48, 64, 8208, 9008, 17008};
-    const float *const both[] = {gradients[0], gradients[1]};
-    const float *const wrong[] = {gradients[1], gradients[1]};
+    const void *const both[] = {gradients[0], gradients[1]};
+    const void *const wrong[] = {gradients[1], gradients[1]};
     for (int step = 0; step < STEPS; step++) {
         for (int i = 0; i < 4; i++)
             assert_int_equal(store_advance(store, wrong, 2, 0.5f, step, ends[i]), OK);
         store_take_back(store);
         for (int i = 0; i < 6; i++)
             assert_int_equal(store_advance(store, both, 2, 0.5f, step, ends[i]), OK);
-        store_apply(store, both, 2, 0.5f, step, NULL);
+        assert_int_equal(store_apply(store, both, 2, 0.5f, step, NULL), OK);
     }
 }
 
@@ -178,8 +181,9 @@ static void a_block_of_several_is_updated_as_blocks_of_one_each(void **state)
             store_open(&w.all, w.sections, w.section_count, &w.device, FLOATS, values, &store), OK);
         if (in_parts) update_in_parts(&store, gradients);
         for (int step = 0; step < STEPS && !in_parts; step++)
-            store_apply(&store, (const float *const[]){gradients[0], gradients[1]}, 2, 0.5f, step,
-                        snapshot);
+            assert_int_equal(store_apply(&store, (const void *const[]){gradients[0], gradients[1]},
+                                         2, 0.5f, step, snapshot),
+                             OK);
         assert_memory_equal(values, apart, bytes);
         if (!in_parts) assert_memory_equal(snapshot, apart, bytes);
         for (int k = 0; k < 2; k++) assert_memory_equal(store.slots[k], slots[k], bytes);

@@ -124,11 +124,21 @@ static err restore_values(struct restored_model *r)
                 error_text());
 }
 
+/* By what lies beside the checkpoint. */
+static err standardize(struct restored_model *r)
+{
+    const char *prefix = bundle_prefix(r->bundle), *slash = strrchr(prefix, '/');
+    const char *folder = arena_format(&r->spec.arena, "%.*s", slash ? (int)(slash - prefix) : 1,
+                                      slash ? prefix : ".");
+    return spec_standardize(&r->spec, folder, true);
+}
+
 /* The checkpoint first: it is the word that is most often wrong, and the cheapest to look at. */
 err restored_model_open(struct restored_model *r, bool without_labels)
 {
     TRY(checkpoint_open(r->flags.checkpoint, &r->bundle));
     TRY(checkpoint_global_step(r->bundle, &r->step));
+    TRY(standardize(r));
     TRY(open_restored_device(r));
     const struct session_options options = {
         .spec = &r->spec,

@@ -68,6 +68,14 @@ static err write_events(struct evaluator *v, int64_t step, const struct evaluati
     return events_flush(v->events);
 }
 
+static err keep_best(struct evaluator *v, struct bundle *bundle,
+                     const struct best_checkpoint *entry)
+{
+    if (!v->best.keep) return OK;
+    TRY(best_checkpoints_offer(&v->best, bundle_prefix(bundle), bundle_shards(bundle), entry));
+    return v->best.count ? spec_keep_standards(&v->run->spec, v->best.folder) : OK;
+}
+
 /* A full disk does not end it. */
 static void report(struct evaluator *v, struct bundle *bundle, int64_t step,
                    const struct evaluation *e)
@@ -76,9 +84,7 @@ static void report(struct evaluator *v, struct bundle *bundle, int64_t step,
                                           .value = evaluation_value(e, v->best_value)};
     print_line(v, step, e);
     if (write_events(v, step, e)) log_line(LOG_WARNING, "summaries: %s", error_text());
-    if (v->best.keep &&
-        best_checkpoints_offer(&v->best, bundle_prefix(bundle), bundle_shards(bundle), &entry))
-        log_line(LOG_WARNING, "best checkpoints: %s", error_text());
+    if (keep_best(v, bundle, &entry)) log_line(LOG_WARNING, "best checkpoints: %s", error_text());
 }
 
 /* ---- one checkpoint ---- */

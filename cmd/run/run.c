@@ -134,6 +134,11 @@ err run_load_spec(struct run *run)
     return settings_check_spec(run);
 }
 
+err run_standardize(struct run *run)
+{
+    return spec_standardize(&run->spec, run->spec.train.checkpoint_dir, false);
+}
+
 void run_close(struct run *run)
 {
     if (run->has_spec) spec_free(&run->spec);
@@ -163,12 +168,20 @@ static void prepare_arithmetic(const struct run *run)
     if (!run->is_local) cpu_environment_prepare(run->argv);
 }
 
+/* A launcher and a ps leave the data alone. */
+static bool opens_data(const struct run *run)
+{
+    const enum run_kind kind = run_kind(run);
+    return run->has_spec && kind != RUN_LAUNCHER && kind != RUN_PS;
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run run;
     err e = run_open(&run, argc, argv);
     if (!e) prepare_arithmetic(&run);
     if (!e && run.spec_path) e = run_load_spec(&run);
+    if (!e && opens_data(&run)) e = run_standardize(&run);
     int code = e ? report_error(e) : dispatch(&run);
     run_close(&run);
     return code;

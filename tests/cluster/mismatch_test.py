@@ -63,6 +63,27 @@ class Mismatch(ClusterCase):
             self.assert_ended(cluster, name, INPUT, f"the spec differs: {name} has fingerprint "
                               r"[0-9a-f]{16}, ps/0 has [0-9a-f]{16}")
 
+    def test_other_numbers_to_standardize_by_are_refused(self):
+        """Each worker measures its own files, and these are not the same."""
+        flags_of = {}
+        for i, name in enumerate(("worker/0", "worker/1")):
+            folder = self.folder / f"data{i}"
+            folder.mkdir()
+            (folder / "rows.csv").write_text("a,y\n" + "".join(f"{k + i},{k % 2}\n" for k in range(100)))
+            flags_of[name] = [f"--data_dir={folder}"]
+        source = {"format": "csv", "file": "rows.csv", "label": "y"}
+        column = {"column": "numeric", "name": "a", "standardize": True}
+        plan = Plan(changes={**SYNC, "data": {"train": source, "columns": [column], "batch_size": 10},
+                             "model": [{"op": "dense", "inputs": ["a"], "units": 2}], "metrics": []},
+                    order=["ps/0", "ps/1", "worker/0", "worker/1"], flags_of=flags_of)
+        cluster = self.start(plan, lambda c: c.tasks["worker/1"].has_ended())
+        self.assert_ended(cluster, "worker/1", INPUT, SPECS_DIFFER)
+        cluster.plan = dataclasses.replace(plan, flags_of={"worker/1": flags_of["worker/0"]})
+        cluster.start("worker/1", label="worker/1 again")
+        codes = cluster.wait()
+        del codes["worker/1"]
+        self.assertEqual(codes, dict.fromkeys(codes, 0), cluster.story())
+
     def refuse_hosts(self, change, pattern):
         plan = Plan(changes=SYNC, told=told_by("worker/1", change))
         cluster = self.start(plan, lambda c: c.tasks["worker/1"].has_ended())

@@ -1,46 +1,59 @@
-/* numeric: one number, or a list of so many: at least min, log1p, then times scale, then plus
- * offset. */
-#include "core/data/columns/column.h"
+/* numeric: one number, or a list of so many: at least min, log1p, less mean by deviation, then
+ * times scale, then plus offset. */
+#include "core/data/columns/numeric.h"
 
 #include <float.h>
 #include <math.h>
-
-struct attributes {
-    struct column_source source; /* max: how many, all of them */
-    bool log1p;
-    double scale, offset;
-    json_t *fallback, *min; /* borrowed from the spec */
-};
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
     {.name = "min",
      .type = FIELD_JSON,
-     .offset = offsetof(struct attributes, min),
+     .offset = offsetof(struct numeric_attributes, min),
      .fallback = "null",
      .help = "what is less counts as this, before all else; null: no limit"},
     {.name = "log1p",
      .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, log1p),
+     .offset = offsetof(struct numeric_attributes, log1p),
      .fallback = "false",
      .help = "the logarithm of 1 + x, before scale and offset"},
+    {.name = "standardize",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct numeric_attributes, standardize),
+     .fallback = "false",
+     .help = "less the mean, by the deviation that the training data have in each of the numbers, "
+             "after log1p; kept beside the checkpoints of the run"},
+    {.name = "mean",
+     .type = FIELD_FLOATS,
+     .offset = offsetof(struct numeric_attributes, mean),
+     .fallback = "[]",
+     .min = -1e38,
+     .max = 1e38,
+     .help = "of each of the numbers, to standardize by; none: that of the training data"},
+    {.name = "deviation",
+     .type = FIELD_FLOATS,
+     .offset = offsetof(struct numeric_attributes, deviation),
+     .fallback = "[]",
+     .min = 1e-38,
+     .max = 1e38,
+     .help = "of each of the numbers, to standardize by; none: that of the training data"},
     {.name = "scale",
      .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, scale),
+     .offset = offsetof(struct numeric_attributes, scale),
      .fallback = "1",
      .min = -1e30,
      .max = 1e30,
      .help = "x = scale * x + offset"},
     {.name = "offset",
      .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, offset),
+     .offset = offsetof(struct numeric_attributes, offset),
      .fallback = "0",
      .min = -1e30,
      .max = 1e30,
      .help = "x = scale * x + offset"},
     {.name = "default",
      .type = FIELD_JSON,
-     .offset = offsetof(struct attributes, fallback),
+     .offset = offsetof(struct numeric_attributes, fallback),
      .fallback = "null",
      .help = "what stands for each number of an empty cell, before all this; null: such a cell is "
              "an error"},
@@ -53,49 +66,63 @@ static bool is_number_or_null(const json_t *json)
     return json_is_number(json) && fabs(json_number_value(json)) <= FLT_MAX;
 }
 
+/* Numbers of the training data are there before anything is opened (core/data/stats/standardize.h).
+ */
+static err check_standard(const struct numeric_attributes *a)
+{
+    const int count = a->standardize ? (int)a->source.max : 0;
+    if (a->mean.count == count && a->deviation.count == count) return OK;
+    if (!a->standardize) return fail(ERR_INPUT, "mean and deviation: for standardize only");
+    return fail(ERR_INPUT, "mean and deviation: expected %d numbers each (\"max\"), got %d and %d",
+                count, a->mean.count, a->deviation.count);
+}
+
 static err open(struct column_maker *m, const struct column_context *context)
 {
-    const struct attributes *a = m->attributes;
+    const struct numeric_attributes *a = m->attributes;
     if (!is_number_or_null(a->fallback))
         return fail(ERR_INPUT, "default: expected a number or null");
     if (!is_number_or_null(a->min)) return fail(ERR_INPUT, "min: expected a number or null");
+    TRY(check_standard(a));
     m->made.dtype = FLOAT32;
     m->made.shape = (struct shape){1, {a->source.max}};
     return OK;
 }
 
-static err change(const struct attributes *a, double x, float *ret)
+/* index: of the number in the cell */
+static err change(const struct numeric_attributes *a, double x, int64_t index, float *ret)
 {
     if (json_is_number(a->min) && x < json_number_value(a->min)) x = json_number_value(a->min);
     if (a->log1p && !(x > -1))
         return fail(ERR_INPUT, "expected a number above -1 for log1p, got %.9g", x);
     if (a->log1p) x = log1p(x);
+    if (a->standardize) x = (x - a->mean.at[index]) / a->deviation.at[index];
     *ret = (float)(a->scale * x + a->offset);
     return isfinite(*ret) ? OK : fail(ERR_INPUT, "%.9g is too large", x);
 }
 
 static err stand_in(struct column_maker *m, float *to)
 {
-    const struct attributes *a = m->attributes;
+    const struct numeric_attributes *a = m->attributes;
     if (!json_is_number(a->fallback))
         return fail(ERR_INPUT,
                     "expected a number (\"default\" says what stands for none), got \"\"");
     m->missing++;
     for (int64_t i = 0; i < a->source.max; i++)
-        TRY(change(a, json_number_value(a->fallback), &to[i]));
+        TRY(change(a, json_number_value(a->fallback), i, &to[i]));
     return OK;
 }
 
 static err make(struct column_maker *m, const struct cell *cells, void *ret)
 {
-    const struct attributes *a = m->attributes;
+    const struct numeric_attributes *a = m->attributes;
     struct items items = column_items(m, cells);
     struct item item;
     float *to = ret, number;
     int64_t count = 0;
     for (; items_next(&items, &item); count++) {
         if (!item_number(&item, &number)) return item_refuse(&item, "a number");
-        if (count < a->source.max) TRY(change(a, (double)number, &to[count]));
+        if (count < a->source.max) TRY(change(a, (double)number, count, &to[count]));
     }
     if (count == 0) return stand_in(m, to);
     if (count == a->source.max) return OK;
@@ -104,7 +131,7 @@ static err make(struct column_maker *m, const struct cell *cells, void *ret)
 }
 
 const struct column_kind column_numeric = {
-    .object = {"numeric", "numbers, scaled", fields, sizeof(struct attributes)},
+    .object = {"numeric", "numbers, scaled", fields, sizeof(struct numeric_attributes)},
     .open = open,
     .make = make,
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/data/columns/column.h"
-#include "core/data/parts.h"
+#include "core/data/stats/each_row.h"
 
 /* ---- one value ---- */
 
@@ -72,9 +72,16 @@ static const char *separator_of(const struct objects *columns, const char *cell)
     return NULL;
 }
 
-static void describe(struct stats *s, const struct row_reader *reader,
-                     const struct objects *columns, int64_t words_max)
+struct reading {
+    struct stats *stats;
+    const struct objects *columns;
+    int64_t words_max;
+};
+
+static err begin(void *context, const struct row_reader *reader)
 {
+    const struct reading *r = context;
+    struct stats *s = r->stats;
     s->count = reader->cell_count + (reader->label_cell < 0);
     s->cells = arena_array(&s->arena, (size_t)s->count, sizeof *s->cells);
     for (int i = 0; i < s->count; i++) {
@@ -82,13 +89,15 @@ static void describe(struct stats *s, const struct row_reader *reader,
         const bool is_cell = i < reader->cell_count;
         c->name = arena_string(&s->arena, is_cell ? reader->cell_names[i] : LABELS_NAME);
         c->is_label = !is_cell || i == reader->label_cell;
-        c->separator = is_cell ? separator_of(columns, c->name) : NULL;
-        c->words.max = words_max;
+        c->separator = is_cell ? separator_of(r->columns, c->name) : NULL;
+        c->words.max = r->words_max;
     }
+    return OK;
 }
 
-static err add_row(struct stats *s, const struct row_reader *reader, const struct row *row)
+static err add_row(void *context, const struct row_reader *reader, const struct row *row)
 {
+    struct stats *s = ((const struct reading *)context)->stats;
     const float label = (float)row->label;
     const struct cell of_label = {.count = 1, .numbers = &label};
     for (int i = 0; i < s->count; i++)
@@ -97,44 +106,18 @@ static err add_row(struct stats *s, const struct row_reader *reader, const struc
     return OK;
 }
 
-static err read_rows(struct stats *s, const struct source_spec *source, struct row_reader *reader)
-{
-    const char *first = arena_string(&s->arena, reader->name);
-    bool found = true;
-    struct row row;
-    for (int64_t i = 0; source->take == 0 || s->rows < source->take; i++) {
-        TRY(reader->calls->next(reader, &row, &found));
-        if (!found) break;
-        if (i >= source->skip) TRY(add_row(s, reader, &row));
-    }
-    s->name = strcmp(first, reader->name) ? arena_format(&s->arena, "%s to %s", first, reader->name)
-                                          : first;
-    return s->rows ? OK : fail(ERR_INPUT, "%s: no row is left to look at", s->name);
-}
-
 err stats_read(const struct source_spec *source, const struct format_context *context,
                const struct objects *columns, int64_t words_max, struct stats *ret)
 {
-    const struct format *format = source->format.kind->descriptor;
-    struct bad_rows bad_rows = {.limit = source->bad_rows};
-    struct format_context own = *context;
-    struct row_reader *reader = NULL;
-    struct parts *parts = NULL;
     struct stats s = {0};
-    own.columns = NULL;
-    own.bad_rows = &bad_rows;
-    err e = parts_open_rows(source, &own, &parts, &reader);
-    if (!e) {
-        describe(&s, reader, columns, words_max);
-        e = read_rows(&s, source, reader);
-        reader->calls->close(reader);
-        if (!e) bad_rows_report(&bad_rows, s.name, s.rows);
-    }
-    parts_free(parts);
-    if (!e) *ret = s;
-    if (!e) return OK;
-    stats_free(&s);
-    return fail_prefix(e, "%s data", format->object.name);
+    struct reading reading = {&s, columns, words_max};
+    const struct row_visitor visitor = {begin, add_row, &reading};
+    const err e = each_row(source, context, &visitor, &s.arena, &s.name);
+    if (e)
+        stats_free(&s);
+    else
+        *ret = s;
+    return e;
 }
 
 void stats_free(struct stats *s)

@@ -166,10 +166,7 @@ static err list_optimizers(struct spec *spec, struct arena *arena)
     return OK;
 }
 
-/* Tasks compare fingerprints when they meet. Left out is what may differ between them, or between a
- * task and its next life: what is said, saved and measured beside the steps, and where files lie.
- */
-static err make_fingerprint(const json_t *json, char ret[17])
+err spec_make_fingerprint(const json_t *json, char ret[17])
 {
     json_t *shared = json_deep_copy(json);
     fields_keep_shared(&spec_object, shared);
@@ -194,7 +191,7 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     spec.json = json;
     spec.source = arena_string(arena, source_of(options));
     spec.directory = directory_of(options, arena);
-    TRY(make_fingerprint(json, spec.fingerprint));
+    TRY(spec_make_fingerprint(json, spec.fingerprint));
     spec.arena = *arena;
     *ret = spec;
     return OK;

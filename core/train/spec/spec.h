@@ -81,6 +81,15 @@ struct spec_options {
 err spec_load(const struct spec_options *,
               struct spec *ret); /* text: "spec.json: model[2].units: ..." */
 void spec_free(struct spec *);
+
+/* What the columns that say "standardize" lack, mean and deviation, becomes part of the spec and of
+ * its fingerprint, by which tasks know that they have the same: what was kept in this folder, where
+ * it has a checkpoint; else that of the training data, which are read for it. folder: NULL: none.
+ * is_restored: only what was kept there will do. Once, before the data are opened. */
+err spec_standardize(struct spec *, const char *folder, bool is_restored);
+/* Keeps it there, if there is anything. ERR_IO. */
+err spec_keep_standards(const struct spec *, const char *folder);
+
 char *spec_text(const struct spec *); /* as indented JSON; freed with free(). NULL: no memory */
 
 /* Gradients that go into one global step. */

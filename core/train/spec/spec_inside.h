@@ -7,6 +7,11 @@
 /* The JSON of a file, or of standard input for "-". New reference. */
 err spec_read(const char *path, json_t **ret);
 
+/* Tasks compare fingerprints when they meet. Left out is what may differ between them, or between a
+ * task and its next life: what is said, saved and measured beside the steps, and where files lie.
+ */
+err spec_make_fingerprint(const json_t *, char ret[17]);
+
 extern const struct object train_spec_object;
 
 /* After the tables have filled spec->train from json (the whole spec): defaults that depend on

@@ -1,0 +1,16 @@
+/* numeric.h - what the spec says of a numeric column. */
+#ifndef CORE_DATA_COLUMNS_NUMERIC_H
+#define CORE_DATA_COLUMNS_NUMERIC_H
+
+#include "core/data/columns/column.h"
+
+struct numeric_attributes {
+    struct column_source source; /* max: how many, all of them */
+    bool log1p, standardize;
+    struct floats mean, deviation; /* [max] each, of what there is after log1p; or none */
+    double scale, offset;
+    json_t *fallback, *min; /* borrowed from the spec */
+};
+extern const struct column_kind column_numeric;
+
+#endif

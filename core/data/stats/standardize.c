@@ -1,0 +1,221 @@
+/* standardize.c - see standardize.h. */
+#include "core/data/stats/standardize.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/data/columns/numeric.h"
+#include "core/data/stats/each_row.h"
+
+/* NULL: it is not standardized. */
+static struct numeric_attributes *standardized(const struct objects *columns, int i,
+                                               const char **ret_name)
+{
+    const struct column_spec *spec = (const struct column_spec *)columns->at + i;
+    struct numeric_attributes *a = spec->column.attributes;
+    *ret_name = spec->name;
+    return spec->column.kind->descriptor == &column_numeric && a->standardize ? a : NULL;
+}
+
+static bool is_wanting(const struct numeric_attributes *a)
+{
+    return a && a->mean.count == 0 && a->deviation.count == 0;
+}
+
+const char *standardize_wanting(const struct objects *columns)
+{
+    const char *name;
+    for (int i = 0; i < columns->count; i++)
+        if (is_wanting(standardized(columns, i, &name))) return name;
+    return NULL;
+}
+
+static void make_room(struct numeric_attributes *a, struct arena *arena)
+{
+    const size_t count = (size_t)a->source.max;
+    a->mean = (struct floats){arena_array(arena, count, sizeof(double)), (int)count};
+    a->deviation = (struct floats){arena_array(arena, count, sizeof(double)), (int)count};
+}
+
+/* ---- of the training data ---- */
+
+/* A column as it is without mean, scale and all that follows */
+struct measured {
+    struct numeric_attributes plain;
+    struct column_maker maker;
+    struct numeric_attributes *to;
+    double *mean, *squares; /* [max] squares: of the distances from the mean, summed */
+    float *row;             /* [max] */
+};
+
+struct measuring {
+    const struct objects *columns;
+    struct arena *arena;
+    struct measured *at; /* [count] */
+    int count;
+    int64_t rows;
+};
+
+static void describe(struct measuring *m, struct measured *column, const char *name,
+                     struct numeric_attributes *a)
+{
+    const size_t count = (size_t)a->source.max;
+    column->to = a;
+    column->plain = *a;
+    column->plain.standardize = false;
+    column->plain.scale = 1;
+    column->plain.offset = 0;
+    column->maker =
+        (struct column_maker){.kind = &column_numeric, .name = name, .attributes = &column->plain};
+    column->mean = arena_array(m->arena, count, sizeof(double));
+    column->squares = arena_array(m->arena, count, sizeof(double));
+    column->row = arena_array(m->arena, count, sizeof(float));
+}
+
+static err find_cell(struct measured *column, const struct row_reader *reader)
+{
+    struct column_maker *maker = &column->maker;
+    const char *cell = column->plain.source.cell ? column->plain.source.cell : maker->name;
+    maker->cell = row_reader_cell(reader, cell);
+    if (maker->cell >= 0) return column_check_cell(reader, cell, maker->cell);
+    return fail(ERR_INPUT, "column \"%s\": %s has no cell \"%s\"", maker->name, reader->name, cell);
+}
+
+static err begin(void *context, const struct row_reader *reader)
+{
+    struct measuring *m = context;
+    const char *name;
+    m->at = arena_array(m->arena, (size_t)m->columns->count, sizeof *m->at);
+    for (int i = 0; i < m->columns->count; i++) {
+        struct numeric_attributes *a = standardized(m->columns, i, &name);
+        if (!is_wanting(a)) continue;
+        describe(m, &m->at[m->count], name, a);
+        TRY(find_cell(&m->at[m->count++], reader));
+    }
+    return OK;
+}
+
+/* Welford's sums: a mean that is far from 0 costs no digits. */
+static void add_numbers(struct measured *column, int64_t rows)
+{
+    for (int64_t i = 0; i < column->plain.source.max; i++) {
+        const double from_mean = (double)column->row[i] - column->mean[i];
+        column->mean[i] += from_mean / (double)rows;
+        column->squares[i] += from_mean * ((double)column->row[i] - column->mean[i]);
+    }
+}
+
+/* All columns first: a row that is left out counts in none. */
+static err add_row(void *context, const struct row_reader *reader, const struct row *row)
+{
+    struct measuring *m = context;
+    for (int i = 0; i < m->count; i++) {
+        struct column_maker *maker = &m->at[i].maker;
+        const err e = column_numeric.make(maker, row->cells, m->at[i].row);
+        if (e)
+            return fail_prefix(e, "%s: %s %lld: column \"%s\"", reader->name, reader->numbered,
+                               (long long)row->number, maker->name);
+    }
+    m->rows++;
+    for (int i = 0; i < m->count; i++) add_numbers(&m->at[i], m->rows);
+    return OK;
+}
+
+static void give(const struct measuring *m, struct arena *arena)
+{
+    for (int i = 0; i < m->count; i++) {
+        struct measured *column = &m->at[i];
+        make_room(column->to, arena);
+        for (int64_t k = 0; k < column->plain.source.max; k++) {
+            const double deviation = sqrt(column->squares[k] / (double)m->rows);
+            column->to->mean.at[k] = column->mean[k];
+            column->to->deviation.at[k] = deviation > 0 ? deviation : 1;
+        }
+    }
+}
+
+err standardize_measure(const struct source_spec *train, const struct format_context *context,
+                        const struct objects *columns, struct arena *arena)
+{
+    struct arena own = {0};
+    struct measuring m = {.columns = columns, .arena = &own};
+    const char *name;
+    const err e = each_row(train, context, &(struct row_visitor){begin, add_row, &m}, &own, &name);
+    if (!e) give(&m, arena);
+    arena_free(&own);
+    return e;
+}
+
+/* ---- as JSON ---- */
+
+static bool take_numbers(const json_t *list, struct floats *to)
+{
+    if (json_array_size(list) != (size_t)to->count) return false;
+    for (int i = 0; i < to->count; i++) {
+        const json_t *number = json_array_get(list, (size_t)i);
+        if (!json_is_number(number)) return false;
+        to->at[i] = json_number_value(number);
+    }
+    return true;
+}
+
+static bool are_deviations(const struct floats *numbers)
+{
+    for (int i = 0; i < numbers->count; i++)
+        if (!(numbers->at[i] > 0)) return false;
+    return true;
+}
+
+err standardize_read(const json_t *kept, const struct objects *columns, struct arena *arena)
+{
+    const char *name;
+    for (int i = 0; i < columns->count; i++) {
+        struct numeric_attributes *a = standardized(columns, i, &name);
+        const json_t *numbers = json_object_get(kept, name);
+        if (!is_wanting(a)) continue;
+        make_room(a, arena);
+        if (!take_numbers(json_object_get(numbers, "mean"), &a->mean) ||
+            !take_numbers(json_object_get(numbers, "deviation"), &a->deviation) ||
+            !are_deviations(&a->deviation))
+            return fail(ERR_INPUT, "expected mean and deviation of the %d numbers of column \"%s\"",
+                        a->mean.count, name);
+    }
+    return OK;
+}
+
+static json_t *list_of(const struct floats *numbers)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < numbers->count; i++) json_array_append_new(list, json_real(numbers->at[i]));
+    return list;
+}
+
+json_t *standardize_write(const struct objects *columns)
+{
+    json_t *kept = json_object();
+    const char *name;
+    for (int i = 0; i < columns->count; i++) {
+        const struct numeric_attributes *a = standardized(columns, i, &name);
+        if (!a) continue;
+        json_t *numbers =
+            json_pack("{soso}", "mean", list_of(&a->mean), "deviation", list_of(&a->deviation));
+        if (!numbers || json_object_set_new(kept, name, numbers)) {
+            json_decref(kept);
+            return NULL;
+        }
+    }
+    return kept;
+}
+
+err standardize_note(const struct objects *columns, json_t *of_spec)
+{
+    const char *name;
+    for (int i = 0; i < columns->count; i++) {
+        const struct numeric_attributes *a = standardized(columns, i, &name);
+        json_t *column = json_array_get(of_spec, (size_t)i);
+        if (a && (json_object_set_new(column, "mean", list_of(&a->mean)) ||
+                  json_object_set_new(column, "deviation", list_of(&a->deviation))))
+            return fail(ERR_MEMORY, "no memory for means and deviations");
+    }
+    return OK;
+}

@@ -1,0 +1,120 @@
+"""Columns that are standardized by the training data: the same numbers in every task, kept beside the checkpoints."""
+import json
+import random
+import statistics
+
+import program
+import tool
+
+LIMITS = ("--start_timeout=20", "--step_timeout=20", "--end_timeout=20")  # what hangs says for whom
+KEPT = "standardize.json"
+
+
+class Standardize(tool.ToolCase):
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(3)
+        self.ages = [draw.randrange(18, 90) for _ in range(240)]
+        pairs = [(draw.gauss(1000, 5), draw.random()) for _ in self.ages]
+        rows = [f"{age},{a:.4f} {b:.4f},{int(age > 50)}\n"
+                for age, (a, b) in zip(self.ages, pairs, strict=True)]
+        (self.folder / "rows.csv").write_text("age,pair,y\n9999,0 0,0\n" + "".join(rows))
+
+    def columns(self, standard):
+        """By the training data, or by numbers that are given."""
+        own = {"standardize": True, **standard.get("age", {})}
+        pair = {"standardize": True, **standard.get("pair", {})}
+        return [{"column": "numeric", "name": "age", **own},
+                {"column": "numeric", "name": "pair", "separator": " ", "max": 2, "scale": 0.5, **pair}]
+
+    def write_spec(self, folder, standard=None, **train):
+        source = {"format": "csv", "file": "rows.csv", "label": "y"}
+        (self.folder / "spec.json").write_text(json.dumps({
+            "data": {"train": {**source, "skip": 1, "take": 200}, "eval": {**source, "skip": 201},
+                     "columns": self.columns(standard or {}), "batch_size": 10},
+            "model": [{"op": "concat", "inputs": ["age", "pair"]}, {"op": "dense", "units": 2}],
+            "loss": "softmax_cross_entropy", "metrics": ["accuracy"],
+            "optimizer": {"type": "gradient_descent", "learning_rate": 0.1},
+            "train": {"mode": "sync", "last_step": 40, "checkpoint_dir": folder, **train}}))
+
+    def train(self, folder, *flags, standard=None, **train):
+        """The result, and the numbers that were kept, as text."""
+        self.write_spec(folder, standard, **train)
+        ended = self.dtrain(*flags, "--result=run.json", "spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        result = json.loads((self.folder / "run.json").read_text())
+        return result["metrics"], (self.folder / folder / KEPT).read_text()
+
+    def test_the_training_rows_have_mean_0_and_deviation_1(self):
+        """Neither the rows before nor those to evaluate by are looked at."""
+        metrics, kept = self.train("run")
+        kept = json.loads(kept)
+        self.assertAlmostEqual(kept["age"]["mean"][0], statistics.mean(self.ages[:200]), places=9)
+        self.assertAlmostEqual(kept["age"]["deviation"][0], statistics.pstdev(self.ages[:200]), places=9)
+        self.assertEqual(len(kept["pair"]["mean"]), 2)
+        self.assertGreater(metrics["accuracy"], 0.9)
+        again, _ = self.train("given", standard=kept)
+        self.assertEqual(again, metrics)
+        without, _ = self.train("plain", standard={
+            "age": {"mean": [0], "deviation": [1]}, "pair": {"mean": [0, 0], "deviation": [1, 1]}})
+        self.assertNotEqual(without, metrics)
+
+    def test_a_cluster_has_the_same_bits(self):
+        _, alone = self.train("run")
+        cluster = ("--local_ps=2", "--local_workers=2", *LIMITS)
+        metrics, kept = self.train("cluster", *cluster)
+        self.assertEqual(kept, alone)
+        given, _ = self.train("given", *cluster, standard=json.loads(kept))
+        self.assertEqual(given, metrics)
+
+    def test_a_checkpoint_needs_no_training_data(self):
+        metrics, kept = self.train("run")
+        self.run_ok("eval", "--checkpoint=run", "--result=eval.json", "spec.json")
+        evaluated = json.loads((self.folder / "eval.json").read_text())["metrics"]
+        self.assertEqual(evaluated, metrics)
+        lines = (self.folder / "rows.csv").read_text().splitlines()
+        (self.folder / "new.csv").write_text("\n".join([lines[0], *lines[202:]]) + "\n")
+        words = ("predict", "--checkpoint=run", "--out=-", "--data=new.csv", "spec.json")
+        before = self.run_ok(*words)
+        (self.folder / "rows.csv").unlink()
+        self.assertEqual(self.run_ok(*words), before)
+        (self.folder / "run" / KEPT).unlink()
+        self.assertRegex(self.run_bad(*words), r'run/standardize\.json: No such file or directory: column '
+                         '"age" is standardized by what the run that made the checkpoint has kept there')
+        for text, why in (("{", "line 1: "), ('{"age": {"mean": [1, 2], "deviation": [1]}}', '"age"'),
+                          (kept.replace("deviation", "d"), '"age"')):
+            (self.folder / "run" / KEPT).write_text(text)
+            self.assertIn(why, self.run_bad(*words))
+
+    def test_a_run_goes_on_by_the_same_numbers(self):
+        _, kept = self.train("run")
+        text = (self.folder / "rows.csv").read_text()
+        (self.folder / "rows.csv").write_text(text.replace("\n2", "\n7"))
+        _, later = self.train("run", last_step=60)
+        self.assertEqual(later, kept)
+        _, other = self.train("other")
+        self.assertNotEqual(other, kept)
+
+    def test_a_number_that_never_changes_is_left_as_it_is(self):
+        (self.folder / "rows.csv").write_text("age,pair,y\n" + "3,1 2,0\n" * 240)
+        _, kept = self.train("run")
+        self.assertEqual(json.loads(kept)["age"], {"mean": [3], "deviation": [1]})
+
+    def test_what_cannot_be_is_told(self):
+        for standard, why in ((None, None), ({"age": {"mean": [1]}}, "expected 1 numbers each"),
+                              ({"age": {"standardize": False, "mean": [1]}}, "for standardize only"),
+                              ({"pair": {"mean": [1], "deviation": [1]}}, "expected 2 numbers each"),
+                              ({"age": {"deviation": [0]}}, "deviation"),
+                              ({"age": {"source": "aged"}}, 'has no cell "aged"'),
+                              ({"age": {"source": "y"}}, '"y" is the label'),
+                              ({"age": {"source": "pair"}}, "rows.csv: line 3: column \"age\": expected a number")):
+            self.write_spec("run", standard)
+            if why:
+                self.assertIn(why, self.run_bad("check", "spec.json"))
+            else:
+                self.run_ok("check", "spec.json")
+        self.assertFalse((self.folder / "run").exists())
+
+
+if __name__ == "__main__":
+    program.main()

@@ -168,7 +168,8 @@ static const struct broken broken[] = {
     {NULL, "model[2].name=3", "model[2].name: expected a string, got 3"},
     {NULL, "model[7].units=3", "model[7]: the list has 3 members, counted from 0"},
     {NULL, "loss=null", "loss: expected an object with \"op\", or one of ..."},
-    {NULL, "loss=softmax", "loss: unknown loss \"softmax\"; known are ..."},
+    {NULL, "loss=softmax",
+     "loss: unknown loss \"softmax\" (did you mean \"softmax_cross_entropy\"?); known are ..."},
     {NULL, "metrics=accuracy", "metrics: expected a list of 0 to 32 metrics, got \"accuracy\""},
     {NULL, "metrics[0]=acuracy",
      "metrics[0]: unknown metric \"acuracy\" (did you mean \"accuracy\"?); known are ..."},
@@ -184,7 +185,8 @@ static const struct broken broken[] = {
     {NULL, "optimizer.learning_rate.decay_steps=0",
      "optimizer.learning_rate.decay_steps: expected an integer from 1 to 2000000000, got 0"},
     {NULL, "optimizer.learning_rate.warmup=5",
-     "optimizer.learning_rate: unknown key \"warmup\"; exponential_decay knows type, "
+     "optimizer.learning_rate: unknown key \"warmup\" (did you mean \"warmup_steps\"?); "
+     "exponential_decay knows type, "
      "learning_rate, decay_steps, decay_rate, staircase, warmup_steps"},
     {NULL,
      "optimizer.learning_rate={\"type\": \"piecewise_constant\", \"boundaries\": [10, 20], "

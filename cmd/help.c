@@ -61,7 +61,10 @@ static void print_exit_codes(FILE *out)
 static const struct topic topics[] = {
     {.name = "spec", .summary = "everything that SPEC.json may say", .object = &spec_object},
     {.name = "flags", .summary = "the flags of a run", .print = print_flags},
-    {.name = "cluster", .summary = "how tasks are started and named", .print = print_cluster},
+    {.name = "cluster",
+     .alias = "TF_CONFIG",
+     .summary = "how tasks are started and named",
+     .print = print_cluster},
     {.name = "check", .summary = "a run's plan, without running it", .print = print_check_help},
     {.name = "eval", .summary = "evaluating a checkpoint: dtrain eval", .print = print_eval_help},
     {.name = "predict",

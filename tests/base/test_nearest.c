@@ -52,6 +52,7 @@ static void initials_and_parts_are_near_where_nothing_else_is(void **state)
     assert_nearest("ki", "kernel_initializer");
     assert_nearest("LS", "last_step");
     assert_nearest("AdamOptimizer", "adam");
+    assert_nearest("MyUseBiasFlag", "use_bias");
     assert_nearest("initializer", "kernel_initializer");
     assert_nearest("my_activation_dense", "activation"); /* the longer of two */
     assert_nearest("dense_activation", "dense");         /* the beginning */

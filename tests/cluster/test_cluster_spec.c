@@ -86,7 +86,7 @@ static void wrong_flags_are_named(void **state)
          "--job_name=evaluator needs --ps_hosts and --worker_hosts"},
         {{"chief", 0, "a:1", "b:1"},
          NULL,
-         "--job_name: expected ps, worker or evaluator, got \"chief\""},
+         "--job_name: expected ps, worker or evaluator, got \"chief\" (the chief is worker 0)"},
         {{"", 0, "a:1", "b:1"}, NULL, "--job_name: expected ps, worker or evaluator, got \"\""},
         {{NULL, 0, NULL, NULL}, NULL, "--task_index needs --job_name (ps or worker)"},
         {{NULL, -1, "a:1", NULL}, NULL, "--ps_hosts needs --job_name (ps or worker)"},

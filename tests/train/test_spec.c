@@ -176,7 +176,8 @@ static const struct broken broken[] = {
     {NULL, "optimizer=momentum",
      "optimizer: required key \"learning_rate\" is missing: expected an object with \"type\", a "
      "number, or one of ..."},
-    {NULL, "optimizer.type=sgd", "optimizer: unknown optimizer \"sgd\"; known are ..."},
+    {NULL, "optimizer.type=sgd",
+     "optimizer: unknown optimizer \"sgd\": say gradient_descent; known are ..."},
     {NULL, "optimizer.momentum=1.5", "optimizer.momentum: expected a number from 0 to 1, got 1.5"},
     {NULL, "optimizer.learning_rate=-0.1",
      "optimizer.learning_rate: expected a number from 0 to 1000000, got -0.10000000000000001"},

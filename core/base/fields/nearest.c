@@ -53,11 +53,19 @@ static bool is_initials(const char *word, const char *name)
     return *word == '\0';
 }
 
+/* As TensorFlow's classes are written: "GradientDescentOptimizer" begins with gradient_descent. */
+static void squeeze(const char *word, char ret[WORD_MAX + 1])
+{
+    for (; *word; word++)
+        if (*word != '_' && *word != '-') *ret++ = (char)tolower((unsigned char)*word);
+    *ret = '\0';
+}
+
 /* How much the whole says of the part: most where it begins with it; 0: nothing. */
 static int common(const char *whole, const char *part)
 {
     const int length = (int)strlen(part);
-    const char *found = length < COMMON_MIN ? NULL : strcasestr(whole, part);
+    const char *found = length < COMMON_MIN ? NULL : strstr(whole, part);
     if (!found) return 0;
     return found == whole ? WORD_MAX + length : length;
 }
@@ -66,10 +74,13 @@ static int common(const char *whole, const char *part)
 static const char *related_name(const char *word, const char *const *names, int count)
 {
     const char *related = NULL;
+    char plain[WORD_MAX + 1], name[WORD_MAX + 1];
+    squeeze(word, plain);
     for (int i = 0, most = 0; i < count; i++) {
         if (strlen(names[i]) > WORD_MAX) continue;
         if (word[1] && is_initials(word, names[i])) return names[i];
-        const int some = common(names[i], word) + common(word, names[i]);
+        squeeze(names[i], name);
+        const int some = common(name, plain) + common(plain, name);
         if (some <= most) continue;
         related = names[i];
         most = some;

@@ -87,8 +87,11 @@ static err parse_job(const struct cluster_flags *flags, struct cluster_spec *spe
             return OK;
         }
     char text[SOURCE_TEXT_MAX];
-    return fail(ERR_INPUT, "%s: expected ps, worker or evaluator, got \"%.64s\"",
-                source(flags, WORD_JOB_NAME, NULL, text), name);
+    const bool is_chief =
+        strcmp(name, "chief") == 0 || strcmp(name, "master") == 0; /* TF_CONFIG's */
+    return fail(ERR_INPUT, "%s: expected ps, worker or evaluator, got \"%.64s\"%s",
+                source(flags, WORD_JOB_NAME, NULL, text), name,
+                is_chief ? " (the chief is worker 0)" : "");
 }
 
 /* A place among all tasks, to find equal addresses by sorting. */

@@ -191,6 +191,26 @@ static void print_updated(const struct graph *graph, const struct optimizers *li
     puts("");
 }
 
+/* Of tables of a megabyte and more, every step would go through all rows. */
+static void warn_of_sweeps(const struct graph *graph, const struct optimizers *list, int optimizer)
+{
+    const struct optimizer *by = optimizer_of(&list->at[optimizer]);
+    int tables = 0;
+    double bytes = 0;
+    for (int i = 0; by->sweeps && i < graph->param_count; i++) {
+        const struct param *param = graph->params[i];
+        const int64_t own = shape_count(&param->shape) * (int64_t)sizeof(float);
+        if (!param->held || own < LAYOUT_LARGE_BYTES) continue;
+        if (optimizers_find(list, param->name) != optimizer) continue;
+        tables++;
+        bytes += (double)own;
+    }
+    if (tables)
+        printf("warning: %s changes all rows of %d table%s, %.1f MB, in every step: lazy_adam "
+               "changes those that a batch names (\"optimizers\" may be several, by variable)\n",
+               by->object.name, tables, tables == 1 ? "" : "s", bytes / 1e6);
+}
+
 static void print_optimizer(const struct graph *graph, const struct optimizers *list, int optimizer)
 {
     const struct optimizer_spec *spec = &list->at[optimizer];
@@ -202,6 +222,7 @@ static void print_optimizer(const struct graph *graph, const struct optimizers *
     printf("optimizer: %s, %d %s, %lld bytes", optimizer_of(spec)->object.name, slots,
            slots == 1 ? "slot" : "slots", (long long)(slots * floats * (int64_t)sizeof(float)));
     print_updated(graph, list, optimizer);
+    warn_of_sweeps(graph, list, optimizer);
 }
 
 /* Parameters and slots are spread over the ps; "one step" is what each worker takes beside them. */

@@ -32,7 +32,7 @@ static json_t *variables_json(const struct layout *layout)
     for (int v = 0; v < layout->variable_count; v++) {
         const struct variable *variable = &layout->variables[v];
         json_t *ps = json_array();
-        for (int s = 0; s < layout->slice_count; s++)
+        for (int s = 0; s < layout->all_count; s++)
             if (layout->slices[s].variable == v)
                 json_array_append_new(ps, json_integer(layout->slices[s].ps));
         json_array_append_new(list, json_pack("{ss so so}", "name", variable->name, "shape",

@@ -8,7 +8,7 @@ FAR = {"worker/1": ["--transport=tcp"]}
 STEPS, MANY_STEPS = 20, 600
 OPTIMIZERS = {
     "gradient_descent": {"type": "gradient_descent", "learning_rate": 0.5},
-    "momentum": {"type": "momentum", "learning_rate": 0.05, "momentum": 0.9},  # sweeps
+    "momentum": {"type": "momentum", "learning_rate": 0.05, "momentum": 0.9},
     "adam": {"type": "adam", "learning_rate": 0.01},  # sweeps
     "lazy_adam": {"type": "lazy_adam", "learning_rate": 0.01},
     "ftrl": {"type": "ftrl", "learning_rate": 0.1, "l1": 0.001},

@@ -371,6 +371,31 @@ class CommandLine(CommandCase):
             warning = 'warning: log_loss takes probabilities, and "guess" makes any numbers'
             self.assertEqual(warning in ended.stdout, expected, ended.stdout)
 
+    def test_check_warns_of_a_sweep_over_a_large_table(self):
+        large = [f"--set=data.columns[{i}].buckets=100000" for i in (0, 2)]
+        few = ["--set=data.train.rows=2000", "--set=data.eval=null"]
+        for optimizer, columns, words in (
+                ("adam", large, "adam changes all rows of 2 tables, 3.2 MB, in every step: lazy_adam"),
+                ("adamw", large[:1], "adamw changes all rows of 1 table, 1.6 MB, in every step"),
+                ("adam", [], None), ("lazy_adam", large, None), ("adagrad", large, None)):
+            ended = self.run_dtrain("check", f'--set=optimizer={{"type": "{optimizer}", "learning_rate": 0.1}}',
+                                    *few, *columns, program.ROOT / "examples" / "clicks_dlrm.json")
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+            if words:
+                self.assertIn("warning: " + words, ended.stdout)
+            else:
+                self.assertNotIn("warning", ended.stdout)
+
+    def test_tables_are_part_of_a_plan_and_counted_by_a_ps(self):
+        spec = program.ROOT / "examples" / "clicks_dlrm.json"
+        few = ["--set=data.train.rows=2000", "--set=data.eval=null", "--set=train.last_step=1"]
+        plan = json.loads(self.run_dtrain("check", "--json", "--local_ps=3", *few,
+                                          "--set=data.columns[0].buckets=100000", spec).stdout)
+        (table,) = [one for one in plan["variables"] if one["shape"][0] == 100000]
+        self.assertEqual(sorted(table["ps"]), [0, 1, 2])
+        self.assertIn("holds 8 variables in 0.06 MB, 26 tables of up to 0.01 MB, adam",
+                      self.run_dtrain(*few, spec).stderr)
+
     def test_the_examples_of_clicks_train_without_files(self):
         for name in ("clicks_dlrm", "clicks_deepfm"):
             short = ["--set=data.train.rows=2000", "--set=data.eval.rows=2100", "--set=data.eval.skip=2000"]

@@ -149,6 +149,19 @@ static err warm_tables(struct ps_task *p)
     return e ? fail_prefix(e, "train.warm_start, of which every ps reads its tables itself") : OK;
 }
 
+/* Rows take memory when they are made. */
+static const char *tables_text(const struct setup *setup, struct arena *arena)
+{
+    double bytes = 0;
+    for (int i = 0; i < setup->table_count; i++) {
+        const struct slice *slice = &setup->tables[i].slice;
+        bytes += (double)slice->length * (double)slice->shape.dim[1] * sizeof(float);
+    }
+    if (!setup->table_count) return "";
+    return arena_format(arena, "%d table%s of up to %.2f MB, ", setup->table_count,
+                        setup->table_count == 1 ? "" : "s", bytes / 1e6);
+}
+
 static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_checkpoint)
 {
     struct share *s = NULL;
@@ -172,9 +185,9 @@ static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_c
         if (e) return e;
         s->setup.config.is_restored = true;
     }
-    log_line(LOG_INFO, "holds %d variable%s in %.2f MB, %s", setup->slice_count,
+    log_line(LOG_INFO, "holds %d variable%s in %.2f MB, %s%s", setup->slice_count,
              setup->slice_count == 1 ? "" : "s", (double)ps_block_bytes(p) / 1e6,
-             optimizers_text(&setup->optimizers, &s->arena));
+             tables_text(setup, &s->arena), optimizers_text(&setup->optimizers, &s->arena));
     return OK;
 }
 

@@ -159,6 +159,7 @@ static const struct ftrl_constants ftrl = {0.5f, 0.5f, 0.25f, 0.5f, 0.125f},
 static const struct proximal_gradient_descent_constants proximal_sgd = {0.25f, 0.125f, 1.5f};
 static const struct proximal_adagrad_constants proximal_adagrad = {0.25f, 0.5f, 2};
 
+static const struct lazy_momentum_constants lazy_momentum = {{0.1f, 0.9f, false}};
 static const struct lazy_adam_constants lazy_adam = {{0.01f, 0.9f, 0.999f, 1e-8f}};
 
 static const struct formula formulas[] = {
@@ -168,6 +169,7 @@ static const struct formula formulas[] = {
     {"adagrad", &rule_adagrad, &adagrad, 0, want_adagrad},
     {"adam", &rule_adam, &adam, 0, want_adam},
     {"lazy_adam", &rule_lazy_adam, &lazy_adam, 0, want_adam},
+    {"lazy_momentum", &rule_lazy_momentum, &lazy_momentum, 0, want_momentum},
     {"adamw", &rule_adamw, &adamw, 0, want_adamw},
     {"rmsprop", &rule_rmsprop, &rmsprop, 0, want_rmsprop},
     {"rmsprop, centered", &rule_rmsprop, &centered, 1, want_centered},

@@ -14,6 +14,7 @@ enum { ROWS = 208, WIDTH = 5, FLOATS = ROWS * WIDTH, WORKERS = 3, STEPS = 4, KEY
 static const char *const optimizers[] = {
     "{\"optimizer\": {\"type\": \"gradient_descent\", \"learning_rate\": 0.1}}",
     "{\"optimizer\": {\"type\": \"momentum\", \"learning_rate\": 0.1, \"momentum\": 0.9}}",
+    "{\"optimizer\": {\"type\": \"lazy_momentum\", \"learning_rate\": 0.1, \"momentum\": 0.9}}",
     "{\"optimizer\": {\"type\": \"adagrad\", \"learning_rate\": 0.1}}",
     "{\"optimizer\": {\"type\": \"adadelta\", \"learning_rate\": 0.1}}",
     "{\"optimizer\": \"adam\"}",

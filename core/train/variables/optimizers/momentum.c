@@ -1,31 +1,16 @@
-/* momentum: a = momentum * a + g; w -= rate * a, or with nesterov w -= rate * (g + momentum * a).
- *
- * As in TensorFlow the rate is not inside the accumulator, so a change of the rate acts at once.
+/* momentum: see momentum.h. Of a table rows without a gradient stay as they are, as TensorFlow's
+ * do.
  */
-#include "kernels/rule.h"
-
-struct momentum_constants {
-    float rate, decay;
-    bool nesterov;
-};
+#include "core/train/variables/optimizers/momentum.h"
 
 RULE(momentum, 1) /* a */
 {
-    const float a = slot[0] * k->decay + g;
-    slot[0] = a;
-    *value -= k->rate * (k->nesterov ? g + k->decay * a : a);
+    *value -= momentum_step(k, g, slot);
 }
 
 #ifndef RULE_ONLY
-#include "core/train/variables/optimizer.h"
 
-struct momentum {
-    struct schedule_spec learning_rate;
-    double momentum; /* kept share of the accumulator per step */
-    bool nesterov;   /* named so in spec files; use_nesterov in TensorFlow's constructor */
-};
-
-static const struct field fields[] = {
+const struct field momentum_fields[] = {
     LEARNING_RATE(struct momentum, learning_rate, NULL),
     {.name = "momentum",
      .type = FIELD_FLOAT,
@@ -41,18 +26,22 @@ static const struct field fields[] = {
     {0},
 };
 
+struct momentum_constants momentum_derive(const struct momentum *a, const struct juncture *now)
+{
+    return (struct momentum_constants){now->rate, (float)a->momentum, a->nesterov};
+}
+
 static void derive(const void *attributes, const struct juncture *now, void *ret)
 {
-    const struct momentum *a = attributes;
     struct momentum_constants *k = ret;
-    *k = (struct momentum_constants){now->rate, (float)a->momentum, a->nesterov};
+    *k = momentum_derive(attributes, now);
 }
 
 const struct optimizer optimizer_momentum = {
     .object = {.name = "momentum",
                .summary = "gradient descent along a decaying sum of the gradients; of a table, of "
                           "the rows of the batch only",
-               .fields = fields,
+               .fields = momentum_fields,
                .size = sizeof(struct momentum)},
     .rule = &rule_momentum,
     .slot = {{"Momentum"}}, /* a */

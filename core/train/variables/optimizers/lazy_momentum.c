@@ -1,0 +1,33 @@
+/* lazy_momentum: momentum by the name that says what it does to a table, beside lazy_adam: the
+ * accumulators of rows that no batch names do not decay.
+ */
+#include "core/train/variables/optimizers/momentum.h"
+
+struct lazy_momentum_constants {
+    struct momentum_constants momentum;
+};
+
+RULE(lazy_momentum, 1) /* a */
+{
+    *value -= momentum_step(&k->momentum, g, slot);
+}
+
+#ifndef RULE_ONLY
+
+static void derive(const void *attributes, const struct juncture *now, void *ret)
+{
+    struct lazy_momentum_constants *k = ret;
+    k->momentum = momentum_derive(attributes, now);
+}
+
+const struct optimizer optimizer_lazy_momentum = {
+    .object = {.name = "lazy_momentum",
+               .summary = "momentum, which of a table changes the rows of the batch only: the same",
+               .fields = momentum_fields,
+               .size = sizeof(struct momentum)},
+    .rule = &rule_lazy_momentum,
+    .slot = {{"Momentum"}}, /* a */
+    .derive = derive,
+};
+
+#endif

@@ -66,7 +66,7 @@ struct run {
 /* Flags and environment, checked together; no file is touched. argv[0] is skipped. */
 err run_open(struct run *, int argc, char **argv);
 enum run_kind run_kind(const struct run *);
-err run_load_spec(struct run *); /* says as well what of the environment does not count */
+err run_load_spec(struct run *);   /* says as well what of the environment does not count */
 err run_standardize(struct run *); /* spec_standardize, for whoever opens the data */
 void run_close(struct run *);
 

@@ -52,6 +52,16 @@ class Classes(Predict):
         text = self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=-", "--format=csv")
         self.assertEqual(len(text.splitlines()), 1 + len(model.ROWS))
 
+    def test_rows_of_a_stream(self):
+        spec = model.spec()
+        spec["data"]["columns"] = [{"column": "numeric", "name": name} for name in "ab"]
+        spec["data"]["eval"]["stream"] = "always"
+        spec["model"].insert(0, {"op": "concat", "inputs": ["a", "b"]})
+        self.write_spec(spec)
+        self.assert_softmax(self.lines(), model.ROWS)
+        self.assert_softmax(self.lines("--set=data.eval.skip=2", "--set=data.eval.take=2"),
+                            model.ROWS[2:4], first=2)
+
     def test_rows_that_the_source_skips_are_counted(self):
         self.assert_softmax(self.lines("--set=data.eval.skip=2", "--set=data.eval.take=2"),
                             model.ROWS[2:4], first=2)

@@ -51,6 +51,7 @@ err item_refuse(const struct item *item, const char *expected)
 
 struct columns {
     struct column made[COLUMNS_MAX];
+    size_t row_bytes[COLUMNS_MAX];
     int count;
     struct column_maker *makers; /* [maker_count] */
     int maker_count;
@@ -96,6 +97,7 @@ static err add_made(struct columns *c, const struct column *column)
         return fail(ERR_INPUT, "the name is taken");
     if (c->count == COLUMNS_MAX)
         return fail(ERR_INPUT, "more than %d columns, weights and labels included", COLUMNS_MAX);
+    c->row_bytes[c->count] = column_row_bytes(column);
     c->made[c->count++] = *column;
     return OK;
 }
@@ -212,10 +214,9 @@ static err make_column(struct column_maker *m, const struct row_reader *reader,
 err columns_make(struct columns *c, const struct row_reader *reader, const struct row *row,
                  void *const *to, int64_t at)
 {
-    void *place[COLUMNS_MAX + 1] = {0};
+    void *place[COLUMNS_MAX];
     int column = LABELS + 1;
-    for (int i = 0; i < c->count; i++)
-        place[i] = (char *)to[i] + column_row_bytes(&c->made[i]) * (size_t)at;
+    for (int i = 0; i < c->count; i++) place[i] = (char *)to[i] + c->row_bytes[i] * (size_t)at;
     make_label(c->made[LABELS].dtype, row->label, place[LABELS]);
     for (int i = 0; i < c->maker_count; i++) {
         struct column_maker *m = &c->makers[i];
@@ -264,8 +265,8 @@ static err make_row(struct made *made, const struct row_reader *reader, const st
 {
     void *to[COLUMNS_MAX];
     for (int i = 0; i < made->columns->count; i++) {
-        const size_t bytes = column_row_bytes(&made->columns->made[i]);
-        TRY(block_grow(&made->blocks[i], bytes * (uint64_t)(made->rows + 1)));
+        const uint64_t rows = (uint64_t)made->rows + 1;
+        TRY(block_grow(&made->blocks[i], made->columns->row_bytes[i] * rows));
         to[i] = made->blocks[i].at;
     }
     TRY(columns_make(made->columns, reader, row, to, made->rows));

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""reading.py - what a stream costs: rows of files that memory does not hold, and the memory itself.
+
+    meson setup build && ninja -C build
+    tests/bench/reading.py                            2 GB of made-up rows, about a minute
+    tests/bench/reading.py --megabytes 20000 --readers 4
+    tests/bench/reading.py --json figures.json        the same, and every figure in a file
+
+Files of Criteo's form are made below --folder and removed in the end. Measured are, in MB of text per
+second from the page cache: a bare count of line ends (wc -l), the pass that finds rows (dtrain check),
+and a single process that trains on them by a model that is almost nothing, as a stream and, on one of
+the files, in memory. The most memory that the process had resident is held against what it says that
+it takes and 64 MiB.
+
+Nothing else should run on the machine. The exit code is 0 when everything was measured, whether or
+not a goal was met.
+"""
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True  # the folder is part of the source
+
+import program
+from run import machine, version
+
+NUMBERS, WORDS = 13, 26
+PIECE_ROWS = 20000
+FILES = 4
+BATCH = 1000
+RESIDENT_GOAL_MIB = 64
+STREAM_GOAL = 0.9  # of what is reached from memory
+STATED = re.compile(r"a stream of \d+ files?, .* (\d+) MiB")
+
+
+def piece():
+    """Rows that every file has again and again."""
+    draw = random.Random(1)
+    lines = []
+    for _ in range(PIECE_ROWS):
+        numbers = [str(draw.randrange(10000)) if draw.random() < 0.8 else ""
+                   for _ in range(NUMBERS)]
+        words = [f"{draw.randrange(1 << 14):08x}" for _ in range(WORDS)]
+        lines.append("\t".join([str(draw.randrange(2)), *numbers, *words]))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def make_files(folder, megabytes):
+    """FILES of about as many bytes; the names."""
+    rows = piece()
+    paths = [os.path.join(folder, f"day-{i}") for i in range(FILES)]
+    for path in paths:
+        with open(path, "wb") as file:
+            for _ in range(max(1, megabytes * 1000000 // FILES // len(rows))):
+                file.write(rows)
+    return paths
+
+
+def spec_of(source, steps):
+    names = [f"I{i + 1}" for i in range(NUMBERS)]
+    columns = [{"column": "numeric", "name": name, "default": 0, "log1p": True} for name in names]
+    columns += [{"column": "hash", "name": f"C{i + 1}", "buckets": 1000} for i in range(WORDS)]
+    return {
+        "name": "reading",
+        "data": {"train": {"format": "criteo", **source}, "columns": columns, "batch_size": BATCH},
+        "model": [{"op": "concat", "name": "numbers", "inputs": names},
+                  {"op": "dense", "name": "logits", "units": 1}],
+        "loss": "sigmoid_cross_entropy",
+        "optimizer": {"type": "gradient_descent", "learning_rate": 0.001},
+        "train": {"last_step": steps},
+    }
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder
+        self.paths = make_files(folder, options.megabytes)
+        self.bytes = sum(map(os.path.getsize, self.paths))
+        self.row_bytes = len(piece()) / PIECE_ROWS
+        self.found = {"machine": machine(), "dtrain": version(program.BINARY),
+                      "bytes": self.bytes, "records": []}
+
+    def record(self, name, **figures):
+        self.found["records"].append({"name": name, **figures})
+        text = ", ".join(f"{key} {value:,.2f}" if isinstance(value, float) else f"{key} {value}"
+                         for key, value in figures.items())
+        print(f"{name:24} {text}", flush=True)
+
+    def bare(self):
+        with open(os.devnull, "wb") as nowhere:
+            for _ in range(2):  # the first brings the files into the page cache
+                began = time.monotonic()
+                subprocess.run(["wc", "-l", *self.paths], stdout=nowhere, check=True)
+                seconds = time.monotonic() - began
+        self.record("line ends", mb_per_second=self.bytes / seconds / 1e6)
+
+    def dtrain(self, *words):
+        """What it printed, its seconds and the most MiB that were resident."""
+        began = time.monotonic()
+        child = subprocess.Popen([program.BINARY, *words], cwd=self.folder, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 env=program.environment())
+        text = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        child.stdout.close()
+        if child.returncode:
+            raise RuntimeError(f"dtrain {' '.join(words)} ended with {child.returncode}: {text}")
+        return text, time.monotonic() - began, usage.ru_maxrss / 1024
+
+    def train(self, source):
+        """Examples per second after the first steps, what it printed, and its memory."""
+        steps = self.options.steps
+        with open(os.path.join(self.folder, "spec.json"), "w", encoding="utf-8") as file:
+            json.dump(spec_of(source, steps), file)
+        text, _, mib = self.dtrain("--result=result.json", "spec.json")
+        with open(os.path.join(self.folder, "result.json"), encoding="utf-8") as file:
+            return json.load(file)["examples_per_second"], text, mib
+
+    def find_rows(self):
+        with open(os.path.join(self.folder, "spec.json"), "w", encoding="utf-8") as file:
+            json.dump(spec_of({"file": self.paths, "stream": "always"}, 1), file)
+        _, seconds, _ = self.dtrain("check", "spec.json")
+        self.record("rows found", mb_per_second=self.bytes / seconds / 1e6)
+
+    def run(self):
+        self.bare()
+        self.find_rows()
+        options = self.options
+        memory, _, mib = self.train({"file": self.paths[:1], "stream": "never"})
+        self.record("one file in memory", examples_per_second=memory, resident_mib=mib)
+        stream, text, mib = self.train({"file": self.paths, "stream": "always",
+                                        "readers": options.readers})
+        stated = int(STATED.search(text)[1])
+        self.record("stream", examples_per_second=stream,
+                    mb_per_second=stream * self.row_bytes / 1e6, of_memory=stream / memory,
+                    goal="ok" if stream >= STREAM_GOAL * memory else "NOT")
+        self.record("memory of a stream", stated_mib=stated, resident_mib=mib,
+                    goal="ok" if mib <= stated + RESIDENT_GOAL_MIB else "NOT")
+
+
+def read_options(arguments):
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dtrain", default="build/cmd/dtrain", help="the program (%(default)s)")
+    parser.add_argument("--megabytes", type=int, default=2000, help="of all files (%(default)s)")
+    parser.add_argument("--steps", type=int, default=3000, help="of each run (%(default)s)")
+    parser.add_argument("--readers", type=int, default=2, help="threads (%(default)s)")
+    parser.add_argument("--folder", help="where files are made (TMPDIR)")
+    parser.add_argument("--json", help="a file for every figure")
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    options = read_options(arguments)
+    program.BINARY = os.path.abspath(options.dtrain)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        bench = Bench(options, folder)
+        found = bench.found["machine"]
+        print(f"{found['processor']}, {found['cores']} cores, load {found['load']:.2f}", flush=True)
+        bench.run()
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(bench.found, file, indent=1)
+            file.write("\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -45,10 +45,15 @@ class Standardize(tool.ToolCase):
         result = json.loads((self.folder / "run.json").read_text())
         return result["metrics"], (self.folder / folder / KEPT).read_text()
 
+    def by_name(self, kept):
+        columns = {column.pop("name"): column for column in json.loads(kept)["columns"]}
+        self.assertEqual(list(columns), ["age", "pair"])
+        return columns
+
     def test_the_training_rows_have_mean_0_and_deviation_1(self):
         """Neither the rows before nor those to evaluate by are looked at."""
         metrics, kept = self.train("run")
-        kept = json.loads(kept)
+        kept = self.by_name(kept)
         self.assertAlmostEqual(kept["age"]["mean"][0], statistics.mean(self.ages[:200]), places=9)
         self.assertAlmostEqual(kept["age"]["deviation"][0], statistics.pstdev(self.ages[:200]), places=9)
         self.assertEqual(len(kept["pair"]["mean"]), 2)
@@ -64,7 +69,7 @@ class Standardize(tool.ToolCase):
         cluster = ("--local_ps=2", "--local_workers=2", *LIMITS)
         metrics, kept = self.train("cluster", *cluster)
         self.assertEqual(kept, alone)
-        given, _ = self.train("given", *cluster, standard=json.loads(kept))
+        given, _ = self.train("given", *cluster, standard=self.by_name(kept))
         self.assertEqual(given, metrics)
 
     def test_a_checkpoint_needs_no_training_data(self):
@@ -81,8 +86,9 @@ class Standardize(tool.ToolCase):
         (self.folder / "run" / KEPT).unlink()
         self.assertRegex(self.run_bad(*words), r'run/standardize\.json: No such file or directory: column '
                          '"age" is standardized by what the run that made the checkpoint has kept there')
-        for text, why in (("{", "line 1: "), ('{"age": {"mean": [1, 2], "deviation": [1]}}', '"age"'),
-                          (kept.replace("deviation", "d"), '"age"')):
+        for text, why in (("{", "standardize.json: line 1, column 1"),
+                          (kept.replace("age", "aged"), 'mean and deviation of the 1 numbers of column "age"'),
+                          (kept.replace("deviation", "deviance"), "standardize.json: columns[0]")):
             (self.folder / "run" / KEPT).write_text(text)
             self.assertIn(why, self.run_bad(*words))
 
@@ -98,7 +104,7 @@ class Standardize(tool.ToolCase):
     def test_a_number_that_never_changes_is_left_as_it_is(self):
         (self.folder / "rows.csv").write_text("age,pair,y\n" + "3,1 2,0\n" * 240)
         _, kept = self.train("run")
-        self.assertEqual(json.loads(kept)["age"], {"mean": [3], "deviation": [1]})
+        self.assertEqual(self.by_name(kept)["age"], {"mean": [3], "deviation": [1]})
 
     def test_what_cannot_be_is_told(self):
         for standard, why in ((None, None), ({"age": {"mean": [1]}}, "expected 1 numbers each"),

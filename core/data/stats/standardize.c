@@ -17,6 +17,15 @@ static struct numeric_attributes *standardized(const struct objects *columns, in
     return spec->column.kind->descriptor == &column_numeric && a->standardize ? a : NULL;
 }
 
+bool standard_of(const struct objects *columns, int i, struct standard *ret)
+{
+    const struct numeric_attributes *a = standardized(columns, i, &ret->name);
+    if (!a) return false;
+    ret->mean = a->mean;
+    ret->deviation = a->deviation;
+    return true;
+}
+
 static bool is_wanting(const struct numeric_attributes *a)
 {
     return a && a->mean.count == 0 && a->deviation.count == 0;
@@ -146,76 +155,29 @@ err standardize_measure(const struct source_spec *train, const struct format_con
     return e;
 }
 
-/* ---- as JSON ---- */
+/* ---- of a list ---- */
 
-static bool take_numbers(const json_t *list, struct floats *to)
+static const struct standard *find(const struct objects *standards, const char *name)
 {
-    if (json_array_size(list) != (size_t)to->count) return false;
-    for (int i = 0; i < to->count; i++) {
-        const json_t *number = json_array_get(list, (size_t)i);
-        if (!json_is_number(number)) return false;
-        to->at[i] = json_number_value(number);
-    }
-    return true;
+    const struct standard *all = standards->at;
+    for (int i = 0; i < standards->count; i++)
+        if (strcmp(all[i].name, name) == 0) return &all[i];
+    return NULL;
 }
 
-static bool are_deviations(const struct floats *numbers)
-{
-    for (int i = 0; i < numbers->count; i++)
-        if (!(numbers->at[i] > 0)) return false;
-    return true;
-}
-
-err standardize_read(const json_t *kept, const struct objects *columns, struct arena *arena)
+err standardize_give(const struct objects *standards, const struct objects *columns)
 {
     const char *name;
     for (int i = 0; i < columns->count; i++) {
         struct numeric_attributes *a = standardized(columns, i, &name);
-        const json_t *numbers = json_object_get(kept, name);
         if (!is_wanting(a)) continue;
-        make_room(a, arena);
-        if (!take_numbers(json_object_get(numbers, "mean"), &a->mean) ||
-            !take_numbers(json_object_get(numbers, "deviation"), &a->deviation) ||
-            !are_deviations(&a->deviation))
-            return fail(ERR_INPUT, "expected mean and deviation of the %d numbers of column \"%s\"",
-                        a->mean.count, name);
-    }
-    return OK;
-}
-
-static json_t *list_of(const struct floats *numbers)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < numbers->count; i++) json_array_append_new(list, json_real(numbers->at[i]));
-    return list;
-}
-
-json_t *standardize_write(const struct objects *columns)
-{
-    json_t *kept = json_object();
-    const char *name;
-    for (int i = 0; i < columns->count; i++) {
-        const struct numeric_attributes *a = standardized(columns, i, &name);
-        if (!a) continue;
-        json_t *numbers =
-            json_pack("{soso}", "mean", list_of(&a->mean), "deviation", list_of(&a->deviation));
-        if (!numbers || json_object_set_new(kept, name, numbers)) {
-            json_decref(kept);
-            return NULL;
-        }
-    }
-    return kept;
-}
-
-err standardize_note(const struct objects *columns, json_t *of_spec)
-{
-    const char *name;
-    for (int i = 0; i < columns->count; i++) {
-        const struct numeric_attributes *a = standardized(columns, i, &name);
-        json_t *column = json_array_get(of_spec, (size_t)i);
-        if (a && (json_object_set_new(column, "mean", list_of(&a->mean)) ||
-                  json_object_set_new(column, "deviation", list_of(&a->deviation))))
-            return fail(ERR_MEMORY, "no memory for means and deviations");
+        const struct standard *s = find(standards, name);
+        if (!s || s->mean.count != a->source.max || s->deviation.count != a->source.max)
+            return fail(ERR_INPUT,
+                        "expected mean and deviation of the %lld numbers of column \"%s\"",
+                        (long long)a->source.max, name);
+        a->mean = s->mean;
+        a->deviation = s->deviation;
     }
     return OK;
 }

@@ -233,26 +233,12 @@ static void begin_buckets(void *replica)
     buckets_begin(&r->buckets);
 }
 
-/* Slices lie by variable. */
-static int first_slice(const struct layout *layout, int variable)
-{
-    int from = 0, to = layout->slice_count;
-    while (from < to) {
-        const int middle = from + (to - from) / 2;
-        if (layout->slices[middle].variable < variable)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
 static void await_values(void *replica, const struct node *node)
 {
     struct replica *r = replica;
     const int first = graph_first_param(r->graph, node), end = first + node->param_count;
     const struct layout *layout = r->layout;
-    for (int i = first_slice(layout, first); i < first_slice(layout, end); i++) {
+    for (int i = layout_first_slice(layout, first); i < layout_first_slice(layout, end); i++) {
         const struct slice *slice = &layout->slices[i];
         const struct bucket bucket = {slice->ps, slice->offset, slice->count};
         r->is_void |= !r->exchange->await(r->exchange->context, &bucket);

@@ -322,8 +322,7 @@ err layout_make(const struct placement_spec *spec, const struct variable *variab
     return OK;
 }
 
-/* Slices are sorted by variable: the first of those that belong to it. */
-static int first_slice(const struct layout *layout, int variable)
+int layout_first_slice(const struct layout *layout, int variable)
 {
     int low = 0, high = layout->slice_count;
     while (low < high) {
@@ -358,7 +357,7 @@ static struct runs runs_of(const struct layout *layout, const struct slice *slic
 void layout_gather(const struct layout *layout, int variable, const float *const blocks[],
                    float *whole)
 {
-    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    const struct slice *slice = &layout->slices[layout_first_slice(layout, variable)];
     for (int left = slice->parts; left > 0; left--, slice++) {
         const struct runs runs = runs_of(layout, slice);
         const float *from = blocks[slice->ps] + slice->offset;
@@ -372,7 +371,7 @@ void layout_gather(const struct layout *layout, int variable, const float *const
 void layout_scatter(const struct layout *layout, int variable, const float *whole,
                     float *const blocks[])
 {
-    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    const struct slice *slice = &layout->slices[layout_first_slice(layout, variable)];
     for (int left = slice->parts; left > 0; left--, slice++) {
         if (!blocks[slice->ps]) continue;
         const struct runs runs = runs_of(layout, slice);
@@ -387,7 +386,7 @@ void layout_scatter(const struct layout *layout, int variable, const float *whol
 void layout_gather_on(struct device *device, const struct layout *layout, int variable,
                       const float *const blocks[], float *whole)
 {
-    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    const struct slice *slice = &layout->slices[layout_first_slice(layout, variable)];
     for (int left = slice->parts; left > 0; left--, slice++) {
         const struct runs runs = runs_of(layout, slice);
         const struct strided copy = {
@@ -405,7 +404,7 @@ void layout_gather_on(struct device *device, const struct layout *layout, int va
 void layout_scatter_on(struct device *device, const struct layout *layout, int variable,
                        const float *whole, float *const blocks[])
 {
-    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    const struct slice *slice = &layout->slices[layout_first_slice(layout, variable)];
     for (int left = slice->parts; left > 0; left--, slice++) {
         if (!blocks[slice->ps]) continue;
         const struct runs runs = runs_of(layout, slice);
@@ -423,7 +422,7 @@ void layout_scatter_on(struct device *device, const struct layout *layout, int v
 
 bool layout_is_whole(const struct layout *layout, int variable, const struct slice **ret_slice)
 {
-    const struct slice *slice = &layout->slices[first_slice(layout, variable)];
+    const struct slice *slice = &layout->slices[layout_first_slice(layout, variable)];
     if (layout->variables[variable].table || slice->parts > 1) return false;
     if (ret_slice) *ret_slice = slice;
     return true;

@@ -93,6 +93,9 @@ struct layout {
 err layout_make(const struct placement_spec *, const struct variable *, int count, int ps_count,
                 struct arena *, struct layout **ret);
 
+/* The first slice in blocks of this variable, or of one after it. */
+int layout_first_slice(const struct layout *, int variable);
+
 /* Copies between a whole variable and its slices in blocks (one pointer per ps; scatter skips the
  * slices of a ps whose block is NULL). */
 void layout_gather(const struct layout *, int variable, const float *const blocks[], float *whole);

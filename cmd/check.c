@@ -7,6 +7,7 @@
 #include "cmd/check.h"
 #include "cmd/run/task_parts.h"
 #include "core/train/session/session.h"
+#include "core/train/variables/growing/key_index.h"
 
 static const char *const graph_forms[] = {"none", "dot", "mermaid", NULL}; /* enum graph_form */
 
@@ -225,6 +226,21 @@ static void print_optimizer(const struct graph *graph, const struct optimizers *
     warn_of_sweeps(graph, list, optimizer);
 }
 
+/* Of tables that grow, what nobody can know before. */
+static void print_row_bytes(const struct graph *graph, const struct optimizers *list)
+{
+    for (int i = 0; i < graph->param_count; i++) {
+        const struct param *param = graph->params[i];
+        if (!param->growth) continue;
+        const struct optimizer_spec *by = &list->at[optimizers_find(list, param->name)];
+        const int arrays = 1 + optimizer_slots(optimizer_of(by), by->optimizer.attributes);
+        const int64_t floats = arrays * param->shape.dim[1];
+        printf("%s grows: %lld bytes a row with slots and index, %.2f GB a million\n", param->name,
+               (long long)floats * (long long)sizeof(float) + INDEX_ROW_BYTES,
+               ((double)floats * sizeof(float) + INDEX_ROW_BYTES) * 1e-3);
+    }
+}
+
 /* Parameters and slots are spread over the ps; "one step" is what each worker takes beside them. */
 static void print_bytes(const struct session *session, const struct spec *spec)
 {
@@ -233,6 +249,7 @@ static void print_bytes(const struct session *session, const struct spec *spec)
     printf("parameters: %lld, %lld bytes\n", (long long)graph->param_floats,
            (long long)graph->param_floats * (long long)sizeof(float));
     for (int i = 0; i < spec->optimizers.count; i++) print_optimizer(graph, &spec->optimizers, i);
+    print_row_bytes(graph, &spec->optimizers);
     printf("one step: values %zu, gradients %zu, saved %zu bytes; placed in %zu bytes\n",
            size->values, size->gradients, size->saved, size->block);
 }

@@ -47,9 +47,11 @@ struct regularizer { /* "kernel_regularizer": {"l1": 0.0, "l2": 0.004} : loss +=
 };
 extern const struct object regularizer_object;
 
+enum { SIGHTS_MAX = 1 << 30 };
+
 /* Of a table that grows: its rows are those of any ids that are seen. */
 struct growth {
-    int64_t admit_after;       /* times: that often an id is seen before it has a row */
+    int64_t admit_after;       /* times that an id is seen until it has a row; SIGHTS_MAX at most */
     int64_t evict_after_steps; /* unused for so many, a row goes; 0: never */
 };
 

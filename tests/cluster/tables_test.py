@@ -1,7 +1,7 @@
 """Tables, of which a step touches few rows: the same bits however they are cut and reached."""
 from program import main
 from program.cluster import ClusterCase, Plan, with_files
-from program.clicks import CLICKS, LEARNT, SHARED_TABLE, TABLES_ONLY
+from program.clicks import CELLS, CLICKS, GROWING, LEARNT, SHARED_TABLE, TABLES_ONLY
 
 TCP, PARTS = ["--transport=tcp"], ["--transport=tcp", "--parts=always"]
 FAR = {"worker/1": ["--transport=tcp"]}
@@ -120,6 +120,33 @@ class Tables(ClusterCase):
             "async, 3 ps": self.plan(pieces(2), ps=3, workers=1, mode="async"),
             "async, in parts": self.plan(pieces(2), ps=2, workers=1, mode="async", flags=PARTS),
         })
+
+    def test_growing_tables_have_the_same_bits_however_they_lie(self):
+        self.assert_same_bits({
+            f"{ps} ps {' '.join(flags)}": self.plan(GROWING, {"train.last_step": 60}, ps=ps,
+                                                    flags=flags)
+            for ps, flags in ((1, []), (2, []), (3, []), (5, TCP), (3, PARTS))})
+
+    def test_growing_tables_have_the_same_bits_when_pinned_and_evaluated_often(self):
+        pins = {"placement": {"pins": [{"match": "deep/*/embedding_weights", "ps": 1}]}}
+        self.assert_same_bits({
+            "1 ps": self.plan(GROWING, ps=1),
+            "pinned": self.plan(GROWING, pins, ps=3),
+            "evaluated": self.plan(GROWING, {"train.evaluate_every_steps": 3}, ps=2)})
+
+    def test_growing_tables_that_admit_at_once_are_static_ones(self):
+        def weights(about, capacity):
+            columns = [{"column": "identity", "name": cell, **about} for cell in CELLS]
+            data = {**CLICKS["data"], "columns": columns}
+            model = [{"op": "linear", "name": "logit", "inputs": [*CELLS], "capacity": capacity}]
+            return self.plan({"data": data, "model": model})
+        self.assert_same_bits({
+            "static": weights({"buckets": 20}, "static"),
+            "dynamic": weights({}, "dynamic")})
+
+    def test_growing_tables_learn(self):
+        self.learn(GROWING)
+        self.learn(GROWING, mode="async", flags=PARTS)
 
     def mean_losses(self, cluster):
         of_workers = [[line["loss"] for line in cluster.metrics(worker)]

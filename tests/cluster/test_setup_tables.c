@@ -90,17 +90,30 @@ static void check_table(const struct table_share *got, const struct slice *slice
     assert_ptr_equal(got->spec.initializer, spec->initializer);
     assert_true(got->spec.key == spec->key);
     assert_int_equal(got->spec.most, spec->most);
+    assert_int_equal(got->slice.part, slice->part);
+    assert_int_equal(got->spec.growth != NULL, spec->growth != NULL);
+    if (spec->growth) assert_memory_equal(got->spec.growth, spec->growth, sizeof *spec->growth);
 }
 
-static void every_ps_gets_its_slices_of_tables(void **state)
+/* The first table grows, and the plan is of that. */
+static void let_grow(struct chief *c)
 {
-    struct chief c;
+    static const struct growth growth = {3, 100000};
+    struct layout *layout;
+    const struct placement_spec spec = fixture_placement(cut, &c->arena);
+    c->tables[0].growth = &growth;
+    c->variables[0].shape.dim[0] = 1;
+    assert_int_equal(layout_make(&spec, c->variables, VARIABLES, PS, &c->arena, &layout), OK);
+    c->plan.layout = layout;
+}
+
+static void check_slices(struct chief *c)
+{
     int tables = 0, slices = 0;
-    open_normal(&c, cut, one_optimizer);
-    const struct layout *layout = c.plan.layout;
+    const struct layout *layout = c->plan.layout;
     for (int ps = 0; ps < PS; ps++) {
         struct setup s;
-        receive(&c, ps, &s);
+        receive(c, ps, &s);
         int next = 0;
         for (int i = layout->slice_count; i < layout->all_count; i++) {
             const struct slice *slice = &layout->slices[i];
@@ -113,6 +126,15 @@ static void every_ps_gets_its_slices_of_tables(void **state)
     }
     assert_int_equal(tables, layout->all_count - layout->slice_count);
     assert_int_equal(slices, layout->slice_count);
+}
+
+static void every_ps_gets_its_slices_of_tables(void **state)
+{
+    struct chief c;
+    open_normal(&c, cut, one_optimizer);
+    check_slices(&c);
+    let_grow(&c);
+    check_slices(&c);
     close_chief(&c);
 }
 
@@ -254,6 +276,29 @@ static void a_table_that_cannot_be_is_refused(void **state)
     close_chief(&c);
 }
 
+static void a_growing_table_that_cannot_be_is_refused(void **state)
+{
+    static const struct change changes[] = {
+        {"start", "9223372036854775807", "outside its variable"},
+        {"start", "6148914691236517206", "outside its variable"},
+        {"length", "9223372036854775807", "outside its variable"},
+        {"length", "1000000", "is no table"},
+        {"length", "0", "outside its variable"},
+        {"count", "9", "outside its variable"},
+        {"shape", "[2, 8]", "outside its variable"},
+        {"part", "-1", "tables[0].part"},
+        {"part", "65536", "tables[0].part"},
+        {"growth", "{\"admit_after\": 0, \"evict_after_steps\": 1}", "admit_after"},
+        {"growth", "{\"admit_after\": 1, \"evict_after_steps\": -1}", "evict_after_steps"},
+        {"growth", NULL, "outside its variable"},
+    };
+    struct chief c;
+    open_normal(&c, cut, one_optimizer);
+    let_grow(&c);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) refuse(&c, &changes[i]);
+    close_chief(&c);
+}
+
 static void a_table_that_no_optimizer_matches_is_refused(void **state)
 {
     static const struct change change = {"name", "\"other/table\"", "has no optimizer"};
@@ -274,6 +319,7 @@ int main(void)
         cmocka_unit_test(every_table_has_its_optimizer),
         cmocka_unit_test(a_ps_of_tables_only_is_not_empty),
         cmocka_unit_test(a_table_that_cannot_be_is_refused),
+        cmocka_unit_test(a_growing_table_that_cannot_be_is_refused),
         cmocka_unit_test(a_table_that_no_optimizer_matches_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,25 @@ static void ids_out_of_range_are_named_or_replaced(void **state)
                    "line 2", "\"1.5\"", NULL);
 }
 
+static void ids_without_a_number_of_them_are_any(void **state)
+{
+    file_write_text("table", "m,y\n0,0\n9223372036854775806,0\n9007199254740993,0\n");
+    const int64_t wanted[] = {0, ANY_ID - 1, INT64_C(9007199254740993)};
+    assert_ids(CSV "[{'column': 'identity', 'name': 'm'}]", "m", ANY_ID, 3, wanted);
+    assert_ids(CSV "[{'column': 'ids', 'name': 'm', 'max': 1}]", "m", ANY_ID, 3, wanted);
+    const int64_t hashed[] = {(int64_t)(fingerprint("0", 1) % (uint64_t)ANY_ID),
+                              (int64_t)(fingerprint("9223372036854775806", 19) % (uint64_t)ANY_ID),
+                              (int64_t)(fingerprint("9007199254740993", 16) % (uint64_t)ANY_ID)};
+    assert_ids(CSV "[{'column': 'hash', 'name': 'm'}]", "m", ANY_ID, 3, hashed);
+    file_write_text("table", "m,y\n9223372036854775807,0\n");
+    assert_refused(CSV "[{'column': 'identity', 'name': 'm'}]", "line 2",
+                   "from 0 to 9223372036854775806", "\"9223372036854775807\"", NULL);
+    file_write_text("table", "m,y\n9223372036854775808,0\n");
+    assert_refused(CSV "[{'column': 'identity', 'name': 'm'}]", "line 2", "from 0 to", NULL);
+    file_write_text("table", "m,y\n-1,0\n");
+    assert_refused(CSV "[{'column': 'identity', 'name': 'm'}]", "line 2", "\"-1\"", NULL);
+}
+
 static void a_default_stands_for_what_is_missing_and_is_counted(void **state)
 {
     struct dataset d;
@@ -452,6 +471,7 @@ int main(void)
         cmocka_unit_test(boundaries_may_be_lines_of_a_file),
         cmocka_unit_test(words_have_the_place_in_their_list),
         cmocka_unit_test(ids_out_of_range_are_named_or_replaced),
+        cmocka_unit_test(ids_without_a_number_of_them_are_any),
         cmocka_unit_test(a_default_stands_for_what_is_missing_and_is_counted),
         cmocka_unit_test(a_cell_may_have_several_values),
         cmocka_unit_test(lists_of_ids_may_have_weights),

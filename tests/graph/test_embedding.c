@@ -121,6 +121,8 @@ static const struct column MORE[] = {
      .is_weighted = true},
     {.name = "words/weights", .shape = {1, {2}}, .at = COUNTS},
 };
+static const struct column ANY[] = {
+    {.name = "words", .dtype = INT64, .shape = {1, {2}}, .at = WORDS, .buckets = ANY_ID}};
 static const struct setting SETTING = {
     .batch = 5, .features = {1, {6}}, .training = true, .more = MORE, .more_count = 2};
 
@@ -269,6 +271,35 @@ static void a_table_that_cannot_be_shared_is_named(void **state)
     }
 }
 
+static void assert_model_refused(const char *model, const struct column *columns, const char *words)
+{
+    struct model m;
+    struct setting setting = SETTING;
+    setting.more = columns;
+    if (columns == ANY) setting.more_count = 1;
+    assert_int_equal(model_parse(&m, model, &setting), ERR_INPUT);
+    if (!strstr(error_text(), words)) fail_msg("\"%s\" lacks \"%s\"", error_text(), words);
+    model_close(&m);
+}
+
+#define EMBEDDING "{\"model\": [{\"op\": \"embedding\", \"inputs\": [\"words\"], \"dimension\": 2"
+#define LINEAR "{\"model\": [{\"op\": \"linear\", \"inputs\": [\"words\"]"
+
+static void a_table_grows_where_ids_are_any_and_only_there(void **state)
+{
+    const char *const any = "the ids of \"words\" are any", *const few = "ids below 9";
+    assert_model_refused(EMBEDDING "}]}", ANY, any);
+    assert_model_refused(LINEAR "}]}", ANY, any);
+    assert_model_refused(EMBEDDING ", \"capacity\": \"dynamic\"}]}", MORE, few);
+    assert_model_refused(LINEAR ", \"capacity\": \"dynamic\"}]}", MORE, few);
+    assert_model_refused(EMBEDDING ", \"admit_after\": 2}]}", MORE,
+                         "admit_after: a table has this");
+    assert_model_refused(LINEAR ", \"evict_after_steps\": 2}]}", MORE,
+                         "evict_after_steps: a table has this");
+    /* a graph that holds all rows, as this one does */
+    assert_model_refused(LINEAR ", \"capacity\": \"dynamic\"}]}", ANY, "by the run that trains it");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +309,7 @@ int main(void)
         cmocka_unit_test(a_table_is_made_row_by_row),
         cmocka_unit_test(a_shared_table_gets_the_gradients_of_all_that_read_it),
         cmocka_unit_test(a_table_that_cannot_be_shared_is_named),
+        cmocka_unit_test(a_table_grows_where_ids_are_any_and_only_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

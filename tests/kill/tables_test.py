@@ -1,7 +1,7 @@
 """Tasks that die and connections that break while tables are trained: as with dense variables."""
 from links import ProxiedCluster
 from program import main
-from program.clicks import CLICKS, LEARNT
+from program.clicks import CLICKS, GROWING, LEARNT
 from program.lives import CHIEF, Life, plan_of
 
 LAST_STEP = 400
@@ -13,12 +13,12 @@ FAR = ["--transport=tcp", "--parts=always"]
 
 
 class Tables(Life):
-    def plan(self, mode, last_step=LAST_STEP, flags=()):
-        changes = {**CLICKS, **PIECES}
+    def plan(self, mode, last_step=LAST_STEP, flags=(), more=PIECES):
+        changes = {**CLICKS, **more}
         return plan_of(mode, last_step, changes, flags=list(flags))
 
-    def restart(self, mode, names, flags=()):
-        cluster = self.begin(self.plan(mode, flags=flags))
+    def restart(self, mode, names, flags=(), more=PIECES):
+        cluster = self.begin(self.plan(mode, flags=flags, more=more))
         cluster.wait_for_step(50)
         cluster.wait_for_line(CHIEF, "saved ")
         cluster.restart(names)
@@ -32,15 +32,27 @@ class Tables(Life):
                 with self.subTest(name, mode=mode):
                     self.restart(mode, [name], flags)
 
-    def test_a_killed_chief_changes_no_bit_in_sync(self):
-        """One that dies between two messages of one push does: not every time."""
-        reference = self.reference(self.plan("sync"))
+    def check_killed_chief(self, more):
+        """One that dies between two messages of one push changes bits: not every time."""
+        reference = self.reference(self.plan("sync", more=more))
         for _ in range(ATTEMPTS):
-            cluster = self.restart("sync", [CHIEF])
+            cluster = self.restart("sync", [CHIEF], more=more)
             found = self.differences(cluster, reference)
             if not found:
                 return
         self.fail(f"{found}\n{cluster.story()}")
+
+    def test_a_killed_chief_changes_no_bit_in_sync(self):
+        self.check_killed_chief(PIECES)
+
+    def test_a_killed_chief_changes_no_bit_of_growing_tables_in_sync(self):
+        self.check_killed_chief(GROWING)
+
+    def test_growing_tables_outlive_whoever_is_killed(self):
+        for name, mode, flags in (("worker/1", "sync", []), ("ps/1", "async", []),
+                                  ("ps/1", "sync", FAR), (CHIEF, "async", FAR)):
+            with self.subTest(name, mode=mode):
+                self.restart(mode, [name], flags, GROWING)
 
     def test_connections_that_break_change_no_bit_in_sync(self):
         plan = self.plan("sync", LINKS_STEP, [*FAR, "--log_level=debug"])

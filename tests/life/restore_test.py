@@ -4,6 +4,7 @@ import shutil
 
 import life
 import program
+from program.clicks import CLICKS, GROWING
 from life import LifeCase
 
 PARTS = "placement__partitioner"
@@ -93,6 +94,11 @@ class Servers(LifeCase):
             "hidden/bias", "hidden/bias/Ftrl", "hidden/bias/Ftrl_1",
             "logits/kernel", "logits/kernel/Adam", "logits/kernel/Adam_1",
             "logits/bias", "logits/bias/Adam", "logits/bias/Adam_1"})
+
+    def test_growing_tables_go_on(self):
+        for first in ((2, 0), (1, 0), (3, 0), (0, 0)):
+            with self.subTest(first=first):
+                self.compare(first, (2, 0), **{**CLICKS, **GROWING})
 
     def test_backup_workers_and_asynchronous_runs_end_at_their_step(self):
         for changes in ({"train__mode": "async"}, {"train__replicas_to_aggregate": 1},

@@ -34,4 +34,19 @@ CLICKS = {  # of program.cluster.SPEC
 # Two columns in one table of five wide, one of them read for tables of its own, too
 SHARED_TABLE = {"model": [{**node, "table": "deep/c1"} if node["name"] == "deep/c3" else node
                           for node in CLICKS["model"]]}
+GROWING = {  # the same with tables that grow: rows that come late, and rows that go
+    "data": {**CLICKS["data"], "columns": [
+        {"column": "hash", "name": "c1"}, {"column": "identity", "name": "c2"},
+        {"column": "hash", "name": "c3"}, {"column": "ids", "name": "c4", "max": 2},
+        {"column": "crossed", "name": "c1_x_c2", "keys": ["c1", "c2"]}]},
+    "model": [
+        {**embedding("c1"), "capacity": "dynamic"},
+        {**embedding("c2"), "capacity": "dynamic", "admit_after": 3},
+        {**embedding("c3"), "capacity": "dynamic", "admit_after": 2, "evict_after_steps": 7},
+        {**embedding("c4"), "capacity": "dynamic", "evict_after_steps": 150},
+        {"op": "linear", "name": "wide", "inputs": [*CELLS, "c1_x_c2"], "capacity": "dynamic",
+         "admit_after": 2, "evict_after_steps": 9},
+        *CLICKS["model"][5:],
+    ],
+}
 TABLES_ONLY = {"model": [{"op": "embedding", "name": "logit", "inputs": ["c1"], "dimension": 1}]}

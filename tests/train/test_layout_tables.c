@@ -1,6 +1,8 @@
 /* test_layout_tables.c - where tables lie: cut along their rows, and beside the blocks. */
 #include "tests/train/fixture.h"
 
+#include "core/train/variables/growing/keys.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +127,36 @@ static void a_pin_holds_a_table_together(void **state)
     close_world(&w);
 }
 
+/* Whatever a partitioner makes of others: nobody knows how many rows it will have. */
+static void a_table_that_grows_is_cut_along_its_keys(void **state)
+{
+    static const struct growth growth = {1, 0};
+    static const struct table_spec grows = {.key = 1, .most = 10, .growth = &growth};
+    const struct variable one = {"table", {2, {1, 8}}, &grows};
+    const char *const texts[] = {
+        nothing,
+        "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"num_shards\": 7}}}",
+        "{\"placement\": {\"pins\": [{\"match\": \"table\", \"ps\": 0}]}}",
+    };
+    for (int ps_count = 1; ps_count <= 5; ps_count++) {
+        for (int i = 0; i < 3; i++) {
+            struct arena arena = {0};
+            struct layout *layout;
+            const struct placement_spec spec = fixture_placement(texts[i], &arena);
+            assert_int_equal(layout_make(&spec, &one, 1, ps_count, &arena, &layout), OK);
+            assert_int_equal(layout->all_count, i < 2 ? ps_count : 1);
+            int64_t next = 0;
+            for (int part = 0; part < layout->all_count; part++) {
+                assert_int_equal(layout->slices[part].start, next);
+                assert_int_equal(layout->slices[part].count, 8);
+                next += layout->slices[part].length;
+            }
+            assert_true(next == KEYS);
+            arena_free(&arena);
+        }
+    }
+}
+
 static void a_partitioner_cuts_tables_as_it_cuts_others(void **state)
 {
     struct world w;
@@ -227,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_table_from_a_megabyte_on_is_cut_over_all_ps),
         cmocka_unit_test(a_table_of_less_stays_whole),
         cmocka_unit_test(a_pin_holds_a_table_together),
+        cmocka_unit_test(a_table_that_grows_is_cut_along_its_keys),
         cmocka_unit_test(a_partitioner_cuts_tables_as_it_cuts_others),
         cmocka_unit_test(no_partitioner_cuts_through_rows),
         cmocka_unit_test(what_balances_cuts_large_tables_at_once),

@@ -63,7 +63,7 @@ static void ids_are_found_each_once_and_ascending(void **state)
                          large[] = {LARGEST, 1, LARGEST - 1, LARGEST, INT64_MAX - 1, -1};
     struct arena arena = {0};
     struct lookup l;
-    lookup_open(6, &arena, &l);
+    lookup_open(6, false, &arena, &l);
     check(&l, none, 4);
     assert_int_equal(l.count, 0);
     check(&l, none, 0);
@@ -81,7 +81,7 @@ static void a_batch_without_cells_has_no_ids(void **state)
 {
     struct arena arena = {0};
     struct lookup l;
-    lookup_open(0, &arena, &l);
+    lookup_open(0, false, &arena, &l);
     check(&l, NULL, 0);
     arena_free(&arena);
 }
@@ -99,7 +99,7 @@ static void ids_of_any_size_are_found(void **state)
     struct arena arena = {0};
     struct lookup l;
     int64_t ids[CELLS];
-    lookup_open(CELLS, &arena, &l);
+    lookup_open(CELLS, false, &arena, &l);
     for (int round = 0; round < ROUNDS; round++) {
         const int bits = 1 + round % 62;
         const int64_t cells = (int64_t)(random_u64(1, (uint64_t)round) % (CELLS + 1));

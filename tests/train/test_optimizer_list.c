@@ -120,6 +120,22 @@ static void what_has_no_optimizer_or_no_variable_is_named(void **state)
     close_world(&w);
 }
 
+static void what_sweeps_cannot_update_a_table_that_grows(void **state)
+{
+    static const struct growth growth = {1, 0};
+    static const struct table_spec grows = {.growth = &growth};
+    const struct variable variable = {.name = "words", .table = &grows};
+    struct arena arena = {0};
+    const char *const texts[] = {"{\"optimizer\": \"lazy_adam\"}", "{\"optimizer\": \"adam\"}"};
+    for (int i = 0; i < 2; i++) {
+        struct optimizer_spec spec = fixture_optimizer(texts[i], &arena);
+        const struct optimizers list = optimizers_make(&spec, 1, &arena);
+        assert_int_equal(optimizers_check(&list, &variable, 1, &arena), i ? ERR_INPUT : OK);
+    }
+    assert_non_null(strstr(error_text(), "adam changes all rows at each step, and words grows"));
+    arena_free(&arena);
+}
+
 static float *random_floats(struct world *w, uint64_t key)
 {
     float *at = fixture_block(&w->device, FLOATS);
@@ -206,6 +222,7 @@ int main(void)
         cmocka_unit_test(powers_have_the_names_that_tensorflow_gives),
         cmocka_unit_test(neighbours_of_one_optimizer_are_one_section),
         cmocka_unit_test(what_has_no_optimizer_or_no_variable_is_named),
+        cmocka_unit_test(what_sweeps_cannot_update_a_table_that_grows),
         cmocka_unit_test(a_block_of_several_is_updated_as_blocks_of_one_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/train/variables/growing/keys.h"
+
 /* What the spec's mode makes of so many workers. */
 static struct ps_config mode_of(const struct spec *spec, int workers)
 {
@@ -75,6 +77,11 @@ static json_t *table_json(const struct layout *layout, const struct slice *slice
     json_object_set_new(json, "initializer", initializer);
     json_object_set_new(json, "key", json_string(key));
     json_object_set_new(json, "most", json_integer((json_int_t)table->most));
+    json_object_set_new(json, "part", json_integer(slice->part));
+    if (table->growth)
+        json_object_set_new(json, "growth",
+                            json_pack("{sI sI}", "admit_after", table->growth->admit_after,
+                                      "evict_after_steps", table->growth->evict_after_steps));
     return json;
 }
 
@@ -198,7 +205,8 @@ struct table_fields {
     struct slice_fields slice; /* first */
     struct variant initializer;
     const char *key;
-    int64_t most;
+    int64_t most, part;
+    struct growth growth; /* admit_after 0: it does not grow */
 };
 
 struct setup_fields {
@@ -218,20 +226,39 @@ struct setup_fields {
 #define AT(member) offsetof(struct setup_fields, member)
 #define IN(member) offsetof(struct slice_fields, member)
 
-static const double steps_max = 1e18, floats_max = (double)(INT64_C(1) << 40);
+static const double steps_max = 1e18, floats_max = (double)(INT64_C(1) << 40), keys_max = 0x1p63;
 
 #define SLICE_FIELDS                                                                               \
     {.name = "name", .type = FIELD_STRING, .offset = IN(slice.name)},                              \
         {.name = "shape", .type = FIELD_INTS, .offset = IN(shape), .max = floats_max},             \
         {.name = "axis", .type = FIELD_INT, .offset = IN(axis), .max = RANK_MAX - 1},              \
-        {.name = "start", .type = FIELD_INT, .offset = IN(slice.start), .max = floats_max},        \
-        {.name = "length", .type = FIELD_INT, .offset = IN(slice.length), .max = floats_max},      \
+        {.name = "start", .type = FIELD_INT, .offset = IN(slice.start), .max = keys_max},          \
+        {.name = "length", .type = FIELD_INT, .offset = IN(slice.length), .max = keys_max},        \
         {.name = "offset", .type = FIELD_INT, .offset = IN(slice.offset), .max = floats_max},      \
     {                                                                                              \
         .name = "count", .type = FIELD_INT, .offset = IN(slice.count), .max = floats_max           \
     }
 
 static const struct field slice_field_table[] = {SLICE_FIELDS, {0}};
+
+static const struct field growth_field_table[] = {
+    {.name = "admit_after",
+     .type = FIELD_INT,
+     .offset = offsetof(struct growth, admit_after),
+     .min = 1,
+     .max = SIGHTS_MAX},
+    {.name = "evict_after_steps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct growth, evict_after_steps),
+     .max = steps_max},
+    {0},
+};
+
+static const struct object growth_object = {
+    .name = "growth",
+    .fields = growth_field_table,
+    .size = sizeof(struct growth),
+};
 
 static const struct field table_field_table[] = {
     SLICE_FIELDS,
@@ -245,6 +272,15 @@ static const struct field table_field_table[] = {
      .offset = offsetof(struct table_fields, most),
      .min = 1,
      .max = TABLE_NAMED_MAX},
+    {.name = "part",
+     .type = FIELD_INT,
+     .offset = offsetof(struct table_fields, part),
+     .max = SLICES_MAX - 1},
+    {.name = "growth",
+     .type = FIELD_OBJECT,
+     .offset = offsetof(struct table_fields, growth),
+     .fallback = "null",
+     .object = &growth_object},
     {0},
 };
 
@@ -324,7 +360,7 @@ static const struct object setup_object = {
 };
 
 /* Slices come from another task: what they say must be within what there is. */
-static err read_shape(const struct slice_fields *f, struct slice *ret)
+static err read_shape(const struct slice_fields *f, bool grows, struct slice *ret)
 {
     if (f->shape.count > RANK_MAX)
         return fail(ERR_PROTOCOL, "%s has rank %d", f->slice.name, f->shape.count);
@@ -335,14 +371,19 @@ static err read_shape(const struct slice_fields *f, struct slice *ret)
     TRY(shape_check(&ret->shape));
     bool has_axis = f->axis < ret->shape.rank || f->axis == 0; /* a scalar counts as one row */
     int64_t whole = ret->shape.rank && has_axis ? ret->shape.dim[f->axis] : 1;
-    bool is_inside = has_axis && ret->length > 0 && ret->start + ret->length <= whole &&
-                     ret->count == shape_count(&ret->shape) / whole * ret->length;
+    int64_t counted = shape_count(&ret->shape);
+    if (grows)
+        whole = KEYS;
+    else
+        counted = counted / whole * ret->length;
+    bool is_inside = has_axis && ret->length > 0 && ret->length <= whole &&
+                     ret->start <= whole - ret->length && ret->count == counted;
     return is_inside ? OK : fail(ERR_PROTOCOL, "%s lies outside its variable", ret->name);
 }
 
 static err read_slice(const struct slice_fields *f, int64_t floats, struct slice *ret)
 {
-    TRY(read_shape(f, ret));
+    TRY(read_shape(f, false, ret));
     if (ret->offset + ret->count <= floats) return OK;
     return fail(ERR_PROTOCOL, "%s lies outside the block", ret->name);
 }
@@ -351,9 +392,12 @@ static err read_table(const struct table_fields *f, const struct setup *setup,
                       struct table_share *ret)
 {
     struct slice *slice = &ret->slice;
-    TRY(read_shape(&f->slice, slice));
-    if (slice->shape.rank != 2 || f->most > slice->shape.dim[0] || slice->axis != 0 ||
-        setup->floats == 0)
+    const bool grows = f->growth.admit_after > 0;
+    TRY(read_shape(&f->slice, grows, slice));
+    slice->part = (int)f->part;
+    const bool is_known = grows ? slice->shape.dim[0] == 1 && slice->length >= KEYS / PS_MAX
+                                : f->most <= slice->shape.dim[0];
+    if (slice->shape.rank != 2 || !is_known || slice->axis != 0 || setup->floats == 0)
         return fail(ERR_PROTOCOL, "%s is no table", slice->name);
     ret->optimizer = optimizers_find(&setup->optimizers, slice->name);
     if (ret->optimizer < 0) return fail(ERR_PROTOCOL, "%s has no optimizer", slice->name);
@@ -362,6 +406,7 @@ static err read_table(const struct table_fields *f, const struct setup *setup,
         .initializer_attributes = f->initializer.attributes,
         .key = strtoull(f->key, NULL, 16),
         .most = f->most,
+        .growth = grows ? &f->growth : NULL,
     };
     return OK;
 }

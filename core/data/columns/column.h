@@ -15,6 +15,13 @@ enum { IDS_OF_ROW_MAX = 4096 };
 static const int64_t BUCKETS_MAX = INT64_C(1) << 53;
 static const int64_t NO_ID = -1;
 
+/* A field that says how many ids there are, which may be left out: 0 then */
+#define IDS_FIELD(key, at, text)                                                                   \
+    {                                                                                              \
+        .name = key, .type = FIELD_INT, .offset = at, .fallback = "null", .min = 1, .max = 0x1p53, \
+        .help = text "; null: any, below 2^63 - 1, for tables of \"capacity\": \"dynamic\""        \
+    }
+
 /* The first member of the attributes of a kind that reads one cell. */
 struct column_source {
     const char *cell;      /* NULL: called as the column is */
@@ -89,7 +96,7 @@ struct column_spec {
 };
 extern const struct object column_spec_object;
 
-/* For open(): `max` ids below `buckets`. */
+/* For open(): `max` ids below `buckets`; 0: below ANY_ID. */
 void column_makes_ids(struct column_maker *, int64_t max, int64_t buckets);
 /* ERR_INPUT where the cell of that name, the first, is the label, or not the only one. */
 err column_check_cell(const struct row_reader *, const char *name, int cell);

@@ -27,7 +27,7 @@ void column_makes_ids(struct column_maker *m, int64_t max, int64_t buckets)
 {
     m->made.dtype = INT64;
     m->made.shape = (struct shape){1, {max}};
-    m->made.buckets = buckets;
+    m->made.buckets = buckets ? buckets : ANY_ID;
 }
 
 struct items column_items(const struct column_maker *m, const struct cell *cells)

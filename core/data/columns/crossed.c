@@ -38,12 +38,8 @@ static const struct field fields[] = {
      .count_max = KEYS_MAX,
      .help = "what is crossed: cells, as they are, or columns that come before: their ids, but of "
              "hash the words, as of vocabulary where it is called as a cell is"},
-    {.name = "buckets",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, buckets),
-     .min = 1,
-     .max = 0x1p53,
-     .help = "how many ids there are; combinations that fall into the same share it"},
+    IDS_FIELD("buckets", offsetof(struct attributes, buckets),
+              "how many ids there are; combinations that fall into the same share it"),
     {0},
 };
 

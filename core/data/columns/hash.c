@@ -8,12 +8,8 @@ struct attributes {
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
-    {.name = "buckets",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, buckets),
-     .min = 1,
-     .max = 0x1p53,
-     .help = "how many ids there are; words that fall into the same share it"},
+    IDS_FIELD("buckets", offsetof(struct attributes, buckets),
+              "how many ids there are; words that fall into the same share it"),
     {0},
 };
 

@@ -11,12 +11,7 @@ struct attributes {
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
-    {.name = "buckets",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, buckets),
-     .min = 1,
-     .max = 0x1p53,
-     .help = "ids are from 0 to one less"},
+    IDS_FIELD("buckets", offsetof(struct attributes, buckets), "ids are from 0 to one less"),
     {.name = "default",
      .type = FIELD_INT,
      .offset = offsetof(struct attributes, fallback),
@@ -31,9 +26,9 @@ static const struct field fields[] = {
 static err open(struct column_maker *m, const struct column_context *context)
 {
     const struct attributes *a = m->attributes;
-    if (a->fallback >= a->buckets)
-        return fail(ERR_INPUT, "default: expected an id below %" PRId64, a->buckets);
     column_makes_ids(m, a->source.max, a->buckets);
+    if (a->fallback >= m->made.buckets)
+        return fail(ERR_INPUT, "default: expected an id below %" PRId64, m->made.buckets);
     m->stand_in = a->fallback;
     return OK;
 }
@@ -42,14 +37,14 @@ static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 {
     const struct attributes *a = m->attributes;
     const bool is_integer = item_integer(item, ret);
-    if (is_integer && *ret >= 0 && *ret < a->buckets) return OK;
+    if (is_integer && *ret >= 0 && *ret < m->made.buckets) return OK;
     if (is_integer && a->fallback >= 0) {
         *ret = a->fallback;
         item->is_replaced = true;
         return OK;
     }
     char expected[64];
-    snprintf(expected, sizeof expected, "an id from 0 to %" PRId64, a->buckets - 1);
+    snprintf(expected, sizeof expected, "an id from 0 to %" PRId64, m->made.buckets - 1);
     return item_refuse(item, expected);
 }
 

@@ -13,12 +13,8 @@ struct attributes {
 
 static const struct field fields[] = {
     SOURCE_FIELDS("\" \"", "64"),
-    {.name = "rows",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, rows),
-     .min = 1,
-     .max = 0x1p53,
-     .help = "ids are from 0 to one less: the rows of the table that they lead to"},
+    IDS_FIELD("rows", offsetof(struct attributes, rows),
+              "ids are from 0 to one less: the rows of the table that they lead to"),
     {.name = "weights",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, weights),

@@ -91,11 +91,24 @@ bool item_number(const struct item *item, float *ret)
     return isfinite(*ret);
 }
 
+/* Digits alone, of which a double would lose some */
+static bool word_digits(const struct item *item, int64_t *ret)
+{
+    *ret = 0;
+    for (size_t i = 0; i < item->length; i++) {
+        const int digit = item->text[i] - '0';
+        if (digit < 0 || digit > 9) return false;
+        if (__builtin_mul_overflow(*ret, 10, ret) || __builtin_add_overflow(*ret, digit, ret))
+            return false;
+    }
+    return item->length > 0;
+}
+
 bool item_integer(const struct item *item, int64_t *ret)
 {
     double number = item->number;
     *ret = item->id;
-    if (item->is_id) return true;
+    if (item->is_id || (item->text && word_digits(item, ret))) return true;
     if (item->text && !word_number(item, &number)) return false;
     if (!(fabs(number) <= INTEGER_MAX) || number != floor(number)) return false;
     *ret = (int64_t)number;

@@ -31,7 +31,8 @@ struct items {
 /* Empty ones are passed over. False: there are no more. */
 bool items_next(struct items *, struct item *ret);
 
-/* A finite number, as float has it; a whole one of at most 2^53, or the id. False: it is none. */
+/* A finite number, as float has it; a whole one, of at most 2^53 where it is written with more than
+ * digits, or the id. False: it is none. */
 bool item_number(const struct item *, float *ret);
 bool item_integer(const struct item *, int64_t *ret);
 

@@ -3,12 +3,46 @@
 
 #include <inttypes.h>
 
+enum { CAPACITY_STATIC, CAPACITY_DYNAMIC };
+const char *const capacity_names[] = {
+    [CAPACITY_STATIC] = "static", [CAPACITY_DYNAMIC] = "dynamic", NULL};
+
+err capacity_growth(const struct capacity *c, const struct growth **ret)
+{
+    const bool is_idle = c->growth.admit_after == 1 && c->growth.evict_after_steps == 0;
+    *ret = c->kind == CAPACITY_DYNAMIC ? &c->growth : NULL;
+    if (*ret || is_idle) return OK;
+    return fail(ERR_INPUT, "%s: a table has this with \"capacity\": \"dynamic\" only",
+                c->growth.admit_after == 1 ? "evict_after_steps" : "admit_after");
+}
+
+static err check_ids(const struct node *node, const struct tensor *ids, bool grows)
+{
+    if (!grows && ids->buckets == ANY_ID)
+        return fail(ERR_INPUT,
+                    "inputs: the ids of \"%s\" are any: it needs a table of \"capacity\": "
+                    "\"dynamic\", or to say how many there are",
+                    ids->name);
+    if (grows && ids->buckets != ANY_ID)
+        return fail(
+            ERR_INPUT,
+            "capacity: \"%s\" has ids below %lld: a dynamic table is for a column that does "
+            "not say how many there are",
+            ids->name, (long long)ids->buckets);
+    if (grows && !node->holds_batch_rows)
+        return fail(ERR_INPUT, "capacity: a dynamic table can be read by the run that trains it "
+                               "only");
+    return OK;
+}
+
 /* Batches name its rows by one more column. */
 static err share_table(const struct node *node, const struct tensor *ids, int64_t width)
 {
     struct param *table = &node->shares->param[0];
     const char *owner = node->shares->name;
-    const int64_t rows = table->shape.dim[0], named = shape_count(&ids->shape);
+    const int64_t rows = table->growth ? ANY_ID : table->shape.dim[0];
+    const int64_t named = shape_count(&ids->shape);
+    TRY(check_ids(node, ids, table->growth));
     if (ids->buckets != rows)
         return fail(ERR_INPUT, "table: that of \"%s\" has %" PRId64 " rows, \"%s\" names %" PRId64,
                     owner, rows, ids->name, ids->buckets);
@@ -25,8 +59,9 @@ err combine_add_table(struct node *node, struct arena *arena, int input, const s
     const struct tensor *ids = node->input[input];
     const int64_t named = shape_count(&ids->shape);
     if (node->shares) return share_table(node, ids, width);
+    TRY(check_ids(node, ids, param->growth));
     struct param table = *param;
-    table.shape = (struct shape){2, {ids->buckets, width}};
+    table.shape = (struct shape){2, {param->growth ? 1 : ids->buckets, width}};
     table.ids = ids;
     if (node->holds_batch_rows) table.held = named < ids->buckets ? named : ids->buckets;
     return node_add_param(node, arena, &table);

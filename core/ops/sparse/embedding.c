@@ -11,6 +11,7 @@ struct attributes {
     int combiner; /* enum combiner */
     struct variant initializer;
     const char *table;
+    struct capacity capacity;
 };
 
 static const char *const combiner_names[] = {
@@ -45,6 +46,7 @@ static const struct field fields[] = {
      .help =
          "an earlier embedding whose table this one looks its ids up in, of as many rows and as "
          "wide (tf.feature_column.shared_embedding_columns); null: one of its own"},
+    CAPACITY_FIELDS(offsetof(struct attributes, capacity)),
     {0},
 };
 
@@ -68,11 +70,13 @@ static err infer(struct node *node, struct arena *arena)
         return fail(ERR_INPUT, "initializer: a table is made row by row, and %s makes all at once",
                     kind->object->name);
     node->output.shape = (struct shape){2, {node->input[0]->shape.dim[0], a->dimension}};
-    if (kind && a->table)
-        return fail(ERR_INPUT, "initializer: the table is that of \"%s\"", a->table);
+    if (a->table && (kind || a->capacity.kind))
+        return fail(ERR_INPUT, "%s: the table is that of \"%s\"", kind ? "initializer" : "capacity",
+                    a->table);
     struct param table = {.name = "embedding_weights",
                           .initializer = kind ? kind->descriptor : NULL,
                           .initializer_attributes = a->initializer.attributes};
+    TRY(capacity_growth(&a->capacity, &table.growth));
     if (!kind) TRY(by_dimension(a->dimension, arena, &table));
     return combine_add_table(node, arena, 0, &table, a->dimension);
 }

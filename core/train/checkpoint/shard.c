@@ -108,6 +108,7 @@ static err add_table(struct bundle_writer *writer, const struct shard *shard,
     const struct slot_names *names = &shard->slot_names[table->optimizer];
     const struct bundle_box box = shard_box(table->slice);
     char name[BUNDLE_NAME_MAX];
+    if (table_growing(table->rows)) return shard_write_growing(writer, table, names);
     for (int i = 0; i <= names->count; i++) {
         TRY(shard_name(table->slice->name, i ? names->at[i - 1] : NULL, name));
         const struct bundle_piece whole = {

@@ -6,6 +6,11 @@
  * The ledger of ps K is the int64 tensor dtrain/ledger/ps_KKKKK of shape [workers, 3]: columns
  * received, taken, and the step that the last one taken was meant for (core/cluster/role/ps.h).
  * TensorFlow passes over it.
+ *
+ * Of a table that grows, part K holds some of the ids: <variable>/part_KKKKK/keys, int64 [n, 3]: an
+ * id, how often it was seen (0: it has a row), and the step that used it last; in the order of
+ * their keys (variables/growing/keys.h). <variable>/part_KKKKK/rows [m, width] has the rows of
+ * those that have one, in the same order, <variable>/<slot>/part_KKKKK/rows the slots.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_SHARD_H
 #define CORE_TRAIN_CHECKPOINT_SHARD_H

@@ -23,6 +23,13 @@ err shard_map_check(const struct warm_start *);
 /* Does what is wanted under this name keep its initial values? */
 bool shard_map_skips(const struct warm_start *, const char *wanted);
 
+/* A table that grows. */
+err shard_write_growing(struct bundle_writer *, const struct shard_table *,
+                        const struct slot_names *);
+/* slots: how many are read, of those that it has. step: of the checkpoint. */
+err shard_read_growing(struct bundle *, const struct warm_start *, const struct shard_table *,
+                       const struct slot_names *, int slots, int64_t step);
+
 /* The ledger of this ps, from global_step and whatever ledgers the bundle has. */
 err shard_read_ledger(struct bundle *, struct shard *);
 

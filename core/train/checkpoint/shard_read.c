@@ -152,6 +152,10 @@ static err read_tables(struct bundle *bundle, const struct warm_start *warm,
         const struct slot_names *names = &shard->slot_names[table->optimizer];
         const int slots = !warm || warm->slots ? names->count : 0;
         if (shard_map_skips(warm, table->slice->name)) continue;
+        if (table_growing(table->rows)) {
+            TRY(shard_read_growing(bundle, warm, table, names, slots, (int64_t)shard->global_step));
+            continue;
+        }
         for (int k = 0; k <= slots; k++)
             TRY(read_array(bundle, warm, table, k, k ? names->at[k - 1] : NULL));
     }
@@ -212,14 +216,12 @@ err shard_read_tables(struct bundle *bundle, const struct warm_start *warm,
 err shard_read(struct bundle *bundle, const struct warm_start *warm, struct shard *shard)
 {
     if (warm) TRY(shard_map_check(warm));
+    shard->global_step = 0;
+    if (!warm) TRY(read_global_step(bundle, shard)); /* tables know what was used when */
     TRY(read_slices(bundle, warm, shard));
     TRY(read_tables(bundle, warm, shard));
     TRY(read_powers(bundle, warm, shard));
-    if (!warm) {
-        TRY(read_global_step(bundle, shard));
-        return shard_read_ledger(bundle, shard);
-    }
-    shard->global_step = 0;
+    if (!warm) return shard_read_ledger(bundle, shard);
     memset(shard->ledger, 0, (size_t)shard->workers * LEDGER_COLUMNS * sizeof(int64_t));
     return OK;
 }

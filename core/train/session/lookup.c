@@ -4,13 +4,15 @@
 #include <string.h>
 
 #include "core/base/ascending.h"
+#include "core/train/variables/growing/keys.h"
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-void lookup_open(int64_t cells, struct arena *arena, struct lookup *ret)
+void lookup_open(int64_t cells, bool makes_keys, struct arena *arena, struct lookup *ret)
 {
     const size_t count = (size_t)cells + 1;
     *ret = (struct lookup){
+        .makes_keys = makes_keys,
         .cells = cells,
         .ids = arena_array(arena, count, sizeof *ret->ids),
         .places = arena_array(arena, count, sizeof *ret->places),
@@ -28,8 +30,9 @@ void lookup_add(struct lookup *l, const int64_t *ids, int64_t count, int64_t fir
 {
     for (int64_t i = 0; i < count; i++) {
         if (ids[i] < 0) continue;
-        l->named[l->named_count++] = (struct named){ids[i], first_cell + i};
-        l->bits |= ids[i];
+        const int64_t id = l->makes_keys ? key_of_id(ids[i]) : ids[i];
+        l->named[l->named_count++] = (struct named){id, first_cell + i};
+        l->bits |= id;
     }
 }
 

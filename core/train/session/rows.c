@@ -109,7 +109,9 @@ void prepared_open(const struct graph *graph, const struct column *columns, int 
             ret->copies[i] = arena_new(arena, tensor_bytes(tensor));
     }
     for (int i = 0; i < graph->input_count; i++)
-        if (has_lookup(graph, i)) lookup_open(ret->lookups[i].cells, arena, &ret->lookups[i]);
+        if (has_lookup(graph, i))
+            lookup_open(ret->lookups[i].cells, graph->inputs[i].tensor->buckets == ANY_ID, arena,
+                        &ret->lookups[i]);
 }
 
 static void prepare_column(struct prepared *p, const struct graph_input *input, int i,

@@ -93,6 +93,7 @@ static const struct table_spec *describe_table(struct session *s, const struct p
         .initializer_attributes = param->initializer_attributes,
         .key = session_key(s, param),
         .most = param->held,
+        .growth = param->growth,
     };
     return table;
 }

@@ -10,6 +10,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "core/train/variables/growing/keys.h"
 #include "core/train/variables/place.h"
 
 enum { GLOBAL_STEP_BYTES = 8, GLOBAL_STEP_PS = 0 };
@@ -115,10 +116,16 @@ static int64_t rows_of(const struct shape *shape, int axis)
     return shape->rank == 0 ? 1 : shape->dim[axis];
 }
 
+static bool grows(const struct variable *variable)
+{
+    return variable->table && variable->table->growth;
+}
+
 static void cut(struct layout *layout, int variable, struct partition partition)
 {
     const struct shape *shape = &layout->variables[variable].shape;
-    const int64_t rows = rows_of(shape, partition.axis);
+    const bool is_growing = grows(&layout->variables[variable]);
+    const int64_t rows = is_growing ? KEYS : rows_of(shape, partition.axis);
     for (int64_t part = 0; part < partition.parts; part++) {
         const int64_t start = partition_start(rows, partition.parts, part);
         const int64_t length = partition_start(rows, partition.parts, part + 1) - start;
@@ -131,7 +138,7 @@ static void cut(struct layout *layout, int variable, struct partition partition)
             .axis = partition.axis,
             .start = start,
             .length = length,
-            .count = shape_count(shape) / rows * length,
+            .count = is_growing ? shape_count(shape) : shape_count(shape) / rows * length,
         };
     }
 }
@@ -141,6 +148,8 @@ static struct partition partition_for(const struct placement_spec *spec,
                                       const struct layout *layout, const struct variable *variable)
 {
     const int64_t bytes = shape_count(&variable->shape) * (int64_t)sizeof(float);
+    if (grows(variable))
+        return (struct partition){0, pin_of(spec, variable->name) ? 1 : layout->ps_count};
     const bool is_free = !spec->partitioner.kind || partitioner_balances(&spec->partitioner);
     if (variable->table && is_free && bytes >= LAYOUT_LARGE_BYTES && !pin_of(spec, variable->name))
         return partition_over(layout->ps_count, &variable->shape);

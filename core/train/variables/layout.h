@@ -9,7 +9,7 @@
  *
  * A table (rows of which a step touches few) has no place in blocks: its slices are cut
  * along its rows, which a ps keeps by themselves. Where no partitioner is named, a table of a
- * megabyte and more is cut over all ps.
+ * megabyte and more is cut over all ps, and one that grows always, unless it is pinned.
  *
  * All other slices on one ps form one block of floats. Their order is the order in which backward
  * finishes them: last created first. Each slice begins at a multiple of LAYOUT_ALIGN floats; the
@@ -51,8 +51,9 @@ extern const struct kinds partitioner_kinds;
 struct table_spec {
     const struct initializer *initializer; /* one of initializer_kinds */
     const void *initializer_attributes;
-    uint64_t key; /* of initial values */
-    int64_t most; /* rows that a batch names */
+    uint64_t key;                /* of initial values */
+    int64_t most;                /* rows that a batch names */
+    const struct growth *growth; /* NULL: it does not grow; else it is cut along its keys */
 };
 
 struct variable {
@@ -67,8 +68,9 @@ struct slice {
     const char *name;      /* of the variable */
     struct shape shape;    /* of the whole variable */
     int axis;              /* 0 when not partitioned */
-    int64_t start, length; /* along axis */
-    int64_t offset, count; /* floats in the ps' block (of a table none); count without padding */
+    int64_t start, length; /* along axis; of a table that grows keys (growing/keys.h) */
+    int64_t offset, count; /* floats in the ps' block (of a table none); count without padding, of
+                              a table that grows those of one row */
     /* in a layout, which has all ps and all parts: */
     int variable, part, parts, ps;
 };

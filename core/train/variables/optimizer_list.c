@@ -83,12 +83,27 @@ static err check_pattern(const struct optimizers *list, int index, const struct 
                 pattern, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
+/* Some say with each step something of all rows, and those of a table that grows are not counted.
+ */
+static err check_growing(const struct optimizers *list, const struct variable *variable)
+{
+    if (!variable->table || !variable->table->growth) return OK;
+    const struct optimizer *by = optimizer_of(&list->at[optimizers_find(list, variable->name)]);
+    if (!by->sweeps) return OK;
+    return fail(ERR_INPUT,
+                "%s changes all rows at each step, and %s grows: take one that changes the rows of "
+                "the batch, as adagrad, ftrl or lazy_adam do",
+                by->object.name, variable->name);
+}
+
 err optimizers_check(const struct optimizers *list, const struct variable *variables, int count,
                      struct arena *arena)
 {
     for (int i = 0; i < list->count; i++) TRY(check_pattern(list, i, variables, count, arena));
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         if (optimizers_find(list, variables[i].name) < 0) return fail_unmatched(variables[i].name);
+        TRY(check_growing(list, &variables[i]));
+    }
     return OK;
 }
 

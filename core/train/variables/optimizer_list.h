@@ -26,7 +26,8 @@ struct section {
 struct optimizers optimizers_make(const struct optimizer_spec *, int count, struct arena *);
 /* Index of the one that updates the variable, -1: none does. */
 int optimizers_find(const struct optimizers *, const char *variable);
-/* ERR_INPUT: a variable that no optimizer has, or a pattern that no variable is left for. */
+/* ERR_INPUT: a variable that no optimizer has, a pattern that no variable is left for, or a table
+ * that grows and one that sweeps. */
 err optimizers_check(const struct optimizers *, const struct variable *, int count, struct arena *);
 /* Before the first update: [power_count] */
 void optimizers_powers(const struct optimizers *, float *ret);

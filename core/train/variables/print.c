@@ -24,6 +24,14 @@ static int widest(int a, const char *text)
     return a > length ? a : length;
 }
 
+/* "[?, 16]" where it grows, as TensorFlow has what is not known */
+static const char *shape_of(const struct variable *variable, char text[SHAPE_TEXT_MAX])
+{
+    if (!variable->table || !variable->table->growth) return shape_text(&variable->shape, text);
+    snprintf(text, SHAPE_TEXT_MAX, "[?, %lld]", (long long)variable->shape.dim[1]);
+    return text;
+}
+
 /* "2", or of a partitioned variable the ps of its parts: "0 1 2 (3 parts)". slice: the first. */
 static void ps_text(const struct slice *slice, char text[PS_TEXT_MAX])
 {
@@ -42,7 +50,7 @@ static void print_variables(const struct layout *layout, FILE *file)
     int name_width = (int)strlen("variable"), shape_width = (int)strlen("shape");
     for (int i = 0; i < layout->variable_count; i++) {
         name_width = widest(name_width, layout->variables[i].name);
-        shape_width = widest(shape_width, shape_text(&layout->variables[i].shape, text));
+        shape_width = widest(shape_width, shape_of(&layout->variables[i], text));
     }
     fprintf(file, "%-*s  %-*s  %*s  ps\n", name_width, "variable", shape_width, "shape",
             BYTES_WIDTH, "bytes");
@@ -53,7 +61,7 @@ static void print_variables(const struct layout *layout, FILE *file)
         ps_text(*slice, ps);
         *slice += (*slice)->parts;
         fprintf(file, "%-*s  %-*s  %*lld  %s\n", name_width, variable->name, shape_width,
-                shape_text(&variable->shape, text), BYTES_WIDTH, (long long)bytes_of(variable), ps);
+                shape_of(variable, text), BYTES_WIDTH, (long long)bytes_of(variable), ps);
     }
 }
 

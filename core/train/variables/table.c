@@ -447,7 +447,7 @@ static int64_t run_end(const struct table *t, int64_t row, int64_t end)
 void table_read(const struct table *t, int array, int64_t first, int64_t count, float *ret)
 {
     const int64_t begin = first - t->is.start, last = begin + count;
-    assert(begin >= 0 && last <= t->is.length && array < t->array_count);
+    assert(!t->growing && begin >= 0 && last <= t->is.length && array < t->array_count);
     for (int64_t row = begin, end; row < last; row = end) {
         float *to = ret + (row - begin) * t->width;
         end = run_end(t, row, last);
@@ -461,7 +461,7 @@ void table_read(const struct table *t, int array, int64_t first, int64_t count, 
 void table_write(struct table *t, int array, int64_t first, int64_t count, const float *from)
 {
     const int64_t begin = first - t->is.start;
-    assert(begin >= 0 && begin + count <= t->is.length && array < t->array_count);
+    assert(!t->growing && begin >= 0 && begin + count <= t->is.length && array < t->array_count);
     for (int64_t row = begin; row < begin + count; row++)
         if (!is_made(t, row)) make_row(t, row, array);
     memcpy(t->arrays[array] + begin * t->width, from, row_bytes(t, count));

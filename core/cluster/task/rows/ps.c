@@ -12,6 +12,8 @@
 #include "core/train/variables/table.h"
 #include "kernels/device.h"
 
+enum { TOLD_LEAST = 1 << 16 };
+
 struct ps_tables {
     int users;                 /* the ps, and a checkpoint */
     struct shard_table *shown; /* [area.count] to checkpoints */
@@ -19,6 +21,7 @@ struct ps_tables {
         *host; /* which updates them; own: where the ps' device is none of the host's */
     struct row_area area;
     struct table **at; /* [area.count] */
+    int64_t *told;     /* [area.count] rows of a table that grows, when a line last said so */
     int64_t *ids;      /* [area.rows] of one worker, checked */
     /* Of one table what workers have pushed, one behind the other, and its sum */
     struct row_gradients *pushed; /* [workers] */
@@ -41,6 +44,7 @@ static err open_table(struct ps_task *p, int i)
         .initializer = share->spec.initializer,
         .initializer_attributes = share->spec.initializer_attributes,
         .key = share->spec.key,
+        .growth = share->spec.growth,
     };
     TRY(row_area_add(
         &p->tables->area,
@@ -64,7 +68,8 @@ err ps_tables_open(struct ps_task *p)
     row_area_open(count, &share->arena, &t->area);
     t->at = calloc((size_t)count, sizeof(struct table *));
     t->shown = calloc((size_t)count, sizeof *t->shown);
-    if (!t->at || !t->shown) return fail(ERR_MEMORY, "no memory for %d tables", count);
+    t->told = calloc((size_t)count, sizeof *t->told);
+    if (!t->at || !t->shown || !t->told) return fail(ERR_MEMORY, "no memory for %d tables", count);
     for (int i = 0; i < count; i++) TRY(open_table(p, i));
     t->ids = malloc((size_t)t->area.rows * sizeof *t->ids);
     t->pushed = calloc((size_t)p->task.peer_count, sizeof *t->pushed);
@@ -85,6 +90,7 @@ static void drop(struct ps_tables *t)
     for (int i = 0; t->at && i < t->area.count; i++) table_close(t->at[i]);
     free(t->at);
     free(t->shown);
+    free(t->told);
     if (t->own.kernels) device_close(&t->own);
     free(t->ids);
     free(t->pushed);
@@ -286,7 +292,8 @@ static err blame(const struct ps_task *p, const struct action_apply *a, int tabl
                 return fail(ERR_NUMBER,
                             "worker/%d pushed a gradient that is not finite at step %llu: %s, row "
                             "%lld",
-                            a->workers[w], step, name, (long long)at.rows[i]);
+                            a->workers[w], step, name,
+                            (long long)table_id(p->tables->at[table], at.rows[i]));
     }
     return fail(ERR_NUMBER, "the sum of the gradients at step %llu is not finite: %s", step, name);
 }
@@ -332,6 +339,19 @@ static err list_pushed(struct ps_task *p, const struct action_apply *a, int tabl
     return OK;
 }
 
+/* At doublings */
+static void tell_growth(const struct ps_task *p, int table)
+{
+    const struct table *of = p->tables->at[table];
+    int64_t *told = &p->tables->told[table];
+    const int64_t rows = table_made(of);
+    if (!table_growing(of) || rows < TOLD_LEAST || rows < 2 * *told) return;
+    *told = rows;
+    log_line(LOG_INFO, "%s has grown to %lld rows here, %.2f MB with slots and index",
+             p->share->setup.tables[table].slice.name, (long long)rows,
+             (double)table_bytes(of) / 1e6);
+}
+
 static err apply_table(struct ps_task *p, const struct action_apply *a, int table)
 {
     struct ps_tables *t = p->tables;
@@ -342,6 +362,7 @@ static err apply_table(struct ps_task *p, const struct action_apply *a, int tabl
     const int64_t count = table_sum(t->pushed, a->worker_count, width, 1.0f / (float)a->gradients,
                                     t->sum_ids, t->sum);
     const err e = table_apply(t->at[table], t->sum_ids, count, t->sum, &now);
+    if (!e) tell_growth(p, table);
     return e == ERR_NUMBER ? blame(p, a, table) : e;
 }
 

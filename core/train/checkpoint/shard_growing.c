@@ -1,0 +1,216 @@
+/* shard_growing.c - tables that grow, as a checkpoint has them: see shard.h.
+ *
+ * A part is in the order of its keys, so the keys of one ps are neighbours there, and their rows
+ * too: they are read as stretches of both, and go one behind the other to where rows lie.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/train/checkpoint/shard_inside.h"
+#include "core/train/variables/growing/growing.h"
+#include "core/train/variables/growing/keys.h"
+
+enum { COLUMN_ID, COLUMN_SIGHTS, COLUMN_USED, KEY_COLUMNS };
+enum { KEYS_AT_ONCE = 1 << 12 };
+
+static err part_name(const char *variable, const char *slot, int part, const char *what,
+                     char ret[BUNDLE_NAME_MAX])
+{
+    char end[32];
+    TRY(shard_name(variable, slot, ret));
+    snprintf(end, sizeof end, "part_%05d/%s", part, what);
+    const size_t length = strlen(ret) + 1 + strlen(end);
+    if (length >= BUNDLE_NAME_MAX)
+        return fail(ERR_INPUT, "a name of %zu characters: a checkpoint's are shorter than %d",
+                    length, (int)BUNDLE_NAME_MAX);
+    strcat(strcat(ret, "/"), end);
+    return OK;
+}
+
+/* ---- writing ---- */
+
+static err append_keys(struct bundle_writer *writer, struct growing *g)
+{
+    struct key_state *states = malloc(KEYS_AT_ONCE * sizeof *states);
+    int64_t(*rows)[KEY_COLUMNS] = malloc(KEYS_AT_ONCE * sizeof *rows);
+    int64_t from = 0, count = 1;
+    err e = states && rows ? OK : fail(ERR_MEMORY, "no memory for %d keys", (int)KEYS_AT_ONCE);
+    while (!e && count) {
+        e = growing_save_keys(g, &from, KEYS_AT_ONCE, states, &count);
+        for (int64_t i = 0; !e && i < count; i++) {
+            rows[i][COLUMN_ID] = id_of_key(states[i].key);
+            rows[i][COLUMN_SIGHTS] = states[i].sights;
+            rows[i][COLUMN_USED] = states[i].used;
+        }
+        if (!e && count) e = bundle_append(writer, rows, (size_t)count * sizeof *rows);
+    }
+    free(states);
+    free(rows);
+    return e;
+}
+
+static err append_rows(struct bundle_writer *writer, struct growing *g, int array, int64_t width)
+{
+    const int64_t most = BUNDLE_STRETCH_BYTES / (width * (int64_t)sizeof(float)) + 1;
+    float *rows = malloc((size_t)(most * width) * sizeof *rows);
+    int64_t from = 0, count = 1;
+    err e = rows ? OK : fail(ERR_MEMORY, "no memory for %lld rows", (long long)most);
+    while (!e && count) {
+        e = growing_save_rows(g, array, &from, most, rows, &count);
+        if (!e && count) e = bundle_append(writer, rows, (size_t)(count * width) * sizeof *rows);
+    }
+    free(rows);
+    return e;
+}
+
+err shard_write_growing(struct bundle_writer *writer, const struct shard_table *table,
+                        const struct slot_names *names)
+{
+    const struct slice *slice = table->slice;
+    struct growing *g = table_growing(table->rows);
+    const int64_t width = slice->shape.dim[1];
+    char name[BUNDLE_NAME_MAX];
+    struct bundle_piece piece = {.name = name, .dtype = BUNDLE_INT64, .shape = {.rank = 2}};
+    int64_t keys, rows;
+    growing_saved(g, &keys, &rows);
+    TRY(part_name(slice->name, NULL, slice->part, "keys", name));
+    memcpy(piece.shape.dim, (int64_t[]){keys, KEY_COLUMNS}, 2 * sizeof keys);
+    TRY(bundle_begin(writer, &piece));
+    TRY(append_keys(writer, g));
+    TRY(bundle_end(writer));
+    piece.dtype = BUNDLE_FLOAT;
+    memcpy(piece.shape.dim, (int64_t[]){rows, width}, 2 * sizeof rows);
+    for (int i = 0; i <= names->count; i++) {
+        TRY(part_name(slice->name, i ? names->at[i - 1] : NULL, slice->part, "rows", name));
+        TRY(bundle_begin(writer, &piece));
+        TRY(append_rows(writer, g, i, width));
+        TRY(bundle_end(writer));
+    }
+    return OK;
+}
+
+/* ---- reading ---- */
+
+/* One part after the other */
+struct part {
+    struct growing *growing;
+    const struct table *table;
+    const struct bundle_entry *entry; /* its keys */
+    const struct bundle *bundle;
+    int64_t last;         /* key, of all parts: they are in order, too */
+    int64_t rows;         /* of all ids so far */
+    int64_t first, count; /* rows of those that are here */
+    int64_t number;       /* of the first of them in the table */
+    int array;
+};
+
+static err fail_damaged(const struct part *p, const char *what)
+{
+    return fail(ERR_INPUT, "%s: %s: %s", bundle_prefix(p->bundle), p->entry->name, what);
+}
+
+static err take_key(struct part *p, const int64_t row[KEY_COLUMNS])
+{
+    const int64_t id = row[COLUMN_ID], sights = row[COLUMN_SIGHTS], used = row[COLUMN_USED];
+    if (id < 0 || id >= ANY_ID || sights < 0 || sights > SIGHTS_MAX || used < 0)
+        return fail_damaged(p, "a number that cannot be there");
+    const struct key_state state = {key_of_id(id), sights, used};
+    int64_t number = -1;
+    if (state.key <= p->last) return fail_damaged(p, "its ids are not in the order of their keys");
+    p->last = state.key;
+    if (table_has(p->table, &state.key, 1)) {
+        TRY(growing_restore(p->growing, &state, &number));
+        if (sights == 0 && p->count++ == 0) {
+            p->first = p->rows;
+            p->number = number;
+        }
+    }
+    p->rows += sights == 0;
+    return OK;
+}
+
+static err take_keys(void *context, int64_t first, int64_t count, const void *elements)
+{
+    const int64_t(*rows)[KEY_COLUMNS] = elements;
+    for (int64_t i = 0; i < count; i++) TRY(take_key(context, rows[i]));
+    return OK;
+}
+
+static err take_rows(void *context, int64_t first, int64_t count, const void *elements)
+{
+    const struct part *p = context;
+    growing_write(p->growing, p->array, p->number + first - p->first, count, elements);
+    return OK;
+}
+
+static err read_keys(struct bundle *bundle, struct part *p)
+{
+    const struct bundle_shape *shape = &p->entry->shape;
+    const struct bundle_box all = bundle_whole(shape);
+    if (p->entry->dtype != BUNDLE_INT64 || shape->rank != 2 || shape->dim[1] != KEY_COLUMNS)
+        return fail_damaged(p, "keys are int64 [ids, 3]");
+    return bundle_read_rows(bundle, p->entry, &all, &(struct bundle_taker){p, take_keys});
+}
+
+static err read_rows(struct bundle *bundle, struct part *p, const char *name, int64_t width)
+{
+    const struct bundle_entry *entry = bundle_find(bundle, name);
+    if (!entry) return fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
+    const struct bundle_shape *shape = &entry->shape;
+    const bool fits = entry->dtype == BUNDLE_FLOAT && shape->rank == 2 &&
+                      shape->dim[0] == p->rows && shape->dim[1] == width;
+    if (!fits)
+        return fail(ERR_INPUT, "%s: %s: expected %lld rows of %lld numbers", bundle_prefix(bundle),
+                    name, (long long)p->rows, (long long)width);
+    const struct bundle_box box = {.start = {p->first, 0}, .length = {p->count, width}};
+    return p->count ? bundle_read_rows(bundle, entry, &box, &(struct bundle_taker){p, take_rows})
+                    : OK;
+}
+
+static err read_arrays(struct bundle *bundle, const struct warm_start *warm,
+                       const struct slice *slice, const struct slot_names *names, int slots,
+                       int index, struct part *part)
+{
+    char wanted[BUNDLE_NAME_MAX], stored[BUNDLE_NAME_MAX], name[BUNDLE_NAME_MAX];
+    for (part->array = 0; part->array <= slots; part->array++) {
+        const char *slot = part->array ? names->at[part->array - 1] : NULL;
+        TRY(shard_name(slice->name, slot, wanted));
+        if (shard_map_skips(warm, wanted)) continue;
+        TRY(shard_map(warm, slice->name, slot, stored));
+        TRY(part_name(stored, NULL, index, "rows", name));
+        TRY(read_rows(bundle, part, name, slice->shape.dim[1]));
+    }
+    return OK;
+}
+
+/* ret_entry NULL: there is no such part. */
+static err find_part(struct bundle *bundle, const struct warm_start *warm, const char *variable,
+                     int part, const struct bundle_entry **ret_entry)
+{
+    char stored[BUNDLE_NAME_MAX], name[BUNDLE_NAME_MAX];
+    TRY(shard_map(warm, variable, NULL, stored));
+    TRY(part_name(stored, NULL, part, "keys", name));
+    *ret_entry = bundle_find(bundle, name);
+    if (*ret_entry || part > 0) return OK;
+    return fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
+}
+
+err shard_read_growing(struct bundle *bundle, const struct warm_start *warm,
+                       const struct shard_table *table, const struct slot_names *names, int slots,
+                       int64_t step)
+{
+    const struct slice *slice = table->slice;
+    struct part part = {
+        .growing = table_growing(table->rows), .table = table->rows, .bundle = bundle, .last = -1};
+    growing_restore_begin(part.growing, step);
+    for (int k = 0; k < PS_MAX; k++) {
+        TRY(find_part(bundle, warm, slice->name, k, &part.entry));
+        if (!part.entry) return OK;
+        part.rows = part.count = 0;
+        TRY(read_keys(bundle, &part));
+        TRY(read_arrays(bundle, warm, slice, names, slots, k, &part));
+    }
+    return OK;
+}

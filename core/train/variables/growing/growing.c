@@ -184,7 +184,7 @@ static void set_aside(struct growing *t, int64_t key, const struct entry *entry)
 
 static void give_up(struct growing *t, struct entry *entry)
 {
-    set_aside(t, entry->mark - 1, entry);
+    if (t->aside.is_on) set_aside(t, entry->mark - 1, entry);
     if (entry_has_row(entry))
         give_back(t, entry->state);
     else
@@ -215,9 +215,9 @@ static err enter_period(struct growing *t, int64_t step)
 static err see(struct growing *t, int64_t key, int64_t *ret_number)
 {
     struct entry *entry = key_index_find(&t->index, key);
-    set_aside(t, key, entry);
+    if (t->aside.is_on) set_aside(t, key, entry);
     if (!entry) TRY(growing_add(t, key, &entry));
-    entry->period = (uint8_t)t->period;
+    if (entry->period != (uint8_t)t->period) entry->period = (uint8_t)t->period;
     *ret_number = entry->state;
     if (entry_has_row(entry)) return OK;
     const uint32_t sights = entry_sights(entry) + 1;
@@ -255,23 +255,17 @@ struct reading {
     const struct growing *table;
     const int64_t *keys;
     float *ret;
+    uint8_t period; /* of the next update, which may be the first of one */
 };
 
-/* Every AHEAD keys: their entries, and then their rows */
+/* Keys: first their entries, then their rows */
 enum { PIECE = 64 };
 
-/* At the next update, which may be the first of a period */
-static bool will_go(const struct growing *t, const struct entry *entry)
+static int64_t number_of(const struct reading *r, int64_t key)
 {
-    if (!t->period_steps) return false;
-    const uint8_t next = (uint8_t)((t->step + 1) / t->period_steps);
-    return (uint8_t)(next - entry->period) > t->idle_periods;
-}
-
-static int64_t number_of(const struct growing *t, int64_t key)
-{
+    const struct growing *t = r->table;
     const struct entry *entry = key_index_find(&t->index, key);
-    if (entry && will_go(t, entry)) entry = NULL;
+    if (entry && (uint8_t)(r->period - entry->period) > t->idle_periods) entry = NULL;
     if (entry && entry_has_row(entry)) return entry->state;
     const int64_t sights = entry ? entry_sights(entry) : 0;
     return sights + 1 < t->is.growth->admit_after ? NO_ROW : NEXT_MAKES_ROW;
@@ -304,7 +298,7 @@ static void read_rows(const void *arguments, int64_t begin, int64_t end)
         const int64_t n = end - at < PIECE ? end - at : PIECE;
         for (int64_t i = 0; i < n; i++) {
             if (at + i + AHEAD < end) key_index_fetch(&t->index, r->keys[at + i + AHEAD]);
-            numbers[i] = number_of(t, r->keys[at + i]);
+            numbers[i] = number_of(r, r->keys[at + i]);
             if (numbers[i] >= 0) fetch_row(t, numbers[i]);
         }
         for (int64_t i = 0; i < n; i++)
@@ -314,7 +308,8 @@ static void read_rows(const void *arguments, int64_t begin, int64_t end)
 
 void growing_gather(struct growing *t, const int64_t *keys, int64_t count, float *ret)
 {
-    const struct reading reading = {t, keys, ret};
+    const int64_t period = t->period_steps ? (t->step + 1) / t->period_steps : 0;
+    const struct reading reading = {t, keys, ret, (uint8_t)period};
     t->device->kernels->spread(t->device, count, grain(t), read_rows, &reading);
 }
 

@@ -34,6 +34,8 @@ static bool is_cut(const struct slice *slice)
 static err add_part(const struct visit_view *view, const struct slice *slice,
                     const struct table *table, struct target *target)
 {
+    if (table && table_growing(table))
+        return fail(ERR_INPUT, "%s is a table that grows, whose rows are not shown", slice->name);
     void *more = realloc(target->parts, (size_t)(target->part_count + 1) * sizeof *target->parts);
     if (!more) return fail(ERR_MEMORY, "no memory for the parts of %s", slice->name);
     target->parts = more;

@@ -3,6 +3,7 @@
  */
 #include "core/base/fingerprint.h"
 
+#include <endian.h>
 #include <string.h>
 
 /* Primes between 2^63 and 2^64, as published */
@@ -13,16 +14,18 @@ static const uint64_t PRIME_2 = UINT64_C(0x9ae16a3b2f90404f);
 enum { BLOCK_BYTES = 64 };
 
 /* Little endian, on every machine */
-static uint64_t load(const uint8_t *at, int bytes)
-{
-    uint64_t word = 0;
-    for (int i = bytes - 1; i >= 0; i--) word = word << 8 | at[i];
-    return word;
-}
-
 static uint64_t load_8(const uint8_t *at)
 {
-    return load(at, 8);
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return le64toh(word);
+}
+
+static uint64_t load_4(const uint8_t *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return le32toh(word);
 }
 
 static uint64_t turn(uint64_t word, int bits)
@@ -48,7 +51,7 @@ static uint64_t of_16_at_most(const uint8_t *at, size_t count)
         const uint64_t a = load_8(at) + PRIME_2, b = load_8(at + count - 8);
         return join(turn(b, 37) * factor + a, (turn(a, 25) + b) * factor, factor);
     }
-    if (count >= 4) return join(count + (load(at, 4) << 3), load(at + count - 4, 4), factor);
+    if (count >= 4) return join(count + (load_4(at) << 3), load_4(at + count - 4), factor);
     if (count == 0) return PRIME_2;
     const uint64_t low = at[0] + ((uint64_t)at[count / 2] << 8);
     const uint64_t high = count + ((uint64_t)at[count - 1] << 2);

@@ -21,21 +21,6 @@ bool view_long_varint(struct view *s, uint64_t *ret)
     return false;
 }
 
-static bool view_little_endian(struct view *s, size_t bytes, uint64_t *ret)
-{
-    if (view_bytes(*s) < bytes) return false;
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; i++) value |= (uint64_t)s->at[i] << (8 * i);
-    s->at += bytes;
-    *ret = value;
-    return true;
-}
-
-bool view_fixed64(struct view *s, uint64_t *ret)
-{
-    return view_little_endian(s, 8, ret);
-}
-
 void buffer_clear(struct buffer *b)
 {
     b->used = 0;
@@ -114,24 +99,6 @@ void buffer_fixed64(struct buffer *b, uint64_t value)
 }
 
 /* ---- fields of messages ---- */
-
-bool proto_next(struct view *s, struct proto_field *ret)
-{
-    uint64_t tag, bytes;
-    if (!view_varint(s, &tag)) return false;
-    *ret = (struct proto_field){.number = tag >> 3, .wire = (enum wire)(tag & 7)};
-    switch (ret->wire) {
-    case WIRE_VARINT:
-        return view_varint(s, &ret->value);
-    case WIRE_FIXED64:
-        return view_little_endian(s, 8, &ret->value);
-    case WIRE_FIXED32:
-        return view_little_endian(s, 4, &ret->value);
-    case WIRE_BYTES:
-        return view_varint(s, &bytes) && view_cut(s, bytes, &ret->bytes);
-    }
-    return false; /* groups, which nobody writes any more, and what is no kind at all */
-}
 
 static void put_key(struct buffer *b, int field, enum wire wire)
 {

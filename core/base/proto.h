@@ -24,12 +24,20 @@ static inline size_t view_bytes(struct view s)
 
 bool view_long_varint(struct view *, uint64_t *ret);
 
-/* At most 10 bytes; most often one. */
+/* At most 10 bytes; most often one. What is longer is read from a copy: a view whose address nobody
+ * else has stays in registers. */
 static inline bool view_varint(struct view *s, uint64_t *ret)
 {
-    if (s->at == s->end || *s->at >= 0x80) return view_long_varint(s, ret);
-    *ret = *s->at++;
-    return true;
+    if (s->at < s->end && *s->at < 0x80) {
+        *ret = *s->at++;
+        return true;
+    }
+    struct view rest = *s;
+    uint64_t value = 0;
+    const bool is_there = view_long_varint(&rest, &value);
+    *s = rest;
+    *ret = value;
+    return is_there;
 }
 
 static inline bool view_fixed32(struct view *s, uint32_t *ret)
@@ -41,7 +49,14 @@ static inline bool view_fixed32(struct view *s, uint32_t *ret)
     return true;
 }
 
-bool view_fixed64(struct view *, uint64_t *ret);
+static inline bool view_fixed64(struct view *s, uint64_t *ret)
+{
+    if (view_bytes(*s) < sizeof *ret) return false;
+    memcpy(ret, s->at, sizeof *ret);
+    *ret = le64toh(*ret);
+    s->at += sizeof *ret;
+    return true;
+}
 
 /* The first so many bytes */
 static inline bool view_cut(struct view *s, uint64_t bytes, struct view *ret)
@@ -76,7 +91,30 @@ struct proto_field {
     uint64_t value;
     struct view bytes;
 };
-bool proto_next(struct view *, struct proto_field *ret);
+
+/* Here, since a reader of many small fields waits longer for the struct to come through memory than
+ * for all else. */
+static inline bool proto_next(struct view *s, struct proto_field *ret)
+{
+    uint64_t tag, bytes;
+    uint32_t word = 0;
+    bool is_there;
+    if (!view_varint(s, &tag)) return false;
+    *ret = (struct proto_field){.number = tag >> 3, .wire = (enum wire)(tag & 7)};
+    switch (ret->wire) {
+    case WIRE_VARINT:
+        return view_varint(s, &ret->value);
+    case WIRE_FIXED64:
+        return view_fixed64(s, &ret->value);
+    case WIRE_FIXED32:
+        is_there = view_fixed32(s, &word);
+        ret->value = word;
+        return is_there;
+    case WIRE_BYTES:
+        return view_varint(s, &bytes) && view_cut(s, bytes, &ret->bytes);
+    }
+    return false; /* groups, which nobody writes any more, and what is no kind at all */
+}
 
 /* A 0 is written, but by the one function that says not: proto3 leaves defaults out. */
 void proto_varint(struct buffer *, int field, uint64_t value);

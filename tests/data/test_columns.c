@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/fingerprint.h"
+#include "core/data/columns/column.h"
 
 #define CSV "{'format': 'csv', 'file': 'table', 'label': 'y'}, 'columns': "
 #define SVM "{'format': 'libsvm', 'file': 'rows'}, 'columns': "
@@ -68,6 +69,31 @@ static void words_hash_as_in_tensorflow(void **state)
     }
     assert_true(i > 50);
     json_decref(root);
+}
+
+static void a_bucket_is_the_rest_of_a_division(void **state)
+{
+    static const uint64_t numbers[] = {0,
+                                       1,
+                                       2,
+                                       3,
+                                       999,
+                                       UINT64_MAX,
+                                       1u << 31,
+                                       UINT64_MAX - 1,
+                                       1ull << 53,
+                                       1ull << 63,
+                                       0xDECAFCAFFE,
+                                       UINT64_MAX / 3};
+    for (size_t i = 1; i < sizeof numbers / sizeof *numbers; i++) {
+        struct column_maker m = {0};
+        if (numbers[i] > (uint64_t)BUCKETS_MAX) continue;
+        column_makes_ids(&m, 1, (int64_t)numbers[i]);
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            for (uint64_t near = 0; near < 3; near++)
+                assert_int_equal(column_bucket(&m, numbers[k] * numbers[i] - near),
+                                 (numbers[k] * numbers[i] - near) % numbers[i]);
+    }
 }
 
 static void take_ids(const json_t *list, int64_t *ret)
@@ -460,6 +486,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_hash_as_in_tensorflow),
+        cmocka_unit_test(a_bucket_is_the_rest_of_a_division),
         cmocka_unit_test(crosses_are_those_of_tensorflow),
         cmocka_unit_test(every_combination_of_several_values_is_crossed),
         cmocka_unit_test(a_vocabulary_is_crossed_by_what_its_name_means),

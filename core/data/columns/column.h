@@ -59,6 +59,7 @@ struct column_maker {
     struct column made; /* described by open(): [rows] of ids or floats */
     void *state;        /* the kind's own */
     int64_t stand_in;   /* the id of a row without any; NO_ID: none */
+    uint64_t inverse;   /* of made.buckets: column_bucket */
     int64_t missing;    /* rows in which its cell was empty, or a default replaced what it has */
 };
 
@@ -98,6 +99,16 @@ extern const struct object column_spec_object;
 
 /* For open(): `max` ids below `buckets`; 0: below ANY_ID. */
 void column_makes_ids(struct column_maker *, int64_t max, int64_t buckets);
+/* hash % made.buckets, of which there is at least one, by two multiplications: a division takes
+ * longer than the hash. The quotient is too small by 2 at most. */
+static inline int64_t column_bucket(const struct column_maker *m, uint64_t hash)
+{
+    const uint64_t buckets = (uint64_t)m->made.buckets;
+    const uint64_t quotient = (uint64_t)((unsigned __int128)hash * m->inverse >> 64);
+    uint64_t rest = hash - quotient * buckets;
+    while (rest >= buckets) rest -= buckets;
+    return (int64_t)rest;
+}
 /* ERR_INPUT where the cell of that name, the first, is the label, or not the only one. */
 err column_check_cell(const struct row_reader *, const char *name, int cell);
 /* The items of the column's cell, of a kind that reads one. */

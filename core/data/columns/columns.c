@@ -28,6 +28,7 @@ void column_makes_ids(struct column_maker *m, int64_t max, int64_t buckets)
     m->made.dtype = INT64;
     m->made.shape = (struct shape){1, {max}};
     m->made.buckets = buckets ? buckets : ANY_ID;
+    m->inverse = UINT64_MAX / (uint64_t)m->made.buckets;
 }
 
 struct items column_items(const struct column_maker *m, const struct cell *cells)

@@ -20,6 +20,7 @@ struct key {
     const struct column_maker *column; /* NULL: the cell */
     bool is_words;                     /* else ids, of the column */
     int cell;
+    const char *separator; /* of the column; NULL: the cell is one value */
     int64_t max;
     uint64_t *values; /* [max] of this row */
     int64_t count;
@@ -70,6 +71,7 @@ static err open_key(const struct column_context *context, const char *name, stru
     *ret = (struct key){.column = column, .max = 1};
     ret->cell = column ? column->cell : row_reader_cell(context->reader, name);
     if (column) ret->max = column->made.shape.dim[0];
+    if (column) ret->separator = ((const struct column_source *)column->attributes)->separator;
     ret->is_words = is_of_words(context, column, name);
     if (ret->cell < 0)
         return fail(ERR_INPUT, "keys: no column before this one and no cell is called \"%s\"",
@@ -110,9 +112,8 @@ static err value_of(const struct key *key, struct item *item, uint64_t *ret)
 
 static err read_key(struct key *key, const struct cell *cells)
 {
-    struct items items = {.cell = &cells[key->cell]};
+    struct items items = {.cell = &cells[key->cell], .separator = key->separator};
     struct item item;
-    if (key->column) items = column_items(key->column, cells);
     for (key->count = 0; items_next(&items, &item); key->count++) {
         if (key->count == key->max)
             return fail(ERR_INPUT, "a key has more than %lld values", (long long)key->max);
@@ -123,30 +124,33 @@ static err read_key(struct key *key, const struct cell *cells)
     return OK;
 }
 
-/* Combination i counts like the digits of a number, the last key fastest. */
-static uint64_t combine(const struct keys *keys, int64_t i)
+/* digits: which value of each key */
+static uint64_t combine(const struct keys *keys, const int64_t digits[KEYS_MAX])
 {
     uint64_t hash = FIRST_KEY;
-    int64_t below = 1;
-    for (int k = 0; k < keys->count; k++) below *= keys->at[k].count;
-    for (int k = 0; k < keys->count; k++) {
-        below /= keys->at[k].count;
-        hash = fingerprint_join(hash, keys->at[k].values[i / below % keys->at[k].count]);
-    }
+    for (int k = 0; k < keys->count; k++)
+        hash = fingerprint_join(hash, keys->at[k].values[digits[k]]);
     return hash;
+}
+
+/* Combinations count like the digits of a number, the last key fastest. */
+static void count_up(const struct keys *keys, int64_t digits[KEYS_MAX])
+{
+    int k = keys->count - 1;
+    for (; k >= 0 && ++digits[k] == keys->at[k].count; k--) digits[k] = 0;
 }
 
 /* Where a key has no value there is no combination. */
 static err make(struct column_maker *m, const struct cell *cells, void *to)
 {
     struct keys *keys = m->state;
-    int64_t *ids = to, count = 1;
+    int64_t *ids = to, digits[KEYS_MAX] = {0}, count = 1;
     for (int k = 0; k < keys->count; k++) {
         TRY(read_key(&keys->at[k], cells));
         count *= keys->at[k].count;
     }
-    for (int64_t i = 0; i < count; i++)
-        ids[i] = (int64_t)(combine(keys, i) % (uint64_t)m->made.buckets);
+    for (int64_t i = 0; i < count; i++, count_up(keys, digits))
+        ids[i] = column_bucket(m, combine(keys, digits));
     for (int64_t i = count; i < m->made.shape.dim[0]; i++) ids[i] = NO_ID;
     m->missing += count == 0;
     return OK;

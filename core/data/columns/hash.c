@@ -22,7 +22,7 @@ static err open(struct column_maker *m, const struct column_context *context)
 
 static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 {
-    *ret = (int64_t)(item_fingerprint(item) % (uint64_t)m->made.buckets);
+    *ret = column_bucket(m, item_fingerprint(item));
     return OK;
 }
 

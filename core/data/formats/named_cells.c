@@ -27,8 +27,8 @@ static int place_of(const struct named_cells *c, const char *name, size_t length
     int from = 0, to = c->count;
     while (from < to) {
         const int middle = (from + to) / 2;
-        const char *known = c->names[c->sorted[middle]];
-        if (compare(known, strlen(known), name, length) < 0)
+        const int cell = c->sorted[middle];
+        if (compare(c->names[cell], c->lengths[cell], name, length) < 0)
             from = middle + 1;
         else
             to = middle;
@@ -38,8 +38,7 @@ static int place_of(const struct named_cells *c, const char *name, size_t length
 
 static bool is_called(const struct named_cells *c, int cell, const char *name, size_t length)
 {
-    const char *known = c->names[cell];
-    return strlen(known) == length && memcmp(known, name, length) == 0;
+    return c->lengths[cell] == length && memcmp(c->names[cell], name, length) == 0;
 }
 
 static int index_of(const struct named_cells *c, const char *name, size_t length)
@@ -55,11 +54,13 @@ static err make_room(struct named_cells *c)
     const int capacity = c->capacity ? 2 * c->capacity : NAMES_GROW_MIN;
     char **names = realloc(c->names, (size_t)capacity * sizeof *names);
     if (names) c->names = names;
+    size_t *lengths = realloc(c->lengths, (size_t)capacity * sizeof *lengths);
+    if (lengths) c->lengths = lengths;
     struct cell *cells = realloc(c->cells, (size_t)capacity * sizeof *cells);
     if (cells) c->cells = cells;
     int *sorted = realloc(c->sorted, (size_t)capacity * sizeof *sorted);
     if (sorted) c->sorted = sorted;
-    if (!names || !cells || !sorted) return no_memory();
+    if (!names || !lengths || !cells || !sorted) return no_memory();
     c->capacity = capacity;
     return OK;
 }
@@ -75,6 +76,7 @@ static err add_name(struct named_cells *c, const char *name, size_t length)
     if (!copy) return no_memory();
     memmove(c->sorted + place + 1, c->sorted + place, (size_t)(c->count - place) * sizeof(int));
     c->names[c->count] = copy;
+    c->lengths[c->count] = length;
     c->cells[c->count] = (struct cell){0};
     c->sorted[place] = c->count++;
     return OK;
@@ -109,6 +111,7 @@ void named_cells_close(struct named_cells *c)
 {
     for (int i = 0; i < c->count; i++) free(c->names[i]);
     free(c->names);
+    free(c->lengths);
     free(c->cells);
     free(c->sorted);
     free(c->ids);

@@ -40,6 +40,7 @@ struct named_attributes {
 
 struct named_cells {
     char **names;
+    size_t *lengths;    /* [count] of the names */
     struct cell *cells; /* as many; of one row */
     int count, capacity;
     int *sorted; /* [count] indices, by name */

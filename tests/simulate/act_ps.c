@@ -226,7 +226,7 @@ static void check_complete(struct world *world, const struct actor *ps)
                   (unsigned long long)(node->missing[w] - node->dropped[w]), w);
 }
 
-/* Every piece becomes what all together become. */
+/* Every piece becomes what all together become, and rows are applied with their block. */
 static void check_pieces(struct world *world, const struct actor *ps,
                          const struct action_apply *action, uint64_t hash)
 {
@@ -236,7 +236,8 @@ static void check_pieces(struct world *world, const struct actor *ps,
                   actor_name(ps), i);
     for (int i = 0; i < action->worker_count && !ps->config.is_empty; i++) {
         const struct content *gradient = ps->windows[action->workers[i]]->gradient;
-        for (int piece = ps->advanced; piece < PIECES; piece++)
+        const int end = world->profile.has_rows ? WINDOW_PIECES : PIECES;
+        for (int piece = ps->advanced; piece < end; piece++)
             if (gradient[piece].kind != CONTENT_GRADIENT ||
                 gradient[piece].hash != gradient[PIECES - 1].hash)
                 blame(world, "%s applies a gradient of worker/%d whose piece %d is of another",
@@ -472,10 +473,43 @@ static void check_stretch(struct world *world, const struct actor *ps, int worke
           (unsigned long long)ps_role_ahead(ps->role, worker, m->sequence));
 }
 
+/* What is said with a push stays as it is until it is answered. */
+static void hear_rows(struct world *world, struct actor *ps, int worker,
+                      const struct parcel *parcel)
+{
+    struct windows *windows = ps->windows[worker];
+    const bool is_of_this_life = windows && ps_role_is_serving(ps->role) &&
+                                 parcel->message.generation == ps->config.generation;
+    if (!is_of_this_life) return;
+    windows->rows_told = parcel->message.sequence;
+    if (world->profile.shares_memory || is_broken(world, DEFECT_ROWS_OLD)) return;
+    struct content *rows = &windows->gradient[ROWS_AT];
+    *rows = parcel->content;
+    if (memcmp(parcel->source, rows, sizeof *rows) != 0) rows->kind = CONTENT_TORN;
+}
+
+/* The runner breaks with a worker whose push comes without its rows. */
+static void check_rows_told(struct world *world, struct actor *ps, int worker,
+                            const struct message *m)
+{
+    struct windows *windows = ps->windows[worker];
+    if (!world->profile.has_rows || ps->config.is_empty || !windows) return;
+    if (m->type == MESSAGE_JOIN) windows->rows_told = 0;
+    if (m->type != MESSAGE_PUSH || m->generation != ps->config.generation) return;
+    if (windows->rows_told != m->sequence)
+        blame(world, "%s gets push %llu of worker/%d, and has rows of push %llu", actor_name(ps),
+              (unsigned long long)m->sequence, worker, (unsigned long long)windows->rows_told);
+}
+
 /* A stretch travels unless memory is shared; a ps without variables has no windows, but is told. */
 bool ps_receives(struct world *world, struct actor *ps, int worker, struct parcel *parcel)
 {
     uint32_t type = parcel->message.type;
+    if (type == MESSAGE_ROWS) {
+        hear_rows(world, ps, worker, parcel);
+        return false;
+    }
+    check_rows_told(world, ps, worker, &parcel->message);
     if (type != MESSAGE_PUSH && type != MESSAGE_PART && type != MESSAGE_INIT) return true;
     check_stretch(world, ps, worker, &parcel->message);
     if (ps->config.is_empty && !ps->windows[worker])

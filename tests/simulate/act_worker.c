@@ -64,7 +64,7 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
         }
         worker->seen[ps] = *view->values;
         seen = mix(seen, *view->values == NOTHING ? 0 : node_of(world, *view->values)->hash);
-        for (int i = 0; i < PIECES; i++) view->gradient[i].kind = CONTENT_WRITING;
+        for (int i = 0; i < WINDOW_PIECES; i++) view->gradient[i].kind = CONTENT_WRITING;
         worker->computed.is_mixed |=
             !is_coherent(world, worker, ps, &action->compute) || is_advanced(world, worker, ps);
     }
@@ -81,7 +81,7 @@ static void write_gradient(struct actor *worker, int ps)
 {
     struct view *view = &worker->views[ps];
     struct content *window = view->gradient ? view->gradient : view->kept;
-    for (int i = 0; i < PIECES; i++)
+    for (int i = 0; i < WINDOW_PIECES; i++)
         if (window[i].kind == CONTENT_WRITING) window[i] = worker->computed;
 }
 
@@ -297,6 +297,13 @@ void worker_says(struct world *world, struct actor *worker, const struct message
 void worker_sends(struct world *world, struct actor *worker, int ps, struct parcel *parcel)
 {
     uint32_t type = parcel->message.type;
+    if (type == MESSAGE_ROWS) {
+        parcel->first = ROWS_AT;
+        parcel->pieces = 1;
+        parcel->source = &worker->views[ps].gradient[ROWS_AT];
+        parcel->content = *parcel->source;
+        return;
+    }
     if (type != MESSAGE_PUSH && type != MESSAGE_PART && type != MESSAGE_INIT) return;
     bool has_window = world->profile.has_variables[ps];
     parcel->first = (int)(parcel->message.offset / PIECE_BYTES);
@@ -319,10 +326,11 @@ void worker_is_shared(struct world *world, struct actor *worker, int ps,
 }
 
 /* A gradient that was not answered may have to be sent again. */
-void worker_loses_windows(struct actor *worker, int ps)
+void worker_loses_windows(struct world *world, struct actor *worker, int ps)
 {
     struct view *view = &worker->views[ps];
     if (view->gradient) memcpy(view->kept, view->gradient, sizeof view->kept);
+    if (is_broken(world, DEFECT_ROWS_NOT_KEPT)) view->kept[ROWS_AT].kind = CONTENT_NONE;
     memset(view->ahead, 0, sizeof view->ahead);
     view->gradient = NULL;
     view->values = NULL;

@@ -31,6 +31,8 @@ static const char *const names[DEFECTS] = {
     [DEFECT_NUMBERS_FORGOTTEN] = "numbers_forgotten",
     [DEFECT_ADVANCE_KEPT] = "advance_kept",
     [DEFECT_PART_LOST] = "part_lost",
+    [DEFECT_ROWS_OLD] = "rows_old",
+    [DEFECT_ROWS_NOT_KEPT] = "rows_not_kept",
 };
 
 const char *defect_name(enum defect defect)
@@ -65,7 +67,7 @@ static void repeat(struct world *world, struct link *link, enum direction direct
     again->source = parcel->source;
     again->pieces = parcel->pieces;
     if (type == MESSAGE_SAVED) again->message.body_bytes = 0;
-    if (type == MESSAGE_PUSH) again->message.sequence++;
+    if (type == MESSAGE_PUSH || type == MESSAGE_ROWS) again->message.sequence++;
 }
 
 void defects_touch_parcel(struct world *world, struct link *link, enum direction direction,
@@ -76,8 +78,10 @@ void defects_touch_parcel(struct world *world, struct link *link, enum direction
     if (is_broken(world, DEFECT_PUBLISHED_EARLY) && m->type == MESSAGE_CUT && m->code == 0)
         repeat(world, link, direction, parcel, MESSAGE_SAVED);
     if (is_broken(world, DEFECT_PUSH_TWICE) && m->type == MESSAGE_PUSH &&
-        chance(world, SOMETIMES_PERCENT))
+        chance(world, SOMETIMES_PERCENT)) {
+        if (world->profile.has_rows) repeat(world, link, direction, parcel, MESSAGE_ROWS);
         repeat(world, link, direction, parcel, MESSAGE_PUSH);
+    }
 }
 
 /* The ps believes that everything has come which it was told to wait for. */

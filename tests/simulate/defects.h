@@ -30,6 +30,8 @@ enum defect {
     DEFECT_NUMBERS_FORGOTTEN, /* a ps says to a worker that joins that it has nothing of it */
     DEFECT_ADVANCE_KEPT,      /* what has advanced is not taken back */
     DEFECT_PART_LOST,         /* the ps hears of a part that has not come */
+    DEFECT_ROWS_OLD,          /* a push is applied with the rows of an older one */
+    DEFECT_ROWS_NOT_KEPT,     /* a push is sent again without its rows */
     DEFECTS
 };
 

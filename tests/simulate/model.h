@@ -15,6 +15,8 @@ enum {
     WORKERS_MAX = 7,
     PIECES = 4, /* of a block, which come and go one by one */
     PIECE_BYTES = 64,
+    ROWS_AT = PIECES, /* where rows of tables stand in a window, behind the block's pieces */
+    WINDOW_PIECES,
     NOTHING = -1
 };
 
@@ -55,8 +57,9 @@ struct content {
 
 /* Memory that a ps shares with a worker. */
 struct windows {
-    struct content gradient[PIECES];
-    int copy; /* node that the worker sees, where it has a copy of its own */
+    struct content gradient[WINDOW_PIECES];
+    uint64_t rows_told; /* number of the push whose rows the ps has heard of; 0: none */
+    int copy;           /* node that the worker sees, where it has a copy of its own */
 };
 
 struct nodes {

@@ -156,7 +156,7 @@ static void lose(struct world *world, struct link *link, enum direction end, con
     if (was_up) actor->links[peer] = NULL;
     if (was_up) actor->lost_us[peer] = world->now_us;
     if (was_up) actor->told_us[peer] = actor->ticked_us;
-    if (was_up && end == TO_WORKER) worker_loses_windows(actor, peer);
+    if (was_up && end == TO_WORKER) worker_loses_windows(world, actor, peer);
     if (actor->has_ended) return;
     if (end == TO_PS) defects_lose_worker(world, actor, peer);
     if (end == TO_WORKER && (was_attempt || was_up)) plan_retry(world, actor, peer);
@@ -349,6 +349,22 @@ static bool can_send_stretch(struct world *world, const struct link *link, enum 
     return false;
 }
 
+/* What a worker's task sends in front of a push, with the push's number. */
+static void send_rows(struct world *world, struct actor *worker, int ps, const struct message *push)
+{
+    const bool has_some = world->profile.has_rows && world->profile.has_variables[ps];
+    if (!has_some || push->type != MESSAGE_PUSH) return;
+    struct parcel *parcel = network_post(world, worker->links[ps], TO_PS, PARCEL_MESSAGE);
+    parcel->message = (struct message){
+        .type = MESSAGE_ROWS,
+        .job = JOB_WORKER,
+        .task = (uint32_t)worker->index,
+        .generation = push->generation,
+        .sequence = push->sequence,
+    };
+    worker_sends(world, worker, ps, parcel);
+}
+
 void network_send(struct world *world, struct actor *actor, const struct action_send *send)
 {
     if (actor->job == JOB_WORKER) worker_says(world, actor, &send->message);
@@ -359,6 +375,7 @@ void network_send(struct world *world, struct actor *actor, const struct action_
     const struct message *m = &send->message;
     if (m->length && !can_send_stretch(world, link, away)) return;
     assert(m->body_bytes <= BODY_MAX);
+    if (actor->job == JOB_WORKER) send_rows(world, actor, send->peer, m);
     struct parcel *parcel = network_post(world, link, away, PARCEL_MESSAGE);
     parcel->message = *m;
     if (m->body_bytes) memcpy(parcel->body, m->body, m->body_bytes);

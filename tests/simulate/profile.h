@@ -59,6 +59,7 @@ struct profile {
     struct wait_limits limits;
     uint64_t save_interval_us; /* 0: only at the end */
     bool has_parts;            /* pushes come in parts as well */
+    bool has_rows;             /* ROWS comes before each push */
     bool advances;             /* and a ps makes use of them, most of the time */
     int starved_percent;       /* of steps: what was to follow the values does not come */
     bool hears_at_work; /* a worker hears what happens while it computes, publishes, evaluates */

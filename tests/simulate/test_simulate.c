@@ -90,7 +90,8 @@ static void go_right(const uint64_t seeds[], size_t count, bool has_no_resets)
         for (int has_parts = 0; has_parts < 2; has_parts++) {
             run_with(&world, &(struct run_options){.seed = seeds[i],
                                                    .has_no_resets = has_no_resets,
-                                                   .has_no_parts = !has_parts});
+                                                   .has_no_parts = !has_parts,
+                                                   .has_no_rows = true});
             if (world.blame[0]) print_error("seed %llu\n", (unsigned long long)seeds[i]);
             assert_string_equal(world.blame, "");
         }

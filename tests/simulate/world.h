@@ -116,8 +116,8 @@ struct cut_write { /* a shard that is being written */
 /* What a worker sees of a ps. */
 struct view {
     const int *values;                  /* NULL: nothing is shared on this link yet */
-    struct content *gradient;           /* [PIECES] */
-    struct content kept[PIECES];        /* of a link that was lost; kind NONE: nothing */
+    struct content *gradient;           /* [WINDOW_PIECES] */
+    struct content kept[WINDOW_PIECES]; /* of a link that was lost; kind NONE: nothing */
     uint64_t ahead[PIECES];             /* hashes that came ahead of the next values; 0: none */
     struct windows *own;                /* where memory is not shared */
     uint64_t pushed, pushed_generation; /* number of the last push that was sent */
@@ -206,6 +206,7 @@ struct run_options {
     uint64_t seed;
     bool has_no_resets; /* the seed as it was before single connections were reset */
     bool has_no_parts;  /* and before pushes came in parts */
+    bool has_no_rows;   /* and before they came with rows of tables */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };
@@ -324,7 +325,7 @@ bool ps_receives(struct world *, struct actor *, int worker, struct parcel *);
 bool worker_receives(struct world *, struct actor *, int ps, struct parcel *);
 void worker_is_shared(struct world *, struct actor *, int ps, const struct parcel *);
 /* The windows of its link to the ps go with it. */
-void worker_loses_windows(struct actor *, int ps);
+void worker_loses_windows(struct world *, struct actor *, int ps);
 
 /* network.c */
 void network_send(struct world *, struct actor *, const struct action_send *);

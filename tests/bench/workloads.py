@@ -63,7 +63,7 @@ def goals(tcp, shm):
     return {(t, m): table[t][i] for t in TRANSPORTS for i, m in enumerate(MODES)}
 
 
-# 26 ids of a million each, rows of 16 numbers, 416-256-128-1. A first layer of one input stands in for the
+# 26 ids, a table of a million rows of 16 numbers, 416-256-128-1, as the peers have it. A first layer of one input stands in for the
 # rows in the arithmetic, so that gradients go as far back.
 CLICKS = Bounds("clicks_mlp", 0.7, 3.5, ("-w", "ctr"), 0.75)
 CLICKS_ZIPF = replace(CLICKS, torch_options=(*CLICKS.torch_options, "--zipf", "1.05"))

@@ -1,11 +1,15 @@
 /* restored_model.c - see restored_model.h. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/restored_model.h"
 #include "cmd/run/task_parts.h"
+#include "core/base/log.h"
+#include "core/train/checkpoint/checkpoints.h"
 
-enum { THREADS_MAX = 1024 };
+enum { THREADS_MAX = 1024, HOLDER_BYTES = 32 };
 
 static const struct field shared[] = {
     {.name = "checkpoint",
@@ -133,6 +137,16 @@ static err standardize(struct restored_model *r)
     return spec_standardize(&r->spec, folder, true);
 }
 
+/* So that a run does not remove what is read. A folder that cannot be written to is not a run's. */
+static void take_lease(struct restored_model *r)
+{
+    char holder[HOLDER_BYTES];
+    snprintf(holder, sizeof holder, "reader-%ld", (long)getpid());
+    if (!rows_are_used(&r->session.rows)) return;
+    if (lease_take(bundle_prefix(r->bundle), holder, &r->lease))
+        log_line(LOG_DEBUG, "%s", error_text());
+}
+
 /* The checkpoint first: it is the word that is most often wrong, and the cheapest to look at. */
 err restored_model_open(struct restored_model *r, bool without_labels)
 {
@@ -151,11 +165,13 @@ err restored_model_open(struct restored_model *r, bool without_labels)
     };
     TRY(session_open(&options, &r->session));
     r->has_session = true;
+    take_lease(r);
     return restore_values(r);
 }
 
 void restored_model_close(struct restored_model *r)
 {
+    lease_drop(r->lease);
     if (r->has_session) session_close(&r->session);
     if (r->has_device) device_close(&r->device);
     if (r->has_spec) spec_free(&r->spec);

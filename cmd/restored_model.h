@@ -21,6 +21,8 @@ struct restored_model {
     int64_t step; /* of the checkpoint */
     struct device device;
     struct session session;
+    struct lease
+        *lease; /* rows of tables are read from the files; NULL: none, or none could be had */
     bool has_spec, has_device, has_session;
 };
 

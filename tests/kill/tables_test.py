@@ -4,10 +4,10 @@ from program import main
 from program.clicks import CLICKS, GROWING, LEARNT
 from program.lives import CHIEF, Life, plan_of
 
-LAST_STEP = 400
+LAST_STEP = 1200  # so many that none ends before somebody is killed
 LINKS_STEP = 120
 ENDS = 12  # of connections, of one run
-ATTEMPTS = 3
+ATTEMPTS = 8
 PIECES = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}
 FAR = ["--transport=tcp", "--parts=always"]
 

@@ -2,6 +2,7 @@
 import json
 import math
 import re
+import subprocess
 
 import model
 import program
@@ -161,6 +162,28 @@ class Tables(model.ModelCase):
         self.assertIn("deep/c2/embedding_weights has shape [40, 5] there, [41, 5] here",
                       self.run_bad("eval", "spec.json", "--checkpoint=tables",
                                    "--set=data.columns[1].buckets=41"))
+
+    def test_tables_that_grow_are_for_the_run_alone(self):
+        self.write_spec({"name": "clicks", **clicks.CLICKS, **clicks.GROWING,
+                         "train": {"last_step": 5, "checkpoint_dir": "growing"}})
+        trained = self.dtrain("--local_ps=2", "--local_workers=1", "spec.json")
+        self.assertEqual(trained.returncode, 0, trained.stderr)
+        for words in (["eval"], ["predict", "--out=-"]):
+            self.assertIn("can be read by the run that trains it only",
+                          self.run_bad(*words, "spec.json", "--checkpoint=growing"))
+
+    def test_what_is_read_is_leased(self):
+        """Who writes to a pipe that is full, and not read, is not done."""
+        reading = subprocess.Popen(
+            [program.BINARY, "predict", "spec.json", "--checkpoint=tables", "--out=-",
+             "--set=data.eval.rows=40000"], cwd=self.folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=program.environment())
+        with reading.stdout:
+            reading.stdout.readline()
+            self.assertEqual(len(list((self.folder / "tables").glob(".lease-*"))), 1)
+            reading.stdout.read()
+        self.assertEqual(reading.wait(program.LIMIT_S), 0)
+        self.assertEqual(list((self.folder / "tables").glob(".lease-*")), [])
 
 
 if __name__ == "__main__":

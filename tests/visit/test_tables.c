@@ -104,11 +104,48 @@ static void of_a_table_no_more_than_rows_is_to_be_had(void **state)
     close_tables(&w);
 }
 
+/* Its rows have no numbers that a visitor could name. */
+static void a_table_that_grows_is_listed_and_not_shown(void **state)
+{
+    static const struct growth growth = {.admit_after = 1};
+    static const struct slice slice = {"g", {2, {1, 2}}, 0, 0, ANY_ID};
+    static const char *const asked[] = {
+        "{\"do\": \"get\", \"name\": \"g\"}",
+        "{\"do\": \"get\", \"name\": \"g\", \"index\": [0]}",
+        "{\"do\": \"set\", \"name\": \"g\", \"index\": [0], \"value\": 1}",
+    };
+    const struct updater by = {.optimizer =
+                                   kinds_find(&optimizer_kinds, "gradient_descent")->descriptor};
+    const struct table_description description = {
+        .name = "g",
+        .shape = slice.shape,
+        .length = slice.length,
+        .initializer = kinds_find(&initializer_kinds, "zeros")->descriptor,
+        .growth = &growth,
+    };
+    struct with_tables w = {0};
+    w.tables[0].slice = &slice;
+    empty_ps(&w.ps);
+    assert_int_equal(device_open_cpu(1, NULL, &w.device), OK);
+    assert_int_equal(table_open(&description, &by, &w.device, &w.tables[0].rows), OK);
+    const struct visit_view view = {.has_values = true, .tables = w.tables, .table_count = 1};
+    visits_show(w.ps.visits, &view);
+    assert_asked(&w.ps, "{\"do\": \"list\"}",
+                 "{\"variables\":[{\"name\":\"global_step\",\"kind\":\"step\",\"shape\":[]},"
+                 "{\"name\":\"g\",\"kind\":\"table\",\"shape\":[1,2]}]}");
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        assert_error(&w.ps, asked[i], "g is a table that grows, whose rows are not shown", 2);
+    close_ps(&w.ps);
+    table_close(w.tables[0].rows);
+    device_close(&w.device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_is_read_by_rows),
         cmocka_unit_test(of_a_table_no_more_than_rows_is_to_be_had),
+        cmocka_unit_test(a_table_that_grows_is_listed_and_not_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,13 +68,7 @@ static err restore_tables(struct session *s, struct bundle *bundle)
     const struct rows_link *link = &s->rows.links[0];
     for (int i = 0; i < link->area.count; i++) {
         const struct bundle_entry **entry = &s->restored.tables[i];
-        const struct slice *slice = link->parts[i].slice;
-        if (s->layout->variables[slice->variable].table->growth)
-            return fail(ERR_INPUT,
-                        "%s: a table of \"capacity\": \"dynamic\" can be read by the run that "
-                        "trains it only",
-                        slice->name);
-        TRY(shard_find_values(bundle, slice, entry));
+        TRY(shard_find_values(bundle, link->parts[i].slice, entry));
         TRY(bundle_check(bundle, *entry));
     }
     s->restored.bundle = bundle;

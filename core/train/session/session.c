@@ -102,9 +102,15 @@ static err make_layout(struct session *s)
 {
     const struct graph *g = s->graph;
     struct variable *variables = arena_array(&s->arena, (size_t)g->param_count, sizeof *variables);
-    for (int i = 0; i < g->param_count; i++)
-        variables[i] = (struct variable){g->params[i]->name, g->params[i]->shape,
-                                         describe_table(s, g->params[i])};
+    for (int i = 0; i < g->param_count; i++) {
+        const struct param *param = g->params[i];
+        if (param->growth && s->options.only_evaluates)
+            return fail(ERR_INPUT,
+                        "%s: a table of \"capacity\": \"dynamic\" can be read by the run that "
+                        "trains it only",
+                        param->name);
+        variables[i] = (struct variable){param->name, param->shape, describe_table(s, param)};
+    }
     /* alone, pins to other ps and partitions have no meaning */
     struct placement_spec placement = {0};
     if (!s->options.only_evaluates) placement = s->options.spec->placement;

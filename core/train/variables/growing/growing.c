@@ -23,27 +23,46 @@ enum {
     THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
     HUGE_BYTES = 2 << 20,
 };
-static const int64_t ROWS_MAX = ENTRY_SEEN - 1;
-static const int64_t NO_ROW = -1, NEXT_MAKES_ROW = -2; /* in `numbers` */
+static const int64_t ROWS_MAX = ENTRY_SEEN - 1, ROWS_LEAST = 1 << 16; /* of which there is room */
+static const int64_t NO_ROW = -1, NEXT_MAKES_ROW = -2;                /* in `numbers` */
 
 /* ---- life ---- */
 
 /* There is never room for more rows than twice the host's memory. */
+static void unmap(struct growing *t)
+{
+    for (int i = 0; i < t->array_count && t->arrays[i]; i++) {
+        munmap(t->arrays[i], t->array_bytes);
+        t->arrays[i] = NULL;
+    }
+}
+
+static bool map_rows(struct growing *t, int64_t rows)
+{
+    t->room = rows;
+    t->array_bytes = (size_t)(rows * t->width) * sizeof(float);
+    for (int i = 0; i < t->array_count; i++) {
+        void *array = mmap(NULL, t->array_bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (array == MAP_FAILED) {
+            unmap(t);
+            return false;
+        }
+        t->arrays[i] = array;
+    }
+    return true;
+}
+
+/* Address space for more than memory holds, or for less where there is a limit to it. */
 static err map(struct growing *t)
 {
     const int64_t row_bytes = t->width * (int64_t)sizeof(float);
     const int64_t host = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
-    t->room = 2 * host / row_bytes < ROWS_MAX ? 2 * host / row_bytes : ROWS_MAX;
-    t->array_bytes = (size_t)(t->room * row_bytes);
-    for (int i = 0; i < t->array_count; i++) {
-        void *array = mmap(NULL, t->array_bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (array == MAP_FAILED)
-            return fail(ERR_MEMORY, "no room for %lld rows of %lld numbers", (long long)t->room,
-                        (long long)t->width);
-        t->arrays[i] = array;
-    }
-    return OK;
+    int64_t rows = 2 * host / row_bytes < ROWS_MAX ? 2 * host / row_bytes : ROWS_MAX;
+    for (; rows >= ROWS_LEAST; rows /= 2)
+        if (map_rows(t, rows)) return OK;
+    return fail(ERR_MEMORY, "table %s: no room for %lld rows of %lld numbers, %d times", t->is.name,
+                (long long)ROWS_LEAST, (long long)t->width, t->array_count);
 }
 
 /* Small pages for a small table. */
@@ -82,7 +101,7 @@ err growing_open(const struct table_description *is, const struct updater *by,
 void growing_close(struct growing *t)
 {
     if (!t) return;
-    for (int i = 0; i < t->array_count && t->arrays[i]; i++) munmap(t->arrays[i], t->array_bytes);
+    unmap(t);
     key_index_close(&t->index);
     aside_close(&t->aside);
     free(t->numbers);

@@ -31,12 +31,14 @@ struct saved {
     int64_t number;
 };
 
-/* The next that was there, from the key *from on. False: there are no more. */
-static bool next_saved(const struct growing *t, int64_t *from, struct saved *ret)
+/* The next that was there, from the key *from on. False: there are no more, or *most were looked
+ * at. */
+static bool next_saved(const struct growing *t, int64_t *from, int64_t *most, struct saved *ret)
 {
     const struct entry *entry = key_index_from(&t->index, t->index.start + *from);
     for (; entry && entry < t->index.at + t->index.end; entry++) {
         if (!entry->mark) continue;
+        if (--*most < 0) return false;
         const int64_t key = entry->mark - 1;
         const float *aside = aside_find(&t->aside, key);
         struct key_record record = growing_record(t, entry);
@@ -71,8 +73,9 @@ static bool save_some(const struct growing *t, int64_t *from, int64_t count,
                       const struct wanted *wanted, int64_t *ret_count)
 {
     struct saved saved;
-    for (int64_t i = SAVED_AT_ONCE / t->width; i >= 0 && *ret_count < count; i--) {
-        if (!next_saved(t, from, &saved)) return false;
+    int64_t most = SAVED_AT_ONCE / t->width + 1;
+    while (*ret_count < count) {
+        if (!next_saved(t, from, &most, &saved)) return most < 0;
         if (wanted->rows && saved.state.sights) continue;
         if (wanted->rows)
             take_row(t, &saved, wanted->array, wanted->rows + *ret_count * t->width);
@@ -80,7 +83,7 @@ static bool save_some(const struct growing *t, int64_t *from, int64_t count,
             wanted->keys[*ret_count] = saved.state;
         ++*ret_count;
     }
-    return *ret_count < count;
+    return false;
 }
 
 static err save(struct growing *t, int64_t *from, int64_t count, const struct wanted *wanted,

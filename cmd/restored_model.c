@@ -131,10 +131,7 @@ static err restore_values(struct restored_model *r)
 /* By what lies beside the checkpoint. */
 static err standardize(struct restored_model *r)
 {
-    const char *prefix = bundle_prefix(r->bundle), *slash = strrchr(prefix, '/');
-    const char *folder = arena_format(&r->spec.arena, "%.*s", slash ? (int)(slash - prefix) : 1,
-                                      slash ? prefix : ".");
-    return spec_standardize(&r->spec, folder, true);
+    return spec_standardize(&r->spec, checkpoint_folder(r->bundle, &r->spec.arena), true);
 }
 
 /* So that a run does not remove what is read. A folder that cannot be written to is not a run's. */

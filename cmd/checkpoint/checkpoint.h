@@ -29,6 +29,7 @@ err checkpoint_export(const struct checkpoint_call *, int *ret_code);
 
 /* A folder, a prefix, or an .index file. */
 err checkpoint_open(const char *path, struct bundle **ret);
+const char *checkpoint_folder(const struct bundle *, struct arena *); /* where it lies */
 
 /* What a tensor is in the checkpoint of a run; told by its name and by the names beside it. */
 enum checkpoint_part {

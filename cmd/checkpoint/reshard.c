@@ -14,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/random.h"
 #include "core/train/checkpoint/checkpoints.h"
+#include "core/train/spec/spec.h"
 #include "core/train/variables/place.h"
 
 enum { WHOLE = -1 };
@@ -255,7 +256,7 @@ static err write_all(struct reshard *r, struct checkpoints *to, int64_t step)
 }
 
 /* A folder that has checkpoints belongs to some run, which would take this one for its own. */
-static err write_folder(struct reshard *r, const char *directory, int64_t step)
+static err write_folder(struct reshard *r, const char *source, const char *directory, int64_t step)
 {
     static const struct retention keep_all = {0};
     char there[CHECKPOINT_PATH_MAX];
@@ -263,7 +264,8 @@ static err write_folder(struct reshard *r, const char *directory, int64_t step)
     if (!checkpoint_find(directory, there))
         return fail(ERR_INPUT, "%s: there is a checkpoint already: %s", directory, there);
     TRY(checkpoints_open(directory, &keep_all, clock_unix_s(), &to));
-    err e = write_all(r, to, step);
+    err e = spec_copy_standards(source, directory);
+    if (!e) e = write_all(r, to, step);
     checkpoints_close(to);
     return e;
 }
@@ -283,7 +285,7 @@ static err reshard(struct reshard *r, const struct checkpoint_call *call)
     qsort(r->largest, (size_t)r->count, sizeof *r->largest, compare_sizes);
     place_variables(r);
     place_others(r);
-    return write_folder(r, call->words[1], step);
+    return write_folder(r, checkpoint_folder(r->bundle, call->arena), call->words[1], step);
 }
 
 err checkpoint_reshard(const struct checkpoint_call *call, int *ret_code)

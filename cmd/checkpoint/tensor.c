@@ -9,6 +9,12 @@
 
 #define LEDGER_BEGINNING "dtrain/ledger/ps_"
 
+const char *checkpoint_folder(const struct bundle *bundle, struct arena *arena)
+{
+    const char *prefix = bundle_prefix(bundle), *slash = strrchr(prefix, '/');
+    return arena_format(arena, "%.*s", slash ? (int)(slash - prefix) : 1, slash ? prefix : ".");
+}
+
 err checkpoint_open(const char *path, struct bundle **ret)
 {
     char prefix[CHECKPOINT_PATH_MAX];

@@ -59,18 +59,33 @@ static void plain_name(const struct cell_stats *c, char ret[FILE_NAME_MAX])
         if (*at == '/' || (unsigned char)*at < ' ') *at = '_';
 }
 
-/* Where two cells would share a file, the later one says which it is. */
-static void file_name(const struct stats *s, int cell, char ret[FILE_NAME_MAX])
+typedef char file_name[FILE_NAME_MAX];
+
+static bool is_taken(file_name *names, int count, const char *name)
 {
-    char other[FILE_NAME_MAX] = "";
-    plain_name(&s->cells[cell], ret);
-    for (int i = 0; i < cell && strcmp(ret, other) != 0; i++) plain_name(&s->cells[i], other);
-    const size_t length = strlen(ret);
-    if (strcmp(ret, other) == 0) snprintf(ret + length, FILE_NAME_MAX - length, "-%d", cell);
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* Where two cells would share a file, the later one says which it is. */
+static err name_files(const struct stats *s, file_name **ret)
+{
+    file_name *names = calloc((size_t)s->count + 1, sizeof *names);
+    if (!names) return fail(ERR_MEMORY, "no memory for names of files");
+    for (int i = 0; i < s->count; i++) {
+        plain_name(&s->cells[i], names[i]);
+        const size_t length = strlen(names[i]);
+        for (int more = i; is_taken(names, i, names[i]); more++) /* s->count times at most */
+            snprintf(names[i] + length, FILE_NAME_MAX - length, "-%d", more);
+    }
+    *ret = names;
+    return OK;
 }
 
 struct writing {
     const struct stats *stats;
+    file_name *names; /* [cells] */
     const char *folder;
     int64_t buckets;
     FILE *report;
@@ -79,10 +94,10 @@ struct writing {
 static err write_cell(const struct writing *w, int cell, bool are_words)
 {
     const struct cell_stats *c = &w->stats->cells[cell];
-    char name[FILE_NAME_MAX], *path = NULL, *text = NULL;
+    const char *name = w->names[cell];
+    char *path = NULL, *text = NULL;
     int64_t left_out = 0;
     size_t bytes;
-    file_name(w->stats, cell, name);
     FILE *out = open_memstream(&text, &bytes);
     if (!out ||
         asprintf(&path, "%s/%s.%s.txt", w->folder, name, are_words ? "words" : "boundaries") < 0)
@@ -101,12 +116,14 @@ static err write_cell(const struct writing *w, int cell, bool are_words)
 
 err stats_write(const struct stats *s, const char *folder, int64_t buckets, FILE *report)
 {
-    const struct writing w = {s, folder, buckets, report};
+    struct writing w = {.stats = s, .folder = folder, .buckets = buckets, .report = report};
     if (mkdir(folder, 0777) && errno != EEXIST)
         return fail(ERR_IO, "--out=%s: %s", folder, strerror(errno));
-    for (int i = 0; i < s->count; i++) {
-        if (stats_has_words(&s->cells[i])) TRY(write_cell(&w, i, true));
-        if (stats_has_boundaries(&s->cells[i])) TRY(write_cell(&w, i, false));
+    err e = name_files(s, &w.names);
+    for (int i = 0; !e && i < s->count; i++) {
+        if (stats_has_words(&s->cells[i])) e = write_cell(&w, i, true);
+        if (!e && stats_has_boundaries(&s->cells[i])) e = write_cell(&w, i, false);
     }
-    return OK;
+    free(w.names);
+    return e;
 }

@@ -86,6 +86,19 @@ class Stats(tool.ToolCase):
                       self.run_ok("stats", "--out=made", "spec.json"))
         self.assertEqual((self.folder / "made" / "a_b.words.txt").read_text(), "z\n")
 
+    def test_no_two_cells_share_a_file(self):
+        (self.folder / "rows.csv").write_text("a/b,a_b,a_b-1,y\nu,v,w,0\nu,v,w,1\n")
+        self.spec({"format": "csv", "file": "rows.csv", "label": "y", "except": ["a/b", "a_b", "a_b-1"]})
+        self.run_ok("stats", "--out=made", "spec.json")
+        made = sorted(path.read_text() for path in (self.folder / "made").glob("*.words.txt"))
+        self.assertEqual(made, ["u\n", "v\n", "w\n"])
+
+    def test_names_of_cells_are_made_safe(self):
+        (self.folder / "rows.csv").write_bytes(b"caf\xe9,a\x1b[31m,y\n1,2,0\n2,3,1\n")
+        self.spec({"format": "csv", "file": "rows.csv", "label": "y"})
+        self.assertEqual(list(self.cells()[1]), ["caf\\xe9", "a\\x1b[31m", "y"])
+        self.assertNotIn("\x1b", self.run_ok("stats", "spec.json"))
+
     def test_more_words_than_are_counted_at_a_time(self):
         lines = "".join(f"w{i},0\nfrequent,1\n" for i in range(3000))
         (self.folder / "rows.csv").write_text("word,y\n" + lines)

@@ -11,11 +11,12 @@ static err visit_rows(const struct source_spec *source, struct row_reader *reade
     bool found = true;
     struct row row;
     TRY(visitor->begin(visitor->context, reader));
-    for (int64_t i = 0; source->take == 0 || *ret < source->take; i++) {
+    for (int64_t sound = 0; source->take == 0 || *ret < source->take;) {
         TRY(reader->calls->next(reader, &row, &found));
         if (!found) return OK;
-        if (i < source->skip) continue;
-        const err e = visitor->row(visitor->context, reader, &row);
+        err e = visitor->check ? visitor->check(visitor->context, reader, &row) : OK;
+        if (!e && sound++ < source->skip) continue;
+        if (!e) e = visitor->row(visitor->context, reader, &row);
         if (e) TRY(bad_rows_leave_out(bad_rows, e));
         *ret += !e;
     }

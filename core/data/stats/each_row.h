@@ -7,7 +7,9 @@
 
 struct row_visitor {
     err (*begin)(void *context, const struct row_reader *);
-    /* ERR_INPUT: the row is broken; it is left out where "bad_rows" allows it. */
+    /* ERR_INPUT of both: the row is broken; it is left out where "bad_rows" allows it. check: of
+     * every row, so that skip and take count those that training has; NULL: they count all. */
+    err (*check)(void *context, const struct row_reader *, const struct row *);
     err (*row)(void *context, const struct row_reader *, const struct row *);
     void *context;
 };

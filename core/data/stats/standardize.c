@@ -58,9 +58,12 @@ struct measured {
 };
 
 struct measuring {
+    const struct format_context *context;
     const struct objects *columns;
     struct arena *arena;
-    struct measured *at; /* [count] */
+    struct columns *all;
+    void *row[COLUMNS_MAX]; /* of them */
+    struct measured *at;    /* [count] */
     int count;
     int64_t rows;
 };
@@ -79,6 +82,8 @@ static void describe(struct measuring *m, struct measured *column, const char *n
     column->mean = arena_array(m->arena, count, sizeof(double));
     column->squares = arena_array(m->arena, count, sizeof(double));
     column->row = arena_array(m->arena, count, sizeof(float));
+    make_room(a, m->arena);
+    for (size_t i = 0; i < count; i++) a->deviation.at[i] = 1; /* until they are known */
 }
 
 static err find_cell(struct measured *column, const struct row_reader *reader)
@@ -88,6 +93,25 @@ static err find_cell(struct measured *column, const struct row_reader *reader)
     maker->cell = row_reader_cell(reader, cell);
     if (maker->cell >= 0) return column_check_cell(reader, cell, maker->cell);
     return fail(ERR_INPUT, "column \"%s\": %s has no cell \"%s\"", maker->name, reader->name, cell);
+}
+
+/* A row of which any column cannot be made is none of the training data's. */
+static err open_all(struct measuring *m, const struct row_reader *reader)
+{
+    struct format_context context = *m->context;
+    context.columns = m->columns;
+    TRY(columns_new(reader, &context, &m->all));
+    int count;
+    const struct column *made = columns_made(m->all, &count);
+    for (int i = 0; i < count; i++)
+        m->row[i] = arena_new(m->arena, (size_t)column_width(&made[i]) * dtype_size(made[i].dtype));
+    return OK;
+}
+
+static err check_row(void *context, const struct row_reader *reader, const struct row *row)
+{
+    struct measuring *m = context;
+    return columns_make(m->all, reader, row, m->row, 0);
 }
 
 static err begin(void *context, const struct row_reader *reader)
@@ -101,7 +125,7 @@ static err begin(void *context, const struct row_reader *reader)
         describe(m, &m->at[m->count], name, a);
         TRY(find_cell(&m->at[m->count++], reader));
     }
-    return OK;
+    return open_all(m, reader);
 }
 
 /* Welford's sums: a mean that is far from 0 costs no digits. */
@@ -114,7 +138,6 @@ static void add_numbers(struct measured *column, int64_t rows)
     }
 }
 
-/* All columns first: a row that is left out counts in none. */
 static err add_row(void *context, const struct row_reader *reader, const struct row *row)
 {
     struct measuring *m = context;
@@ -147,10 +170,13 @@ err standardize_measure(const struct source_spec *train, const struct format_con
                         const struct objects *columns, struct arena *arena)
 {
     struct arena own = {0};
-    struct measuring m = {.columns = columns, .arena = &own};
+    struct measuring m = {.context = context, .columns = columns, .arena = &own};
+    const struct row_visitor visitor = {begin, check_row, add_row, &m};
     const char *name;
-    const err e = each_row(train, context, &(struct row_visitor){begin, add_row, &m}, &own, &name);
+    const err e = each_row(train, context, &visitor, &own, &name);
+    for (int i = 0; i < m.count; i++) m.at[i].to->mean = m.at[i].to->deviation = (struct floats){0};
     if (!e) give(&m, arena);
+    columns_free(m.all);
     arena_free(&own);
     return e;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/printable.h"
 #include "core/data/columns/column.h"
 #include "core/data/stats/each_row.h"
 
@@ -87,9 +88,13 @@ static err begin(void *context, const struct row_reader *reader)
     for (int i = 0; i < s->count; i++) {
         struct cell_stats *c = &s->cells[i];
         const bool is_cell = i < reader->cell_count;
-        c->name = arena_string(&s->arena, is_cell ? reader->cell_names[i] : LABELS_NAME);
+        const char *name = is_cell ? reader->cell_names[i] : LABELS_NAME;
+        const size_t room = PRINTABLE_BYTES_MAX * strlen(name) + 1;
+        char *shown = arena_new(&s->arena, room);
+        printable_copy(shown, room, name);
+        c->name = shown;
         c->is_label = !is_cell || i == reader->label_cell;
-        c->separator = is_cell ? separator_of(r->columns, c->name) : NULL;
+        c->separator = is_cell ? separator_of(r->columns, name) : NULL;
         c->words.max = r->words_max;
     }
     return OK;
@@ -111,7 +116,7 @@ err stats_read(const struct source_spec *source, const struct format_context *co
 {
     struct stats s = {0};
     struct reading reading = {&s, columns, words_max};
-    const struct row_visitor visitor = {begin, add_row, &reading};
+    const struct row_visitor visitor = {begin, NULL, add_row, &reading};
     const err e = each_row(source, context, &visitor, &s.arena, &s.name);
     if (e)
         stats_free(&s);

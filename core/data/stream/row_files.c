@@ -57,6 +57,7 @@ static err index_rows(struct row_files *f, struct indexed_file *file, struct row
     if (!folder || !row_index_load(folder, file->key, reader, &file->index)) {
         TRY(row_index_make(reader, &file->index));
         file->is_fresh = folder;
+        f->has_fresh |= file->is_fresh;
     }
     return OK;
 }
@@ -105,7 +106,9 @@ static err index_files(struct row_files *f, int64_t *ret_rows)
 void row_files_keep(struct row_files *f)
 {
     const char *folder = f->context.index_folder;
-    for (int i = 0; folder && access(folder, W_OK) == 0 && i < f->file_count; i++) {
+    if (!f->has_fresh || !folder || access(folder, W_OK)) return;
+    f->has_fresh = false;
+    for (int i = 0; i < f->file_count; i++) {
         struct indexed_file *file = &f->files[i];
         if (file->is_fresh && f->bad_rows.limit == 0)
             row_index_save(folder, file->key, &file->index);

@@ -21,6 +21,7 @@ struct row_files {
     int file_count;
     struct unit *units; /* [unit_count] in the order of the files */
     int64_t unit_count, rows;
+    bool has_fresh; /* an index that is not kept yet */
 };
 
 struct indexed_file {

@@ -90,6 +90,9 @@ err spec_standardize(struct spec *, const char *folder, bool is_restored);
 /* Keeps it there, if there is anything. ERR_IO. */
 err spec_keep_standards(const struct spec *, const char *folder);
 
+/* What is kept in one folder, to another, if there is anything. */
+err spec_copy_standards(const char *from, const char *to);
+
 char *spec_text(const struct spec *); /* as indented JSON; freed with free(). NULL: no memory */
 
 /* Gradients that go into one global step. */

@@ -178,3 +178,18 @@ err spec_keep_standards(const struct spec *spec, const char *folder)
     free(text);
     return e;
 }
+
+err spec_copy_standards(const char *from, const char *to)
+{
+    char source[CHECKPOINT_PATH_MAX], path[CHECKPOINT_PATH_MAX];
+    json_t *json = NULL;
+    TRY(path_in(from, source));
+    TRY(path_in(to, path));
+    if (access(source, F_OK)) return OK;
+    TRY(spec_read(source, &json));
+    char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    const err e = text ? replace(path, text) : fail(ERR_MEMORY, "no memory for %s", path);
+    json_decref(json);
+    free(text);
+    return e;
+}

@@ -39,7 +39,9 @@ static int name_width(const struct stats *s)
 
 static void print_numbers(const struct cell_stats *c, const float found[QUANTILES], FILE *out)
 {
-    const double all[] = {c->mean, cell_stats_deviation(c), c->min, found[0], found[1], found[2],
+    const double all[] = {c->spread.mean, spread_deviation(&c->spread, c->numbers),
+                          c->min,         found[0],
+                          found[1],       found[2],
                           c->max};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (c->numbers)
@@ -136,12 +138,12 @@ static err numbers_json(const struct cell_stats *c, json_t **ret)
 {
     float found[QUANTILES] = {0};
     TRY(find_quantiles(c, found));
-    *ret = c->numbers
-               ? json_pack("{sfsfsfsfs[fff]sf}", "mean", c->mean, "deviation",
-                           cell_stats_deviation(c), "min", (double)c->min, "max", (double)c->max,
-                           "quartiles", (double)found[0], (double)found[1], (double)found[2],
-                           "rank_error", (double)c->quantiles.error / (double)c->numbers)
-               : json_object();
+    *ret = c->numbers ? json_pack("{sfsfsfsfs[fff]sf}", "mean", c->spread.mean, "deviation",
+                                  spread_deviation(&c->spread, c->numbers), "min", (double)c->min,
+                                  "max", (double)c->max, "quartiles", (double)found[0],
+                                  (double)found[1], (double)found[2], "rank_error",
+                                  (double)c->quantiles.error / (double)c->numbers)
+                      : json_object();
     return OK;
 }
 

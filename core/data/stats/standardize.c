@@ -1,11 +1,11 @@
 /* standardize.c - see standardize.h. */
 #include "core/data/stats/standardize.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/data/columns/numeric.h"
 #include "core/data/stats/each_row.h"
+#include "core/data/stats/spread.h"
 
 /* NULL: it is not standardized. */
 static struct numeric_attributes *standardized(const struct objects *columns, int i,
@@ -53,8 +53,8 @@ struct measured {
     struct numeric_attributes plain;
     struct column_maker maker;
     struct numeric_attributes *to;
-    double *mean, *squares; /* [max] squares: of the distances from the mean, summed */
-    float *row;             /* [max] */
+    struct spread *spread; /* [max] */
+    float *row;            /* [max] */
 };
 
 struct measuring {
@@ -79,8 +79,7 @@ static void describe(struct measuring *m, struct measured *column, const char *n
     column->plain.offset = 0;
     column->maker =
         (struct column_maker){.kind = &column_numeric, .name = name, .attributes = &column->plain};
-    column->mean = arena_array(m->arena, count, sizeof(double));
-    column->squares = arena_array(m->arena, count, sizeof(double));
+    column->spread = arena_array(m->arena, count, sizeof *column->spread);
     column->row = arena_array(m->arena, count, sizeof(float));
     make_room(a, m->arena);
     for (size_t i = 0; i < count; i++) a->deviation.at[i] = 1; /* until they are known */
@@ -128,16 +127,6 @@ static err begin(void *context, const struct row_reader *reader)
     return open_all(m, reader);
 }
 
-/* Welford's sums: a mean that is far from 0 costs no digits. */
-static void add_numbers(struct measured *column, int64_t rows)
-{
-    for (int64_t i = 0; i < column->plain.source.max; i++) {
-        const double from_mean = (double)column->row[i] - column->mean[i];
-        column->mean[i] += from_mean / (double)rows;
-        column->squares[i] += from_mean * ((double)column->row[i] - column->mean[i]);
-    }
-}
-
 static err add_row(void *context, const struct row_reader *reader, const struct row *row)
 {
     struct measuring *m = context;
@@ -149,7 +138,9 @@ static err add_row(void *context, const struct row_reader *reader, const struct 
                                (long long)row->number, maker->name);
     }
     m->rows++;
-    for (int i = 0; i < m->count; i++) add_numbers(&m->at[i], m->rows);
+    for (int i = 0; i < m->count; i++)
+        for (int64_t k = 0; k < m->at[i].plain.source.max; k++)
+            spread_add(&m->at[i].spread[k], (double)m->at[i].row[k], m->rows);
     return OK;
 }
 
@@ -159,8 +150,8 @@ static void give(const struct measuring *m, struct arena *arena)
         struct measured *column = &m->at[i];
         make_room(column->to, arena);
         for (int64_t k = 0; k < column->plain.source.max; k++) {
-            const double deviation = sqrt(column->squares[k] / (double)m->rows);
-            column->to->mean.at[k] = column->mean[k];
+            const double deviation = spread_deviation(&column->spread[k], m->rows);
+            column->to->mean.at[k] = column->spread[k].mean;
             column->to->deviation.at[k] = deviation > 0 ? deviation : 1;
         }
     }

@@ -18,15 +18,12 @@ static bool number_of(const struct item *item, float *ret)
     return isfinite(*ret);
 }
 
-/* Welford's sums: a mean that is far from 0 costs no digits. */
 static err add_number(struct cell_stats *c, float number)
 {
-    const double from_mean = (double)number - c->mean;
     if (c->numbers == 0 || number < c->min) c->min = number;
     if (c->numbers == 0 || number > c->max) c->max = number;
     c->numbers++;
-    c->mean += from_mean / (double)c->numbers;
-    c->squares += from_mean * ((double)number - c->mean);
+    spread_add(&c->spread, (double)number, c->numbers);
     return quantiles_add(&c->quantiles, number);
 }
 
@@ -51,11 +48,6 @@ static err add_cell(struct cell_stats *c, const struct cell *cell)
     c->rows++;
     c->missing += c->values == before;
     return OK;
-}
-
-double cell_stats_deviation(const struct cell_stats *c)
-{
-    return sqrt(c->squares / (double)c->numbers);
 }
 
 /* ---- all rows ---- */

@@ -3,6 +3,7 @@
 #define CORE_DATA_STATS_STATS_H
 
 #include "core/data/data.h"
+#include "core/data/stats/spread.h"
 #include "core/data/stats/quantiles.h"
 #include "core/data/stats/words.h"
 
@@ -15,14 +16,11 @@ struct cell_stats {
     int64_t values;        /* more than rows where cells are lists */
     int64_t numbers;       /* values that are finite numbers, as float32 has them */
     int64_t ids;           /* values that the format has as whole numbers */
-    double mean, squares;  /* of numbers; squares: of what they are from the mean, summed */
+    struct spread spread;  /* of numbers */
     float min, max;
     struct quantiles quantiles; /* of numbers */
     struct word_counts words;   /* of all values as text */
 };
-
-/* Of the numbers, as if they were all there are; at least one */
-double cell_stats_deviation(const struct cell_stats *);
 
 struct stats {
     struct arena arena;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
 
 /* Always the same name, so that what a killed process left is not in the way. */
@@ -25,11 +24,8 @@ static err open_temporary(const char *path, struct output *o)
 err replace_file(const char *path, const char *text)
 {
     struct output o = {.file = -1};
-    err e = open_temporary(path, &o);
-    if (!e) e = output_write(&o, text, strlen(text));
-    if (!e) e = output_sync(&o);
-    if (!e) e = output_publish(&o);
+    const err e = open_temporary(path, &o);
+    if (!e) return output_finish(&o, text, strlen(text));
     output_drop(&o);
-    if (!e && bundle_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
     return e;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
@@ -142,24 +141,11 @@ static void print(FILE *file, const char *directory, const struct checkpoint_sta
     fprintf(file, "last_preserved_timestamp: %.17g\n", state->preserved_s);
 }
 
-static err write_text(struct output *output, const char *text, size_t length)
-{
-    TRY(output_write(output, text, length));
-    TRY(output_sync(output));
-    return output_publish(output);
-}
-
-/* Once renamed, the file counts: that the folder cannot be synced is no failure any more. */
 static err replace(const char *directory, const char *text, size_t length)
 {
     char path[CHECKPOINT_PATH_MAX];
-    struct output output = {0};
     TRY(folder_join(directory, CHECKPOINT_STATE, path));
-    TRY(output_open(path, path, &output));
-    err e = write_text(&output, text, length);
-    output_drop(&output);
-    if (!e && bundle_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
-    return e;
+    return output_replace(path, text, length);
 }
 
 /* Put together in memory first: what is written is all of it. */

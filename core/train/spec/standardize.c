@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints.h"
 #include "core/train/spec/spec_inside.h"
@@ -136,20 +135,14 @@ err spec_standardize(struct spec *spec, const char *folder, bool is_restored)
     return spec_make_fingerprint(spec->json, spec->fingerprint);
 }
 
-static err write_text(struct output *output, const char *text)
+/* Takes the JSON; NULL: there was no memory for it. */
+static err write_kept(const char *path, json_t *json)
 {
-    TRY(output_write(output, text, strlen(text)));
-    TRY(output_sync(output));
-    return output_publish(output);
-}
-
-static err replace(const char *path, const char *text)
-{
-    struct output output = {0};
-    TRY(output_open(path, path, &output));
-    const err e = write_text(&output, text);
-    output_drop(&output);
-    if (!e && bundle_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
+    char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER) : NULL;
+    const err e = text ? output_replace(path, text, strlen(text))
+                       : fail(ERR_MEMORY, "no memory for %s", path);
+    json_decref(json);
+    free(text);
     return e;
 }
 
@@ -169,14 +162,9 @@ err spec_keep_standards(const struct spec *spec, const char *folder)
     char path[CHECKPOINT_PATH_MAX];
     TRY(path_in(folder, path));
     json_t *list = list_standards(spec);
-    const bool are_any = json_array_size(list) > 0;
-    json_t *json = json_pack("{so}", "columns", list);
-    char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER) : NULL;
-    err e = text ? OK : fail(ERR_MEMORY, "no memory for %s", path);
-    if (!e && are_any) e = replace(path, text);
-    json_decref(json);
-    free(text);
-    return e;
+    if (json_array_size(list) > 0) return write_kept(path, json_pack("{so}", "columns", list));
+    json_decref(list);
+    return OK;
 }
 
 err spec_copy_standards(const char *from, const char *to)
@@ -187,9 +175,5 @@ err spec_copy_standards(const char *from, const char *to)
     TRY(path_in(to, path));
     if (access(source, F_OK)) return OK;
     TRY(spec_read(source, &json));
-    char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-    const err e = text ? replace(path, text) : fail(ERR_MEMORY, "no memory for %s", path);
-    json_decref(json);
-    free(text);
-    return e;
+    return write_kept(path, json);
 }

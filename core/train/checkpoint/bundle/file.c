@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/log.h"
+
 enum {
     CALL_BYTES_MAX = 1 << 30, /* of one system call */
     NAME_TRIES_MAX = 16,      /* temporary names that were taken */
@@ -223,6 +225,28 @@ err bundle_sync_folder(const char *path)
     if (file >= 0) close(file);
     free(folder);
     return e;
+}
+
+static err write_out(struct output *o, const void *bytes, size_t count)
+{
+    TRY(output_write(o, bytes, count));
+    TRY(output_sync(o));
+    return output_publish(o);
+}
+
+err output_finish(struct output *o, const void *bytes, size_t count)
+{
+    const err e = write_out(o, bytes, count);
+    if (!e && bundle_sync_folder(o->path)) log_line(LOG_WARNING, "%s", error_text());
+    output_drop(o);
+    return e;
+}
+
+err output_replace(const char *path, const void *bytes, size_t count)
+{
+    struct output output = {0};
+    TRY(output_open(path, path, &output));
+    return output_finish(&output, bytes, count);
 }
 
 err bundle_unlink(const char *path)

@@ -43,6 +43,10 @@ err output_write(struct output *, const void *, size_t bytes);
 err output_sync(struct output *); /* what was written is on the disk; closes the file */
 err output_publish(struct output *);
 void output_drop(struct output *); /* and removes what was not published */
+/* Writes, syncs and publishes these bytes, and drops it, also on failure: readers find the old file
+ * or the new one. Once renamed it counts: that the folder cannot be synced is only logged. */
+err output_finish(struct output *, const void *, size_t bytes);
+err output_replace(const char *path, const void *, size_t bytes); /* by a new file beside it */
 
 /* A piece of a file that comes in several, each on the disk when this returns; made where it is
  * absent. */

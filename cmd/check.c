@@ -37,7 +37,7 @@ static const struct object own_flags_object = {
 struct check {
     struct check_flags flags;
     struct run run;
-    struct device device;
+    struct task_devices devices;
     struct device_answer answer;
     struct session session;
     bool has_device, has_session;
@@ -104,11 +104,12 @@ static err check_open(struct check *check, int argc, char **argv)
     count_tasks(check);
     struct device_request request = request_of(run);
     request.threads = 1;
-    TRY(device_request_open(&request, &check->device, &check->answer));
+    TRY(task_devices_open(&request, &check->devices, &check->answer));
     check->has_device = true;
     const struct session_options options = {
         .spec = &run->spec,
-        .device = &check->device,
+        .device = &check->devices.device,
+        .towers = check->devices.towers,
         .workers = check->workers,
         .ps_count = check->ps_count,
         .balances = !run->is_local && cluster_gains_by_balance(&run->cluster),
@@ -123,7 +124,7 @@ static err check_open(struct check *check, int argc, char **argv)
 static void check_close(struct check *check)
 {
     if (check->has_session) session_close(&check->session);
-    if (check->has_device) device_close(&check->device);
+    if (check->has_device) task_devices_close(&check->devices);
     run_close(&check->run);
     arena_free(&check->arena);
 }
@@ -245,7 +246,7 @@ static void print_row_bytes(const struct graph *graph, const struct optimizers *
 static void print_bytes(const struct session *session, const struct spec *spec)
 {
     const struct graph *graph = session->graph;
-    const struct plan_size *size = &session->replica.plan->size;
+    const struct plan_size *size = &session_plan(session)->size;
     printf("parameters: %lld, %lld bytes\n", (long long)graph->param_floats,
            (long long)graph->param_floats * (long long)sizeof(float));
     for (int i = 0; i < spec->optimizers.count; i++) print_optimizer(graph, &spec->optimizers, i);

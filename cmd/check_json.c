@@ -61,6 +61,6 @@ err check_print_json(const struct spec *spec, const struct session *session, int
         "ps_bytes", ps_bytes_json(session->layout), "rows", (json_int_t)rows, "ps", ps_count,
         "workers", workers, "batch_size", (json_int_t)spec->data.batch_size, "last_step",
         (json_int_t)spec_last_step(spec, rows, workers), "step_bytes",
-        (json_int_t)session->replica.plan->size.block);
+        (json_int_t)session_plan(session)->size.block);
     return json_print(json);
 }

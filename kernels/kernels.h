@@ -156,14 +156,16 @@ struct summed {
     bool is_square;
 };
 
-/* y (+)= x / (1 - rate) where random_uniform(random_u64(key, *draw), index) >= rate, else 0. The
- * same key and draw give the same mask, so the backward pass is the same call on dy. */
+/* y (+)= x / (1 - rate) where random_uniform(random_u64(key, *draw), first + index) >= rate, else
+ * 0. The same key and draw give the same mask, so the backward pass is the same call on dy, and
+ * parts of x that say where they begin get the same as all of it at once. */
 struct dropout {
     float *y;
     const float *x;
     float rate;
     uint64_t key;
     const uint64_t *draw; /* of the device: a step that is recorded draws anew in every replay */
+    int64_t first;        /* element, of all */
     bool add;
 };
 

@@ -293,12 +293,14 @@ const struct hook hook_progress = {
 };
 
 struct worker_task_options worker_options_of(const struct run *run, struct loop *loop,
-                                             struct device *device, struct progress *progress)
+                                             struct task_devices *devices,
+                                             struct progress *progress)
 {
     return (struct worker_task_options){
         .task = task_options_of(run, loop),
         .spec = &run->spec,
-        .device = device,
+        .device = &devices->device,
+        .towers = devices->towers,
         .own_hook = {&hook_progress, progress},
     };
 }

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "cmd/cmd.h"
+#include "cmd/run/task_parts.h"
 #include "core/cluster/task/worker.h"
 
 struct progress {
@@ -33,9 +33,9 @@ void progress_close(struct progress *); /* a zeroed one is fine */
 
 extern const struct hook hook_progress; /* its state is a struct progress */
 
-/* The worker with its progress; both are borrowed. */
-struct worker_task_options worker_options_of(const struct run *, struct loop *, struct device *,
-                                             struct progress *);
+/* The worker with its devices and its progress; all are borrowed. */
+struct worker_task_options worker_options_of(const struct run *, struct loop *,
+                                             struct task_devices *, struct progress *);
 
 enum { COUNT_TEXT_MAX = 32 };
 /* 1234567 -> "1,234,567" */

@@ -8,7 +8,7 @@ struct single {
     struct run *run;
     struct cluster_spec ps_cluster;
     struct loop *loop;
-    struct device device;
+    struct task_devices devices;
     struct progress progress;
 };
 
@@ -30,14 +30,14 @@ static err run_both(struct single *s, struct ps_task *ps, struct worker_task *wo
     TRY(tasks_run(tasks, 2));
     *ret_code = report_verdict(tasks[1]);
     /* The last update was queued on a GPU, and nobody has heard of it since. */
-    if (*ret_code == EXIT_DONE) TRY(s->device.kernels->synchronize(&s->device));
+    if (*ret_code == EXIT_DONE) TRY(s->devices.device.kernels->synchronize(&s->devices.device));
     return worker_task_end(worker);
 }
 
 static err run_worker_beside(struct single *s, struct ps_task *ps, int *ret_code)
 {
     struct worker_task_options options =
-        worker_options_of(s->run, s->loop, &s->device, &s->progress);
+        worker_options_of(s->run, s->loop, &s->devices, &s->progress);
     struct worker_task *worker;
     options.task.transport = TRANSPORT_INPROC;
     TRY(worker_task_open(&options, &worker));
@@ -52,7 +52,7 @@ static err run_parts(struct single *s, int *ret_code)
     options.cluster = &s->ps_cluster;
     options.transport = TRANSPORT_INPROC;
     struct ps_task *ps;
-    TRY(ps_task_open(&options, &s->device, &ps));
+    TRY(ps_task_open(&options, &s->devices.device, &ps));
     err e = run_worker_beside(s, ps, ret_code);
     ps_task_close(ps);
     return e;
@@ -66,12 +66,12 @@ int run_single(struct run *run)
     tasks_prepare();
     err e = loop_open(&s.loop);
     if (e) return report_error(e);
-    e = open_device(run, &s.device);
+    e = open_training_devices(run, &s.devices);
     if (!e) {
         e = progress_open(run, &s.progress);
         if (!e) e = run_parts(&s, &code);
         progress_close(&s.progress);
-        device_close(&s.device);
+        task_devices_close(&s.devices);
     }
     loop_close(s.loop);
     return e ? report_error(e) : code;

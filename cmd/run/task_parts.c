@@ -51,6 +51,72 @@ err open_device(const struct run *run, struct device *ret)
     return OK;
 }
 
+/* Where tower k computes: as the spec's list says, else on what the task does, a GPU of its own or
+ * a share of the threads. */
+static struct device_request request_of_tower(const struct device_request *task, int k)
+{
+    const struct tower_spec *towers = &task->spec->train.towers;
+    struct device_request request = *task;
+    request.local_index = task->local_index * towers->count + k;
+    if (towers->devices.count && !task->flag) request.flag = towers->devices.at[k];
+    request.threads = (task->threads + towers->count - 1 - k) / towers->count;
+    if (request.threads < 1) request.threads = 1;
+    return request;
+}
+
+/* The first GPU is the task's own device, which keeps what all share; CPUs see what is there. */
+static err open_tower(struct task_devices *d, const struct device_request *task, int k)
+{
+    struct device_answer answer;
+    const struct device_request request = request_of_tower(task, k);
+    if (k == 0 && d->device.is_separate) {
+        d->at[k] = &d->device;
+        return OK;
+    }
+    TRY(device_request_open(&request, &d->own[d->own_count], &answer));
+    d->at[k] = &d->own[d->own_count++];
+    return OK;
+}
+
+static err open_towers(struct task_devices *d, const struct device_request *task)
+{
+    const int count = task->spec->train.towers.count;
+    for (int k = 0; k < count; k++) {
+        const err e = open_tower(d, task, k);
+        if (e) return fail_prefix(e, "train.towers: tower %d", k);
+    }
+    d->towers = (struct tower_devices){d->at, count};
+    return OK;
+}
+
+err task_devices_open(const struct device_request *request, struct task_devices *ret,
+                      struct device_answer *ret_answer)
+{
+    struct device_request own = *request;
+    *ret = (struct task_devices){0};
+    if (request->spec->train.towers.count) own = request_of_tower(request, 0);
+    own.threads = request->threads;
+    TRY(device_request_open(&own, &ret->device, ret_answer));
+    const err e = open_towers(ret, request);
+    if (e) task_devices_close(ret);
+    return e;
+}
+
+err open_training_devices(const struct run *run, struct task_devices *ret)
+{
+    const struct device_request request = request_of(run);
+    struct device_answer answer;
+    TRY(task_devices_open(&request, ret, &answer));
+    report_device(&answer, request.spec, request.local_index == 0);
+    return OK;
+}
+
+void task_devices_close(struct task_devices *d)
+{
+    for (int i = 0; i < d->own_count; i++) device_close(&d->own[i]);
+    device_close(&d->device);
+}
+
 struct task_options task_options_of(const struct run *run, struct loop *loop)
 {
     const struct run_flags *flags = &run->flags;

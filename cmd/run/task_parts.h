@@ -5,11 +5,26 @@
 
 #include "cmd/cmd.h"
 #include "cmd/device.h"
+#include "core/train/session/towers.h"
 
 /* Where this task computes; says so, or why it is no GPU. A CPU has as many threads as the task may
  * use: --threads, or the cores divided by the workers on this host. A ps never has a GPU, and may
  * use all cores: it works most while workers wait for it. */
 err open_device(const struct run *, struct device *ret);
+
+/* The same of a task that trains, with the devices of its towers. Stays where it was opened. */
+struct task_devices {
+    struct device device;
+    struct tower_devices towers;
+    struct device *at[TOWERS_MAX]; /* of the towers: the one above, or */
+    struct device own[TOWERS_MAX];
+    int own_count;
+};
+err open_training_devices(const struct run *, struct task_devices *ret);
+err task_devices_open(const struct device_request *, struct task_devices *ret,
+                      struct device_answer *ret_answer); /* and says nothing */
+void task_devices_close(struct task_devices *);
+
 struct device_request request_of(const struct run *); /* a ps: a CPU */
 /* is_first: of several tasks of a job that would say the same. spec: NULL where there is none. */
 void report_device(const struct device_answer *, const struct spec *, bool is_first);

@@ -28,12 +28,12 @@ static err run_task(struct worker_task *worker, int *ret_code)
     return worker_task_end(worker);
 }
 
-static err work(struct run *run, struct loop *loop, struct device *device, int *ret_code)
+static err work(struct run *run, struct loop *loop, struct task_devices *devices, int *ret_code)
 {
     struct progress progress;
     struct worker_task *worker = NULL;
     TRY(progress_open(run, &progress));
-    const struct worker_task_options options = worker_options_of(run, loop, device, &progress);
+    const struct worker_task_options options = worker_options_of(run, loop, devices, &progress);
     err e = worker_task_open(&options, &worker);
     if (!e) e = run_task(worker, ret_code);
     worker_task_close(worker);
@@ -44,7 +44,7 @@ static err work(struct run *run, struct loop *loop, struct device *device, int *
 int run_worker(struct run *run)
 {
     struct loop *loop;
-    struct device device;
+    struct task_devices devices;
     struct listener *address = NULL;
     int code = EXIT_DONE;
     tasks_prepare();
@@ -52,10 +52,10 @@ int run_worker(struct run *run)
     err e = loop_open(&loop);
     if (e) return report_error(e);
     e = claim_address(run, loop, &address);
-    if (!e) e = open_device(run, &device);
+    if (!e) e = open_training_devices(run, &devices);
     if (!e) {
-        e = work(run, loop, &device, &code);
-        device_close(&device);
+        e = work(run, loop, &devices, &code);
+        task_devices_close(&devices);
     }
     if (address) transport_tcp.unlisten(address);
     loop_close(loop);

@@ -253,6 +253,7 @@ static err make_node(struct maker *m, int index)
         .training = m->options->training,
         .holds_batch_rows = m->options->holds_batch_rows,
         .key = random_key(m->options->seed, m->names[index]),
+        .first_row = m->options->first_row,
     };
     err e = find_shared(m, node);
     if (!e) e = connect_inputs(m, node);

@@ -101,6 +101,7 @@ struct node {
                                        forward to backward */
     uint64_t key;         /* of the node's random draws (dropout): random_key(seed, name) */
     const uint64_t *draw; /* which draw this is, in the device's memory: set by the plan */
+    int64_t first_row;    /* which row of the whole batch the first one is: draws are per row */
 
     void *state; /* from prepare */
 };

@@ -33,6 +33,7 @@ static void mask(const struct node *node, struct device *d, struct dropout of)
     of.rate = (float)a->rate;
     of.key = node->key;
     of.draw = node->draw;
+    of.first = node->first_row * shape_count_from(&node->output.shape, 1);
     d->kernels->dropout(d, &of, shape_count(&node->output.shape));
 }
 

@@ -162,7 +162,7 @@ static void dropout_range(const void *arguments, int64_t begin, int64_t end)
     const float kept = 1.0f / (1.0f - v.rate);
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
-        bool keeps = element_random_uniform(key, (uint64_t)i) >= v.rate;
+        bool keeps = element_random_uniform(key, (uint64_t)(v.first + i)) >= v.rate;
         float x = keeps ? v.x[i] * kept : 0.0f;
         v.y[i] = v.add ? v.y[i] + x : x;
     }

@@ -169,11 +169,12 @@ struct dropout_formula {
     float rate, kept;
     uint64_t key;
     const uint64_t *draw;
+    int64_t first;
     bool add;
     __device__ void operator()(float *to, const float *from, int64_t i) const
     {
         const uint64_t mask = element_random_u64(key, *draw);
-        bool keeps = element_random_uniform(mask, (uint64_t)i) >= rate;
+        bool keeps = element_random_uniform(mask, (uint64_t)(first + i)) >= rate;
         float value = keeps ? from[0] * kept : 0.0f;
         to[0] = add ? from[1] + value : value;
     }
@@ -182,7 +183,7 @@ struct dropout_formula {
 void cuda_dropout(struct device *d, const struct dropout *v, int64_t n)
 {
     each_number(d, "dropout", streams<2, 1>{{v->x, v->add ? v->y : NULL}, {v->y}},
-                dropout_formula{v->rate, 1.0f / (1.0f - v->rate), v->key, v->draw, v->add}, n);
+                dropout_formula{v->rate, 1.0f / (1.0f - v->rate), v->key, v->draw, v->first, v->add}, n);
 }
 
 /* Travels with the launch, whose arguments may have 4 KiB. */

@@ -57,9 +57,9 @@ static void a_step_shows_every_node_that_computes_and_the_batch(void **state)
     rig_prepare(rig, (const char *const[]){
                          "optimizer.clip={\"type\": \"global_norm\", \"norm\": 1.0}", NULL});
     rig_must(trace_open(&trace, TRACE_SPANS_MAX));
-    rig->session.replica.plan->trace = &trace;
+    session_watch(&rig->session, &trace);
     rig_must(session_step(&rig->session, &loss));
-    rig->session.replica.plan->trace = NULL;
+    session_watch(&rig->session, NULL);
     rig_must(session_step(&rig->session, &loss)); /* of which nothing is recorded */
 
     const struct graph *graph = rig->session.graph;

@@ -29,7 +29,7 @@ static err check_bound(const struct worker_task *w)
 
 static err step(struct worker_task *w, const struct action_compute *a)
 {
-    struct trace *const trace = w->session.replica.plan->trace;
+    struct trace *const trace = w->session.trace;
     TRY(check_bound(w));
     if (!w->session.replica.exchange) TRY(worker_await_all(w));
     const uint64_t before_ns = trace_begin(trace);
@@ -66,9 +66,9 @@ static void flushed(struct task *t)
     if (!w->has_stepped) return;
     w->has_stepped = false;
     if (w->trace) worker_trace_pump(w);
-    const uint64_t begin_ns = trace_begin(w->session.replica.plan->trace);
+    const uint64_t begin_ns = trace_begin(w->session.trace);
     worker_told(w, worker_tell(w, w->step, &(struct occasion){OCCASION_STEPPED}));
-    trace_end(w->session.replica.plan->trace, SPAN_HOOKS, 0, begin_ns);
+    trace_end(w->session.trace, SPAN_HOOKS, 0, begin_ns);
 }
 
 static void evaluate(struct worker_task *w, uint64_t step)
@@ -256,6 +256,7 @@ static err open_session(struct worker_task *w)
     const struct session_options options = {
         .spec = w->options.spec,
         .device = w->options.device,
+        .towers = w->options.towers,
         .worker = cluster->task,
         .workers = workers,
         .ps_count = cluster->hosts[JOB_PS].count,

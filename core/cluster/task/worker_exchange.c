@@ -37,7 +37,7 @@ static bool is_silent(const struct worker_task *w, int ps)
 /* The step is given up where nothing comes, once: the role asks for all of the values again. */
 static void await_from(struct worker_task *w, int ps, uint64_t offset)
 {
-    struct trace *const trace = w->session.replica.plan->trace;
+    struct trace *const trace = w->session.trace;
     if (w->lacks_values || is_there(w, ps, offset)) return;
     const uint64_t begin_ns = trace_begin(trace);
     for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, offset); i++)

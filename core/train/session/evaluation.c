@@ -82,7 +82,12 @@ double session_metric(struct session *s, int metric)
     const struct metric_node *m = &s->graph->metrics[metric];
     const size_t count = (size_t)metric_state_count(m, s->last_rows);
     memset(s->metric_states, 0, count * sizeof *s->metric_states);
-    m->metric->update(m, s->options.device, s->last_rows, s->metric_states);
+    if (!s->towers.count) m->metric->update(m, s->options.device, s->last_rows, s->metric_states);
+    for (int k = 0; k < s->towers.count; k++) {
+        const struct tower *t = &s->towers.at[k];
+        const struct metric_node *of = &t->graph->metrics[metric];
+        if (t->batch.rows) of->metric->update(of, t->device, t->batch.rows, s->metric_states);
+    }
     return metric_result(m, s->metric_states);
 }
 

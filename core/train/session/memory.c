@@ -77,7 +77,8 @@ static err measure(const struct session *s, int64_t batch, bool training, struct
 /* Of a step with batches of so many rows; where nothing is trained, of an evaluation with them */
 static err measure_step(const struct session *s, int64_t batch, struct taken *ret)
 {
-    return measure(s, batch, !s->options.only_evaluates, ret);
+    const int towers = s->options.towers.count;
+    return measure(s, towers ? batch / towers : batch, !s->options.only_evaluates, ret);
 }
 
 /* Of the evaluation that a session which trains has beside such steps */

@@ -49,8 +49,8 @@ static err open_data(struct session *s)
     return trains && s->eval_data ? compare_columns(s) : OK;
 }
 
-err session_make_graph(const struct session *s, int64_t batch, bool training, struct arena *arena,
-                       struct graph **ret)
+static err make_graph(const struct session *s, int64_t first_row, int64_t batch, bool training,
+                      struct arena *arena, struct graph **ret)
 {
     const struct spec *spec = s->options.spec;
     const struct batch_source *data = s->train_data ? s->train_data : s->eval_data;
@@ -58,12 +58,19 @@ err session_make_graph(const struct session *s, int64_t batch, bool training, st
         .columns = data->columns,
         .column_count = data->column_count,
         .batch = batch,
+        .first_row = first_row,
         .training = training,
         .holds_batch_rows = true,
         .weight = spec->data.weight,
         .seed = (uint64_t)spec->seed,
     };
     return graph_make(&spec->model, &options, arena, ret);
+}
+
+err session_make_graph(const struct session *s, int64_t batch, bool training, struct arena *arena,
+                       struct graph **ret)
+{
+    return make_graph(s, 0, batch, training, arena, ret);
 }
 
 /* What the loss wants of the labels. */
@@ -132,7 +139,8 @@ static bool clips(const struct spec *spec)
 
 bool session_keeps_sums(const struct session *s)
 {
-    return clips(s->options.spec) && s->options.batches_per_push > 1;
+    const bool sums = s->options.batches_per_push > 1;
+    return sums && (clips(s->options.spec) || s->options.towers.count > 0);
 }
 
 static err open_clipping(struct session *s)
@@ -163,7 +171,7 @@ static err open_replica(struct session *s)
         .graph = s->graph,
         .layout = s->layout,
         .mirrors = mirrors,
-        .exchange = o->exchange,
+        .exchange = o->towers.count ? NULL : o->exchange,
         .number = o->number,
     };
     return replica_open(&options, &s->arena, &s->replica);
@@ -231,6 +239,29 @@ static err check_tables(const struct session *s)
                 s->options.batches_per_push);
 }
 
+static err make_tower_graph(void *session, int64_t first_row, int64_t rows, struct arena *arena,
+                            struct graph **ret)
+{
+    return make_graph(session, first_row, rows, true, arena, ret);
+}
+
+/* What computes a step */
+static err open_computing(struct session *s)
+{
+    const struct session_options *o = &s->options;
+    const struct towers_options options = {
+        .device = o->device,
+        .towers = o->towers,
+        .whole = s->graph,
+        .make = make_tower_graph,
+        .context = s,
+    };
+    if (o->towers.count) return towers_open(&options, &s->arena, &s->towers);
+    TRY(session_open_plan(s));
+    stepper_open(s->replica.plan, &s->replica.stepper);
+    return OK;
+}
+
 static err open_parts(struct session *s)
 {
     TRY(open_data(s));
@@ -255,9 +286,7 @@ static err open_parts(struct session *s)
     TRY(session_check_warm_start(s));
     s->regularized = graph_has_regularizers(s->graph);
     s->replica.wants_penalty = s->regularized && s->replica.exchange;
-    TRY(session_open_plan(s));
-    stepper_open(s->replica.plan, &s->replica.stepper);
-    return OK;
+    return open_computing(s);
 }
 
 err session_open(const struct session_options *options, struct session *ret)
@@ -271,6 +300,7 @@ err session_open(const struct session_options *options, struct session *ret)
 void session_close(struct session *s)
 {
     struct device *d = s->options.device;
+    towers_close(&s->towers);
     replica_close(&s->evaluating);
     replica_close(&s->replica);
     for (int i = 0; s->kept && i < s->graph->param_count; i++)
@@ -287,6 +317,7 @@ void session_close(struct session *s)
 void session_bind(struct session *s, int ps, float *values, float *gradients)
 {
     replica_bind(&s->replica, ps, values, gradients);
+    towers_forget(&s->towers);
 }
 
 void session_bind_rows(struct session *s, int ps, void *window)
@@ -298,4 +329,15 @@ void session_unbind(struct session *s, int ps)
 {
     rows_bind(&s->rows, ps, NULL);
     replica_unbind(&s->replica, ps);
+}
+
+void session_watch(struct session *s, struct trace *trace)
+{
+    s->trace = trace;
+    if (s->replica.plan) s->replica.plan->trace = trace;
+}
+
+const struct plan *session_plan(const struct session *s)
+{
+    return s->towers.count ? s->towers.at[0].plan : s->replica.plan;
 }

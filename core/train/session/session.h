@@ -19,6 +19,7 @@
 #include "core/data/source.h"
 #include "core/train/session/replica.h"
 #include "core/train/session/rows.h"
+#include "core/train/session/towers.h"
 #include "core/train/spec/spec.h"
 
 struct bundle; /* core/train/checkpoint/bundle/bundle.h */
@@ -41,6 +42,8 @@ struct session_options {
     enum number number;                 /* what gradients leave as (rounding.h) */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     bool balances;       /* "balanced" is the partitioner of a spec that names none (layout.h) */
+    struct tower_devices towers; /* none: `device` computes all. With towers nothing is exchanged
+                                    during a step */
 };
 
 /* Tables of a session that only evaluates lie in a checkpoint. */
@@ -59,13 +62,18 @@ struct session {
 
     struct replica replica;    /* trains; with only_evaluates it evaluates */
     struct replica evaluating; /* beside one that trains; made by the first evaluation */
+    struct towers towers;      /* compute what is trained on in the replica's place */
     struct graph *graph;       /* the first one's: what the model is */
     struct rows rows;          /* of tables, where batches train */
     struct prepared evaluated; /* batch of the replica that evaluates */
     size_t free_bytes; /* of the device before anything was taken; SIZE_MAX: it does not say */
 
+    struct trace *trace; /* borrowed: session_watch */
+
     /* fed */
-    uint64_t batches;  /* index of the next one in this worker's share of the stream */
+    uint64_t batches;   /* index of the next one in this worker's share of the stream */
+    struct batch batch; /* that towers share */
+    uint64_t draw;
     int64_t last_rows; /* of the batch in the plan */
     int64_t sent_rows; /* of the next one, which is on its way to the device; 0: it is not */
 
@@ -120,6 +128,12 @@ err session_step(struct session *, double *ret_loss);
 err session_hand_over(struct session *);
 /* A rounding error that later gradients were to make up for is none of theirs any more. */
 void session_forget_owed(struct session *);
+
+/* What is done in a step goes to the trace from now on; NULL: nowhere. */
+void session_watch(struct session *, struct trace *);
+
+/* The plan of a step: of all of it, or of the first tower's part. */
+const struct plan *session_plan(const struct session *);
 
 /* After a step: the error of a loss that is no number, which names the variable it comes from. */
 err session_fail_loss(const struct session *, double loss);

@@ -22,9 +22,8 @@ int session_list_gradients(const struct session *s, int optimizer)
 /* The norm of all is known only where one optimizer has all. */
 static void clip(struct session *s)
 {
-    struct trace *trace = s->replica.plan->trace;
     const struct optimizers *optimizers = &s->options.spec->optimizers;
-    const uint64_t begin_ns = trace_begin(trace);
+    const uint64_t begin_ns = trace_begin(s->trace);
     double norm = 0;
     for (int i = 0; i < optimizers->count; i++) {
         const struct clip clip = optimizer_clip(&optimizers->at[i]);
@@ -33,7 +32,7 @@ static void clip(struct session *s)
         clip_gradients(&clip, s->options.device, s->clip_gradients, s->clip_sizes, count, &norm);
     }
     s->gradient_norm = optimizers->count == 1 ? norm : 0;
-    trace_end(trace, SPAN_CLIP, 0, begin_ns);
+    trace_end(s->trace, SPAN_CLIP, 0, begin_ns);
 }
 
 /* Clipping is of each batch's gradient, so sums of several are kept beside. */
@@ -63,35 +62,41 @@ static err prepare(struct session *s, struct prepared *p)
     return OK;
 }
 
+/* Towers cut it among them when they are run. */
+static void load(struct session *s, const struct batch *batch)
+{
+    s->last_rows = batch->rows;
+    s->batch = *batch;
+    s->draw = draw_of(s, batch);
+    if (!s->towers.count) plan_load(s->replica.plan, batch, s->draw);
+}
+
 /* With the rows of tables that it names */
 static err take_with_rows(struct session *s)
 {
     struct prepared *p = &s->rows.batches[s->rows.current];
     if (!p->is_there) TRY(prepare(s, p));
     TRY(rows_fetch(&s->rows, s->graph, p));
-    plan_load(s->replica.plan, &p->batch, draw_of(s, &p->batch));
-    s->last_rows = p->batch.rows;
+    load(s, &p->batch);
     return OK;
 }
 
 /* To where the plan wants it, from the stream or from where it was sent meanwhile. */
 static err take_batch(struct session *s)
 {
-    struct plan *plan = s->replica.plan;
     struct batch batch;
-    const uint64_t begin_ns = trace_begin(plan->trace);
+    const uint64_t begin_ns = trace_begin(s->trace);
     if (rows_are_used(&s->rows)) {
         TRY(take_with_rows(s));
     } else if (s->sent_rows > 0) {
-        plan_take(plan, s->sent_rows);
+        plan_take(s->replica.plan, s->sent_rows);
         s->last_rows = s->sent_rows;
         s->sent_rows = 0;
     } else {
         TRY(s->train_data->calls->next(s->train_data, &batch));
-        plan_load(plan, &batch, draw_of(s, &batch));
-        s->last_rows = batch.rows;
+        load(s, &batch);
     }
-    trace_end(plan->trace, SPAN_DATA, 0, begin_ns);
+    trace_end(s->trace, SPAN_DATA, 0, begin_ns);
     s->batches++;
     return OK;
 }
@@ -114,7 +119,7 @@ static err send_batch(struct session *s)
 static bool is_last_word(const struct session *s, int batch)
 {
     const bool is_held = s->tolerates_nan || s->is_watched;
-    if (s->replica.exchange && is_held) return false;
+    if (s->towers.count || (s->replica.exchange && is_held)) return false;
     return !s->clips && batch + 1 == s->options.batches_per_push && replica_lets_leave(&s->replica);
 }
 
@@ -126,6 +131,19 @@ err session_fail_loss(const struct session *s, double loss)
     if (!name) return fail(ERR_NUMBER, "the loss is %s", noun);
     return fail(ERR_NUMBER, "the loss is %s; first that is not finite: the %s of %s", noun,
                 is_gradient ? "gradient" : "value", name);
+}
+
+/* The pass over the batch that was taken, of the number `batch` in this push */
+static err compute(struct session *s, int batch, bool leaves)
+{
+    if (s->towers.count) return towers_run(&s->towers, &s->batch, s->draw, s->trace);
+    replica_run(&s->replica, s->last_rows, batch > 0 && !s->kept, leaves);
+    return send_batch(s);
+}
+
+static double batch_loss(struct session *s)
+{
+    return s->towers.count ? s->towers.loss : plan_loss(s->replica.plan, s->last_rows);
 }
 
 err session_step(struct session *s, double *ret_loss)
@@ -140,11 +158,10 @@ err session_step(struct session *s, double *ret_loss)
     for (int i = 0; i < s->options.batches_per_push; i++) {
         TRY(take_batch(s));
         leaves = is_last_word(s, i);
-        replica_run(&s->replica, s->last_rows, i > 0 && !s->kept, leaves);
-        TRY(send_batch(s));
+        TRY(compute(s, i, leaves));
         if (s->clips) clip(s);
         if (s->kept) keep(s, i);
-        loss += plan_loss(s->replica.plan, s->last_rows);
+        loss += batch_loss(s);
     }
     s->has_left = leaves;
     if (!leaves) replica_scatter_gradients(&s->replica);

@@ -18,6 +18,12 @@ struct warm_start_spec {
     bool slots;
 };
 
+/* What computes a task's batches together; count 0: one device does. */
+struct tower_spec {
+    int count;
+    struct strings devices; /* of each, as device_choice.h has them; none: those of the task */
+};
+
 struct train_spec {
     int mode;          /* enum train_mode; async by default */
     int64_t last_step; /* global steps. Exactly one of these three is given, the others are 0 */
@@ -26,6 +32,8 @@ struct train_spec {
     int64_t replicas_to_aggregate; /* sync: 0: the number of workers */
     int64_t max_staleness;         /* async: -1: unbounded */
     int wire;                      /* enum number: what gradients travel as; float32 */
+    json_t *tower_list;            /* as it stands: 4, or ["gpu:0", "gpu:1"]; borrowed */
+    struct tower_spec towers;      /* the same */
     int64_t log_every_steps;       /* 100 */
 
     const char *checkpoint_dir;           /* NULL: nothing is saved */

@@ -9,6 +9,8 @@
 #include "core/train/checkpoint/checkpoints.h"
 #include "core/train/checkpoint/shard.h"
 #include "core/train/hooks/hook.h"
+#include "core/train/session/device_choice.h"
+#include "core/train/session/towers.h"
 #include "core/train/spec/spec_inside.h"
 
 enum { REPLICAS_MAX = 65536, HOOKS_MAX = 64, MAPS_MAX = 4096, SKIPS_MAX = 4096 };
@@ -111,6 +113,15 @@ static const struct field train_fields[] = {
          "keeps what rounding leaves out and adds it to its next gradient; a worker that is "
          "lost, and a run that goes on from a checkpoint, begins without. Of one process nothing "
          "travels, and nothing is rounded"},
+    {.name = "towers",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct train_spec, tower_list),
+     .fallback = "null",
+     .may_differ = true,
+     .help = "how many replicas compute each batch of a task together, each an even part of its "
+             "rows: on a CPU each has a share of the threads, and with GPUs one of its own each; "
+             "or where they are, [\"gpu:0\", \"gpu:1\"]. Their gradients are averaged in that "
+             "order and pushed as one; null or 1: one replica computes all"},
     {.name = "log_every_steps",
      .type = FIELD_INT,
      .offset = offsetof(struct train_spec, log_every_steps),
@@ -396,6 +407,40 @@ static err parse_map(struct warm_start_spec *warm, struct arena *arena)
     return OK;
 }
 
+/* ---- towers: a number, or a list of devices ---- */
+
+static err parse_tower_list(const json_t *json, struct arena *arena, struct tower_spec *ret)
+{
+    struct device_choice choice;
+    const size_t count = json_array_size(json);
+    ret->devices.at = arena_array(arena, count + 1, sizeof *ret->devices.at);
+    ret->devices.count = ret->count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        const char *word = json_string_value(json_array_get(json, i));
+        if (!word) return fail(ERR_INPUT, "train.towers[%zu]: expected a device, \"gpu:0\"", i);
+        const err e = device_choice_parse(word, &choice);
+        if (e) return fail_prefix(e, "train.towers[%zu]", i);
+        ret->devices.at[i] = arena_string(arena, word);
+    }
+    return OK;
+}
+
+static err parse_towers(const json_t *json, struct arena *arena, struct tower_spec *ret)
+{
+    const json_int_t count = json_is_integer(json) ? json_integer_value(json) : 0;
+    *ret = (struct tower_spec){0};
+    if (!json || json_is_null(json)) return OK;
+    if (count >= 1 && count <= TOWERS_MAX) {
+        ret->count = count > 1 ? (int)count : 0;
+        return OK;
+    }
+    if (json_is_array(json) && json_array_size(json) > 1 && json_array_size(json) <= TOWERS_MAX)
+        return parse_tower_list(json, arena, ret);
+    return fail(ERR_INPUT,
+                "train.towers: expected an integer from 1 to %d, or a list of 2 to %d devices",
+                TOWERS_MAX, TOWERS_MAX);
+}
+
 /* What hooks can tell from the spec alone is told by `dtrain check` too. */
 static err check_hooks(const struct spec *spec)
 {
@@ -414,5 +459,6 @@ err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena
     TRY(check_values(&spec->train));
     TRY(check_evaluation(spec));
     TRY(parse_map(&spec->train.warm_start, arena));
+    TRY(parse_towers(spec->train.tower_list, arena, &spec->train.towers));
     return check_hooks(spec);
 }

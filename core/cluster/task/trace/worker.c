@@ -85,7 +85,7 @@ static void begin(struct worker_task *w)
     t->phase = RECORDING;
     trace_clear(&t->spans);
     for (int ps = 0; ps < w->task.peer_count; ps++) t->servers[ps] = (struct traced_server){0};
-    w->session.replica.plan->trace = &t->spans;
+    session_watch(&w->session, &t->spans);
     t->begin_ns = clock_ns();
     worker_trace_send_all(w, TRACE_MARK);
 }
@@ -93,7 +93,7 @@ static void begin(struct worker_task *w)
 static void end(struct worker_task *w)
 {
     struct worker_trace *t = w->trace;
-    w->session.replica.plan->trace = NULL;
+    session_watch(&w->session, NULL);
     worker_trace_send_all(w, TRACE_END);
     if (w->task.index == 0) {
         trace_gather_wait(w);
@@ -126,7 +126,7 @@ void worker_trace_step(struct worker_task *w, uint64_t step)
 void worker_trace_abandon(struct worker_task *w)
 {
     struct worker_trace *t = w->trace;
-    w->session.replica.plan->trace = NULL;
+    session_watch(&w->session, NULL);
     t->phase = RESTING;
     t->step_ns = 0;
     trace_gather_close(w);

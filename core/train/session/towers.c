@@ -1,0 +1,376 @@
+/* towers.c - see towers.h. */
+#include "core/train/session/towers.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- where parameters lie ---- */
+
+/* Whether its device does not see what the session's does. CPUs see the same memory. */
+static bool is_apart(const struct tower *t)
+{
+    const struct device *all = t->all->device;
+    return t->device != all && (t->device->is_separate || all->is_separate);
+}
+
+static err open_floats(struct device *d, const struct graph *g, struct arena *arena, float ***ret)
+{
+    *ret = arena_array(arena, (size_t)g->param_count, sizeof **ret);
+    for (int i = 0; i < g->param_count; i++) {
+        void *memory;
+        TRY(d->kernels->allocate(d, (size_t)param_floats(g->params[i]) * sizeof(float), &memory));
+        (*ret)[i] = memory;
+    }
+    return OK;
+}
+
+static void close_floats(struct device *d, const struct graph *g, float **floats)
+{
+    for (int i = 0; floats && i < g->param_count; i++)
+        if (floats[i]) d->kernels->release(d, floats[i]);
+}
+
+static err open_hosted(const struct graph *g, struct arena *arena, float ***ret)
+{
+    *ret = arena_array(arena, (size_t)g->param_count, sizeof **ret);
+    for (int i = 0; i < g->param_count; i++) {
+        (*ret)[i] = malloc((size_t)param_floats(g->params[i]) * sizeof(float));
+        if (!(*ret)[i]) return fail(ERR_MEMORY, "no memory for a tower's gradients");
+    }
+    return OK;
+}
+
+static void close_hosted(const struct graph *g, float **floats)
+{
+    for (int i = 0; floats && i < g->param_count; i++) free(floats[i]);
+}
+
+/* Params of a tower hold as many rows of a table as those of the whole batch. */
+static err open_params(struct tower *t, struct arena *arena)
+{
+    struct towers *all = t->all;
+    for (int i = 0; i < t->graph->param_count; i++)
+        t->graph->params[i]->held = all->whole->params[i]->held;
+    if (t->index > 0 || is_apart(t)) TRY(open_floats(t->device, t->graph, arena, &t->gradients));
+    if (!is_apart(t)) return OK;
+    TRY(open_floats(t->device, t->graph, arena, &t->values));
+    TRY(open_hosted(t->graph, arena, &t->hosted));
+    if (!all->device->is_separate) return OK;
+    if (!all->values) TRY(open_hosted(all->whole, arena, &all->values));
+    return open_floats(all->device, all->whole, arena, &t->copies);
+}
+
+/* ---- threads ---- */
+
+static err compute(struct tower *);
+
+/* The error's text is of the thread, so it is kept for who waits. */
+static void compute_kept(struct tower *t)
+{
+    t->result = compute(t);
+    if (t->result) memcpy(t->text, error_text(), sizeof t->text);
+}
+
+static void *run_thread(void *tower)
+{
+    struct tower *t = tower;
+    struct towers *all = t->all;
+    uint64_t passes = 0;
+    pthread_mutex_lock(&all->lock);
+    for (;;) {
+        while (all->passes == passes && !all->ends) pthread_cond_wait(&all->wake, &all->lock);
+        if (all->ends) break;
+        passes = all->passes;
+        pthread_mutex_unlock(&all->lock);
+        compute_kept(t);
+        pthread_mutex_lock(&all->lock);
+        if (--all->working == 0) pthread_cond_signal(&all->done);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return NULL;
+}
+
+/* Signals are for the thread that waits for them. */
+static err start_thread(struct tower *t)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    t->has_thread = !pthread_create(&t->thread, NULL, run_thread, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return t->has_thread ? OK : fail(ERR_MEMORY, "no thread for tower %d", t->index);
+}
+
+static void end_threads(struct towers *all)
+{
+    pthread_mutex_lock(&all->lock);
+    all->ends = true;
+    pthread_cond_broadcast(&all->wake);
+    pthread_mutex_unlock(&all->lock);
+    for (int i = 0; i < all->count; i++)
+        if (all->at[i].has_thread) pthread_join(all->at[i].thread, NULL);
+}
+
+/* ---- life ---- */
+
+static err open_tower(const struct towers_options *o, struct arena *arena, struct tower *t)
+{
+    const int64_t rows = o->whole->batch / o->towers.count;
+    TRY(o->make(o->context, t->index * rows, rows, arena, &t->graph));
+    t->columns = arena_array(arena, (size_t)o->whole->column_count, sizeof *t->columns);
+    TRY(open_params(t, arena));
+    TRY(plan_open(t->graph, t->device, &t->plan));
+    stepper_open(t->plan, &t->stepper);
+    return t->index > 0 ? start_thread(t) : OK;
+}
+
+err towers_open(const struct towers_options *o, struct arena *arena, struct towers *ret)
+{
+    assert(o->towers.count >= 2 && o->towers.count <= TOWERS_MAX);
+    if (o->whole->batch % o->towers.count)
+        return fail(ERR_INPUT,
+                    "train.towers: %d towers cannot share batches of %lld examples evenly",
+                    o->towers.count, (long long)o->whole->batch);
+    *ret = (struct towers){
+        .count = o->towers.count,
+        .at = arena_array(arena, (size_t)o->towers.count, sizeof *ret->at),
+        .device = o->device,
+        .whole = o->whole,
+        .parts = arena_array(arena, (size_t)o->towers.count, sizeof *ret->parts),
+    };
+    pthread_mutex_init(&ret->lock, NULL);
+    pthread_cond_init(&ret->wake, NULL);
+    pthread_cond_init(&ret->done, NULL);
+    ret->is_locked = true;
+    for (int i = 0; i < o->towers.count; i++) {
+        struct tower *t = &ret->at[i];
+        *t = (struct tower){.all = ret, .index = i, .device = o->towers.at[i]};
+        const err e = open_tower(o, arena, t);
+        if (e) return fail_prefix(e, "tower %d", i);
+    }
+    return OK;
+}
+
+static void close_tower(struct tower *t)
+{
+    if (!t->graph) return;
+    stepper_forget(&t->stepper);
+    plan_close(t->plan);
+    close_floats(t->device, t->graph, t->values);
+    close_floats(t->device, t->graph, t->gradients);
+    close_floats(t->all->device, t->graph, t->copies);
+    close_hosted(t->graph, t->hosted);
+    trace_close(&t->trace);
+}
+
+void towers_close(struct towers *all)
+{
+    if (!all->is_locked) return;
+    end_threads(all);
+    for (int i = 0; i < all->count; i++) close_tower(&all->at[i]);
+    close_hosted(all->whole, all->values);
+    pthread_cond_destroy(&all->done);
+    pthread_cond_destroy(&all->wake);
+    pthread_mutex_destroy(&all->lock);
+    *all = (struct towers){0};
+}
+
+void towers_forget(struct towers *all)
+{
+    for (int i = 0; i < all->count; i++) stepper_forget(&all->at[i].stepper);
+}
+
+/* ---- a pass of one tower ---- */
+
+static void point_params(struct tower *t)
+{
+    for (int i = 0; i < t->graph->param_count; i++) {
+        struct param *own = t->graph->params[i];
+        const struct param *whole = t->all->whole->params[i];
+        own->value = t->values ? t->values[i] : whole->value;
+        own->gradient = t->gradients ? t->gradients[i] : whole->gradient;
+    }
+}
+
+static size_t bytes_of(const struct param *param)
+{
+    return (size_t)param_floats(param) * sizeof(float);
+}
+
+/* Values of the host's memory, to a device of its own */
+static void take_values(struct tower *t)
+{
+    const struct towers *all = t->all;
+    for (int i = 0; t->values && i < t->graph->param_count; i++) {
+        const float *from = all->values ? all->values[i] : all->whole->params[i]->value;
+        t->device->kernels->upload(t->device, t->values[i], from, bytes_of(t->graph->params[i]));
+    }
+}
+
+static void give_gradients(struct tower *t)
+{
+    for (int i = 0; t->hosted && i < t->graph->param_count; i++)
+        t->device->kernels->download(t->device, t->hosted[i], t->gradients[i],
+                                     bytes_of(t->graph->params[i]));
+}
+
+static err compute(struct tower *t)
+{
+    struct device *d = t->device;
+    t->loss = t->weight = 0;
+    if (t->batch.rows == 0) return OK;
+    take_values(t);
+    plan_load(t->plan, &t->batch, t->all->draw);
+    stepper_run(&t->stepper, &(struct pass){.rows = t->batch.rows});
+    give_gradients(t);
+    t->loss = plan_loss(t->plan, t->batch.rows);
+    t->weight = loss_weight(&t->graph->loss, d, t->batch.rows);
+    return d->kernels->synchronize(d);
+}
+
+/* ---- a pass of all ---- */
+
+/* Its rows of the batch; none where the batch is not full and ends before. */
+static void cut(struct tower *t, const struct batch *batch)
+{
+    const int64_t share = t->graph->batch, first = t->index * share;
+    const int64_t left = batch->rows > first ? batch->rows - first : 0;
+    for (int i = 0; i < batch->column_count; i++) {
+        t->columns[i] = batch->columns[i];
+        if (t->columns[i].at && left)
+            t->columns[i].at = (const char *)t->columns[i].at +
+                               (size_t)first * column_row_bytes(&batch->columns[i]);
+    }
+    assert(batch->column_count <= t->all->whole->column_count);
+    t->batch = *batch;
+    t->batch.rows = left < share ? left : share;
+    t->batch.columns = t->columns;
+}
+
+/* So that other devices can have them */
+static err host_values(struct towers *all)
+{
+    struct device *d = all->device;
+    if (!all->values) return d->kernels->synchronize(d);
+    for (int i = 0; i < all->whole->param_count; i++)
+        d->kernels->download(d, all->values[i], all->whole->params[i]->value,
+                             bytes_of(all->whole->params[i]));
+    return d->kernels->synchronize(d);
+}
+
+static void compute_all(struct towers *all)
+{
+    pthread_mutex_lock(&all->lock);
+    all->working = all->count - 1;
+    all->passes++;
+    pthread_cond_broadcast(&all->wake);
+    pthread_mutex_unlock(&all->lock);
+    compute_kept(&all->at[0]);
+    pthread_mutex_lock(&all->lock);
+    while (all->working > 0) pthread_cond_wait(&all->done, &all->lock);
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* The gradient of param i where the session's device sees it */
+static const float *part_of(struct tower *t, int i)
+{
+    struct device *d = t->all->device;
+    if (t->copies) d->kernels->upload(d, t->copies[i], t->hosted[i], bytes_of(t->graph->params[i]));
+    if (t->copies) return t->copies[i];
+    return t->hosted ? t->hosted[i] : t->graph->params[i]->gradient;
+}
+
+static void sum_evenly(struct towers *all)
+{
+    struct device *d = all->device;
+    const float factor = 1.0f / (float)all->count;
+    for (int i = 0; i < all->whole->param_count; i++) {
+        const struct param *param = all->whole->params[i];
+        for (int k = 0; k < all->count; k++) all->parts[k] = part_of(&all->at[k], i);
+        d->kernels->sum_ordered(d, param->gradient, all->parts, all->count, factor,
+                                param_floats(param));
+    }
+}
+
+static void sum_by_weight(struct towers *all, double weight)
+{
+    struct device *d = all->device;
+    for (int i = 0; i < all->whole->param_count; i++) {
+        const struct param *param = all->whole->params[i];
+        bool is_first = true;
+        for (int k = 0; k < all->count; k++) {
+            const float share = weight > 0 ? (float)(all->at[k].weight / weight) : k == 0;
+            if (share == 0) continue;
+            const float *part = part_of(&all->at[k], i);
+            if (is_first)
+                d->kernels->sum_ordered(d, param->gradient, &part, 1, share, param_floats(param));
+            else
+                d->kernels->axpy(d, param->gradient, share, part, param_floats(param));
+            is_first = false;
+        }
+    }
+}
+
+/* Where nothing counts, the regularizers' terms are all there is, the same in each. */
+static void sum(struct towers *all)
+{
+    double weight = 0, loss = 0;
+    bool is_even = true;
+    for (int k = 0; k < all->count; k++) {
+        const struct tower *t = &all->at[k];
+        weight += t->weight;
+        loss += t->loss * t->weight;
+        is_even &= t->weight == all->at[0].weight && t->batch.rows > 0;
+    }
+    if (is_even)
+        sum_evenly(all);
+    else
+        sum_by_weight(all, weight);
+    all->loss = weight > 0 ? loss / weight : 0;
+}
+
+/* Each tower's time, with its number. */
+static void collect(struct towers *all, struct trace *trace)
+{
+    for (int k = 0; k < all->count; k++) {
+        struct tower *t = &all->at[k];
+        t->plan->trace = NULL;
+        for (int i = 0; i < t->trace.count; i++) {
+            struct span span = t->trace.spans[i];
+            span.count = (uint16_t)k;
+            trace_add(trace, &span);
+        }
+        trace->dropped += t->trace.dropped;
+        trace_clear(&t->trace);
+    }
+}
+
+static err watch(struct towers *all, const struct trace *trace)
+{
+    for (int k = 0; k < all->count; k++) {
+        struct tower *t = &all->at[k];
+        if (!t->trace.spans) TRY(trace_open(&t->trace, 4 * t->graph->node_count + 4));
+        t->trace.step = trace->step;
+        t->plan->trace = &t->trace;
+    }
+    return OK;
+}
+
+err towers_run(struct towers *all, const struct batch *batch, uint64_t draw, struct trace *trace)
+{
+    if (trace) TRY(watch(all, trace));
+    all->draw = draw;
+    for (int k = 0; k < all->count; k++) {
+        cut(&all->at[k], batch);
+        point_params(&all->at[k]);
+    }
+    TRY(host_values(all));
+    compute_all(all);
+    if (trace) collect(all, trace);
+    for (int k = 0; k < all->count; k++)
+        if (all->at[k].result) return fail(all->at[k].result, "tower %d: %s", k, all->at[k].text);
+    sum(all);
+    return OK;
+}

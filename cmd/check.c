@@ -276,6 +276,20 @@ static void print_steps(const struct check *check)
            (long long)spec_last_step(spec, rows, check->workers));
 }
 
+/* Each tower takes what "one step" says beside the values, which those of one device share. */
+static void print_towers(const struct session *session)
+{
+    const struct towers *towers = &session->towers;
+    for (int i = 0; i < towers->count; i++) {
+        const struct tower *t = &towers->at[i];
+        const int64_t floats = t->gradients ? session->graph->param_floats : 0;
+        printf("tower %d: %lld of %lld rows on %s, %lld bytes\n", i, (long long)t->graph->batch,
+               (long long)session->graph->batch, t->device->kernels->name,
+               (long long)t->plan->size.block +
+                   (t->values ? 2 : 1) * floats * (long long)sizeof(float));
+    }
+}
+
 static void print_device(const struct check *check)
 {
     const struct device_answer *answer = &check->answer;
@@ -300,6 +314,7 @@ static void print_all(const struct check *check)
     print_placement(session);
     puts("");
     print_device(check);
+    print_towers(session);
     print_steps(check);
     puts("ok");
 }

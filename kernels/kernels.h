@@ -165,8 +165,8 @@ struct dropout {
     float rate;
     uint64_t key;
     const uint64_t *draw; /* of the device: a step that is recorded draws anew in every replay */
-    int64_t first;        /* element, of all */
     bool add;
+    int64_t first; /* element, of all */
 };
 
 /* Vectors of each example, whose pairs are (1, 0), (2, 0), (2, 1), (3, 0) ... They lie in one x

@@ -151,6 +151,20 @@ static void log_step(struct progress *p, const struct run_view *v)
     p->logged_ns = p->step_ns;
 }
 
+/* tower NULL: there is none. Devices of a kind are numbered as towers are, whose names its nodes
+ * have in TensorFlow. */
+static void print_nodes(const struct run_view *v, const struct tower *tower)
+{
+    const struct session *s = v->session;
+    const struct device *device = tower ? tower->device : s->options.device;
+    char name[32] = "";
+    if (tower) snprintf(name, sizeof name, "tower_%d/", tower->index);
+    for (int i = 0; i < s->graph->node_count; i++)
+        printf("%s%s: (%s): /job:worker/task:%d/device:%s:%d\n", name, s->graph->nodes[i].name,
+               s->graph->nodes[i].op->object.name, v->worker, device->is_separate ? "GPU" : "CPU",
+               device->is_separate && tower ? tower->index : 0);
+}
+
 /* As TensorFlow's log_device_placement: every variable and node with the task that has it. */
 static void print_devices(const struct run_view *v)
 {
@@ -165,9 +179,8 @@ static void print_devices(const struct run_view *v)
                s->layout->variables[slice->variable].name, part, slice->ps, kept);
     }
     printf("global_step: (variable): /job:ps/task:0/device:CPU:0\n");
-    for (int i = 0; i < s->graph->node_count; i++)
-        printf("%s: (%s): /job:worker/task:%d/device:%s\n", s->graph->nodes[i].name,
-               s->graph->nodes[i].op->object.name, v->worker, where);
+    for (int k = 0; k < s->towers.count; k++) print_nodes(v, &s->towers.at[k]);
+    if (!s->towers.count) print_nodes(v, NULL);
     fflush(stdout);
 }
 

@@ -8,6 +8,8 @@
 #ifndef CORE_BASE_TRACE_H
 #define CORE_BASE_TRACE_H
 
+#include <stdbool.h>
+
 #include "core/base/clock.h"
 #include "core/base/error.h"
 
@@ -45,8 +47,8 @@ struct span {
                        asynchronously: of its own update */
     uint64_t bytes; /* that were moved or read; 0: not counted */
     uint32_t subject;
-    uint16_t kind; /* enum span_kind */
-    uint16_t count;
+    uint16_t kind;  /* enum span_kind */
+    uint16_t count; /* of FORWARD, LOSS and BACKWARD: which tower's */
 };
 
 struct trace {
@@ -60,6 +62,14 @@ err trace_open(struct trace *, int capacity);
 void trace_close(struct trace *); /* a zeroed one is fine */
 void trace_clear(struct trace *);
 void trace_add(struct trace *, const struct span *);
+
+/* Whose it is where several towers compute (core/train/session/towers.h) */
+static inline int span_tower(const struct span *span)
+{
+    const bool computes =
+        span->kind == SPAN_FORWARD || span->kind == SPAN_LOSS || span->kind == SPAN_BACKWARD;
+    return computes ? span->count : 0;
+}
 
 /* Around what is to be shown; nothing where there is no trace. */
 static inline uint64_t trace_begin(const struct trace *trace)

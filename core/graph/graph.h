@@ -20,7 +20,7 @@ struct model_spec {
 struct graph_options {
     const struct column *columns; /* that batches will have */
     int column_count;
-    int64_t batch; /* rows */
+    int64_t batch;     /* rows */
     int64_t first_row; /* of a batch of which others have the rest: random draws are per row */
     bool training;
     /* Tables hold the rows that a batch names, no more: ids are fed as places among them. */

@@ -121,6 +121,19 @@ class Sync(ClusterCase):
         self.assertRegex(apart.tasks["worker/0"].text(),
                          r"hidden/kernel +\[784, 400\] +1254400 +1 0 \(2 parts\)\n")
 
+    def test_towers_have_the_same_bits_everywhere_and_the_numbers_of_one_replica(self):
+        changes = {**LARGE, "train.towers": 2}
+        threads = ["--threads=2"]
+        towers = self.plan(changes=changes, flags=threads)
+        self.assert_same_bits({
+            "shm": towers,
+            "tcp, 1 ps": self.plan(ps=1, flags=[*threads, "--transport=tcp"], changes=changes),
+            "pieces, 3 ps": self.plan(PIECES, ps=3, flags=threads, changes=changes),
+        })
+        with_towers, without = [self.mean_losses(self.run_to_end(plan))
+                                for plan in (towers, self.plan(changes=LARGE))]
+        self.assert_close(with_towers, without, 1e-4)
+
     def test_rounded_gradients_have_the_same_bits_everywhere(self):
         far, always = {"worker/1": ["--transport=tcp"]}, ["--parts=always"]
         for wire in ("bf16", "fp16"):
@@ -208,10 +221,10 @@ class Sync(ClusterCase):
                       for worker in range(cluster.plan.workers)]
         return [sum(step) / len(step) for step in zip(*of_workers)]
 
-    def assert_close(self, values, expected):
+    def assert_close(self, values, expected, relative=CLOSE):
         self.assertEqual(len(values), len(expected))
         for value, wanted in zip(values, expected):
-            self.assertLessEqual(abs(value - wanted), CLOSE * abs(wanted))
+            self.assertLessEqual(abs(value - wanted), relative * abs(wanted))
 
     def test_two_workers_equal_one_with_twice_the_batch(self):
         for shuffle in (False, True):

@@ -215,7 +215,7 @@ static void rows_at_a_distance_are_copied_and_added(void **state)
     on_every_device(each_strided);
 }
 
-static void check_dropout(struct device *d, int64_t n, bool add)
+static void check_dropout(struct device *d, int64_t n, bool add, int64_t first)
 {
     const float rate = 0.3f;
     const uint64_t key = 0x123456789abcdefu, number = 0xfedcba987654321u;
@@ -224,9 +224,9 @@ static void check_dropout(struct device *d, int64_t n, bool add)
     void *draw;
     assert_int_equal(d->kernels->allocate(d, sizeof number, &draw), OK);
     d->kernels->upload(d, draw, &number, sizeof number);
-    d->kernels->dropout(d, &(struct dropout){y, x, rate, key, draw, add}, n);
+    d->kernels->dropout(d, &(struct dropout){y, x, rate, key, draw, add, first}, n);
     for (int64_t i = 0; i < n; i++) {
-        bool is_kept = random_uniform(random_u64(key, number), (uint64_t)i) >= rate;
+        bool is_kept = random_uniform(random_u64(key, number), (uint64_t)(first + i)) >= rate;
         double want = (is_kept ? (double)x[i] / (1 - (double)rate) : 0) + (add ? before[i] : 0);
         assert_near(y[i], want, close_by, "dropout", i);
     }
@@ -239,8 +239,9 @@ static void check_dropout(struct device *d, int64_t n, bool add)
 static void each_dropout(struct device *d)
 {
     for (int i = 0; i < LENGTHS; i++) {
-        check_dropout(d, lengths[i], false);
-        check_dropout(d, lengths[i], true);
+        check_dropout(d, lengths[i], false, 0);
+        check_dropout(d, lengths[i], true, 0);
+        check_dropout(d, lengths[i], false, 1000003);
     }
 }
 

@@ -1,6 +1,7 @@
 /* test_clocks.c - how far clocks are apart, and what the messages of a timeline may hold. */
 #include "core/base/random.h"
 #include "core/cluster/task/trace/trace.h"
+#include "core/train/session/towers.h"
 
 #include <endian.h>
 #include <setjmp.h>
@@ -147,13 +148,15 @@ enum { SPANS = 3, PART_BYTES_MAX = 4096 };
 
 static struct span a_span(enum span_kind kind, uint32_t subject)
 {
-    return (struct span){.begin_ns = 1000,
-                         .end_ns = 2000,
-                         .step = 100,
-                         .bytes = UINT64_C(1) << 40,
-                         .subject = subject,
-                         .kind = (uint16_t)kind,
-                         .count = 65535};
+    struct span span = {.begin_ns = 1000,
+                        .end_ns = 2000,
+                        .step = 100,
+                        .bytes = UINT64_C(1) << 40,
+                        .subject = subject,
+                        .kind = (uint16_t)kind,
+                        .count = 65535};
+    if (span_tower(&span)) span.count = TOWERS_MAX - 1;
+    return span;
 }
 
 /* A message with these spans; the body is the caller's. */
@@ -245,6 +248,15 @@ static void subjects_that_are_not_there_are_refused(void **state)
     }
 }
 
+static void towers_that_are_not_there_are_refused(void **state)
+{
+    for (int kind = SPAN_FORWARD; kind <= SPAN_BACKWARD; kind++) {
+        struct span span = a_span((enum span_kind)kind, 0);
+        span.count = TOWERS_MAX;
+        assert_int_equal(unpack(span), ERR_PROTOCOL);
+    }
+}
+
 static void kinds_that_are_none_are_refused(void **state)
 {
     assert_int_equal(unpack(a_span(SPAN_KINDS - 1, 0)), OK);
@@ -292,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_part_of_another_length_is_none),
         cmocka_unit_test(a_part_of_more_spans_than_a_task_has_is_none),
         cmocka_unit_test(subjects_that_are_not_there_are_refused),
+        cmocka_unit_test(towers_that_are_not_there_are_refused),
         cmocka_unit_test(kinds_that_are_none_are_refused),
         cmocka_unit_test(spans_that_end_before_they_begin_are_refused),
         cmocka_unit_test(a_clock_that_cannot_be_is_refused),

@@ -189,6 +189,37 @@ static void the_error_of_a_clock_and_what_did_not_fit_are_stated(void **state)
     json_decref(file);
 }
 
+static json_t *named_row(json_t *file, const char *name)
+{
+    size_t i;
+    json_t *event;
+    json_array_foreach(json_object_get(file, "traceEvents"), i, event)
+    {
+        if (strcmp(text_of(event, "name"), "thread_name") != 0) continue;
+        if (!strcmp(text_of(json_object_get(event, "args"), "name"), name)) return event;
+    }
+    return NULL;
+}
+
+static void each_tower_but_the_first_has_a_row(void **state)
+{
+    struct made m;
+    make(*state, &m);
+    struct span spans[] = {chief_spans[0], chief_spans[2], chief_spans[3]};
+    spans[1].count = 2; /* of the third tower */
+    m.parts[CHIEF].spans = spans;
+    m.parts[CHIEF].span_count = 3;
+    json_t *file = written(&m), *row = named_row(file, "tower 2");
+    assert_non_null(row);
+    assert_non_null(named_row(file, "tower 1"));
+    assert_null(named_row(file, "tower 3"));
+    const json_t *at = json_object_get(row, "tid");
+    assert_true(json_equal(json_object_get(event_of(file, "forward"), "tid"), at));
+    assert_false(json_equal(json_object_get(event_of(file, "backward"), "tid"), at));
+    assert_float_equal(timeline_shares(&m.parts[CHIEF]).compute, 100e-6, 1e-9);
+    json_decref(file);
+}
+
 static void names_are_written_as_json_has_them(void **state)
 {
     struct made m;
@@ -282,6 +313,7 @@ int main(void)
         RIGGED(what_a_ps_did_after_the_last_step_is_left_out),
         RIGGED(spans_say_what_they_are_of),
         RIGGED(each_task_that_is_there_has_a_row),
+        RIGGED(each_tower_but_the_first_has_a_row),
         RIGGED(who_is_missing_is_named_with_the_reason),
         RIGGED(the_error_of_a_clock_and_what_did_not_fit_are_stated),
         RIGGED(names_are_written_as_json_has_them),

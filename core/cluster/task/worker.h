@@ -11,7 +11,7 @@ struct worker_task;
 struct worker_task_options {
     struct task_options task;
     const struct spec *spec;
-    struct device *device;    /* borrowed; with TRANSPORT_INPROC the ps' too */
+    struct device *device; /* borrowed; with TRANSPORT_INPROC the ps' too */
     struct tower_devices towers;
     struct own_hook own_hook; /* beside those of the spec */
 };

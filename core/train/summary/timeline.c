@@ -9,7 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_MAX_BYTES = 48, NS_PER_US = 1000 };
+enum {
+    NAME_MAX_BYTES = 48,
+    NS_PER_US = 1000,
+    ROWS_OF_TOWERS = 1 << 20 /* behind those of peers */
+};
 
 /* What a kind of span is called, and whose. */
 static const struct {
@@ -129,6 +133,25 @@ static void put_row_name(struct events_file *e, const char *what, int process, u
     fprintf(e->file, ",\"name\":\"%s\",\"args\":{\"name\":\"%s\"}}", what, name);
 }
 
+static uint32_t row_of(const struct span *span)
+{
+    const int tower = span_tower(span);
+    if (tower) return ROWS_OF_TOWERS + (uint32_t)tower;
+    return kinds[span->kind].has_row ? 1 + span->subject : 0;
+}
+
+static void put_tower_names(struct events_file *e, const struct timeline_part *part, int process)
+{
+    char name[NAME_MAX_BYTES];
+    int most = 0;
+    for (int k = 0; k < part->span_count; k++)
+        if (span_tower(&part->spans[k]) > most) most = span_tower(&part->spans[k]);
+    for (int tower = 1; tower <= most; tower++) {
+        snprintf(name, sizeof name, "tower %d", tower);
+        put_row_name(e, "thread_name", process, ROWS_OF_TOWERS + (uint32_t)tower, name);
+    }
+}
+
 static void put_row_names(struct events_file *e, const struct timeline_part *part, int process)
 {
     char name[NAME_MAX_BYTES];
@@ -145,6 +168,7 @@ static void put_row_names(struct events_file *e, const struct timeline_part *par
             put_row_name(e, "thread_name", process, 1 + named, name);
         }
     }
+    put_tower_names(e, part, process);
 }
 
 /* Its name, and what is worth knowing of it. */
@@ -191,7 +215,7 @@ static void put_span(struct events_file *e, int process, const struct stretch *s
                      const struct span *span)
 {
     const struct timeline_part *part = &e->timeline->parts[process - 1];
-    begin_event(e, "X", process, kinds[span->kind].has_row ? 1 + span->subject : 0);
+    begin_event(e, "X", process, row_of(span));
     fprintf(e->file, ",\"cat\":\"%s\",\"name\":", kinds[span->kind].category);
     put_subject(e->file, e->timeline, part, span);
     fputs(",\"ts\":", e->file);
@@ -336,7 +360,7 @@ struct timeline_shares timeline_shares(const struct timeline_part *part)
         case SPAN_LOSS:
         case SPAN_BACKWARD:
         case SPAN_CLIP:
-            shares.compute += seconds_of(s);
+            if (span_tower(s) == 0) shares.compute += seconds_of(s);
             break;
         case SPAN_AWAIT:
             shares.wait += seconds_of(s);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/train/session/towers.h"
+
 /* A steady clock begins when its machine does: none is older than this (146 years), and sums of a
  * few of them fit. */
 static const uint64_t time_max_ns = UINT64_C(1) << 60;
@@ -138,7 +140,7 @@ static uint32_t subjects_of(enum span_kind kind, const struct trace_limits *limi
 static bool is_valid(const struct span *s, const struct trace_limits *limits)
 {
     return s->kind < SPAN_KINDS && s->begin_ns <= s->end_ns && s->end_ns <= time_max_ns &&
-           s->subject < subjects_of(s->kind, limits);
+           s->subject < subjects_of(s->kind, limits) && span_tower(s) < TOWERS_MAX;
 }
 
 static bool is_far(int64_t ns)

@@ -100,7 +100,7 @@ static err check_open(struct check *check, int argc, char **argv)
     TRY(run_open(run, argc, argv));
     if (!run->spec_path) return fail(ERR_INPUT, "check: no SPEC.json was named");
     TRY(run_load_spec(run));
-    TRY(run_standardize(run));
+    TRY(run_measure(run));
     count_tasks(check);
     struct device_request request = request_of(run);
     request.threads = 1;

@@ -4,13 +4,16 @@
  * Labels are never read, and need not be there.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/restored_model.h"
 #include "core/base/standard_output.h"
+#include "core/data/stats/label_words.h"
 
+enum { NUMBER_TEXT_MAX = 24 };
 enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL };
 static const char *const output_formats[] = {"auto", "csv", "jsonl", NULL};
 
@@ -46,8 +49,9 @@ struct predict {
     enum output_format format;
     struct restored_model model;
     enum prediction predicts;
-    int64_t first_row; /* of the file: what the source skips */
-    int64_t rows;      /* written */
+    const struct strings *words; /* by class; none: classes are numbers */
+    int64_t first_row;           /* of the file: what the source skips */
+    int64_t rows;                /* written */
     FILE *out;
 };
 
@@ -60,7 +64,8 @@ void print_predict_help(FILE *out)
           "Each row gives its number in the file, from 0, and what the model says: with\n"
           "softmax_cross_entropy the class and the probabilities of all classes; with\n"
           "a loss of yes and no the probability of each label, and the class where there is one;\n"
-          "else the numbers. Labels are not read: of idx and raw files only the features are\n"
+          "else the numbers. Classes that are words are named. Labels are not read: of idx and raw "
+          "files only the features are\n"
           "needed, a csv file may lack the label's column where that has a name.\n\n",
           out);
     flags_help(out, &flags);
@@ -84,37 +89,96 @@ static int64_t class_of(const struct predict *p, const float *row, int64_t colum
     return best;
 }
 
-/* Nine digits bring a float back exactly. */
+/* Its word, or its number where labels are numbers. */
+static const char *name_of(const struct predict *p, int64_t class, char number[NUMBER_TEXT_MAX])
+{
+    snprintf(number, NUMBER_TEXT_MAX, "%lld", (long long)class);
+    return class < p->words->count ? p->words->at[class] : number;
+}
+
+/* Of a column, which is the only one where it is what the word for yes has. */
+static const char *column_name(const struct predict *p, int64_t columns, int64_t column,
+                               char number[NUMBER_TEXT_MAX])
+{
+    const bool is_yes = p->predicts != PREDICTS_CLASS && columns == 1 && p->words->count > 1;
+    return name_of(p, is_yes ? 1 : column, number);
+}
+
+/* ---- csv ---- */
+
+static void write_cell(const struct predict *p, const char *before, const char *text)
+{
+    const bool is_plain = !strpbrk(text, ",\"\r\n");
+    fprintf(p->out, is_plain ? "%s" : "\"%s", before);
+    for (const char *at = text; *at; at++) {
+        if (*at == '"') fputc('"', p->out);
+        fputc(*at, p->out);
+    }
+    if (!is_plain) fputc('"', p->out);
+}
+
 static void write_head(const struct predict *p, int64_t columns)
 {
-    const char *word = p->predicts == PREDICTS_NUMBER ? "value" : "probability";
+    char number[NUMBER_TEXT_MAX];
+    const char *before = p->predicts == PREDICTS_NUMBER ? "value_" : "probability_";
     fprintf(p->out, "row%s", has_class(p, columns) ? ",class" : "");
-    for (int64_t i = 0; i < columns; i++) fprintf(p->out, ",%s_%lld", word, (long long)i);
+    for (int64_t i = 0; i < columns; i++) {
+        fputc(',', p->out);
+        write_cell(p, before, column_name(p, columns, i, number));
+    }
     fputc('\n', p->out);
 }
 
+/* Nine digits bring a float back exactly. */
 static void write_csv(const struct predict *p, int64_t number, const float *row, int64_t columns)
 {
+    char text[NUMBER_TEXT_MAX];
     fprintf(p->out, "%lld", (long long)number);
-    if (has_class(p, columns)) fprintf(p->out, ",%lld", (long long)class_of(p, row, columns));
+    if (has_class(p, columns)) {
+        fputc(',', p->out);
+        write_cell(p, "", name_of(p, class_of(p, row, columns), text));
+    }
     for (int64_t i = 0; i < columns; i++) fprintf(p->out, ",%.9g", row[i]);
     fputc('\n', p->out);
 }
 
-/* JSON knows no NaN. */
+/* ---- json ---- */
+
+/* JSON knows no NaN, which becomes null. */
+static json_t *json_number(float number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+static json_t *json_class(const struct predict *p, int64_t class)
+{
+    char number[NUMBER_TEXT_MAX];
+    return p->words->count ? json_string(name_of(p, class, number)) : json_integer(class);
+}
+
+/* By their words, or a list. */
+static json_t *json_row(const struct predict *p, const float *row, int64_t columns)
+{
+    char number[NUMBER_TEXT_MAX];
+    json_t *list = p->words->count ? json_object() : json_array();
+    for (int64_t i = 0; i < columns; i++)
+        if (p->words->count)
+            json_object_set_new(list, column_name(p, columns, i, number), json_number(row[i]));
+        else
+            json_array_append_new(list, json_number(row[i]));
+    return list;
+}
+
 static void write_json(const struct predict *p, int64_t number, const float *row, int64_t columns)
 {
-    fprintf(p->out, "{\"row\": %lld", (long long)number);
+    json_t *json = json_pack("{sI}", "row", (json_int_t)number);
     if (has_class(p, columns))
-        fprintf(p->out, ", \"class\": %lld", (long long)class_of(p, row, columns));
-    fprintf(p->out, ", \"%s\": [", p->predicts == PREDICTS_NUMBER ? "values" : "probabilities");
-    for (int64_t i = 0; i < columns; i++) {
-        if (isfinite(row[i]))
-            fprintf(p->out, "%s%.9g", i ? ", " : "", row[i]);
-        else
-            fprintf(p->out, "%snull", i ? ", " : "");
-    }
-    fputs("]}\n", p->out);
+        json_object_set_new(json, "class", json_class(p, class_of(p, row, columns)));
+    json_object_set_new(json, p->predicts == PREDICTS_NUMBER ? "values" : "probabilities",
+                        json_row(p, row, columns));
+    json_dumpf(json, p->out, JSON_REAL_PRECISION(9));
+    json_decref(json);
+    fputc('\n', p->out);
 }
 
 static err check_written(const struct predict *p)
@@ -228,6 +292,7 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     TRY(restored_model_load_spec(&p->model, &p->flags.shared, path));
     TRY(choose_data(p));
     TRY(restored_model_open(&p->model, true));
+    p->words = label_words_of(&p->model.spec.data.train);
     TRY(open_output(p));
     p->predicts = p->model.session.graph->loss.loss->predicts;
     err e = session_predict(&p->model.session, &(struct prediction_taker){take, p});

@@ -129,9 +129,9 @@ static err restore_values(struct restored_model *r)
 }
 
 /* By what lies beside the checkpoint. */
-static err standardize(struct restored_model *r)
+static err measure(struct restored_model *r)
 {
-    return spec_standardize(&r->spec, checkpoint_folder(r->bundle, &r->spec.arena), true);
+    return spec_measure(&r->spec, checkpoint_folder(r->bundle, &r->spec.arena), true);
 }
 
 /* So that a run does not remove what is read. A folder that cannot be written to is not a run's. */
@@ -149,7 +149,7 @@ err restored_model_open(struct restored_model *r, bool without_labels)
 {
     TRY(checkpoint_open(r->flags.checkpoint, &r->bundle));
     TRY(checkpoint_global_step(r->bundle, &r->step));
-    TRY(standardize(r));
+    TRY(measure(r));
     TRY(open_restored_device(r));
     const struct session_options options = {
         .spec = &r->spec,

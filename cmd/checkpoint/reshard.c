@@ -264,7 +264,7 @@ static err write_folder(struct reshard *r, const char *source, const char *direc
     if (!checkpoint_find(directory, there))
         return fail(ERR_INPUT, "%s: there is a checkpoint already: %s", directory, there);
     TRY(checkpoints_open(directory, &keep_all, clock_unix_s(), &to));
-    err e = spec_copy_standards(source, directory);
+    err e = spec_copy_measured(source, directory);
     if (!e) e = write_all(r, to, step);
     checkpoints_close(to);
     return e;

@@ -134,9 +134,9 @@ err run_load_spec(struct run *run)
     return settings_check_spec(run);
 }
 
-err run_standardize(struct run *run)
+err run_measure(struct run *run)
 {
-    return spec_standardize(&run->spec, run->spec.train.checkpoint_dir, false);
+    return spec_measure(&run->spec, run->spec.train.checkpoint_dir, false);
 }
 
 void run_close(struct run *run)
@@ -181,7 +181,7 @@ int cmd_run(int argc, char **argv)
     err e = run_open(&run, argc, argv);
     if (!e) prepare_arithmetic(&run);
     if (!e && run.spec_path) e = run_load_spec(&run);
-    if (!e && opens_data(&run)) e = run_standardize(&run);
+    if (!e && opens_data(&run)) e = run_measure(&run);
     int code = e ? report_error(e) : dispatch(&run);
     run_close(&run);
     return code;

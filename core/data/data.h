@@ -56,6 +56,7 @@ struct format {
     err (*open)(const void *attributes, const struct format_context *, struct dataset *ret);
     /* NULL: its rows have no cells that columns could be made of */
     err (*read)(const void *attributes, const struct format_context *, struct row_reader **ret);
+    size_t label_form; /* offset of the attributes' struct label_form (label.h); 0: none */
 };
 extern const struct kinds format_kinds; /* key "format" */
 

@@ -7,7 +7,7 @@ import program
 import tool
 
 LIMITS = ("--start_timeout=120", "--step_timeout=120", "--end_timeout=120")  # what hangs says for whom
-KEPT = "standardize.json"
+KEPT = "measured.json"
 
 
 class Standardize(tool.ToolCase):
@@ -84,11 +84,11 @@ class Standardize(tool.ToolCase):
         (self.folder / "rows.csv").unlink()
         self.assertEqual(self.run_ok(*words), before)
         (self.folder / "run" / KEPT).unlink()
-        self.assertRegex(self.run_bad(*words), r'run/standardize\.json: No such file or directory: column '
-                         '"age" is standardized by what the run that made the checkpoint has kept there')
-        for text, why in (("{", "standardize.json: line 1, column 1"),
+        self.assertRegex(self.run_bad(*words), r'run/measured\.json: No such file or directory: the run '
+                         'that made the checkpoint has kept there what column "age" is standardized by')
+        for text, why in (("{", "measured.json: line 1, column 1"),
                           (kept.replace("age", "aged"), 'mean and deviation of the 1 numbers of column "age"'),
-                          (kept.replace("deviation", "deviance"), "standardize.json: columns[0]")):
+                          (kept.replace("deviation", "deviance"), "measured.json: columns[0]")):
             (self.folder / "run" / KEPT).write_text(text)
             self.assertIn(why, self.run_bad(*words))
 

@@ -19,7 +19,7 @@ err worker_open_checkpoints(struct worker_task *w)
     };
     if (w->options.task.cluster->task != 0 || !train->checkpoint_dir) return OK;
     err e = checkpoints_open(train->checkpoint_dir, &retention, clock_unix_s(), &w->checkpoints);
-    if (!e) e = spec_keep_standards(w->options.spec, train->checkpoint_dir);
+    if (!e) e = spec_keep_measured(w->options.spec, train->checkpoint_dir);
     if (e) return fail_prefix(e, "train.checkpoint_dir");
     w->saving.has_litter = true; /* ps may be writing for the life before */
     w->token = greeting_draw_incarnation();

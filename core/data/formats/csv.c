@@ -344,4 +344,5 @@ const struct format format_csv = {
     .object = {"csv", "a table as text, plain or gzip", fields, sizeof(struct csv_attributes)},
     .open = open_csv,
     .read = read_csv,
+    .label_form = offsetof(struct csv_attributes, label_form),
 };

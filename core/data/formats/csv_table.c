@@ -118,7 +118,7 @@ err csv_table_label(struct csv_table *t, double *ret)
 {
     const struct label_form *form = &t->attributes->label_form;
     if (label_read(form, &t->text.cells[t->label], &t->seen, ret)) return OK;
-    return csv_table_bad_cell(t, t->label, label_expected(form));
+    return csv_table_bad_cell(t, t->label, label_expected(form, &t->text.cells[t->label]));
 }
 
 /* ---- opening ---- */

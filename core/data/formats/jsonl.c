@@ -249,4 +249,5 @@ const struct format format_jsonl = {
     .object = {"jsonl", "JSON lines, an object each; data.columns reads their members", fields,
                sizeof(struct named_attributes)},
     .read = read_jsonl,
+    .label_form = offsetof(struct named_attributes, label_form),
 };

@@ -3,18 +3,71 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/data/columns/items.h"
 
-enum { LABEL_TEXT_MAX = 1024 }; /* of one in a list */
+const char *const label_types[] = {
+    [LABEL_CLASS] = "class", [LABEL_NUMBER] = "number", [LABEL_WORD] = "word", NULL};
 
-const char *const label_types[] = {[LABEL_CLASS] = "class", [LABEL_NUMBER] = "number", NULL};
+bool label_has_classes(const struct label_form *form)
+{
+    return !form->positive && (form->type == LABEL_WORD || form->classes.count > 0);
+}
 
 enum dtype label_dtype(const struct label_form *form)
 {
-    return form->positive || form->type == LABEL_CLASS ? INT32 : FLOAT32;
+    return form->type == LABEL_NUMBER && !form->positive && !label_has_classes(form) ? FLOAT32
+                                                                                     : INT32;
 }
+
+/* ---- classes ---- */
+
+static int compare(const void *a, const void *b, void *classes)
+{
+    const struct strings *words = classes;
+    return strcmp(words->at[*(const int *)a], words->at[*(const int *)b]);
+}
+
+err label_sort_classes(struct label_form *form, struct arena *arena)
+{
+    struct strings *words = &form->classes;
+    int *sorted = arena_array(arena, (size_t)words->count, sizeof *sorted);
+    for (int i = 0; i < words->count; i++) sorted[i] = i;
+    qsort_r(sorted, (size_t)words->count, sizeof *sorted, compare, words);
+    for (int i = 1; i < words->count; i++)
+        if (strcmp(words->at[sorted[i - 1]], words->at[sorted[i]]) == 0)
+            return fail(ERR_INPUT, "\"classes\" has \"%s\" twice", words->at[sorted[i]]);
+    form->sorted = sorted;
+    return OK;
+}
+
+static int order_of(const struct cell *cell, const char *word)
+{
+    const size_t length = strlen(word);
+    const int order = memcmp(cell->text, word, cell->length < length ? cell->length : length);
+    return order ? order : (cell->length > length) - (cell->length < length);
+}
+
+static bool find_class(const struct label_form *form, const struct cell *cell, double *ret)
+{
+    int from = 0, to = form->sorted ? form->classes.count : 0;
+    *ret = 0;
+    while (from < to) {
+        const int middle = (from + to) / 2, class = form->sorted[middle];
+        const int order = order_of(cell, form->classes.at[class]);
+        *ret = class;
+        if (order == 0) return true;
+        if (order < 0)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return !form->sorted && cell->length > 0;
+}
+
+/* ---- one word against others ---- */
 
 static void remember(struct label_seen *seen, const struct cell *cell)
 {
@@ -41,13 +94,21 @@ static bool only_value(const struct cell *list, char text[LABEL_TEXT_MAX], struc
     return true;
 }
 
+bool label_text(const struct cell *cell, char buffer[LABEL_TEXT_MAX], struct cell *ret)
+{
+    *ret = *cell;
+    return cell->text || only_value(cell, buffer, ret);
+}
+
 /* Nothing stands for a missing label: a row without one cannot be learned from. */
-bool label_read(const struct label_form *form, const struct cell *cell, struct label_seen *seen,
+bool label_read(const struct label_form *form, const struct cell *given, struct label_seen *seen,
                 double *ret)
 {
-    char text[LABEL_TEXT_MAX];
-    struct cell only;
-    if (!cell->text) return only_value(cell, text, &only) && label_read(form, &only, seen, ret);
+    char buffer[LABEL_TEXT_MAX];
+    struct cell text;
+    const struct cell *cell = &text;
+    if (!label_text(given, buffer, &text)) return false;
+    if (label_has_classes(form)) return find_class(form, cell, ret);
     if (form->positive) {
         *ret = cell->length == strlen(form->positive) &&
                !memcmp(cell->text, form->positive, cell->length);
@@ -59,10 +120,15 @@ bool label_read(const struct label_form *form, const struct cell *cell, struct l
     return form->type == LABEL_NUMBER || (*ret == floor(*ret) && fabs(*ret) <= INT32_MAX);
 }
 
-const char *label_expected(const struct label_form *form)
+const char *label_expected(const struct label_form *form, const struct cell *got)
 {
+    double number;
+    if (label_has_classes(form)) return "a word that is a class";
     if (form->positive) return "a label";
-    return form->type == LABEL_CLASS ? "a class (a whole number)" : "a number";
+    if (form->type == LABEL_NUMBER) return "a number";
+    return !got->text || cell_is_missing(got) || cell_number(got, &number)
+               ? "a class (a whole number)"
+               : "a class (a whole number; or a word, with \"label_type\": \"word\")";
 }
 
 err label_check_seen(const struct label_form *form, const struct label_seen *seen, const char *file)

@@ -1,4 +1,5 @@
-/* label.h - a cell as a label: a class, a number, or one word against all others. */
+/* label.h - a cell as a label: a class, a number, a word that is a class, or one word against all
+ * others. */
 #ifndef CORE_DATA_FORMATS_LABEL_H
 #define CORE_DATA_FORMATS_LABEL_H
 
@@ -6,8 +7,10 @@
 #include "core/data/cells.h"
 
 struct label_form {
-    int type;             /* index into label_types */
-    const char *positive; /* NULL: the label is a number */
+    int type;               /* index into label_types */
+    const char *positive;   /* NULL: there is no such word */
+    struct strings classes; /* the words, by class; none: labels are numbers, or not known yet */
+    const int *sorted;      /* classes by their words (label_sort_classes) */
 };
 
 /* What a file's labels were so far, as long as none was the positive one; zeroed at first */
@@ -19,7 +22,8 @@ struct label_seen {
 };
 
 extern const char *const label_types[]; /* ends with NULL */
-enum { LABEL_CLASS, LABEL_NUMBER };
+enum { LABEL_CLASS, LABEL_NUMBER, LABEL_WORD };
+enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of one that is in a list */ };
 
 /* Rows of a format's table of fields, for its member `label_form` */
 #define LABEL_FIELDS(attributes)                                                                   \
@@ -28,17 +32,35 @@ enum { LABEL_CLASS, LABEL_NUMBER };
      .offset = offsetof(struct attributes, label_form.type),                                       \
      .fallback = "\"class\"",                                                                      \
      .choices = label_types,                                                                       \
-     .help = "class: whole numbers; number: any"},                                                 \
+     .help =                                                                                       \
+         "class: whole numbers; number: any; word: classes are the words of data.train, sorted "   \
+         "by their bytes, and kept beside the checkpoints"},                                       \
+        {.name = "classes",                                                                        \
+         .type = FIELD_STRINGS,                                                                    \
+         .offset = offsetof(struct attributes, label_form.classes),                                \
+         .fallback = "[]",                                                                         \
+         .count_max = LABEL_CLASSES_MAX,                                                           \
+         .group = "label",                                                                         \
+         .help = "labels are these words, the first is class 0"},                                  \
     {                                                                                              \
         .name = "positive", .type = FIELD_STRING,                                                  \
         .offset = offsetof(struct attributes, label_form.positive), .fallback = "null",            \
-        .help = "the label that counts as 1, all others as 0: \">50K\"; null: labels are numbers"  \
+        .group = "label",                                                                          \
+        .help = "the label that counts as 1, all others as 0: \">50K\"; null: there is none"       \
     }
 
+/* Labels are words, each of which is a class. */
+bool label_has_classes(const struct label_form *);
+/* Makes the order by which a class is found. ERR_INPUT: a word is there twice. */
+err label_sort_classes(struct label_form *, struct arena *);
+/* What stands there, with a NUL behind; of a list of one in buffer. False: nothing, or more. */
+bool label_text(const struct cell *, char buffer[LABEL_TEXT_MAX], struct cell *ret);
+
 enum dtype label_dtype(const struct label_form *);
-/* Of text, or of a list of one. False: it is none, and what was expected is said. */
+/* Of text, or of a list of one. False: it is none, and what was expected is said. As long as the
+ * classes are not sorted any word is class 0. */
 bool label_read(const struct label_form *, const struct cell *, struct label_seen *, double *ret);
-const char *label_expected(const struct label_form *);
+const char *label_expected(const struct label_form *, const struct cell *got);
 /* After the last row. ERR_INPUT: none had the positive word, which is a slip of the pen: all
  * examples would be the same. */
 err label_check_seen(const struct label_form *, const struct label_seen *, const char *file);

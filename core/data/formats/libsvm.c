@@ -112,7 +112,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     *ret = (struct row){.cells = &s->cell, .number = s->text.line};
     const struct cell *label = &s->text.cells[0];
     if (!s->without_labels && !label_read(form, label, &s->seen, &ret->label))
-        return bad_word(s, label, label_expected(form));
+        return bad_word(s, label, label_expected(form, label));
     return read_pairs(s, has_label(s) ? 1 : 0);
 }
 
@@ -270,4 +270,5 @@ const struct format format_libsvm = {
                sizeof(struct libsvm_attributes)},
     .open = open_libsvm,
     .read = read_libsvm,
+    .label_form = offsetof(struct libsvm_attributes, label_form),
 };

@@ -200,7 +200,7 @@ err named_cells_label(struct named_cells *c, const struct named_attributes *a, b
     items_next(&items, &item);
     cell.text = item_text(&item, buffer, &cell.length);
     return fail(ERR_INPUT, "\"%s\": expected %s, got %s\"%s\"", a->label,
-                label_expected(&a->label_form), items.cell->count > 1 ? "a list of " : "",
+                label_expected(&a->label_form, &cell), items.cell->count > 1 ? "a list of " : "",
                 cell_text(&cell, text));
 }
 

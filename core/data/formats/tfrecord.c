@@ -225,4 +225,5 @@ const struct format format_tfrecord = {
     .object = {"tfrecord", "TensorFlow's records of tf.Example; data.columns reads their features",
                fields, sizeof(struct named_attributes)},
     .read = read_tfrecord,
+    .label_form = offsetof(struct named_attributes, label_form),
 };

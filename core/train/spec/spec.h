@@ -90,16 +90,17 @@ err spec_load(const struct spec_options *,
               struct spec *ret); /* text: "spec.json: model[2].units: ..." */
 void spec_free(struct spec *);
 
-/* What the columns that say "standardize" lack, mean and deviation, becomes part of the spec and of
- * its fingerprint, by which tasks know that they have the same: what was kept in this folder, where
- * it has a checkpoint; else that of the training data, which are read for it. folder: NULL: none.
- * is_restored: only what was kept there will do. Once, before the data are opened. */
-err spec_standardize(struct spec *, const char *folder, bool is_restored);
+/* What the spec leaves to the training data, means and deviations of columns that say "standardize"
+ * and the words that labels are, becomes part of it and of its fingerprint, by which tasks know
+ * that they have the same: what was kept in this folder, where it has a checkpoint; else what the
+ * data say, which are read for it. folder: NULL: none. is_restored: only what was kept there will
+ * do. Once, before the data are opened. */
+err spec_measure(struct spec *, const char *folder, bool is_restored);
 /* Keeps it there, if there is anything. ERR_IO. */
-err spec_keep_standards(const struct spec *, const char *folder);
+err spec_keep_measured(const struct spec *, const char *folder);
 
 /* What is kept in one folder, to another, if there is anything. */
-err spec_copy_standards(const char *from, const char *to);
+err spec_copy_measured(const char *from, const char *to);
 
 char *spec_text(const struct spec *); /* as indented JSON; freed with free(). NULL: no memory */
 

@@ -1,7 +1,7 @@
-/* standardize.c - what columns are standardized by: measured once, kept beside the checkpoints, as
- * {"columns": [{"name": "age", "mean": [38.6], "deviation": [13.6]}]}. */
-#include "core/data/stats/standardize.h"
-
+/* measured.c - what the training data say of themselves: measured once, kept beside the
+ * checkpoints, as {"classes": ["no", "yes"], "columns": [{"name": "age", "mean": [38.6],
+ * "deviation": [13.6]}]}.
+ */
 #include <errno.h>
 #include <float.h>
 #include <stdio.h>
@@ -9,11 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/log.h"
+#include "core/data/stats/label_words.h"
+#include "core/data/stats/standardize.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints.h"
 #include "core/train/spec/spec_inside.h"
 
-static const char file_name[] = "standardize.json";
+enum { CLASSES_TEXT_MAX = 400 }; /* of a line of the log */
+static const char file_name[] = "measured.json";
 
 static err path_in(const char *folder, char ret[CHECKPOINT_PATH_MAX])
 {
@@ -29,6 +33,7 @@ static bool has_checkpoint(const char *folder)
 }
 
 struct kept {
+    struct strings classes;
     struct objects columns;
 };
 
@@ -54,21 +59,40 @@ static const struct object standard_object = {"standard", "what a column is stan
                                               standard_fields, sizeof(struct standard)};
 
 static const struct field kept_fields[] = {
+    {.name = "classes",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct kept, classes),
+     .fallback = "[]",
+     .help = "the words that labels are"},
     {.name = "columns",
      .type = FIELD_OBJECTS,
      .offset = offsetof(struct kept, columns),
+     .fallback = "[]",
      .object = &standard_object,
      .help = "all that are standardized"},
     {0},
 };
 
-static const struct object kept_object = {"standardize", "what columns are standardized by",
+static const struct object kept_object = {"measured", "what the training data say of themselves",
                                           kept_fields, sizeof(struct kept)};
+
+/* What is wanting, for a message. NULL: nothing is. */
+static const char *name_wanting(struct spec *spec)
+{
+    if (label_words_are_wanting(&spec->data)) return "the words that labels are";
+    const char *column = standardize_wanting(&spec->data.columns);
+    return column ? arena_format(&spec->arena, "what column \"%s\" is standardized by", column)
+                  : NULL;
+}
 
 static err parse_kept(struct spec *spec, json_t *json)
 {
     struct kept kept;
     TRY(fields_parse(&kept_object, json, "", &spec->arena, &kept));
+    if (label_words_are_wanting(&spec->data)) {
+        if (kept.classes.count == 0) return fail(ERR_INPUT, "classes: expected words");
+        label_words_give(&spec->data, &kept.classes);
+    }
     return standardize_give(&kept.columns, &spec->data.columns);
 }
 
@@ -78,22 +102,37 @@ static err read_kept(struct spec *spec, const char *folder)
     json_t *json = NULL;
     TRY(path_in(folder, path));
     if (access(path, R_OK))
-        return fail(ERR_INPUT,
-                    "%s: %s: column \"%s\" is standardized by what the run that made the "
-                    "checkpoint has kept there",
-                    path, strerror(errno), standardize_wanting(&spec->data.columns));
+        return fail(ERR_INPUT, "%s: %s: the run that made the checkpoint has kept there %s", path,
+                    strerror(errno), name_wanting(spec));
     err e = spec_read(path, &json);
     if (!e) e = parse_kept(spec, json);
     json_decref(json);
     return e ? fail_prefix(e, "%s", path) : OK;
 }
 
+/* ---- measuring ---- */
+
+static void report_classes(const struct strings *words)
+{
+    char list[CLASSES_TEXT_MAX];
+    size_t used = 0;
+    for (int i = 0; i < words->count && used < sizeof list; i++)
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", words->at[i]);
+    log_line(LOG_INFO, "labels are %d classes: %s%s", words->count, list,
+             used < sizeof list ? "" : "...");
+}
+
+/* Labels first: a row with a word that is none is no row to standardize by. */
 static err measure(struct spec *spec)
 {
-    const struct data_spec *data = &spec->data;
+    struct data_spec *data = &spec->data;
     const struct format_context context = {.directory = spec->directory,
                                            .seed = (uint64_t)spec->seed};
-    const err e = standardize_measure(&data->train, &context, &data->columns, &spec->arena);
+    err e = OK;
+    if (label_words_are_wanting(data)) e = label_words_measure(data, &context, &spec->arena);
+    if (!e && standardize_wanting(&data->columns))
+        e = standardize_measure(&data->train, &context, &data->columns, &spec->arena);
     return e ? fail_prefix(e, "%s: data.train", spec->source) : OK;
 }
 
@@ -110,8 +149,7 @@ static json_t *json_of(const struct standard *s)
                      list_of(&s->deviation));
 }
 
-/* As if the spec had said so. */
-static err note(struct spec *spec)
+static err note_columns(struct spec *spec)
 {
     json_t *columns = json_object_get(json_object_get(spec->json, "data"), "columns");
     struct standard standard;
@@ -126,13 +164,43 @@ static err note(struct spec *spec)
     return OK;
 }
 
-/* Tasks that would not standardize by the same numbers have no common fingerprint. */
-err spec_standardize(struct spec *spec, const char *folder, bool is_restored)
+/* A word that is no text would be no name for anybody. */
+static err list_words(const struct strings *words, json_t **ret)
 {
-    if (!standardize_wanting(&spec->data.columns)) return OK;
-    TRY(is_restored || has_checkpoint(folder) ? read_kept(spec, folder) : measure(spec));
-    TRY(note(spec));
+    *ret = json_array();
+    for (int i = 0; i < words->count; i++)
+        if (json_array_append_new(*ret, json_string(words->at[i])))
+            return fail(ERR_INPUT, "label \"%s\": not UTF-8", words->at[i]);
+    return OK;
+}
+
+static err note_classes(struct spec *spec)
+{
+    json_t *train = json_object_get(json_object_get(spec->json, "data"), "train"), *words = NULL;
+    const err e = list_words(label_words_of(&spec->data.train), &words);
+    if (!e && json_array_size(words) > 0) json_object_set(train, "classes", words);
+    json_decref(words);
+    return e;
+}
+
+/* As if the spec had said so. Tasks that measured other things have no common fingerprint. */
+static err note(struct spec *spec)
+{
+    TRY(note_classes(spec));
+    TRY(note_columns(spec));
     return spec_make_fingerprint(spec->json, spec->fingerprint);
+}
+
+err spec_measure(struct spec *spec, const char *folder, bool is_restored)
+{
+    const bool names_classes = label_words_are_wanting(&spec->data) && !is_restored;
+    if (name_wanting(spec)) {
+        TRY(is_restored || has_checkpoint(folder) ? read_kept(spec, folder) : measure(spec));
+        TRY(note(spec));
+    }
+    if (names_classes) report_classes(label_words_of(&spec->data.train));
+    const err e = label_words_settle(&spec->data, &spec->arena);
+    return e ? fail_prefix(e, "%s", spec->source) : OK;
 }
 
 /* Takes the JSON; NULL: there was no memory for it. */
@@ -157,17 +225,20 @@ static json_t *list_standards(const struct spec *spec)
     return list;
 }
 
-err spec_keep_standards(const struct spec *spec, const char *folder)
+err spec_keep_measured(const struct spec *spec, const char *folder)
 {
     char path[CHECKPOINT_PATH_MAX];
-    TRY(path_in(folder, path));
-    json_t *list = list_standards(spec);
-    if (json_array_size(list) > 0) return write_kept(path, json_pack("{so}", "columns", list));
-    json_decref(list);
-    return OK;
+    json_t *words = NULL, *columns = list_standards(spec);
+    err e = path_in(folder, path);
+    if (!e) e = list_words(label_words_of(&spec->data.train), &words);
+    if (!e && json_array_size(words) + json_array_size(columns) > 0)
+        e = write_kept(path, json_pack("{sOsO}", "classes", words, "columns", columns));
+    json_decref(words);
+    json_decref(columns);
+    return e;
 }
 
-err spec_copy_standards(const char *from, const char *to)
+err spec_copy_measured(const char *from, const char *to)
 {
     char source[CHECKPOINT_PATH_MAX], path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;

@@ -293,13 +293,36 @@ static int list_fields(const struct object *object, const char **ret, int max)
     return count;
 }
 
-/* All that `dtrain help WORD` knows, but for keys of kinds. */
+static bool is_listed(const char *name, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+/* Of all kinds of a topic, each once. */
+static int list_keys_of_kinds(const struct kinds *kinds, const char **ret, int max)
+{
+    const struct kind *kind;
+    int count = 0;
+    for (int at = 0; kinds && (kind = kinds->at(at)); at++) {
+        const char *keys[KINDS_SHOWN_MAX];
+        const int found = list_fields(kind->object, keys, KINDS_SHOWN_MAX);
+        for (int i = 0; i < found && count < max; i++)
+            if (!is_listed(keys[i], ret, count)) ret[count++] = keys[i];
+    }
+    return count;
+}
+
+/* All that `dtrain help WORD` knows, but for most keys of kinds. An optimizer's come first: "lr".
+ */
 static int list_words(const char *ret[KINDS_SHOWN_MAX])
 {
     int count = 0;
     for (const struct command *c = commands; c->name; c++) ret[count++] = c->name;
     for (int i = 0; i < TOPIC_COUNT; i++) ret[count++] = topics[i].name;
     count += list_fields(&spec_object, ret + count, KINDS_SHOWN_MAX - count);
+    count += list_keys_of_kinds(&optimizer_kinds, ret + count, KINDS_SHOWN_MAX - count);
     for (int i = 0; i < TOPIC_COUNT; i++)
         count += list_kinds(topics[i].kinds, ret + count, KINDS_SHOWN_MAX - count);
     for (const struct field *section = spec_object.fields; section->name; section++)

@@ -51,6 +51,9 @@ static void initials_and_parts_are_near_where_nothing_else_is(void **state)
 {
     assert_nearest("ki", "kernel_initializer");
     assert_nearest("LS", "last_step");
+    const char *const rates[] = {"l1", "learning_rate"};
+    assert_string_equal(nearest_name("lr", rates, 2), "learning_rate"); /* before one letter less */
+    assert_string_equal(nearest_name("L1", rates, 2), "l1");
     assert_nearest("AdamOptimizer", "adam");
     assert_nearest("MyUseBiasFlag", "use_bias");
     assert_nearest("initializer", "kernel_initializer");

@@ -144,8 +144,8 @@ class Running:
 class LocalCluster(Running):
     """A running local cluster."""
 
-    def __init__(self, dtrain, case, settings):
-        words = [f"--local_ps={PS}", f"--local_workers={WORKERS}", f"--transport={case.transport}"]
+    def __init__(self, dtrain, case, settings, flags=()):
+        words = [*flags, f"--local_ps={PS}", f"--local_workers={WORKERS}", f"--transport={case.transport}"]
         for key, value in {"mode": case.mode, **settings}.items():
             words += ["--set", f"train.{key}={value}"]
         for key, value in case.workload.settings.items():

@@ -118,7 +118,7 @@ def saving(dtrain, workload, mode, seconds, save_secs):
         settings = {"log_every_steps": 1}
         if save_secs:
             settings.update(checkpoint_dir=folder, save_checkpoint_secs=save_secs)
-        with measure.LocalCluster(dtrain, case, settings) as cluster:
+        with measure.LocalCluster(dtrain, case, settings, ["--log_level=debug"]) as cluster:
             cluster.wait_until(cluster.points, measure.START_LIMIT_S, "first step")
             points = cluster.wait_until(lambda: long_enough(cluster.points(), seconds),
                                         measure.START_LIMIT_S + 4 * seconds, "figures")

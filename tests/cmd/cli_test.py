@@ -44,6 +44,8 @@ WRONG = [
      'help: unknown topic "adma" (did you mean "adam"?); dtrain help lists them'),
     (["help", "AdamOptimizer"], {},
      'help: unknown topic "AdamOptimizer" (did you mean "adam"?); dtrain help lists them'),
+    (["help", "lr"], {},
+     'help: unknown topic "lr" (did you mean "learning_rate"?); dtrain help lists them'),
     (["help", "lunched"], {}, 'help: unknown topic "lunched"; dtrain help lists them'),
     (["help", "plaecment"], {},
      'help: unknown topic "plaecment" (did you mean "placement"?); dtrain help lists them'),

@@ -78,7 +78,6 @@ static const char *related_name(const char *word, const char *const *names, int 
     squeeze(word, plain);
     for (int i = 0, most = 0; i < count; i++) {
         if (strlen(names[i]) > WORD_MAX) continue;
-        if (word[1] && is_initials(word, names[i])) return names[i];
         squeeze(names[i], name);
         const int some = common(name, plain) + common(plain, name);
         if (some <= most) continue;
@@ -86,6 +85,13 @@ static const char *related_name(const char *word, const char *const *names, int 
         most = some;
     }
     return related;
+}
+
+static const char *name_of_initials(const char *word, const char *const *names, int count)
+{
+    for (int i = 0; word[1] && i < count; i++)
+        if (is_initials(word, names[i])) return names[i];
+    return NULL;
 }
 
 const char *nearest_name(const char *word, const char *const *names, int count)
@@ -103,5 +109,8 @@ const char *nearest_name(const char *word, const char *const *names, int count)
         nearest = names[i];
         allowed = edits - 1; /* the first of equals stays */
     }
+    const bool is_same = nearest && allowed < 0;
+    const char *whole = is_same ? NULL : name_of_initials(word, names, count);
+    if (whole) return whole;
     return nearest ? nearest : related_name(word, names, count);
 }

@@ -21,6 +21,8 @@ static uint64_t block_bytes(const struct task *t, int peer)
 
 /* ---- what the role asks for ---- */
 
+enum { HELD_TOLD_MS = 100 }; /* a shorter wait is of no interest to most */
+
 /* How long training stood still for a checkpoint. */
 static void note_held(struct ps_task *p, bool begins)
 {
@@ -28,8 +30,9 @@ static void note_held(struct ps_task *p, bool begins)
         p->held_ns = clock_ns();
         return;
     }
-    log_line(LOG_INFO, "workers waited %.1f ms for the cut of a checkpoint",
-             (double)(clock_ns() - p->held_ns) * 1e-6);
+    const double held_ms = (double)(clock_ns() - p->held_ns) * 1e-6;
+    log_line(held_ms < HELD_TOLD_MS ? LOG_DEBUG : LOG_INFO,
+             "workers waited %.1f ms for the cut of a checkpoint", held_ms);
     if (p->recording) ps_task_trace_held(p);
     p->held_ns = 0;
 }

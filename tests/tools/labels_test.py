@@ -140,6 +140,8 @@ class Labels(tool.ToolCase):
             ended = self.dtrain("check", "spec.json")
             self.assertEqual(ended.returncode, program.BAD_INPUT, why)
             self.assertRegex(ended.stderr, why)
+        self.write_spec(train=self.source(file="gone.csv"), origin="the trees of the park")
+        self.assertRegex(self.run_bad("check", "spec.json"), "gone.csv: No such file .*; the data are the trees of the park")
 
 
 if __name__ == "__main__":

@@ -14,10 +14,8 @@ static err open_set(const struct session *s, const char *name, const struct sour
                                            .without_labels = s->options.without_labels,
                                            .columns = &spec->data.columns,
                                            .index_folder = spec->train.checkpoint_dir};
-    err e = batch_source_open(source, &context, ret);
-    if (e == ERR_INPUT && spec->data.origin)
-        e = fail(e, "%s; the data are %s", error_text(), spec->data.origin);
-    return e ? fail_prefix(e, "%s", name) : OK;
+    const err e = batch_source_open(source, &context, ret);
+    return e ? spec_fail_data(spec, name, e) : OK;
 }
 
 /* Both have the same columns: "features", or those that the spec lists. */

@@ -133,7 +133,7 @@ static err measure(struct spec *spec)
     if (label_words_are_wanting(data)) e = label_words_measure(data, &context, &spec->arena);
     if (!e && standardize_wanting(&data->columns))
         e = standardize_measure(&data->train, &context, &data->columns, &spec->arena);
-    return e ? fail_prefix(e, "%s: data.train", spec->source) : OK;
+    return e ? fail_prefix(spec_fail_data(spec, "data.train", e), "%s", spec->source) : OK;
 }
 
 static json_t *list_of(const struct floats *numbers)

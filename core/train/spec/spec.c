@@ -209,6 +209,13 @@ err spec_load(const struct spec_options *options, struct spec *ret)
     return fail_prefix(e, "%s", source_of(options));
 }
 
+err spec_fail_data(const struct spec *spec, const char *section, err e)
+{
+    if (e == ERR_INPUT && spec->data.origin)
+        e = fail(e, "%s; the data are %s", error_text(), spec->data.origin);
+    return fail_prefix(e, "%s", section);
+}
+
 void spec_free(struct spec *spec)
 {
     json_decref(spec->json);

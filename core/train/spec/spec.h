@@ -102,6 +102,10 @@ err spec_keep_measured(const struct spec *, const char *folder);
 /* What is kept in one folder, to another, if there is anything. */
 err spec_copy_measured(const char *from, const char *to);
 
+/* Why the data of a section could not be read, with its name and where they can be had. Returns e.
+ */
+err spec_fail_data(const struct spec *, const char *section, err e);
+
 char *spec_text(const struct spec *); /* as indented JSON; freed with free(). NULL: no memory */
 
 /* Gradients that go into one global step. */

@@ -27,7 +27,7 @@ need() {
 }
 
 need_build() {
-    need gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libopenblas-dev libdnnl-dev zlib1g-dev
+    need gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libopenblas-dev libdnnl-dev zlib1g-dev libzstd-dev
 }
 
 build_program() {

@@ -8,27 +8,26 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
+
+#include "core/data/packing/packing.h"
 
 enum {
     PACKED_BUFFER_BYTES = 64 << 10,
-    READ_BYTES_MAX = 1 << 30, /* of one system call, and of one turn of inflate */
-    /* deflate packs at most 258 bytes into 2 bits */
-    DEFLATE_RATIO_MAX = 1032,
-    PASSED_BYTES = 16 << 10, /* unpacked at once where they are passed over */
+    READ_BYTES_MAX = 1 << 30, /* of one system call */
+    PASSED_BYTES = 16 << 10,  /* unpacked at once where they are passed over */
 };
 
 /* About 64 KiB: always on the heap. */
 struct input {
     char *path;
     int file;
-    const char *packing; /* "gzip", "zlib"; NULL: none */
-    bool is_at_end;      /* of the last packed member */
+    const struct packing *packing; /* NULL: none */
+    struct unpacking *unpacking;
+    bool is_at_end; /* of the last packed member */
     uint64_t file_bytes;
     uint64_t read_bytes; /* from the file */
     uint64_t offset;     /* unpacked bytes given out */
     uint64_t pause;      /* a read from before this offset ends there */
-    z_stream stream;
     uint8_t packed[PACKED_BUFFER_BYTES];
 };
 
@@ -61,11 +60,16 @@ static err check_kind(struct input *in)
     return OK;
 }
 
-/* form: what zlib adds to the size of its window for it */
-static err begin_packed(struct input *in, const char *packing, int form)
+static err begin_packed(struct input *in, const struct packing *packing)
 {
-    if (inflateInit2(&in->stream, 15 + form) != Z_OK)
-        return fail(ERR_MEMORY, "%s: no memory to unpack %s", in->path, packing);
+    if (!packing->open)
+        return fail(ERR_INPUT,
+                    "%s: packed by %s, which this dtrain is built without: unpack it, pack it by "
+                    "gzip, or build with lib%s-dev",
+                    in->path, packing->name, packing->name);
+    in->unpacking = packing->open();
+    if (!in->unpacking)
+        return fail(ERR_MEMORY, "%s: no memory to unpack %s", in->path, packing->name);
     in->packing = packing;
     return OK;
 }
@@ -76,13 +80,9 @@ static err start(struct input *in)
     in->file = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (in->file < 0) return system_failed(in->path);
     TRY(check_kind(in));
-    uint8_t magic[4];
-    const ssize_t got = pread(in->file, magic, sizeof magic, 0);
-    if (got == sizeof magic && !memcmp(magic, "\x28\xb5\x2f\xfd", sizeof magic))
-        return fail(ERR_INPUT,
-                    "%s: packed by zstd, which is not read: unpack it, or pack it by gzip",
-                    in->path);
-    return got >= 2 && magic[0] == 0x1f && magic[1] == 0x8b ? begin_packed(in, "gzip", 16) : OK;
+    uint8_t head[PACKING_HEAD_BYTES];
+    const struct packing *packing = packing_of(head, input_head(in, head, sizeof head));
+    return packing ? begin_packed(in, packing) : OK;
 }
 
 err input_open(const struct format_context *context, const char *path, struct input **ret)
@@ -106,7 +106,7 @@ err input_open(const struct format_context *context, const char *path, struct in
 void input_close(struct input *in)
 {
     if (!in) return;
-    if (in->packing) inflateEnd(&in->stream);
+    if (in->packing) in->packing->close(in->unpacking);
     if (in->file >= 0) close(in->file);
     free(in->path);
     free(in);
@@ -130,7 +130,7 @@ size_t input_head(const struct input *in, void *to, size_t max)
 
 err input_is_zlib(struct input *in)
 {
-    return in->packing ? OK : begin_packed(in, "zlib", 0);
+    return in->packing ? OK : begin_packed(in, &packing_zlib);
 }
 
 uint64_t input_offset(const struct input *in)
@@ -158,48 +158,52 @@ static err read_file(struct input *in, void *to, size_t max, size_t *ret_bytes)
     return OK;
 }
 
-/* Packed bytes for inflate, if there are any left. */
+/* Packed bytes, if there are any left. */
 static err refill(struct input *in)
 {
     size_t got = 0;
-    if (in->stream.avail_in > 0) return OK;
+    if (in->unpacking->in_bytes > 0) return OK;
     TRY(read_file(in, in->packed, sizeof in->packed, &got));
-    in->stream.next_in = in->packed;
-    in->stream.avail_in = (uInt)got;
+    in->unpacking->in = in->packed;
+    in->unpacking->in_bytes = got;
     return OK;
 }
 
 static err unpack_failed(const struct input *in, const char *what)
 {
     return fail(ERR_INPUT, "%s: %s data is %s at byte %llu of the file (%llu unpacked)", in->path,
-                in->packing, what, (unsigned long long)(in->read_bytes - in->stream.avail_in),
-                (unsigned long long)(in->offset + in->stream.total_out));
+                in->packing->name, what,
+                (unsigned long long)(in->read_bytes - in->unpacking->in_bytes),
+                (unsigned long long)in->offset);
 }
 
-/* One turn of inflate. Where a member ends, another may follow (gzip files can be concatenated). */
+/* Where a member ends, another may follow. Behind the last packed byte something may still come
+ * out. */
 static err unpack_turn(struct input *in)
 {
     TRY(refill(in));
-    if (in->stream.avail_in == 0) return unpack_failed(in, "cut off");
-    int status = inflate(&in->stream, Z_NO_FLUSH);
-    if (status == Z_MEM_ERROR) return fail(ERR_MEMORY, "%s: no memory to unpack", in->path);
-    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-        return unpack_failed(in, in->stream.msg ? in->stream.msg : "corrupt");
-    if (status != Z_STREAM_END) return OK;
+    const bool has_all = in->unpacking->in_bytes == 0;
+    const size_t room = in->unpacking->out_bytes;
+    const enum unpacked unpacked = in->packing->turn(in->unpacking);
+    if (unpacked == UNPACKED_NO_MEMORY)
+        return fail(ERR_MEMORY, "%s: no memory to unpack", in->path);
+    if (unpacked == UNPACKED_CORRUPT) return unpack_failed(in, in->unpacking->why);
+    if (unpacked == UNPACKED_PART && has_all && in->unpacking->out_bytes == room)
+        return unpack_failed(in, "cut off");
+    if (unpacked == UNPACKED_PART) return OK;
     TRY(refill(in));
-    in->is_at_end = in->stream.avail_in == 0;
-    if (!in->is_at_end && inflateReset(&in->stream) != Z_OK) return unpack_failed(in, "corrupt");
+    in->is_at_end = in->unpacking->in_bytes == 0;
+    if (!in->is_at_end && !in->packing->again(in->unpacking)) return unpack_failed(in, "corrupt");
     return OK;
 }
 
 /* Returns with the first bytes that come out; writes straight to where they are wanted. */
 static err unpack(struct input *in, void *to, size_t max, size_t *ret_bytes)
 {
-    uInt wanted = max < READ_BYTES_MAX ? (uInt)max : READ_BYTES_MAX;
-    in->stream.next_out = to;
-    in->stream.avail_out = wanted;
-    while (in->stream.avail_out == wanted && !in->is_at_end) TRY(unpack_turn(in));
-    *ret_bytes = wanted - in->stream.avail_out;
+    in->unpacking->out = to;
+    in->unpacking->out_bytes = max;
+    while (in->unpacking->out_bytes == max && !in->is_at_end) TRY(unpack_turn(in));
+    *ret_bytes = max - in->unpacking->out_bytes;
     return OK;
 }
 
@@ -224,9 +228,9 @@ static err begin_again(struct input *in, uint64_t byte)
         return fail(ERR_IO, "%s: %s", in->path, strerror(errno));
     in->read_bytes = in->offset = byte;
     in->is_at_end = false;
-    in->stream.avail_in = 0;
-    if (in->packing && inflateReset(&in->stream) != Z_OK) return unpack_failed(in, "corrupt");
-    return OK;
+    if (!in->packing) return OK;
+    in->unpacking->in_bytes = 0;
+    return in->packing->again(in->unpacking) ? OK : unpack_failed(in, "corrupt");
 }
 
 err input_seek(struct input *in, uint64_t offset)
@@ -269,7 +273,7 @@ err input_exact(struct input *in, void *to, size_t bytes, const char *what)
 /* Without this a header of 16 bytes could make the program reserve terabytes. */
 err input_announce(const struct input *in, uint64_t bytes, const char *what)
 {
-    uint64_t all = in->packing ? in->file_bytes * DEFLATE_RATIO_MAX : in->file_bytes;
+    uint64_t all = in->file_bytes * (in->packing ? in->packing->ratio_max : 1);
     uint64_t left = all > in->offset ? all - in->offset : 0;
     if (bytes <= left) return OK;
     return fail(ERR_INPUT, "%s: offset %llu: expected %llu bytes of %s, %s %llu", in->path,

@@ -1,6 +1,6 @@
-/* input.h - an input file as a stream of bytes, plain or gzip.
+/* input.h - an input file as a stream of bytes, plain or packed.
  *
- * Which of the two is told by the first bytes, not by the name. Offsets in messages count unpacked
+ * How is told by the first bytes, not by the name. Offsets in messages count unpacked
  * bytes from 0. A reader that knows how much must come says so first (input_announce), so that no
  * header makes the program ask for memory that its file cannot fill; after the last byte it calls
  * input_end.

@@ -125,11 +125,60 @@ static void what_take_leaves_out_is_not_read(void **state)
     assert_refused(TAKE("4") NUMERIC, "c.csv: line 3", NULL);
 }
 
-static void what_zstd_packed_is_named(void **state)
+/* A frame of one block as it is, or of one byte that is repeated. */
+static size_t zstd_frame(uint8_t *to, int is_repeated, const void *text, size_t bytes)
 {
-    file_write("b.csv", "\x28\xb5\x2f\xfd\x24\x00", 6);
-    assert_refused(CSV("'b.csv'"), "b.csv: packed by zstd", "gzip", NULL);
+    static const uint8_t head[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 0x58}; /* a window of 2 MiB */
+    const uint32_t block = 1 | (uint32_t)is_repeated << 1 | (uint32_t)bytes << 3;
+    const size_t stored = is_repeated ? 1 : bytes;
+    memcpy(to, head, sizeof head);
+    for (int i = 0; i < 3; i++) to[sizeof head + (size_t)i] = (uint8_t)(block >> 8 * i);
+    memcpy(to + sizeof head + 3, text, stored);
+    return sizeof head + 3 + stored;
 }
+
+#ifdef HAS_ZSTD
+/* Frames are one after the other, some to be passed over; told by content. */
+static void what_zstd_packed_is_read(void **state)
+{
+    static const char passed[] = "\x50\x2a\x4d\x18\x03\0\0\0"
+                                 "abc";
+    const char text[] = "x,y\n1,0\n";
+    uint8_t packed[256];
+    memcpy(packed, passed, sizeof passed - 1);
+    size_t bytes = sizeof passed - 1;
+    bytes += zstd_frame(packed + bytes, 0, text, sizeof text - 1);
+    bytes += zstd_frame(packed + bytes, 0, "2,1\n", 4);
+    file_write("b.csv", packed, bytes);
+    assert_features(CSV("'b.csv'"), (float[]){1, 2}, 2);
+    file_write("cut.csv", packed, bytes - 2);
+    assert_refused(CSV("'cut.csv'"), "cut.csv: zstd data is cut off", NULL);
+    packed[bytes - 5] |= 6; /* a kind of block that there is not */
+    file_write("bad.csv", packed, bytes);
+    assert_refused(CSV("'bad.csv'"), "bad.csv: zstd data is ", NULL);
+}
+
+/* More comes out of a few bytes than is asked for at once; nothing is left over at the end. */
+static void what_unpacks_to_much_is_whole(void **state)
+{
+    enum { LINES = 100000 };
+    uint8_t packed[64];
+    struct dataset d;
+    size_t bytes = zstd_frame(packed, 0, "x,y\n1,0\n", 8);
+    bytes += zstd_frame(packed + bytes, 1, "\n", LINES);
+    file_write("b.csv", packed, bytes);
+    source_open_ok(CSV("'b.csv'"), &d);
+    assert_int_equal(d.rows, 1);
+    dataset_close(&d);
+}
+#else
+static void what_zstd_packed_is_read(void **state)
+{
+    uint8_t packed[64];
+    file_write("b.csv", packed, zstd_frame(packed, 0, "x,y\n", 4));
+    assert_refused(CSV("'b.csv'"), "b.csv: packed by zstd", "built without", "libzstd-dev", NULL);
+}
+#endif
 
 /* raw and idx have a second file, of labels. */
 static void files_of_labels_go_with_files_of_features(void **state)
@@ -194,7 +243,10 @@ int main(void)
                                         folder_remove),
         cmocka_unit_test_setup_teardown(what_take_leaves_out_is_not_read, folder_make,
                                         folder_remove),
-        cmocka_unit_test_setup_teardown(what_zstd_packed_is_named, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(what_zstd_packed_is_read, folder_make, folder_remove),
+#ifdef HAS_ZSTD
+        cmocka_unit_test_setup_teardown(what_unpacks_to_much_is_whole, folder_make, folder_remove),
+#endif
         cmocka_unit_test_setup_teardown(files_of_labels_go_with_files_of_features, folder_make,
                                         folder_remove),
         cmocka_unit_test_setup_teardown(columns_are_made_of_the_cells_of_all_files, folder_make,

@@ -30,7 +30,7 @@ static const struct field fields[] = {
      .group = "boundaries",
      .group_is_required = true,
      .may_differ = true,
-     .help = "or the file that has them, one per line, plain or gzip"},
+     .help = "or the file that has them, one per line, plain or packed"},
     {0},
 };
 

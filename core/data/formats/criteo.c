@@ -1,5 +1,5 @@
 /* criteo: rows as in Criteo's click logs: label, 13 numbers and 26 words of hexadecimal digits,
- * between tabs; nothing where a value is missing. Plain or gzip.
+ * between tabs; nothing where a value is missing. Plain or packed.
  *
  * This is csv with names that the files do not have: label, I1 to I13, C1 to C26. Rows to predict
  * may be without their label.
@@ -37,7 +37,8 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct criteo_attributes, file),
      .may_differ = true,
-     .help = "rows between tabs, plain or gzip: a file, a list, a pattern, @ and a file of names"},
+     .help =
+         "rows between tabs, plain or packed: a file, a list, a pattern, @ and a file of names"},
     {0},
 };
 

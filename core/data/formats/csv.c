@@ -1,4 +1,4 @@
-/* csv: a table, one row per line, cells between delimiters. Plain or gzip.
+/* csv: a table, one row per line, cells between delimiters. Plain or packed.
  *
  * A cell is named by the header, by the spec or by its index (from 0; -1 is the last). Where no
  * columns are made of the cells (columns/), all that are features are numbers, and become float32
@@ -296,7 +296,7 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct csv_attributes, file),
      .may_differ = true,
-     .help = "tables of text, plain or gzip: a file, a list, a pattern, @ and a file of names"},
+     .help = "tables of text, plain or packed: a file, a list, a pattern, @ and a file of names"},
     {.name = "label",
      .type = FIELD_JSON,
      .offset = offsetof(struct csv_attributes, label),
@@ -341,7 +341,7 @@ static const struct field fields[] = {
 };
 
 const struct format format_csv = {
-    .object = {"csv", "a table as text, plain or gzip", fields, sizeof(struct csv_attributes)},
+    .object = {"csv", "a table as text, plain or packed", fields, sizeof(struct csv_attributes)},
     .open = open_csv,
     .read = read_csv,
     .label_form = offsetof(struct csv_attributes, label_form),

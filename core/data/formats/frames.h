@@ -1,6 +1,6 @@
 /* frames.h - records of a TFRecord file: length, its checksum, that many bytes, their checksum.
  *
- * Plain, gzip or zlib, told by the first bytes.
+ * Plain or packed, told by the first bytes.
  */
 #ifndef CORE_DATA_FORMATS_FRAMES_H
 #define CORE_DATA_FORMATS_FRAMES_H

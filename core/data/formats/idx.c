@@ -1,5 +1,5 @@
 /* idx: the format of MNIST: a header (0, 0, type, rank; each dimension as a big-endian 32-bit
- * number), then the elements, big-endian, nothing behind them. Plain or gzip.
+ * number), then the elements, big-endian, nothing behind them. Plain or packed.
  *
  * Features of three dimensions [rows, y, x] are images of one channel and become [y, x, 1] per
  * example, so that a convolution takes them as they are.
@@ -149,9 +149,9 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct idx_attributes, features),
      .may_differ = true,
-     .help =
-         "idx files of uint8 or float32, plain or gzip: a file, a list, a pattern, @ and a file of "
-         "names; [rows, y, x] become images [y, x, 1]"},
+     .help = "idx files of uint8 or float32, plain or packed: a file, a list, a pattern, @ and a "
+             "file of "
+             "names; [rows, y, x] become images [y, x, 1]"},
     {.name = "labels",
      .type = FIELD_FILES,
      .offset = offsetof(struct idx_attributes, labels),
@@ -161,7 +161,7 @@ static const struct field fields[] = {
 };
 
 const struct format format_idx = {
-    .object = {"idx", "idx files as of MNIST, plain or gzip", fields,
+    .object = {"idx", "idx files as of MNIST, plain or packed", fields,
                sizeof(struct idx_attributes)},
     .open = open_idx,
 };

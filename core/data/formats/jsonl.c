@@ -1,4 +1,4 @@
-/* jsonl: a JSON object per line. Plain or gzip.
+/* jsonl: a JSON object per line. Plain or packed.
  *
  * A member is a cell: a number, a word, true or false (1 or 0), or a list of these; null, like a
  * member that is not there, is a missing one.
@@ -241,7 +241,7 @@ static err read_jsonl(const void *attributes, const struct format_context *conte
 }
 
 static const struct field fields[] = {
-    NAMED_FIELDS("files of a JSON object per line, plain or gzip"),
+    NAMED_FIELDS("files of a JSON object per line, plain or packed"),
     {0},
 };
 

@@ -1,4 +1,4 @@
-/* libsvm: a label and, of what is not 0, "index:value" per line; indices from 1. Plain or gzip.
+/* libsvm: a label and, of what is not 0, "index:value" per line; indices from 1. Plain or packed.
  *
  * As cells, a row has one, "features": ids, which are the indices less 1, and their values. Where
  * no columns are made of it, features become float32 [features], zeros included. A comment goes
@@ -251,9 +251,9 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct libsvm_attributes, file),
      .may_differ = true,
-     .help =
-         "lines of a label and index:value pairs, indices from 1; plain or gzip: a file, a list, a "
-         "pattern, @ and a file of names"},
+     .help = "lines of a label and index:value pairs, indices from 1; plain or packed: a file, a "
+             "list, a "
+             "pattern, @ and a file of names"},
     {.name = "features",
      .type = FIELD_INT,
      .offset = offsetof(struct libsvm_attributes, features),

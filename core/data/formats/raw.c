@@ -14,7 +14,7 @@ struct raw_attributes {
 };
 
 /* Without a header the size of the file is the only check there is, so it must fit exactly. Of a
- * gzip file it says nothing: there "rows" bounds what is unpacked. */
+ * packed file it says nothing: there "rows" bounds what is unpacked. */
 static err read_features(struct input *in, const struct raw_attributes *a, struct dataset *d,
                          struct storage *s)
 {
@@ -25,7 +25,8 @@ static err read_features(struct input *in, const struct raw_attributes *a, struc
     TRY(storage_bytes(s->name, 1, &c->shape, c->dtype, &row_bytes));
     d->rows = a->rows ? a->rows : (int64_t)(input_file_bytes(in) / row_bytes);
     if (!a->rows && input_is_packed(in))
-        return fail(ERR_INPUT, "%s: say with \"rows\" how many rows this gzip file holds", s->name);
+        return fail(ERR_INPUT, "%s: say with \"rows\" how many rows this packed file holds",
+                    s->name);
     if (!a->rows && input_file_bytes(in) % row_bytes)
         return fail(ERR_INPUT, "%s: expected rows of %llu bytes, %llu bytes are no whole number",
                     s->name, (unsigned long long)row_bytes,
@@ -78,9 +79,9 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct raw_attributes, file),
      .may_differ = true,
-     .help =
-         "the features of all rows, little-endian, plain or gzip: a file, a list, a pattern, @ and "
-         "a file of names"},
+     .help = "the features of all rows, little-endian, plain or packed: a file, a list, a pattern, "
+             "@ and "
+             "a file of names"},
     {.name = "shape",
      .type = FIELD_INTS,
      .offset = offsetof(struct raw_attributes, shape),
@@ -98,7 +99,7 @@ static const struct field fields[] = {
      .type = FIELD_FILES,
      .offset = offsetof(struct raw_attributes, labels),
      .may_differ = true,
-     .help = "the labels of all rows, little-endian, plain or gzip"},
+     .help = "the labels of all rows, little-endian, plain or packed"},
     {.name = "label_shape",
      .type = FIELD_INTS,
      .offset = offsetof(struct raw_attributes, label_shape),

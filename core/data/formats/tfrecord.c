@@ -1,5 +1,5 @@
 /* tfrecord: records of tf.Example, as TensorFlow writes them: features by name, each a list of
- * bytes, of floats or of integers. Plain, gzip or zlib.
+ * bytes, of floats or of integers. Plain or packed.
  *
  * A feature is a cell, with as many values as it has. One that a record does not have is missing.
  */
@@ -217,7 +217,7 @@ static err read_tfrecord(const void *attributes, const struct format_context *co
 }
 
 static const struct field fields[] = {
-    NAMED_FIELDS("TFRecord files of tf.Example, plain, gzip or zlib"),
+    NAMED_FIELDS("TFRecord files of tf.Example, plain or packed"),
     {0},
 };
 

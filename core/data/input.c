@@ -253,8 +253,14 @@ err input_state(const struct input *in, struct input_state *ret)
 {
     struct stat status;
     if (fstat(in->file, &status)) return fail(ERR_IO, "%s: %s", in->path, strerror(errno));
-    *ret = (struct input_state){(uint64_t)status.st_size, status.st_mtim.tv_sec,
-                                status.st_mtim.tv_nsec};
+    *ret = (struct input_state){
+        .bytes = (uint64_t)status.st_size,
+        .changed_s = status.st_mtim.tv_sec,
+        .changed_ns = status.st_mtim.tv_nsec,
+        .touched_s = status.st_ctim.tv_sec,
+        .touched_ns = status.st_ctim.tv_nsec,
+        .inode = status.st_ino,
+    };
     return OK;
 }
 

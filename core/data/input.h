@@ -44,8 +44,10 @@ void input_pause_at(struct input *, uint64_t offset);
 
 /* Which state of a file it is. */
 struct input_state {
-    uint64_t bytes; /* as stored */
-    int64_t changed_s, changed_ns;
+    uint64_t bytes;                /* as stored */
+    int64_t changed_s, changed_ns; /* when it was written to */
+    int64_t touched_s, touched_ns; /* or its time of change was set, or its rights or names were */
+    uint64_t inode;
 };
 /* Now. ERR_IO. */
 err input_state(const struct input *, struct input_state *ret);

@@ -78,6 +78,9 @@ err row_index_check(const struct row_index *x, const struct row_reader *reader)
                     (unsigned long long)now.bytes);
     if (now.changed_s != x->state.changed_s || now.changed_ns != x->state.changed_ns)
         return fail(ERR_INPUT, "%s: changed while it is read: it was written to", reader->name);
+    if (now.inode != x->state.inode)
+        return fail(ERR_INPUT, "%s: changed while it is read: another file took its place",
+                    reader->name);
     return OK;
 }
 
@@ -130,17 +133,16 @@ int64_t row_index_block(const struct row_index *x, int64_t row)
 
 struct head {
     char magic[8];
-    uint64_t key, bytes;
-    int64_t changed_s, changed_ns, count, rows, is_packed;
+    uint64_t key;
+    struct input_state state;
+    int64_t count, rows, is_packed;
 };
-static const char MAGIC[8] = "dtrows1\n";
+static const char MAGIC[8] = "dtrows2\n";
 
 static struct head head_of(const struct row_index *x, uint64_t key)
 {
     struct head head = {.key = key,
-                        .bytes = x->state.bytes,
-                        .changed_s = x->state.changed_s,
-                        .changed_ns = x->state.changed_ns,
+                        .state = x->state,
                         .count = x->count,
                         .rows = x->rows,
                         .is_packed = x->is_packed};
@@ -177,7 +179,7 @@ static bool read_blocks(FILE *file, const struct head *head, struct row_index *r
     uint32_t sum;
     struct row_block *blocks = malloc(count * sizeof *blocks);
     *ret = (struct row_index){
-        .state = {head->bytes, head->changed_s, head->changed_ns},
+        .state = head->state,
         .blocks = blocks,
         .count = head->count,
         .rows = head->rows,
@@ -214,8 +216,8 @@ bool row_index_load(const char *folder, uint64_t key, const struct row_reader *r
     fclose(file);
     if (!is_read) return false;
     if (head.key == key && input_state(reader->input, &now) == OK &&
-        now.bytes == ret->state.bytes && now.changed_s == ret->state.changed_s &&
-        now.changed_ns == ret->state.changed_ns && ret->is_packed == input_is_packed(reader->input))
+        memcmp(&now, &ret->state, sizeof now) == 0 &&
+        ret->is_packed == input_is_packed(reader->input))
         return true;
     row_index_free(ret);
     return false;

@@ -2,7 +2,8 @@
  * begins.
  *
  * It is made by one pass that looks at nothing but where rows end, and may be kept in a file, which
- * is believed as long as it is whole and the rows' file is as it was (size, time of change).
+ * is believed as long as it is whole and the rows' file is as it was (size, times of change,
+ * inode).
  */
 #ifndef CORE_DATA_STREAM_ROW_INDEX_H
 #define CORE_DATA_STREAM_ROW_INDEX_H

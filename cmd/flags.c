@@ -183,7 +183,7 @@ static const struct field fields[] = {
      .fallback = "\"text\"",
      .choices = formats,
      .help = "how lines look on standard error: text; dated: with date and zone; json: one object "
-             "per line"},
+             "per line, which then has what else would go to standard output"},
     {.name = "launched",
      .type = FIELD_ENUM,
      .offset = offsetof(struct run_flags, launched),

@@ -184,6 +184,31 @@ static void print_devices(const struct run_view *v)
     fflush(stdout);
 }
 
+/* Where all lines are objects, these are, too. */
+static void log_layout(const struct layout *layout)
+{
+    char *text = NULL, *rest;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    if (!file) return;
+    layout_print(layout, file);
+    fclose(file);
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line;
+         line = strtok_r(NULL, "\n", &rest))
+        log_line(LOG_INFO, "%s", line);
+    free(text);
+}
+
+static void print_layout(const struct progress *p, const struct layout *layout)
+{
+    if (p->run->flags.log_level < LOG_INFO) return;
+    if (log_is_json())
+        log_layout(layout);
+    else
+        layout_print(layout, stdout);
+    fflush(stdout);
+}
+
 static err adopted(void *state, const struct run_view *v, const struct occasion *o)
 {
     double times;
@@ -191,9 +216,7 @@ static err adopted(void *state, const struct run_view *v, const struct occasion 
     if (v->spec->train.log_device_placement) print_devices(v);
     int ps = layout_overloaded(v->session->layout, &times);
     if (!v->is_chief) return OK;
-    if (((struct progress *)state)->run->flags.log_level >= LOG_INFO)
-        layout_print(v->session->layout, stdout);
-    fflush(stdout);
+    print_layout(state, v->session->layout);
     if (ps >= 0)
         log_line(LOG_WARNING, "ps/%d holds %.1f times its share of the bytes (see \"placement\")",
                  ps, times);
@@ -241,11 +264,14 @@ static void print_end(const struct progress *p, const struct run_view *v)
         return;
     }
     if (p->evaluation.rows)
-        printf("%s", evaluation_text(v->session, &p->evaluation, p->final_step, "test", text));
+        evaluation_text(v->session, &p->evaluation, p->final_step, "test", text);
     else
-        printf("step %llu", (unsigned long long)p->final_step);
-    printf(", %.2f s, %s examples/s\n", training_seconds(p),
-           count_text(rate(p, v, p->first_step, p->first_ns), count));
+        snprintf(text, sizeof text, "step %llu", (unsigned long long)p->final_step);
+    count_text(rate(p, v, p->first_step, p->first_ns), count);
+    if (log_is_json())
+        log_line(LOG_INFO, "%s, %.2f s, %s examples/s", text, training_seconds(p), count);
+    else
+        printf("%s, %.2f s, %s examples/s\n", text, training_seconds(p), count);
     fflush(stdout);
 }
 

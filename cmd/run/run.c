@@ -12,7 +12,10 @@
 #include "cmd/device.h"
 #include "cmd/run/settings.h"
 #include "core/base/log.h"
+#include "core/data/stats/label_words.h"
 #include "kernels/kernels.h"
+
+enum { CLASSES_TEXT_MAX = 400 };
 
 /* One of a job that is not spoken of; a 0 that is said is meant, and no cluster. */
 static err open_job(const struct run *run, const char *flag, int64_t *count)
@@ -134,9 +137,24 @@ err run_load_spec(struct run *run)
     return settings_check_spec(run);
 }
 
+/* As many as a line has room for */
+static void report_classes(const struct strings *words)
+{
+    char list[CLASSES_TEXT_MAX];
+    size_t used = 0;
+    for (int i = 0; i < words->count && used < sizeof list; i++)
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", words->at[i]);
+    log_line(LOG_INFO, "labels are %d classes: %s%s", words->count, list,
+             used < sizeof list ? "" : "...");
+}
+
 err run_measure(struct run *run)
 {
-    return spec_measure(&run->spec, run->spec.train.checkpoint_dir, false);
+    const bool names_classes = label_words_are_wanting(&run->spec.data);
+    TRY(spec_measure(&run->spec, run->spec.train.checkpoint_dir, false));
+    if (names_classes) report_classes(label_words_of(&run->spec.data.train));
+    return OK;
 }
 
 void run_close(struct run *run)

@@ -54,6 +54,10 @@ static void initials_and_parts_are_near_where_nothing_else_is(void **state)
     const char *const rates[] = {"l1", "learning_rate"};
     assert_string_equal(nearest_name("lr", rates, 2), "learning_rate"); /* before one letter less */
     assert_string_equal(nearest_name("L1", rates, 2), "l1");
+    const char *const folders[] = {"mode", "checkpoint_dir"};
+    assert_string_equal(nearest_name("model-dir", folders, 2), "checkpoint_dir");
+    assert_string_equal(nearest_name("model-dir", folders, 1), "mode");
+    assert_string_equal(nearest_name("sync", folders, 2), "mode");
     assert_nearest("AdamOptimizer", "adam");
     assert_nearest("MyUseBiasFlag", "use_bias");
     assert_nearest("initializer", "kernel_initializer");

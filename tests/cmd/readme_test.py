@@ -1,6 +1,7 @@
 """What the pages print: their commands do it. A page's commands run in its order in one folder that has the
 examples; of what each prints, the lines on the page are there but for numbers and paths. Left out are commands that
-want data from elsewhere, and those of a cluster that the reader has started (tests/visit has them)."""
+want data from elsewhere, and those of a cluster that the reader has started (tests/visit has them). The four
+shells train on digits, too."""
 import json
 import os
 import re
@@ -8,11 +9,13 @@ import shutil
 import subprocess
 
 import program
+from program.cluster import hold_addresses
 
 PAGES = "README.md", "examples/README.md"
 ELSEWHERE = re.compile(r"mnist|\$ dtrain var|\$ export")
 OF_THE_MACHINE = re.compile(r"GPU|^(dtrain [\d.]+|compiler:|arithmetic:|libraries:)|^\.\.\.$")
 SMALL = {"data.batch_size": 2, "data.train.rows": 2000, "data.eval.rows": 200, "train.last_step": 200}
+DIGITS = "--data_dir=data/mnist examples/mnist_mlp.json", "examples/digits.json"
 FEWER = "last_step=2200", "last_step=220"  # steps of the same
 
 
@@ -50,10 +53,12 @@ class Pages(program.FolderCase):
         (self.folder / "bin").mkdir()
         (self.folder / "bin" / "dtrain").symlink_to(os.path.abspath(program.BINARY))
 
+    def environment(self):
+        return program.environment({"PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
+
     def run_command(self, command):
-        path = f"{self.folder}/bin:{os.environ['PATH']}"
         return subprocess.run(["sh", "-c", command], cwd=self.folder, check=False, text=True,
-                              env=program.environment({"PATH": path}), stdin=subprocess.DEVNULL,
+                              env=self.environment(), stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def check_command(self, command, printed):
@@ -86,6 +91,36 @@ class Pages(program.FolderCase):
     def test_the_commands_of_the_pages_print_what_stands_below_them(self):
         for page in PAGES:
             self.assertGreater(self.check_page(page), 5)
+
+    def start(self, command):
+        return subprocess.Popen(["sh", "-c", command], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
+                                env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def run_shells(self, commands_of_shells):
+        """All at once, on free ports, with digits for MNIST."""
+        sockets, addresses = hold_addresses(4)
+        shells = []
+        for command in commands_of_shells:
+            for port, address in zip(range(2221, 2225), addresses, strict=True):
+                command = command.replace(f"localhost:{port}", address)
+            shells.append(self.start(command.replace(*DIGITS)))
+            self.addCleanup(shells[-1].kill)
+        said = [shell.communicate(timeout=program.LIMIT_S)[0] for shell in shells]
+        self.assertEqual([shell.returncode for shell in shells], [0] * 4, said)
+        for one in sockets:
+            one.close()
+        return said
+
+    def test_the_tasks_of_four_shells_train_and_end_together(self):
+        """By flags, and with one by variables and one by TF_CONFIG."""
+        texts = ["\n".join(lines) for lines in blocks((program.ROOT / "README.md").read_text())]
+        shells = re.split(r"\n(?=dtrain )", next(text for text in texts if text.startswith("dtrain --job_name=ps ")))
+        self.assertEqual(len(shells), 4)
+        of_variables = next(text for text in texts if text.startswith("JOB_NAME=ps "))
+        of_tf_config = next(text for text in texts if text.startswith("TF_CONFIG="))
+        for tasks in (shells, [of_variables, *shells[1:3], of_tf_config]):
+            said = self.run_shells(tasks)
+            self.assertIn("\nstep 200, test loss ", said[2])
 
     def test_every_folder_page_is_reached_from_the_first(self):
         first = (program.ROOT / "README.md").read_text()

@@ -2,7 +2,8 @@
  *
  * Edit distance with exchanges of neighbours (optimal string alignment). Letters differ by case,
  * and '-' from '_', at no cost: such names are as near as can be. Where none is near, one that says
- * more or less of the same: "mse", "AdamOptimizer", "cross_entropy".
+ * more or less of the same: "mse", "AdamOptimizer", "cross_entropy". What other trainers' scripts
+ * call by words of their own is listed.
  */
 #include <ctype.h>
 #include <string.h>
@@ -94,6 +95,47 @@ static const char *name_of_initials(const char *word, const char *const *names, 
     return NULL;
 }
 
+static const struct {
+    const char *word, *name;
+} others[] = {
+    {"train_dir", "checkpoint_dir"},
+    {"model_dir", "checkpoint_dir"},
+    {"logdir", "checkpoint_dir"},
+    {"log_dir", "checkpoint_dir"},
+    {"output_dir", "checkpoint_dir"},
+    {"max_steps", "last_step"},
+    {"max_to_keep", "keep_checkpoint_max"},
+    {"save_model_secs", "save_checkpoint_secs"},
+    {"sync", "mode"},
+    {"sync_replicas", "mode"},
+    {"num_ps", "local_ps"},
+    {"num_workers", "local_workers"},
+    {"workers", "local_workers"},
+    {"num_gpus", "device"},
+    {"gpu", "device"},
+    {"saver", "checkpoint"},
+    {"tensorboard", "plot"},
+    {"batch", "batch_size"},
+    {"SyncReplicasOptimizer", "replicas_to_aggregate"},
+    {"replica_device_setter", "placement"},
+    {"Scaffold", "warm_start"},
+    {"queue_runner", "prefetch"},
+};
+
+static bool is_word(const char *a, const char *b)
+{
+    while (*a && *b && same(*a, *b)) a++, b++;
+    return !*a && !*b;
+}
+
+static const char *name_by_others(const char *word, const char *const *names, int count)
+{
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        for (int k = 0; k < count && is_word(word, others[i].word); k++)
+            if (strcmp(names[k], others[i].name) == 0) return names[k];
+    return NULL;
+}
+
 const char *nearest_name(const char *word, const char *const *names, int count)
 {
     const size_t length = strlen(word);
@@ -110,7 +152,8 @@ const char *nearest_name(const char *word, const char *const *names, int count)
         allowed = edits - 1; /* the first of equals stays */
     }
     const bool is_same = nearest && allowed < 0;
-    const char *whole = is_same ? NULL : name_of_initials(word, names, count);
-    if (whole) return whole;
+    const char *meant = is_same ? NULL : name_by_others(word, names, count);
+    if (!is_same && !meant) meant = name_of_initials(word, names, count);
+    if (meant) return meant;
     return nearest ? nearest : related_name(word, names, count);
 }

@@ -129,8 +129,11 @@ err greeting_compare_specs(const char *name, const char *fingerprint, const char
 {
     if (!fingerprint[0] || !other_fingerprint[0] || strcmp(fingerprint, other_fingerprint) == 0)
         return OK;
-    return fail(ERR_INPUT, "the spec differs: %s has fingerprint %s, %s has %s", name, fingerprint,
-                other_name, other_fingerprint);
+    return fail(
+        ERR_INPUT,
+        "the spec differs: %s has fingerprint %s, %s has %s; all tasks want the same spec and "
+        "the same --set",
+        name, fingerprint, other_name, other_fingerprint);
 }
 
 /* The text members, cut to their limits. */

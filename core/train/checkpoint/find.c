@@ -51,7 +51,8 @@ err checkpoint_find(const char *path, char ret_prefix[CHECKPOINT_PATH_MAX])
         if (has_index(prefix)) return folder_copy(prefix, ret_prefix);
     }
     return fail(ERR_INPUT,
-                "%s: no checkpoint there: looked for a folder %s and a file %s" CHECKPOINT_INDEX,
+                "%s: no checkpoint there: looked for a folder %s and a file %s" CHECKPOINT_INDEX
+                "; dtrain checkpoint ls FOLDER says which there are",
                 path, path, prefix);
 }
 

@@ -87,7 +87,8 @@ static err find_slice(const struct bundle *bundle, const struct warm_start *warm
     TRY(shard_name(slice->name, slot, wish.wanted));
     if (shard_map_skips(warm, wish.wanted)) return OK;
     TRY(shard_map(warm, slice->name, slot, wish.stored));
-    return find(bundle, &wish, ret);
+    const err e = find(bundle, &wish, ret);
+    return e && warm ? fail(e, "%s; \"skip\" leaves variables as they begin", error_text()) : e;
 }
 
 /* Into its place in the block. */

@@ -9,14 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/log.h"
 #include "core/data/stats/label_words.h"
 #include "core/data/stats/standardize.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints.h"
 #include "core/train/spec/spec_inside.h"
 
-enum { CLASSES_TEXT_MAX = 400 }; /* of a line of the log */
 static const char file_name[] = "measured.json";
 
 static err path_in(const char *folder, char ret[CHECKPOINT_PATH_MAX])
@@ -112,17 +110,6 @@ static err read_kept(struct spec *spec, const char *folder)
 
 /* ---- measuring ---- */
 
-static void report_classes(const struct strings *words)
-{
-    char list[CLASSES_TEXT_MAX];
-    size_t used = 0;
-    for (int i = 0; i < words->count && used < sizeof list; i++)
-        used +=
-            (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", words->at[i]);
-    log_line(LOG_INFO, "labels are %d classes: %s%s", words->count, list,
-             used < sizeof list ? "" : "...");
-}
-
 /* Labels first: a row with a word that is none is no row to standardize by. */
 static err measure(struct spec *spec)
 {
@@ -193,12 +180,10 @@ static err note(struct spec *spec)
 
 err spec_measure(struct spec *spec, const char *folder, bool is_restored)
 {
-    const bool names_classes = label_words_are_wanting(&spec->data) && !is_restored;
     if (name_wanting(spec)) {
         TRY(is_restored || has_checkpoint(folder) ? read_kept(spec, folder) : measure(spec));
         TRY(note(spec));
     }
-    if (names_classes) report_classes(label_words_of(&spec->data.train));
     const err e = label_words_settle(&spec->data, &spec->arena);
     return e ? fail_prefix(e, "%s", spec->source) : OK;
 }

@@ -297,7 +297,8 @@ static void a_table_grows_where_ids_are_any_and_only_there(void **state)
     assert_model_refused(LINEAR ", \"evict_after_steps\": 2}]}", MORE,
                          "evict_after_steps: a table has this");
     /* a graph that holds all rows, as this one does */
-    assert_model_refused(LINEAR ", \"capacity\": \"dynamic\"}]}", ANY, "by the run that trains it");
+    assert_model_refused(LINEAR ", \"capacity\": \"dynamic\"}]}", ANY,
+                         "no place where all rows are held");
 }
 
 int main(void)

@@ -163,14 +163,46 @@ class Tables(model.ModelCase):
                       self.run_bad("eval", "spec.json", "--checkpoint=tables",
                                    "--set=data.columns[1].buckets=41"))
 
-    def test_tables_that_grow_are_for_the_run_alone(self):
+    def test_tables_that_grow_are_read_as_the_run_reads_them(self):
+        """With ids that have no row yet, no longer, and never had one, and of any number of ps."""
+        train = {"mode": "sync", "last_step": 60}
+        data = {**clicks.GROWING["data"],
+                **{part: {**clicks.GROWING["data"][part], "buckets": buckets}
+                   for part, buckets in (("train", 3000), ("eval", 5000))}}
+        self.write_spec({"name": "clicks", **clicks.CLICKS, **clicks.GROWING, "data": data,
+                         "train": train})
+        for ps in (1, 3):
+            with self.subTest(ps=ps):
+                folder = f"growing{ps}"
+                found = []
+                for words in ([f"--local_ps={ps}", "--local_workers=2"],
+                              ["eval", f"--checkpoint={folder}"]):
+                    done = self.dtrain(*words, "--result=grown.json", "spec.json",
+                                       *([] if words[0] == "eval" else
+                                         [f"--set=train.checkpoint_dir={folder}"]))
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    found.append(json.loads((self.folder / "grown.json").read_text())["metrics"])
+                self.assertEqual(found[0], found[1])
+        rows = self.run_ok("predict", "spec.json", "--checkpoint=growing3", "--out=-")
+        self.assertEqual(len(rows.splitlines()), 4001)
+
+    def test_keys_of_tables_that_grow_are_held_against_their_checksums(self):
         self.write_spec({"name": "clicks", **clicks.CLICKS, **clicks.GROWING,
                          "train": {"last_step": 5, "checkpoint_dir": "growing"}})
-        trained = self.dtrain("--local_ps=2", "--local_workers=1", "spec.json")
+        trained = self.dtrain("--local_ps=1", "--local_workers=1", "spec.json")
         self.assertEqual(trained.returncode, 0, trained.stderr)
-        for words in (["eval"], ["predict", "--out=-"]):
-            self.assertIn("can be read by the run that trains it only",
-                          self.run_bad(*words, "spec.json", "--checkpoint=growing"))
+        (data,) = (self.folder / "growing").glob("model.ckpt-5.data-00000-*")
+        content = bytearray(data.read_bytes())
+        said = ""
+        for at in range(0, len(content), len(content) // 40):
+            content[at] ^= 1
+            data.write_bytes(content)
+            content[at] ^= 1
+            ended = self.dtrain("eval", "spec.json", "--checkpoint=growing")
+            self.assertIn(ended.returncode, (0, program.BAD_INPUT), ended.stderr)
+            said += ended.stderr
+        for part in ("keys", "rows"):
+            self.assertRegex(said, f"embedding_weights/part_00000/{part}: .*checksum differs")
 
     def test_what_is_read_is_leased(self):
         """Who writes to a pipe that is full, and not read, is not done."""

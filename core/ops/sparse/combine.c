@@ -30,8 +30,7 @@ static err check_ids(const struct node *node, const struct tensor *ids, bool gro
             "not say how many there are",
             ids->name, (long long)ids->buckets);
     if (grows && !node->holds_batch_rows)
-        return fail(ERR_INPUT, "capacity: a dynamic table can be read by the run that trains it "
-                               "only");
+        return fail(ERR_INPUT, "capacity: a dynamic table has no place where all rows are held");
     return OK;
 }
 

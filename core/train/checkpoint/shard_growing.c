@@ -12,7 +12,6 @@
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/keys.h"
 
-enum { COLUMN_ID, COLUMN_SIGHTS, COLUMN_USED, KEY_COLUMNS };
 enum { KEYS_AT_ONCE = 1 << 12 };
 
 static err part_name(const char *variable, const char *slot, int part, const char *what,
@@ -34,15 +33,15 @@ static err part_name(const char *variable, const char *slot, int part, const cha
 static err append_keys(struct bundle_writer *writer, struct growing *g)
 {
     struct key_state *states = malloc(KEYS_AT_ONCE * sizeof *states);
-    int64_t(*rows)[KEY_COLUMNS] = malloc(KEYS_AT_ONCE * sizeof *rows);
+    int64_t(*rows)[SHARD_KEY_COLUMNS] = malloc(KEYS_AT_ONCE * sizeof *rows);
     int64_t from = 0, count = 1;
     err e = states && rows ? OK : fail(ERR_MEMORY, "no memory for %d keys", (int)KEYS_AT_ONCE);
     while (!e && count) {
         e = growing_save_keys(g, &from, KEYS_AT_ONCE, states, &count);
         for (int64_t i = 0; !e && i < count; i++) {
-            rows[i][COLUMN_ID] = id_of_key(states[i].key);
-            rows[i][COLUMN_SIGHTS] = states[i].sights;
-            rows[i][COLUMN_USED] = states[i].used;
+            rows[i][SHARD_KEY_ID] = id_of_key(states[i].key);
+            rows[i][SHARD_KEY_SIGHTS] = states[i].sights;
+            rows[i][SHARD_KEY_USED] = states[i].used;
         }
         if (!e && count) e = bundle_append(writer, rows, (size_t)count * sizeof *rows);
     }
@@ -76,7 +75,7 @@ err shard_write_growing(struct bundle_writer *writer, const struct shard_table *
     int64_t keys, rows;
     growing_saved(g, &keys, &rows);
     TRY(part_name(slice->name, NULL, slice->part, "keys", name));
-    memcpy(piece.shape.dim, (int64_t[]){keys, KEY_COLUMNS}, 2 * sizeof keys);
+    memcpy(piece.shape.dim, (int64_t[]){keys, SHARD_KEY_COLUMNS}, 2 * sizeof keys);
     TRY(bundle_begin(writer, &piece));
     TRY(append_keys(writer, g));
     TRY(bundle_end(writer));
@@ -106,34 +105,45 @@ struct part {
     int array;
 };
 
-static err fail_damaged(const struct part *p, const char *what)
+static err fail_damaged(const struct bundle *bundle, const struct bundle_entry *keys,
+                        const char *what)
 {
-    return fail(ERR_INPUT, "%s: %s: %s", bundle_prefix(p->bundle), p->entry->name, what);
+    return fail(ERR_INPUT, "%s: %s: %s", bundle_prefix(bundle), keys->name, what);
 }
 
-static err take_key(struct part *p, const int64_t row[KEY_COLUMNS])
+err shard_key_state(const struct bundle *bundle, const struct bundle_entry *keys,
+                    const int64_t row[SHARD_KEY_COLUMNS], struct key_state *ret)
 {
-    const int64_t id = row[COLUMN_ID], sights = row[COLUMN_SIGHTS], used = row[COLUMN_USED];
+    const int64_t id = row[SHARD_KEY_ID], sights = row[SHARD_KEY_SIGHTS];
+    const int64_t used = row[SHARD_KEY_USED];
     if (id < 0 || id >= ANY_ID || sights < 0 || sights > SIGHTS_MAX || used < 0)
-        return fail_damaged(p, "a number that cannot be there");
-    const struct key_state state = {key_of_id(id), sights, used};
+        return fail_damaged(bundle, keys, "a number that cannot be there");
+    *ret = (struct key_state){key_of_id(id), sights, used};
+    return OK;
+}
+
+static err take_key(struct part *p, const int64_t row[SHARD_KEY_COLUMNS])
+{
+    struct key_state state;
     int64_t number = -1;
-    if (state.key <= p->last) return fail_damaged(p, "its ids are not in the order of their keys");
+    TRY(shard_key_state(p->bundle, p->entry, row, &state));
+    if (state.key <= p->last)
+        return fail_damaged(p->bundle, p->entry, "its ids are not in the order of their keys");
     p->last = state.key;
     if (table_has(p->table, &state.key, 1)) {
         TRY(growing_restore(p->growing, &state, &number));
-        if (sights == 0 && p->count++ == 0) {
+        if (state.sights == 0 && p->count++ == 0) {
             p->first = p->rows;
             p->number = number;
         }
     }
-    p->rows += sights == 0;
+    p->rows += state.sights == 0;
     return OK;
 }
 
 static err take_keys(void *context, int64_t first, int64_t count, const void *elements)
 {
-    const int64_t(*rows)[KEY_COLUMNS] = elements;
+    const int64_t(*rows)[SHARD_KEY_COLUMNS] = elements;
     for (int64_t i = 0; i < count; i++) TRY(take_key(context, rows[i]));
     return OK;
 }
@@ -145,25 +155,39 @@ static err take_rows(void *context, int64_t first, int64_t count, const void *el
     return OK;
 }
 
+err shard_check_keys(const struct bundle *bundle, const struct bundle_entry *keys)
+{
+    const struct bundle_shape *shape = &keys->shape;
+    if (keys->dtype == BUNDLE_INT64 && shape->rank == 2 && shape->dim[1] == SHARD_KEY_COLUMNS)
+        return OK;
+    return fail_damaged(bundle, keys, "keys are int64 [ids, 3]");
+}
+
 static err read_keys(struct bundle *bundle, struct part *p)
 {
-    const struct bundle_shape *shape = &p->entry->shape;
-    const struct bundle_box all = bundle_whole(shape);
-    if (p->entry->dtype != BUNDLE_INT64 || shape->rank != 2 || shape->dim[1] != KEY_COLUMNS)
-        return fail_damaged(p, "keys are int64 [ids, 3]");
+    TRY(shard_check_keys(bundle, p->entry));
+    const struct bundle_box all = bundle_whole(&p->entry->shape);
     return bundle_read_rows(bundle, p->entry, &all, &(struct bundle_taker){p, take_keys});
 }
 
-static err read_rows(struct bundle *bundle, struct part *p, const char *name, int64_t width)
+static err find_rows(struct bundle *bundle, const char *name, int64_t rows, int64_t width,
+                     const struct bundle_entry **ret)
 {
     const struct bundle_entry *entry = bundle_find(bundle, name);
     if (!entry) return fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
     const struct bundle_shape *shape = &entry->shape;
-    const bool fits = entry->dtype == BUNDLE_FLOAT && shape->rank == 2 &&
-                      shape->dim[0] == p->rows && shape->dim[1] == width;
-    if (!fits)
-        return fail(ERR_INPUT, "%s: %s: expected %lld rows of %lld numbers", bundle_prefix(bundle),
-                    name, (long long)p->rows, (long long)width);
+    const bool fits = entry->dtype == BUNDLE_FLOAT && shape->rank == 2 && shape->dim[0] == rows &&
+                      shape->dim[1] == width;
+    *ret = entry;
+    return fits ? OK
+                : fail(ERR_INPUT, "%s: %s: expected %lld rows of %lld numbers",
+                       bundle_prefix(bundle), name, (long long)rows, (long long)width);
+}
+
+static err read_rows(struct bundle *bundle, struct part *p, const char *name, int64_t width)
+{
+    const struct bundle_entry *entry;
+    TRY(find_rows(bundle, name, p->rows, width, &entry));
     const struct bundle_box box = {.start = {p->first, 0}, .length = {p->count, width}};
     return p->count ? bundle_read_rows(bundle, entry, &box, &(struct bundle_taker){p, take_rows})
                     : OK;
@@ -213,4 +237,18 @@ err shard_read_growing(struct bundle *bundle, const struct warm_start *warm,
         TRY(read_arrays(bundle, warm, slice, names, slots, k, &part));
     }
     return OK;
+}
+
+err shard_find_keys(struct bundle *bundle, const struct slice *slice, int part,
+                    const struct bundle_entry **ret)
+{
+    return find_part(bundle, NULL, slice->name, part, ret);
+}
+
+err shard_find_rows(struct bundle *bundle, const struct slice *slice, int part, int64_t rows,
+                    const struct bundle_entry **ret)
+{
+    char name[BUNDLE_NAME_MAX];
+    TRY(part_name(slice->name, NULL, part, "rows", name));
+    return find_rows(bundle, name, rows, slice->shape.dim[1], ret);
 }

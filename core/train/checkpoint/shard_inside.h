@@ -30,6 +30,22 @@ err shard_write_growing(struct bundle_writer *, const struct shard_table *,
 err shard_read_growing(struct bundle *, const struct warm_start *, const struct shard_table *,
                        const struct slot_names *, int slots, int64_t step);
 
+/* Its keys as a checkpoint has them, [ids, 3] */
+enum { SHARD_KEY_ID, SHARD_KEY_SIGHTS, SHARD_KEY_USED, SHARD_KEY_COLUMNS };
+struct key_state; /* variables/growing/growing.h */
+/* ERR_INPUT: they are of another type or shape; or numbers that cannot be there. */
+err shard_check_keys(const struct bundle *, const struct bundle_entry *keys);
+err shard_key_state(const struct bundle *, const struct bundle_entry *keys,
+                    const int64_t row[SHARD_KEY_COLUMNS], struct key_state *ret);
+/* Of a part of the slice's table, and its rows, which must be so many. ret NULL: there is no such
+ * part, which is ERR_INPUT of the first. */
+err shard_find_keys(struct bundle *, const struct slice *, int part,
+                    const struct bundle_entry **ret);
+err shard_find_rows(struct bundle *, const struct slice *, int part, int64_t rows,
+                    const struct bundle_entry **ret);
+
+err shard_read_step(struct bundle *, uint64_t *ret);
+
 /* The ledger of this ps, from global_step and whatever ledgers the bundle has. */
 err shard_read_ledger(struct bundle *, struct shard *);
 

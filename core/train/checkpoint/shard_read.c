@@ -180,7 +180,7 @@ static err read_powers(struct bundle *bundle, const struct warm_start *warm, str
 }
 
 /* int64, or int32 as old programs made it. */
-static err read_global_step(struct bundle *bundle, struct shard *shard)
+err shard_read_step(struct bundle *bundle, uint64_t *ret)
 {
     struct wish wish = {.kind = "value", .wanted = SHARD_GLOBAL_STEP, .stored = SHARD_GLOBAL_STEP};
     const struct bundle_entry *entry = bundle_find(bundle, wish.stored);
@@ -197,7 +197,7 @@ static err read_global_step(struct bundle *bundle, struct shard *shard)
     }
     if (step < 0)
         return fail(ERR_INPUT, "%s: a global step of %lld", bundle_prefix(bundle), (long long)step);
-    shard->global_step = (uint64_t)step;
+    *ret = (uint64_t)step;
     return OK;
 }
 
@@ -218,7 +218,8 @@ err shard_read(struct bundle *bundle, const struct warm_start *warm, struct shar
 {
     if (warm) TRY(shard_map_check(warm));
     shard->global_step = 0;
-    if (!warm) TRY(read_global_step(bundle, shard)); /* tables know what was used when */
+    if (!warm)
+        TRY(shard_read_step(bundle, &shard->global_step)); /* tables know what was used when */
     TRY(read_slices(bundle, warm, shard));
     TRY(read_tables(bundle, warm, shard));
     TRY(read_powers(bundle, warm, shard));

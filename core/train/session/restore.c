@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/train/checkpoint/grown.h"
 #include "core/train/checkpoint/shard.h"
 #include "core/train/session/session_inside.h"
 
@@ -39,7 +40,10 @@ static err bring_rows(void *session, const size_t bytes[])
     (void)bytes;
     for (int i = 0; i < link->area.count; i++) {
         const int64_t count = link->counts.wanted[i];
-        TRY(bundle_pick_rows(s->restored.bundle, s->restored.tables[i], ids, count, to));
+        if (s->restored.grown[i])
+            TRY(grown_read(s->restored.grown[i], ids, count, to));
+        else
+            TRY(bundle_pick_rows(s->restored.bundle, s->restored.tables[i], ids, count, to));
         ids += count;
         to += count * link->area.slices[i].width;
     }
@@ -52,25 +56,41 @@ static err open_window(struct session *s)
     struct restored_rows *r = &s->restored;
     r->window = aligned_alloc(AREA_ALIGN, (bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN);
     if (!r->window) return fail(ERR_MEMORY, "no memory for the rows of a batch: %zu bytes", bytes);
-    r->tables =
-        arena_array(&s->arena, (size_t)s->rows.links[0].area.count, sizeof(struct bundle_entry *));
+    const size_t count = (size_t)s->rows.links[0].area.count;
+    r->tables = arena_array(&s->arena, count, sizeof *r->tables);
+    r->grown = arena_array(&s->arena, count, sizeof *r->grown);
     r->source = (struct row_source){bring_rows, s};
     s->rows.from = &r->source;
     session_bind_rows(s, 0, r->window);
     return OK;
 }
 
+void session_close_restored(struct session *s)
+{
+    struct restored_rows *r = &s->restored;
+    for (int i = 0; r->grown && i < s->rows.links[0].area.count; i++) grown_close(r->grown[i]);
+    free(r->window);
+}
+
 /* Rows that are read one by one are not held against a checksum, so all are once, before. */
+static err restore_table(struct session *s, struct bundle *bundle, const struct slice *slice, int i)
+{
+    struct restored_rows *r = &s->restored;
+    const struct table_spec *table = s->layout->variables[slice->variable].table;
+    grown_close(r->grown[i]);
+    r->grown[i] = NULL;
+    if (table->growth) return grown_open(bundle, slice, table, &r->grown[i]);
+    TRY(shard_find_values(bundle, slice, &r->tables[i]));
+    return bundle_check(bundle, r->tables[i]);
+}
+
 static err restore_tables(struct session *s, struct bundle *bundle)
 {
     if (!rows_are_used(&s->rows)) return OK;
     if (!s->restored.window) TRY(open_window(s));
     const struct rows_link *link = &s->rows.links[0];
-    for (int i = 0; i < link->area.count; i++) {
-        const struct bundle_entry **entry = &s->restored.tables[i];
-        TRY(shard_find_values(bundle, link->parts[i].slice, entry));
-        TRY(bundle_check(bundle, *entry));
-    }
+    for (int i = 0; i < link->area.count; i++)
+        TRY(restore_table(s, bundle, link->parts[i].slice, i));
     s->restored.bundle = bundle;
     return OK;
 }

@@ -109,11 +109,6 @@ static err make_layout(struct session *s)
     struct variable *variables = arena_array(&s->arena, (size_t)g->param_count, sizeof *variables);
     for (int i = 0; i < g->param_count; i++) {
         const struct param *param = g->params[i];
-        if (param->growth && s->options.only_evaluates)
-            return fail(ERR_INPUT,
-                        "%s: a table of \"capacity\": \"dynamic\" can be read by the run that "
-                        "trains it only",
-                        param->name);
         variables[i] = (struct variable){param->name, param->shape, describe_table(s, param)};
     }
     /* alone, pins to other ps and partitions have no meaning */
@@ -305,7 +300,7 @@ void session_close(struct session *s)
         if (s->kept[i]) d->kernels->release(d, s->kept[i]);
     free(s->metric_states);
     if (s->own_values) d->kernels->release(d, s->own_values);
-    free(s->restored.window);
+    session_close_restored(s);
     batch_source_close(s->train_data);
     batch_source_close(s->eval_data);
     arena_free(&s->arena);

@@ -24,6 +24,7 @@
 
 struct bundle; /* core/train/checkpoint/bundle/bundle.h */
 struct bundle_entry;
+struct grown; /* core/train/checkpoint/grown.h */
 
 struct session_options {
     const struct spec *spec;
@@ -49,7 +50,8 @@ struct session_options {
 /* Tables of a session that only evaluates lie in a checkpoint. */
 struct restored_rows {
     struct bundle *bundle;              /* borrowed */
-    const struct bundle_entry **tables; /* [tables] */
+    const struct bundle_entry **tables; /* [tables] NULL: it grows */
+    struct grown **grown;               /* [tables] NULL: it does not grow */
     void *window;                       /* NULL: none */
     struct row_source source;
 };

@@ -19,6 +19,8 @@ bool session_keeps_sums(const struct session *);
 err session_check_memory(struct session *);
 err session_open_plan(struct session *);
 
+void session_close_restored(struct session *); /* none is fine */
+
 /* ERR_INPUT: a pattern of train.warm_start speaks of nothing that the graph's variables, their
  * slots and the optimizer's powers are called. */
 err session_check_warm_start(struct session *);

@@ -73,6 +73,24 @@ static void grow_pages(struct growing *t)
     for (int i = 0; i < t->array_count; i++) madvise(t->arrays[i], t->array_bytes, MADV_HUGEPAGE);
 }
 
+/* 0: nothing is ever given up. */
+static int64_t period_steps(const struct growth *growth)
+{
+    return (growth->evict_after_steps + PERIODS - 1) / PERIODS;
+}
+
+static int64_t idle_periods(const struct growth *growth)
+{
+    const int64_t period = period_steps(growth);
+    return period ? (growth->evict_after_steps + period - 1) / period : 0;
+}
+
+bool growth_is_idle(const struct growth *growth, int64_t step, int64_t used)
+{
+    const int64_t period = period_steps(growth);
+    return period && step / period - used / period > idle_periods(growth);
+}
+
 err growing_open(const struct table_description *is, const struct updater *by,
                  struct device *device, struct growing **ret)
 {
@@ -85,9 +103,8 @@ err growing_open(const struct table_description *is, const struct updater *by,
     t->width = is->shape.dim[1];
     t->array_count = 1 + by->slot_count;
     t->given_back = NO_ROW;
-    t->period_steps = (is->growth->evict_after_steps + PERIODS - 1) / PERIODS;
-    if (t->period_steps)
-        t->idle_periods = (is->growth->evict_after_steps + t->period_steps - 1) / t->period_steps;
+    t->period_steps = period_steps(is->growth);
+    t->idle_periods = idle_periods(is->growth);
     aside_open(&t->aside);
     err e = key_index_open(is->start, is->length, &t->index);
     if (!e) e = map(t);
@@ -127,13 +144,22 @@ static size_t row_bytes(const struct growing *t)
     return (size_t)t->width * sizeof(float);
 }
 
-static void initial_values(const struct growing *t, int64_t key, float *ret)
+void growing_initial(const struct table_spec *table, const struct shape *shape, int64_t key,
+                     float *ret)
 {
     const struct initial of = {
-        .shape = &t->is.shape, .key = random_u64(t->is.key, (uint64_t)key), .count = t->width};
-    const err e = t->is.initializer->fill(t->is.initializer_attributes, &of, ret);
+        .shape = shape, .key = random_u64(table->key, (uint64_t)key), .count = shape->dim[1]};
+    const err e = table->initializer->fill(table->initializer_attributes, &of, ret);
     assert(!e); /* table_open has asked */
     (void)e;
+}
+
+static void initial_values(const struct growing *t, int64_t key, float *ret)
+{
+    const struct table_spec table = {.initializer = t->is.initializer,
+                                     .initializer_attributes = t->is.initializer_attributes,
+                                     .key = t->is.key};
+    growing_initial(&table, &t->is.shape, key, ret);
 }
 
 static err take_number(struct growing *t, int64_t *ret)

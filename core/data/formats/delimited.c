@@ -1,11 +1,19 @@
 /* delimited.c - records of delimited text: see delimited.h. */
 #include "core/data/formats/delimited.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
-/* A whole record, and one byte for the NUL behind its last cell. */
-enum { BUFFER_BYTES = RECORD_BYTES_MAX + 1 };
+enum {
+    BUFFER_BYTES = RECORD_BYTES_MAX + 1, /* a record, and the NUL behind its last cell */
+    MARKED_BYTES = 16 << 10,             /* at once: what stays in the nearest cache */
+    STEP_BYTES = 64,                     /* of which a word has the bits */
+};
+_Static_assert((int)MARKED_BYTES <= (int)CELLS_MAX, "marks of too many cells");
 
 static bool is_blank(char c)
 {
@@ -37,9 +45,11 @@ err delimited_open(struct input *input, char delimiter, struct delimited *ret)
 {
     struct delimited d = {.input = input, .delimiter = delimiter, .next_line = 1};
     d.buffer = malloc(BUFFER_BYTES);
+    d.marks = malloc(MARKED_BYTES * sizeof *d.marks);
     d.cells = calloc(CELLS_MAX, sizeof *d.cells); /* all text: nothing else is ever set */
-    err e = d.buffer && d.cells ? skip_byte_order_mark(&d)
-                                : fail(ERR_MEMORY, "no memory to read %s", input_path(input));
+    const bool has_memory = d.buffer && d.marks && d.cells;
+    err e = has_memory ? skip_byte_order_mark(&d)
+                       : fail(ERR_MEMORY, "no memory to read %s", input_path(input));
     if (e)
         delimited_close(&d);
     else
@@ -50,6 +60,7 @@ err delimited_open(struct input *input, char delimiter, struct delimited *ret)
 void delimited_close(struct delimited *d)
 {
     free(d->buffer);
+    free(d->marks);
     free(d->cells);
     *d = (struct delimited){0};
 }
@@ -111,6 +122,7 @@ static bool find_end(const struct delimited *d, struct search *s)
 static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken)
 {
     struct search s = {0};
+    d->mark = d->mark_count = 0;
     d->line = d->next_line;
     d->begin = input_offset(d->input) - (d->end - d->at);
     bool found = find_end(d, &s);
@@ -236,9 +248,91 @@ err delimited_skip(struct delimited *d, char comment, bool *ret_found)
 err delimited_seek(struct delimited *d, uint64_t begin, int64_t line)
 {
     d->at = d->end = 0;
+    d->mark = d->mark_count = 0;
     d->is_at_end = false;
     d->next_line = line;
     return input_seek(d->input, begin);
+}
+
+/* ---- many lines at once ----
+ *
+ * Most lines are whole in the buffer and without a quote. Of a stretch of these the places where
+ * cells end are found 64 bytes at a time; then each line is cut there. */
+
+/* A bit for each byte that is c, the first one's lowest. */
+#ifdef __SSE2__
+static uint64_t bits_of(const char at[STEP_BYTES], char c)
+{
+    const __m128i wanted = _mm_set1_epi8(c);
+    uint64_t bits = 0;
+    for (int i = 0; i < STEP_BYTES; i += 16) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(at + i));
+        bits |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, wanted)) << i;
+    }
+    return bits;
+}
+#else
+/* In a word of 8, the highest bit of a byte is set where the byte is 0 behind the exclusive or; the
+ * product brings the 8 together. */
+static uint64_t bits_of(const char at[STEP_BYTES], char c)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t bits = 0, word;
+    for (int i = 0; i < STEP_BYTES; i += 8) {
+        memcpy(&word, at + i, sizeof word);
+        word = le64toh(word) ^ UINT64_C(0x0101010101010101) * (unsigned char)c;
+        word = ~(((word & low) + low) | word | low) >> 7;
+        bits |= (word * UINT64_C(0x0102040810204080) >> 56) << i;
+    }
+    return bits;
+}
+#endif
+
+/* Where cells and lines end in the 64 bytes, up to a quote; *ret_goes_on is false where one is. */
+static uint64_t ends_of(const struct delimited *d, const char *at, bool *ret_goes_on)
+{
+    const char delimiter = d->delimiter == WORDS ? ' ' : d->delimiter;
+    const uint64_t ends = bits_of(at, '\n') | bits_of(at, delimiter);
+    if (d->delimiter == WORDS) return ends | bits_of(at, '\t');
+    const uint64_t quotes = has_quotes(d) ? bits_of(at, '"') : 0;
+    *ret_goes_on = !quotes;
+    return quotes ? ends & ((quotes & -quotes) - 1) : ends;
+}
+
+/* Of whole lines only: what is behind the last line end is looked at again. */
+static void mark_lines(struct delimited *d)
+{
+    const char *from = d->buffer + d->at;
+    const size_t have = d->end - d->at < MARKED_BYTES ? d->end - d->at : MARKED_BYTES;
+    uint16_t *marks = d->marks;
+    int count = 0;
+    bool goes_on = true;
+    for (size_t i = 0; goes_on && i + STEP_BYTES <= have; i += STEP_BYTES)
+        for (uint64_t ends = ends_of(d, from + i, &goes_on); ends; ends &= ends - 1)
+            marks[count++] = (uint16_t)(i + (size_t)__builtin_ctzll(ends));
+    while (count > 0 && from[marks[count - 1]] != '\n') count--;
+    d->marked = d->at;
+    d->mark = 0;
+    d->mark_count = count;
+}
+
+/* Cuts the next of the marked lines. Between words there may be several blanks, and in a line of
+ * nothing else there are no cells: so it is with an empty line. */
+static void take_marked(struct delimited *d)
+{
+    const bool may_be_empty = has_quotes(d);
+    char *const line = d->buffer + d->at, *from = line;
+    d->line = d->next_line++;
+    d->begin = input_offset(d->input) - (d->end - d->at);
+    for (bool is_end = false; !is_end;) {
+        char *const to = d->buffer + d->marked + d->marks[d->mark++];
+        is_end = *to == '\n';
+        char *const end = is_end && to > line && to[-1] == '\r' ? to - 1 : to;
+        trim(from, end, &d->cells[d->count]);
+        d->count += may_be_empty ? !is_end || end > line : d->cells[d->count].length > 0;
+        from = to + 1;
+    }
+    d->at = (size_t)(from - d->buffer);
 }
 
 /* Empty lines, and where words or lines are read blank ones, have no cells. */
@@ -246,6 +340,12 @@ static err next_cells(struct delimited *d, bool *ret_found)
 {
     size_t bytes = 0, taken = 0;
     d->count = 0;
+    if (d->mark == d->mark_count) mark_lines(d);
+    *ret_found = d->mark < d->mark_count;
+    if (*ret_found) {
+        take_marked(d);
+        return OK;
+    }
     TRY(find_record(d, &bytes, &taken));
     *ret_found = taken > 0;
     char *from = d->buffer + d->at;

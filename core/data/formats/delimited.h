@@ -27,6 +27,11 @@ struct delimited {
 
     char *buffer;   /* [BUFFER_BYTES] */
     size_t at, end; /* of what is in the buffer and not yet given out */
+    /* Where cells of the lines from `at` end, from `marked` in the buffer; of whole ones that need
+     * no other look. */
+    uint16_t *marks; /* [MARKED_BYTES] */
+    size_t marked;
+    int mark, mark_count; /* the next one, all */
     int64_t next_line;
     bool has_quote; /* the record may have one */
     bool is_at_end; /* of the file; the buffer may hold more */

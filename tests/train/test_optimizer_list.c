@@ -126,9 +126,9 @@ static void what_sweeps_cannot_update_a_table_that_grows(void **state)
     static const struct table_spec grows = {.growth = &growth};
     const struct variable variable = {.name = "words", .table = &grows};
     struct arena arena = {0};
-    const char *const texts[] = {"{\"optimizer\": \"lazy_adam\"}", "{\"optimizer\": \"adam\"}"};
+    const char *const lazy[] = {"{\"optimizer\": \"lazy_adam\"}", "{\"optimizer\": \"adam\"}"};
     for (int i = 0; i < 2; i++) {
-        struct optimizer_spec spec = fixture_optimizer(texts[i], &arena);
+        struct optimizer_spec spec = fixture_optimizer(lazy[i], &arena);
         const struct optimizers list = optimizers_make(&spec, 1, &arena);
         assert_int_equal(optimizers_check(&list, &variable, 1, &arena), i ? ERR_INPUT : OK);
     }

@@ -122,17 +122,13 @@ static const struct {
     {"queue_runner", "prefetch"},
 };
 
-static bool is_word(const char *a, const char *b)
-{
-    while (*a && *b && same(*a, *b)) a++, b++;
-    return !*a && !*b;
-}
-
 static const char *name_by_others(const char *word, const char *const *names, int count)
 {
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        for (int k = 0; k < count && is_word(word, others[i].word); k++)
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (distance(word, others[i].word) > 0) continue;
+        for (int k = 0; k < count; k++)
             if (strcmp(names[k], others[i].name) == 0) return names[k];
+    }
     return NULL;
 }
 

@@ -252,8 +252,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct libsvm_attributes, file),
      .may_differ = true,
      .help = "lines of a label and index:value pairs, indices from 1; plain or packed: a file, a "
-             "list, a "
-             "pattern, @ and a file of names"},
+             "list, a pattern, @ and a file of names"},
     {.name = "features",
      .type = FIELD_INT,
      .offset = offsetof(struct libsvm_attributes, features),

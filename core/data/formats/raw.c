@@ -80,8 +80,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct raw_attributes, file),
      .may_differ = true,
      .help = "the features of all rows, little-endian, plain or packed: a file, a list, a pattern, "
-             "@ and "
-             "a file of names"},
+             "@ and a file of names"},
     {.name = "shape",
      .type = FIELD_INTS,
      .offset = offsetof(struct raw_attributes, shape),

@@ -11,5 +11,5 @@ err thread_start(pthread_t *ret, void *(*run)(void *), void *context)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int status = pthread_create(ret, NULL, run, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return status ? fail(ERR_IO, "no thread to read with: %s", strerror(status)) : OK;
+    return status ? fail(ERR_IO, "cannot start a thread: %s", strerror(status)) : OK;
 }

@@ -25,7 +25,7 @@ struct part {
 struct grown {
     struct bundle *bundle;
     const struct slice *slice;
-    const struct table_spec *table;
+    struct table_description is;
     int64_t step; /* of the checkpoint */
     int part_count;
     struct part parts[PS_MAX];
@@ -64,11 +64,7 @@ static err take_keys(void *context, int64_t first, int64_t count, const void *el
     const int64_t(*rows)[SHARD_KEY_COLUMNS] = elements;
     struct key_state state;
     for (int64_t i = 0; i < count; i++) {
-        TRY(shard_key_state(g->bundle, g->parts[g->part_count].keys, rows[i], &state));
-        if (state.key <= g->last_key)
-            return fail(ERR_INPUT, "%s: %s: its ids are not in the order of their keys",
-                        bundle_prefix(g->bundle), g->parts[g->part_count].keys->name);
-        g->last_key = state.key;
+        TRY(shard_next_key(g->bundle, g->parts[g->part_count].keys, rows[i], &g->last_key, &state));
         const int64_t at = first + i;
         if (at % GROWN_BLOCK == 0)
             TRY(add_block(g, &(struct block){state.key, g->rows, at, g->part_count}));
@@ -98,7 +94,7 @@ static err open_parts(struct grown *g)
         if (!g->parts[g->part_count].keys) break;
         TRY(open_part(g));
     }
-    const size_t width = (size_t)g->slice->shape.dim[1];
+    const size_t width = (size_t)g->is.shape.dim[1];
     g->rows_of = malloc(AT_ONCE * GROWN_BLOCK * sizeof *g->rows_of);
     g->picked = malloc(AT_ONCE * width * sizeof *g->picked);
     return g->rows_of && g->picked ? OK : fail(ERR_MEMORY, "no memory for %d rows", (int)AT_ONCE);
@@ -111,7 +107,7 @@ err grown_open(struct bundle *bundle, const struct slice *slice, const struct ta
     if (!g) return fail(ERR_MEMORY, "no memory for the index of %s", slice->name);
     g->bundle = bundle;
     g->slice = slice;
-    g->table = table;
+    g->is = table_describe(slice, table);
     const err e = open_parts(g);
     if (e)
         grown_close(g);
@@ -175,7 +171,7 @@ static err look_up(const struct grown *g, int64_t key, const int64_t (*rows)[SHA
     struct key_state state;
     for (int64_t i = 0; i < keys_of_block(g, place->block); i++) {
         TRY(shard_key_state(g->bundle, g->parts[b->part].keys, rows[i], &state));
-        if (state.key == key && !growth_is_idle(g->table->growth, g->step, state.used)) {
+        if (state.key == key && !growth_is_idle(g->is.growth, g->step, state.used)) {
             place->row = state.sights ? -1 : row;
             place->sights = state.sights;
         }
@@ -202,7 +198,7 @@ static err look_up_all(struct grown *g, const int64_t *keys, struct place *place
 
 static err read_rows(struct grown *g, const struct place *places, int first, int end, float *ret)
 {
-    const size_t width = (size_t)g->slice->shape.dim[1];
+    const size_t width = (size_t)g->is.shape.dim[1];
     const struct part *part = &g->parts[g->blocks[places[first].block].part];
     int64_t numbers[AT_ONCE], count = 0;
     for (int i = first; i < end; i++)
@@ -215,16 +211,6 @@ static err read_rows(struct grown *g, const struct place *places, int first, int
         from += width;
     }
     return OK;
-}
-
-/* Who has none, as growing_gather has it */
-static void make_row(const struct grown *g, int64_t key, int64_t sights, float *ret)
-{
-    const int64_t width = g->slice->shape.dim[1];
-    if (sights + 1 >= g->table->growth->admit_after)
-        growing_initial(g->table, &g->slice->shape, key, ret);
-    else
-        memset(ret, 0, (size_t)width * sizeof *ret);
 }
 
 static int part_of(const struct grown *g, const struct place *place)
@@ -246,7 +232,7 @@ static err read_some(struct grown *g, const int64_t *keys, int count, float *ret
     }
     for (int i = 0; i < count; i++)
         if (places[i].row < 0)
-            make_row(g, keys[i], places[i].sights, ret + i * g->slice->shape.dim[1]);
+            growing_read_none(&g->is, keys[i], places[i].sights, ret + i * g->is.shape.dim[1]);
     return OK;
 }
 
@@ -255,7 +241,7 @@ err grown_read(struct grown *g, const int64_t *keys, int64_t count, float *ret)
     for (int64_t at = 0; at < count; at += AT_ONCE) {
         const int64_t left = count - at;
         TRY(read_some(g, keys + at, (int)(left < AT_ONCE ? left : AT_ONCE),
-                      ret + at * g->slice->shape.dim[1]));
+                      ret + at * g->is.shape.dim[1]));
     }
     return OK;
 }

@@ -122,14 +122,21 @@ err shard_key_state(const struct bundle *bundle, const struct bundle_entry *keys
     return OK;
 }
 
+err shard_next_key(const struct bundle *bundle, const struct bundle_entry *keys,
+                   const int64_t row[SHARD_KEY_COLUMNS], int64_t *last, struct key_state *ret)
+{
+    TRY(shard_key_state(bundle, keys, row, ret));
+    if (ret->key <= *last)
+        return fail_damaged(bundle, keys, "its ids are not in the order of their keys");
+    *last = ret->key;
+    return OK;
+}
+
 static err take_key(struct part *p, const int64_t row[SHARD_KEY_COLUMNS])
 {
     struct key_state state;
     int64_t number = -1;
-    TRY(shard_key_state(p->bundle, p->entry, row, &state));
-    if (state.key <= p->last)
-        return fail_damaged(p->bundle, p->entry, "its ids are not in the order of their keys");
-    p->last = state.key;
+    TRY(shard_next_key(p->bundle, p->entry, row, &p->last, &state));
     if (table_has(p->table, &state.key, 1)) {
         TRY(growing_restore(p->growing, &state, &number));
         if (state.sights == 0 && p->count++ == 0) {

@@ -33,10 +33,13 @@ err shard_read_growing(struct bundle *, const struct warm_start *, const struct 
 /* Its keys as a checkpoint has them, [ids, 3] */
 enum { SHARD_KEY_ID, SHARD_KEY_SIGHTS, SHARD_KEY_USED, SHARD_KEY_COLUMNS };
 struct key_state; /* variables/growing/growing.h */
-/* ERR_INPUT: they are of another type or shape; or numbers that cannot be there. */
+/* ERR_INPUT: they are of another type or shape; numbers that cannot be there; or, where keys are
+ * read one after the other, one that is not above the last (at first -1). */
 err shard_check_keys(const struct bundle *, const struct bundle_entry *keys);
 err shard_key_state(const struct bundle *, const struct bundle_entry *keys,
                     const int64_t row[SHARD_KEY_COLUMNS], struct key_state *ret);
+err shard_next_key(const struct bundle *, const struct bundle_entry *keys,
+                   const int64_t row[SHARD_KEY_COLUMNS], int64_t *last, struct key_state *ret);
 /* Of a part of the slice's table, and its rows, which must be so many. ret NULL: there is no such
  * part, which is ERR_INPUT of the first. */
 err shard_find_keys(struct bundle *, const struct slice *, int part,

@@ -2,9 +2,11 @@
 #include "core/train/session/towers.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/data/stream/thread.h"
+#include "core/train/session/replica.h"
 
 /* ---- where parameters lie ---- */
 
@@ -18,11 +20,8 @@ static bool is_apart(const struct tower *t)
 static err open_floats(struct device *d, const struct graph *g, struct arena *arena, float ***ret)
 {
     *ret = arena_array(arena, (size_t)g->param_count, sizeof **ret);
-    for (int i = 0; i < g->param_count; i++) {
-        void *memory;
-        TRY(d->kernels->allocate(d, (size_t)param_floats(g->params[i]) * sizeof(float), &memory));
-        (*ret)[i] = memory;
-    }
+    for (int i = 0; i < g->param_count; i++)
+        TRY(device_floats(d, param_floats(g->params[i]), &(*ret)[i]));
     return OK;
 }
 
@@ -92,15 +91,11 @@ static void *run_thread(void *tower)
     return NULL;
 }
 
-/* Signals are for the thread that waits for them. */
 static err start_thread(struct tower *t)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    t->has_thread = !pthread_create(&t->thread, NULL, run_thread, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return t->has_thread ? OK : fail(ERR_MEMORY, "no thread for tower %d", t->index);
+    TRY(thread_start(&t->thread, run_thread, t));
+    t->has_thread = true;
+    return OK;
 }
 
 static void end_threads(struct towers *all)

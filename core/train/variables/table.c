@@ -88,6 +88,20 @@ static err map(struct table *t)
     return OK;
 }
 
+struct table_description table_describe(const struct slice *slice, const struct table_spec *table)
+{
+    return (struct table_description){
+        .name = slice->name,
+        .shape = slice->shape,
+        .start = slice->start,
+        .length = slice->length,
+        .initializer = table->initializer,
+        .initializer_attributes = table->initializer_attributes,
+        .key = table->key,
+        .growth = table->growth,
+    };
+}
+
 /* What an initializer refuses, it refuses of every element. */
 static err check(const struct table_description *is)
 {

@@ -25,6 +25,9 @@ struct table_description {
                                     and the shape is that of one */
 };
 
+/* Of a slice; borrows what both name. */
+struct table_description table_describe(const struct slice *, const struct table_spec *);
+
 struct table;
 struct growing;
 

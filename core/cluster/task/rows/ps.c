@@ -36,16 +36,7 @@ static err open_table(struct ps_task *p, int i)
 {
     const struct table_share *share = &p->share->setup.tables[i];
     const struct slice *slice = &share->slice;
-    const struct table_description description = {
-        .name = slice->name,
-        .shape = slice->shape,
-        .start = slice->start,
-        .length = slice->length,
-        .initializer = share->spec.initializer,
-        .initializer_attributes = share->spec.initializer_attributes,
-        .key = share->spec.key,
-        .growth = share->spec.growth,
-    };
+    const struct table_description description = table_describe(slice, &share->spec);
     TRY(row_area_add(
         &p->tables->area,
         &(struct area_slice){slice->start, slice->length, slice->shape.dim[1], share->spec.most}));

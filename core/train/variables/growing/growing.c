@@ -144,22 +144,19 @@ static size_t row_bytes(const struct growing *t)
     return (size_t)t->width * sizeof(float);
 }
 
-void growing_initial(const struct table_spec *table, const struct shape *shape, int64_t key,
-                     float *ret)
+/* Whether the next update that names a key does, which was seen so often */
+static bool next_makes_row(const struct growth *growth, int64_t sights)
 {
-    const struct initial of = {
-        .shape = shape, .key = random_u64(table->key, (uint64_t)key), .count = shape->dim[1]};
-    const err e = table->initializer->fill(table->initializer_attributes, &of, ret);
-    assert(!e); /* table_open has asked */
-    (void)e;
+    return sights + 1 >= growth->admit_after;
 }
 
-static void initial_values(const struct growing *t, int64_t key, float *ret)
+static void initial_values(const struct table_description *is, int64_t key, float *ret)
 {
-    const struct table_spec table = {.initializer = t->is.initializer,
-                                     .initializer_attributes = t->is.initializer_attributes,
-                                     .key = t->is.key};
-    growing_initial(&table, &t->is.shape, key, ret);
+    const struct initial of = {
+        .shape = &is->shape, .key = random_u64(is->key, (uint64_t)key), .count = is->shape.dim[1]};
+    const err e = is->initializer->fill(is->initializer_attributes, &of, ret);
+    assert(!e); /* table_open has asked */
+    (void)e;
 }
 
 static err take_number(struct growing *t, int64_t *ret)
@@ -188,7 +185,7 @@ static void give_back(struct growing *t, int64_t number)
 err growing_make_row(struct growing *t, int64_t key, int64_t *ret_number)
 {
     TRY(take_number(t, ret_number));
-    initial_values(t, key, t->arrays[0] + *ret_number * t->width);
+    initial_values(&t->is, key, t->arrays[0] + *ret_number * t->width);
     for (int i = 0; i < t->by.slot_count; i++) {
         const float initial = optimizer_initial(t->by.optimizer, t->by.attributes, i);
         float *slot = t->arrays[1 + i] + *ret_number * t->width;
@@ -313,7 +310,7 @@ static int64_t number_of(const struct reading *r, int64_t key)
     if (entry && (uint8_t)(r->period - entry->period) > t->idle_periods) entry = NULL;
     if (entry && entry_has_row(entry)) return entry->state;
     const int64_t sights = entry ? entry_sights(entry) : 0;
-    return sights + 1 < t->is.growth->admit_after ? NO_ROW : NEXT_MAKES_ROW;
+    return next_makes_row(t->is.growth, sights) ? NEXT_MAKES_ROW : NO_ROW;
 }
 
 static inline __attribute__((always_inline)) void fetch_row(const struct growing *t, int64_t number)
@@ -323,12 +320,20 @@ static inline __attribute__((always_inline)) void fetch_row(const struct growing
     for (int64_t at = 0; at < n; at += LINE_FLOATS) __builtin_prefetch(row + at);
 }
 
+void growing_read_none(const struct table_description *is, int64_t key, int64_t sights, float *ret)
+{
+    if (next_makes_row(is->growth, sights))
+        initial_values(is, key, ret);
+    else
+        memset(ret, 0, (size_t)is->shape.dim[1] * sizeof *ret);
+}
+
 static void read_row(const struct growing *t, int64_t key, int64_t number, float *ret)
 {
     if (number >= 0)
         memcpy(ret, t->arrays[0] + number * t->width, row_bytes(t));
     else if (number == NEXT_MAKES_ROW)
-        initial_values(t, key, ret);
+        initial_values(&t->is, key, ret);
     else
         memset(ret, 0, row_bytes(t));
 }

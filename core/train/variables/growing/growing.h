@@ -32,8 +32,8 @@ void growing_gather(struct growing *, const int64_t *keys, int64_t count, float 
 err growing_apply(struct growing *, const int64_t *keys, int64_t count, const float *gradients,
                   const struct juncture *);
 
-/* The initial values of a key's row; shape: [1, width]. */
-void growing_initial(const struct table_spec *, const struct shape *, int64_t key, float *ret);
+/* What is read of a key without a row, which was seen so often. */
+void growing_read_none(const struct table_description *, int64_t key, int64_t sights, float *ret);
 /* Whether a key that was used last at that step is as if never seen when `step` is the next. */
 bool growth_is_idle(const struct growth *, int64_t step, int64_t used);
 

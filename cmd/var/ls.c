@@ -58,6 +58,10 @@ static err add_row(struct var *var, struct table *table, json_t *variable, int p
         row->name = arena_string(&var->arena, name);
         row->kind = arena_string(&var->arena, kind);
         row->shape = arena_string(&var->arena, shape_text(&shape, text));
+        if (json_is_true(json_object_get(variable, "grows")) && shape.rank == 2) {
+            row->shape = arena_format(&var->arena, "[?, %lld]", (long long)shape.dim[1]);
+            json_array_set_new(list, 0, json_null());
+        }
         row->dims = json_incref(list);
         row->holders = json_array();
     }

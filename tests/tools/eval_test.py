@@ -204,6 +204,32 @@ class Tables(model.ModelCase):
         for part in ("keys", "rows"):
             self.assertRegex(said, f"embedding_weights/part_00000/{part}: .*checksum differs")
 
+    def test_a_table_that_grows_is_none_of_fixed_rows(self):
+        columns = [{"column": "identity", "name": "c1"}]
+        about = {**clicks.CLICKS, **clicks.TABLES_ONLY, "name": "clicks",
+                 "data": {**clicks.CLICKS["data"], "columns": columns},
+                 "train": {"last_step": 5, "checkpoint_dir": "open"}}
+        self.write_spec({**about, "model": [{**about["model"][0], "capacity": "dynamic"}]})
+        self.assertEqual(self.dtrain("spec.json").returncode, 0)
+        fixed = {**about, "data": {**about["data"],
+                                   "columns": [{**columns[0], "buckets": 20}]}}
+        self.write_spec({**fixed, "train": {**about["train"], "checkpoint_dir": "fixed"}},
+                        "fixed.json")
+        self.assertEqual(self.dtrain("fixed.json").returncode, 0)
+        table = "logit/embedding_weights"
+        for folder, spec, said in (
+                ("fixed", "spec.json", "has a fixed number of rows there, and is a table that "
+                                       'grows here ("capacity": "dynamic")'),
+                ("open", "fixed.json", 'is a table that grows there ("capacity": "dynamic"), and '
+                                       "has a fixed number of rows here")):
+            for words in (["eval", spec, f"--checkpoint={folder}"],
+                          [spec, f"--checkpoint_dir={folder}", "--steps=9"],
+                          [spec, "--checkpoint_dir=other", f"--set=train.warm_start.checkpoint={folder}"]):
+                with self.subTest(words):
+                    ended = self.dtrain(*words)
+                    self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stderr)
+                    self.assertIn(f"model.ckpt-5: {table} {said}", ended.stderr)
+
     def test_what_is_read_is_leased(self):
         """Who writes to a pipe that is full, and not read, is not done."""
         reading = subprocess.Popen(

@@ -50,8 +50,8 @@ class ModelCase(tool.ToolCase):
         self.write_table("table.csv", ROWS, LABELS)
         self.write_values({})
 
-    def write_spec(self, content):
-        (self.folder / "spec.json").write_text(json.dumps(content))
+    def write_spec(self, content, name="spec.json"):
+        (self.folder / name).write_text(json.dumps(content))
 
     def write_table(self, name, rows, labels=None):
         lines = ["a,y,b" if labels else "a,b"]

@@ -7,7 +7,7 @@ import threading
 
 import program
 from program import BINARY, LIMIT_S
-from program.clicks import CLICKS
+from program.clicks import CLICKS, GROWING
 from program.cluster import ClusterCase, Plan, hold_addresses, is_listened_on, socket
 
 CLEAN = program.environment()
@@ -246,6 +246,23 @@ class Training(VarCase):
         self.fails(cluster, 2, "ps/0: " + refused, "get", large)
         self.fails(cluster, 2, f"ps/0: {small} is a table, whose rows are not changed from outside",
                    "set", small + "[3]", "0")
+        self.end(cluster, "worker/0")
+
+    def test_rows_of_tables_that_grow_are_read_by_ids(self):
+        cluster = self.start_endless(Plan(changes={**CLICKS, **GROWING}))
+        wide = "wide/c1_x_c2/weights"
+        rows = {line.split()[0]: line.split()[1:] for line in self.var(cluster, "ls").splitlines()}
+        self.assertEqual(rows[wide], ["[?,", "1]", "table", "0,1"])
+        listed = json.loads(self.var(cluster, "ls", "--json"))["variables"]
+        self.assertIn([None, 1], [one["shape"] for one in listed if one["name"] == wide])
+        ids = "deep/c2/embedding_weights"
+        several = json.loads(self.var(cluster, "get", ids + "[0:40]"))  # half of them are no cells
+        self.assertEqual((len(several), {len(row) for row in several}), (40, {5}))
+        self.assertEqual(several[30:], [[0] * 5] * 10)
+        self.assertEqual(json.loads(self.var(cluster, "get", ids + "[39]")), [0] * 5)
+        self.fails(cluster, 2, f"ps/0: {ids} is a table that grows: get up to 13107 rows by their "
+                   f"ids, as in {ids}[7] or {ids}[7:9]; they are not changed from outside",
+                   "get", ids)
         self.end(cluster, "worker/0")
 
     def test_a_change_waits_for_a_step_no_longer_than_its_limit(self):

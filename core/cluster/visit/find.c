@@ -25,8 +25,10 @@ bool visits_names_trained(const struct visits *v, const char *name)
     return false;
 }
 
-static bool is_cut(const struct slice *slice)
+/* The shape of a table that grows is that of one row, its slices are of keys. */
+static bool is_cut(const struct slice *slice, const struct table *table)
 {
+    if (table && table_growing(table)) return true;
     return slice->shape.rank > 0 && slice->length < slice->shape.dim[slice->axis];
 }
 
@@ -34,19 +36,18 @@ static bool is_cut(const struct slice *slice)
 static err add_part(const struct visit_view *view, const struct slice *slice,
                     const struct table *table, struct target *target)
 {
-    if (table && table_growing(table))
-        return fail(ERR_INPUT, "%s is a table that grows, whose rows are not shown", slice->name);
     void *more = realloc(target->parts, (size_t)(target->part_count + 1) * sizeof *target->parts);
     if (!more) return fail(ERR_MEMORY, "no memory for the parts of %s", slice->name);
     target->parts = more;
     target->shape = slice->shape;
-    target->axis = is_cut(slice) ? slice->axis : 0;
+    const bool is_part = is_cut(slice, table);
+    target->axis = is_part ? slice->axis : 0;
     const bool is_scalar = slice->shape.rank == 0;
     target->parts[target->part_count++] = (struct part){
-        .start = is_cut(slice) ? slice->start : 0,
-        .length = is_scalar       ? 1
-                  : is_cut(slice) ? slice->length
-                                  : slice->shape.dim[0],
+        .start = is_part ? slice->start : 0,
+        .length = is_scalar ? 1
+                  : is_part ? slice->length
+                            : slice->shape.dim[0],
         .floats = table ? NULL : view->values + slice->offset,
         .table = table,
     };

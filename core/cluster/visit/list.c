@@ -4,6 +4,7 @@
 
 #include "core/base/fields/fields.h"
 #include "core/cluster/visit/visit_inside.h"
+#include "core/train/variables/table.h"
 
 /* A variable of several parts here is named by the first of them. */
 static bool is_first_part(const struct visits *v, int index)
@@ -13,11 +14,21 @@ static bool is_first_part(const struct visits *v, int index)
     return true;
 }
 
-static void add_row(json_t *rows, const char *name, enum target_kind kind,
-                    const struct shape *shape)
+static json_t *row_of(const char *name, enum target_kind kind, const struct shape *shape)
 {
-    json_array_append_new(rows, json_pack("{ss ss so}", "name", name, "kind",
-                                          target_kind_name(kind), "shape", value_shape(shape)));
+    return json_pack("{ss ss so}", "name", name, "kind", target_kind_name(kind), "shape",
+                     value_shape(shape));
+}
+
+/* Of what is trained */
+static json_t *row_of_slice(const struct visits *v, int index)
+{
+    const struct slice *slice = visits_slice(v, index);
+    const int table = index - v->view.slice_count;
+    json_t *row = row_of(slice->name, table < 0 ? TARGET_TRAINED : TARGET_TABLE, &slice->shape);
+    if (table >= 0 && table_growing(v->view.tables[table].rows))
+        json_object_set_new(row, "grows", json_true());
+    return row;
 }
 
 /* Everything here has a place: the step, then slices, then shared variables. */
@@ -26,15 +37,14 @@ static void add_place(const struct visits *v, uint64_t place, json_t *rows)
     const struct shape scalar = {0};
     uint64_t slices = (uint64_t)visits_slice_count(v);
     if (place == 0) {
-        if (v->options.has_step) add_row(rows, "global_step", TARGET_STEP, &scalar);
+        if (v->options.has_step)
+            json_array_append_new(rows, row_of("global_step", TARGET_STEP, &scalar));
     } else if (place <= slices) {
-        const struct slice *slice = visits_slice(v, (int)place - 1);
-        const bool is_table = place > (uint64_t)v->view.slice_count;
         if (is_first_part(v, (int)place - 1))
-            add_row(rows, slice->name, is_table ? TARGET_TABLE : TARGET_TRAINED, &slice->shape);
+            json_array_append_new(rows, row_of_slice(v, (int)place - 1));
     } else {
         const struct shared_variable *variable = &v->shared.at[place - 1 - slices];
-        add_row(rows, variable->name, TARGET_SHARED, &variable->value.shape);
+        json_array_append_new(rows, row_of(variable->name, TARGET_SHARED, &variable->value.shape));
     }
 }
 

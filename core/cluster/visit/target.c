@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "core/cluster/visit/body.h"
+#include "core/train/variables/growing/growing.h"
+#include "core/train/variables/growing/keys.h"
 #include "core/train/variables/table.h"
 
 static const char *const kind_names[] = {"none", "trained", "table", "shared", "step"};
@@ -46,6 +48,12 @@ static struct geometry geometry_of(const struct target *target, const struct par
     return g;
 }
 
+/* Any id names a row of it. */
+static bool grows(const struct target *target)
+{
+    return target->kind == TARGET_TABLE && table_growing(target->parts[0].table);
+}
+
 /* Of a table */
 struct row_range {
     int64_t first, count;
@@ -60,12 +68,19 @@ static struct row_range rows_selected(const struct target *target,
 
 static err check_rows(const struct target *target, const struct selection *selection)
 {
-    const int64_t rows = target->shape.dim[0], most = VISIT_ELEMENTS_MAX / target->shape.dim[1];
+    const bool is_open = grows(target);
+    const int64_t rows = is_open ? ANY_ID : target->shape.dim[0],
+                  most = VISIT_ELEMENTS_MAX / target->shape.dim[1];
     const struct row_range range = rows_selected(target, selection);
     if (selection->index_count > 1)
         return fail(ERR_INPUT, "%s is a table: one index is that of a row", target->name);
     if (range.first < 0 || range.first >= rows || range.count > rows - range.first)
         return fail(ERR_INPUT, "%s has rows from 0 to %lld", target->name, (long long)rows - 1);
+    if (is_open && (!selection->index_count || range.count > most))
+        return fail(ERR_INPUT,
+                    "%s is a table that grows: get up to %lld rows by their ids, as in %s[7] or "
+                    "%s[7:9]; they are not changed from outside",
+                    target->name, (long long)most, target->name, target->name);
     if (range.count <= most) return OK;
     return fail(ERR_INPUT,
                 "%s is a table of %lld x %lld numbers: get up to %lld rows, as in %s[7] or "
@@ -211,6 +226,30 @@ static struct stretch stretch_of(const struct target *target, const struct part 
     return at < 0 ? (struct stretch){0} : (struct stretch){at, 1};
 }
 
+/* Of a table that grows; neighbours among ids are none among keys. */
+static bool has_id(const struct part *part, int64_t id)
+{
+    const int64_t key = key_of_id(id);
+    return key >= part->start && key - part->start < part->length;
+}
+
+static json_t *ids_json(const struct target *target, const struct selection *selection,
+                        int64_t *ret_count)
+{
+    const struct row_range range = rows_selected(target, selection);
+    const json_int_t width = target->shape.dim[1];
+    json_t *parts = json_array();
+    *ret_count = 0;
+    for (int i = 0; i < target->part_count; i++)
+        for (int64_t k = 0; k < range.count; k++) {
+            if (!has_id(&target->parts[i], range.first + k)) continue;
+            *ret_count += width;
+            json_array_append_new(parts, json_pack("{sI sI sI}", "start", (json_int_t)k, "length",
+                                                   (json_int_t)1, "count", width));
+        }
+    return parts;
+}
+
 static json_t *parts_json(const struct target *target, const struct selection *selection,
                           int64_t *ret_count)
 {
@@ -233,13 +272,33 @@ static json_t *parts_json(const struct target *target, const struct selection *s
     return parts;
 }
 
+static unsigned char *write_row(const struct target *target, unsigned char *numbers)
+{
+    for (int64_t k = 0; k < target->shape.dim[1]; k++)
+        numbers = visit_body_put(numbers, target->row[k]);
+    return numbers;
+}
+
+/* As the next batch that names them would find them */
+static unsigned char *write_ids(const struct target *target, const struct part *part,
+                                struct row_range range, unsigned char *numbers)
+{
+    for (int64_t id = range.first; id < range.first + range.count; id++) {
+        const int64_t key = key_of_id(id);
+        if (!has_id(part, id)) continue;
+        growing_gather(table_growing(part->table), &key, 1, target->row);
+        numbers = write_row(target, numbers);
+    }
+    return numbers;
+}
+
 static unsigned char *write_rows(const struct target *target, const struct part *part,
                                  struct stretch stretch, unsigned char *numbers)
 {
     const int64_t width = target->shape.dim[1];
     for (int64_t at = stretch.from; at < stretch.from + stretch.count; at += width) {
         table_read(part->table, 0, part->start + at / width, 1, target->row);
-        for (int64_t k = 0; k < width; k++) numbers = visit_body_put(numbers, target->row[k]);
+        numbers = write_row(target, numbers);
     }
     return numbers;
 }
@@ -249,6 +308,10 @@ void target_write(const struct target *target, const struct selection *selection
 {
     for (int i = 0; i < target->part_count; i++) {
         const struct part *part = &target->parts[i];
+        if (grows(target)) {
+            numbers = write_ids(target, part, rows_selected(target, selection), numbers);
+            continue;
+        }
         const struct stretch stretch = stretch_of(target, part, selection);
         if (part->table) numbers = write_rows(target, part, stretch, numbers);
         for (int64_t k = 0; !part->table && k < stretch.count; k++)
@@ -266,10 +329,14 @@ static json_t *describe(const struct target *target, const char *key, json_t *wh
 json_t *target_json(const struct target *target, const struct selection *selection,
                     int64_t *ret_count)
 {
-    json_t *json = describe(target, "parts", parts_json(target, selection, ret_count));
+    const bool is_open = grows(target);
+    json_t *json = describe(target, "parts",
+                            is_open ? ids_json(target, selection, ret_count)
+                                    : parts_json(target, selection, ret_count));
     if (target->kind != TARGET_TABLE) return json;
     const struct row_range range = rows_selected(target, selection);
-    json_object_set_new(json, "first_row", json_integer(range.first));
+    if (is_open) json_array_set_new(json_object_get(json, "shape"), 0, json_integer(range.count));
+    json_object_set_new(json, "first_row", json_integer(is_open ? 0 : range.first));
     json_object_set_new(json, "rows", json_integer(range.count));
     return json;
 }

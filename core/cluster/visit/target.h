@@ -16,7 +16,7 @@ enum target_kind { TARGET_NONE, TARGET_TRAINED, TARGET_TABLE, TARGET_SHARED, TAR
 const char *target_kind_name(enum target_kind);
 
 struct part {
-    int64_t start, length; /* along the target's axis */
+    int64_t start, length; /* along the target's axis; keys of a table that grows */
     float *floats;         /* of a trained variable; borrowed */
     const struct table *table;
     double *doubles; /* of any other */
@@ -25,7 +25,7 @@ struct part {
 struct target {
     enum target_kind kind;
     const char *name;
-    struct shape shape; /* of the whole */
+    struct shape shape; /* of the whole; of a table that grows, of one row */
     int axis;
     int part_count;
     struct part *parts; /* owned */

@@ -18,7 +18,11 @@
  * elements
  *     {"kind": "table", ... "first_row": 3, "rows": 2}          what of it was asked for; parts are
  *                                                               those rows of it that are here
- *     {"variables": [{"name", "kind", "shape"}], "next": 1000}      next: absent where that was all
+ *     {"variables": [{"name", "kind", "shape"}], "next": 1000}      next: absent where that was
+ * all; shape [1, 16] and "grows": true
+ *
+ * The rows of a table that grows are named by ids; its shape, and its parts, are those of what was
+ * asked for: "shape": [2, 16], "first_row": 0, "rows": 2, and a part for each id.
  *
  * A table has no summary: more of it than VISIT_ELEMENTS_MAX elements is an error, and so are set
  * and add. set and add are answered like a get after the change. Each is done at once and as a

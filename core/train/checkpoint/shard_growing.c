@@ -225,6 +225,11 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     TRY(part_name(stored, NULL, part, "keys", name));
     *ret_entry = bundle_find(bundle, name);
     if (*ret_entry || part > 0) return OK;
+    if (bundle_find(bundle, stored))
+        return fail(ERR_INPUT,
+                    "%s: %s has a fixed number of rows there, and is a table that grows here "
+                    "(\"capacity\": \"dynamic\")",
+                    bundle_prefix(bundle), stored);
     return fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
 }
 
@@ -244,6 +249,12 @@ err shard_read_growing(struct bundle *bundle, const struct warm_start *warm,
         TRY(read_arrays(bundle, warm, slice, names, slots, k, &part));
     }
     return OK;
+}
+
+bool shard_grows_there(const struct bundle *bundle, const char *variable)
+{
+    char name[BUNDLE_NAME_MAX];
+    return !part_name(variable, NULL, 0, "keys", name) && bundle_find(bundle, name);
 }
 
 err shard_find_keys(struct bundle *bundle, const struct slice *slice, int part,

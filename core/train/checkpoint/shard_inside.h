@@ -32,6 +32,8 @@ err shard_read_growing(struct bundle *, const struct warm_start *, const struct 
 
 /* Its keys as a checkpoint has them, [ids, 3] */
 enum { SHARD_KEY_ID, SHARD_KEY_SIGHTS, SHARD_KEY_USED, SHARD_KEY_COLUMNS };
+/* Whether that is such a table in the checkpoint */
+bool shard_grows_there(const struct bundle *, const char *variable);
 struct key_state; /* variables/growing/growing.h */
 /* ERR_INPUT: they are of another type or shape; numbers that cannot be there; or, where keys are
  * read one after the other, one that is not above the last (at first -1). */

@@ -46,6 +46,11 @@ static const char *nearest(const struct bundle *bundle, const char *name)
 
 static err fail_absent(const struct bundle *bundle, const struct wish *wish)
 {
+    if (shard_grows_there(bundle, wish->stored))
+        return fail(ERR_INPUT,
+                    "%s: %s is a table that grows there (\"capacity\": \"dynamic\"), and has a "
+                    "fixed number of rows here",
+                    bundle_prefix(bundle), wish->stored);
     const char *near = nearest(bundle, wish->stored);
     const bool is_mapped = strcmp(wish->wanted, wish->stored) != 0;
     const bool is_slot = strcmp(wish->kind, "slot") == 0;

@@ -40,8 +40,11 @@ static err open_table(struct ps_task *p, int i)
     TRY(row_area_add(
         &p->tables->area,
         &(struct area_slice){slice->start, slice->length, slice->shape.dim[1], share->spec.most}));
-    return table_open(&description, &p->store.updaters[share->optimizer], p->tables->host,
-                      &p->tables->at[i]);
+    TRY(table_open(&description, &p->store.updaters[share->optimizer], p->tables->host,
+                   &p->tables->at[i]));
+    p->tables->shown[i] = (struct shard_table){
+        .slice = slice, .optimizer = share->optimizer, .rows = p->tables->at[i]};
+    return OK;
 }
 
 err ps_tables_open(struct ps_task *p)
@@ -115,16 +118,9 @@ void ps_tables_release(struct ps_tables *t)
 
 void ps_tables_describe(const struct ps_task *p, struct shard *ret)
 {
-    const struct setup *setup = &p->share->setup;
     if (!p->tables) return;
-    for (int i = 0; i < setup->table_count; i++)
-        p->tables->shown[i] = (struct shard_table){
-            .slice = &setup->tables[i].slice,
-            .optimizer = setup->tables[i].optimizer,
-            .rows = p->tables->at[i],
-        };
     ret->tables = p->tables->shown;
-    ret->table_count = setup->table_count;
+    ret->table_count = p->tables->area.count;
 }
 
 size_t ps_tables_window_bytes(const struct ps_task *p)

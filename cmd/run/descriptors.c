@@ -13,6 +13,8 @@ enum {
     OF_ONE_PS = 6,
     /* the same, and two windows */
     OF_ONE_WORKER = 7,
+    /* the launcher's, of each task that it starts: its address, its output, its errors */
+    OF_ONE_TASK = 3,
 };
 
 int task_descriptors_needed(const struct cluster_spec *cluster)
@@ -21,19 +23,45 @@ int task_descriptors_needed(const struct cluster_spec *cluster)
                                   : OWN + OF_ONE_PS * cluster->hosts[JOB_PS].count;
 }
 
-void task_descriptors_raise(const struct cluster_spec *cluster)
+/* How many there may be then; asking cannot fail for this limit. */
+static rlim_t raise_limit(void)
 {
     struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return RLIM_INFINITY;
+    if (limit.rlim_cur >= LOOP_WATCH_MAX) return limit.rlim_cur;
+    const rlim_t most = limit.rlim_max < LOOP_WATCH_MAX ? limit.rlim_max : LOOP_WATCH_MAX;
+    const struct rlimit raised = {most, limit.rlim_max};
+    return setrlimit(RLIMIT_NOFILE, &raised) ? limit.rlim_cur : most;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+err task_descriptors_check_local(int ps, int workers)
+{
+    struct cluster_spec cluster = {.job = JOB_PS};
+    cluster.hosts[JOB_PS].count = ps;
+    cluster.hosts[JOB_WORKER].count = workers;
+    int needed = larger(task_descriptors_needed(&cluster), OWN + OF_ONE_TASK * (ps + workers));
+    cluster.job = JOB_WORKER;
+    needed = larger(needed, task_descriptors_needed(&cluster));
+    const rlim_t most = raise_limit();
+    if (most >= (rlim_t)needed) return OK;
+    return fail(ERR_IO,
+                "ulimit -n allows %llu open files and connections; a cluster of %d ps and %d "
+                "worker%s on this host needs %d",
+                (unsigned long long)most, ps, workers, workers == 1 ? "" : "s", needed);
+}
+
+void task_descriptors_raise(const struct cluster_spec *cluster)
+{
     const int needed = task_descriptors_needed(cluster);
-    if (getrlimit(RLIMIT_NOFILE, &limit)) return; /* cannot fail for this limit */
-    if (limit.rlim_cur < LOOP_WATCH_MAX) {
-        const rlim_t most = limit.rlim_max < LOOP_WATCH_MAX ? limit.rlim_max : LOOP_WATCH_MAX;
-        const struct rlimit raised = {most, limit.rlim_max};
-        if (!setrlimit(RLIMIT_NOFILE, &raised)) limit = raised;
-    }
-    if (limit.rlim_cur < (rlim_t)needed)
+    const rlim_t most = raise_limit();
+    if (most < (rlim_t)needed)
         log_line(LOG_WARNING,
                  "ulimit -n allows %llu open files and connections, and about %d are needed: peers "
                  "may be turned away, or reached over tcp",
-                 (unsigned long long)limit.rlim_cur, needed);
+                 (unsigned long long)most, needed);
 }

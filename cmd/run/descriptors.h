@@ -11,4 +11,8 @@ int task_descriptors_needed(const struct cluster_spec *);
  * is less than the cluster needs: what comes last is then turned away or goes over tcp. */
 void task_descriptors_raise(const struct cluster_spec *);
 
+/* Before a cluster of this host is started, whose tasks would wait for each other in vain: raises
+ * as above; ERR_IO where one of them, or their launcher, needs more. */
+err task_descriptors_check_local(int ps, int workers);
+
 #endif

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/run/descriptors.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -263,8 +264,9 @@ static err check_device(const struct run *run)
 /* Signals come first: a driver may have threads of its own, which must not take them. */
 static err launch_open(struct launch *launch, struct run *run)
 {
-    int count = (int)(run->flags.local_ps + run->flags.local_workers);
+    const int ps = (int)run->flags.local_ps, count = ps + (int)run->flags.local_workers;
     *launch = (struct launch){.run = run, .signals = -1, .spec_fd = -1};
+    TRY(task_descriptors_check_local(ps, count - ps));
     launch->children = calloc((size_t)count, sizeof *launch->children);
     if (!launch->children) return fail(ERR_MEMORY, "no memory for %d tasks", count);
     launch->count = count;

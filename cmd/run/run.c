@@ -102,10 +102,22 @@ enum run_kind run_kind(const struct run *run)
     return cluster->task == 0 ? RUN_CHIEF : RUN_WORKER;
 }
 
+/* Also where the other words make no sense, which is then told in that format. */
+static bool asks_for_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--log_format=json") == 0) return true;
+        if (strcmp(argv[i], "--log_format") == 0 && i + 1 < argc)
+            return strcmp(argv[i + 1], "json") == 0;
+    }
+    return false;
+}
+
 err run_open(struct run *run, int argc, char **argv)
 {
     *run = (struct run){.argc = argc, .argv = argv};
     int paths;
+    if (asks_for_json(argc, argv)) log_set_format(LOG_JSON);
     TRY(settings_check_words(argc, argv));
     TRY(flags_parse(&run_flags_object, argc, argv, &run->arena, &run->flags, &run->spec_path, 1,
                     &paths));

@@ -1,7 +1,10 @@
 /* settings.c - see settings.h. */
 #include "cmd/run/settings.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { WORD_MAX = 64 }; /* a longer one is no key */
 
 /* ---- keys of the spec as flags ---- */
 
@@ -32,15 +35,23 @@ static const char *section_of(const char *key, size_t length)
     return NULL;
 }
 
-static err check_word(const char *name)
+static bool is_flag(const char *name, size_t length)
 {
-    const size_t length = strcspn(name, "=");
-    const char *section =
-        has_field(&run_flags_object, name, length) ? NULL : section_of(name, length);
+    return has_field(&run_flags_object, name, length);
+}
+
+/* Where the word is none of ours, but of those that people come from, ours is meant. */
+static err check_word(const char *word)
+{
+    const size_t length = strcspn(word, "=");
+    char name[WORD_MAX];
+    if (length >= sizeof name || is_flag(word, length)) return OK;
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
+    const char *section = section_of(word, length), *key = section ? name : name_of_others(name);
+    if (!section && key && !is_flag(key, strlen(key))) section = section_of(key, strlen(key));
     if (!section) return OK;
-    return fail(ERR_INPUT, "unknown flag \"%.*s\": it is a key of the spec (--set %s.%.*s=%.64s)",
-                (int)length, name, section, (int)length, name,
-                name[length] && name[length + 1] ? name + length + 1 : "...");
+    return fail(ERR_INPUT, "unknown flag \"%s\": it is a key of the spec (--set %s.%s=%.64s)", name,
+                section, key, word[length] && word[length + 1] ? word + length + 1 : "...");
 }
 
 err settings_check_words(int argc, char **argv)

@@ -61,6 +61,8 @@ WRONG = [
      'unknown flag "shuffle": it is a key of the spec (--set data.shuffle=...)'),
     (["--learning_rate=1", "spec.json"], {},
      'unknown flag "learning_rate": it is a key of the spec (--set optimizer.learning_rate=1)'),
+    (["--max_to_keep=3", "spec.json"], {},
+     'unknown flag "max_to_keep": it is a key of the spec (--set train.keep_checkpoint_max=3)'),
     (["--workers=2", "spec.json"], {}, 'unknown flag "workers" (did you mean --local_workers?)'),
     (["--set=loss=mse", "spec.json"], {},
      'spec.json: loss: unknown loss "mse" (did you mean "mean_squared_error"?); known are '
@@ -509,6 +511,9 @@ class CommandLine(CommandCase):
             self.assertEqual({tuple(line) for line in lines}, {("time", "level", "task", "text")})
             self.assertEqual({line["task"] for line in lines},
                              {"", "ps/0", "ps/1", "worker/0"} if words else {""})
+        unknown = self.run_dtrain("--nosuch=1", "--log_format=json", "spec.json")
+        self.assertEqual(json.loads(unknown.stderr)["text"],
+                         'unknown flag "nosuch": no flag has a similar name')
         wrong = self.run_dtrain("--log_format=json", 'a"b\\c.json')
         line = json.loads(wrong.stderr)
         self.assertEqual((line["level"], line["text"]),

@@ -49,6 +49,14 @@ class Launch(CommandCase):
         self.assertRegex(ended.stdout, r"worker/0: softmax/kernel +\[784, 10\] +31360 +1\n")
         self.assertRegex(ended.stdout, r"worker/0: step 20, ")
 
+    def test_a_limit_on_files_that_is_too_low_is_told_at_once(self):
+        few = ["sh", "-c", 'ulimit -n 20 && exec "$0" "$@"', program.BINARY]
+        ended = subprocess.run([*few, *LOCAL, "spec.json"], cwd=self.folder, check=False, text=True,
+                               capture_output=True, env=program.environment(), timeout=KILLED_S)
+        self.assertEqual((ended.returncode, ended.stderr), (
+            1, "dtrain: ulimit -n allows 20 open files and connections; a cluster of 2 ps and 2 "
+               "workers on this host needs 38\n"))
+
     def test_every_line_has_the_name_of_its_task(self):
         ended = self.run_cluster("--log_level=debug", "spec.json")
         named = [line for line in ended.stderr.splitlines() if TASK.match(line)]

@@ -187,5 +187,7 @@ json_t *fields_schema(const struct object *); /* JSON Schema (2020-12); new refe
 /* The known name nearest to word by edit distance (transpositions count one), or NULL if none is
  * near. */
 const char *nearest_name(const char *word, const char *const *names, int count);
+/* What is known elsewhere by this word, as "max_to_keep"; NULL: nothing. */
+const char *name_of_others(const char *word);
 
 #endif

@@ -122,13 +122,19 @@ static const struct {
     {"queue_runner", "prefetch"},
 };
 
+const char *name_of_others(const char *word)
+{
+    if (strlen(word) > WORD_MAX) return NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (distance(word, others[i].word) == 0) return others[i].name;
+    return NULL;
+}
+
 static const char *name_by_others(const char *word, const char *const *names, int count)
 {
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (distance(word, others[i].word) > 0) continue;
-        for (int k = 0; k < count; k++)
-            if (strcmp(names[k], others[i].name) == 0) return names[k];
-    }
+    const char *name = name_of_others(word);
+    for (int i = 0; name && i < count; i++)
+        if (strcmp(names[i], name) == 0) return names[i];
     return NULL;
 }
 

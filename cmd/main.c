@@ -10,6 +10,7 @@
 #include "cmd/revision.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
+#include "core/data/packing/packing.h"
 #include "kernels/kernels.h"
 
 enum { COMMANDS_MAX = 32 };
@@ -43,7 +44,9 @@ int cmd_version(int argc, char **argv)
     printf("dtrain %s%s%s\n", DTRAIN_VERSION, space, DTRAIN_REVISION);
     printf("compiler: %s\n", DTRAIN_COMPILER);
     printf("arithmetic: %s\n", cpu_description());
-    printf("libraries: jansson %s, zlib %s\n", jansson_version_str(), zlibVersion());
+    const char *zstd = packing_zstd_version();
+    printf("libraries: jansson %s, zlib %s%s%s\n", jansson_version_str(), zlibVersion(),
+           zstd ? ", zstd " : "", zstd ? zstd : "");
     return EXIT_DONE;
 }
 

@@ -59,6 +59,8 @@ static void initials_and_parts_are_near_where_nothing_else_is(void **state)
     assert_string_equal(nearest_name("model-dir", folders, 1), "mode");
     assert_string_equal(nearest_name("sync", folders, 2), "mode");
     assert_nearest("AdamOptimizer", "adam");
+    assert_nearest("tf.train.AdamOptimizer", "adam");
+    assert_nearest("tf.train.", NULL);
     assert_nearest("MyUseBiasFlag", "use_bias");
     assert_nearest("initializer", "kernel_initializer");
     assert_nearest("my_activation_dense", "activation"); /* the longer of two */

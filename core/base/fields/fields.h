@@ -184,9 +184,9 @@ void kinds_help(FILE *, const struct kinds *);                         /* a line
 const struct kind *kinds_find(const struct kinds *, const char *name); /* NULL if none */
 json_t *fields_schema(const struct object *); /* JSON Schema (2020-12); new reference */
 
-/* The known name nearest to word by edit distance (transpositions count one), or NULL if none is
- * near. */
-const char *nearest_name(const char *word, const char *const *names, int count);
+/* The known name nearest to a word by edit distance (transpositions count one), or NULL if none is
+ * near; of a name of TensorFlow's, as "tf.train.AdamOptimizer", without its module. */
+const char *nearest_name(const char *given, const char *const *names, int count);
 /* What is known elsewhere by this word, as "max_to_keep"; NULL: nothing. */
 const char *name_of_others(const char *word);
 

@@ -107,6 +107,7 @@ static const struct {
     {"max_to_keep", "keep_checkpoint_max"},
     {"save_model_secs", "save_checkpoint_secs"},
     {"sync", "mode"},
+    {"issync", "mode"},
     {"sync_replicas", "mode"},
     {"num_ps", "local_ps"},
     {"num_workers", "local_workers"},
@@ -138,8 +139,16 @@ static const char *name_by_others(const char *word, const char *const *names, in
     return NULL;
 }
 
-const char *nearest_name(const char *word, const char *const *names, int count)
+/* "tf.train.AdamOptimizer" is "AdamOptimizer". */
+static const char *without_module(const char *word)
 {
+    const char *dot = strncmp(word, "tf.", 3) == 0 ? strrchr(word, '.') : NULL;
+    return dot ? dot + 1 : word;
+}
+
+const char *nearest_name(const char *given, const char *const *names, int count)
+{
+    const char *word = without_module(given);
     const size_t length = strlen(word);
     if (length == 0 || length > WORD_MAX) return NULL;
 

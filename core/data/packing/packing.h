@@ -36,6 +36,7 @@ struct packing {
     void (*close)(struct unpacking *); /* NULL is fine */
 };
 extern const struct packing packing_gzip, packing_zlib, packing_zstd;
+const char *packing_zstd_version(void); /* of the library; NULL: built without */
 
 enum { PACKING_HEAD_BYTES = 4 };
 /* NULL: plain, or zlib, whose first bytes may be those of anything. */

@@ -48,3 +48,8 @@ static void close_zstd(struct unpacking *u)
 }
 
 const struct packing packing_zstd = {"zstd", ZSTD_RATIO_MAX, open_zstd, turn, again, close_zstd};
+
+const char *packing_zstd_version(void)
+{
+    return ZSTD_versionString();
+}

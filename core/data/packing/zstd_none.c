@@ -2,3 +2,8 @@
 #include "core/data/packing/packing.h"
 
 const struct packing packing_zstd = {.name = "zstd"};
+
+const char *packing_zstd_version(void)
+{
+    return NULL;
+}

@@ -8,6 +8,7 @@
 #ifndef CORE_DATA_COLUMNS_COLUMN_H
 #define CORE_DATA_COLUMNS_COLUMN_H
 
+#include "core/base/fingerprint.h"
 #include "core/data/columns/items.h"
 #include "core/data/data.h"
 
@@ -50,6 +51,13 @@ bool column_reads_cell(const struct column_kind *);
         .help = "the most values that a row has; those that it has not count as nothing"           \
     }
 
+/* Fingerprints of cells, for all columns that are made of them; of the row at hand. */
+struct prints {
+    uint64_t row;     /* counted from 1 */
+    uint64_t *row_of; /* [cells] of which it is; 0: of none */
+    uint64_t *at;     /* [cells] */
+};
+
 /* A column while the source is read. */
 struct column_maker {
     const struct column_kind *kind;
@@ -58,9 +66,10 @@ struct column_maker {
     int cell;           /* of the row; -1: it reads none by itself */
     struct column made; /* described by open(): [rows] of ids or floats */
     void *state;        /* the kind's own */
-    int64_t stand_in;   /* the id of a row without any; NO_ID: none */
-    uint64_t inverse;   /* of made.buckets: column_bucket */
-    int64_t missing;    /* rows in which its cell was empty, or a default replaced what it has */
+    struct prints *prints;
+    int64_t stand_in; /* the id of a row without any; NO_ID: none */
+    uint64_t inverse; /* of made.buckets: column_bucket */
+    int64_t missing;  /* rows in which its cell was empty, or a default replaced what it has */
 };
 
 struct column_context {
@@ -84,6 +93,7 @@ struct column_kind {
     err (*open)(struct column_maker *, const struct column_context *);
     /* The id of an item, whose weight it may set; NO_ID: none. ERR_INPUT: what was expected. */
     err (*id)(const struct column_maker *, struct item *, int64_t *ret);
+    bool is_of_print; /* id() is column_bucket() of a word's fingerprint */
     enum crossing crosses;
     /* Or, where id is NULL, all of the row; to: as made says */
     err (*make)(struct column_maker *, const struct cell *cells, void *to);
@@ -109,6 +119,16 @@ static inline int64_t column_bucket(const struct column_maker *m, uint64_t hash)
     while (rest >= buckets) rest -= buckets;
     return (int64_t)rest;
 }
+/* Of a cell that is one word */
+static inline uint64_t column_print(struct prints *p, const struct cell *cells, int cell)
+{
+    if (p->row_of[cell] != p->row) {
+        p->row_of[cell] = p->row;
+        p->at[cell] = fingerprint(cells[cell].text, cells[cell].length);
+    }
+    return p->at[cell];
+}
+
 /* ERR_INPUT where the cell of that name, the first, is the label, or not the only one. */
 err column_check_cell(const struct row_reader *, const char *name, int cell);
 /* The items of the column's cell, of a kind that reads one. */

@@ -54,6 +54,7 @@ struct columns {
     struct column made[COLUMNS_MAX];
     size_t row_bytes[COLUMNS_MAX];
     int count;
+    struct prints prints;
     struct column_maker *makers; /* [maker_count] */
     int maker_count;
     struct arena arena; /* names of columns, and all that makers have */
@@ -111,6 +112,7 @@ static err open_maker(struct columns *c, const struct row_reader *reader,
     *m = (struct column_maker){.kind = spec->column.kind->descriptor,
                                .name = arena_string(&c->arena, spec->name),
                                .attributes = spec->column.attributes,
+                               .prints = &c->prints,
                                .cell = -1,
                                .stand_in = NO_ID};
     if (column_reads_cell(m->kind)) TRY(check_source(m, reader));
@@ -130,7 +132,10 @@ static err open_makers(struct columns *c, const struct row_reader *reader,
 {
     const struct objects *specs = context->columns;
     const struct column label = {.name = LABELS_NAME, .dtype = reader->label_dtype};
+    const size_t cells = (size_t)reader->cell_count;
     c->makers = arena_array(&c->arena, (size_t)specs->count, sizeof *c->makers);
+    c->prints.row_of = arena_array(&c->arena, cells, sizeof *c->prints.row_of);
+    c->prints.at = arena_array(&c->arena, cells, sizeof *c->prints.at);
     TRY(add_made(c, &label));
     for (int i = 0; i < specs->count; i++) {
         const struct column_spec *spec = (const struct column_spec *)specs->at + i;
@@ -193,6 +198,28 @@ static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *i
     return OK;
 }
 
+/* Whether a cell is one word, of whose fingerprint the id is made */
+static bool is_printed(const struct column_maker *m, const struct cell *cells)
+{
+    const struct column_source *source = m->attributes;
+    return m->kind->is_of_print && cell_is_word(&cells[m->cell], source->separator);
+}
+
+/* That id, and then none */
+static err make_printed(struct column_maker *m, const struct cell *cells, int64_t *ids)
+{
+    ids[0] = column_bucket(m, column_print(m->prints, cells, m->cell));
+    for (int64_t i = 1; i < m->made.shape.dim[0]; i++) ids[i] = NO_ID;
+    return OK;
+}
+
+/* weights: NULL where the column has none */
+static err make_values(struct column_maker *m, const struct cell *cells, void *to, void *weights)
+{
+    if (!m->kind->id) return m->kind->make(m, cells, to);
+    return is_printed(m, cells) ? make_printed(m, cells, to) : make_ids(m, cells, to, weights);
+}
+
 static void make_label(enum dtype dtype, double label, void *to)
 {
     if (dtype == INT32)
@@ -201,12 +228,10 @@ static void make_label(enum dtype dtype, double label, void *to)
         *(float *)to = (float)label;
 }
 
-/* weights: NULL where the column has none */
 static err make_column(struct column_maker *m, const struct row_reader *reader,
                        const struct row *row, void *to, void *weights)
 {
-    const err e =
-        m->kind->id ? make_ids(m, row->cells, to, weights) : m->kind->make(m, row->cells, to);
+    const err e = make_values(m, row->cells, to, weights);
     if (e != ERR_INPUT) return e;
     return fail_prefix(e, "%s: %s %lld: column \"%s\"", reader->name, reader->numbered,
                        (long long)row->number, m->name);
@@ -219,6 +244,7 @@ err columns_make(struct columns *c, const struct row_reader *reader, const struc
     int column = LABELS + 1;
     for (int i = 0; i < c->count; i++) place[i] = (char *)to[i] + c->row_bytes[i] * (size_t)at;
     make_label(c->made[LABELS].dtype, row->label, place[LABELS]);
+    c->prints.row++;
     for (int i = 0; i < c->maker_count; i++) {
         struct column_maker *m = &c->makers[i];
         void *weights = m->made.is_weighted ? place[column + 1] : NULL;

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "core/base/fingerprint.h"
-
 enum { KEYS_MAX = 8 };
 static const uint64_t FIRST_KEY = UINT64_C(0xDECAFCAFFE); /* TensorFlow's default */
 
@@ -110,8 +108,13 @@ static err value_of(const struct key *key, struct item *item, uint64_t *ret)
     return OK;
 }
 
-static err read_key(struct key *key, const struct cell *cells)
+static err read_key(struct key *key, struct prints *prints, const struct cell *cells)
 {
+    if (key->is_words && cell_is_word(&cells[key->cell], key->separator)) {
+        key->values[0] = column_print(prints, cells, key->cell);
+        key->count = 1;
+        return OK;
+    }
     struct items items = {.cell = &cells[key->cell], .separator = key->separator};
     struct item item;
     for (key->count = 0; items_next(&items, &item); key->count++) {
@@ -146,7 +149,7 @@ static err make(struct column_maker *m, const struct cell *cells, void *to)
     struct keys *keys = m->state;
     int64_t *ids = to, digits[KEYS_MAX] = {0}, count = 1;
     for (int k = 0; k < keys->count; k++) {
-        TRY(read_key(&keys->at[k], cells));
+        TRY(read_key(&keys->at[k], m->prints, cells));
         count *= keys->at[k].count;
     }
     for (int64_t i = 0; i < count; i++, count_up(keys, digits))

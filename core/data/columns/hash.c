@@ -31,5 +31,6 @@ const struct column_kind column_hash = {
                sizeof(struct attributes)},
     .open = open,
     .id = id,
+    .is_of_print = true,
     .crosses = CROSSES_WORDS,
 };

@@ -28,6 +28,12 @@ struct items {
     int64_t index;
 };
 
+/* The cell as it stands is its only item. */
+static inline bool cell_is_word(const struct cell *cell, const char *separator)
+{
+    return cell->text && cell->length > 0 && !separator;
+}
+
 /* Empty ones are passed over. False: there are no more. */
 bool items_next(struct items *, struct item *ret);
 

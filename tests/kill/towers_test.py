@@ -1,0 +1,47 @@
+"""Workers of several replicas that die: as those of one."""
+from program import main
+from program.clicks import CLICKS, LEARNT
+from program.lives import CHIEF, Life, plan_of
+
+LAST_STEP = 1200  # so many that none ends before somebody is killed
+TOWERS = {"train.towers": 2}
+PIECES = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}
+FAR = ["--transport=tcp", "--parts=always"]
+ATTEMPTS = 8
+
+
+class Towers(Life):
+    def plan(self, mode, changes, flags=()):
+        return plan_of(mode, LAST_STEP, {**changes, **TOWERS}, flags=list(flags))
+
+    def restart(self, plan, name):
+        cluster = self.begin(plan)
+        cluster.wait_for_step(50)
+        cluster.wait_for_line(CHIEF, "saved ")
+        cluster.restart([name])
+        return cluster, self.assert_done(cluster)
+
+    def test_whoever_is_killed_is_just_started_again(self):
+        for name, mode, changes, flags in (
+                ("worker/1", "async", CLICKS, []), (CHIEF, "async", CLICKS, FAR),
+                ("ps/1", "sync", {**CLICKS, **PIECES}, FAR)):
+            with self.subTest(name, mode=mode):
+                cluster, result = self.restart(self.plan(mode, changes, flags), name)
+                self.assertGreater(result["metrics"]["auc"], LEARNT, cluster.story())
+
+    def test_a_killed_worker_changes_no_bit_in_sync(self):
+        """One that dies between two messages of one push changes bits: not every time."""
+        for changes, flags in (({}, FAR), (CLICKS, [])):
+            plan = self.plan("sync", changes, flags)
+            reference = self.reference(plan)
+            for _ in range(ATTEMPTS):
+                cluster, _ = self.restart(plan, "worker/1")
+                found = self.differences(cluster, reference)
+                if not found:
+                    break
+            else:
+                self.fail(f"{found}\n{cluster.story()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -30,13 +30,16 @@ struct dataset {
     void (*close)(struct dataset *);
 };
 
+struct label_seen;
 enum { FILES_OF_PART_MAX = 2 };
 struct format_context {
     const char *directory; /* relative paths are relative to it */
     /* Of the fields of type FILES, in turn, one each: a format reads one part at a time. NULL:
      * labels that are not looked at. */
     const char *files[FILES_OF_PART_MAX];
-    bool has_other_parts; /* what this one has none of may be in them */
+    bool has_other_parts;      /* what this one has none of may be in them */
+    struct label_seen *labels; /* of all of them (formats/label.h), which are read one behind the
+                                  other; NULL: of none */
     /* Where rows name their cells: those of the files before; none: this is the first. */
     struct strings cell_names;
     struct bad_rows *bad_rows; /* NULL: none may be */

@@ -1,13 +1,17 @@
 /* parts.c - see parts.h. */
 #include "core/data/parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/data/columns/column.h"
 #include "core/data/files.h"
+#include "core/data/formats/label.h"
 #include "core/data/input.h"
 #include "core/data/storage.h"
+
+enum { FILE_NAMES_MAX = 1100 }; /* for a person */
 
 /* One file of each field, once it is open. */
 struct part {
@@ -21,6 +25,7 @@ struct parts {
     int count, opened;
     struct part *at; /* [count] */
     struct strings cell_names;
+    struct label_seen labels;
 
     /* of datasets that are put together */
     struct block blocks[COLUMNS_MAX];
@@ -214,18 +219,39 @@ static err open_part(struct parts *parts, const struct source_spec *source,
     return format->open(source->format.attributes, &own, ret);
 }
 
+/* Of all files, when the last has been read. One alone has told it by itself. */
+static err check_labels(const struct parts *parts, const struct source_spec *source)
+{
+    const size_t form = ((const struct format *)source->format.kind->descriptor)->label_form;
+    char name[FILE_NAMES_MAX];
+    if (!form || parts->count == 1) return OK;
+    snprintf(name, sizeof name, "%.1000s and %d more", parts->at[0].name, parts->count - 1);
+    return label_check_seen((void *)((char *)source->format.attributes + form), &parts->labels,
+                            name);
+}
+
+/* Files that are read one behind the other know of each other's labels. */
+static struct format_context context_in_turn(struct parts *parts,
+                                             const struct format_context *context)
+{
+    struct format_context result = *context;
+    if (parts->count > 1) result.labels = &parts->labels;
+    return result;
+}
+
 static err open_all(struct parts *parts, const struct source_spec *source,
                     const struct format_context *context, struct dataset *all)
 {
+    const struct format_context in_turn = context_in_turn(parts, context);
     for (int i = 0; i < parts->count && !has_enough(source, all->rows); i++) {
         struct dataset more = {0};
-        err e = open_part(parts, source, context, i, &more);
+        err e = open_part(parts, source, &in_turn, i, &more);
         if (!e) e = append_part(parts, all, &more);
         dataset_close(&more);
         TRY(e);
     }
     name_dataset(parts, all);
-    return OK;
+    return parts->opened == parts->count ? check_labels(parts, source) : OK;
 }
 
 /* One file is taken as its format makes it, without a copy. */
@@ -288,14 +314,14 @@ struct chain {
     struct row_reader reader; /* first: what others see */
     struct parts *parts;
     const struct source_spec *source;
-    const struct format_context *context;
+    struct format_context context;
     struct row_reader *now;
     int64_t rows;
 };
 
 static err open_next(struct chain *c)
 {
-    TRY(parts_read(c->parts, c->source, c->context, c->parts->opened, &c->now));
+    TRY(parts_read(c->parts, c->source, &c->context, c->parts->opened, &c->now));
     set_opened(c->parts, c->now->name, c->now->name, c->rows);
     c->reader.name = c->parts->at[c->parts->opened - 1].name;
     return OK;
@@ -319,7 +345,7 @@ static err next_good(struct chain *c, struct row *ret, bool *ret_found)
     for (;;) {
         const err e = c->now->calls->next(c->now, ret, ret_found);
         if (!e || !c->now->is_row_broken) return e;
-        TRY(bad_rows_leave_out(c->context->bad_rows, e));
+        TRY(bad_rows_leave_out(c->context.bad_rows, e));
     }
 }
 
@@ -334,7 +360,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
         TRY(next_good(c, ret, ret_found));
     }
     c->rows += *ret_found;
-    return OK;
+    return *ret_found ? OK : check_labels(c->parts, c->source);
 }
 
 /* The dataset may want the parts: they stay. */
@@ -364,7 +390,8 @@ static err open_rows(struct parts *parts, const struct source_spec *source,
 {
     struct chain *c = calloc(1, sizeof *c);
     if (!c) return fail(ERR_MEMORY, "no memory to read rows");
-    *c = (struct chain){.parts = parts, .source = source, .context = context};
+    *c = (struct chain){
+        .parts = parts, .source = source, .context = context_in_turn(parts, context)};
     const err e = open_chain(c);
     if (e)
         close_chain(&c->reader);

@@ -458,6 +458,30 @@ static void a_positive_label_that_no_row_has_is_refused(void **state)
                    "rows: no label is \"+1\"", "\"-1\"", NULL);
 }
 
+/* One of several may well have none. */
+static void a_positive_label_that_no_file_has_is_refused(void **state)
+{
+    const char *columns = "'columns': [{'column': 'numeric', 'name': 'a'}]";
+    char source[300];
+    struct dataset d;
+    file_write_text("one", "a,y\n1,no\n2,yes\n");
+    file_write_text("two", "a,y\n1,no\n2,perhaps\n");
+    for (int i = 0; i < 4; i++) {
+        snprintf(source, sizeof source,
+                 "{'format': 'csv', 'file': ['two', 'one', 'two'], 'label': 'y', 'positive': "
+                 "'%s'}%s%s",
+                 i % 2 ? "Yes" : "yes", i / 2 ? ", " : "", i / 2 ? columns : "");
+        if (i % 2) {
+            assert_refused(source, "two and 2 more: no label is \"Yes\" (\"positive\")",
+                           "\"no\", \"perhaps\", \"yes\"", NULL);
+            continue;
+        }
+        source_open_ok(source, &d);
+        assert_int_equal(d.rows, 6);
+        dataset_close(&d);
+    }
+}
+
 static void no_flipped_byte_crashes(void **state)
 {
     char text[] = "a,b,c,y\n1|3,\"x\",4:0.5 1:2,0\n?,,0,1\n";
@@ -508,6 +532,7 @@ int main(void)
         cmocka_unit_test(labels_of_clicks_follow_the_logit),
         cmocka_unit_test(more_clicks_than_memory_holds_are_refused_before_any),
         cmocka_unit_test(a_positive_label_that_no_row_has_is_refused),
+        cmocka_unit_test(a_positive_label_that_no_file_has_is_refused),
         cmocka_unit_test(no_flipped_byte_crashes),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -159,7 +159,7 @@ err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
                    const struct format_context *context, struct csv_table *ret)
 {
     *ret = (struct csv_table){.attributes = a, .without_labels = context->without_labels};
-    ret->seen.has_positive = context->has_other_parts;
+    ret->seen = label_seen_begin(context->has_other_parts, context->labels);
     if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
         return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
     TRY(input_open(context, context->files[0], &ret->input));

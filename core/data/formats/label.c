@@ -131,9 +131,25 @@ const char *label_expected(const struct label_form *form, const struct cell *got
                : "a class (a whole number; or a word, with \"label_type\": \"word\")";
 }
 
+struct label_seen label_seen_begin(bool has_others, struct label_seen *all)
+{
+    return (struct label_seen){.all = all, .has_positive = has_others && !all};
+}
+
+static void add_seen(struct label_seen *all, const struct label_seen *seen)
+{
+    all->has_positive |= seen->has_positive;
+    for (int i = 0; i < seen->count; i++)
+        remember(all, &(struct cell){.text = seen->others[i], .length = strlen(seen->others[i])});
+}
+
 err label_check_seen(const struct label_form *form, const struct label_seen *seen, const char *file)
 {
     char others[LABELS_NAMED * (CELL_TEXT_MAX + 4)] = "";
+    if (seen->all) {
+        add_seen(seen->all, seen);
+        return OK;
+    }
     if (!form->positive || seen->has_positive || seen->count == 0) return OK;
     for (int i = 0; i < seen->count; i++)
         snprintf(others + strlen(others), sizeof others - strlen(others), "%s\"%s\"", i ? ", " : "",

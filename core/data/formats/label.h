@@ -13,9 +13,10 @@ struct label_form {
     const int *sorted;      /* classes by their words (label_sort_classes) */
 };
 
-/* What a file's labels were so far, as long as none was the positive one; zeroed at first */
+/* What a file's labels were so far, as long as none was the positive one */
 enum { LABELS_NAMED = 3 };
 struct label_seen {
+    struct label_seen *all; /* of the files that are read one behind the other; NULL: of none */
     bool has_positive;
     int count;
     char others[LABELS_NAMED][CELL_TEXT_MAX];
@@ -61,8 +62,10 @@ enum dtype label_dtype(const struct label_form *);
  * classes are not sorted any word is class 0. */
 bool label_read(const struct label_form *, const struct cell *, struct label_seen *, double *ret);
 const char *label_expected(const struct label_form *, const struct cell *got);
+/* Before the first row. has_others: other files may have what this one has none of. */
+struct label_seen label_seen_begin(bool has_others, struct label_seen *all);
 /* After the last row. ERR_INPUT: none had the positive word, which is a slip of the pen: all
- * examples would be the same. */
+ * examples would be the same. Where there is `all`, it is told of the file, and asked later. */
 err label_check_seen(const struct label_form *, const struct label_seen *, const char *file);
 
 #endif

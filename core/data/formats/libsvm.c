@@ -155,7 +155,7 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
                                     .label_cell = -1,
                                     .cut = (uint64_t)COMMENT,
                                     .label_dtype = label_dtype(&a->label_form)};
-    s->seen.has_positive = context->has_other_parts;
+    s->seen = label_seen_begin(context->has_other_parts, context->labels);
     s->attributes = a;
     s->without_labels = context->without_labels;
     err e = input_open(context, context->files[0], &s->input);

@@ -100,7 +100,7 @@ err named_cells_open(struct named_cells *c, const struct named_attributes *a,
 {
     const struct strings *given = context->cell_names.count ? &context->cell_names : &a->names;
     *c = (struct named_cells){.is_looking = given->count == 0};
-    c->seen.has_positive = context->has_other_parts;
+    c->seen = label_seen_begin(context->has_other_parts, context->labels);
     TRY(add_names(c, given));
     const size_t length = strlen(a->label);
     if (context->without_labels || index_of(c, a->label, length) >= 0) return OK;

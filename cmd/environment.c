@@ -54,8 +54,10 @@ void print_environment(FILE *out)
           out);
     for (const struct foreign *f = foreigners; f->variable; f++)
         fprintf(out, "  %-20s  %s\n", f->variable, f->launcher);
-    fputs("\nTheir scripts can say what a task is, as in\n\n"
-          "  dtrain --job_name=worker --task_index=$SLURM_PROCID --ps_hosts=... "
-          "--worker_hosts=... SPEC.json\n",
-          out);
+    fputs(
+        "\nUnder Slurm, srun dtrain --slurm=ps=2 SPEC.json is a cluster of the tasks of the step.\n"
+        "Scripts of others can say what a task is, as in\n\n"
+        "  dtrain --job_name=worker --task_index=$PMI_RANK --ps_hosts=... "
+        "--worker_hosts=... SPEC.json\n",
+        out);
 }

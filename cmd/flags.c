@@ -57,6 +57,23 @@ static const struct field fields[] = {
      .environment = "WORKER_HOSTS",
      .takers = RUN_TASKS | RUN_EVALUATOR,
      .help = "addresses of the workers, in the same way"},
+    {.name = "slurm",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct run_flags, cluster.slurm),
+     .fallback = "null",
+     .takers = RUN_TASKS,
+     .help =
+         "ps=N: this is one of the tasks that srun has started, of which the first N are "
+         "parameter servers and the others workers; hosts and ports follow from what Slurm says"},
+    {.name = "base_port",
+     .type = FIELD_INT,
+     .offset = offsetof(struct run_flags, cluster.base_port),
+     .fallback = "0",
+     .max = 65535,
+     .takers = RUN_TASKS,
+     .help =
+         "slurm: the port of the first task of each node, then come those of the others; 0: the "
+         "ports of srun --resv-ports, or else some that depend on the job"},
     {.name = "local_ps",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, local_ps),

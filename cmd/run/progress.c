@@ -25,6 +25,12 @@ const char *count_text(double value, char text[COUNT_TEXT_MAX])
     return text;
 }
 
+/* Slurm starts all tasks by one line, which names one file. */
+static bool writes_metrics(const struct run *run)
+{
+    return run->flags.metrics_file && (!run->flags.cluster.slurm || run_kind(run) == RUN_CHIEF);
+}
+
 err progress_open(const struct run *run, struct progress *ret)
 {
     *ret = (struct progress){
@@ -32,7 +38,7 @@ err progress_open(const struct run *run, struct progress *ret)
         .draws = log_is_terminal(),
         .started_ns = clock_ns(),
     };
-    if (!run->flags.metrics_file) return OK;
+    if (!writes_metrics(run)) return OK;
     ret->metrics = fopen(run->flags.metrics_file, "we");
     if (!ret->metrics)
         return fail(ERR_INPUT, "--metrics_file=%s: %s", run->flags.metrics_file, strerror(errno));
@@ -314,7 +320,7 @@ static err end(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
     if (o->end.code == EXIT_DONE) print_end(p, v);
-    err written = p->run->flags.result ? write_result(p, v, o) : OK;
+    err written = v->is_chief && p->run->flags.result ? write_result(p, v, o) : OK;
     err closed = close_metrics(p);
     if (closed && o->end.code != EXIT_DONE) { /* which says more */
         log_line(LOG_WARNING, "%s", error_text());

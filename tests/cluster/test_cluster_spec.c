@@ -108,6 +108,12 @@ static void wrong_flags_are_named(void **state)
          "WORKER_HOSTS in the environment: worker_hosts[0]: address \"b\": expected host:port or "
          "[v6 "
          "address]:port"},
+        {{"worker", -1, NULL, NULL, .slurm = "ps=1"},
+         NULL,
+         "--job_name: --slurm says that already"},
+        {{NULL, -1, "a:1", NULL, {[WORD_PS_HOSTS] = true}, .slurm = "ps=1"},
+         NULL,
+         "PS_HOSTS in the environment: --slurm says that already"},
         {{"worker", 7, "a:1", "b:1,b:2"}, NULL, "task_index 7 but worker_hosts names 2 tasks"},
         {{"ps", 1, "a:1", "b:1,b:2"}, NULL, "task_index 1 but ps_hosts names 1 task"},
         {{"ps", 0, "a:1,a:2,a:1", "b:1"}, NULL, "the same address twice: \"a:1\" is ps/0 and ps/2"},

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cluster/description/slurm.h"
 #include "core/cluster/description/tf_config.h"
 #include "core/train/variables/layout.h"
 #include "net/transport.h"
@@ -211,9 +212,29 @@ static err check_task(const struct cluster_flags *flags, const struct cluster_sp
     return OK;
 }
 
+static const char *of_environment(const char *name)
+{
+    return getenv(name);
+}
+
+static err make_of_slurm(const struct cluster_flags *flags, struct arena *arena,
+                         struct cluster_spec *ret)
+{
+    const bool is_said[WORD_COUNT] = {flags->job_name, flags->task_index >= 0, flags->ps_hosts,
+                                      flags->worker_hosts};
+    char text[SOURCE_TEXT_MAX];
+    for (enum cluster_word word = 0; word < WORD_COUNT; word++)
+        if (is_said[word])
+            return fail(ERR_INPUT, "%s: --slurm says that already",
+                        source(flags, word, NULL, text));
+    TRY(slurm_read(flags->slurm, flags->base_port, of_environment, arena, ret));
+    return check_distinct(ret, arena);
+}
+
 err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_text,
                       struct arena *arena, struct cluster_spec *ret)
 {
+    if (flags->slurm) return make_of_slurm(flags, arena, ret);
     struct tf_config config = {0};
     bool asks_config = tf_config_text && *tf_config_text && !is_complete(flags);
     if (asks_config) TRY(tf_config_read(tf_config_text, arena, &config));

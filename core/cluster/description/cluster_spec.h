@@ -30,9 +30,12 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
     const char *ps_hosts; /* comma separated */
     const char *worker_hosts;
     bool is_by_environment[WORD_COUNT]; /* for messages */
+    const char *slurm; /* "ps=2": all of this follows from what srun says (slurm.h) */
+    int64_t base_port; /* of that; 0: it depends on the job */
 };
 
-/* tf_config: text of the variable, or NULL. ERR_INPUT names what is missing or wrong:
+/* Where flags have slurm, the rest of them is absent, and TF_CONFIG is not looked at.
+ * tf_config: text of the variable, or NULL. ERR_INPUT names what is missing or wrong:
  *     --job_name=worker needs --task_index
  *     task_index 7 but worker_hosts names 2 tasks
  *     ps_hosts[1]: address "localhost": expected host:port

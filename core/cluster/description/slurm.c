@@ -1,0 +1,324 @@
+/* slurm.c - see slurm.h. Forms of the variables: the OUTPUT ENVIRONMENT VARIABLES of srun's manual.
+ */
+#include "core/cluster/description/slurm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/train/variables/layout.h"
+#include "net/transport.h"
+
+enum {
+    RANKS_MAX = PS_MAX + WORKERS_MAX,
+    GROUPS_MAX = 4, /* of brackets in a name */
+    DIGITS_MAX = 9,
+    PORT_MAX = 65535,
+    /* Below what Linux gives to connections; jobs that begin one after the other are apart. */
+    PORT_FIRST = 10000,
+    PORT_BLOCKS = 220,
+    PORT_BLOCK = 100,
+};
+
+/* ---- lists of nodes ---- */
+
+struct names {
+    struct arena *arena;
+    const char *list; /* for messages */
+    const char *at[RANKS_MAX];
+    int count;
+};
+
+static err refuse(const char *list, const char *why)
+{
+    return fail(ERR_INPUT, "\"%.200s\": %s", list, why);
+}
+
+/* Decimal digits at *at, which is moved behind them. */
+static err read_number(const char *list, const char **at, int *ret_digits, int64_t *ret)
+{
+    const size_t digits = strspn(*at, "0123456789");
+    if (digits == 0 || digits > DIGITS_MAX) return refuse(list, "expected a number");
+    *ret = strtoll(*at, NULL, 10);
+    *ret_digits = (int)digits;
+    *at += digits;
+    return OK;
+}
+
+/* "7", "001-003": the digits of the first are what all have at least. */
+struct range {
+    int64_t first, last;
+    int digits;
+};
+
+static err read_range(const char *list, const char **at, struct range *ret)
+{
+    int digits;
+    TRY(read_number(list, at, &ret->digits, &ret->first));
+    ret->last = ret->first;
+    if (**at == '-') {
+        ++*at;
+        TRY(read_number(list, at, &digits, &ret->last));
+    }
+    return ret->last >= ret->first ? OK : refuse(list, "a range goes down");
+}
+
+static err expand(struct names *n, const char *before, const char *rest, size_t length, int groups);
+
+/* The brackets at `open`, one name for each number, and then what is behind. */
+static err expand_group(struct names *n, const char *before, const char *rest, size_t length,
+                        const char *open, int groups)
+{
+    const char *end = rest + length, *close = memchr(open, ']', (size_t)(end - open));
+    if (!close) return refuse(n->list, "a bracket is not closed");
+    if (groups == GROUPS_MAX) return refuse(n->list, "too many brackets in a name");
+    for (const char *at = open; at < close;) {
+        struct range range = {0};
+        at++; /* the bracket, or a comma */
+        TRY(read_range(n->list, &at, &range));
+        if (at != close && *at != ',') return refuse(n->list, "expected numbers in brackets");
+        for (int64_t i = range.first; i <= range.last; i++) {
+            const char *name = arena_format(n->arena, "%s%.*s%0*lld", before, (int)(open - rest),
+                                            rest, range.digits, (long long)i);
+            TRY(expand(n, name, close + 1, (size_t)(end - close - 1), groups + 1));
+        }
+    }
+    return OK;
+}
+
+/* One entry of the list, of which `before` is done. */
+static err expand(struct names *n, const char *before, const char *rest, size_t length, int groups)
+{
+    const char *open = memchr(rest, '[', length);
+    if (open) return expand_group(n, before, rest, length, open, groups);
+    if (n->count == RANKS_MAX) return refuse(n->list, "too many nodes");
+    const char *name = arena_format(n->arena, "%s%.*s", before, (int)length, rest);
+    if (!*name) return refuse(n->list, "a name is empty");
+    n->at[n->count++] = name;
+    return OK;
+}
+
+/* Up to a comma that is in no bracket */
+static size_t entry_length(const char *from)
+{
+    size_t length = 0;
+    for (bool is_inside = false; from[length] && (is_inside || from[length] != ','); length++)
+        is_inside = from[length] == '[' || (is_inside && from[length] != ']');
+    return length;
+}
+
+err slurm_expand(const char *list, struct arena *arena, struct strings *ret)
+{
+    struct names *n = arena_new(arena, sizeof *n);
+    *n = (struct names){.arena = arena, .list = list};
+    for (const char *from = list; from;) {
+        const size_t length = entry_length(from);
+        TRY(expand(n, "", from, length, 0));
+        from = from[length] ? from + length + 1 : NULL;
+    }
+    *ret = (struct strings){n->at, n->count};
+    return OK;
+}
+
+/* ---- where ranks are ---- */
+
+struct step {
+    slurm_variable *variable;
+    struct arena *arena;
+    struct strings nodes;
+    int *tasks;      /* [nodes] */
+    int ranks, rank; /* how many, and this one */
+    int *node_of;    /* [ranks] */
+    int *place_of;   /* [ranks] among those of its node */
+};
+
+static err fail_variable(const char *name, const char *value)
+{
+    if (value) return fail(ERR_INPUT, "%s=%.100s in the environment cannot be", name, value);
+    return fail(ERR_INPUT, "--slurm: %s is not in the environment: start with srun", name);
+}
+
+/* The one of the step, or where there is none that of the job. */
+static const char *either(const struct step *s, const char *name, const char *other)
+{
+    const char *value = s->variable(name);
+    return value ? value : s->variable(other);
+}
+
+static err read_count(const struct step *s, const char *name, int64_t least, int64_t most,
+                      int64_t *ret)
+{
+    const char *value = s->variable(name), *at = value;
+    int digits;
+    if (!value) return fail_variable(name, NULL);
+    if (read_number(value, &at, &digits, ret) || *at || *ret < least || *ret > most)
+        return fail_variable(name, value);
+    return OK;
+}
+
+/* "2(x3),1": how many tasks each node has */
+static err read_tasks(struct step *s)
+{
+    const char *name = "SLURM_STEP_TASKS_PER_NODE";
+    const char *value = either(s, name, "SLURM_TASKS_PER_NODE"), *at = value;
+    int64_t sum = 0, count = 0, times;
+    int node = 0, digits;
+    if (!value) return fail_variable(name, NULL);
+    s->tasks = arena_array(s->arena, (size_t)s->nodes.count, sizeof *s->tasks);
+    for (bool has_more = true; has_more; at += has_more) {
+        times = 1;
+        if (read_number(value, &at, &digits, &count)) return fail_variable(name, value);
+        if (strncmp(at, "(x", 2) == 0) {
+            at += 2;
+            if (read_number(value, &at, &digits, &times) || *at++ != ')')
+                return fail_variable(name, value);
+        }
+        for (; times > 0 && node < s->nodes.count; times--, sum += count)
+            s->tasks[node++] = (int)count;
+        if (times > 0) return fail_variable(name, value);
+        has_more = *at == ',';
+    }
+    return *at || node != s->nodes.count || sum != s->ranks ? fail_variable(name, value) : OK;
+}
+
+static void put(struct step *s, int rank, int node, int *used)
+{
+    s->node_of[rank] = node;
+    s->place_of[rank] = used[node]++;
+}
+
+/* Nodes are filled one after the other, or get one in turn. */
+static err deal_out(struct step *s)
+{
+    const char *name = "SLURM_DISTRIBUTION", *value = s->variable(name);
+    const size_t length = value ? strcspn(value, ":,") : 0;
+    const bool is_cyclic = length == strlen("cyclic") && strncmp(value, "cyclic", length) == 0;
+    const bool is_block = !value || (length == strlen("block") && !strncmp(value, "block", length));
+    int *used = arena_array(s->arena, (size_t)s->nodes.count, sizeof *used);
+    s->node_of = arena_array(s->arena, (size_t)s->ranks, sizeof *s->node_of);
+    s->place_of = arena_array(s->arena, (size_t)s->ranks, sizeof *s->place_of);
+    if (!is_cyclic && !is_block)
+        return fail(ERR_INPUT, "%s=%.100s: ranks are found by block or cyclic; else say the hosts",
+                    name, value);
+    for (int rank = 0, node = 0;
+         rank < s->ranks;) { /* ends: the tasks of the nodes are the ranks */
+        if (used[node] < s->tasks[node]) put(s, rank++, node, used);
+        if (is_cyclic || used[node] == s->tasks[node]) node = (node + 1) % s->nodes.count;
+    }
+    return OK;
+}
+
+/* ---- ports ---- */
+
+/* The place-th of "12000-12003,12010"; 0: there are not so many. */
+static err reserved_port(const char *list, int place, int64_t *ret)
+{
+    *ret = 0;
+    for (const char *at = list; at;) {
+        struct range range = {0};
+        TRY(read_range(list, &at, &range));
+        if (*at && *at != ',') return refuse(list, "expected ports");
+        if (range.first + place <= range.last) {
+            *ret = range.first + place;
+            return *ret <= PORT_MAX ? OK : refuse(list, "expected ports");
+        }
+        place -= (int)(range.last - range.first + 1);
+        at = *at ? at + 1 : NULL;
+    }
+    return OK;
+}
+
+static err port_of(const struct step *s, int place, int64_t base, int64_t *ret)
+{
+    const char *reserved = s->variable("SLURM_STEP_RESV_PORTS");
+    int64_t job = 0, step = 0;
+    if (base) {
+        *ret = base + place;
+    } else if (reserved) {
+        TRY(reserved_port(reserved, place, ret));
+        if (!*ret) return fail_variable("SLURM_STEP_RESV_PORTS", reserved);
+    } else {
+        TRY(read_count(s, "SLURM_JOB_ID", 0, INT64_MAX, &job));
+        if (s->variable("SLURM_STEP_ID")) TRY(read_count(s, "SLURM_STEP_ID", 0, INT64_MAX, &step));
+        *ret = PORT_FIRST + (job + step) % PORT_BLOCKS * PORT_BLOCK + place;
+    }
+    return *ret <= PORT_MAX
+               ? OK
+               : fail(ERR_INPUT, "--base_port: %d tasks of a node have no room", place + 1);
+}
+
+/* ---- the cluster ---- */
+
+static err read_step(struct step *s)
+{
+    const char *name = "SLURM_STEP_NODELIST";
+    const char *nodes = either(s, name, "SLURM_JOB_NODELIST");
+    int64_t ranks, rank;
+    TRY(read_count(s, "SLURM_PROCID", 0, RANKS_MAX, &rank));
+    TRY(read_count(s, s->variable("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS",
+                   rank + 1, RANKS_MAX, &ranks));
+    s->rank = (int)rank;
+    s->ranks = (int)ranks;
+    if (!nodes) return fail_variable(name, NULL);
+    const err e = slurm_expand(nodes, s->arena, &s->nodes);
+    if (e) return fail_prefix(e, "%s", name);
+    TRY(read_tasks(s));
+    TRY(deal_out(s));
+    const char *own = s->variable("SLURMD_NODENAME"), *counted = s->nodes.at[s->node_of[s->rank]];
+    if (!own || strcmp(own, counted) == 0) return OK;
+    return fail(ERR_INPUT, "--slurm: rank %d is on %s, and by SLURM_DISTRIBUTION it would be on %s",
+                s->rank, own, counted);
+}
+
+static err read_roles(const char *roles, const struct step *s, int *ret_ps)
+{
+    const char *at = roles;
+    int64_t ps = 0;
+    int digits;
+    if (strncmp(roles, "ps=", 3) != 0)
+        return fail(ERR_INPUT,
+                    "--slurm: expected ps=N, how many of the tasks are ps, got \"%.64s\"", roles);
+    at += 3;
+    if (read_number(roles, &at, &digits, &ps) || *at || ps < 1 || ps > PS_MAX)
+        return fail(ERR_INPUT, "--slurm: expected ps=N with N from 1 to %d, got \"%.64s\"",
+                    (int)PS_MAX, roles);
+    if (ps >= s->ranks)
+        return fail(ERR_INPUT, "--slurm=%.64s: of %d tasks none is left to be a worker", roles,
+                    s->ranks);
+    if (s->ranks - ps > WORKERS_MAX)
+        return fail(ERR_INPUT, "--slurm=%.64s: %d workers, at most %d are allowed", roles,
+                    s->ranks - (int)ps, (int)WORKERS_MAX);
+    *ret_ps = (int)ps;
+    return OK;
+}
+
+static err read_hosts(const struct step *s, int first, int count, int64_t base, struct strings *ret)
+{
+    *ret = (struct strings){.at = arena_array(s->arena, (size_t)count, sizeof *ret->at)};
+    for (; ret->count < count; ret->count++) {
+        const int rank = first + ret->count;
+        int64_t port;
+        TRY(port_of(s, s->place_of[rank], base, &port));
+        char *address =
+            arena_format(s->arena, "%s:%lld", s->nodes.at[s->node_of[rank]], (long long)port);
+        TRY(address_check(address));
+        ret->at[ret->count] = address;
+    }
+    return OK;
+}
+
+err slurm_read(const char *roles, int64_t base_port, slurm_variable *variable, struct arena *arena,
+               struct cluster_spec *ret)
+{
+    struct step s = {.variable = variable, .arena = arena};
+    struct cluster_spec spec = {.is_distributed = true};
+    int ps = 0;
+    TRY(read_step(&s));
+    TRY(read_roles(roles, &s, &ps));
+    TRY(read_hosts(&s, 0, ps, base_port, &spec.hosts[JOB_PS]));
+    TRY(read_hosts(&s, ps, s.ranks - ps, base_port, &spec.hosts[JOB_WORKER]));
+    spec.job = s.rank < ps ? JOB_PS : JOB_WORKER;
+    spec.task = s.rank < ps ? s.rank : s.rank - ps;
+    *ret = spec;
+    return OK;
+}

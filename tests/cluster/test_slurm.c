@@ -1,0 +1,239 @@
+/* What srun says in the environment, as a cluster. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cluster/description/slurm.h"
+
+#include <cmocka.h> /* after error.h: it has a macro named fail */
+
+enum { VARIABLES = 10, TEXT_MAX = 512 };
+
+/* "NAME=value" */
+static const char *const *environment;
+
+static const char *variable(const char *name)
+{
+    const size_t length = strlen(name);
+    for (int i = 0; i < VARIABLES && environment[i]; i++)
+        if (strncmp(environment[i], name, length) == 0 && environment[i][length] == '=')
+            return environment[i] + length + 1;
+    return NULL;
+}
+
+struct row {
+    const char *said[VARIABLES];
+    const char *expected; /* who is who, or the error */
+    const char *roles;    /* NULL: ps=2 */
+    int64_t base_port;
+};
+
+static void describe(const struct cluster_spec *spec, char text[TEXT_MAX])
+{
+    char name[TASK_NAME_MAX];
+    int used = snprintf(text, TEXT_MAX, "%s", task_name(spec->job, spec->task, name));
+    for (int job = 0; job < JOB_COUNT; job++)
+        for (int i = 0; i < spec->hosts[job].count; i++)
+            used += snprintf(text + used, TEXT_MAX - (size_t)used, "%s%s", i ? "," : " ",
+                             spec->hosts[job].at[i]);
+}
+
+static void check(const struct row *rows, size_t count, err expected)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct arena arena = {0};
+        struct cluster_spec spec;
+        char text[TEXT_MAX] = "";
+        environment = rows[i].said;
+        const err e = slurm_read(rows[i].roles ? rows[i].roles : "ps=2", rows[i].base_port,
+                                 variable, &arena, &spec);
+        if (e != expected) fail_msg("row %zu: %d, %s", i, e, error_text());
+        if (e)
+            snprintf(text, sizeof text, "%s", error_text());
+        else
+            describe(&spec, text);
+        assert_string_equal(text, rows[i].expected);
+        arena_free(&arena);
+    }
+}
+
+#define STEP "SLURM_JOB_ID=7", "SLURM_STEP_ID=0"
+#define OF_TWO "SLURM_STEP_NODELIST=n[1-2]", "SLURM_STEP_NUM_TASKS=5"
+
+static void ranks_are_tasks(void **state)
+{
+    static const struct row rows[] = {
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0"},
+         "ps/0 n1:10700,n1:10701 n1:10702,n2:10700,n2:10701",
+         NULL,
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=4", "SLURMD_NODENAME=n2"},
+         "worker/2 n1:10700,n1:10701 n1:10702,n2:10700,n2:10701",
+         NULL,
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=1",
+          "SLURM_DISTRIBUTION=cyclic:block"},
+         "ps/1 n1:10700,n2:10700 n1:10701,n2:10701,n1:10702",
+         NULL,
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=1,4", "SLURM_PROCID=1",
+          "SLURM_DISTRIBUTION=cyclic"},
+         "ps/1 n1:2000,n2:2000 n2:2001,n2:2002,n2:2003",
+         NULL,
+         2000},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=2",
+          "SLURM_STEP_RESV_PORTS=12000-12001,12007"},
+         "worker/1 n1:12000 n1:12001,n1:12007,n2:12000,n2:12001",
+         "ps=1",
+         0},
+        /* outside of a step, as a batch script is: what the job says */
+        {{"SLURM_JOB_ID=229", "SLURM_JOB_NODELIST=a,b,c", "SLURM_NTASKS=3",
+          "SLURM_TASKS_PER_NODE=1(x3)", "SLURM_PROCID=2"},
+         "worker/0 a:10900,b:10900 c:10900",
+         NULL,
+         0},
+    };
+    check(rows, sizeof rows / sizeof *rows, OK);
+}
+
+static void what_cannot_be_is_named(void **state)
+{
+    static const struct row rows[] = {
+        {{NULL}, "--slurm: SLURM_PROCID is not in the environment: start with srun", NULL, 0},
+        {{"SLURM_PROCID=x"}, "SLURM_PROCID=x in the environment cannot be", NULL, 0},
+        {{"SLURM_PROCID=0"},
+         "--slurm: SLURM_NTASKS is not in the environment: start with srun",
+         NULL,
+         0},
+        {{"SLURM_PROCID=5", OF_TWO},
+         "SLURM_STEP_NUM_TASKS=5 in the environment cannot be",
+         NULL,
+         0},
+        {{"SLURM_PROCID=0", "SLURM_NTASKS=99999"},
+         "SLURM_NTASKS=99999 in the environment cannot be",
+         NULL,
+         0},
+        {{"SLURM_PROCID=0", "SLURM_NTASKS=2"},
+         "--slurm: SLURM_STEP_NODELIST is not in the environment: start with srun",
+         NULL,
+         0},
+        {{"SLURM_PROCID=0", OF_TWO},
+         "--slurm: SLURM_STEP_TASKS_PER_NODE is not in the environment: start with srun",
+         NULL,
+         0},
+        {{"SLURM_PROCID=0", OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3"},
+         "SLURM_STEP_TASKS_PER_NODE=3 in the environment cannot be",
+         NULL,
+         0},
+        {{"SLURM_PROCID=0", OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,3"},
+         "SLURM_STEP_TASKS_PER_NODE=3,3 in the environment cannot be",
+         NULL,
+         0},
+        {{"SLURM_PROCID=0", OF_TWO, "SLURM_STEP_TASKS_PER_NODE=1(x999999999)"},
+         "SLURM_STEP_TASKS_PER_NODE=1(x999999999) in the environment cannot be",
+         NULL,
+         0},
+        {{"SLURM_PROCID=0", OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2(x"},
+         "SLURM_STEP_TASKS_PER_NODE=3,2(x in the environment cannot be",
+         NULL,
+         0},
+        {{"SLURM_PROCID=0", OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2,"},
+         "SLURM_STEP_TASKS_PER_NODE=3,2, in the environment cannot be",
+         NULL,
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0",
+          "SLURM_DISTRIBUTION=plane=4"},
+         "SLURM_DISTRIBUTION=plane=4: ranks are found by block or cyclic; else say the hosts",
+         NULL,
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0", "SLURMD_NODENAME=n2"},
+         "--slurm: rank 0 is on n2, and by SLURM_DISTRIBUTION it would be on n1",
+         NULL,
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0"},
+         "--slurm: expected ps=N, how many of the tasks are ps, got \"2\"",
+         "2",
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0"},
+         "--slurm: expected ps=N with N from 1 to 1024, got \"ps=0\"",
+         "ps=0",
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0"},
+         "--slurm=ps=5: of 5 tasks none is left to be a worker",
+         "ps=5",
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0"},
+         "--base_port: 3 tasks of a node have no room",
+         "ps=2",
+         65534},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0",
+          "SLURM_STEP_RESV_PORTS=12000-12001"},
+         "SLURM_STEP_RESV_PORTS=12000-12001 in the environment cannot be",
+         NULL,
+         0},
+        {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0",
+          "SLURM_STEP_RESV_PORTS=99999-999999"},
+         "\"99999-999999\": expected ports",
+         NULL,
+         0},
+        {{"SLURM_PROCID=0", OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2"},
+         "--slurm: SLURM_JOB_ID is not in the environment: start with srun",
+         NULL,
+         0},
+        {{STEP, "SLURM_STEP_NODELIST=n/[1-2]", "SLURM_STEP_NUM_TASKS=5",
+          "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0"},
+         "address \"n/1:10700\": \"n/1\" is not the name of a host",
+         NULL,
+         0},
+    };
+    check(rows, sizeof rows / sizeof *rows, ERR_INPUT);
+}
+
+/* Joined by blanks, or the error */
+static void check_list(const char *list, const char *expected)
+{
+    struct arena arena = {0};
+    struct strings names;
+    char text[TEXT_MAX] = "";
+    if (slurm_expand(list, &arena, &names))
+        snprintf(text, sizeof text, "%s", error_text());
+    else
+        for (int i = 0; i < names.count; i++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
+                     names.at[i]);
+    assert_string_equal(text, expected);
+    arena_free(&arena);
+}
+
+static void lists_of_nodes_are_expanded(void **state)
+{
+    check_list("login", "login");
+    check_list("a,b.example.org,c-3", "a b.example.org c-3");
+    check_list("n[1-3]", "n1 n2 n3");
+    check_list("n[008-011,7],login", "n008 n009 n010 n011 n7 login");
+    check_list("r[1-2]n[01,3]-ib,x", "r1n01-ib r1n3-ib r2n01-ib r2n3-ib x");
+    check_list("", "\"\": a name is empty");
+    check_list("a,", "\"a,\": a name is empty");
+    check_list("n[1-3", "\"n[1-3\": a bracket is not closed");
+    check_list("n[3-1]", "\"n[3-1]\": a range goes down");
+    check_list("n[]", "\"n[]\": expected a number");
+    check_list("n[1-]", "\"n[1-]\": expected a number");
+    check_list("n[1,,2]", "\"n[1,,2]\": expected a number");
+    check_list("n[1x]", "\"n[1x]\": expected numbers in brackets");
+    check_list("n[1234567890]", "\"n[1234567890]\": expected a number");
+    check_list("n[0-999999999]", "\"n[0-999999999]\": too many nodes");
+    check_list("a[1]b[1]c[1]d[1]e[1]", "\"a[1]b[1]c[1]d[1]e[1]\": too many brackets in a name");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_are_tasks),
+        cmocka_unit_test(what_cannot_be_is_named),
+        cmocka_unit_test(lists_of_nodes_are_expanded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

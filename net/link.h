@@ -59,7 +59,7 @@ struct link {
     enum link_state state;
     bool is_active;              /* this side connected */
     bool is_announced;           /* its owner knows it, and so will hear of its end */
-    bool is_guest;               /* see net/guests.h */
+    bool is_guest;               /* see net/loop/guests.h */
     bool is_near;                /* its peer is on this host */
     bool needs_look;             /* the loop must look even if no descriptor is ready */
     int watch;                   /* of its descriptor; -1: none */

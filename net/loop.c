@@ -16,8 +16,8 @@
  */
 #include "net/loop.h"
 
-#include "net/guests.h"
-#include "net/links.h"
+#include "net/loop/guests.h"
+#include "net/loop/links.h"
 #include "net/watches.h"
 
 #include "core/base/clock.h"

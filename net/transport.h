@@ -102,8 +102,8 @@ size_t link_queued_bytes(const struct link *); /* sent, but not out yet */
  * is idle later and what is said next comes sooner. */
 void link_keep_short(struct link *);
 void link_close(struct link *); /* what is queued is sent if it can be without waiting */
-/* Guests are served in a small share of the loop's time (net/guests.h), and are not heard while
- * answers to them are queued. What a former guest says from now on is not measured. */
+/* Guests are served in a small share of the loop's time (net/loop/guests.h), and are not heard
+ * while answers to them are queued. What a former guest says from now on is not measured. */
 void link_set_guest(struct link *, bool is_guest);
 void link_set_body_max(struct link *, uint32_t bytes); /* MESSAGE_BODY_MAX where it is not set */
 void listener_set_guests(

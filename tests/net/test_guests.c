@@ -2,7 +2,7 @@
  * time by which they are measured is the tests' own. */
 #include "tests/net/pair.h"
 
-#include "net/guests.h"
+#include "net/loop/guests.h"
 #include "net/loop_inside.h"
 
 #include "core/base/clock.h"

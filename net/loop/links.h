@@ -1,7 +1,7 @@
 /* links.h - the links and listeners of a loop: members of the job and guests (guests.h) in lists of
  * their own, so that guests who are silent cost nothing. */
-#ifndef NET_LINKS_H
-#define NET_LINKS_H
+#ifndef NET_LOOP_LINKS_H
+#define NET_LOOP_LINKS_H
 
 #include "net/link.h"
 

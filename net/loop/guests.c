@@ -1,5 +1,5 @@
 /* guests.c - see guests.h. */
-#include "net/guests.h"
+#include "net/loop/guests.h"
 
 #include <assert.h>
 

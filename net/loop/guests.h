@@ -8,8 +8,8 @@
  *
  * Only arithmetic: time is given.
  */
-#ifndef NET_GUESTS_H
-#define NET_GUESTS_H
+#ifndef NET_LOOP_GUESTS_H
+#define NET_LOOP_GUESTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* links.c - see links.h. */
-#include "net/links.h"
+#include "net/loop/links.h"
 
 #include <stdlib.h>
 

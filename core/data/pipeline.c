@@ -10,7 +10,7 @@
 #include "core/data/source.h"
 #include "core/data/storage.h"
 #include "core/data/stream/stream.h"
-#include "core/data/stream/thread.h"
+#include "core/base/threads/thread.h"
 
 #include "core/base/random.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/data/storage.h"
 #include "core/data/stream/row_files.h"
-#include "core/data/stream/thread.h"
+#include "core/base/threads/thread.h"
 
 enum {
     POOLS = 2,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/data/stream/thread.h"
+#include "core/base/threads/thread.h"
 #include "core/train/session/replica.h"
 
 /* ---- where parameters lie ---- */

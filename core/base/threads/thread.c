@@ -1,5 +1,5 @@
 /* thread.c - see thread.h. */
-#include "core/data/stream/thread.h"
+#include "core/base/threads/thread.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* thread.h - a thread that no signal reaches: signals are for the thread that waits for them. */
-#ifndef CORE_DATA_STREAM_THREAD_H
-#define CORE_DATA_STREAM_THREAD_H
+#ifndef CORE_BASE_THREADS_THREAD_H
+#define CORE_BASE_THREADS_THREAD_H
 
 #include <pthread.h>
 

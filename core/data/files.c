@@ -2,13 +2,13 @@
 #include "core/data/files.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { NAME_BYTES_MAX = 4096, NAMES_GROW_MIN = 16 };
+#include "core/base/files/file_system.h"
+
+enum { NAME_BYTES_MAX = PATH_BYTES_MAX, NAMES_GROW_MIN = 16, NAMES_BYTES_MAX = 64 << 20 };
 
 /* On their way: where they are, and how many fit. */
 struct found {
@@ -33,58 +33,56 @@ static err add(struct found *f, const char *path)
     return OK;
 }
 
-static bool is_relative(const struct found *f, const char *path)
+static err joined(const struct found *f, const char *path, const char **ret)
 {
-    return path[0] != '/' && f->context->directory && f->context->directory[0];
+    char *whole = path_join(f->context->directory, path);
+    if (!whole) return fail(ERR_MEMORY, "no memory for names of files");
+    *ret = arena_string(f->arena, whole);
+    free(whole);
+    return OK;
 }
 
-static const char *joined(const struct found *f, const char *path)
-{
-    return is_relative(f, path) ? arena_format(f->arena, "%s/%s", f->context->directory, path)
-                                : path;
-}
+struct fitting {
+    struct found *found;
+    size_t before; /* bytes of the directory that were put in front of the pattern */
+    bool is_any;
+};
 
-static bool is_there(const struct found *f, const char *path)
+static err add_fitting(void *context, const char *path)
 {
-    return access(joined(f, path), F_OK) == 0;
+    struct fitting *f = context;
+    f->is_any = true;
+    return add(f->found, path + f->before);
 }
 
 /* The directory in front of a pattern is no part of it: its own stars mean themselves. */
-static char *whole_pattern(const struct found *f, const char *pattern, size_t *ret_before)
+static err add_all_fitting(struct found *f, const char *pattern, const char *whole)
 {
-    *ret_before = 0;
-    if (!is_relative(f, pattern)) return arena_string(f->arena, pattern);
-    const char *directory = f->context->directory;
-    char *whole = arena_new(f->arena, 2 * strlen(directory) + strlen(pattern) + 2), *to = whole;
-    for (const char *c = directory; *c; c++) {
-        if (strchr("*?[]\\", *c)) *to++ = '\\';
-        *to++ = *c;
-    }
-    sprintf(to, "/%s", pattern);
-    *ret_before = strlen(directory) + 1;
-    return whole;
-}
-
-static err add_fitting(struct found *f, const char *pattern)
-{
-    glob_t fitting = {0};
-    size_t before;
-    const int status = glob(whole_pattern(f, pattern, &before), 0, NULL, &fitting);
-    err e = OK;
-    if (status == GLOB_NOSPACE) e = fail(ERR_MEMORY, "no memory for names of files");
-    if (status == GLOB_NOMATCH || status == GLOB_ABORTED)
-        e = fail(ERR_INPUT, "no file fits \"%s\"", pattern);
-    for (size_t i = 0; !e && i < fitting.gl_pathc; i++) e = add(f, fitting.gl_pathv[i] + before);
-    globfree(&fitting);
-    return e;
+    struct fitting fitting = {.found = f, .before = strlen(whole) - strlen(pattern)};
+    TRY(files_match(whole, fitting.before, add_fitting, &fitting));
+    return fitting.is_any ? OK : fail(ERR_INPUT, "no file fits \"%s\"", pattern);
 }
 
 static err add_one(struct found *f, const char *path)
 {
-    return strpbrk(path, "*?[") && !is_there(f, path) ? add_fitting(f, path) : add(f, path);
+    const char *whole = NULL;
+    if (!strpbrk(path, "*?[")) return add(f, path);
+    TRY(joined(f, path, &whole));
+    if (!files_can_be_listed(whole) || file_is_there(whole)) return add(f, path);
+    return add_all_fitting(f, path, whole);
 }
 
 /* ---- a file of names ---- */
+
+/* A name is looked for here, where the line is known; one behind a URL when it is read. */
+static err check_name(const struct found *f, const char *path)
+{
+    const char *whole = NULL;
+    if (strpbrk(path, "*?[")) return OK;
+    TRY(joined(f, path, &whole));
+    if (path_is_url(whole) || file_is_there(whole)) return OK;
+    return fail(ERR_INPUT, "%s: %s", path, strerror(ENOENT));
+}
 
 static err add_line(struct found *f, char *line)
 {
@@ -93,8 +91,7 @@ static err add_line(struct found *f, char *line)
     if (length == 0 || line[0] == '#') return OK;
     if (length + 1 >= NAME_BYTES_MAX)
         return fail(ERR_INPUT, "a name of more than %d bytes", NAME_BYTES_MAX - 2);
-    if (!strpbrk(line, "*?[") && !is_there(f, line))
-        return fail(ERR_INPUT, "%s: %s", line, strerror(ENOENT));
+    TRY(check_name(f, line));
     return add_one(f, line);
 }
 
@@ -110,13 +107,15 @@ static err add_lines(struct found *f, FILE *names, const char *path)
 
 static err add_names(struct found *f, const char *path)
 {
-    const char *whole = joined(f, path);
+    const char *whole = NULL;
+    char shown[PATH_BYTES_MAX];
     const int before = f->files.count;
-    FILE *names = fopen(whole, "re");
-    if (!names) return fail(ERR_INPUT, "%s: %s", whole, strerror(errno));
-    err e = add_lines(f, names, whole);
+    FILE *names;
+    TRY(joined(f, path, &whole));
+    TRY(file_open_text(whole, NAMES_BYTES_MAX, &names));
+    err e = add_lines(f, names, path_shown(whole, shown));
     fclose(names);
-    if (!e && f->files.count == before) e = fail(ERR_INPUT, "%s: it names no file", whole);
+    if (!e && f->files.count == before) e = fail(ERR_INPUT, "%s: it names no file", shown);
     return e;
 }
 

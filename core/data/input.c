@@ -1,26 +1,20 @@
 /* input.c - an input file as a stream of bytes, plain or packed: see input.h. */
 #include "core/data/input.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/data/packing/packing.h"
 
 enum {
     PACKED_BUFFER_BYTES = 64 << 10,
-    READ_BYTES_MAX = 1 << 30, /* of one system call */
-    PASSED_BYTES = 16 << 10,  /* unpacked at once where they are passed over */
+    PASSED_BYTES = 16 << 10, /* unpacked at once where they are passed over */
 };
 
 /* About 64 KiB: always on the heap. */
 struct input {
-    char *path;
-    int file;
+    char *path; /* as it is opened */
+    struct file *file;
     const struct packing *packing; /* NULL: none */
     struct unpacking *unpacking;
     bool is_at_end; /* of the last packed member */
@@ -31,56 +25,26 @@ struct input {
     uint8_t packed[PACKED_BUFFER_BYTES];
 };
 
-static char *join_path(const char *directory, const char *path)
-{
-    char *joined = NULL;
-    const bool is_here = !directory || !directory[0] || strcmp(directory, ".") == 0;
-    if (path[0] == '/' || is_here) return strdup(path);
-    return asprintf(&joined, "%s/%s", directory, path) < 0 ? NULL : joined;
-}
-
-/* What a person can mend by another path or other rights is bad input, the rest is the system's. */
-static err system_failed(const char *path)
-{
-    bool is_users = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
-                    errno == ENAMETOOLONG;
-    return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s", path, strerror(errno));
-}
-
-/* Only regular files have a size to check headers against. */
-static err check_kind(struct input *in)
-{
-    struct stat status;
-    if (fstat(in->file, &status)) return system_failed(in->path);
-    if (!S_ISREG(status.st_mode))
-        return fail(ERR_INPUT, "%s: expected a regular file, this is a %s", in->path,
-                    S_ISDIR(status.st_mode) ? "folder" : "device, pipe or socket");
-    if (status.st_size == 0) return fail(ERR_INPUT, "%s: the file is empty", in->path);
-    in->file_bytes = (uint64_t)status.st_size;
-    return OK;
-}
-
 static err begin_packed(struct input *in, const struct packing *packing)
 {
     if (!packing->open)
         return fail(ERR_INPUT,
                     "%s: packed by %s, which this dtrain is built without: unpack it, pack it by "
                     "gzip, or build with lib%s-dev",
-                    in->path, packing->name, packing->name);
+                    in->file->name, packing->name, packing->name);
     in->unpacking = packing->open();
     if (!in->unpacking)
-        return fail(ERR_MEMORY, "%s: no memory to unpack %s", in->path, packing->name);
+        return fail(ERR_MEMORY, "%s: no memory to unpack %s", in->file->name, packing->name);
     in->packing = packing;
     return OK;
 }
 
 static err start(struct input *in)
 {
-    /* not blocking: opening a pipe by mistake must not wait for a writer */
-    in->file = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (in->file < 0) return system_failed(in->path);
-    TRY(check_kind(in));
     uint8_t head[PACKING_HEAD_BYTES];
+    TRY(file_open(in->path, &in->file));
+    in->file_bytes = in->file->state.bytes;
+    if (in->file_bytes == 0) return fail(ERR_INPUT, "%s: the file is empty", in->file->name);
     const struct packing *packing = packing_of(head, input_head(in, head, sizeof head));
     return packing ? begin_packed(in, packing) : OK;
 }
@@ -89,10 +53,9 @@ err input_open(const struct format_context *context, const char *path, struct in
 {
     struct input *in = calloc(1, sizeof *in);
     if (!in) return fail(ERR_MEMORY, "no memory to read %s", path);
-    in->file = -1;
-    in->path = join_path(context->directory, path);
+    in->path = path_join(context->directory, path);
     err e = in->path ? start(in) : fail(ERR_MEMORY, "no memory to read %s", path);
-    if (e == ERR_INPUT && in->file < 0 && path[0] != '/')
+    if (e == ERR_INPUT && !in->file && path_is_relative(path) && !file_is_there(in->path))
         e = fail(e, "%s (relative paths begin at the spec's folder, or at --data_dir)",
                  error_text());
     if (e) {
@@ -107,14 +70,14 @@ void input_close(struct input *in)
 {
     if (!in) return;
     if (in->packing) in->packing->close(in->unpacking);
-    if (in->file >= 0) close(in->file);
+    file_close(in->file);
     free(in->path);
     free(in);
 }
 
 const char *input_path(const struct input *in)
 {
-    return in->path;
+    return in->file->name;
 }
 
 bool input_is_packed(const struct input *in)
@@ -124,8 +87,8 @@ bool input_is_packed(const struct input *in)
 
 size_t input_head(const struct input *in, void *to, size_t max)
 {
-    const ssize_t got = pread(in->file, to, max, 0);
-    return got > 0 ? (size_t)got : 0;
+    size_t got = 0;
+    return file_read(in->file, 0, max, to, max, &got) ? 0 : got;
 }
 
 err input_is_zlib(struct input *in)
@@ -145,16 +108,15 @@ uint64_t input_file_bytes(const struct input *in)
 
 static err read_file(struct input *in, void *to, size_t max, size_t *ret_bytes)
 {
-    ssize_t got;
-    do got = read(in->file, to, max < READ_BYTES_MAX ? max : READ_BYTES_MAX);
-    while (got < 0 && errno == EINTR);
-    if (got < 0) return fail(ERR_IO, "%s: %s", in->path, strerror(errno));
+    const uint64_t until = in->packing || in->read_bytes >= in->pause ? 0 : in->pause;
+    size_t got = 0;
+    TRY(file_read(in->file, in->read_bytes, until, to, max, &got));
     if (got == 0 && in->read_bytes < in->file_bytes)
         return fail(ERR_INPUT, "%s: had %llu bytes when it was opened and ends after %llu",
-                    in->path, (unsigned long long)in->file_bytes,
+                    in->file->name, (unsigned long long)in->file_bytes,
                     (unsigned long long)in->read_bytes);
     in->read_bytes += (uint64_t)got;
-    *ret_bytes = (size_t)got;
+    *ret_bytes = got;
     return OK;
 }
 
@@ -171,8 +133,8 @@ static err refill(struct input *in)
 
 static err unpack_failed(const struct input *in, const char *what)
 {
-    return fail(ERR_INPUT, "%s: %s data is %s at byte %llu of the file (%llu unpacked)", in->path,
-                in->packing->name, what,
+    return fail(ERR_INPUT, "%s: %s data is %s at byte %llu of the file (%llu unpacked)",
+                in->file->name, in->packing->name, what,
                 (unsigned long long)(in->read_bytes - in->unpacking->in_bytes),
                 (unsigned long long)in->offset);
 }
@@ -186,7 +148,7 @@ static err unpack_turn(struct input *in)
     const size_t room = in->unpacking->out_bytes;
     const enum unpacked unpacked = in->packing->turn(in->unpacking);
     if (unpacked == UNPACKED_NO_MEMORY)
-        return fail(ERR_MEMORY, "%s: no memory to unpack", in->path);
+        return fail(ERR_MEMORY, "%s: no memory to unpack", in->file->name);
     if (unpacked == UNPACKED_CORRUPT) return unpack_failed(in, in->unpacking->why);
     if (unpacked == UNPACKED_PART && has_all && in->unpacking->out_bytes == room)
         return unpack_failed(in, "cut off");
@@ -224,8 +186,6 @@ void input_pause_at(struct input *in, uint64_t offset)
 
 static err begin_again(struct input *in, uint64_t byte)
 {
-    if (lseek(in->file, (off_t)byte, SEEK_SET) < 0)
-        return fail(ERR_IO, "%s: %s", in->path, strerror(errno));
     in->read_bytes = in->offset = byte;
     in->is_at_end = false;
     if (!in->packing) return OK;
@@ -245,23 +205,13 @@ err input_seek(struct input *in, uint64_t offset)
         TRY(input_some(in, passed, left < sizeof passed ? (size_t)left : sizeof passed, &got));
     }
     if (in->offset == offset) return OK;
-    return fail(ERR_INPUT, "%s: had more than %llu bytes, unpacked, and ends after %llu", in->path,
-                (unsigned long long)offset, (unsigned long long)in->offset);
+    return fail(ERR_INPUT, "%s: had more than %llu bytes, unpacked, and ends after %llu",
+                in->file->name, (unsigned long long)offset, (unsigned long long)in->offset);
 }
 
-err input_state(const struct input *in, struct input_state *ret)
+err input_state(const struct input *in, struct file_state *ret)
 {
-    struct stat status;
-    if (fstat(in->file, &status)) return fail(ERR_IO, "%s: %s", in->path, strerror(errno));
-    *ret = (struct input_state){
-        .bytes = (uint64_t)status.st_size,
-        .changed_s = status.st_mtim.tv_sec,
-        .changed_ns = status.st_mtim.tv_nsec,
-        .touched_s = status.st_ctim.tv_sec,
-        .touched_ns = status.st_ctim.tv_nsec,
-        .inode = status.st_ino,
-    };
-    return OK;
+    return file_state(in->file, ret);
 }
 
 err input_exact(struct input *in, void *to, size_t bytes, const char *what)
@@ -273,7 +223,7 @@ err input_exact(struct input *in, void *to, size_t bytes, const char *what)
     } while (done < bytes && got > 0);
     if (done == bytes) return OK;
     return fail(ERR_INPUT, "%s: offset %llu: expected %zu bytes of %s, the file ends after %zu",
-                in->path, (unsigned long long)(in->offset - done), bytes, what, done);
+                in->file->name, (unsigned long long)(in->offset - done), bytes, what, done);
 }
 
 /* Without this a header of 16 bytes could make the program reserve terabytes. */
@@ -282,7 +232,7 @@ err input_announce(const struct input *in, uint64_t bytes, const char *what)
     uint64_t all = in->file_bytes * (in->packing ? in->packing->ratio_max : 1);
     uint64_t left = all > in->offset ? all - in->offset : 0;
     if (bytes <= left) return OK;
-    return fail(ERR_INPUT, "%s: offset %llu: expected %llu bytes of %s, %s %llu", in->path,
+    return fail(ERR_INPUT, "%s: offset %llu: expected %llu bytes of %s, %s %llu", in->file->name,
                 (unsigned long long)in->offset, (unsigned long long)bytes, what,
                 in->packing ? "a packed file of this size holds at most" : "the file has only",
                 (unsigned long long)left);
@@ -296,8 +246,8 @@ err input_end(struct input *in)
     size_t got = 0;
     TRY(input_some(in, &more, 1, &got));
     if (got == 0) return OK;
-    return fail(ERR_INPUT, "%s: offset %llu: expected the end of the file, there is more", in->path,
-                (unsigned long long)(in->offset - 1));
+    return fail(ERR_INPUT, "%s: offset %llu: expected the end of the file, there is more",
+                in->file->name, (unsigned long long)(in->offset - 1));
 }
 
 err input_block(struct input *in, uint64_t bytes, const char *what, struct block *ret)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/files/file_system.h"
 #include "core/data/storage.h"
 
 struct input;
@@ -19,11 +20,12 @@ struct input;
 /* Unpacked bytes per packed one, where somebody has to guess: text packs so. */
 enum { PACKED_RATIO = 4 };
 
-/* path is relative to the context's directory. ERR_INPUT: missing, not a file, empty. */
+/* path is relative to the context's directory; either may be a URL. ERR_INPUT: missing, not a
+ * file, empty. */
 err input_open(const struct format_context *, const char *path, struct input **ret);
 void input_close(struct input *); /* NULL is fine */
 
-const char *input_path(const struct input *); /* as opened; lives as long as the input */
+const char *input_path(const struct input *); /* for messages; lives as long as the input */
 bool input_is_packed(const struct input *);
 uint64_t input_offset(const struct input *);     /* of the next byte, unpacked */
 uint64_t input_file_bytes(const struct input *); /* as stored: packed where it is */
@@ -42,15 +44,8 @@ err input_seek(struct input *, uint64_t offset);
 /* What is asked for before this offset ends there: bytes behind it are not read in vain. */
 void input_pause_at(struct input *, uint64_t offset);
 
-/* Which state of a file it is. */
-struct input_state {
-    uint64_t bytes;                /* as stored */
-    int64_t changed_s, changed_ns; /* when it was written to */
-    int64_t touched_s, touched_ns; /* or its time of change was set, or its rights or names were */
-    uint64_t inode;
-};
-/* Now. ERR_IO. */
-err input_state(const struct input *, struct input_state *ret);
+/* Of the file, now. ERR_IO. */
+err input_state(const struct input *, struct file_state *ret);
 
 /* Exactly that many; `what` they are stands in the message when the file is short. */
 err input_exact(struct input *, void *to, size_t bytes, const char *what);

@@ -31,7 +31,7 @@ static void new_row(const struct columns *columns, struct arena *arena, void **t
 static uint64_t index_key(const struct row_files *f, const struct row_reader *reader)
 {
     const char *format = f->source->format.kind->object->name;
-    char *path = realpath(reader->name, NULL);
+    char *path = path_is_url(reader->name) ? NULL : realpath(reader->name, NULL);
     const char *name = path ? path : reader->name;
     uint64_t key = fingerprint_join(fingerprint(name, strlen(name)), reader->cut);
     key = fingerprint_join(key, fingerprint(format, strlen(format)));

@@ -70,7 +70,7 @@ err row_index_make(struct row_reader *reader, struct row_index *ret)
 
 err row_index_check(const struct row_index *x, const struct row_reader *reader)
 {
-    struct input_state now;
+    struct file_state now;
     TRY(input_state(reader->input, &now));
     if (now.bytes != x->state.bytes)
         return fail(ERR_INPUT, "%s: changed while it is read: had %llu bytes, now %llu",
@@ -78,7 +78,7 @@ err row_index_check(const struct row_index *x, const struct row_reader *reader)
                     (unsigned long long)now.bytes);
     if (now.changed_s != x->state.changed_s || now.changed_ns != x->state.changed_ns)
         return fail(ERR_INPUT, "%s: changed while it is read: it was written to", reader->name);
-    if (now.inode != x->state.inode)
+    if (now.identity != x->state.identity)
         return fail(ERR_INPUT, "%s: changed while it is read: another file took its place",
                     reader->name);
     return OK;
@@ -134,7 +134,7 @@ int64_t row_index_block(const struct row_index *x, int64_t row)
 struct head {
     char magic[8];
     uint64_t key;
-    struct input_state state;
+    struct file_state state;
     int64_t count, rows, is_packed;
 };
 static const char MAGIC[8] = "dtrows2\n";
@@ -209,7 +209,7 @@ bool row_index_load(const char *folder, uint64_t key, const struct row_reader *r
 {
     char path[PATH_TEXT_MAX];
     struct head head;
-    struct input_state now;
+    struct file_state now;
     FILE *file = name_file(folder, key, "", path) ? fopen(path, "re") : NULL;
     if (!file) return false;
     const bool is_read = read_file(file, &head, ret);

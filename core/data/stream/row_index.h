@@ -22,7 +22,7 @@ struct row_block {
 };
 
 struct row_index {
-    struct input_state state; /* of the file, when it was made */
+    struct file_state state;  /* of the file, when it was made */
     struct row_block *blocks; /* [count] */
     int64_t count, rows;
     bool is_packed; /* rows are found by reading on only */

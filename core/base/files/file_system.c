@@ -1,0 +1,255 @@
+/* file_system.c - which file system a path is of: see file_system.h. */
+#include "core/base/files/file_system.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/files/local.h"
+
+enum { SCHEME_BYTES_MAX = 16 };
+
+/* Set at start and never again */
+static const struct file_system *systems[FILE_SYSTEMS_MAX];
+static int system_count;
+
+void file_system_register(const struct file_system *system)
+{
+    assert(system_count < FILE_SYSTEMS_MAX);
+    systems[system_count++] = system;
+}
+
+/* 0: none. As in RFC 3986, in small letters: "C:" and "a b://" are names. */
+static size_t scheme_bytes(const char *path)
+{
+    size_t bytes = 0;
+    while (islower((unsigned char)path[bytes]) || (bytes && isdigit((unsigned char)path[bytes])))
+        bytes++;
+    return bytes <= SCHEME_BYTES_MAX && strncmp(path + bytes, "://", 3) == 0 ? bytes : 0;
+}
+
+bool path_is_url(const char *path)
+{
+    return scheme_bytes(path) > 0;
+}
+
+bool path_is_relative(const char *path)
+{
+    return path[0] != '/' && !path_is_url(path);
+}
+
+char *path_join(const char *directory, const char *path)
+{
+    char *joined = NULL;
+    const bool is_here = !directory || !directory[0] || strcmp(directory, ".") == 0;
+    if (!path_is_relative(path) || is_here) return strdup(path);
+    const bool has_slash = directory[strlen(directory) - 1] == '/' && path_is_url(directory);
+    return asprintf(&joined, "%s%s%s", directory, has_slash ? "" : "/", path) < 0 ? NULL : joined;
+}
+
+/* ---- what a URL hides ---- */
+
+static bool is_secret(const char *name, size_t bytes)
+{
+    static const char *const words[] = {"sig",  "token",      "key",  "cred", "secret",
+                                        "pass", "delegation", "auth", NULL};
+    char copy[64];
+    snprintf(copy, sizeof copy, "%.*s", (int)bytes, name);
+    for (int i = 0; words[i]; i++)
+        if (strcasestr(copy, words[i])) return true;
+    return false;
+}
+
+/* user:password@ of "scheme://user:password@host/...": how many bytes of the rest it is. */
+static size_t user_bytes(const char *rest)
+{
+    const size_t host = strcspn(rest, "/?#");
+    const char *at = memrchr(rest, '@', host);
+    return at ? (size_t)(at + 1 - rest) : 0;
+}
+
+const char *path_shown(const char *path, char *to)
+{
+    const size_t scheme = scheme_bytes(path);
+    size_t used = 0;
+    snprintf(to, PATH_BYTES_MAX, "%s", path);
+    if (!scheme) return to;
+    const char *from = path + scheme + 3;
+    from += user_bytes(from);
+    const size_t plain = strcspn(from, "?");
+    used =
+        (size_t)snprintf(to, PATH_BYTES_MAX, "%.*s%.*s", (int)scheme + 3, path, (int)plain, from);
+    for (from += plain; *from && used < PATH_BYTES_MAX;) {
+        const size_t pair = 1 + strcspn(from + 1, "&"), name = 1 + strcspn(from + 1, "&=");
+        const bool hides = pair > name && is_secret(from + 1, name - 1);
+        used += (size_t)snprintf(to + used, PATH_BYTES_MAX - used, "%.*s%s",
+                                 (int)(hides ? name : pair), from, hides ? "=***" : "");
+        from += pair;
+    }
+    return to;
+}
+
+/* ---- whose it is ---- */
+
+static bool has_scheme(const struct file_system *system, const char *path, size_t bytes)
+{
+    for (const char *const *s = system->schemes; *s; s++)
+        if (strlen(*s) == bytes && memcmp(*s, path, bytes) == 0) return true;
+    return false;
+}
+
+/* NULL: nobody's */
+static const struct file_system *system_of(const char *path)
+{
+    const size_t bytes = scheme_bytes(path);
+    if (!bytes) return &file_system_local;
+    for (int i = 0; i < system_count; i++)
+        if (has_scheme(systems[i], path, bytes)) return systems[i];
+    return NULL;
+}
+
+static err unknown_scheme(const char *path)
+{
+    char shown[PATH_BYTES_MAX], known[256] = "none";
+    size_t used = 0;
+    for (int i = 0; i < system_count; i++)
+        for (const char *const *s = systems[i]->schemes; *s && used < sizeof known; s++)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s://", used ? ", " : "",
+                                     *s);
+    return fail(ERR_INPUT, "%s: unknown scheme; known are %s", path_shown(path, shown), known);
+}
+
+err file_open(const char *path, struct file **ret)
+{
+    const struct file_system *system = system_of(path);
+    if (!system) return unknown_scheme(path);
+    return system->open(path, ret);
+}
+
+err file_read(struct file *f, uint64_t offset, uint64_t until, void *to, size_t max,
+              size_t *ret_bytes)
+{
+    return f->system->read(f, offset, until, to, max, ret_bytes);
+}
+
+err file_state(struct file *f, struct file_state *ret)
+{
+    return f->system->state(f, ret);
+}
+
+void file_close(struct file *f)
+{
+    if (f) f->system->close(f);
+}
+
+/* ---- texts ---- */
+
+static err read_whole(struct file *f, size_t max, char **ret)
+{
+    const uint64_t bytes = f->state.bytes;
+    size_t done = 0, got = 1;
+    if (bytes > max)
+        return fail(ERR_INPUT, "%s: has %llu bytes, at most %zu are read", f->name,
+                    (unsigned long long)bytes, max);
+    *ret = malloc((size_t)bytes + 1);
+    if (!*ret) return fail(ERR_MEMORY, "%s: no memory to read it", f->name);
+    for (; done < bytes && got > 0; done += got)
+        TRY(file_read(f, done, 0, *ret + done, (size_t)bytes - done, &got));
+    return OK;
+}
+
+struct text {
+    char *at;
+    size_t done, bytes;
+};
+
+static ssize_t give_text(void *cookie, char *to, size_t max)
+{
+    struct text *t = cookie;
+    const size_t left = t->bytes - t->done, bytes = left < max ? left : max;
+    memcpy(to, t->at + t->done, bytes);
+    t->done += bytes;
+    return (ssize_t)bytes;
+}
+
+static int close_text(void *cookie)
+{
+    struct text *t = cookie;
+    free(t->at);
+    free(t);
+    return 0;
+}
+
+static err open_fetched(const char *path, size_t max, struct text *text)
+{
+    struct file *file;
+    TRY(file_open(path, &file));
+    const err e = read_whole(file, max, &text->at);
+    text->bytes = (size_t)file->state.bytes;
+    file_close(file);
+    return e;
+}
+
+err file_open_text(const char *path, size_t max, FILE **ret)
+{
+    if (!path_is_url(path)) {
+        *ret = fopen(path, "re");
+        return *ret ? OK : fail(ERR_INPUT, "%s: %s", path, strerror(errno));
+    }
+    struct text *text = calloc(1, sizeof *text);
+    err e = text ? open_fetched(path, max, text) : fail(ERR_MEMORY, "no memory to read a text");
+    const cookie_io_functions_t calls = {.read = give_text, .close = close_text};
+    *ret = e ? NULL : fopencookie(text, "r", calls);
+    if (*ret) return OK;
+    if (text) close_text(text);
+    return e ? e : fail(ERR_MEMORY, "no memory to read a text");
+}
+
+bool file_is_there(const char *path)
+{
+    struct file *file;
+    if (!path_is_url(path)) return local_is_there(path);
+    if (file_open(path, &file)) return false;
+    file_close(file);
+    return true;
+}
+
+/* ---- patterns ---- */
+
+bool files_can_be_listed(const char *path)
+{
+    const struct file_system *system = system_of(path);
+    return system && system->match;
+}
+
+err files_match(const char *pattern, size_t plain, file_found *found, void *context)
+{
+    const struct file_system *system = system_of(pattern);
+    if (!system) return unknown_scheme(pattern);
+    if (!system->match)
+        return fail(ERR_INPUT, "%.*s: its files cannot be listed", (int)plain, pattern);
+    return system->match(pattern, plain, found, context);
+}
+
+char *pattern_escape(const char *pattern, size_t plain)
+{
+    char *escaped = malloc(plain + strlen(pattern) + 1), *to = escaped;
+    if (!escaped) return NULL;
+    for (size_t i = 0; i < plain; i++) {
+        if (strchr("*?[]\\", pattern[i])) *to++ = '\\';
+        *to++ = pattern[i];
+    }
+    strcpy(to, pattern + plain);
+    return escaped;
+}
+
+/* As glob(3): a dot in front of a name fits itself alone. */
+bool pattern_fits(const char *escaped, const char *path)
+{
+    return fnmatch(escaped, path, FNM_PATHNAME | FNM_PERIOD) == 0;
+}

@@ -1,0 +1,93 @@
+/* file_system.h - where files are: on this host, or behind a URL.
+ *
+ * A path that begins with a scheme ("s3://bucket/key") belongs to the file system that was
+ * registered for it at start; every other one is a path of this host. What a file system cannot do
+ * is NULL in its table, and whoever asks for it is told so.
+ *
+ * A file is read at any offset by one thread at a time; different files by different threads. What
+ * is behind a URL is one state of a file for as long as it is open: once it is replaced there,
+ * reading fails.
+ */
+#ifndef CORE_BASE_FILES_FILE_SYSTEM_H
+#define CORE_BASE_FILES_FILE_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/error.h"
+
+enum { FILE_SYSTEMS_MAX = 8, PATH_BYTES_MAX = 4096 };
+
+/* Which state of a file it is. */
+struct file_state {
+    uint64_t bytes;                /* as stored */
+    int64_t changed_s, changed_ns; /* when it was written to */
+    int64_t touched_s, touched_ns; /* or its time of change was set, or its rights or names were */
+    uint64_t identity;             /* the inode; of a URL a hash of its ETag */
+};
+
+struct file {
+    const struct file_system *system;
+    const char *name; /* for messages: a URL without what is secret in it */
+    struct file_state state;
+    size_t ahead_bytes; /* memory that reading ahead takes at most; 0: the system does it */
+};
+
+typedef err file_found(void *context, const char *path);
+
+struct file_system {
+    const char *const *schemes; /* "http", ...; NULL at the end */
+    /* ERR_INPUT: not there, not readable, no regular file. Sets all of file->state. */
+    err (*open)(const char *path, struct file **ret);
+    /* At most max bytes from `offset`, 0 only at the end of the file; what is read ahead for the
+     * calls to come ends at `until` (0: with the file). ERR_INPUT: it has changed. */
+    err (*read)(struct file *, uint64_t offset, uint64_t until, void *to, size_t max,
+                size_t *ret_bytes);
+    err (*state)(struct file *, struct file_state *ret); /* now, as far as it is known */
+    void (*close)(struct file *);
+    /* As files_match says. NULL: files cannot be listed. */
+    err (*match)(const char *pattern, size_t plain, file_found *, void *context);
+};
+
+/* At start, before there are threads; borrowed. At most FILE_SYSTEMS_MAX. */
+void file_system_register(const struct file_system *);
+
+/* "s3" of "s3://..."; the path is one of a URL. */
+bool path_is_url(const char *path);
+/* What is relative to a directory (NULL, "" and ".": to where the process is) begins neither with
+ * "/" nor with a scheme. */
+bool path_is_relative(const char *path);
+/* The path as it is, or behind the directory; a new string. NULL: no memory. */
+char *path_join(const char *directory, const char *path);
+/* Without what a URL tells of secrets: its user and password, and signatures and keys of its query.
+ * Returns `to`, which has PATH_BYTES_MAX. */
+const char *path_shown(const char *path, char *to);
+
+/* ERR_INPUT: nobody knows the scheme. */
+err file_open(const char *path, struct file **ret);
+err file_read(struct file *, uint64_t offset, uint64_t until, void *to, size_t max,
+              size_t *ret_bytes);
+err file_state(struct file *, struct file_state *ret);
+void file_close(struct file *); /* NULL is fine */
+
+/* To be read as a text, and closed by fclose. What is behind a URL is read now, at most `max` bytes
+ * of it. ERR_INPUT. */
+err file_open_text(const char *path, size_t max, FILE **ret);
+
+/* Whether anything is there; false also where nobody can say. */
+bool file_is_there(const char *path);
+
+/* Whether names with *, ? and [ may be patterns there. */
+bool files_can_be_listed(const char *path);
+/* Every file that fits the pattern (*, ?, [a-z]; none of them fits a "/"), in the order of their
+ * bytes. The first `plain` bytes of it mean themselves. None: OK. */
+err files_match(const char *pattern, size_t plain, file_found *, void *context);
+
+/* For file systems: the pattern with what is special in its first `plain` bytes made plain, a new
+ * string (NULL: no memory), and whether that fits a whole path. */
+char *pattern_escape(const char *pattern, size_t plain);
+bool pattern_fits(const char *escaped, const char *path);
+
+#endif

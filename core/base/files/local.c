@@ -1,0 +1,105 @@
+/* local.c - see local.h. */
+#include "core/base/files/local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_BYTES_MAX = 1 << 30 }; /* of one system call */
+
+struct local_file {
+    struct file file; /* first */
+    int descriptor;
+    char path[];
+};
+
+/* What a person can mend by another path or other rights is bad input, the rest is the system's. */
+static err system_failed(const char *path)
+{
+    bool is_users = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
+                    errno == ENAMETOOLONG;
+    return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+static err find_state(struct file *file, struct file_state *ret)
+{
+    const struct local_file *f = (const struct local_file *)file;
+    struct stat status;
+    if (fstat(f->descriptor, &status)) return fail(ERR_IO, "%s: %s", f->path, strerror(errno));
+    if (!S_ISREG(status.st_mode)) /* only regular files have a size to check headers against */
+        return fail(ERR_INPUT, "%s: expected a regular file, this is a %s", f->path,
+                    S_ISDIR(status.st_mode) ? "folder" : "device, pipe or socket");
+    *ret = (struct file_state){
+        .bytes = (uint64_t)status.st_size,
+        .changed_s = status.st_mtim.tv_sec,
+        .changed_ns = status.st_mtim.tv_nsec,
+        .touched_s = status.st_ctim.tv_sec,
+        .touched_ns = status.st_ctim.tv_nsec,
+        .identity = status.st_ino,
+    };
+    return OK;
+}
+
+static void close_local(struct file *file)
+{
+    const struct local_file *f = (const struct local_file *)file;
+    if (f->descriptor >= 0) close(f->descriptor);
+    free(file);
+}
+
+static err open_local(const char *path, struct file **ret)
+{
+    struct local_file *f = calloc(1, sizeof *f + strlen(path) + 1);
+    if (!f) return fail(ERR_MEMORY, "no memory to read %s", path);
+    f->file = (struct file){.system = &file_system_local, .name = strcpy(f->path, path)};
+    /* not blocking: opening a pipe by mistake must not wait for a writer */
+    f->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    err e = f->descriptor < 0 ? system_failed(path) : find_state(&f->file, &f->file.state);
+    if (e)
+        close_local(&f->file);
+    else
+        *ret = &f->file;
+    return e;
+}
+
+static err read_local(struct file *file, uint64_t offset, uint64_t until, void *to, size_t max,
+                      size_t *ret_bytes)
+{
+    const struct local_file *f = (const struct local_file *)file;
+    if (max > READ_BYTES_MAX) max = READ_BYTES_MAX;
+    ssize_t got;
+    do got = pread(f->descriptor, to, max, (off_t)offset);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) return fail(ERR_IO, "%s: %s", f->path, strerror(errno));
+    *ret_bytes = (size_t)got;
+    return OK;
+}
+
+static err match_local(const char *pattern, size_t plain, file_found *found, void *context)
+{
+    glob_t fitting = {0};
+    char *escaped = pattern_escape(pattern, plain);
+    const int status = escaped ? glob(escaped, 0, NULL, &fitting) : GLOB_NOSPACE;
+    err e = status == GLOB_NOSPACE ? fail(ERR_MEMORY, "no memory for names of files") : OK;
+    for (size_t i = 0; !e && i < fitting.gl_pathc; i++) e = found(context, fitting.gl_pathv[i]);
+    globfree(&fitting);
+    free(escaped);
+    return e;
+}
+
+const struct file_system file_system_local = {
+    .open = open_local,
+    .read = read_local,
+    .state = find_state,
+    .close = close_local,
+    .match = match_local,
+};
+
+bool local_is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}

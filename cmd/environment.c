@@ -26,6 +26,10 @@ static const struct own {
     {"CUDA_VISIBLE_DEVICES", "which GPUs there are, for CUDA and so for dtrain"},
     {"TERM", "dumb or not set: no line is redrawn, not on a terminal either"},
     {"TMPDIR", "where a ps looks for room beside its checkpoint"},
+    {"DTRAIN_URL_TIMEOUT", "seconds of silence until a request to a URL is tried again (30)"},
+    {"DTRAIN_URL_TRIES", "how often a request to a URL is tried (6)"},
+    {"AWS_ACCESS_KEY_ID", "and the others that Amazon's tools know, for s3:// (README, Storage)"},
+    {"http_proxy", "and the others that libcurl knows, for URLs"},
     {0},
 };
 

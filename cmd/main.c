@@ -12,6 +12,7 @@
 #include "core/base/standard_output.h"
 #include "core/data/packing/packing.h"
 #include "kernels/kernels.h"
+#include "net/web/systems.h"
 
 enum { COMMANDS_MAX = 32 };
 
@@ -44,9 +45,9 @@ int cmd_version(int argc, char **argv)
     printf("dtrain %s%s%s\n", DTRAIN_VERSION, space, DTRAIN_REVISION);
     printf("compiler: %s\n", DTRAIN_COMPILER);
     printf("arithmetic: %s\n", cpu_description());
-    const char *zstd = packing_zstd_version();
-    printf("libraries: jansson %s, zlib %s%s%s\n", jansson_version_str(), zlibVersion(),
-           zstd ? ", zstd " : "", zstd ? zstd : "");
+    const char *zstd = packing_zstd_version(), *urls = web_systems_version();
+    printf("libraries: jansson %s, zlib %s%s%s%s%s\n", jansson_version_str(), zlibVersion(),
+           zstd ? ", zstd " : "", zstd ? zstd : "", *urls ? ", " : "", urls);
     return EXIT_DONE;
 }
 
@@ -171,6 +172,7 @@ static int run_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
     settle();
+    web_systems_register();
     standard_output_open();
     const int code = run_command(argc, argv);
     const err e = standard_output_flush();

@@ -26,7 +26,7 @@ gzip -9n "$root"/usr/share/man/man?/*
 strip "$root/usr/bin/dtrain"
 find "$root/usr" -type d -exec chmod 755 {} +
 
-depends='libc6, libdnnl2, libgomp1, libjansson4, libopenblas0, libzstd1, zlib1g'
+depends='libc6, libdnnl2, libexpat1, libgomp1, libjansson4, libopenblas0, libssl3, libzstd1, zlib1g'
 if command -v dpkg-shlibdeps > /dev/null; then
     printf 'Source: dtrain\n\nPackage: dtrain\nArchitecture: any\n' > "$work/debian/control"
     found=$(cd "$work" && dpkg-shlibdeps -O "$root/usr/bin/dtrain" 2> "$work/log") || { cat "$work/log"; exit 1; }
@@ -41,6 +41,7 @@ Architecture: $architecture
 Maintainer: dtrain <dtrain@localhost>
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
 Depends: $depends
+Recommends: libcurl4t64 | libcurl4
 Section: science
 Priority: optional
 Description: trains neural networks over parameter servers

@@ -55,7 +55,8 @@ err input_open(const struct format_context *context, const char *path, struct in
     if (!in) return fail(ERR_MEMORY, "no memory to read %s", path);
     in->path = path_join(context->directory, path);
     err e = in->path ? start(in) : fail(ERR_MEMORY, "no memory to read %s", path);
-    if (e == ERR_INPUT && !in->file && path_is_relative(path) && !file_is_there(in->path))
+    if (e == ERR_INPUT && !in->file && !path_is_url(in->path) && path_is_relative(path) &&
+        !file_is_there(in->path))
         e = fail(e, "%s (relative paths begin at the spec's folder, or at --data_dir)",
                  error_text());
     if (e) {

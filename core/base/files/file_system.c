@@ -65,11 +65,15 @@ static bool is_secret(const char *name, size_t bytes)
     return false;
 }
 
-/* user:password@ of "scheme://user:password@host/...": how many bytes of the rest it is. */
+/* user:password@ of "scheme://user:password@host/...": how many bytes of the rest it is. Where a
+ * slash of the password is not escaped, what stands before it is no host and port. */
 static size_t user_bytes(const char *rest)
 {
     const size_t host = strcspn(rest, "/?#");
-    const char *at = memrchr(rest, '@', host);
+    const char *colon = memchr(rest, ':', host), *at = memrchr(rest, '@', host);
+    const bool is_broken =
+        colon && strspn(colon + 1, "0123456789") + 1 != host - (size_t)(colon - rest);
+    if (!at && is_broken && rest[0] != '[') at = memrchr(rest, '@', strlen(rest));
     return at ? (size_t)(at + 1 - rest) : 0;
 }
 
@@ -128,7 +132,7 @@ err file_open(const char *path, struct file **ret)
 {
     const struct file_system *system = system_of(path);
     if (!system) return unknown_scheme(path);
-    return system->open(path, ret);
+    return system->open(system, path, ret);
 }
 
 err file_read(struct file *f, uint64_t offset, uint64_t until, void *to, size_t max,

@@ -18,7 +18,11 @@
 
 #include "core/base/error.h"
 
-enum { FILE_SYSTEMS_MAX = 8, PATH_BYTES_MAX = 4096 };
+enum {
+    FILE_SYSTEMS_MAX = 8,
+    PATH_BYTES_MAX = 4096,
+    FILE_AHEAD_BYTES = 8 << 20, /* what is read ahead of a file behind a URL, at most */
+};
 
 /* Which state of a file it is. */
 struct file_state {
@@ -32,7 +36,6 @@ struct file {
     const struct file_system *system;
     const char *name; /* for messages: a URL without what is secret in it */
     struct file_state state;
-    size_t ahead_bytes; /* memory that reading ahead takes at most; 0: the system does it */
 };
 
 typedef err file_found(void *context, const char *path);
@@ -40,7 +43,7 @@ typedef err file_found(void *context, const char *path);
 struct file_system {
     const char *const *schemes; /* "http", ...; NULL at the end */
     /* ERR_INPUT: not there, not readable, no regular file. Sets all of file->state. */
-    err (*open)(const char *path, struct file **ret);
+    err (*open)(const struct file_system *, const char *path, struct file **ret);
     /* At most max bytes from `offset`, 0 only at the end of the file; what is read ahead for the
      * calls to come ends at `until` (0: with the file). ERR_INPUT: it has changed. */
     err (*read)(struct file *, uint64_t offset, uint64_t until, void *to, size_t max,

@@ -51,11 +51,11 @@ static void close_local(struct file *file)
     free(file);
 }
 
-static err open_local(const char *path, struct file **ret)
+static err open_local(const struct file_system *system, const char *path, struct file **ret)
 {
     struct local_file *f = calloc(1, sizeof *f + strlen(path) + 1);
     if (!f) return fail(ERR_MEMORY, "no memory to read %s", path);
-    f->file = (struct file){.system = &file_system_local, .name = strcpy(f->path, path)};
+    f->file = (struct file){.system = system, .name = strcpy(f->path, path)};
     /* not blocking: opening a pipe by mistake must not wait for a writer */
     f->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     err e = f->descriptor < 0 ? system_failed(path) : find_state(&f->file, &f->file.state);

@@ -265,7 +265,8 @@ static err open_pool(struct stream *s, struct pool *pool)
 
 static void say_use(struct stream *s)
 {
-    int64_t bytes = POOLS * s->pool_rows * s->row_bytes + s->reader_count * READER_BYTES;
+    const int64_t ahead = path_is_url(s->files.name) ? FILE_AHEAD_BYTES : 0;
+    int64_t bytes = POOLS * s->pool_rows * s->row_bytes + s->reader_count * (READER_BYTES + ahead);
     for (int i = 0; i < s->files.file_count; i++)
         bytes += s->files.files[i].index.count * (int64_t)sizeof(struct row_block);
     snprintf(s->use, sizeof s->use,

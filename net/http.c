@@ -1,0 +1,528 @@
+/* http.c - see http.h. One thread runs all transfers (libcurl's multi interface); calls reach it by
+ * a list under a lock. */
+#include "net/http.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "core/base/threads/thread.h"
+
+enum {
+    POLL_MAX_MS = 60000,
+    TIMEOUT_DEFAULT_S = 30,
+    TRIES_DEFAULT = 6,
+    TIMEOUT_MAX_S = 3600,
+    TRIES_MAX = 100,
+    HEADER_LINE_MAX = 8192,
+    RECEIVED_BYTES = 256 << 10, /* at once */
+    SAID_SHOWN_BYTES = 200,
+};
+
+enum transfer_state { WAITING, RUNNING, DONE };
+
+struct http_transfer {
+    struct http_call *call;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct http_transfer *next; /* in the list of all */
+    enum transfer_state state;
+    bool is_dropped;
+    uint64_t due_ms; /* when it is tried, where it waits */
+    int tries;
+    int retry_after_s;
+    bool is_other_range;
+    uint64_t range_first, range_last; /* of the answer; 0, 0: it says none */
+    char reason[HTTP_REASON_BYTES];   /* "404 Not Found" */
+    char curl_error[CURL_ERROR_SIZE];
+    err result;
+    char why[ERROR_TEXT_MAX]; /* beside a result that is not OK */
+};
+
+/* One for the process: it is opened with the first call, and ends with the process. */
+static struct {
+    pthread_mutex_t lock; /* guards the list and the state of what is in it */
+    pthread_cond_t done;
+    CURLM *multi;
+    struct http_transfer *all;
+    pthread_t thread;
+    bool is_open;
+    int64_t timeout_s, tries_max;
+    uint64_t pauses; /* how many were drawn */
+} http = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+
+/* ---- libcurl, opened with the first call: it and the forty libraries that it needs would make
+ * every start of the program longer by half ---- */
+
+static struct {
+    typeof(curl_easy_cleanup) *easy_cleanup;
+    typeof(curl_easy_getinfo) *easy_getinfo;
+    typeof(curl_easy_init) *easy_init;
+    typeof(curl_easy_reset) *easy_reset;
+    typeof(curl_easy_setopt) *easy_setopt;
+    typeof(curl_easy_strerror) *easy_strerror;
+    typeof(curl_getdate) *getdate;
+    typeof(curl_global_init) *global_init;
+    typeof(curl_multi_add_handle) *multi_add_handle;
+    typeof(curl_multi_info_read) *multi_info_read;
+    typeof(curl_multi_init) *multi_init;
+    typeof(curl_multi_perform) *multi_perform;
+    typeof(curl_multi_poll) *multi_poll;
+    typeof(curl_multi_remove_handle) *multi_remove_handle;
+    typeof(curl_multi_setopt) *multi_setopt;
+    typeof(curl_multi_wakeup) *multi_wakeup;
+    typeof(curl_slist_append) *slist_append;
+    typeof(curl_slist_free_all) *slist_free_all;
+    typeof(curl_version) *version;
+} curl;
+
+static const struct {
+    const char *name;
+    void **at;
+} functions[] = {
+    {"curl_easy_cleanup", (void **)&curl.easy_cleanup},
+    {"curl_easy_getinfo", (void **)&curl.easy_getinfo},
+    {"curl_easy_init", (void **)&curl.easy_init},
+    {"curl_easy_reset", (void **)&curl.easy_reset},
+    {"curl_easy_setopt", (void **)&curl.easy_setopt},
+    {"curl_easy_strerror", (void **)&curl.easy_strerror},
+    {"curl_getdate", (void **)&curl.getdate},
+    {"curl_global_init", (void **)&curl.global_init},
+    {"curl_multi_add_handle", (void **)&curl.multi_add_handle},
+    {"curl_multi_info_read", (void **)&curl.multi_info_read},
+    {"curl_multi_init", (void **)&curl.multi_init},
+    {"curl_multi_perform", (void **)&curl.multi_perform},
+    {"curl_multi_poll", (void **)&curl.multi_poll},
+    {"curl_multi_remove_handle", (void **)&curl.multi_remove_handle},
+    {"curl_multi_setopt", (void **)&curl.multi_setopt},
+    {"curl_multi_wakeup", (void **)&curl.multi_wakeup},
+    {"curl_slist_append", (void **)&curl.slist_append},
+    {"curl_slist_free_all", (void **)&curl.slist_free_all},
+    {"curl_version", (void **)&curl.version},
+};
+
+static err open_library(void)
+{
+    static void *library;
+    if (library) return OK;
+    library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return fail(ERR_IO, "URLs need libcurl, which is not installed here (libcurl4): %s",
+                    dlerror());
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        *functions[i].at = dlsym(library, functions[i].name);
+        if (*functions[i].at) continue;
+        dlclose(library);
+        library = NULL;
+        return fail(ERR_IO, "libcurl.so.4 is too old: it has no %s", functions[i].name);
+    }
+    return OK;
+}
+
+/* ---- what comes ---- */
+
+/* NULL: another header; else what it says, without its end of line. */
+static const char *header_value(char *line, const char *name)
+{
+    const size_t bytes = strlen(name);
+    if (strncasecmp(line, name, bytes) || line[bytes] != ':') return NULL;
+    return line + bytes + 1 + strspn(line + bytes + 1, " \t");
+}
+
+static void begin_answer(struct http_transfer *t, const char *line)
+{
+    struct http_call *c = t->call;
+    const char *space = strchr(line, ' ');
+    c->status = space ? atoi(space + 1) : 0;
+    snprintf(t->reason, sizeof t->reason, "%s", space ? space + 1 : "no status");
+    c->bytes = 0;
+    c->total_bytes = 0;
+    c->changed_s = 0;
+    c->is_cut = t->is_other_range = false;
+    c->etag[0] = c->said[0] = c->location[0] = '\0';
+    t->range_first = t->range_last = 0;
+    t->retry_after_s = 0;
+}
+
+static void take_range(struct http_transfer *t, const char *value)
+{
+    unsigned long long first, last, total;
+    const int found = sscanf(value, "bytes %llu-%llu/%llu", &first, &last, &total);
+    if (found < 2 || last < first) return;
+    t->range_first = first;
+    t->range_last = last;
+    t->call->total_bytes = found == 3 ? total : 0;
+}
+
+static size_t take_header(char *at, size_t size, size_t count, void *context)
+{
+    struct http_transfer *t = context;
+    struct http_call *c = t->call;
+    char line[HEADER_LINE_MAX];
+    const char *value;
+    snprintf(line, sizeof line, "%.*s", (int)count, at);
+    line[strcspn(line, "\r\n")] = '\0';
+    if (strncmp(line, "HTTP/", 5) == 0) begin_answer(t, line);
+    if ((value = header_value(line, "ETag"))) snprintf(c->etag, sizeof c->etag, "%s", value);
+    if ((value = header_value(line, "Location")))
+        snprintf(c->location, sizeof c->location, "%s", value);
+    if ((value = header_value(line, "Last-Modified"))) c->changed_s = curl.getdate(value, NULL);
+    if ((value = header_value(line, "Content-Range"))) take_range(t, value);
+    if ((value = header_value(line, "Retry-After"))) t->retry_after_s = atoi(value);
+    if ((value = header_value(line, "Content-Length")) && c->status == 200)
+        c->total_bytes = strtoull(value, NULL, 10);
+    return count;
+}
+
+static void keep_said(struct http_call *c, const char *at, size_t count)
+{
+    const size_t used = strlen(c->said);
+    snprintf(c->said + used, sizeof c->said - used, "%.*s", (int)count, at);
+}
+
+/* A range of what is asked for: its beginning, and no more. */
+static bool is_range_asked(const struct http_transfer *t)
+{
+    const struct http_call *c = t->call;
+    const uint64_t end = c->range_at + c->range_bytes;
+    uint64_t last = c->total_bytes && c->total_bytes < end ? c->total_bytes : end;
+    return t->range_first == c->range_at && t->range_last + 1 == last;
+}
+
+/* Returning less than count ends the transfer. */
+static size_t take_body(char *at, size_t size, size_t count, void *context)
+{
+    struct http_transfer *t = context;
+    struct http_call *c = t->call;
+    if (c->status >= 300) {
+        keep_said(c, at, count);
+        return count;
+    }
+    t->is_other_range = c->status == 206 && c->range_bytes && !is_range_asked(t);
+    if (t->is_other_range) return 0;
+    const size_t room = c->max - c->bytes, taken = count < room ? count : room;
+    if (taken) memcpy((char *)c->to + c->bytes, at, taken);
+    c->bytes += taken;
+    c->is_cut = taken < count;
+    return taken;
+}
+
+/* ---- what is sent ---- */
+
+static void add_header(struct http_transfer *t, const char *header)
+{
+    struct curl_slist *more = curl.slist_append(t->headers, header);
+    if (more) t->headers = more;
+}
+
+static void set_up(struct http_transfer *t)
+{
+    const struct http_call *c = t->call;
+    CURL *e = t->easy;
+    char range[64];
+    curl.easy_setopt(e, CURLOPT_URL, c->url);
+    curl.easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl.easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    curl.easy_setopt(e, CURLOPT_FOLLOWLOCATION, c->keeps_redirect ? 0L : 1L);
+    curl.easy_setopt(e, CURLOPT_MAXREDIRS, (long)HTTP_REDIRECTS_MAX);
+    curl.easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)HTTP_CONNECT_MAX_S);
+    curl.easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl.easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)http.timeout_s);
+    curl.easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl.easy_setopt(e, CURLOPT_BUFFERSIZE, (long)RECEIVED_BYTES);
+    curl.easy_setopt(e, CURLOPT_USERAGENT, "dtrain/" DTRAIN_VERSION);
+    curl.easy_setopt(e, CURLOPT_ERRORBUFFER, t->curl_error);
+    curl.easy_setopt(e, CURLOPT_PRIVATE, t);
+    curl.easy_setopt(e, CURLOPT_HEADERFUNCTION, take_header);
+    curl.easy_setopt(e, CURLOPT_HEADERDATA, t);
+    curl.easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body);
+    curl.easy_setopt(e, CURLOPT_WRITEDATA, t);
+    if (c->body) {
+        curl.easy_setopt(e, CURLOPT_POSTFIELDS, c->body);
+        curl.easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body_bytes);
+        add_header(t, "Content-Type: application/octet-stream");
+        add_header(t, "Expect:");
+    }
+    if (strcmp(c->method, "HEAD") == 0) curl.easy_setopt(e, CURLOPT_NOBODY, 1L);
+    curl.easy_setopt(e, CURLOPT_CUSTOMREQUEST, c->method);
+    snprintf(range, sizeof range, "%llu-%llu", (unsigned long long)c->range_at,
+             (unsigned long long)(c->range_at + c->range_bytes - 1));
+    if (c->range_bytes) curl.easy_setopt(e, CURLOPT_RANGE, range);
+    for (int i = 0; i < HTTP_HEADERS_MAX && c->headers[i]; i++) add_header(t, c->headers[i]);
+    curl.easy_setopt(e, CURLOPT_HTTPHEADER, t->headers);
+}
+
+/* ---- how it ended; who calls these holds the lock ---- */
+
+static bool may_pass(int status)
+{
+    return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
+           status == 504;
+}
+
+/* Of what libcurl could not do, these stay so. */
+static bool is_final(CURLcode code)
+{
+    return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
+           code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_TOO_MANY_REDIRECTS ||
+           code == CURLE_OUT_OF_MEMORY || code == CURLE_SSL_CACERT_BADFILE;
+}
+
+/* What a server says stands in XML (S3), JSON (Google, Hadoop) or in lines. */
+static const char *said_in_short(const char *said, char *to, size_t size)
+{
+    const char *from = strstr(said, "<Message>"), *end = NULL;
+    const char *json = strstr(said, "\"message\"");
+    if (from) end = strchr(from += strlen("<Message>"), '<');
+    if (!from && json) {
+        json += strlen("\"message\"");
+        from = json + strspn(json, " :\t\"");
+        end = strchr(from, '"');
+    }
+    if (!from && said[0] != '<') end = strpbrk(from = said, "\r\n");
+    if (!from || !*from) return "";
+    const int bytes = end ? (int)(end - from) : (int)strlen(from);
+    snprintf(to, size, ": %.*s", bytes < SAID_SHOWN_BYTES ? bytes : SAID_SHOWN_BYTES, from);
+    return to;
+}
+
+static void describe(struct http_transfer *t, CURLcode code)
+{
+    char said[SAID_SHOWN_BYTES + 8], last[ERROR_TEXT_MAX / 2];
+    const struct http_call *c = t->call;
+    if (t->is_other_range)
+        snprintf(last, sizeof last, "asked for %zu bytes from %llu, the answer has %llu to %llu",
+                 c->range_bytes, (unsigned long long)c->range_at,
+                 (unsigned long long)t->range_first, (unsigned long long)t->range_last);
+    else if (code)
+        snprintf(last, sizeof last, "%s",
+                 t->curl_error[0] ? t->curl_error : curl.easy_strerror(code));
+    else
+        snprintf(last, sizeof last, "%s %s%s", c->method, t->reason,
+                 said_in_short(c->said, said, sizeof said));
+    snprintf(t->why, sizeof t->why, "%s: %s (%d %s)", c->shown, last, t->tries,
+             t->tries == 1 ? "try" : "tries");
+}
+
+static uint64_t pause_ms(struct http_transfer *t)
+{
+    const uint64_t doubled = (uint64_t)HTTP_PAUSE_MS << (t->tries < 16 ? t->tries - 1 : 15);
+    const uint64_t most = doubled < HTTP_PAUSE_MAX_MS ? doubled : HTTP_PAUSE_MAX_MS;
+    const float part = random_uniform(clock_ns(), http.pauses++);
+    const int asked = t->retry_after_s < 0 ? 0 : t->retry_after_s;
+    const uint64_t asked_ms =
+        1000u * (uint64_t)(asked < HTTP_RETRY_AFTER_MAX_S ? asked : HTTP_RETRY_AFTER_MAX_S);
+    const uint64_t own = most / 2 + (uint64_t)((float)most * part / 2);
+    return own > asked_ms ? own : asked_ms;
+}
+
+static void finish(struct http_transfer *t, CURLcode code)
+{
+    struct http_call *c = t->call;
+    const bool is_whole = code == CURLE_OK || (code == CURLE_WRITE_ERROR && c->is_cut);
+    const bool is_range = is_whole && c->status == 206 && c->range_bytes;
+    t->is_other_range |= is_range && c->bytes != t->range_last + 1 - t->range_first;
+    t->state = DONE;
+    t->result = OK;
+    if (is_whole && !may_pass(c->status) && !t->is_other_range) return;
+    describe(t, code);
+    const bool is_users = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
+    t->result = code == CURLE_OUT_OF_MEMORY ? ERR_MEMORY : is_users ? ERR_INPUT : ERR_IO;
+    if (t->tries >= http.tries_max || (is_final(code) && !t->is_other_range)) return;
+    t->state = WAITING;
+    t->due_ms = clock_ms() + pause_ms(t);
+}
+
+/* ---- the thread ---- */
+
+static void reset(struct http_transfer *t)
+{
+    curl.slist_free_all(t->headers);
+    t->headers = NULL;
+    curl.easy_reset(t->easy);
+}
+
+static void free_transfer(struct http_transfer *t)
+{
+    curl.slist_free_all(t->headers);
+    curl.easy_cleanup(t->easy);
+    free(t);
+}
+
+static void begin(struct http_transfer *t)
+{
+    reset(t);
+    begin_answer(t, "");
+    t->curl_error[0] = '\0';
+    t->tries++;
+    t->state = RUNNING;
+    set_up(t);
+    if (curl.multi_add_handle(http.multi, t->easy)) finish(t, CURLE_OUT_OF_MEMORY);
+}
+
+/* Whom the owner has left. */
+static void sweep(void)
+{
+    for (struct http_transfer **at = &http.all; *at;) {
+        struct http_transfer *t = *at;
+        if (!t->is_dropped) {
+            at = &t->next;
+            continue;
+        }
+        *at = t->next;
+        if (t->state == RUNNING) curl.multi_remove_handle(http.multi, t->easy);
+        t->call->transfer = NULL;
+        free_transfer(t);
+        pthread_cond_broadcast(&http.done);
+    }
+}
+
+/* Returns how long nothing more is due, in ms. */
+static int begin_due(void)
+{
+    const uint64_t now = clock_ms();
+    int wait = POLL_MAX_MS;
+    for (struct http_transfer *t = http.all; t; t = t->next) {
+        if (t->state != WAITING) continue;
+        if (t->due_ms <= now) begin(t);
+        if (t->state == WAITING && t->due_ms - now < (uint64_t)wait)
+            wait = t->due_ms > now ? (int)(t->due_ms - now) : 0;
+    }
+    return wait;
+}
+
+static void take_ended(void)
+{
+    int left;
+    for (CURLMsg *m; (m = curl.multi_info_read(http.multi, &left));) {
+        struct http_transfer *t = NULL;
+        const CURLcode code = m->data.result;
+        if (m->msg != CURLMSG_DONE) continue;
+        curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+        curl.multi_remove_handle(http.multi, t->easy);
+        finish(t, code);
+        pthread_cond_broadcast(&http.done);
+    }
+}
+
+static void *run(void *context)
+{
+    for (;;) {
+        int running;
+        pthread_mutex_lock(&http.lock);
+        sweep();
+        begin_due();
+        pthread_mutex_unlock(&http.lock);
+        curl.multi_perform(http.multi, &running);
+        pthread_mutex_lock(&http.lock);
+        take_ended();
+        const int wait = begin_due();
+        pthread_mutex_unlock(&http.lock);
+        curl.multi_poll(http.multi, NULL, 0, wait, NULL);
+    }
+    return NULL;
+}
+
+/* ---- who calls ---- */
+
+static int64_t limit_of(const char *name, int64_t fallback, int64_t max)
+{
+    const char *text = getenv(name);
+    char *end;
+    const long long value = text ? strtoll(text, &end, 10) : 0;
+    return text && *text && !*end && value >= 1 && value <= max ? value : fallback;
+}
+
+static err open_once(void)
+{
+    if (http.is_open) return OK;
+    http.timeout_s = limit_of("DTRAIN_URL_TIMEOUT", TIMEOUT_DEFAULT_S, TIMEOUT_MAX_S);
+    http.tries_max = limit_of("DTRAIN_URL_TRIES", TRIES_DEFAULT, TRIES_MAX);
+    TRY(open_library());
+    if (!http.multi && !curl.global_init(CURL_GLOBAL_DEFAULT)) http.multi = curl.multi_init();
+    if (!http.multi) return fail(ERR_MEMORY, "no memory for libcurl");
+    curl.multi_setopt(http.multi, CURLMOPT_MAXCONNECTS, (long)HTTP_CONNECTIONS_KEPT_MAX);
+    curl.multi_setopt(http.multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)HTTP_CONNECTIONS_MAX);
+    TRY(thread_start(&http.thread, run, NULL));
+    http.is_open = true;
+    return OK;
+}
+
+static err new_transfer(struct http_call *c, struct http_transfer **ret)
+{
+    TRY(open_once());
+    struct http_transfer *t = calloc(1, sizeof *t);
+    if (t) t->easy = curl.easy_init();
+    if (!t || !t->easy) {
+        free(t);
+        return fail(ERR_MEMORY, "%s: no memory for a request", c->shown);
+    }
+    t->call = c;
+    *ret = t;
+    return OK;
+}
+
+err http_start(struct http_call *c)
+{
+    pthread_mutex_lock(&http.lock);
+    const err e = new_transfer(c, &c->transfer);
+    if (!e) {
+        c->transfer->next = http.all;
+        http.all = c->transfer;
+        curl.multi_wakeup(http.multi);
+    }
+    pthread_mutex_unlock(&http.lock);
+    return e;
+}
+
+void http_drop(struct http_call *c)
+{
+    pthread_mutex_lock(&http.lock);
+    if (c->transfer) {
+        c->transfer->is_dropped = true;
+        curl.multi_wakeup(http.multi);
+    }
+    while (c->transfer) pthread_cond_wait(&http.done, &http.lock);
+    pthread_mutex_unlock(&http.lock);
+}
+
+err http_wait(struct http_call *c)
+{
+    struct http_transfer *t = c->transfer;
+    pthread_mutex_lock(&http.lock);
+    while (t->state != DONE) pthread_cond_wait(&http.done, &http.lock);
+    for (struct http_transfer **at = &http.all; *at; at = &(*at)->next) {
+        if (*at != t) continue;
+        *at = t->next;
+        break;
+    }
+    pthread_mutex_unlock(&http.lock);
+    c->transfer = NULL;
+    if (!t->result) snprintf(c->reason, sizeof c->reason, "%s", t->reason);
+    const err e = t->result ? fail(t->result, "%s", t->why) : OK;
+    free_transfer(t);
+    return e;
+}
+
+err http_refused(const struct http_call *c)
+{
+    char said[SAID_SHOWN_BYTES + 8];
+    const bool is_users = c->status == 401 || c->status == 403 || c->status == 404 ||
+                          c->status == 410 || c->status == 412 || c->status / 100 == 3;
+    return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method, c->reason,
+                said_in_short(c->said, said, sizeof said));
+}
+
+const char *http_version(void)
+{
+    pthread_mutex_lock(&http.lock);
+    const err e = open_library();
+    pthread_mutex_unlock(&http.lock);
+    return e ? "" : curl.version();
+}

@@ -1,0 +1,239 @@
+/* file.c - a file behind a URL, read by ranges: see web.h.
+ *
+ * Chunks lie one behind the other and are asked for in that order: the next byte is in the first of
+ * them, or they are given up. Twice as many as before are under way each time one is used up.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/fingerprint.h"
+#include "net/web/web.h"
+
+struct chunk {
+    struct web_call call;
+    uint64_t at;
+    size_t bytes;
+    bool is_there;   /* it came */
+    uint8_t *memory; /* [WEB_CHUNK_BYTES] */
+};
+
+struct web_file {
+    struct file file; /* first */
+    const struct web_service *service;
+    char *path, *etag, *shown;
+    uint8_t *head; /* [head_bytes] the beginning of the file, or all of it */
+    size_t head_bytes;
+    struct chunk chunks[WEB_CHUNKS_MAX]; /* circular */
+    int first, count, count_max;
+    uint64_t next; /* where the chunk behind them begins */
+};
+
+static struct chunk *chunk_of(struct web_file *f, int i)
+{
+    return &f->chunks[(f->first + i) % WEB_CHUNKS_MAX];
+}
+
+static void give_up_first(struct web_file *f)
+{
+    web_call_close(&chunk_of(f, 0)->call);
+    f->first = (f->first + 1) % WEB_CHUNKS_MAX;
+    f->count--;
+}
+
+/* ---- opening ---- */
+
+static err keep_text(const char *from, char **ret)
+{
+    *ret = strdup(from);
+    return *ret ? OK : fail(ERR_MEMORY, "no memory to read %s", from);
+}
+
+static err no_ranges(const struct web_file *f)
+{
+    return fail(ERR_INPUT,
+                "%s: its server gives no ranges of files, and this one has more than %d MiB, which "
+                "is the most that is read whole",
+                f->shown, WEB_WHOLE_MAX >> 20);
+}
+
+/* Of a server that gives no ranges: all of it, into memory of its size. */
+static err fetch_whole(struct web_file *f, uint64_t bytes)
+{
+    struct web_call call;
+    free(f->head);
+    f->head = malloc(bytes);
+    if (!f->head) return fail(ERR_MEMORY, "%s: no memory to read it", f->shown);
+    err e = web_call_open(&call, f->service, "GET", f->path);
+    call.http.to = f->head;
+    call.http.max = (size_t)bytes;
+    if (!e) e = web_call_make(&call, f->service);
+    f->head_bytes = call.http.bytes;
+    if (!e && call.http.is_cut) e = no_ranges(f);
+    web_call_close(&call);
+    return e;
+}
+
+/* What the first range tells; an empty file has none. */
+static err take_first(struct web_file *f, const struct http_call *c)
+{
+    const bool is_empty = c->status == 416;
+    if (c->status >= 300 && !is_empty) return http_refused(c);
+    f->head_bytes = is_empty ? 0 : c->bytes;
+    if (c->is_cut) {
+        if (c->total_bytes > WEB_WHOLE_MAX) return no_ranges(f);
+        TRY(fetch_whole(f, c->total_bytes ? c->total_bytes : WEB_WHOLE_MAX));
+    }
+    f->file.state = (struct file_state){
+        .bytes = c->status == 206 && c->total_bytes ? c->total_bytes : f->head_bytes,
+        .changed_s = c->changed_s,
+        .identity = fingerprint(c->etag, strlen(c->etag)),
+    };
+    return keep_text(c->etag, &f->etag);
+}
+
+static err fetch_head(struct web_file *f)
+{
+    struct web_call call;
+    f->head = malloc(WEB_HEAD_BYTES);
+    if (!f->head) return fail(ERR_MEMORY, "%s: no memory to read it", f->shown);
+    err e = web_call_open(&call, f->service, "GET", f->path);
+    call.http.range_bytes = WEB_HEAD_BYTES;
+    call.http.to = f->head;
+    call.http.max = WEB_HEAD_BYTES;
+    if (!e) e = web_call_start(&call, f->service);
+    if (!e) e = http_wait(&call.http);
+    if (!e) e = take_first(f, &call.http);
+    web_call_close(&call);
+    return e;
+}
+
+err web_file_open(const struct file_system *system, const char *path, struct file **ret)
+{
+    char shown[PATH_BYTES_MAX];
+    struct web_file *f = calloc(1, sizeof *f);
+    if (!f) return fail(ERR_MEMORY, "no memory to read a file");
+    f->service = (const struct web_service *)system;
+    f->count_max = 1;
+    err e = keep_text(path, &f->path);
+    if (!e) e = keep_text(path_shown(path, shown), &f->shown);
+    f->file = (struct file){.system = system, .name = f->shown};
+    if (!e) e = fetch_head(f);
+    if (e)
+        web_file_close(&f->file);
+    else
+        *ret = &f->file;
+    return e;
+}
+
+void web_file_close(struct file *file)
+{
+    struct web_file *f = (struct web_file *)file;
+    while (f->count > 0) give_up_first(f);
+    for (int i = 0; i < WEB_CHUNKS_MAX; i++) free(f->chunks[i].memory);
+    free(f->head);
+    free(f->etag);
+    free(f->shown);
+    free(f->path);
+    free(f);
+}
+
+err web_file_state(struct file *file, struct file_state *ret)
+{
+    *ret = file->state;
+    return OK;
+}
+
+/* ---- reading ---- */
+
+static err start_chunk(struct web_file *f, struct chunk *c)
+{
+    if (!c->memory) c->memory = malloc(WEB_CHUNK_BYTES);
+    if (!c->memory) return fail(ERR_MEMORY, "%s: no memory to read it", f->shown);
+    TRY(web_call_open(&c->call, f->service, "GET", f->path));
+    c->is_there = false;
+    c->call.http.range_at = c->at;
+    c->call.http.range_bytes = c->call.http.max = c->bytes;
+    c->call.http.to = c->memory;
+    return web_call_start(&c->call, f->service);
+}
+
+/* As many as may be under way, up to `end`. */
+static err start_chunks(struct web_file *f, uint64_t end)
+{
+    while (f->count < f->count_max && f->next < end) {
+        struct chunk *c = chunk_of(f, f->count);
+        c->at = f->next;
+        c->bytes = end - f->next < WEB_CHUNK_BYTES ? (size_t)(end - f->next) : WEB_CHUNK_BYTES;
+        f->count++;
+        f->next += c->bytes;
+        TRY(start_chunk(f, c));
+    }
+    return OK;
+}
+
+static err check_chunk(const struct web_file *f, const struct chunk *c)
+{
+    const struct http_call *h = &c->call.http;
+    const bool is_other = strcmp(h->etag, f->etag) != 0 ||
+                          h->changed_s != f->file.state.changed_s ||
+                          h->total_bytes != f->file.state.bytes;
+    if (h->status == 404 || h->status == 410 || h->status == 416 || (h->status < 300 && is_other))
+        return fail(ERR_INPUT, "%s: changed while it is read: %s", f->shown,
+                    h->status < 300 ? "another file took its place" : h->reason);
+    if (h->status >= 300) return http_refused(h);
+    if (h->status == 206) return OK;
+    return fail(ERR_IO, "%s: its server gave a range before, and now %s", f->shown, h->reason);
+}
+
+static err wait_for(const struct web_file *f, struct chunk *c)
+{
+    if (c->is_there) return OK;
+    TRY(http_wait(&c->call.http));
+    TRY(check_chunk(f, c));
+    c->is_there = true;
+    return OK;
+}
+
+/* Chunks that end before the offset are used up; where it is in none, all are given up. */
+static void go_to(struct web_file *f, uint64_t offset)
+{
+    const bool is_inside = f->count > 0 && offset >= chunk_of(f, 0)->at && offset <= f->next;
+    while (f->count > 0 && (!is_inside || offset >= chunk_of(f, 0)->at + chunk_of(f, 0)->bytes)) {
+        give_up_first(f);
+        if (f->count_max < WEB_CHUNKS_MAX) f->count_max *= 2;
+    }
+    if (f->count > 0 || f->next == offset) return;
+    f->count_max = 1;
+    f->next = offset;
+}
+
+static err read_chunks(struct web_file *f, uint64_t offset, uint64_t end, void *to, size_t max,
+                       size_t *ret_bytes)
+{
+    go_to(f, offset);
+    TRY(start_chunks(f, end));
+    struct chunk *c = chunk_of(f, 0);
+    TRY(wait_for(f, c));
+    const size_t at = (size_t)(offset - c->at), left = c->bytes - at;
+    *ret_bytes = left < max ? left : max;
+    memcpy(to, c->memory + at, *ret_bytes);
+    return OK;
+}
+
+err web_file_read(struct file *file, uint64_t offset, uint64_t until, void *to, size_t max,
+                  size_t *ret_bytes)
+{
+    struct web_file *f = (struct web_file *)file;
+    const uint64_t bytes = f->file.state.bytes;
+    *ret_bytes = 0;
+    if (offset < f->head_bytes) {
+        const size_t left = f->head_bytes - (size_t)offset;
+        *ret_bytes = left < max ? left : max;
+        memcpy(to, f->head + offset, *ret_bytes);
+    }
+    if (*ret_bytes > 0 || offset >= bytes || max == 0) return OK;
+    const err e =
+        read_chunks(f, offset, until > offset && until < bytes ? until : bytes, to, max, ret_bytes);
+    while (e && f->count > 0) give_up_first(f);
+    return e;
+}

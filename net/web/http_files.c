@@ -1,0 +1,18 @@
+/* http_files.c - files of web servers: see web.h. Such a server has no list of its files. */
+#include "net/web/services.h"
+
+static err address_of(const char *path, struct web_call *c)
+{
+    c->http.url = arena_string(&c->arena, path);
+    return OK;
+}
+
+static const char *const schemes[] = {"http", "https", NULL};
+const struct web_service http_service = {
+    .files = {.schemes = schemes,
+              .open = web_file_open,
+              .read = web_file_read,
+              .state = web_file_state,
+              .close = web_file_close},
+    .address = address_of,
+};

@@ -1,0 +1,182 @@
+/* s3.c - objects of Amazon S3, and of servers that answer like it: s3://bucket/key.
+ *
+ * Without an endpoint in the environment, buckets are host names of Amazon's; one whose name has
+ * dots, and all of an endpoint, stand in front of the key.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "net/web/aws_keys.h"
+#include "net/web/s3_list.h"
+#include "net/web/services.h"
+
+enum { BUCKET_BYTES_MAX = 256 };
+
+/* ---- addresses ---- */
+
+static err split(const char *path, char *ret_bucket, const char **ret_key)
+{
+    const char *from = strstr(path, "://") + 3;
+    const size_t bytes = strcspn(from, "/");
+    char shown[PATH_BYTES_MAX];
+    if (bytes < 1 || bytes >= BUCKET_BYTES_MAX)
+        return fail(ERR_INPUT, "%s: expected s3://bucket/key", path_shown(path, shown));
+    snprintf(ret_bucket, BUCKET_BYTES_MAX, "%.*s", (int)bytes, from);
+    *ret_key = from[bytes] ? from + bytes + 1 : "";
+    return OK;
+}
+
+static err check_endpoint(const struct aws_keys *keys)
+{
+    if (!keys->endpoint[0] || strncmp(keys->endpoint, "http://", 7) == 0 ||
+        strncmp(keys->endpoint, "https://", 8) == 0)
+        return OK;
+    return fail(ERR_INPUT, "AWS_ENDPOINT_URL: expected http://... or https://..., got \"%.64s\"",
+                keys->endpoint);
+}
+
+/* Of a key in a bucket ("": the bucket itself) */
+static err set_address(struct web_call *c, const char *bucket, const char *key, const char *query)
+{
+    struct aws_keys *keys = arena_new(&c->arena, sizeof *keys);
+    const char *base, *path;
+    c->own = keys;
+    TRY(aws_keys_find(keys));
+    TRY(check_endpoint(keys));
+    const bool is_host = !keys->endpoint[0] && !strchr(bucket, '.');
+    const char *escaped = web_escape(&c->arena, key, true);
+    for (size_t i = strlen(keys->endpoint); i > 0 && keys->endpoint[i - 1] == '/';)
+        keys->endpoint[--i] = '\0';
+    if (keys->endpoint[0])
+        base = keys->endpoint;
+    else if (is_host)
+        base = arena_format(&c->arena, "https://%s.s3.%s.amazonaws.com", bucket, keys->region);
+    else
+        base = arena_format(&c->arena, "https://s3.%s.amazonaws.com", keys->region);
+    if (is_host)
+        path = arena_format(&c->arena, "/%s", escaped);
+    else
+        path = arena_format(&c->arena, "/%s%s%s", bucket, *escaped ? "/" : "", escaped);
+    web_call_address(c, base, path, query);
+    c->http.keeps_redirect = true; /* a proof is for one host */
+    return OK;
+}
+
+static err address_of(const char *path, struct web_call *c)
+{
+    char bucket[BUCKET_BYTES_MAX];
+    const char *key = "";
+    TRY(split(path, bucket, &key));
+    if (!*key) return fail(ERR_INPUT, "%s: expected s3://bucket/key", c->http.shown);
+    return set_address(c, bucket, key, "");
+}
+
+/* ---- proofs ---- */
+
+static err sign(struct web_call *c)
+{
+    const struct aws_keys *keys = c->own;
+    char date[AWS_DATE_BYTES], hash[SHA256_HEX_BYTES], proof[AWS_PROOF_BYTES];
+    if (!keys->id[0]) return OK;
+    aws_date(time(NULL), date);
+    aws_hash(c->http.body ? c->http.body : "", c->http.body_bytes, hash);
+    const struct aws_header headers[] = {
+        {"host", c->host},
+        {"x-amz-content-sha256", hash},
+        {"x-amz-date", date},
+        {"x-amz-security-token", keys->token},
+    };
+    const struct aws_request request = {
+        .method = c->http.method,
+        .path = c->path,
+        .query = c->query,
+        .headers = headers,
+        .header_count = keys->token[0] ? 4 : 3,
+        .body_hash = hash,
+        .date = date,
+        .region = keys->region,
+        .service = "s3",
+    };
+    TRY(aws_sign(&request, keys, proof));
+    for (int i = 1; i < request.header_count; i++)
+        web_call_header(c, "%s: %s", headers[i].name, headers[i].value);
+    web_call_header(c, "Authorization: %s", proof);
+    return OK;
+}
+
+/* ---- lists ---- */
+
+struct listing {
+    const char *bucket, *prefix;
+    bool is_deep;
+    struct s3_list list;
+};
+
+static err list_page(const struct listing *l, const char *token, struct s3_list *to)
+{
+    struct web_call c = {0};
+    char *answer = malloc(WEB_ANSWER_BYTES);
+    struct arena a = {0};
+    c.http.method = "GET";
+    c.http.shown = arena_format(&a, "s3://%s/%s*", l->bucket, l->prefix);
+    const char *query = arena_format(
+        &a, "%s%s%sencoding-type=url&list-type=2&prefix=%s", *token ? "continuation-token=" : "",
+        web_escape(&a, token, false),
+        *token ? (l->is_deep ? "&" : "&delimiter=%2F&") : (l->is_deep ? "" : "delimiter=%2F&"),
+        web_escape(&a, l->prefix, false));
+    c.http.to = answer;
+    c.http.max = WEB_ANSWER_BYTES;
+    err e = answer ? set_address(&c, l->bucket, "", query)
+                   : fail(ERR_MEMORY, "no memory for a list of files");
+    if (!e) e = web_call_make(&c, &s3_service);
+    if (!e && (e = s3_list_take(to, answer, c.http.bytes))) e = fail_prefix(e, "%s", c.http.shown);
+    web_call_close(&c);
+    arena_free(&a);
+    free(answer);
+    return e;
+}
+
+static err list_all(struct listing *l)
+{
+    char token[S3_TOKEN_BYTES] = "";
+    do {
+        TRY(list_page(l, token, &l->list));
+        snprintf(token, sizeof token, "%s", l->list.token);
+    } while (l->list.is_truncated);
+    return OK;
+}
+
+static err match(const char *pattern, size_t plain, file_found *found, void *context)
+{
+    char bucket[BUCKET_BYTES_MAX], path[PATH_BYTES_MAX];
+    const char *key = "";
+    TRY(split(pattern, bucket, &key));
+    const size_t at = (size_t)(key - pattern), from = plain > at ? plain : at;
+    const size_t before = from + strcspn(pattern + from, "*?[");
+    char *prefix = strndup(key, before - at), *escaped = pattern_escape(pattern, plain);
+    struct listing l = {.bucket = bucket, .prefix = prefix};
+    l.is_deep = strchr(pattern + before, '/') != NULL;
+    err e = prefix && escaped ? list_all(&l) : fail(ERR_MEMORY, "no memory for names of files");
+    for (size_t i = 0; !e && i < l.list.count; i++) {
+        snprintf(path, sizeof path, "s3://%s/%s", bucket, l.list.keys[i]);
+        if (pattern_fits(escaped, path)) e = found(context, path);
+    }
+    s3_list_free(&l.list);
+    free(prefix);
+    free(escaped);
+    return e;
+}
+
+static const char *const schemes[] = {"s3", NULL};
+const struct web_service s3_service = {
+    .files = {.schemes = schemes,
+              .open = web_file_open,
+              .read = web_file_read,
+              .state = web_file_state,
+              .close = web_file_close,
+              .match = match},
+    .address = address_of,
+    .sign = sign,
+};

@@ -1,0 +1,64 @@
+/* web.h - the inside of net/web: what the file systems behind URLs have in common.
+ *
+ * A service says under which address of HTTP a path is, and puts into a request what proves who
+ * asks. Files are read by ranges: the first one tells what the file is, and more of them are asked
+ * for at once the longer it is read on.
+ */
+#ifndef NET_WEB_WEB_H
+#define NET_WEB_WEB_H
+
+#include "core/base/arena.h"
+#include "core/base/files/file_system.h"
+#include "net/http.h"
+
+enum {
+    WEB_HEAD_BYTES = 64 << 10,  /* the first range */
+    WEB_CHUNK_BYTES = 1 << 20,  /* the others */
+    WEB_CHUNKS_MAX = 8,         /* asked for at once */
+    WEB_WHOLE_MAX = 256 << 20,  /* of a file whose server gives no ranges */
+    WEB_ANSWER_BYTES = 8 << 20, /* of an answer that is no file */
+};
+_Static_assert((int)WEB_CHUNK_BYTES *(int)WEB_CHUNKS_MAX == (int)FILE_AHEAD_BYTES,
+               "more is read ahead than is said");
+
+/* One request. Its texts live in its arena. */
+struct web_call {
+    struct http_call http;
+    struct arena arena;
+    const char *host, *path, *query; /* of http.url, as it is sent; query: "" or "a=b&c=d" */
+    int header_count;
+    void *own; /* the service's, in the arena */
+};
+
+struct web_service {
+    struct file_system files; /* first */
+    /* The address of a path, and how it is shown. ERR_INPUT: it is none of this service. */
+    err (*address)(const char *path, struct web_call *);
+    /* The call is complete but for its proof; NULL: none is needed. */
+    err (*sign)(struct web_call *);
+};
+
+/* A zeroed call, of a path of the service. web_call_close also after a failure. */
+err web_call_open(struct web_call *, const struct web_service *, const char *method,
+                  const char *path);
+void web_call_close(struct web_call *);
+void web_call_header(struct web_call *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Sets url, host, path and query: base is "http://host:port", path begins with "/". */
+void web_call_address(struct web_call *, const char *base, const char *path, const char *query);
+/* Signs and starts. */
+err web_call_start(struct web_call *, const struct web_service *);
+/* Starts, waits; ERR_INPUT or ERR_IO where the status is 300 or more. */
+err web_call_make(struct web_call *, const struct web_service *);
+
+/* %-escaped but for letters, digits, "-_.~" and, where `keeps_slash`, "/". */
+char *web_escape(struct arena *, const char *text, bool keeps_slash);
+
+/* For the tables of services */
+err web_file_open(const struct file_system *, const char *path, struct file **ret);
+err web_file_read(struct file *, uint64_t offset, uint64_t until, void *to, size_t max,
+                  size_t *ret_bytes);
+err web_file_state(struct file *, struct file_state *ret);
+void web_file_close(struct file *);
+
+#endif

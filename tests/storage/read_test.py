@@ -1,0 +1,261 @@
+"""Data behind URLs: what is read is what lies there, whatever the server does in between, and what is said where it
+cannot be read."""
+import gzip
+import json
+import random
+import re
+
+import program
+import server
+
+SPEC = {
+    "name": "urls",
+    "data": {"train": {"format": "csv", "file": "rows.csv", "label": "y"}, "batch_size": 20},
+    "model": [{"op": "dense", "name": "logits", "units": 2}],
+    "loss": "softmax_cross_entropy",
+    "optimizer": {"type": "adam", "learning_rate": 0.01},
+    "train": {"last_step": 300},
+}
+COLUMNS = [{"column": "numeric", "name": "x"}]
+MODEL = [{"op": "dense", "name": "logits", "units": 2, "inputs": ["x"]}]
+QUICK = {"DTRAIN_URL_TIMEOUT": "5"}
+SECRET = "wJalrXUtnFEMI/K7MDENG"
+
+
+def rows(count, seed=1):
+    drawn = random.Random(seed)
+    lines = (f"{drawn.random():.6f},{drawn.choice(['red', 'green', 'blue'])},{drawn.randrange(2)}\n"
+             for _ in range(count))
+    return ("x,word,y\n" + "".join(lines)).encode()
+
+
+class UrlCase(program.FolderCase):
+    def serve(self, **options):
+        served = server.Server(**options)
+        self.addCleanup(served.stop)
+        return served
+
+    def env(self, served, **more):
+        """Nothing of the machine's own settings."""
+        hidden = {"HOME": str(self.folder), "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_REGION": "eu-north-1",
+                  "AWS_ENDPOINT_URL_S3": "", "AWS_ENDPOINT_URL": served.url, "no_proxy": "*",
+                  "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET,
+                  "AWS_SHARED_CREDENTIALS_FILE": "", "AWS_CONFIG_FILE": ""}
+        return {**hidden, **QUICK, **more}
+
+    def stats(self, served, spec=None, env=None, code=0):
+        """What `dtrain stats` says of all rows, or what it says where it cannot."""
+        (self.folder / "spec.json").write_text(json.dumps({**SPEC, **(spec or {})}))
+        done = program.run(["stats", "--json", "spec.json"], self.folder, env=self.env(served, **(env or {})))
+        self.assertEqual(done.returncode, code, done.stderr)
+        if code == 0:
+            return {name: value for name, value in json.loads(done.stdout).items() if name != "data"}
+        self.assertNotIn(SECRET, done.stderr + done.stdout)
+        return done.stderr
+
+    def train(self, served, changes, env=None):
+        """The losses of a run."""
+        spec = program.changed(SPEC, {"data.columns": COLUMNS, "data.shuffle": True, "train.log_every_steps": 50,
+                                      "model": MODEL, **changes})
+        (self.folder / "spec.json").write_text(json.dumps(spec))
+        done = program.run(["spec.json"], self.folder, env=self.env(served, **(env or {})))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = re.findall(r"step \d+ of \d+, loss [\d.]+", done.stderr)
+        self.assertGreater(len(found), 3)
+        return found
+
+
+def data(file, **more):
+    return {"data": {"train": {"format": "csv", "file": file, "label": "y", **more}, "batch_size": 20}}
+
+
+class Http(UrlCase):
+    def setUp(self):
+        super().setUp()
+        self.served = self.serve()
+        self.table = rows(30000)
+        self.served.files["/d/rows.csv"] = self.table
+        (self.folder / "rows.csv").write_bytes(self.table)
+        self.url = self.served.url + "/d/rows.csv"
+        self.expected = self.stats(self.served)
+
+    def test_a_file_is_what_it_is_here(self):
+        self.assertEqual(self.stats(self.served, data(self.url)), self.expected)
+        self.served.files["/d/rows.csv.gz"] = gzip.compress(self.table)
+        self.assertEqual(self.stats(self.served, data(self.url + ".gz")), self.expected)
+
+    def test_a_server_without_ranges_is_read_whole(self):
+        plain = self.serve(has_ranges=False, has_tags=False)
+        plain.files["/rows.csv"] = self.table
+        self.assertEqual(self.stats(plain, data(plain.url + "/rows.csv")), self.expected)
+
+    def test_idx_and_raw_are_read_whole(self):
+        pixels, labels = random.Random(2).randbytes(28 * 28 * 500), random.Random(3).randbytes(500)
+        labels = bytes(label % 2 for label in labels)
+        files = {"f.idx.gz": gzip.compress(b"\0\0\x08\x03" + b"\0\0\x01\xf4" + b"\0\0\0\x1c" * 2 + pixels),
+                 "l.idx": b"\0\0\x08\x01" + b"\0\0\x01\xf4" + labels, "f.raw": pixels, "l.raw": labels}
+        for name, content in files.items():
+            (self.folder / name).write_bytes(content)
+            self.served.files["/d/" + name] = content
+        idx = {"format": "idx", "features": "f.idx.gz", "labels": "l.idx"}
+        raw = {"format": "raw", "file": "f.raw", "shape": [784], "dtype": "uint8", "labels": "l.raw",
+               "label_dtype": "uint8"}
+        for source in (idx, raw):
+            spec = program.changed(SPEC, {"data.train": source, "train.last_step": 60,
+                                          "model": [{"op": "flatten"}, *SPEC["model"]]})
+            (self.folder / "spec.json").write_text(json.dumps(spec))
+            said = [program.run([*words, "spec.json"], self.folder, env=self.env(self.served))
+                    for words in ([], [f"--data_dir={self.served.url}/d"])]
+            self.assertEqual([done.returncode for done in said], [0, 0], said[1].stderr)
+            losses = [re.findall(r"step \d+ of \d+, loss [\d.]+", done.stderr) for done in said]
+            self.assertEqual(losses[0], losses[1])
+            self.assertTrue(losses[0])
+
+    def test_lists_and_names_in_a_file(self):
+        self.served.files["/d/more.csv"] = rows(100, seed=2)
+        self.served.files["/d/names.txt"] = b"# both\nrows.csv\nmore.csv\n"
+        several = self.stats(self.served, data([self.url, self.served.url + "/d/more.csv"]))
+        self.assertEqual(several["rows"], 30100)
+        (self.folder / "names.txt").write_text(f"{self.url}\n{self.served.url}/d/more.csv\n")
+        self.assertEqual(self.stats(self.served, data("@names.txt")), several)
+        (self.folder / "spec.json").write_text(json.dumps({**SPEC, **data("@names.txt")}))
+        done = program.run(["stats", "--json", f"--data_dir={self.served.url}/d", "spec.json"], self.folder,
+                           env=self.env(self.served))
+        self.assertEqual(json.loads(done.stdout)["cells"], several["cells"])
+
+    def test_every_request_may_fail_once(self):
+        """Each kind of fault, at every second request, changes nothing."""
+        for fault in ("drop", 500, 503, 429, "short", "range"):
+            with self.subTest(fault=fault):
+                self.served.asked.clear()
+                self.served.fault = lambda number, _, fault=fault: fault if number % 2 == 0 else None
+                self.assertEqual(self.stats(self.served, data(self.url)), self.expected)
+                self.assertGreater(len(self.served.asked), 3)
+
+    def test_a_fault_that_stays_is_named(self):
+        few = {"DTRAIN_URL_TRIES": "2"}
+        self.served.fault = lambda number, _: 503
+        said = self.stats(self.served, data(self.url), few, code=program.BAD_HOST)
+        self.assertIn(f"{self.url}: GET 503 Service Unavailable: asked to fail (2 tries)", said)
+        self.served.fault = lambda number, _: "range"
+        said = self.stats(self.served, data(self.url), few, code=program.BAD_HOST)
+        self.assertIn("asked for 65536 bytes from 0, the answer has 1 to 65535 (2 tries)", said)
+        self.served.fault = lambda number, _: "silence"
+        said = self.stats(self.served, data(self.url), {"DTRAIN_URL_TRIES": "1", "DTRAIN_URL_TIMEOUT": "1"},
+                          code=program.BAD_HOST)
+        self.assertIn("(1 try)", said)
+        self.assertIn("Operation too slow", said)
+
+    def test_what_is_not_there_is_named(self):
+        missing = self.served.url + "/d/none.csv"
+        self.assertIn(f"{missing}: GET 404 Not Found: The specified key does not exist.",
+                      self.stats(self.served, data(missing), code=program.BAD_INPUT))
+        self.assertIn("none*.csv: GET 404", self.stats(self.served, data(self.served.url + "/none*.csv"), code=program.BAD_INPUT))
+        said = self.stats(self.served, data("gopher://host/rows.csv"), code=program.BAD_INPUT)
+        self.assertIn("gopher://host/rows.csv: unknown scheme; known are http://, https://, s3://", said)
+        self.served.files["/d/empty.csv"] = b""
+        self.assertIn("empty.csv: the file is empty",
+                      self.stats(self.served, data(self.served.url + "/d/empty.csv"), code=program.BAD_INPUT))
+
+    def test_secrets_of_a_url_are_not_shown(self):
+        port = self.served.url.rpartition(":")[2]
+        for password, reason in ((SECRET.replace("/", "%2F"), "GET 404"), (SECRET, "URL using bad")):
+            url = f"http://user:{password}@127.0.0.1:{port}/none.csv?part=1&X-Amz-Signature={SECRET}&b=2"
+            said = self.stats(self.served, data(url), code=program.BAD_INPUT)
+            self.assertIn(f"http://127.0.0.1:{port}/none.csv?part=1&X-Amz-Signature=***&b=2: {reason}", said)
+            self.assertNotIn(password, said)
+
+    def test_a_file_that_is_replaced_is_noticed(self):
+        def replace(number, request):
+            if not request.headers["Range"].startswith("bytes=0-"):
+                self.served.files["/d/rows.csv"] = rows(30000, seed=9)
+        self.served.fault = replace
+        said = self.stats(self.served, data(self.url), code=program.BAD_INPUT)
+        self.assertIn(f"{self.url}: changed while it is read: another file took its place", said)
+
+    def test_a_stream_is_what_it_is_here(self):
+        stream = {"data.train.stream": "always", "data.train.shuffle_rows": 2000, "data.train.readers": 3}
+        expected = self.train(self.served, stream)
+        self.assertEqual(self.train(self.served, {**stream, "data.train.file": self.url}), expected)
+        self.served.fault = lambda number, _: "drop" if number % 3 == 0 else None
+        self.assertEqual(self.train(self.served, {**stream, "data.train.file": self.url}), expected)
+
+    def test_the_index_of_rows_is_kept_while_the_file_is_the_same(self):
+        stream = {"data.train.stream": "always", "train.checkpoint_dir": "run", "train.last_step": 300,
+                  "data.train.file": self.url}
+        (self.folder / "run").mkdir()
+        self.train(self.served, stream)
+        kept = list((self.folder / "run").glob("rows-*"))
+        self.assertEqual(len(kept), 1)
+        written = kept[0].stat().st_mtime_ns
+        for path in (self.folder / "run").iterdir():
+            if path not in kept:
+                path.unlink()
+        self.train(self.served, stream)
+        self.assertEqual(kept[0].stat().st_mtime_ns, written)
+        self.served.files["/d/rows.csv"] = rows(30000, seed=5)
+        for path in (self.folder / "run").iterdir():
+            if path not in kept:
+                path.unlink()
+        self.train(self.served, stream)
+        self.assertNotEqual(kept[0].stat().st_mtime_ns, written)
+
+
+class S3(UrlCase):
+    def setUp(self):
+        super().setUp()
+        self.served = self.serve(keys={"AKID": SECRET, "FILED": "other"}, is_s3=True)
+        for i in range(7):
+            self.served.files[f"/bucket/d/part-{i}.csv"] = rows(50 + i, seed=i)
+        self.served.files["/bucket/d/deep/part-9.csv"] = rows(10)
+        self.served.files["/bucket/d/odd +&é.csv"] = rows(11)
+
+    def count(self, file, env=None):
+        return self.stats(self.served, data(file), env)["rows"]
+
+    def test_files_lists_and_patterns(self):
+        self.assertEqual(self.count("s3://bucket/d/part-3.csv"), 53)
+        self.assertEqual(self.count(["s3://bucket/d/part-3.csv", "s3://bucket/d/part-0.csv"]), 103)
+        self.assertEqual(self.count("s3://bucket/d/part-*.csv"), sum(range(50, 57)))
+        self.assertEqual(self.count("s3://bucket/d/part-[0-1].csv"), 101)
+        self.assertEqual(self.count("s3://bucket/d/*/part-?.csv"), 10)
+        self.assertEqual(self.count("s3://bucket/d/odd +&é.csv"), 11)
+        self.assertEqual(self.count("s3://bucket/d/odd*"), 11)
+        self.assertIn('no file fits "s3://bucket/d/none*"',
+                      self.stats(self.served, data("s3://bucket/d/none*"), code=program.BAD_INPUT))
+        self.assertIn("expected s3://bucket/key", self.stats(self.served, data("s3://bucket"), code=program.BAD_INPUT))
+
+    def test_keys_from_the_environment_and_from_files(self):
+        part = "s3://bucket/d/part-3.csv"
+        nothing = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+        self.assertIn("403 Forbidden: no proof", self.stats(self.served, data(part), nothing, code=program.BAD_INPUT))
+        self.assertIn("another signature",
+                      self.stats(self.served, data(part), {"AWS_SECRET_ACCESS_KEY": "wrong"}, code=program.BAD_INPUT))
+        self.assertIn("only the first is there",
+                      self.stats(self.served, data(part), {"AWS_SECRET_ACCESS_KEY": ""}, code=program.BAD_INPUT))
+        aws = self.folder / ".aws"
+        aws.mkdir()
+        (aws / "credentials").write_text("# mine\n[default]\naws_access_key_id = FILED\n"
+                                         "aws_secret_access_key=other\n[work]\naws_access_key_id = WORK\n")
+        (aws / "config").write_text(f"[profile work]\naws_secret_access_key = more\nendpoint_url = {self.served.url}\n"
+                                    "s3 =\n  endpoint_url = none\n")
+        self.assertEqual(self.count(part, nothing), 53)
+        work = {**nothing, "AWS_PROFILE": "work", "AWS_ENDPOINT_URL": ""}
+        self.assertIn("unknown key", self.stats(self.served, data(part), work, code=program.BAD_INPUT))
+        self.assertIn('there is no profile "play"',
+                      self.stats(self.served, data(part), {**nothing, "AWS_PROFILE": "play"}, code=program.BAD_INPUT))
+        self.assertEqual(self.count(part, {"AWS_SESSION_TOKEN": "a/token+"}), 53)
+
+    def test_every_request_may_fail_once(self):
+        self.served.fault = lambda number, _: 503 if number % 2 == 0 else None
+        self.assertEqual(self.count("s3://bucket/d/part-*.csv"), sum(range(50, 57)))
+
+    def test_a_list_that_is_none_is_named(self):
+        self.served.is_s3 = False
+        self.served.files["/bucket"] = b"<html>"
+        said = self.stats(self.served, data("s3://bucket/d/part-*.csv"), code=program.BAD_HOST)
+        self.assertIn("the server's list of files is broken", said)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,94 @@
+/* Paths and URLs: whose they are, how they are put together, and what of them is shown. */
+#include "core/base/files/file_system.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void a_scheme_makes_a_url(void **state)
+{
+    assert_true(path_is_url("s3://bucket/key"));
+    assert_true(path_is_url("http://"));
+    assert_false(path_is_url("/s3://"));
+    assert_false(path_is_url("C://x"));
+    assert_false(path_is_url("a b://x"));
+    assert_false(path_is_url("://x"));
+    assert_false(path_is_url("s3:/x"));
+    assert_true(path_is_relative("a/b"));
+    assert_false(path_is_relative("/a"));
+    assert_false(path_is_relative("s3://a/b"));
+}
+
+static void assert_joined(const char *directory, const char *path, const char *expected)
+{
+    char *joined = path_join(directory, path);
+    assert_string_equal(joined, expected);
+    free(joined);
+}
+
+static void relative_paths_follow_their_directory(void **state)
+{
+    assert_joined(NULL, "a", "a");
+    assert_joined("", "a", "a");
+    assert_joined(".", "a", "a");
+    assert_joined("d", "a", "d/a");
+    assert_joined("d", "/a", "/a");
+    assert_joined("d", "s3://b/a", "s3://b/a");
+    assert_joined("s3://b/d", "a", "s3://b/d/a");
+    assert_joined("s3://b/d/", "a", "s3://b/d/a");
+    assert_joined("s3://b/d", "/a", "/a");
+}
+
+static void assert_shown(const char *path, const char *expected)
+{
+    char shown[PATH_BYTES_MAX];
+    assert_string_equal(path_shown(path, shown), expected);
+}
+
+static void secrets_are_not_shown(void **state)
+{
+    assert_shown("a@b?token=1", "a@b?token=1"); /* no URL */
+    assert_shown("http://h/a@b", "http://h/a@b");
+    assert_shown("http://h:80/a@b", "http://h:80/a@b");
+    assert_shown("http://[::1]:80/a@b", "http://[::1]:80/a@b");
+    assert_shown("http://u:p@h/a", "http://h/a");
+    assert_shown("http://u@h/a", "http://h/a");
+    assert_shown("http://u:p@q@h/a", "http://h/a");
+    assert_shown("http://u:p/q@h/a", "http://h/a");
+    assert_shown("http://h/a?", "http://h/a?");
+    assert_shown("http://h/a?x=1&y=2", "http://h/a?x=1&y=2");
+    assert_shown("http://h/a?sig=1", "http://h/a?sig=***");
+    assert_shown("http://h/a?x=1&X-Amz-Credential=2&y", "http://h/a?x=1&X-Amz-Credential=***&y");
+    assert_shown("http://h/a?AWSAccessKeyId=1&Signature=2",
+                 "http://h/a?AWSAccessKeyId=***&Signature=***");
+    assert_shown("hdfs://h/a?delegation=1", "hdfs://h/a?delegation=***");
+    static char path[3 * PATH_BYTES_MAX], shown[PATH_BYTES_MAX];
+    memset(path, 'a', sizeof path - 1);
+    memcpy(path, "http://h/?", strlen("http://h/?"));
+    assert_int_equal(strlen(path_shown(path, shown)), PATH_BYTES_MAX - 1);
+}
+
+static void a_pattern_means_itself_where_it_is_plain(void **state)
+{
+    char *escaped = pattern_escape("d[1]/*.csv", 5);
+    assert_true(pattern_fits(escaped, "d[1]/a.csv"));
+    assert_false(pattern_fits(escaped, "d1/a.csv"));
+    assert_false(pattern_fits(escaped, "d[1]/b/a.csv"));
+    assert_false(pattern_fits(escaped, "d[1]/.csv"));
+    free(escaped);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scheme_makes_a_url),
+        cmocka_unit_test(relative_paths_follow_their_directory),
+        cmocka_unit_test(secrets_are_not_shown),
+        cmocka_unit_test(a_pattern_means_itself_where_it_is_plain),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

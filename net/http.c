@@ -4,6 +4,7 @@
 
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -507,6 +508,7 @@ err http_wait(struct http_call *c)
     if (!t->result) snprintf(c->reason, sizeof c->reason, "%s", t->reason);
     const err e = t->result ? fail(t->result, "%s", t->why) : OK;
     free_transfer(t);
+    errno = EIO;
     return e;
 }
 
@@ -515,8 +517,10 @@ err http_refused(const struct http_call *c)
     char said[SAID_SHOWN_BYTES + 8];
     const bool is_users = c->status == 401 || c->status == 403 || c->status == 404 ||
                           c->status == 410 || c->status == 412 || c->status / 100 == 3;
-    return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method, c->reason,
-                said_in_short(c->said, said, sizeof said));
+    const err e = fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method, c->reason,
+                       said_in_short(c->said, said, sizeof said));
+    errno = c->status == 404 || c->status == 410 ? ENOENT : EIO;
+    return e;
 }
 
 const char *http_version(void)

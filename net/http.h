@@ -71,7 +71,7 @@ err http_wait(struct http_call *);
 void http_drop(struct http_call *); /* whether started or not */
 
 /* Of an answer that is none of success: the text as above. 401, 403, 404, 410 and 412 are
- * ERR_INPUT, what a person can change; others ERR_IO. */
+ * ERR_INPUT, what a person can change; others ERR_IO. errno is ENOENT of 404 and 410, else EIO. */
 err http_refused(const struct http_call *);
 
 /* "libcurl/7.88.1 OpenSSL/3.0.15 ..."; "": it is not installed */

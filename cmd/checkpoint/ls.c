@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/json_print.h"
+#include "core/base/files/file_system.h"
 #include "core/cluster/role/verdict.h"
 #include "core/train/checkpoint/checkpoints.h"
 
@@ -30,7 +30,7 @@ struct row {
 
 struct listing {
     const char *directory;
-    struct dirent **names; /* index files and leases, sorted */
+    char **names; /* index files and leases, sorted */
     int name_count;
     char **named; /* prefixes, by the state file */
     int named_count;
@@ -38,6 +38,7 @@ struct listing {
     int row_count;
     bool is_damaged;
     bool json;
+    struct arena *arena;
 };
 
 /* ---- the folder ---- */
@@ -54,23 +55,49 @@ static int is_wanted(const struct dirent *entry)
     return entry->d_name[0] != '.' && ends_with(entry->d_name, INDEX_ENDING);
 }
 
-static err read_folder(struct listing *l)
-{
-    l->name_count = scandir(l->directory, &l->names, is_wanted, alphasort);
-    if (l->name_count < 0) {
-        l->name_count = 0;
-        return fail(ERR_INPUT, "%s: %s", l->directory, strerror(errno));
-    }
-    if (l->name_count > NAMES_MAX)
-        return fail(ERR_INPUT, "%s: more than %d files of checkpoints", l->directory,
-                    (int)NAMES_MAX);
-    return OK;
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+static err take_folder(struct listing *l)
+{
+    struct dirent **found;
+    const int count = scandir(l->directory, &found, is_wanted, alphasort);
+    if (count < 0) return fail(ERR_INPUT, "%s: %s", l->directory, strerror(errno));
+    l->names = arena_array(l->arena, (size_t)count + 1, sizeof *l->names);
+    for (; l->name_count < count; l->name_count++) {
+        l->names[l->name_count] = arena_string(l->arena, found[l->name_count]->d_name);
+        free(found[l->name_count]);
+    }
+    free(found);
+    return OK;
+}
+
+static err take_found(void *context, const char *path)
+{
+    struct listing *l = context;
+    if (l->name_count == NAMES_MAX) return OK;
+    l->names[l->name_count++] = arena_string(l->arena, base_name(path));
+    return OK;
+}
+
+static err take_listed(struct listing *l)
+{
+    char *pattern = arena_format(l->arena, "%s/*" INDEX_ENDING, l->directory);
+    l->names = arena_array(l->arena, NAMES_MAX, sizeof *l->names);
+    TRY(files_match(pattern, strlen(l->directory), take_found, l));
+    pattern = arena_format(l->arena, "%s/" LEASE_BEGINNING "*", l->directory);
+    return files_match(pattern, strlen(l->directory), take_found, l);
+}
+
+static err read_folder(struct listing *l)
+{
+    if (!path_is_url(l->directory)) TRY(take_folder(l));
+    if (path_is_url(l->directory) && files_can_be_listed(l->directory)) TRY(take_listed(l));
+    if (l->name_count < NAMES_MAX) return OK;
+    return fail(ERR_INPUT, "%s: more than %d files of checkpoints", l->directory, (int)NAMES_MAX);
 }
 
 /* The state file may have relative, absolute or other folders' paths: the name is what counts. */
@@ -95,7 +122,7 @@ static void make_rows(struct listing *l, struct arena *arena)
     for (int i = 0; i < l->named_count; i++)
         l->rows[l->row_count++] = (struct row){l->named[i], true, i == l->named_count - 1};
     for (int i = 0; i < l->name_count; i++) {
-        const char *file = l->names[i]->d_name;
+        const char *file = l->names[i];
         if (!ends_with(file, INDEX_ENDING)) continue;
         const int length = (int)(strlen(file) - strlen(INDEX_ENDING));
         char *name = arena_format(arena, "%.*s", length, file);
@@ -112,10 +139,10 @@ static void make_rows(struct listing *l, struct arena *arena)
 static const char *time_text(const char *prefix, char text[TIME_TEXT_MAX])
 {
     char path[CHECKPOINT_PATH_MAX + sizeof INDEX_ENDING];
-    struct stat status;
+    struct file_state state;
     struct tm local;
     snprintf(path, sizeof path, "%s" INDEX_ENDING, prefix);
-    if (stat(path, &status) || !localtime_r(&status.st_mtime, &local)) return "-";
+    if (file_look(path, &state) || !localtime_r(&(time_t){state.changed_s}, &local)) return "-";
     strftime(text, TIME_TEXT_MAX, "%Y-%m-%d %H:%M:%S", &local);
     return text;
 }
@@ -145,15 +172,15 @@ static void print_leases(const struct listing *l, const char *prefix)
     const char *name = base_name(prefix);
     const size_t length = strlen(name);
     for (int i = 0; i < l->name_count; i++) {
-        const char *file = l->names[i]->d_name, *own = file + strlen(LEASE_BEGINNING);
+        const char *file = l->names[i], *own = file + strlen(LEASE_BEGINNING);
         char path[CHECKPOINT_PATH_MAX];
-        struct stat status;
+        struct file_state state;
         if (strncmp(file, LEASE_BEGINNING, strlen(LEASE_BEGINNING)) != 0) continue;
         if (strncmp(own, name, length) != 0 || own[length] != '.') continue;
         if (strchr(own + length + 1, '.')) continue;
         snprintf(path, sizeof path, "%s/%s", l->directory, file);
-        if (stat(path, &status)) continue; /* dropped just now */
-        const long long age_s = (long long)(time(NULL) - status.st_mtime);
+        if (file_look(path, &state)) continue; /* dropped just now */
+        const long long age_s = (long long)(time(NULL) - state.changed_s);
         printf(", %s by %s, renewed %lld s ago", age_s < LEASE_MAX_S ? "leased" : "stale lease",
                own + length + 1, age_s);
     }
@@ -184,13 +211,14 @@ static void print_row(struct listing *l, const struct row *row)
 static json_t *row_json(struct listing *l, const struct row *row)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof INDEX_ENDING];
-    struct stat status;
+    struct file_state state;
     struct bundle *bundle;
     snprintf(path, sizeof path, "%s" INDEX_ENDING, row->prefix);
     json_t *json = json_pack("{ss sI sb sb}", "checkpoint", row->prefix, "step",
                              (json_int_t)checkpoint_step(row->prefix), "newest", row->is_newest,
                              "kept", !row->is_named && l->named_count);
-    if (stat(path, &status) == 0) json_object_set_new(json, "time", json_integer(status.st_mtime));
+    if (file_look(path, &state) == OK)
+        json_object_set_new(json, "time", json_integer(state.changed_s));
     if (bundle_open(row->prefix, &bundle)) {
         json_object_set_new(json, "error", json_string(error_text()));
         l->is_damaged = true;
@@ -226,10 +254,8 @@ static err list(struct listing *l, struct arena *arena)
 
 err checkpoint_ls(const struct checkpoint_call *call, int *ret_code)
 {
-    struct listing l = {.directory = call->words[0], .json = call->json};
+    struct listing l = {.directory = call->words[0], .json = call->json, .arena = call->arena};
     err e = list(&l, call->arena);
-    for (int i = 0; i < l.name_count; i++) free(l.names[i]);
-    free(l.names);
     free(l.named);
     if (l.is_damaged) *ret_code = EXIT_INPUT;
     return e;

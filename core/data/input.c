@@ -89,7 +89,7 @@ bool input_is_packed(const struct input *in)
 size_t input_head(const struct input *in, void *to, size_t max)
 {
     size_t got = 0;
-    return file_read(in->file, 0, max, to, max, &got) ? 0 : got;
+    return file_read_at(in->file, 0, max, to, max, &got) ? 0 : got;
 }
 
 err input_is_zlib(struct input *in)
@@ -111,7 +111,7 @@ static err read_file(struct input *in, void *to, size_t max, size_t *ret_bytes)
 {
     const uint64_t until = in->packing || in->read_bytes >= in->pause ? 0 : in->pause;
     size_t got = 0;
-    TRY(file_read(in->file, in->read_bytes, until, to, max, &got));
+    TRY(file_read_at(in->file, in->read_bytes, until, to, max, &got));
     if (got == 0 && in->read_bytes < in->file_bytes)
         return fail(ERR_INPUT, "%s: had %llu bytes when it was opened and ends after %llu",
                     in->file->name, (unsigned long long)in->file_bytes,

@@ -135,8 +135,8 @@ err file_open(const char *path, struct file **ret)
     return system->open(system, path, ret);
 }
 
-err file_read(struct file *f, uint64_t offset, uint64_t until, void *to, size_t max,
-              size_t *ret_bytes)
+err file_read_at(struct file *f, uint64_t offset, uint64_t until, void *to, size_t max,
+                 size_t *ret_bytes)
 {
     return f->system->read(f, offset, until, to, max, ret_bytes);
 }
@@ -163,7 +163,7 @@ static err read_whole(struct file *f, size_t max, char **ret)
     *ret = malloc((size_t)bytes + 1);
     if (!*ret) return fail(ERR_MEMORY, "%s: no memory to read it", f->name);
     for (; done < bytes && got > 0; done += got)
-        TRY(file_read(f, done, 0, *ret + done, (size_t)bytes - done, &got));
+        TRY(file_read_at(f, done, 0, *ret + done, (size_t)bytes - done, &got));
     return OK;
 }
 
@@ -214,13 +214,28 @@ err file_open_text(const char *path, size_t max, FILE **ret)
     return e ? e : fail(ERR_MEMORY, "no memory to read a text");
 }
 
-bool file_is_there(const char *path)
+err file_look(const char *path, struct file_state *ret)
 {
     struct file *file;
-    if (!path_is_url(path)) return local_is_there(path);
-    if (file_open(path, &file)) return false;
+    TRY(file_open(path, &file));
+    *ret = file->state;
     file_close(file);
-    return true;
+    return OK;
+}
+
+err file_find(const char *path, bool *ret_is_there, struct file_state *ret)
+{
+    const err e = file_look(path, ret);
+    const bool is_absent = e == ERR_INPUT && (errno == ENOENT || errno == ENOTDIR);
+    if (e && !is_absent) return e;
+    *ret_is_there = !e;
+    return OK;
+}
+
+bool file_is_there(const char *path)
+{
+    struct file_state state;
+    return path_is_url(path) ? file_look(path, &state) == OK : local_is_there(path);
 }
 
 /* ---- patterns ---- */

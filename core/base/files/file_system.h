@@ -42,7 +42,8 @@ typedef err file_found(void *context, const char *path);
 
 struct file_system {
     const char *const *schemes; /* "http", ...; NULL at the end */
-    /* ERR_INPUT: not there, not readable, no regular file. Sets all of file->state. */
+    /* ERR_INPUT: not there (then errno is ENOENT or ENOTDIR), not readable, no regular file. Sets
+     * all of file->state. */
     err (*open)(const struct file_system *, const char *path, struct file **ret);
     /* At most max bytes from `offset`, 0 only at the end of the file; what is read ahead for the
      * calls to come ends at `until` (0: with the file). ERR_INPUT: it has changed. */
@@ -70,8 +71,8 @@ const char *path_shown(const char *path, char *to);
 
 /* ERR_INPUT: nobody knows the scheme. */
 err file_open(const char *path, struct file **ret);
-err file_read(struct file *, uint64_t offset, uint64_t until, void *to, size_t max,
-              size_t *ret_bytes);
+err file_read_at(struct file *, uint64_t offset, uint64_t until, void *to, size_t max,
+                 size_t *ret_bytes);
 err file_state(struct file *, struct file_state *ret);
 void file_close(struct file *); /* NULL is fine */
 
@@ -81,6 +82,10 @@ err file_open_text(const char *path, size_t max, FILE **ret);
 
 /* Whether anything is there; false also where nobody can say. */
 bool file_is_there(const char *path);
+/* Of a regular file, without keeping it open. As file_open fails. */
+err file_look(const char *path, struct file_state *ret);
+/* The same; that it is not there is no failure. */
+err file_find(const char *path, bool *ret_is_there, struct file_state *ret);
 
 /* Whether names with *, ? and [ may be patterns there. */
 bool files_can_be_listed(const char *path);

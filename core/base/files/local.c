@@ -20,9 +20,12 @@ struct local_file {
 /* What a person can mend by another path or other rights is bad input, the rest is the system's. */
 static err system_failed(const char *path)
 {
-    bool is_users = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
-                    errno == ENAMETOOLONG;
-    return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s", path, strerror(errno));
+    const int why = errno;
+    const bool is_users =
+        why == ENOENT || why == ENOTDIR || why == EACCES || why == ELOOP || why == ENAMETOOLONG;
+    const err e = fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s", path, strerror(why));
+    errno = why;
+    return e;
 }
 
 static err find_state(struct file *file, struct file_state *ret)
@@ -31,8 +34,8 @@ static err find_state(struct file *file, struct file_state *ret)
     struct stat status;
     if (fstat(f->descriptor, &status)) return fail(ERR_IO, "%s: %s", f->path, strerror(errno));
     if (!S_ISREG(status.st_mode)) /* only regular files have a size to check headers against */
-        return fail(ERR_INPUT, "%s: expected a regular file, this is a %s", f->path,
-                    S_ISDIR(status.st_mode) ? "folder" : "device, pipe or socket");
+        return errno = EINVAL, fail(ERR_INPUT, "%s: expected a regular file, this is a %s", f->path,
+                                    S_ISDIR(status.st_mode) ? "folder" : "device, pipe or socket");
     *ret = (struct file_state){
         .bytes = (uint64_t)status.st_size,
         .changed_s = status.st_mtim.tv_sec,

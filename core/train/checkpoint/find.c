@@ -4,12 +4,30 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/files/file_system.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
-static bool is_folder(const char *path)
+/* Behind a URL a folder is what has a state file in it. */
+static err is_folder(const char *path, bool *ret)
 {
+    char text[CHECKPOINT_PATH_MAX];
     struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    struct file_state state;
+    *ret = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    if (!path_is_url(path)) return OK;
+    TRY(folder_join(path, CHECKPOINT_STATE, text));
+    return file_find(text, ret, &state);
+}
+
+/* What a server does not answer is no reason to say that there is none. */
+static err find_index(const char *prefix, bool *ret)
+{
+    char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
+    struct file_state state;
+    *ret = !path_is_url(prefix) && has_index(prefix);
+    if (!path_is_url(prefix)) return OK;
+    snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, prefix);
+    return file_find(path, ret, &state);
 }
 
 /* The state file's list; ERR_INPUT where there is none. */
@@ -29,8 +47,10 @@ static err find_newest(const char *directory, char ret_prefix[CHECKPOINT_PATH_MA
     struct checkpoint_state state = {0};
     TRY(read_list(directory, &state));
     const char *newest = state.records[state.count - 1].prefix;
-    const bool is_there = has_index(newest);
-    err e = is_there ? folder_copy(newest, ret_prefix)
+    bool is_there = false;
+    err e = find_index(newest, &is_there);
+    if (!e)
+        e = is_there ? folder_copy(newest, ret_prefix)
                      : fail(ERR_INPUT,
                             "%s/" CHECKPOINT_STATE ": its newest checkpoint is absent: looked for "
                             "%s" CHECKPOINT_INDEX,
@@ -42,13 +62,17 @@ static err find_newest(const char *directory, char ret_prefix[CHECKPOINT_PATH_MA
 err checkpoint_find(const char *path, char ret_prefix[CHECKPOINT_PATH_MAX])
 {
     char prefix[CHECKPOINT_PATH_MAX];
-    if (is_folder(path)) return find_newest(path, ret_prefix);
+    bool is_there;
+    TRY(is_folder(path, &is_there));
+    if (is_there) return find_newest(path, ret_prefix);
     TRY(folder_copy(path, prefix));
     const size_t length = strlen(prefix), ending = strlen(CHECKPOINT_INDEX);
-    if (has_index(prefix)) return folder_copy(prefix, ret_prefix);
+    TRY(find_index(prefix, &is_there));
+    if (is_there) return folder_copy(prefix, ret_prefix);
     if (length > ending && strcmp(prefix + length - ending, CHECKPOINT_INDEX) == 0) {
         prefix[length - ending] = '\0';
-        if (has_index(prefix)) return folder_copy(prefix, ret_prefix);
+        TRY(find_index(prefix, &is_there));
+        if (is_there) return folder_copy(prefix, ret_prefix);
     }
     return fail(ERR_INPUT,
                 "%s: no checkpoint there: looked for a folder %s and a file %s" CHECKPOINT_INDEX

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
@@ -108,6 +109,8 @@ void folder_remove_parts(const char *path)
 double file_time_s(const char *path)
 {
     struct stat status;
+    struct file_state state;
+    if (path_is_url(path)) return file_look(path, &state) ? -1 : (double)state.changed_s;
     if (stat(path, &status) != 0) return -1;
     return (double)status.st_mtim.tv_sec + (double)status.st_mtim.tv_nsec * 1e-9;
 }
@@ -118,5 +121,6 @@ bool has_index(const char *prefix)
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
     struct stat status;
     snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, prefix);
+    if (path_is_url(path)) return file_is_there(path);
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }

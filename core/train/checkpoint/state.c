@@ -53,7 +53,7 @@ void state_fini(struct checkpoint_state *state)
 static err locate(const char *directory, struct checkpoint_record *record)
 {
     char path[CHECKPOINT_PATH_MAX];
-    if (record->prefix[0] != '/') {
+    if (path_is_relative(record->prefix)) {
         TRY(folder_join(directory, record->prefix, path));
         char *copy = strdup(path);
         if (!copy) return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
@@ -87,8 +87,11 @@ err state_read(const char *directory, struct checkpoint_state *ret)
     char path[CHECKPOINT_PATH_MAX];
     uint8_t *text = NULL;
     size_t length = 0;
+    bool is_there = true;
+    struct file_state found;
     TRY(folder_join(directory, CHECKPOINT_STATE, path));
-    if (file_time_s(path) < 0) {
+    if (path_is_url(path)) TRY(file_find(path, &is_there, &found));
+    if (!is_there || (!path_is_url(path) && file_time_s(path) < 0)) {
         *ret = (struct checkpoint_state){0};
         return OK;
     }

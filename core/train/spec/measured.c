@@ -99,7 +99,7 @@ static err read_kept(struct spec *spec, const char *folder)
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
     TRY(path_in(folder, path));
-    if (access(path, R_OK))
+    if (path_is_url(path) ? !file_is_there(path) : access(path, R_OK) != 0)
         return fail(ERR_INPUT, "%s: %s: the run that made the checkpoint has kept there %s", path,
                     strerror(errno), name_wanting(spec));
     err e = spec_read(path, &json);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/files/file_system.h"
 #include "core/train/spec/spec_inside.h"
 
 enum { SPEC_BYTES_MAX = 16 << 20 };
@@ -57,8 +58,10 @@ static err read_file(FILE *file, json_t **ret)
 err spec_read(const char *path, json_t **ret)
 {
     if (strcmp(path, "-") == 0) return read_file(stdin, ret);
-    FILE *file = fopen(path, "re");
-    if (!file) return fail(ERR_INPUT, "cannot be opened: %s", strerror(errno));
+    FILE *file = path_is_url(path) ? NULL : fopen(path, "re");
+    if (!file && !path_is_url(path))
+        return fail(ERR_INPUT, "cannot be opened: %s", strerror(errno));
+    if (!file) TRY(file_open_text(path, SPEC_BYTES_MAX, &file));
     const err e = read_file(file, ret);
     fclose(file);
     return e;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/files/file_system.h"
 #include "core/base/random.h"
 #include "core/train/session/device_choice.h"
 #include "core/train/spec/spec_inside.h"
@@ -129,15 +130,17 @@ static err override(const struct spec_options *options, json_t *json)
 static const char *directory_of(const struct spec_options *options, struct arena *arena)
 {
     if (options->data_dir) return arena_string(arena, options->data_dir);
-    const char *slash = strrchr(options->path, '/');
+    const size_t bytes = path_is_url(options->path) ? strcspn(options->path, "?#") : SIZE_MAX;
+    const size_t length = strlen(options->path);
+    const char *slash = memrchr(options->path, '/', bytes < length ? bytes : length);
     if (!slash) return ".";
     if (slash == options->path) return "/";
     return arena_format(arena, "%.*s", (int)(slash - options->path), options->path);
 }
 
-static const char *source_of(const struct spec_options *options)
+static const char *source_of(const struct spec_options *options, char shown[PATH_BYTES_MAX])
 {
-    return strcmp(options->path, "-") ? options->path : "standard input";
+    return strcmp(options->path, "-") ? path_shown(options->path, shown) : "standard input";
 }
 
 static err check_device(const struct spec *spec)
@@ -183,13 +186,14 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
                 struct spec *ret)
 {
     struct spec spec;
+    char shown[PATH_BYTES_MAX];
     TRY(override(options, json));
     TRY(fields_parse(&spec_object, json, "", arena, &spec));
     TRY(check_device(&spec));
     TRY(spec_train_finish(&spec, json, arena));
     TRY(list_optimizers(&spec, arena));
     spec.json = json;
-    spec.source = arena_string(arena, source_of(options));
+    spec.source = arena_string(arena, source_of(options, shown));
     spec.directory = directory_of(options, arena);
     TRY(spec_make_fingerprint(json, spec.fingerprint));
     spec.arena = *arena;
@@ -201,12 +205,15 @@ err spec_load(const struct spec_options *options, struct spec *ret)
 {
     json_t *json = NULL;
     struct arena arena = {0};
+    char shown[PATH_BYTES_MAX];
+    const char *source = source_of(options, shown);
     err e = spec_read(options->path, &json);
     if (!e) e = make(options, json, &arena, ret);
     if (!e) return OK;
     json_decref(json);
     arena_free(&arena);
-    return fail_prefix(e, "%s", source_of(options));
+    const bool is_named = strncmp(error_text(), source, strlen(source)) == 0;
+    return is_named ? e : fail_prefix(e, "%s", source);
 }
 
 err spec_fail_data(const struct spec *spec, const char *section, err e)

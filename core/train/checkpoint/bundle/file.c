@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/log.h"
@@ -15,6 +14,7 @@
 enum {
     CALL_BYTES_MAX = 1 << 30, /* of one system call */
     NAME_TRIES_MAX = 16,      /* temporary names that were taken */
+    PICKED_BYTES = 32 << 10,
 };
 
 static err system_failed(const char *path)
@@ -34,56 +34,37 @@ err bundle_data_path(const char *prefix, int shard, int shards, char **ret)
     return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
 }
 
-/* Only a regular file has a size that lengths can be checked against. */
-static err check_kind(struct file_reader *s)
+err file_reader_open(const char *path, struct file_reader *ret)
 {
-    struct stat status;
-    if (fstat(s->file, &status)) return system_failed(s->path);
-    if (!S_ISREG(status.st_mode))
-        return fail(ERR_INPUT, "%s: expected a regular file, this is a %s", s->path,
-                    S_ISDIR(status.st_mode) ? "folder" : "device, pipe or socket");
-    s->bytes = status.st_size;
+    struct file_reader s = {.path = path};
+    TRY(file_open(path, &s.file));
+    s.bytes = (int64_t)s.file->state.bytes;
+    *ret = s;
     return OK;
 }
 
-err file_reader_open(const char *path, struct file_reader *ret)
-{
-    /* not blocking: opening a pipe by mistake must not wait for a writer */
-    struct file_reader s = {path, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), 0};
-    if (s.file < 0) {
-        const bool is_users = errno == ENOENT || errno == ENOTDIR || errno == EACCES ||
-                              errno == ELOOP || errno == ENAMETOOLONG;
-        return fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    const err e = check_kind(&s);
-    if (e) file_reader_close(&s);
-    if (!e) *ret = s;
-    return e;
-}
-
-/* pread, so that readers of one file do not disturb each other; a call may give less than asked. */
+/* A call may give less than asked. Of what is picked here and there nothing is read ahead. */
 err file_reader_read(const struct file_reader *s, int64_t offset, void *ret, size_t bytes)
 {
     uint8_t *to = ret;
+    const int64_t until = bytes < PICKED_BYTES ? offset + (int64_t)bytes : s->until;
     while (bytes > 0) {
-        const ssize_t got =
-            pread(s->file, to, bytes < CALL_BYTES_MAX ? bytes : CALL_BYTES_MAX, offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return system_failed(s->path);
+        size_t got = 0;
+        TRY(file_read_at(s->file, (uint64_t)offset, (uint64_t)until, to, bytes, &got));
         if (got == 0)
             return fail(ERR_INPUT, "%s: cut off: it ends at byte %lld, %zu more were expected",
-                        s->path, (long long)offset, bytes);
+                        s->file->name, (long long)offset, bytes);
         to += got;
-        offset += got;
-        bytes -= (size_t)got;
+        offset += (int64_t)got;
+        bytes -= got;
     }
     return OK;
 }
 
 void file_reader_close(struct file_reader *s)
 {
-    if (s->file >= 0) close(s->file);
-    s->file = -1;
+    file_close(s->file);
+    s->file = NULL;
 }
 
 static err load(const struct file_reader *s, size_t bytes_max, uint8_t **ret, size_t *ret_bytes)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/error.h"
+#include "core/base/files/file_system.h"
 
 /* prefix.index, prefix.data-KKKKK-of-NNNNN: freed by the caller. */
 err bundle_index_path(const char *prefix, char **ret);
@@ -15,9 +15,10 @@ err bundle_data_path(const char *prefix, int shard, int shards, char **ret);
 /* ---- reading ---- */
 
 struct file_reader {
-    const char *path; /* borrowed */
-    int file;         /* -1: none is open */
-    int64_t bytes;    /* when it was opened */
+    const char *path;  /* borrowed */
+    struct file *file; /* NULL: none is open */
+    int64_t bytes;     /* when it was opened */
+    int64_t until;     /* who reads on ends there; 0: with the file */
 };
 
 /* Regular files only. What a person can mend (an absent file) is ERR_INPUT. */

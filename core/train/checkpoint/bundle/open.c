@@ -224,8 +224,8 @@ static err check_files(const struct bundle *b)
 static err read_index(const char *prefix, const char *path, struct index *ret)
 {
     struct stat status;
-    const bool is_old = stat(path, &status) && errno == ENOENT && stat(prefix, &status) == 0 &&
-                        S_ISREG(status.st_mode);
+    const bool is_old = !path_is_url(path) && stat(path, &status) && errno == ENOENT &&
+                        stat(prefix, &status) == 0 && S_ISREG(status.st_mode);
     if (is_old)
         return fail(ERR_INPUT,
                     "%s: there is no %s.index: a checkpoint of TensorFlow's old format V1 is not "
@@ -321,9 +321,13 @@ err bundle_open_data(const struct bundle *b, const struct record *r, struct file
     char *path = NULL;
     TRY(bundle_data_path(b->prefix, r->shard, b->index.shards, &path));
     const err e = file_reader_open(path, ret);
-    if (e) free(path);
-    if (!e) *ret_path = path;
-    return e;
+    if (e) {
+        free(path);
+        return e;
+    }
+    ret->until = r->offset + r->bytes;
+    *ret_path = path;
+    return OK;
 }
 
 err bundle_crc_differs(const char *path)

@@ -7,6 +7,7 @@
 #include "cmd/run/progress.h"
 #include "cmd/restored_model.h"
 #include "core/base/clock.h"
+#include "core/base/files/file_system.h"
 #include "core/train/checkpoint/bundle/bundle.h"
 #include "core/train/hooks/values.h"
 
@@ -85,8 +86,11 @@ static err write_result(struct eval *eval)
     bool is_written = json_dumpf(json, eval->result, JSON_INDENT(2)) == 0;
     is_written = fputc('\n', eval->result) != EOF && is_written;
     is_written = fflush(eval->result) == 0 && is_written;
+    is_written = fclose(eval->result) == 0 && is_written;
+    eval->result = NULL;
     json_decref(json);
-    return is_written ? OK : fail(ERR_IO, "--result=%s: %s", eval->flags.result, strerror(errno));
+    if (is_written) return OK;
+    return fail(ERR_IO, "--result=%s: %s", eval->flags.result, file_why(eval->flags.result));
 }
 
 static err evaluate(struct eval *eval)
@@ -108,11 +112,9 @@ static err run(struct eval *eval, int argc, char **argv, struct arena *arena)
     const char *path;
     TRY(restored_model_parse(&call, arena, &eval->flags, &path));
     TRY(restored_model_load_spec(&eval->model, &eval->flags.shared, path));
-    if (eval->flags.result) {
-        eval->result = fopen(eval->flags.result, "we");
-        if (!eval->result)
-            return fail(ERR_INPUT, "--result=%s: %s", eval->flags.result, strerror(errno));
-    }
+    const char *result = eval->flags.result;
+    if (result && file_open_output(result, &eval->result))
+        return fail_prefix(ERR_INPUT, "--result=%s", result);
     return evaluate(eval);
 }
 

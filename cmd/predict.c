@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cmd/restored_model.h"
+#include "core/base/files/file_system.h"
 #include "core/base/standard_output.h"
 #include "core/data/stats/label_words.h"
 
@@ -221,7 +222,8 @@ static err replace_file(struct predict *p, struct source_spec *source)
     const struct field *field = find_field(format);
     if (!field)
         return fail(ERR_INPUT, "--data: the spec's %s data come from no file", format->object.name);
-    char *path = realpath(p->flags.data, NULL);
+    const bool is_url = path_is_url(p->flags.data);
+    char *path = is_url ? strdup(p->flags.data) : realpath(p->flags.data, NULL);
     if (!path) return fail(ERR_INPUT, "--data=%s: %s", p->flags.data, strerror(errno));
     struct strings *files = (struct strings *)((char *)source->format.attributes + field->offset);
     files->at[0] = arena_string(&p->model.spec.arena, path);
@@ -267,8 +269,11 @@ static err choose_format(struct predict *p)
 
 static err open_output(struct predict *p)
 {
-    p->out = strcmp(p->flags.out, "-") ? fopen(p->flags.out, "we") : stdout;
-    if (!p->out) return fail(ERR_INPUT, "--out=%s: %s", p->flags.out, strerror(errno));
+    p->out = stdout;
+    if (strcmp(p->flags.out, "-") == 0) return OK;
+    p->out = NULL;
+    if (file_open_output(p->flags.out, &p->out))
+        return fail_prefix(ERR_INPUT, "--out=%s", p->flags.out);
     return OK;
 }
 
@@ -279,7 +284,8 @@ static err close_output(struct predict *p)
     bool is_written = fflush(p->out) == 0 && !ferror(p->out);
     is_written = fclose(p->out) == 0 && is_written;
     p->out = NULL;
-    return is_written ? OK : fail(ERR_IO, "--out=%s: %s", p->flags.out, strerror(errno));
+    if (is_written) return OK;
+    return fail(ERR_IO, "--out=%s: %s", p->flags.out, file_why(p->flags.out));
 }
 
 /* The output is opened when everything else is there: a wrong word in the call empties no file. */

@@ -505,6 +505,7 @@ err http_wait(struct http_call *c)
     }
     pthread_mutex_unlock(&http.lock);
     c->transfer = NULL;
+    c->tries = t->tries;
     if (!t->result) snprintf(c->reason, sizeof c->reason, "%s", t->reason);
     const err e = t->result ? fail(t->result, "%s", t->why) : OK;
     free_transfer(t);

@@ -52,6 +52,7 @@ struct http_call {
     /* The answer */
     int status;                     /* 200, 206, 404, ... */
     char reason[HTTP_REASON_BYTES]; /* "404 Not Found" */
+    int tries;                      /* that it took */
     size_t bytes;                   /* that came to `to` */
     bool is_cut;
     uint64_t total_bytes;       /* of the whole, where it is known; else 0 */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmd/run/replace_file.h"
+#include "core/base/files/file_system.h"
 #include "core/train/checkpoint/bundle/file.h"
 
 static const char index_suffix[] = ".index", json_name[] = "best.json", state_name[] = "checkpoint";
@@ -174,6 +175,8 @@ err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir
     int length = snprintf(b->folder, sizeof b->folder, "%s/best", checkpoint_dir);
     if (length >= (int)sizeof b->folder)
         return fail(ERR_INPUT, "%s: too long a path", checkpoint_dir);
+    if (keep && path_is_url(b->folder))
+        return fail(ERR_INPUT, "--keep_best: not where checkpoint_dir is a URL");
     return keep ? load(b) : OK;
 }
 

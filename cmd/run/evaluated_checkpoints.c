@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cmd/run/replace_file.h"
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
 
 enum { JSON_BYTES_MAX = 32 << 20, SUFFIX_MAX = 8 /* ".index" */ };
@@ -46,11 +47,16 @@ static err read_json(json_t *json, struct evaluated_checkpoints *v)
 /* Absent: nothing was evaluated yet. */
 static err load(struct evaluated_checkpoints *v)
 {
-    struct stat found;
+    struct file_state found;
+    bool is_there;
     json_error_t error;
-    if (stat(v->path, &found)) return errno == ENOENT ? OK : fail(ERR_IO, "%s", strerror(errno));
-    if (found.st_size > JSON_BYTES_MAX) return fail(ERR_INPUT, "too large");
-    json_t *json = json_load_file(v->path, 0, &error);
+    FILE *file;
+    TRY(file_find(v->path, &is_there, &found));
+    if (!is_there) return OK;
+    if (found.bytes > JSON_BYTES_MAX) return fail(ERR_INPUT, "too large");
+    TRY(file_open_text(v->path, JSON_BYTES_MAX, &file));
+    json_t *json = json_loadf(file, 0, &error);
+    fclose(file);
     if (!json) return fail(ERR_INPUT, "line %d: %s", error.line, error.text);
     err e = read_json(json, v);
     json_decref(json);
@@ -103,10 +109,11 @@ void evaluated_checkpoints_close(struct evaluated_checkpoints *v)
 static struct evaluated_checkpoint look_at(const char *prefix)
 {
     char path[CHECKPOINT_PATH_MAX + SUFFIX_MAX];
-    struct stat found;
+    struct file_state found;
     struct evaluated_checkpoint one = {.step = checkpoint_step(prefix)};
     snprintf(path, sizeof path, "%s.index", prefix);
-    if (stat(path, &found) == 0) one.written = found.st_mtim;
+    if (file_look(path, &found) == OK)
+        one.written = (struct timespec){found.changed_s, found.changed_ns};
     return one;
 }
 

@@ -7,6 +7,7 @@
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/train/hooks/values.h"
 
@@ -307,12 +308,14 @@ static err write_result(const struct progress *p, const struct run_view *v,
     const char *path = p->run->flags.result;
     json_t *json = result_json(p, v, o);
     if (!json) return fail(ERR_MEMORY, "--result: no memory");
-    FILE *file = fopen(path, "w");
+    FILE *file = NULL;
+    const err e = file_open_output(path, &file);
     bool is_written = file && json_dumpf(json, file, JSON_INDENT(2)) == 0;
     is_written = is_written && fputc('\n', file) != EOF;
     if (file) is_written = fclose(file) == 0 && is_written;
     json_decref(json);
-    return is_written ? OK : fail(ERR_IO, "--result=%s: %s", path, strerror(errno));
+    if (e) return fail_prefix(ERR_IO, "--result=%s", path);
+    return is_written ? OK : fail(ERR_IO, "--result=%s: %s", path, file_why(path));
 }
 
 /* The last words, for a person (standard output) and for scripts (--result). */

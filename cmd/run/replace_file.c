@@ -24,6 +24,7 @@ static err open_temporary(const char *path, struct output *o)
 err replace_file(const char *path, const char *text)
 {
     struct output o = {.file = -1};
+    if (path_is_url(path)) return file_put(path, text, strlen(text));
     const err e = open_temporary(path, &o);
     if (!e) return output_finish(&o, text, strlen(text));
     output_drop(&o);

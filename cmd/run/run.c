@@ -11,6 +11,7 @@
 
 #include "cmd/device.h"
 #include "cmd/run/settings.h"
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/data/stats/label_words.h"
 #include "kernels/kernels.h"
@@ -61,6 +62,14 @@ static err open_task(struct run *run)
     return OK;
 }
 
+static err check_url(const char *flag, const char *path)
+{
+    if (strcmp(flag, "result") != 0)
+        return fail(ERR_INPUT, "--%s: a file that grows line by line cannot be behind a URL", flag);
+    if (files_can_be_written(path)) return OK;
+    return fail(ERR_INPUT, "--%s: nothing can be written behind such a URL", flag);
+}
+
 /* A run of hours must not end with a file that could not be written. */
 static err check_output(const char *flag, const char *path)
 {
@@ -68,6 +77,7 @@ static err check_output(const char *flag, const char *path)
     char folder[PATH_MAX];
     if (strlen(path) >= sizeof folder) return fail(ERR_INPUT, "--%s: the path is too long", flag);
     struct stat found;
+    if (path_is_url(path)) return check_url(flag, path);
     bool is_there = stat(path, &found) == 0;
     if (is_there && S_ISDIR(found.st_mode))
         return fail(ERR_INPUT, "--%s: %s is a folder", flag, path);

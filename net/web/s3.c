@@ -9,14 +9,15 @@
 #include <time.h>
 
 #include "net/web/aws_keys.h"
+#include "net/web/s3_inside.h"
 #include "net/web/s3_list.h"
 #include "net/web/services.h"
 
-enum { BUCKET_BYTES_MAX = 256 };
+enum { SIGNED_MAX = 6 };
 
 /* ---- addresses ---- */
 
-static err split(const char *path, char *ret_bucket, const char **ret_key)
+err s3_split(const char *path, char *ret_bucket, const char **ret_key)
 {
     const char *from = strstr(path, "://") + 3;
     const size_t bytes = strcspn(from, "/");
@@ -40,9 +41,10 @@ static err check_endpoint(const struct aws_keys *keys)
 /* Of a key in a bucket ("": the bucket itself) */
 static err set_address(struct web_call *c, const char *bucket, const char *key, const char *query)
 {
-    struct aws_keys *keys = arena_new(&c->arena, sizeof *keys);
+    struct s3_request *request = arena_new(&c->arena, sizeof *request);
+    struct aws_keys *keys = &request->keys;
     const char *base, *path;
-    c->own = keys;
+    c->own = request;
     TRY(aws_keys_find(keys));
     TRY(check_endpoint(keys));
     const bool is_host = !keys->endpoint[0] && !strchr(bucket, '.');
@@ -64,44 +66,52 @@ static err set_address(struct web_call *c, const char *bucket, const char *key, 
     return OK;
 }
 
-static err address_of(const char *path, struct web_call *c)
+err s3_address(const char *path, const char *query, struct web_call *c)
 {
     char bucket[BUCKET_BYTES_MAX];
     const char *key = "";
-    TRY(split(path, bucket, &key));
+    TRY(s3_split(path, bucket, &key));
     if (!*key) return fail(ERR_INPUT, "%s: expected s3://bucket/key", c->http.shown);
-    return set_address(c, bucket, key, "");
+    return set_address(c, bucket, key, query);
+}
+
+static err address_of(const char *path, struct web_call *c)
+{
+    return s3_address(path, "", c);
 }
 
 /* ---- proofs ---- */
 
 static err sign(struct web_call *c)
 {
-    const struct aws_keys *keys = c->own;
+    const struct s3_request *own = c->own;
+    const struct aws_keys *keys = &own->keys;
     char date[AWS_DATE_BYTES], hash[SHA256_HEX_BYTES], proof[AWS_PROOF_BYTES];
-    if (!keys->id[0]) return OK;
+    struct aws_header headers[SIGNED_MAX];
+    int count = 0;
     aws_date(time(NULL), date);
     aws_hash(c->http.body ? c->http.body : "", c->http.body_bytes, hash);
-    const struct aws_header headers[] = {
-        {"host", c->host},
-        {"x-amz-content-sha256", hash},
-        {"x-amz-date", date},
-        {"x-amz-security-token", keys->token},
-    };
+    headers[count++] = (struct aws_header){"host", c->host};
+    headers[count++] = (struct aws_header){"x-amz-content-sha256", hash};
+    if (own->copied) headers[count++] = (struct aws_header){"x-amz-copy-source", own->copied};
+    if (own->copied_range)
+        headers[count++] = (struct aws_header){"x-amz-copy-source-range", own->copied_range};
+    headers[count++] = (struct aws_header){"x-amz-date", date};
+    if (keys->token[0]) headers[count++] = (struct aws_header){"x-amz-security-token", keys->token};
+    for (int i = 1; i < count; i++) web_call_header(c, "%s: %s", headers[i].name, headers[i].value);
+    if (!keys->id[0]) return OK;
     const struct aws_request request = {
         .method = c->http.method,
         .path = c->path,
         .query = c->query,
         .headers = headers,
-        .header_count = keys->token[0] ? 4 : 3,
+        .header_count = count,
         .body_hash = hash,
         .date = date,
         .region = keys->region,
         .service = "s3",
     };
     TRY(aws_sign(&request, keys, proof));
-    for (int i = 1; i < request.header_count; i++)
-        web_call_header(c, "%s: %s", headers[i].name, headers[i].value);
     web_call_header(c, "Authorization: %s", proof);
     return OK;
 }
@@ -152,7 +162,7 @@ static err match(const char *pattern, size_t plain, file_found *found, void *con
 {
     char bucket[BUCKET_BYTES_MAX], path[PATH_BYTES_MAX];
     const char *key = "";
-    TRY(split(pattern, bucket, &key));
+    TRY(s3_split(pattern, bucket, &key));
     const size_t at = (size_t)(key - pattern), from = plain > at ? plain : at;
     const size_t before = from + strcspn(pattern + from, "*?[");
     char *prefix = strndup(key, before - at), *escaped = pattern_escape(pattern, plain);
@@ -169,6 +179,29 @@ static err match(const char *pattern, size_t plain, file_found *found, void *con
     return e;
 }
 
+/* What ends with "/" is a folder, but for the folder itself. */
+static err visit(const char *folder, file_found *found, void *context)
+{
+    char bucket[BUCKET_BYTES_MAX], name[PATH_BYTES_MAX];
+    const char *key = "";
+    TRY(s3_split(folder, bucket, &key));
+    struct listing l = {.bucket = bucket};
+    char *prefix = NULL;
+    const size_t length = strlen(key);
+    if (asprintf(&prefix, "%s%s", key, length && key[length - 1] != '/' ? "/" : "") < 0)
+        return fail(ERR_MEMORY, "no memory for names of files");
+    l.prefix = prefix;
+    err e = list_all(&l);
+    for (size_t i = 0; !e && i < l.list.count; i++) {
+        snprintf(name, sizeof name, "%s", l.list.keys[i] + strlen(prefix));
+        name[strcspn(name, "/")] = '\0';
+        if (name[0]) e = found(context, name);
+    }
+    s3_list_free(&l.list);
+    free(prefix);
+    return e;
+}
+
 static const char *const schemes[] = {"s3", NULL};
 const struct web_service s3_service = {
     .files = {.schemes = schemes,
@@ -176,7 +209,14 @@ const struct web_service s3_service = {
               .read = web_file_read,
               .state = web_file_state,
               .close = web_file_close,
-              .match = match},
+              .match = match,
+              .create = s3_create,
+              .write = s3_write,
+              .finish = s3_finish,
+              .drop = s3_drop,
+              .remove = s3_remove,
+              .move = s3_move,
+              .visit = visit},
     .address = address_of,
     .sign = sign,
 };

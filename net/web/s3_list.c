@@ -63,14 +63,16 @@ static void begin_element(void *context, const char *name, const char **attribut
     p->depth++;
     p->used = 0;
     if (p->depth == 1) p->is_list = strcmp(name, "ListBucketResult") == 0;
-    if (p->depth == 2 && strcmp(name, "Contents") == 0) p->contents = p->depth;
+    if (p->depth == 2 && (strcmp(name, "Contents") == 0 || strcmp(name, "CommonPrefixes") == 0))
+        p->contents = p->depth;
 }
 
 static void end_element(void *context, const char *name)
 {
     struct page *p = context;
     p->text[p->used] = '\0';
-    if (p->contents && p->depth == p->contents + 1 && strcmp(name, "Key") == 0) {
+    if (p->contents && p->depth == p->contents + 1 &&
+        (strcmp(name, "Key") == 0 || strcmp(name, "Prefix") == 0)) {
         decode(p->text);
         const err e = add_key(p->list, p->text);
         if (e) fail_page(p, e);

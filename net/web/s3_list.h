@@ -9,7 +9,8 @@
 
 enum { S3_KEYS_MAX = 1 << 20, S3_TOKEN_BYTES = 2048 };
 
-/* S3 gives keys in the order of their bytes. */
+/* S3 gives keys in the order of their bytes. What ends with "/" is what longer ones begin with that
+ * are left out, or an empty object that stands for a folder. */
 struct s3_list {
     char **keys; /* [count] */
     size_t count, capacity;

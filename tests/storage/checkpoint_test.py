@@ -1,6 +1,9 @@
 """Specs and checkpoints behind URLs: read by every command that reads them, written by runs."""
+import itertools
 import json
 import re
+import subprocess
+import threading
 
 import program
 import read_test
@@ -95,6 +98,146 @@ class Reads(CheckpointCase):
                                                                        code=program.BAD_INPUT))
         said = self.dtrain("s3://bucket/d/none.json", code=program.BAD_INPUT)
         self.assertIn("dtrain: s3://bucket/d/none.json: GET 404", said)
+
+
+class Writes(CheckpointCase):
+    """A run whose folder is in a bucket."""
+
+    def setUp(self):
+        super().setUp()
+        self.write_spec(self.spec(**{"train.checkpoint_dir": "s3://bucket/run"}))
+
+    def names(self, folder="run"):
+        beginning = f"/bucket/{folder}/"
+        return sorted(path[len(beginning):] for path in self.served.files if path.startswith(beginning))
+
+    def run_dtrain(self, *words, env=None):
+        done = program.run([*words, "spec.json"], self.folder, env=self.env(self.served, **(env or {})))
+        self.assertNotIn(read_test.SECRET, done.stdout + done.stderr)
+        return done
+
+    def newest(self):
+        found = re.search(r'model_checkpoint_path: "(.*)"', self.served.files["/bucket/run/checkpoint"].decode())
+        return found[1]
+
+    def assert_whole(self, was_killed=False):
+        """The state file names the checkpoints that are there, all of which are whole; and there is nothing else.
+        After a kill it may name what is gone but for the newest, until the next checkpoint comes."""
+        state = self.served.files["/bucket/run/checkpoint"].decode()
+        named = re.findall(r'all_model_checkpoint_paths: "(.*)"', state)
+        there = [name[:-len(".index")] for name in self.names() if name.endswith(".index")]
+        self.assertIn(named[-1], there)
+        if not was_killed:
+            self.assertEqual(sorted(named), there)
+        for name in there:
+            self.dtrain("checkpoint", "verify", f"s3://bucket/run/{name}")
+        pattern = r"checkpoint|.*tfevents.*|(" + "|".join(named) + r")\.(index|data-\d{5}-of-\d{5})"
+        self.assertEqual([name for name in self.names() if not re.fullmatch(pattern, name)], [])
+        self.assertEqual(self.served.uploads, {})
+        return named
+
+    def test_a_run_saves_goes_on_and_lets_go(self):
+        tasks = ["--local_ps=2", "--local_workers=1"]
+        for last_step, more in ((40, []), (60, tasks), (80, tasks), (100, [])):
+            done = self.run_dtrain("--set", "train.keep_checkpoint_max=2", "--set", f"train.last_step={last_step}",
+                                   *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            named = self.assert_whole()
+            self.assertEqual(named[-1], f"model.ckpt-{last_step}")
+            self.assertLessEqual(len(named), 2)
+        here = self.dtrain("eval", "--checkpoint=s3://bucket/run", "spec.json")
+        (self.folder / "copy").mkdir()
+        for name in self.names():
+            (self.folder / "copy" / name).write_bytes(self.served.files[f"/bucket/run/{name}"])
+        self.assertEqual(self.dtrain("eval", "--checkpoint=copy", "spec.json").split()[:8], here.split()[:8])
+
+    def test_summaries_and_results(self):
+        result = "s3://bucket/out/result.json"
+        done = self.run_dtrain("--set", "train.summary_dir=s3://bucket/events", "--set",
+                               "train.save_summaries_steps=5", f"--result={result}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(self.served.files["/bucket/out/result.json"])["step"], 40)
+        (self.folder / "events").mkdir()
+        for name in self.names("events"):
+            (self.folder / "events" / name).write_bytes(self.served.files[f"/bucket/events/{name}"])
+        self.dtrain("plot", "events")
+        self.dtrain("eval", "--checkpoint=s3://bucket/run", "--result=s3://bucket/out/eval.json", "spec.json")
+        self.assertEqual(json.loads(self.served.files["/bucket/out/eval.json"])["step"], 40)
+        self.dtrain("predict", "--checkpoint=s3://bucket/run", "--out=s3://bucket/out/rows.csv", "spec.json")
+        self.assertEqual(self.served.files["/bucket/out/rows.csv"].count(b"\n"), 501)
+        said = self.dtrain("--result=http://127.0.0.1/x.json", "spec.json", code=program.BAD_INPUT)
+        self.assertIn("nothing can be written behind such a URL", said)
+        self.served.fault = lambda number, request: 403 if "/out/" in request.path else None
+        said = self.dtrain("eval", "--checkpoint=s3://bucket/run", f"--result={result}", "spec.json",
+                           code=program.BAD_HOST)
+        self.assertIn(f"--result={result}: {result}: PUT 403", said)
+
+    def test_a_bucket_that_cannot_be_written_is_told_at_once(self):
+        self.served.fault = lambda number, request: 403 if request.command == "PUT" else None
+        said = self.dtrain("spec.json", code=program.BAD_INPUT)
+        self.assertIn("train.checkpoint_dir: s3://bucket/run/.writable: PUT 403", said)
+        self.write_spec(self.spec(**{"train.checkpoint_dir": self.served.url + "/run"}))
+        self.assertIn("nothing can be written there", self.dtrain("spec.json", code=program.BAD_INPUT))
+
+    def test_large_shards_are_sent_in_parts(self):
+        wide = [{**SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500}, SPEC["model"][1]]
+        self.write_spec(self.spec(**{"train.checkpoint_dir": "s3://bucket/run", "model": wide, "train.last_step": 4,
+                                     "train.save_checkpoint_steps": None}))
+        self.served.fault = lambda number, _: (None, "drop", None, "drop after", None, 503)[number % 6]
+        done = self.run_dtrain()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.served.fault = lambda number, _: None
+        self.assertGreater(self.served.count("PUT .*partNumber=3"), 0)
+        self.served.uploads.clear()  # begun, but the answer was lost: a bucket's rule removes such
+        self.assertEqual(self.assert_whole()[-1], "model.ckpt-4")
+
+    def test_a_kill_at_any_write_leaves_whole_checkpoints(self):
+        first = ("--set", "train.last_step=5", "--set", "train.keep_checkpoint_max=1")
+        self.assertEqual(self.run_dtrain(*first).returncode, 0)
+        before = dict(self.served.files)
+        for kind in ("drop", "drop after"):
+            number, is_killed = 0, True
+            while is_killed:
+                self.served.files, self.served.uploads = dict(before), {}
+                is_killed = self.run_killed(number, kind)
+                number += 1
+                if is_killed:  # as the kill left it
+                    newest = self.newest()
+                    self.assertIn(newest, ("model.ckpt-5", "model.ckpt-10"), number)
+                    self.dtrain("checkpoint", "verify", f"s3://bucket/run/{newest}")
+            self.assertGreater(number, 10)
+            self.assertEqual(self.assert_whole(), ["model.ckpt-10"])
+
+    def run_killed(self, number, kind):
+        """Killed when the write of this number has come, or was done; then started again, which must go well.
+        False: there were fewer writes."""
+        writes = itertools.count()
+        words = ["--set", "train.last_step=10", "--set", "train.keep_checkpoint_max=1", "--set",
+                 "train.save_checkpoint_steps=1000", "spec.json"]
+        has_come = threading.Event()
+
+        def fault(_, request):
+            if has_come.is_set():
+                return "drop"
+            if request.command == "GET" or next(writes) < number:
+                return None
+            has_come.set()
+            return kind
+        self.served.fault = fault
+        process = subprocess.Popen([program.BINARY, *words], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, env=program.environment(self.env(self.served)))
+        program.wait_until(lambda: has_come.is_set() or process.poll() is not None, lambda: "a request, or the end")
+        process.kill()
+        is_killed = process.wait(program.LIMIT_S) != 0
+        self.served.fault = lambda *_: None
+        if is_killed:
+            killed = dict(self.served.files)
+            done = self.run_dtrain(*words[:-1])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.served.uploads.clear()  # of the killed one, which a bucket's rule removes
+            self.assertIn(self.assert_whole(True)[-1], ("model.ckpt-10", "model.ckpt-010"))  # it was saved again
+            self.served.files = killed
+        return is_killed
 
 
 if __name__ == "__main__":

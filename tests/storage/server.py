@@ -147,12 +147,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         start = bucket + "/"
         keys = sorted(path[len(start):] for path in self.server.files if path.startswith(start))
         keys = [key for key in keys if key.startswith(query["prefix"])]
+        deep, prefixes = keys, set()
         if "delimiter" in query:
             keys = [key for key in keys if "/" not in key[len(query["prefix"]):]]
         first = int(base64.b64decode(query.get("continuation-token", "MA==")))
+        if "delimiter" in query:
+            prefixes = {key[:key.index("/", len(query["prefix"])) + 1] for key in deep
+                        if "/" in key[len(query["prefix"]):]}
         page = keys[first:first + PAGE_KEYS]
         text = "".join(f"<Contents><Key>{urllib.parse.quote_plus(key)}</Key><Owner><ID>Key</ID></Owner></Contents>"
                        for key in page)
+        text += "".join(f"<CommonPrefixes><Prefix>{urllib.parse.quote_plus(prefix)}</Prefix></CommonPrefixes>"
+                        for prefix in sorted(prefixes) if first == 0)
         is_truncated = first + PAGE_KEYS < len(keys)
         if is_truncated:
             token = base64.b64encode(str(first + PAGE_KEYS).encode()).decode()
@@ -165,6 +171,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "DELETE" and "uploadId" not in query:
             server.files.pop(path, None)
             return 204, b"", {}
+        copied = self.copied()
+        if copied is False:
+            return self.missing()
+        body = body if copied is None else copied
+        if copied is not None and ("partNumber" in query or "uploadId" not in query):
+            tag = f"<ETag>&quot;{hashlib.md5(body).hexdigest()}&quot;</ETag>"
+            if "partNumber" in query:
+                server.uploads[query["uploadId"]][int(query["partNumber"])] = body
+            else:
+                server.files[path] = body
+            return 200, f"<CopyResult>{tag}</CopyResult>".encode(), {}
         if self.command == "PUT" and "partNumber" not in query:
             server.files[path] = body
             return 200, b"", {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}
@@ -186,6 +203,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server.files[path] = b"".join(parts[int(number)] for number in wanted)
         del server.uploads[query["uploadId"]]
         return 200, b"<CompleteMultipartUploadResult/>", {}
+
+    def copied(self):
+        """None: nothing is; False: what is not there."""
+        source = self.headers.get("x-amz-copy-source")
+        if source is None:
+            return None
+        data = self.server.files.get(urllib.parse.unquote(source))
+        found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("x-amz-copy-source-range") or "")
+        if data is None:
+            return False
+        return data[int(found[1]):int(found[2]) + 1] if found else data
 
     # ---- Signature Version 4, as the server side of it is described ----
 

@@ -238,6 +238,114 @@ bool file_is_there(const char *path)
     return path_is_url(path) ? file_look(path, &state) == OK : local_is_there(path);
 }
 
+/* ---- writing ---- */
+
+static err find_writable(const char *path, const struct file_system **ret)
+{
+    char shown[PATH_BYTES_MAX];
+    const struct file_system *system = system_of(path);
+    if (!system) return unknown_scheme(path);
+    if (!system->create)
+        return fail(ERR_INPUT, "%s: nothing can be written there", path_shown(path, shown));
+    *ret = system;
+    return OK;
+}
+
+err file_create(const char *path, struct file_writer **ret)
+{
+    const struct file_system *system = NULL;
+    TRY(find_writable(path, &system));
+    return system->create(system, path, ret);
+}
+
+err file_append(struct file_writer *w, const void *from, size_t bytes)
+{
+    const err e = w->system->write(w, from, bytes);
+    w->has_failed |= e != OK;
+    w->bytes += bytes;
+    return e;
+}
+
+err file_finish(struct file_writer *w)
+{
+    return w->system->finish(w);
+}
+
+void file_drop(struct file_writer *w)
+{
+    if (w) w->system->drop(w);
+}
+
+err file_put(const char *path, const void *from, size_t bytes)
+{
+    struct file_writer *w = NULL;
+    TRY(file_create(path, &w));
+    err e = file_append(w, from, bytes);
+    if (!e) e = file_finish(w);
+    file_drop(w);
+    return e;
+}
+
+static ssize_t write_output(void *cookie, const char *from, size_t bytes)
+{
+    if (file_append(cookie, from, bytes) == OK) return (ssize_t)bytes;
+    errno = EIO;
+    return 0;
+}
+
+static int close_output(void *cookie)
+{
+    struct file_writer *w = cookie;
+    const err e = w->has_failed ? ERR_IO : file_finish(w);
+    file_drop(w);
+    errno = EIO;
+    return e ? EOF : 0;
+}
+
+err file_open_output(const char *path, FILE **ret)
+{
+    const cookie_io_functions_t calls = {.write = write_output, .close = close_output};
+    struct file_writer *w = NULL;
+    if (path_is_url(path)) TRY(file_create(path, &w));
+    *ret = w ? fopencookie(w, "w", calls) : fopen(path, "we");
+    if (*ret) return OK;
+    const err e = fail(ERR_INPUT, "%s", strerror(errno));
+    file_drop(w);
+    return e;
+}
+
+const char *file_why(const char *path)
+{
+    return path_is_url(path) ? error_text() : strerror(errno);
+}
+
+bool files_can_be_written(const char *path)
+{
+    const struct file_system *system = system_of(path);
+    return system && (system->create || !path_is_url(path));
+}
+
+err file_remove(const char *path)
+{
+    const struct file_system *system = NULL;
+    TRY(find_writable(path, &system));
+    return system->remove(path);
+}
+
+err file_move(const char *from, const char *to)
+{
+    const struct file_system *system = NULL;
+    TRY(find_writable(from, &system));
+    return system->move(from, to);
+}
+
+err files_visit(const char *folder, file_found *found, void *context)
+{
+    const struct file_system *system = NULL;
+    TRY(find_writable(folder, &system));
+    return system->visit(folder, found, context);
+}
+
 /* ---- patterns ---- */
 
 bool files_can_be_listed(const char *path)

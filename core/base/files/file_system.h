@@ -38,6 +38,13 @@ struct file {
     struct file_state state;
 };
 
+/* A file that is being written. */
+struct file_writer {
+    const struct file_system *system;
+    uint64_t bytes;  /* written so far */
+    bool has_failed; /* something was not */
+};
+
 typedef err file_found(void *context, const char *path);
 
 struct file_system {
@@ -53,6 +60,17 @@ struct file_system {
     void (*close)(struct file *);
     /* As files_match says. NULL: files cannot be listed. */
     err (*match)(const char *pattern, size_t plain, file_found *, void *context);
+
+    /* What follows is NULL where nothing can be written, and of this host's file system, whose
+     * files are written with more care by those who write them. */
+
+    err (*create)(const struct file_system *, const char *path, struct file_writer **ret);
+    err (*write)(struct file_writer *, const void *, size_t bytes);
+    err (*finish)(struct file_writer *);
+    void (*drop)(struct file_writer *);
+    err (*remove)(const char *path);
+    err (*move)(const char *from, const char *to);
+    err (*visit)(const char *folder, file_found *, void *context);
 };
 
 /* At start, before there are threads; borrowed. At most FILE_SYSTEMS_MAX. */
@@ -86,6 +104,30 @@ bool file_is_there(const char *path);
 err file_look(const char *path, struct file_state *ret);
 /* The same; that it is not there is no failure. */
 err file_find(const char *path, bool *ret_is_there, struct file_state *ret);
+
+/* ---- writing behind URLs. ERR_INPUT: nothing can be written there ---- */
+
+/* Has its name, whole, from when finish says OK; until then what had it before stays. Free of
+ * memory and of what was sent only after drop, also where all went well. */
+err file_create(const char *path, struct file_writer **ret);
+err file_append(struct file_writer *, const void *, size_t bytes);
+err file_finish(struct file_writer *);
+void file_drop(struct file_writer *); /* NULL is fine */
+/* As a stream of the C library, here or behind a URL. Whether all was written is what fclose tells,
+ * and why not file_why, before anything else fails. */
+err file_open_output(const char *path, FILE **ret);
+const char *file_why(const char *path);
+bool files_can_be_written(const char *path); /* here, or behind such URLs */
+/* All of a small file at once */
+err file_put(const char *path, const void *, size_t bytes);
+
+err file_remove(const char *path); /* one that is absent is no error */
+/* Within one file system; of a file of that name nothing is left. Where that takes a copy the file
+ * has both names for a while. */
+err file_move(const char *from, const char *to);
+/* The names in a folder, in no order, of files and folders. None: OK, as folders without files are
+ * not there. */
+err files_visit(const char *folder, file_found *, void *context);
 
 /* Whether names with *, ? and [ may be patterns there. */
 bool files_can_be_listed(const char *path);

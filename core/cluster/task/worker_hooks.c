@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/file_system.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/task/trace/worker.h"
 
@@ -90,7 +91,7 @@ static const struct run_asks asks = {
 static const char *absolute(struct worker_task *w, const char *path)
 {
     char here[PATH_MAX];
-    if (!path || path[0] == '/' || !getcwd(here, sizeof here)) return path;
+    if (!path || !path_is_relative(path) || !getcwd(here, sizeof here)) return path;
     return arena_format(&w->arena, "%s/%s", here, path);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
@@ -17,6 +18,15 @@
 enum { NAME_LENGTH_MAX = 192 }; /* of a file in the folder, and of one in a folder there */
 
 /* ---- opening ---- */
+
+/* One name, so that lives which end by a kill leave one at most. */
+static err prove_url_writable(const char *directory)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    TRY(folder_join(directory, ".writable", path));
+    TRY(file_put(path, "", 0));
+    return file_remove(path);
+}
 
 /* Permissions alone do not tell: a disk may be mounted for reading only. */
 static err prove_writable(const char *directory)
@@ -33,11 +43,22 @@ static err prove_writable(const char *directory)
     return OK;
 }
 
+static err open_url(const char *path, char ret[CHECKPOINT_PATH_MAX])
+{
+    size_t bytes = strlen(path);
+    while (bytes > 0 && path[bytes - 1] == '/') bytes--;
+    if (bytes + NAME_LENGTH_MAX >= CHECKPOINT_PATH_MAX)
+        return fail(ERR_INPUT, "%.64s...: its path is too long for a folder of checkpoints", path);
+    snprintf(ret, CHECKPOINT_PATH_MAX, "%.*s", (int)bytes, path);
+    return prove_url_writable(ret);
+}
+
 /* Resolved once, so that a later change of the working folder or of a link does not move the run.
  */
 static err open_folder(const char *path, char ret[CHECKPOINT_PATH_MAX])
 {
     char resolved[PATH_MAX];
+    if (path_is_url(path)) return open_url(path, ret);
     if (!*path) return fail(ERR_INPUT, "the folder of the checkpoints has no name");
     TRY(folder_make(path));
     if (!realpath(path, resolved)) return fail(ERR_IO, "%s: %s", path, strerror(errno));
@@ -168,6 +189,7 @@ err checkpoint_temporary_folder(const char *directory, uint64_t step, uint64_t t
 
 err checkpoint_make_folder(const char *folder)
 {
+    if (path_is_url(folder)) return OK; /* it is there with its first file */
     if (mkdir(folder, 0777) == 0 || errno == EEXIST) return OK;
     return errno == ENOENT ? folder_make(folder)
                            : fail(ERR_IO, "cannot make the folder %s: %s", folder, strerror(errno));
@@ -226,6 +248,7 @@ err checkpoints_token_write(struct checkpoints *c, uint64_t token)
     char path[CHECKPOINT_PATH_MAX], text[TOKEN_BYTES + 1];
     TRY(token_path(c->directory, path));
     token_text(token, text);
+    if (path_is_url(path)) return file_put(path, text, TOKEN_BYTES);
     int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0 && errno == EACCES && unlink(path) == 0) /* another user's, of a life before */
         file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -240,7 +263,7 @@ void checkpoints_token_remove(struct checkpoints *c, uint64_t token)
 {
     char path[CHECKPOINT_PATH_MAX];
     if (checkpoints_token_is_seen(c->directory, token) && !token_path(c->directory, path))
-        unlink(path);
+        folder_unlink(path);
 }
 
 /* Read, not only looked at: a remote file system then asks its server, not its memory. */
@@ -249,9 +272,10 @@ bool checkpoints_token_is_seen(const char *directory, uint64_t token)
     char path[CHECKPOINT_PATH_MAX], wanted[TOKEN_BYTES + 1], found[TOKEN_BYTES];
     if (token_path(directory, path)) return false;
     token_text(token, wanted);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    const ssize_t got = read(file, found, sizeof found);
-    close(file);
-    return got == TOKEN_BYTES && memcmp(found, wanted, TOKEN_BYTES) == 0;
+    struct file *file;
+    size_t got = 0;
+    if (file_open(path, &file)) return false;
+    const err e = file_read_at(file, 0, TOKEN_BYTES, found, sizeof found, &got);
+    file_close(file);
+    return !e && got == TOKEN_BYTES && memcmp(found, wanted, TOKEN_BYTES) == 0;
 }

@@ -28,6 +28,7 @@ const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX]);
 /* visit is told every name, in no order; it may remove the file. */
 typedef void folder_visitor(void *context, const char *name);
 err folder_visit(const char *path, folder_visitor *visit, void *context);
+void folder_unlink(const char *path);       /* a file; that it cannot be is no failure */
 void folder_remove_parts(const char *path); /* its part-* files, then itself if it is empty */
 bool has_index(const char *prefix);         /* there is a prefix.index */
 double file_time_s(const char *path);       /* last change, unix time; -1: there is no such file */

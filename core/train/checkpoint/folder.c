@@ -68,6 +68,7 @@ static err make_one(const char *path)
 
 err folder_make(const char *path)
 {
+    if (path_is_url(path)) return OK; /* it is there with its first file */
     char part[CHECKPOINT_PATH_MAX];
     TRY(folder_join(path, "", part));
     for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -78,8 +79,23 @@ err folder_make(const char *path)
     return OK;
 }
 
+struct visiting {
+    folder_visitor *visit;
+    void *context;
+    int left;
+};
+
+static err tell_name(void *context, const char *name)
+{
+    struct visiting *v = context;
+    if (v->left-- > 0) v->visit(v->context, name);
+    return OK;
+}
+
 err folder_visit(const char *path, folder_visitor *visit, void *context)
 {
+    if (path_is_url(path))
+        return files_visit(path, tell_name, &(struct visiting){visit, context, FOLDER_NAMES_MAX});
     DIR *folder = opendir(path);
     if (!folder) return refused("cannot read the folder", path);
     for (int i = 0; i < FOLDER_NAMES_MAX; i++) {
@@ -95,14 +111,22 @@ err folder_visit(const char *path, folder_visitor *visit, void *context)
 static void remove_part(void *context, const char *name)
 {
     char path[CHECKPOINT_PATH_MAX];
-    if (strncmp(name, "part-", 5) == 0 && !folder_join(context, name, path)) unlink(path);
+    if (strncmp(name, "part-", 5) == 0 && !folder_join(context, name, path)) folder_unlink(path);
+}
+
+void folder_unlink(const char *path)
+{
+    if (!path_is_url(path))
+        unlink(path);
+    else if (file_remove(path))
+        log_line(LOG_WARNING, "%s", error_text());
 }
 
 void folder_remove_parts(const char *path)
 {
     char folder[CHECKPOINT_PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path);
-    if (!folder_visit(folder, remove_part, folder)) rmdir(folder);
+    if (!folder_visit(folder, remove_part, folder) && !path_is_url(folder)) rmdir(folder);
 }
 
 /* Of the file itself where the path is a link: that is what was written. */
@@ -115,12 +139,15 @@ double file_time_s(const char *path)
     return (double)status.st_mtim.tv_sec + (double)status.st_mtim.tv_nsec * 1e-9;
 }
 
-/* A checkpoint exists where its index does; the data files come before it and go after it. */
+/* A checkpoint exists where its index does; the data files come before it and go after it. What a
+ * server does not answer must not be taken for one that is gone, whose data are removed. */
 bool has_index(const char *prefix)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
     struct stat status;
+    struct file_state state;
+    bool is_there;
     snprintf(path, sizeof path, "%s" CHECKPOINT_INDEX, prefix);
-    if (path_is_url(path)) return file_is_there(path);
+    if (path_is_url(path)) return file_find(path, &is_there, &state) || is_there;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }

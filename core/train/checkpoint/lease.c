@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/files/file_system.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 enum { HOLDER_MAX = 64 }; /* characters of a holder's name that count */
@@ -24,6 +25,7 @@ struct lease {
 /* The time of change becomes the file system's own now. */
 static err touch(const char *path)
 {
+    if (path_is_url(path)) return file_put(path, "", 0);
     const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
     err e = OK;
@@ -36,7 +38,7 @@ err lease_renew(struct lease *lease)
 {
     TRY(touch(lease->path));
     if (has_index(lease->prefix)) return OK;
-    unlink(lease->path);
+    folder_unlink(lease->path);
     return fail(ERR_INPUT, "%s: the checkpoint is gone", lease->prefix);
 }
 
@@ -71,7 +73,7 @@ err lease_take(const char *prefix, const char *holder, struct lease **ret)
 void lease_drop(struct lease *lease)
 {
     if (!lease) return;
-    unlink(lease->path);
+    folder_unlink(lease->path);
     free(lease);
 }
 
@@ -93,7 +95,7 @@ static void look_at(void *context, const char *name)
     if (search->now_s - time_s < LEASE_MAX_S) {
         search->is_held = true;
     } else {
-        unlink(path);
+        folder_unlink(path);
     }
 }
 

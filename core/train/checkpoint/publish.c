@@ -46,7 +46,7 @@ static bool remove_files(const struct checkpoints *c, const char *prefix, double
         return false;
     }
     snprintf(meta, sizeof meta, "%s.meta", prefix);
-    unlink(meta);
+    folder_unlink(meta);
     return true;
 }
 
@@ -168,12 +168,12 @@ static err link_all(const char *from, const char *to, int shards)
     return bundle_sync_folder(new);
 }
 
-/* Gives the newest the usual name where that has become free. Without links in the file system, or
- * when something fails, it keeps the name that it has, which is as good. */
+/* Gives the newest the usual name where that has become free. Without links in the file system, as
+ * behind URLs, or when something fails, it keeps the name that it has, which is as good. */
 static void take_usual_name(struct checkpoints *c, const char *usual, int shards, double now_s)
 {
     const char *spare = c->state.records[c->state.count - 1].prefix;
-    if (strcmp(spare, usual) == 0 || has_index(usual)) return;
+    if (strcmp(spare, usual) == 0 || path_is_url(usual) || has_index(usual)) return;
     err e = bundle_remove(usual); /* data files without an index, if any */
     if (!e) e = link_all(spare, usual, shards);
     if (!e) e = announce(c, usual, now_s);

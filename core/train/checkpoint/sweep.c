@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/log.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
@@ -150,9 +149,9 @@ static void look_at(void *context, const char *name)
         folder_remove_parts(path);
         remove_unborn(sweep, (uint64_t)step);
     } else if (is_temporary_file(name)) {
-        unlink(path);
+        folder_unlink(path);
     } else if (is_lease(name) && sweep->now_s - file_time_s(path) > STALE_S) {
-        unlink(path);
+        folder_unlink(path);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/files/file_system.h"
 #include "core/train/hooks/values.h"
 
 struct final_evaluation {
@@ -27,8 +28,6 @@ struct state {
     double values[HOOK_VALUES_MAX];
     const char *names[HOOK_VALUES_MAX];
 };
-
-enum { PATH_BYTES_MAX = 4096 };
 
 static const struct field fields[] = {
     {.name = "path",
@@ -53,6 +52,10 @@ static err check_place(const char *path)
 {
     char folder[PATH_BYTES_MAX];
     struct stat found;
+    if (path_is_url(path))
+        return files_can_be_written(path)
+                   ? OK
+                   : fail(ERR_INPUT, "path: nothing can be written behind such a URL");
     if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
         return fail(ERR_INPUT, "path: %s is a folder", path);
     snprintf(folder, sizeof folder, "%s", path);
@@ -106,12 +109,12 @@ static void print(FILE *file, const struct state *s)
 
 static err write_file(const struct state *s, const char *path)
 {
-    FILE *file = fopen(path, "we");
-    if (!file) return fail(ERR_IO, "%s: cannot be made: %s", s->path, strerror(errno));
+    FILE *file;
+    if (file_open_output(path, &file)) return fail_prefix(ERR_IO, "%s: cannot be made", s->path);
     print(file, s);
     const bool is_bad = ferror(file) != 0;
     if (fclose(file) == 0 && !is_bad) return OK;
-    const err e = fail(ERR_IO, "%s: cannot be written: %s", s->path, strerror(errno));
+    const err e = fail(ERR_IO, "%s: cannot be written: %s", s->path, file_why(path));
     unlink(path);
     return e;
 }
@@ -122,6 +125,7 @@ static err end(void *state, const struct run_view *view, const struct occasion *
     const struct state *s = state;
     char part[PATH_BYTES_MAX];
     if (s->rows == 0) return OK;
+    if (path_is_url(s->path)) return write_file(s, s->path);
     snprintf(part, sizeof part, "%s.part", s->path);
     TRY(write_file(s, part));
     if (rename(part, s->path) == 0) return OK;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/train/hooks/values.h"
 
@@ -124,7 +125,7 @@ static err path_of(const struct state *s, const struct run_view *view, uint64_t 
                    char ret[PATH_MAX])
 {
     const char *folder = s->attributes->output_dir ? s->attributes->output_dir : view->summary_dir;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    if (!path_is_url(folder) && mkdir(folder, 0777) != 0 && errno != EEXIST)
         return fail(ERR_IO, "%s: %s", folder, strerror(errno));
     const int length = snprintf(ret, PATH_MAX, "%s/timeline-%" PRIu64 ".json", folder, step);
     return length < PATH_MAX ? OK : fail(ERR_IO, "%s: %s", folder, strerror(ENAMETOOLONG));

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/files/file_system.h"
 #include "core/data/stats/label_words.h"
 #include "core/data/stats/standardize.h"
 #include "core/train/checkpoint/bundle/file.h"

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "core/base/crc32c.h"
+#include "core/base/files/file_system.h"
+#include "core/base/log.h"
 
 enum {
     NAMES_TRIED_MAX = 1000,
@@ -20,11 +22,13 @@ enum {
     FLUSH_BYTES = 64 << 10,      /* more than this is written without being asked */
     PENDING_BYTES_MAX = 8 << 20, /* more than this is given up where the disk refuses */
     HOST_BYTES_MAX = 256,
+    URL_FILE_BYTES = 1 << 20, /* more than this is in the next file */
 };
 
 /* mkdir -p. Parents that cannot be made are seen with the folder itself. */
 static err make_folder(const char *path)
 {
+    if (path_is_url(path)) return OK; /* it is there with its first file */
     char *copy = strdup(path);
     if (!copy) return fail(ERR_MEMORY, "%s: no memory", path);
     for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -54,6 +58,27 @@ static err create(const char *path, int *ret)
     return fail(ERR_IO, "%s: the file cannot be made: %s", path, strerror(errno));
 }
 
+/* Behind a URL whoever looked first does not have it; there one task writes to a folder. */
+static err create_at_url(struct event_file *file, bool *ret_is_new)
+{
+    bool is_there;
+    struct file_state state;
+    TRY(file_find(file->path, &is_there, &state));
+    *ret_is_new = !is_there;
+    if (is_there) return OK;
+    file->name = strdup(file->path);
+    if (!file->name) return fail(ERR_MEMORY, "%s: no memory", file->path);
+    return file_put(file->path, "", 0);
+}
+
+static err create_file(struct event_file *file, bool *ret_is_new)
+{
+    if (path_is_url(file->path)) return create_at_url(file, ret_is_new);
+    TRY(create(file->path, &file->fd));
+    *ret_is_new = file->fd >= 0;
+    return OK;
+}
+
 /* Other processes may look for a name at the same moment: whoever makes the file has it. */
 err event_file_create(const char *directory, int64_t seconds, const char *suffix,
                       struct event_file *ret, int64_t *ret_seconds)
@@ -67,12 +92,14 @@ err event_file_create(const char *directory, int64_t seconds, const char *suffix
         if (asprintf(&file.path, "%s/events.out.tfevents.%010" PRId64 ".%s%s", directory, s, host,
                      suffix) < 0)
             return fail(ERR_MEMORY, "%s: no memory", directory);
-        const err e = create(file.path, &file.fd);
-        if (!e && file.fd >= 0) {
+        bool is_new = false;
+        const err e = create_file(&file, &is_new);
+        if (!e && is_new) {
             *ret = file;
             *ret_seconds = s;
             return OK;
         }
+        free(file.name);
         free(file.path);
         if (e) return e;
     }
@@ -83,15 +110,20 @@ err event_file_create(const char *directory, int64_t seconds, const char *suffix
 
 void event_file_close(struct event_file *file)
 {
-    close(file->fd);
+    if (file->fd >= 0) close(file->fd);
     free(file->path);
+    free(file->name);
     buffer_drop(&file->pending);
+    buffer_drop(&file->stored);
     *file = (struct event_file){.fd = -1};
 }
 
 void event_file_remove(struct event_file *file)
 {
-    unlink(file->path);
+    if (!file->name)
+        unlink(file->path);
+    else if (file_remove(file->path))
+        log_line(LOG_WARNING, "%s", error_text());
     event_file_close(file);
 }
 
@@ -151,9 +183,44 @@ static err check_gone(struct event_file *file)
                 file->path);
 }
 
+/* ---- behind a URL ---- */
+
+static err begin_next(struct event_file *file)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s.%05d", file->name, file->number + 1) < 0)
+        return fail(ERR_MEMORY, "%s: no memory", file->name);
+    free(file->path);
+    file->path = path;
+    file->number++;
+    file->stored.used = file->first_bytes;
+    return OK;
+}
+
+/* What the server refuses stays in memory, and is tried again with the next flush. */
+static err flush_to_url(struct event_file *file)
+{
+    if (file->stored.used > URL_FILE_BYTES) TRY(begin_next(file));
+    const size_t before = file->stored.used;
+    buffer_put(&file->stored, file->pending.at, file->pending.used);
+    err e = file->stored.is_short ? fail(ERR_MEMORY, "%s: no memory for events", file->path)
+                                  : file_put(file->path, file->stored.at, file->stored.used);
+    if (!e) {
+        drop_pending(file);
+        return OK;
+    }
+    file->stored.used = before;
+    file->stored.is_short = false;
+    if (file->pending.used <= PENDING_BYTES_MAX) return e;
+    e = fail(e, "%s; %d events are lost", error_text(), file->pending_records);
+    drop_pending(file);
+    return e;
+}
+
 err event_file_flush(struct event_file *file)
 {
     if (file->pending.used == 0) return OK;
+    if (file->name) return flush_to_url(file);
     int error = cut_off(file);
     if (error) return refused(file, error);
 
@@ -190,5 +257,7 @@ err event_file_append(struct event_file *file, const void *data, size_t bytes)
         return fail(ERR_MEMORY, "%s: no memory for an event of %zu bytes", file->path, bytes);
     }
     file->pending_records++;
-    return pending->used < FLUSH_BYTES ? OK : event_file_flush(file);
+    if (!file->first_bytes) file->first_bytes = pending->used;
+    const size_t most = file->name ? URL_FILE_BYTES : FLUSH_BYTES;
+    return pending->used < most ? OK : event_file_flush(file);
 }

@@ -3,6 +3,9 @@
  * Records gather in memory and are written together. What the disk refuses is cut off again, so
  * that the file ends with a whole record at any time, and stays in memory to be tried with the
  * next flush, up to a limit.
+ *
+ * Behind a URL a file cannot grow: a flush writes it anew, all of it, and when it has a megabyte
+ * the next flush begins another one, <name>.00001, whose first record is the first one's, too.
  */
 #ifndef CORE_TRAIN_SUMMARY_EVENT_FILE_H
 #define CORE_TRAIN_SUMMARY_EVENT_FILE_H
@@ -18,6 +21,12 @@ struct event_file {
     bool is_gone;          /* nobody finds it under its name any more, which was told */
     struct buffer pending; /* records not written yet */
     int pending_records;
+
+    /* behind a URL */
+    char *name;           /* of the first file; path is that of the one that is written */
+    struct buffer stored; /* what that file has */
+    size_t first_bytes;   /* of the first record of all */
+    int number;           /* of the file, from 0 */
 };
 
 /* Makes directory (with its parents) and in it a new file <prefix><seconds>.<host><suffix>; seconds

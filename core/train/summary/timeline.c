@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/files/file_system.h"
+
 enum {
     NAME_MAX_BYTES = 48,
     NS_PER_US = 1000,
@@ -295,17 +297,18 @@ static void put_timeline(FILE *f, const struct timeline *t)
 
 static err write_to(const struct timeline *t, const char *path)
 {
-    FILE *f = fopen(path, "we");
-    if (!f) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+    FILE *f;
+    if (file_open_output(path, &f)) return fail_prefix(ERR_IO, "%s", path);
     put_timeline(f, t);
     const bool is_bad = ferror(f) != 0;
-    if (fclose(f) != 0 || is_bad) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+    if (fclose(f) != 0 || is_bad) return fail(ERR_IO, "%s: %s", path, file_why(path));
     return OK;
 }
 
 err timeline_write(const struct timeline *t, const char *path)
 {
     char temporary[PATH_MAX];
+    if (path_is_url(path)) return write_to(t, path);
     const int length = snprintf(temporary, sizeof temporary, "%s.tmp", path);
     if (length < 0 || length >= (int)sizeof temporary)
         return fail(ERR_IO, "%s: %s", path, strerror(ENAMETOOLONG));

@@ -119,7 +119,8 @@ static err open_temporary(const char *beside, struct output *o)
 err output_open(const char *path, const char *beside, struct output *ret)
 {
     struct output o = {.file = -1, .path = strdup(path)};
-    err e = o.path ? open_temporary(beside, &o) : fail(ERR_MEMORY, "no memory to write %s", path);
+    err e = o.path ? OK : fail(ERR_MEMORY, "no memory to write %s", path);
+    if (!e) e = path_is_url(path) ? file_create(path, &o.writer) : open_temporary(beside, &o);
     if (e) free(o.path);
     if (!e) *ret = o;
     return e;
@@ -142,6 +143,10 @@ static err write_piece(int file, const char *path, int64_t offset, const uint8_t
 
 err bundle_file_piece(const char *path, int64_t offset, const void *from, size_t bytes)
 {
+    if (path_is_url(path))
+        return fail(ERR_INPUT,
+                    "%s: a file behind a URL cannot come from others: every ps must reach it",
+                    path);
     const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) return system_failed(path);
     const err e = write_piece(file, path, offset, from, bytes);
@@ -153,6 +158,10 @@ err bundle_file_piece(const char *path, int64_t offset, const void *from, size_t
 err output_write(struct output *o, const void *from, size_t bytes)
 {
     const uint8_t *at = from;
+    if (o->writer) {
+        o->bytes += (int64_t)bytes;
+        return file_append(o->writer, from, bytes);
+    }
     while (bytes > 0) {
         const ssize_t done = write(o->file, at, bytes < CALL_BYTES_MAX ? bytes : CALL_BYTES_MAX);
         if (done < 0 && errno == EINTR) continue;
@@ -168,6 +177,7 @@ err output_write(struct output *o, const void *from, size_t bytes)
 /* Before a rename: else a crash could leave the name with an empty file. */
 err output_sync(struct output *o)
 {
+    if (o->writer) return OK;
     if (fsync(o->file)) return system_failed(o->path);
     const int closed = close(o->file); /* a file system over a network may fail only now */
     o->file = -1;
@@ -176,6 +186,7 @@ err output_sync(struct output *o)
 
 err output_publish(struct output *o)
 {
+    if (o->writer) return file_finish(o->writer);
     if (rename(o->temporary, o->path)) return system_failed(o->path);
     free(o->temporary);
     o->temporary = NULL;
@@ -187,6 +198,7 @@ void output_drop(struct output *o)
 {
     if (!o->path) return;
     if (o->file >= 0) close(o->file);
+    file_drop(o->writer);
     if (o->temporary) unlink(o->temporary);
     free(o->temporary);
     free(o->path);
@@ -195,6 +207,7 @@ void output_drop(struct output *o)
 
 err bundle_sync_folder(const char *path)
 {
+    if (path_is_url(path)) return OK;
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
     if (!folder) return fail(ERR_MEMORY, "no memory for the folder of %s", path);
@@ -232,5 +245,13 @@ err output_replace(const char *path, const void *bytes, size_t count)
 
 err bundle_unlink(const char *path)
 {
+    if (path_is_url(path)) return file_remove(path);
     return unlink(path) && errno != ENOENT ? system_failed(path) : OK;
+}
+
+err bundle_rename(const char *from, const char *to)
+{
+    if (path_is_url(from)) return file_move(from, to);
+    if (rename(from, to) == 0) return OK;
+    return fail(ERR_IO, "%s: cannot become %s: %s", from, to, strerror(errno));
 }

@@ -31,10 +31,12 @@ err bundle_file_load(const char *path, size_t bytes_max, uint8_t **ret, size_t *
 
 /* ---- writing ---- */
 
-/* Zeroed: none. */
+/* Zeroed: none. Behind a URL there is no temporary name: the file is there from output_publish on.
+ */
 struct output {
     char *path, *temporary; /* NULL where nothing of that name is left to remove */
     int file;
+    struct file_writer *writer; /* behind a URL, instead of file */
     int64_t bytes;
 };
 
@@ -50,12 +52,13 @@ err output_finish(struct output *, const void *, size_t bytes);
 err output_replace(const char *path, const void *, size_t bytes); /* by a new file beside it */
 
 /* A piece of a file that comes in several, each on the disk when this returns; made where it is
- * absent. */
+ * absent. ERR_INPUT behind a URL. */
 err bundle_file_piece(const char *path, int64_t offset, const void *, size_t bytes);
 
 /* So that a rename in it lasts: path is of a file there. */
 err bundle_sync_folder(const char *path);
 /* An absent file is no error. */
 err bundle_unlink(const char *path);
+err bundle_rename(const char *from, const char *to);
 
 #endif

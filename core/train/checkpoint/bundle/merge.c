@@ -42,6 +42,7 @@ static void merge_drop(struct merge *m)
 static err check_shard(const struct merge *m, const char *index_path)
 {
     struct stat shard, result;
+    if (path_is_url(index_path)) return OK;
     if (stat(index_path, &shard) || stat(m->index_path, &result)) return OK; /* opening tells */
     if (shard.st_dev != result.st_dev || shard.st_ino != result.st_ino) return OK;
     return fail(ERR_INPUT, "%s: a checkpoint cannot be joined into itself", index_path);
@@ -102,17 +103,17 @@ static err name_results(struct merge *m)
 /* A move back that fails leaves a file that no index names. */
 static void move_back(const struct merge *m, int moved)
 {
-    for (int i = moved - 1; i >= 0; i--) (void)rename(m->moves[i].to, m->moves[i].from);
+    for (int i = moved - 1; i >= 0; i--) (void)bundle_rename(m->moves[i].to, m->moves[i].from);
 }
 
-/* Renames only: the data are on this file system already, and on the disk. */
+/* Renames only: the data are on this file system already, and on the disk. Behind a URL a server
+ * may have to copy them. */
 static err move_data(const struct merge *m)
 {
     for (int i = 0; i < m->move_count; i++) {
         const struct move *move = &m->moves[i];
-        if (rename(move->from, move->to) == 0) continue;
-        const err e =
-            fail(ERR_IO, "%s: cannot become %s: %s", move->from, move->to, strerror(errno));
+        const err e = bundle_rename(move->from, move->to);
+        if (!e) continue;
         move_back(m, i);
         return e;
     }
@@ -128,7 +129,7 @@ static err publish(struct merge *m, struct output *index)
     err e = output_publish(index);
     if (!e) e = bundle_sync_folder(m->index_path);
     if (!e) return OK;
-    (void)unlink(m->index_path);
+    (void)bundle_unlink(m->index_path);
     move_back(m, m->move_count);
     return e;
 }
@@ -139,7 +140,7 @@ static void remove_shards(const struct merge *m)
     for (int i = 0; i < m->shard_count; i++) {
         char *path = NULL;
         if (bundle_index_path(m->shards[i], &path)) continue;
-        (void)unlink(path);
+        (void)bundle_unlink(path);
         free(path);
     }
 }
@@ -181,8 +182,26 @@ static err remove_beginning(int folder, DIR *list, const char *path, const char 
     return e;
 }
 
+struct removal {
+    const char *folder, *begin;
+};
+
+static err remove_fitting(void *context, const char *name)
+{
+    const struct removal *r = context;
+    char *path = NULL;
+    if (strncmp(name, r->begin, strlen(r->begin)) != 0) return OK;
+    if (asprintf(&path, "%s/%s", r->folder, name) < 0)
+        return fail(ERR_MEMORY, "no memory to remove %s", name);
+    const err e = file_remove(path);
+    free(path);
+    return e;
+}
+
 static err remove_data(const char *folder, const char *begin)
 {
+    if (path_is_url(folder))
+        return files_visit(folder, remove_fitting, &(struct removal){folder, begin});
     DIR *list = opendir(folder);
     if (!list && errno == ENOENT) return OK;
     if (!list) return fail(ERR_IO, "%s: %s", folder, strerror(errno));

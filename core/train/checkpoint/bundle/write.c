@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/crc32c.h"
 #include "core/train/checkpoint/bundle/file.h"
@@ -193,8 +192,8 @@ static err publish(struct bundle_writer *w, const char *index_path, struct outpu
     err e = output_publish(index);
     if (!e) e = bundle_sync_folder(index_path);
     if (!e) return OK;
-    (void)unlink(index_path);
-    (void)unlink(w->data.path);
+    (void)bundle_unlink(index_path);
+    (void)bundle_unlink(w->data.path);
     return e;
 }
 

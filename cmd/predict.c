@@ -11,6 +11,7 @@
 
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
+#include "core/base/files/pipe.h"
 #include "core/base/standard_output.h"
 #include "core/data/stats/label_words.h"
 
@@ -222,8 +223,8 @@ static err replace_file(struct predict *p, struct source_spec *source)
     const struct field *field = find_field(format);
     if (!field)
         return fail(ERR_INPUT, "--data: the spec's %s data come from no file", format->object.name);
-    const bool is_url = path_is_url(p->flags.data);
-    char *path = is_url ? strdup(p->flags.data) : realpath(p->flags.data, NULL);
+    const bool stays = path_is_url(p->flags.data) || strcmp(p->flags.data, STANDARD_INPUT) == 0;
+    char *path = stays ? strdup(p->flags.data) : realpath(p->flags.data, NULL);
     if (!path) return fail(ERR_INPUT, "--data=%s: %s", p->flags.data, strerror(errno));
     struct strings *files = (struct strings *)((char *)source->format.attributes + field->offset);
     files->at[0] = arena_string(&p->model.spec.arena, path);

@@ -42,7 +42,7 @@ static err begin_packed(struct input *in, const struct packing *packing)
 static err start(struct input *in)
 {
     uint8_t head[PACKING_HEAD_BYTES];
-    TRY(file_open(in->path, &in->file));
+    TRY(file_open_or_pipe(in->path, &in->file));
     in->file_bytes = in->file->state.bytes;
     if (in->file_bytes == 0) return fail(ERR_INPUT, "%s: the file is empty", in->file->name);
     const struct packing *packing = packing_of(head, input_head(in, head, sizeof head));

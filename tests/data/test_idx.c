@@ -217,15 +217,11 @@ static void wrong_kinds_of_elements_are_named(void **state)
 
 static void what_is_no_file_is_refused_without_waiting(void **state)
 {
-    char path[600];
     assert_refused("{'format': 'idx', 'features': 'none', 'labels': 'labels'}", "none",
                    "No such file", NULL);
     assert_refused("{'format': 'idx', 'features': '.', 'labels': 'labels'}", "folder", NULL);
     assert_refused("{'format': 'idx', 'features': 'images/x', 'labels': 'labels'}", "images/x",
                    NULL);
-    snprintf(path, sizeof path, "%s/pipe", folder_path());
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_refused("{'format': 'idx', 'features': 'pipe', 'labels': 'labels'}", "pipe", NULL);
     assert_refused("{'format': 'idx', 'features': '/dev/zero', 'labels': 'labels'}", "device",
                    NULL);
 }

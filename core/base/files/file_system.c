@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "core/base/files/local.h"
+#include "core/base/files/pipe.h"
 
 enum { SCHEME_BYTES_MAX = 16 };
 
@@ -40,7 +41,7 @@ bool path_is_url(const char *path)
 
 bool path_is_relative(const char *path)
 {
-    return path[0] != '/' && !path_is_url(path);
+    return path[0] != '/' && !path_is_url(path) && strcmp(path, STANDARD_INPUT) != 0;
 }
 
 char *path_join(const char *directory, const char *path)
@@ -133,6 +134,11 @@ err file_open(const char *path, struct file **ret)
     const struct file_system *system = system_of(path);
     if (!system) return unknown_scheme(path);
     return system->open(system, path, ret);
+}
+
+err file_open_or_pipe(const char *path, struct file **ret)
+{
+    return path_is_url(path) ? file_open(path, ret) : local_open_or_pipe(path, ret);
 }
 
 err file_read_at(struct file *f, uint64_t offset, uint64_t until, void *to, size_t max,

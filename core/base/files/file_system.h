@@ -79,7 +79,7 @@ void file_system_register(const struct file_system *);
 /* "s3" of "s3://..."; the path is one of a URL. */
 bool path_is_url(const char *path);
 /* What is relative to a directory (NULL, "" and ".": to where the process is) begins neither with
- * "/" nor with a scheme. */
+ * "/" nor with a scheme, and is not "-", which is standard input (pipe.h). */
 bool path_is_relative(const char *path);
 /* The path as it is, or behind the directory; a new string. NULL: no memory. */
 char *path_join(const char *directory, const char *path);
@@ -89,6 +89,8 @@ const char *path_shown(const char *path, char *to);
 
 /* ERR_INPUT: nobody knows the scheme. */
 err file_open(const char *path, struct file **ret);
+/* The same; or a pipe of this host, or "-", which are read to their end first (pipe.h). */
+err file_open_or_pipe(const char *path, struct file **ret);
 err file_read_at(struct file *, uint64_t offset, uint64_t until, void *to, size_t max,
                  size_t *ret_bytes);
 err file_state(struct file *, struct file_state *ret);

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/files/pipe.h"
+
 enum { READ_BYTES_MAX = 1 << 30 }; /* of one system call */
 
 struct local_file {
@@ -54,19 +56,60 @@ static void close_local(struct file *file)
     free(file);
 }
 
-static err open_local(const struct file_system *system, const char *path, struct file **ret)
+/* Not blocking: opening a pipe by mistake must not wait for a writer. */
+static err open_path(struct local_file *f)
+{
+    f->descriptor = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return f->descriptor < 0 ? system_failed(f->path) : OK;
+}
+
+static err open_standard_input(struct local_file *f)
+{
+    struct stat status;
+    f->file.name = "standard input";
+    f->descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (f->descriptor < 0) return system_failed(f->file.name);
+    if (fstat(f->descriptor, &status) || !S_ISCHR(status.st_mode)) return OK;
+    return fail(ERR_INPUT, "standard input: nothing is sent there (tasks of a local cluster and "
+                           "those in the background have none)");
+}
+
+static err open_or_pipe(struct local_file *f)
+{
+    struct stat status;
+    TRY(strcmp(f->path, STANDARD_INPUT) == 0 ? open_standard_input(f) : open_path(f));
+    if (fstat(f->descriptor, &status) || !S_ISFIFO(status.st_mode)) return OK;
+    const int pipe = f->descriptor;
+    f->descriptor = -1;
+    const err e = pipe_open(f->file.name, pipe, &f->descriptor);
+    close(pipe);
+    return e;
+}
+
+static err open_with(const char *path, err (*open)(struct local_file *), struct file **ret)
 {
     struct local_file *f = calloc(1, sizeof *f + strlen(path) + 1);
     if (!f) return fail(ERR_MEMORY, "no memory to read %s", path);
-    f->file = (struct file){.system = system, .name = strcpy(f->path, path)};
-    /* not blocking: opening a pipe by mistake must not wait for a writer */
-    f->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    err e = f->descriptor < 0 ? system_failed(path) : find_state(&f->file, &f->file.state);
+    f->file = (struct file){.system = &file_system_local, .name = strcpy(f->path, path)};
+    f->descriptor = -1;
+    err e = open(f);
+    if (!e) e = find_state(&f->file, &f->file.state);
     if (e)
         close_local(&f->file);
     else
         *ret = &f->file;
     return e;
+}
+
+static err open_local(const struct file_system *system, const char *path, struct file **ret)
+{
+    (void)system;
+    return open_with(path, open_path, ret);
+}
+
+err local_open_or_pipe(const char *path, struct file **ret)
+{
+    return open_with(path, open_or_pipe, ret);
 }
 
 static err read_local(struct file *file, uint64_t offset, uint64_t until, void *to, size_t max,

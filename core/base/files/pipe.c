@@ -1,0 +1,111 @@
+/* pipe.c - see pipe.h. */
+#include "core/base/files/pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+
+enum { NOTE_MS = 10000, READ_BYTES = 1 << 16 };
+
+/* Those that were read, as long as the process lives */
+static struct kept {
+    char *path;
+    int file;
+} kept[PIPES_MAX];
+static int kept_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static err open_nameless(const char *path, int *ret)
+{
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder) folder = "/tmp";
+    *ret = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*ret < 0) *ret = memfd_create("pipe", MFD_CLOEXEC);
+    return *ret < 0 ? fail(ERR_IO, "%s: no file for what comes: %s", path, strerror(errno)) : OK;
+}
+
+static err write_all(const char *path, int file, const char *from, size_t count)
+{
+    while (count > 0) {
+        const ssize_t written = write(file, from, count);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0)
+            return fail(ERR_IO, "%s: no room for what comes (TMPDIR): %s", path, strerror(errno));
+        from += written;
+        count -= (size_t)written;
+    }
+    return OK;
+}
+
+/* Until there is a byte, or the end. A pipe that nobody has opened for writing has neither. */
+static err await(const char *path, int descriptor)
+{
+    const uint64_t since_ms = clock_ms();
+    for (uint64_t noted_ms = since_ms;;) { /* ends: the limit */
+        struct pollfd pollfd = {.fd = descriptor, .events = POLLIN};
+        const int ready = poll(&pollfd, 1, NOTE_MS);
+        const uint64_t now_ms = clock_ms(), waited_ms = now_ms - since_ms;
+        if (ready > 0) return OK;
+        if (ready < 0 && errno != EINTR) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+        if (waited_ms >= PIPE_SILENT_MS)
+            return fail(ERR_TIMEOUT, "%s: nothing came for %d s", path, PIPE_SILENT_MS / 1000);
+        if (now_ms - noted_ms < NOTE_MS) continue;
+        noted_ms = now_ms;
+        log_line(LOG_INFO, "waiting for what comes from %s, %llu s of %d s", path,
+                 (unsigned long long)waited_ms / 1000, PIPE_SILENT_MS / 1000);
+    }
+}
+
+static err copy(const char *path, int descriptor, int file)
+{
+    static char bytes[READ_BYTES]; /* one thread at a time is here */
+    for (;;) {                     /* ends: with what comes, or a wait */
+        TRY(await(path, descriptor));
+        const ssize_t got = read(descriptor, bytes, sizeof bytes);
+        if (got == 0) return OK;
+        if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (got < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
+        TRY(write_all(path, file, bytes, (size_t)got));
+    }
+}
+
+static err keep(const char *path, int descriptor)
+{
+    struct kept *new = &kept[kept_count];
+    if (kept_count == PIPES_MAX) return fail(ERR_INPUT, "%s: more than %d pipes", path, PIPES_MAX);
+    *new = (struct kept){strdup(path), -1};
+    err e = new->path ? open_nameless(path, &new->file) : fail(ERR_MEMORY, "%s: no memory", path);
+    if (!e) e = copy(path, descriptor, new->file);
+    if (!e) {
+        kept_count++;
+        return OK;
+    }
+    free(new->path);
+    if (new->file >= 0) close(new->file);
+    return e;
+}
+
+static err find_or_keep(const char *path, int descriptor, int *ret)
+{
+    int i = 0;
+    while (i < kept_count && strcmp(kept[i].path, path) != 0) i++;
+    if (i == kept_count) TRY(keep(path, descriptor));
+    *ret = fcntl(kept[i].file, F_DUPFD_CLOEXEC, 0);
+    return *ret < 0 ? fail(ERR_IO, "%s: %s", path, strerror(errno)) : OK;
+}
+
+err pipe_open(const char *path, int descriptor, int *ret)
+{
+    pthread_mutex_lock(&lock);
+    const err e = find_or_keep(path, descriptor, ret);
+    pthread_mutex_unlock(&lock);
+    return e;
+}

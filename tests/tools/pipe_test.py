@@ -1,0 +1,90 @@
+"""Rows that come through a pipe, which can be read once: as those of a file."""
+import gzip
+import json
+import os
+import subprocess
+import threading
+
+import program
+from model import ModelCase, spec
+
+ROWS = [(i % 7 / 7, i % 5 / 5) for i in range(400)]
+LABELS = [int(a > b) for a, b in ROWS]
+NOTHING = "standard input: nothing is sent there (tasks of a local cluster and those in the " \
+          "background have none)"
+
+
+class Pipes(ModelCase):
+    def setUp(self):
+        super().setUp()
+        self.write_table("all.csv", ROWS, LABELS)
+        self.bytes = (self.folder / "all.csv").read_bytes()
+        content = spec()
+        content["data"]["train"] = {**content["data"]["eval"], "file": "all.csv", "take": 300}
+        content["data"]["eval"] = {**content["data"]["eval"], "file": "all.csv", "skip": 300}
+        content["data"]["shuffle"] = True
+        content["data"]["columns"] = [{"column": "numeric", "name": name} for name in "ab"]
+        content["model"].insert(0, {"op": "concat", "name": "both", "inputs": ["a", "b"]})
+        content["train"] = {"epochs": 3}
+        self.write_spec(content, "train.json")
+
+    def result(self, *words, sent=None):
+        ended = subprocess.run([program.BINARY, "--result=result.json", *words, "train.json"],
+                               cwd=self.folder, input=sent, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, check=False, env=program.environment(),
+                               timeout=program.LIMIT_S)
+        self.assertEqual(ended.returncode, 0, ended.stdout.decode())
+        result = json.loads((self.folder / "result.json").read_text())
+        return result["step"], result["metrics"]
+
+    def sets(self, path):
+        return [f"--set=data.{use}.file={path}" for use in ("train", "eval")]
+
+    def test_rows_of_standard_input_are_those_of_a_file(self):
+        """Read twice, here: for training, and for the evaluation."""
+        for streams in ("never", "always"):
+            about = [f"--set=data.{use}.stream={streams}" for use in ("train", "eval")]
+            expected = self.result(*about)
+            for sent in (self.bytes, gzip.compress(self.bytes)):
+                with self.subTest(streams, bytes=len(sent)):
+                    self.assertEqual(self.result(*about, *self.sets("-"), sent=sent), expected)
+
+    def test_rows_of_a_named_pipe_are_those_of_a_file(self):
+        expected = self.result()
+        os.mkfifo(self.folder / "pipe")
+
+        def write():
+            with open(self.folder / "pipe", "wb") as pipe:  # waits for a reader
+                for at in range(0, len(self.bytes), 1000):
+                    pipe.write(self.bytes[at:at + 1000])
+                    pipe.flush()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        self.addCleanup(writer.join)
+        self.assertEqual(self.result(*self.sets("pipe")), expected)
+
+    def test_predictions_are_made_of_what_is_sent(self):
+        said = []
+        for words, sent in ((["--data=table.csv"], None),
+                            (["--data=-"], (self.folder / "table.csv").read_text())):
+            ended = program.run(["predict", "spec.json", "--checkpoint=run", "--out=-", *words],
+                                self.folder, stdin=sent)
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+            said.append(ended.stdout)
+        self.assertEqual(said[0], said[1])
+        self.assertGreater(len(said[0].splitlines()), 1)
+
+    def test_nothing_is_told(self):
+        for words in ([], ["--local_workers=2"]):
+            ended = program.run([*self.sets("-"), *words, "train.json"], self.folder)
+            self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stderr)
+            self.assertIn(NOTHING, ended.stderr)
+        ended = program.run(["eval", "--set=data.eval.file=-", "--checkpoint=run", "spec.json"],
+                            self.folder, stdin="")
+        self.assertEqual(ended.returncode, program.BAD_INPUT)
+        self.assertIn("standard input: the file is empty", ended.stderr)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -78,13 +78,15 @@ static err take_first(struct web_file *f, const struct http_call *c)
 {
     const bool is_empty = c->status == 416;
     if (c->status >= 300 && !is_empty) return http_refused(c);
+    if (c->status == 206 && !c->total_bytes)
+        return fail(ERR_IO, "%s: its server gives ranges, and not how large the file is", f->shown);
     f->head_bytes = is_empty ? 0 : c->bytes;
     if (c->is_cut) {
         if (c->total_bytes > WEB_WHOLE_MAX) return no_ranges(f);
         TRY(fetch_whole(f, c->total_bytes ? c->total_bytes : WEB_WHOLE_MAX));
     }
     f->file.state = (struct file_state){
-        .bytes = c->status == 206 && c->total_bytes ? c->total_bytes : f->head_bytes,
+        .bytes = c->status == 206 ? c->total_bytes : f->head_bytes,
         .changed_s = c->changed_s,
         .identity = fingerprint(c->etag, strlen(c->etag)),
     };

@@ -140,6 +140,9 @@ class Http(UrlCase):
         self.served.fault = lambda number, _: "range"
         said = self.stats(self.served, data(self.url), few, code=program.BAD_HOST)
         self.assertIn("asked for 65536 bytes from 0, the answer has 1 to 65535 (2 tries)", said)
+        self.served.fault = lambda number, _: "size"
+        said = self.stats(self.served, data(self.url), few, code=program.BAD_HOST)
+        self.assertIn("gives ranges, and not how large the file is", said)
         self.served.fault = lambda number, _: "silence"
         said = self.stats(self.served, data(self.url), {"DTRAIN_URL_TRIES": "1", "DTRAIN_URL_TIMEOUT": "1"},
                           code=program.BAD_HOST)

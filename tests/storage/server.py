@@ -140,7 +140,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return 416, b"", {"Content-Range": f"bytes */{len(data)}"}
         if fault == "range" and last > first:
             first += 1
-        headers["Content-Range"] = f"bytes {first}-{last}/{len(data)}"
+        headers["Content-Range"] = f"bytes {first}-{last}/{'*' if fault == 'size' else len(data)}"
         return 206, data[first:last + 1], headers
 
     def list(self, bucket, query):

@@ -2,6 +2,7 @@
 #include "net/link.h"
 
 #include "net/loop_inside.h"
+#include "net/loop/mover.h"
 #include "net/shm/pass.h"
 #include "net/wire.h"
 
@@ -103,7 +104,10 @@ void link_set_deadline(struct link *link, bool is_new)
 /* Nothing more is heard from a guest that does not read what it was answered. */
 bool link_may_deliver(const struct link *link, int delivered)
 {
-    if (link->state != LINK_OPEN || delivered >= LINK_MESSAGES_PER_LOOK_MAX) return false;
+    const struct mover *mover = loop_mover(link->loop);
+    if (link->state != LINK_OPEN) return false;
+    if (mover_is_moving(mover)) return !mover_is_full(mover);
+    if (delivered >= LINK_MESSAGES_PER_LOOK_MAX) return false;
     return !link->is_guest || (link_is_idle(link) && !loop_guests_had_their_slice(link->loop));
 }
 
@@ -155,10 +159,19 @@ err link_check(const struct link *link, const struct message *message)
     return OK;
 }
 
+void link_tell(struct link *link, const struct message *message)
+{
+    if (link->events.message) link->events.message(link->context, link, message);
+}
+
 void link_deliver(struct link *link, const struct message *message)
 {
+    struct mover *const mover = loop_mover(link->loop);
     link->progress++;
-    if (link->events.message) link->events.message(link->context, link, message);
+    if (mover_is_moving(mover))
+        mover_keep(mover, link, message);
+    else
+        link_tell(link, message);
 }
 
 err link_check_windows(const struct link *link, const struct message *message)

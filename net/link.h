@@ -109,8 +109,9 @@ void link_free(struct link *); /* for the loop: hangs up if it must, no callback
 void link_set_peer_name(struct link *, const char *name);
 void link_open(struct link *);         /* becomes OPEN; calls accepted() or opened() */
 void link_end(struct link *, err why); /* becomes ENDED with the thread's error text */
-void link_deliver(struct link *, const struct message *);
-err link_check(const struct link *, const struct message *);         /* of a header that came */
+void link_deliver(struct link *, const struct message *);    /* or keeps it (net/loop/mover.h) */
+void link_tell(struct link *, const struct message *);       /* its owner */
+err link_check(const struct link *, const struct message *); /* of a header that came */
 err link_check_windows(const struct link *, const struct message *); /* a MESSAGE_WINDOWS */
 /* The message that tells of the windows that this link shares. */
 void link_pack_windows(const struct link *, unsigned char *ret_header);

@@ -18,6 +18,7 @@
 
 #include "net/loop/guests.h"
 #include "net/loop/links.h"
+#include "net/loop/mover.h"
 #include "net/watches.h"
 
 #include "core/base/clock.h"
@@ -56,7 +57,9 @@ struct loop {
     uint64_t (*now_ns)(void);             /* by which guests are measured */
     int spin_us, stall_ms;
     bool is_polling;
-    bool is_moving; /* loop_move */
+    bool is_moving;      /* loop_move */
+    struct mover *mover; /* NULL until the loop is lent for the first time */
+    bool is_lent;
     int busy_looks; /* since descriptors were looked at */
     uint64_t expired_ms;
     void (*caught)(void *context, int signo);
@@ -104,6 +107,8 @@ void loop_close(struct loop *loop)
 {
     if (!loop) return;
     assert(!loop->is_polling);
+    loop_reclaim(loop);
+    mover_close(loop->mover);
     links_close(&loop->links);
     links_reap(&loop->links);
     close_if_open(loop->wake_fd);
@@ -478,6 +483,7 @@ static bool wait(struct loop *loop, int timeout_ms)
 static bool move(struct loop *loop)
 {
     bool has_moved = false;
+    assert(!loop->is_lent);
     if (loop->is_moving) return false;
     loop->is_moving = true;
     for (struct link *link = loop->links.first[MEMBERS]; link; link = link->next)
@@ -534,8 +540,50 @@ bool loop_is_moving(const struct loop *loop)
     return loop->is_moving;
 }
 
+struct mover *loop_mover(const struct loop *loop)
+{
+    return loop->mover;
+}
+
+/* What is not to be heard now lies in front of whatever else has come. */
+int loop_list_sockets(const struct loop *loop, struct loop_socket *ret, int max)
+{
+    int count = 0;
+    for (struct link *link = loop->links.first[MEMBERS]; link && count < max; link = link->next) {
+        if (link->state != LINK_OPEN || link->watch < 0 || link->ops->shares_memory) continue;
+        const struct watch *watch = &loop->watches.at[link->watch];
+        const uint32_t events = link->needs_look ? watch->events & ~EPOLLIN : watch->events;
+        ret[count++] = (struct loop_socket){link, watch->fd, events};
+    }
+    return count;
+}
+
+void loop_look_amid(struct loop *loop, struct link *link)
+{
+    loop->is_moving = true;
+    link->ops->look(link);
+    loop->is_moving = false;
+}
+
+err loop_lend(struct loop *loop)
+{
+    assert(!loop->is_lent);
+    if (!loop->mover) TRY(mover_open(loop, &loop->mover));
+    loop->is_lent = true;
+    mover_lend(loop->mover);
+    return OK;
+}
+
+void loop_reclaim(struct loop *loop)
+{
+    if (!loop->is_lent) return;
+    loop->is_lent = false;
+    mover_reclaim(loop->mover);
+}
+
 bool loop_poll(struct loop *loop, int timeout_ms)
 {
+    assert(!loop->is_lent);
     if (loop->is_polling) return false; /* from a callback */
     loop->is_polling = true;
     if (timeout_ms < 0 || timeout_ms > LOOP_WAIT_MAX_MS) timeout_ms = LOOP_WAIT_MAX_MS;

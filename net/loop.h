@@ -35,6 +35,12 @@ void loop_move(struct loop *);
  * both ends being in this loop, at once where nothing moves). */
 err loop_await(struct loop *, struct link *, int timeout_ms);
 
+/* While its owner computes, a thread does so on sockets. Between the two the owner uses neither the
+ * loop nor a link; parts are delivered by loop_reclaim. ERR_MEMORY, ERR_IO: no such thread can be
+ * had, and nothing was lent. */
+err loop_lend(struct loop *);
+void loop_reclaim(struct loop *); /* nothing where it is not lent */
+
 /* Any descriptor: ready() is called from loop_poll while it is readable. */
 err loop_watch(struct loop *, int fd, void (*ready)(void *context), void *context);
 void loop_unwatch(struct loop *, int fd);

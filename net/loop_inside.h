@@ -35,7 +35,17 @@ err loop_wake_fd(struct loop *, int *ret_fd);
  * cannot accept would be ready for ever. */
 void loop_turn_away(struct loop *, struct listener *, void (*say)(struct listener *, int fd));
 
-bool loop_is_moving(const struct loop *); /* parts of windows alone may be delivered */
+bool loop_is_moving(const struct loop *);      /* parts of windows alone may be delivered */
+struct mover *loop_mover(const struct loop *); /* NULL: none */
+
+/* What members' open sockets wait for, without what would have to be heard first. */
+struct loop_socket {
+    struct link *link;
+    int fd;
+    uint32_t events;
+};
+int loop_list_sockets(const struct loop *, struct loop_socket *ret, int max);
+void loop_look_amid(struct loop *, struct link *); /* loop_move of one link */
 
 uint64_t loop_stall_ms(const struct loop *); /* LINK_STALL_MAX_MS, less in tests */
 void loop_set_stall(struct loop *, int stall_ms);

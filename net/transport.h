@@ -6,9 +6,10 @@
  *
  * A link is one connection. Its life, as its owner sees it through struct link_events:
  *     connecting -> opened -> (messages, shared) -> closed
- * - Everything happens in the thread that runs the loop. No callback is made from within link_send,
- * link_connect or transport_listen; they come from loop_poll only. A callback may call anything
- * here, link_close too.
+ * - Everything happens in the thread that runs the loop, but for bytes that move while it is lent
+ * (loop_lend). No callback is made from within link_send, link_connect or transport_listen; they
+ * come from loop_poll, and those of parts from loop_move, loop_await and loop_reclaim, too. A
+ * callback may call anything here, link_close too.
  * - Messages of one link arrive in the order in which they were sent, each exactly once, or the
  * link closes.
  * - link_send never blocks. Where it fails the link closes: nobody needs to remember what did not

@@ -1,6 +1,9 @@
-/* test_moving.c - what moves while an owner is busy in a callback (loop_move): parts of windows
- * come and what is queued leaves, and nothing else is heard of before the callback has returned. */
+/* test_moving.c - what moves while an owner is busy in a callback (loop_move, loop_lend): parts of
+ * windows come and what is queued leaves, and nothing else is heard of before the callback has
+ * returned. */
 #include "tests/net/pair.h"
+
+#include "net/loop/mover.h"
 
 #include "core/base/clock.h"
 
@@ -58,14 +61,19 @@ static void work(struct end *end, struct link *link, const struct message *m)
     busy->is_inside = false;
 }
 
+static void fill_pieces(struct pair *pair)
+{
+    for (int i = 0; i < PIECES; i++)
+        memset((char *)pair->windows.values.base + (size_t)i * PIECE, i + 1, PIECE);
+}
+
 static void parts_come_and_leave_while_the_owner_works(void **state)
 {
     struct pair *pair = *state;
     struct busy busy = {0};
     pair_connect(pair);
     pair_share(pair, WINDOW, WINDOW);
-    for (int i = 0; i < PIECES; i++)
-        memset((char *)pair->windows.values.base + (size_t)i * PIECE, i + 1, PIECE);
+    fill_pieces(pair);
     pair->client.own = &busy;
     pair->client.on_message = work;
     pair->client.messages = pair->server.messages = 0;
@@ -164,6 +172,125 @@ static void an_owner_waits_for_a_part_and_is_told_when_none_can_come(void **stat
     assert_int_equal(busy.parts, 1);
 }
 
+/* The client's loop is another thread's, but for the moments in which it is asked what has come. */
+static void lend_until(struct end *end, const int *parts, int wanted)
+{
+    const uint64_t limit_ms = clock_ms() + TEST_PATIENCE_MS;
+    while (*parts < wanted) {
+        if (clock_ms() > limit_ms) fail_msg("nothing moved any more: %d of %d", *parts, wanted);
+        assert_int_equal(loop_lend(end->pair->client_loop), OK);
+        loop_poll(end->pair->server_loop, 1);
+        loop_reclaim(end->pair->client_loop);
+    }
+}
+
+static void work_while_another_moves(struct end *end, struct link *link, const struct message *m)
+{
+    struct busy *busy = end->own;
+    const unsigned char *values = end->windows.values.base;
+    if (m->type == MESSAGE_AHEAD) {
+        busy->parts++;
+        assert_int_equal(values[m->offset], m->step + 1);
+        assert_int_equal(values[m->offset + m->length - 1], m->step + 1);
+        return;
+    }
+    assert_false(busy->is_inside);
+    if (end->messages > 1) return;
+    busy->is_inside = true;
+    for (int i = 0; i + 1 < PIECES; i++) send_piece(end, MESSAGE_PART, i);
+    lend_until(end, &busy->parts, 2);
+    lend_until(end, &end->pair->server.messages, PIECES - 1);
+    busy->has_left = link_is_idle(link);
+    for (int i = 0; i < 20; i++) { /* what is no part stays where it is, and what follows */
+        assert_int_equal(loop_lend(end->pair->client_loop), OK);
+        loop_poll(end->pair->server_loop, 1);
+        loop_reclaim(end->pair->client_loop);
+    }
+    assert_int_equal(busy->parts, 2);
+    busy->is_inside = false;
+}
+
+static void a_thread_moves_what_the_owner_would(void **state)
+{
+    struct pair *pair = *state;
+    struct busy busy = {0};
+    pair_connect(pair);
+    pair_share(pair, WINDOW, WINDOW);
+    fill_pieces(pair);
+    pair->client.own = &busy;
+    pair->client.on_message = work_while_another_moves;
+    pair->client.messages = pair->server.messages = 0;
+    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
+    send_piece(&pair->server, MESSAGE_AHEAD, 0);
+    send_piece(&pair->server, MESSAGE_AHEAD, 1);
+    send_piece(&pair->server, MESSAGE_VALUES, 2);
+    send_piece(&pair->server, MESSAGE_AHEAD, 3);
+    pair_until(pair, &pair->client.messages, 5);
+    assert_int_equal(busy.parts, 3);
+    assert_true(busy.has_left);
+    assert_int_equal(pair->client.closed + pair->server.closed, 0);
+}
+
+/* More than are kept: each once, and in their order. */
+enum { MANY = 3 * MOVER_KEPT_MAX };
+
+static void count_in_order(struct end *end, struct link *link, const struct message *m)
+{
+    struct busy *busy = end->own;
+    if (m->type != MESSAGE_AHEAD) {
+        lend_until(end, &busy->parts, MANY);
+        return;
+    }
+    assert_int_equal(m->step, busy->parts);
+    busy->parts++;
+}
+
+static void what_cannot_be_kept_waits(void **state)
+{
+    struct pair *pair = *state;
+    struct busy busy = {0};
+    pair_connect(pair);
+    pair_share(pair, WINDOW, WINDOW);
+    pair->client.own = &busy;
+    pair->client.on_message = count_in_order;
+    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
+    for (uint64_t i = 0; i < MANY; i++) {
+        const struct message m = {.type = MESSAGE_AHEAD, .offset = i, .length = 1, .step = i};
+        assert_int_equal(link_send(pair->server.link, &m), OK);
+    }
+    pair_until(pair, &pair->client.messages, MANY + 1);
+    assert_int_equal(pair->client.closed, 0);
+}
+
+/* The end is found by the thread, and told when the owner listens again. */
+static void lose_while_lent(struct end *end, struct link *link, const struct message *m)
+{
+    int *const rounds = end->own;
+    link_close(end->pair->server.link);
+    for (; *rounds < 20; ++*rounds) {
+        assert_int_equal(loop_lend(end->pair->client_loop), OK);
+        loop_poll(end->pair->server_loop, 1);
+        loop_reclaim(end->pair->client_loop);
+        const struct message part = {.type = MESSAGE_PART, .length = PIECE};
+        (void)link_send(link, &part);
+    }
+    assert_int_equal(end->closed, 0);
+}
+
+static void a_peer_that_goes_away_while_lent_is_told_of_afterwards(void **state)
+{
+    struct pair *pair = *state;
+    int rounds = 0;
+    pair_connect(pair);
+    pair_share(pair, WINDOW, WINDOW);
+    pair->client.own = &rounds;
+    pair->client.on_message = lose_while_lent;
+    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PEER);
+    assert_int_equal(rounds, 20);
+}
+
 int main(void)
 {
     struct CMUnitTest tests[] = {
@@ -171,6 +298,9 @@ int main(void)
         cmocka_unit_test(an_owner_that_waits_is_told_of_the_end),
         cmocka_unit_test(parts_come_and_leave_while_the_owner_works),
         cmocka_unit_test(a_peer_that_goes_away_meanwhile_is_told_of_afterwards),
+        cmocka_unit_test(a_thread_moves_what_the_owner_would),
+        cmocka_unit_test(what_cannot_be_kept_waits),
+        cmocka_unit_test(a_peer_that_goes_away_while_lent_is_told_of_afterwards),
     };
     return run_over(&transport_tcp, tests, sizeof tests / sizeof tests[0]);
 }

@@ -64,10 +64,6 @@ static void leave(void *context, const struct bucket *b)
     f->left++;
 }
 
-static void between(void *context)
-{
-}
-
 static void load_spec(struct spec *ret)
 {
     char path[] = "/tmp/exchange-XXXXXX";
@@ -84,7 +80,7 @@ static void open_fixture(struct fixture *f, bool has_exchange, int batches_per_p
                          enum number number)
 {
     *f = (struct fixture){.device = fixture_device()};
-    f->exchange = (struct exchange){await, leave, between, f};
+    f->exchange = (struct exchange){await, leave, f};
     load_spec(&f->spec);
     const struct session_options options = {.spec = &f->spec,
                                             .device = &f->device,

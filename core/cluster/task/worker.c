@@ -36,7 +36,11 @@ static err step(struct worker_task *w, const struct action_compute *a)
     TRY(worker_tell(w, a->step, &(struct occasion){OCCASION_BEFORE}));
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
     TRY(session_seek(&w->session, a->batch * w->gradients_per_push));
+    w->is_computing = w->session.replica.exchange != NULL;
+    worker_lend_loop(w);
     err e = session_step(&w->session, &w->loss);
+    w->is_computing = false;
+    worker_reclaim_loop(w);
     if (w->lacks_values) return OK; /* whatever came of it, it is none */
     if (e) return fail_prefix(e, "step %llu", (unsigned long long)a->step + 1);
     const uint64_t computed_ns = trace_begin(trace);

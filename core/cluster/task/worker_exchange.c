@@ -2,6 +2,28 @@
 #include "core/base/log.h"
 #include "core/cluster/task/worker_inside.h"
 
+/* ---- meanwhile ---- */
+
+static bool sends_parts(const struct worker_task *w)
+{
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        if (w->task.peers[ps].link && task_sends_parts(&w->task, w->task.peers[ps].link))
+            return true;
+    return false;
+}
+
+void worker_lend_loop(struct worker_task *w)
+{
+    if (!w->is_computing || w->cannot_lend || !sends_parts(w)) return;
+    w->cannot_lend = loop_lend(w->options.task.loop) != OK;
+    if (w->cannot_lend) log_line(LOG_WARNING, "%s; computing waits for bytes", error_text());
+}
+
+void worker_reclaim_loop(struct worker_task *w)
+{
+    loop_reclaim(w->options.task.loop);
+}
+
 /* ---- values ---- */
 
 void worker_note_values(struct worker_task *w, int ps, const struct message *m)
@@ -40,10 +62,12 @@ static void await_from(struct worker_task *w, int ps, uint64_t offset)
     struct trace *const trace = w->session.trace;
     if (w->lacks_values || is_there(w, ps, offset)) return;
     const uint64_t begin_ns = trace_begin(trace);
+    worker_reclaim_loop(w);
     for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, offset); i++)
         w->lacks_values = is_silent(w, ps);
     trace_end(trace, SPAN_AWAIT, ps, begin_ns);
     w->lacks_values |= !is_there(w, ps, offset);
+    worker_lend_loop(w);
 }
 
 static bool await(void *context, const struct bucket *values)
@@ -62,9 +86,8 @@ err worker_await_all(struct worker_task *w)
 /* ---- gradients ---- */
 
 /* Within one host a part is work for nothing, unless it helps somebody far away. */
-static void leave(void *context, const struct bucket *bucket)
+static void send_parts(struct worker_task *w, const struct bucket *bucket)
 {
-    struct worker_task *w = context;
     const struct link *link = w->task.peers[bucket->ps].link;
     const bool is_cut = link && task_sends_parts(&w->task, link);
     const int before = w->task.outbox.count;
@@ -74,6 +97,7 @@ static void leave(void *context, const struct bucket *bucket)
     uint64_t left = worker_role_left(w->task.role, bucket->ps);
     if (!link || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
     if (worker_await_all(w)) return;
+    worker_reclaim_loop(w);
     while (left > stays && left - unfinished >= part) {
         const uint64_t bytes = !is_cut || left - stays < part ? left - stays : part;
         worker_role_part(w->task.role, bucket->ps, bytes, &w->task.outbox);
@@ -82,20 +106,17 @@ static void leave(void *context, const struct bucket *bucket)
     task_flush_since(&w->task, before);
 }
 
-static void between(void *context)
+static void leave(void *context, const struct bucket *bucket)
 {
-    const struct worker_task *w = context;
-    for (int ps = 0; ps < w->task.peer_count; ps++) {
-        const struct link *link = w->task.peers[ps].link;
-        if (!link || !task_sends_parts(&w->task, link)) continue;
-        loop_move(w->options.task.loop);
-        return;
-    }
+    struct worker_task *w = context;
+    worker_reclaim_loop(w);
+    send_parts(w, bucket);
+    worker_lend_loop(w);
 }
 
 const struct exchange *worker_open_exchange(struct worker_task *w)
 {
     const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
-    w->exchange = (struct exchange){await, leave, between, w};
+    w->exchange = (struct exchange){await, leave, w};
     return is_alone || w->options.task.parts == PARTS_NEVER ? NULL : &w->exchange;
 }

@@ -78,6 +78,8 @@ struct worker_task {
     struct rows_asked *rows;  /* [ps] */
     struct arrival *arrivals; /* [ps] */
     bool lacks_values;        /* the step that is computed has waited for some in vain */
+    bool is_computing;        /* a step: the loop is lent but for what this task does with it */
+    bool cannot_lend;
     int evaluations; /* of the end that have waited for rows in vain, one after the other */
     uint64_t evaluates_again; /* 1 + the step, once more has been heard; 0: no */
     uint64_t evaluates_by_ms; /* and all windows are there, or not any more then */
@@ -114,6 +116,10 @@ uint64_t worker_block_bytes(const struct task *, int ps);
 
 /* NULL: values come and gradients leave between steps only. */
 const struct exchange *worker_open_exchange(struct worker_task *);
+/* While a step is computed a thread moves bytes between hosts. Both do nothing where they need not.
+ */
+void worker_lend_loop(struct worker_task *);
+void worker_reclaim_loop(struct worker_task *);
 void worker_note_values(struct worker_task *, int ps, const struct message *); /* VALUES, */
 void worker_note_rest(struct worker_task *, int ps, const struct message *);   /* REST */
 /* While a step is computed. ERR_PEER: some of its values will not come, so that nothing comes of

@@ -268,7 +268,6 @@ static void send_gradients(void *replica, const struct node *node)
         buckets_finish(&r->buckets, i);
     }
     while (buckets_next(&r->buckets, &bucket)) leave(r, &bucket);
-    if (r->exchange) r->exchange->between(r->exchange->context);
 }
 
 void replica_run(struct replica *r, int64_t rows, bool add, bool leaves)

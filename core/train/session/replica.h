@@ -26,7 +26,6 @@ struct exchange {
      * and nothing comes of the pass. Then nothing leaves, and nothing is owed (rounding.h). */
     bool (*await)(void *context, const struct bucket *);
     void (*leave)(void *context, const struct bucket *); /* where it is bound, it is final */
-    void (*between)(void *context);                      /* nodes: time for what is under way */
     void *context;
 };
 

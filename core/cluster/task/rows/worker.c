@@ -49,7 +49,9 @@ static err ask_all(struct worker_task *w, const size_t bytes[])
 static err ask(void *context, const size_t bytes[])
 {
     struct worker_task *w = context;
+    worker_reclaim_loop(w);
     const err e = ask_all(w, bytes);
+    worker_lend_loop(w);
     if (!e) return OK;
     log_line(LOG_INFO, "rows do not come (%s): asks for all values again", error_text());
     w->lacks_values = true;

@@ -1,12 +1,15 @@
 """Data behind servers that others wrote: nginx, and S3 as moto has it (PyPI's moto[server]). What a machine lacks is
 skipped."""
 import getpass
+import json
 import os
 import shutil
 import socket
 import subprocess
 import unittest
+import urllib.request
 
+import checkpoint_test
 import program
 import read_test
 
@@ -86,6 +89,8 @@ class Moto(read_test.UrlCase):
         self.served = Served(f"http://{host}:{port}")
         self.s3 = boto3.client("s3", endpoint_url=self.served.url, region_name="eu-north-1",
                                aws_access_key_id="a", aws_secret_access_key="b")
+        # buckets are the process's, whichever server made them
+        urllib.request.urlopen(f"{self.served.url}/moto-api/reset", data=b"", timeout=program.LIMIT_S).close()
         self.s3.create_bucket(Bucket="bucket", CreateBucketConfiguration={"LocationConstraint": "eu-north-1"})
         for i in range(4):
             self.s3.put_object(Bucket="bucket", Key=f"d/part {i}.csv", Body=read_test.rows(50 + i, seed=i))
@@ -96,6 +101,22 @@ class Moto(read_test.UrlCase):
         self.assertIn("404", self.stats(self.served, read_test.data("s3://bucket/none.csv"), code=program.BAD_INPUT))
         self.assertIn("bucket does not exist",
                       self.stats(self.served, read_test.data("s3://other/*.csv"), code=program.BAD_INPUT))
+
+    def test_a_run_writes_there(self):
+        """Its shard is large enough for parts."""
+        (self.folder / "rows.csv").write_bytes(read_test.rows(200))
+        spec = program.changed(checkpoint_test.SPEC, {
+            "model": [{"op": "dense", "units": 1200}, {"op": "dense", "units": 1200}, checkpoint_test.SPEC["model"][1]],
+            "train": {"last_step": 3, "checkpoint_dir": "s3://bucket/run", "keep_checkpoint_max": 1}})
+        (self.folder / "spec.json").write_text(json.dumps(spec))
+        for words in (["spec.json"], ["--set", "train.last_step=5", "spec.json"],
+                      ["checkpoint", "verify", "s3://bucket/run"]):
+            done = program.run(words, self.folder, env=self.env(self.served))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        listed = self.s3.list_objects_v2(Bucket="bucket", Prefix="run/")["Contents"]
+        names = [found["Key"] for found in listed if "tfevents" not in found["Key"]]
+        self.assertEqual(names, ["run/checkpoint", "run/model.ckpt-5.data-00000-of-00001", "run/model.ckpt-5.index"])
+        self.assertGreater(max(found["Size"] for found in listed), 16 << 20)
 
 
 if __name__ == "__main__":

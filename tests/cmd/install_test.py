@@ -7,10 +7,10 @@ import subprocess
 import program
 
 BUILD = os.environ.get("DTRAIN_BUILD", "build")
-INSTALLED = ["bin/dtrain", "share/doc/dtrain/LICENSE", "share/doc/dtrain/README.md", "share/man/man1/dtrain.1", "share/man/man5/dtrain-spec.5",
+INSTALLED = ["bin/dtrain", "share/doc/dtrain/LICENSE", "share/man/man1/dtrain.1", "share/man/man5/dtrain-spec.5",
              "share/bash-completion/completions/dtrain", "share/zsh/site-functions/_dtrain",
              "share/fish/vendor_completions.d/dtrain.fish", "share/dtrain/examples/digits.json",
-             "share/dtrain/examples/README.md", "share/dtrain/examples/hooks/best_loss.c"]
+             "share/dtrain/examples/hooks/best_loss.c"]
 ASK = """. "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dtrain; echo "${COMPREPLY[@]}" """
 ASKED = [
@@ -67,6 +67,14 @@ class Install(program.FolderCase):
         binary = self.root / "bin/dtrain"
         self.assertRegex(self.succeed(binary, "--version"), r"^dtrain \d+\.\d+\.\d+( [0-9a-f]{12}\+?)?\n")
         self.assertIn("\nok\n", self.succeed(binary, "check", self.root / "share/dtrain/examples/digits.json"))
+
+    def test_links_of_the_pages_lead_to_pages_that_are_installed(self):
+        first = self.root / "share/doc/dtrain/README.md"
+        pages = [first, *first.parent.glob("*/README.md")]
+        self.assertEqual(len(pages), 1 + len([*program.ROOT.glob("*/README.md")]))
+        for page in pages:
+            for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
+                self.assertTrue((page.parent / target).is_file(), f"{page}: {target}")
 
     def test_man_pages_say_all_and_are_clean(self):
         commands, spec = (page.read_text().replace("\\-", "-") for page in self.pages())

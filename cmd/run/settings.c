@@ -8,50 +8,54 @@ enum { WORD_MAX = 64 }; /* a longer one is no key */
 
 /* ---- keys of the spec as flags ---- */
 
-static bool has_field(const struct object *object, const char *name, size_t length)
+static const struct field *find_field(const struct object *object, const char *name)
 {
-    for (const struct field *field = object->fields; field->name; field++)
-        if (strlen(field->name) == length && strncmp(field->name, name, length) == 0) return true;
-    return false;
-}
-
-static bool any_kind_has(const struct kinds *kinds, const char *name, size_t length)
-{
-    const struct kind *kind;
-    for (int i = 0; (kind = kinds->at(i)); i++)
-        if (kind->object->fields && has_field(kind->object, name, length)) return true;
-    return false;
-}
-
-/* The object of the spec, such as "train" or "optimizer", that has this key; NULL: none. */
-static const char *section_of(const char *key, size_t length)
-{
-    for (const struct field *section = spec_object.fields; section->name; section++) {
-        if (section->type == FIELD_OBJECT && has_field(section->object, key, length))
-            return section->name;
-        if (section->type == FIELD_VARIANT && any_kind_has(section->kinds, key, length))
-            return section->name;
-    }
+    for (const struct field *field = object->fields; field && field->name; field++)
+        if (strcmp(field->name, name) == 0) return field;
     return NULL;
 }
 
-static bool is_flag(const char *name, size_t length)
+static const struct field *find_field_of_kinds(const struct kinds *kinds, const char *name)
 {
-    return has_field(&run_flags_object, name, length);
+    const struct field *field = NULL;
+    const struct kind *kind;
+    for (int i = 0; !field && (kind = kinds->at(i)); i++) field = find_field(kind->object, name);
+    return field;
+}
+
+/* A key of an object of the spec, such as "train" or "optimizer", and which that is; NULL: none */
+static const struct field *find_key(const char *name, const char **section)
+{
+    const struct field *field = NULL;
+    for (const struct field *at = spec_object.fields; !field && at->name; at++) {
+        if (at->type == FIELD_OBJECT) field = find_field(at->object, name);
+        if (at->type == FIELD_VARIANT) field = find_field_of_kinds(at->kinds, name);
+        if (field) *section = at->name;
+    }
+    return field;
+}
+
+/* Those that people come from have other words for such values, too. */
+static bool has_own_values(const struct field *field)
+{
+    return field->type == FIELD_ENUM || field->type == FIELD_OBJECT;
 }
 
 /* Where the word is none of ours, but of those that people come from, ours is meant. */
 static err check_word(const char *word)
 {
     const size_t length = strcspn(word, "=");
+    const char *value = word[length] && word[length + 1] ? word + length + 1 : "...", *section;
     char name[WORD_MAX];
-    if (length >= sizeof name || is_flag(word, length)) return OK;
+    if (length >= sizeof name) return OK;
     snprintf(name, sizeof name, "%.*s", (int)length, word);
-    const char *section = section_of(word, length), *key = section ? name : name_of_others(name);
-    if (!section && key && !is_flag(key, strlen(key))) section = section_of(key, strlen(key));
-    if (!section) return OK;
+    if (find_field(&run_flags_object, name)) return OK;
+    const struct field *key = find_key(name, &section);
+    const char *ours = key ? NULL : name_of_others(name);
+    if (ours && !find_field(&run_flags_object, ours)) key = find_key(ours, &section);
+    if (!key) return OK;
     return fail(ERR_INPUT, "unknown flag \"%s\": it is a key of the spec (--set %s.%s=%.64s)", name,
-                section, key, word[length] && word[length + 1] ? word + length + 1 : "...");
+                section, key->name, ours && has_own_values(key) ? "..." : value);
 }
 
 err settings_check_words(int argc, char **argv)

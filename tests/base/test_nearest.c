@@ -61,6 +61,8 @@ static void initials_and_parts_are_near_where_nothing_else_is(void **state)
     assert_nearest("AdamOptimizer", "adam");
     assert_nearest("tf.train.AdamOptimizer", "adam");
     assert_nearest("tf.train.", NULL);
+    assert_nearest("tf.train.StopAtStepHook", "last_step");
+    assert_nearest("stop_at_step_hook", "last_step");
     assert_nearest("MyUseBiasFlag", "use_bias");
     assert_nearest("initializer", "kernel_initializer");
     assert_nearest("my_activation_dense", "activation"); /* the longer of two */

@@ -63,6 +63,13 @@ WRONG = [
      'unknown flag "learning_rate": it is a key of the spec (--set optimizer.learning_rate=1)'),
     (["--max_to_keep=3", "spec.json"], {},
      'unknown flag "max_to_keep": it is a key of the spec (--set train.keep_checkpoint_max=3)'),
+    (["--sync_replicas=True", "spec.json"], {},
+     'unknown flag "sync_replicas": it is a key of the spec (--set train.mode=...)'),
+    (["--init_checkpoint=old", "spec.json"], {},
+     'unknown flag "init_checkpoint": it is a key of the spec (--set train.warm_start=...)'),
+    (["--save_checkpoints_steps=9", "spec.json"], {},
+     'unknown flag "save_checkpoints_steps": it is a key of the spec (--set '
+     'train.save_checkpoint_steps=9)'),
     (["--workers=2", "spec.json"], {}, 'unknown flag "workers" (did you mean --local_workers?)'),
     (["--set=loss=mse", "spec.json"], {},
      'spec.json: loss: unknown loss "mse" (did you mean "mean_squared_error"?); known are '

@@ -106,6 +106,14 @@ static const struct {
     {"max_steps", "last_step"},
     {"max_to_keep", "keep_checkpoint_max"},
     {"save_model_secs", "save_checkpoint_secs"},
+    {"save_checkpoints_secs", "save_checkpoint_secs"},
+    {"save_checkpoints_steps", "save_checkpoint_steps"},
+    {"save_interval_secs", "save_checkpoint_secs"},
+    {"num_epochs", "epochs"},
+    {"lr", "learning_rate"},
+    {"init_checkpoint", "warm_start"},
+    {"init_from_checkpoint", "warm_start"},
+    {"warm_start_from", "warm_start"},
     {"sync", "mode"},
     {"issync", "mode"},
     {"sync_replicas", "mode"},
@@ -114,6 +122,9 @@ static const struct {
     {"workers", "local_workers"},
     {"num_gpus", "device"},
     {"gpu", "device"},
+    {"gpus", "device"},
+    {"ConfigProto", "device"},
+    {"protocol", "transport"},
     {"saver", "checkpoint"},
     {"tensorboard", "plot"},
     {"batch", "batch_size"},
@@ -121,13 +132,29 @@ static const struct {
     {"replica_device_setter", "placement"},
     {"Scaffold", "warm_start"},
     {"queue_runner", "prefetch"},
+    {"start_queue_runners", "prefetch"},
+    {"Coordinator", "prefetch"},
+    {"Server", "cluster"},
+    {"is_chief", "cluster"},
+    {"Supervisor", "train"},
+    {"Estimator", "train"},
+    {"RunConfig", "train"},
+    {"StopAtStepHook", "last_step"},
+    {"GreedyLoadBalancingStrategy", "placement"},
+    {"categorical_column_with_hash_bucket", "hash"},
+    {"FileWriter", "summary_dir"},
+    {"scalar", "summary_dir"},
 };
 
 const char *name_of_others(const char *word)
 {
+    char plain[WORD_MAX + 1], other[WORD_MAX + 1];
     if (strlen(word) > WORD_MAX) return NULL;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (distance(word, others[i].word) == 0) return others[i].name;
+    squeeze(word, plain);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        squeeze(others[i].word, other);
+        if (strcmp(plain, other) == 0) return others[i].name;
+    }
     return NULL;
 }
 

@@ -3,7 +3,7 @@ from program import lives, main
 from program.lives import CHIEF, LEARNT, Life, plan_of
 
 LAST_STEP = 600
-ATTEMPTS = 2
+ATTEMPTS = 8
 
 
 class Chief(Life):
@@ -38,8 +38,8 @@ class Chief(Life):
         return cluster
 
     def assert_same_bits(self, plan, victims):
-        """One attempt more: a worker may die between two messages of one push, which is documented
-        to change bits. That it does so twice is out of the question."""
+        """A worker may die between two messages of one push, which is documented to change bits: not
+        every time, and on a busy machine twice in a row has been seen."""
         reference = self.reference(plan)
         for _ in range(ATTEMPTS):
             cluster = self.run_with_dead(plan, victims)

@@ -134,7 +134,7 @@ class LonePs(VarCase):
                               env=CLEAN, capture_output=True, text=True, timeout=LIMIT_S,
                               check=False)
         self.assertEqual(done.returncode, 129)
-        self.assertRegex(done.stderr, f"ps/0 at {address} did not come within 0.3 s: .*refused")
+        self.assertRegex(done.stderr, rf"ps/0 at {address} did not come within 0.3 s \(--timeout\): .*refused")
 
     def test_hosts_that_are_not_those_of_the_cluster_are_refused(self):
         cluster = self.lone(ps=2)

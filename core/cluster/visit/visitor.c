@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/visit/ask.h"
@@ -16,6 +17,7 @@ enum {
     RETRY_MS = 100,         /* between two attempts to connect to one ps */
     REFUSED_RETRY_MS = 500, /* by one that has no place */
     LOOK_MS = 50,           /* between two looks at what is due */
+    NOTE_MS = 10000,        /* between two lines of who waits */
 };
 
 /* One ps, and what was asked of it. */
@@ -231,12 +233,19 @@ static const struct host *first_absent(const struct visitor *v)
 err visitor_wait_up(struct visitor *v, uint64_t limit_ms)
 {
     const uint64_t started_ms = clock_ms();
+    uint64_t noted_ms = started_ms;
     for (const struct host *host; (host = first_absent(v)); visitor_poll(v, LOOK_MS)) {
+        const uint64_t now_ms = clock_ms();
+        const char *address = v->options.ps_hosts->at[host->index];
         TRY(check_alive(v));
-        if (clock_ms() - started_ms >= limit_ms)
-            return fail(ERR_TIMEOUT, "ps/%d at %s did not come within %.3g s: %s", host->index,
-                        v->options.ps_hosts->at[host->index], (double)limit_ms / 1000,
-                        host->trouble);
+        if (now_ms - started_ms >= limit_ms)
+            return fail(ERR_TIMEOUT, "ps/%d at %s did not come within %.3g s (--timeout): %s",
+                        host->index, address, (double)limit_ms / 1000, host->trouble);
+        if (now_ms - noted_ms < NOTE_MS) continue;
+        noted_ms = now_ms;
+        log_line(LOG_INFO, "waiting for ps/%d at %s: %s, %llu s of %.3g s (--timeout)", host->index,
+                 address, host->trouble, (unsigned long long)(now_ms - started_ms) / 1000,
+                 (double)limit_ms / 1000);
     }
     return OK;
 }
@@ -289,7 +298,8 @@ static err wait_for(struct visitor *v, int left, uint64_t limit_ms)
     while (unanswered(v) > left) {
         TRY(check_answering(v));
         if (clock_ms() - started_ms >= limit_ms)
-            return fail(ERR_TIMEOUT, "no answer within %.3g s", (double)limit_ms / 1000);
+            return fail(ERR_TIMEOUT, "no answer within %.3g s (--timeout)",
+                        (double)limit_ms / 1000);
         visitor_poll(v, LOOK_MS);
     }
     return OK;

@@ -96,8 +96,9 @@ static void send_parts(struct worker_task *w, const struct bucket *bucket)
     const uint64_t stays = unfinished > part ? unfinished : part; /* the last goes with the push */
     uint64_t left = worker_role_left(w->task.role, bucket->ps);
     if (!link || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
-    if (worker_await_all(w)) return;
-    worker_reclaim_loop(w);
+    const err e = worker_await_all(w);
+    worker_reclaim_loop(w); /* waiting lends it again */
+    if (e) return;
     while (left > stays && left - unfinished >= part) {
         const uint64_t bytes = !is_cut || left - stays < part ? left - stays : part;
         worker_role_part(w->task.role, bucket->ps, bytes, &w->task.outbox);

@@ -331,6 +331,7 @@ static void finish(struct http_transfer *t, CURLcode code)
     t->is_other_range |= is_range && c->bytes != t->range_last + 1 - t->range_first;
     t->state = DONE;
     t->result = OK;
+    pthread_cond_broadcast(&http.done);
     if (is_whole && !may_pass(c->status) && !t->is_other_range) return;
     describe(t, code);
     const bool is_users = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
@@ -408,7 +409,6 @@ static void take_ended(void)
         curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
         curl.multi_remove_handle(http.multi, t->easy);
         finish(t, code);
-        pthread_cond_broadcast(&http.done);
     }
 }
 

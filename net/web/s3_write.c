@@ -99,7 +99,7 @@ static err begin_upload(struct upload *u)
 {
     struct web_call c;
     char answer[ANSWER_BYTES], name[UPLOAD_BYTES / 3];
-    u->tags = calloc(S3_PARTS_MAX, sizeof *u->tags);
+    if (!u->tags) u->tags = calloc(S3_PARTS_MAX, sizeof *u->tags); /* a failure may come again */
     if (!u->tags) return fail(ERR_MEMORY, "no memory to write %s", u->path);
     err e = open_call(&c, "POST", u->path, "uploads");
     set_body(&c, "", 0);

@@ -1,5 +1,6 @@
 /* call.c - requests of the file systems behind URLs: see web.h. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,9 @@ err web_call_open(struct web_call *c, const struct web_service *service, const c
     char shown[PATH_BYTES_MAX];
     *c = (struct web_call){.http.method = method};
     c->http.shown = arena_string(&c->arena, path_shown(path, shown));
-    return service->address(path, c);
+    const err e = service->address(path, c);
+    if (e) errno = EINVAL; /* nobody has looked whether it is there */
+    return e;
 }
 
 void web_call_close(struct web_call *c)

@@ -13,7 +13,10 @@
 #include "net/web/s3_list.h"
 #include "net/web/services.h"
 
-enum { SIGNED_MAX = 6 };
+enum {
+    SIGNED_MAX = 6,
+    PAGES_MAX = 1 << 16, /* of a list: servers may answer fewer keys than they could, or none */
+};
 
 /* ---- addresses ---- */
 
@@ -151,11 +154,14 @@ static err list_page(const struct listing *l, const char *token, struct s3_list 
 static err list_all(struct listing *l)
 {
     char token[S3_TOKEN_BYTES] = "";
-    do {
+    for (int i = 0; i < PAGES_MAX; i++) {
         TRY(list_page(l, token, &l->list));
+        if (!l->list.is_truncated) return OK;
+        if (strcmp(l->list.token, token) == 0) break;
         snprintf(token, sizeof token, "%s", l->list.token);
-    } while (l->list.is_truncated);
-    return OK;
+    }
+    return fail(ERR_IO, "s3://%s/%s*: the server's list of files does not end", l->bucket,
+                l->prefix);
 }
 
 static err match(const char *pattern, size_t plain, file_found *found, void *context)
@@ -192,8 +198,10 @@ static err visit(const char *folder, file_found *found, void *context)
         return fail(ERR_MEMORY, "no memory for names of files");
     l.prefix = prefix;
     err e = list_all(&l);
+    const size_t before = strlen(prefix);
     for (size_t i = 0; !e && i < l.list.count; i++) {
-        snprintf(name, sizeof name, "%s", l.list.keys[i] + strlen(prefix));
+        if (strncmp(l.list.keys[i], prefix, before) != 0) continue; /* not asked for */
+        snprintf(name, sizeof name, "%s", l.list.keys[i] + before);
         name[strcspn(name, "/")] = '\0';
         if (name[0]) e = found(context, name);
     }

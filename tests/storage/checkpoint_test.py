@@ -73,6 +73,16 @@ class Reads(CheckpointCase):
                            env={"DTRAIN_URL_TRIES": "1"})
         self.assertIn("503", said)
 
+    def test_of_a_list_only_what_was_asked_for_is_looked_at(self):
+        said = self.dtrain("checkpoint", "ls", "s3://bucket/run")
+        self.served.stray_keys = ["", "r", "other/model.ckpt-50.index", "x" * 20]
+        self.assertEqual(self.dtrain("checkpoint", "ls", "s3://bucket/run"), said)
+
+    def test_a_slip_among_the_keys_is_no_absent_checkpoint(self):
+        said = self.dtrain("checkpoint", "show", "s3://bucket/run", code=program.BAD_INPUT,
+                           env={"AWS_SECRET_ACCESS_KEY": ""})
+        self.assertIn("only the first is there", said)
+
     def test_eval_and_predict_and_warm_start(self):
         self.assertEqual(self.dtrain("eval", "--checkpoint=s3://bucket/run", "spec.json").split()[:8],
                          self.dtrain("eval", "--checkpoint=run", "spec.json").split()[:8])

@@ -259,6 +259,14 @@ class S3(UrlCase):
         said = self.stats(self.served, data("s3://bucket/d/part-*.csv"), code=program.BAD_HOST)
         self.assertIn("the server's list of files is broken", said)
 
+    def test_a_list_without_an_end_is_given_up(self):
+        self.served.is_s3 = False
+        self.served.files["/bucket"] = (b"<ListBucketResult><IsTruncated>true</IsTruncated>"
+                                        b"<NextContinuationToken>more</NextContinuationToken></ListBucketResult>")
+        said = self.stats(self.served, data("s3://bucket/d/part-*.csv"), code=program.BAD_HOST)
+        self.assertIn("s3://bucket/d/part-*: the server's list of files does not end", said)
+        self.assertLess(self.served.count("GET /bucket"), 10)
+
 
 if __name__ == "__main__":
     program.main()

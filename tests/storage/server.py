@@ -34,6 +34,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.keys, self.has_ranges, self.has_tags, self.is_s3 = keys, has_ranges, has_tags, is_s3
         self.files, self.uploads = {}, {}
+        self.stray_keys = []  # in every list, whatever was asked for
         self.asked = []  # (method, path with query, range or None)
         self.fault = lambda number, request: None
         self.lock = threading.Lock()
@@ -154,7 +155,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "delimiter" in query:
             prefixes = {key[:key.index("/", len(query["prefix"])) + 1] for key in deep
                         if "/" in key[len(query["prefix"]):]}
-        page = keys[first:first + PAGE_KEYS]
+        page = keys[first:first + PAGE_KEYS] + self.server.stray_keys
         text = "".join(f"<Contents><Key>{urllib.parse.quote_plus(key)}</Key><Owner><ID>Key</ID></Owner></Contents>"
                        for key in page)
         text += "".join(f"<CommonPrefixes><Prefix>{urllib.parse.quote_plus(prefix)}</Prefix></CommonPrefixes>"

@@ -274,6 +274,9 @@ static void print_steps(const struct check *check)
            check->workers == 1 ? "" : "s", (long long)spec->data.batch_size,
            (double)rows / (double)(gradients * spec->data.batch_size),
            (long long)spec_last_step(spec, rows, check->workers));
+    if (spec_is_in_graph(spec) && check->workers > 1)
+        printf("data: worker 0 reads them for all %d workers, up to %lld batches ahead\n",
+               check->workers, (long long)spec->data.prefetch);
 }
 
 /* Each tower takes what "one step" says beside the values, which those of one device share. */

@@ -66,8 +66,9 @@ struct run {
 /* Flags and environment, checked together; no file is touched. argv[0] is skipped. */
 err run_open(struct run *, int argc, char **argv);
 enum run_kind run_kind(const struct run *);
-err run_load_spec(struct run *); /* says as well what of the environment does not count */
-err run_measure(struct run *);   /* spec_measure, for whoever opens the data */
+err run_load_spec(struct run *);     /* says as well what of the environment does not count */
+bool run_is_fed(const struct run *); /* a worker whose data the chief reads */
+err run_measure(struct run *);       /* spec_measure, for whoever opens the data */
 void run_close(struct run *);
 
 /* Every command returns an exit code, having printed its own errors to standard error. */

@@ -208,11 +208,16 @@ static void prepare_arithmetic(const struct run *run)
     if (!run->is_local) cpu_environment_prepare(run->argv);
 }
 
-/* A launcher and a ps leave the data alone. */
+bool run_is_fed(const struct run *run)
+{
+    return run_kind(run) == RUN_WORKER && spec_is_in_graph(&run->spec);
+}
+
+/* A launcher, a ps and a worker that is fed leave the data alone. */
 static bool opens_data(const struct run *run)
 {
     const enum run_kind kind = run_kind(run);
-    return run->has_spec && kind != RUN_LAUNCHER && kind != RUN_PS;
+    return run->has_spec && kind != RUN_LAUNCHER && kind != RUN_PS && !run_is_fed(run);
 }
 
 int cmd_run(int argc, char **argv)

@@ -3,6 +3,8 @@
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
 #include "cmd/run/descriptors.h"
+#include "core/cluster/task/feed/fed.h"
+#include "core/cluster/task/feed/feeder.h"
 #include "core/cluster/task/listen.h"
 
 static void turn_away(void *context, struct link *link)
@@ -12,14 +14,6 @@ static void turn_away(void *context, struct link *link)
 
 static const struct link_events nobody_calls = {.accepted = turn_away};
 
-/* The worker's own address is taken for as long as it lives, so that a second one with the same
- * index is an error. */
-static err claim_address(struct run *run, struct loop *loop, struct listener **ret)
-{
-    const struct task_options options = task_options_of(run, loop);
-    return task_listen(&options, &nobody_calls, NULL, ret);
-}
-
 static err run_task(struct worker_task *worker, int *ret_code)
 {
     struct task *task = worker_task_task(worker);
@@ -28,36 +22,71 @@ static err run_task(struct worker_task *worker, int *ret_code)
     return worker_task_end(worker);
 }
 
-static err work(struct run *run, struct loop *loop, struct task_devices *devices, int *ret_code)
+/* Where the chief reads for all, it is called at its address, which is its feeder's; the others
+ * are fed. */
+struct work {
+    struct run *run;
+    struct loop *loop;
+    struct listener *address; /* NULL: the feeder has it */
+    struct feeder *feeder;
+    struct fed *fed;
+    struct task_devices devices;
+    int code;
+};
+
+/* A worker's own address is taken for as long as it lives, so that a second one with the same index
+ * is an error. */
+static err open_address(struct work *w)
+{
+    const struct task_options options = task_options_of(w->run, w->loop);
+    const bool feeds = run_kind(w->run) == RUN_CHIEF && spec_is_in_graph(&w->run->spec);
+    return feeds ? feeder_open(&options, &w->feeder)
+                 : task_listen(&options, &nobody_calls, NULL, &w->address);
+}
+
+/* Completes the spec. */
+static err open_feed(struct work *w)
+{
+    const struct task_options options = task_options_of(w->run, w->loop);
+    return run_is_fed(w->run) ? fed_open(&options, &w->run->spec, &w->fed) : OK;
+}
+
+static err train(struct work *w)
 {
     struct progress progress;
     struct worker_task *worker = NULL;
-    TRY(progress_open(run, &progress));
-    const struct worker_task_options options = worker_options_of(run, loop, devices, &progress);
+    TRY(progress_open(w->run, &progress));
+    struct worker_task_options options = worker_options_of(w->run, w->loop, &w->devices, &progress);
+    options.feeder = w->feeder;
+    options.fed = w->fed;
     err e = worker_task_open(&options, &worker);
-    if (!e) e = run_task(worker, ret_code);
+    if (!e) e = run_task(worker, &w->code);
     worker_task_close(worker);
     progress_close(&progress);
     return e;
 }
 
+static err work(struct work *w)
+{
+    TRY(loop_open(&w->loop));
+    TRY(open_address(w));
+    TRY(open_feed(w));
+    TRY(open_training_devices(w->run, &w->devices));
+    const err e = train(w);
+    task_devices_close(&w->devices);
+    return e;
+}
+
 int run_worker(struct run *run)
 {
-    struct loop *loop;
-    struct task_devices devices;
-    struct listener *address = NULL;
-    int code = EXIT_DONE;
+    struct work w = {.run = run, .code = EXIT_DONE};
     tasks_prepare();
     task_descriptors_raise(&run->cluster);
-    err e = loop_open(&loop);
-    if (e) return report_error(e);
-    e = claim_address(run, loop, &address);
-    if (!e) e = open_training_devices(run, &devices);
-    if (!e) {
-        e = work(run, loop, &devices, &code);
-        task_devices_close(&devices);
-    }
-    if (address) transport_tcp.unlisten(address);
-    loop_close(loop);
-    return e ? report_error(e) : code;
+    const err e = work(&w);
+    const int code = e ? report_error(e) : w.code;
+    fed_close(w.fed);
+    feeder_close(w.feeder);
+    if (w.address) transport_tcp.unlisten(w.address);
+    loop_close(w.loop);
+    return code;
 }

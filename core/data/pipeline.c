@@ -376,6 +376,14 @@ static void choose_columns(struct pipeline *p, const bool *reads)
         if (i == LABELS || !reads || reads[i]) p->read[p->read_count++] = i;
 }
 
+static void keep_stored(struct pipeline *p)
+{
+    for (int i = 0; i < p->data.column_count; i++) {
+        p->conversions[i] = (struct conversion){.made = p->data.columns[i], .scale = 1};
+        p->conversions[i].made.at = NULL;
+    }
+}
+
 static err begin(struct batch_source *source, const struct stream_options *options)
 {
     struct pipeline *p = (struct pipeline *)source;
@@ -383,7 +391,10 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     p->options = *options;
     p->options.reads = NULL; /* the caller's */
     choose_columns(p, options->reads);
-    conversions_of(&options->transform, &p->data, p->conversions);
+    if (options->is_stored)
+        keep_stored(p);
+    else
+        conversions_of(&options->transform, &p->data, p->conversions);
     if (p->stream) TRY(stream_begin(p->stream, options));
     p->is_stored = !p->stream && !options->shuffle && is_stored_as_wanted(p);
     const bool reads_ahead = !p->is_stored && !options->is_once;
@@ -406,7 +417,7 @@ static int ready(struct batch_source *source)
     struct pipeline *p = (struct pipeline *)source;
     if (!p->has_thread) return -1;
     pthread_mutex_lock(&p->lock);
-    const int count = (int)(p->made - p->taken);
+    const int count = (int)(p->made - p->taken) + (p->failure != OK);
     pthread_mutex_unlock(&p->lock);
     return count;
 }
@@ -472,4 +483,15 @@ err batch_source_of(struct dataset *d, struct stream *stream, struct batch_sourc
     *d = (struct dataset){0};
     *ret = &p->source;
     return OK;
+}
+
+err batch_source_share(const struct batch_source *whole, struct batch_source **ret)
+{
+    const struct pipeline *p = (const struct pipeline *)whole;
+    struct dataset borrowed = p->data;
+    *ret = NULL;
+    if (p->stream) return OK;
+    borrowed.parts = NULL;
+    borrowed.close = NULL;
+    return batch_source_of(&borrowed, NULL, ret);
 }

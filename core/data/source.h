@@ -28,7 +28,8 @@ struct stream_options {
     bool shuffle;
     uint64_t key; /* of the permutations */
     int worker, workers;
-    int prefetch; /* batches kept ready, 1 to PREFETCH_MAX */
+    int prefetch;   /* batches kept ready, 1 to PREFETCH_MAX */
+    bool is_stored; /* to pass them on with: columns stay as they are stored, labels too */
 };
 
 struct batch_source {
@@ -46,8 +47,8 @@ struct source_calls {
     /* Waits until it is there; ERR_TIMEOUT after ten minutes. Its columns stay until the next call
      * of next or seek. rows 0: the end, again and again. */
     err (*next)(struct batch_source *, struct batch *ret);
-    /* Batches that lie ready; -1: each is read where it is stored, so there is nothing to wait for.
-     */
+    /* Batches that lie ready, or a failure that next tells at once; -1: each is read where it is
+     * stored, so there is nothing to wait for. */
     int (*ready)(struct batch_source *);
     /* The next batch is this worker's number `index`. ERR_INPUT, and nothing has changed: beyond
      * what can be counted. */
@@ -65,6 +66,10 @@ err batch_source_open(const struct source_spec *, const struct format_context *,
 struct stream;
 err batch_source_of(struct dataset *, struct stream *, struct batch_source **ret);
 void batch_source_close(struct batch_source *); /* NULL is fine */
+
+/* One more reader of the rows of another source, which it borrows, of this file's making: they lie
+ * in memory once. NULL: they are a stream's, which each reader opens for itself. ERR_MEMORY. */
+err batch_source_share(const struct batch_source *, struct batch_source **ret);
 
 /* NULL: it has none of that name. */
 const struct column *batch_source_column(const struct batch_source *, const char *name);

@@ -5,11 +5,18 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/task/feed/fed.h"
+#include "core/cluster/task/feed/feeder.h"
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/task/trace/worker.h"
 
-enum { EVALUATIONS_MAX = 1000 };
+enum {
+    EVALUATIONS_MAX = 1000,
+    /* how long a step waits for a batch that another task reads, before this one listens again */
+    FED_LOOKS = 20,
+    FED_LOOK_MS = 50,
+};
 
 uint64_t worker_block_bytes(const struct task *t, int ps)
 {
@@ -35,7 +42,6 @@ static err step(struct worker_task *w, const struct action_compute *a)
     const uint64_t before_ns = trace_begin(trace);
     TRY(worker_tell(w, a->step, &(struct occasion){OCCASION_BEFORE}));
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
-    TRY(session_seek(&w->session, a->batch * w->gradients_per_push));
     w->is_computing = w->session.replica.exchange != NULL;
     worker_lend_loop(w);
     err e = session_step(&w->session, &w->loss);
@@ -49,13 +55,32 @@ static err step(struct worker_task *w, const struct action_compute *a)
     return session_hand_over(&w->session);
 }
 
+/* Of a chief that is gone the batches may never come, and what became of the job is heard between
+ * steps. ERR_PEER: they are not there yet, and nothing has come of the step. */
+static err await_batches(struct worker_task *w)
+{
+    struct fed *const fed = w->options.fed;
+    const int count = (int)w->gradients_per_push;
+    if (!fed || fed_await(fed, count, 0)) return OK;
+    TRY(worker_await_all(w));
+    for (int i = 0; i < FED_LOOKS; i++) {
+        if (fed_await(fed, count, FED_LOOK_MS)) return OK;
+        loop_move(w->options.task.loop);
+    }
+    return fed_note_late(fed);
+}
+
 static void compute(struct worker_task *w, const struct action_compute *a)
 {
     uint64_t now_ns = clock_ns();
     if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
-    if (w->trace) worker_trace_step(w, a->step);
     w->lacks_values = false;
-    err e = step(w, a);
+    err e = session_seek(&w->session, a->batch * w->gradients_per_push);
+    const uint64_t begin_ns = trace_begin(w->session.trace);
+    if (!e) e = await_batches(w);
+    trace_end(w->session.trace, SPAN_DATA, 0, begin_ns);
+    if (w->trace && !e) worker_trace_step(w, a->step);
+    if (!e) e = step(w, a);
     if (w->lacks_values) e = worker_await_all(w);
     w->has_stepped = !e;
     w->step = a->step + 1;
@@ -270,8 +295,10 @@ static err open_session(struct worker_task *w)
         .rows_from = worker_open_rows(w),
         .number = is_alone ? NUMBER_FLOAT32 : (enum number)w->options.spec->train.wire,
         .binds_device_memory = is_alone,
+        .fed = w->options.fed ? fed_source(w->options.fed) : NULL,
     };
     TRY(session_open(&options, &w->session));
+    if (w->options.feeder) TRY(feeder_start(w->options.feeder, &w->session));
     w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data->rows, workers);
     return OK;
 }
@@ -349,6 +376,7 @@ void worker_task_close(struct worker_task *w)
     worker_trace_close(w);
     worker_role_free(w->task.role);
     task_close(&w->task);
+    feeder_stop(w->options.feeder);
     if (w->session.options.device) session_close(&w->session);
     for (int ps = 0; w->kept && ps < w->options.task.cluster->hosts[JOB_PS].count; ps++)
         free(w->kept[ps]);

@@ -7,6 +7,8 @@
 #include "core/train/hooks/hook.h"
 
 struct worker_task;
+struct feeder; /* feed/feeder.h */
+struct fed;    /* feed/fed.h */
 
 struct worker_task_options {
     struct task_options task;
@@ -14,6 +16,10 @@ struct worker_task_options {
     struct device *device; /* borrowed; with TRANSPORT_INPROC the ps' too */
     struct tower_devices towers;
     struct own_hook own_hook; /* beside those of the spec */
+    /* In-graph replication, borrowed: the chief's, and that of a worker whose data it reads; NULL:
+     * it reads its own */
+    struct feeder *feeder;
+    struct fed *fed;
 };
 
 /* Opens data, graph, plan and hooks, and begins to connect. */

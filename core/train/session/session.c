@@ -40,6 +40,10 @@ static err open_data(struct session *s)
     if (data->columns.count && (data->scale != 1 || data->offset != 0))
         return fail(ERR_INPUT,
                     "data.scale: numeric columns have a scale and an offset of their own");
+    if (s->options.fed) {
+        s->train_data = s->options.fed;
+        return OK;
+    }
     if (trains) TRY(open_set(s, "data.train", &data->train, &s->train_data));
     if (data->eval.format.kind) TRY(open_set(s, "data.eval", &data->eval, &s->eval_data));
     if (!trains && !s->eval_data)
@@ -177,25 +181,47 @@ static void find_columns_read(const struct session *s, bool ret[COLUMNS_MAX])
     for (int i = 0; i < s->graph->input_count; i++) ret[s->graph->inputs[i].source] = true;
 }
 
-/* Labels of all rows of both sets are looked at, before the first step. */
-static err begin_training_data(struct session *s)
+/* reads: borrowed until they are begun with it */
+static struct stream_options training_stream(const struct session *s, int worker, bool *reads)
 {
     const struct spec *spec = s->options.spec;
-    bool reads[COLUMNS_MAX];
     find_columns_read(s, reads);
-    const struct stream_options options = {
+    return (struct stream_options){
         .transform = transform_for(s),
         .reads = reads,
         .batch = spec->data.batch_size,
         .shuffle = spec->data.shuffle,
         .key = random_key((uint64_t)spec->seed, "data"),
-        .worker = s->options.worker,
+        .worker = worker,
         .workers = s->options.workers,
         .prefetch = (int)spec->data.prefetch,
     };
+}
+
+/* Labels of all rows of both sets are looked at, before the first step. */
+static err begin_training_data(struct session *s)
+{
+    bool reads[COLUMNS_MAX];
+    const struct stream_options options = training_stream(s, s->options.worker, reads);
     if (!s->train_data) return OK;
     const err e = s->train_data->calls->begin(s->train_data, &options);
     return e ? fail_prefix(e, "data.train") : OK;
+}
+
+err session_open_share(const struct session *s, int worker, struct session_share *ret)
+{
+    struct stream_options options = training_stream(s, worker, ret->reads);
+    struct batch_source *source;
+    options.is_stored = true;
+    TRY(batch_source_share(s->train_data, &source));
+    if (!source) TRY(open_set(s, "data.train", &s->options.spec->data.train, &source));
+    const err e = source->calls->begin(source, &options);
+    if (e) {
+        batch_source_close(source);
+        return fail_prefix(e, "data.train");
+    }
+    ret->source = source;
+    return OK;
 }
 
 static err begin_evaluation_data(struct session *s)
@@ -301,7 +327,7 @@ void session_close(struct session *s)
     free(s->metric_states);
     if (s->own_values) d->kernels->release(d, s->own_values);
     session_close_restored(s);
-    batch_source_close(s->train_data);
+    if (!s->options.fed) batch_source_close(s->train_data);
     batch_source_close(s->eval_data);
     arena_free(&s->arena);
     *s = (struct session){0};

@@ -42,7 +42,10 @@ struct session_options {
     const struct row_source *rows_from; /* borrowed; where there are tables */
     enum number number;                 /* what gradients leave as (rounding.h) */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
-    bool balances;       /* "balanced" is the partitioner of a spec that names none (layout.h) */
+    /* Borrowed: what it trains on, where another task reads the data; then nothing is evaluated
+     * here. NULL: what the spec names */
+    struct batch_source *fed;
+    bool balances; /* "balanced" is the partitioner of a spec that names none (layout.h) */
     struct tower_devices towers; /* none: `device` computes all. With towers nothing is exchanged
                                     during a step */
 };
@@ -102,6 +105,14 @@ struct session {
  * where the device has too little. */
 err session_open(const struct session_options *, struct session *ret);
 void session_close(struct session *); /* a zeroed one is fine */
+
+/* Another worker's share of the stream, as it is stored: for who reads for it. It borrows the
+ * session. */
+struct session_share {
+    struct batch_source *source;
+    bool reads[COLUMNS_MAX]; /* columns that somebody looks at */
+};
+err session_open_share(const struct session *, int worker, struct session_share *ret);
 
 void session_bind(struct session *, int ps, float *values, float *gradients);
 void session_unbind(struct session *, int ps); /* the blocks are gone: no step until others come */

@@ -179,14 +179,28 @@ static err note(struct spec *spec)
     return spec_make_fingerprint(spec->json, spec->fingerprint);
 }
 
+static err settle(struct spec *spec)
+{
+    const err e = label_words_settle(&spec->data, &spec->arena);
+    return e ? fail_prefix(e, "%s", spec->source) : OK;
+}
+
 err spec_measure(struct spec *spec, const char *folder, bool is_restored)
 {
     if (name_wanting(spec)) {
         TRY(is_restored || has_checkpoint(folder) ? read_kept(spec, folder) : measure(spec));
         TRY(note(spec));
     }
-    const err e = label_words_settle(&spec->data, &spec->arena);
-    return e ? fail_prefix(e, "%s", spec->source) : OK;
+    return settle(spec);
+}
+
+err spec_take_measured(struct spec *spec, json_t *json)
+{
+    if (name_wanting(spec)) {
+        TRY(parse_kept(spec, json));
+        TRY(note(spec));
+    }
+    return settle(spec);
 }
 
 /* Takes the JSON; NULL: there was no memory for it. */
@@ -211,17 +225,28 @@ static json_t *list_standards(const struct spec *spec)
     return list;
 }
 
+err spec_tell_measured(const struct spec *spec, json_t **ret)
+{
+    json_t *words = NULL, *columns = list_standards(spec);
+    err e = list_words(label_words_of(&spec->data.train), &words);
+    *ret = e ? NULL : json_pack("{sOsO}", "classes", words, "columns", columns);
+    json_decref(words);
+    json_decref(columns);
+    if (!e && !*ret) e = fail(ERR_MEMORY, "no memory for what the data say of themselves");
+    return e;
+}
+
 err spec_keep_measured(const struct spec *spec, const char *folder)
 {
     char path[CHECKPOINT_PATH_MAX];
-    json_t *words = NULL, *columns = list_standards(spec);
-    err e = path_in(folder, path);
-    if (!e) e = list_words(label_words_of(&spec->data.train), &words);
-    if (!e && json_array_size(words) + json_array_size(columns) > 0)
-        e = write_kept(path, json_pack("{sOsO}", "classes", words, "columns", columns));
-    json_decref(words);
-    json_decref(columns);
-    return e;
+    json_t *json;
+    TRY(path_in(folder, path));
+    TRY(spec_tell_measured(spec, &json));
+    const bool is_any = json_array_size(json_object_get(json, "classes")) > 0 ||
+                        json_array_size(json_object_get(json, "columns")) > 0;
+    if (is_any) return write_kept(path, json);
+    json_decref(json);
+    return OK;
 }
 
 err spec_copy_measured(const char *from, const char *to)

@@ -8,6 +8,8 @@
 #include "core/train/variables/optimizer_list.h"
 
 enum train_mode { MODE_ASYNC, MODE_SYNC };
+/* Who reads the data: each worker its own share, or the chief all of them. */
+enum replication { BETWEEN_GRAPH, IN_GRAPH };
 enum corrupt_policy { CORRUPT_ERROR, CORRUPT_PREVIOUS };
 
 struct warm_start_spec {
@@ -32,6 +34,7 @@ struct train_spec {
     int64_t replicas_to_aggregate; /* sync: 0: the number of workers */
     int64_t max_staleness;         /* async: -1: unbounded */
     int wire;                      /* enum number: what gradients travel as; float32 */
+    int replication;               /* enum replication; between graphs by default */
     json_t *tower_list;            /* as it stands: 4, or ["gpu:0", "gpu:1"]; borrowed */
     struct tower_spec towers;      /* the same */
     int64_t log_every_steps;       /* 100 */
@@ -96,6 +99,9 @@ void spec_free(struct spec *);
  * data say, which are read for it. folder: NULL: none. is_restored: only what was kept there will
  * do. Once, before the data are opened. */
 err spec_measure(struct spec *, const char *folder, bool is_restored);
+/* The same of a task that has no data: as another one tells, in JSON. New reference; ERR_MEMORY. */
+err spec_tell_measured(const struct spec *, json_t **ret);
+err spec_take_measured(struct spec *, json_t *);
 /* Keeps it there, if there is anything. ERR_IO. */
 err spec_keep_measured(const struct spec *, const char *folder);
 
@@ -107,6 +113,8 @@ err spec_copy_measured(const char *from, const char *to);
 err spec_fail_data(const struct spec *, const char *section, err e);
 
 char *spec_text(const struct spec *); /* as indented JSON; freed with free(). NULL: no memory */
+
+bool spec_is_in_graph(const struct spec *); /* the chief reads the data for all workers */
 
 /* Gradients that go into one global step. */
 int64_t spec_replicas(const struct spec *, int workers);

@@ -18,6 +18,7 @@ enum { SAVE_CHECKPOINT_SECS = 600, SAVE_SUMMARIES_STEPS = 100 }; /* TensorFlow's
 static const double secs_max = 1e9;
 
 static const char *const mode_names[] = {[MODE_ASYNC] = "async", [MODE_SYNC] = "sync", NULL};
+static const char *const replication_names[] = {"between_graph", "in_graph", NULL};
 const char *const number_names[] = {
     [NUMBER_FLOAT32] = "float32", [NUMBER_BF16] = "bf16", [NUMBER_FP16] = "fp16", NULL};
 static const char *const corrupt_names[] = {
@@ -113,6 +114,14 @@ static const struct field train_fields[] = {
          "keeps what rounding leaves out and adds it to its next gradient; a worker that is "
          "lost, and a run that goes on from a checkpoint, begins without. Of one process nothing "
          "travels, and nothing is rounded"},
+    {.name = "replication",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct train_spec, replication),
+     .fallback = "\"between_graph\"",
+     .choices = replication_names,
+     .help = "between_graph: each worker reads its own share of the data; in_graph: the chief "
+             "reads them for all and sends each worker its batches ahead, as many as "
+             "data.prefetch says, so that no other worker needs the files"},
     {.name = "towers",
      .type = FIELD_JSON,
      .offset = offsetof(struct train_spec, tower_list),
@@ -451,6 +460,11 @@ static err check_hooks(const struct spec *spec)
         if (e) return fail_prefix(e, "train.hooks[%d]: %s", i, hook->object.name);
     }
     return OK;
+}
+
+bool spec_is_in_graph(const struct spec *spec)
+{
+    return spec->train.replication == IN_GRAPH;
 }
 
 err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena)

@@ -1,0 +1,590 @@
+/* fed.c - see fed.h. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/task/feed/fed.h"
+#include "core/cluster/task/feed/feed.h"
+#include "core/cluster/task/greeting.h"
+#include "core/data/convert.h"
+#include "core/data/storage.h"
+#include "core/base/threads/thread.h"
+
+enum {
+    NOTE_MS = 10000,
+    WAIT_MS_MAX = 600000, /* for a batch of a chief that is there */
+    POLL_MS = 100,
+    GRACE_MS = 5000, /* a ps ends a job whose chief is gone, and says so first */
+};
+static const uint64_t POSITION_MAX = UINT64_C(1) << 62;
+static const char source_name[] = "the data that the chief reads";
+
+struct fed {
+    struct batch_source source; /* first */
+    struct task task;           /* as greetings know it */
+    struct spec *spec;
+    struct arena arena;
+    struct feed_description data;
+    char *text; /* of it, as it came first; NULL: it has not come */
+    uint32_t text_bytes;
+
+    /* of whoever runs the loop: first the opener, then the thread */
+    struct loop *loop;
+    struct link *link; /* NULL: none */
+    bool is_greeted, is_told;
+    uint64_t retry_ms, lost_ms;
+    uint32_t tries;
+    uint64_t told_place, told_end; /* of the asking that is out; 0: none on this link */
+    uint64_t coming;               /* number of the batch that comes */
+    size_t came;                   /* bytes of it */
+
+    /* begun */
+    struct stream_options options;
+    struct transform transform;
+    struct conversion conversions[COLUMNS_MAX];
+    struct feed_layout layout;
+    struct dataset arrived; /* the batch that comes, as it is stored */
+    struct block arriving, memory;
+    struct column (*slots)[COLUMNS_MAX];
+    int slot_count;
+
+    struct waker waker;
+    pthread_t thread;
+    bool is_running;
+    atomic_bool is_stopping;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t made_more;
+    uint64_t place;              /* counts seeks, from 1 */
+    uint64_t first;              /* index of the first batch since the last one */
+    uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
+    uint64_t end;                /* what is asked for is below it */
+    bool is_here;                /* the chief is */
+    char trouble[ADDRESS_MAX];   /* why it is not */
+    err failure;                 /* nothing comes any more */
+    char failed[ERROR_TEXT_MAX];
+
+    uint64_t waits_ms, noted_ms; /* of the consumer: since when it waits, 0: it does not */
+};
+
+static const char *address_of(const struct fed *f)
+{
+    return f->task.options.cluster->hosts[JOB_WORKER].at[0];
+}
+
+/* ---- the link ---- */
+
+/* With the thread's error text: the first one counts. */
+static void give_up(struct fed *f, err why)
+{
+    pthread_mutex_lock(&f->lock);
+    if (!f->failure) {
+        f->failure = why;
+        snprintf(f->failed, sizeof f->failed, "%s", error_text());
+    }
+    pthread_cond_signal(&f->made_more);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void note_state(struct fed *f, bool is_here, const char *trouble)
+{
+    pthread_mutex_lock(&f->lock);
+    f->is_here = is_here;
+    snprintf(f->trouble, sizeof f->trouble, "%s", trouble);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* The link is gone: what was asked for on it comes no more. */
+static void lose(struct fed *f, const char *why)
+{
+    const uint64_t now_ms = clock_ms();
+    if (f->is_told || !f->lost_ms) f->lost_ms = now_ms;
+    f->link = NULL;
+    f->is_greeted = f->is_told = false;
+    f->told_place = 0;
+    f->retry_ms = now_ms + task_retry_ms(f->tries++);
+    note_state(f, false, why);
+}
+
+static void on_opened(void *context, struct link *link)
+{
+    struct fed *f = context;
+    if (greeting_send(&f->task, link, MESSAGE_HELLO, NULL)) log_line(LOG_DEBUG, "%s", error_text());
+}
+
+static void on_closed(void *context, struct link *link, err why)
+{
+    lose(context, error_text());
+}
+
+static err check_welcome(struct fed *f, const struct message *m)
+{
+    struct greeting g;
+    char name[TASK_NAME_MAX];
+    if (m->type != MESSAGE_WELCOME)
+        return fail(ERR_PROTOCOL, "sent %s before a greeting", message_name(m->type));
+    TRY(greeting_read(&f->task, m, &g));
+    if (g.task != 0) return fail(ERR_INPUT, "worker/%d answers at the address of worker/0", g.task);
+    /* what is measured is in the fingerprint, and comes with the data */
+    snprintf(f->task.peers[0].fingerprint, sizeof f->task.peers[0].fingerprint, "%s",
+             g.fingerprint);
+    f->is_greeted = true;
+    if (!f->text) return OK;
+    return greeting_compare_specs(task_name(JOB_WORKER, f->task.index, name), f->spec->fingerprint,
+                                  "worker/0", g.fingerprint);
+}
+
+static err read_data(struct fed *f, const struct message *m)
+{
+    char name[TASK_NAME_MAX];
+    TRY(feed_read_description(m->body, m->body_bytes, f->spec, &f->arena, &f->data));
+    TRY(greeting_compare_specs(task_name(JOB_WORKER, f->task.index, name), f->spec->fingerprint,
+                               "worker/0", f->task.peers[0].fingerprint));
+    f->text = malloc(m->body_bytes);
+    if (!f->text) return fail(ERR_MEMORY, "no memory for a description of data");
+    memcpy(f->text, m->body, m->body_bytes);
+    f->text_bytes = m->body_bytes;
+    return OK;
+}
+
+/* Another life of the chief has the same data. */
+static err take_data(struct fed *f, const struct message *m)
+{
+    if (m->type != MESSAGE_DATA || !m->body_bytes)
+        return fail(ERR_PROTOCOL, "sent %s in the place of DATA", message_name(m->type));
+    if (!f->text)
+        TRY(read_data(f, m));
+    else if (m->body_bytes != f->text_bytes || memcmp(m->body, f->text, f->text_bytes) != 0)
+        return fail(ERR_INPUT, "came back with other data");
+    f->is_told = true;
+    f->tries = 0;
+    note_state(f, true, "");
+    return OK;
+}
+
+/* ---- a batch comes ---- */
+
+/* The ids that nobody has checked before a table is asked for their rows. */
+static err check_ids(const struct column *c, int64_t rows)
+{
+    const int64_t *ids = c->at, count = rows * column_width(c);
+    int outside = 0;
+    for (int64_t i = 0; i < count; i++) outside |= ids[i] >= c->buckets;
+    return outside ? fail(ERR_PROTOCOL, "column \"%s\": an id that is not below %lld", c->name,
+                          (long long)c->buckets)
+                   : OK;
+}
+
+static err check_arrived(struct fed *f)
+{
+    TRY(transform_check(&f->transform, &f->arrived));
+    for (int i = 0; i < f->layout.count; i++) {
+        const struct column *c = &f->arrived.columns[f->layout.columns[i]];
+        if (c->dtype == INT64) TRY(check_ids(c, f->arrived.rows));
+    }
+    return OK;
+}
+
+/* Nobody else looks at the slot until made says so, nor after a seek at all. */
+static err make_batch(struct fed *f, struct column *slot)
+{
+    TRY(check_arrived(f));
+    for (int i = 0; i < f->layout.count; i++) {
+        const int c = f->layout.columns[i];
+        convert(&f->conversions[c], &f->arrived.columns[c], 0, f->arrived.rows, (void *)slot[c].at);
+    }
+    return OK;
+}
+
+static err batch_is_there(struct fed *f)
+{
+    pthread_mutex_lock(&f->lock);
+    const bool is_wanted = f->place == f->told_place && f->coming == f->first + f->made;
+    struct column *slot = f->slots[f->made % (uint64_t)f->slot_count];
+    pthread_mutex_unlock(&f->lock);
+    if (!is_wanted) return OK;
+    const err e = make_batch(f, slot);
+    if (e) return fail_prefix(ERR_PROTOCOL, "batch %llu", (unsigned long long)f->coming);
+    pthread_mutex_lock(&f->lock);
+    if (f->place == f->told_place) f->made++;
+    pthread_cond_signal(&f->made_more);
+    pthread_mutex_unlock(&f->lock);
+    return OK;
+}
+
+static err take_part(struct fed *f, const struct message *m)
+{
+    if (m->type != MESSAGE_BATCH || message_fault(m, FROM_CHIEF))
+        return fail(ERR_PROTOCOL, "sent %s in the place of a batch", message_name(m->type));
+    if (!f->told_place || m->step != f->told_place) return OK; /* from before a seek */
+    if (m->sequence != f->coming || m->sequence >= f->told_end || m->offset != f->came ||
+        !m->body_bytes || m->body_bytes > f->layout.bytes - f->came)
+        return fail(ERR_PROTOCOL, "sent %u bytes of batch %llu at %llu, not what comes next",
+                    m->body_bytes, (unsigned long long)m->sequence, (unsigned long long)m->offset);
+    memcpy((char *)f->arriving.at + f->came, m->body, m->body_bytes);
+    f->came += m->body_bytes;
+    if (f->came < f->layout.bytes) return OK;
+    f->came = 0;
+    TRY(batch_is_there(f));
+    f->coming++;
+    return OK;
+}
+
+/* A chief that is on its way out, or finds another life of this worker there, may be back. */
+static err refused(struct fed *f, const struct message *m)
+{
+    char text[ACTION_TEXT_MAX];
+    message_text(m, text);
+    if (exit_code_is_retryable((int)m->code)) {
+        link_close(f->link);
+        lose(f, text);
+        return OK;
+    }
+    return fail(m->code == EXIT_INPUT ? ERR_INPUT : ERR_PROTOCOL, "refuses to feed this worker: %s",
+                text);
+}
+
+static void on_message(void *context, struct link *link, const struct message *m)
+{
+    struct fed *f = context;
+    err e;
+    if (m->type == MESSAGE_REFUSED)
+        e = refused(f, m);
+    else if (!f->is_greeted)
+        e = check_welcome(f, m);
+    else if (!f->is_told)
+        e = take_data(f, m);
+    else
+        e = take_part(f, m);
+    if (e) give_up(f, fail_prefix(e, "worker/0 at %s", address_of(f)));
+}
+
+static const struct link_events events = {
+    .opened = on_opened,
+    .message = on_message,
+    .closed = on_closed,
+};
+
+static void connect_if_due(struct fed *f)
+{
+    if (f->link || clock_ms() < f->retry_ms) return;
+    if (transport_tcp.connect(f->loop, address_of(f), &events, f, &f->link)) lose(f, error_text());
+}
+
+/* ---- the thread ---- */
+
+/* Of what has room: at once from another place, else when half of it is free. */
+static void ask(struct fed *f)
+{
+    pthread_mutex_lock(&f->lock);
+    const uint64_t place = f->place, first = f->first + f->made;
+    const uint64_t end = f->first + f->freed + (uint64_t)f->slot_count;
+    const bool is_new = place != f->told_place;
+    const bool is_due = is_new || end >= f->told_end + (uint64_t)(f->slot_count + 1) / 2;
+    if (is_due) f->end = end;
+    pthread_mutex_unlock(&f->lock);
+    if (!is_due) return;
+    const struct message m = {
+        .type = MESSAGE_FEED,
+        .job = JOB_WORKER,
+        .task = (uint32_t)f->task.index,
+        .sequence = first,
+        .version = end,
+        .step = place,
+    };
+    if (link_send(f->link, &m)) return; /* it is closing */
+    if (is_new) {
+        f->coming = first;
+        f->came = 0;
+    }
+    f->told_place = place;
+    f->told_end = end;
+}
+
+static void watch_chief(struct fed *f)
+{
+    const uint64_t limit_ms = f->task.options.limits.restart_ms;
+    if (f->is_told || f->failure || clock_ms() - f->lost_ms < limit_ms + GRACE_MS) return;
+    give_up(f, fail(ERR_TIMEOUT,
+                    "worker/0 at %s, which reads the data, did not come back within %llu s "
+                    "(--restart_timeout): %s",
+                    address_of(f), (unsigned long long)limit_ms / 1000, f->trouble));
+}
+
+static void *run(void *context)
+{
+    struct fed *f = context;
+    while (!atomic_load(&f->is_stopping)) {
+        connect_if_due(f);
+        if (f->is_told && !f->failure) ask(f);
+        loop_poll(f->loop, POLL_MS);
+        watch_chief(f);
+    }
+    return NULL;
+}
+
+/* ---- the source ---- */
+
+static void place_slot(struct fed *f, char *at, struct column *slot)
+{
+    for (int i = 0; i < f->data.column_count; i++) slot[i] = f->conversions[i].made;
+    for (int i = 0; i < f->layout.count; i++) {
+        struct column *c = &slot[f->layout.columns[i]];
+        c->at = at;
+        at += (column_row_bytes(c) * (size_t)f->options.batch + 63) / 64 * 64;
+    }
+}
+
+static err open_slots(struct fed *f)
+{
+    const int64_t batch = f->options.batch;
+    uint64_t slot_bytes = 0, all;
+    for (int i = 0; i < f->layout.count; i++) {
+        const struct column *c = &f->conversions[f->layout.columns[i]].made;
+        uint64_t bytes;
+        TRY(storage_bytes(source_name, batch, &c->shape, c->dtype, &bytes));
+        slot_bytes += (bytes + 63) / 64 * 64;
+    }
+    f->slot_count = f->options.prefetch + 1;
+    f->slots = calloc((size_t)f->slot_count, sizeof *f->slots);
+    if (!f->slots || __builtin_mul_overflow(slot_bytes, (uint64_t)f->slot_count, &all))
+        return fail(ERR_MEMORY, "%s: no memory for batches", source_name);
+    TRY(block_new(all, &f->memory));
+    TRY(block_new(f->layout.bytes, &f->arriving));
+    for (int i = 0; i < f->slot_count; i++)
+        place_slot(f, (char *)f->memory.at + slot_bytes * (uint64_t)i, f->slots[i]);
+    for (int i = 0; i < f->layout.count; i++)
+        f->arrived.columns[f->layout.columns[i]].at = (char *)f->arriving.at + f->layout.at[i];
+    return OK;
+}
+
+static void describe_arrived(struct fed *f)
+{
+    f->arrived = (struct dataset){
+        .rows = f->options.batch,
+        .column_count = f->data.column_count,
+        .name = source_name,
+        .label_name = source_name,
+    };
+    memcpy(f->arrived.columns, f->data.columns, sizeof f->arrived.columns);
+}
+
+static err begin(struct batch_source *source, const struct stream_options *options)
+{
+    struct fed *f = (struct fed *)source;
+    f->options = *options;
+    f->options.reads = NULL;
+    f->transform = options->transform;
+    describe_arrived(f);
+    conversions_of(&options->transform, &f->arrived, f->conversions);
+    TRY(feed_layout_make(f->data.columns, f->data.column_count, options->reads, options->batch,
+                         &f->layout));
+    TRY(open_slots(f));
+    TRY(waker_open(&f->waker, f->loop));
+    f->place = 1;
+    TRY(thread_start(&f->thread, run, f));
+    f->is_running = true;
+    return OK;
+}
+
+/* Holds the lock. */
+static bool wait_for_batches(struct fed *f, uint64_t count, int timeout_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const int64_t ns = until.tv_nsec + (int64_t)(timeout_ms % 1000) * 1000000;
+    until.tv_sec += timeout_ms / 1000 + (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    int status = 0;
+    while (f->made - f->taken < count && !status && !f->failure)
+        status = pthread_cond_clockwait(&f->made_more, &f->lock, CLOCK_MONOTONIC, &until);
+    return f->made - f->taken >= count;
+}
+
+static struct batch batch_of(const struct fed *f, uint64_t number, uint64_t index)
+{
+    const struct stream_options *o = &f->options;
+    const uint64_t position =
+        (index * (uint64_t)o->workers + (uint64_t)o->worker) * (uint64_t)o->batch;
+    return (struct batch){
+        .rows = o->batch,
+        .columns = f->slots[number % (uint64_t)f->slot_count],
+        .column_count = f->data.column_count,
+        .index = index,
+        .epoch = position / (uint64_t)f->data.rows,
+    };
+}
+
+/* Asking for the next one makes room for another. */
+static err next(struct batch_source *source, struct batch *ret)
+{
+    struct fed *f = (struct fed *)source;
+    pthread_mutex_lock(&f->lock);
+    f->freed = f->taken;
+    const uint64_t end = f->first + f->freed + (uint64_t)f->slot_count;
+    const bool wakes = end >= f->end + (uint64_t)(f->slot_count + 1) / 2;
+    if (wakes) waker_ring(&f->waker);
+    const bool is_there = wait_for_batches(f, 1, WAIT_MS_MAX);
+    const uint64_t number = f->taken, index = f->first + number;
+    const err failure = is_there ? OK : f->failure;
+    if (is_there) f->taken++;
+    pthread_mutex_unlock(&f->lock);
+    if (failure) return fail(failure, "%s", f->failed);
+    if (!is_there)
+        return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
+    *ret = batch_of(f, number, index);
+    return OK;
+}
+
+static int ready(struct batch_source *source)
+{
+    struct fed *f = (struct fed *)source;
+    pthread_mutex_lock(&f->lock);
+    const int count = (int)(f->made - f->taken) + (f->failure != OK);
+    pthread_mutex_unlock(&f->lock);
+    return count;
+}
+
+static err seek(struct batch_source *source, uint64_t index)
+{
+    struct fed *f = (struct fed *)source;
+    uint64_t position;
+    if (__builtin_mul_overflow(index, (uint64_t)f->options.workers, &position) ||
+        __builtin_mul_overflow(position, (uint64_t)f->options.batch, &position) ||
+        position > POSITION_MAX)
+        return fail(ERR_INPUT, "batch %llu is beyond the stream", (unsigned long long)index);
+    pthread_mutex_lock(&f->lock);
+    f->place++;
+    f->first = index;
+    f->made = f->taken = f->freed = 0;
+    pthread_mutex_unlock(&f->lock);
+    waker_ring(&f->waker);
+    return OK;
+}
+
+static void close_source(struct batch_source *source)
+{
+    struct fed *f = (struct fed *)source;
+    if (f->is_running) {
+        atomic_store(&f->is_stopping, true);
+        waker_ring(&f->waker);
+        pthread_join(f->thread, NULL);
+    }
+    waker_close(&f->waker);
+    if (f->loop) loop_close(f->loop);
+    pthread_cond_destroy(&f->made_more);
+    pthread_mutex_destroy(&f->lock);
+    block_drop(&f->memory);
+    block_drop(&f->arriving);
+    arena_free(&f->arena);
+    free(f->task.peers);
+    free(f->slots);
+    free(f->text);
+    free(f);
+}
+
+static const struct source_calls calls = {begin, next, ready, seek, close_source};
+
+/* ---- life ---- */
+
+static err check_start(struct fed *f)
+{
+    const uint64_t limit_ms = f->task.options.limits.start_ms;
+    const uint64_t now_ms = clock_ms(), waited_ms = now_ms - f->waits_ms;
+    if (f->failure) return fail(f->failure, "%s", f->failed);
+    if (waited_ms >= limit_ms)
+        return fail(ERR_TIMEOUT,
+                    "worker/0 at %s, which reads the data, did not come within %llu s "
+                    "(--start_timeout): %s",
+                    address_of(f), (unsigned long long)limit_ms / 1000, f->trouble);
+    if (now_ms - f->noted_ms < NOTE_MS) return OK;
+    f->noted_ms = now_ms;
+    log_line(LOG_INFO, "waiting for worker/0 at %s, which reads the data: %s, %llu s of %llu s",
+             address_of(f), f->trouble[0] ? f->trouble : "no answer yet",
+             (unsigned long long)waited_ms / 1000, (unsigned long long)limit_ms / 1000);
+    return OK;
+}
+
+static err open_parts(struct fed *f, const struct task_options *options)
+{
+    feed_open_task(&f->task, options);
+    f->task.peers = calloc((size_t)f->task.peer_count, sizeof *f->task.peers);
+    if (!f->task.peers) return fail(ERR_MEMORY, "no memory for %d workers", f->task.peer_count);
+    f->task.options.fingerprint = NULL; /* it may be of what the data say, too */
+    TRY(loop_open(&f->loop));
+    f->waits_ms = f->noted_ms = clock_ms();
+    while (!f->is_told) { /* ends: check_start has a limit */
+        connect_if_due(f);
+        loop_poll(f->loop, POLL_MS);
+        TRY(check_start(f));
+    }
+    f->waits_ms = 0;
+    f->source.rows = f->data.rows;
+    f->source.columns = f->data.columns;
+    f->source.column_count = f->data.column_count;
+    return OK;
+}
+
+err fed_open(const struct task_options *options, struct spec *spec, struct fed **ret)
+{
+    struct fed *f = malloc(sizeof *f);
+    if (!f) return fail(ERR_MEMORY, "no memory for batches");
+    *f = (struct fed){
+        .source = {.calls = &calls, .name = source_name, .use = ""},
+        .spec = spec,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .made_more = PTHREAD_COND_INITIALIZER,
+    };
+    const err e = open_parts(f, options);
+    if (e) {
+        close_source(&f->source);
+        return e;
+    }
+    *ret = f;
+    return OK;
+}
+
+void fed_close(struct fed *f)
+{
+    if (f) close_source(&f->source);
+}
+
+struct batch_source *fed_source(struct fed *f)
+{
+    return &f->source;
+}
+
+bool fed_await(struct fed *f, int count, int timeout_ms)
+{
+    const int most = f->slot_count - 1;
+    pthread_mutex_lock(&f->lock);
+    const bool is_there =
+        wait_for_batches(f, (uint64_t)(count < most ? count : most), timeout_ms) || f->failure;
+    pthread_mutex_unlock(&f->lock);
+    if (is_there) f->waits_ms = 0;
+    return is_there;
+}
+
+err fed_note_late(struct fed *f)
+{
+    const uint64_t now_ms = clock_ms();
+    char trouble[ADDRESS_MAX];
+    if (!f->waits_ms) f->waits_ms = f->noted_ms = now_ms;
+    const uint64_t waited_s = (now_ms - f->waits_ms) / 1000;
+    if (now_ms - f->waits_ms >= WAIT_MS_MAX)
+        return fail(ERR_TIMEOUT, "%s: no batch for %d s", source_name, WAIT_MS_MAX / 1000);
+    if (now_ms - f->noted_ms >= NOTE_MS) {
+        f->noted_ms = now_ms;
+        pthread_mutex_lock(&f->lock);
+        snprintf(trouble, sizeof trouble, "%s", f->is_here ? "it reads" : f->trouble);
+        pthread_mutex_unlock(&f->lock);
+        log_line(LOG_INFO, "waiting for a batch of worker/0 at %s: %s, %llu s", address_of(f),
+                 trouble, (unsigned long long)waited_s);
+    }
+    return fail(ERR_PEER, "no batch yet");
+}

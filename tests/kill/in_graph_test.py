@@ -1,0 +1,58 @@
+"""A chief that reads for all, and workers that it feeds, die: nothing is lost that must not be."""
+from program import main
+from program.clicks import CLICKS
+from program.lives import CHIEF, Life, plan_of
+
+LAST_STEP = 600  # so many that none ends before somebody is killed
+IN_GRAPH = {"train.replication": "in_graph", "data.shuffle": True}
+ATTEMPTS = 8
+LEARNT = {"accuracy": 0.6, "auc": 0.58}
+
+
+class InGraph(Life):
+    def run_with_dead(self, plan, names):
+        cluster = self.begin(plan)
+        cluster.wait_for_step(50)
+        cluster.wait_for_line(CHIEF, "saved ")
+        cluster.restart(names)
+        return cluster, self.assert_done(cluster)
+
+    def test_whoever_is_killed_goes_on_where_the_stream_was(self):
+        """One that dies between two messages of one push changes bits: not every time. The
+        reference is one of workers that read themselves."""
+        for changes, names in (({}, ["worker/1"]), (CLICKS, [CHIEF]), ({}, [CHIEF, "worker/2"])):
+            with self.subTest(names):
+                own = plan_of("sync", LAST_STEP, {**changes, "data.shuffle": True})
+                plan = plan_of("sync", LAST_STEP, {**changes, **IN_GRAPH})
+                reference = self.reference(own)
+                for _ in range(ATTEMPTS):
+                    cluster, _ = self.run_with_dead(plan, names)
+                    found = self.differences(cluster, reference)
+                    if not found:
+                        break
+                else:
+                    self.fail(f"{found}\n{cluster.story()}")
+
+    def test_in_async_too(self):
+        for changes, names in (({}, ["worker/1"]), (CLICKS, [CHIEF]), ({}, [CHIEF, "worker/1"])):
+            with self.subTest(names):
+                plan = plan_of("async", LAST_STEP, {**changes, **IN_GRAPH},
+                               flags=["--transport=tcp", "--parts=always"])
+                cluster, result = self.run_with_dead(plan, names)
+                for name, learnt in LEARNT.items():
+                    if name in result["metrics"]:
+                        self.assertGreater(result["metrics"][name], learnt, cluster.story())
+
+    def test_a_chief_that_stays_away_ends_the_job_for_a_retry(self):
+        for mode in ("sync", "async"):
+            with self.subTest(mode):
+                plan = plan_of(mode, 10 ** 6, IN_GRAPH, flags=["--restart_timeout=1"])
+                cluster = self.begin(plan)
+                cluster.wait_for_step(50)
+                cluster.kill_task(CHIEF)
+                cluster.tasks.pop(CHIEF)
+                self.assert_ends(cluster, 128)
+
+
+if __name__ == "__main__":
+    main()

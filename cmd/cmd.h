@@ -6,6 +6,7 @@
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
+#include "cmd/launch/host_file.h"
 #include "core/base/fields/fields.h"
 #include "core/cluster/description/cluster_spec.h"
 #include "core/cluster/task/task.h"
@@ -18,7 +19,7 @@ enum { LOCAL_TASKS_MAX = 128 }; /* of one job in a local cluster: three descript
  */
 enum run_kind {
     RUN_ALONE = 1 << 0,
-    RUN_LAUNCHER = 1 << 1, /* of a cluster on this host */
+    RUN_LAUNCHER = 1 << 1, /* of a cluster on this host, or by ssh */
     RUN_PS = 1 << 2,
     RUN_CHIEF = 1 << 3,
     RUN_WORKER = 1 << 4, /* another */
@@ -28,8 +29,9 @@ enum run_kind {
 
 struct run_flags { /* one table: run_flags_object */
     struct cluster_flags cluster;
-    int64_t local_ps, local_workers; /* a whole cluster on this host */
-    struct strings set;              /* --set train.last_step=200, repeatable */
+    int64_t local_ps, local_workers;          /* a whole cluster on this host, or by ssh */
+    const char *ssh, *hostfile, *ssh_command; /* cmd/launch/remote.h; ssh NULL: on this host */
+    struct strings set;                       /* --set train.last_step=200, repeatable */
     const char *data_dir;
     int64_t seed; /* -1: the spec's */
     const char *result, *metrics_file;
@@ -57,13 +59,15 @@ struct run {
     const char *spec_path; /* NULL where none was given */
     struct spec spec;      /* loaded where has_spec (a ps may do without) */
     bool has_spec;
-    bool is_local; /* flags.local_ps and local_workers are at least 1 */
+    bool is_local;           /* launches: flags.local_ps and local_workers are at least 1 */
+    struct host_slots slots; /* of --ssh */
     int argc;
     char **argv;
     struct arena arena;
 };
 
-/* Flags and environment, checked together; no file is touched. argv[0] is skipped. */
+/* Flags and environment, checked together; no file is read but --hostfile. argv[0] is
+ * skipped. */
 err run_open(struct run *, int argc, char **argv);
 enum run_kind run_kind(const struct run *);
 err run_load_spec(struct run *);     /* says as well what of the environment does not count */

@@ -42,7 +42,8 @@ static void print_cluster(FILE *out)
           "dtrain --job_name=evaluator with the same lists and SPEC.json stands beside it: it\n"
           "evaluates each new checkpoint, keeps the best (--keep_best, --best_metric), and ends\n"
           "with the job. dtrain help var: variables seen and changed from outside.\n\n"
-          "dtrain --local_ps=2 --local_workers=2 SPEC.json starts such a cluster on this host.\n",
+          "dtrain --local_ps=2 --local_workers=2 SPEC.json starts such a cluster on this host,\n"
+          "dtrain --ssh=ps=2 --hostfile=HOSTS SPEC.json one on the hosts of a file, by ssh.\n",
           out);
 }
 

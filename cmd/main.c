@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "cmd/cmd.h"
+#include "cmd/launch/keeper.h"
 #include "cmd/revision.h"
 #include "core/base/log.h"
 #include "core/base/standard_output.h"
@@ -158,6 +159,7 @@ static int run_command(int argc, char **argv)
         print_usage(stderr);
         return EXIT_INPUT;
     }
+    if (argc > 1 && strcmp(argv[1], keeper_command) == 0) return keeper_run(argc, argv);
     if (asks_for(argc, argv, "--version", "-V")) return cmd_version(1, argv);
     const int behind = find_command_behind_flags(argc, argv);
     if (behind) turn(argv + 1, argc - 1, behind - 1); /* the flags go to the end */

@@ -1,9 +1,12 @@
-/* launch.c - `dtrain --local_ps=N --local_workers=M SPEC.json`: a whole cluster on this host.
+/* launch.c - `dtrain --local_ps=N --local_workers=M SPEC.json`: a whole cluster on this host, or by
+ * ssh on several.
  *
  * The launcher listens at a free port for every task before it starts the first, and hands the
  * sockets on, so nobody can take a port in between. It passes on what the tasks print and what
  * signals it gets, and ends when the last of them has ended, with the exit code of the first that
- * failed. No task outlives it: the kernel kills them when it dies.
+ * failed. No task outlives it: the kernel kills them when it dies. Of tasks on other hosts its
+ * child is ssh, whose standard input carries the signals (cmd/launch/remote.h,
+ * cmd/launch/keeper.h).
  */
 #include "cmd/run/launch.h"
 
@@ -17,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/launch/keeper.h"
+#include "cmd/launch/remote.h"
 #include "cmd/run/descriptors.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
@@ -29,6 +34,7 @@ enum {
     END_LIMIT_MS = 3000,    /* from asking them to end, when nothing can be saved, to SIGKILL */
     LOOK_MS = 1000,         /* between two looks at those that were killed */
     SIGNAL_CODE = 128, /* exit code of a task that signal N killed: 128 + N, as shells say it */
+    WHERE_MAX = 64,
     FDS_MAX = 2 * 2 * LOCAL_TASKS_MAX + 1,
 };
 
@@ -39,10 +45,29 @@ static bool is_alive(const struct child *child)
     return child->pid > 0;
 }
 
+static void close_control(struct child *child)
+{
+    if (child->control >= 0) close(child->control);
+    child->control = -1;
+}
+
+/* The end of what it reads is SIGKILL for a task that ssh has started. Who is asked a second time
+ * has a connection that carries nothing, which is cut. A pipe that is full has not been read. */
+static void send_signal(struct child *child, int signo)
+{
+    const char letter = keeper_letter(signo);
+    if (!is_alive(child)) return;
+    if (child->control < 0)
+        kill(child->pid, signo);
+    else if (signo == SIGKILL)
+        close_control(child);
+    else if (letter && write(child->control, &letter, 1) < 0)
+        log_line(LOG_DEBUG, "%s: signal %d did not leave", child->name, signo);
+}
+
 static void signal_all(struct launch *launch, int signo)
 {
-    for (int i = 0; i < launch->count; i++)
-        if (is_alive(&launch->children[i])) kill(launch->children[i].pid, signo);
+    for (int i = 0; i < launch->count; i++) send_signal(&launch->children[i], signo);
 }
 
 /* Whether a task that ended with this code is why the job fails, as far as is known now. One that
@@ -55,12 +80,32 @@ static bool is_cause(const struct launch *launch, int code)
            (launch->code == EXIT_LOST_PEER && code != EXIT_LOST_PEER && !launch->stop_ms);
 }
 
+/* Or 0. Of a task elsewhere it comes as its keeper's exit code. */
+static int killed_by(const struct child *child, int status)
+{
+    if (WIFSIGNALED(status)) return WTERMSIG(status);
+    const int code = WEXITSTATUS(status);
+    const bool is_signal = code > SIGNAL_CODE && code < SSH_FAILED && !exit_code_text(code);
+    return child->slot && is_signal ? code - SIGNAL_CODE : 0;
+}
+
+static bool is_cut(const struct child *child, int status)
+{
+    return child->slot && WIFEXITED(status) && WEXITSTATUS(status) == SSH_FAILED;
+}
+
 /* "worker/1 was killed by signal 9 (Killed)" */
 static void describe_end(const struct child *child, int status, char *text, size_t size)
 {
-    if (WIFSIGNALED(status)) {
-        snprintf(text, size, "%s was killed by signal %d (%s)", child->name, WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
+    const int signo = killed_by(child, status);
+    if (signo) {
+        snprintf(text, size, "%s was killed by signal %d (%s)", child->name, signo,
+                 strsignal(signo));
+        return;
+    }
+    if (is_cut(child, status)) {
+        snprintf(text, size, "%s: the connection to %s failed or was lost", child->name,
+                 child->slot->login);
         return;
     }
     const char *meaning = exit_code_text(WEXITSTATUS(status));
@@ -90,7 +135,9 @@ static void note_end(struct launch *launch, struct child *child, int status)
 {
     child->pid = 0;
     launch->alive--;
+    close_control(child);
     int code = WIFSIGNALED(status) ? SIGNAL_CODE + WTERMSIG(status) : WEXITSTATUS(status);
+    if (is_cut(child, status)) code = EXIT_LOST_PEER;
     char text[256];
     describe_end(child, status, text, sizeof text);
     task_output_pass(&child->out);
@@ -101,7 +148,8 @@ static void note_end(struct launch *launch, struct child *child, int status)
     }
     log_line(launch->caught ? LOG_INFO : LOG_ERROR, "%s", text);
     launch->code = code;
-    if (!launch->failed_ms && !launch->stop_ms) plan_end(launch, child, WIFSIGNALED(status));
+    const bool is_sudden = killed_by(child, status) || is_cut(child, status);
+    if (!launch->failed_ms && !launch->stop_ms) plan_end(launch, child, is_sudden);
 }
 
 /* As process 1 of a container the launcher also reaps children that are not its own. */
@@ -129,8 +177,7 @@ static void stop(struct launch *launch, int signo)
 
 static void ask_chief(struct launch *launch, int signo)
 {
-    const struct child *chief = &launch->children[launch->run->flags.local_ps];
-    if (is_alive(chief)) kill(chief->pid, signo);
+    send_signal(&launch->children[launch->run->flags.local_ps], signo);
 }
 
 static void take_signal(struct launch *launch, int signo)
@@ -234,19 +281,31 @@ static err open_signals(struct launch *launch)
     return OK;
 }
 
+/* On another host the task finds out whether the port is free. */
+static err reserve_one(struct run *run, struct child *child, const char **ret)
+{
+    char address[ADDRESS_MAX];
+    if (child->slot) return remote_address(run, child->slot, ret);
+    TRY(address_reserve(address, &child->listen_fd));
+    *ret = arena_string(&run->arena, address);
+    return OK;
+}
+
 /* Names and addresses of all tasks, parameter servers first. */
 static err reserve(struct launch *launch)
 {
     struct run *run = launch->run;
+    if (run->flags.ssh) remote_choose_ports(run);
     for (int i = 0; i < launch->count; i++) {
         struct child *child = &launch->children[i];
+        if (run->flags.ssh) child->slot = &run->slots.at[i];
         int ps_count = (int)run->flags.local_ps;
         child->job = i < ps_count ? JOB_PS : JOB_WORKER;
         child->task = i < ps_count ? i : i - ps_count;
         task_name(child->job, child->task, child->name);
         child->prefix = arena_format(&run->arena, "%s: ", child->name);
-        char address[ADDRESS_MAX];
-        TRY(address_reserve(address, &child->listen_fd));
+        const char *address;
+        TRY(reserve_one(run, child, &address));
         const char *before = launch->hosts[child->job];
         launch->hosts[child->job] =
             arena_format(&run->arena, "%s%s%s", before ? before : "", before ? "," : "", address);
@@ -258,6 +317,7 @@ static err reserve(struct launch *launch)
 static err check_device(const struct run *run)
 {
     const struct device_request request = request_of(run);
+    if (run->flags.ssh) return OK; /* none of them is here */
     return device_request_check(&request);
 }
 
@@ -271,7 +331,8 @@ static err launch_open(struct launch *launch, struct run *run)
     if (!launch->children) return fail(ERR_MEMORY, "no memory for %d tasks", count);
     launch->count = count;
     for (int i = 0; i < count; i++)
-        launch->children[i] = (struct child){.listen_fd = -1, .out.from = -1, .err.from = -1};
+        launch->children[i] =
+            (struct child){.control = -1, .listen_fd = -1, .out.from = -1, .err.from = -1};
     TRY(open_signals(launch));
     TRY(check_device(run));
     TRY(reserve(launch));
@@ -283,6 +344,7 @@ static void launch_close(struct launch *launch)
     for (int i = 0; i < launch->count; i++) {
         task_output_close(&launch->children[i].out);
         task_output_close(&launch->children[i].err);
+        close_control(&launch->children[i]);
         if (launch->children[i].listen_fd >= 0) close(launch->children[i].listen_fd);
     }
     if (launch->signals >= 0) close(launch->signals);
@@ -297,9 +359,13 @@ static err start_all(struct launch *launch)
         if (e) return fail_prefix(e, "cannot start %s", launch->children[i].name);
         launch->alive++;
     }
-    log_line(LOG_INFO, "started %d ps and %d worker%s on this host",
-             (int)launch->run->flags.local_ps, (int)launch->run->flags.local_workers,
-             launch->run->flags.local_workers == 1 ? "" : "s");
+    const struct run *run = launch->run;
+    char where[WHERE_MAX] = "on this host";
+    if (run->flags.ssh)
+        snprintf(where, sizeof where, "by ssh on %d host%s, ports from %d on", run->slots.hosts,
+                 run->slots.hosts == 1 ? "" : "s", (int)run->flags.cluster.base_port);
+    log_line(LOG_INFO, "started %d ps and %d worker%s %s", (int)run->flags.local_ps,
+             (int)run->flags.local_workers, run->flags.local_workers == 1 ? "" : "s", where);
     return OK;
 }
 

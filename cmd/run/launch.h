@@ -14,6 +14,8 @@ struct child {
     int task;
     char name[TASK_NAME_MAX];
     const char *prefix;
+    const struct host_slot *slot; /* where ssh starts it; NULL: here */
+    int control;   /* the writing end of what ssh reads, for letters (cmd/launch/keeper.h), or -1 */
     int listen_fd; /* until the task has it, then -1 */
     pid_t pid;     /* 0: not started, or ended */
     struct task_output out, err;

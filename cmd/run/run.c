@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd/device.h"
+#include "cmd/launch/remote.h"
 #include "cmd/run/settings.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
@@ -135,10 +136,13 @@ err run_open(struct run *run, int argc, char **argv)
     log_set_level((enum log_level)run->flags.log_level);
     if (run->flags.launched == LAUNCHED_TERMINAL) log_set_terminal();
     TRY(check_words(run));
-    if (run->flags.local_ps || run->flags.local_workers)
+    if (run->flags.ssh)
+        TRY(remote_open(run));
+    else if (run->flags.local_ps || run->flags.local_workers)
         TRY(open_local(run));
     else
         TRY(open_task(run));
+    if (!run->flags.ssh) TRY(remote_check_absent(run));
     TRY(settings_check_flags(run));
     if (paths == 0 && run_kind(run) != RUN_PS) /* it gets what it needs from the chief */
         return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");

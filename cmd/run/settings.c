@@ -69,16 +69,16 @@ err settings_check_words(int argc, char **argv)
 
 /* Of a flag that is given. One line may start every task of a cluster: what has no effect in some
  * of them is let pass there, and so is a local_ps of 0. */
-static err check_flag(const struct field *flag, enum run_kind kind)
+static err check_flag(const struct field *flag, enum run_kind kind, bool is_by_ssh)
 {
     if (!flag->takers || flag->takers & kind) return OK;
     if (flag->takers == RUN_EVALUATOR)
         return fail(ERR_INPUT, "--%s goes with --job_name=evaluator only", flag->name);
     if (kind == RUN_LAUNCHER)
-        return fail(ERR_INPUT,
-                    "--local_ps and --local_workers start tasks of their own: --%s does not go "
-                    "with them",
-                    flag->name);
+        return fail(ERR_INPUT, "%s: --%s does not go with %s",
+                    is_by_ssh ? "--ssh starts tasks of its own"
+                              : "--local_ps and --local_workers start tasks of their own",
+                    flag->name, is_by_ssh ? "it" : "them");
     if (kind == RUN_ALONE && flag->takers & RUN_PS)
         return fail(ERR_INPUT, "--%s needs --job_name: a single process listens nowhere",
                     flag->name);
@@ -89,7 +89,7 @@ err settings_check_flags(const struct run *run)
 {
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++)
         if (flags_given(&run_flags_object, run->argc, run->argv, flag->name))
-            TRY(check_flag(flag, run_kind(run)));
+            TRY(check_flag(flag, run_kind(run), run->flags.ssh));
     return OK;
 }
 

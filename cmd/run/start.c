@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "cmd/launch/remote.h"
 #include "cmd/run/launch.h"
 #include "core/base/log.h"
 #include "kernels/kernels.h"
@@ -77,7 +78,8 @@ static char **command_line(struct launch *launch, const struct child *child)
     const enum run_kind kind = child->job == JOB_PS ? RUN_PS
                                : child->task == 0   ? RUN_CHIEF
                                                     : RUN_WORKER;
-    const char *launched = kind == RUN_CHIEF && log_is_terminal() ? "terminal" : "yes";
+    const char *launched =
+        kind == RUN_CHIEF && !child->slot && log_is_terminal() ? "terminal" : "yes";
     size_t words_max = FLAGS_MAX + (size_t)run->flags.set.count;
     struct words words = {.at = arena_array(arena, words_max, sizeof *words.at)};
     words.at[words.count++] = run->argv[0];
@@ -85,7 +87,8 @@ static char **command_line(struct launch *launch, const struct child *child)
     words.at[words.count++] = arena_format(arena, "--task_index=%d", child->task);
     words.at[words.count++] = arena_format(arena, "--ps_hosts=%s", launch->hosts[JOB_PS]);
     words.at[words.count++] = arena_format(arena, "--worker_hosts=%s", launch->hosts[JOB_WORKER]);
-    words.at[words.count++] = arena_format(arena, "--bind=fd:%d", child->listen_fd);
+    if (!child->slot)
+        words.at[words.count++] = arena_format(arena, "--bind=fd:%d", child->listen_fd);
     words.at[words.count++] = arena_format(arena, "--launched=%s", launched);
     add_given(&words, run, kind);
     if (kind == RUN_PS) return words.at;
@@ -103,16 +106,25 @@ static void open_input(const struct launch *launch)
     if (fd >= 0) dup2(fd, STDIN_FILENO);
 }
 
+_Noreturn static void become_ssh(char **words, int input)
+{
+    dup2(input, STDIN_FILENO);
+    execvp(words[0], words);
+    log_line(LOG_ERROR, "cannot start %s: %s", words[0], strerror(errno));
+    _exit(EXIT_FAILED);
+}
+
 /* In the new process. A group of its own keeps the terminal's Ctrl-C away: the launcher passes it
  * on, once. The kernel's promise to kill the task with the launcher holds from prctl on; the
  * launcher may have died before. */
 _Noreturn static void become(const struct launch *launch, const struct child *child, char **words,
-                             pid_t launcher)
+                             pid_t launcher, int input)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher) _exit(EXIT_FAILED);
     sigprocmask(SIG_SETMASK, &launch->old_mask, NULL);
+    if (child->slot) become_ssh(words, input);
     open_input(launch);
     fcntl(child->listen_fd, F_SETFD, 0);
     cpu_environment_prepare(words); /* starts the program, or returns */
@@ -138,28 +150,43 @@ static err open_stream(struct child *child, int to, int *ret_write)
 
 /* The listening socket belongs to the task from here on: while a copy is open anywhere, the port
  * takes connections that nobody answers. */
-static err spawn(struct launch *launch, struct child *child, int out, int error)
+static err spawn(struct launch *launch, struct child *child, int input, int out, int error)
 {
     char **words = command_line(launch, child);
+    if (child->slot) TRY(remote_words(launch->run, child->slot, words, &words));
     pid_t launcher = getpid(), pid = fork();
     if (pid < 0) return fail(ERR_IO, "fork: %s", strerror(errno));
     if (pid == 0) {
         dup2(out, STDOUT_FILENO);
         dup2(error, STDERR_FILENO);
-        become(launch, child, words, launcher);
+        become(launch, child, words, launcher, input);
     }
     child->pid = pid;
-    close(child->listen_fd);
+    if (child->listen_fd >= 0) close(child->listen_fd);
     child->listen_fd = -1;
+    return OK;
+}
+
+/* Of ssh: by which the task is told of signals. */
+static err open_control(struct child *child, int *ret_read)
+{
+    int fds[2];
+    if (!child->slot) return OK;
+    if (pipe2(fds, O_CLOEXEC)) return fail(ERR_IO, "cannot make a pipe: %s", strerror(errno));
+    fcntl(fds[1], F_SETFL, O_NONBLOCK);
+    child->control = fds[1];
+    *ret_read = fds[0];
     return OK;
 }
 
 err launch_start(struct launch *launch, struct child *child)
 {
-    int out = -1, error = -1;
+    int input = -1, out = -1, error = -1;
     err e = open_stream(child, STDOUT_FILENO, &out);
     if (!e) e = open_stream(child, STDERR_FILENO, &error);
-    if (!e) e = spawn(launch, child, out, error);
+    if (!e) e = open_control(child, &input);
+    if (!e) e = spawn(launch, child, input, out, error);
+    if (input >= 0) close(input);
     if (out >= 0) close(out);
     if (error >= 0) close(error);
     return e;
@@ -168,6 +195,8 @@ err launch_start(struct launch *launch, struct child *child)
 err launch_keep_spec(struct launch *launch)
 {
     if (strcmp(launch->run->spec_path, "-") != 0) return OK;
+    if (launch->run->flags.ssh)
+        return fail(ERR_INPUT, "--ssh: each worker reads the spec by its name, not from here");
     launch->spec_fd = memfd_create("dtrain-spec", MFD_CLOEXEC);
     if (launch->spec_fd < 0) return fail(ERR_IO, "cannot keep the spec: %s", strerror(errno));
     if (json_dumpfd(launch->run->spec.json, launch->spec_fd, JSON_PRESERVE_ORDER))

@@ -270,24 +270,24 @@ static err read_step(struct step *s)
                 s->rank, own, counted);
 }
 
-static err read_roles(const char *roles, const struct step *s, int *ret_ps)
+err ranks_read_roles(const char *flag, const char *roles, int ranks, int *ret_ps)
 {
     const char *at = roles;
     int64_t ps = 0;
     int digits;
     if (strncmp(roles, "ps=", 3) != 0)
-        return fail(ERR_INPUT,
-                    "--slurm: expected ps=N, how many of the tasks are ps, got \"%.64s\"", roles);
+        return fail(ERR_INPUT, "--%s: expected ps=N, how many of the tasks are ps, got \"%.64s\"",
+                    flag, roles);
     at += 3;
     if (read_number(roles, &at, &digits, &ps) || *at || ps < 1 || ps > PS_MAX)
-        return fail(ERR_INPUT, "--slurm: expected ps=N with N from 1 to %d, got \"%.64s\"",
+        return fail(ERR_INPUT, "--%s: expected ps=N with N from 1 to %d, got \"%.64s\"", flag,
                     (int)PS_MAX, roles);
-    if (ps >= s->ranks)
-        return fail(ERR_INPUT, "--slurm=%.64s: of %d tasks none is left to be a worker", roles,
-                    s->ranks);
-    if (s->ranks - ps > WORKERS_MAX)
-        return fail(ERR_INPUT, "--slurm=%.64s: %d workers, at most %d are allowed", roles,
-                    s->ranks - (int)ps, (int)WORKERS_MAX);
+    if (ps >= ranks)
+        return fail(ERR_INPUT, "--%s=%.64s: of %d tasks none is left to be a worker", flag, roles,
+                    ranks);
+    if (ranks - ps > WORKERS_MAX)
+        return fail(ERR_INPUT, "--%s=%.64s: %d workers, at most %d are allowed", flag, roles,
+                    ranks - (int)ps, (int)WORKERS_MAX);
     *ret_ps = (int)ps;
     return OK;
 }
@@ -314,7 +314,7 @@ err slurm_read(const char *roles, int64_t base_port, slurm_variable *variable, s
     struct cluster_spec spec = {.is_distributed = true};
     int ps = 0;
     TRY(read_step(&s));
-    TRY(read_roles(roles, &s, &ps));
+    TRY(ranks_read_roles("slurm", roles, s.ranks, &ps));
     TRY(read_hosts(&s, 0, ps, base_port, &spec.hosts[JOB_PS]));
     TRY(read_hosts(&s, ps, s.ranks - ps, base_port, &spec.hosts[JOB_WORKER]));
     spec.job = s.rank < ps ? JOB_PS : JOB_WORKER;

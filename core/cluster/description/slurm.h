@@ -19,6 +19,10 @@ typedef const char *slurm_variable(const char *name);
 err slurm_read(const char *roles, int64_t base_port, slurm_variable *, struct arena *,
                struct cluster_spec *ret);
 
+/* "ps=2", of so many ranks: how many of them are parameter servers, which leaves a worker. flag:
+ * for messages. ERR_INPUT. */
+err ranks_read_roles(const char *flag, const char *roles, int ranks, int *ret_ps);
+
 /* "gpu[001-003,7],login" as names, in this order. ERR_INPUT: what is wrong with it. */
 err slurm_expand(const char *list, struct arena *, struct strings *ret);
 

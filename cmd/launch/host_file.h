@@ -1,0 +1,32 @@
+/* host_file.h - the file of --hostfile: on which hosts the tasks of a cluster run.
+ *
+ *     # a line a host; one that is named again has more slots
+ *     node1 slots=2
+ *     me@node2 slots=4
+ *     fd00::3
+ *
+ * A slot is room for one task, and 1 of them is what a line without it means. What stands before an
+ * @ is for ssh alone: tasks find each other by the name behind it.
+ */
+#ifndef CMD_LAUNCH_HOST_FILE_H
+#define CMD_LAUNCH_HOST_FILE_H
+
+#include "core/base/arena.h"
+#include "core/base/error.h"
+
+enum { HOST_SLOTS_MAX = 256 };
+
+struct host_slot {
+    const char *login, *host; /* "me@node2", "node2" */
+    int place;                /* among the slots of this host, from 0 */
+};
+
+struct host_slots {
+    struct host_slot *at; /* in the order of the file */
+    int count, hosts;
+};
+
+/* ERR_INPUT, ERR_IO: file, line, what was found and what was expected. */
+err host_file_read(const char *path, struct arena *, struct host_slots *ret);
+
+#endif

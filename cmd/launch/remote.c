@@ -1,0 +1,129 @@
+/* remote.c - see remote.h. */
+#include "cmd/launch/remote.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cmd/launch/keeper.h"
+#include "core/cluster/description/slurm.h"
+#include "net/transport.h"
+
+enum {
+    SSH_WORDS_MAX = 64, /* of --ssh_command */
+    OWN_WORDS = 8,
+    /* Below what Linux gives to connections. */
+    PORT_FIRST = 10000,
+    PORT_BLOCKS = 220,
+    PORT_BLOCK = 100,
+    PORT_MAX = 65535,
+};
+
+err remote_open(struct run *run)
+{
+    struct run_flags *flags = &run->flags;
+    int ps = 0;
+    if (!flags->hostfile) return fail(ERR_INPUT, "--ssh needs --hostfile, which names the hosts");
+    if (flags->local_ps || flags->local_workers)
+        return fail(ERR_INPUT,
+                    "--local_ps and --local_workers are for this host; --ssh has its own");
+    TRY(host_file_read(flags->hostfile, &run->arena, &run->slots));
+    TRY(ranks_read_roles("ssh", flags->ssh, run->slots.count, &ps));
+    const int workers = run->slots.count - ps;
+    if (ps > LOCAL_TASKS_MAX || workers > LOCAL_TASKS_MAX)
+        return fail(ERR_INPUT,
+                    "--ssh starts at most %d ps and %d workers, the file has room for %d and %d",
+                    (int)LOCAL_TASKS_MAX, (int)LOCAL_TASKS_MAX, ps, workers);
+    flags->local_ps = ps;
+    flags->local_workers = workers;
+    run->is_local = true;
+    return OK;
+}
+
+err remote_check_absent(const struct run *run)
+{
+    static const char *const names[] = {"hostfile", "ssh_command", "base_port"};
+    const int count = run->is_local ? 3 : 2; /* Slurm has ports, too */
+    for (int i = 0; i < count; i++)
+        if (flags_given(&run_flags_object, run->argc, run->argv, names[i]))
+            return fail(ERR_INPUT, "--%s goes with --ssh", names[i]);
+    return OK;
+}
+
+void remote_choose_ports(struct run *run)
+{
+    unsigned block = 0;
+    if (run->flags.cluster.base_port) return;
+    if (getrandom(&block, sizeof block, GRND_NONBLOCK) < 0) block = (unsigned)getpid();
+    run->flags.cluster.base_port = PORT_FIRST + (int64_t)(block % PORT_BLOCKS) * PORT_BLOCK;
+}
+
+err remote_address(struct run *run, const struct host_slot *slot, const char **ret)
+{
+    const bool is_v6 = strchr(slot->host, ':');
+    const int64_t port = run->flags.cluster.base_port + slot->place;
+    if (port > PORT_MAX)
+        return fail(ERR_INPUT, "--base_port: %d tasks of a host have no room", slot->place + 1);
+    *ret = arena_format(&run->arena, is_v6 ? "[%s]:%lld" : "%s:%lld", slot->host, (long long)port);
+    const err e = address_check(*ret);
+    return e ? fail_prefix(e, "%s", run->flags.hostfile) : OK;
+}
+
+/* For a shell: 'it'\''s' */
+static char *quote(struct arena *arena, const char *word)
+{
+    size_t length = 3;
+    for (const char *c = word; *c; c++) length += *c == '\'' ? 4 : 1;
+    char *quoted = arena_array(arena, length, 1), *to = quoted;
+    *to++ = '\'';
+    for (; *word; word++) {
+        if (*word == '\'') to = stpcpy(to, "'\\'");
+        *to++ = *word;
+    }
+    *to++ = '\'';
+    *to = '\0';
+    return quoted;
+}
+
+/* What the shell of the other host is to do. */
+static err remote_command(struct run *run, char **task, char **ret)
+{
+    struct arena *arena = &run->arena;
+    char folder[PATH_MAX], program[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (!getcwd(folder, sizeof folder) || length < 0)
+        return fail(ERR_IO, "cannot tell where this runs: %s", strerror(errno));
+    program[length] = '\0';
+    char *text = arena_format(arena, "cd %s && exec %s %s", quote(arena, folder),
+                              quote(arena, program), keeper_command);
+    for (char **word = task + 1; *word; word++)
+        text = arena_format(arena, "%s %s", text, quote(arena, *word));
+    *ret = text;
+    return OK;
+}
+
+err remote_words(struct run *run, const struct host_slot *slot, char **task, char ***ret)
+{
+    struct arena *arena = &run->arena;
+    char **words = arena_array(arena, SSH_WORDS_MAX + OWN_WORDS, sizeof *words), *state;
+    int count = 0;
+    char *from = arena_string(arena, run->flags.ssh_command);
+    for (char *w = strtok_r(from, " ", &state); w; w = strtok_r(NULL, " ", &state)) {
+        if (count == SSH_WORDS_MAX)
+            return fail(ERR_INPUT, "--ssh_command: more than %d words", (int)SSH_WORDS_MAX);
+        words[count++] = w;
+    }
+    if (count == 0) return fail(ERR_INPUT, "--ssh_command: no command is named");
+    /* Nobody is asked for a password; a host that is gone is noticed within a minute. */
+    static const char *const more[] = {"-T", "-oBatchMode=yes", "-oServerAliveInterval=15"};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        words[count++] = arena_string(arena, more[i]);
+    words[count++] = arena_string(arena, slot->login);
+    TRY(remote_command(run, task, &words[count++]));
+    words[count] = NULL;
+    *ret = words;
+    return OK;
+}

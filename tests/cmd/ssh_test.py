@@ -1,0 +1,255 @@
+"""A cluster of the hosts of a file, started by ssh: what it prints, how it ends, and that nothing
+outlives it. The server is a real sshd with keys of its own; the hosts are addresses of this one."""
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import unittest
+
+import program
+from program import commands
+from program.commands import CommandCase
+
+HOSTS = "# two of them\n127.0.0.1 slots=2\n\n127.0.0.2 slots=2 # workers\n"
+NAMES = ("ps/0", "ps/1", "worker/0", "worker/1")
+TRIES = 5
+SERVER = """
+Port {port}
+ListenAddress 127.0.0.1
+ListenAddress 127.0.0.2
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/own_key.pub
+PidFile {folder}/sshd.pid
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+"""
+CLIENT = """
+Host *
+Port {port}
+IdentityFile {folder}/own_key
+IdentitiesOnly yes
+UserKnownHostsFile {folder}/known_hosts
+StrictHostKeyChecking accept-new
+"""
+
+
+def find(name):
+    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]
+
+
+def processes():
+    """Id, parent, folder and words of each."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                yield int(pid), parent, os.readlink(f"/proc/{pid}/cwd"), file.read().split("\0")
+        except OSError:
+            continue  # ended meanwhile
+
+
+class Files(CommandCase):
+    """Mistakes, for which no server is needed."""
+
+    def check(self, words, said):
+        ended = self.run_dtrain(*words)
+        self.assertEqual((ended.returncode, ended.stderr), (2, f"dtrain: {said}\n"))
+
+    def check_file(self, text, said):
+        (self.folder / "hosts").write_text(text)
+        self.check(["--ssh=ps=1", "--hostfile=hosts", "--base_port=20000", "spec.json"], said)
+
+    def test_lines_that_are_wrong_are_named(self):
+        self.check_file("# nobody\n", "hosts: there is no host in it")
+        self.check_file("a\nb slot=2\n",
+                        'hosts:2: expected slots=N with N from 1 to 256, got "slot=2"')
+        self.check_file("a slots=0\n",
+                        'hosts:1: expected slots=N with N from 1 to 256, got "slots=0"')
+        self.check_file("a slots=200\nb slots=57\n", "hosts:2: more than 256 slots")
+        self.check_file("-oProxyCommand=x\n",
+                        'hosts:1: expected a host or user@host, got "-oProxyCommand=x"')
+        self.check_file("me@\n", 'hosts:1: expected a host or user@host, got "me@"')
+        self.check_file("a slots=2 b\n",
+                        'hosts:1: expected no more than a host and slots=N, got "b"')
+        self.check_file("a" * 600, "hosts:1: longer than 510 characters")
+        self.check_file("a/b slots=2\n",
+                        'hosts: address "a/b:20000": "a/b" is not the name of a host')
+        self.check_file("a\n", "--ssh=ps=1: of 1 tasks none is left to be a worker")
+
+    def test_flags_that_do_not_go_together_are_named(self):
+        (self.folder / "hosts").write_text(HOSTS)
+        both = ["--ssh=ps=2", "--hostfile=hosts"]
+        self.check(["--ssh=ps=2", "spec.json"], "--ssh needs --hostfile, which names the hosts")
+        self.check(["--hostfile=hosts", "spec.json"], "--hostfile goes with --ssh")
+        self.check(["--ssh_command=rsh", "spec.json"], "--ssh_command goes with --ssh")
+        self.check(["--local_ps=1", "--base_port=20000", "spec.json"], "--base_port goes with --ssh")
+        self.check([*both, "--local_ps=2", "spec.json"],
+                   "--local_ps and --local_workers are for this host; --ssh has its own")
+        self.check([*both, "--bind=0.0.0.0", "spec.json"],
+                   "--ssh starts tasks of its own: --bind does not go with it")
+        self.check(["--ssh=2", "--hostfile=hosts", "spec.json"],
+                   '--ssh: expected ps=N, how many of the tasks are ps, got "2"')
+        self.check(["--ssh=ps=2", "--hostfile=none", "spec.json"],
+                   "--hostfile: none: No such file or directory")
+        self.check([*both, "--base_port=65535", "spec.json"],
+                   "--base_port: 2 tasks of a host have no room")
+
+    def test_a_plan_is_made_of_the_file(self):
+        (self.folder / "hosts").write_text(HOSTS)
+        ended = self.run_dtrain("check", "--json", "--ssh=ps=1", "--hostfile=hosts", "spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(json.loads(ended.stdout)["workers"], 3)
+
+    def test_a_command_that_is_not_there_ends_it(self):
+        (self.folder / "hosts").write_text(HOSTS)
+        ended = self.run_dtrain("--ssh=ps=2", "--hostfile=hosts", "--ssh_command=./none",
+                                "spec.json")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertRegex(ended.stderr, r"ps/0: .*cannot start \./none: No such file")
+
+
+class Ssh(CommandCase):
+    def setUp(self):
+        super().setUp()
+        missing = [name for name in ("sshd", "ssh", "ssh-keygen") if not find(name)]
+        if missing or os.getuid() != 0:
+            self.skipTest(f"{', '.join(missing)} missing" if missing else "only root starts sshd")
+        os.makedirs("/run/sshd", exist_ok=True)
+        for key in ("host_key", "own_key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / key],
+                           check=True)
+        for _ in range(TRIES):  # somebody may take the port meanwhile
+            if self.start_server():
+                break
+        else:
+            self.fail((self.folder / "sshd.log").read_text())
+        (self.folder / "hosts").write_text(HOSTS)
+        self.words = ["--ssh=ps=2", f"--hostfile={self.folder}/hosts",
+                      f"--ssh_command=ssh -F {self.folder}/client"]
+
+    def start_server(self):
+        """Whether it listens; its children belong to nobody else."""
+        names = {"folder": self.folder, "port": free_port()}
+        (self.folder / "server").write_text(SERVER.format(**names))
+        (self.folder / "client").write_text(CLIENT.format(**names))
+        with open(self.folder / "sshd.log", "wb") as log:
+            server = subprocess.Popen([find("sshd"), "-D", "-e", "-f", self.folder / "server"],
+                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        def said():
+            return (self.folder / "sshd.log").read_text()
+        program.wait_until(lambda: said().count("Server listening") == 2 or
+                           server.poll() is not None or "Cannot bind" in said(), said)
+        return server.poll() is None and "Cannot bind" not in said()
+
+    def run_cluster(self, *words, **options):
+        return program.run([*self.words, *words], self.folder, **options)
+
+    def start(self, *words):
+        """Until both workers have taken a step."""
+        running = commands.Running([*self.words, "--set=train.last_step=1000000000", *words,
+                                    "spec.json"], self.folder)
+        self.addCleanup(running.process.kill)
+        for worker in ("worker/0", "worker/1"):
+            running.wait_for_match(rf"^{worker}: .*step \d+ of 1000000000")
+        return running
+
+    def tasks(self):
+        """Their ids by name."""
+        found = {}
+        for pid, _, folder, words in processes():
+            is_task = "--launched=yes" in words and "keep-task" not in words
+            if is_task and folder == os.path.realpath(self.folder):
+                said = dict(word[2:].split("=", 1) for word in words if "=" in word)
+                found[f"{said['job_name']}/{said['task_index']}"] = pid
+        return found
+
+    def test_a_cluster_trains_and_ends_by_itself(self):
+        ended = self.run_cluster("--result=it's.json", "spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertRegex(ended.stderr, r"started 2 ps and 2 workers by ssh on 2 hosts, ports from "
+                                       r"\d+ on\n")
+        self.assertRegex(ended.stdout, r"worker/0: softmax/kernel +\[784, 10\] +31360 +1\n")
+        self.assertRegex(ended.stdout, r"worker/0: step 20, ")
+        for name in NAMES:
+            self.assertRegex(ended.stderr + ended.stdout, rf"(?m)^{name}: ")
+        self.assertEqual(json.loads((self.folder / "it's.json").read_text())["step"], 20)
+
+    def test_a_user_may_be_named(self):
+        name = pwd.getpwuid(os.getuid()).pw_name
+        (self.folder / "hosts").write_text(f"{name}@127.0.0.1\n{name}@127.0.0.2\n")
+        ended = program.run(["--ssh=ps=1", *self.words[1:], "spec.json"], self.folder)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def test_signals_end_all_of_it(self):
+        for signo, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+            with self.subTest(signal=signo):
+                running = self.start(f"--set=train.checkpoint_dir=run{code}")
+                tasks = self.tasks()
+                self.assertEqual(set(tasks), set(NAMES))
+                running.process.send_signal(signo)
+                self.assertEqual(running.end(), code, running.lines)
+                commands.wait_until_gone(tasks.values())
+                if signo != signal.SIGKILL:
+                    self.assertGreater(len(running.matches(r"^worker/0: .* saved ")), 1)
+
+    def test_a_killed_task_is_named_and_ends_the_job(self):
+        for name in ("worker/1", "ps/0"):
+            with self.subTest(task=name):
+                running = self.start("--stop_timeout=3")
+                tasks = self.tasks()
+                os.kill(tasks[name], signal.SIGKILL)
+                self.assertEqual(running.end(), 128 + signal.SIGKILL, running.lines)
+                commands.wait_until_gone(tasks.values())
+                self.assertEqual(len(running.matches(rf"ERROR: {name} was killed by signal 9")), 1,
+                                 running.lines)
+
+    def test_a_connection_that_is_lost_ends_the_job(self):
+        running = self.start("--stop_timeout=3")
+        tasks = self.tasks()
+        connections = [pid for pid, parent, _, words in processes()
+                       if parent == running.process.pid and
+                       "'--job_name=worker' '--task_index=1'" in words[-2]]
+        self.assertEqual(len(connections), 1)
+        os.kill(connections[0], signal.SIGKILL)
+        self.assertEqual(running.end(), 128 + signal.SIGKILL, running.lines)
+        commands.wait_until_gone(tasks.values())
+
+    def test_a_stopped_task_is_killed_after_the_limit(self):
+        running = self.start("--stop_timeout=0.2")
+        tasks = self.tasks()
+        os.kill(tasks["worker/1"], signal.SIGSTOP)
+        running.process.send_signal(signal.SIGTERM)
+        self.assertEqual(running.end(), 143, running.lines)
+        commands.wait_until_gone(tasks.values())
+
+    def test_reports_can_be_asked_for(self):
+        running = self.start()
+        running.process.send_signal(signal.SIGUSR1)
+        for name in NAMES:
+            running.wait_for_match(rf"^{name}: .* MiB resident$")
+        running.process.send_signal(signal.SIGTERM)
+        self.assertEqual(running.end(), 143)
+
+    def test_a_host_that_lets_nobody_in_is_named(self):
+        (self.folder / "own_key.pub").write_text("")
+        ended = self.run_cluster("spec.json")
+        self.assertEqual(ended.returncode, 128, ended.stderr)
+        self.assertRegex(ended.stderr, r"ps/0: .*Permission denied")
+        self.assertRegex(ended.stderr,
+                         r"ERROR: \S+: the connection to 127\.0\.0\.[12] failed or was lost")
+
+
+if __name__ == "__main__":
+    program.main()

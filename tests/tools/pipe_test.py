@@ -64,6 +64,15 @@ class Pipes(ModelCase):
         self.addCleanup(writer.join)
         self.assertEqual(self.result(*self.sets("pipe")), expected)
 
+    def test_one_pipe_is_not_for_two_workers(self):
+        """Nobody writes, so the worker that has it does not end before the other one comes."""
+        os.mkfifo(self.folder / "pipe")
+        ended = program.run(["--local_ps=1", "--local_workers=2", *self.sets("pipe"), "train.json"],
+                            self.folder)
+        self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stderr)
+        self.assertIn("pipe: another process reads this pipe: each worker wants a pipe of its own",
+                      ended.stderr)
+
     def test_predictions_are_made_of_what_is_sent(self):
         said = []
         for words, sent in ((["--data=table.csv"], None),

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -77,10 +78,22 @@ static err copy(const char *path, int descriptor, int file)
     }
 }
 
+/* Two that read one pipe would each get pieces of rows. Held until the last descriptor of this
+ * opening is closed; where locks cannot be had, nothing is known of others. */
+static err be_alone(const char *path, int descriptor)
+{
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return OK;
+    return fail(ERR_INPUT,
+                "%s: another process reads this pipe: each worker wants a pipe of its own, by a "
+                "path of its own",
+                path);
+}
+
 static err keep(const char *path, int descriptor)
 {
     struct kept *new = &kept[kept_count];
     if (kept_count == PIPES_MAX) return fail(ERR_INPUT, "%s: more than %d pipes", path, PIPES_MAX);
+    TRY(be_alone(path, descriptor));
     *new = (struct kept){strdup(path), -1};
     err e = new->path ? open_nameless(path, &new->file) : fail(ERR_MEMORY, "%s: no memory", path);
     if (!e) e = copy(path, descriptor, new->file);

@@ -14,7 +14,8 @@ enum { PIPES_MAX = 64, PIPE_SILENT_MS = 3600 * 1000 /* without a byte */ };
 #define STANDARD_INPUT "-"
 
 /* descriptor: open for reading, not blocking; it stays the caller's. ret: another one. Waiting is
- * said every 10 s. ERR_TIMEOUT: nothing came for so long; ERR_IO: no room. Any thread may call. */
+ * said every 10 s. ERR_INPUT: another process reads the pipe; ERR_TIMEOUT: nothing came for so
+ * long; ERR_IO: no room. Any thread may call. */
 err pipe_open(const char *path, int descriptor, int *ret);
 
 #endif

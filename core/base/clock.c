@@ -21,6 +21,12 @@ uint64_t clock_ms(void)
     return clock_ns() / 1000000u;
 }
 
+struct timespec clock_in_ms(uint64_t ms)
+{
+    const uint64_t ns = clock_ns() + ms * 1000000u;
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
 double clock_unix_s(void)
 {
     const struct timespec now = read_clock(CLOCK_REALTIME);

@@ -3,9 +3,11 @@
 #define CORE_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 uint64_t clock_ns(void); /* CLOCK_MONOTONIC */
 uint64_t clock_ms(void);
-double clock_unix_s(void); /* CLOCK_REALTIME: since 1970, for files and people */
+struct timespec clock_in_ms(uint64_t ms); /* as pthread_cond_clockwait takes it */
+double clock_unix_s(void);                /* CLOCK_REALTIME: since 1970, for files and people */
 
 #endif

@@ -2,12 +2,24 @@
 #include "core/data/convert.h"
 #include "core/data/loops.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static struct conversion conversion_of(const struct transform *t, const struct column *stored)
+static struct conversion as_stored(const struct column *stored)
 {
     struct conversion c = {.made = *stored, .scale = 1};
     c.made.at = NULL;
+    return c;
+}
+
+void conversions_as_stored(const struct dataset *d, struct conversion *ret)
+{
+    for (int i = 0; i < d->column_count; i++) ret[i] = as_stored(&d->columns[i]);
+}
+
+static struct conversion conversion_of(const struct transform *t, const struct column *stored)
+{
+    struct conversion c = as_stored(stored);
     if (stored->dtype == INT64) return c;
     c.made.dtype = FLOAT32;
     c.scale = t->scale;
@@ -57,4 +69,41 @@ void convert(const struct conversion *c, const struct column *stored, int64_t fi
         floats_to_ints(ret, from, n);
     else
         loops_best()->scale_floats(ret, from, c->scale, c->offset, n);
+}
+
+/* ---- batches ---- */
+
+static void place_slot(const struct made_columns *m, char *at, struct column *slot)
+{
+    for (int i = 0; i < m->column_count; i++) {
+        slot[i] = m->conversions[i].made;
+        slot[i].at = NULL;
+    }
+    for (int r = 0; r < m->read_count; r++) {
+        struct column *c = &slot[m->read[r]];
+        c->at = at;
+        at += whole_lines(column_row_bytes(c) * (uint64_t)m->batch);
+    }
+}
+
+/* All slots in one block */
+err conversion_slots(const struct made_columns *m, int count,
+                     struct column (**ret_slots)[COLUMNS_MAX], struct block *ret_memory)
+{
+    uint64_t slot_bytes = 0, all;
+    for (int r = 0; r < m->read_count; r++) {
+        const struct column *c = &m->conversions[m->read[r]].made;
+        uint64_t bytes;
+        TRY(storage_bytes(m->name, m->batch, &c->shape, c->dtype, &bytes));
+        slot_bytes += whole_lines(bytes);
+    }
+    if (__builtin_mul_overflow(slot_bytes, (uint64_t)count, &all))
+        return fail(ERR_MEMORY, "%s: %d batches of %lld rows are more than memory can hold",
+                    m->name, count, (long long)m->batch);
+    *ret_slots = calloc((size_t)count, sizeof **ret_slots);
+    if (!*ret_slots) return fail(ERR_MEMORY, "%s: no memory for batches", m->name);
+    TRY(block_new(all, ret_memory));
+    for (int i = 0; i < count; i++)
+        place_slot(m, (char *)ret_memory->at + slot_bytes * (uint64_t)i, (*ret_slots)[i]);
+    return OK;
 }

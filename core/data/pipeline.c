@@ -12,6 +12,7 @@
 #include "core/data/stream/stream.h"
 #include "core/base/threads/thread.h"
 
+#include "core/base/clock.h"
 #include "core/base/random.h"
 
 #include <assert.h>
@@ -19,20 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     PIPELINE_WAIT_S_MAX = 600, /* for one batch: far above any disk, below "it hangs" */
     ROWS_AHEAD = 4,            /* rows whose memory is asked for before they are converted */
     AHEAD_BYTES_MAX = 4096,    /* of one row: the hardware follows on its own after that */
-    CACHE_LINE = 64,
 };
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
-
-struct slot {
-    struct column columns[COLUMNS_MAX]; /* as the graph reads them */
-    uint64_t index;
-};
 
 struct pipeline {
     struct batch_source source; /* first: what others see */
@@ -42,7 +36,7 @@ struct pipeline {
     struct conversion conversions[COLUMNS_MAX];
     int read[COLUMNS_MAX]; /* [read_count]: columns that batches have; the labels first */
     int read_count;
-    struct slot *slots;
+    struct column (*slots)[COLUMNS_MAX]; /* as the graph reads them */
     int slot_count;
     struct block memory; /* of all slots */
     int64_t *rows;       /* [batch]: which rows the batch being made consists of */
@@ -67,26 +61,20 @@ struct pipeline {
     char failed[ERROR_TEXT_MAX];
 };
 
-/* Of the stream that all workers share, as source.h defines it; no overflow: see check_place. */
-static uint64_t first_position(const struct pipeline *p, uint64_t index)
-{
-    const struct stream_options *o = &p->options;
-    return (index * (uint64_t)o->workers + (uint64_t)o->worker) * (uint64_t)o->batch;
-}
-
 /* How many there are in a batch */
 static int64_t count_rows(const struct pipeline *p, uint64_t index)
 {
     const uint64_t rows = (uint64_t)p->data.rows, batch = (uint64_t)p->options.batch;
     if (!p->options.is_once) return (int64_t)batch;
-    const uint64_t first = first_position(p, index), left = first < rows ? rows - first : 0;
+    const uint64_t first = stream_position(&p->options, index),
+                   left = first < rows ? rows - first : 0;
     return (int64_t)(left < batch ? left : batch);
 }
 
 /* Which rows they are; they may reach over the end of one or more epochs. */
 static void find_rows(struct pipeline *p, uint64_t index)
 {
-    uint64_t size = (uint64_t)p->data.rows, position = first_position(p, index);
+    uint64_t size = (uint64_t)p->data.rows, position = stream_position(&p->options, index);
     uint64_t epoch = position / size, row = position % size;
     uint64_t key = random_u64(p->options.key, epoch);
     const int64_t count = count_rows(p, index);
@@ -115,7 +103,7 @@ static void ask_ahead(const struct column *stored, int64_t row)
 /* The rows p->rows[0 .. count - 1] of a dataset, as rows first and so on of a slot. Of labels that
  * are nowhere a slot has zeros, which every loss takes. */
 static void take_rows(const struct pipeline *p, const struct dataset *from, int64_t count,
-                      struct slot *slot, int64_t first)
+                      struct column *slot, int64_t first)
 {
     for (int64_t i = 0; i < count; i++) {
         for (int r = LABELS + 1; r < p->read_count && i + ROWS_AHEAD < count; r++)
@@ -123,15 +111,15 @@ static void take_rows(const struct pipeline *p, const struct dataset *from, int6
         for (int r = 0; r < p->read_count; r++) {
             const int c = p->read[r];
             const struct column *stored = &from->columns[c];
-            void *to = row_of(&slot->columns[c], (uint64_t)(first + i));
+            void *to = row_of(&slot[c], (uint64_t)(first + i));
             if (stored->at) convert(&p->conversions[c], stored, p->rows[i], 1, to);
         }
     }
 }
 
-static err fill_from_stream(struct pipeline *p, struct slot *slot, uint64_t index)
+static err fill_from_stream(struct pipeline *p, struct column *slot, uint64_t index)
 {
-    const uint64_t position = first_position(p, index);
+    const uint64_t position = stream_position(&p->options, index);
     const int64_t rows = count_rows(p, index);
     int64_t count;
     for (int64_t at = 0; at < rows; at += count) {
@@ -143,9 +131,8 @@ static err fill_from_stream(struct pipeline *p, struct slot *slot, uint64_t inde
 }
 
 /* One batch into a slot. Only the thread calls this, or, without one, the consumer. */
-static err fill(struct pipeline *p, struct slot *slot, uint64_t index)
+static err fill(struct pipeline *p, struct column *slot, uint64_t index)
 {
-    slot->index = index;
     if (p->stream) return fill_from_stream(p, slot, index);
     find_rows(p, index);
     take_rows(p, &p->data, count_rows(p, index), slot, 0);
@@ -159,7 +146,7 @@ static struct batch batch_of(const struct pipeline *p, const struct column *colu
         .columns = columns,
         .column_count = p->data.column_count,
         .index = index,
-        .epoch = first_position(p, index) / (uint64_t)p->data.rows,
+        .epoch = stream_position(&p->options, index) / (uint64_t)p->data.rows,
     };
 }
 
@@ -167,7 +154,7 @@ static struct batch batch_of(const struct pipeline *p, const struct column *colu
 
 /* What the reader does next */
 struct work {
-    struct slot *slot;
+    struct column *slot;
     uint64_t index;
 };
 
@@ -180,7 +167,7 @@ static bool wait_for_slot(struct pipeline *p, struct work *ret)
         pthread_cond_wait(&p->freed_more, &p->lock);
     }
     p->reader_waits = p->is_moved = false;
-    *ret = (struct work){&p->slots[p->made % (uint64_t)p->slot_count], p->first + p->made};
+    *ret = (struct work){p->slots[p->made % (uint64_t)p->slot_count], p->first + p->made};
     bool goes_on = !p->is_stopping;
     pthread_mutex_unlock(&p->lock);
     return goes_on;
@@ -215,9 +202,7 @@ static err start_thread(struct pipeline *p)
 /* Holds the lock; a clock that a person cannot set back. */
 static bool wait_for_batch(struct pipeline *p)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PIPELINE_WAIT_S_MAX;
+    const struct timespec until = clock_in_ms(PIPELINE_WAIT_S_MAX * UINT64_C(1000));
     int status = 0;
     while (p->made == p->taken && !status && !p->failure)
         status = pthread_cond_clockwait(&p->made_more, &p->lock, CLOCK_MONOTONIC, &until);
@@ -233,15 +218,14 @@ static err next_from_thread(struct pipeline *p, struct batch *ret)
     if (p->reader_waits && ready <= (uint64_t)p->slot_count / 2)
         pthread_cond_signal(&p->freed_more);
     bool has_batch = ready > 0 || wait_for_batch(p);
-    uint64_t number = p->taken;
+    const uint64_t number = p->taken, index = p->first + number;
     const err failure = has_batch ? OK : p->failure;
     if (has_batch) p->taken++;
     pthread_mutex_unlock(&p->lock);
     if (failure) return fail(failure, "%s", p->failed);
     if (!has_batch)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", p->data.name, (int)PIPELINE_WAIT_S_MAX);
-    const struct slot *slot = &p->slots[number % (uint64_t)p->slot_count];
-    *ret = batch_of(p, slot->columns, slot->index);
+    *ret = batch_of(p, p->slots[number % (uint64_t)p->slot_count], index);
     return OK;
 }
 
@@ -273,12 +257,13 @@ static void stop_thread(struct pipeline *p)
 static err next_here(struct pipeline *p, struct batch *ret)
 {
     const uint64_t index = p->next, rows = (uint64_t)p->data.rows;
-    const uint64_t count = (uint64_t)count_rows(p, index), row = first_position(p, index) % rows;
+    const uint64_t count = (uint64_t)count_rows(p, index),
+                   row = stream_position(&p->options, index) % rows;
     const bool is_whole = p->is_stored && row + count <= rows;
-    struct column *columns = is_whole ? p->part : p->slots[0].columns;
+    struct column *columns = is_whole ? p->part : p->slots[0];
     for (int r = 0; r < p->read_count && is_whole; r++)
         columns[p->read[r]].at = row_of(&p->stored[p->read[r]], row);
-    if (!is_whole) TRY(fill(p, &p->slots[0], index));
+    if (!is_whole) TRY(fill(p, p->slots[0], index));
     *ret = batch_of(p, columns, index);
     if (count > 0) p->next++;
     return OK;
@@ -304,47 +289,13 @@ static err prepare_stored(struct pipeline *p)
 
 /* ---- begin ---- */
 
-static uint64_t whole_lines(uint64_t bytes)
-{
-    return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-}
-
-/* Each column begins on a cache line of its own. */
-static void place_slot(struct pipeline *p, char *at, struct slot *slot)
-{
-    for (int i = 0; i < p->data.column_count; i++) {
-        slot->columns[i] = p->conversions[i].made;
-        slot->columns[i].at = NULL;
-    }
-    for (int r = 0; r < p->read_count; r++) {
-        struct column *c = &slot->columns[p->read[r]];
-        c->at = at;
-        at += whole_lines(column_row_bytes(c) * (uint64_t)p->options.batch);
-    }
-}
-
-/* All slots in one block */
 static err allocate(struct pipeline *p)
 {
-    const char *name = p->data.name;
-    const int64_t batch = p->options.batch;
-    uint64_t slot_bytes = 0, all;
-    for (int r = 0; r < p->read_count; r++) {
-        const struct column *c = &p->conversions[p->read[r]].made;
-        uint64_t bytes;
-        TRY(storage_bytes(name, batch, &c->shape, c->dtype, &bytes));
-        slot_bytes += whole_lines(bytes);
-    }
-    if (__builtin_mul_overflow(slot_bytes, (uint64_t)p->slot_count, &all))
-        return fail(ERR_MEMORY, "%s: %d batches of %lld rows are more than memory can hold", name,
-                    p->slot_count, (long long)batch);
-    p->slots = calloc((size_t)p->slot_count, sizeof *p->slots);
-    p->rows = calloc((size_t)batch, sizeof *p->rows);
-    if (!p->slots || !p->rows) return fail(ERR_MEMORY, "%s: no memory for batches", name);
-    TRY(block_new(all, &p->memory));
-    for (int i = 0; i < p->slot_count; i++)
-        place_slot(p, (char *)p->memory.at + slot_bytes * (uint64_t)i, &p->slots[i]);
-    return OK;
+    const struct made_columns made = {p->data.name, p->conversions, p->data.column_count,
+                                      p->read,      p->read_count,  p->options.batch};
+    p->rows = calloc((size_t)p->options.batch, sizeof *p->rows);
+    if (!p->rows) return fail(ERR_MEMORY, "%s: no memory for batches", p->data.name);
+    return conversion_slots(&made, p->slot_count, &p->slots, &p->memory);
 }
 
 /* batch and prefetch come from the spec; worker and workers are ours. */
@@ -376,14 +327,6 @@ static void choose_columns(struct pipeline *p, const bool *reads)
         if (i == LABELS || !reads || reads[i]) p->read[p->read_count++] = i;
 }
 
-static void keep_stored(struct pipeline *p)
-{
-    for (int i = 0; i < p->data.column_count; i++) {
-        p->conversions[i] = (struct conversion){.made = p->data.columns[i], .scale = 1};
-        p->conversions[i].made.at = NULL;
-    }
-}
-
 static err begin(struct batch_source *source, const struct stream_options *options)
 {
     struct pipeline *p = (struct pipeline *)source;
@@ -392,7 +335,7 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     p->options.reads = NULL; /* the caller's */
     choose_columns(p, options->reads);
     if (options->is_stored)
-        keep_stored(p);
+        conversions_as_stored(&p->data, p->conversions);
     else
         conversions_of(&options->transform, &p->data, p->conversions);
     if (p->stream) TRY(stream_begin(p->stream, options));
@@ -422,23 +365,20 @@ static int ready(struct batch_source *source)
     return count;
 }
 
-/* An index may come from a checkpoint. */
-static err check_place(const struct pipeline *p, uint64_t index)
+bool stream_has_batch(const struct stream_options *o, uint64_t index)
 {
-    const struct stream_options *o = &p->options;
     uint64_t position;
-    if (__builtin_mul_overflow(index, (uint64_t)o->workers, &position) ||
-        __builtin_mul_overflow(position, (uint64_t)o->batch, &position) ||
-        position > STREAM_POSITION_MAX)
-        return fail(ERR_INPUT, "%s: batch %llu is beyond the stream", p->data.name,
-                    (unsigned long long)index);
-    return OK;
+    return !__builtin_mul_overflow(index, (uint64_t)o->workers, &position) &&
+           !__builtin_mul_overflow(position, (uint64_t)o->batch, &position) &&
+           position <= STREAM_POSITION_MAX;
 }
 
 static err seek(struct batch_source *source, uint64_t index)
 {
     struct pipeline *p = (struct pipeline *)source;
-    TRY(check_place(p, index));
+    if (!stream_has_batch(&p->options, index))
+        return fail(ERR_INPUT, "%s: batch %llu is beyond the stream", p->data.name,
+                    (unsigned long long)index);
     if (p->has_thread)
         seek_thread(p, index);
     else

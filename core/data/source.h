@@ -32,6 +32,14 @@ struct stream_options {
     bool is_stored; /* to pass them on with: columns stay as they are stored, labels too */
 };
 
+/* Of the first row of a batch of this share, in the stream. No overflow: see stream_has_batch. */
+static inline uint64_t stream_position(const struct stream_options *o, uint64_t index)
+{
+    return (index * (uint64_t)o->workers + (uint64_t)o->worker) * (uint64_t)o->batch;
+}
+/* An index may come from a checkpoint. false: beyond what can be counted. */
+bool stream_has_batch(const struct stream_options *, uint64_t index);
+
 struct batch_source {
     const struct source_calls *calls;
     const char *name, *use; /* for messages, as a dataset has them */

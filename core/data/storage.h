@@ -19,6 +19,12 @@ err block_new(uint64_t bytes, struct block *ret);
 err block_grow(struct block *, uint64_t bytes);
 void block_drop(struct block *); /* a zeroed one is fine; leaves it zeroed */
 
+enum { CACHE_LINE = 64 };
+static inline uint64_t whole_lines(uint64_t bytes)
+{
+    return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
 struct storage {
     struct block features, labels;
     const char *name, *label_name; /* NULL: the labels are in the file of that name */

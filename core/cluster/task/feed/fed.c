@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -22,7 +21,6 @@ enum {
     POLL_MS = 100,
     GRACE_MS = 5000, /* a ps ends a job whose chief is gone, and says so first */
 };
-static const uint64_t POSITION_MAX = UINT64_C(1) << 62;
 static const char source_name[] = "the data that the chief reads";
 
 struct fed {
@@ -330,34 +328,13 @@ static void *run(void *context)
 
 /* ---- the source ---- */
 
-static void place_slot(struct fed *f, char *at, struct column *slot)
-{
-    for (int i = 0; i < f->data.column_count; i++) slot[i] = f->conversions[i].made;
-    for (int i = 0; i < f->layout.count; i++) {
-        struct column *c = &slot[f->layout.columns[i]];
-        c->at = at;
-        at += (column_row_bytes(c) * (size_t)f->options.batch + 63) / 64 * 64;
-    }
-}
-
 static err open_slots(struct fed *f)
 {
-    const int64_t batch = f->options.batch;
-    uint64_t slot_bytes = 0, all;
-    for (int i = 0; i < f->layout.count; i++) {
-        const struct column *c = &f->conversions[f->layout.columns[i]].made;
-        uint64_t bytes;
-        TRY(storage_bytes(source_name, batch, &c->shape, c->dtype, &bytes));
-        slot_bytes += (bytes + 63) / 64 * 64;
-    }
+    const struct made_columns made = {source_name,       f->conversions,  f->data.column_count,
+                                      f->layout.columns, f->layout.count, f->options.batch};
     f->slot_count = f->options.prefetch + 1;
-    f->slots = calloc((size_t)f->slot_count, sizeof *f->slots);
-    if (!f->slots || __builtin_mul_overflow(slot_bytes, (uint64_t)f->slot_count, &all))
-        return fail(ERR_MEMORY, "%s: no memory for batches", source_name);
-    TRY(block_new(all, &f->memory));
+    TRY(conversion_slots(&made, f->slot_count, &f->slots, &f->memory));
     TRY(block_new(f->layout.bytes, &f->arriving));
-    for (int i = 0; i < f->slot_count; i++)
-        place_slot(f, (char *)f->memory.at + slot_bytes * (uint64_t)i, f->slots[i]);
     for (int i = 0; i < f->layout.count; i++)
         f->arrived.columns[f->layout.columns[i]].at = (char *)f->arriving.at + f->layout.at[i];
     return OK;
@@ -395,11 +372,7 @@ static err begin(struct batch_source *source, const struct stream_options *optio
 /* Holds the lock. */
 static bool wait_for_batches(struct fed *f, uint64_t count, int timeout_ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const int64_t ns = until.tv_nsec + (int64_t)(timeout_ms % 1000) * 1000000;
-    until.tv_sec += timeout_ms / 1000 + (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    const struct timespec until = clock_in_ms((uint64_t)timeout_ms);
     int status = 0;
     while (f->made - f->taken < count && !status && !f->failure)
         status = pthread_cond_clockwait(&f->made_more, &f->lock, CLOCK_MONOTONIC, &until);
@@ -409,14 +382,12 @@ static bool wait_for_batches(struct fed *f, uint64_t count, int timeout_ms)
 static struct batch batch_of(const struct fed *f, uint64_t number, uint64_t index)
 {
     const struct stream_options *o = &f->options;
-    const uint64_t position =
-        (index * (uint64_t)o->workers + (uint64_t)o->worker) * (uint64_t)o->batch;
     return (struct batch){
         .rows = o->batch,
         .columns = f->slots[number % (uint64_t)f->slot_count],
         .column_count = f->data.column_count,
         .index = index,
-        .epoch = position / (uint64_t)f->data.rows,
+        .epoch = stream_position(o, index) / (uint64_t)f->data.rows,
     };
 }
 
@@ -453,10 +424,7 @@ static int ready(struct batch_source *source)
 static err seek(struct batch_source *source, uint64_t index)
 {
     struct fed *f = (struct fed *)source;
-    uint64_t position;
-    if (__builtin_mul_overflow(index, (uint64_t)f->options.workers, &position) ||
-        __builtin_mul_overflow(position, (uint64_t)f->options.batch, &position) ||
-        position > POSITION_MAX)
+    if (!stream_has_batch(&f->options, index))
         return fail(ERR_INPUT, "batch %llu is beyond the stream", (unsigned long long)index);
     pthread_mutex_lock(&f->lock);
     f->place++;

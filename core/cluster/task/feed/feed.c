@@ -11,7 +11,7 @@
 #include "core/cluster/task/greeting.h"
 #include "core/data/storage.h"
 
-enum { CACHE_LINE = 64, NAME_BYTES_MAX = 256 };
+enum { NAME_BYTES_MAX = 256 };
 
 err feed_layout_make(const struct column *columns, int count, const bool *reads, int64_t batch,
                      struct feed_layout *ret)
@@ -24,8 +24,7 @@ err feed_layout_make(const struct column *columns, int count, const bool *reads,
         TRY(storage_bytes(c->name, batch, &c->shape, c->dtype, &bytes));
         ret->columns[ret->count] = i;
         ret->at[ret->count++] = ret->bytes;
-        bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-        if (__builtin_add_overflow(ret->bytes, bytes, &ret->bytes))
+        if (__builtin_add_overflow(ret->bytes, whole_lines(bytes), &ret->bytes))
             return fail(ERR_INPUT, "a batch of %lld rows is more than memory can hold",
                         (long long)batch);
     }

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/random.h"
 #include "core/cluster/task/greeting.h"
+#include "core/cluster/role/verdict.h"
 
 const char *greeting_boot_id(void)
 {
@@ -240,4 +241,24 @@ err greeting_read_welcome(const struct message *m, struct welcome *ret)
     if (!e) *ret = (struct welcome){ps, (int)count_hosts(ps_hosts)};
     json_decref(json);
     return e;
+}
+
+struct message greeting_refusal(const struct task *t, int exit_code)
+{
+    return (struct message){
+        .type = MESSAGE_REFUSED,
+        .code = (uint32_t)exit_code,
+        .job = t->job,
+        .task = (uint32_t)t->index,
+        .body = error_text(),
+        .body_bytes = (uint32_t)strlen(error_text()),
+    };
+}
+
+void greeting_refuse(const struct task *t, struct link *link, struct log_limit *limit, err why)
+{
+    log_limited(limit, clock_ms(), LOG_WARNING, "refused %s: %s", link_peer_name(link),
+                error_text());
+    const struct message m = greeting_refusal(t, exit_code_of(why));
+    if (link_send(link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* it has gone */
 }

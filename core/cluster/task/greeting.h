@@ -12,6 +12,7 @@
 #ifndef CORE_CLUSTER_TASK_GREETING_H
 #define CORE_CLUSTER_TASK_GREETING_H
 
+#include "core/base/log.h"
 #include "core/cluster/task/task.h"
 
 enum { BOOT_ID_MAX = 40 };
@@ -35,6 +36,11 @@ err greeting_read(const struct task *, const struct message *, struct greeting *
 /* "spec differs: worker/1 has 0123.., worker/0 has 4567.." */
 err greeting_compare_specs(const char *name, const char *fingerprint, const char *other_name,
                            const char *other_fingerprint);
+
+/* REFUSED, with error_text(). */
+struct message greeting_refusal(const struct task *, int exit_code);
+/* Says it, to the other end too, as often as the limit has it; who hangs up is the caller. */
+void greeting_refuse(const struct task *, struct link *, struct log_limit *, err why);
 
 err greeting_send_visitor(struct link *);
 /* Is this HELLO a visitor's? Before greeting_read(), which knows tasks only. ERR_INPUT: it speaks

@@ -94,26 +94,11 @@ static void act(struct task *t, const struct action *a)
 /* ---- links ---- */
 
 /* With the thread's error text, which stays as it is until the next failure. */
-static struct message refusal(const struct ps_task *p, int code)
-{
-    return (struct message){
-        .type = MESSAGE_REFUSED,
-        .code = (uint32_t)code,
-        .job = JOB_PS,
-        .task = (uint32_t)p->task.index,
-        .body = error_text(),
-        .body_bytes = (uint32_t)strlen(error_text()),
-    };
-}
-
 /* Who is refused tries again and again. */
 void connection_refuse(struct connection *connection, err why)
 {
     struct ps_task *p = connection->ps;
-    log_limited(&p->refused, clock_ms(), LOG_WARNING, "refused %s: %s",
-                link_peer_name(connection->link), error_text());
-    const struct message m = refusal(p, exit_code_of(why));
-    if (link_send(connection->link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* it has gone */
+    greeting_refuse(&p->task, connection->link, &p->refused, why);
     connection_hang_up(connection);
 }
 
@@ -231,7 +216,7 @@ static void on_turned_away(void *context, struct message *ret_last_words)
     log_limited(&p->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s", why);
     if (p->strangers) refuse_oldest_stranger(p); /* so that the next one finds a descriptor */
     (void)fail(ERR_IO, "%s", why);
-    *ret_last_words = refusal(p, EXIT_LOST_PEER);
+    *ret_last_words = greeting_refusal(&p->task, EXIT_LOST_PEER);
 }
 
 /* A push or initial values must complete the block; parts are of whole numbers. */

@@ -6,7 +6,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/cluster/role/verdict.h"
 #include "core/cluster/task/feed/feed.h"
 #include "core/cluster/task/feed/feeder.h"
 #include "core/cluster/task/greeting.h"
@@ -79,16 +78,7 @@ static void hang_up(struct caller *caller)
 /* With the thread's error text */
 static void refuse(struct caller *caller, err why)
 {
-    log_limited(&caller->feeder->refused, clock_ms(), LOG_WARNING, "refused %s: %s",
-                link_peer_name(caller->link), error_text());
-    const struct message m = {
-        .type = MESSAGE_REFUSED,
-        .code = (uint32_t)exit_code_of(why),
-        .job = JOB_WORKER,
-        .body = error_text(),
-        .body_bytes = (uint32_t)strlen(error_text()),
-    };
-    if (link_send(caller->link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* it has gone */
+    greeting_refuse(&caller->feeder->task, caller->link, &caller->feeder->refused, why);
     hang_up(caller);
 }
 

@@ -4,6 +4,7 @@
 #include "net/loop_inside.h"
 
 #include "core/base/clock.h"
+#include "core/base/threads/thread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -131,13 +132,13 @@ err mover_open(struct loop *loop, struct mover **ret)
     m->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     pthread_mutex_init(&m->mutex, NULL);
     pthread_cond_init(&m->changed, NULL);
-    const int failed = m->wake_fd < 0 ? errno : pthread_create(&m->thread, NULL, run, m);
-    if (!failed) {
+    const err e = m->wake_fd < 0 ? fail(ERR_IO, "eventfd: %s", strerror(errno))
+                                 : thread_start(&m->thread, run, m);
+    if (e)
+        free_mover(m);
+    else
         *ret = m;
-        return OK;
-    }
-    free_mover(m);
-    return fail(ERR_IO, "cannot start a thread that moves bytes: %s", strerror(failed));
+    return e ? fail_prefix(e, "to move bytes") : OK;
 }
 
 static void wake(struct mover *m)

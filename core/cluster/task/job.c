@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/threads/thread.h"
 #include "core/cluster/task/job.h"
 
 static void *run(void *context)
@@ -32,10 +33,9 @@ err task_job_start(struct task_job *job)
     job->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (job->fd < 0) return fail(ERR_IO, "eventfd: %s", strerror(errno));
     err e = loop_watch(job->loop, job->fd, on_ready, job);
-    int failed = e ? 0 : pthread_create(&job->thread, NULL, run, job);
-    if (failed) {
-        loop_unwatch(job->loop, job->fd);
-        e = fail(ERR_IO, "cannot start a thread: %s", strerror(failed));
+    if (!e) {
+        e = thread_start(&job->thread, run, job);
+        if (e) loop_unwatch(job->loop, job->fd);
     }
     if (e) close(job->fd);
     job->is_running = !e;

@@ -15,11 +15,6 @@
 enum {
     SSH_WORDS_MAX = 64, /* of --ssh_command */
     OWN_WORDS = 8,
-    /* Below what Linux gives to connections. */
-    PORT_FIRST = 10000,
-    PORT_BLOCKS = 220,
-    PORT_BLOCK = 100,
-    PORT_MAX = 65535,
 };
 
 err remote_open(struct run *run)
@@ -58,14 +53,14 @@ void remote_choose_ports(struct run *run)
     unsigned block = 0;
     if (run->flags.cluster.base_port) return;
     if (getrandom(&block, sizeof block, GRND_NONBLOCK) < 0) block = (unsigned)getpid();
-    run->flags.cluster.base_port = PORT_FIRST + (int64_t)(block % PORT_BLOCKS) * PORT_BLOCK;
+    run->flags.cluster.base_port = ranks_base_port(block);
 }
 
 err remote_address(struct run *run, const struct host_slot *slot, const char **ret)
 {
     const bool is_v6 = strchr(slot->host, ':');
     const int64_t port = run->flags.cluster.base_port + slot->place;
-    if (port > PORT_MAX)
+    if (port > RANKS_PORT_MAX)
         return fail(ERR_INPUT, "--base_port: %d tasks of a host have no room", slot->place + 1);
     *ret = arena_format(&run->arena, is_v6 ? "[%s]:%lld" : "%s:%lld", slot->host, (long long)port);
     const err e = address_check(*ret);

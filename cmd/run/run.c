@@ -39,11 +39,10 @@ static err open_local(struct run *run)
 static void note_environment(struct run *run)
 {
     struct cluster_flags *flags = &run->flags.cluster;
-    const bool is_said[WORD_COUNT] = {flags->job_name, flags->task_index >= 0, flags->ps_hosts,
-                                      flags->worker_hosts};
-    for (int i = 0; i < WORD_COUNT; i++)
-        flags->is_by_environment[i] = is_said[i] && !flags_given(&run_flags_object, run->argc,
-                                                                 run->argv, cluster_flag_names[i]);
+    for (enum cluster_word word = 0; word < WORD_COUNT; word++)
+        flags->is_by_environment[word] =
+            cluster_flags_say(flags, word) &&
+            !flags_given(&run_flags_object, run->argc, run->argv, cluster_flag_names[word]);
 }
 
 /* The names of tasks in front of log lines: not alone, and not where the launcher adds them, which

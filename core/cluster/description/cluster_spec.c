@@ -31,6 +31,14 @@ static const char *source(const struct cluster_flags *flags, enum cluster_word w
     return text;
 }
 
+bool cluster_flags_say(const struct cluster_flags *flags, enum cluster_word word)
+{
+    return word == WORD_JOB_NAME     ? flags->job_name != NULL
+           : word == WORD_TASK_INDEX ? flags->task_index >= 0
+           : word == WORD_PS_HOSTS   ? flags->ps_hosts != NULL
+                                     : flags->worker_hosts != NULL;
+}
+
 int cluster_tasks_max(enum job job)
 {
     return job == JOB_PS ? PS_MAX : WORKERS_MAX;
@@ -220,11 +228,9 @@ static const char *of_environment(const char *name)
 static err make_of_slurm(const struct cluster_flags *flags, struct arena *arena,
                          struct cluster_spec *ret)
 {
-    const bool is_said[WORD_COUNT] = {flags->job_name, flags->task_index >= 0, flags->ps_hosts,
-                                      flags->worker_hosts};
     char text[SOURCE_TEXT_MAX];
     for (enum cluster_word word = 0; word < WORD_COUNT; word++)
-        if (is_said[word])
+        if (cluster_flags_say(flags, word))
             return fail(ERR_INPUT, "%s: --slurm says that already",
                         source(flags, word, NULL, text));
     TRY(slurm_read(flags->slurm, flags->base_port, of_environment, arena, ret));

@@ -34,6 +34,8 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
     int64_t base_port; /* of that; 0: it depends on the job */
 };
 
+bool cluster_flags_say(const struct cluster_flags *, enum cluster_word);
+
 /* Where flags have slurm, the rest of them is absent, and TF_CONFIG is not looked at.
  * tf_config: text of the variable, or NULL. ERR_INPUT names what is missing or wrong:
  *     --job_name=worker needs --task_index

@@ -13,11 +13,8 @@ enum {
     RANKS_MAX = PS_MAX + WORKERS_MAX,
     GROUPS_MAX = 4, /* of brackets in a name */
     DIGITS_MAX = 9,
-    PORT_MAX = 65535,
-    /* Below what Linux gives to connections; jobs that begin one after the other are apart. */
     PORT_FIRST = 10000,
-    PORT_BLOCKS = 220,
-    PORT_BLOCK = 100,
+    PORT_BLOCKS = 220, /* of RANKS_PORTS: up to 32000 */
 };
 
 /* ---- lists of nodes ---- */
@@ -220,12 +217,17 @@ static err reserved_port(const char *list, int place, int64_t *ret)
         if (*at && *at != ',') return refuse(list, "expected ports");
         if (range.first + place <= range.last) {
             *ret = range.first + place;
-            return *ret <= PORT_MAX ? OK : refuse(list, "expected ports");
+            return *ret <= RANKS_PORT_MAX ? OK : refuse(list, "expected ports");
         }
         place -= (int)(range.last - range.first + 1);
         at = *at ? at + 1 : NULL;
     }
     return OK;
+}
+
+int64_t ranks_base_port(uint64_t job)
+{
+    return PORT_FIRST + (int64_t)(job % PORT_BLOCKS) * RANKS_PORTS;
 }
 
 static err port_of(const struct step *s, int place, int64_t base, int64_t *ret)
@@ -240,9 +242,9 @@ static err port_of(const struct step *s, int place, int64_t base, int64_t *ret)
     } else {
         TRY(read_count(s, "SLURM_JOB_ID", 0, INT64_MAX, &job));
         if (s->variable("SLURM_STEP_ID")) TRY(read_count(s, "SLURM_STEP_ID", 0, INT64_MAX, &step));
-        *ret = PORT_FIRST + (job + step) % PORT_BLOCKS * PORT_BLOCK + place;
+        *ret = ranks_base_port((uint64_t)(job + step)) + place;
     }
-    return *ret <= PORT_MAX
+    return *ret <= RANKS_PORT_MAX
                ? OK
                : fail(ERR_INPUT, "--base_port: %d tasks of a node have no room", place + 1);
 }

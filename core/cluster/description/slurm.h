@@ -23,6 +23,11 @@ err slurm_read(const char *roles, int64_t base_port, slurm_variable *, struct ar
  * for messages. ERR_INPUT. */
 err ranks_read_roles(const char *flag, const char *roles, int ranks, int *ret_ps);
 
+/* Where the first task of a host listens when nobody says: below the ports that Linux gives to
+ * connections, RANKS_PORTS before that of the next `job`. */
+enum { RANKS_PORT_MAX = 65535, RANKS_PORTS = 100 };
+int64_t ranks_base_port(uint64_t job);
+
 /* "gpu[001-003,7],login" as names, in this order. ERR_INPUT: what is wrong with it. */
 err slurm_expand(const char *list, struct arena *, struct strings *ret);
 

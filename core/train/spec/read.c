@@ -58,10 +58,11 @@ static err read_file(FILE *file, json_t **ret)
 err spec_read(const char *path, json_t **ret)
 {
     if (strcmp(path, "-") == 0) return read_file(stdin, ret);
-    FILE *file = path_is_url(path) ? NULL : fopen(path, "re");
-    if (!file && !path_is_url(path))
+    FILE *file;
+    if (path_is_url(path))
+        TRY(file_open_text(path, SPEC_BYTES_MAX, &file));
+    else if (!(file = fopen(path, "re")))
         return fail(ERR_INPUT, "cannot be opened: %s", strerror(errno));
-    if (!file) TRY(file_open_text(path, SPEC_BYTES_MAX, &file));
     const err e = read_file(file, ret);
     fclose(file);
     return e;

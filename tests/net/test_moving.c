@@ -67,15 +67,16 @@ static void fill_pieces(struct pair *pair)
         memset((char *)pair->windows.values.base + (size_t)i * PIECE, i + 1, PIECE);
 }
 
-static void parts_come_and_leave_while_the_owner_works(void **state)
+/* Three parts come in front of what is none, and as many leave. */
+static void check_work(struct pair *pair,
+                       void (*does)(struct end *, struct link *, const struct message *))
 {
-    struct pair *pair = *state;
     struct busy busy = {0};
     pair_connect(pair);
     pair_share(pair, WINDOW, WINDOW);
     fill_pieces(pair);
     pair->client.own = &busy;
-    pair->client.on_message = work;
+    pair->client.on_message = does;
     pair->client.messages = pair->server.messages = 0;
     assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
     send_piece(&pair->server, MESSAGE_AHEAD, 0);
@@ -86,6 +87,11 @@ static void parts_come_and_leave_while_the_owner_works(void **state)
     assert_int_equal(busy.parts, 3);
     assert_true(busy.has_left);
     assert_int_equal(pair->client.closed + pair->server.closed, 0);
+}
+
+static void parts_come_and_leave_while_the_owner_works(void **state)
+{
+    check_work(*state, work);
 }
 
 /* The end is told when the owner listens again, and what it sends meanwhile is lost without harm.
@@ -212,23 +218,7 @@ static void work_while_another_moves(struct end *end, struct link *link, const s
 
 static void a_thread_moves_what_the_owner_would(void **state)
 {
-    struct pair *pair = *state;
-    struct busy busy = {0};
-    pair_connect(pair);
-    pair_share(pair, WINDOW, WINDOW);
-    fill_pieces(pair);
-    pair->client.own = &busy;
-    pair->client.on_message = work_while_another_moves;
-    pair->client.messages = pair->server.messages = 0;
-    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_STATE}), OK);
-    send_piece(&pair->server, MESSAGE_AHEAD, 0);
-    send_piece(&pair->server, MESSAGE_AHEAD, 1);
-    send_piece(&pair->server, MESSAGE_VALUES, 2);
-    send_piece(&pair->server, MESSAGE_AHEAD, 3);
-    pair_until(pair, &pair->client.messages, 5);
-    assert_int_equal(busy.parts, 3);
-    assert_true(busy.has_left);
-    assert_int_equal(pair->client.closed + pair->server.closed, 0);
+    check_work(*state, work_while_another_moves);
 }
 
 /* More than are kept: each once, and in their order. */

@@ -63,11 +63,14 @@ static err await_batches(struct worker_task *w)
     const int count = (int)w->gradients_per_push;
     if (!fed || fed_await(fed, count, 0)) return OK;
     TRY(worker_await_all(w));
-    for (int i = 0; i < FED_LOOKS; i++) {
-        if (fed_await(fed, count, FED_LOOK_MS)) return OK;
-        loop_move(w->options.task.loop);
+    const uint64_t begin_ns = trace_begin(w->session.trace);
+    bool has_come = false;
+    for (int i = 0; i < FED_LOOKS && !has_come; i++) {
+        has_come = fed_await(fed, count, FED_LOOK_MS);
+        if (!has_come) loop_move(w->options.task.loop);
     }
-    return fed_note_late(fed);
+    trace_end(w->session.trace, SPAN_DATA, 0, begin_ns);
+    return has_come ? OK : fed_note_late(fed);
 }
 
 static void compute(struct worker_task *w, const struct action_compute *a)
@@ -76,10 +79,8 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     if (w->pushed_ns) w->push_seconds = (double)(now_ns - w->pushed_ns) * 1e-9;
     w->lacks_values = false;
     err e = session_seek(&w->session, a->batch * w->gradients_per_push);
-    const uint64_t begin_ns = trace_begin(w->session.trace);
-    if (!e) e = await_batches(w);
-    trace_end(w->session.trace, SPAN_DATA, 0, begin_ns);
     if (w->trace && !e) worker_trace_step(w, a->step);
+    if (!e) e = await_batches(w);
     if (!e) e = step(w, a);
     if (w->lacks_values) e = worker_await_all(w);
     w->has_stepped = !e;

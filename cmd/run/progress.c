@@ -11,7 +11,7 @@
 #include "core/base/log.h"
 #include "core/train/hooks/values.h"
 
-static const uint64_t draw_every_ns = 200000000;
+static const uint64_t draw_every_ns = 200000000, tell_rows_every_ns = 10000000000;
 enum { LINE_MAX_BYTES = 512 };
 
 const char *count_text(double value, char text[COUNT_TEXT_MAX])
@@ -247,6 +247,47 @@ static err stepped(void *state, const struct run_view *v, const struct occasion 
     return OK;
 }
 
+/* ---- which rows were used ---- */
+
+static void print_rows(const struct progress *p)
+{
+    const struct rows_seen *r = &p->seen;
+    char epochs[64];
+    const unsigned long long lost = r->applied < r->rows ? r->rows - r->applied : 0;
+    const unsigned long long twice = r->applied > r->rows ? r->applied - r->rows : 0;
+    if (p->whole_from < r->epoch)
+        snprintf(epochs, sizeof epochs, "epochs %llu to %llu: each",
+                 (unsigned long long)p->whole_from + 1, (unsigned long long)r->epoch + 1);
+    else
+        snprintf(epochs, sizeof epochs, "epoch %llu:", (unsigned long long)r->epoch + 1);
+    log_line(LOG_INFO, "%s %llu of %llu rows, %llu twice, %llu lost", epochs,
+             (unsigned long long)r->applied, (unsigned long long)r->rows, twice, lost);
+}
+
+/* Those that have every row once are told together. */
+static void flush_rows(struct progress *p)
+{
+    if (p->has_seen) print_rows(p);
+    p->has_seen = false;
+    p->rows_ns = clock_ns();
+}
+
+static err covered(void *state, const struct run_view *v, const struct occasion *o)
+{
+    struct progress *p = state;
+    const struct rows_seen *r = o->covered;
+    const bool is_next = p->has_seen && r->epoch == p->seen.epoch + 1;
+    if (!r->is_over || !is_next || r->applied != r->rows || p->seen.applied != r->rows)
+        flush_rows(p);
+    p->covered = *r;
+    if (!r->is_over) return OK;
+    if (!p->has_seen) p->whole_from = r->epoch;
+    p->has_seen = true;
+    p->seen = *r;
+    if (r->applied != r->rows || clock_ns() - p->rows_ns >= tell_rows_every_ns) flush_rows(p);
+    return OK;
+}
+
 static err evaluated(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
@@ -282,6 +323,16 @@ static void print_end(const struct progress *p, const struct run_view *v)
     fflush(stdout);
 }
 
+/* Of the run, over all its lives. */
+static json_t *rows_json(const struct rows_seen *r)
+{
+    if (!r->rows) return NULL;
+    return json_pack("{sI sI sI sI sI sI}", "per_epoch", (json_int_t)r->rows, "epochs",
+                     (json_int_t)(r->epoch + r->is_over), "used", (json_int_t)r->total, "twice",
+                     (json_int_t)r->twice, "lost", (json_int_t)r->lost, "late",
+                     (json_int_t)r->late);
+}
+
 static json_t *result_json(const struct progress *p, const struct run_view *v,
                            const struct occasion *o)
 {
@@ -293,13 +344,14 @@ static json_t *result_json(const struct progress *p, const struct run_view *v,
             json_object_set_new(metrics, graph->metrics[i].name,
                                 json_real(p->evaluation.metrics[i]));
     }
-    return json_pack(
-        "{ss si ss sI sI sI so sf sf sf sf}", "name", v->spec->name ? v->spec->name : "", "code",
-        o->end.code, "verdict", o->end.code ? o->end.text : "done", "step",
-        (json_int_t)p->final_step, "own_steps", (json_int_t)p->own_steps, "evaluation_examples",
-        (json_int_t)p->evaluation.rows, "metrics", metrics, "seconds", training_seconds(p),
-        "wall_seconds", (double)(clock_ns() - p->started_ns) * 1e-9, "examples_per_second",
-        rate(p, v, p->first_step, p->first_ns), "first_step_unix", p->first_step_unix);
+    return json_pack("{ss si ss sI sI sI so so* sf sf sf sf}", "name",
+                     v->spec->name ? v->spec->name : "", "code", o->end.code, "verdict",
+                     o->end.code ? o->end.text : "done", "step", (json_int_t)p->final_step,
+                     "own_steps", (json_int_t)p->own_steps, "evaluation_examples",
+                     (json_int_t)p->evaluation.rows, "metrics", metrics, "rows",
+                     rows_json(&p->covered), "seconds", training_seconds(p), "wall_seconds",
+                     (double)(clock_ns() - p->started_ns) * 1e-9, "examples_per_second",
+                     rate(p, v, p->first_step, p->first_ns), "first_step_unix", p->first_step_unix);
 }
 
 static err write_result(const struct progress *p, const struct run_view *v,
@@ -322,6 +374,7 @@ static err write_result(const struct progress *p, const struct run_view *v,
 static err end(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
+    flush_rows(p);
     if (o->end.code == EXIT_DONE) print_end(p, v);
     err written = v->is_chief && p->run->flags.result ? write_result(p, v, o) : OK;
     err closed = close_metrics(p);
@@ -337,6 +390,7 @@ const struct hook hook_progress = {
     .on = {[OCCASION_ADOPTED] = adopted,
            [OCCASION_STEPPED] = stepped,
            [OCCASION_EVALUATED] = evaluated,
+           [OCCASION_COVERED] = covered,
            [OCCASION_END] = end},
 };
 

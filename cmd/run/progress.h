@@ -26,6 +26,12 @@ struct progress {
     double first_step_unix; /* when the first step had been taken */
     uint64_t final_step;
     struct evaluation evaluation; /* the chief's last; rows 0: none */
+    struct rows_seen covered;     /* the chief's last; rows 0: none */
+    /* epochs whose rows have not been told yet; of several, each has every row once */
+    bool has_seen;
+    uint64_t whole_from;
+    struct rows_seen seen; /* the last of them */
+    uint64_t rows_ns;      /* when the last ones were told */
 };
 
 err progress_open(const struct run *, struct progress *ret);

@@ -7,8 +7,9 @@ import program
 from program.cluster import SPEC, ClusterCase, Plan, Task, with_files
 
 LAST_STEP = 30
+ROWS = 400
 RESULT = {"name": str, "code": int, "verdict": str, "step": int, "own_steps": int,
-          "evaluation_examples": int, "metrics": dict, "seconds": float, "wall_seconds": float,
+          "evaluation_examples": int, "metrics": dict, "rows": dict, "seconds": float, "wall_seconds": float,
           "examples_per_second": float, "first_step_unix": float}
 METRICS = {"step": int, "loss": float, "accuracy": float, "learning_rate": float,
            "examples_per_second": float, "seconds": float}
@@ -43,13 +44,16 @@ class Output(ClusterCase):
         self.assertTrue(0 < result["seconds"] <= result["wall_seconds"])
         self.assertAlmostEqual(result["examples_per_second"] * result["seconds"],
                                (LAST_STEP - 1) * 2 * 20, delta=1)
+        self.assertEqual(result["rows"], {"per_epoch": ROWS, "epochs": LAST_STEP * 2 * 20 // ROWS,
+                                          "used": LAST_STEP * 2 * 20, "twice": 0, "lost": 0,
+                                          "late": 0})
 
     def test_the_result_of_a_failure_has_its_code_and_words(self):
         plan = with_files(Plan(changes={"train.mode": "sync", "data.scale": 1e30}))
         cluster = self.start(plan, lambda c: all([t.has_ended() for t in c.tasks.values()]))
         self.assert_codes(cluster, NUMBER)
         result = cluster.result()
-        self.assert_types(result, RESULT)
+        self.assert_types(result, {key: RESULT[key] for key in RESULT if key != "rows"})
         self.assertEqual(result["code"], NUMBER)
         self.assertRegex(result["verdict"], r"step 2: the loss is NaN")
         self.assertEqual((result["evaluation_examples"], result["metrics"]), (0, {}))

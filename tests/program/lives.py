@@ -251,7 +251,23 @@ class Life(ClusterCase):
         self.assert_checkpoint(cluster, last_step)
         result = cluster.result()
         self.assertEqual((result["code"], result["step"]), (0, last_step), cluster.story())
+        self.assert_rows(cluster, result["rows"])
         return result
+
+    def assert_rows(self, cluster, rows):
+        """Each was used once, as far as nobody was done without and nothing dropped."""
+        changes, spec = cluster.plan.changes, json.loads(cluster.read("spec.json"))
+        is_sync = changes["train.mode"] == "sync"
+        drops = {"train.replicas_to_aggregate", "train.max_staleness"} & set(changes)
+        pushes = changes["train.last_step"] * (cluster.plan.workers if is_sync else 1)
+        wanted = pushes * spec["data"]["batch_size"]
+        self.assertEqual(rows["twice"], 0, cluster.story())
+        if "goes on without" in cluster.story() or drops:
+            self.assertLessEqual(rows["used"], wanted, cluster.story())
+        else:
+            self.assertEqual(rows["used"], wanted, cluster.story())
+            if is_sync:  # else a worker may be more epochs behind than are kept open
+                self.assertEqual((rows["lost"], rows["late"]), (0, 0), cluster.story())
 
     def reference(self, plan):
         """The folder of the checkpoints of the same run without any trouble."""

@@ -351,6 +351,7 @@ static void cut(struct world *world, struct actor *ps, const struct action_cut *
     };
     for (int w = 0; w < world->profile.workers; w++)
         ps->cut.ledger[w] = *ps_role_ledger(ps->role, w);
+    ps->cut.coverage = *ps_role_coverage(ps->role);
     actor_add(world, ps, EVENT_WRITTEN, soon(world, world->profile.write_us));
 }
 
@@ -377,6 +378,7 @@ void ps_written(struct world *world, struct actor *ps)
         .tag = cut->tag, .step = cut->step, .number = cut->shard, .count = cut->count};
     file.shard = (struct shard){.is_there = true, .ps = ps->index, .node = cut->node};
     memcpy(file.shard.ledger, cut->ledger, sizeof file.shard.ledger);
+    file.shard.coverage = cut->coverage;
     cut->is_active = false;
     bool is_here = world->profile.sees_folder[ps->index];
     err e = is_here ? disk_write(world, &file) : send_shard(world, ps, &file);

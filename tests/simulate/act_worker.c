@@ -171,6 +171,9 @@ static void describe(struct world *world, struct actor *chief, int ps)
     description.config.generation = chief->choice.generation;
     description.config.step = chief->choice.step;
     description.config.arrays = chief->choice.arrays;
+    const struct shard *first = disk_shard(world, chief->chosen, 0);
+    if (first && !is_broken(world, DEFECT_COVERAGE_LOST))
+        description.config.coverage = first->coverage;
     const struct action_send send = {
         .peer = ps,
         .message = {.type = MESSAGE_SETUP,
@@ -201,6 +204,21 @@ static void fill(struct world *world, struct actor *chief, int ps, int array)
         };
 }
 
+/* Epochs are told in their order. */
+static void hear_coverage(struct world *world, struct actor *worker,
+                          const struct action_covered *action)
+{
+    const struct covered *c = &action->covered;
+    const uint64_t generation = worker_role_generation(worker->role);
+    const bool is_later = worker->covered_generation != generation || c->epoch >= worker->covered;
+    if (worker->index != 0 || !is_later || c->applied > c->rows)
+        blame(world, "%s hears of %llu of %llu rows of epoch %llu", actor_name(worker),
+              (unsigned long long)c->applied, (unsigned long long)c->rows,
+              (unsigned long long)c->epoch);
+    worker->covered_generation = generation;
+    worker->covered = c->epoch + action->is_over;
+}
+
 /* ---- what the runner calls ---- */
 
 void worker_act(struct world *world, struct actor *worker, const struct action *action)
@@ -227,6 +245,9 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         if (disk_begin(world, &action->begin))
             worker->role->ops->done(worker->role, ACTION_BEGIN, ERR_IO, "no space left",
                                     &worker->outbox);
+        break;
+    case ACTION_COVERED:
+        hear_coverage(world, worker, &action->covered);
         break;
     case ACTION_PUBLISH:
     case ACTION_EVALUATE:

@@ -24,6 +24,29 @@ static void check_ledger(struct world *world, const struct shard *shard, int wor
               (unsigned long long)ledger->taken, (unsigned long long)ledger->received);
 }
 
+/* What ps/0 has counted is what is in the values, whoever was lost meanwhile. */
+static void check_coverage(struct world *world, const struct shard *shard)
+{
+    const struct node *node = node_of(world, shard->node);
+    const struct coverage *c = &shard->coverage;
+    uint64_t used = 0, open = 0;
+    bool may_lose = false;
+    for (int w = 0; w < world->profile.workers; w++) {
+        const uint64_t pushes = node->sequences[w] - node->missing[w];
+        used += pushes * c->share.batch * world->profile.gradients_per_push[w];
+        may_lose |= node->missing[w] || node->dropped[w] || world->was_left_out[w];
+    }
+    for (int i = 0; i < COVERAGE_EPOCHS; i++) open += c->applied[i];
+    if (c->total != used)
+        blame(world, "%llu rows are in the values, and %llu are counted", (unsigned long long)used,
+              (unsigned long long)c->total);
+    else if (c->first * c->share.rows + c->twice - c->lost + c->late + open != used)
+        blame(world, "the rows of epochs are not %llu", (unsigned long long)used);
+    else if (c->twice || ((c->lost || c->late) && !may_lose))
+        blame(world, "%llu rows counted twice, %llu lost, %llu late", (unsigned long long)c->twice,
+              (unsigned long long)c->lost, (unsigned long long)c->late);
+}
+
 static void check_shards(struct world *world, const struct shard *first, const struct shard *shard,
                          uint64_t step)
 {
@@ -64,6 +87,7 @@ void check_publish(struct world *world, const struct checkpoint *checkpoint)
         }
         is_there[shard->ps] = true;
         check_step(world, shard, checkpoint->step);
+        if (shard->ps == 0) check_coverage(world, shard);
         check_shards(world, &checkpoint->shards[0], shard, checkpoint->step);
         for (int w = 0; w < world->profile.workers; w++) check_ledger(world, shard, w);
     }

@@ -33,6 +33,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_PART_LOST] = "part_lost",
     [DEFECT_ROWS_OLD] = "rows_old",
     [DEFECT_ROWS_NOT_KEPT] = "rows_not_kept",
+    [DEFECT_COVERAGE_LOST] = "coverage_lost",
 };
 
 const char *defect_name(enum defect defect)

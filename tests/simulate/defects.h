@@ -32,6 +32,7 @@ enum defect {
     DEFECT_PART_LOST,         /* the ps hears of a part that has not come */
     DEFECT_ROWS_OLD,          /* a push is applied with the rows of an older one */
     DEFECT_ROWS_NOT_KEPT,     /* a push is sent again without its rows */
+    DEFECT_COVERAGE_LOST,     /* a checkpoint is restored without the count of rows */
     DEFECTS
 };
 

@@ -260,6 +260,21 @@ static void draw_faults(struct dice *dice)
     for (uint64_t i = 0; i < others; i++) draw_fault(dice);
 }
 
+/* A few epochs, whose ends lie anywhere in the batches. */
+static void draw_rows(uint64_t seed, struct profile *p)
+{
+    struct dice dice = {.key = random_key(seed, "rows"), .profile = p};
+    const uint64_t gradients = (uint64_t)p->workers * REPLICAS_EACH_MAX;
+    struct data_share share = {
+        .batch = between(&dice, 1, 9),
+        .workers = (uint64_t)p->workers,
+        .replicas = p->config.replicas_to_aggregate,
+    };
+    const uint64_t most = p->config.last_step * share.batch * gradients;
+    share.rows = share.batch * gradients + below(&dice, 2 + most / between(&dice, 1, 12));
+    coverage_begin(&p->config.coverage, &share, NULL);
+}
+
 void profile_draw(uint64_t seed, struct profile *ret)
 {
     *ret = (struct profile){0};
@@ -270,6 +285,7 @@ void profile_draw(uint64_t seed, struct profile *ret)
     draw_limits(&dice);
     draw_pace(&dice);
     draw_faults(&dice);
+    draw_rows(seed, ret);
 }
 
 void profile_add_parts(uint64_t seed, struct profile *p)

@@ -16,7 +16,7 @@
 
 enum {
     PEERS_MAX = WORKERS_MAX,
-    BODY_MAX = 512,
+    BODY_MAX = 768,
     CHECKPOINTS_MAX = 2048,
     EVENTS_MAX = 400000,   /* of a run */
     GENERATIONS_MAX = 200, /* of a run */
@@ -111,6 +111,7 @@ struct cut_write { /* a shard that is being written */
     uint64_t tag, step;
     int shard, count, node;
     struct ledger ledger[WORKERS_MAX];
+    struct coverage coverage;
 };
 
 /* What a worker sees of a ps. */
@@ -174,8 +175,9 @@ struct actor {
     int adopted;             /* generations that it took part in, in this life */
     /* of the chief */
     struct choice choice;
-    int chosen;               /* checkpoint; NOTHING: initial values */
-    uint64_t save_generation; /* of the last checkpoint that it asked for */
+    int chosen;                           /* checkpoint; NOTHING: initial values */
+    uint64_t save_generation;             /* of the last checkpoint that it asked for */
+    uint64_t covered, covered_generation; /* the epoch that it hears of next */
 };
 
 /* ---- disks ---- */
@@ -184,6 +186,7 @@ struct shard {
     bool is_there;
     int ps, node;
     struct ledger ledger[WORKERS_MAX];
+    struct coverage coverage; /* of ps/0 */
 };
 
 struct checkpoint {

@@ -106,6 +106,16 @@ static json_t *ledger_json(const struct setup_plan *plan)
     return list;
 }
 
+static json_t *coverage_json(const struct setup_plan *plan, int ps)
+{
+    json_t *list = json_array();
+    int64_t numbers[COVERAGE_NUMBERS];
+    coverage_numbers(&plan->coverage, numbers);
+    for (int i = 0; ps == 0 && i < COVERAGE_NUMBERS; i++)
+        json_array_append_new(list, json_integer((json_int_t)numbers[i]));
+    return list;
+}
+
 static json_t *powers_json(const struct setup_plan *plan)
 {
     json_t *list = json_array();
@@ -175,18 +185,18 @@ char *setup_write(const struct setup_plan *plan, int ps)
     snprintf(generation, sizeof generation, "%016" PRIx64, plan->generation);
     snprintf(token, sizeof token, "%016" PRIx64, plan->token);
     json_t *json = json_pack(
-        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so sb ss ss* ss* so}", "generation",
-        generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count", plan->layout->ps_count,
-        "workers", plan->workers, "arrays", plan->arrays, "sync", mode.is_sync, "last_step",
-        (json_int_t)plan->last_step, "replicas_to_aggregate",
+        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so so sb ss ss* ss* so}",
+        "generation", generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count",
+        plan->layout->ps_count, "workers", plan->workers, "arrays", plan->arrays, "sync",
+        mode.is_sync, "last_step", (json_int_t)plan->last_step, "replicas_to_aggregate",
         (json_int_t)mode.replicas_to_aggregate, "takes_all", mode.takes_all, "max_staleness",
         (json_int_t)mode.max_staleness, "floats", (json_int_t)plan->layout->block_floats[ps],
         "wire", number_names[plan->wire], "min_workers", (json_int_t)train->min_workers,
         "worker_timeout_secs", (double)train->worker_timeout_ms / 1000, "slices",
         slices_json(plan->layout, ps), "tables", tables_json(plan->layout, ps), "ledger",
-        ledger_json(plan), "powers", powers_json(plan), "owns_powers",
-        ps_of_powers(plan->layout) == ps, "token", token, "directory", plan->directory, "restore",
-        plan->restore, "optimizers", optimizers_json(plan->spec));
+        ledger_json(plan), "coverage", coverage_json(plan, ps), "powers", powers_json(plan),
+        "owns_powers", ps_of_powers(plan->layout) == ps, "token", token, "directory",
+        plan->directory, "restore", plan->restore, "optimizers", optimizers_json(plan->spec));
     add_warm_start(json, plan);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
@@ -217,7 +227,7 @@ struct setup_fields {
     int wire; /* enum number */
     uint64_t worker_timeout_ms;
     struct objects slices, tables;
-    struct ints ledger;
+    struct ints ledger, coverage;
     struct floats powers;
     struct strings warm_maps, warm_skips;
     struct objects optimizers;
@@ -342,6 +352,11 @@ static const struct field setup_field_table[] = {
      .object = &table_object,
      .count_max = FIELD_LIST_MAX},
     {.name = "ledger", .type = FIELD_INTS, .offset = AT(ledger), .max = steps_max},
+    {.name = "coverage",
+     .type = FIELD_INTS,
+     .offset = AT(coverage),
+     .max = keys_max,
+     .fallback = "[]"},
     {.name = "powers", .type = FIELD_FLOATS, .offset = AT(powers)},
     {.name = "optimizers",
      .type = FIELD_VARIANTS,
@@ -465,6 +480,14 @@ static err read_ledger(const struct setup_fields *f, struct arena *arena, struct
     return OK;
 }
 
+static err read_coverage(const struct setup_fields *f, struct setup *ret)
+{
+    if (!f->coverage.count) return OK;
+    if (f->coverage.count == COVERAGE_NUMBERS && coverage_of(f->coverage.at, &ret->config.coverage))
+        return OK;
+    return fail(ERR_PROTOCOL, "%d numbers count no rows", f->coverage.count);
+}
+
 static err read_powers(const struct setup_fields *f, struct setup *ret)
 {
     if (f->powers.count > ret->optimizers.power_count)
@@ -507,6 +530,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
     TRY(read_slices(&f, arena, ret));
     TRY(read_tables(&f, arena, ret));
     TRY(read_powers(&f, ret));
+    TRY(read_coverage(&f, ret));
     TRY(read_warm(&f, arena, ret));
     return read_ledger(&f, arena, ret);
 }

@@ -62,6 +62,7 @@ struct setup_plan {
     const float *powers; /* NULL: as they begin */
     int power_count;
     const struct ledger *ledger; /* [workers], of this ps; NULL: nobody has pushed */
+    struct coverage coverage;    /* of all rows; ps/0 goes on counting */
 };
 
 /* The text for one ps; malloc'ed, NULL when there is no memory. */

@@ -45,8 +45,9 @@ bool ps_config_drops(const struct ps_config *c)
 
 uint32_t ps_config_gradients(const struct ps_config *c, int workers, int worker)
 {
-    const uint32_t wanted = c->replicas_to_aggregate, count = (uint32_t)workers;
-    return wanted <= count ? 1 : wanted / count + ((uint32_t)worker < wanted % count);
+    const struct data_share share = {.workers = (uint64_t)workers,
+                                     .replicas = c->replicas_to_aggregate};
+    return data_share_gradients(&share, worker);
 }
 
 static void send_state(struct ps_role *p, int worker, struct outbox *out)
@@ -74,6 +75,7 @@ static void forget(struct ps_role *p, struct outbox *out)
     p->gradients = 0;
     p->tickets = p->step = p->counters.applied = p->advanced = 0;
     p->is_stopping = false;
+    p->coverage = (struct coverage){0};
     for (int w = 0; w < p->options.workers; w++) {
         struct member *m = &p->members[w];
         *m = (struct member){
@@ -118,6 +120,8 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     p->step = p->tickets = r->config.step;
     for (int w = 0; w < p->options.workers && r->config.ledger; w++)
         p->members[w].ledger = r->config.ledger[w];
+    if (p->options.task == 0 && r->config.coverage.share.workers == (uint64_t)p->options.workers)
+        p->coverage = r->config.coverage;
     p->config.ledger = NULL;
     tell_state(p, out);
     ps_share(p, CHIEF, out);
@@ -405,6 +409,12 @@ const struct ledger *ps_role_ledger(const struct role *role, int worker)
 {
     const struct ps_role *p = (const struct ps_role *)role;
     return p->cut.writing ? &p->cut.as_of[worker] : &p->members[worker].ledger;
+}
+
+const struct coverage *ps_role_coverage(const struct role *role)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    return p->cut.writing ? &p->cut.covers : &p->coverage;
 }
 
 uint64_t ps_role_step(const struct role *role)

@@ -31,6 +31,9 @@
  * do without it until it comes back. With fewer than min_workers left the job ends. What it pushed
  * before stays counted. Without the chief a ps goes on for limits.restart_ms.
  *
+ * Coverage: ps/0 counts the rows of what is applied, and tells the chief of every epoch that is
+ * over (coverage.h).
+ *
  * Cuts: on SAVE ps/0 answers no worker any more; when no ticket is out, all have arrived at the
  * same step, and it takes its part. The others take theirs when everything that ps/0 took has
  * reached them. RESUME lets ps/0 answer again. So all shards belong to one global step in every
@@ -56,6 +59,7 @@ struct ps_config { /* from the chief's SETUP */
     uint64_t step; /* where the generation begins */
     bool is_restored;            /* the runner has read its part of the checkpoint */
     const struct ledger *ledger; /* [workers]; NULL: nobody has pushed yet. Copied */
+    struct coverage coverage;    /* ps/0: as of `step`; of no rows: nothing is counted */
 };
 
 /* Of R gradients to aggregate, those that `worker` sums into one push: with more of them than
@@ -100,6 +104,7 @@ bool ps_role_is_set_up(const struct role *); /* the chief has been here */
 bool ps_role_is_serving(const struct role *);
 /* As of now, or of the cut while ACTION_CUT is carried out; [workers] */
 const struct ledger *ps_role_ledger(const struct role *, int worker);
+const struct coverage *ps_role_coverage(const struct role *); /* ps/0; the same */
 uint64_t ps_role_step(const struct role *);
 /* NULL, or what of its state cannot be; between events. For tests: it looks at everything. */
 const char *ps_role_check(const struct role *);

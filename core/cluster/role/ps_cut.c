@@ -142,6 +142,7 @@ static void note_ledger(struct ps_role *p)
         const struct member *m = &p->members[w];
         p->cut.as_of[w] = m->push == PUSH_WAITS ? m->before : m->ledger;
     }
+    p->cut.covers = p->coverage;
 }
 
 static void make_cut(struct ps_role *p, struct outbox *out)

@@ -1,8 +1,8 @@
 /* ps_inside.h - the inside of the ps role: its state, and what its files do for each other.
  *
  * ps.c: life and messages; ps_rounds.c: gradients and values; ps_ahead.c: before they are whole;
- * ps_cut.c: cuts; ps_wait.c: who is waited for, and how long; ps_states.c: which state follows
- * which, and which go together.
+ * ps_cut.c: cuts; ps_cover.c: which rows are in the values; ps_wait.c: who is waited for, and how
+ * long; ps_states.c: which state follows which, and which go together.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_INSIDE_H
 #define CORE_CLUSTER_ROLE_PS_INSIDE_H
@@ -77,10 +77,11 @@ enum cut_phase { CUT_NONE, CUT_COMING, CUT_MADE };
 struct cut {
     enum cut_phase phase;
     uint64_t tag;
-    uint64_t step;         /* COMING, not ps/0: where to cut */
-    struct ledger *target; /* [workers]; not ps/0: what must be here */
-    struct ledger *as_of;  /* [workers]: the ledger at the cut */
-    uint64_t *numbers;     /* of the message with it */
+    uint64_t step;          /* COMING, not ps/0: where to cut */
+    struct ledger *target;  /* [workers]; not ps/0: what must be here */
+    struct ledger *as_of;   /* [workers]: the ledger at the cut */
+    struct coverage covers; /* ps/0: as of the cut */
+    uint64_t *numbers;      /* of the message with it */
     int shard, shards;
     bool is_holding;  /* ps/0: somebody waits for the end of the cut */
     uint64_t writing; /* tag of the shard that is being written; 0: none */
@@ -110,6 +111,7 @@ struct ps_role {
     char verdict_text[ACTION_TEXT_MAX];
     struct cut cut;
     struct ps_counters counters;
+    struct coverage coverage; /* ps/0: of what is applied */
     struct patience patience;
     bool is_stopping; /* no steps but those that are being computed */
     int leave_code;   /* of the signal that asked this task to end the job; 0: none has */
@@ -150,6 +152,9 @@ void ps_take_back(struct ps_role *, struct outbox *);
 void ps_forget_ahead(struct ps_role *, int worker, struct outbox *);
 /* Before the APPLY of these: what has advanced stays, if it is of them. */
 void ps_keep_advance(struct ps_role *, int *workers, int count, struct outbox *);
+
+void ps_cover(struct ps_role *, int worker, struct outbox *); /* its last push is applied */
+void ps_tell_coverage(struct ps_role *, struct outbox *);     /* so far: the job ends */
 
 void ps_save(struct ps_role *, const struct message *, struct outbox *);
 void ps_try_cut(struct ps_role *, struct outbox *); /* after anything that may complete it */

@@ -260,7 +260,10 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     outbox_add_apply(out, (struct action_apply){applying, count, p->gradients, p->step});
     p->step++;
     p->counters.applied++;
-    for (int i = 0; i < count; i++) member_set_push(&p->members[applying[i]], PUSH_TAKEN);
+    for (int i = 0; i < count; i++) {
+        member_set_push(&p->members[applying[i]], PUSH_TAKEN);
+        ps_cover(p, applying[i], out);
+    }
     for (int i = 0; i < count; i++) answer(p, applying[i], out);
     begin_round(p);
     ps_answer_waiting(p, out);
@@ -330,6 +333,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     outbox_add_apply(out, (struct action_apply){p->applying, 1, m->code, m->step});
     p->step++;
     p->counters.applied++;
+    ps_cover(p, worker, out);
     if (ps_is_holding(p))
         answer(p, worker, out);
     else
@@ -392,5 +396,7 @@ void ps_finished(struct ps_role *p, int worker, struct outbox *out)
     m->holds_ticket = m->wants_values = false;
     patience_renew(&p->patience);
     ps_apply_ready_rounds(p, out);
-    if (ps_all_finished(p)) answer(p, CHIEF, out);
+    if (!ps_all_finished(p)) return;
+    ps_tell_coverage(p, out);
+    answer(p, CHIEF, out);
 }

@@ -26,6 +26,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/error.h"
+#include "core/cluster/role/coverage.h"
 #include "net/message.h"
 
 enum job { JOB_PS, JOB_WORKER, JOB_COUNT };

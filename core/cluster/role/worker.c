@@ -201,6 +201,14 @@ static void on_stop(struct role *role, int code, const char *why, struct outbox 
 
 /* ---- events ---- */
 
+static void covered(const struct worker_role *w, int ps, const struct message *m,
+                    struct outbox *out)
+{
+    struct covered covered;
+    if (!worker_is_chief(w) || ps != 0 || !covered_unpack(m, &covered)) return;
+    outbox_add_covered(out, (struct action_covered){covered, .is_over = m->code != 0});
+}
+
 /* What belongs to the generation that this worker takes part in. */
 static void on_current(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
@@ -219,6 +227,9 @@ static void on_current(struct worker_role *w, int ps, const struct message *m, s
         break;
     case MESSAGE_SAVED:
         worker_saved(w, ps, m, out);
+        break;
+    case MESSAGE_COVERED:
+        covered(w, ps, m, out);
         break;
     default:
         break;

@@ -22,6 +22,7 @@ struct cut_job {
     struct ps_task *ps;
     struct share *share; /* the slices' names are in it */
     struct shard shard;  /* of copies */
+    int64_t coverage[COVERAGE_COLUMNS];
     float *memory;
     struct ps_tables *tables; /* held */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
@@ -60,6 +61,12 @@ static err copy_arrays(struct cut_job *job, const struct ps_task *p)
 
 static void copy_ledger(struct cut_job *job, const struct ps_task *p)
 {
+    static_assert((int)COVERAGE_COLUMNS == (int)COVERAGE_NUMBERS, "of a checkpoint and of a role");
+    const struct coverage *coverage = ps_role_coverage(p->task.role);
+    if (coverage->share.rows) {
+        coverage_numbers(coverage, job->coverage);
+        job->shard.coverage = job->coverage;
+    }
     static_assert((int)LEDGER_COLUMNS == (int)LEDGER_NUMBERS, "a row of a checkpoint is a ledger");
     for (int w = 0; w < job->shard.workers; w++)
         ledger_numbers(ps_role_ledger(p->task.role, w),

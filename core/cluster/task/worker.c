@@ -151,6 +151,15 @@ static err adopted(struct worker_task *w, const struct action_adopted *a)
     return worker_tell(w, a->step, &(struct occasion){OCCASION_ADOPTED, .adopted = {a->is_first}});
 }
 
+static void covered(struct worker_task *w, const struct action_covered *a)
+{
+    const struct rows_seen seen = {a->covered.epoch, a->covered.rows,      a->covered.applied,
+                                   a->covered.twice, a->covered.lost,      a->covered.late,
+                                   a->covered.total, .is_over = a->is_over};
+    worker_told(w, worker_tell(w, w->view.global_step,
+                               &(struct occasion){OCCASION_COVERED, .covered = &seen}));
+}
+
 static void act(struct task *t, const struct action *a)
 {
     struct worker_task *w = (struct worker_task *)t;
@@ -178,6 +187,9 @@ static void act(struct task *t, const struct action *a)
         break;
     case ACTION_ABANDON:
         worker_abandon_files(w, &a->abandon);
+        break;
+    case ACTION_COVERED:
+        covered(w, &a->covered);
         break;
     case ACTION_EVALUATE:
         evaluate(w, a->evaluate.step);

@@ -57,8 +57,11 @@ static err read_numbers(struct worker_task *w, int ps)
     struct ledger *ledger = arena_array(&o->arena, workers, sizeof *ledger);
     describe_shard(w, ps, &shard);
     shard.ledger = arena_array(&o->arena, workers * LEDGER_COLUMNS, sizeof *shard.ledger);
+    int64_t coverage[COVERAGE_NUMBERS];
+    shard.coverage = coverage;
     TRY(shard_read(o->bundle, NULL, &shard));
     for (size_t i = 0; i < workers; i++) ledger[i] = ledger_of(shard.ledger + i * LEDGER_COLUMNS);
+    if (ps == 0) o->is_counted = coverage_of(coverage, &o->plan.coverage);
     o->ledgers[ps] = ledger;
     o->plan.step = shard.global_step;
     for (int i = 0; i < shard.power_count; i++) o->powers[i] = shard.powers[i];
@@ -81,6 +84,50 @@ static err open_checkpoint(struct worker_task *w, const char *prefix)
     o->plan.power_count = optimizers_of(w)->power_count;
     o->plan.arrays = 1 + optimizers_of(w)->slot_count;
     return OK;
+}
+
+/* ---- which rows are in the values ---- */
+
+static struct data_share share_of(const struct worker_task *w)
+{
+    const struct spec *spec = w->options.spec;
+    return (struct data_share){
+        .rows = (uint64_t)w->session.train_data->rows,
+        .batch = (uint64_t)spec->data.batch_size,
+        .workers = (uint64_t)workers_of(w),
+        .replicas = (uint64_t)spec_replicas(spec, workers_of(w)),
+    };
+}
+
+/* The same pushes would be of other rows. */
+static void share_anew(struct worker_task *w, const struct data_share *share)
+{
+    struct origin *o = &w->origin;
+    const struct data_share was = o->plan.coverage.share;
+    struct ledger *ledger = arena_array(&o->arena, share->workers, sizeof *ledger);
+    const uint64_t epoch = coverage_begin_anew(&o->plan.coverage, share, o->plan.step, ledger);
+    for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = ledger;
+    log_line(LOG_WARNING,
+             "the checkpoint is of %llu workers with batches of %llu of %llu rows, now there are "
+             "%llu with %llu of %llu: the run goes on with epoch %llu",
+             (unsigned long long)was.workers, (unsigned long long)was.batch,
+             (unsigned long long)was.rows, (unsigned long long)share->workers,
+             (unsigned long long)share->batch, (unsigned long long)share->rows,
+             (unsigned long long)epoch + 1);
+}
+
+/* Of a checkpoint that tells of no rows, as of TensorFlow's, the ledger does. */
+static void count_rows(struct worker_task *w)
+{
+    struct origin *o = &w->origin;
+    const struct data_share share = share_of(w);
+    const bool is_known = o->ledgers && o->is_counted && o->plan.coverage.share.rows;
+    if (!data_share_is_countable(&share))
+        o->plan.coverage = (struct coverage){0};
+    else if (!is_known)
+        coverage_begin(&o->plan.coverage, &share, o->ledgers ? o->ledgers[0] : NULL);
+    else if (!data_share_is_same(&o->plan.coverage.share, &share))
+        share_anew(w, &share);
 }
 
 /* Damage is what an older one may be free of; what does not fit the spec does not fit it there. */
@@ -239,6 +286,7 @@ void worker_choose(struct worker_task *w, const struct action_choose *a)
     choice.is_saved = plan->restore != NULL;
     choice.arrays = plan->arrays;
     find_last_step(w, plan->step);
+    if (!choice.result) count_rows(w);
     plan->spec = w->options.spec;
     plan->layout = w->session.layout;
     plan->workers = workers_of(w);

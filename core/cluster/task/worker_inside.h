@@ -35,6 +35,7 @@ struct origin {
     struct arena arena;            /* of one recovery */
     struct setup_plan plan;        /* restore: its prefix, NULL: initial values */
     const struct ledger **ledgers; /* [ps_count], each [workers]; NULL: none */
+    bool is_counted;               /* of ledgers: plan.coverage is the checkpoint's */
     float powers[ALL_POWERS_MAX];
     struct bundle *bundle; /* restore, or the warm start's; NULL: none */
     int bad;               /* checkpoints, from the newest, that could not be restored */

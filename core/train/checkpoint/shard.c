@@ -159,13 +159,24 @@ static err add_ledger(struct bundle_writer *writer, const struct shard *shard)
     return bundle_add(writer, &piece, shard->ledger);
 }
 
+static err add_coverage(struct bundle_writer *writer, const struct shard *shard)
+{
+    const struct bundle_piece piece = {
+        .name = SHARD_COVERAGE,
+        .dtype = BUNDLE_INT64,
+        .shape = {.rank = 1, .dim = {COVERAGE_COLUMNS}},
+    };
+    return shard->coverage ? bundle_add(writer, &piece, shard->coverage) : OK;
+}
+
 static err add_all(struct bundle_writer *writer, const struct shard *shard)
 {
     TRY(add_slices(writer, shard));
     TRY(add_tables(writer, shard));
     TRY(add_powers(writer, shard));
     TRY(add_global_step(writer, shard));
-    return add_ledger(writer, shard);
+    TRY(add_ledger(writer, shard));
+    return add_coverage(writer, shard);
 }
 
 err shard_write(const struct shard *shard, const char *prefix)

@@ -5,7 +5,8 @@
  * powers, global_step (int64). A slice of a partitioned variable is written under the full name.
  * The ledger of ps K is the int64 tensor dtrain/ledger/ps_KKKKK of shape [workers, 3]: columns
  * received, taken, and the step that the last one taken was meant for (core/cluster/role/ps.h).
- * TensorFlow passes over it.
+ * dtrain/ledger/rows, int64 [41], is what ps 0 has counted of the rows of the data
+ * (core/cluster/role/coverage.h). TensorFlow passes over both.
  *
  * Of a table that grows, part K holds some of the ids: <variable>/part_KKKKK/keys, int64 [n, 3]: an
  * id, how often it was seen (0: it has a row), and the step that used it last; in the order of
@@ -20,7 +21,7 @@
 #include "core/train/variables/optimizer_list.h"
 #include "core/train/variables/table.h"
 
-enum { LEDGER_COLUMNS = 3 };
+enum { LEDGER_COLUMNS = 3, COVERAGE_COLUMNS = 41 };
 
 /* What is beside a variable that one optimizer updates */
 struct slot_names {
@@ -54,7 +55,8 @@ struct shard {
     bool owns_powers;     /* write: this ps holds the variable of the smallest name */
     uint64_t global_step; /* ps 0 writes it; every ps reads it */
     int workers;
-    int64_t *ledger; /* [workers, LEDGER_COLUMNS] */
+    int64_t *ledger;   /* [workers, LEDGER_COLUMNS] */
+    int64_t *coverage; /* [COVERAGE_COLUMNS] NULL: not of this ps, or not wanted. Zeros: none */
 };
 
 /* Slots and powers as the optimizers have them. */
@@ -81,13 +83,13 @@ struct warm_start {
 err warm_start_check(const struct warm_start *, const char *const *names, int count,
                      struct arena *);
 
-/* Fills values, slots, powers, global_step and ledger from the bundle, whoever wrote it and however
- * it was cut. warm NULL: everything must be there (a bundle without this ps' ledger - another
- * number of ps, or TensorFlow's - gives a ledger derived from what is there: of another ps' ledger
- * the largest counts, else every worker at global_step). warm given: global_step and ledger stay 0,
- * skipped variables and their slots are left as they are, and without warm->slots all slots and
- * powers are left. ERR_INPUT names the variable that is absent and the nearest name that is there,
- * or both shapes where they differ. */
+/* Fills values, slots, powers, global_step, ledger and coverage from the bundle, whoever wrote it
+ * and however it was cut. warm NULL: everything must be there (a bundle without this ps' ledger -
+ * another number of ps, or TensorFlow's - gives a ledger derived from what is there: of another ps'
+ * ledger the largest counts, else every worker at global_step). warm given: global_step and ledger
+ * stay 0, skipped variables and their slots are left as they are, and without warm->slots all slots
+ * and powers are left. ERR_INPUT names the variable that is absent and the nearest name that is
+ * there, or both shapes where they differ. */
 err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
 
 /* Where the values of the slice's variable are, of its type and shape. ERR_INPUT as above. */

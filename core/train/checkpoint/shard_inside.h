@@ -6,6 +6,7 @@
 
 #define SHARD_GLOBAL_STEP "global_step"
 #define SHARD_LEDGER "dtrain/ledger/ps_%05d"
+#define SHARD_COVERAGE "dtrain/ledger/rows"
 
 struct bundle_shape shard_shape(const struct shape *);
 /* Of the slice within the whole variable. */
@@ -53,5 +54,6 @@ err shard_read_step(struct bundle *, uint64_t *ret);
 
 /* The ledger of this ps, from global_step and whatever ledgers the bundle has. */
 err shard_read_ledger(struct bundle *, struct shard *);
+err shard_read_coverage(struct bundle *, struct shard *);
 
 #endif

@@ -89,3 +89,14 @@ err shard_read_ledger(struct bundle *bundle, struct shard *shard)
     }
     return OK;
 }
+
+err shard_read_coverage(struct bundle *bundle, struct shard *shard)
+{
+    const struct bundle_entry *entry = bundle_find(bundle, SHARD_COVERAGE);
+    if (!entry || !shard->coverage) return OK;
+    const struct bundle_shape *shape = &entry->shape;
+    if (entry->dtype != BUNDLE_INT64 || shape->rank != 1 || shape->dim[0] != COVERAGE_COLUMNS)
+        return fail(ERR_INPUT, "%s: %s is no count of rows: expected int64 [%d]",
+                    bundle_prefix(bundle), entry->name, (int)COVERAGE_COLUMNS);
+    return bundle_read(bundle, entry, NULL, shard->coverage, COVERAGE_COLUMNS * sizeof(int64_t));
+}

@@ -228,6 +228,8 @@ err shard_read(struct bundle *bundle, const struct warm_start *warm, struct shar
     TRY(read_slices(bundle, warm, shard));
     TRY(read_tables(bundle, warm, shard));
     TRY(read_powers(bundle, warm, shard));
+    if (shard->coverage) memset(shard->coverage, 0, COVERAGE_COLUMNS * sizeof(int64_t));
+    if (!warm) TRY(shard_read_coverage(bundle, shard));
     if (!warm) return shard_read_ledger(bundle, shard);
     memset(shard->ledger, 0, (size_t)shard->workers * LEDGER_COLUMNS * sizeof(int64_t));
     return OK;

@@ -30,9 +30,18 @@ enum occasion_kind {
     OCCASION_STEPPED,  /* they have left */
     OCCASION_SAVED,
     OCCASION_EVALUATED,
-    OCCASION_TRACED, /* chief; somebody asked for it */
-    OCCASION_END,    /* every hook is told, also where one before it failed */
+    OCCASION_TRACED,  /* chief; somebody asked for it */
+    OCCASION_COVERED, /* chief; an epoch is over, or, at the end of the run, has come so far */
+    OCCASION_END,     /* every hook is told, also where one before it failed */
     OCCASION_KINDS
+};
+
+/* Rows of the data whose gradients are in the values (core/cluster/role/coverage.h). */
+struct rows_seen {
+    uint64_t epoch, rows, applied;     /* from 0; rows in it; of them */
+    uint64_t twice, lost, late, total; /* of the whole run: of the epochs that are over; what came
+                                          of them after that; of all pushes */
+    bool is_over;
 };
 
 struct occasion {
@@ -49,6 +58,7 @@ struct occasion {
             bool is_last;                        /* of the end of the run */
         } evaluated;
         const struct timeline *traced;
+        const struct rows_seen *covered;
         struct {
             int code; /* of the verdict, and its words */
             const char *text;

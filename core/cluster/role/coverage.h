@@ -1,0 +1,75 @@
+/* coverage.h - which rows of the data are in the values: counted by ps/0, push by push as they are
+ * applied.
+ *
+ * Of the stream that all workers share (core/data/source.h) a worker has rows of its own; push
+ * number n of a worker brings the n-th so many of them. An epoch is open until everybody who is
+ * counted on has pushed beyond it. Then it is closed: rows that were not applied are lost (their
+ * gradients were dropped, or their worker is gone), those that were applied more than once twice.
+ * What comes of a closed epoch after all (of a worker that is back) is late.
+ */
+#ifndef CORE_CLUSTER_ROLE_COVERAGE_H
+#define CORE_CLUSTER_ROLE_COVERAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ledger; /* role.h */
+struct message;
+
+/* Open at a time: a worker that is farther ahead of another one closes the oldest. */
+enum { COVERAGE_EPOCHS = 32 };
+
+/* How workers share the rows. */
+struct data_share {
+    uint64_t rows;     /* of an epoch; 0: nothing is counted */
+    uint64_t batch;    /* rows of a gradient */
+    uint64_t workers;  /* 1 .. */
+    uint64_t replicas; /* gradients of a round: what is summed into one push follows from them */
+};
+uint32_t data_share_gradients(const struct data_share *, int worker); /* in one push */
+/* Can it be counted? Not where a push brings more epochs than are open at a time. */
+bool data_share_is_countable(const struct data_share *);
+
+struct coverage {
+    struct data_share share;
+    uint64_t first;                    /* the oldest open epoch */
+    uint64_t applied[COVERAGE_EPOCHS]; /* rows, of the epochs from `first` on */
+    uint64_t twice, lost, late;        /* rows, of all closed epochs */
+    uint64_t total;                    /* rows of all pushes that were applied */
+};
+
+/* All pushes of these ledgers [workers] were applied; NULL: there were none. */
+void coverage_begin(struct coverage *, const struct data_share *, const struct ledger *);
+/* Another share of the data than before: what is open is closed, and everybody begins with the
+ * epoch behind all that were begun. ret: [workers of the new share] the numbers of their last
+ * pushes before it, at `step`. Returns the epoch. */
+uint64_t coverage_begin_anew(struct coverage *, const struct data_share *, uint64_t step,
+                             struct ledger *ret);
+bool data_share_is_same(const struct data_share *, const struct data_share *);
+
+/* Must the oldest epoch be closed before this push is applied? */
+bool coverage_is_full(const struct coverage *, int worker, uint64_t sequence);
+void coverage_apply(struct coverage *, int worker, uint64_t sequence);
+/* Has a worker that has pushed so often nothing more to bring for the oldest epoch? */
+bool coverage_is_past(const struct coverage *, int worker, uint64_t pushes);
+
+/* Of one epoch, and of the run so far; what ps/0 tells the chief. */
+struct covered {
+    uint64_t epoch, rows, applied;
+    uint64_t twice, lost, late, total;
+};
+struct covered coverage_of_oldest(const struct coverage *);
+struct covered coverage_close(struct coverage *); /* the oldest */
+
+/* As a row of numbers, in the order of the struct: in SETUP and in checkpoints. */
+enum { COVERAGE_NUMBERS = 9 + COVERAGE_EPOCHS };
+void coverage_numbers(const struct coverage *, int64_t ret[COVERAGE_NUMBERS]);
+/* false: they are no coverage */
+bool coverage_of(const int64_t numbers[COVERAGE_NUMBERS], struct coverage *ret);
+
+/* The same as a body in the byte order of the wire: COVERED. */
+enum { COVERED_NUMBERS = 7 };
+void covered_pack(const struct covered *, uint64_t ret_numbers[COVERED_NUMBERS]);
+bool covered_unpack(const struct message *, struct covered *ret);
+
+#endif

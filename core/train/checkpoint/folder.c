@@ -130,13 +130,25 @@ void folder_remove_parts(const char *path)
 }
 
 /* Of the file itself where the path is a link: that is what was written. */
-double file_time_s(const char *path)
+err file_time(const char *path, double *ret_s)
 {
     struct stat status;
     struct file_state state;
-    if (path_is_url(path)) return file_look(path, &state) ? -1 : (double)state.changed_s;
-    if (stat(path, &status) != 0) return -1;
-    return (double)status.st_mtim.tv_sec + (double)status.st_mtim.tv_nsec * 1e-9;
+    bool is_there;
+    *ret_s = -1;
+    if (path_is_url(path)) {
+        TRY(file_find(path, &is_there, &state));
+        if (is_there) *ret_s = (double)state.changed_s;
+    } else if (stat(path, &status) == 0) {
+        *ret_s = (double)status.st_mtim.tv_sec + (double)status.st_mtim.tv_nsec * 1e-9;
+    }
+    return OK;
+}
+
+double file_time_s(const char *path)
+{
+    double time_s;
+    return file_time(path, &time_s) ? -1 : time_s;
 }
 
 /* A checkpoint exists where its index does; the data files come before it and go after it. What a

@@ -90,9 +90,10 @@ static void look_at(void *context, const char *name)
     char path[CHECKPOINT_PATH_MAX];
     if (strncmp(name, search->beginning, strlen(search->beginning)) != 0) return;
     if (folder_join(search->folder, name, path)) return;
-    const double time_s = file_time_s(path);
-    if (time_s < 0) return; /* dropped just now */
-    if (search->now_s - time_s < LEASE_MAX_S) {
+    double time_s;
+    const bool is_known = !file_time(path, &time_s);
+    if (is_known && time_s < 0) return; /* dropped just now */
+    if (!is_known || search->now_s - time_s < LEASE_MAX_S) {
         search->is_held = true;
     } else {
         folder_unlink(path);

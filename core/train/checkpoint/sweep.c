@@ -66,7 +66,9 @@ static bool is_unborn(const struct sweep *sweep, const char *prefix)
 {
     char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
     snprintf(index, sizeof index, "%s" CHECKPOINT_INDEX, prefix);
-    return !is_named(&sweep->run->state, prefix) && file_time_s(index) >= sweep->state_s;
+    double time_s;
+    const bool is_known = !file_time(index, &time_s);
+    return is_known && !is_named(&sweep->run->state, prefix) && time_s >= sweep->state_s;
 }
 
 /* What publishing this step left when it was killed: data files without an index, or all of one. */
@@ -139,6 +141,12 @@ static bool is_lease(const char *name)
     return strncmp(name, LEASE_NAME CHECKPOINT_NAME, strlen(LEASE_NAME CHECKPOINT_NAME)) == 0;
 }
 
+static bool is_stale(const struct sweep *sweep, const char *path)
+{
+    double time_s;
+    return !file_time(path, &time_s) && sweep->now_s - time_s > STALE_S;
+}
+
 static void look_at(void *context, const char *name)
 {
     const struct sweep *sweep = context;
@@ -150,7 +158,7 @@ static void look_at(void *context, const char *name)
         remove_unborn(sweep, (uint64_t)step);
     } else if (is_temporary_file(name)) {
         folder_unlink(path);
-    } else if (is_lease(name) && sweep->now_s - file_time_s(path) > STALE_S) {
+    } else if (is_lease(name) && is_stale(sweep, path)) {
         folder_unlink(path);
     }
 }
@@ -160,8 +168,9 @@ void checkpoints_sweep(struct checkpoints *c, double now_s)
     char state[CHECKPOINT_PATH_MAX];
     struct sweep sweep = {.run = c, .now_s = now_s};
     if (folder_join(c->directory, CHECKPOINT_STATE, state)) return;
-    sweep.state_s = file_time_s(state);
-    if (folder_visit(c->directory, look_at, &sweep)) log_line(LOG_WARNING, "%s", error_text());
+    err e = file_time(state, &sweep.state_s);
+    if (!e) e = folder_visit(c->directory, look_at, &sweep);
+    if (e) log_line(LOG_WARNING, "%s", error_text());
     sweep_spare(&sweep);
 }
 

@@ -89,12 +89,12 @@ err aws_keys_find(struct aws_keys *ret)
     struct aws_keys k = {0};
     take("AWS_ACCESS_KEY_ID", k.id, sizeof k.id);
     take("AWS_SECRET_ACCESS_KEY", k.secret, sizeof k.secret);
-    take("AWS_SESSION_TOKEN", k.token, sizeof k.token);
     take("AWS_REGION", k.region, sizeof k.region);
     take("AWS_DEFAULT_REGION", k.region, sizeof k.region);
     take("AWS_ENDPOINT_URL_S3", k.endpoint, sizeof k.endpoint);
     take("AWS_ENDPOINT_URL", k.endpoint, sizeof k.endpoint);
-    const bool has_keys = k.id[0] || k.secret[0];
+    const bool has_keys = k.id[0] || k.secret[0]; /* then a token is theirs, and else a file's */
+    if (has_keys) take("AWS_SESSION_TOKEN", k.token, sizeof k.token);
     const struct setting settings[] = {
         {"region", k.region, sizeof k.region},
         {"endpoint_url", k.endpoint, sizeof k.endpoint},

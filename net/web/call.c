@@ -35,11 +35,22 @@ void web_call_header(struct web_call *c, const char *format, ...)
         c->http.headers[c->header_count++] = arena_string(&c->arena, line);
 }
 
+/* As the client says it: the port where it is not the scheme's own. */
+static const char *host_header(struct arena *arena, const char *base, const char *host,
+                               size_t bytes)
+{
+    const char *port = strncmp(base, "https:", 6) == 0 ? ":443" : ":80";
+    const size_t length = strlen(port);
+    if (bytes > length && strncmp(host + bytes - length, port, length) == 0) bytes -= length;
+    return arena_format(arena, "%.*s", (int)bytes, host);
+}
+
 void web_call_address(struct web_call *c, const char *base, const char *path, const char *query)
 {
-    const char *host = strstr(base, "://");
-    c->host = host ? host + 3 : base;
-    c->path = arena_string(&c->arena, path);
+    const char *scheme = strstr(base, "://"), *host = scheme ? scheme + 3 : base;
+    const char *folder = host + strcspn(host, "/");
+    c->host = host_header(&c->arena, base, host, (size_t)(folder - host));
+    c->path = arena_format(&c->arena, "%s%s", folder, path);
     c->query = arena_string(&c->arena, query);
     c->http.url = arena_format(&c->arena, "%s%s%s%s", base, path, *query ? "?" : "", query);
 }

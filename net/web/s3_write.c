@@ -6,7 +6,12 @@
 #include "net/web/s3_inside.h"
 #include "net/web/services.h"
 
-enum { UPLOAD_BYTES = 1024, ANSWER_BYTES = 16 << 10 };
+enum {
+    UPLOAD_BYTES = 1024,
+    ANSWER_BYTES = 16 << 10,
+    FINISH_TRIES =
+        4, /* S3 may say in a success that putting parts together failed, and to ask again */
+};
 
 struct part {
     struct web_call call;
@@ -140,21 +145,32 @@ static char *list_parts(const struct upload *u)
     return fclose(out) ? NULL : text;
 }
 
+/* ret_status: of the answer; ret_tries: how often it was asked for */
+static err put_together(const struct upload *u, const char *parts, int *ret_status, int *ret_tries)
+{
+    struct web_call c;
+    char answer[ANSWER_BYTES], query[UPLOAD_BYTES + 64];
+    snprintf(query, sizeof query, "uploadId=%s", u->name);
+    err e = open_call(&c, "POST", u->path, query);
+    set_body(&c, parts, strlen(parts));
+    if (!e) e = ask(&c, answer);
+    *ret_status = c.http.status;
+    *ret_tries = c.http.tries;
+    web_call_close(&c);
+    return e;
+}
+
 /* Where an answer was lost, the upload is gone when it is asked for again, and the object there. */
 static err finish_upload(struct upload *u, uint64_t bytes)
 {
-    struct web_call c;
     struct file_state state;
-    char answer[ANSWER_BYTES], query[UPLOAD_BYTES + 64];
     char *parts = list_parts(u);
-    snprintf(query, sizeof query, "uploadId=%s", u->name);
-    err e = open_call(&c, "POST", u->path, query);
-    if (!e && !parts) e = fail(ERR_MEMORY, "no memory to write %s", u->path);
-    if (!e) set_body(&c, parts, strlen(parts));
-    if (!e) e = ask(&c, answer);
-    const bool may_be_done = e && c.http.status == 404 && c.http.tries > 1;
-    web_call_close(&c);
+    int status = 200, tries = 0;
+    err e = parts ? ERR_IO : fail(ERR_MEMORY, "no memory to write %s", u->path);
+    for (int i = 0; parts && e && status == 200 && i < FINISH_TRIES; i++)
+        e = put_together(u, parts, &status, &tries);
     free(parts);
+    const bool may_be_done = e && status == 404 && tries > 1;
     if (may_be_done && file_look(u->path, &state) == OK && state.bytes == bytes) e = OK;
     if (!e) u->name[0] = '\0';
     return e;
@@ -168,8 +184,11 @@ static void drop_upload(struct upload *u)
     free(u->tags);
     if (!u->name[0]) return;
     snprintf(query, sizeof query, "uploadId=%s", u->name);
+    char said[ERROR_TEXT_MAX]; /* of what went wrong before */
+    snprintf(said, sizeof said, "%s", error_text());
     if (!open_call(&c, "DELETE", u->path, query)) (void)web_call_make(&c, &s3_service);
     web_call_close(&c);
+    (void)fail(ERR_IO, "%s", said);
 }
 
 /* ---- a file that is written ---- */

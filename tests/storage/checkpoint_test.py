@@ -201,6 +201,38 @@ class Writes(CheckpointCase):
         self.served.uploads.clear()  # begun, but the answer was lost: a bucket's rule removes such
         self.assertEqual(self.assert_whole()[-1], "model.ckpt-4")
 
+    def test_parts_that_the_server_fails_to_put_together_are_tried_again(self):
+        wide = [{**SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500}, SPEC["model"][1]]
+        self.write_spec(self.spec(**{"train.checkpoint_dir": "s3://bucket/run", "model": wide, "train.last_step": 1,
+                                     "train.save_checkpoint_steps": None}))
+
+        def fails(times):
+            number = itertools.count()
+            return lambda _, request: "error inside" if request.command == "POST" and "uploadId" in request.path \
+                and next(number) < times else None
+        self.served.fault = fails(2)
+        done = self.run_dtrain()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.assert_whole()[-1], "model.ckpt-1")
+        self.served.fault = fails(1000)
+        done = self.run_dtrain("--set", "train.last_step=2")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("POST 200", done.stderr)
+        self.assertIn("try again", done.stderr)
+        self.served.fault = lambda *_: None
+        self.assertEqual(self.assert_whole()[-1], "model.ckpt-1")
+
+    def test_a_lease_that_nobody_can_see_holds_its_checkpoint(self):
+        steps = ("--set", "train.keep_checkpoint_max=1", "--set", "train.last_step=5")
+        self.assertEqual(self.run_dtrain(*steps).returncode, 0)
+        lease = "/bucket/run/.lease-model.ckpt-5.evaluator"
+        self.served.files[lease] = b""
+        self.served.fault = lambda _, request: 503 if ".lease" in request.path and request.command != "PUT" else None
+        self.assertEqual(self.run_dtrain(*steps[:-1], "train.last_step=8").returncode, 0)
+        self.served.fault = lambda *_: None
+        self.assertIn(lease, self.served.files)
+        self.dtrain("checkpoint", "verify", "s3://bucket/run/model.ckpt-5")
+
     def test_a_kill_at_any_write_leaves_whole_checkpoints(self):
         first = ("--set", "train.last_step=5", "--set", "train.keep_checkpoint_max=1")
         self.assertEqual(self.run_dtrain(*first).returncode, 0)

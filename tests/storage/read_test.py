@@ -247,7 +247,14 @@ class S3(UrlCase):
         self.assertIn("unknown key", self.stats(self.served, data(part), work, code=program.BAD_INPUT))
         self.assertIn('there is no profile "play"',
                       self.stats(self.served, data(part), {**nothing, "AWS_PROFILE": "play"}, code=program.BAD_INPUT))
+        self.assertEqual(self.count(part, {**nothing, "AWS_SESSION_TOKEN": "of no key here"}), 53)
+        self.served.token = "a/token+"
         self.assertEqual(self.count(part, {"AWS_SESSION_TOKEN": "a/token+"}), 53)
+
+    def test_an_endpoint_may_have_a_path(self):
+        part = "s3://bucket/d/part-3.csv"
+        self.served.files["/below/it/bucket/d/part-3.csv"] = self.served.files["/bucket/d/part-3.csv"]
+        self.assertEqual(self.count(part, {"AWS_ENDPOINT_URL": self.served.url + "/below/it/"}), 53)
 
     def test_every_request_may_fail_once(self):
         self.served.fault = lambda number, _: 503 if number % 2 == 0 else None

@@ -34,6 +34,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.keys, self.has_ranges, self.has_tags, self.is_s3 = keys, has_ranges, has_tags, is_s3
         self.files, self.uploads = {}, {}
+        self.token = None
         self.stray_keys = []  # in every list, whatever was asked for
         self.asked = []  # (method, path with query, range or None)
         self.fault = lambda number, request: None
@@ -83,7 +84,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.refuse(403, "SignatureDoesNotMatch", refusal)
             return
         with server.lock:
-            answer = self.answer(body, fault)
+            answer = None if fault == "error inside" else self.answer(body, fault)
+        if fault == "error inside":  # of what was not done
+            answer = 200, b"<Error><Code>InternalError</Code><Message>try again</Message></Error>", {}
         self.send(*answer, fault=fault)
         if fault == "drop after":
             self.close_connection = True
@@ -226,6 +229,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not found:
             return "no proof"
         name, day, region, names, signature = found.groups()
+        if self.headers.get("x-amz-security-token", self.server.token) != self.server.token:
+            return "another token"
         secret = self.server.keys.get(name)
         if secret is None:
             return "unknown key"

@@ -55,8 +55,10 @@ void print_checkpoint_help(FILE *out)
     fputs("\nCKPT is a folder (its newest checkpoint), a prefix such as run/model.ckpt-300, or an\n"
           ".index file; dtrain's own or TensorFlow's (V2). Nothing is changed but what `reshard`\n"
           "and `export` write. What reshard wrote is a folder to go on from: name it as\n"
-          "train.checkpoint_dir. ls, show, verify and diff print JSON with --json.\n",
+          "train.checkpoint_dir. ls, show, verify and diff take --json, reshard --ps:\n\n",
           out);
+    flags_help(out, &(struct object){.fields = json_flags});
+    flags_help(out, &(struct object){.fields = reshard_flags});
 }
 
 /* A verb is most often mistyped by a letter. */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -15,7 +16,7 @@
 #include "kernels/kernels.h"
 #include "net/web/systems.h"
 
-enum { COMMANDS_MAX = 32 };
+enum { COMMANDS_MAX = 32, STACK_LEAST = 256 << 10 };
 
 const struct command commands[] = {
     {"help", "[TOPIC [NAME]]", "explain a topic, from the tables that parse the spec", cmd_help},
@@ -153,6 +154,15 @@ static void settle(void)
     prctl(PR_SET_NAME, "dtrain");
 }
 
+/* With less, the program would be killed where a function wants more. */
+static err check_stack(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_LEAST) return OK;
+    return fail(ERR_IO, "ulimit -s allows a stack of %llu KB, and %d KB are needed",
+                (unsigned long long)limit.rlim_cur >> 10, STACK_LEAST >> 10);
+}
+
 static int run_command(int argc, char **argv)
 {
     if (argc < 2 && !environment_names_a_task()) {
@@ -174,6 +184,7 @@ static int run_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
     settle();
+    if (check_stack()) return report_error(ERR_IO);
     web_systems_register();
     standard_output_open();
     const int code = run_command(argc, argv);

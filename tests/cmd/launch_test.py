@@ -57,6 +57,13 @@ class Launch(CommandCase):
             1, "dtrain: ulimit -n allows 20 open files and connections; a cluster of 2 ps and 2 "
                "workers on this host needs 38\n"))
 
+    def test_a_stack_that_is_too_small_is_told(self):
+        small = ["sh", "-c", 'ulimit -s 64 && exec "$0" "$@"', program.BINARY]
+        ended = subprocess.run([*small, "help"], check=False, text=True, capture_output=True,
+                               env=program.environment(), timeout=KILLED_S)
+        self.assertEqual((ended.returncode, ended.stderr), (
+            1, "dtrain: ulimit -s allows a stack of 64 KB, and 256 KB are needed\n"))
+
     def test_every_line_has_the_name_of_its_task(self):
         ended = self.run_cluster("--log_level=debug", "spec.json")
         named = [line for line in ended.stderr.splitlines() if TASK.match(line)]

@@ -99,6 +99,7 @@ int cmd_stats(int argc, char **argv);
 
 /* What `dtrain COMMAND --help` says; NULL: `dtrain --help`. Returns an exit code. */
 int help_command(const struct command *);
+bool help_knows(const char *word); /* `dtrain help WORD` has something to say */
 
 /* For `dtrain help`. */
 void print_checkpoint_help(FILE *);

@@ -352,6 +352,13 @@ static const struct topic *find_topic(const char *words, const char **ret_name)
     return NULL;
 }
 
+bool help_knows(const char *word)
+{
+    const char *names[KINDS_SHOWN_MAX], *rest;
+    if (find_topic(word, &rest)) return true;
+    return is_listed(word, names, list_words(names));
+}
+
 /* A command that is no topic says no more than its row; `help` itself lists everything. */
 int help_command(const struct command *command)
 {

@@ -123,6 +123,21 @@ static bool asks_for_json(int argc, char **argv)
     return false;
 }
 
+/* "--steps spec.json": a flag that lacks its value has taken it. */
+static err fail_no_spec(int argc, char **argv)
+{
+    static const char ending[] = ".json";
+    for (int i = 1; i + 1 < argc; i++) {
+        const char *flag = argv[i], *value = argv[i + 1];
+        const size_t length = strlen(value), end = strlen(ending);
+        if (flag[0] == '-' && !strchr(flag, '=') && length > end &&
+            strcmp(value + length - end, ending) == 0)
+            return fail(ERR_INPUT, "no SPEC.json was named: \"%.64s\" is the value of %.64s here",
+                        value, flag);
+    }
+    return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");
+}
+
 err run_open(struct run *run, int argc, char **argv)
 {
     *run = (struct run){.argc = argc, .argv = argv};
@@ -143,9 +158,8 @@ err run_open(struct run *run, int argc, char **argv)
         TRY(open_task(run));
     if (!run->flags.ssh) TRY(remote_check_absent(run));
     TRY(settings_check_flags(run));
-    if (paths == 0 && run_kind(run) != RUN_PS) /* it gets what it needs from the chief */
-        return fail(ERR_INPUT, "no SPEC.json was named (only a ps can do without)");
-    return OK;
+    const bool needs_spec = run_kind(run) != RUN_PS; /* it gets what it needs from the chief */
+    return paths == 0 && needs_spec ? fail_no_spec(argc, argv) : OK;
 }
 
 err run_load_spec(struct run *run)

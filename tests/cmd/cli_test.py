@@ -70,6 +70,15 @@ WRONG = [
     (["--save_checkpoints_steps=9", "spec.json"], {},
      'unknown flag "save_checkpoints_steps": it is a key of the spec (--set '
      'train.save_checkpoint_steps=9)'),
+    (["--placement=greedy", "spec.json"], {},
+     'unknown flag "placement": it belongs into the spec; see dtrain help placement'),
+    (["--clip=5", "spec.json"], {},
+     'unknown flag "clip": it belongs into the spec; see dtrain help clip'),
+    (["--dropout", "0.5", "spec.json"], {},
+     'unknown flag "dropout": it belongs into the spec; see dtrain help dropout'),
+    (["--steps", "spec.json"], {},
+     'no SPEC.json was named: "spec.json" is the value of --steps here'),
+    (["-o", "spec.json"], {}, 'no SPEC.json was named: "spec.json" is the value of -o here'),
     (["--workers=2", "spec.json"], {}, 'unknown flag "workers" (did you mean --local_workers?)'),
     (["--set=loss=mse", "spec.json"], {},
      'spec.json: loss: unknown loss "mse" (did you mean "mean_squared_error"?); known are '

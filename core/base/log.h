@@ -21,6 +21,12 @@ bool log_is_json(void);
 void log_set_level(enum log_level);
 void log_set_task(const char *task); /* copied; "" for none */
 void log_line(enum log_level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Of what happens over and over, as on a full disk, whether this time (from 1) is told: the first
+ * five, then ever more seldom. */
+static inline bool log_again(uint64_t time)
+{
+    return time <= 5 || (time & (time - 1)) == 0;
+}
 
 /* A line that is redrawn in place on a terminal: see progress in cmd. Ended by the next log_line.
  */

@@ -113,7 +113,8 @@ static void close_job(struct cut_job *job)
 static void finish(struct cut_job *job, err result)
 {
     struct ps_task *p = job->ps;
-    if (result) log_line(LOG_WARNING, "checkpoint: %s", error_text());
+    if (result && log_again(++p->failed_cuts))
+        log_line(LOG_WARNING, "checkpoint: %s", error_text());
     task_done(&p->task, ACTION_CUT, result);
     close_job(job);
     task_flush(&p->task);

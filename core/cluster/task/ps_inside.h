@@ -90,6 +90,7 @@ struct ps_task {
     const void **sources;     /* [workers] gradients of one update */
 
     struct cut_job *cut; /* NULL: nothing is being written */
+    uint64_t failed_cuts;
     struct visits *visits;
     struct visit_view shown; /* to visitors */
     bool has_told;           /* them the verdict */

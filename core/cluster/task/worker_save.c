@@ -123,8 +123,10 @@ void worker_abandon_files(struct worker_task *w, const struct action_abandon *a)
     struct saving_files *s = &w->saving;
     task_job_close(&s->publishing);
     s->failures++;
-    log_line(LOG_WARNING, "the checkpoint of step %llu failed: %s (%llu failed since the start)",
-             (unsigned long long)a->step, a->why, (unsigned long long)s->failures);
+    if (log_again(s->failures))
+        log_line(LOG_WARNING,
+                 "the checkpoint of step %llu failed: %s (%llu failed since the start)",
+                 (unsigned long long)a->step, a->why, (unsigned long long)s->failures);
     if (a->is_begun) checkpoints_abandon(w->checkpoints, s->folder);
     s->has_litter = true;
     s->tag = 0;

@@ -159,6 +159,20 @@ static void another_share_begins_with_an_epoch(void **state)
         }
 }
 
+/* Backup workers come and go, and so does the order of updates: a push is of the same rows. */
+static void a_share_is_the_same_where_pushes_are(void **state)
+{
+    const struct data_share plain = shares[2];
+    struct data_share other = plain;
+    other.replicas = 1;
+    assert_true(data_share_is_same(&plain, &other));
+    other.replicas = plain.workers + 1;
+    assert_false(data_share_is_same(&plain, &other));
+    other = plain;
+    other.workers++;
+    assert_false(data_share_is_same(&plain, &other));
+}
+
 static void numbers_are_read_as_they_were_written(void **state)
 {
     int64_t numbers[COVERAGE_NUMBERS];
@@ -206,6 +220,7 @@ int main(void)
         cmocka_unit_test(what_comes_of_a_closed_epoch_is_late),
         cmocka_unit_test(ledgers_tell_what_was_counted),
         cmocka_unit_test(another_share_begins_with_an_epoch),
+        cmocka_unit_test(a_share_is_the_same_where_pushes_are),
         cmocka_unit_test(numbers_are_read_as_they_were_written),
         cmocka_unit_test(numbers_that_cannot_be_are_refused),
     };

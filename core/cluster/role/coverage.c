@@ -18,10 +18,16 @@ uint32_t data_share_gradients(const struct data_share *s, int worker)
     return (uint32_t)(s->replicas / s->workers + ((uint64_t)worker < s->replicas % s->workers));
 }
 
+/* Of a round, whoever is dropped. */
+static uint64_t gradients_brought(const struct data_share *s)
+{
+    return s->replicas > s->workers ? s->replicas : s->workers;
+}
+
 bool data_share_is_countable(const struct data_share *s)
 {
     const uint64_t epochs = COVERAGE_EPOCHS / 4; /* of a round: then 32 hold what is on its way */
-    const uint64_t gradients = s->replicas > s->workers ? s->replicas : s->workers;
+    const uint64_t gradients = gradients_brought(s);
     const bool is_known = s->rows && s->batch && s->workers;
     const bool is_sane = s->rows <= ROWS_MAX && s->batch <= BATCH_MAX && gradients <= UINT32_MAX;
     return is_known && is_sane && s->batch <= s->rows * epochs / gradients;
@@ -30,7 +36,7 @@ bool data_share_is_countable(const struct data_share *s)
 bool data_share_is_same(const struct data_share *a, const struct data_share *b)
 {
     return a->rows == b->rows && a->batch == b->batch && a->workers == b->workers &&
-           a->replicas == b->replicas;
+           gradients_brought(a) == gradients_brought(b);
 }
 
 /* Own rows that so many pushes bring. */

@@ -45,6 +45,7 @@ void coverage_begin(struct coverage *, const struct data_share *, const struct l
  * pushes before it, at `step`. Returns the epoch. */
 uint64_t coverage_begin_anew(struct coverage *, const struct data_share *, uint64_t step,
                              struct ledger *ret);
+/* Does every push bring the same rows? */
 bool data_share_is_same(const struct data_share *, const struct data_share *);
 
 /* Must the oldest epoch be closed before this push is applied? */

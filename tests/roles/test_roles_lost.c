@@ -169,6 +169,34 @@ static void a_worker_that_comes_back_late_is_counted_on_again(void **state)
     stage_close(&s);
 }
 
+/* The others bring theirs only when it was excused and another life of it is there, which may hear
+ * of the ps before it has joined; what it had pushed is in their round. */
+static void the_push_of_an_excused_worker_does_not_answer_its_next_life(void **state)
+{
+    int waiting = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o = sync_options(2, 3, LAST_STEP, seed);
+        struct stage s;
+        begin(&s, &o);
+        run_until_applied(&s, 3);
+        for (int w = 0; w < 2; w++) stage_hang(&s, &s.workers[w]);
+        settle(&s);
+        waiting += ps_role_ledger(s.ps[0].role, 2)->received > (uint64_t)stage_updates(&s, 0);
+        stage_kill(&s, &s.workers[2]);
+        stage_pass_time(&s, WORKER_TIMEOUT_MS);
+        assert_non_null(strstr(s.ps[0].said, "goes on without worker/2"));
+        for (int w = 0; w < 2; w++) stage_go_on(&s, &s.workers[w]);
+        stage_run(&s, (int)seed % 8);
+        stage_restart(&s, &s.workers[2]);
+        end_with(&s, EXIT_DONE);
+        assert_int_equal(stage_updates(&s, 0), LAST_STEP);
+        nothing_twice(&s, 0);
+        nothing_twice(&s, 1);
+        stage_close(&s);
+    }
+    assert_true(waiting > 0);
+}
+
 static void a_worker_that_never_comes_is_excused_after_the_time_of_the_start(void **state)
 {
     const struct stage_options o = sync_options(1, 2, LAST_STEP, 3);
@@ -414,6 +442,7 @@ int main(void)
         cmocka_unit_test(async_workers_take_over_the_steps_of_one_that_does_not_come_back),
         cmocka_unit_test(a_sync_round_goes_on_without_a_worker_that_is_gone_too_long),
         cmocka_unit_test(a_worker_that_comes_back_late_is_counted_on_again),
+        cmocka_unit_test(the_push_of_an_excused_worker_does_not_answer_its_next_life),
         cmocka_unit_test(a_worker_that_never_comes_is_excused_after_the_time_of_the_start),
         cmocka_unit_test(with_too_few_workers_left_the_job_ends_retryably_and_says_so),
         cmocka_unit_test(without_a_chief_others_go_on_and_its_next_life_takes_nothing_back),

@@ -73,11 +73,13 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
 
 /* Values as they are now. Where the worker has a copy of its own, that is made first. During a cut
  * it waits; but, in asynchronous mode, the cut waits for one that has a ticket and lacks only the
- * values that got lost with its link. */
+ * values that got lost with its link. One that was excused and is back, whose push of before was
+ * in the round, has not joined again: it asks when it does. */
 static void answer(struct ps_role *p, int worker, struct outbox *out)
 {
     const struct member *m = &p->members[worker];
     bool is_awaited = p->cut.phase == CUT_COMING && m->holds_ticket && !p->config.is_sync;
+    if (m->standing == EXCUSED) return;
     if (ps_is_holding(p) && !is_awaited) {
         hold(p, worker, out);
         return;

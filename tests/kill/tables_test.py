@@ -4,7 +4,7 @@ from program import main
 from program.clicks import CLICKS, GROWING, LEARNT
 from program.lives import CHIEF, Life, plan_of
 
-LAST_STEP = 1200  # so many that none ends before somebody is killed
+LAST_STEP = {"sync": 1200, "async": 12000}  # so many that none ends before somebody is killed
 LINKS_STEP = 120
 ENDS = 12  # of connections, of one run
 ATTEMPTS = 8
@@ -13,9 +13,9 @@ FAR = ["--transport=tcp", "--parts=always"]
 
 
 class Tables(Life):
-    def plan(self, mode, last_step=LAST_STEP, flags=(), more=PIECES):
+    def plan(self, mode, last_step=None, flags=(), more=PIECES):
         changes = {**CLICKS, **more}
-        return plan_of(mode, last_step, changes, flags=list(flags))
+        return plan_of(mode, last_step or LAST_STEP[mode], changes, flags=list(flags))
 
     def restart(self, mode, names, flags=(), more=PIECES):
         cluster = self.begin(self.plan(mode, flags=flags, more=more))

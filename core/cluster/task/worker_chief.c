@@ -108,14 +108,14 @@ static void share_anew(struct worker_task *w, const struct data_share *share)
     const uint64_t epoch = coverage_begin_anew(&o->plan.coverage, share, o->plan.step, ledger);
     for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = ledger;
     log_line(LOG_WARNING,
-             "the checkpoint is of %llu workers with batches of %llu of %llu rows and "
+             "the checkpoint is of %llu worker%s with batches of %llu of %llu rows and "
              "replicas_to_aggregate %llu, now there are %llu with %llu of %llu and %llu: the run "
              "goes on with epoch %llu",
-             (unsigned long long)was.workers, (unsigned long long)was.batch,
-             (unsigned long long)was.rows, (unsigned long long)was.replicas,
-             (unsigned long long)share->workers, (unsigned long long)share->batch,
-             (unsigned long long)share->rows, (unsigned long long)share->replicas,
-             (unsigned long long)epoch + 1);
+             (unsigned long long)was.workers, was.workers == 1 ? "" : "s",
+             (unsigned long long)was.batch, (unsigned long long)was.rows,
+             (unsigned long long)was.replicas, (unsigned long long)share->workers,
+             (unsigned long long)share->batch, (unsigned long long)share->rows,
+             (unsigned long long)share->replicas, (unsigned long long)epoch + 1);
 }
 
 /* Of a checkpoint that tells of no rows, as of TensorFlow's, the ledger does. */

@@ -135,7 +135,9 @@ static void check_gradient(struct world *world, const struct actor *ps, int work
     const char *name = actor_name(ps);
     unsigned long long sequence = gradient->batch + 1, last = node->sequences[worker];
     bool must_match = ps->config.is_sync && !worker_may_differ(world, worker);
-    bool may_tear = is_outlived(world, ps); /* other ps have forgotten the values */
+    /* Other ps have forgotten the values; or one has gone on without the worker while that computed
+     * from memory of the ps, and it brings the others what has come of it. */
+    bool may_tear = is_outlived(world, ps) || world->was_left_out[worker];
     bool may_mix = worker_may_differ(world, worker) || may_tear;
     if (gradient->kind != CONTENT_GRADIENT)
         blame(world, "%s applies what is no gradient (%d) of worker/%d", name, gradient->kind,

@@ -10,6 +10,7 @@ enum { SHAPE_CHARACTERS_MAX = BUNDLE_RANK_MAX * 22 + 3 };
 /* One tensor that is looked for. */
 struct wish {
     const char *kind;             /* "variable", "slot", "value": for messages */
+    bool is_of_optimizer;         /* not of the model: what another optimizer does not save */
     char wanted[BUNDLE_NAME_MAX]; /* its name here */
     char stored[BUNDLE_NAME_MAX]; /* and there */
     int dtype;
@@ -53,13 +54,13 @@ static err fail_absent(const struct bundle *bundle, const struct wish *wish)
                     bundle_prefix(bundle), wish->stored);
     const char *near = nearest(bundle, wish->stored);
     const bool is_mapped = strcmp(wish->wanted, wish->stored) != 0;
-    const bool is_slot = strcmp(wish->kind, "slot") == 0;
-    return fail(
-        ERR_INPUT, "%s: no %s \"%s\"%s%s%s%s%s%s%s", bundle_prefix(bundle), wish->kind,
-        wish->stored, is_mapped ? " for \"" : "", is_mapped ? wish->wanted : "",
-        is_mapped ? "\"" : "", near ? " (did you mean \"" : "", near ? near : "",
-        near ? "\"?)" : "",
-        is_slot ? "; another optimizer saved it: train.warm_start takes values without slots" : "");
+    return fail(ERR_INPUT, "%s: no %s \"%s\"%s%s%s%s%s%s%s", bundle_prefix(bundle), wish->kind,
+                wish->stored, is_mapped ? " for \"" : "", is_mapped ? wish->wanted : "",
+                is_mapped ? "\"" : "", near ? " (did you mean \"" : "", near ? near : "",
+                near ? "\"?)" : "",
+                wish->is_of_optimizer
+                    ? "; another optimizer saved it: train.warm_start takes values without slots"
+                    : "");
 }
 
 /* Types are not converted: a variable of another type is most likely another variable. The entry is
@@ -86,6 +87,7 @@ static err find_slice(const struct bundle *bundle, const struct warm_start *warm
                       const struct slice *slice, const char *slot, const struct bundle_entry **ret)
 {
     struct wish wish = {.kind = slot ? "slot" : "variable",
+                        .is_of_optimizer = slot != NULL,
                         .dtype = BUNDLE_FLOAT,
                         .shape = shard_shape(&slice->shape)};
     *ret = NULL;
@@ -173,7 +175,7 @@ static err read_powers(struct bundle *bundle, const struct warm_start *warm, str
 {
     const int count = !warm || warm->slots ? shard->power_count : 0;
     for (int i = 0; i < count; i++) {
-        struct wish wish = {.kind = "value", .dtype = BUNDLE_FLOAT};
+        struct wish wish = {.kind = "value", .is_of_optimizer = true, .dtype = BUNDLE_FLOAT};
         const struct bundle_entry *entry = NULL;
         TRY(shard_name(shard->power_names[i], NULL, wish.wanted));
         if (shard_map_skips(warm, wish.wanted)) continue;

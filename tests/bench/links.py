@@ -163,9 +163,12 @@ def judge(case, step_s, beside):
 
 
 class Cluster(measure.Running):
-    """PS and WORKERS tasks on two hosts, of which the chief is what measure.Running waits for."""
+    """A cluster on two hosts, of which the chief is what measure.Running waits for.
 
-    def __init__(self, dtrain, hosts, case, threads):
+    counts: of ps and workers; more: words for every worker.
+    """
+
+    def __init__(self, dtrain, hosts, case, threads, counts=(PS, WORKERS), more=()):
         def tasks(job, count):
             return ",".join(f"{hosts.ADDRESSES[side(case.layout, job, i)]}:{FIRST_PORT[job] + i}"
                             for i in range(count))
@@ -174,12 +177,13 @@ class Cluster(measure.Running):
             flags = [f"--job_name={job}", f"--task_index={index}"]
             return hosts.start(side(case.layout, job, index), [*command, *flags, *lists], **how)
 
-        lists = [f"--ps_hosts={tasks('ps', PS)}", f"--worker_hosts={tasks('worker', WORKERS)}"]
-        worker_words = [f"--threads={threads}", *case.settings(), case.spec()]
+        ps, workers = counts
+        lists = [f"--ps_hosts={tasks('ps', ps)}", f"--worker_hosts={tasks('worker', workers)}"]
+        worker_words = [f"--threads={threads}", *case.settings(), *more, case.spec()]
         super().__init__(dtrain, worker_words, functools.partial(start, "worker", 0))
-        for index in range(PS):
+        for index in range(ps):
             start("ps", index, [dtrain], **self.how)
-        for index in range(1, WORKERS):
+        for index in range(1, workers):
             start("worker", index, [dtrain, *worker_words], **self.how)
 
     def __exit__(self, *others):
@@ -344,10 +348,14 @@ def rates(text):
     return found
 
 
+def default_binary():
+    root = os.path.dirname(os.path.dirname(measure.FOLDER))
+    return os.path.join(root, "build", "cmd", "dtrain")
+
+
 def read_options(arguments):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    root = os.path.dirname(os.path.dirname(measure.FOLDER))
     names, layouts = tuple(STEPS), (*ONE_HOST, *TWO_HOSTS)
     add = parser.add_argument
     add("--binary", action="append", metavar="PATH", help="the program; several: each in turn")
@@ -363,7 +371,7 @@ def read_options(arguments):
     add("--torch-python", metavar="PYTHON", default=gpu_measure.default_python())
     add("--json", metavar="FILE", help="all figures, as one object")
     options = parser.parse_args(arguments)
-    options.binary = options.binary or [os.path.join(root, "build", "cmd", "dtrain")]
+    options.binary = options.binary or [default_binary()]
     options.repeats = options.repeats or (1 if options.quick else 3)
     return options
 

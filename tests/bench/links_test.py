@@ -17,6 +17,8 @@ sys.dont_write_bytecode = True  # the folder is part of the source
 
 import lines
 import links
+import many
+import measure
 import program
 from hosts import Hosts
 from links import Case, Timing
@@ -145,6 +147,30 @@ class Links(unittest.TestCase):
         self.assertGreater(bench.on_one_host(BINARY, case), 0)
         self.assertEqual(sum(bench.shares(case)), 4 * (784 * 512 + 512 + 512 * 512 + 512 + 5130))
         self.assertTrue(bench.knows(case))
+
+
+class Many(unittest.TestCase):
+    def test_a_step_is_that_of_the_later_half(self):
+        points = [(0, 0), (9, 1), (10, 2), (11, 4), (12, 6)]
+        self.assertEqual(many.step_seconds(points), 0.5)
+        with self.assertRaisesRegex(measure.Failed, "0 lines"):
+            many.step_seconds([])
+
+    def test_shares_are_those_of_all_workers_once_all_have_ended(self):
+        running = mock.Mock()
+        running.result.return_value = {"own_steps": 8}
+        running.printed.return_value = b"worker/1: done, 9 steps here\nworker/2: done, 1 step here\n"
+        running.fail.side_effect = measure.Failed
+        ended, broken = (mock.Mock(**{"wait.return_value": code}) for code in (0, 3))
+        self.assertEqual(many.shares(running, [ended], 3), [1, 8, 9])
+        for started, workers in (([ended], 4), ([ended, broken], 3)):
+            with self.assertRaises(measure.Failed):
+                many.shares(running, started, workers)
+
+    def test_only_where_nobody_waits_for_others_must_shares_be_even(self):
+        self.assertEqual([held["is_ok"] for held in many.judge("sync", 1.3, 1, [1, 2])], [False])
+        self.assertEqual([held["is_ok"] for held in many.judge("async", 1.1, 1, [8, 10])], [True, True])
+        self.assertEqual([held["is_ok"] for held in many.judge("async", 1.1, 1, [7, 10])], [True, False])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
-#include "cmd/launch/host_file.h"
+#include "core/cluster/description/host_file.h"
 #include "core/base/fields/fields.h"
 #include "core/cluster/description/cluster_spec.h"
 #include "core/cluster/task/task.h"
@@ -29,9 +29,9 @@ enum run_kind {
 
 struct run_flags { /* one table: run_flags_object */
     struct cluster_flags cluster;
-    int64_t local_ps, local_workers;          /* a whole cluster on this host, or by ssh */
-    const char *ssh, *hostfile, *ssh_command; /* cmd/launch/remote.h; ssh NULL: on this host */
-    struct strings set;                       /* --set train.last_step=200, repeatable */
+    int64_t local_ps, local_workers; /* a whole cluster on this host, or by ssh */
+    const char *ssh, *ssh_command;   /* cmd/launch/remote.h; ssh NULL: on this host */
+    struct strings set;              /* --set train.last_step=200, repeatable */
     const char *data_dir;
     int64_t seed; /* -1: the spec's */
     const char *result, *metrics_file;

@@ -5,8 +5,7 @@
 #include "cmd/cmd.h"
 #include "core/base/log.h"
 
-/* How many tasks a launcher says that it has started. None of them says where the parameter servers
- * are. */
+/* How many tasks a launcher says that it has started. */
 static const struct foreign {
     const char *variable, *launcher; /* variable NULL ends the table */
 } foreigners[] = {
@@ -54,14 +53,14 @@ void print_environment(FILE *out)
         if (flag->environment) fprintf(out, "  %-20s  as --%s\n", flag->environment, flag->name);
     for (const struct own *o = own; o->name; o++) fprintf(out, "  %-20s  %s\n", o->name, o->help);
     fputs("\nA flag beats its variable, which beats TF_CONFIG. JOB_NAME and TASK_INDEX count only\n"
-          "where hosts are given too. Variables of other launchers are not used:\n\n",
+          "where hosts are given too. Variables of other launchers count with --slurm or "
+          "--ranks:\n\n",
           out);
     for (const struct foreign *f = foreigners; f->variable; f++)
         fprintf(out, "  %-20s  %s\n", f->variable, f->launcher);
     fputs(
-        "\nUnder Slurm, srun dtrain --slurm=ps=2 SPEC.json is a cluster of the tasks of the step.\n"
-        "Scripts of others can say what a task is, as in\n\n"
-        "  dtrain --job_name=worker --task_index=$PMI_RANK --ps_hosts=... "
-        "--worker_hosts=... SPEC.json\n",
+        "\nUnder Slurm, srun dtrain --slurm=ps=2 SPEC.json is a cluster of the tasks of the step;\n"
+        "mpirun -np 6 dtrain --ranks=ps=2 SPEC.json one of the ranks of this host, with\n"
+        "--hostfile=FILE of several, and torchrun --no-python dtrain ... likewise.\n",
         out);
 }

@@ -65,14 +65,22 @@ static const struct field fields[] = {
      .help =
          "ps=N: this is one of the tasks that srun has started, of which the first N are "
          "parameter servers and the others workers; hosts and ports follow from what Slurm says"},
+    {.name = "ranks",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct run_flags, cluster.ranks),
+     .fallback = "null",
+     .takers = RUN_TASKS,
+     .help =
+         "ps=N: the same for tasks that mpirun, mpiexec or torchrun has started, on this host or "
+         "in the slots of hostfile"},
     {.name = "base_port",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, cluster.base_port),
      .fallback = "0",
      .max = 65535,
      .takers = RUN_TASKS | RUN_LAUNCHER,
-     .help = "slurm, ssh: the port of the first task of each host, then come those of the others; "
-             "0: the ports of srun --resv-ports, or else some between 10000 and 32000"},
+     .help = "slurm, ranks, ssh: the port of the first task of each host, then come those of the "
+             "others; 0: the ports of srun --resv-ports, or else some between 10000 and 32000"},
     {.name = "local_ps",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, local_ps),
@@ -96,10 +104,10 @@ static const struct field fields[] = {
              "first N are parameter servers and the others workers"},
     {.name = "hostfile",
      .type = FIELD_STRING,
-     .offset = offsetof(struct run_flags, hostfile),
+     .offset = offsetof(struct run_flags, cluster.hostfile),
      .fallback = "null",
-     .takers = RUN_LAUNCHER,
-     .help = "ssh: file of hosts, one per line: [user@]host [slots=N]"},
+     .takers = RUN_TASKS | RUN_LAUNCHER,
+     .help = "ssh, ranks: file of hosts, one per line: [user@]host [slots=N]"},
     {.name = "ssh_command",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, ssh_command),

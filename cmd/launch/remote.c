@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/launch/keeper.h"
-#include "core/cluster/description/slurm.h"
-#include "net/transport.h"
+#include "core/cluster/description/ranks.h"
 
 enum {
     SSH_WORDS_MAX = 64, /* of --ssh_command */
@@ -21,11 +20,12 @@ err remote_open(struct run *run)
 {
     struct run_flags *flags = &run->flags;
     int ps = 0;
-    if (!flags->hostfile) return fail(ERR_INPUT, "--ssh needs --hostfile, which names the hosts");
+    if (!flags->cluster.hostfile)
+        return fail(ERR_INPUT, "--ssh needs --hostfile, which names the hosts");
     if (flags->local_ps || flags->local_workers)
         return fail(ERR_INPUT,
                     "--local_ps and --local_workers are for this host; --ssh has its own");
-    TRY(host_file_read(flags->hostfile, &run->arena, &run->slots));
+    TRY(host_file_read(flags->cluster.hostfile, &run->arena, &run->slots));
     TRY(ranks_read_roles("ssh", flags->ssh, run->slots.count, &ps));
     const int workers = run->slots.count - ps;
     if (ps > LOCAL_TASKS_MAX || workers > LOCAL_TASKS_MAX)
@@ -40,11 +40,19 @@ err remote_open(struct run *run)
 
 err remote_check_absent(const struct run *run)
 {
-    static const char *const names[] = {"hostfile", "ssh_command", "base_port"};
-    const int count = run->is_local ? 3 : 2; /* Slurm has ports, too */
-    for (int i = 0; i < count; i++)
-        if (flags_given(&run_flags_object, run->argc, run->argv, names[i]))
-            return fail(ERR_INPUT, "--%s goes with --ssh", names[i]);
+    const struct cluster_flags *cluster = &run->flags.cluster;
+    const bool has_ports = !run->is_local && (cluster->slurm || cluster->ranks);
+    const struct {
+        const char *name, *others;
+        bool is_welcome;
+    } flags[] = {{"hostfile", " or --ranks", cluster->ranks && !run->is_local},
+                 {"ssh_command", "", false},
+                 {"base_port", ", --slurm or --ranks", has_ports}};
+    if (run->flags.launched != LAUNCHED_NO) return OK; /* they were the launcher's */
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!flags[i].is_welcome &&
+            flags_given(&run_flags_object, run->argc, run->argv, flags[i].name))
+            return fail(ERR_INPUT, "--%s goes with --ssh%s", flags[i].name, flags[i].others);
     return OK;
 }
 
@@ -58,13 +66,9 @@ void remote_choose_ports(struct run *run)
 
 err remote_address(struct run *run, const struct host_slot *slot, const char **ret)
 {
-    const bool is_v6 = strchr(slot->host, ':');
-    const int64_t port = run->flags.cluster.base_port + slot->place;
-    if (port > RANKS_PORT_MAX)
-        return fail(ERR_INPUT, "--base_port: %d tasks of a host have no room", slot->place + 1);
-    *ret = arena_format(&run->arena, is_v6 ? "[%s]:%lld" : "%s:%lld", slot->host, (long long)port);
-    const err e = address_check(*ret);
-    return e ? fail_prefix(e, "%s", run->flags.hostfile) : OK;
+    const struct cluster_flags *cluster = &run->flags.cluster;
+    const err e = ranks_address(slot->host, cluster->base_port + slot->place, &run->arena, ret);
+    return e ? fail_prefix(e, "%s", cluster->hostfile) : OK;
 }
 
 /* For a shell: 'it'\''s' */

@@ -26,10 +26,11 @@ const char *count_text(double value, char text[COUNT_TEXT_MAX])
     return text;
 }
 
-/* Slurm starts all tasks by one line, which names one file. */
+/* Who starts all tasks by one line names one file in it. */
 static bool writes_metrics(const struct run *run)
 {
-    return run->flags.metrics_file && (!run->flags.cluster.slurm || run_kind(run) == RUN_CHIEF);
+    const bool is_one_line = run->flags.cluster.slurm || run->flags.cluster.ranks;
+    return run->flags.metrics_file && (!is_one_line || run_kind(run) == RUN_CHIEF);
 }
 
 err progress_open(const struct run *run, struct progress *ret)

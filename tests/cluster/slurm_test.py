@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 import program
-from program.cluster import SPEC, hold_addresses
+from program.cluster import SPEC, free_ports, hold_addresses
 
 LIMIT_S = 60
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
@@ -37,22 +37,6 @@ PartitionName=all Nodes=ALL Default=YES State=UP OverSubscribe=FORCE:4
 
 def find(name):
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-
-
-def free_ports(count):
-    """Nobody has them now; in a row, since Slurm wants them so."""
-    for first in range(20000, 32000, 16):
-        held = []
-        try:
-            for port in range(first, first + count):
-                held.append(socket.create_server(("127.0.0.1", port)))
-            return list(range(first, first + count))
-        except OSError:
-            pass
-        finally:
-            for one in held:
-                one.close()
-    raise unittest.SkipTest("no ports are free")
 
 
 class Slurm(program.FolderCase):

@@ -72,10 +72,10 @@ class Files(CommandCase):
     def test_lines_that_are_wrong_are_named(self):
         self.check_file("# nobody\n", "hosts: there is no host in it")
         self.check_file("a\nb slot=2\n",
-                        'hosts:2: expected slots=N with N from 1 to 256, got "slot=2"')
+                        'hosts:2: expected slots=N with N from 1 to 4096, got "slot=2"')
         self.check_file("a slots=0\n",
-                        'hosts:1: expected slots=N with N from 1 to 256, got "slots=0"')
-        self.check_file("a slots=200\nb slots=57\n", "hosts:2: more than 256 slots")
+                        'hosts:1: expected slots=N with N from 1 to 4096, got "slots=0"')
+        self.check_file("a slots=4000\nb slots=97\n", "hosts:2: more than 4096 slots")
         self.check_file("-oProxyCommand=x\n",
                         'hosts:1: expected a host or user@host, got "-oProxyCommand=x"')
         self.check_file("me@\n", 'hosts:1: expected a host or user@host, got "me@"')
@@ -90,9 +90,10 @@ class Files(CommandCase):
         (self.folder / "hosts").write_text(HOSTS)
         both = ["--ssh=ps=2", "--hostfile=hosts"]
         self.check(["--ssh=ps=2", "spec.json"], "--ssh needs --hostfile, which names the hosts")
-        self.check(["--hostfile=hosts", "spec.json"], "--hostfile goes with --ssh")
+        self.check(["--hostfile=hosts", "spec.json"], "--hostfile goes with --ssh or --ranks")
         self.check(["--ssh_command=rsh", "spec.json"], "--ssh_command goes with --ssh")
-        self.check(["--local_ps=1", "--base_port=20000", "spec.json"], "--base_port goes with --ssh")
+        self.check(["--local_ps=1", "--base_port=20000", "spec.json"],
+                   "--base_port goes with --ssh, --slurm or --ranks")
         self.check([*both, "--local_ps=2", "spec.json"],
                    "--local_ps and --local_workers are for this host; --ssh has its own")
         self.check([*both, "--bind=0.0.0.0", "spec.json"],
@@ -102,7 +103,7 @@ class Files(CommandCase):
         self.check(["--ssh=ps=2", "--hostfile=none", "spec.json"],
                    "--hostfile: none: No such file or directory")
         self.check([*both, "--base_port=65535", "spec.json"],
-                   "--base_port: 2 tasks of a host have no room")
+                   "hosts: --base_port: the tasks of 127.0.0.1 have no room below port 65536")
 
     def test_a_plan_is_made_of_the_file(self):
         (self.folder / "hosts").write_text(HOSTS)

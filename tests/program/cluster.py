@@ -8,10 +8,12 @@ nobody else, not even to a connection that is made outwards while the task is no
 import dataclasses
 import json
 import os
+import random
 import socket
 import subprocess
 import tempfile
 import time
+import unittest
 
 import program
 from program import LIMIT_S, wait_until
@@ -19,6 +21,7 @@ from program import LIMIT_S, wait_until
 PROMPT_S = 20  # from the end of the chief to that of the last task, on a busy machine
 PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process
 ENDLESS = 1000000000  # steps
+PORTS, PORT_TRIES = (20000, 32000), 100  # below those that the system gives to connections
 
 SPEC = {
     "name": "small",
@@ -90,6 +93,23 @@ def hold_addresses(count):
         one.bind(("127.0.0.1", 0))
         sockets.append(one)
     return sockets, [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+
+
+def free_ports(count):
+    """In a row; nobody has them now. For programs that want them by number."""
+    for _ in range(PORT_TRIES):
+        first = random.randrange(*PORTS, count)
+        held = []
+        try:
+            for port in range(first, first + count):
+                held.append(socket.create_server(("127.0.0.1", port)))
+            return list(range(first, first + count))
+        except OSError:
+            pass
+        finally:
+            for one in held:
+                one.close()
+    raise unittest.SkipTest("no ports are free")
 
 
 def is_listened_on(address):

@@ -225,22 +225,28 @@ static const char *of_environment(const char *name)
     return getenv(name);
 }
 
-static err make_of_slurm(const struct cluster_flags *flags, struct arena *arena,
+static err make_of_ranks(const struct cluster_flags *flags, struct arena *arena,
                          struct cluster_spec *ret)
 {
     char text[SOURCE_TEXT_MAX];
+    if (flags->slurm && flags->ranks)
+        return fail(ERR_INPUT, "--slurm and --ranks say where tasks are, each in its own way");
     for (enum cluster_word word = 0; word < WORD_COUNT; word++)
         if (cluster_flags_say(flags, word))
-            return fail(ERR_INPUT, "%s: --slurm says that already",
-                        source(flags, word, NULL, text));
-    TRY(slurm_read(flags->slurm, flags->base_port, of_environment, arena, ret));
+            return fail(ERR_INPUT, "%s: --%s says that already", source(flags, word, NULL, text),
+                        flags->slurm ? "slurm" : "ranks");
+    if (flags->slurm)
+        TRY(slurm_read(flags->slurm, flags->base_port, of_environment, arena, ret));
+    else
+        TRY(ranks_read(flags->ranks, flags->hostfile, flags->base_port, of_environment, arena,
+                       ret));
     return check_distinct(ret, arena);
 }
 
 err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_text,
                       struct arena *arena, struct cluster_spec *ret)
 {
-    if (flags->slurm) return make_of_slurm(flags, arena, ret);
+    if (flags->slurm || flags->ranks) return make_of_ranks(flags, arena, ret);
     struct tf_config config = {0};
     bool asks_config = tf_config_text && *tf_config_text && !is_complete(flags);
     if (asks_config) TRY(tf_config_read(tf_config_text, arena, &config));

@@ -31,12 +31,14 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
     const char *worker_hosts;
     bool is_by_environment[WORD_COUNT]; /* for messages */
     const char *slurm; /* "ps=2": all of this follows from what srun says (slurm.h) */
-    int64_t base_port; /* of that; 0: it depends on the job */
+    const char *ranks; /* likewise, from what other launchers say, and a file of hosts (ranks.h) */
+    const char *hostfile;
+    int64_t base_port; /* of these; 0: it depends on the job */
 };
 
 bool cluster_flags_say(const struct cluster_flags *, enum cluster_word);
 
-/* Where flags have slurm, the rest of them is absent, and TF_CONFIG is not looked at.
+/* Where flags have slurm or ranks, the rest of them is absent, and TF_CONFIG is not looked at.
  * tf_config: text of the variable, or NULL. ERR_INPUT names what is missing or wrong:
  *     --job_name=worker needs --task_index
  *     task_index 7 but worker_hosts names 2 tasks

@@ -6,15 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/train/variables/layout.h"
-#include "net/transport.h"
-
 enum {
-    RANKS_MAX = PS_MAX + WORKERS_MAX,
     GROUPS_MAX = 4, /* of brackets in a name */
     DIGITS_MAX = 9,
-    PORT_FIRST = 10000,
-    PORT_BLOCKS = 220, /* of RANKS_PORTS: up to 32000 */
 };
 
 /* ---- lists of nodes ---- */
@@ -120,7 +114,7 @@ err slurm_expand(const char *list, struct arena *arena, struct strings *ret)
 /* ---- where ranks are ---- */
 
 struct step {
-    slurm_variable *variable;
+    ranks_variable *variable;
     struct arena *arena;
     struct strings nodes;
     int *tasks;      /* [nodes] */
@@ -145,12 +139,8 @@ static const char *either(const struct step *s, const char *name, const char *ot
 static err read_count(const struct step *s, const char *name, int64_t least, int64_t most,
                       int64_t *ret)
 {
-    const char *value = s->variable(name), *at = value;
-    int digits;
-    if (!value) return fail_variable(name, NULL);
-    if (read_number(value, &at, &digits, ret) || *at || *ret < least || *ret > most)
-        return fail_variable(name, value);
-    return OK;
+    const char *value = s->variable(name);
+    return value && ranks_number(value, least, most, ret) ? OK : fail_variable(name, value);
 }
 
 /* "2(x3),1": how many tasks each node has */
@@ -225,11 +215,6 @@ static err reserved_port(const char *list, int place, int64_t *ret)
     return OK;
 }
 
-int64_t ranks_base_port(uint64_t job)
-{
-    return PORT_FIRST + (int64_t)(job % PORT_BLOCKS) * RANKS_PORTS;
-}
-
 static err port_of(const struct step *s, int place, int64_t base, int64_t *ret)
 {
     const char *reserved = s->variable("SLURM_STEP_RESV_PORTS");
@@ -244,9 +229,7 @@ static err port_of(const struct step *s, int place, int64_t base, int64_t *ret)
         if (s->variable("SLURM_STEP_ID")) TRY(read_count(s, "SLURM_STEP_ID", 0, INT64_MAX, &step));
         *ret = ranks_base_port((uint64_t)(job + step)) + place;
     }
-    return *ret <= RANKS_PORT_MAX
-               ? OK
-               : fail(ERR_INPUT, "--base_port: %d tasks of a node have no room", place + 1);
+    return OK;
 }
 
 /* ---- the cluster ---- */
@@ -272,55 +255,17 @@ static err read_step(struct step *s)
                 s->rank, own, counted);
 }
 
-err ranks_read_roles(const char *flag, const char *roles, int ranks, int *ret_ps)
-{
-    const char *at = roles;
-    int64_t ps = 0;
-    int digits;
-    if (strncmp(roles, "ps=", 3) != 0)
-        return fail(ERR_INPUT, "--%s: expected ps=N, how many of the tasks are ps, got \"%.64s\"",
-                    flag, roles);
-    at += 3;
-    if (read_number(roles, &at, &digits, &ps) || *at || ps < 1 || ps > PS_MAX)
-        return fail(ERR_INPUT, "--%s: expected ps=N with N from 1 to %d, got \"%.64s\"", flag,
-                    (int)PS_MAX, roles);
-    if (ps >= ranks)
-        return fail(ERR_INPUT, "--%s=%.64s: of %d tasks none is left to be a worker", flag, roles,
-                    ranks);
-    if (ranks - ps > WORKERS_MAX)
-        return fail(ERR_INPUT, "--%s=%.64s: %d workers, at most %d are allowed", flag, roles,
-                    ranks - (int)ps, (int)WORKERS_MAX);
-    *ret_ps = (int)ps;
-    return OK;
-}
-
-static err read_hosts(const struct step *s, int first, int count, int64_t base, struct strings *ret)
-{
-    *ret = (struct strings){.at = arena_array(s->arena, (size_t)count, sizeof *ret->at)};
-    for (; ret->count < count; ret->count++) {
-        const int rank = first + ret->count;
-        int64_t port;
-        TRY(port_of(s, s->place_of[rank], base, &port));
-        char *address =
-            arena_format(s->arena, "%s:%lld", s->nodes.at[s->node_of[rank]], (long long)port);
-        TRY(address_check(address));
-        ret->at[ret->count] = address;
-    }
-    return OK;
-}
-
-err slurm_read(const char *roles, int64_t base_port, slurm_variable *variable, struct arena *arena,
+err slurm_read(const char *roles, int64_t base_port, ranks_variable *variable, struct arena *arena,
                struct cluster_spec *ret)
 {
     struct step s = {.variable = variable, .arena = arena};
-    struct cluster_spec spec = {.is_distributed = true};
-    int ps = 0;
     TRY(read_step(&s));
-    TRY(ranks_read_roles("slurm", roles, s.ranks, &ps));
-    TRY(read_hosts(&s, 0, ps, base_port, &spec.hosts[JOB_PS]));
-    TRY(read_hosts(&s, ps, s.ranks - ps, base_port, &spec.hosts[JOB_WORKER]));
-    spec.job = s.rank < ps ? JOB_PS : JOB_WORKER;
-    spec.task = s.rank < ps ? s.rank : s.rank - ps;
-    *ret = spec;
-    return OK;
+    struct ranks ranks = {.count = s.ranks, .own = s.rank};
+    ranks.host = arena_array(arena, (size_t)ranks.count, sizeof *ranks.host);
+    ranks.port = arena_array(arena, (size_t)ranks.count, sizeof *ranks.port);
+    for (int i = 0; i < ranks.count; i++) {
+        ranks.host[i] = s.nodes.at[s.node_of[i]];
+        TRY(port_of(&s, s.place_of[i], base_port, &ranks.port[i]));
+    }
+    return ranks_make("slurm", roles, &ranks, arena, ret);
 }

@@ -8,13 +8,13 @@
  * A slot is room for one task, and 1 of them is what a line without it means. What stands before an
  * @ is for ssh alone: tasks find each other by the name behind it.
  */
-#ifndef CMD_LAUNCH_HOST_FILE_H
-#define CMD_LAUNCH_HOST_FILE_H
+#ifndef CORE_CLUSTER_DESCRIPTION_HOST_FILE_H
+#define CORE_CLUSTER_DESCRIPTION_HOST_FILE_H
 
 #include "core/base/arena.h"
 #include "core/base/error.h"
 
-enum { HOST_SLOTS_MAX = 256 };
+enum { HOST_SLOTS_MAX = 4096 };
 
 struct host_slot {
     const char *login, *host; /* "me@node2", "node2" */

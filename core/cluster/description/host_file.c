@@ -1,5 +1,5 @@
 /* host_file.c - see host_file.h. */
-#include "cmd/launch/host_file.h"
+#include "core/cluster/description/host_file.h"
 
 #include <errno.h>
 #include <stdbool.h>

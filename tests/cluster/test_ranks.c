@@ -1,10 +1,12 @@
-/* What srun says in the environment, as a cluster. */
+/* What srun and other launchers say in the environment, as a cluster. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/cluster/description/slurm.h"
 
@@ -41,15 +43,24 @@ static void describe(const struct cluster_spec *spec, char text[TEXT_MAX])
                              spec->hosts[job].at[i]);
 }
 
-static void check(const struct row *rows, size_t count, err expected)
+/* Who reads a row. */
+typedef err reader(const char *roles, int64_t base_port, struct arena *, struct cluster_spec *);
+
+static err by_slurm(const char *roles, int64_t base_port, struct arena *arena,
+                    struct cluster_spec *ret)
+{
+    return slurm_read(roles, base_port, variable, arena, ret);
+}
+
+static void check_by(reader *read, const struct row *rows, size_t count, err expected)
 {
     for (size_t i = 0; i < count; i++) {
         struct arena arena = {0};
         struct cluster_spec spec;
         char text[TEXT_MAX] = "";
         environment = rows[i].said;
-        const err e = slurm_read(rows[i].roles ? rows[i].roles : "ps=2", rows[i].base_port,
-                                 variable, &arena, &spec);
+        const err e =
+            read(rows[i].roles ? rows[i].roles : "ps=2", rows[i].base_port, &arena, &spec);
         if (e != expected) fail_msg("row %zu: %d, %s", i, e, error_text());
         if (e)
             snprintf(text, sizeof text, "%s", error_text());
@@ -58,6 +69,11 @@ static void check(const struct row *rows, size_t count, err expected)
         assert_string_equal(text, rows[i].expected);
         arena_free(&arena);
     }
+}
+
+static void check(const struct row *rows, size_t count, err expected)
+{
+    check_by(by_slurm, rows, count, expected);
 }
 
 #define STEP "SLURM_JOB_ID=7", "SLURM_STEP_ID=0"
@@ -161,7 +177,7 @@ static const struct row wrong[] = {
      "ps=5",
      0},
     {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0"},
-     "--base_port: 3 tasks of a node have no room",
+     "--base_port: the tasks of n1 have no room below port 65536",
      "ps=2",
      65534},
     {{STEP, OF_TWO, "SLURM_STEP_TASKS_PER_NODE=3,2", "SLURM_PROCID=0",
@@ -226,12 +242,124 @@ static void lists_of_nodes_are_expanded(void **state)
     check_list("a[1]b[1]c[1]d[1]e[1]", "\"a[1]b[1]c[1]d[1]e[1]\": too many brackets in a name");
 }
 
+/* ---- those that say a rank alone ---- */
+
+static const char *hostfile;
+
+static err by_ranks(const char *roles, int64_t base_port, struct arena *arena,
+                    struct cluster_spec *ret)
+{
+    return ranks_read(roles, hostfile, base_port, variable, arena, ret);
+}
+
+#define MPI(RANK, SIZE, LOCAL, HERE)                                                               \
+    "OMPI_COMM_WORLD_RANK=" #RANK, "OMPI_COMM_WORLD_SIZE=" #SIZE,                                  \
+        "OMPI_COMM_WORLD_LOCAL_RANK=" #LOCAL, "OMPI_COMM_WORLD_LOCAL_SIZE=" #HERE
+#define PMI(RANK, SIZE, LOCAL, HERE)                                                               \
+    "PMI_RANK=" #RANK, "PMI_SIZE=" #SIZE, "MPI_LOCALRANKID=" #LOCAL, "MPI_LOCALNRANKS=" #HERE
+
+static void ranks_of_one_host_need_no_file(void **state)
+{
+    static const struct row rows[] = {
+        {{MPI(0, 4, 0, 4)},
+         "ps/0 localhost:10000,localhost:10001 localhost:10002,localhost:10003",
+         NULL,
+         0},
+        {{PMI(3, 4, 3, 4)},
+         "worker/2 localhost:2000 localhost:2001,localhost:2002,localhost:2003",
+         "ps=1",
+         2000},
+        {{"RANK=2", "WORLD_SIZE=3", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=3"},
+         "worker/0 localhost:10000,localhost:10001 localhost:10002",
+         NULL,
+         0},
+    };
+    check_by(by_ranks, rows, sizeof rows / sizeof *rows, OK);
+}
+
+/* Jobs of one host do not meet. */
+static void ports_depend_on_the_name_of_the_job(void **state)
+{
+    const char *first[] = {MPI(0, 3, 0, 3), "PMIX_NAMESPACE=670629889", NULL};
+    const char *second[] = {MPI(0, 3, 0, 3), "PMIX_NAMESPACE=670629890", NULL};
+    struct arena arena = {0};
+    struct cluster_spec a, b;
+    environment = first;
+    assert_int_equal(by_ranks("ps=1", 0, &arena, &a), OK);
+    environment = second;
+    assert_int_equal(by_ranks("ps=1", 0, &arena, &b), OK);
+    assert_string_not_equal(a.hosts[JOB_PS].at[0], b.hosts[JOB_PS].at[0]);
+    arena_free(&arena);
+}
+
+static void slots_of_a_file_are_ranks(void **state)
+{
+    char path[] = "/tmp/dtrain-test-hosts-XXXXXX";
+    static const char text[] = "n1 slots=2\nme@n2\nfd00::3 slots=2\n";
+    static const struct row rows[] = {
+        {{MPI(1, 5, 1, 2)}, "ps/1 n1:70,n1:71 n2:70,[fd00::3]:70,[fd00::3]:71", NULL, 70},
+        {{PMI(3, 4, 0, 1)}, "worker/1 n1:70,n1:71 n2:70,[fd00::3]:70", NULL, 70},
+    };
+    static struct row bad[] = {
+        {{MPI(1, 5, 0, 2)},
+         "rank 1 is 0 of the 2 on its host, and by this file, one slot after "
+         "the other, it would be 1 of 2 on n1",
+         NULL,
+         0},
+        {{MPI(0, 5, 0, 3)},
+         "rank 0 is 0 of the 3 on its host, and by this file, one slot after "
+         "the other, it would be 0 of 2 on n1",
+         NULL,
+         0},
+        {{MPI(0, 6, 0, 2)}, "5 slots for 6 ranks", NULL, 0},
+    };
+    const int fd = mkstemp(path);
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    close(fd);
+    hostfile = path;
+    check_by(by_ranks, rows, sizeof rows / sizeof *rows, OK);
+    char expected[sizeof bad / sizeof *bad][TEXT_MAX];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(expected[i], TEXT_MAX, "%s: %s", path, bad[i].expected);
+        bad[i].expected = expected[i];
+    }
+    check_by(by_ranks, bad, sizeof bad / sizeof *bad, ERR_INPUT);
+    hostfile = NULL;
+    unlink(path);
+}
+
+static void ranks_that_cannot_be_are_named(void **state)
+{
+    static const struct row rows[] = {
+        {{NULL},
+         "--ranks: no rank is in the environment: start with mpirun, mpiexec or torchrun",
+         NULL,
+         0},
+        {{"PMI_RANK=0"}, "--ranks: PMI_RANK is in the environment, and PMI_SIZE is not", NULL, 0},
+        {{PMI(4, 4, 0, 4)}, "PMI_SIZE=4 in the environment cannot be", NULL, 0},
+        {{PMI(0, 4, 4, 4)}, "MPI_LOCALNRANKS=4 in the environment cannot be", NULL, 0},
+        {{PMI(-1, 4, 0, 4)}, "PMI_RANK=-1 in the environment cannot be", NULL, 0},
+        {{PMI(0, 4000000, 0, 4)}, "PMI_SIZE=4000000 in the environment cannot be", NULL, 0},
+        {{PMI(0, 4x, 0, 4)}, "PMI_SIZE=4x in the environment cannot be", NULL, 0},
+        {{PMI(0, 6, 0, 2)},
+         "--ranks needs --hostfile, which names the hosts: 2 of 6 ranks are on this one",
+         NULL,
+         0},
+        {{PMI(0, 2, 0, 2)}, "--ranks=ps=2: of 2 tasks none is left to be a worker", NULL, 0},
+    };
+    check_by(by_ranks, rows, sizeof rows / sizeof *rows, ERR_INPUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_are_tasks),
         cmocka_unit_test(what_cannot_be_is_named),
         cmocka_unit_test(lists_of_nodes_are_expanded),
+        cmocka_unit_test(ranks_of_one_host_need_no_file),
+        cmocka_unit_test(ports_depend_on_the_name_of_the_job),
+        cmocka_unit_test(slots_of_a_file_are_ranks),
+        cmocka_unit_test(ranks_that_cannot_be_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,9 +108,14 @@ static err value_of(const struct key *key, struct item *item, uint64_t *ret)
     return OK;
 }
 
+static bool is_one_word(const struct key *key, const struct cell *cells)
+{
+    return key->is_words && cell_is_word(&cells[key->cell], key->separator);
+}
+
 static err read_key(struct key *key, struct prints *prints, const struct cell *cells)
 {
-    if (key->is_words && cell_is_word(&cells[key->cell], key->separator)) {
+    if (is_one_word(key, cells)) {
         key->values[0] = column_print(prints, cells, key->cell);
         key->count = 1;
         return OK;
@@ -143,11 +148,24 @@ static void count_up(const struct keys *keys, int64_t digits[KEYS_MAX])
     for (; k >= 0 && ++digits[k] == keys->at[k].count; k--) digits[k] = 0;
 }
 
+/* Most often every key is one word. False: one is not. */
+static bool combine_words(const struct keys *keys, struct prints *prints, const struct cell *cells,
+                          uint64_t *ret)
+{
+    *ret = FIRST_KEY;
+    for (int k = 0; k < keys->count; k++) {
+        const struct key *key = &keys->at[k];
+        if (!is_one_word(key, cells)) return false;
+        *ret = fingerprint_join(*ret, column_print(prints, cells, key->cell));
+    }
+    return true;
+}
+
 /* Where a key has no value there is no combination. */
-static err make(struct column_maker *m, const struct cell *cells, void *to)
+static err make_combinations(struct column_maker *m, const struct cell *cells, int64_t *ids)
 {
     struct keys *keys = m->state;
-    int64_t *ids = to, digits[KEYS_MAX] = {0}, count = 1;
+    int64_t digits[KEYS_MAX] = {0}, count = 1;
     for (int k = 0; k < keys->count; k++) {
         TRY(read_key(&keys->at[k], m->prints, cells));
         count *= keys->at[k].count;
@@ -156,6 +174,16 @@ static err make(struct column_maker *m, const struct cell *cells, void *to)
         ids[i] = column_bucket(m, combine(keys, digits));
     for (int64_t i = count; i < m->made.shape.dim[0]; i++) ids[i] = NO_ID;
     m->missing += count == 0;
+    return OK;
+}
+
+static err make(struct column_maker *m, const struct cell *cells, void *to)
+{
+    int64_t *ids = to;
+    uint64_t hash;
+    if (!combine_words(m->state, m->prints, cells, &hash)) return make_combinations(m, cells, ids);
+    ids[0] = column_bucket(m, hash);
+    for (int64_t i = 1; i < m->made.shape.dim[0]; i++) ids[i] = NO_ID;
     return OK;
 }
 

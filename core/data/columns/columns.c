@@ -258,8 +258,9 @@ err columns_make(struct columns *c, const struct row_reader *reader, const struc
 
 struct made {
     struct columns *columns;
-    struct block blocks[COLUMNS_MAX]; /* one of each column */
-    int64_t rows;
+    struct block blocks[COLUMNS_MAX]; /* one of each column, of `room` rows at least */
+    void *to[COLUMNS_MAX];            /* where these are */
+    int64_t rows, room;
     char use[USE_TEXT_MAX];
     char *name;
 };
@@ -288,15 +289,24 @@ static err check_memory(const struct columns *c, const struct row_reader *reader
                 reader->name, (long long)reader->rows, row_bytes, memory / (double)row_bytes);
 }
 
+static err make_room(struct made *made)
+{
+    const int64_t wanted = made->rows + 1;
+    made->room = INT64_MAX;
+    for (int i = 0; i < made->columns->count; i++) {
+        const size_t row_bytes = made->columns->row_bytes[i];
+        TRY(block_grow(&made->blocks[i], row_bytes * (uint64_t)wanted));
+        made->to[i] = made->blocks[i].at;
+        const int64_t room = (int64_t)(made->blocks[i].bytes / row_bytes);
+        if (room < made->room) made->room = room;
+    }
+    return OK;
+}
+
 static err make_row(struct made *made, const struct row_reader *reader, const struct row *row)
 {
-    void *to[COLUMNS_MAX];
-    for (int i = 0; i < made->columns->count; i++) {
-        const uint64_t rows = (uint64_t)made->rows + 1;
-        TRY(block_grow(&made->blocks[i], made->columns->row_bytes[i] * rows));
-        to[i] = made->blocks[i].at;
-    }
-    TRY(columns_make(made->columns, reader, row, to, made->rows));
+    if (made->rows == made->room) TRY(make_room(made));
+    TRY(columns_make(made->columns, reader, row, made->to, made->rows));
     made->rows++;
     return OK;
 }

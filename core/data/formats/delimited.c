@@ -321,17 +321,21 @@ static void mark_lines(struct delimited *d)
 static void take_marked(struct delimited *d)
 {
     const bool may_be_empty = has_quotes(d);
-    char *const line = d->buffer + d->at, *from = line;
+    char *const line = d->buffer + d->at, *const marked = d->buffer + d->marked, *from = line;
+    const uint16_t *mark = d->marks + d->mark;
+    struct cell *cell = d->cells;
     d->line = d->next_line++;
     d->begin = input_offset(d->input) - (d->end - d->at);
     for (bool is_end = false; !is_end;) {
-        char *const to = d->buffer + d->marked + d->marks[d->mark++];
+        char *const to = marked + *mark++;
         is_end = *to == '\n';
         char *const end = is_end && to > line && to[-1] == '\r' ? to - 1 : to;
-        trim(from, end, &d->cells[d->count]);
-        d->count += may_be_empty ? !is_end || end > line : d->cells[d->count].length > 0;
+        trim(from, end, cell);
+        cell += may_be_empty ? !is_end || end > line : cell->length > 0;
         from = to + 1;
     }
+    d->count = (int)(cell - d->cells);
+    d->mark = (int)(mark - d->marks);
     d->at = (size_t)(from - d->buffer);
 }
 

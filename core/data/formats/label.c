@@ -100,6 +100,13 @@ bool label_text(const struct cell *cell, char buffer[LABEL_TEXT_MAX], struct cel
     return cell->text || only_value(cell, buffer, ret);
 }
 
+/* Most often labels are classes below 10. */
+static bool is_digit(const struct label_form *form, const struct cell *cell)
+{
+    return form->type != LABEL_WORD && !form->positive && form->classes.count == 0 && cell->text &&
+           cell->length == 1 && cell->text[0] >= '0' && cell->text[0] <= '9';
+}
+
 /* Nothing stands for a missing label: a row without one cannot be learned from. */
 bool label_read(const struct label_form *form, const struct cell *given, struct label_seen *seen,
                 double *ret)
@@ -107,6 +114,10 @@ bool label_read(const struct label_form *form, const struct cell *given, struct 
     char buffer[LABEL_TEXT_MAX];
     struct cell text;
     const struct cell *cell = &text;
+    if (is_digit(form, given)) {
+        *ret = given->text[0] - '0';
+        return true;
+    }
     if (!label_text(given, buffer, &text)) return false;
     if (label_has_classes(form)) return find_class(form, cell, ret);
     if (form->positive) {

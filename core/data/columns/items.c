@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/fingerprint.h"
+#include "core/data/columns/decimal.h"
 
 enum { NUMBER_TEXT_MAX = 64 };
 static const double INTEGER_MAX = 0x1p53;
@@ -72,10 +73,11 @@ bool items_next(struct items *items, struct item *ret)
     return items->cell->text ? next_word(items, ret) : next_of_list(items, ret);
 }
 
-/* With the NUL behind it that numbers are read up to */
+/* Most often without a look at what is behind; else with the NUL that numbers are read up to */
 static bool word_number(const struct item *item, double *ret)
 {
     char text[NUMBER_TEXT_MAX + 1];
+    if (decimal_plain(item->text, item->length, ret)) return true;
     if (item->length > NUMBER_TEXT_MAX) return false;
     memcpy(text, item->text, item->length);
     text[item->length] = '\0';

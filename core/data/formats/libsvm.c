@@ -4,6 +4,7 @@
  * no columns are made of it, features become float32 [features], zeros included. A comment goes
  * from # to the end of the line. Rows to predict may be without a label.
  */
+#include "core/data/columns/decimal.h"
 #include "core/data/formats/delimited.h"
 #include "core/data/formats/label.h"
 
@@ -56,17 +57,35 @@ static err make_room(struct libsvm *s)
     return OK;
 }
 
-/* "7:0.5"; the word has a NUL behind, which ends the digits. */
-static bool read_pair(const struct cell *word, int64_t *ret_id, float *ret_value)
+/* The colon behind an index, which most often has no more than seven digits; NULL: there is none.
+ * The word has a NUL behind, which ends the digits. */
+static const char *read_index(const struct cell *word, int64_t *ret)
 {
     const char *at = word->text;
-    int64_t index = 0;
+    const uint64_t head = decimal_load(at, word->length);
+    const size_t digits = decimal_find(head, ':');
+    uint64_t index;
+    if (digits > 0 && digits < DECIMAL_BYTES && decimal_digits(head, digits, &index)) {
+        *ret = (int64_t)index;
+        return at + digits;
+    }
+    for (*ret = 0; *at >= '0' && *at <= '9' && *ret <= INDEX_MAX; at++)
+        *ret = *ret * 10 + (*at - '0');
+    return *at == ':' ? at : NULL;
+}
+
+/* "7:0.5" */
+static bool read_pair(const struct cell *word, int64_t *ret_id, float *ret_value)
+{
+    int64_t index;
     double value;
-    for (; *at >= '0' && *at <= '9' && index <= INDEX_MAX; at++) index = index * 10 + (*at - '0');
-    if (*at != ':' || index < 1 || index > INDEX_MAX) return false;
-    const struct cell right = {.text = at + 1,
-                               .length = word->length - (size_t)(at + 1 - word->text)};
-    if (!cell_number(&right, &value) || !isfinite((float)value)) return false;
+    const char *const colon = read_index(word, &index);
+    if (!colon || index < 1 || index > INDEX_MAX) return false;
+    const struct cell right = {.text = colon + 1,
+                               .length = word->length - (size_t)(colon + 1 - word->text)};
+    if (!decimal_plain(right.text, right.length, &value) && !cell_number(&right, &value))
+        return false;
+    if (!isfinite((float)value)) return false;
     *ret_id = index - 1;
     *ret_value = (float)value;
     return true;

@@ -94,6 +94,7 @@ struct column_kind {
     /* The id of an item, whose weight it may set; NO_ID: none. ERR_INPUT: what was expected. */
     err (*id)(const struct column_maker *, struct item *, int64_t *ret);
     bool is_of_print; /* id() is column_bucket() of a word's fingerprint */
+    bool is_of_id;    /* id() of an id is the id itself, where it is below made.buckets */
     enum crossing crosses;
     /* Or, where id is NULL, all of the row; to: as made says */
     err (*make)(struct column_maker *, const struct cell *cells, void *to);

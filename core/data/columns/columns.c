@@ -213,10 +213,34 @@ static err make_printed(struct column_maker *m, const struct cell *cells, int64_
     return OK;
 }
 
+/* Whether a cell is a list of ids, some and not too many, all of which the column takes as they
+ * are: where not, make_ids says what is wrong. */
+static bool is_listed(const struct column_maker *m, const struct cell *cell)
+{
+    const uint64_t buckets = (uint64_t)m->made.buckets;
+    bool fits = m->kind->is_of_id && !cell->text && cell->ids && cell->count > 0 &&
+                cell->count <= m->made.shape.dim[0];
+    for (int64_t i = 0; fits && i < cell->count; i++) fits = (uint64_t)cell->ids[i] < buckets;
+    return fits;
+}
+
+static err make_listed(const struct column_maker *m, const struct cell *cell, int64_t *ids,
+                       float *weights)
+{
+    const int64_t count = cell->count, max = m->made.shape.dim[0];
+    for (int64_t i = 0; i < count; i++) ids[i] = cell->ids[i];
+    for (int64_t i = count; i < max; i++) ids[i] = NO_ID;
+    if (!weights) return OK;
+    for (int64_t i = 0; i < count; i++) weights[i] = cell->numbers ? cell->numbers[i] : 1;
+    for (int64_t i = count; i < max; i++) weights[i] = 0;
+    return OK;
+}
+
 /* weights: NULL where the column has none */
 static err make_values(struct column_maker *m, const struct cell *cells, void *to, void *weights)
 {
     if (!m->kind->id) return m->kind->make(m, cells, to);
+    if (is_listed(m, &cells[m->cell])) return make_listed(m, &cells[m->cell], to, weights);
     return is_printed(m, cells) ? make_printed(m, cells, to) : make_ids(m, cells, to, weights);
 }
 

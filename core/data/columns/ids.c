@@ -57,4 +57,5 @@ const struct column_kind column_ids = {
                sizeof(struct attributes)},
     .open = open,
     .id = id,
+    .is_of_id = true,
 };

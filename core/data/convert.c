@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    ROWS_AHEAD = 4,         /* rows whose memory is asked for before they are converted */
+    AHEAD_BYTES_MAX = 4096, /* of one row: the hardware follows on its own after that */
+};
+
 static struct conversion as_stored(const struct column *stored)
 {
     struct conversion c = {.made = *stored, .scale = 1};
@@ -69,6 +74,42 @@ void convert(const struct conversion *c, const struct column *stored, int64_t fi
         floats_to_ints(ret, from, n);
     else
         loops_best()->scale_floats(ret, from, c->scale, c->offset, n);
+}
+
+/* ---- rows that lie anywhere ---- */
+
+/* Without this each of them costs a wait for main memory. */
+static void ask_ahead(const char *at, size_t row_bytes)
+{
+    const size_t bytes = row_bytes < AHEAD_BYTES_MAX ? row_bytes : AHEAD_BYTES_MAX;
+    for (size_t i = 0; i < bytes; i += CACHE_LINE) __builtin_prefetch(at + i);
+}
+
+static void copy_4(char *to, const char *from, const int64_t *rows, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) memcpy(to + 4 * i, from + 4 * rows[i], 4);
+}
+
+static void copy_8(char *to, const char *from, const int64_t *rows, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) memcpy(to + 8 * i, from + 8 * rows[i], 8);
+}
+
+/* Most columns that are many have one number or one id in a row: the processor waits for several of
+ * these at once by itself. */
+void convert_rows(const struct conversion *c, const struct column *stored, const int64_t *rows,
+                  int64_t count, void *ret)
+{
+    const size_t row_bytes = column_row_bytes(stored), made_bytes = column_row_bytes(&c->made);
+    const char *const from = stored->at;
+    char *const to = ret;
+    if (conversion_is_identity(c, stored) && row_bytes == 4) return copy_4(to, from, rows, count);
+    if (conversion_is_identity(c, stored) && row_bytes == 8) return copy_8(to, from, rows, count);
+    for (int64_t i = 0; i < count; i++) {
+        if (i + ROWS_AHEAD < count)
+            ask_ahead(from + row_bytes * (size_t)rows[i + ROWS_AHEAD], row_bytes);
+        convert(c, stored, rows[i], 1, to + made_bytes * (size_t)i);
+    }
 }
 
 /* ---- batches ---- */

@@ -19,6 +19,9 @@ bool conversion_is_identity(const struct conversion *, const struct column *stor
 /* Rows first .. first + rows - 1, in stored order. */
 void convert(const struct conversion *, const struct column *stored, int64_t first, int64_t rows,
              void *ret);
+/* Rows rows[0 .. count - 1], in this order. */
+void convert_rows(const struct conversion *, const struct column *stored, const int64_t *rows,
+                  int64_t count, void *ret);
 
 /* Room for batches as they are made, of the columns that somebody reads: ret_slots[count], where
  * those are in the memory, each from a cache line on; others are at NULL. name: for messages.

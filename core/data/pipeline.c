@@ -23,8 +23,6 @@
 
 enum {
     PIPELINE_WAIT_S_MAX = 600, /* for one batch: far above any disk, below "it hangs" */
-    ROWS_AHEAD = 4,            /* rows whose memory is asked for before they are converted */
-    AHEAD_BYTES_MAX = 4096,    /* of one row: the hardware follows on its own after that */
 };
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
 
@@ -91,29 +89,16 @@ static void *row_of(const struct column *c, uint64_t row)
     return (char *)c->at + column_row_bytes(c) * row;
 }
 
-/* Shuffled rows lie anywhere: without this each one costs a wait for main memory. */
-static void ask_ahead(const struct column *stored, int64_t row)
-{
-    const char *at = row_of(stored, (uint64_t)row);
-    const size_t row_bytes = column_row_bytes(stored);
-    size_t bytes = row_bytes < AHEAD_BYTES_MAX ? row_bytes : AHEAD_BYTES_MAX;
-    for (size_t i = 0; i < bytes; i += CACHE_LINE) __builtin_prefetch(at + i);
-}
-
 /* The rows p->rows[0 .. count - 1] of a dataset, as rows first and so on of a slot. Of labels that
  * are nowhere a slot has zeros, which every loss takes. */
 static void take_rows(const struct pipeline *p, const struct dataset *from, int64_t count,
-                      struct column *slot, int64_t first)
+                      const struct column *slot, int64_t first)
 {
-    for (int64_t i = 0; i < count; i++) {
-        for (int r = LABELS + 1; r < p->read_count && i + ROWS_AHEAD < count; r++)
-            ask_ahead(&from->columns[p->read[r]], p->rows[i + ROWS_AHEAD]);
-        for (int r = 0; r < p->read_count; r++) {
-            const int c = p->read[r];
-            const struct column *stored = &from->columns[c];
-            void *to = row_of(&slot[c], (uint64_t)(first + i));
-            if (stored->at) convert(&p->conversions[c], stored, p->rows[i], 1, to);
-        }
+    for (int r = 0; r < p->read_count; r++) {
+        const int c = p->read[r];
+        void *to = row_of(&slot[c], (uint64_t)first);
+        if (from->columns[c].at)
+            convert_rows(&p->conversions[c], &from->columns[c], p->rows, count, to);
     }
 }
 

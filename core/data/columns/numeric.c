@@ -5,6 +5,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "core/data/columns/decimal.h"
+
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
     {.name = "min",
@@ -113,6 +115,13 @@ static err stand_in(struct column_maker *m, float *to)
     return OK;
 }
 
+/* Most often a cell is one number in its plainest form: as items would have it */
+static bool is_plain(const struct numeric_attributes *a, const struct cell *cell, double *ret)
+{
+    return a->source.max == 1 && cell_is_word(cell, a->source.separator) &&
+           decimal_plain(cell->text, cell->length, ret);
+}
+
 static err make(struct column_maker *m, const struct cell *cells, void *ret)
 {
     const struct numeric_attributes *a = m->attributes;
@@ -120,6 +129,8 @@ static err make(struct column_maker *m, const struct cell *cells, void *ret)
     struct item item;
     float *to = ret, number;
     int64_t count = 0;
+    double plain;
+    if (is_plain(a, items.cell, &plain)) return change(a, (double)(float)plain, 0, to);
     for (; items_next(&items, &item); count++) {
         if (!item_number(&item, &number)) return item_refuse(&item, "a number");
         if (count < a->source.max) TRY(change(a, (double)number, count, &to[count]));

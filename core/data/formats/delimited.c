@@ -20,23 +20,29 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Moves what is left to the beginning of the buffer and fills the rest of it. */
-static err fill(struct delimited *d)
+/* Moves what is left to the beginning of the buffer and fills the rest of it, or so many bytes. */
+static err fill_to(struct delimited *d, size_t bytes)
 {
     size_t got = 0;
     memmove(d->buffer, d->buffer + d->at, d->end - d->at);
     d->end -= d->at;
     d->at = 0;
-    TRY(input_some(d->input, d->buffer + d->end, RECORD_BYTES_MAX - d->end, &got));
+    TRY(input_some(d->input, d->buffer + d->end, bytes - d->end, &got));
     d->end += got;
     d->is_at_end = got == 0;
     return OK;
 }
 
-/* Spreadsheets put it in front; it would become part of the first column's name. */
+static err fill(struct delimited *d)
+{
+    return fill_to(d, RECORD_BYTES_MAX);
+}
+
+/* Spreadsheets put it in front; it would become part of the first column's name. A stream opens a
+ * file for its names and rows that are elsewhere: not much is read here. */
 static err skip_byte_order_mark(struct delimited *d)
 {
-    while (d->end < 3 && !d->is_at_end) TRY(fill(d));
+    while (d->end < 3 && !d->is_at_end) TRY(fill_to(d, MARKED_BYTES));
     if (d->end >= 3 && !memcmp(d->buffer, "\xef\xbb\xbf", 3)) d->at = 3;
     return OK;
 }
@@ -46,10 +52,10 @@ err delimited_open(struct input *input, char delimiter, struct delimited *ret)
     struct delimited d = {.input = input, .delimiter = delimiter, .next_line = 1};
     d.buffer = malloc(BUFFER_BYTES);
     d.marks = malloc(MARKED_BYTES * sizeof *d.marks);
-    d.cells = calloc(CELLS_MAX, sizeof *d.cells); /* all text: nothing else is ever set */
-    const bool has_memory = d.buffer && d.marks && d.cells;
-    err e = has_memory ? skip_byte_order_mark(&d)
-                       : fail(ERR_MEMORY, "no memory to read %s", input_path(input));
+    err e = block_new(CELLS_MAX * sizeof *d.cells, &d.cell_memory);
+    d.cells = d.cell_memory.at; /* all text: nothing else is ever set */
+    if (e || !d.buffer || !d.marks) e = fail(ERR_MEMORY, "no memory to read %s", input_path(input));
+    if (!e) e = skip_byte_order_mark(&d);
     if (e)
         delimited_close(&d);
     else
@@ -61,7 +67,7 @@ void delimited_close(struct delimited *d)
 {
     free(d->buffer);
     free(d->marks);
-    free(d->cells);
+    block_drop(&d->cell_memory);
     *d = (struct delimited){0};
 }
 

@@ -20,9 +20,10 @@ enum { CELLS_MAX = 65536, RECORD_BYTES_MAX = 1 << 20 };
 struct delimited {
     struct input *input; /* borrowed */
     char delimiter;
-    int64_t line;   /* where the record begins, from 1 */
-    uint64_t begin; /* its first byte in what is unpacked, from 0 */
-    struct cell *cells;
+    int64_t line;             /* where the record begins, from 1 */
+    uint64_t begin;           /* its first byte in what is unpacked, from 0 */
+    struct block cell_memory; /* most of which is never touched */
+    struct cell *cells;       /* [CELLS_MAX] there */
     int count;
 
     char *buffer;   /* [BUFFER_BYTES] */

@@ -19,6 +19,16 @@ struct message *ps_send(struct ps_role *p, int worker, enum message_type type, s
     return &outbox_add_send(out, (struct action_send){worker, m})->message;
 }
 
+bool ps_chief_is_here(const struct ps_role *p)
+{
+    return member_is_here(&p->members[CHIEF]);
+}
+
+struct message *ps_tell_chief(struct ps_role *p, enum message_type type, struct outbox *out)
+{
+    return ps_send(p, CHIEF, type, out);
+}
+
 static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
 {
     message_say_verdict(ps_send(p, worker, MESSAGE_VERDICT, out), p->verdict_code,
@@ -95,7 +105,7 @@ static void setup(struct ps_role *p, const struct message *m, struct outbox *out
 
 static void send_ready(struct ps_role *p, enum ready_code code, struct outbox *out)
 {
-    struct message *m = ps_send(p, CHIEF, MESSAGE_READY, out);
+    struct message *m = ps_tell_chief(p, MESSAGE_READY, out);
     m->code = code;
     m->sequence = (uint64_t)p->arrays;
 }
@@ -110,7 +120,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
     }
     p->config = r->config;
     if (r->result) {
-        struct message *m = ps_send(p, CHIEF, MESSAGE_READY, out);
+        struct message *m = ps_tell_chief(p, MESSAGE_READY, out);
         m->code = READY_FAILED;
         message_say(m, r->text, out);
         return;
@@ -162,7 +172,7 @@ static void stop_well(struct ps_role *p, int code, const char *text, int from, s
     if (p->options.task == 0 && p->phase == SERVING) ps_stop_tickets(p, out);
     p->is_stopping = p->phase == SERVING;
     if (from == CHIEF || p->phase == ENDED) return;
-    struct message *m = ps_send(p, CHIEF, MESSAGE_STOP, out);
+    struct message *m = ps_tell_chief(p, MESSAGE_STOP, out);
     m->code = (uint32_t)code;
     message_say(m, text, out);
 }
@@ -321,7 +331,7 @@ static void on_leave(struct role *role, int code, const char *why, struct outbox
 {
     struct ps_role *p = (struct ps_role *)role;
     if (p->phase == ENDED || p->leave_code) return;
-    if (p->phase != SERVING || !member_is_here(&p->members[CHIEF])) {
+    if (p->phase != SERVING || !ps_chief_is_here(p)) {
         ps_end(p, code, why, NOBODY, out);
         return;
     }

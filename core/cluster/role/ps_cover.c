@@ -3,8 +3,8 @@
 
 static void tell(struct ps_role *p, const struct covered *covered, bool is_over, struct outbox *out)
 {
-    if (!member_is_here(&p->members[CHIEF])) return; /* what comes next tells the sums */
-    struct message *m = ps_send(p, CHIEF, MESSAGE_COVERED, out);
+    if (!ps_chief_is_here(p)) return; /* what comes next tells the sums */
+    struct message *m = ps_tell_chief(p, MESSAGE_COVERED, out);
     uint64_t *numbers = arena_array(&out->texts, COVERED_NUMBERS, sizeof *numbers);
     covered_pack(covered, numbers);
     m->code = is_over;

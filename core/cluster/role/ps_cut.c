@@ -55,7 +55,7 @@ void ps_cut_reset(struct ps_role *p, struct outbox *out)
 
 static void refuse(struct ps_role *p, uint64_t tag, const char *why, struct outbox *out)
 {
-    struct message *m = ps_send(p, CHIEF, MESSAGE_CUT, out);
+    struct message *m = ps_tell_chief(p, MESSAGE_CUT, out);
     m->code = EXIT_FAILED;
     m->sequence = tag;
     message_say(m, why, out);
@@ -155,7 +155,7 @@ static void make_cut(struct ps_role *p, struct outbox *out)
     ps_take_back(p, out);
     const struct action_cut cut = {step, p->cut.tag, p->cut.shard, p->cut.shards};
     outbox_add_cut(out, cut);
-    struct message *m = ps_send(p, CHIEF, MESSAGE_CUT, out);
+    struct message *m = ps_tell_chief(p, MESSAGE_CUT, out);
     m->sequence = p->cut.tag;
     if (!is_first) return;
     ledger_pack(p->cut.as_of, p->options.workers, p->cut.numbers);
@@ -191,8 +191,8 @@ static void tell_saved(struct ps_role *p, struct outbox *out)
 {
     uint64_t tag = p->cut.written;
     p->cut.written = 0;
-    if (!tag || !member_is_here(&p->members[CHIEF])) return;
-    struct message *m = ps_send(p, CHIEF, MESSAGE_SAVED, out);
+    if (!tag || !ps_chief_is_here(p)) return;
+    struct message *m = ps_tell_chief(p, MESSAGE_SAVED, out);
     m->sequence = tag;
     m->code = p->cut.written_code;
     message_say(m, p->cut.written_text, out);

@@ -130,6 +130,9 @@ bool member_is_here(const struct member *);
 
 /* In the outbox: what it says more is added to it. */
 struct message *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
+/* What concerns the job as a whole. */
+bool ps_chief_is_here(const struct ps_role *);
+struct message *ps_tell_chief(struct ps_role *, enum message_type, struct outbox *);
 void ps_end(struct ps_role *, int code, const char *text, int from, struct outbox *);
 
 void ps_share(struct ps_role *, int worker, struct outbox *);

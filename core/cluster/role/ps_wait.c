@@ -18,7 +18,7 @@ static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m
     uint64_t limit =
         m->presence != NOT_YET ? p->config.worker_timeout_ms : p->options.limits.start_ms;
     uint64_t stop = p->options.limits.stop_ms / PS_STOP_PARTS;
-    bool is_hurried = p->is_stopping && member_is_here(&p->members[CHIEF]);
+    bool is_hurried = p->is_stopping && ps_chief_is_here(p);
     return is_hurried && stop < limit ? stop : limit;
 }
 

@@ -8,7 +8,7 @@
 
 bool worker_is_chief(const struct worker_role *w)
 {
-    return w->options.task == 0;
+    return w->options.task == CHIEF;
 }
 
 bool worker_is_asked(const struct worker_role *w, int ps)

@@ -132,7 +132,7 @@ static err check_spec(struct ps_task *p, const struct greeting *g)
     char name[TASK_NAME_MAX];
     task_name(g->job, g->task, name);
     if (p->spec[0]) return greeting_compare_specs(name, g->fingerprint, p->spec_of, p->spec);
-    if (g->task != 0) return OK;
+    if (g->task != CHIEF) return OK;
     snprintf(p->spec, sizeof p->spec, "%s", g->fingerprint);
     snprintf(p->spec_of, sizeof p->spec_of, "%s", name);
     compare_earlier(p);
@@ -307,11 +307,11 @@ static const struct link_events events = {
 
 static void watch_chief(struct task *t, uint64_t now_ms)
 {
-    bool is_here = t->peers[0].is_up;
+    bool is_here = t->peers[CHIEF].is_up;
     uint64_t limit_ms = t->options.limits.start_ms + (is_here ? START_GRACE_MS : 0);
     if (ps_role_is_set_up(t->role) || now_ms - t->started_ms < limit_ms) return;
     task_end(t, fail(ERR_TIMEOUT, "the chief (worker/0 at %s) %s within %llu s (--start_timeout)",
-                     t->options.cluster->hosts[JOB_WORKER].at[0],
+                     t->options.cluster->hosts[JOB_WORKER].at[CHIEF],
                      is_here ? "did not set this ps up" : "did not come",
                      (unsigned long long)limit_ms / 1000));
 }

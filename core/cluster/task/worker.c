@@ -18,6 +18,11 @@ enum {
     FED_LOOK_MS = 50,
 };
 
+bool worker_leads(const struct worker_task *w)
+{
+    return w->options.task.cluster->task == CHIEF;
+}
+
 uint64_t worker_block_bytes(const struct task *t, int ps)
 {
     const struct worker_task *w = (const struct worker_task *)t;
@@ -124,7 +129,7 @@ static void evaluate(struct worker_task *w, uint64_t step)
  * on from a checkpoint with pushes of its own. */
 static void note_return(const struct worker_task *w, uint64_t step)
 {
-    const bool is_chief = w->options.task.cluster->task == 0;
+    const bool is_chief = worker_leads(w);
     if (is_chief ? w->has_chosen : !w->has_past) return;
     log_line(LOG_INFO, "takes part again at step %llu%s", (unsigned long long)step,
              is_chief ? "; nothing is rolled back" : "");
@@ -284,7 +289,7 @@ static void report_use(const char *role, const struct batch_source *data)
 /* Which columns of a table are features is said once. */
 static void report_data(const struct worker_task *w)
 {
-    if (w->options.task.cluster->task != 0) return;
+    if (!worker_leads(w)) return;
     report_use("data.train", w->session.train_data);
     report_use("data.eval", w->session.eval_data);
 }

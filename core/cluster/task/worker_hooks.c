@@ -102,7 +102,7 @@ err worker_open_hooks(struct worker_task *w)
     w->view = (struct run_view){
         .spec = w->options.spec,
         .session = &w->session,
-        .is_chief = cluster->task == 0,
+        .is_chief = worker_leads(w),
         .worker = cluster->task,
         .workers = cluster->hosts[JOB_WORKER].count,
         .ps_count = cluster->hosts[JOB_PS].count,

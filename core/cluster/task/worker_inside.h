@@ -114,6 +114,7 @@ struct worker_task {
 };
 
 uint64_t worker_block_bytes(const struct task *, int ps);
+bool worker_leads(const struct worker_task *); /* it is the chief */
 
 /* NULL: values come and gradients leave between steps only. */
 const struct exchange *worker_open_exchange(struct worker_task *);

@@ -17,7 +17,7 @@ err worker_open_checkpoints(struct worker_task *w)
         .keep_max = train->keep_checkpoint_max,
         .keep_every_hours = train->keep_checkpoint_every_n_hours,
     };
-    if (w->options.task.cluster->task != 0 || !train->checkpoint_dir) return OK;
+    if (!worker_leads(w) || !train->checkpoint_dir) return OK;
     err e = checkpoints_open(train->checkpoint_dir, &retention, clock_unix_s(), &w->checkpoints);
     if (!e) e = spec_keep_measured(w->options.spec, train->checkpoint_dir);
     if (e) return fail_prefix(e, "train.checkpoint_dir");

@@ -95,7 +95,7 @@ static void end(struct worker_task *w)
     struct worker_trace *t = w->trace;
     session_watch(&w->session, NULL);
     worker_trace_send_all(w, TRACE_END);
-    if (w->task.index == 0) {
+    if (worker_leads(w)) {
         trace_gather_wait(w);
         return;
     }
@@ -226,7 +226,7 @@ static void hear_clock(struct worker_trace *t, int ps, const struct message *m, 
 static void hear_plan(struct worker_task *w, int ps, const struct message *m)
 {
     const bool is_sane = m->step && m->sequence >= 1 && m->sequence <= TIMELINE_STEPS_MAX;
-    if (ps != 0 || w->task.index == 0 || !is_sane) return;
+    if (ps != 0 || worker_leads(w) || !is_sane) return;
     if (m->generation != worker_role_generation(w->task.role)) return;
     if (w->trace && w->trace->phase != RESTING) worker_trace_abandon(w); /* the chief gave it up */
     if (!worker_trace_plan(w, m->step, (int)m->sequence))

@@ -19,14 +19,18 @@ BY_NAME = {"optimizer": None, "optimizers": [
     {"type": "adagrad", "learning_rate": 0.1, "clip": {"type": "global_norm", "norm": 0.5}}]}
 
 
-def pieces(shards):
-    return {"placement": {"partitioner": {"type": "fixed_size", "num_shards": shards}}}
+def pieces(shards, strategy="div"):
+    return {"placement": {"partitioner": {"type": "fixed_size", "num_shards": shards},
+                          "partition_strategy": strategy}}
 
 
 PLACEMENTS = {
     "greedy": {"placement": {"strategy": "greedy"}},
     "2 pieces": pieces(2),
     "3 pieces": pieces(3),
+    "2 pieces by turns": pieces(2, "mod"),
+    "3 pieces by turns": pieces(3, "mod"),
+    "5 pieces by turns": pieces(5, "mod"),
     "balanced": {"placement": {"partitioner": {"type": "balanced"}}},
     "pinned": {"placement": {"pins": [{"match": "deep/*/embedding_weights", "ps": 1}]}},
 }
@@ -57,7 +61,10 @@ class Tables(ClusterCase):
                 self.assertEqual(bits, expected)
 
     def test_number_of_ps_changes_no_bit(self):
-        self.assert_same_bits({f"{ps} ps": self.plan(ps=ps) for ps in (1, 2, 3, 5)})
+        self.assert_same_bits({
+            "1 ps": self.plan(ps=1),
+            **{f"{ps} ps, {strategy}": self.plan(pieces(ps, strategy), ps=ps)
+               for ps in (2, 3, 5) for strategy in ("div", "mod")}})
 
     def test_placement_changes_no_bit(self):
         self.assert_same_bits({"1 ps": self.plan(ps=1), **{
@@ -71,6 +78,7 @@ class Tables(ClusterCase):
             "mixed": self.plan(flags_of=FAR),
             "in parts": self.plan(flags=PARTS),
             "in parts, 3 ps, 3 pieces": self.plan(pieces(3), ps=3, flags=PARTS),
+            "in parts, 3 ps, by turns": self.plan(pieces(3, "mod"), ps=3, flags=PARTS),
             "mixed, 3 ps, 2 pieces": self.plan(pieces(2), ps=3, flags=PARTS[1:], flags_of=FAR),
         })
 
@@ -98,15 +106,17 @@ class Tables(ClusterCase):
         self.assert_same_bits({
             f"{ps} ps {' '.join(flags)}": self.plan(SHARED_TABLE, *changes, ps=ps, flags=flags)
             for ps, flags, changes in ((1, [], []), (2, [], [pieces(2)]), (3, PARTS, [pieces(3)]),
+                                       (3, [], [pieces(3, "mod")]),
                                        (2, TCP, [{"train.evaluate_every_steps": 3}]))})
 
     def test_every_optimizer_has_the_same_bits_however_tables_lie(self):
         for name, optimizer in OPTIMIZERS.items():
             with self.subTest(name):
                 self.assert_same_bits({
-                    f"{ps} ps {' '.join(flags)}": self.plan(
-                        {"optimizer": optimizer}, pieces(2), ps=ps, workers=3, flags=flags)
-                    for ps, flags in ((1, []), (3, PARTS))})
+                    f"{ps} ps {strategy} {' '.join(flags)}": self.plan(
+                        {"optimizer": optimizer}, pieces(2, strategy), ps=ps, workers=3,
+                        flags=flags)
+                    for ps, strategy, flags in ((1, "div", []), (3, "mod", PARTS))})
 
     def test_optimizers_by_name_have_the_same_bits_however_tables_lie(self):
         self.assert_same_bits({

@@ -11,6 +11,8 @@ enum { PS = 3, WORKERS = 2, VARIABLES = 4, ROWS = 101, WIDTH = 8 };
 static const uint64_t key = 0xfedcba9876543210;
 static const char cut[] = "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", "
                           "\"num_shards\": 3}}}";
+static const char by_turns[] = "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", "
+                               "\"num_shards\": 3}, \"partition_strategy\": \"mod\"}}";
 static const char one_optimizer[] = "{\"optimizer\": {\"type\": \"adam\"}}";
 
 /* A chief's view: two tables, the first with the initializer that is named. */
@@ -31,7 +33,7 @@ static void choose_initializer(struct chief *c, const struct kind *kind, const c
     static const int64_t most[2] = {77, 3};
     for (int i = 0; i < 2; i++)
         c->tables[i] =
-            (struct table_spec){kind->descriptor, attributes, key + (uint64_t)i, most[i]};
+            (struct table_spec){kind->descriptor, attributes, key + (uint64_t)i, most[i], i};
 }
 
 static void open_chief(struct chief *c, const char *placement, const char *optimizers,
@@ -91,6 +93,7 @@ static void check_table(const struct table_share *got, const struct slice *slice
     assert_true(got->spec.key == spec->key);
     assert_int_equal(got->spec.most, spec->most);
     assert_int_equal(got->slice.part, slice->part);
+    assert_int_equal(got->slice.mod, slice->mod);
     assert_int_equal(got->spec.growth != NULL, spec->growth != NULL);
     if (spec->growth) assert_memory_equal(got->spec.growth, spec->growth, sizeof *spec->growth);
 }
@@ -134,6 +137,9 @@ static void every_ps_gets_its_slices_of_tables(void **state)
     open_normal(&c, cut, one_optimizer);
     check_slices(&c);
     let_grow(&c);
+    check_slices(&c);
+    close_chief(&c);
+    open_normal(&c, by_turns, one_optimizer);
     check_slices(&c);
     close_chief(&c);
 }
@@ -276,6 +282,20 @@ static void a_table_that_cannot_be_is_refused(void **state)
     close_chief(&c);
 }
 
+static void a_part_by_turns_that_cannot_be_is_refused(void **state)
+{
+    static const struct change changes[] = {
+        {"mod", "-1", "tables[0].mod"}, {"mod", "65537", "tables[0].mod"},
+        {"mod", "102", "is no table"},  {"mod", "2", "is no table"},
+        {"part", "3", "is no table"},   {"part", "1", "is no table"},
+        {"start", "1", "is no table"},  {"mod", NULL, "mod"},
+    };
+    struct chief c;
+    open_normal(&c, by_turns, one_optimizer);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) refuse(&c, &changes[i]);
+    close_chief(&c);
+}
+
 static void a_growing_table_that_cannot_be_is_refused(void **state)
 {
     static const struct change changes[] = {
@@ -319,6 +339,7 @@ int main(void)
         cmocka_unit_test(every_table_has_its_optimizer),
         cmocka_unit_test(a_ps_of_tables_only_is_not_empty),
         cmocka_unit_test(a_table_that_cannot_be_is_refused),
+        cmocka_unit_test(a_part_by_turns_that_cannot_be_is_refused),
         cmocka_unit_test(a_growing_table_that_cannot_be_is_refused),
         cmocka_unit_test(a_table_that_no_optimizer_matches_is_refused),
     };

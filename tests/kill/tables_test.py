@@ -9,6 +9,8 @@ LINKS_STEP = 120
 ENDS = 12  # of connections, of one run
 ATTEMPTS = 8
 PIECES = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}
+BY_TURNS = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 3},
+                          "partition_strategy": "mod"}}
 FAR = ["--transport=tcp", "--parts=always"]
 
 
@@ -44,6 +46,14 @@ class Tables(Life):
 
     def test_a_killed_chief_changes_no_bit_in_sync(self):
         self.check_killed_chief(PIECES)
+
+    def test_a_killed_chief_changes_no_bit_of_tables_cut_by_turns_in_sync(self):
+        self.check_killed_chief(BY_TURNS)
+
+    def test_tables_cut_by_turns_outlive_a_killed_ps(self):
+        for mode, flags in (("async", []), ("sync", FAR)):
+            with self.subTest(mode=mode):
+                self.restart(mode, ["ps/1"], flags, BY_TURNS)
 
     def test_a_killed_chief_changes_no_bit_of_growing_tables_in_sync(self):
         self.check_killed_chief(GROWING)

@@ -95,6 +95,24 @@ class Servers(LifeCase):
             "logits/kernel", "logits/kernel/Adam", "logits/kernel/Adam_1",
             "logits/bias", "logits/bias/Adam", "logits/bias/Adam_1"})
 
+    def test_tables_cut_by_turns_go_on(self):
+        mod = {"placement__partition_strategy": "mod"}
+        self.compare((3, 3), (2, 0), **CLICKS, **mod)
+        parts = self.arrays("run/model.ckpt-100")
+        for part, rows in enumerate((14, 13, 13)):
+            for slot in ("", "/Adagrad"):
+                name = f"deep/c1/embedding_weights/part_{part}{slot}"
+                self.assertEqual(len(parts[name]), rows * 5)
+        self.compare((2, 5), (0, 0), **CLICKS, **mod)
+
+    def test_tables_cut_by_turns_are_read_by_other_numbers_of_parts(self):
+        mod = {**CLICKS, "placement__partition_strategy": "mod"}
+        for folder, parts in (("same", (3, 3)), ("other", (2, 5))):
+            for step, count in ((100, parts[0]), (200, parts[1])):
+                self.train(step, ps=2, train__checkpoint_dir=folder, **in_parts(count), **mod)
+            self.train(201, ps=2, train__checkpoint_dir=folder, **CLICKS)
+        self.assert_same("same", "other")
+
     def test_growing_tables_go_on(self):
         for first in ((2, 0), (1, 0), (3, 0), (0, 0)):
             with self.subTest(first=first):

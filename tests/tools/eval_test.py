@@ -146,6 +146,19 @@ class Tables(model.ModelCase):
         self.assertEqual(got[0], got[1])
         self.assertEqual(len(got[0].splitlines()), 4001)
 
+    def test_tables_cut_by_turns_give_the_same(self):
+        ended = self.dtrain("--local_ps=3", "--local_workers=1", "spec.json",
+                            "--set=train.checkpoint_dir=turns",
+                            "--set=placement.partitioner={\"type\": \"fixed_size\", "
+                            "\"num_shards\": 3}", "--set=placement.partition_strategy=mod")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("deep/c1/embedding_weights/part_2 ",
+                      self.run_ok("checkpoint", "show", "turns"))
+        self.run_ok("checkpoint", "reshard", "turns", "--ps=2", "cut")
+        for folder in ("turns", "cut"):
+            text = self.run_ok("eval", "spec.json", f"--checkpoint={folder}")
+            self.assertEqual(self.result(text), self.result(self.trained.stdout))
+
     def test_damage_is_found_before_a_row_is_believed(self):
         """Without slots, which nobody reads."""
         (data,) = (self.folder / "tables").glob("model.ckpt-50.data-00000-*")

@@ -7,6 +7,7 @@
 
 #include "core/base/random.h"
 #include "core/train/session/rows.h"
+#include "core/train/variables/mod.h"
 
 enum { TABLES = 2, PS = 3, BATCH = 4, LARGE = 40, PLACES = 2, WIDE = 3 };
 
@@ -88,8 +89,10 @@ static void answer(struct world *w, int ps, const struct area_counts *counts)
             const struct area_slice *slice = &link->area.slices[i];
             assert_in_range(*ids, slice->start, slice->start + slice->length - 1);
             if (j > 0) assert_true(ids[-1] < ids[0]);
+            const struct slice *of = link->parts[i].slice;
             for (int64_t k = 0; k < slice->width; k++)
-                *to++ = value_of(link->parts[i].param, *ids, k);
+                *to++ = value_of(link->parts[i].param,
+                                 mod_id_of_row(of->shape.dim[0], of->mod, *ids), k);
             w->answered++;
         }
 }
@@ -121,6 +124,7 @@ static void make_layout(struct world *w, const char *placement)
     struct variable *variables = arena_array(&w->arena, TABLES, sizeof *variables);
     for (int i = 0; i < TABLES; i++) {
         tables[i].most = w->train.params[i].held;
+        tables[i].column = i;
         variables[i] =
             (struct variable){w->train.params[i].name, w->train.params[i].shape, &tables[i]};
     }
@@ -154,7 +158,8 @@ static void open_world(struct world *w, const char *placement)
     assert_int_equal(
         rows_open(&w->train.graph, w->layout, &w->device, &w->source, &w->arena, &w->rows), OK);
     for (int i = 0; i < 2; i++)
-        prepared_open(&w->train.graph, w->columns, COLUMNS, &w->arena, &w->rows.batches[i]);
+        prepared_open(&w->rows, &w->train.graph, w->columns, COLUMNS, &w->arena,
+                      &w->rows.batches[i]);
     bind_windows(w);
 }
 
@@ -209,6 +214,10 @@ static const char *const placements[] = {
     "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"num_shards\": 3}}}",
     "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"num_shards\": 7}}}",
     "{\"placement\": {\"pins\": [{\"match\": \"*\", \"ps\": 1}]}}",
+    "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"num_shards\": 3}, "
+    "\"partition_strategy\": \"mod\"}}",
+    "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"num_shards\": 7}, "
+    "\"partition_strategy\": \"mod\"}}",
 };
 enum { PLACEMENTS = sizeof placements / sizeof *placements };
 
@@ -256,7 +265,7 @@ static void more_rows_than_a_window_holds_come_in_pieces(void **state)
         struct world w;
         struct prepared p;
         open_world(&w, placements[i]);
-        prepared_open(&w.eval.graph, w.columns, COLUMNS, &w.arena, &p);
+        prepared_open(&w.rows, &w.eval.graph, w.columns, COLUMNS, &w.arena, &p);
         prepare(&w, &p, &w.eval.graph, 1, LARGE);
         assert_int_equal(rows_fetch(&w.rows, &w.eval.graph, &p), OK);
         assert_int_equal(w.answered, p.lookups[FIRST].count + p.lookups[SECOND].count);
@@ -400,7 +409,7 @@ static void an_evaluation_between_a_push_and_the_next_batch_is_not_mixed_up_with
     struct world w;
     struct prepared p;
     open_world(&w, placements[1]);
-    prepared_open(&w.eval.graph, w.columns, COLUMNS, &w.arena, &p);
+    prepared_open(&w.rows, &w.eval.graph, w.columns, COLUMNS, &w.arena, &p);
     prepare(&w, &w.rows.batches[0], &w.train.graph, 1, BATCH);
     prepare(&w, &w.rows.batches[1], &w.train.graph, 2, BATCH);
     rows_put(&w.rows);

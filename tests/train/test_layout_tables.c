@@ -2,6 +2,7 @@
 #include "tests/train/fixture.h"
 
 #include "core/train/variables/growing/keys.h"
+#include "core/train/variables/mod.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,46 @@ static void a_partitioner_cuts_tables_as_it_cuts_others(void **state)
     close_world(&w);
 }
 
+/* Whatever the numbers: id i is row i / parts of part i mod parts. */
+static void ids_that_go_by_turns_are_where_tensorflow_has_them(void **state)
+{
+    for (int64_t rows = 1; rows < 30; rows++)
+        for (int64_t parts = 1; parts <= rows; parts++)
+            for (int64_t id = 0, row; id < rows; id++) {
+                const int64_t part = id % parts, more = part < rows % parts ? part : rows % parts;
+                row = mod_row_of_id(rows, parts, id);
+                assert_int_equal(row, rows / parts * part + more + id / parts);
+                assert_int_equal(mod_id_of_row(rows, parts, row), id);
+            }
+}
+
+/* One column names the small table and the large one, which alone would have other numbers of
+ * parts; those that grow and dense ones are cut as ever. */
+static void tables_of_a_column_are_cut_by_turns_alike(void **state)
+{
+    static const struct growth growth = {1, 0};
+    static const struct table_spec grows = {.key = 1, .most = 10, .growth = &growth};
+    static const struct table_spec other = {.key = 1, .most = 10, .column = 1};
+    const struct variable four[] = {
+        {"deep", {2, {MEGABYTE_ROWS, 8}}, &table},
+        {"wide", {2, {MEGABYTE_ROWS, 1}}, &table},
+        {"other", {2, {MEGABYTE_ROWS, 1}}, &other},
+        {"grows", {2, {1, 8}}, &grows},
+    };
+    static const int mods[] = {3, 3, 0, 0};
+    struct arena arena = {0};
+    struct layout *layout;
+    const struct placement_spec spec =
+        fixture_placement("{\"placement\": {\"partition_strategy\": \"mod\"}}", &arena);
+    assert_int_equal(layout_make(&spec, four, 4, 3, &arena, &layout), OK);
+    for (int i = 0; i < layout->all_count; i++)
+        assert_int_equal(layout->slices[i].mod, mods[layout->slices[i].variable]);
+    for (int i = 0; i < 2; i++) assert_int_equal(parts_of(layout, i), 3);
+    assert_int_equal(parts_of(layout, 2), 1);
+    assert_int_equal(parts_of(layout, 3), 3);
+    arena_free(&arena);
+}
+
 /* Rows are what a ps keeps: no cut goes through one. */
 static void no_partitioner_cuts_through_rows(void **state)
 {
@@ -261,6 +302,8 @@ int main(void)
         cmocka_unit_test(a_pin_holds_a_table_together),
         cmocka_unit_test(a_table_that_grows_is_cut_along_its_keys),
         cmocka_unit_test(a_partitioner_cuts_tables_as_it_cuts_others),
+        cmocka_unit_test(ids_that_go_by_turns_are_where_tensorflow_has_them),
+        cmocka_unit_test(tables_of_a_column_are_cut_by_turns_alike),
         cmocka_unit_test(no_partitioner_cuts_through_rows),
         cmocka_unit_test(what_balances_cuts_large_tables_at_once),
         cmocka_unit_test(greedy_counts_the_bytes_of_tables),

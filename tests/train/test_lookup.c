@@ -10,6 +10,7 @@
 enum { CELLS = 200, ROUNDS = 63 };
 
 static const int64_t LARGEST = (INT64_C(1) << 62) + 1;
+static const struct lookup_order plain = {0};
 
 /* Without a sort: how many ids are smaller, each counted once. */
 static int64_t place_of(const int64_t *ids, int64_t cells, int64_t id)
@@ -63,7 +64,7 @@ static void ids_are_found_each_once_and_ascending(void **state)
                          large[] = {LARGEST, 1, LARGEST - 1, LARGEST, INT64_MAX - 1, -1};
     struct arena arena = {0};
     struct lookup l;
-    lookup_open(6, false, &arena, &l);
+    lookup_open(6, plain, &arena, &l);
     check(&l, none, 4);
     assert_int_equal(l.count, 0);
     check(&l, none, 0);
@@ -81,7 +82,7 @@ static void a_batch_without_cells_has_no_ids(void **state)
 {
     struct arena arena = {0};
     struct lookup l;
-    lookup_open(0, false, &arena, &l);
+    lookup_open(0, plain, &arena, &l);
     check(&l, NULL, 0);
     arena_free(&arena);
 }
@@ -99,7 +100,7 @@ static void ids_of_any_size_are_found(void **state)
     struct arena arena = {0};
     struct lookup l;
     int64_t ids[CELLS];
-    lookup_open(CELLS, false, &arena, &l);
+    lookup_open(CELLS, plain, &arena, &l);
     for (int round = 0; round < ROUNDS; round++) {
         const int bits = 1 + round % 62;
         const int64_t cells = (int64_t)(random_u64(1, (uint64_t)round) % (CELLS + 1));
@@ -109,11 +110,29 @@ static void ids_of_any_size_are_found(void **state)
     arena_free(&arena);
 }
 
+/* Ids 0 .. 7 by turns over three parts are 0 3 6, 1 4 7, 2 5. */
+static void ids_that_go_to_parts_by_turns_are_in_the_order_of_these(void **state)
+{
+    static const int64_t ids[] = {7, 2, -1, 0, 7, 5, 6, 4}, rows[] = {0, 2, 4, 5, 6, 7},
+                         places[] = {3, 4, -1, 0, 3, 5, 1, 2};
+    struct arena arena = {0};
+    struct lookup l;
+    lookup_open(8, (struct lookup_order){.rows = 8, .mod = 3}, &arena, &l);
+    lookup_begin(&l);
+    lookup_add(&l, ids, 8, 0);
+    lookup_find(&l);
+    assert_int_equal(l.count, 6);
+    assert_memory_equal(l.ids, rows, sizeof rows);
+    assert_memory_equal(l.places, places, sizeof places);
+    arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_found_each_once_and_ascending),
         cmocka_unit_test(a_batch_without_cells_has_no_ids),
+        cmocka_unit_test(ids_that_go_to_parts_by_turns_are_in_the_order_of_these),
         cmocka_unit_test(ids_of_any_size_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

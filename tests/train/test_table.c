@@ -213,6 +213,35 @@ static void a_row_is_made_when_it_is_touched_and_that_shows_nowhere(void **state
     close_world(&world);
 }
 
+/* Part 1 of 3: rows 70 .. 138 are ids 1, 4, 7, ... */
+static void initial_values_are_those_of_ids_that_go_by_turns(void **state)
+{
+    enum { START = 70, LENGTH = 69 };
+    struct world world;
+    struct table *table;
+    float rows[2 * WIDTH], all[LENGTH * WIDTH];
+    open_world(&world, adagrad);
+    const struct table_description is = {.name = "words",
+                                         .shape = {2, {ROWS, WIDTH}},
+                                         .start = START,
+                                         .length = LENGTH,
+                                         .initializer = &draws,
+                                         .key = KEY,
+                                         .mod = 3};
+    assert_int_equal(table_open(&is, &world.dense.updaters[0], &world.device, &table), OK);
+    table_gather(table, (const int64_t[]){START + 2, START + LENGTH - 1}, 2, rows);
+    assert_memory_equal(rows, world.values + 7 * WIDTH, WIDTH * sizeof(float));
+    assert_memory_equal(rows + WIDTH, world.values + 205 * WIDTH, WIDTH * sizeof(float));
+    table_read(table, 0, START, LENGTH, all);
+    for (int i = 0; i < LENGTH; i++) {
+        assert_int_equal(table_id(table, START + i), 3 * i + 1);
+        assert_memory_equal(all + i * WIDTH, world.values + (3 * i + 1) * WIDTH,
+                            WIDTH * sizeof(float));
+    }
+    table_close(table);
+    close_world(&world);
+}
+
 static void rows_that_are_not_here_are_found(void **state)
 {
     static const struct {
@@ -392,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_cut_has_the_bits_of_a_dense_variable),
         cmocka_unit_test(a_row_is_made_when_it_is_touched_and_that_shows_nowhere),
+        cmocka_unit_test(initial_values_are_those_of_ids_that_go_by_turns),
         cmocka_unit_test(rows_that_are_not_here_are_found),
         cmocka_unit_test(a_gradient_that_is_not_finite_leaves_no_trace),
         cmocka_unit_test(what_is_written_is_read),

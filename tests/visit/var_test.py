@@ -248,6 +248,24 @@ class Training(VarCase):
                    "set", small + "[3]", "0")
         self.end(cluster, "worker/0")
 
+    def test_rows_of_tables_cut_by_turns_are_read_by_ids(self):
+        """Ids that no batch names have their initial values, wherever they lie."""
+        columns = [{**column, "buckets": 100000} for column in CLICKS["data"]["columns"]]
+        data = {**CLICKS["data"], "columns": columns}
+        table, found = "deep/c2/embedding_weights", []
+        for strategy in ("div", "mod"):
+            placement = {"partitioner": {"type": "fixed_size", "num_shards": 3},
+                         "partition_strategy": strategy}
+            cluster = self.start_endless(Plan(changes={**CLICKS, "data": data,
+                                                       "placement": placement}))
+            found.append([json.loads(self.var(cluster, "get", f"{table}{rows}"))
+                          for rows in ("[49998:50002]", "[99999]", "[0:2]")])
+            self.fails(cluster, 2, f"ps/0: {table} has rows from 0 to 99999", "get",
+                       f"{table}[100000]")
+            self.end(cluster, "worker/0")
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(len({tuple(row) for row in found[0][0]}), 4)
+
     def test_rows_of_tables_that_grow_are_read_by_ids(self):
         cluster = self.start_endless(Plan(changes={**CLICKS, **GROWING}))
         wide = "wide/c1_x_c2/weights"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/train/variables/growing/keys.h"
+#include "core/train/variables/place.h"
 
 /* What the spec's mode makes of so many workers. */
 static struct ps_config mode_of(const struct spec *spec, int workers)
@@ -78,6 +79,7 @@ static json_t *table_json(const struct layout *layout, const struct slice *slice
     json_object_set_new(json, "key", json_string(key));
     json_object_set_new(json, "most", json_integer((json_int_t)table->most));
     json_object_set_new(json, "part", json_integer(slice->part));
+    json_object_set_new(json, "mod", json_integer(slice->mod));
     if (table->growth)
         json_object_set_new(json, "growth",
                             json_pack("{sI sI}", "admit_after", table->growth->admit_after,
@@ -215,7 +217,7 @@ struct table_fields {
     struct slice_fields slice; /* first */
     struct variant initializer;
     const char *key;
-    int64_t most, part;
+    int64_t most, part, mod;
     struct growth growth; /* admit_after 0: it does not grow */
 };
 
@@ -286,6 +288,10 @@ static const struct field table_field_table[] = {
      .type = FIELD_INT,
      .offset = offsetof(struct table_fields, part),
      .max = SLICES_MAX - 1},
+    {.name = "mod",
+     .type = FIELD_INT,
+     .offset = offsetof(struct table_fields, mod),
+     .max = SLICES_MAX},
     {.name = "growth",
      .type = FIELD_OBJECT,
      .offset = offsetof(struct table_fields, growth),
@@ -403,6 +409,16 @@ static err read_slice(const struct slice_fields *f, int64_t floats, struct slice
     return fail(ERR_PROTOCOL, "%s lies outside the block", ret->name);
 }
 
+/* Where ids go by turns a slice is one of the parts. */
+static bool is_a_part(const struct slice *slice)
+{
+    const int64_t rows = slice->shape.dim[0];
+    if (slice->mod == 0) return true;
+    return slice->mod <= rows && slice->part < slice->mod &&
+           slice->start == partition_start(rows, slice->mod, slice->part) &&
+           slice->length == partition_start(rows, slice->mod, slice->part + 1) - slice->start;
+}
+
 static err read_table(const struct table_fields *f, const struct setup *setup,
                       struct table_share *ret)
 {
@@ -410,8 +426,10 @@ static err read_table(const struct table_fields *f, const struct setup *setup,
     const bool grows = f->growth.admit_after > 0;
     TRY(read_shape(&f->slice, grows, slice));
     slice->part = (int)f->part;
-    const bool is_known = grows ? slice->shape.dim[0] == 1 && slice->length >= KEYS / PS_MAX
-                                : f->most <= slice->shape.dim[0];
+    slice->mod = (int)f->mod;
+    const bool is_known =
+        grows ? slice->shape.dim[0] == 1 && slice->length >= KEYS / PS_MAX && slice->mod == 0
+              : f->most <= slice->shape.dim[0] && is_a_part(slice);
     if (slice->shape.rank != 2 || !is_known || slice->axis != 0 || setup->floats == 0)
         return fail(ERR_PROTOCOL, "%s is no table", slice->name);
     ret->optimizer = optimizers_find(&setup->optimizers, slice->name);

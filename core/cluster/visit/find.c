@@ -50,6 +50,7 @@ static err add_part(const struct visit_view *view, const struct slice *slice,
                             : slice->shape.dim[0],
         .floats = table ? NULL : view->values + slice->offset,
         .table = table,
+        .mod = slice->mod,
     };
     if (!table || target->row) return OK;
     target->kind = TARGET_TABLE;

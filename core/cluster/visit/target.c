@@ -7,6 +7,7 @@
 #include "core/cluster/visit/body.h"
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/keys.h"
+#include "core/train/variables/mod.h"
 #include "core/train/variables/table.h"
 
 static const char *const kind_names[] = {"none", "trained", "table", "shared", "step"};
@@ -52,6 +53,12 @@ static struct geometry geometry_of(const struct target *target, const struct par
 static bool grows(const struct target *target)
 {
     return target->kind == TARGET_TABLE && table_growing(target->parts[0].table);
+}
+
+/* Neighbours among its ids are none among the rows of a part. */
+static bool is_by_ids(const struct target *target)
+{
+    return grows(target) || (target->kind == TARGET_TABLE && target->parts[0].mod);
 }
 
 /* Of a table */
@@ -226,26 +233,31 @@ static struct stretch stretch_of(const struct target *target, const struct part 
     return at < 0 ? (struct stretch){0} : (struct stretch){at, 1};
 }
 
-/* Of a table that grows; neighbours among ids are none among keys. */
-static bool has_id(const struct part *part, int64_t id)
+/* As the table numbers it */
+static int64_t row_of_id(const struct target *target, const struct part *part, int64_t id)
 {
-    const int64_t key = key_of_id(id);
-    return key >= part->start && key - part->start < part->length;
+    return grows(target) ? key_of_id(id) : mod_row_of_id(target->shape.dim[0], part->mod, id);
+}
+
+static bool has_id(const struct target *target, const struct part *part, int64_t id)
+{
+    const int64_t row = row_of_id(target, part, id);
+    return row >= part->start && row - part->start < part->length;
 }
 
 static json_t *ids_json(const struct target *target, const struct selection *selection,
                         int64_t *ret_count)
 {
     const struct row_range range = rows_selected(target, selection);
-    const json_int_t width = target->shape.dim[1];
+    const json_int_t width = target->shape.dim[1], first = grows(target) ? 0 : range.first;
     json_t *parts = json_array();
     *ret_count = 0;
     for (int i = 0; i < target->part_count; i++)
         for (int64_t k = 0; k < range.count; k++) {
-            if (!has_id(&target->parts[i], range.first + k)) continue;
+            if (!has_id(target, &target->parts[i], range.first + k)) continue;
             *ret_count += width;
-            json_array_append_new(parts, json_pack("{sI sI sI}", "start", (json_int_t)k, "length",
-                                                   (json_int_t)1, "count", width));
+            json_array_append_new(parts, json_pack("{sI sI sI}", "start", (json_int_t)(first + k),
+                                                   "length", (json_int_t)1, "count", width));
         }
     return parts;
 }
@@ -279,14 +291,22 @@ static unsigned char *write_row(const struct target *target, unsigned char *numb
     return numbers;
 }
 
-/* As the next batch that names them would find them */
+/* As the next batch that names it would find it */
+static void read_id(const struct target *target, const struct part *part, int64_t id)
+{
+    const int64_t row = row_of_id(target, part, id);
+    if (grows(target))
+        growing_gather(table_growing(part->table), &row, 1, target->row);
+    else
+        table_read(part->table, 0, row, 1, target->row);
+}
+
 static unsigned char *write_ids(const struct target *target, const struct part *part,
                                 struct row_range range, unsigned char *numbers)
 {
     for (int64_t id = range.first; id < range.first + range.count; id++) {
-        const int64_t key = key_of_id(id);
-        if (!has_id(part, id)) continue;
-        growing_gather(table_growing(part->table), &key, 1, target->row);
+        if (!has_id(target, part, id)) continue;
+        read_id(target, part, id);
         numbers = write_row(target, numbers);
     }
     return numbers;
@@ -308,7 +328,7 @@ void target_write(const struct target *target, const struct selection *selection
 {
     for (int i = 0; i < target->part_count; i++) {
         const struct part *part = &target->parts[i];
-        if (grows(target)) {
+        if (is_by_ids(target)) {
             numbers = write_ids(target, part, rows_selected(target, selection), numbers);
             continue;
         }
@@ -331,8 +351,8 @@ json_t *target_json(const struct target *target, const struct selection *selecti
 {
     const bool is_open = grows(target);
     json_t *json = describe(target, "parts",
-                            is_open ? ids_json(target, selection, ret_count)
-                                    : parts_json(target, selection, ret_count));
+                            is_by_ids(target) ? ids_json(target, selection, ret_count)
+                                              : parts_json(target, selection, ret_count));
     if (target->kind != TARGET_TABLE) return json;
     const struct row_range range = rows_selected(target, selection);
     if (is_open) json_array_set_new(json_object_get(json, "shape"), 0, json_integer(range.count));

@@ -16,7 +16,8 @@ enum target_kind { TARGET_NONE, TARGET_TRAINED, TARGET_TABLE, TARGET_SHARED, TAR
 const char *target_kind_name(enum target_kind);
 
 struct part {
-    int64_t start, length; /* along the target's axis; keys of a table that grows */
+    int64_t start, length; /* along the target's axis; of a table that grows keys */
+    int mod;               /* as the slice of a table has it */
     float *floats;         /* of a trained variable; borrowed */
     const struct table *table;
     double *doubles; /* of any other */

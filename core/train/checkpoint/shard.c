@@ -102,23 +102,31 @@ static err add_rows(struct bundle_writer *writer, const struct shard_table *tabl
     return e ? e : bundle_end(writer);
 }
 
+static err add_array(struct bundle_writer *writer, const struct shard_table *table, int array,
+                     const char *slot)
+{
+    const struct slice *slice = table->slice;
+    const struct bundle_box box = shard_box(slice);
+    char name[BUNDLE_NAME_MAX];
+    struct bundle_piece piece = {
+        .name = name, .dtype = BUNDLE_FLOAT, .shape = shard_shape(&slice->shape), .box = &box};
+    if (!slice->mod) {
+        TRY(shard_name(slice->name, slot, name));
+        return add_rows(writer, table, array, &piece);
+    }
+    TRY(shard_part_name(slice->name, slice->part, slot, name));
+    piece.shape.dim[0] = slice->length;
+    piece.box = NULL;
+    return add_rows(writer, table, array, &piece);
+}
+
 static err add_table(struct bundle_writer *writer, const struct shard *shard,
                      const struct shard_table *table)
 {
     const struct slot_names *names = &shard->slot_names[table->optimizer];
-    const struct bundle_box box = shard_box(table->slice);
-    char name[BUNDLE_NAME_MAX];
     if (table_growing(table->rows)) return shard_write_growing(writer, table, names);
-    for (int i = 0; i <= names->count; i++) {
-        TRY(shard_name(table->slice->name, i ? names->at[i - 1] : NULL, name));
-        const struct bundle_piece whole = {
-            .name = name,
-            .dtype = BUNDLE_FLOAT,
-            .shape = shard_shape(&table->slice->shape),
-            .box = &box,
-        };
-        TRY(add_rows(writer, table, i, &whole));
-    }
+    for (int i = 0; i <= names->count; i++)
+        TRY(add_array(writer, table, i, i ? names->at[i - 1] : NULL));
     return OK;
 }
 

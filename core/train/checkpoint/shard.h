@@ -8,6 +8,10 @@
  * dtrain/ledger/rows, int64 [41], is what ps 0 has counted of the rows of the data
  * (core/cluster/role/coverage.h). TensorFlow passes over both.
  *
+ * Of a table whose ids go to N parts by turns (variables/mod.h) each part is a tensor by itself, as
+ * of a list of variables that TensorFlow looks up with partition_strategy "mod":
+ * <variable>/part_K [rows of the part, width], <variable>/part_K/<slot>.
+ *
  * Of a table that grows, part K holds some of the ids: <variable>/part_KKKKK/keys, int64 [n, 3]: an
  * id, how often it was seen (0: it has a row), and the step that used it last; in the order of
  * their keys (variables/growing/keys.h). <variable>/part_KKKKK/rows [m, width] has the rows of
@@ -92,8 +96,20 @@ err warm_start_check(const struct warm_start *, const char *const *names, int co
  * there, or both shapes where they differ. */
 err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
 
-/* Where the values of the slice's variable are, of its type and shape. ERR_INPUT as above. */
-err shard_find_values(const struct bundle *, const struct slice *, const struct bundle_entry **ret);
+/* Where a variable's values, or those of its slots, are: in an entry, or of a table whose ids went
+ * to parts by turns in one for each part. */
+struct shard_source {
+    const struct bundle_entry *entry; /* NULL: parts */
+    char variable[BUNDLE_NAME_MAX];   /* that has the parts */
+    const char *slot;                 /* NULL: values; borrowed */
+    int parts;                        /* 0: there is nothing to be read */
+};
+/* The values of the slice's variable, of its type and shape, hold against their checksums.
+ * ERR_INPUT as above. */
+err shard_find_values(struct bundle *, const struct slice *, struct shard_source *ret);
+/* Of a table, by ids, which ascend, to ret [count, width]: as bundle_pick_rows. */
+err shard_pick_rows(struct bundle *, const struct shard_source *, const int64_t *ids, int64_t count,
+                    int64_t width, float *ret);
 
 /* The tables alone. */
 err shard_read_tables(struct bundle *, const struct warm_start *warm, const struct shard *);

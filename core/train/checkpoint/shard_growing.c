@@ -225,7 +225,7 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     TRY(part_name(stored, NULL, part, "keys", name));
     *ret_entry = bundle_find(bundle, name);
     if (*ret_entry || part > 0) return OK;
-    if (bundle_find(bundle, stored))
+    if (bundle_find(bundle, stored) || shard_parts_there(bundle, stored, NULL))
         return fail(ERR_INPUT,
                     "%s: %s has a fixed number of rows there, and is a table that grows here "
                     "(\"capacity\": \"dynamic\")",

@@ -24,6 +24,19 @@ err shard_map_check(const struct warm_start *);
 /* Does what is wanted under this name keep its initial values? */
 bool shard_map_skips(const struct warm_start *, const char *wanted);
 
+/* "users", 2 and "Adagrad" -> "users/part_2/Adagrad" */
+err shard_part_name(const char *variable, int part, const char *slot, char ret[BUNDLE_NAME_MAX]);
+/* How many parts there are of such a table, 0: none, as one that is whole, or grows, has none. */
+int shard_parts_there(const struct bundle *, const char *variable, const char *slot);
+/* ERR_INPUT: they are not parts of a table of that shape, or one lacks. */
+err shard_check_parts(const struct bundle *, const struct shard_source *,
+                      const struct bundle_shape *);
+/* Whether all of it is there, and its checksums hold. */
+err shard_check_source(struct bundle *, const struct shard_source *);
+/* The slice's rows, as the slice numbers them, in any order. */
+err shard_read_rows(struct bundle *, const struct shard_source *, const struct slice *,
+                    const struct bundle_taker *);
+
 /* A table that grows. */
 err shard_write_growing(struct bundle_writer *, const struct shard_table *,
                         const struct slot_names *);

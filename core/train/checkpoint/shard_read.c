@@ -82,31 +82,72 @@ static err find(const struct bundle *bundle, const struct wish *wish,
     return OK;
 }
 
-/* Where the variable's values (slot NULL) or its slot are; NULL: it keeps what it has. */
+/* The parts of a table whose ids went to them by turns, where it does not stand there whole. */
+static err find_parts(const struct bundle *bundle, const struct warm_start *warm,
+                      const struct slice *slice, const struct wish *wish, struct shard_source *ret)
+{
+    char whole[BUNDLE_NAME_MAX];
+    TRY(shard_map(warm, slice->name, NULL, ret->variable));
+    TRY(shard_name(ret->variable, ret->slot, whole));
+    const bool is_elsewhere = strcmp(whole, wish->stored) != 0; /* the slot has a map of its own */
+    if (slice->shape.rank != 2 || slice->axis != 0 || is_elsewhere || bundle_find(bundle, whole))
+        return OK;
+    ret->parts = shard_parts_there(bundle, ret->variable, ret->slot);
+    return shard_check_parts(bundle, ret, &wish->shape);
+}
+
+static err find_source(const struct bundle *bundle, const struct warm_start *warm,
+                       const struct slice *slice, const struct wish *wish, struct shard_source *ret)
+{
+    TRY(find_parts(bundle, warm, slice, wish, ret));
+    if (ret->parts) return OK;
+    ret->parts = 1;
+    return find(bundle, wish, &ret->entry);
+}
+
+/* Where the variable's values (slot NULL) or its slot are; no parts: it keeps what it has. */
 static err find_slice(const struct bundle *bundle, const struct warm_start *warm,
-                      const struct slice *slice, const char *slot, const struct bundle_entry **ret)
+                      const struct slice *slice, const char *slot, struct shard_source *ret)
 {
     struct wish wish = {.kind = slot ? "slot" : "variable",
                         .is_of_optimizer = slot != NULL,
                         .dtype = BUNDLE_FLOAT,
                         .shape = shard_shape(&slice->shape)};
-    *ret = NULL;
+    *ret = (struct shard_source){.slot = slot};
     TRY(shard_name(slice->name, slot, wish.wanted));
     if (shard_map_skips(warm, wish.wanted)) return OK;
     TRY(shard_map(warm, slice->name, slot, wish.stored));
-    const err e = find(bundle, &wish, ret);
+    const err e = find_source(bundle, warm, slice, &wish, ret);
     return e && warm ? fail(e, "%s; \"skip\" leaves variables as they begin", error_text()) : e;
+}
+
+/* Rows of a slice, and where they go in the block */
+struct placing {
+    const struct slice *slice;
+    float *block;
+};
+
+static err place_rows(void *context, int64_t first, int64_t rows, const void *elements)
+{
+    const struct placing *p = context;
+    const int64_t width = p->slice->shape.dim[1];
+    memcpy(p->block + p->slice->offset + (first - p->slice->start) * width, elements,
+           (size_t)(rows * width) * sizeof *p->block);
+    return OK;
 }
 
 /* Into its place in the block. */
 static err read_slice(struct bundle *bundle, const struct warm_start *warm,
                       const struct slice *slice, const char *slot, float *block)
 {
-    const struct bundle_entry *entry = NULL;
-    TRY(find_slice(bundle, warm, slice, slot, &entry));
-    if (!entry) return OK;
+    struct shard_source source;
+    struct placing placing = {slice, block};
+    TRY(find_slice(bundle, warm, slice, slot, &source));
+    if (!source.entry)
+        return shard_read_rows(bundle, &source, slice,
+                               &(struct bundle_taker){&placing, place_rows});
     const struct bundle_box box = shard_box(slice);
-    return bundle_read(bundle, entry, &box, block + slice->offset,
+    return bundle_read(bundle, source.entry, &box, block + slice->offset,
                        (size_t)slice->count * sizeof(float));
 }
 
@@ -143,13 +184,11 @@ static err take_rows(void *context, int64_t first, int64_t rows, const void *ele
 static err read_array(struct bundle *bundle, const struct warm_start *warm,
                       const struct shard_table *table, int array, const char *slot)
 {
-    const struct slice *slice = table->slice;
-    const struct bundle_entry *entry = NULL;
-    TRY(find_slice(bundle, warm, slice, slot, &entry));
-    if (!entry) return OK;
-    const struct bundle_box box = shard_box(slice);
+    struct shard_source source;
     struct filling filling = {table->rows, array};
-    return bundle_read_rows(bundle, entry, &box, &(struct bundle_taker){&filling, take_rows});
+    TRY(find_slice(bundle, warm, table->slice, slot, &source));
+    return shard_read_rows(bundle, &source, table->slice,
+                           &(struct bundle_taker){&filling, take_rows});
 }
 
 static err read_tables(struct bundle *bundle, const struct warm_start *warm,
@@ -208,10 +247,10 @@ err shard_read_step(struct bundle *bundle, uint64_t *ret)
     return OK;
 }
 
-err shard_find_values(const struct bundle *bundle, const struct slice *slice,
-                      const struct bundle_entry **ret)
+err shard_find_values(struct bundle *bundle, const struct slice *slice, struct shard_source *ret)
 {
-    return find_slice(bundle, NULL, slice, NULL, ret);
+    TRY(find_slice(bundle, NULL, slice, NULL, ret));
+    return shard_check_source(bundle, ret);
 }
 
 err shard_read_tables(struct bundle *bundle, const struct warm_start *warm,

@@ -11,7 +11,7 @@
 static err open_rows(struct session *s, struct replica *r)
 {
     if (!rows_are_used(&s->rows)) return OK;
-    prepared_open(r->graph, s->eval_data->columns, s->eval_data->column_count, &s->arena,
+    prepared_open(&s->rows, r->graph, s->eval_data->columns, s->eval_data->column_count, &s->arena,
                   &s->evaluated);
     return r == &s->evaluating ? replica_hold_tables(r, &s->arena) : OK;
 }

@@ -5,14 +5,15 @@
 
 #include "core/base/ascending.h"
 #include "core/train/variables/growing/keys.h"
+#include "core/train/variables/mod.h"
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-void lookup_open(int64_t cells, bool makes_keys, struct arena *arena, struct lookup *ret)
+void lookup_open(int64_t cells, struct lookup_order order, struct arena *arena, struct lookup *ret)
 {
     const size_t count = (size_t)cells + 1;
     *ret = (struct lookup){
-        .makes_keys = makes_keys,
+        .order = order,
         .cells = cells,
         .ids = arena_array(arena, count, sizeof *ret->ids),
         .places = arena_array(arena, count, sizeof *ret->places),
@@ -26,11 +27,16 @@ void lookup_begin(struct lookup *l)
     l->named_count = l->bits = 0;
 }
 
+static int64_t ordered(const struct lookup_order *order, int64_t id)
+{
+    return order->keys ? key_of_id(id) : mod_row_of_id(order->rows, order->mod, id);
+}
+
 void lookup_add(struct lookup *l, const int64_t *ids, int64_t count, int64_t first_cell)
 {
     for (int64_t i = 0; i < count; i++) {
         if (ids[i] < 0) continue;
-        const int64_t id = l->makes_keys ? key_of_id(ids[i]) : ids[i];
+        const int64_t id = ordered(&l->order, ids[i]);
         l->named[l->named_count++] = (struct named){id, first_cell + i};
         l->bits |= id;
     }

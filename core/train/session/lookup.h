@@ -17,17 +17,24 @@ struct named {
     int64_t id, cell;
 };
 
+/* What ids become, by which they are sorted */
+struct lookup_order {
+    bool keys;         /* keys (variables/growing/keys.h) */
+    int64_t rows, mod; /* rows of a table of so many, by turns over parts (variables/mod.h); mod 0:
+                          what they are */
+};
+
 struct lookup {
-    bool makes_keys;              /* ids become keys (variables/growing/keys.h) */
+    struct lookup_order order;
     int64_t cells;                /* of a batch at most, of all columns */
     int64_t count;                /* different ids of the last one */
-    int64_t *ids;                 /* [count], or keys; ascending */
+    int64_t *ids;                 /* [count], or what they became; ascending */
     int64_t *places;              /* [cells]: of each id in `ids`; -1 for those that are none */
     struct named *named, *sorted; /* [cells] scratch */
     int64_t named_count, bits;    /* of those that were added; set in any of their ids */
 };
 
-void lookup_open(int64_t cells, bool makes_keys, struct arena *, struct lookup *ret);
+void lookup_open(int64_t cells, struct lookup_order, struct arena *, struct lookup *ret);
 
 /* A batch: its columns are added one after the other, each from a cell on, then all are looked up.
  * Negative ids are none; the places of these, and of cells that got no id, are -1. */

@@ -43,7 +43,8 @@ static err bring_rows(void *session, const size_t bytes[])
         if (s->restored.grown[i])
             TRY(grown_read(s->restored.grown[i], ids, count, to));
         else
-            TRY(bundle_pick_rows(s->restored.bundle, s->restored.tables[i], ids, count, to));
+            TRY(shard_pick_rows(s->restored.bundle, &s->restored.tables[i], ids, count,
+                                link->area.slices[i].width, to));
         ids += count;
         to += count * link->area.slices[i].width;
     }
@@ -80,8 +81,7 @@ static err restore_table(struct session *s, struct bundle *bundle, const struct 
     grown_close(r->grown[i]);
     r->grown[i] = NULL;
     if (table->growth) return grown_open(bundle, slice, table, &r->grown[i]);
-    TRY(shard_find_values(bundle, slice, &r->tables[i]));
-    return bundle_check(bundle, r->tables[i]);
+    return shard_find_values(bundle, slice, &r->tables[i]);
 }
 
 static err restore_tables(struct session *s, struct bundle *bundle)

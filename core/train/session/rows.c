@@ -44,6 +44,14 @@ static err open_link(struct rows *r, const struct layout *layout, int ps, struct
     return OK;
 }
 
+/* All tables of one column are cut alike (layout.h). */
+static void order_column(struct rows *r, const struct slice *slice)
+{
+    const struct param *param = r->graph->params[slice->variable];
+    r->order[column_of(r->graph, param)] =
+        (struct lookup_order){param->ids->buckets == ANY_ID, slice->shape.dim[0], slice->mod};
+}
+
 err rows_open(const struct graph *graph, const struct layout *layout, struct device *device,
               const struct row_source *from, struct arena *arena, struct rows *ret)
 {
@@ -54,7 +62,10 @@ err rows_open(const struct graph *graph, const struct layout *layout, struct dev
     if (!ret->device) return OK;
     ret->links = arena_array(arena, (size_t)layout->ps_count, sizeof *ret->links);
     ret->bytes = arena_array(arena, (size_t)layout->ps_count, sizeof *ret->bytes);
+    ret->order = arena_array(arena, (size_t)graph->input_count, sizeof *ret->order);
     for (int ps = 0; ps < layout->ps_count; ps++) TRY(open_link(ret, layout, ps, arena));
+    for (int i = layout->slice_count; i < layout->all_count; i++)
+        order_column(ret, &layout->slices[i]);
     return OK;
 }
 
@@ -88,8 +99,8 @@ static bool has_lookup(const struct graph *graph, int input)
 }
 
 /* By input of the graph: ids get a place in a lookup, numbers a copy. */
-void prepared_open(const struct graph *graph, const struct column *columns, int column_count,
-                   struct arena *arena, struct prepared *ret)
+void prepared_open(const struct rows *r, const struct graph *graph, const struct column *columns,
+                   int column_count, struct arena *arena, struct prepared *ret)
 {
     const size_t inputs = (size_t)graph->input_count;
     *ret = (struct prepared){
@@ -110,8 +121,7 @@ void prepared_open(const struct graph *graph, const struct column *columns, int 
     }
     for (int i = 0; i < graph->input_count; i++)
         if (has_lookup(graph, i))
-            lookup_open(ret->lookups[i].cells, graph->inputs[i].tensor->buckets == ANY_ID, arena,
-                        &ret->lookups[i]);
+            lookup_open(ret->lookups[i].cells, r->order[i], arena, &ret->lookups[i]);
 }
 
 static void prepare_column(struct prepared *p, const struct graph_input *input, int i,

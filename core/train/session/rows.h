@@ -56,6 +56,7 @@ struct rows {
     const struct row_source *from; /* borrowed */
     int ps_count;
     struct rows_link *links;    /* [ps_count] */
+    struct lookup_order *order; /* [inputs of the graph] */
     size_t *bytes;              /* [ps_count] scratch */
     bool names_next;            /* the fronts name the rows of the next batch */
     struct prepared batches[2]; /* the one that is computed, and the next */
@@ -67,9 +68,9 @@ err rows_open(const struct graph *, const struct layout *, struct device *,
               const struct row_source *, struct arena *, struct rows *ret);
 bool rows_are_used(const struct rows *);
 
-/* Of a graph that reads the same columns, with batches of its own size. */
-void prepared_open(const struct graph *, const struct column *columns, int column_count,
-                   struct arena *, struct prepared *ret);
+/* Of a graph that reads the same columns as that of the rows, with batches of its own size. */
+void prepared_open(const struct rows *, const struct graph *, const struct column *columns,
+                   int column_count, struct arena *, struct prepared *ret);
 void prepared_make(struct prepared *, const struct graph *, const struct batch *);
 
 /* The rows of the prepared batch to where the graph's params are bound. */

@@ -102,6 +102,7 @@ static const struct table_spec *describe_table(struct session *s, const struct p
         .initializer_attributes = param->initializer_attributes,
         .key = session_key(s, param),
         .most = param->held,
+        .column = graph_input_of(s->graph, param->ids),
         .growth = param->growth,
     };
     return table;
@@ -300,8 +301,8 @@ static err open_parts(struct session *s)
     TRY(session_open_metrics(s));
     if (!trains) return OK;
     for (int i = 0; rows_are_used(&s->rows) && i < 2; i++)
-        prepared_open(s->graph, s->train_data->columns, s->train_data->column_count, &s->arena,
-                      &s->rows.batches[i]);
+        prepared_open(&s->rows, s->graph, s->train_data->columns, s->train_data->column_count,
+                      &s->arena, &s->rows.batches[i]);
     TRY(session_check_warm_start(s));
     s->regularized = graph_has_regularizers(s->graph);
     s->replica.wants_penalty = s->regularized && s->replica.exchange;

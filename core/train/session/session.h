@@ -52,10 +52,10 @@ struct session_options {
 
 /* Tables of a session that only evaluates lie in a checkpoint. */
 struct restored_rows {
-    struct bundle *bundle;              /* borrowed */
-    const struct bundle_entry **tables; /* [tables] NULL: it grows */
-    struct grown **grown;               /* [tables] NULL: it does not grow */
-    void *window;                       /* NULL: none */
+    struct bundle *bundle;       /* borrowed */
+    struct shard_source *tables; /* [tables] of those that do not grow */
+    struct grown **grown;        /* [tables] NULL: it does not grow */
+    void *window;                /* NULL: none */
     struct row_source source;
 };
 

@@ -18,6 +18,9 @@ enum { GLOBAL_STEP_BYTES = 8, GLOBAL_STEP_PS = 0 };
 static const char *const strategy_names[] = {
     [PLACE_ROUND_ROBIN] = "round_robin", [PLACE_GREEDY] = "greedy", NULL};
 
+static const char *const partition_strategy_names[] = {
+    [PARTITION_DIV] = "div", [PARTITION_MOD] = "mod", NULL};
+
 static const struct field pin_fields[] = {
     {.name = "match",
      .type = FIELD_STRING,
@@ -58,6 +61,13 @@ static const struct field placement_fields[] = {
      .kinds = &partitioner_kinds,
      .help = "cuts variables into parts that are placed one by one; null: balanced where hosts' "
              "links would carry less then, else none"},
+    {.name = "partition_strategy",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct placement_spec, partition_strategy),
+     .fallback = "\"div\"",
+     .choices = partition_strategy_names,
+     .help = "of tables, which of n parts has the row of an id: div: stretches of ids; mod: by "
+             "turns, id i is row i / n of part i mod n"},
     {0},
 };
 
@@ -121,7 +131,7 @@ static bool grows(const struct variable *variable)
     return variable->table && variable->table->growth;
 }
 
-static void cut(struct layout *layout, int variable, struct partition partition)
+static void cut(struct layout *layout, int variable, struct partition partition, bool by_turns)
 {
     const struct shape *shape = &layout->variables[variable].shape;
     const bool is_growing = grows(&layout->variables[variable]);
@@ -135,6 +145,7 @@ static void cut(struct layout *layout, int variable, struct partition partition)
             .variable = variable,
             .part = (int)part,
             .parts = (int)partition.parts,
+            .mod = by_turns && partition.parts > 1 ? (int)partition.parts : 0,
             .axis = partition.axis,
             .start = start,
             .length = length,
@@ -157,30 +168,55 @@ static struct partition partition_for(const struct placement_spec *spec,
     return variable->table && partition.axis ? (struct partition){0, 1} : partition;
 }
 
+static bool is_by_turns(const struct placement_spec *spec, const struct variable *variable)
+{
+    return spec->partition_strategy == PARTITION_MOD && variable->table && !variable->table->growth;
+}
+
+/* Rows that the same ids name are in one order. */
+static void agree(const struct placement_spec *spec, const struct layout *layout,
+                  struct partition *partitions, int last)
+{
+    const struct variable *variables = layout->variables;
+    if (!is_by_turns(spec, &variables[last])) return;
+    for (int i = 0; i < last; i++) {
+        if (!is_by_turns(spec, &variables[i])) continue;
+        if (variables[i].table->column != variables[last].table->column) continue;
+        if (partitions[i].parts < partitions[last].parts)
+            partitions[i] = partitions[last];
+        else
+            partitions[last] = partitions[i];
+    }
+}
+
 /* Counts before anything is cut: the limit is on what a spec may ask for, not on what fits. */
 static err choose_partitions(const struct placement_spec *spec, const struct layout *layout,
                              struct partition *ret)
 {
     int64_t total = 0;
     for (int i = 0; i < layout->variable_count; i++) {
-        const struct variable *variable = &layout->variables[i];
-        ret[i] = partition_for(spec, layout, variable);
+        ret[i] = partition_for(spec, layout, &layout->variables[i]);
+        agree(spec, layout, ret, i);
+    }
+    for (int i = 0; i < layout->variable_count; i++) {
         total += ret[i].parts;
         if (total <= SLICES_MAX) continue;
         return fail(ERR_INPUT,
                     "placement.partitioner: %s would be cut into %lld parts; a model may have %d",
-                    variable->name, (long long)ret[i].parts, SLICES_MAX);
+                    layout->variables[i].name, (long long)ret[i].parts, SLICES_MAX);
     }
     return OK;
 }
 
-static void cut_all(struct layout *layout, const struct partition *partitions, struct arena *arena)
+static void cut_all(const struct placement_spec *spec, struct layout *layout,
+                    const struct partition *partitions, struct arena *arena)
 {
     int64_t total = 0;
     for (int i = 0; i < layout->variable_count; i++) total += partitions[i].parts;
     layout->slices = arena_array(arena, (size_t)total + 1, sizeof(struct slice));
     layout->slice_count = 0;
-    for (int i = 0; i < layout->variable_count; i++) cut(layout, i, partitions[i]);
+    for (int i = 0; i < layout->variable_count; i++)
+        cut(layout, i, partitions[i], is_by_turns(spec, &layout->variables[i]));
 }
 
 static int64_t slice_bytes(const struct slice *slice)
@@ -271,7 +307,7 @@ static void balance(const struct placement_spec *spec, struct layout *layout,
             layout->balanced_share = share;
         }
         partitions[variable] = over;
-        cut_all(layout, partitions, arena);
+        cut_all(spec, layout, partitions, arena);
         place_all(spec, layout, arena);
     }
 }
@@ -322,7 +358,7 @@ err layout_make(const struct placement_spec *spec, const struct variable *variab
     };
     TRY(check_pins(spec, layout, arena));
     TRY(choose_partitions(spec, layout, partitions));
-    cut_all(layout, partitions, arena);
+    cut_all(spec, layout, partitions, arena);
     place_all(spec, layout, arena);
     if (partitioner_balances(&spec->partitioner)) balance(spec, layout, partitions, arena);
     part_tables(layout, arena);

@@ -9,7 +9,9 @@
  *
  * A table (rows of which a step touches few) has no place in blocks: its slices are cut
  * along its rows, which a ps keeps by themselves. Where no partitioner is named, a table of a
- * megabyte and more is cut over all ps, and one that grows always, unless it is pinned.
+ * megabyte and more is cut over all ps, and one that grows always, unless it is pinned. With the
+ * partition strategy "mod" ids go to the parts by turns (mod.h), and tables whose rows the same
+ * column names have as many parts as the one that has most, so that their rows are in one order.
  *
  * All other slices on one ps form one block of floats. Their order is the order in which backward
  * finishes them: last created first. Each slice begins at a multiple of LAYOUT_ALIGN floats; the
@@ -32,6 +34,7 @@ enum {
 };
 
 enum placement_strategy { PLACE_ROUND_ROBIN, PLACE_GREEDY };
+enum partition_strategy { PARTITION_DIV, PARTITION_MOD };
 
 struct pin {
     const char *match;
@@ -43,6 +46,7 @@ struct placement_spec {
     struct objects pins; /* of struct pin */
     struct variant
         partitioner; /* kind NULL: balanced where that relieves the links of hosts, else none */
+    int partition_strategy; /* enum partition_strategy: of tables that do not grow */
 };
 extern const struct object placement_spec_object;
 extern const struct kinds partitioner_kinds;
@@ -53,6 +57,7 @@ struct table_spec {
     const void *initializer_attributes;
     uint64_t key;                /* of initial values */
     int64_t most;                /* rows that a batch names */
+    int column;                  /* of its ids: tables of one are named by the same ids */
     const struct growth *growth; /* NULL: it does not grow; else it is cut along its keys */
 };
 
@@ -71,6 +76,7 @@ struct slice {
     int64_t start, length; /* along axis; of a table that grows keys (growing/keys.h) */
     int64_t offset, count; /* floats in the ps' block (of a table none); count without padding, of
                               a table that grows those of one row */
+    int mod; /* of a table: over how many parts its ids go by turns (mod.h); 0: start is an id */
     /* in a layout, which has all ps and all parts: */
     int variable, part, parts, ps;
 };

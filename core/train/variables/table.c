@@ -11,6 +11,7 @@
 #include "core/train/variables/aside.h"
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/keys.h"
+#include "core/train/variables/mod.h"
 
 #include <assert.h>
 #include <math.h>
@@ -99,6 +100,7 @@ struct table_description table_describe(const struct slice *slice, const struct 
         .initializer_attributes = table->initializer_attributes,
         .key = table->key,
         .growth = table->growth,
+        .mod = slice->mod,
     };
 }
 
@@ -190,15 +192,21 @@ static bool is_made(const struct table *t, int64_t row)
     return has_bit(t->full, row / WORD_ROWS) || has_bit(t->bits, row);
 }
 
-static void initial_values(const struct table *t, int64_t row, int64_t count, float *ret)
+static void initial_stretch(const struct table *t, int64_t id, int64_t count, float *ret)
 {
-    const struct initial of = {.shape = &t->is.shape,
-                               .key = t->is.key,
-                               .first = (t->is.start + row) * t->width,
-                               .count = count * t->width};
+    const struct initial of = {
+        .shape = &t->is.shape, .key = t->is.key, .first = id * t->width, .count = count * t->width};
     const err e = t->is.initializer->fill(t->is.initializer_attributes, &of, ret);
     assert(!e);
     (void)e;
+}
+
+/* As the whole variable has them, in the order of its ids */
+static void initial_values(const struct table *t, int64_t row, int64_t count, float *ret)
+{
+    const int64_t first = t->is.start + row, at_once = t->is.mod ? 1 : count;
+    for (int64_t i = 0; i < count; i += at_once)
+        initial_stretch(t, table_id(t, first + i), at_once, ret + i * t->width);
 }
 
 static void initial_array(const struct table *t, int array, int64_t row, int64_t count, float *ret)
@@ -399,7 +407,7 @@ void table_gather(struct table *t, const int64_t *rows, int64_t count, float *re
 
 int64_t table_id(const struct table *t, int64_t row)
 {
-    return t->growing ? id_of_key(row) : row;
+    return t->growing ? id_of_key(row) : mod_id_of_row(t->is.shape.dim[0], t->is.mod, row);
 }
 
 static err check_finite(const struct table *t, const int64_t *rows, int64_t count,

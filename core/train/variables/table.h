@@ -5,8 +5,9 @@
  * had there from the beginning, its slots begin as the optimizer has them. So it shows nowhere
  * which rows are made, and those that are not take no memory.
  *
- * Rows are named by their index in the whole variable, ascending and each once. Numbers are the
- * host's, and so is the device that works on them. One thread at a time calls.
+ * Rows are named by their index in the whole variable, ascending and each once; where its ids go to
+ * parts by turns, by that in the order of the parts (mod.h). Numbers are the host's, and so is the
+ * device that works on them. One thread at a time calls.
  */
 #ifndef CORE_TRAIN_VARIABLES_TABLE_H
 #define CORE_TRAIN_VARIABLES_TABLE_H
@@ -23,6 +24,7 @@ struct table_description {
     uint64_t key;                /* of the variable's initial values: random_key(seed, name) */
     const struct growth *growth; /* NULL: it does not grow; else rows are keys then (growing/keys.h)
                                     and the shape is that of one */
+    int mod;                     /* as the slice has it */
 };
 
 /* Of a slice; borrows what both name. */

@@ -195,6 +195,14 @@ class Tables(ClusterCase):
             with self.subTest(flags=flags):
                 self.learn({"train.replicas_to_aggregate": 2}, flags=flags)
 
+    def test_a_push_of_several_batches_is_refused(self):
+        """Its rows would be those of all of them, and windows are made for one."""
+        cluster = self.start(self.plan({"train.replicas_to_aggregate": 4}, workers=2),
+                             lambda c: c.tasks["worker/0"].has_ended())
+        self.assertEqual(cluster.tasks["worker/0"].code(), 2, cluster.story())
+        self.assert_says(cluster, "worker/0", "cannot sum 2 batches into one push where the model "
+                         "has tables of rows: at most one per worker; a data.batch_size of 2 times")
+
 
 if __name__ == "__main__":
     main()

@@ -1,7 +1,11 @@
 """A run that begins with values of another one: which, under which names, and what stays its own."""
+import json
+import shutil
+
 import life
 import program
 from life import LifeCase
+from program.clicks import CLICKS, GROWING
 
 MODEL = [
     {"op": "flatten"},
@@ -142,6 +146,56 @@ class Warm(LifeCase):
     def test_where_nothing_is_found_that_is_said(self):
         self.refuse({"checkpoint": "nowhere"}, r"train.warm_start: nowhere: ")
         self.refuse({"map": [["a/*", "b"]]}, r"train.warm_start.map\[0\]: expected one star in both")
+
+
+
+class Tables(LifeCase):
+    """Rows of another run, which one of other numbers of ps, parts and names begins with."""
+
+    def begin(self, slots, new, old):
+        """What `old` has after 60 steps, and what `run` begins with, where "deep" is "tower"."""
+        renamed = json.loads(json.dumps(new["model"]).replace("deep/", "tower/"))
+        warm = {"checkpoint": "old", "map": [["deep/*", "tower/*"]], "slots": slots}
+        for folder in ("old", "run"):
+            shutil.rmtree(self.folder / folder, ignore_errors=True)
+        self.train(60, ps=3, train__checkpoint_dir="old", **old)
+        self.from_step_0(lambda: self.train(1, ps=2, **{
+            **new, "model": renamed, "train__warm_start": warm}))
+        return self.arrays("old"), self.arrays("run/model.ckpt-0")
+
+    def rows(self, arrays, table, slot=""):
+        """Of a table that grows: {id: its row}."""
+        ids, rows = [], []
+        for part in range(4):
+            keys = arrays.get(f"{table}/part_{part:05d}/keys", ())
+            ids += [keys[i] for i in range(0, len(keys), 3) if keys[i + 1] == 0]
+            rows += arrays.get(f"{table}{slot}/part_{part:05d}/rows", ())
+        width = len(rows) // len(ids)
+        return {one: rows[i * width:(i + 1) * width] for i, one in enumerate(ids)}
+
+    def test_growing_tables_begin_with_the_rows_of_others(self):
+        for slots in (False, True):
+            with self.subTest(slots=slots):
+                growing = {**CLICKS, **GROWING}
+                old, first = self.begin(slots, growing, growing)
+                for cell in ("c1", "c2", "c3", "c4"):
+                    names = [f"{node}/{cell}/embedding_weights" for node in ("deep", "tower")]
+                    found = [self.rows(old, names[0]), self.rows(first, names[1])]
+                    self.assertGreater(len(found[0]), 5)
+                    self.assertEqual(found[0], found[1])
+                    found = [self.rows(old, names[0], "/Adagrad"),
+                             self.rows(first, names[1], "/Adagrad")]
+                    self.assertEqual(found[0] == found[1], slots)
+
+    def test_tables_begin_with_the_rows_of_those_cut_by_turns(self):
+        by_turns = {**CLICKS, "placement": {
+            "partitioner": {"type": "fixed_size", "num_shards": 3}, "partition_strategy": "mod"}}
+        old, first = self.begin(True, CLICKS, by_turns)
+        for slot in ("", "/Adagrad"):
+            parts = [old[f"deep/c1/embedding_weights/part_{part}{slot}"] for part in range(3)]
+            rows = [parts[i % 3][i // 3 * 5:i // 3 * 5 + 5] for i in range(40)]
+            self.assertEqual(first["tower/c1/embedding_weights" + slot],
+                             tuple(number for row in rows for number in row))
 
 
 if __name__ == "__main__":

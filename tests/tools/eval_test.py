@@ -158,6 +158,10 @@ class Tables(model.ModelCase):
         for folder in ("turns", "cut"):
             text = self.run_ok("eval", "spec.json", f"--checkpoint={folder}")
             self.assertEqual(self.result(text), self.result(self.trained.stdout))
+        self.assertIn("deep/c2/embedding_weights/part_0: of a table of 43 rows, whose ids go by "
+                      "turns to 3 parts, part 0 is 15 x 5 floats",
+                      self.run_bad("eval", "spec.json", "--checkpoint=turns",
+                                   "--set=data.columns[1].buckets=43"))
 
     def test_damage_is_found_before_a_row_is_believed(self):
         """Without slots, which nobody reads."""
@@ -231,17 +235,22 @@ class Tables(model.ModelCase):
         self.assertEqual(self.dtrain("fixed.json").returncode, 0)
         table = "logit/embedding_weights"
         for folder, spec, said in (
-                ("fixed", "spec.json", "has a fixed number of rows there, and is a table that "
-                                       'grows here ("capacity": "dynamic")'),
-                ("open", "fixed.json", 'is a table that grows there ("capacity": "dynamic"), and '
-                                       "has a fixed number of rows here")):
+                ("fixed", "spec.json",
+                 'has fixed rows there, and grows here ("capacity": "dynamic")'),
+                ("open", "fixed.json",
+                 'grows there ("capacity": "dynamic"), and has fixed rows here')):
             for words in (["eval", spec, f"--checkpoint={folder}"],
                           [spec, f"--checkpoint_dir={folder}", "--steps=9"],
                           [spec, "--checkpoint_dir=other", f"--set=train.warm_start.checkpoint={folder}"]):
                 with self.subTest(words):
                     ended = self.dtrain(*words)
                     self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stderr)
-                    self.assertIn(f"model.ckpt-5: {table} {said}", ended.stderr)
+                    self.assertIn(f"model.ckpt-5: {table} {said}; "
+                                  'train.warm_start can "skip" it', ended.stderr)
+                skip = {"checkpoint": folder, "skip": [table]}
+                ended = self.dtrain(spec, f"--checkpoint_dir={folder}-skipped",
+                                    f"--set=train.warm_start={json.dumps(skip)}")
+                self.assertEqual(ended.returncode, 0, ended.stderr)
 
     def test_what_is_read_is_leased(self):
         """Who writes to a pipe that is full, and not read, is not done."""

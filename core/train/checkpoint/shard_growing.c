@@ -227,8 +227,8 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     if (*ret_entry || part > 0) return OK;
     if (bundle_find(bundle, stored) || shard_parts_there(bundle, stored, NULL))
         return fail(ERR_INPUT,
-                    "%s: %s has a fixed number of rows there, and is a table that grows here "
-                    "(\"capacity\": \"dynamic\")",
+                    "%s: %s has fixed rows there, and grows here (\"capacity\": \"dynamic\"); "
+                    "train.warm_start can \"skip\" it",
                     bundle_prefix(bundle), stored);
     return fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
 }

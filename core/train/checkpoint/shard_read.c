@@ -49,8 +49,8 @@ static err fail_absent(const struct bundle *bundle, const struct wish *wish)
 {
     if (shard_grows_there(bundle, wish->stored))
         return fail(ERR_INPUT,
-                    "%s: %s is a table that grows there (\"capacity\": \"dynamic\"), and has a "
-                    "fixed number of rows here",
+                    "%s: %s grows there (\"capacity\": \"dynamic\"), and has fixed rows here; "
+                    "train.warm_start can \"skip\" it",
                     bundle_prefix(bundle), wish->stored);
     const char *near = nearest(bundle, wish->stored);
     const bool is_mapped = strcmp(wish->wanted, wish->stored) != 0;

@@ -255,8 +255,9 @@ static err check_tables(const struct session *s)
     if (!rows_are_used(&s->rows) || s->options.batches_per_push == 1) return OK;
     return fail(ERR_INPUT,
                 "train.replicas_to_aggregate: a worker cannot sum %d batches into one "
-                "push where the model has tables of rows: at most one per worker",
-                s->options.batches_per_push);
+                "push where the model has tables of rows: at most one per worker; a "
+                "data.batch_size of %d times as many rows gives the same mean",
+                s->options.batches_per_push, s->options.batches_per_push);
 }
 
 static err make_tower_graph(void *session, int64_t first_row, int64_t rows, struct arena *arena,

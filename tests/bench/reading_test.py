@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A small whole run of reading.py.
+"""Small whole runs of reading.py and large_table.py.
 
     DTRAIN_BINARY=build/cmd/dtrain reading_test.py
 """
@@ -13,6 +13,7 @@ import unittest
 
 sys.dont_write_bytecode = True  # the folder is part of the source
 
+import large_table
 import program
 import reading
 from program import BINARY
@@ -37,6 +38,23 @@ class Reading(unittest.TestCase):
                                 if isinstance(value, float)))
         for record in found["records"][4:]:
             self.assertIn(record["goal"], ("ok", "NOT"))
+
+
+class LargeTable(unittest.TestCase):
+    def test_everything_is_measured(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            path = os.path.join(folder, "figures")
+            code = large_table.main(["--dtrain", BINARY, "--json", path, "--folder", folder,
+                                     "--millions", "0.02", "--small", "0.01", "--windows", "1",
+                                     "--seconds", "0.3", "--save_secs", "0.5"])
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+            self.assertEqual(sorted(os.listdir(folder)), ["figures"])
+        self.assertEqual((code, found["failures"]), (0, []))
+        self.assertEqual([figure["name"] for figure in found["figures"]],
+                         ["first step", "small table", "large table", "of the small table",
+                          "more memory"])
+        self.assertTrue(all(figure["value"] > 0 for figure in found["figures"][:4]))
 
 
 if __name__ == "__main__":

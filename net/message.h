@@ -56,6 +56,7 @@ enum ready_code {
 enum join_code {
     JOIN_PLAIN,
     JOIN_TAKES_BACK, /* what an earlier life pushed and no round has taken yet comes again */
+    JOIN_UNUSED,     /* nothing came of the last ticket: it is given back */
 };
 
 enum values_code {
@@ -64,7 +65,12 @@ enum values_code {
     VALUES_FINAL = 4,        /* nobody will change them any more */
     VALUES_HELD = 8,         /* none yet, for a cut: only what became of the gradient */
     VALUES_WANTS_PARTS = 16, /* parts of the next gradient help before it is whole */
+    VALUES_STOPS = 64,       /* the job is to end: who lacks its batch for the step brings none */
     VALUES_HAS_REST = 32,    /* what is in front of its stretch and did not come ahead comes now */
+};
+
+enum finished_code {
+    FINISHED_UNUSED = 1, /* the last ticket: there is no batch for it */
 };
 
 enum rows_code {

@@ -274,15 +274,62 @@ static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void
     close_worker(&s);
 }
 
+static void answer_compute(struct scene *s, err result)
+{
+    outbox_empty(&s->out);
+    s->role->ops->done(s->role, ACTION_COMPUTE, result, "no batch", &s->out);
+}
+
+static uint32_t code_of(const struct scene *s, int peer, enum message_type type)
+{
+    const int at = find_sent(s, peer, type);
+    assert_true(at >= 0);
+    return s->out.at[at].send.message.code;
+}
+
+static void who_has_no_batch_yet_gives_the_ticket_back_and_gets_another(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    answer_compute(&s, ERR_PEER);
+    uint64_t joins[PS_COUNT];
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        assert_int_equal(code_of(&s, ps, MESSAGE_JOIN), JOIN_UNUSED);
+        joins[ps] = joined(&s, ps);
+    }
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        say_ledger(&s, ps, 0, joins[ps]);
+        say_values_with(&s, ps, VALUES_TICKET | VALUES_STOPS, 0, 0);
+    }
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    assert_true(worker_role_is_stopping(s.role));
+    close_worker(&s);
+}
+
+static void who_will_have_no_batch_has_finished_and_says_so_on_a_new_link(void **state)
+{
+    struct scene s;
+    open_computing(&s, false);
+    assert_false(worker_role_is_stopping(s.role));
+    answer_compute(&s, ERR_STOPPED);
+    for (int ps = 0; ps < PS_COUNT; ps++)
+        assert_int_equal(code_of(&s, ps, MESSAGE_FINISHED), FINISHED_UNUSED);
+    lose(&s, 1);
+    meet(&s, 1);
+    say_state(&s, 1);
+    assert_int_equal(code_of(&s, 1, MESSAGE_FINISHED), FINISHED_UNUSED);
+    close_worker(&s);
+}
+
 /* ---- a ps ---- */
 
-static void open_serving(struct scene *s)
+static void open_serving_as(struct scene *s, bool is_sync)
 {
     const struct ps_options o = {.task = 0, .workers = WORKERS};
     const struct setup_result r = {
         .text = "",
         .config = {.generation = GENERATION,
-                   .is_sync = true,
+                   .is_sync = is_sync,
                    .takes_all = true,
                    .last_step = 10,
                    .replicas_to_aggregate = WORKERS,
@@ -296,6 +343,59 @@ static void open_serving(struct scene *s)
     ps_role_set_up(s->role, &r, &s->out);
     say(s, 0, &(struct message){.type = MESSAGE_SERVE, .generation = GENERATION});
     assert_true(ps_role_is_serving(s->role));
+}
+
+static void open_serving(struct scene *s)
+{
+    open_serving_as(s, true);
+}
+
+static void say_join(struct scene *s, int worker, enum join_code code)
+{
+    say(s, worker, &(struct message){.type = MESSAGE_JOIN, .code = code, .generation = GENERATION});
+}
+
+static void say_finished(struct scene *s, int worker)
+{
+    say(s, worker,
+        &(struct message){
+            .type = MESSAGE_FINISHED, .code = FINISHED_UNUSED, .generation = GENERATION});
+}
+
+static void a_job_whose_workers_have_no_more_ends_before_its_last_step(void **state)
+{
+    for (int is_sync = 0; is_sync < 2; is_sync++) {
+        struct scene s;
+        open_serving_as(&s, is_sync);
+        for (int w = 0; w < WORKERS; w++) {
+            say_join(&s, w, JOIN_PLAIN);
+            assert_true(code_of(&s, w, MESSAGE_VALUES) & VALUES_TICKET);
+        }
+        say_finished(&s, 0);
+        assert_int_equal(find_sent(&s, 0, MESSAGE_VALUES), -1);
+        say_finished(&s, 1);
+        assert_true(code_of(&s, 0, MESSAGE_VALUES) & VALUES_FINAL);
+        close_ps(&s);
+    }
+}
+
+static void an_asynchronous_cut_does_not_wait_for_a_ticket_that_was_given_back(void **state)
+{
+    const uint64_t shards = PS_COUNT;
+    struct scene s;
+    open_serving_as(&s, false);
+    for (int w = 0; w < WORKERS; w++) say_join(&s, w, JOIN_PLAIN);
+    say(&s, 0,
+        &(struct message){.type = MESSAGE_SAVE,
+                          .generation = GENERATION,
+                          .sequence = 1,
+                          .body = &shards,
+                          .body_bytes = sizeof shards});
+    say_join(&s, 0, JOIN_UNUSED);
+    assert_int_equal(find(&s, ACTION_CUT), -1);
+    say_join(&s, 1, JOIN_UNUSED);
+    assert_true(find(&s, ACTION_CUT) >= 0);
+    close_ps(&s);
 }
 
 static void windows_come_before_the_ledger_and_once_on_a_link(void **state)
@@ -360,6 +460,10 @@ int main(void)
         cmocka_unit_test(a_ledger_counts_once_and_only_for_the_last_join),
         cmocka_unit_test(values_that_come_before_the_ledger_are_not_the_answer),
         cmocka_unit_test(a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever),
+        cmocka_unit_test(who_has_no_batch_yet_gives_the_ticket_back_and_gets_another),
+        cmocka_unit_test(who_will_have_no_batch_has_finished_and_says_so_on_a_new_link),
+        cmocka_unit_test(a_job_whose_workers_have_no_more_ends_before_its_last_step),
+        cmocka_unit_test(an_asynchronous_cut_does_not_wait_for_a_ticket_that_was_given_back),
         cmocka_unit_test(windows_come_before_the_ledger_and_once_on_a_link),
         cmocka_unit_test(a_worker_that_comes_back_after_the_end_is_told_the_verdict),
         cmocka_unit_test(connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers),

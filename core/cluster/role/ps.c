@@ -224,7 +224,7 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
         ps_part(p, worker, m, out);
         break;
     case MESSAGE_FINISHED:
-        ps_finished(p, worker, out);
+        ps_finished(p, worker, m->code, out);
         break;
     case MESSAGE_SAVE:
         ps_save(p, m, out);

@@ -138,7 +138,7 @@ void ps_end(struct ps_role *, int code, const char *text, int from, struct outbo
 void ps_share(struct ps_role *, int worker, struct outbox *);
 void ps_join(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_push(struct ps_role *, int worker, const struct message *, struct outbox *);
-void ps_finished(struct ps_role *, int worker, struct outbox *);
+void ps_finished(struct ps_role *, int worker, uint32_t code, struct outbox *);
 void ps_answer_waiting(struct ps_role *, struct outbox *);
 void ps_return_ticket(struct ps_role *, int worker, struct outbox *);
 void ps_apply_ready_rounds(struct ps_role *, struct outbox *);

@@ -49,6 +49,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     else if (give_ticket(p, m)) /* asynchronous: perhaps one that came back */
         values->code |= VALUES_TICKET;
     if (m->holds_ticket && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
+    if (p->is_stopping) values->code |= VALUES_STOPS;
     if (p->advances && p->config.takes_all) values->code |= VALUES_WANTS_PARTS;
     values->sequence = m->ledger.received;
     values->offset = m->given;
@@ -169,6 +170,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     ps_forget_ahead(p, worker, out);
     if (member->standing == EXCUSED) outbox_log(out, "worker/%d is counted on again", worker);
     member_set_standing(member, COUNTED_ON);
+    if (m->code == JOIN_UNUSED && !comes_again) ps_return_ticket(p, worker, out);
     /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
      * in the old ones until its round; this life pushes nothing before. */
     if (member->push != PUSH_WAITS || !member->wants_fresh) ps_share(p, worker, out);
@@ -185,6 +187,7 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         member->wanted_step = member->push_step + 1;
     ps_apply_ready_rounds(p, out); /* who wants a later step brings nothing for this one */
     ps_answer_waiting(p, out);
+    ps_try_cut(p, out); /* which may have waited for a ticket that was given back */
 }
 
 /* ---- rounds ---- */
@@ -386,10 +389,11 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
 }
 
 /* The chief gets the final values when nobody can change them any more. */
-void ps_finished(struct ps_role *p, int worker, struct outbox *out)
+void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     if (p->phase != SERVING) return;
+    if (code & FINISHED_UNUSED) ps_return_ticket(p, worker, out);
     if (m->holds_ticket && !p->config.is_sync && p->options.task == 0) {
         answer(p, worker, out); /* a ticket that it was given got lost with its link */
         return;
@@ -399,6 +403,7 @@ void ps_finished(struct ps_role *p, int worker, struct outbox *out)
     patience_renew(&p->patience);
     ps_apply_ready_rounds(p, out);
     if (!ps_all_finished(p)) return;
+    if (code & FINISHED_UNUSED && p->options.task == 0) ps_stop_tickets(p, out);
     ps_tell_coverage(p, out);
     answer(p, CHIEF, out);
 }

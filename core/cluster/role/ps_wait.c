@@ -47,7 +47,7 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
                (unsigned long long)waited_s, flag);
     ps_return_ticket(p, worker, out);
     ps_apply_ready_rounds(p, out);
-    if (ps_all_finished(p)) ps_finished(p, CHIEF, out);
+    if (ps_all_finished(p)) ps_finished(p, CHIEF, 0, out);
     ps_try_cut(p, out);
 }
 

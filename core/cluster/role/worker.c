@@ -262,6 +262,8 @@ static void on_done(struct role *role, enum action_type done, err result, const 
         worker_abandon(w, text, out); /* only told where it failed */
     else if (done == ACTION_COMPUTE && result == ERR_PEER)
         worker_ask_again(w, out);
+    else if (done == ACTION_COMPUTE && result == ERR_STOPPED)
+        worker_bring_nothing(w, out);
     else if (result)
         worker_end(w, exit_code_of(result), text, NOBODY, out);
     else if (done == ACTION_COMPUTE && w->phase == COMPUTING)

@@ -112,6 +112,8 @@ struct worker_role {
     enum worker_life phase;
     uint64_t generation; /* that this worker takes part in, or that the chief is making; 0: none */
     bool has_ticket;
+    bool is_last_hour;      /* ps/0 has said that the job is to end */
+    uint32_t finished_code; /* FINISHING: enum finished_code */
     enum membership membership;
     bool has_served;      /* chief: SERVE has gone out: there may be steps that can be lost */
     bool is_relaying;     /* the verdict is another task's, which the text names */
@@ -153,7 +155,8 @@ void worker_adopt(struct worker_role *, uint64_t generation, struct outbox *);
 void worker_rejoin(struct worker_role *, int ps, struct outbox *);
 void worker_ledger(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_values(struct worker_role *, int ps, const struct message *, struct outbox *);
-void worker_push(struct worker_role *, struct outbox *);      /* what was computed */
+void worker_push(struct worker_role *, struct outbox *); /* what was computed */
+void worker_bring_nothing(struct worker_role *, struct outbox *);
 void worker_ask_again(struct worker_role *, struct outbox *); /* nothing could be */
 void worker_ask_to_stop(struct worker_role *, int ps, struct outbox *);
 void worker_ask_all_to_stop(struct worker_role *, int except, struct outbox *);

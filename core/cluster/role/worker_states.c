@@ -13,7 +13,7 @@ void worker_set_life(struct worker_role *w, enum worker_life life)
         [JOINING] = MAY(COMPUTING) | MAY(FINISHING) | ANY,
         [ASKING] = MAY(WAITING) | MAY(FINISHING) | ANY,
         [WAITING] = MAY(COMPUTING) | MAY(FINISHING) | ANY,
-        [COMPUTING] = MAY(ASKING) | MAY(WAITING) | ANY,
+        [COMPUTING] = MAY(ASKING) | MAY(WAITING) | MAY(FINISHING) | ANY,
         [FINISHING] = MAY(SAVING_LAST) | ANY,
         [SAVING_LAST] = MAY(FINISHING) | MAY(EVALUATING) | ANY,
         [EVALUATING] = ANY,

@@ -29,29 +29,34 @@ static void join(struct worker_role *w, int ps, enum join_code code, uint64_t st
     if (s->contact != GONE) server_set_inquiry(s, ASKED);
 }
 
-static void join_all(struct worker_role *w, struct outbox *out)
+static void join_all_as(struct worker_role *w, enum join_code code, struct outbox *out)
 {
     worker_enter(w, JOINING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         if (worker_is_asked(w, ps))
-            join(w, ps, JOIN_PLAIN, w->first_step, out);
+            join(w, ps, code, w->first_step, out);
         else if (s->contact != GONE)
             server_set_inquiry(s, ASKED);
     }
 }
 
+static void join_all(struct worker_role *w, struct outbox *out)
+{
+    join_all_as(w, JOIN_PLAIN, out);
+}
+
 /* Its values did not all come: nothing has left of the step, which is computed anew. */
 void worker_ask_again(struct worker_role *w, struct outbox *out)
 {
-    if (w->phase == COMPUTING) join_all(w, out);
+    if (w->phase == COMPUTING) join_all_as(w, JOIN_UNUSED, out);
 }
 
 void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out)
 {
     if (w->generation != generation) w->saving.has_saved = false;
     w->generation = generation;
-    w->has_ticket = false;
+    w->has_ticket = w->is_last_hour = false;
     if (w->membership == IN_CURRENT) worker_set_membership(w, IN_EARLIER);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
@@ -70,7 +75,7 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
     if (w->phase == WAITING) wanted = s->push_step;
     server_set_inquiry(s, ASKED);
     if (w->phase == FINISHING)
-        worker_send(w, ps, MESSAGE_FINISHED, out);
+        worker_send(w, ps, MESSAGE_FINISHED, out)->code = w->finished_code;
     else if (worker_is_asked(w, ps))
         join(w, ps, JOIN_PLAIN, wanted, out);
     if (w->ending != GOES_ON) worker_ask_to_stop(w, ps, out);
@@ -185,10 +190,23 @@ void worker_push(struct worker_role *w, struct outbox *out)
 
 /* ---- what comes next ---- */
 
-static void finish(struct worker_role *w, struct outbox *out)
+static void finish(struct worker_role *w, uint32_t code, struct outbox *out)
 {
     worker_enter(w, FINISHING);
-    for (int ps = 0; ps < w->options.ps_count; ps++) worker_send(w, ps, MESSAGE_FINISHED, out);
+    w->finished_code = code;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        worker_send(w, ps, MESSAGE_FINISHED, out)->code = code;
+}
+
+void worker_bring_nothing(struct worker_role *w, struct outbox *out)
+{
+    if (w->phase == COMPUTING) finish(w, FINISHED_UNUSED, out);
+}
+
+bool worker_role_is_stopping(const struct role *role)
+{
+    const struct worker_role *w = (const struct worker_role *)role;
+    return w->ending != GOES_ON || w->is_last_hour;
 }
 
 static void set_targets(struct worker_role *w, bool (*is_target)(const struct worker_role *, int))
@@ -281,7 +299,7 @@ static void go_on(struct worker_role *w, struct outbox *out)
     if (w->has_ticket || !w->servers[0].is_target)
         compute(w, out);
     else
-        finish(w, out);
+        finish(w, 0, out);
 }
 
 /* ps/0 has taken the gradient or dropped it: now the others. */
@@ -303,7 +321,7 @@ static void turn_to_others(struct worker_role *w, bool is_dropped, struct outbox
 static void pass_on(struct worker_role *w, bool is_dropped, struct outbox *out)
 {
     if (is_dropped && !w->has_ticket) {
-        finish(w, out);
+        finish(w, 0, out);
         return;
     }
     turn_to_others(w, is_dropped, out);
@@ -362,6 +380,7 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
     if (ps == 0) {
         w->global_step = m->step;
         w->has_ticket = m->code & VALUES_TICKET;
+        w->is_last_hour = m->code & VALUES_STOPS;
     }
     if (w->phase == ASKING)
         pass_on(w, m->code & VALUES_DROPPED, out);

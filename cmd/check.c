@@ -172,7 +172,10 @@ static void print_data(const struct batch_source *data, const char *role)
     char shape[SHAPE_TEXT_MAX];
     if (!data) return;
     const struct column *features = batch_source_column(data, FEATURES_NAME);
-    printf("%s: %lld rows of ", role, (long long)data->rows);
+    if (data->rows)
+        printf("%s: %lld rows of ", role, (long long)data->rows);
+    else
+        printf("%s: rows that come, of ", role);
     if (features)
         printf("%s %s, %s\n", shape_text(&features->shape, shape), dtype_name(features->dtype),
                data->name);
@@ -274,6 +277,7 @@ static void print_steps(const struct check *check)
            check->workers == 1 ? "" : "s", (long long)spec->data.batch_size,
            (double)rows / (double)(gradients * spec->data.batch_size),
            (long long)spec_last_step(spec, rows, check->workers));
+    if (!rows) printf("data: followed, there are no epochs\n");
     if (spec_is_in_graph(spec) && check->workers > 1)
         printf("data: worker 0 reads them for all %d workers, up to %lld batches ahead\n",
                check->workers, (long long)spec->data.prefetch);

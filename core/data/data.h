@@ -37,6 +37,7 @@ struct format_context {
     /* Of the fields of type FILES, in turn, one each: a format reads one part at a time. NULL:
      * labels that are not looked at. */
     const char *files[FILES_OF_PART_MAX];
+    const char *only_file;     /* of those that the source means; NULL: all */
     bool has_other_parts;      /* what this one has none of may be in them */
     struct label_seen *labels; /* of all of them (formats/label.h), which are read one behind the
                                   other; NULL: of none */
@@ -72,6 +73,11 @@ struct source_spec {
     /* of rows that are not all in memory: stream/stream.h */
     int stream; /* enum streaming */
     int64_t memory_mb, shuffle_rows, readers;
+
+    /* of files that come while they are read: follow/followed.h */
+    bool follow;
+    double settle_secs, silent_secs; /* silent_secs 0: for ever */
+    const char *end_marker;
 };
 enum streaming { STREAM_LARGE, STREAM_ALWAYS, STREAM_NEVER };
 extern const struct object source_spec_object;

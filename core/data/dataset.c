@@ -1,6 +1,7 @@
 /* dataset.c - a source of the spec, in memory or as a stream: opening, skip and take. */
 #include "core/data/columns/column.h"
 #include "core/data/dataset_check.h"
+#include "core/data/follow/followed.h"
 #include "core/data/parts.h"
 #include "core/data/source.h"
 #include "core/data/stream/stream.h"
@@ -59,6 +60,33 @@ static const struct field source_fields[] = {
      .max = STREAM_READERS_MAX,
      .may_differ = true,
      .help = "threads that read a stream"},
+    {.name = "follow",
+     .type = FIELD_BOOL,
+     .offset = offsetof(struct source_spec, follow),
+     .fallback = "false",
+     .help = "of data.train: files that fit the pattern are taken one by one as they come, each "
+             "once, until training is told to stop"},
+    {.name = "settle_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct source_spec, settle_secs),
+     .fallback = "1",
+     .max = 1e6,
+     .may_differ = true,
+     .help = "seconds without a change after which a file that is followed is whole"},
+    {.name = "silent_secs",
+     .type = FIELD_FLOAT,
+     .offset = offsetof(struct source_spec, silent_secs),
+     .fallback = "0",
+     .max = 1e9,
+     .may_differ = true,
+     .help = "seconds that a next file is waited for before the run fails; 0: as long as it "
+             "takes"},
+    {.name = "end_marker",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct source_spec, end_marker),
+     .fallback = "\"_SUCCESS\"",
+     .may_differ = true,
+     .help = "the file in the folder that is followed which says that no more will come"},
     {0},
 };
 
@@ -227,21 +255,37 @@ void dataset_close(struct dataset *d)
 
 /* ---- as batches ---- */
 
+static err open_stream(const struct source_spec *spec, const struct format_context *context,
+                       struct batch_source **ret)
+{
+    struct dataset d;
+    struct stream *stream = NULL;
+    const err e = stream_open(spec, context, &stream);
+    if (e) return fail_prefix(e, "%s data", spec->format.kind->object->name);
+    stream_describe(stream, &d);
+    return batch_source_of(&d, (struct rows_from){.stream = stream}, ret);
+}
+
+static err open_followed(const struct source_spec *spec, const struct format_context *context,
+                         struct batch_source **ret)
+{
+    struct dataset d;
+    struct followed *followed = NULL;
+    TRY(followed_open(spec, context, &followed));
+    followed_describe(followed, &d);
+    return batch_source_of(&d, (struct rows_from){.followed = followed}, ret);
+}
+
 err batch_source_open(const struct source_spec *spec, const struct format_context *context,
                       struct batch_source **ret)
 {
     struct dataset d;
-    struct stream *stream = NULL;
     bool is_stream;
+    if (spec->follow) return open_followed(spec, context, ret);
     TRY(stream_is_wanted(spec, context, &is_stream));
-    if (!is_stream) {
-        TRY(dataset_open(spec, context, &d));
-        return batch_source_of(&d, NULL, ret);
-    }
-    const err e = stream_open(spec, context, &stream);
-    if (e) return fail_prefix(e, "%s data", spec->format.kind->object->name);
-    stream_describe(stream, &d);
-    return batch_source_of(&d, stream, ret);
+    if (is_stream) return open_stream(spec, context, ret);
+    TRY(dataset_open(spec, context, &d));
+    return batch_source_of(&d, (struct rows_from){0}, ret);
 }
 
 void batch_source_close(struct batch_source *source)

@@ -54,6 +54,27 @@ bool parts_are_files(const struct format *format)
     return files_field(format, 0) != NULL;
 }
 
+const struct strings *parts_given(const struct source_spec *source)
+{
+    const struct format *format = source->format.kind->descriptor;
+    const struct field *field = files_field(format, 0);
+    if (!field || files_field(format, 1)) return NULL;
+    return (const struct strings *)((const char *)source->format.attributes + field->offset);
+}
+
+static err find_of_field(struct parts *parts, const struct source_spec *source,
+                         const struct format_context *context, const struct field *field,
+                         struct strings *ret)
+{
+    const char *attributes = source->format.attributes;
+    if (!context->only_file)
+        return files_find((const struct strings *)(attributes + field->offset), context,
+                          &parts->arena, ret);
+    *ret = (struct strings){arena_array(&parts->arena, 1, sizeof *ret->at), 1};
+    ret->at[0] = arena_string(&parts->arena, context->only_file);
+    return OK;
+}
+
 /* Files of labels are of no interest where labels are not. */
 static err find_files(struct parts *parts, const struct source_spec *source,
                       const struct format_context *context)
@@ -62,9 +83,7 @@ static err find_files(struct parts *parts, const struct source_spec *source,
     const struct field *field;
     const int fields = context->without_labels ? 1 : FILES_OF_PART_MAX;
     for (int i = 0; i < fields && (field = files_field(format, i)); i++) {
-        const char *attributes = source->format.attributes;
-        const err e = files_find((const struct strings *)(attributes + field->offset), context,
-                                 &parts->arena, &parts->files[i]);
+        const err e = find_of_field(parts, source, context, field, &parts->files[i]);
         if (e) return fail_prefix(e, "\"%s\"", field->name);
         if (i == 0) parts->count = parts->files[0].count;
         if (parts->files[i].count != parts->count)

@@ -13,6 +13,10 @@ struct parts;
 /* Whether rows of the format come from files. */
 bool parts_are_files(const struct format *);
 
+/* What the spec says of them: names, patterns; NULL: they come from no file, or from several for
+ * each part. */
+const struct strings *parts_given(const struct source_spec *);
+
 /* Rows of all files in memory. ERR_INPUT: files that are not found, of which one field has more
  * than another, or whose columns differ. */
 err parts_open(const struct source_spec *, const struct format_context *, struct dataset *ret);

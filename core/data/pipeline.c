@@ -7,6 +7,7 @@
  * empty, so that a fast consumer pays for a wake-up every few batches only.
  */
 #include "core/data/convert.h"
+#include "core/data/follow/followed.h"
 #include "core/data/source.h"
 #include "core/data/storage.h"
 #include "core/data/stream/stream.h"
@@ -22,14 +23,15 @@
 #include <string.h>
 
 enum {
+    FOLLOW_LOOK_MS = 200,      /* between two looks for files that are followed */
     PIPELINE_WAIT_S_MAX = 600, /* for one batch: far above any disk, below "it hangs" */
 };
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
 
 struct pipeline {
     struct batch_source source; /* first: what others see */
-    struct dataset data;        /* of a stream: only described */
-    struct stream *stream;      /* NULL: rows are in `data` */
+    struct dataset data;        /* of rows that are elsewhere: only described */
+    struct rows_from from;      /* none: rows are in `data` */
     struct stream_options options;
     struct conversion conversions[COLUMNS_MAX];
     int read[COLUMNS_MAX]; /* [read_count]: columns that batches have; the labels first */
@@ -55,7 +57,9 @@ struct pipeline {
     uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
     bool is_moved;               /* what the reader is making is from before the last seek */
     bool reader_waits, is_stopping;
-    err failure; /* of the reader, which has ended */
+    bool is_awaited; /* files that are followed: nobody takes them who only looks */
+    bool is_at_end;  /* there will be no batch behind those that were made */
+    err failure;     /* of the reader, which has ended */
     char failed[ERROR_TEXT_MAX];
 };
 
@@ -102,14 +106,27 @@ static void take_rows(const struct pipeline *p, const struct dataset *from, int6
     }
 }
 
-static err fill_from_stream(struct pipeline *p, struct column *slot, uint64_t index)
+static bool is_elsewhere(const struct pipeline *p)
+{
+    return p->from.stream || p->from.followed;
+}
+
+static err find_elsewhere(struct pipeline *p, uint64_t position, int64_t max, int64_t *ret_count,
+                          const struct dataset **ret_from)
+{
+    return p->from.stream
+               ? stream_rows(p->from.stream, position, max, p->rows, ret_count, ret_from)
+               : followed_rows(p->from.followed, position, max, p->rows, ret_count, ret_from);
+}
+
+static err fill_from_elsewhere(struct pipeline *p, struct column *slot, uint64_t index)
 {
     const uint64_t position = stream_position(&p->options, index);
     const int64_t rows = count_rows(p, index);
     int64_t count;
     for (int64_t at = 0; at < rows; at += count) {
         const struct dataset *from;
-        TRY(stream_rows(p->stream, position + (uint64_t)at, rows - at, p->rows, &count, &from));
+        TRY(find_elsewhere(p, position + (uint64_t)at, rows - at, &count, &from));
         take_rows(p, from, count, slot, at);
     }
     return OK;
@@ -118,7 +135,7 @@ static err fill_from_stream(struct pipeline *p, struct column *slot, uint64_t in
 /* One batch into a slot. Only the thread calls this, or, without one, the consumer. */
 static err fill(struct pipeline *p, struct column *slot, uint64_t index)
 {
-    if (p->stream) return fill_from_stream(p, slot, index);
+    if (is_elsewhere(p)) return fill_from_elsewhere(p, slot, index);
     find_rows(p, index);
     take_rows(p, &p->data, count_rows(p, index), slot, 0);
     return OK;
@@ -131,7 +148,7 @@ static struct batch batch_of(const struct pipeline *p, const struct column *colu
         .columns = columns,
         .column_count = p->data.column_count,
         .index = index,
-        .epoch = stream_position(&p->options, index) / (uint64_t)p->data.rows,
+        .epoch = p->data.rows ? stream_position(&p->options, index) / (uint64_t)p->data.rows : 0,
     };
 }
 
@@ -158,15 +175,45 @@ static bool wait_for_slot(struct pipeline *p, struct work *ret)
     return goes_on;
 }
 
+/* Of files that are followed: until the next look, or a seek. */
+static void pause_reading(struct pipeline *p)
+{
+    const struct timespec until = clock_in_ms(FOLLOW_LOOK_MS);
+    pthread_mutex_lock(&p->lock);
+    p->is_at_end = !p->is_moved && followed_has_ended(p->from.followed);
+    if (p->is_at_end) pthread_cond_signal(&p->made_more);
+    if (!p->is_stopping && !p->is_moved)
+        pthread_cond_clockwait(&p->freed_more, &p->lock, CLOCK_MONOTONIC, &until);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Are its rows there? They always are where nobody follows. */
+static err look(struct pipeline *p, uint64_t index, bool *ret_is_there)
+{
+    *ret_is_there = true;
+    if (!p->from.followed) return OK;
+    pthread_mutex_lock(&p->lock);
+    *ret_is_there = p->is_awaited;
+    pthread_mutex_unlock(&p->lock);
+    if (!*ret_is_there) return OK;
+    return followed_look(p->from.followed, stream_position(&p->options, index), ret_is_there);
+}
+
 /* The slot is filled without the lock: no one else looks at it until made says so, nor at any that
  * was filled before a seek. */
 static void *read_batches(void *context)
 {
     struct pipeline *p = context;
     struct work work;
+    bool is_there;
     err e = OK;
     while (!e && wait_for_slot(p, &work)) {
-        e = fill(p, work.slot, work.index);
+        e = look(p, work.index, &is_there);
+        if (!e && !is_there) {
+            pause_reading(p);
+            continue;
+        }
+        if (!e) e = fill(p, work.slot, work.index);
         pthread_mutex_lock(&p->lock);
         p->failure = e;
         if (e) snprintf(p->failed, sizeof p->failed, "%s", error_text());
@@ -221,6 +268,7 @@ static void seek_thread(struct pipeline *p, uint64_t index)
     p->first = index;
     p->made = p->taken = p->freed = 0;
     p->is_moved = true;
+    p->is_at_end = false;
     pthread_cond_signal(&p->freed_more);
     pthread_mutex_unlock(&p->lock);
 }
@@ -232,7 +280,7 @@ static void stop_thread(struct pipeline *p)
     p->is_stopping = true;
     pthread_cond_signal(&p->freed_more);
     pthread_mutex_unlock(&p->lock);
-    if (p->stream) stream_stop(p->stream);
+    if (p->from.stream) stream_stop(p->from.stream);
     pthread_join(p->thread, NULL);
 }
 
@@ -323,8 +371,9 @@ static err begin(struct batch_source *source, const struct stream_options *optio
         conversions_as_stored(&p->data, p->conversions);
     else
         conversions_of(&options->transform, &p->data, p->conversions);
-    if (p->stream) TRY(stream_begin(p->stream, options));
-    p->is_stored = !p->stream && !options->shuffle && is_stored_as_wanted(p);
+    if (p->from.stream) TRY(stream_begin(p->from.stream, options));
+    if (p->from.followed) TRY(followed_begin(p->from.followed, options));
+    p->is_stored = !is_elsewhere(p) && !options->shuffle && is_stored_as_wanted(p);
     const bool reads_ahead = !p->is_stored && !options->is_once;
     p->slot_count = reads_ahead ? options->prefetch + 1 : 1;
     TRY(allocate(p));
@@ -345,9 +394,28 @@ static int ready(struct batch_source *source)
     struct pipeline *p = (struct pipeline *)source;
     if (!p->has_thread) return -1;
     pthread_mutex_lock(&p->lock);
-    const int count = (int)(p->made - p->taken) + (p->failure != OK);
+    const int count = p->failure ? PREFETCH_MAX : (int)(p->made - p->taken);
     pthread_mutex_unlock(&p->lock);
     return count;
+}
+
+/* A share has whole pushes only, so that what is there is there for all of one. */
+static err await(struct batch_source *source, int count, int ms)
+{
+    struct pipeline *p = (struct pipeline *)source;
+    const struct timespec until = clock_in_ms((uint64_t)ms);
+    int status = 0;
+    pthread_mutex_lock(&p->lock);
+    if (!p->is_awaited) pthread_cond_signal(&p->freed_more);
+    p->is_awaited = true;
+    while (p->made - p->taken < (uint64_t)count && !status && !p->failure && !p->is_at_end)
+        status = pthread_cond_clockwait(&p->made_more, &p->lock, CLOCK_MONOTONIC, &until);
+    const bool is_there = p->failure || p->made - p->taken >= (uint64_t)count;
+    const bool is_at_end = p->is_at_end;
+    pthread_mutex_unlock(&p->lock);
+    if (is_there) return OK;
+    return is_at_end ? fail(ERR_STOPPED, "%s: all rows are read", p->data.name)
+                     : fail(ERR_PEER, "%s: no batch yet", p->data.name);
 }
 
 bool stream_has_batch(const struct stream_options *o, uint64_t index)
@@ -371,6 +439,12 @@ static err seek(struct batch_source *source, uint64_t index)
     return OK;
 }
 
+static void close_rows(const struct rows_from *from)
+{
+    stream_close(from->stream);
+    followed_close(from->followed);
+}
+
 static void close_pipeline(struct batch_source *source)
 {
     struct pipeline *p = (struct pipeline *)source;
@@ -381,26 +455,26 @@ static void close_pipeline(struct batch_source *source)
     block_drop(&p->memory);
     block_drop(&p->own_labels);
     dataset_close(&p->data);
-    stream_close(p->stream);
+    close_rows(&p->from);
     free(p->slots);
     free(p->rows);
     free(p);
 }
 
-err batch_source_of(struct dataset *d, struct stream *stream, struct batch_source **ret)
+err batch_source_of(struct dataset *d, struct rows_from from, struct batch_source **ret)
 {
-    static const struct source_calls calls = {begin, next, ready, seek, close_pipeline};
+    static const struct source_calls calls = {begin, next, ready, seek, close_pipeline, await};
     struct pipeline *p = malloc(sizeof *p);
     if (!p) {
         const err e = fail(ERR_MEMORY, "%s: no memory for batches", d->name);
         dataset_close(d);
-        stream_close(stream);
+        close_rows(&from);
         return e;
     }
     *p = (struct pipeline){
         .source = {&calls, d->name, d->use, d->rows, p->data.columns, d->column_count},
         .data = *d,
-        .stream = stream,
+        .from = from,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .made_more = PTHREAD_COND_INITIALIZER,
         .freed_more = PTHREAD_COND_INITIALIZER,
@@ -415,8 +489,8 @@ err batch_source_share(const struct batch_source *whole, struct batch_source **r
     const struct pipeline *p = (const struct pipeline *)whole;
     struct dataset borrowed = p->data;
     *ret = NULL;
-    if (p->stream) return OK;
+    if (is_elsewhere(p)) return OK;
     borrowed.parts = NULL;
     borrowed.close = NULL;
-    return batch_source_of(&borrowed, NULL, ret);
+    return batch_source_of(&borrowed, (struct rows_from){0}, ret);
 }

@@ -28,6 +28,7 @@ struct stream_options {
     bool shuffle;
     uint64_t key; /* of the permutations */
     int worker, workers;
+    int per_push;   /* batches of a push; for a source that is followed */
     int prefetch;   /* batches kept ready, 1 to PREFETCH_MAX */
     bool is_stored; /* to pass them on with: columns stay as they are stored, labels too */
 };
@@ -43,7 +44,7 @@ bool stream_has_batch(const struct stream_options *, uint64_t index);
 struct batch_source {
     const struct source_calls *calls;
     const char *name, *use; /* for messages, as a dataset has them */
-    int64_t rows;           /* of one epoch */
+    int64_t rows;           /* of one epoch; 0: there is one that has no end (follow/followed.h) */
     const struct column *columns;
     int column_count;
 };
@@ -62,6 +63,10 @@ struct source_calls {
      * what can be counted. */
     err (*seek)(struct batch_source *, uint64_t index);
     void (*close)(struct batch_source *); /* begun or not */
+
+    /* Of one without end (rows 0); NULL: of others. Waits at most so long for so many batches, or a
+     * failure that next tells. ERR_PEER: they are not there yet; ERR_STOPPED: none will come. */
+    err (*await)(struct batch_source *, int count, int ms);
 };
 
 /* Of the spec: a file, or a generator, in memory; or a stream of files (stream/stream.h), which
@@ -69,10 +74,13 @@ struct source_calls {
  * way: worker w has a stretch of it, as many rows as it has positions (stream/order.h). */
 err batch_source_open(const struct source_spec *, const struct format_context *,
                       struct batch_source **ret);
-/* Takes both, also on failure. Rows are in the dataset, or, where there is a stream, of that; then
- * the dataset describes them. */
-struct stream;
-err batch_source_of(struct dataset *, struct stream *, struct batch_source **ret);
+/* Where rows are that are not in a dataset: one of these, or none. */
+struct rows_from {
+    struct stream *stream;
+    struct followed *followed;
+};
+/* Takes all, also on failure. Where rows are elsewhere the dataset describes them. */
+err batch_source_of(struct dataset *, struct rows_from, struct batch_source **ret);
 void batch_source_close(struct batch_source *); /* NULL is fine */
 
 /* One more reader of the rows of another source, which it borrows, of this file's making: they lie

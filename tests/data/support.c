@@ -198,7 +198,7 @@ err source_begin(const struct dataset *d, const struct stream_options *options,
     struct dataset borrowed = *d;
     struct batch_source *source;
     borrowed.close = NULL;
-    assert_int_equal(batch_source_of(&borrowed, NULL, &source), OK);
+    assert_int_equal(batch_source_of(&borrowed, (struct rows_from){0}, &source), OK);
     const err e = source->calls->begin(source, options);
     if (e)
         batch_source_close(source);

@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/cluster/task/feed/fed.h"
 #include "core/cluster/task/feed/feeder.h"
+#include "core/cluster/task/feed/follow.h"
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/task/trace/worker.h"
@@ -66,7 +67,8 @@ static err await_batches(struct worker_task *w)
 {
     struct fed *const fed = w->options.fed;
     const int count = (int)w->gradients_per_push;
-    if (!fed || fed_await(fed, count, 0)) return OK;
+    if (!fed) return follow_await(w);
+    if (fed_await(fed, count, 0)) return OK;
     TRY(worker_await_all(w));
     const uint64_t begin_ns = trace_begin(w->session.trace);
     bool has_come = false;

@@ -12,7 +12,7 @@
 uint64_t worker_last_step(const struct worker_task *w)
 {
     const bool is_known = w->has_last_step || !w->options.spec->train.num_steps;
-    return is_known ? w->last_step : 0;
+    return is_known && w->last_step != (uint64_t)STEPS_MAX ? w->last_step : 0;
 }
 
 static void look(struct worker_task *w, uint64_t step)

@@ -159,6 +159,6 @@ void worker_save(struct worker_task *); /* a checkpoint, where there is a folder
 err worker_tell(struct worker_task *, uint64_t step, const struct occasion *);
 void worker_told(struct worker_task *, err);
 err worker_open_hooks(struct worker_task *);
-uint64_t worker_last_step(const struct worker_task *); /* 0: not known yet */
+uint64_t worker_last_step(const struct worker_task *); /* 0: not known yet, or never */
 
 #endif

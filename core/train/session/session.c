@@ -195,6 +195,7 @@ static struct stream_options training_stream(const struct session *s, int worker
         .key = random_key((uint64_t)spec->seed, "data"),
         .worker = worker,
         .workers = s->options.workers,
+        .per_push = s->options.batches_per_push,
         .prefetch = (int)spec->data.prefetch,
     };
 }

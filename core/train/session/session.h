@@ -163,6 +163,10 @@ void session_clear_gradients(struct session *);
  * there already; after an error it stands where it stood. */
 err session_seek(struct session *, uint64_t batch);
 
+/* Of data that are followed: how many batches must be awaited before a step need not wait; 0: none.
+ */
+int session_lacks_batches(const struct session *);
+
 /* Of the last batch of the last step: metric i of the graph. */
 double session_metric(struct session *, int metric);
 

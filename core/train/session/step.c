@@ -203,6 +203,15 @@ void session_clear_gradients(struct session *s)
     replica_clear_gradients(&s->replica);
 }
 
+int session_lacks_batches(const struct session *s)
+{
+    struct batch_source *data = s->train_data;
+    const bool is_here =
+        rows_are_used(&s->rows) ? s->rows.batches[s->rows.current].is_there : s->sent_rows > 0;
+    const int wanted = s->options.batches_per_push - is_here;
+    return data->rows || data->calls->ready(data) >= wanted ? 0 : wanted;
+}
+
 /* The stream is a function of the index, and random draws are numbered by the same index: a run
  * that was restored drops out what the undisturbed one would have dropped out. A batch that was
  * sent ahead is of the old place. */

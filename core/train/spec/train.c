@@ -467,9 +467,30 @@ bool spec_is_in_graph(const struct spec *spec)
     return spec->train.replication == IN_GRAPH;
 }
 
+/* What has no end is not read twice, and has none that a step would be given by. */
+static err check_follow(struct spec *spec)
+{
+    const struct source_spec *source = &spec->data.train;
+    struct train_spec *train = &spec->train;
+    if (spec->data.eval.format.kind && spec->data.eval.follow)
+        return fail(ERR_INPUT, "data.eval.follow: only data.train can be followed");
+    if (!source->follow) return OK;
+    if (source->skip || source->take)
+        return fail(ERR_INPUT, "data.train.follow: has no meaning with skip and take");
+    if (train->epochs > 0)
+        return fail(ERR_INPUT, "train.epochs: data.train is followed and has no epochs: give "
+                               "last_step or num_steps, or neither");
+    if (spec_is_in_graph(spec))
+        return fail(ERR_INPUT, "data.train.follow: each worker reads for itself: train.replication "
+                               "must be between_graph");
+    if (!train->last_step && !train->num_steps) train->last_step = STEPS_MAX;
+    return OK;
+}
+
 err spec_train_finish(struct spec *spec, const json_t *json, struct arena *arena)
 {
     set_defaults(&spec->train, json_object_get(json, "train"));
+    TRY(check_follow(spec));
     TRY(check_values(&spec->train));
     TRY(check_evaluation(spec));
     TRY(parse_map(&spec->train.warm_start, arena));

@@ -1,0 +1,67 @@
+/* arrivals.h - the files that were taken of a folder into which others write, in their order.
+ *
+ * The order is a list beside the checkpoints, a line for each file with its rows. Whoever needs one
+ * more row locks the list, and adds the first file, by its name, of those that are whole and not in
+ * it yet. So all workers see one order, which outlives them. A line is never changed.
+ */
+#ifndef CORE_DATA_FOLLOW_ARRIVALS_H
+#define CORE_DATA_FOLLOW_ARRIVALS_H
+
+#include "core/base/files/file_system.h"
+#include "core/data/source.h"
+
+enum { ARRIVALS_MAX = 1 << 20 };
+
+struct arrived {
+    const char *name; /* in its folder */
+    uint64_t bytes;
+    int64_t rows, before; /* before: of all files in front of it */
+};
+
+/* What the positions of the list's rows depend on. */
+struct arrivals_share {
+    int64_t batch;
+    int workers, per_push;
+};
+
+struct arrivals {
+    const struct source_spec *source; /* borrowed, as all that context names */
+    struct format_context context;
+    struct arena arena;
+    const char *list, *pattern; /* pattern: as given */
+    const char *folder;         /* of the pattern, with its "/", or "" */
+    struct arrivals_share share;
+    bool has_header;
+    struct arrived *at; /* [count] */
+    int *by_name;       /* [count] of at */
+    int count, capacity;
+    int64_t rows;   /* of all */
+    int64_t bytes;  /* of the list that have been read */
+    bool has_ended; /* the marker is there, and all files are taken */
+
+    /* the first that is not taken yet, as long as it may change */
+    char watched[PATH_BYTES_MAX];
+    struct file_state state;
+    uint64_t since_ms;
+};
+
+/* ERR_INPUT: what is followed is not one pattern of a folder. To be closed also after a failure. */
+err arrivals_open(struct arrivals *, const struct source_spec *, const struct format_context *);
+void arrivals_close(struct arrivals *);
+
+/* Some file whose columns tell of all: NULL: there is none yet. */
+err arrivals_example(struct arrivals *, const char **ret_name);
+/* Once, before the first look. ERR_INPUT: the list is of another share. */
+err arrivals_begin(struct arrivals *, const struct arrivals_share *);
+/* Files that have come since: does not wait for any. ERR_INPUT: a file has no rows, or broken ones.
+ */
+err arrivals_look(struct arrivals *);
+
+/* Which file has the row, of `rows` */
+int arrivals_find(const struct arrivals *, int64_t row);
+/* ERR_INPUT: it has another size than when it was taken, or is gone. */
+err arrivals_check(const struct arrivals *, const struct arrived *);
+/* All of its rows. ERR_INPUT: it is not there any more, or broken. */
+err arrivals_rows(const struct arrivals *, const char *name, struct dataset *ret);
+
+#endif

@@ -4,7 +4,6 @@
  * dots, and all of an endpoint, stand in front of the key.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,24 +12,9 @@
 #include "net/web/s3_list.h"
 #include "net/web/services.h"
 
-enum {
-    SIGNED_MAX = 6,
-    PAGES_MAX = 1 << 16, /* of a list: servers may answer fewer keys than they could, or none */
-};
+enum { SIGNED_MAX = 6 };
 
 /* ---- addresses ---- */
-
-err s3_split(const char *path, char *ret_bucket, const char **ret_key)
-{
-    const char *from = strstr(path, "://") + 3;
-    const size_t bytes = strcspn(from, "/");
-    char shown[PATH_BYTES_MAX];
-    if (bytes < 1 || bytes >= BUCKET_BYTES_MAX)
-        return fail(ERR_INPUT, "%s: expected s3://bucket/key", path_shown(path, shown));
-    snprintf(ret_bucket, BUCKET_BYTES_MAX, "%.*s", (int)bytes, from);
-    *ret_key = from[bytes] ? from + bytes + 1 : "";
-    return OK;
-}
 
 static err check_endpoint(const struct aws_keys *keys)
 {
@@ -73,7 +57,7 @@ err s3_address(const char *path, const char *query, struct web_call *c)
 {
     char bucket[BUCKET_BYTES_MAX];
     const char *key = "";
-    TRY(s3_split(path, bucket, &key));
+    TRY(web_split(path, bucket, &key));
     if (!*key) return fail(ERR_INPUT, "%s: expected s3://bucket/key", c->http.shown);
     return set_address(c, bucket, key, query);
 }
@@ -121,93 +105,28 @@ static err sign(struct web_call *c)
 
 /* ---- lists ---- */
 
-struct listing {
-    const char *bucket, *prefix;
-    bool is_deep;
-    struct s3_list list;
-};
-
-static err list_page(const struct listing *l, const char *token, struct s3_list *to)
+static err list_page(const struct web_listing *l, const char *token, struct web_list *to)
 {
     struct web_call c = {0};
-    char *answer = malloc(WEB_ANSWER_BYTES);
-    struct arena a = {0};
-    c.http.method = "GET";
-    c.http.shown = arena_format(&a, "s3://%s/%s*", l->bucket, l->prefix);
     const char *query = arena_format(
-        &a, "%s%s%sencoding-type=url&list-type=2&prefix=%s", *token ? "continuation-token=" : "",
-        web_escape(&a, token, false),
+        &c.arena, "%s%s%sencoding-type=url&list-type=2&prefix=%s",
+        *token ? "continuation-token=" : "", web_escape(&c.arena, token, false),
         *token ? (l->is_deep ? "&" : "&delimiter=%2F&") : (l->is_deep ? "" : "delimiter=%2F&"),
-        web_escape(&a, l->prefix, false));
-    c.http.to = answer;
-    c.http.max = WEB_ANSWER_BYTES;
-    err e = answer ? set_address(&c, l->bucket, "", query)
-                   : fail(ERR_MEMORY, "no memory for a list of files");
-    if (!e) e = web_call_make(&c, &s3_service);
-    if (!e && (e = s3_list_take(to, answer, c.http.bytes))) e = fail_prefix(e, "%s", c.http.shown);
+        web_escape(&c.arena, l->prefix, false));
+    err e = set_address(&c, l->bucket, "", query);
+    if (!e) e = web_list_ask(&c, &s3_service, l, s3_list_take, to);
     web_call_close(&c);
-    arena_free(&a);
-    free(answer);
     return e;
-}
-
-static err list_all(struct listing *l)
-{
-    char token[S3_TOKEN_BYTES] = "";
-    for (int i = 0; i < PAGES_MAX; i++) {
-        TRY(list_page(l, token, &l->list));
-        if (!l->list.is_truncated) return OK;
-        if (strcmp(l->list.token, token) == 0) break;
-        snprintf(token, sizeof token, "%s", l->list.token);
-    }
-    return fail(ERR_IO, "s3://%s/%s*: the server's list of files does not end", l->bucket,
-                l->prefix);
 }
 
 static err match(const char *pattern, size_t plain, file_found *found, void *context)
 {
-    char bucket[BUCKET_BYTES_MAX], path[PATH_BYTES_MAX];
-    const char *key = "";
-    TRY(s3_split(pattern, bucket, &key));
-    const size_t at = (size_t)(key - pattern), from = plain > at ? plain : at;
-    const size_t before = from + strcspn(pattern + from, "*?[");
-    char *prefix = strndup(key, before - at), *escaped = pattern_escape(pattern, plain);
-    struct listing l = {.bucket = bucket, .prefix = prefix};
-    l.is_deep = strchr(pattern + before, '/') != NULL;
-    err e = prefix && escaped ? list_all(&l) : fail(ERR_MEMORY, "no memory for names of files");
-    for (size_t i = 0; !e && i < l.list.count; i++) {
-        snprintf(path, sizeof path, "s3://%s/%s", bucket, l.list.keys[i]);
-        if (pattern_fits(escaped, path)) e = found(context, path);
-    }
-    s3_list_free(&l.list);
-    free(prefix);
-    free(escaped);
-    return e;
+    return web_match(pattern, plain, list_page, found, context);
 }
 
-/* What ends with "/" is a folder, but for the folder itself. */
 static err visit(const char *folder, file_found *found, void *context)
 {
-    char bucket[BUCKET_BYTES_MAX], name[PATH_BYTES_MAX];
-    const char *key = "";
-    TRY(s3_split(folder, bucket, &key));
-    struct listing l = {.bucket = bucket};
-    char *prefix = NULL;
-    const size_t length = strlen(key);
-    if (asprintf(&prefix, "%s%s", key, length && key[length - 1] != '/' ? "/" : "") < 0)
-        return fail(ERR_MEMORY, "no memory for names of files");
-    l.prefix = prefix;
-    err e = list_all(&l);
-    const size_t before = strlen(prefix);
-    for (size_t i = 0; !e && i < l.list.count; i++) {
-        if (strncmp(l.list.keys[i], prefix, before) != 0) continue; /* not asked for */
-        snprintf(name, sizeof name, "%s", l.list.keys[i] + before);
-        name[strcspn(name, "/")] = '\0';
-        if (name[0]) e = found(context, name);
-    }
-    s3_list_free(&l.list);
-    free(prefix);
-    return e;
+    return web_visit(folder, list_page, found, context);
 }
 
 static const char *const schemes[] = {"s3", NULL};

@@ -3,9 +3,7 @@
 #define NET_WEB_S3_INSIDE_H
 
 #include "net/web/aws_keys.h"
-#include "net/web/web.h"
-
-enum { BUCKET_BYTES_MAX = 256 };
+#include "net/web/list.h"
 
 /* What a call of this service has for its own */
 struct s3_request {
@@ -13,8 +11,6 @@ struct s3_request {
     const char *copied, *copied_range; /* "/bucket/key", "bytes=0-9"; NULL: nothing is copied */
 };
 
-/* Bucket and key of a path; ERR_INPUT: it has no bucket. */
-err s3_split(const char *path, char *ret_bucket, const char **ret_key);
 /* query: its keys in the order of their bytes */
 err s3_address(const char *path, const char *query, struct web_call *);
 

@@ -2,13 +2,12 @@
 #include "net/web/s3_list.h"
 
 #include <expat.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 4096, KEYS_GROW_MIN = 64 };
+enum { TEXT_BYTES = 4096 };
 
 struct page {
-    struct s3_list *list;
+    struct web_list *list;
     XML_Parser parser;
     int depth, contents; /* the depth of the object that is read; 0: none */
     char text[TEXT_BYTES];
@@ -41,22 +40,6 @@ static void decode(char *text)
     *to = '\0';
 }
 
-static err add_key(struct s3_list *l, const char *key)
-{
-    if (l->count == S3_KEYS_MAX) return fail(ERR_INPUT, "more than %d files", (int)S3_KEYS_MAX);
-    if (l->count == l->capacity) {
-        const size_t capacity = l->capacity ? 2 * l->capacity : KEYS_GROW_MIN;
-        char **keys = realloc(l->keys, capacity * sizeof *keys);
-        if (!keys) return fail(ERR_MEMORY, "no memory for names of files");
-        l->keys = keys;
-        l->capacity = capacity;
-    }
-    l->keys[l->count] = strdup(key);
-    if (!l->keys[l->count]) return fail(ERR_MEMORY, "no memory for names of files");
-    l->count++;
-    return OK;
-}
-
 static void begin_element(void *context, const char *name, const char **attributes)
 {
     struct page *p = context;
@@ -74,12 +57,12 @@ static void end_element(void *context, const char *name)
     if (p->contents && p->depth == p->contents + 1 &&
         (strcmp(name, "Key") == 0 || strcmp(name, "Prefix") == 0)) {
         decode(p->text);
-        const err e = add_key(p->list, p->text);
+        const err e = web_list_add(p->list, p->text);
         if (e) fail_page(p, e);
     }
     if (p->depth == 2 && strcmp(name, "IsTruncated") == 0)
         p->list->is_truncated = strcmp(p->text, "true") == 0;
-    if (p->depth == 2 && strcmp(name, "NextContinuationToken") == 0 && p->used < S3_TOKEN_BYTES)
+    if (p->depth == 2 && strcmp(name, "NextContinuationToken") == 0 && p->used < WEB_TOKEN_BYTES)
         strcpy(p->list->token, p->text);
     if (p->depth == p->contents) p->contents = 0;
     p->depth--;
@@ -98,7 +81,7 @@ static void take_text(void *context, const char *text, int bytes)
     p->used += (size_t)bytes;
 }
 
-err s3_list_take(struct s3_list *l, const char *page, size_t bytes)
+err s3_list_take(struct web_list *l, const char *page, size_t bytes)
 {
     struct page p = {.list = l, .parser = XML_ParserCreate(NULL)};
     if (!p.parser) return fail(ERR_MEMORY, "no memory for a list of files");
@@ -115,11 +98,4 @@ err s3_list_take(struct s3_list *l, const char *page, size_t bytes)
         p.e = fail(ERR_IO, "the server answered no list of files");
     XML_ParserFree(p.parser);
     return p.e;
-}
-
-void s3_list_free(struct s3_list *l)
-{
-    for (size_t i = 0; i < l->count; i++) free(l->keys[i]);
-    free(l->keys);
-    *l = (struct s3_list){0};
 }

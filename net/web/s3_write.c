@@ -296,7 +296,7 @@ static err name_copied(struct web_call *c, const char *from)
     char bucket[BUCKET_BYTES_MAX];
     const char *key = "";
     struct s3_request *own = c->own;
-    TRY(s3_split(from, bucket, &key));
+    TRY(web_split(from, bucket, &key));
     own->copied = arena_format(&c->arena, "/%s/%s", bucket, web_escape(&c->arena, key, true));
     return OK;
 }

@@ -1,0 +1,131 @@
+/* list.c - see list.h. */
+#include "net/web/list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KEYS_GROW_MIN = 64,
+    PAGES_MAX = 1 << 16, /* of a list: servers may answer fewer keys than they could, or none */
+    SCHEME_BYTES_MAX = 16,
+};
+
+err web_list_add(struct web_list *l, const char *key)
+{
+    if (l->count == WEB_KEYS_MAX) return fail(ERR_INPUT, "more than %d files", (int)WEB_KEYS_MAX);
+    if (l->count == l->capacity) {
+        const size_t capacity = l->capacity ? 2 * l->capacity : KEYS_GROW_MIN;
+        char **keys = realloc(l->keys, capacity * sizeof *keys);
+        if (!keys) return fail(ERR_MEMORY, "no memory for names of files");
+        l->keys = keys;
+        l->capacity = capacity;
+    }
+    l->keys[l->count] = strdup(key);
+    if (!l->keys[l->count]) return fail(ERR_MEMORY, "no memory for names of files");
+    l->count++;
+    return OK;
+}
+
+static void list_free(struct web_list *l)
+{
+    for (size_t i = 0; i < l->count; i++) free(l->keys[i]);
+    free(l->keys);
+}
+
+err web_split(const char *path, char *ret_bucket, const char **ret_key)
+{
+    const char *from = strstr(path, "://") + 3;
+    const size_t bytes = strcspn(from, "/");
+    char shown[PATH_BYTES_MAX];
+    if (bytes < 1 || bytes >= BUCKET_BYTES_MAX)
+        return fail(ERR_INPUT, "%s: expected %.*sbucket/key", path_shown(path, shown),
+                    (int)(from - path), path);
+    snprintf(ret_bucket, BUCKET_BYTES_MAX, "%.*s", (int)bytes, from);
+    *ret_key = from[bytes] ? from + bytes + 1 : "";
+    return OK;
+}
+
+err web_list_ask(struct web_call *c, const struct web_service *service, const struct web_listing *l,
+                 web_list_taker *take, struct web_list *to)
+{
+    char *answer = malloc(WEB_ANSWER_BYTES);
+    if (!answer) return fail(ERR_MEMORY, "no memory for a list of files");
+    c->http.method = "GET";
+    c->http.shown = arena_format(&c->arena, "%s://%s/%s*", l->scheme, l->bucket, l->prefix);
+    c->http.to = answer;
+    c->http.max = WEB_ANSWER_BYTES;
+    err e = web_call_make(c, service);
+    if (!e && (e = take(to, answer, c->http.bytes))) e = fail_prefix(e, "%s", c->http.shown);
+    free(answer);
+    return e;
+}
+
+static err list_all(const struct web_listing *l, web_list_page *page, struct web_list *to)
+{
+    char token[WEB_TOKEN_BYTES] = "";
+    for (int i = 0; i < PAGES_MAX; i++) {
+        TRY(page(l, token, to));
+        if (!to->is_truncated) return OK;
+        if (strcmp(to->token, token) == 0) break;
+        snprintf(token, sizeof token, "%s", to->token);
+    }
+    return fail(ERR_IO, "%s://%s/%s*: the server's list of files does not end", l->scheme,
+                l->bucket, l->prefix);
+}
+
+static void scheme_of(const char *path, char ret[SCHEME_BYTES_MAX])
+{
+    snprintf(ret, SCHEME_BYTES_MAX, "%.*s", (int)strcspn(path, ":"), path);
+}
+
+err web_match(const char *pattern, size_t plain, web_list_page *page, file_found *found,
+              void *context)
+{
+    char scheme[SCHEME_BYTES_MAX], bucket[BUCKET_BYTES_MAX], path[PATH_BYTES_MAX];
+    const char *key = "";
+    TRY(web_split(pattern, bucket, &key));
+    scheme_of(pattern, scheme);
+    const size_t at = (size_t)(key - pattern), from = plain > at ? plain : at;
+    const size_t before = from + strcspn(pattern + from, "*?[");
+    char *prefix = strndup(key, before - at), *escaped = pattern_escape(pattern, plain);
+    struct web_listing l = {.scheme = scheme, .bucket = bucket, .prefix = prefix};
+    struct web_list list = {0};
+    l.is_deep = strchr(pattern + before, '/') != NULL;
+    err e = prefix && escaped ? list_all(&l, page, &list)
+                              : fail(ERR_MEMORY, "no memory for names of files");
+    for (size_t i = 0; !e && i < list.count; i++) {
+        snprintf(path, sizeof path, "%s://%s/%s", scheme, bucket, list.keys[i]);
+        if (pattern_fits(escaped, path)) e = found(context, path);
+    }
+    list_free(&list);
+    free(prefix);
+    free(escaped);
+    return e;
+}
+
+/* What ends with "/" is a folder, but for the folder itself. */
+err web_visit(const char *folder, web_list_page *page, file_found *found, void *context)
+{
+    char scheme[SCHEME_BYTES_MAX], bucket[BUCKET_BYTES_MAX], name[PATH_BYTES_MAX];
+    const char *key = "";
+    TRY(web_split(folder, bucket, &key));
+    scheme_of(folder, scheme);
+    char *prefix = NULL;
+    const size_t length = strlen(key);
+    if (asprintf(&prefix, "%s%s", key, length && key[length - 1] != '/' ? "/" : "") < 0)
+        return fail(ERR_MEMORY, "no memory for names of files");
+    const struct web_listing l = {.scheme = scheme, .bucket = bucket, .prefix = prefix};
+    struct web_list list = {0};
+    err e = list_all(&l, page, &list);
+    const size_t before = strlen(prefix);
+    for (size_t i = 0; !e && i < list.count; i++) {
+        if (strncmp(list.keys[i], prefix, before) != 0) continue; /* not asked for */
+        snprintf(name, sizeof name, "%s", list.keys[i] + before);
+        name[strcspn(name, "/")] = '\0';
+        if (name[0]) e = found(context, name);
+    }
+    list_free(&list);
+    free(prefix);
+    return e;
+}

@@ -1,0 +1,42 @@
+/* list.h - lists of what is in a bucket, which servers give in pages, by the beginning of keys. */
+#ifndef NET_WEB_LIST_H
+#define NET_WEB_LIST_H
+
+#include "net/web/web.h"
+
+enum { BUCKET_BYTES_MAX = 256, WEB_KEYS_MAX = 1 << 20, WEB_TOKEN_BYTES = 2048 };
+
+/* Keys in the order of their bytes. What ends with "/" is what longer ones begin with that are left
+ * out, or an empty object that stands for a folder. */
+struct web_list {
+    char **keys; /* [count] */
+    size_t count, capacity;
+    bool is_truncated;           /* there is another page, */
+    char token[WEB_TOKEN_BYTES]; /* which is asked for by this */
+};
+
+/* What is asked for: keys that begin with prefix; is_deep: also such with a "/" behind it. */
+struct web_listing {
+    const char *scheme, *bucket, *prefix; /* scheme: "s3" */
+    bool is_deep;
+};
+
+/* Adds a page as a server wrote it. ERR_IO: it is no list. ERR_INPUT: more than WEB_KEYS_MAX keys.
+ */
+typedef err web_list_taker(struct web_list *, const char *page, size_t bytes);
+/* Asks for one page; token "": the first. */
+typedef err web_list_page(const struct web_listing *, const char *token, struct web_list *);
+
+err web_list_add(struct web_list *, const char *key);
+/* Makes a call that has its address, and takes its answer. */
+err web_list_ask(struct web_call *, const struct web_service *, const struct web_listing *,
+                 web_list_taker *, struct web_list *);
+
+/* Bucket and key of "scheme://bucket/key"; ERR_INPUT: it has no bucket. */
+err web_split(const char *path, char *ret_bucket, const char **ret_key);
+
+/* For the tables of services: see file_system.h. */
+err web_match(const char *pattern, size_t plain, web_list_page *, file_found *, void *context);
+err web_visit(const char *folder, web_list_page *, file_found *, void *context);
+
+#endif

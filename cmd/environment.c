@@ -28,6 +28,8 @@ static const struct own {
     {"DTRAIN_URL_TIMEOUT", "seconds of silence until a request to a URL is tried again (30)"},
     {"DTRAIN_URL_TRIES", "how often a request to a URL is tried (6)"},
     {"AWS_ACCESS_KEY_ID", "and the others that Amazon's tools know, for s3:// (README, Storage)"},
+    {"GOOGLE_APPLICATION_CREDENTIALS", "a service account's key, for gs:// (README, Storage)"},
+    {"STORAGE_EMULATOR_HOST", "the address of an emulator, for gs://"},
     {"http_proxy", "and the others that libcurl knows, for URLs"},
     {0},
 };

@@ -143,7 +143,7 @@ static void begin_answer(struct http_transfer *t, const char *line)
     c->status = space ? atoi(space + 1) : 0;
     snprintf(t->reason, sizeof t->reason, "%s", space ? space + 1 : "no status");
     c->bytes = 0;
-    c->total_bytes = 0;
+    c->total_bytes = c->kept_bytes = 0;
     c->changed_s = 0;
     c->is_cut = t->is_other_range = false;
     c->etag[0] = c->said[0] = c->location[0] = '\0';
@@ -161,6 +161,12 @@ static void take_range(struct http_transfer *t, const char *value)
     t->call->total_bytes = found == 3 ? total : 0;
 }
 
+static uint64_t bytes_kept(const char *value)
+{
+    unsigned long long last;
+    return sscanf(value, "bytes=0-%llu", &last) == 1 ? last + 1 : 0;
+}
+
 static size_t take_header(char *at, size_t size, size_t count, void *context)
 {
     struct http_transfer *t = context;
@@ -174,6 +180,7 @@ static size_t take_header(char *at, size_t size, size_t count, void *context)
     if ((value = header_value(line, "Location")))
         snprintf(c->location, sizeof c->location, "%s", value);
     if ((value = header_value(line, "Last-Modified"))) c->changed_s = curl.getdate(value, NULL);
+    if ((value = header_value(line, "Range"))) c->kept_bytes = bytes_kept(value);
     if ((value = header_value(line, "Content-Range"))) take_range(t, value);
     if ((value = header_value(line, "Retry-After"))) t->retry_after_s = atoi(value);
     if ((value = header_value(line, "Content-Length")) && c->status == 200)
@@ -226,7 +233,7 @@ static void set_up(struct http_transfer *t)
 {
     const struct http_call *c = t->call;
     CURL *e = t->easy;
-    char range[64];
+    char range[64], type[128];
     curl.easy_setopt(e, CURLOPT_URL, c->url);
     curl.easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
     curl.easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
@@ -247,7 +254,9 @@ static void set_up(struct http_transfer *t)
     if (c->body) {
         curl.easy_setopt(e, CURLOPT_POSTFIELDS, c->body);
         curl.easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body_bytes);
-        add_header(t, "Content-Type: application/octet-stream");
+        snprintf(type, sizeof type, "Content-Type: %s",
+                 c->body_type ? c->body_type : "application/octet-stream");
+        add_header(t, type);
         add_header(t, "Expect:");
     }
     if (strcmp(c->method, "HEAD") == 0) curl.easy_setopt(e, CURLOPT_NOBODY, 1L);
@@ -279,10 +288,11 @@ static bool is_final(CURLcode code)
 static const char *said_in_short(const char *said, char *to, size_t size)
 {
     const char *from = strstr(said, "<Message>"), *end = NULL;
-    const char *json = strstr(said, "\"message\"");
+    const char *message = strstr(said, "\"message\"");
+    const char *json = message ? message : strstr(said, "\"error_description\"");
     if (from) end = strchr(from += strlen("<Message>"), '<');
     if (!from && json) {
-        json += strlen("\"message\"");
+        json = strchr(json + 1, '"') + 1;
         from = json + strspn(json, " :\t\"");
         end = strchr(from, '"');
     }

@@ -43,6 +43,7 @@ struct http_call {
     const char *headers[HTTP_HEADERS_MAX]; /* "Name: value"; NULL at the end */
     const void *body;                      /* NULL: none */
     size_t body_bytes;
+    const char *body_type; /* NULL: application/octet-stream */
     uint64_t range_at; /* where range_bytes is not 0: these bytes alone, or as many as there are */
     size_t range_bytes;
     bool keeps_redirect; /* a redirect is the answer; else it is followed */
@@ -56,6 +57,7 @@ struct http_call {
     size_t bytes;                   /* that came to `to` */
     bool is_cut;
     uint64_t total_bytes;       /* of the whole, where it is known; else 0 */
+    uint64_t kept_bytes;        /* of what was sent, by the header Range of the answer; else 0 */
     int64_t changed_s;          /* Last-Modified; 0: not said */
     char etag[HTTP_TAG_BYTES];  /* "": none */
     char said[HTTP_SAID_BYTES]; /* of a status of 300 and more: what came, as text */

@@ -4,6 +4,6 @@
 
 #include "net/web/web.h"
 
-extern const struct web_service http_service, s3_service;
+extern const struct web_service gs_service, http_service, s3_service;
 
 #endif

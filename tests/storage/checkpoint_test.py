@@ -22,9 +22,12 @@ SPEC = {
 class CheckpointCase(read_test.UrlCase):
     def setUp(self):
         super().setUp()
-        self.served = self.serve(keys={"AKID": read_test.SECRET}, is_s3=True)
+        self.served = self.start()
         (self.folder / "rows.csv").write_bytes(read_test.rows(500))
         self.write_spec(self.spec())
+
+    def start(self):
+        return self.serve(keys={"AKID": read_test.SECRET}, is_s3=True)
 
     @staticmethod
     def spec(**changes):
@@ -110,12 +113,14 @@ class Reads(CheckpointCase):
         self.assertIn("dtrain: s3://bucket/d/none.json: GET 404", said)
 
 
-class Writes(CheckpointCase):
-    """A run whose folder is in a bucket."""
+class Runs:
+    """Runs whose folder is in a bucket of a server, of whatever kind."""
+
+    bucket = "s3://bucket"
 
     def setUp(self):
         super().setUp()
-        self.write_spec(self.spec(**{"train.checkpoint_dir": "s3://bucket/run"}))
+        self.write_spec(self.spec(**{"train.checkpoint_dir": self.bucket + "/run"}))
 
     def names(self, folder="run"):
         beginning = f"/bucket/{folder}/"
@@ -140,7 +145,7 @@ class Writes(CheckpointCase):
         if not was_killed:
             self.assertEqual(sorted(named), there)
         for name in there:
-            self.dtrain("checkpoint", "verify", f"s3://bucket/run/{name}")
+            self.dtrain("checkpoint", "verify", f"{self.bucket}/run/{name}")
         pattern = r"checkpoint|.*tfevents.*|(" + "|".join(named) + r")\.(index|data-\d{5}-of-\d{5})"
         self.assertEqual([name for name in self.names() if not re.fullmatch(pattern, name)], [])
         self.assertEqual(self.served.uploads, {})
@@ -155,11 +160,74 @@ class Writes(CheckpointCase):
             named = self.assert_whole()
             self.assertEqual(named[-1], f"model.ckpt-{last_step}")
             self.assertLessEqual(len(named), 2)
-        here = self.dtrain("eval", "--checkpoint=s3://bucket/run", "spec.json")
+        here = self.dtrain("eval", f"--checkpoint={self.bucket}/run", "spec.json")
         (self.folder / "copy").mkdir()
         for name in self.names():
             (self.folder / "copy" / name).write_bytes(self.served.files[f"/bucket/run/{name}"])
         self.assertEqual(self.dtrain("eval", "--checkpoint=copy", "spec.json").split()[:8], here.split()[:8])
+
+    def test_a_lease_that_nobody_can_see_holds_its_checkpoint(self):
+        steps = ("--set", "train.keep_checkpoint_max=1", "--set", "train.last_step=5")
+        self.assertEqual(self.run_dtrain(*steps).returncode, 0)
+        lease = "/bucket/run/.lease-model.ckpt-5.evaluator"
+        self.served.files[lease] = b""
+        self.served.fault = lambda _, request: 503 if ".lease" in request.path and request.command != "PUT" else None
+        self.assertEqual(self.run_dtrain(*steps[:-1], "train.last_step=8").returncode, 0)
+        self.served.fault = lambda *_: None
+        self.assertIn(lease, self.served.files)
+        self.dtrain("checkpoint", "verify", f"{self.bucket}/run/model.ckpt-5")
+
+    def test_a_kill_at_any_write_leaves_whole_checkpoints(self):
+        first = ("--set", "train.last_step=5", "--set", "train.keep_checkpoint_max=1")
+        self.assertEqual(self.run_dtrain(*first).returncode, 0)
+        before = dict(self.served.files)
+        for kind in ("drop", "drop after"):
+            number, is_killed = 0, True
+            while is_killed:
+                self.served.files, self.served.uploads = dict(before), {}
+                is_killed = self.run_killed(number, kind)
+                number += 1
+                if is_killed:  # as the kill left it
+                    newest = self.newest()
+                    self.assertIn(newest, ("model.ckpt-5", "model.ckpt-10"), number)
+                    self.dtrain("checkpoint", "verify", f"{self.bucket}/run/{newest}")
+            self.assertGreater(number, 10)
+            self.assertEqual(self.assert_whole(), ["model.ckpt-10"])
+
+    def run_killed(self, number, kind):
+        """Killed when the write of this number has come, or was done; then started again, which must go well.
+        False: there were fewer writes."""
+        writes = itertools.count()
+        words = ["--set", "train.last_step=10", "--set", "train.keep_checkpoint_max=1", "--set",
+                 "train.save_checkpoint_steps=1000", "spec.json"]
+        has_come = threading.Event()
+
+        def fault(_, request):
+            if has_come.is_set():
+                return "drop"
+            if request.command == "GET" or next(writes) < number:
+                return None
+            has_come.set()
+            return kind
+        self.served.fault = fault
+        process = subprocess.Popen([program.BINARY, *words], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, env=program.environment(self.env(self.served)))
+        program.wait_until(lambda: has_come.is_set() or process.poll() is not None, lambda: "a request, or the end")
+        process.kill()
+        is_killed = process.wait(program.LIMIT_S) != 0
+        self.served.fault = lambda *_: None
+        if is_killed:
+            killed = dict(self.served.files)
+            done = self.run_dtrain(*words[:-1])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.served.uploads.clear()  # of the killed one, which a bucket's rule removes
+            self.assertIn(self.assert_whole(True)[-1], ("model.ckpt-10", "model.ckpt-010"))  # it was saved again
+            self.served.files = killed
+        return is_killed
+
+
+class Writes(Runs, CheckpointCase):
+    """What S3 alone is asked for."""
 
     def test_summaries_and_results(self):
         result = "s3://bucket/out/result.json"
@@ -221,65 +289,6 @@ class Writes(CheckpointCase):
         self.assertIn("try again", done.stderr)
         self.served.fault = lambda *_: None
         self.assertEqual(self.assert_whole()[-1], "model.ckpt-1")
-
-    def test_a_lease_that_nobody_can_see_holds_its_checkpoint(self):
-        steps = ("--set", "train.keep_checkpoint_max=1", "--set", "train.last_step=5")
-        self.assertEqual(self.run_dtrain(*steps).returncode, 0)
-        lease = "/bucket/run/.lease-model.ckpt-5.evaluator"
-        self.served.files[lease] = b""
-        self.served.fault = lambda _, request: 503 if ".lease" in request.path and request.command != "PUT" else None
-        self.assertEqual(self.run_dtrain(*steps[:-1], "train.last_step=8").returncode, 0)
-        self.served.fault = lambda *_: None
-        self.assertIn(lease, self.served.files)
-        self.dtrain("checkpoint", "verify", "s3://bucket/run/model.ckpt-5")
-
-    def test_a_kill_at_any_write_leaves_whole_checkpoints(self):
-        first = ("--set", "train.last_step=5", "--set", "train.keep_checkpoint_max=1")
-        self.assertEqual(self.run_dtrain(*first).returncode, 0)
-        before = dict(self.served.files)
-        for kind in ("drop", "drop after"):
-            number, is_killed = 0, True
-            while is_killed:
-                self.served.files, self.served.uploads = dict(before), {}
-                is_killed = self.run_killed(number, kind)
-                number += 1
-                if is_killed:  # as the kill left it
-                    newest = self.newest()
-                    self.assertIn(newest, ("model.ckpt-5", "model.ckpt-10"), number)
-                    self.dtrain("checkpoint", "verify", f"s3://bucket/run/{newest}")
-            self.assertGreater(number, 10)
-            self.assertEqual(self.assert_whole(), ["model.ckpt-10"])
-
-    def run_killed(self, number, kind):
-        """Killed when the write of this number has come, or was done; then started again, which must go well.
-        False: there were fewer writes."""
-        writes = itertools.count()
-        words = ["--set", "train.last_step=10", "--set", "train.keep_checkpoint_max=1", "--set",
-                 "train.save_checkpoint_steps=1000", "spec.json"]
-        has_come = threading.Event()
-
-        def fault(_, request):
-            if has_come.is_set():
-                return "drop"
-            if request.command == "GET" or next(writes) < number:
-                return None
-            has_come.set()
-            return kind
-        self.served.fault = fault
-        process = subprocess.Popen([program.BINARY, *words], cwd=self.folder, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, env=program.environment(self.env(self.served)))
-        program.wait_until(lambda: has_come.is_set() or process.poll() is not None, lambda: "a request, or the end")
-        process.kill()
-        is_killed = process.wait(program.LIMIT_S) != 0
-        self.served.fault = lambda *_: None
-        if is_killed:
-            killed = dict(self.served.files)
-            done = self.run_dtrain(*words[:-1])
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.served.uploads.clear()  # of the killed one, which a bucket's rule removes
-            self.assertIn(self.assert_whole(True)[-1], ("model.ckpt-10", "model.ckpt-010"))  # it was saved again
-            self.served.files = killed
-        return is_killed
 
 
 if __name__ == "__main__":

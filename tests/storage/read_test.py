@@ -155,7 +155,7 @@ class Http(UrlCase):
                       self.stats(self.served, data(missing), code=program.BAD_INPUT))
         self.assertIn("none*.csv: GET 404", self.stats(self.served, data(self.served.url + "/none*.csv"), code=program.BAD_INPUT))
         said = self.stats(self.served, data("gopher://host/rows.csv"), code=program.BAD_INPUT)
-        self.assertIn("gopher://host/rows.csv: unknown scheme; known are http://, https://, s3://", said)
+        self.assertIn("gopher://host/rows.csv: unknown scheme; known are gs://, http://, https://, s3://", said)
         self.served.files["/d/empty.csv"] = b""
         self.assertIn("empty.csv: the file is empty",
                       self.stats(self.served, data(self.served.url + "/d/empty.csv"), code=program.BAD_INPUT))

@@ -30,8 +30,8 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, keys=None, has_ranges=True, has_tags=True, is_s3=False):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, keys=None, has_ranges=True, has_tags=True, is_s3=False, handler=None):
+        super().__init__(("127.0.0.1", 0), handler or Handler)
         self.keys, self.has_ranges, self.has_tags, self.is_s3 = keys, has_ranges, has_tags, is_s3
         self.files, self.uploads = {}, {}
         self.token = None

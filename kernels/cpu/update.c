@@ -11,12 +11,36 @@ enum {
     UPDATE_GRAIN = SPREAD_GRAIN / 2, /* floats; three to nine streams each */
     ZEROS = 1024,
     /* Rows lie anywhere: they are on their way while those before them are updated. */
-    ROWS_AHEAD = 12,
+    ROWS_AHEAD = 32,
     FETCHED_MAX = 128, /* floats of a row; the processor sees by itself how a long one goes on */
-    LINE_FLOATS = 16
+    LINE_FLOATS = 16,
+    SECOND_CACHE = 2, /* of a prefetch */
 };
 
-/* The element is a function of its own: what it keeps of one stays in registers. */
+/* Into the second cache, which has room for more lines on their way than the first. Inlined always:
+ * to the compiler it is a function that does nothing, and its calls go. */
+ELEMENT void fetch_row(const struct row_update *u, int slots, int64_t id)
+{
+    const int64_t begin = (id - u->start) * u->width;
+    const int64_t n = u->width < FETCHED_MAX ? u->width : FETCHED_MAX;
+    for (int64_t at = begin; at < begin + n; at += LINE_FLOATS) {
+        __builtin_prefetch(u->value + at, 0, SECOND_CACHE);
+        for (int s = 0; s < slots; s++) __builtin_prefetch(u->slot[s] + at, 0, SECOND_CACHE);
+    }
+}
+
+ELEMENT struct update row_of(const struct row_update *u, int slots, int64_t i)
+{
+    const int64_t begin = (u->ids[i] - u->start) * u->width;
+    struct update row = {.constants = u->constants,
+                         .value = u->value + begin,
+                         .gradient = u->gradient + i * u->width};
+    for (int s = 0; s < slots; s++) row.slot[s] = u->slot[s] + begin;
+    return row;
+}
+
+/* The element is a function of its own: what it keeps of one stays in registers. A row is too short
+ * for a call of the loop. */
 #define LOOP(name)                                                                                 \
     ELEMENT void element_##name(const struct update *u, const struct name##_constants *k,          \
                                 int form, int64_t i)                                               \
@@ -41,11 +65,33 @@ enum {
             stretch_##name(u, 1, begin, end);                                                      \
         else                                                                                       \
             stretch_##name(u, 0, begin, end);                                                      \
+    }                                                                                              \
+    ELEMENT void rows_of_##name(const struct row_update *of, int form, int64_t begin, int64_t end) \
+    {                                                                                              \
+        const struct row_update u = *of;                                                           \
+        const int slots = form ? name##_slots_1 : name##_slots;                                    \
+        for (int64_t i = begin; i < end && i < begin + ROWS_AHEAD; i++)                            \
+            fetch_row(&u, slots, u.ids[i]);                                                        \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            if (i + ROWS_AHEAD < end) fetch_row(&u, slots, u.ids[i + ROWS_AHEAD]);                 \
+            const struct update row = row_of(&u, slots, i);                                        \
+            stretch_##name(&row, form, 0, u.width);                                                \
+        }                                                                                          \
+    }                                                                                              \
+    static void rows_##name(const void *arguments, int64_t begin, int64_t end)                     \
+    {                                                                                              \
+        const struct row_update *u = arguments;                                                    \
+        if (name##_forms == 2 && u->form == 1)                                                     \
+            rows_of_##name(u, 1, begin, end);                                                      \
+        else                                                                                       \
+            rows_of_##name(u, 0, begin, end);                                                      \
     }
 RULES(LOOP)
 
-#define ROW(name) update_##name,
-static range_body *const loops[] = {RULES(ROW)};
+#define STRETCH(name) update_##name,
+static range_body *const loops[] = {RULES(STRETCH)};
+#define ROWS(name) rows_##name,
+static range_body *const row_loops[] = {RULES(ROWS)};
 
 void ISA(update)(struct device *d, const struct update *u, int64_t n)
 {
@@ -65,27 +111,6 @@ static void update_floats(const struct row_update *u, int64_t begin, int64_t n,
     loops[u->rule->index](&some, 0, n);
 }
 
-/* Inlined always: to the compiler it is a function that does nothing, and its calls go. */
-static inline __attribute__((always_inline)) void fetch_row(const struct row_update *u, int64_t id)
-{
-    const int64_t begin = (id - u->start) * u->width;
-    const int64_t n = u->width < FETCHED_MAX ? u->width : FETCHED_MAX;
-    for (int64_t at = begin; at < begin + n; at += LINE_FLOATS) {
-        __builtin_prefetch(u->value + at, 1);
-        for (int i = 0; i < u->rule->slots[u->form]; i++) __builtin_prefetch(u->slot[i] + at, 1);
-    }
-}
-
-static void update_named(const void *arguments, int64_t begin, int64_t end)
-{
-    const struct row_update *u = arguments;
-    for (int64_t i = begin; i < end && i < begin + ROWS_AHEAD; i++) fetch_row(u, u->ids[i]);
-    for (int64_t i = begin; i < end; i++) {
-        if (i + ROWS_AHEAD < end) fetch_row(u, u->ids[i + ROWS_AHEAD]);
-        update_floats(u, (u->ids[i] - u->start) * u->width, u->width, u->gradient + i * u->width);
-    }
-}
-
 /* Rows of the table that nobody names */
 static void update_others(const struct row_update *u, int64_t begin, int64_t end)
 {
@@ -101,7 +126,7 @@ static void update_swept(const void *arguments, int64_t begin, int64_t end)
     int64_t next = element_row(u->ids, u->count, u->start + begin), row = begin;
     for (; next < u->count && u->ids[next] < u->start + end; next++) {
         update_others(u, row, u->ids[next] - u->start);
-        update_named(u, next, next + 1);
+        row_loops[u->rule->index](u, next, next + 1);
         row = u->ids[next] - u->start + 1;
     }
     update_others(u, row, end);
@@ -113,5 +138,5 @@ void ISA(update_rows)(struct device *d, const struct row_update *u)
     if (u->sweeps)
         spread(d, u->rows, grain, update_swept, u);
     else
-        spread(d, u->count, grain, update_named, u);
+        spread(d, u->count, grain, row_loops[u->rule->index], u);
 }

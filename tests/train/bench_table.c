@@ -19,7 +19,7 @@
 #include "core/train/variables/table.h"
 #include "kernels/device.h"
 
-enum { BATCHES = 64, LINE_FLOATS = 16, AHEAD = 16, ARRAYS = 2, ROUNDS = 7 };
+enum { BATCHES = 64, LINE_FLOATS = 16, AHEAD = 32, SECOND_CACHE = 2, ARRAYS = 2, ROUNDS = 7 };
 static const double WINDOW_NS = 1e8;
 static const double GOAL = 0.6;
 
@@ -85,7 +85,7 @@ static void read_lines(struct bench *b, int batch)
     const int64_t *ids = b->ids[batch], n = b->distinct[batch];
     float sum = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (i + AHEAD < n) __builtin_prefetch(lines + ids[i + AHEAD] * b->width);
+        if (i + AHEAD < n) __builtin_prefetch(lines + ids[i + AHEAD] * b->width, 0, SECOND_CACHE);
         sum += lines[ids[i] * b->width];
     }
     kept = sum;

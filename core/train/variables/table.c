@@ -25,10 +25,11 @@ enum {
     REGIONS_ADVISED = 64,
     REGION_PART = 4,       /* of its rows, one in so many is made when it becomes one */
     REGION_HUGE = 1 << 30, /* added to the count of its rows then */
-    ROWS_AHEAD = 16,       /* of values */
+    ROWS_AHEAD = 32,       /* of values */
     BITS_AHEAD = 2 * ROWS_AHEAD,
     FETCHED_MAX = 128, /* floats of a row; a long one is fetched by the processor itself */
     LINE_FLOATS = 16,
+    SECOND_CACHE = 2, /* of a prefetch: it has room for more lines on their way than the first */
     WORD_ROWS = 64,
     SAVED_AT_ONCE = 1 << 14, /* floats */
     THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
@@ -293,7 +294,7 @@ static inline __attribute__((always_inline)) void fetch_row(const struct reading
     const struct table *t = r->table;
     const float *row = t->arrays[0] + (r->rows[i] - t->is.start) * t->width;
     const int64_t n = t->width < FETCHED_MAX ? t->width : FETCHED_MAX;
-    for (int64_t at = 0; at < n; at += LINE_FLOATS) __builtin_prefetch(row + at);
+    for (int64_t at = 0; at < n; at += LINE_FLOATS) __builtin_prefetch(row + at, 0, SECOND_CACHE);
 }
 
 static void read_rows(const void *arguments, int64_t begin, int64_t end)

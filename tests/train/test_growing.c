@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
+#include "core/train/variables/growing/found.h"
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/key_index.h"
 #include "core/train/variables/growing/keys.h"
@@ -92,6 +93,32 @@ static void what_is_not_seen_goes_where_it_may(void **state)
     assert_int_equal(key_index_make_room(&x, true), OK);
     check_index(&x, COUNT / 2);
     key_index_close(&x);
+    (void)state;
+}
+
+static void find(struct found *f, const int64_t *keys, int64_t count, int64_t number)
+{
+    int64_t *numbers = found_begin(f, keys, count);
+    assert_non_null(numbers);
+    for (int64_t i = 0; i < count; i++) numbers[i] = number + i;
+}
+
+static void what_a_gather_found_is_for_one_update_of_the_same_keys(void **state)
+{
+    const int64_t some[] = {2, 5, 9}, others[] = {2, 6, 9};
+    struct found f = {0};
+    find(&f, some, 3, 10);
+    find(&f, others, 3, 20);
+    find(&f, some, 3, 30);
+    assert_null(found_take(&f, some, 2));
+    assert_int_equal(found_take(&f, some, 3)[2], 32);
+    assert_int_equal(found_take(&f, some, 3)[2], 12);
+    assert_null(found_take(&f, some, 3));
+    for (int i = 0; i < GATHERS_MAX; i++) find(&f, some, 3, 40 + i);
+    assert_null(found_take(&f, others, 3)); /* the oldest went */
+    found_forget(&f);
+    assert_null(found_take(&f, some, 3));
+    found_close(&f);
     (void)state;
 }
 
@@ -288,6 +315,42 @@ static void number_of_parts_changes_no_bit(void **state)
     (void)state;
 }
 
+/* Of a number of steps, behind which all keys had been given up */
+static int64_t with_a_gap(int64_t step)
+{
+    return step < STEPS / 2 ? step : step + 1000;
+}
+
+/* As workers do, which get rows some steps before they push gradients of them; ahead 0: not. */
+static void run_ahead(const struct world *world, struct table *table, int64_t ahead)
+{
+    int64_t keys[BATCH];
+    float rows[BATCH * WIDTH];
+    for (int64_t step = 0; step < STEPS; step++) {
+        if (ahead) table_gather(table, keys, draw_keys(with_a_gap(step + ahead), keys), rows);
+        const int64_t count = draw_keys(with_a_gap(step), keys);
+        apply(world, &table, 1, with_a_gap(step), keys, count);
+    }
+}
+
+static void gathers_before_an_update_change_no_bit(void **state)
+{
+    static struct picture expected, found;
+    struct world world;
+    struct table *table;
+    open_world(&world, adagrad, 2, 300);
+    for (int64_t ahead = 0; ahead <= 4; ahead++) {
+        open_parts(&world, 1, &table);
+        run_ahead(&world, table, ahead);
+        see(&table, 1, &found);
+        if (ahead == 0) expected = found;
+        assert_same(&found, &expected);
+        close_parts(&table, 1);
+    }
+    close_world(&world);
+    (void)state;
+}
+
 static void read_one(struct table *table, int64_t key, float ret[WIDTH])
 {
     table_gather(table, &key, 1, ret);
@@ -457,7 +520,9 @@ int main(void)
         cmocka_unit_test(an_index_is_in_the_order_of_its_keys),
         cmocka_unit_test(keys_that_crowd_at_the_end_find_a_place),
         cmocka_unit_test(what_is_not_seen_goes_where_it_may),
+        cmocka_unit_test(what_a_gather_found_is_for_one_update_of_the_same_keys),
         cmocka_unit_test(number_of_parts_changes_no_bit),
+        cmocka_unit_test(gathers_before_an_update_change_no_bit),
         cmocka_unit_test(a_row_is_made_when_it_is_seen_often_enough),
         cmocka_unit_test(what_is_unused_is_given_up_and_its_memory_used_again),
         cmocka_unit_test(a_save_has_what_was_there_when_it_began),

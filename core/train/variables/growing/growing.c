@@ -20,6 +20,7 @@ enum {
     AHEAD = 16,
     FETCHED_MAX = 128, /* floats of a row */
     LINE_FLOATS = 16,
+    SECOND_CACHE = 2,        /* of a prefetch */
     THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
     HUGE_BYTES = 2 << 20,
 };
@@ -120,6 +121,7 @@ void growing_close(struct growing *t)
     if (!t) return;
     unmap(t);
     key_index_close(&t->index);
+    found_close(&t->found);
     aside_close(&t->aside);
     free(t->numbers);
     free(t->gradients);
@@ -241,6 +243,7 @@ static err enter_period(struct growing *t, int64_t step)
     t->step = step;
     if (!t->period_steps || step / t->period_steps <= before) return OK;
     t->period = step / t->period_steps;
+    found_forget(&t->found);
     const bool is_all = t->period - before > t->idle_periods;
     for (int64_t i = 0; i < t->index.end; i++) {
         struct entry *entry = &t->index.at[i];
@@ -273,6 +276,21 @@ static err see(struct growing *t, int64_t key, int64_t *ret_number)
     return OK;
 }
 
+/* A row that is to be set aside needs its entry. */
+static err see_all(struct growing *t, const int64_t *keys, int64_t count)
+{
+    const int64_t *found = t->aside.is_on ? NULL : found_take(&t->found, keys, count);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t ahead = i + AHEAD;
+        if (ahead < count && !(found && found[ahead] >= 0)) key_index_fetch(&t->index, keys[ahead]);
+        if (found && found[i] >= 0)
+            t->numbers[i] = found[i];
+        else
+            TRY(see(t, keys[i], &t->numbers[i]));
+    }
+    return OK;
+}
+
 /* ---- calls ---- */
 
 static err reserve(struct growing *t, int64_t count)
@@ -297,27 +315,42 @@ struct reading {
     const struct growing *table;
     const int64_t *keys;
     float *ret;
+    int64_t *found; /* [of the call], or NULL */
     uint8_t period; /* of the next update, which may be the first of one */
 };
 
 /* Keys: first their entries, then their rows */
 enum { PIECE = 64 };
 
-static int64_t number_of(const struct reading *r, int64_t key)
+static int64_t number_of(const struct reading *r, const struct entry *entry)
 {
     const struct growing *t = r->table;
-    const struct entry *entry = key_index_find(&t->index, key);
     if (entry && (uint8_t)(r->period - entry->period) > t->idle_periods) entry = NULL;
     if (entry && entry_has_row(entry)) return entry->state;
     const int64_t sights = entry ? entry_sights(entry) : 0;
     return next_makes_row(t->is.growth, sights) ? NEXT_MAKES_ROW : NO_ROW;
 }
 
+/* What an update of this period that names key i need not ask for */
+static void keep_found(const struct reading *r, int64_t i, const struct entry *entry)
+{
+    const bool is_kept =
+        entry && entry_has_row(entry) && entry->period == (uint8_t)r->table->period;
+    r->found[i] = is_kept ? entry->state : NO_ROW;
+}
+
+static int64_t find_number(const struct reading *r, int64_t i)
+{
+    const struct entry *entry = key_index_find(&r->table->index, r->keys[i]);
+    if (r->found) keep_found(r, i, entry);
+    return number_of(r, entry);
+}
+
 static inline __attribute__((always_inline)) void fetch_row(const struct growing *t, int64_t number)
 {
     const int64_t n = t->width < FETCHED_MAX ? t->width : FETCHED_MAX;
     const float *row = t->arrays[0] + number * t->width;
-    for (int64_t at = 0; at < n; at += LINE_FLOATS) __builtin_prefetch(row + at);
+    for (int64_t at = 0; at < n; at += LINE_FLOATS) __builtin_prefetch(row + at, 0, SECOND_CACHE);
 }
 
 void growing_read_none(const struct table_description *is, int64_t key, int64_t sights, float *ret)
@@ -348,7 +381,7 @@ static void read_rows(const void *arguments, int64_t begin, int64_t end)
         const int64_t n = end - at < PIECE ? end - at : PIECE;
         for (int64_t i = 0; i < n; i++) {
             if (at + i + AHEAD < end) key_index_fetch(&t->index, r->keys[at + i + AHEAD]);
-            numbers[i] = number_of(r, r->keys[at + i]);
+            numbers[i] = find_number(r, at + i);
             if (numbers[i] >= 0) fetch_row(t, numbers[i]);
         }
         for (int64_t i = 0; i < n; i++)
@@ -359,7 +392,11 @@ static void read_rows(const void *arguments, int64_t begin, int64_t end)
 void growing_gather(struct growing *t, const int64_t *keys, int64_t count, float *ret)
 {
     const int64_t period = t->period_steps ? (t->step + 1) / t->period_steps : 0;
-    const struct reading reading = {t, keys, ret, (uint8_t)period};
+    const struct reading reading = {.table = t,
+                                    .keys = keys,
+                                    .ret = ret,
+                                    .found = found_begin(&t->found, keys, count),
+                                    .period = (uint8_t)period};
     t->device->kernels->spread(t->device, count, grain(t), read_rows, &reading);
 }
 
@@ -406,10 +443,7 @@ err growing_apply(struct growing *t, const int64_t *keys, int64_t count, const f
     TRY(reserve(t, count));
     aside_begin_change(&t->aside);
     err e = enter_period(t, now->step);
-    for (int64_t i = 0; i < count && !e; i++) {
-        if (i + AHEAD < count) key_index_fetch(&t->index, keys[i + AHEAD]);
-        e = see(t, keys[i], &t->numbers[i]);
-    }
+    if (!e) e = see_all(t, keys, count);
     if (!e) {
         const int64_t rows = take_rows(t, count, gradients, &of_rows);
         update(t, rows, of_rows, now);

@@ -3,6 +3,7 @@
 #define CORE_TRAIN_VARIABLES_GROWING_GROWING_INSIDE_H
 
 #include "core/train/variables/aside.h"
+#include "core/train/variables/growing/found.h"
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/key_index.h"
 
@@ -14,6 +15,8 @@ struct growing {
     int array_count;
 
     struct key_index index;
+    struct found
+        found; /* of entries that were used in this period: an update leaves them as they are */
     int64_t seen_count, row_count; /* keys that were seen and have no row; that have one */
 
     float *arrays[1 + SLOTS_MAX]; /* [room, width]: values, slots; memory comes as rows are made */

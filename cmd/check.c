@@ -290,8 +290,11 @@ static void print_towers(const struct session *session)
     for (int i = 0; i < towers->count; i++) {
         const struct tower *t = &towers->at[i];
         const int64_t floats = t->gradients ? session->graph->param_floats : 0;
-        printf("tower %d: %lld of %lld rows on %s, %lld bytes\n", i, (long long)t->graph->batch,
-               (long long)session->graph->batch, t->device->kernels->name,
+        char where[32] = "CPU";
+        if (t->device->is_separate) snprintf(where, sizeof where, "GPU %d", t->device->index);
+        printf("tower %d: %lld of %lld rows on %s (%s), %lld bytes\n", i,
+               (long long)t->graph->batch, (long long)session->graph->batch, where,
+               t->device->kernels->name,
                (long long)t->plan->size.block +
                    (t->values ? 2 : 1) * floats * (long long)sizeof(float));
     }

@@ -45,6 +45,7 @@ err device_flag_parse(const char *flag, struct device_choice *ret)
 static err choose(const struct device_request *r, struct device_choice *ret)
 {
     if (r->flag) return device_flag_parse(r->flag, ret);
+    if (r->tower) return device_choice_parse(r->tower, ret);
     return device_choice_parse(r->spec ? r->spec->device : "auto", ret);
 }
 

@@ -8,6 +8,7 @@
 
 struct device_request {
     const char *flag;        /* --device; NULL: as the spec says */
+    const char *tower;       /* instead of the spec's "device"; NULL: it is no tower's own */
     const struct spec *spec; /* NULL: there is none */
     int local_index;         /* of this task among those of its host that compute */
     int threads;             /* of a CPU */

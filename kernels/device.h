@@ -14,6 +14,7 @@ struct device {
     int threads; /* CPU threads that kernels may use */
     void *state;
     bool is_separate; /* its memory is not the host's: only upload() and download() cross over */
+    int index;        /* of a GPU, as the driver counts them */
 };
 
 /* Kernel variants of the CPU, best first: "avx512", "avx2", "sse2". isa NULL: what

@@ -159,8 +159,12 @@ static void log_step(struct progress *p, const struct run_view *v)
     p->logged_ns = p->step_ns;
 }
 
-/* tower NULL: there is none. Devices of a kind are numbered as towers are, whose names its nodes
- * have in TensorFlow. */
+static const char *kind_of(const struct device *device)
+{
+    return device->is_separate ? "GPU" : "CPU";
+}
+
+/* tower NULL: there is none. Its nodes are named as in TensorFlow. */
 static void print_nodes(const struct run_view *v, const struct tower *tower)
 {
     const struct session *s = v->session;
@@ -169,22 +173,22 @@ static void print_nodes(const struct run_view *v, const struct tower *tower)
     if (tower) snprintf(name, sizeof name, "tower_%d/", tower->index);
     for (int i = 0; i < s->graph->node_count; i++)
         printf("%s%s: (%s): /job:worker/task:%d/device:%s:%d\n", name, s->graph->nodes[i].name,
-               s->graph->nodes[i].op->object.name, v->worker, device->is_separate ? "GPU" : "CPU",
-               device->is_separate && tower ? tower->index : 0);
+               s->graph->nodes[i].op->object.name, v->worker, kind_of(device), device->index);
 }
 
 /* As TensorFlow's log_device_placement: every variable and node with the task that has it. */
 static void print_devices(const struct run_view *v)
 {
     const struct session *s = v->session;
-    const char *where = s->options.device->is_separate ? "GPU:0" : "CPU:0";
-    const char *kept = s->options.binds_device_memory ? where : "CPU:0";
+    const struct device *d = s->options.device;
+    const bool is_here = s->options.binds_device_memory;
     for (int i = 0; i < s->layout->slice_count; i++) {
         const struct slice *slice = &s->layout->slices[i];
         char part[32] = "";
         if (slice->parts > 1) snprintf(part, sizeof part, "/part_%d", slice->part);
-        printf("%s%s: (variable): /job:ps/task:%d/device:%s\n",
-               s->layout->variables[slice->variable].name, part, slice->ps, kept);
+        printf("%s%s: (variable): /job:ps/task:%d/device:%s:%d\n",
+               s->layout->variables[slice->variable].name, part, slice->ps,
+               is_here ? kind_of(d) : "CPU", is_here ? d->index : 0);
     }
     printf("global_step: (variable): /job:ps/task:0/device:CPU:0\n");
     for (int k = 0; k < s->towers.count; k++) print_nodes(v, &s->towers.at[k]);

@@ -58,7 +58,7 @@ static struct device_request request_of_tower(const struct device_request *task,
     const struct tower_spec *towers = &task->spec->train.towers;
     struct device_request request = *task;
     request.local_index = task->local_index * towers->count + k;
-    if (towers->devices.count && !task->flag) request.flag = towers->devices.at[k];
+    if (towers->devices.count) request.tower = towers->devices.at[k];
     request.threads = (task->threads + towers->count - 1 - k) / towers->count;
     if (request.threads < 1) request.threads = 1;
     return request;

@@ -214,7 +214,11 @@ static err open_described(const struct gpu_options *options, const struct gpu *g
     state->precision = options->precision;
     fill_table(state);
     cuda_wait_init(state);
-    struct device d = {.kernels = &state->table, .threads = 1, .state = state, .is_separate = true};
+    struct device d = {.kernels = &state->table,
+                       .threads = 1,
+                       .state = state,
+                       .is_separate = true,
+                       .index = options->index};
     err e = set_up(&d, options, gpu);
     if (e)
         close_gpu(&d);

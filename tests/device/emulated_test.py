@@ -177,5 +177,47 @@ class Emulated(CommandCase):
         self.assertGreater(max(sizes), 1000)
 
 
+class TwoGpus(CommandCase):
+    TOWERS = ["--set", 'train.towers=["gpu:0","gpu:1"]']
+
+    def run_towers(self, *words, gpus="2"):
+        return program.run([*words, *self.TOWERS, "spec.json"], self.folder, {"EMULATED_GPUS": gpus})
+
+    def losses(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [float(loss) for loss in re.findall(r"loss (\d\.\d+), acc", done.stderr)]
+
+    def test_towers_train_as_one_replica_on_the_cpu(self):
+        each = ["--set", "train.log_every_steps=1"]
+        wanted = self.losses(program.run([*each, "--device=cpu", "spec.json"], self.folder))
+        for words in ([], ["--local_ps=1", "--local_workers=1"]):
+            done = self.run_towers(*each, "--set", "train.log_device_placement=true", *words)
+            found = self.losses(done)
+            self.assertEqual(len(found), 20, done.stderr)
+            for one, other in zip(found, wanted):
+                self.assertAlmostEqual(one, other, delta=2e-4)
+            for gpu in (0, 1):
+                self.assertRegex(done.stdout, rf"tower_{gpu}/softmax: \(dense\): "
+                                              rf"/job:worker/task:0/device:GPU:{gpu}\n")
+
+    def test_towers_need_not_be_in_the_order_of_their_gpus(self):
+        done = program.run(["--set", 'train.towers=["gpu:1","cpu","gpu:0"]', "--set", "data.batch_size=21",
+                            "--set", "train.log_device_placement=true", "spec.json"], self.folder,
+                           {"EMULATED_GPUS": "2"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(re.findall(r"tower_\d/softmax: .*/device:(\w+:\d)\n", done.stdout),
+                         ["GPU:1", "CPU:0", "GPU:0"])
+
+    def test_check_names_each_towers_gpu(self):
+        said = self.run_towers("check").stdout
+        for gpu in (0, 1):
+            self.assertRegex(said, rf"\ntower {gpu}: 10 of 20 rows on GPU {gpu} \(cuda emulated.*\), \d+ bytes")
+
+    def test_a_gpu_that_is_not_there_is_named_with_its_tower(self):
+        done = self.run_towers(gpus="1")
+        self.assertEqual(done.returncode, INPUT, done.stderr)
+        self.assertIn("train.towers: tower 1: device: there is no GPU 1: 1 can be seen, from 0 on", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

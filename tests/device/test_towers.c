@@ -1,6 +1,8 @@
 /* test_towers.c - several towers compute of a batch what one replica computes of all of it, on
  * CPUs, on devices of their own, and mixed; and the same to the bit every time.
  *
+ * Called with "gpus", on GPUs 0 and 1 alone, where there are two: real ones or emulated.
+ *
  * Values stay as they are, so that a step depends on nothing but its batch and the draws of
  * dropout. Sums are taken in another order, so numbers are near, not equal.
  */
@@ -12,7 +14,9 @@
 #include "core/base/random.h"
 #include "tests/device/apart.h"
 
-enum { STEPS = 4, MOST = 4, PUSHED_MOST = 512 };
+enum { STEPS = 4, MOST = 4, PUSHED_MOST = 512, SKIPPED = 77 };
+
+enum where { HERE, AWAY, GPU_0, GPU_1 };
 
 /* Everything that a batch as a whole has a say in: dropout, a regularizer, and how the optimizer
  * clips */
@@ -44,8 +48,8 @@ static const char clicks[] =
 struct work {
     const char *spec;
     int batches_per_push;
-    int towers;               /* 0: one replica */
-    bool has_apart[MOST + 1]; /* the session's device, then those of towers */
+    int towers;                 /* 0: one replica */
+    enum where where[MOST + 1]; /* the session's device, then those of towers */
 };
 
 struct world {
@@ -95,9 +99,12 @@ static err ask(void *context, const size_t bytes[])
     return OK;
 }
 
-static void open_device(bool is_apart, struct device *ret)
+static void open_device(enum where where, struct device *ret)
 {
-    const err e = is_apart ? device_open_apart(SIZE_MAX, ret) : device_open_cpu(1, NULL, ret);
+    const struct gpu_options gpu = {.index = (int)where - GPU_0};
+    const err e = where == HERE   ? device_open_cpu(1, NULL, ret)
+                  : where == AWAY ? device_open_apart(SIZE_MAX, ret)
+                                  : device_open_gpu(&gpu, ret);
     if (e) fail_msg("%s", error_text());
 }
 
@@ -106,10 +113,10 @@ static void open_world(struct world *w, const struct work *work)
     static struct row_source source;
     *w = (struct world){0};
     rig_load_spec(work->spec, &w->spec);
-    for (int i = 0; i <= work->towers; i++) open_device(work->has_apart[i], &w->devices[i]);
+    for (int i = 0; i <= work->towers; i++) open_device(work->where[i], &w->devices[i]);
     for (int i = 0; i < work->towers; i++) w->at[i] = &w->devices[i + 1];
     /* as in a run: the first tower on another device than a CPU has the session's */
-    if (work->has_apart[0]) w->at[0] = &w->devices[0];
+    if (work->where[0] != HERE) w->at[0] = &w->devices[0];
     source = (struct row_source){ask, w};
     const struct session_options options = {.spec = &w->spec,
                                             .device = &w->devices[0],
@@ -133,7 +140,7 @@ static void close_world(struct world *w, const struct work *work)
 {
     session_close(&w->session);
     for (int i = 0; i <= work->towers; i++) {
-        if (work->has_apart[i]) assert_int_equal(device_apart_in_use(&w->devices[i]), 0);
+        if (work->where[i] == AWAY) assert_int_equal(device_apart_in_use(&w->devices[i]), 0);
         device_close(&w->devices[i]);
     }
     free(w->values);
@@ -240,15 +247,28 @@ static void several_batches_of_a_push_are_summed(void **state)
 
 static void towers_on_devices_of_their_own(void **state)
 {
-    check(&(struct work){dense, 1, 2, {true, true, true}});
-    check(&(struct work){clicks, 1, 3, {true, true, true, true}});
-    check(&(struct work){dense, 2, 2, {true, true, true}});
+    check(&(struct work){dense, 1, 2, {AWAY, AWAY, AWAY}});
+    check(&(struct work){clicks, 1, 3, {AWAY, AWAY, AWAY, AWAY}});
+    check(&(struct work){dense, 2, 2, {AWAY, AWAY, AWAY}});
 }
 
 static void a_tower_on_another_device_beside_one_of_the_cpu(void **state)
 {
-    check(&(struct work){dense, 1, 2, {false, false, true}});
-    check(&(struct work){clicks, 1, 3, {true, true, false, true}});
+    check(&(struct work){dense, 1, 2, {HERE, HERE, AWAY}});
+    check(&(struct work){clicks, 1, 3, {AWAY, AWAY, HERE, AWAY}});
+}
+
+static void towers_on_two_gpus(void **state)
+{
+    check(&(struct work){dense, 1, 2, {GPU_0, GPU_0, GPU_1}});
+    check(&(struct work){clicks, 1, 2, {GPU_0, GPU_0, GPU_1}});
+    check(&(struct work){clipped, 2, 2, {GPU_0, GPU_0, GPU_1}});
+}
+
+static void towers_on_two_gpus_and_a_cpu(void **state)
+{
+    check(&(struct work){dense, 1, 3, {GPU_0, HERE, GPU_0, GPU_1}});
+    check(&(struct work){dense, 1, 2, {HERE, HERE, GPU_1}});
 }
 
 static void a_batch_that_cannot_be_cut_is_refused(void **state)
@@ -257,7 +277,7 @@ static void a_batch_that_cannot_be_cut_is_refused(void **state)
     struct device device;
     struct session session;
     rig_load_spec(dense, &spec);
-    open_device(false, &device);
+    open_device(HERE, &device);
     struct device *at[] = {&device, &device, &device, &device, &device};
     const struct session_options options = {.spec = &spec,
                                             .device = &device,
@@ -271,8 +291,20 @@ static void a_batch_that_cannot_be_cut_is_refused(void **state)
     spec_free(&spec);
 }
 
-int main(void)
+static int run_on_gpus(void)
 {
+    struct gpus gpus;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(towers_on_two_gpus),
+        cmocka_unit_test(towers_on_two_gpus_and_a_cpu),
+    };
+    if (gpu_list(&gpus) || gpus.count < 2) return SKIPPED;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int count, char **words)
+{
+    if (count > 1) return run_on_gpus();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpu_towers_compute_what_one_replica_does),
         cmocka_unit_test(several_batches_of_a_push_are_summed),

@@ -2,7 +2,7 @@
  * makes, on the memory of the host. Numbers of errors are CUDA's.
  *
  * What is queued is done when somebody waits for it and not before, so that whoever forgets to wait
- * sees it. One thread of the host may call.
+ * sees it. Any thread may call; one at a time is in a call.
  */
 #ifndef TESTS_CUDA_EMULATION_API_H
 #define TESTS_CUDA_EMULATION_API_H
@@ -24,6 +24,7 @@ typedef enum cudaError {
     cudaErrorDeviceUninitialized = 201,
     cudaErrorECCUncorrectable = 214,
     cudaErrorNvlinkUncorrectable = 220,
+    cudaErrorInvalidResourceHandle = 400,
     cudaErrorIllegalState = 401,
     cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,

@@ -2,9 +2,10 @@
  * processor and run thread by thread.
  *
  * A program that links `emulated` (tests/cuda/meson.build) has it in the place of CUDA: gpu_list()
- * and device_open_gpu() find one GPU, "emulated", without cuBLAS. Its memory is apart: the host
- * that touches it while no work is done ends with SIGSEGV, and so does a kernel that reads or
- * writes behind the end of an allocation. What has not been written is NaN.
+ * and device_open_gpu() find one GPU, "emulated", without cuBLAS, or as many as EMULATED_GPUS of
+ * the environment says. Its memory is apart: the host that touches it while no work is done ends
+ * with SIGSEGV, and so does a kernel that reads or writes behind the end of an allocation, or
+ * memory of another GPU. What has not been written is NaN.
  */
 #ifndef TESTS_CUDA_EMULATOR_EMULATED_H
 #define TESTS_CUDA_EMULATOR_EMULATED_H
@@ -14,7 +15,7 @@
 /* The emulated GPU, is_separate */
 err device_open_emulated(struct device *ret);
 
-/* How much memory it has (1 GiB at first), and how much of that is taken */
+/* How much memory each has (1 GiB at first), and how much is taken of all */
 void emulated_set_memory(size_t bytes);
 size_t emulated_memory_taken(void);
 
@@ -53,7 +54,7 @@ void emulated_set_wait_limit(struct device *, int milliseconds);
 /* The CUDA of its driver: 13 at first */
 void emulated_set_driver(int major);
 
-/* How many GPUs there are (1 at first); 0: "no device" */
+/* How many GPUs there are (1 at first, GPUS_MAX at most); 0: "no device" */
 void emulated_set_gpus(int count);
 
 #endif

@@ -4,8 +4,18 @@
 
 #include <cuda_runtime_api.h>
 
-/* Lets kernels and copies touch the GPU's memory; takes it away again. */
-void emulated_memory_open(void);
+/* The first words of every call: one thread at a time is in it, until it returns. */
+void emulated_begin_turn(void);
+void emulated_end_turn(const char *);
+#define EMULATED_TURN                                                                              \
+    __attribute__((cleanup(emulated_end_turn), unused)) const char turn =                          \
+        (emulated_begin_turn(), (char)0)
+
+/* The one that this thread has chosen by cudaSetDevice(): 0 at first */
+int emulated_gpu(void);
+
+/* Lets kernels and copies touch the memory of one GPU; takes it away again. */
+void emulated_memory_open(int gpu);
 void emulated_memory_close(void);
 
 /* What emulated_break() has asked for, or success */

@@ -28,13 +28,14 @@ struct piece {
     char *pages; /* NULL: free */
     size_t page_bytes, bytes;
     char *memory;
-    bool is_hosts; /* its memory, which the GPU reaches: mapped */
+    bool is_hosts; /* its memory, which every GPU reaches: mapped */
+    int gpu;
 };
 
 static struct piece pieces[PIECES_MAX];
 static int piece_count; /* those behind are all free */
-static size_t taken, all = 1 << 30;
-static bool is_open;
+static size_t taken[GPUS_MAX], all = 1 << 30;
+static int open_gpu = -1; /* -1: none is */
 
 void emulated_set_memory(size_t bytes)
 {
@@ -43,7 +44,9 @@ void emulated_set_memory(size_t bytes)
 
 size_t emulated_memory_taken(void)
 {
-    return taken;
+    size_t bytes = 0;
+    for (int i = 0; i < GPUS_MAX; i++) bytes += taken[i];
+    return bytes;
 }
 
 /* Of a large piece both ends alone: the system takes time for every page, each time. */
@@ -55,21 +58,23 @@ static void protect_piece(const struct piece *piece, int protection)
     if (is_large) (void)mprotect(piece->pages + piece->page_bytes - bytes, bytes, protection);
 }
 
-static void protect(int protection)
+static void protect(int gpu, int protection)
 {
     for (int i = 0; i < piece_count; i++)
-        if (pieces[i].pages && !pieces[i].is_hosts) protect_piece(&pieces[i], protection);
-    is_open = protection != PROT_NONE;
+        if (pieces[i].pages && !pieces[i].is_hosts && pieces[i].gpu == gpu)
+            protect_piece(&pieces[i], protection);
 }
 
-void emulated_memory_open(void)
+void emulated_memory_open(int gpu)
 {
-    if (!is_open) protect(PROT_READ | PROT_WRITE);
+    protect(gpu, PROT_READ | PROT_WRITE);
+    open_gpu = gpu;
 }
 
 void emulated_memory_close(void)
 {
-    if (is_open) protect(PROT_NONE);
+    protect(open_gpu, PROT_NONE);
+    open_gpu = -1;
 }
 
 static size_t rounded(size_t bytes, size_t to)
@@ -90,25 +95,27 @@ static cudaError_t take(void **ret, size_t bytes, bool is_hosts)
 {
     struct piece *piece = free_piece();
     const size_t whole = rounded(bytes, ALIGNMENT);
-    if (!piece || bytes > all || (!is_hosts && taken > all - bytes))
+    const int gpu = emulated_gpu();
+    if (!piece || bytes > all || (!is_hosts && taken[gpu] > all - bytes))
         return cudaErrorMemoryAllocation;
     const size_t page_bytes = rounded(whole, PAGE);
     char *pages =
         mmap(NULL, page_bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
     (void)mprotect(pages + page_bytes, PAGE, PROT_NONE);
-    *piece = (struct piece){pages, page_bytes, bytes, pages + page_bytes - whole, is_hosts};
+    *piece = (struct piece){pages, page_bytes, bytes, pages + page_bytes - whole, is_hosts, gpu};
     memset(pages, UNWRITTEN, page_bytes);
     __asan_poison_memory_region(pages, page_bytes);
     __asan_unpoison_memory_region(piece->memory, bytes);
-    if (!is_hosts && !is_open) protect_piece(piece, PROT_NONE);
-    if (!is_hosts) taken += bytes;
+    if (!is_hosts) protect_piece(piece, PROT_NONE);
+    if (!is_hosts) taken[gpu] += bytes;
     *ret = piece->memory;
     return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void **ret, size_t bytes)
 {
+    EMULATED_TURN;
     cudaError_t status = streams_forbid_in_capture();
     if (!status) status = emulated_status("cudaMalloc");
     return status ? status : take(ret, bytes, false);
@@ -138,13 +145,14 @@ static cudaError_t give_back(void *memory, bool is_hosts)
     (void)mprotect(piece->pages, piece->page_bytes, PROT_READ | PROT_WRITE);
     check_end(piece);
     (void)munmap(piece->pages, piece->page_bytes + PAGE);
-    if (!is_hosts) taken -= piece->bytes;
+    if (!is_hosts) taken[piece->gpu] -= piece->bytes;
     *piece = (struct piece){0};
     return emulated_ruin();
 }
 
 cudaError_t cudaFree(void *memory)
 {
+    EMULATED_TURN;
     if (!memory) return cudaSuccess;
     if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
     return give_back(memory, false);
@@ -153,9 +161,11 @@ cudaError_t cudaFree(void *memory)
 /* Says nothing where it fails. */
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_all)
 {
+    EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaMemGetInfo");
     if (status) return status;
-    *ret_free = taken < all ? all - taken : 0;
+    const size_t here = taken[emulated_gpu()];
+    *ret_free = here < all ? all - here : 0;
     *ret_all = all;
     return cudaSuccess;
 }
@@ -245,6 +255,7 @@ void emulated_memory_check_pinned(const void *from, size_t bytes, bool is_writte
 
 cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
+    EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaHostAlloc");
     if (status) return status;
     if (flags & cudaHostAllocMapped) return take(ret, bytes, true);
@@ -260,6 +271,7 @@ static void check_idle(const struct range *range)
 
 cudaError_t cudaFreeHost(void *memory)
 {
+    EMULATED_TURN;
     struct range *range = pinned_at(memory);
     if (!range) {
         streams_finish_all();
@@ -273,6 +285,7 @@ cudaError_t cudaFreeHost(void *memory)
 
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
 {
+    EMULATED_TURN;
     const bool is_written = flags != cudaHostRegisterReadOnly;
     const cudaError_t status = emulated_status("cudaHostRegister");
     if (status) return status;
@@ -283,6 +296,7 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
 
 cudaError_t cudaHostUnregister(void *memory)
 {
+    EMULATED_TURN;
     struct range *range = pinned_at(memory);
     if (!range) return cudaErrorHostMemoryNotRegistered;
     check_idle(range);

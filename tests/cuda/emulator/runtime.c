@@ -1,4 +1,5 @@
 /* runtime.c - the calls of CUDA on the emulated GPU, but for those of memory and of streams. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,31 @@ static int calls_until_broken;
 static bool is_idle;
 static bool is_announced; /* for who started the process, and sees no more of it */
 static cudaError_t breaks_by = cudaErrorLaunchFailure;
-static cudaError_t last_error, ruin; /* ruin: the one that has broken the context, or success */
+static _Thread_local int gpu;
+static _Thread_local cudaError_t last_error;
+static cudaError_t ruin; /* the one that has broken the context, or success */
+static pthread_mutex_t turns = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct {
     const char *call;
     int count;
 } calls[CALLS_MAX];
 
 cudaError_t emulated_launch(cudaStream_t, const struct grid *, grid_body *, void *arguments);
+
+void emulated_begin_turn(void)
+{
+    pthread_mutex_lock(&turns);
+}
+
+void emulated_end_turn(const char *turn)
+{
+    pthread_mutex_unlock(&turns);
+}
+
+int emulated_gpu(void)
+{
+    return gpu;
+}
 
 void emulated_break(const char *call, int after)
 {
@@ -38,7 +57,8 @@ __attribute__((constructor)) static void read_environment(void)
 {
     static char call[64];
     int after, error;
-    const char *text = getenv("EMULATED_BREAK");
+    const char *count = getenv("EMULATED_GPUS"), *text = getenv("EMULATED_BREAK");
+    if (count) emulated_set_gpus(atoi(count));
     if (!text || sscanf(text, "%63[^,],%d,%d", call, &after, &error) != 3) return;
     emulated_break(call, after);
     emulated_break_by(error);
@@ -47,7 +67,7 @@ __attribute__((constructor)) static void read_environment(void)
 
 void emulated_set_gpus(int count)
 {
-    gpus = count;
+    gpus = count < GPUS_MAX ? count : GPUS_MAX;
 }
 
 /* Those after which "any further CUDA work will return the same error", or that say as much */
@@ -99,6 +119,7 @@ cudaError_t emulated_status(const char *call)
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
+    EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaMemcpyAsync");
     if (kind == cudaMemcpyHostToDevice) emulated_memory_check_pinned(from, bytes, false);
     if (kind == cudaMemcpyDeviceToHost) emulated_memory_check_pinned(to, bytes, true);
@@ -109,6 +130,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
+    EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaMemsetAsync");
     if (status) return status;
     return streams_put(stream,
@@ -129,6 +151,7 @@ void emulated_set_idle(bool is)
 cudaError_t emulated_launch(cudaStream_t stream, const struct grid *grid, grid_body *body,
                             void *arguments)
 {
+    EMULATED_TURN;
     cudaError_t status = emulated_status("cudaLaunchKernelEx");
     if (!status && !is_grid(grid)) status = cudaErrorInvalidConfiguration;
     if (status || is_idle) {
@@ -142,22 +165,27 @@ cudaError_t emulated_launch(cudaStream_t stream, const struct grid *grid, grid_b
 
 cudaError_t cudaGetDeviceCount(int *ret)
 {
+    EMULATED_TURN;
     *ret = gpus;
     return gpus > 0 ? emulated_status("cudaGetDeviceCount") : cudaErrorNoDevice;
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int index)
 {
+    EMULATED_TURN;
     size_t left, all;
-    const cudaError_t status = cudaMemGetInfo(&left, &all);
+    const cudaError_t status = cudaMemGetInfo(&left, &all); /* all have as much */
     *ret = (struct cudaDeviceProp){"emulated", all, 9, 0, 0x3b, 2, 1};
     return status ? status : emulated_status("cudaGetDeviceProperties");
 }
 
 cudaError_t cudaSetDevice(int index)
 {
+    EMULATED_TURN;
     if (index < 0 || index >= gpus) return last_error = cudaErrorInvalidDevice;
-    return emulated_status("cudaSetDevice");
+    const cudaError_t status = emulated_status("cudaSetDevice");
+    if (!status) gpu = index;
+    return status;
 }
 
 const char *cudaGetErrorString(cudaError_t status)

@@ -20,8 +20,9 @@ struct emulated_event {
 struct emulated_stream {
     struct work queue[QUEUE_MAX];
     uint64_t queued, done; /* counts since the beginning */
+    int gpu;
     bool has_grids;
-    bool is_captured;
+    struct emulated_graph *capture; /* NULL: it is not captured */
     int joined_end; /* of captured work: how far the stream that began has waited for this one */
     int last;       /* the last captured work, -1: none */
 };
@@ -33,9 +34,10 @@ struct emulated_graph {
 };
 
 static struct emulated_stream *streams[STREAMS_MAX];
-static struct emulated_graph *capture; /* NULL: nothing is captured */
-static struct emulated_stream *capture_began;
-static bool is_capture_broken, is_hasty = true, is_hung;
+static _Thread_local struct emulated_graph *capture; /* NULL: this thread captures nothing */
+static _Thread_local struct emulated_stream *capture_began;
+static _Thread_local bool is_capture_broken;
+static bool is_hasty = true, is_hung;
 
 void emulated_set_hasty_copies(bool is)
 {
@@ -95,7 +97,7 @@ static bool do_next(struct emulated_stream *s)
 {
     struct work *w = &s->queue[s->done % QUEUE_MAX];
     if (s->done == s->queued || is_held(w)) return false;
-    emulated_memory_open();
+    emulated_memory_open(s->gpu);
     do_work(w);
     emulated_memory_close();
     free(w->arguments);
@@ -240,21 +242,23 @@ static void do_graph(const struct emulated_graph *g)
 
 static cudaError_t append(struct emulated_stream *s, struct work w)
 {
-    if (capture->count == GRAPH_MAX) give_up("more work than a graph may have");
-    if (capture->count == capture->room) {
-        capture->room = 2 * capture->room + 64;
-        capture->at = realloc(capture->at, (size_t)capture->room * sizeof *capture->at);
+    struct emulated_graph *g = s->capture;
+    if (g->count == GRAPH_MAX) give_up("more work than a graph may have");
+    if (g->count == g->room) {
+        g->room = 2 * g->room + 64;
+        g->at = realloc(g->at, (size_t)g->room * sizeof *g->at);
     }
     w.stream = s;
     w.event = NULL; /* what is awaited is known by the stream and its work */
-    s->last = capture->count;
-    capture->at[capture->count++] = w;
+    s->last = g->count;
+    g->at[g->count++] = w;
     return cudaSuccess;
 }
 
 cudaError_t streams_put(cudaStream_t s, struct work w)
 {
-    return s->is_captured ? append(s, w) : queue(s, &w);
+    if (s->gpu != emulated_gpu()) return cudaErrorInvalidResourceHandle;
+    return s->capture ? append(s, w) : queue(s, &w);
 }
 
 cudaError_t streams_forbid_in_capture(void)
@@ -274,13 +278,14 @@ static void drop(struct emulated_graph *g)
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode)
 {
+    EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaStreamBeginCapture");
     if (status || capture) return status ? status : cudaErrorIllegalState;
     capture = calloc(1, sizeof *capture);
     capture->owners = 1;
     capture_began = s;
     is_capture_broken = false;
-    s->is_captured = true;
+    s->capture = capture;
     s->last = -1;
     return cudaSuccess;
 }
@@ -291,8 +296,8 @@ static bool end_streams(void)
     bool is_joined = true;
     for (int i = 0; i < STREAMS_MAX; i++) {
         struct emulated_stream *s = streams[i];
-        if (!s || !s->is_captured) continue;
-        s->is_captured = false;
+        if (!s || s->capture != capture) continue;
+        s->capture = NULL;
         is_joined &= s == capture_began || s->joined_end > s->last;
     }
     return is_joined;
@@ -300,6 +305,7 @@ static bool end_streams(void)
 
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *ret)
 {
+    EMULATED_TURN;
     struct emulated_graph *g = capture;
     cudaError_t status = emulated_status("cudaStreamEndCapture");
     *ret = NULL;
@@ -316,6 +322,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *ret)
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ret, cudaGraph_t graph, unsigned long long flags)
 {
+    EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaGraphInstantiate");
     if (status) return status;
     graph->owners++;
@@ -325,12 +332,14 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ret, cudaGraph_t graph, unsign
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
+    EMULATED_TURN;
     drop(graph);
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
+    EMULATED_TURN;
     if (any(launches, graph, 0)) give_up("a graph goes that is not done");
     drop(graph);
     return emulated_status("cudaGraphExecDestroy");
@@ -338,6 +347,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s)
 {
+    EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaGraphLaunch");
     if (status || graph->count == 0) return status;
     return streams_put(s, (struct work){.kind = WORK_GRAPH, .graph = graph});
@@ -347,15 +357,18 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s)
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags)
 {
+    EMULATED_TURN;
     int i = 0;
     while (i < STREAMS_MAX && streams[i]) i++;
     if (i == STREAMS_MAX) give_up("too many streams");
     *ret = streams[i] = calloc(1, sizeof **ret);
+    streams[i]->gpu = emulated_gpu();
     return emulated_status("cudaStreamCreateWithFlags");
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
+    EMULATED_TURN;
     if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
     if (s->done == s->queued) return emulated_status("cudaStreamQuery");
     if (!is_hung) streams_finish(s);
@@ -364,6 +377,7 @@ cudaError_t cudaStreamQuery(cudaStream_t s)
 
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
+    EMULATED_TURN;
     streams_finish_all();
     for (int i = 0; i < STREAMS_MAX; i++)
         if (streams[i] == s) streams[i] = NULL;
@@ -374,16 +388,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 /* An event that was captured last takes the stream that waits into the capture. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
 {
+    EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaStreamWaitEvent");
     struct work w = {.kind = WORK_WAIT, .event = event, .count = event->recorded};
     if (status) return status;
     if (event->captured_in && capture) {
-        if (!s->is_captured) s->last = -1, s->joined_end = 0;
-        s->is_captured = true;
+        if (!s->capture) s->last = -1, s->joined_end = 0;
+        s->capture = capture;
         w.awaited = event->captured_in;
         w.awaited_end = event->captured_end;
         if (s == capture_began) event->captured_in->joined_end = event->captured_end;
-    } else if (s->is_captured) {
+    } else if (s->capture) {
         is_capture_broken = true; /* of what is not part of it */
         return cudaErrorStreamCaptureIsolation;
     }
@@ -392,17 +407,19 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flag
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
 {
+    EMULATED_TURN;
     *ret = calloc(1, sizeof **ret);
     return *ret ? emulated_status("cudaEventCreateWithFlags") : cudaErrorMemoryAllocation;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
 {
+    EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaEventRecord");
     if (status) return status;
-    event->captured_in = s->is_captured ? s : NULL;
-    if (s->is_captured) {
-        event->captured_end = capture->count;
+    event->captured_in = s->capture ? s : NULL;
+    if (s->capture) {
+        event->captured_end = s->capture->count;
     } else {
         event->recorded++;
         (void)streams_put(s, (struct work){.kind = WORK_RECORD, .event = event});
@@ -412,6 +429,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
+    EMULATED_TURN;
     if (event->captured_in && streams_forbid_in_capture()) return cudaErrorCapturedEvent;
     if (event->reached == event->recorded) return emulated_status("cudaEventQuery");
     if (!is_hung) streams_finish_event(event);
@@ -420,6 +438,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
+    EMULATED_TURN;
     event->is_destroyed = true;
     event->uses++;
     drop_event(event);

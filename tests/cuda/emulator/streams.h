@@ -30,7 +30,7 @@ struct work {
     int awaited_end;
 };
 
-/* Queues it, or captures it. */
+/* Queues it, or captures it. The stream must be of the GPU that this thread has chosen. */
 cudaError_t streams_put(cudaStream_t, struct work);
 
 /* Does what is queued there, and whatever that waits for. */

@@ -11,9 +11,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True  # the folder is part of the source
 
+import feeding
 import measure
 import run
 import program
@@ -168,6 +170,35 @@ class Harness(unittest.TestCase):
         code, figures, printed = self.run_bench("--dtrain", self.path("nothing"))
         self.assertEqual((code, figures), (2, None))
         self.assertIn("build first", printed)
+
+
+class Feeding(unittest.TestCase):
+    def test_runs_come_in_pairs_and_are_held_against_the_goal(self):
+        rates = {"between_graph": [100.0, 200.0, 100.0], "in_graph": [95.0, 160.0, 85.0]}
+        asked = []
+
+        def throughput(_, case, __):
+            asked.append(case.workload.settings["train.replication"])
+            return [rates[asked[-1]][(len(asked) - 1) // 2]]
+        bench = feeding.Bench(feeding.read_options(["--pairs", "3"]))
+        with mock.patch.object(measure, "throughput", throughput), \
+                contextlib.redirect_stdout(io.StringIO()):
+            bench.measure(WORKLOADS[0], "sync", "tcp")
+        between, fed = feeding.REPLICATIONS
+        self.assertEqual(asked, [between, fed, fed, between, between, fed])
+        goal = bench.found["cases"][0]["goals"][0]
+        self.assertEqual((goal["figure"], goal["at_least"], goal["is_ok"]), (0.85, 0.9, False))
+
+    def test_a_short_run_measures(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            figures = os.path.join(folder, "figures")
+            code = feeding.main(["--binary", BINARY, "--only", "softmax", "--mode", "sync", "--transport", "shm",
+                                 "--pairs", "1", "--windows", "1", "--seconds", "0.1", "--json", figures])
+            self.assertEqual(code, 0)
+            with open(figures, encoding="utf-8") as file:
+                found = json.load(file)
+        self.assertEqual((len(found["cases"]), found["failures"]), (1, []))
+        self.assertGreater(found["cases"][0]["in_graph"][0], 1000)
 
 
 if __name__ == "__main__":

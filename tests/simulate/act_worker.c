@@ -44,6 +44,28 @@ static void plan_parts(struct world *world, struct actor *worker)
                 ps;
 }
 
+enum { UNFED_US = 20000 }; /* a worker waits for a batch before it gives up the step, at most */
+
+static bool feeds(const struct world *world, const struct actor *chief, const struct actor *worker)
+{
+    return actor_is_running(chief) && chief->unplugged_until_us <= world->now_us &&
+           worker->unplugged_until_us <= world->now_us;
+}
+
+/* Whether the batch lies ready where the chief reads for all. It sends those behind the one that a
+ * worker wants, as long as it can; what was sent may be used without it. */
+static bool is_fed(struct world *world, struct actor *worker, uint64_t batch)
+{
+    const struct actor *chief = worker_at(world, 0);
+    if (!world->profile.feed_ahead || worker == chief) return true;
+    if (batch < worker->fed || batch > worker->fed_end) worker->fed_end = batch;
+    worker->fed = batch;
+    if (feeds(world, chief, worker)) worker->fed_end = batch + (uint64_t)world->profile.feed_ahead;
+    if (is_broken(world, DEFECT_FED_AGAIN) && chief->life > 1) worker->computed.batch = 0;
+    world->counters.unfed += batch == worker->fed_end;
+    return batch < worker->fed_end;
+}
+
 static void begin_step(struct world *world, struct actor *worker, const struct action *action)
 {
     uint64_t seen = 0;
@@ -68,12 +90,13 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
         worker->computed.is_mixed |=
             !is_coherent(world, worker, ps, &action->compute) || is_advanced(world, worker, ps);
     }
-    worker->computed.hash = gradient_hash(worker->index, worker->computed.batch, seen);
     const int starved_percent = world->profile.starved_percent;
-    worker->is_starved = starved_percent && chance(world, starved_percent);
+    const bool is_ready = is_fed(world, worker, action->compute.batch);
+    worker->is_starved = (starved_percent && chance(world, starved_percent)) || !is_ready;
+    worker->computed.hash = gradient_hash(worker->index, worker->computed.batch, seen);
     world->counters.starved += worker->is_starved;
     if (!worker->is_starved) plan_parts(world, worker);
-    actor_work(world, worker, action, world->profile.compute_us);
+    actor_work(world, worker, action, is_ready ? world->profile.compute_us : UNFED_US);
 }
 
 /* The window may have been lost meanwhile, or filled for another generation. */

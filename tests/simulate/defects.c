@@ -34,6 +34,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_ROWS_OLD] = "rows_old",
     [DEFECT_ROWS_NOT_KEPT] = "rows_not_kept",
     [DEFECT_COVERAGE_LOST] = "coverage_lost",
+    [DEFECT_FED_AGAIN] = "fed_again",
 };
 
 const char *defect_name(enum defect defect)

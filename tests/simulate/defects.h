@@ -33,6 +33,7 @@ enum defect {
     DEFECT_ROWS_OLD,          /* a push is applied with the rows of an older one */
     DEFECT_ROWS_NOT_KEPT,     /* a push is sent again without its rows */
     DEFECT_COVERAGE_LOST,     /* a checkpoint is restored without the count of rows */
+    DEFECT_FED_AGAIN,         /* a chief that is back feeds from the first batch on */
     DEFECTS
 };
 

@@ -296,6 +296,13 @@ void profile_add_parts(uint64_t seed, struct profile *p)
     if (p->has_parts && !p->shares_memory) p->starved_percent = (int)below(&dice, 8);
 }
 
+void profile_add_feeding(uint64_t seed, struct profile *p)
+{
+    enum { AHEAD_MAX = 4 };
+    struct dice dice = {.key = random_key(seed, "feeding"), .profile = p};
+    if (below(&dice, 2)) p->feed_ahead = (int)between(&dice, 1, AHEAD_MAX);
+}
+
 static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,
                                  uint64_t after_us)
 {

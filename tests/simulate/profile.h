@@ -62,6 +62,7 @@ struct profile {
     bool has_rows;             /* ROWS comes before each push */
     bool advances;             /* and a ps makes use of them, most of the time */
     int starved_percent;       /* of steps: what was to follow the values does not come */
+    int feed_ahead;     /* batches that the chief, who reads for all, sends ahead; 0: each reads */
     bool hears_at_work; /* a worker hears what happens while it computes, publishes, evaluates */
     /* upper bounds of what is drawn each time; of delays and of work 0: at once */
     uint64_t delay_us, compute_us, notice_us, write_us, read_us, start_us;
@@ -74,6 +75,8 @@ void profile_draw(uint64_t seed, struct profile *ret);
 void profile_add_resets(uint64_t seed, struct profile *);
 /* And in half of the runs pushes in parts. */
 void profile_add_parts(uint64_t seed, struct profile *);
+/* And in half of them a chief that feeds the others. */
+void profile_add_feeding(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

@@ -263,6 +263,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     if (!options->has_no_resets) profile_add_resets(options->seed, &profile);
     if (!options->has_no_parts) profile_add_parts(options->seed, &profile);
     profile.has_rows = !options->has_no_rows;
+    if (!options->has_no_feeding) profile_add_feeding(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

@@ -172,6 +172,7 @@ struct actor {
     int seen[PS_MAX];        /* nodes, while it computes */
     struct content computed; /* its last gradient */
     bool is_starved;         /* what its step begins from does not all come */
+    uint64_t fed, fed_end;   /* batches that the chief has sent and that lie ready: from, to */
     int adopted;             /* generations that it took part in, in this life */
     /* of the chief */
     struct choice choice;
@@ -207,16 +208,17 @@ struct folder {
 
 struct run_options {
     uint64_t seed;
-    bool has_no_resets; /* the seed as it was before single connections were reset */
-    bool has_no_parts;  /* and before pushes came in parts */
-    bool has_no_rows;   /* and before they came with rows of tables */
+    bool has_no_resets;  /* the seed as it was before single connections were reset */
+    bool has_no_parts;   /* and before pushes came in parts */
+    bool has_no_rows;    /* and before they came with rows of tables */
+    bool has_no_feeding; /* and before a chief fed the others */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };
 
 struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published;
-    int abandoned, evaluated;
+    int abandoned, evaluated, unfed;
 };
 
 struct memory { /* windows and stores live as long as the world: whoever maps them may look */

@@ -12,6 +12,7 @@
 #include "net/wire.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -70,8 +71,10 @@ static void another_protocol_version_is_named(void **state)
 {
     unsigned char header[MESSAGE_HEADER_BYTES];
     wire_pack(&(struct message){.type = MESSAGE_HELLO}, header);
-    header[72] = 9;
-    send_bytes(*state, header, sizeof header, ERR_PROTOCOL, "protocol version 9");
+    char expected[32];
+    header[72] = PROTOCOL_VERSION + 1;
+    snprintf(expected, sizeof expected, "protocol version %d", PROTOCOL_VERSION + 1);
+    send_bytes(*state, header, sizeof header, ERR_PROTOCOL, expected);
 }
 
 static void a_damaged_header_is_refused(void **state)

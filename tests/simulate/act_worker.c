@@ -290,8 +290,8 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
 void worker_end_work(struct world *world, struct actor *worker, const struct action *work)
 {
     err e = OK;
-    if (work->type == ACTION_COMPUTE && worker->is_starved)
-        e = ERR_PEER;
+    if (work->type == ACTION_COMPUTE && worker->is_starved) /* nor is it waited for at the end */
+        e = worker_role_is_stopping(worker->role) ? ERR_STOPPED : ERR_PEER;
     else if (work->type == ACTION_COMPUTE)
         end_step(world, worker);
     if (work->type == ACTION_PUBLISH) e = disk_publish(world, &work->publish);

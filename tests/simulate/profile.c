@@ -298,9 +298,12 @@ void profile_add_parts(uint64_t seed, struct profile *p)
 
 void profile_add_feeding(uint64_t seed, struct profile *p)
 {
-    enum { AHEAD_MAX = 4 };
+    enum { AHEAD_MAX = 4, LATE_MAX = 60 };
     struct dice dice = {.key = random_key(seed, "feeding"), .profile = p};
-    if (below(&dice, 2)) p->feed_ahead = (int)between(&dice, 1, AHEAD_MAX);
+    if (below(&dice, 2))
+        p->feed_ahead = (int)between(&dice, 1, AHEAD_MAX);
+    else if (below(&dice, 2))
+        p->starved_percent = (int)between(&dice, 1, LATE_MAX);
 }
 
 static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,

@@ -61,9 +61,9 @@ struct profile {
     bool has_parts;            /* pushes come in parts as well */
     bool has_rows;             /* ROWS comes before each push */
     bool advances;             /* and a ps makes use of them, most of the time */
-    int starved_percent;       /* of steps: what was to follow the values does not come */
-    int feed_ahead;     /* batches that the chief, who reads for all, sends ahead; 0: each reads */
-    bool hears_at_work; /* a worker hears what happens while it computes, publishes, evaluates */
+    int starved_percent; /* of steps: what was to follow the values does not come, or its batch */
+    int feed_ahead;      /* batches that the chief, who reads for all, sends ahead; 0: each reads */
+    bool hears_at_work;  /* a worker hears what happens while it computes, publishes, evaluates */
     /* upper bounds of what is drawn each time; of delays and of work 0: at once */
     uint64_t delay_us, compute_us, notice_us, write_us, read_us, start_us;
     struct fault faults[FAULTS_MAX];
@@ -75,7 +75,7 @@ void profile_draw(uint64_t seed, struct profile *ret);
 void profile_add_resets(uint64_t seed, struct profile *);
 /* And in half of the runs pushes in parts. */
 void profile_add_parts(uint64_t seed, struct profile *);
-/* And in half of them a chief that feeds the others. */
+/* And in half of them a chief that feeds the others, in a quarter batches that come late. */
 void profile_add_feeding(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 

@@ -220,9 +220,9 @@ static bool all_past_round(const struct ps_role *p)
 
 static bool is_round_full(const struct ps_role *p)
 {
-    uint32_t left = 0; /* gradients that those who are counted on can bring */
+    uint32_t left = 0; /* gradients that are here, or that those who are counted on can bring */
     for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].standing != EXCUSED)
+        if (p->members[w].standing == COUNTED_ON || ps_is_in_round(p, w))
             left += ps_config_gradients(&p->config, p->options.workers, w);
     if (p->gradients == 0) return false;
     if (p->config.takes_all) return all_past_round(p);

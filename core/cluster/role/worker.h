@@ -59,7 +59,7 @@ void worker_role_part(struct role *, int ps, uint64_t bytes, struct outbox *);
 const char *worker_role_check(const struct role *);
 
 /* Who has no batch for COMPUTE yet answers it with ERR_PEER, and gets it again; ERR_STOPPED: none
- * will come, or the job is to end, and then it is not waited for. */
+ * will come, or the job is to end and this says so: then it is not waited for. */
 bool worker_role_is_stopping(const struct role *);
 
 /* The runner's answer to ACTION_CHOOSE. */

@@ -206,7 +206,9 @@ void worker_bring_nothing(struct worker_role *w, struct outbox *out)
 bool worker_role_is_stopping(const struct role *role)
 {
     const struct worker_role *w = (const struct worker_role *)role;
-    return w->ending != GOES_ON || w->is_last_hour;
+    const bool is_new =
+        w->servers[0].is_target; /* else some ps have the push, and others lack it */
+    return is_new && (w->ending != GOES_ON || w->is_last_hour);
 }
 
 static void set_targets(struct worker_role *w, bool (*is_target)(const struct worker_role *, int))

@@ -21,7 +21,7 @@ enum {
 
 /* The token of this process: of the service account whose key is in
  * GOOGLE_APPLICATION_CREDENTIALS, else of the machine's metadata server (GCE_METADATA_HOST). It is
- * kept until shortly before its end. ERR_INPUT: the key is none, or refused. */
+ * kept until shortly before its end. ERR_INPUT: the key is none; else as http_refused() says. */
 err gs_token(char ret[GS_TOKEN_BYTES]);
 /* The signed assertion that a token server wants: a JWT by RS256 with a key in PEM. NULL: the key
  * is none, or there is no memory. */

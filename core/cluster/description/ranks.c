@@ -59,6 +59,14 @@ err ranks_address(const char *host, int64_t port, struct arena *arena, const cha
     return address_check(*ret);
 }
 
+struct ranks ranks_of(int count, int own, struct arena *arena)
+{
+    return (struct ranks){.count = count,
+                          .own = own,
+                          .host = arena_array(arena, (size_t)count, sizeof(char *)),
+                          .port = arena_array(arena, (size_t)count, sizeof(int64_t))};
+}
+
 static err addresses(const struct ranks *ranks, int first, int count, struct arena *arena,
                      struct strings *ret)
 {
@@ -177,9 +185,7 @@ err ranks_read(const char *roles, const char *hostfile, int64_t base_port, ranks
     TRY(find_slots(hostfile, words, arena, &slots));
     const char *job = launcher->job ? variable(launcher->job) : NULL;
     if (!base_port) base_port = ranks_base_port(job ? fingerprint(job, strlen(job)) : 0);
-    struct ranks ranks = {.count = (int)words[SIZE], .own = (int)words[RANK]};
-    ranks.host = arena_array(arena, (size_t)ranks.count, sizeof *ranks.host);
-    ranks.port = arena_array(arena, (size_t)ranks.count, sizeof *ranks.port);
+    const struct ranks ranks = ranks_of((int)words[SIZE], (int)words[RANK], arena);
     for (int i = 0; i < ranks.count; i++) {
         ranks.host[i] = slots.at[i].host;
         ranks.port[i] = base_port + slots.at[i].place;

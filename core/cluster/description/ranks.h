@@ -30,6 +30,7 @@ struct ranks {
     int64_t *port;     /* [count] */
 };
 enum { RANKS_MAX = PS_MAX + WORKERS_MAX };
+struct ranks ranks_of(int count, int own, struct arena *); /* with room for where they are */
 
 /* The cluster of these. flag: for messages. ERR_INPUT. */
 err ranks_make(const char *flag, const char *roles, const struct ranks *, struct arena *,

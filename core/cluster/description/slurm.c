@@ -260,9 +260,7 @@ err slurm_read(const char *roles, int64_t base_port, ranks_variable *variable, s
 {
     struct step s = {.variable = variable, .arena = arena};
     TRY(read_step(&s));
-    struct ranks ranks = {.count = s.ranks, .own = s.rank};
-    ranks.host = arena_array(arena, (size_t)ranks.count, sizeof *ranks.host);
-    ranks.port = arena_array(arena, (size_t)ranks.count, sizeof *ranks.port);
+    const struct ranks ranks = ranks_of(s.ranks, s.rank, arena);
     for (int i = 0; i < ranks.count; i++) {
         ranks.host[i] = s.nodes.at[s.node_of[i]];
         TRY(port_of(&s, s.place_of[i], base_port, &ranks.port[i]));

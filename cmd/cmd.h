@@ -6,6 +6,7 @@
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
+#include "cmd/cache_flags.h"
 #include "core/cluster/description/host_file.h"
 #include "core/base/fields/fields.h"
 #include "core/cluster/description/cluster_spec.h"
@@ -33,6 +34,7 @@ struct run_flags { /* one table: run_flags_object */
     const char *ssh, *ssh_command;   /* cmd/launch/remote.h; ssh NULL: on this host */
     struct strings set;              /* --set train.last_step=200, repeatable */
     const char *data_dir;
+    struct cache_flags cache;
     int64_t seed; /* -1: the spec's */
     const char *result, *metrics_file;
     int transport;           /* enum transport_choice (core/cluster/task/task.h) */
@@ -41,6 +43,7 @@ struct run_flags { /* one table: run_flags_object */
     const char *cpu_kernels; /* NULL: best */
     const char *device;      /* device_choice.h; NULL: as the spec says */
     const char *bind;        /* NULL: the task's own address; "fd:N": an inherited socket */
+    const char *ready_file;  /* where it says that it listens (cmd/launch/ready.h), or NULL */
     struct wait_limits limits;
     int64_t keep_best;       /* evaluator: so many checkpoints */
     const char *best_metric; /* by this number of their evaluations */
@@ -55,12 +58,14 @@ extern const struct object run_flags_object;
 
 struct run {
     struct run_flags flags;
-    struct cluster_spec cluster;
-    const char *spec_path; /* NULL where none was given */
-    struct spec spec;      /* loaded where has_spec (a ps may do without) */
+    struct cluster_spec cluster; /* of --ssh: how many there are, and may be, alone */
+    const char *spec_path;       /* NULL where none was given */
+    struct spec spec;            /* loaded where has_spec (a ps may do without) */
     bool has_spec;
-    bool is_local;           /* launches: flags.local_ps and local_workers are at least 1 */
-    struct host_slots slots; /* of --ssh */
+    bool is_local;             /* launches: flags.local_ps and local_workers are at least 1 */
+    struct host_slots slots;   /* of --ssh */
+    struct registry *registry; /* of --coordinator: cmd/registry/registry.h */
+    struct ready *ready;       /* who hears that this task listens */
     int argc;
     char **argv;
     struct arena arena;
@@ -96,6 +101,7 @@ int cmd_eval(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
+int cmd_scale(int argc, char **argv);
 
 /* What `dtrain COMMAND --help` says; NULL: `dtrain --help`. Returns an exit code. */
 int help_command(const struct command *);
@@ -108,6 +114,7 @@ void print_eval_help(FILE *);
 void print_predict_help(FILE *);
 void print_plot_help(FILE *);
 void print_stats_help(FILE *);
+void print_scale_help(FILE *);
 
 int run_single(struct run *); /* one process, no network */
 int run_ps(struct run *);
@@ -125,6 +132,9 @@ void print_environment(FILE *);
 
 /* Says of a process that trains by itself which variables of a launcher it passes over. */
 void environment_report_unused(const struct run *);
+
+/* Of a task: the socket of LISTEN_FDS instead of one of its own. ERR_INPUT: there are several. */
+err environment_take_socket(struct run *);
 
 /* "dtrain: <error text>" on standard error; returns the exit code of the kind (verdict.h). */
 int report_error(err);

@@ -1,6 +1,8 @@
 /* environment.c - variables of the environment: which count, and which launchers of others set that
  * do not (the topic "environment" of help). */
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "core/base/log.h"
@@ -21,6 +23,8 @@ static const struct own {
     const char *name, *help; /* name NULL ends the table */
 } own[] = {
     {"TF_CONFIG", "cluster and task as TensorFlow has them, in JSON (dtrain help cluster)"},
+    {"LISTEN_FDS", "a socket that is listened on already, from systemd: as --bind=fd:3"},
+    {"NOTIFY_SOCKET", "where systemd hears that a task is ready, which is when it listens"},
     {"DTRAIN_CPU_KERNELS", "as --cpu_kernels"},
     {"CUDA_VISIBLE_DEVICES", "which GPUs there are, for CUDA and so for dtrain"},
     {"TERM", "dumb or not set: no line is redrawn, not on a terminal either"},
@@ -30,9 +34,30 @@ static const struct own {
     {"AWS_ACCESS_KEY_ID", "and the others that Amazon's tools know, for s3:// (README, Storage)"},
     {"GOOGLE_APPLICATION_CREDENTIALS", "a service account's key, for gs:// (README, Storage)"},
     {"STORAGE_EMULATOR_HOST", "the address of an emulator, for gs://"},
+    {"HADOOP_USER_NAME", "who asks, for hdfs://"},
+    {"HADOOP_TOKEN", "a delegation token, for hdfs:// (README, Storage)"},
+    {"HADOOP_TOKEN_FILE_LOCATION", "or a file of them, as YARN sets it"},
+    {"ETCDCTL_USER", "USER:PASSWORD, or with ETCDCTL_PASSWORD beside it: who asks etcd"},
+    {"ETCDCTL_CACERT", "and ETCDCTL_CERT, ETCDCTL_KEY: files for etcds:// (README, Without lists)"},
+    {"DTRAIN_ZOOKEEPER_AUTH", "USER:PASSWORD: who asks ZooKeeper, by its scheme digest"},
     {"http_proxy", "and the others that libcurl knows, for URLs"},
     {0},
 };
+
+/* Sockets begin behind the standard streams, and are meant for one process, not for what it starts.
+ */
+err environment_take_socket(struct run *run)
+{
+    const char *count = getenv("LISTEN_FDS"), *owner = getenv("LISTEN_PID");
+    if (run->flags.bind || !count || !owner || strtol(owner, NULL, 10) != getpid()) return OK;
+    if (strcmp(count, "1") != 0)
+        return fail(ERR_INPUT,
+                    "LISTEN_FDS=%.16s in the environment: a task has one socket; which one is "
+                    "said by --bind=fd:N, from fd:3 on",
+                    count);
+    run->flags.bind = "fd:3";
+    return OK;
+}
 
 void environment_report_unused(const struct run *run)
 {

@@ -15,11 +15,11 @@ static const char *const launched[] = {"no", "yes", "terminal", NULL};
 /* Without them the words of the environment are somebody else's. */
 static const char *const hosts_variables[] = {"PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG", NULL};
 
-#define TIMEOUT(NAME, SECONDS, HELP)                                                               \
+#define TIMEOUT(NAME, SECONDS, LEAST, HELP)                                                        \
     {                                                                                              \
         .name = #NAME "_timeout", .type = FIELD_SECONDS,                                           \
         .offset = offsetof(struct run_flags, limits.NAME##_ms), .fallback = #SECONDS,              \
-        .min = 0.001, .max = SECONDS_MAX, .help = HELP                                             \
+        .min = LEAST, .max = SECONDS_MAX, .help = HELP                                             \
     }
 
 static const struct field fields[] = {
@@ -41,7 +41,9 @@ static const struct field fields[] = {
      .environment = "TASK_INDEX",
      .environment_beside = hosts_variables,
      .takers = RUN_TASKS | RUN_EVALUATOR,
-     .help = "which task of its job this is, from 0; worker 0 is the chief"},
+     .help =
+         "which task of its job this is, from 0; worker 0 is the chief; without it the one that "
+         "is listed on this host"},
     {.name = "ps_hosts",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, cluster.ps_hosts),
@@ -57,6 +59,21 @@ static const struct field fields[] = {
      .environment = "WORKER_HOSTS",
      .takers = RUN_TASKS | RUN_EVALUATOR,
      .help = "addresses of the workers, in the same way"},
+    {.name = "ps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct run_flags, cluster.ps),
+     .fallback = "0",
+     .max = PS_MAX,
+     .takers = RUN_TASKS | RUN_EVALUATOR | RUN_LAUNCHER,
+     .help = "so many of the parameter servers that are listed, or have slots of ssh, take part at "
+             "first, the others may later (dtrain help scale); 0: all"},
+    {.name = "workers",
+     .type = FIELD_INT,
+     .offset = offsetof(struct run_flags, cluster.workers),
+     .fallback = "0",
+     .max = WORKERS_MAX,
+     .takers = RUN_TASKS | RUN_EVALUATOR | RUN_LAUNCHER,
+     .help = "and so many of the workers"},
     {.name = "slurm",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, cluster.slurm),
@@ -73,6 +90,26 @@ static const struct field fields[] = {
      .help =
          "ps=N: the same for tasks that mpirun, mpiexec or torchrun has started, on this host or "
          "in the slots of hostfile"},
+    {.name = "coordinator",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct run_flags, cluster.coordinator),
+     .fallback = "null",
+     .takers = RUN_TASKS | RUN_EVALUATOR,
+     .help = "etcd://HOST:2379/FOLDER, etcds:// (by TLS) or zookeeper://HOST:2181/FOLDER, where "
+             "the tasks of a cluster "
+             "find each other, so that nobody needs lists of hosts or indices"},
+    {.name = "cluster",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct run_flags, cluster.cluster),
+     .fallback = "null",
+     .takers = RUN_TASKS | RUN_EVALUATOR,
+     .help = "coordinator: the name of the cluster that this task is of"},
+    {.name = "tasks",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct run_flags, cluster.tasks),
+     .fallback = "null",
+     .takers = RUN_TASKS | RUN_EVALUATOR,
+     .help = "coordinator: ps=N,worker=N, of how many tasks the cluster is"},
     {.name = "base_port",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, cluster.base_port),
@@ -141,6 +178,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct run_flags, data_dir),
      .fallback = "null",
      .help = "folder of the data files with relative paths, instead of the folder of the spec"},
+    CACHE_FLAGS(struct run_flags),
     {.name = "seed",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, seed),
@@ -152,8 +190,9 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, result),
      .fallback = "null",
-     .takers = RUN_ALONE | RUN_LAUNCHER | RUN_CHIEF,
-     .help = "write how the run ended to this file, as one JSON object (chief only)"},
+     .takers = RUN_ALONE | RUN_LAUNCHER | RUN_CHIEF | RUN_WORKER,
+     .help = "write how the run ended to this file, as one JSON object (by the worker that leads "
+             "then)"},
     {.name = "metrics_file",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, metrics_file),
@@ -199,6 +238,13 @@ static const struct field fields[] = {
      .takers = RUN_TASKS | RUN_EVALUATOR,
      .help = "listen on this address instead of the own one of the hosts, at the port of that one "
              "if it has none, as in 0.0.0.0; fd:N takes an inherited socket"},
+    {.name = "ready_file",
+     .type = FIELD_STRING,
+     .offset = offsetof(struct run_flags, ready_file),
+     .fallback = "null",
+     .takers = RUN_TASKS | RUN_EVALUATOR,
+     .help = "write task, address and process id to this file, as one JSON object, once the task "
+             "listens, with the port that it took where its own one in the hosts is 0"},
     WAIT_LIMITS(TIMEOUT),
     {.name = "keep_best",
      .type = FIELD_INT,
@@ -227,6 +273,12 @@ static const struct field fields[] = {
      .choices = formats,
      .help = "how lines look on standard error: text; dated: with date and zone; json: one object "
              "per line, which then has what else would go to standard output"},
+    {.name = "moves",
+     .type = FIELD_INT,
+     .offset = offsetof(struct run_flags, cluster.moves),
+     .fallback = "0",
+     .max = INT32_MAX,
+     .takers = RUN_TASKS},
     {.name = "launched",
      .type = FIELD_ENUM,
      .offset = offsetof(struct run_flags, launched),

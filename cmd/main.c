@@ -27,6 +27,7 @@ const struct command commands[] = {
     {"checkpoint", "VERB ...", "ls, show, verify, diff, reshard and export checkpoints",
      cmd_checkpoint},
     {"var", "VERB ...", "ls, get, set, add and watch variables of a living cluster", cmd_var},
+    {"scale", "[FLAGS]", "give a living cluster another number of workers or ps", cmd_scale},
     {"plot", "[FLAGS] RUN...", "draw loss and metrics of runs, in the terminal or as SVG",
      cmd_plot},
     {"stats", "[FLAGS] SPEC.json", "say what is in the data, make vocabularies and boundaries",

@@ -28,6 +28,7 @@ static const struct field shared[] = {
      .fallback = "null",
      .help = "folder of the spec's data files with relative paths, instead of the folder of the "
              "spec"},
+    CACHE_FLAGS(struct restored_flags),
     {.name = "threads",
      .type = FIELD_INT,
      .offset = offsetof(struct restored_flags, threads),
@@ -80,6 +81,7 @@ err restored_model_load_spec(struct restored_model *r, const struct restored_fla
         .seed = -1,
     };
     r->flags = *flags;
+    TRY(cache_flags_begin(&flags->cache));
     TRY(spec_load(&options, &r->spec));
     r->has_spec = true;
     return OK;

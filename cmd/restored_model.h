@@ -10,6 +10,7 @@ struct restored_flags {
     const char *checkpoint;
     struct strings set;
     const char *data_dir;
+    struct cache_flags cache;
     int64_t threads;
     const char *cpu_kernels, *device;
 };

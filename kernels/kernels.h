@@ -35,7 +35,7 @@ enum activation {
     ACTIVATION_COUNT
 };
 
-/* How a number of a gradient travels: as it is, or in half the bytes */
+/* How a number of a gradient or a value travels: as it is, or in half the bytes */
 enum number {
     NUMBER_FLOAT32,
     NUMBER_BF16, /* 7 bits of mantissa, and the range of float32 */

@@ -14,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/random.h"
 #include "core/base/threads/thread.h"
+#include "net/http_said.h"
 
 enum {
     POLL_MAX_MS = 60000,
@@ -23,7 +24,6 @@ enum {
     TRIES_MAX = 100,
     HEADER_LINE_MAX = 8192,
     RECEIVED_BYTES = 256 << 10, /* at once */
-    SAID_SHOWN_BYTES = 200,
 };
 
 enum transfer_state { WAITING, RUNNING, DONE };
@@ -35,6 +35,8 @@ struct http_transfer {
     struct http_transfer *next; /* in the list of all */
     enum transfer_state state;
     bool is_dropped;
+    int redirects; /* of this try, to where the body goes */
+    char address[HTTP_LOCATION_BYTES];
     uint64_t due_ms; /* when it is tried, where it waits */
     int tries;
     int retry_after_s;
@@ -173,6 +175,7 @@ static size_t take_header(char *at, size_t size, size_t count, void *context)
     struct http_call *c = t->call;
     char line[HEADER_LINE_MAX];
     const char *value;
+    if (count >= sizeof line) return count; /* half of an address is none */
     snprintf(line, sizeof line, "%.*s", (int)count, at);
     line[strcspn(line, "\r\n")] = '\0';
     if (strncmp(line, "HTTP/", 5) == 0) begin_answer(t, line);
@@ -229,19 +232,50 @@ static void add_header(struct http_transfer *t, const char *header)
     if (more) t->headers = more;
 }
 
+static void set_address(const struct http_transfer *t)
+{
+    const struct http_call *c = t->call;
+    const char *protocols =
+        c->stays_secure && !strncmp(c->url, "https:", 6) ? "https" : "http,https";
+    curl.easy_setopt(t->easy, CURLOPT_URL, t->redirects ? t->address : c->url);
+    curl.easy_setopt(t->easy, CURLOPT_PROTOCOLS_STR, protocols);
+    curl.easy_setopt(t->easy, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
+    curl.easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, c->keeps_redirect || c->body_waits ? 0L : 1L);
+    curl.easy_setopt(t->easy, CURLOPT_MAXREDIRS, (long)HTTP_REDIRECTS_MAX);
+    curl.easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, c->is_once || c->is_counted ? 1L : 0L);
+}
+
+static void set_body(struct http_transfer *t)
+{
+    const struct http_call *c = t->call;
+    const bool is_sent = !c->body_waits || t->redirects > 0;
+    char type[128];
+    curl.easy_setopt(t->easy, CURLOPT_POSTFIELDS, is_sent ? c->body : "");
+    curl.easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                     (curl_off_t)(is_sent ? c->body_bytes : 0));
+    snprintf(type, sizeof type, "Content-Type: %s",
+             c->body_type ? c->body_type : "application/octet-stream");
+    add_header(t, type);
+    add_header(t, "Expect:");
+}
+
+static void set_tls(CURL *e, const struct http_tls *tls)
+{
+    if (tls->authorities) curl.easy_setopt(e, CURLOPT_CAINFO, tls->authorities);
+    if (tls->certificate) curl.easy_setopt(e, CURLOPT_SSLCERT, tls->certificate);
+    if (tls->key) curl.easy_setopt(e, CURLOPT_SSLKEY, tls->key);
+}
+
 static void set_up(struct http_transfer *t)
 {
     const struct http_call *c = t->call;
     CURL *e = t->easy;
-    char range[64], type[128];
-    curl.easy_setopt(e, CURLOPT_URL, c->url);
-    curl.easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl.easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    curl.easy_setopt(e, CURLOPT_FOLLOWLOCATION, c->keeps_redirect ? 0L : 1L);
-    curl.easy_setopt(e, CURLOPT_MAXREDIRS, (long)HTTP_REDIRECTS_MAX);
+    char range[64];
+    set_address(t);
     curl.easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)HTTP_CONNECT_MAX_S);
     curl.easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl.easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)http.timeout_s);
+    curl.easy_setopt(e, CURLOPT_TIMEOUT, (long)c->only_s); /* 0: none */
     curl.easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl.easy_setopt(e, CURLOPT_BUFFERSIZE, (long)RECEIVED_BYTES);
     curl.easy_setopt(e, CURLOPT_USERAGENT, "dtrain/" DTRAIN_VERSION);
@@ -251,14 +285,8 @@ static void set_up(struct http_transfer *t)
     curl.easy_setopt(e, CURLOPT_HEADERDATA, t);
     curl.easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body);
     curl.easy_setopt(e, CURLOPT_WRITEDATA, t);
-    if (c->body) {
-        curl.easy_setopt(e, CURLOPT_POSTFIELDS, c->body);
-        curl.easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body_bytes);
-        snprintf(type, sizeof type, "Content-Type: %s",
-                 c->body_type ? c->body_type : "application/octet-stream");
-        add_header(t, type);
-        add_header(t, "Expect:");
-    }
+    if (c->body) set_body(t);
+    if (c->tls) set_tls(e, c->tls);
     if (strcmp(c->method, "HEAD") == 0) curl.easy_setopt(e, CURLOPT_NOBODY, 1L);
     curl.easy_setopt(e, CURLOPT_CUSTOMREQUEST, c->method);
     snprintf(range, sizeof range, "%llu-%llu", (unsigned long long)c->range_at,
@@ -270,42 +298,30 @@ static void set_up(struct http_transfer *t)
 
 /* ---- how it ended; who calls these holds the lock ---- */
 
-static bool may_pass(int status)
+static bool may_pass(const struct http_call *c)
 {
+    const int status = c->status;
     return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
-           status == 504;
+           status == 504 || (status >= 300 && c->may_pass && c->may_pass(c));
+}
+
+/* A person can change it. */
+static bool is_users(CURLcode code)
+{
+    return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
+           code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+           code == CURLE_SSL_CERTPROBLEM;
 }
 
 /* Of what libcurl could not do, these stay so. */
 static bool is_final(CURLcode code)
 {
-    return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
-           code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_TOO_MANY_REDIRECTS ||
-           code == CURLE_OUT_OF_MEMORY || code == CURLE_SSL_CACERT_BADFILE;
-}
-
-/* What a server says stands in XML (S3), JSON (Google, Hadoop) or in lines. */
-static const char *said_in_short(const char *said, char *to, size_t size)
-{
-    const char *from = strstr(said, "<Message>"), *end = NULL;
-    const char *message = strstr(said, "\"message\"");
-    const char *json = message ? message : strstr(said, "\"error_description\"");
-    if (from) end = strchr(from += strlen("<Message>"), '<');
-    if (!from && json) {
-        json = strchr(json + 1, '"') + 1;
-        from = json + strspn(json, " :\t\"");
-        end = strchr(from, '"');
-    }
-    if (!from && said[0] != '<') end = strpbrk(from = said, "\r\n");
-    if (!from || !*from) return "";
-    const int bytes = end ? (int)(end - from) : (int)strlen(from);
-    snprintf(to, size, ": %.*s", bytes < SAID_SHOWN_BYTES ? bytes : SAID_SHOWN_BYTES, from);
-    return to;
+    return is_users(code) || code == CURLE_TOO_MANY_REDIRECTS || code == CURLE_OUT_OF_MEMORY;
 }
 
 static void describe(struct http_transfer *t, CURLcode code)
 {
-    char said[SAID_SHOWN_BYTES + 8], last[ERROR_TEXT_MAX / 2];
+    char said[HTTP_SAID_SHOWN_BYTES], last[ERROR_TEXT_MAX / 2];
     const struct http_call *c = t->call;
     if (t->is_other_range)
         snprintf(last, sizeof last, "asked for %zu bytes from %llu, the answer has %llu to %llu",
@@ -316,39 +332,56 @@ static void describe(struct http_transfer *t, CURLcode code)
                  t->curl_error[0] ? t->curl_error : curl.easy_strerror(code));
     else
         snprintf(last, sizeof last, "%s %s%s", c->method, t->reason,
-                 said_in_short(c->said, said, sizeof said));
+                 http_said_in_short(c->said, said, sizeof said));
     snprintf(t->why, sizeof t->why, "%s: %s (%d %s)", c->shown, last, t->tries,
              t->tries == 1 ? "try" : "tries");
 }
 
-static uint64_t pause_ms(struct http_transfer *t)
+static uint64_t pause_ms(int tries, int retry_after_s)
 {
-    const uint64_t doubled = (uint64_t)HTTP_PAUSE_MS << (t->tries < 16 ? t->tries - 1 : 15);
+    const uint64_t doubled = (uint64_t)HTTP_PAUSE_MS << (tries < 16 ? tries - 1 : 15);
     const uint64_t most = doubled < HTTP_PAUSE_MAX_MS ? doubled : HTTP_PAUSE_MAX_MS;
     const float part = random_uniform(clock_ns(), http.pauses++);
-    const int asked = t->retry_after_s < 0 ? 0 : t->retry_after_s;
+    const int asked = retry_after_s < 0 ? 0 : retry_after_s;
     const uint64_t asked_ms =
         1000u * (uint64_t)(asked < HTTP_RETRY_AFTER_MAX_S ? asked : HTTP_RETRY_AFTER_MAX_S);
     const uint64_t own = most / 2 + (uint64_t)((float)most * part / 2);
     return own > asked_ms ? own : asked_ms;
 }
 
+/* To where the body goes; false: that is not where it leads. */
+static bool is_led_on(struct http_transfer *t)
+{
+    const struct http_call *c = t->call;
+    if (!c->body_waits || c->status / 100 != 3 || !c->location[0]) return false;
+    if (t->redirects == HTTP_REDIRECTS_MAX) return false;
+    memcpy(t->address, c->location, sizeof t->address);
+    t->redirects++;
+    t->state = WAITING;
+    t->due_ms = 0;
+    return true;
+}
+
 static void finish(struct http_transfer *t, CURLcode code)
 {
     struct http_call *c = t->call;
+    if (code == CURLE_OK && is_led_on(t)) return;
     const bool is_whole = code == CURLE_OK || (code == CURLE_WRITE_ERROR && c->is_cut);
     const bool is_range = is_whole && c->status == 206 && c->range_bytes;
     t->is_other_range |= is_range && c->bytes != t->range_last + 1 - t->range_first;
     t->state = DONE;
     t->result = OK;
     pthread_cond_broadcast(&http.done);
-    if (is_whole && !may_pass(c->status) && !t->is_other_range) return;
+    http_hide(c->said, c->secret);
+    http_hide(t->reason, c->secret);
+    if (is_whole && !may_pass(c) && !t->is_other_range) return;
     describe(t, code);
-    const bool is_users = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
-    t->result = code == CURLE_OUT_OF_MEMORY ? ERR_MEMORY : is_users ? ERR_INPUT : ERR_IO;
-    if (t->tries >= http.tries_max || (is_final(code) && !t->is_other_range)) return;
+    t->result = code == CURLE_OUT_OF_MEMORY ? ERR_MEMORY : is_users(code) ? ERR_INPUT : ERR_IO;
+    const bool is_last = c->is_once || c->only_s || t->tries >= http.tries_max;
+    if (is_last || (is_final(code) && !t->is_other_range)) return;
+    t->redirects = 0;
     t->state = WAITING;
-    t->due_ms = clock_ms() + pause_ms(t);
+    t->due_ms = clock_ms() + pause_ms(t->tries, t->retry_after_s);
 }
 
 /* ---- the thread ---- */
@@ -372,7 +405,7 @@ static void begin(struct http_transfer *t)
     reset(t);
     begin_answer(t, "");
     t->curl_error[0] = '\0';
-    t->tries++;
+    if (!t->redirects) t->tries++;
     t->state = RUNNING;
     set_up(t);
     if (curl.multi_add_handle(http.multi, t->easy)) finish(t, CURLE_OUT_OF_MEMORY);
@@ -503,6 +536,14 @@ void http_drop(struct http_call *c)
     pthread_mutex_unlock(&http.lock);
 }
 
+bool http_is_done(const struct http_call *c)
+{
+    pthread_mutex_lock(&http.lock);
+    const bool is_done = c->transfer && c->transfer->state == DONE;
+    pthread_mutex_unlock(&http.lock);
+    return is_done;
+}
+
 err http_wait(struct http_call *c)
 {
     struct http_transfer *t = c->transfer;
@@ -525,13 +566,22 @@ err http_wait(struct http_call *c)
 
 err http_refused(const struct http_call *c)
 {
-    char said[SAID_SHOWN_BYTES + 8];
+    char said[HTTP_SAID_SHOWN_BYTES];
     const bool is_users = c->status == 401 || c->status == 403 || c->status == 404 ||
                           c->status == 410 || c->status == 412 || c->status / 100 == 3;
     const err e = fail(is_users ? ERR_INPUT : ERR_IO, "%s: %s %s%s", c->shown, c->method, c->reason,
-                       said_in_short(c->said, said, sizeof said));
+                       http_said_in_short(c->said, said, sizeof said));
     errno = c->status == 404 || c->status == 410 ? ENOENT : EIO;
     return e;
+}
+
+void http_pause(int tries)
+{
+    pthread_mutex_lock(&http.lock);
+    const uint64_t ms = pause_ms(tries, 0);
+    pthread_mutex_unlock(&http.lock);
+    const struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+    nanosleep(&pause, NULL);
 }
 
 const char *http_version(void)

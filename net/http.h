@@ -30,9 +30,15 @@ enum {
     HTTP_HEADERS_MAX = 12,
     HTTP_HEADER_BYTES_MAX = 8448,
     HTTP_SAID_BYTES = 2048, /* of what a server says of a failure */
-    HTTP_LOCATION_BYTES = 2048,
+    HTTP_LOCATION_BYTES = 8192,
     HTTP_TAG_BYTES = 256,
     HTTP_REASON_BYTES = 64,
+};
+
+/* Files for TLS, each NULL where libcurl's own do, or none is. */
+struct http_tls {
+    const char *authorities;       /* who may have signed the server's certificate */
+    const char *certificate, *key; /* our own */
 };
 
 struct http_call {
@@ -46,9 +52,19 @@ struct http_call {
     const char *body_type; /* NULL: application/octet-stream */
     uint64_t range_at; /* where range_bytes is not 0: these bytes alone, or as many as there are */
     size_t range_bytes;
+    int only_s;          /* not 0: one try, and so many seconds for all of it */
     bool keeps_redirect; /* a redirect is the answer; else it is followed */
-    void *to;            /* what comes */
-    size_t max;          /* at most so many bytes; more: the rest is left, and is_cut */
+    bool body_waits;     /* the body goes to where the first answer redirects to, not before */
+    bool stays_secure;   /* a redirect of https leads to https alone */
+    bool is_once;        /* one try: what came may have been done, and twice does harm */
+    bool is_counted;     /* by a new connection: libcurl sends again, and counts no try, what a
+                            kept one gave no answer to; so is what is_once */
+    const struct http_tls *tls; /* NULL: libcurl's own files, and no certificate of ours */
+    const char *secret; /* what no message may have of what the server says; NULL: nothing */
+    /* Whether a refusal may pass, beside the statuses above; NULL: none does. */
+    bool (*may_pass)(const struct http_call *);
+    void *to;   /* what comes */
+    size_t max; /* at most so many bytes; more: the rest is left, and is_cut */
 
     /* The answer */
     int status;                     /* 200, 206, 404, ... */
@@ -71,11 +87,15 @@ err http_start(struct http_call *);
 /* OK: there is an answer, which may be a status that says no. ERR_IO: there is none after all
  * tries. The text names URL, status and what the server said. */
 err http_wait(struct http_call *);
-void http_drop(struct http_call *); /* whether started or not */
+bool http_is_done(const struct http_call *); /* of one that was started: http_wait does not wait */
+void http_drop(struct http_call *);          /* whether started or not */
 
 /* Of an answer that is none of success: the text as above. 401, 403, 404, 410 and 412 are
  * ERR_INPUT, what a person can change; others ERR_IO. errno is ENOENT of 404 and 410, else EIO. */
 err http_refused(const struct http_call *);
+
+/* Sleeps as between one try and the next; tries: 1 and more */
+void http_pause(int tries);
 
 /* "libcurl/7.88.1 OpenSSL/3.0.15 ..."; "": it is not installed */
 const char *http_version(void);

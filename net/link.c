@@ -51,6 +51,7 @@ void link_free(struct link *link)
     if (link->state < LINK_ENDED) link->ops->hang_up(link);
     if (link->ops->drop) link->ops->drop(link);
     if (link->owns_windows) link_free_windows(&link->windows);
+    patches_free(&link->patches);
     free(link);
 }
 
@@ -142,6 +143,40 @@ static bool is_inside(const struct window *window, uint64_t offset, uint64_t len
     return offset <= window->bytes && length <= window->bytes - offset;
 }
 
+const struct patches *link_patches(const struct link *link, uint32_t type)
+{
+    return message_has_rows(type) ? &link->patches : NULL;
+}
+
+/* The text of the error survives what the link does while it ends. */
+static err end_if(struct link *link, err e)
+{
+    if (!e || link->state >= LINK_ENDED) return e;
+    link_end(link, e);
+    return fail(e, "%s", link->why_text);
+}
+
+static bool is_behind_others(const struct patches *patches, uint64_t offset)
+{
+    const struct patch *last = patches->count ? &patches->at[patches->count - 1] : NULL;
+    return !last || offset >= last->offset + last->bytes;
+}
+
+err link_patch(struct link *link, const struct patch *patch)
+{
+    const bool may_be = !link->ops->shares_memory && link->is_active && link->has_windows;
+    if (!may_be || !is_inside(&link->windows.rows, patch->offset, patch->bytes) ||
+        !is_behind_others(&link->patches, patch->offset))
+        return fail(ERR_INPUT, "no patch may be at bytes %llu to +%llu of the window of rows",
+                    (unsigned long long)patch->offset, (unsigned long long)patch->bytes);
+    return end_if(link, patches_add(&link->patches, patch));
+}
+
+void link_unpatch(struct link *link)
+{
+    link->patches.count = 0;
+}
+
 err link_check(const struct link *link, const struct message *message)
 {
     if (message->body_bytes > link->body_max)
@@ -229,19 +264,15 @@ static err check_outgoing(const struct link *link, const struct message *message
     return OK;
 }
 
-/* The text of the error survives what the link does while it ends. */
-static err end_if(struct link *link, err e)
-{
-    if (!e || link->state >= LINK_ENDED) return e;
-    link_end(link, e);
-    return fail(e, "%s", link->why_text);
-}
-
 /* What was not sent would be missed: the link ends rather than go on without it. */
 err link_send(struct link *link, const struct message *message)
 {
     TRY(end_if(link, check_outgoing(link, message)));
-    struct parcel parcel = {.is_body = message->body_bytes > 0};
+    struct parcel parcel = {
+        .is_body = message->body_bytes > 0,
+        .urgency = message_urgency(message),
+        .yields = message_yields(message),
+    };
     wire_pack(message, parcel.header);
     if (parcel.is_body) {
         parcel.payload = message->body;
@@ -249,6 +280,8 @@ err link_send(struct link *link, const struct message *message)
     } else if (message->length > 0 && !link->ops->shares_memory) {
         parcel.payload = (const char *)outgoing(link, message->type)->base + message->offset;
         parcel.payload_bytes = message->length;
+        parcel.offset = message->offset;
+        parcel.patches = link_patches(link, message->type);
     }
     return end_if(link, link->ops->send(link, &parcel));
 }

@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "net/queue.h"
+#include "net/stream/patches.h"
 #include "net/transport.h"
 
 enum link_state {
@@ -70,6 +71,7 @@ struct link {
     bool has_windows;            /* all that are shared are there */
     bool owns_windows;           /* active: made or mapped here */
     struct link_windows windows; /* while !has_windows, bytes are what is expected */
+    struct patches patches;      /* of the window of rows */
     err why;
     char why_text[LINK_TEXT_MAX];
     char peer_name[ADDRESS_MAX];
@@ -126,6 +128,8 @@ void link_set_deadline(struct link *, bool is_new);
 bool link_may_deliver(const struct link *, int delivered);
 /* Where the stretch of such a message that comes is seen. */
 const struct window *link_incoming(const struct link *, uint32_t type);
+/* Of the window that such a message has a stretch of; NULL: there are none */
+const struct patches *link_patches(const struct link *, uint32_t type);
 
 /* For the loop. */
 void link_announce_end(struct link *); /* an ENDED link's closed() */

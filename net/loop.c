@@ -19,7 +19,7 @@
 #include "net/loop/guests.h"
 #include "net/loop/links.h"
 #include "net/loop/mover.h"
-#include "net/watches.h"
+#include "net/loop/watches.h"
 
 #include "core/base/clock.h"
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 9,
+    PROTOCOL_VERSION = 11,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
@@ -47,6 +47,11 @@ enum message_load {
 
 enum ps_state { PS_EMPTY, PS_READY, PS_SERVING };
 
+enum leads_code {
+    LEADS_HEARD,  /* so the sender has heard; a worker that says so could lead */
+    LEADS_CLAIMS, /* the sender itself leads */
+};
+
 enum ready_code {
     READY_WANTS, /* the next array, by INIT (none where the block is empty) */
     READY_RESTORED,
@@ -65,8 +70,12 @@ enum values_code {
     VALUES_FINAL = 4,        /* nobody will change them any more */
     VALUES_HELD = 8,         /* none yet, for a cut: only what became of the gradient */
     VALUES_WANTS_PARTS = 16, /* parts of the next gradient help before it is whole */
-    VALUES_STOPS = 64,       /* the job is to end: who lacks its batch for the step brings none */
-    VALUES_HAS_REST = 32,    /* what is in front of its stretch and did not come ahead comes now */
+    VALUES_STOPS = 32,       /* the job is to end: who lacks its batch for the step brings none */
+};
+
+enum resume_code {
+    RESUME_GO,
+    RESUME_STAY, /* the cut is made everywhere, and nobody is answered yet: the job is to move */
 };
 
 enum finished_code {
@@ -76,6 +85,8 @@ enum finished_code {
 enum rows_code {
     ROWS_ASKED = 1,    /* to a ps: only ids, to be answered at once */
     ROWS_AND_NEXT = 4, /* to a ps: beside gradients ids, to be answered with the push's values */
+    ROWS_BROUGHT = 8,  /* to a ps: gradients of the rows that the answer to the push before has
+                          brought: it has their ids */
     ROWS_NONE = 2, /* to a worker: the answer is that there are none, as of another generation */
 };
 
@@ -102,8 +113,7 @@ struct message {
                           is applied at most once in a generation, in order */
     uint64_t step; /* global step (of the values; of the values that the gradient is meant for) */
     uint64_t version;        /* updates of the ps' block so far, in this generation */
-    uint64_t offset, length; /* bytes of the window; length 0: none, UINT64_MAX from a role: to the
-                                end of the block. SHARD: offset in its file */
+    uint64_t offset, length; /* bytes of the window; length 0: none. SHARD: offset in its file */
     uint32_t body_bytes;
     const void *body; /* valid during the call that delivers it; not terminated */
 };
@@ -113,6 +123,10 @@ bool message_has_stretch(uint32_t type); /* of the block */
 bool message_has_rows(uint32_t type);    /* its stretch lies in the window of rows */
 /* It moves bytes of a window and means nothing by itself. */
 bool message_is_part(uint32_t type);
+/* Parts that wait to leave are overtaken by what the receiver wants sooner: by parts that lie
+ * further back in the block, by rows, and by VALUES; 0: it overtakes nothing. */
+uint64_t message_urgency(const struct message *);
+bool message_yields(const struct message *);
 /* What is wrong with a message of this sender (enum message_sender, all that it is), behind "sent
  * PUSH, "; NULL: nothing that the list tells of. */
 const char *message_fault(const struct message *, unsigned sender);

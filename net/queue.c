@@ -39,6 +39,20 @@ static err check_limits(const struct queue *queue, const struct parcel *parcel)
     return OK;
 }
 
+/* What has begun to leave goes on. */
+static bool overtakes(const struct parcel *parcel, const struct parcel *before)
+{
+    return before->yields && !before->sent && parcel->urgency > before->urgency;
+}
+
+static void place(struct queue *queue, const struct parcel *parcel)
+{
+    size_t at = queue->count++;
+    for (; at > 0 && overtakes(parcel, queue_at(queue, at - 1)); at--)
+        *queue_at(queue, at) = *queue_at(queue, at - 1);
+    *queue_at(queue, at) = *parcel;
+}
+
 err queue_add(struct queue *queue, const struct parcel *parcel)
 {
     TRY(check_limits(queue, parcel));
@@ -50,8 +64,7 @@ err queue_add(struct queue *queue, const struct parcel *parcel)
         copy.payload = memcpy(body, parcel->payload, parcel->payload_bytes);
         queue->body_bytes += parcel->payload_bytes;
     }
-    queue->count++;
-    *queue_at(queue, queue->count - 1) = copy;
+    place(queue, &copy);
     return OK;
 }
 

@@ -1,4 +1,5 @@
-/* queue.h - parcels that wait for their turn on a link.
+/* queue.h - parcels that wait for their turn on a link: in their order, but that some overtake
+ * others (message_urgency).
  *
  * A parcel is a packed header and what travels with it. Its payload is borrowed while it is on the
  * sender's stack; once queued, a body is a copy that the queue owns and a stretch is still the
@@ -14,13 +15,20 @@
 #include "core/base/error.h"
 #include "net/message.h"
 
+struct patches;
+
 struct parcel {
     unsigned char header[MESSAGE_HEADER_BYTES];
     const void *payload;
     size_t payload_bytes;
+    /* Of a stretch: where it begins in its window, and what of it lies elsewhere */
+    uint64_t offset;
+    const struct patches *patches;
     bool is_body;         /* else a stretch, which is never copied */
     bool carries_windows; /* shm: the link's windows go with the payload */
     size_t sent;          /* bytes of header and payload that have left */
+    uint64_t urgency;     /* it overtakes less urgent ones that yield, until one does not */
+    bool yields;
 };
 
 struct queue {
@@ -29,7 +37,8 @@ struct queue {
     size_t body_bytes; /* in copies */
 };
 
-/* Appends; copies a body. ERR_PEER beyond LINK_QUEUE_MAX parcels or MESSAGE_BODY_MAX body bytes. */
+/* At its place from the end; copies a body. ERR_PEER beyond LINK_QUEUE_MAX parcels or
+ * MESSAGE_BODY_MAX body bytes. */
 err queue_add(struct queue *, const struct parcel *);
 struct parcel *queue_at(struct queue *, size_t index); /* 0 is the oldest; index < count */
 struct parcel queue_take(struct queue *); /* removes the oldest; its copy is the caller's */

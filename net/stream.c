@@ -21,7 +21,8 @@ enum {
     BODY_KEEP_BYTES = 64 << 10,
     SHORT_BYTES = 256 << 10, /* 2 ms of 1 Gbit/s */
     READS_PER_LOOK_MAX = 16, /* then others have their turn */
-    PARCELS_PER_SEND_MAX = 16,
+    PIECES_PER_SEND_MAX = 32,
+    PIECES_PER_READ_MAX = 16,
     DRAIN_BYTES_MAX = 16 << 20,
     DRAINS_MAX = 16,
 };
@@ -33,25 +34,34 @@ static bool would_block(int reason)
 
 /* ---- sending ---- */
 
-/* What of the parcel has not left yet, as up to two parts. */
-static int parcel_parts(const struct parcel *parcel, struct iovec *parts)
+/* What of the parcel has not left yet, from the front on, in at most `max` pieces. */
+static int parcel_pieces(const struct parcel *parcel, struct iovec *pieces, int max)
 {
     const size_t header_bytes = sizeof parcel->header;
+    const size_t payload_sent = parcel->sent > header_bytes ? parcel->sent - header_bytes : 0;
     int count = 0;
     if (parcel->sent < header_bytes)
-        parts[count++] =
+        pieces[count++] =
             (struct iovec){(void *)(parcel->header + parcel->sent), header_bytes - parcel->sent};
-    const size_t payload_sent = parcel->sent > header_bytes ? parcel->sent - header_bytes : 0;
-    if (payload_sent < parcel->payload_bytes)
-        parts[count++] = (struct iovec){(char *)parcel->payload + payload_sent,
-                                        parcel->payload_bytes - payload_sent};
-    return count;
+    if (payload_sent == parcel->payload_bytes) return count;
+    const struct payload left = {.base = (char *)parcel->payload - parcel->offset,
+                                 .offset = parcel->offset + payload_sent,
+                                 .left = parcel->payload_bytes - payload_sent,
+                                 .patches = parcel->patches};
+    return count + payload_pieces(&left, pieces + count, max - count);
+}
+
+static size_t bytes_of(const struct iovec *pieces, int count)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++) bytes += pieces[i].iov_len;
+    return bytes;
 }
 
 /* Bytes that left; 0 when the socket is full or broken. */
-static size_t send_parts(struct stream *stream, struct iovec *parts, int count)
+static size_t send_pieces(struct stream *stream, struct iovec *pieces, int count)
 {
-    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+    const struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)count};
     const ssize_t sent = sendmsg(stream->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) return (size_t)sent;
     if (!would_block(errno)) stream->is_send_broken = stream->link.needs_look = true;
@@ -75,11 +85,11 @@ static void flush(struct stream *stream)
 {
     struct queue *queue = &stream->queue;
     while (queue->count > 0 && !stream->is_send_broken) {
-        struct iovec parts[2 * PARCELS_PER_SEND_MAX];
+        struct iovec pieces[PIECES_PER_SEND_MAX];
         int count = 0;
-        for (size_t i = 0; i < queue->count && i < PARCELS_PER_SEND_MAX; i++)
-            count += parcel_parts(queue_at(queue, i), parts + count);
-        const size_t sent = send_parts(stream, parts, count);
+        for (size_t i = 0; i < queue->count && count < PIECES_PER_SEND_MAX; i++)
+            count += parcel_pieces(queue_at(queue, i), pieces + count, PIECES_PER_SEND_MAX - count);
+        const size_t sent = send_pieces(stream, pieces, count);
         if (sent == 0) break;
         advance_queue(queue, sent);
     }
@@ -97,15 +107,25 @@ static void watch_output(const struct stream *stream)
     loop_change(stream->link.loop, stream->link.watch, in | out);
 }
 
+/* Until the socket is full; true: all of it has left. */
+static bool send_now(struct stream *stream, struct parcel *parcel)
+{
+    struct iovec pieces[PIECES_PER_SEND_MAX];
+    size_t sent, offered;
+    do {
+        const int count = parcel_pieces(parcel, pieces, PIECES_PER_SEND_MAX);
+        offered = bytes_of(pieces, count);
+        sent = send_pieces(stream, pieces, count);
+        parcel->sent += sent;
+    } while (sent == offered && parcel->sent < parcel_bytes(parcel));
+    return parcel->sent == parcel_bytes(parcel);
+}
+
 static err stream_send(struct link *link, const struct parcel *parcel)
 {
     struct stream *stream = (struct stream *)link;
     struct parcel rest = *parcel;
-    if (stream->queue.count == 0 && !stream->is_send_broken) {
-        struct iovec parts[2];
-        rest.sent = send_parts(stream, parts, parcel_parts(parcel, parts));
-        if (rest.sent == parcel_bytes(parcel)) return OK;
-    }
+    if (stream->queue.count == 0 && !stream->is_send_broken && send_now(stream, &rest)) return OK;
     if (stream->is_send_broken) return OK; /* its end is told once what it sent has been read */
     TRY(queue_add(&stream->queue, &rest));
     watch_output(stream);
@@ -130,20 +150,20 @@ enum arrival { NOTHING, SOME, ALL, END, FAILED }; /* ALL: nothing more is there 
 
 static enum arrival read_some(struct stream *stream)
 {
-    const size_t stage_room = STAGE_BYTES - stream->stage_to;
-    const size_t asked = stream->payload_left + stage_room;
-    unsigned char *stage = stream->stage + stream->stage_to;
-    const struct iovec parts[2] = {{stream->payload_at, stream->payload_left}, {stage, stage_room}};
-    const ssize_t got = stream->payload_left > 0 ? readv(stream->fd, parts, 2)
-                                                 : recv(stream->fd, stage, stage_room, 0);
+    struct iovec pieces[PIECES_PER_READ_MAX + 1];
+    const struct iovec stage = {stream->stage + stream->stage_to, STAGE_BYTES - stream->stage_to};
+    int count = payload_pieces(&stream->payload, pieces, PIECES_PER_READ_MAX);
+    const size_t places = bytes_of(pieces, count);
+    if (places == stream->payload.left) pieces[count++] = stage;
+    const ssize_t got = count > 1 ? readv(stream->fd, pieces, count)
+                                  : recv(stream->fd, pieces->iov_base, pieces->iov_len, 0);
     if (got == 0) return END;
     if (got < 0) return would_block(errno) ? NOTHING : FAILED;
     stream->link.progress += (uint64_t)got;
-    const size_t direct = (size_t)got < stream->payload_left ? (size_t)got : stream->payload_left;
-    stream->payload_at += direct;
-    stream->payload_left -= direct;
+    const size_t direct = (size_t)got < places ? (size_t)got : places;
+    payload_advance(&stream->payload, direct);
     stream->stage_to += (size_t)got - direct;
-    return (size_t)got < asked ? ALL : SOME;
+    return (size_t)got < bytes_of(pieces, count) ? ALL : SOME;
 }
 
 /* Called with a length that has passed its check only. */
@@ -168,24 +188,20 @@ static err begin_message(struct stream *stream)
     if (message->type == MESSAGE_WINDOWS) return link_check_windows(&stream->link, message);
     TRY(link_check(&stream->link, message));
     TRY(reserve_body(stream, message->body_bytes));
-    stream->payload_at = stream->body;
-    stream->payload_left = message->body_bytes;
-    if (message->length > 0) {
-        const struct window *incoming = link_incoming(&stream->link, message->type);
-        stream->payload_at = (unsigned char *)incoming->base + message->offset;
-        stream->payload_left = message->length;
-    }
+    stream->payload = (struct payload){.base = (char *)stream->body, .left = message->body_bytes};
+    if (message->length == 0) return OK;
+    stream->payload = (struct payload){.base = link_incoming(&stream->link, message->type)->base,
+                                       .offset = message->offset,
+                                       .left = message->length,
+                                       .patches = link_patches(&stream->link, message->type)};
     return OK;
 }
 
 static void take_from_stage(struct stream *stream)
 {
     const size_t staged = stream->stage_to - stream->stage_from;
-    const size_t step = staged < stream->payload_left ? staged : stream->payload_left;
-    if (step == 0) return;
-    memcpy(stream->payload_at, stream->stage + stream->stage_from, step);
-    stream->payload_at += step;
-    stream->payload_left -= step;
+    const size_t step = staged < stream->payload.left ? staged : stream->payload.left;
+    payload_take(&stream->payload, stream->stage + stream->stage_from, step);
     stream->stage_from += step;
 }
 
@@ -238,7 +254,7 @@ static bool parse_one(struct stream *stream)
 {
     err e = stream->in_payload ? OK : begin_message(stream);
     if (!e) take_from_stage(stream);
-    if (!e && stream->payload_left > 0) return false;
+    if (!e && stream->payload.left > 0) return false;
     if (!e) e = finish_message(stream);
     if (e) link_end(&stream->link, e);
     return true;

@@ -22,10 +22,9 @@ struct stream {
     bool is_send_broken;    /* the peer takes no more; what it sent before is still read */
     struct message message; /* the one that is coming, once its header is there */
     bool in_payload;
-    bool was_stopped; /* messages that have come were not delivered yet */
-    unsigned char *payload_at;
-    size_t payload_left;
-    unsigned char *body; /* grown to the largest body, given back beyond BODY_KEEP_BYTES */
+    bool was_stopped;       /* messages that have come were not delivered yet */
+    struct payload payload; /* what of it has not come yet: of a window, or of the body */
+    unsigned char *body;    /* grown to the largest body, given back beyond BODY_KEEP_BYTES */
     size_t body_capacity;
     size_t stage_from, stage_to; /* unparsed bytes of the stage */
     unsigned char stage[STAGE_BYTES];

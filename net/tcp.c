@@ -28,6 +28,8 @@ enum {
     WINDOW_BYTES = 8 << 20, /* 64 ms of 1 Gbit/s */
     BACKLOG = 1024,
     FD_DIGITS_MAX = 6,
+    CONGESTION_NAME_MAX = 32,
+    NETWORK_RTT_MAX_US = 5000, /* of one network */
 };
 
 struct endpoint {
@@ -73,11 +75,32 @@ static bool is_same_host(const struct endpoint *a, const struct endpoint *b)
     return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr);
 }
 
-/* BBR, the default of many systems, halves what loopback can carry. */
-static void choose_congestion_control(int fd)
+static bool set_congestion_control(int fd, const char *name)
 {
-    if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno")))
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", strlen("cubic"));
+    return !setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name));
+}
+
+/* As far as the greeting of the two systems tells. */
+static bool is_in_same_network(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+    return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) && info.tcpi_rtt &&
+           info.tcpi_rtt <= NETWORK_RTT_MAX_US;
+}
+
+/* BBR, the default of many systems and good for long ways, halves what loopback can carry; and
+ * where the workers of a round share a link it gives one of them far more of it than another, so
+ * that all wait for that one (a step of 13 MB at 1 Gbit/s takes 7 % less time without). */
+static void choose_congestion_control(int fd, bool is_loopback)
+{
+    char name[CONGESTION_NAME_MAX] = "";
+    socklen_t bytes = sizeof name;
+    const bool is_bbr = !getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &bytes) &&
+                        !strncmp(name, "bbr", strlen("bbr"));
+    if (is_loopback && set_congestion_control(fd, "reno")) return;
+    if (is_loopback || (is_bbr && is_in_same_network(fd)))
+        (void)(set_congestion_control(fd, "cubic") || set_congestion_control(fd, "reno"));
 }
 
 /* A worker does not read while a node computes. The system makes room for as much as its owner says
@@ -103,7 +126,7 @@ static void tune(struct stream *stream)
     if (!has_ends(fd, &own, &peer)) return;
     stream->link.is_near = is_loopback(&peer) || is_same_host(&own, &peer);
     if (stream->link.is_active && !stream->link.is_near) widen_window(fd);
-    if (is_loopback(&peer)) choose_congestion_control(fd);
+    choose_congestion_control(fd, is_loopback(&peer));
 }
 
 /* "127.0.0.1:2222", "[::1]:2222" */
@@ -266,10 +289,43 @@ static void own_address(int fd, char *ret)
     endpoint_text(&own, ret, ADDRESS_MAX);
 }
 
-err address_reserve(char ret_address[ADDRESS_MAX], int *ret_fd)
+err address_reserve(const char *address, char ret_address[ADDRESS_MAX], int *ret_fd)
 {
-    TRY(open_listening("127.0.0.1:0", ret_fd));
-    own_address(*ret_fd, ret_address);
+    const bool is_inherited = strncmp(address, "fd:", 3) == 0;
+    TRY(is_inherited ? adopt_listening(address, ret_fd) : open_listening(address, ret_fd));
+    if (is_inherited)
+        own_address(*ret_fd, ret_address);
+    else
+        real_address(address, *ret_fd, ret_address);
+    return OK;
+}
+
+/* Of datagrams nothing is sent: the system only looks for the way. */
+static err look_for_way(const struct addrinfo *to, struct endpoint *ret_own)
+{
+    const int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ret_own->bytes = sizeof ret_own->at;
+    const bool is_found = fd >= 0 && !connect(fd, to->ai_addr, to->ai_addrlen) &&
+                          !getsockname(fd, (struct sockaddr *)&ret_own->at, &ret_own->bytes);
+    const int reason = errno;
+    if (fd >= 0) close(fd);
+    return is_found ? OK : fail(ERR_PEER, "no way there: %s", strerror(reason));
+}
+
+err address_towards(const char *address, char ret_host[ADDRESS_MAX])
+{
+    struct address split;
+    struct addrinfo *list;
+    struct endpoint own;
+    TRY(address_split(address, &split));
+    err e = resolve(&split, &list);
+    if (!e) {
+        e = look_for_way(preferred(list), &own);
+        freeaddrinfo(list);
+    }
+    if (e) return fail_prefix(e, "%s", address);
+    endpoint_text(&own, ret_host, ADDRESS_MAX);
+    *strrchr(ret_host, ':') = '\0';
     return OK;
 }
 
@@ -277,18 +333,13 @@ static err tcp_listen(struct loop *loop, const char *address, const struct link_
                       void *context, char *ret_address, struct listener **ret)
 {
     int fd = -1;
-    const bool is_inherited = strncmp(address, "fd:", 3) == 0;
-    TRY(is_inherited ? adopt_listening(address, &fd) : open_listening(address, &fd));
     struct listener like = {.transport = &transport_tcp,
                             .loop = loop,
                             .events = *events,
                             .context = context,
                             .arrived = arrived,
                             .say_last = say_last};
-    if (is_inherited)
-        own_address(fd, like.address);
-    else
-        real_address(address, fd, like.address);
+    TRY(address_reserve(address, like.address, &fd));
     TRY(listener_open(&like, fd, ret));
     if (ret_address) memcpy(ret_address, like.address, ADDRESS_MAX);
     return OK;

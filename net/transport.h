@@ -11,7 +11,7 @@
  * come from loop_poll, and those of parts from loop_move, loop_await and loop_reclaim, too. A
  * callback may call anything here, link_close too.
  * - Messages of one link arrive in the order in which they were sent, each exactly once, or the
- * link closes.
+ * link closes; but parts of a block that wait to leave may be overtaken (message_urgency).
  * - link_send never blocks. Where it fails the link closes: nobody needs to remember what did not
  * leave, whoever makes the next link asks what came. Header and body are copied (queue limit:
  * LINK_QUEUE_MAX messages and MESSAGE_BODY_MAX body bytes; beyond it ERR_PEER). A stretch must be
@@ -117,6 +117,16 @@ const struct transport *link_transport(const struct link *);
 err link_share(struct link *, const struct link_windows *); /* passive; borrowed */
 /* Active, before the peer shares; `bytes` alone are read. */
 void link_expect(struct link *, const struct link_windows *);
+/* Where memory is not shared, bytes of the window of rows may lie elsewhere: what is sent of them
+ * is read at `at`, which is left alone as the window is, and what comes of them is put there.
+ * Active, once windows are there; ascending, none over another. ERR_INPUT: it may not be there;
+ * ERR_MEMORY: and the link closes. */
+struct patch {
+    uint64_t offset, bytes; /* of the window */
+    void *at;               /* borrowed */
+};
+err link_patch(struct link *, const struct patch *);
+void link_unpatch(struct link *); /* all of it is the window again */
 bool link_shares_memory(
     const struct link *); /* true: the peer reads `values` in place (shm, inproc) */
 /* The peer is on this very host, as far as addresses tell: what is sent takes work, and no time
@@ -126,11 +136,15 @@ bool link_is_near(const struct link *);
 /* The address check that flags and TF_CONFIG use too: "host:port", port 0 to 65535, [v6]:port
  * allowed. ERR_INPUT says why. */
 err address_check(const char *address);
-/* A free address of this host for a task that is about to be started: *ret_fd listens on 127.0.0.1
- * at a port of the system's choice ("127.0.0.1:40123") and is close-on-exec; whoever starts the
- * task clears that flag in the child, says "fd:N" to it, and closes its own copy. No other process
- * can take the port in between. */
-err address_reserve(char ret_address[ADDRESS_MAX], int *ret_fd);
+/* An address for a task that is about to be started, as tcp's listen takes it: *ret_fd listens
+ * there
+ * ("127.0.0.1:40123" of 127.0.0.1:0) and is close-on-exec; whoever starts the task in another
+ * process clears that flag in the child, says "fd:N" to it, and closes its own copy. No other
+ * process can take the port in between. */
+err address_reserve(const char *address, char ret_address[ADDRESS_MAX], int *ret_fd);
+/* The host of this machine's address on the way to that one: "10.0.0.7", "[fd00::7]". ERR_PEER: it
+ * does not resolve, or there is no way. */
+err address_towards(const char *address, char ret_host[ADDRESS_MAX]);
 /* Who listens on this port, as far as /proc shows it: "pid 4242 (python3)"; "" if unknown. */
 void address_owner(const char *address, char *ret, size_t size);
 

@@ -115,8 +115,18 @@ bool message_has_rows(uint32_t type)
 
 bool message_is_part(uint32_t type)
 {
-    return type == MESSAGE_PART || type == MESSAGE_AHEAD || type == MESSAGE_REST ||
-           message_has_rows(type);
+    return type == MESSAGE_PART || type == MESSAGE_AHEAD || message_has_rows(type);
+}
+
+bool message_yields(const struct message *m)
+{
+    return (m->type == MESSAGE_PART || m->type == MESSAGE_AHEAD) && m->length;
+}
+
+uint64_t message_urgency(const struct message *m)
+{
+    if (m->type == MESSAGE_VALUES || message_has_rows(m->type)) return UINT64_MAX;
+    return message_yields(m) ? 1 + m->offset : 0;
 }
 
 const char *message_fault(const struct message *m, unsigned sender)

@@ -55,7 +55,8 @@ SYSTEM = [
      "BLAS and oneDNN"),
     (re.compile(r"cuda.*|cublas.*|cudnn.*|nvrtc.*|nccl.*"), CUDA_FOLDERS, "CUDA"),
     (re.compile(r"jansson\.h"),
-     ("core/base/", "core/train/spec/", "core/data/formats/jsonl.c", "core/cluster/", "net/web/", "cmd/", "tests/"),
+     ("core/base/", "core/train/spec/", "core/data/formats/jsonl.c", "core/cluster/", "net/coordinator/", "net/web/", "cmd/",
+      "tests/"),
      "jansson"),
 ]
 CUDA_NAME = re.compile(r"\b(cuda[A-Z]\w*|cublas\w+|cudnn\w+|cu[A-Z][a-z]\w+|__global__|__device__)\b")

@@ -177,7 +177,7 @@ struct appender {
 static err append_rows(void *context, int64_t first_row, int64_t rows, const void *elements)
 {
     const struct appender *a = context;
-    return bundle_append(a->writer, elements, (size_t)rows * a->row_bytes);
+    return bundle_append(a->writer, 0, elements, (size_t)rows * a->row_bytes);
 }
 
 /* Columns are cut from slices that are read from end to end, which rows would do again for every
@@ -187,7 +187,7 @@ static err append_columns(struct reshard *r, const struct bundle_piece *piece,
 {
     struct elements elements;
     TRY(checkpoint_elements(r->bundle, entry, piece->box, &elements));
-    err e = bundle_append(writer, elements.at, elements.bytes);
+    err e = bundle_append(writer, 0, elements.at, elements.bytes);
     free(elements.at);
     return e;
 }
@@ -216,7 +216,7 @@ static err write_piece(struct reshard *r, const struct home *home, int shard,
         if (box.length[home->axis] == 0) return OK;
         piece.box = &box;
     }
-    TRY(bundle_begin(writer, &piece));
+    TRY(bundle_begin(writer, &piece, 1));
     TRY(append(r, home, &piece, writer));
     return bundle_end(writer);
 }

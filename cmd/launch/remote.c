@@ -28,12 +28,16 @@ err remote_open(struct run *run)
     TRY(host_file_read(flags->cluster.hostfile, &run->arena, &run->slots));
     TRY(ranks_read_roles("ssh", flags->ssh, run->slots.count, &ps));
     const int workers = run->slots.count - ps;
+    struct cluster_spec *cluster = &run->cluster;
     if (ps > LOCAL_TASKS_MAX || workers > LOCAL_TASKS_MAX)
         return fail(ERR_INPUT,
                     "--ssh starts at most %d ps and %d workers, the file has room for %d and %d",
                     (int)LOCAL_TASKS_MAX, (int)LOCAL_TASKS_MAX, ps, workers);
-    flags->local_ps = ps;
-    flags->local_workers = workers;
+    cluster->hosts[JOB_PS].count = ps;
+    cluster->hosts[JOB_WORKER].count = workers;
+    TRY(cluster_reduce(&flags->cluster, cluster));
+    flags->local_ps = cluster->hosts[JOB_PS].count;
+    flags->local_workers = cluster->hosts[JOB_WORKER].count;
     run->is_local = true;
     return OK;
 }
@@ -47,7 +51,9 @@ err remote_check_absent(const struct run *run)
         bool is_welcome;
     } flags[] = {{"hostfile", " or --ranks", cluster->ranks && !run->is_local},
                  {"ssh_command", "", false},
-                 {"base_port", ", --slurm or --ranks", has_ports}};
+                 {"base_port", ", --slurm or --ranks", has_ports},
+                 {"ps", " or lists of hosts", !run->is_local},
+                 {"workers", " or lists of hosts", !run->is_local}};
     if (run->flags.launched != LAUNCHED_NO) return OK; /* they were the launcher's */
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (!flags[i].is_welcome &&

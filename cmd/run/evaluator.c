@@ -36,7 +36,8 @@ struct evaluator {
     struct evaluated_checkpoints evaluated;
     uint64_t looked_ms, absent_ms, noted_ms; /* absent: since when ps/0 is not there */
     bool is_up, was_up;
-    err last; /* of the newest checkpoint */
+    bool came_too_late; /* nobody came, and the job had ended before */
+    err last;           /* of the newest checkpoint */
     char last_text[ERROR_TEXT_MAX];
 };
 
@@ -169,8 +170,11 @@ static err watch_ps(struct evaluator *v)
     const struct wait_limits *limits = &v->run->flags.limits;
     double limit = (double)(v->was_up ? limits->restart_ms : limits->start_ms) / 1000;
     double waited = (double)(now_ms - v->absent_ms) / 1000;
-    const char *address = v->run->cluster.hosts[JOB_PS].at[0];
+    char address[ADDRESS_MAX];
+    cluster_find(&v->run->cluster, JOB_PS, 0, address);
     const char *trouble = visitor_trouble(v->visitor, 0);
+    v->came_too_late = waited >= limit && !v->was_up && job_had_ended(v->run);
+    if (v->came_too_late) return OK;
     if (waited >= limit)
         return fail(ERR_TIMEOUT, "ps/0 at %s did not come within %.3g s (%s): %s", address, limit,
                     flag, trouble);
@@ -221,6 +225,7 @@ static err follow(struct evaluator *v, int *ret_code)
         if (task_report_is_wanted()) report_state(v);
         TRY(visitor_refusal(v->visitor));
         TRY(watch_ps(v));
+        if (v->came_too_late) break;
         if (clock_ms() - v->looked_ms >= LOOK_MS) TRY(look(v));
         visitor_poll(v->visitor, LOOK_MS);
     }
@@ -276,8 +281,10 @@ static err open_session(struct evaluator *v)
 
 static err serve(struct evaluator *v, struct loop *loop, int *ret_code)
 {
-    const struct visitor_options options = {
-        .loop = loop, .ps_hosts = &v->run->cluster.hosts[JOB_PS], .only_first = true};
+    const struct visitor_options options = {.loop = loop,
+                                            .ps_hosts = &v->run->cluster.hosts[JOB_PS],
+                                            .cluster = &v->run->cluster,
+                                            .only_first = true};
     err e = open_session(v);
     if (!e) e = visitor_open(&options, &v->visitor);
     if (!e) e = follow(v, ret_code);
@@ -293,7 +300,6 @@ int run_evaluator(struct run *run)
     struct evaluator evaluator = {.run = run};
     struct loop *loop;
     int code = EXIT_DONE;
-    tasks_prepare();
     err e = loop_open(&loop);
     if (e) return report_error(e);
     e = open_device(run, &evaluator.device);

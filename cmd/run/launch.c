@@ -34,7 +34,7 @@ enum {
     END_LIMIT_MS = 3000,    /* from asking them to end, when nothing can be saved, to SIGKILL */
     LOOK_MS = 1000,         /* between two looks at those that were killed */
     SIGNAL_CODE = 128, /* exit code of a task that signal N killed: 128 + N, as shells say it */
-    WHERE_MAX = 64,
+    ROOM_LEAST = 8,    /* tasks of each job, for those that come later */
     FDS_MAX = 2 * 2 * LOCAL_TASKS_MAX + 1,
 };
 
@@ -118,6 +118,68 @@ static uint64_t end_well_limit_ms(const struct launch *launch)
     return launch->run->flags.limits.stop_ms + STOP_GRACE_MS;
 }
 
+/* ---- who takes part ---- */
+
+void launch_tell_roster(const struct roster *r)
+{
+    fprintf(stderr, "%c %llu %d %d\n", ROSTER_LINE_MARK, (unsigned long long)r->moves,
+            r->count[JOB_PS], r->count[JOB_WORKER]);
+}
+
+static void hear_roster(void *context, const char *line, size_t count)
+{
+    struct launch *launch = context;
+    char text[ROSTER_TEXT_MAX];
+    struct roster r;
+    unsigned long long moves;
+    snprintf(text, sizeof text, "%.*s", (int)count, line);
+    if (sscanf(text + 1, "%llu %d %d", &moves, &r.count[JOB_PS], &r.count[JOB_WORKER]) != 3) return;
+    r.moves = moves;
+    launch->wanted = r;
+}
+
+static bool has_place(const struct launch *launch, const struct child *child)
+{
+    return child->task < launch->roster.count[child->job];
+}
+
+/* The address of a task that has ended is to be taken again, that of a worker anywhere. */
+static err start_one(struct launch *launch, struct child *child)
+{
+    char address[ADDRESS_MAX];
+    err e = OK;
+    if (!child->slot && child->listen_fd < 0)
+        e = address_reserve(child->address, address, &child->listen_fd);
+    if (!e) e = launch_start(launch, child);
+    if (e) return fail_prefix(e, "cannot start %s", child->name);
+    launch->alive++;
+    return OK;
+}
+
+static void stop(struct launch *launch, int signo);
+
+static void start_later(struct launch *launch, struct child *child)
+{
+    if (launch->stop_ms || launch->failed_ms || !start_one(launch, child)) return;
+    log_line(LOG_ERROR, "%s", error_text());
+    launch->code = EXIT_FAILED;
+    stop(launch, SIGTERM);
+}
+
+/* One that is about to leave, and has a place again before it has, is started when it has. */
+static void follow_roster(struct launch *launch)
+{
+    if (launch->wanted.moves <= launch->roster.moves) return;
+    launch->roster = launch->wanted;
+    for (int i = 0; i < launch->count; i++) {
+        struct child *child = &launch->children[i];
+        child->leaves |= is_alive(child) && !has_place(launch, child);
+        if (!is_alive(child) && has_place(launch, child)) start_later(launch, child);
+    }
+}
+
+/* ---- ends ---- */
+
 /* Nobody starts a task again here, so the others are not left to wait for one that has failed. One
  * that was killed has not even told them. Without one of many workers they can still end well, with
  * a last checkpoint; not without a ps or the chief. */
@@ -142,6 +204,9 @@ static void note_end(struct launch *launch, struct child *child, int status)
     describe_end(child, status, text, sizeof text);
     task_output_pass(&child->out);
     task_output_pass(&child->err);
+    const bool has_left = child->leaves && code == EXIT_DONE;
+    child->leaves = false;
+    if (has_left && has_place(launch, child)) start_later(launch, child);
     if (!is_cause(launch, code)) {
         log_line(LOG_DEBUG, "%s", text);
         return;
@@ -177,7 +242,7 @@ static void stop(struct launch *launch, int signo)
 
 static void ask_chief(struct launch *launch, int signo)
 {
-    send_signal(&launch->children[launch->run->flags.local_ps], signo);
+    send_signal(&launch->children[launch->room[JOB_PS]], signo);
 }
 
 static void take_signal(struct launch *launch, int signo)
@@ -247,6 +312,7 @@ static void attend(struct launch *launch)
         }
         poll(fds, (nfds_t)count, enforce_limits(launch));
         pass_all(launch);
+        follow_roster(launch);
         read_signals(launch);
     }
     pass_all(launch);
@@ -281,14 +347,28 @@ static err open_signals(struct launch *launch)
     return OK;
 }
 
-/* On another host the task finds out whether the port is free. */
-static err reserve_one(struct run *run, struct child *child, const char **ret)
+/* On another host the task finds out whether the port is free. Nobody calls a worker, so that those
+ * to come need no port yet. */
+static err reserve_one(struct launch *launch, struct child *child)
 {
-    char address[ADDRESS_MAX];
-    if (child->slot) return remote_address(run, child->slot, ret);
-    TRY(address_reserve(address, &child->listen_fd));
-    *ret = arena_string(&run->arena, address);
+    struct run *run = launch->run;
+    char address[ADDRESS_MAX] = "127.0.0.1:0";
+    if (child->slot) return remote_address(run, child->slot, &child->address);
+    if (child->job == JOB_PS || has_place(launch, child))
+        TRY(address_reserve("127.0.0.1:0", address, &child->listen_fd));
+    child->address = arena_string(&run->arena, address);
     return OK;
+}
+
+static void name_child(struct launch *launch, int i)
+{
+    struct child *child = &launch->children[i];
+    const int ps_room = launch->room[JOB_PS];
+    if (launch->run->flags.ssh) child->slot = &launch->run->slots.at[i];
+    child->job = i < ps_room ? JOB_PS : JOB_WORKER;
+    child->task = i < ps_room ? i : i - ps_room;
+    task_name(child->job, child->task, child->name);
+    child->prefix = arena_format(&launch->run->arena, "%s: ", child->name);
 }
 
 /* Names and addresses of all tasks, parameter servers first. */
@@ -298,17 +378,11 @@ static err reserve(struct launch *launch)
     if (run->flags.ssh) remote_choose_ports(run);
     for (int i = 0; i < launch->count; i++) {
         struct child *child = &launch->children[i];
-        if (run->flags.ssh) child->slot = &run->slots.at[i];
-        int ps_count = (int)run->flags.local_ps;
-        child->job = i < ps_count ? JOB_PS : JOB_WORKER;
-        child->task = i < ps_count ? i : i - ps_count;
-        task_name(child->job, child->task, child->name);
-        child->prefix = arena_format(&run->arena, "%s: ", child->name);
-        const char *address;
-        TRY(reserve_one(run, child, &address));
+        name_child(launch, i);
+        TRY(reserve_one(launch, child));
         const char *before = launch->hosts[child->job];
-        launch->hosts[child->job] =
-            arena_format(&run->arena, "%s%s%s", before ? before : "", before ? "," : "", address);
+        launch->hosts[child->job] = arena_format(&run->arena, "%s%s%s", before ? before : "",
+                                                 before ? "," : "", child->address);
     }
     return OK;
 }
@@ -321,12 +395,26 @@ static err check_device(const struct run *run)
     return device_request_check(&request);
 }
 
+/* Where the chief reads for all it does so for good. */
+static int room_of(const struct run *run, enum job job)
+{
+    const int64_t count = job == JOB_PS ? run->flags.local_ps : run->flags.local_workers;
+    if (run->flags.ssh) return cluster_room(&run->cluster, job);
+    return (int)(count < ROOM_LEAST && !spec_is_in_graph(&run->spec) ? ROOM_LEAST : count);
+}
+
 /* Signals come first: a driver may have threads of its own, which must not take them. */
 static err launch_open(struct launch *launch, struct run *run)
 {
-    const int ps = (int)run->flags.local_ps, count = ps + (int)run->flags.local_workers;
-    *launch = (struct launch){.run = run, .signals = -1, .spec_fd = -1};
-    TRY(task_descriptors_check_local(ps, count - ps));
+    const int ps = (int)run->flags.local_ps, workers = (int)run->flags.local_workers;
+    const int ps_room = room_of(run, JOB_PS), worker_room = room_of(run, JOB_WORKER);
+    const int count = ps_room + worker_room;
+    *launch = (struct launch){.run = run,
+                              .room = {ps_room, worker_room},
+                              .roster = {0, {ps, workers}},
+                              .signals = -1,
+                              .spec_fd = -1};
+    TRY(task_descriptors_check_local(ps, workers));
     launch->children = calloc((size_t)count, sizeof *launch->children);
     if (!launch->children) return fail(ERR_MEMORY, "no memory for %d tasks", count);
     launch->count = count;
@@ -352,20 +440,30 @@ static void launch_close(struct launch *launch)
     free(launch->children);
 }
 
+/* What `dtrain scale` and `dtrain var` want to know. */
+static const char *where_text(const struct launch *launch)
+{
+    struct run *run = launch->run;
+    const char *text = "on this host, --ps_hosts=";
+    if (run->flags.ssh)
+        text = arena_format(&run->arena,
+                            "by ssh on %d host%s, ports from %d on, --ps_hosts=", run->slots.hosts,
+                            run->slots.hosts == 1 ? "" : "s", (int)run->flags.cluster.base_port);
+    for (int i = 0; i < launch->roster.count[JOB_PS]; i++)
+        text = arena_format(&run->arena, "%s%s%s", text, i ? "," : "", launch->children[i].address);
+    return text;
+}
+
 static err start_all(struct launch *launch)
 {
-    for (int i = 0; i < launch->count; i++) {
-        err e = launch_start(launch, &launch->children[i]);
-        if (e) return fail_prefix(e, "cannot start %s", launch->children[i].name);
-        launch->alive++;
-    }
-    const struct run *run = launch->run;
-    char where[WHERE_MAX] = "on this host";
-    if (run->flags.ssh)
-        snprintf(where, sizeof where, "by ssh on %d host%s, ports from %d on", run->slots.hosts,
-                 run->slots.hosts == 1 ? "" : "s", (int)run->flags.cluster.base_port);
-    log_line(LOG_INFO, "started %d ps and %d worker%s %s", (int)run->flags.local_ps,
-             (int)run->flags.local_workers, run->flags.local_workers == 1 ? "" : "s", where);
+    for (int i = 0; i < launch->count; i++)
+        if (has_place(launch, &launch->children[i])) TRY(start_one(launch, &launch->children[i]));
+    launch->children[0].err.hear = hear_roster;
+    launch->children[0].err.context = launch;
+    launch->children[0].err.mark = ROSTER_LINE_MARK;
+    const int workers = launch->roster.count[JOB_WORKER];
+    log_line(LOG_INFO, "started %d ps and %d worker%s %s", launch->roster.count[JOB_PS], workers,
+             workers == 1 ? "" : "s", where_text(launch));
     return OK;
 }
 

@@ -15,6 +15,8 @@ struct child {
     char name[TASK_NAME_MAX];
     const char *prefix;
     const struct host_slot *slot; /* where ssh starts it; NULL: here */
+    const char *address;          /* in the lists; here with port 0: it takes any when it starts */
+    bool leaves;                  /* the roster has no place for it: it ends by itself */
     int control;   /* the writing end of what ssh reads, for letters (cmd/launch/keeper.h), or -1 */
     int listen_fd; /* until the task has it, then -1 */
     pid_t pid;     /* 0: not started, or ended */
@@ -23,8 +25,10 @@ struct child {
 
 struct launch {
     struct run *run;
-    struct child *children; /* [count], parameter servers first */
+    struct child *children; /* [count] with room for tasks to come, parameter servers first */
     int count, alive;
+    int room[JOB_COUNT];          /* of them, by job */
+    struct roster roster, wanted; /* who takes part; as ps/0 said last */
     const char *hosts[JOB_COUNT]; /* as the flags have them */
     int signals;                  /* signalfd */
     sigset_t old_mask;            /* of the tasks */
@@ -38,6 +42,10 @@ struct launch {
 
 /* A spec from standard input can be read once: keeps a copy for the workers. */
 err launch_keep_spec(struct launch *);
+
+/* A line of ps/0 that is for the launcher, which starts whoever is new in the roster. */
+enum { ROSTER_LINE_MARK = 1 };
+void launch_tell_roster(const struct roster *);
 
 /* Starts the task of a child that has its name and its listening socket. */
 err launch_start(struct launch *, struct child *);

@@ -257,16 +257,21 @@ static err stepped(void *state, const struct run_view *v, const struct occasion 
 static void print_rows(const struct progress *p)
 {
     const struct rows_seen *r = &p->seen;
-    char epochs[64];
+    char epochs[64], left[64] = "";
     const unsigned long long lost = r->applied < r->rows ? r->rows - r->applied : 0;
     const unsigned long long twice = r->applied > r->rows ? r->applied - r->rows : 0;
-    if (p->whole_from < r->epoch)
+    if (r->is_endless)
+        snprintf(epochs, sizeof epochs, "of those that came:");
+    else if (p->whole_from < r->epoch)
         snprintf(epochs, sizeof epochs, "epochs %llu to %llu: each",
                  (unsigned long long)p->whole_from + 1, (unsigned long long)r->epoch + 1);
     else
         snprintf(epochs, sizeof epochs, "epoch %llu:", (unsigned long long)r->epoch + 1);
-    log_line(LOG_INFO, "%s %llu of %llu rows, %llu twice, %llu lost", epochs,
-             (unsigned long long)r->applied, (unsigned long long)r->rows, twice, lost);
+    if (r->left)
+        snprintf(left, sizeof left, "; %llu left, fewer than all push at once",
+                 (unsigned long long)r->left);
+    log_line(LOG_INFO, "%s %llu of %llu rows, %llu twice, %llu lost%s", epochs,
+             (unsigned long long)r->applied, (unsigned long long)r->rows, twice, lost, left);
 }
 
 /* Those that have every row once are told together. */
@@ -277,10 +282,23 @@ static void flush_rows(struct progress *p)
     p->rows_ns = clock_ns();
 }
 
+/* What a checkpoint that is written behind the end tells is not the end. */
+static void note_rows_that_came(struct progress *p, const struct rows_seen *r)
+{
+    if (!r->rows || (p->covered.is_over && !r->is_over)) return;
+    p->covered = p->seen = *r;
+    p->has_seen = true;
+    if (clock_ns() - p->rows_ns >= tell_rows_every_ns) flush_rows(p);
+}
+
 static err covered(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
     const struct rows_seen *r = o->covered;
+    if (r->is_endless) {
+        note_rows_that_came(p, r);
+        return OK;
+    }
     const bool is_next = p->has_seen && r->epoch == p->seen.epoch + 1;
     if (!r->is_over || !is_next || r->applied != r->rows || p->seen.applied != r->rows)
         flush_rows(p);
@@ -379,6 +397,7 @@ static err write_result(const struct progress *p, const struct run_view *v,
 static err end(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
+    if (!p->evaluation.rows) p->final_step = v->global_step;
     flush_rows(p);
     if (o->end.code == EXIT_DONE) print_end(p, v);
     err written = v->is_chief && p->run->flags.result ? write_result(p, v, o) : OK;

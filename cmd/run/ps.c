@@ -1,34 +1,95 @@
 /* ps.c - `dtrain --job_name=ps ...`: a parameter server, until the job ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/launch/ready.h"
+#include "cmd/run/launch.h"
 #include "cmd/run/task_parts.h"
+#include "core/cluster/description/ports.h"
 #include "cmd/run/descriptors.h"
 #include "core/cluster/task/ps.h"
 
-static err serve(struct run *run, struct loop *loop, struct device *device, int *ret_code)
+struct serving {
+    struct run *run;
+    struct loop *loop;
+    struct device device;
+    struct next_life next;
+    int code;
+};
+
+static err run_task(struct serving *s, struct task *task)
 {
-    const struct task_options options = task_options_of(run, loop);
+    TRY(tasks_run(&task, 1));
+    s->next.roster = task->moves_to;
+    if (!task_has_moved(task)) s->code = report_verdict(task);
+    return OK;
+}
+
+/* Whoever has started the tasks starts those that are new: ps/0 is always there. */
+static err move(struct serving *s)
+{
+    const struct run *run = s->run;
+    TRY(run_move(s->run, &s->next));
+    if (s->next.goes_on && run->cluster.task == 0 && run->flags.launched != LAUNCHED_NO)
+        launch_tell_roster(&s->next.roster);
+    return OK;
+}
+
+/* A port that it chose is its own from then on. */
+static err listens(void *context, const char *address)
+{
+    struct serving *s = context;
+    struct run *run = s->run;
+    const char **own = &run->cluster.hosts[JOB_PS].at[run->cluster.task];
+    if (port_is_open(*own)) *own = arena_string(&run->arena, address);
+    return run->ready ? ready_tell(run->ready, address) : OK;
+}
+
+/* An inherited socket stays this process's when a task that has used it has ended. */
+static err keep_socket(const char *bind, char ret[ADDRESS_MAX])
+{
+    int fd;
+    if (!bind || sscanf(bind, "fd:%d", &fd) != 1) return OK;
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (copy < 0) return fail(ERR_IO, "--bind=%s: %s", bind, strerror(errno));
+    snprintf(ret, ADDRESS_MAX, "fd:%d", copy);
+    return OK;
+}
+
+static err serve_in_roster(struct serving *s)
+{
+    struct task_options options = task_options_of(s->run, s->loop);
+    char socket[ADDRESS_MAX] = "";
     struct ps_task *ps;
-    TRY(ps_task_open(&options, device, &ps));
-    struct task *task = ps_task_task(ps);
-    err e = tasks_run(&task, 1);
-    if (!e) *ret_code = report_verdict(task);
+    TRY(keep_socket(options.listen, socket));
+    if (socket[0]) options.listen = socket;
+    options.listens = listens;
+    options.listens_context = s;
+    TRY(ps_task_open(&options, &s->device, &ps));
+    const err e = run_task(s, ps_task_task(ps));
     ps_task_close(ps);
+    return e ? e : move(s);
+}
+
+static err serve(struct serving *s)
+{
+    err e;
+    TRY(open_device(s->run, &s->device));
+    do e = serve_in_roster(s); /* ends: a turn more for each time that somebody has it moved */
+    while (!e && s->next.goes_on);
+    device_close(&s->device);
     return e;
 }
 
 int run_ps(struct run *run)
 {
-    struct loop *loop;
-    struct device device;
-    int code = EXIT_DONE;
-    tasks_prepare();
+    struct serving s = {.run = run, .code = EXIT_DONE};
     task_descriptors_raise(&run->cluster);
-    err e = loop_open(&loop);
+    err e = loop_open(&s.loop);
     if (e) return report_error(e);
-    e = open_device(run, &device);
-    if (!e) {
-        e = serve(run, loop, &device, &code);
-        device_close(&device);
-    }
-    loop_close(loop);
-    return e ? report_error(e) : code;
+    e = serve(&s);
+    loop_close(s.loop);
+    return e ? report_error(e) : s.code;
 }

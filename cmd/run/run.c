@@ -7,15 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "cmd/device.h"
+#include "cmd/launch/ready.h"
 #include "cmd/launch/remote.h"
+#include "cmd/registry/join.h"
+#include "cmd/registry/registry.h"
+#include "cmd/launch/place.h"
 #include "cmd/run/settings.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/data/stats/label_words.h"
 #include "kernels/kernels.h"
+#include "net/coordinator/coordinator.h"
 
 enum { CLASSES_TEXT_MAX = 400 };
 
@@ -45,27 +51,34 @@ static void note_environment(struct run *run)
             !flags_given(&run_flags_object, run->argc, run->argv, cluster_flag_names[word]);
 }
 
-/* The names of tasks in front of log lines: not alone, and not where the launcher adds them, which
- * it does not to JSON. */
+/* In front of log lines: not alone, and not where the launcher adds them, which it does not to
+ * JSON. */
+static void name_task(const struct run *run)
+{
+    const struct cluster_spec *cluster = &run->cluster;
+    char name[TASK_NAME_MAX] = "evaluator";
+    if (run->flags.launched != LAUNCHED_NO && !log_is_json()) return;
+    if (!cluster->is_evaluator) task_name(cluster->job, cluster->task, name);
+    log_set_task(cluster->task < 0 ? job_name(cluster->job) : name); /* a coordinator says which */
+}
+
 static err open_task(struct run *run)
 {
     note_environment(run);
+    struct utsname host;
+    if (uname(&host) == 0) run->flags.cluster.host_name = arena_string(&run->arena, host.nodename);
     TRY(cluster_spec_make(&run->flags.cluster, getenv("TF_CONFIG"), &run->arena, &run->cluster));
-    const bool is_launcher_naming = run->flags.launched != LAUNCHED_NO && !log_is_json();
-    if (!run->cluster.is_distributed || is_launcher_naming) return OK;
-    char name[TASK_NAME_MAX] = "evaluator";
-    if (run->cluster.is_evaluator) {
-        log_set_task(name);
-        return OK;
-    }
-    log_set_task(task_name(run->cluster.job, run->cluster.task, name));
-    return OK;
+    if (!run->cluster.is_distributed) return OK;
+    name_task(run);
+    return run->cluster.is_evaluator ? OK : environment_take_socket(run);
 }
 
 static err check_url(const char *flag, const char *path)
 {
-    if (strcmp(flag, "result") != 0)
+    if (strcmp(flag, "metrics_file") == 0)
         return fail(ERR_INPUT, "--%s: a file that grows line by line cannot be behind a URL", flag);
+    if (strcmp(flag, "ready_file") == 0)
+        return fail(ERR_INPUT, "--%s: a file that goes with its task cannot be behind a URL", flag);
     if (files_can_be_written(path)) return OK;
     return fail(ERR_INPUT, "--%s: nothing can be written behind such a URL", flag);
 }
@@ -94,11 +107,20 @@ static err check_device(const struct run *run)
     return run->flags.device ? device_flag_parse(run->flags.device, &choice) : OK;
 }
 
+static err check_coordinator(const struct run *run)
+{
+    const char *url = run->flags.cluster.coordinator;
+    const err e = url ? coordinator_check(url) : OK;
+    return e ? fail_prefix(e, "--coordinator") : OK;
+}
+
 /* What the tables cannot check. */
 static err check_words(const struct run *run)
 {
+    TRY(check_coordinator(run));
     TRY(check_output("result", run->flags.result));
     TRY(check_output("metrics_file", run->flags.metrics_file));
+    TRY(check_output("ready_file", run->flags.ready_file));
     return check_device(run);
 }
 
@@ -171,6 +193,7 @@ err run_load_spec(struct run *run)
         .data_dir = run->flags.data_dir,
         .seed = run->flags.seed,
     };
+    TRY(cache_flags_begin(&run->flags.cache));
     TRY(spec_load(&options, &run->spec));
     run->has_spec = true;
     return settings_check_spec(run);
@@ -198,11 +221,22 @@ err run_measure(struct run *run)
 
 void run_close(struct run *run)
 {
+    registry_leave(run->registry);
     if (run->has_spec) spec_free(&run->spec);
     arena_free(&run->arena);
 }
 
-static int dispatch(struct run *run)
+static int run_task(struct run *run)
+{
+    bool has_place;
+    int code = EXIT_DONE;
+    const err e = run_await_place(run, &has_place, &code);
+    if (e) return report_error(e);
+    if (!has_place) return code;
+    return run_kind(run) == RUN_PS ? run_ps(run) : run_worker(run);
+}
+
+static int run_by_kind(struct run *run)
 {
     switch (run_kind(run)) {
     case RUN_ALONE:
@@ -211,18 +245,34 @@ static int dispatch(struct run *run)
         return run_local(run);
     case RUN_EVALUATOR:
         return run_evaluator(run);
-    case RUN_PS:
-        return run_ps(run);
     default:
-        return run_worker(run);
+        return run_task(run);
     }
 }
 
-/* The program may start anew in here, so nothing is read before. The launcher computes nothing; its
- * tasks come here themselves. */
-static void prepare_arithmetic(const struct run *run)
+static bool listens(const struct run *run)
 {
-    if (!run->is_local) cpu_environment_prepare(run->argv);
+    return run_kind(run) & RUN_TASKS;
+}
+
+static int dispatch(struct run *run)
+{
+    struct ready ready;
+    err e = ready_open(run, &ready);
+    run->ready = &ready;
+    if (!e && !listens(run)) e = ready_tell(&ready, NULL);
+    const int code = e ? report_error(e) : run_by_kind(run);
+    ready_close(&ready);
+    return code;
+}
+
+/* The program may start anew in here, so nothing is read before. The launcher computes nothing; its
+ * tasks come here themselves, and it has ways of its own with signals. */
+static void prepare(const struct run *run)
+{
+    if (run->is_local) return;
+    cpu_environment_prepare(run->argv);
+    tasks_prepare();
 }
 
 bool run_is_fed(const struct run *run)
@@ -241,8 +291,10 @@ int cmd_run(int argc, char **argv)
 {
     struct run run;
     err e = run_open(&run, argc, argv);
-    if (!e) prepare_arithmetic(&run);
+    if (!e) prepare(&run);
+    if (!e) e = run_join(&run);
     if (!e && run.spec_path) e = run_load_spec(&run);
+    if (!e) e = ready_check(&run);
     if (!e && opens_data(&run)) e = run_measure(&run);
     int code = e ? report_error(e) : dispatch(&run);
     run_close(&run);

@@ -63,7 +63,6 @@ int run_single(struct run *run)
     struct single s = {.run = run};
     int code = EXIT_DONE;
     name_tasks(&s);
-    tasks_prepare();
     err e = loop_open(&s.loop);
     if (e) return report_error(e);
     e = open_training_devices(run, &s.devices);

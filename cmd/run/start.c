@@ -58,15 +58,31 @@ static void add_flag(struct words *words, struct arena *arena, const struct fiel
     words->at[words->count++] = word;
 }
 
+/* What add_roster says, of now. */
+static bool is_of_roster(const struct field *flag)
+{
+    return strcmp(flag->name, "ps") == 0 || strcmp(flag->name, "workers") == 0;
+}
+
 /* What was given to the launcher and is for this task too. */
 static void add_given(struct words *words, struct run *run, enum run_kind task)
 {
     const unsigned both = RUN_LAUNCHER | task;
     for (const struct field *flag = run_flags_object.fields; flag->name; flag++) {
         const bool is_for_both = !flag->takers || (flag->takers & both) == both;
-        if (is_for_both && flags_given(&run_flags_object, run->argc, run->argv, flag->name))
+        if (is_for_both && !is_of_roster(flag) &&
+            flags_given(&run_flags_object, run->argc, run->argv, flag->name))
             add_flag(words, &run->arena, flag, &run->flags);
     }
+}
+
+static void add_roster(struct words *words, struct arena *arena, const struct roster *roster)
+{
+    words->at[words->count++] = arena_format(arena, "--ps=%d", roster->count[JOB_PS]);
+    words->at[words->count++] = arena_format(arena, "--workers=%d", roster->count[JOB_WORKER]);
+    if (!roster->moves) return;
+    words->at[words->count++] =
+        arena_format(arena, "--moves=%llu", (unsigned long long)roster->moves);
 }
 
 /* The task's command line, NULL at the end. A ps gets what it needs from the chief, not the spec.
@@ -87,6 +103,7 @@ static char **command_line(struct launch *launch, const struct child *child)
     words.at[words.count++] = arena_format(arena, "--task_index=%d", child->task);
     words.at[words.count++] = arena_format(arena, "--ps_hosts=%s", launch->hosts[JOB_PS]);
     words.at[words.count++] = arena_format(arena, "--worker_hosts=%s", launch->hosts[JOB_WORKER]);
+    add_roster(&words, arena, &launch->roster);
     if (!child->slot)
         words.at[words.count++] = arena_format(arena, "--bind=fd:%d", child->listen_fd);
     words.at[words.count++] = arena_format(arena, "--launched=%s", launched);

@@ -45,6 +45,10 @@ static size_t overwritten(const char *bytes, size_t count)
 /* The status line of any task gives way to a line; the next status of its task draws it anew. */
 static void put_line(struct task_output *lines, struct output *out, const char *bytes, size_t count)
 {
+    if (lines->hear && count && bytes[0] == lines->mark) {
+        lines->hear(lines->context, bytes, count);
+        return;
+    }
     log_clear_status();
     size_t gone = overwritten(bytes, count);
     put(out, lines->prefix, strlen(lines->prefix));

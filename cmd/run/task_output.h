@@ -15,7 +15,11 @@ enum { LINE_BYTES_MAX = 4096 };
 struct task_output {
     int from, to;       /* descriptors: the pipe, owned and non-blocking; -1 when it has ended */
     const char *prefix; /* "ps/0: ", borrowed */
-    size_t used;        /* bytes of the line that is not whole yet */
+    /* Optional: hears of lines that begin with the byte `mark`, which are not passed on */
+    void (*hear)(void *context, const char *line, size_t count);
+    void *context;
+    char mark;
+    size_t used; /* bytes of the line that is not whole yet */
     char at[LINE_BYTES_MAX];
 };
 

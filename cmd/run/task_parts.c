@@ -1,6 +1,8 @@
 /* task_parts.c - see task_parts.h. */
 #include "cmd/run/task_parts.h"
+#include "cmd/launch/ready.h"
 #include "core/base/log.h"
+#include "core/train/checkpoint/checkpoints.h"
 
 static int threads_of(const struct run *run, bool is_ps)
 {
@@ -117,6 +119,11 @@ void task_devices_close(struct task_devices *d)
     device_close(&d->device);
 }
 
+static err listens(void *context, const char *address)
+{
+    return ready_tell(context, address);
+}
+
 struct task_options task_options_of(const struct run *run, struct loop *loop)
 {
     const struct run_flags *flags = &run->flags;
@@ -128,7 +135,33 @@ struct task_options task_options_of(const struct run *run, struct loop *loop)
         .limits = flags->limits,
         .fingerprint = run->has_spec ? run->spec.fingerprint : NULL,
         .listen = flags->bind,
+        .listens = run->ready ? listens : NULL,
+        .listens_context = run->ready,
     };
+}
+
+bool job_had_ended(const struct run *run)
+{
+    const struct train_spec *train = &run->spec.train;
+    char prefix[CHECKPOINT_PATH_MAX];
+    if (!train->checkpoint_dir || !train->last_step ||
+        checkpoint_find(train->checkpoint_dir, prefix) ||
+        checkpoint_step(prefix) < train->last_step)
+        return false;
+    log_line(LOG_INFO, "nobody is here, and %s is of the last step: the job is done", prefix);
+    return true;
+}
+
+err run_move(struct run *run, struct next_life *next)
+{
+    char text[ROSTER_TEXT_MAX];
+    next->goes_on = false;
+    if (!next->roster.count[JOB_PS]) return OK;
+    TRY(cluster_move(&run->cluster, &next->roster));
+    next->goes_on = cluster_has_place(&run->cluster);
+    if (!next->goes_on)
+        log_line(LOG_INFO, "ends: the job goes on with %s", roster_text(&next->roster, text));
+    return OK;
 }
 
 int report_verdict(const struct task *t)

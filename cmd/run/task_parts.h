@@ -31,6 +31,18 @@ void report_device(const struct device_answer *, const struct spec *, bool is_fi
 
 struct task_options task_options_of(const struct run *, struct loop *);
 
+/* Of a task that found nobody: whether the job had ended before it came, which the last checkpoint
+ * tells where the spec has a last_step. Says so. */
+bool job_had_ended(const struct run *);
+
+/* What becomes of this process as a task of it has ended, and is closed. */
+struct next_life {
+    struct roster roster; /* of no tasks: there is none */
+    bool goes_on;         /* another task, in that roster */
+};
+/* The cluster as it is from then on; a task that has no place in it says so. ERR_INPUT. */
+err run_move(struct run *, struct next_life *);
+
 /* Says why the task ended unless it is done; returns its exit code. */
 int report_verdict(const struct task *);
 

@@ -7,6 +7,7 @@ enum { WORDS_MIN = 1000, WORDS_MAX = 100000000 };
 struct stats_flags {
     bool json;
     const char *out, *data_dir;
+    struct cache_flags cache;
     struct strings set;
     int64_t words, buckets;
 };
@@ -47,6 +48,7 @@ static const struct field fields[] = {
      .fallback = "null",
      .help = "folder of the spec's data files with relative paths, instead of the folder of the "
              "spec"},
+    CACHE_FLAGS(struct stats_flags),
     {0},
 };
 
@@ -98,6 +100,7 @@ static err look(int argc, char **argv, struct arena *arena)
     if (paths == 0) return fail(ERR_INPUT, "no SPEC.json was named");
     const struct spec_options options = {
         .path = path, .overrides = flags.set, .data_dir = flags.data_dir, .seed = -1};
+    TRY(cache_flags_begin(&flags.cache));
     TRY(spec_load(&options, &spec));
     err e = read_data(&flags, &spec, &stats);
     if (!e) e = report(&flags, &stats);

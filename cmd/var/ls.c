@@ -76,7 +76,7 @@ static err add_pages(struct var *var, struct table *table, bool *ret_is_done)
 {
     *ret_is_done = true;
     TRY(visitor_wait_all(var->visitor, var->flags.timeout_ms));
-    for (int ps = 0; ps < var->hosts.count; ps++) {
+    for (int ps = 0; ps < var->ps_count; ps++) {
         json_t *answer = visitor_answer(var->visitor, ps), *variable, *next;
         size_t i;
         if (!var->holds[ps]) continue;
@@ -139,7 +139,7 @@ err var_ls(struct var *var)
     bool is_done = false;
     err e = OK;
     while (!e && !is_done) {
-        for (int ps = 0; ps < var->hosts.count && !e; ps++) {
+        for (int ps = 0; ps < var->ps_count && !e; ps++) {
             if (!var->holds[ps]) continue;
             json_t *ask = json_pack("{ss sI}", "do", "list", "from", (json_int_t)var->version[ps]);
             e = visitor_ask(var->visitor, ps, ask);

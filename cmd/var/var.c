@@ -19,12 +19,8 @@ enum {
 };
 
 static const struct field fields[] = {
-    {.name = "ps_hosts",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct var_flags, ps_hosts),
-     .fallback = "null",
-     .environment = "PS_HOSTS",
-     .help = "addresses of all parameter servers, in the order of their indices"},
+    VISITED_FLAGS(struct var_flags, "addresses of all parameter servers, in the order of their "
+                                    "indices"),
     {.name = "timeout",
      .type = FIELD_SECONDS,
      .offset = offsetof(struct var_flags, timeout_ms),
@@ -60,7 +56,8 @@ static const struct object var_flags_object = {
 };
 
 static const char usage[] = "usage: dtrain var ls | get NAME | set NAME VALUE | add NAME VALUE | "
-                            "watch NAME, with --ps_hosts=HOST:PORT,...; see dtrain help var";
+                            "watch NAME, with --ps_hosts=HOST:PORT,... or --coordinator=URL "
+                            "--cluster=NAME; see dtrain help var";
 
 /* ---- asking ---- */
 
@@ -82,7 +79,7 @@ static json_t *make_ask(const struct var *var, const char *verb)
 static err ask_holders(struct var *var, json_t *ask)
 {
     err e = OK;
-    for (int ps = 0; ps < var->hosts.count && !e; ps++)
+    for (int ps = 0; ps < var->ps_count && !e; ps++)
         if (var->holds[ps]) e = visitor_ask(var->visitor, ps, ask);
     json_decref(ask);
     return e ? e : visitor_wait_all(var->visitor, var->flags.timeout_ms);
@@ -109,7 +106,7 @@ err var_check_answer(const struct var *var, int ps)
 static enum target_kind best_kind(const struct var *var)
 {
     bool has[TARGET_STEP + 1] = {false};
-    for (int ps = 0; ps < var->hosts.count; ps++)
+    for (int ps = 0; ps < var->ps_count; ps++)
         if (var->holds[ps]) has[variable_view_kind(visitor_answer(var->visitor, ps))] = true;
     return has[TARGET_TRAINED]  ? TARGET_TRAINED
            : has[TARGET_TABLE]  ? TARGET_TABLE
@@ -124,9 +121,9 @@ static err join(struct var *var, struct variable_view *ret)
     struct variable_view seen = {0};
     enum target_kind kind = best_kind(var);
     err e = OK;
-    for (int ps = 0; ps < var->hosts.count; ps++)
+    for (int ps = 0; ps < var->ps_count; ps++)
         if (var->holds[ps]) TRY(var_check_answer(var, ps));
-    for (int ps = 0; ps < var->hosts.count && !e; ps++) {
+    for (int ps = 0; ps < var->ps_count && !e; ps++) {
         json_t *answer = visitor_answer(var->visitor, ps);
         if (!var->holds[ps]) continue;
         var->version[ps] = (uint64_t)json_integer_value(json_object_get(answer, "version"));
@@ -154,9 +151,9 @@ static err look(struct var *var, struct variable_view *ret)
 static err fail_none(const struct var *var)
 {
     const char **near =
-        arena_array(&((struct var *)var)->arena, (size_t)var->hosts.count, sizeof *near);
+        arena_array(&((struct var *)var)->arena, (size_t)var->ps_count, sizeof *near);
     int count = 0;
-    for (int ps = 0; ps < var->hosts.count; ps++) {
+    for (int ps = 0; ps < var->ps_count; ps++) {
         json_t *answer = visitor_answer(var->visitor, ps);
         const char *name = json_string_value(json_object_get(answer, "near"));
         if (name) near[count++] = name;
@@ -204,8 +201,8 @@ static err choose(struct var *var, bool is_add, bool *ret_makes)
     *ret_makes = kind == TARGET_NONE;
     if (kind != TARGET_NONE) return OK;
     if (is_add || var->selection.index_count) return fail_none(var);
-    int home = shared_home(var->name, var->hosts.count);
-    for (int ps = 0; ps < var->hosts.count; ps++) var->holds[ps] = ps == home;
+    int home = shared_home(var->name, var->ps_count);
+    for (int ps = 0; ps < var->ps_count; ps++) var->holds[ps] = ps == home;
     return OK;
 }
 
@@ -243,7 +240,7 @@ static err add(struct var *var)
 static err take_news(struct var *var, json_t *ask, bool is_first, bool *ret_is_news)
 {
     *ret_is_news = false;
-    for (int ps = 0; ps < var->hosts.count; ps++) {
+    for (int ps = 0; ps < var->ps_count; ps++) {
         json_t *answer = visitor_answer(var->visitor, ps);
         if (!var->holds[ps]) continue;
         bool is_same = answer && json_object_get(answer, "unchanged");
@@ -277,7 +274,7 @@ static err look_again(struct var *var, struct variable_view *ret)
 {
     json_t *ask = make_ask(var, "get");
     err e = OK;
-    for (int ps = 0; ps < var->hosts.count && !e; ps++)
+    for (int ps = 0; ps < var->ps_count && !e; ps++)
         if (var->holds[ps] && !visitor_answer(var->visitor, ps))
             e = visitor_ask(var->visitor, ps, ask);
     json_decref(ask);
@@ -408,20 +405,20 @@ static err read_words(struct var *var, int argc, char **argv, const struct var_v
                     &count));
     if (count == 0) return fail(ERR_INPUT, "%s", usage);
     TRY(find_verb(words[0], count, ret));
-    if (!var->flags.ps_hosts) return fail(ERR_INPUT, "var %s needs --ps_hosts", words[0]);
-    TRY(cluster_split_hosts(JOB_PS, var->flags.ps_hosts, &var->arena, &var->hosts));
+    const char *who = arena_format(&var->arena, "var %s", words[0]);
+    TRY(visited_read(&var->visited, &var->flags.cluster, who, &var->arena));
     if (count > 1) TRY(read_name(var, words[1]));
     return count > 2 ? read_value(var, words[2]) : OK;
 }
 
 static err visit(struct var *var, const struct var_verb *verb)
 {
-    const struct visitor_options options = {.loop = var->loop, .ps_hosts = &var->hosts};
-    var->holds = arena_array(&var->arena, (size_t)var->hosts.count, sizeof *var->holds);
-    var->version = arena_array(&var->arena, (size_t)var->hosts.count, sizeof *var->version);
-    for (int ps = 0; ps < var->hosts.count; ps++) var->holds[ps] = true;
-    TRY(visitor_open(&options, &var->visitor));
-    TRY(visitor_wait_up(var->visitor, var->flags.timeout_ms));
+    const struct visitor_options options = {.loop = var->loop};
+    TRY(visited_open(&var->visited, options, var->flags.timeout_ms, &var->arena, &var->visitor));
+    var->ps_count = visitor_ps_count(var->visitor);
+    var->holds = arena_array(&var->arena, (size_t)var->ps_count, sizeof *var->holds);
+    var->version = arena_array(&var->arena, (size_t)var->ps_count, sizeof *var->version);
+    for (int ps = 0; ps < var->ps_count; ps++) var->holds[ps] = true;
     return verb->run(var);
 }
 
@@ -434,6 +431,7 @@ int cmd_var(int argc, char **argv)
     if (!e) e = visit(&var, verb);
     int code = e ? report_error(e) : var.code;
     visitor_close(var.visitor);
+    visited_close(&var.visited);
     if (var.loop) loop_close(var.loop);
     json_decref(var.value);
     arena_free(&var.arena);

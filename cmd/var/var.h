@@ -4,12 +4,12 @@
 
 #include <jansson.h>
 
+#include "cmd/registry/visited.h"
 #include "core/base/fields/fields.h"
 #include "core/cluster/visit/target.h"
-#include "core/cluster/visit/visitor.h"
 
 struct var_flags {
-    const char *ps_hosts;
+    struct cluster_flags cluster; /* ps_hosts, or coordinator and cluster */
     uint64_t timeout_ms, every_ms;
     int64_t count;
     bool json;
@@ -17,7 +17,8 @@ struct var_flags {
 
 struct var {
     struct var_flags flags;
-    struct strings hosts;
+    struct visited visited;
+    int ps_count; /* that take part */
     struct arena arena;
     struct loop *loop;
     struct visitor *visitor;

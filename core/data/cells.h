@@ -1,4 +1,4 @@
-/* cells.h - rows as a file has them: named cells, before they are columns of a batch.
+/* cells.h - rows as a file has them: most often named cells, before they are columns of a batch.
  *
  * A format that has such rows gives a reader of them. A column (columns/) is a function of the
  * cells of one row, so it does not matter who reads the rows, and in which order.
@@ -6,7 +6,7 @@
 #ifndef CORE_DATA_CELLS_H
 #define CORE_DATA_CELLS_H
 
-#include "core/graph/tensor.h"
+#include "core/graph/batch.h"
 
 struct input;
 
@@ -38,6 +38,7 @@ struct row_place {
     int64_t number; /* as of a row */
 };
 
+enum { STORED_COLUMNS = 2 };
 struct row_reader {
     const struct row_calls *calls;
     const char *name;              /* for messages: the file */
@@ -50,6 +51,11 @@ struct row_reader {
     bool is_row_broken;  /* beside an ERR_INPUT of next(): only this row; the next may be read */
     uint64_t cut;        /* readers that are alike in it find the same rows in a file */
     struct input *input; /* the file; NULL: there is none */
+
+    /* [STORED_COLUMNS], at NULL, of a reader that makes columns of its rows by itself: labels and
+     * features; NULL: it gives cells */
+    const struct column *stored;
+    const char *use; /* of such a one, for a person: which parts of the file are what; NULL: all */
 };
 
 struct row_calls {
@@ -61,6 +67,8 @@ struct row_calls {
     /* The next row is the one that skip() found there. */
     err (*seek)(struct row_reader *, const struct row_place *);
     void (*close)(struct row_reader *);
+    /* Of a reader that has `stored`: one row of either column. ERR_INPUT names the place. */
+    err (*make)(const struct row_reader *, const struct row *, void *labels, void *features);
 };
 
 /* Which cell has the name; -1: none. */

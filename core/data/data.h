@@ -60,9 +60,14 @@ struct format {
     err (*open)(const void *attributes, const struct format_context *, struct dataset *ret);
     /* NULL: its rows have no cells that columns could be made of */
     err (*read)(const void *attributes, const struct format_context *, struct row_reader **ret);
+    /* What open() has, row by row: a reader that has `stored`. NULL: open() is, or is a generator
+     */
+    err (*read_stored)(const void *attributes, const struct format_context *,
+                       struct row_reader **ret);
     size_t label_form; /* offset of the attributes' struct label_form (label.h); 0: none */
 };
 extern const struct kinds format_kinds; /* key "format" */
+bool format_context_has_columns(const struct format_context *);
 
 /* {"format": "idx", ..., "skip": 5000, "take": 55000}: the common part of a source */
 struct source_spec {

@@ -34,10 +34,9 @@ static const struct field source_fields[] = {
      .offset = offsetof(struct source_spec, stream),
      .fallback = "\"large\"",
      .choices = streamings,
-     .help =
-         "whether rows that data.columns are made of are read again in every epoch, and not kept "
-         "in memory: large, where the files have more than memory_mb (packed ones count four "
-         "times); always; never"},
+     .help = "whether rows of files are read again in every epoch, and not kept in memory: large, "
+             "where "
+             "the files have more than memory_mb (packed ones count four times); always; never"},
     {.name = "memory_mb",
      .type = FIELD_INT,
      .offset = offsetof(struct source_spec, memory_mb),
@@ -55,11 +54,11 @@ static const struct field source_fields[] = {
     {.name = "readers",
      .type = FIELD_INT,
      .offset = offsetof(struct source_spec, readers),
-     .fallback = "2",
-     .min = 1,
+     .fallback = "0",
      .max = STREAM_READERS_MAX,
      .may_differ = true,
-     .help = "threads that read a stream"},
+     .help = "threads that read a stream; 0: 2, or 16 where plain files are behind URLs, each of "
+             "which waits for an answer most of the time"},
     {.name = "follow",
      .type = FIELD_BOOL,
      .offset = offsetof(struct source_spec, follow),
@@ -202,6 +201,11 @@ static err narrow(struct dataset *d, const struct source_spec *source)
     return OK;
 }
 
+bool format_context_has_columns(const struct format_context *context)
+{
+    return context->columns && context->columns->count > 0;
+}
+
 static err open_columns(const struct source_spec *source, const struct format_context *context,
                         struct dataset *ret)
 {
@@ -232,7 +236,7 @@ err dataset_open(const struct source_spec *source, const struct format_context *
     struct bad_rows bad_rows = {.limit = source->bad_rows};
     struct format_context own = *context;
     own.bad_rows = &bad_rows;
-    const bool has_columns = context->columns && context->columns->count > 0;
+    const bool has_columns = format_context_has_columns(context);
     err e = has_columns ? open_columns(source, &own, &d) : open_stored(source, &own, &d);
     if (!e) bad_rows_report(&bad_rows, d.name, d.rows);
     if (e) return fail_prefix(e, "%s data", format->object.name);

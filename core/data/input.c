@@ -4,39 +4,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/data/packing/packing.h"
+#include "core/data/packing/unpacker.h"
 
-enum {
-    PACKED_BUFFER_BYTES = 64 << 10,
-    PASSED_BYTES = 16 << 10, /* unpacked at once where they are passed over */
-};
+enum { PASSED_BYTES = 16 << 10 /* unpacked at once where they are passed over */ };
 
-/* About 64 KiB: always on the heap. */
 struct input {
     char *path; /* as it is opened */
     struct file *file;
-    const struct packing *packing; /* NULL: none */
-    struct unpacking *unpacking;
-    bool is_at_end; /* of the last packed member */
+    struct unpacker *unpacker; /* NULL: it is plain */
     uint64_t file_bytes;
     uint64_t read_bytes; /* from the file */
     uint64_t offset;     /* unpacked bytes given out */
     uint64_t pause;      /* a read from before this offset ends there */
-    uint8_t packed[PACKED_BUFFER_BYTES];
 };
+
+/* Of a packed file: where there is a thread that unpacks, only that one. */
+static err read_file(void *from, void *to, size_t max, size_t *ret_bytes)
+{
+    struct input *in = from;
+    const uint64_t until = in->unpacker || in->read_bytes >= in->pause ? 0 : in->pause;
+    size_t got = 0;
+    TRY(file_read_at(in->file, in->read_bytes, until, to, max, &got));
+    if (got == 0 && in->read_bytes < in->file_bytes)
+        return fail(ERR_INPUT, "%s: had %llu bytes when it was opened and ends after %llu",
+                    in->file->name, (unsigned long long)in->file_bytes,
+                    (unsigned long long)in->read_bytes);
+    in->read_bytes += (uint64_t)got;
+    *ret_bytes = got;
+    return OK;
+}
 
 static err begin_packed(struct input *in, const struct packing *packing)
 {
-    if (!packing->open)
-        return fail(ERR_INPUT,
-                    "%s: packed by %s, which this dtrain is built without: unpack it, pack it by "
-                    "gzip, or build with lib%s-dev",
-                    in->file->name, packing->name, packing->name);
-    in->unpacking = packing->open();
-    if (!in->unpacking)
-        return fail(ERR_MEMORY, "%s: no memory to unpack %s", in->file->name, packing->name);
-    in->packing = packing;
-    return OK;
+    const struct packed_bytes packed = {read_file, in, in->file->name, !path_is_url(in->path)};
+    return unpacker_open(packing, &packed, &in->unpacker);
 }
 
 static err start(struct input *in)
@@ -70,7 +71,7 @@ err input_open(const struct format_context *context, const char *path, struct in
 void input_close(struct input *in)
 {
     if (!in) return;
-    if (in->packing) in->packing->close(in->unpacking);
+    unpacker_close(in->unpacker);
     file_close(in->file);
     free(in->path);
     free(in);
@@ -83,7 +84,7 @@ const char *input_path(const struct input *in)
 
 bool input_is_packed(const struct input *in)
 {
-    return in->packing;
+    return in->unpacker;
 }
 
 size_t input_head(const struct input *in, void *to, size_t max)
@@ -94,7 +95,7 @@ size_t input_head(const struct input *in, void *to, size_t max)
 
 err input_is_zlib(struct input *in)
 {
-    return in->packing ? OK : begin_packed(in, &packing_zlib);
+    return in->unpacker ? OK : begin_packed(in, &packing_zlib);
 }
 
 uint64_t input_offset(const struct input *in)
@@ -107,74 +108,13 @@ uint64_t input_file_bytes(const struct input *in)
     return in->file_bytes;
 }
 
-static err read_file(struct input *in, void *to, size_t max, size_t *ret_bytes)
-{
-    const uint64_t until = in->packing || in->read_bytes >= in->pause ? 0 : in->pause;
-    size_t got = 0;
-    TRY(file_read_at(in->file, in->read_bytes, until, to, max, &got));
-    if (got == 0 && in->read_bytes < in->file_bytes)
-        return fail(ERR_INPUT, "%s: had %llu bytes when it was opened and ends after %llu",
-                    in->file->name, (unsigned long long)in->file_bytes,
-                    (unsigned long long)in->read_bytes);
-    in->read_bytes += (uint64_t)got;
-    *ret_bytes = got;
-    return OK;
-}
-
-/* Packed bytes, if there are any left. */
-static err refill(struct input *in)
-{
-    size_t got = 0;
-    if (in->unpacking->in_bytes > 0) return OK;
-    TRY(read_file(in, in->packed, sizeof in->packed, &got));
-    in->unpacking->in = in->packed;
-    in->unpacking->in_bytes = got;
-    return OK;
-}
-
-static err unpack_failed(const struct input *in, const char *what)
-{
-    return fail(ERR_INPUT, "%s: %s data is %s at byte %llu of the file (%llu unpacked)",
-                in->file->name, in->packing->name, what,
-                (unsigned long long)(in->read_bytes - in->unpacking->in_bytes),
-                (unsigned long long)in->offset);
-}
-
-/* Where a member ends, another may follow. Behind the last packed byte something may still come
- * out. */
-static err unpack_turn(struct input *in)
-{
-    TRY(refill(in));
-    const bool has_all = in->unpacking->in_bytes == 0;
-    const size_t room = in->unpacking->out_bytes;
-    const enum unpacked unpacked = in->packing->turn(in->unpacking);
-    if (unpacked == UNPACKED_NO_MEMORY)
-        return fail(ERR_MEMORY, "%s: no memory to unpack", in->file->name);
-    if (unpacked == UNPACKED_CORRUPT) return unpack_failed(in, in->unpacking->why);
-    if (unpacked == UNPACKED_PART && has_all && in->unpacking->out_bytes == room)
-        return unpack_failed(in, "cut off");
-    if (unpacked == UNPACKED_PART) return OK;
-    TRY(refill(in));
-    in->is_at_end = in->unpacking->in_bytes == 0;
-    if (!in->is_at_end && !in->packing->again(in->unpacking)) return unpack_failed(in, "corrupt");
-    return OK;
-}
-
-/* Returns with the first bytes that come out; writes straight to where they are wanted. */
-static err unpack(struct input *in, void *to, size_t max, size_t *ret_bytes)
-{
-    in->unpacking->out = to;
-    in->unpacking->out_bytes = max;
-    while (in->unpacking->out_bytes == max && !in->is_at_end) TRY(unpack_turn(in));
-    *ret_bytes = max - in->unpacking->out_bytes;
-    return OK;
-}
-
 err input_some(struct input *in, void *to, size_t max, size_t *ret_bytes)
 {
     size_t got = 0;
     if (in->offset < in->pause && max > in->pause - in->offset) max = in->pause - in->offset;
-    if (max > 0) TRY(in->packing ? unpack(in, to, max, &got) : read_file(in, to, max, &got));
+    if (max > 0)
+        TRY(in->unpacker ? unpacker_some(in->unpacker, to, max, &got)
+                         : read_file(in, to, max, &got));
     in->offset += got;
     *ret_bytes = got;
     return OK;
@@ -187,11 +127,9 @@ void input_pause_at(struct input *in, uint64_t offset)
 
 static err begin_again(struct input *in, uint64_t byte)
 {
+    if (in->unpacker) unpacker_pause(in->unpacker);
     in->read_bytes = in->offset = byte;
-    in->is_at_end = false;
-    if (!in->packing) return OK;
-    in->unpacking->in_bytes = 0;
-    return in->packing->again(in->unpacking) ? OK : unpack_failed(in, "corrupt");
+    return in->unpacker ? unpacker_again(in->unpacker) : OK;
 }
 
 err input_seek(struct input *in, uint64_t offset)
@@ -199,7 +137,7 @@ err input_seek(struct input *in, uint64_t offset)
     char passed[PASSED_BYTES];
     size_t got = 1;
     in->pause = 0;
-    if (!in->packing) return begin_again(in, offset);
+    if (!in->unpacker) return begin_again(in, offset);
     if (offset < in->offset) TRY(begin_again(in, 0));
     while (in->offset < offset && got > 0) {
         const uint64_t left = offset - in->offset;
@@ -230,12 +168,12 @@ err input_exact(struct input *in, void *to, size_t bytes, const char *what)
 /* Without this a header of 16 bytes could make the program reserve terabytes. */
 err input_announce(const struct input *in, uint64_t bytes, const char *what)
 {
-    uint64_t all = in->file_bytes * (in->packing ? in->packing->ratio_max : 1);
+    uint64_t all = in->file_bytes * (in->unpacker ? unpacker_ratio_max(in->unpacker) : 1);
     uint64_t left = all > in->offset ? all - in->offset : 0;
     if (bytes <= left) return OK;
     return fail(ERR_INPUT, "%s: offset %llu: expected %llu bytes of %s, %s %llu", in->file->name,
                 (unsigned long long)in->offset, (unsigned long long)bytes, what,
-                in->packing ? "a packed file of this size holds at most" : "the file has only",
+                in->unpacker ? "a packed file of this size holds at most" : "the file has only",
                 (unsigned long long)left);
 }
 

@@ -24,7 +24,9 @@ struct parts {
     struct strings files[FILES_OF_PART_MAX];
     int count, opened;
     struct part *at; /* [count] */
+    bool is_read;    /* a first reader was opened, whose rows were these: */
     struct strings cell_names;
+    struct column stored[STORED_COLUMNS];
     struct label_seen labels;
 
     /* of datasets that are put together */
@@ -180,19 +182,22 @@ static bool has_enough(const struct source_spec *source, int64_t rows)
 
 /* ---- datasets put together ---- */
 
+static err check_column(const struct column *a, const struct column *b, const char *file)
+{
+    char wanted[SHAPE_TEXT_MAX], got[SHAPE_TEXT_MAX];
+    if (a->dtype == b->dtype && shape_equal(&a->shape, &b->shape)) return OK;
+    return fail(ERR_INPUT, "%s: expected %s %s %s, as the files before have, got %s %s", file,
+                a->name, dtype_name(a->dtype), shape_text(&a->shape, wanted), dtype_name(b->dtype),
+                shape_text(&b->shape, got));
+}
+
 /* A table says by its use which cells are features: in two files they may stand in another order.
  */
 static err check_alike(const struct dataset *all, const struct dataset *more)
 {
-    for (int i = 0; i < all->column_count; i++) {
-        const struct column *a = &all->columns[i], *b = &more->columns[i];
-        char wanted[SHAPE_TEXT_MAX], got[SHAPE_TEXT_MAX];
-        if (a->dtype == b->dtype && shape_equal(&a->shape, &b->shape)) continue;
-        return fail(ERR_INPUT, "%s: expected %s %s %s, as the files before have, got %s %s",
-                    i == LABELS ? more->label_name : more->name, a->name, dtype_name(a->dtype),
-                    shape_text(&a->shape, wanted), dtype_name(b->dtype),
-                    shape_text(&b->shape, got));
-    }
+    for (int i = 0; i < all->column_count; i++)
+        TRY(check_column(&all->columns[i], &more->columns[i],
+                         i == LABELS ? more->label_name : more->name));
     if (!more->use || strcmp(all->use, more->use) == 0) return OK;
     return fail(ERR_INPUT, "%s: expected, as in the files before, %s; got %s", more->name, all->use,
                 more->use);
@@ -290,16 +295,24 @@ err parts_open(const struct source_spec *source, const struct format_context *co
 
 /* ---- rows of cells ---- */
 
-static void keep_cells(struct parts *parts, const struct row_reader *first)
+static void keep_first(struct parts *parts, const struct row_reader *first)
 {
+    parts->is_read = true;
+    if (first->stored) memcpy(parts->stored, first->stored, sizeof parts->stored);
+    for (int i = 0; first->stored && i < STORED_COLUMNS; i++)
+        parts->stored[i].name = arena_string(&parts->arena, first->stored[i].name);
+    if (!first->cell_count) return;
     const char **names = arena_array(&parts->arena, (size_t)first->cell_count, sizeof *names);
     for (int i = 0; i < first->cell_count; i++)
         names[i] = arena_string(&parts->arena, first->cell_names[i]);
     parts->cell_names = (struct strings){names, first->cell_count};
 }
 
-static err check_cells(const struct strings *expected, const struct row_reader *reader)
+static err check_rows(const struct parts *parts, const struct row_reader *reader)
 {
+    const struct strings *expected = &parts->cell_names;
+    for (int i = 0; reader->stored && i < STORED_COLUMNS; i++)
+        TRY(check_column(&parts->stored[i], &reader->stored[i], reader->name));
     if (reader->cell_count != expected->count)
         return fail(ERR_INPUT, "%s: expected %d cells as in the files before, got %d", reader->name,
                     expected->count, reader->cell_count);
@@ -312,14 +325,15 @@ static err check_cells(const struct strings *expected, const struct row_reader *
 }
 
 err parts_read(struct parts *parts, const struct source_spec *source,
-               const struct format_context *context, int part, struct row_reader **ret)
+               const struct format_context *context, int part, bool is_stored,
+               struct row_reader **ret)
 {
     const struct format *format = source->format.kind->descriptor;
     const struct format_context own = context_of_part(parts, context, part);
     struct row_reader *reader = NULL;
-    TRY(format->read(source->format.attributes, &own, &reader));
-    if (parts->cell_names.count == 0) keep_cells(parts, reader);
-    const err e = check_cells(&parts->cell_names, reader);
+    TRY((is_stored ? format->read_stored : format->read)(source->format.attributes, &own, &reader));
+    if (!parts->is_read) keep_first(parts, reader);
+    const err e = check_rows(parts, reader);
     if (e)
         reader->calls->close(reader);
     else
@@ -340,7 +354,7 @@ struct chain {
 
 static err open_next(struct chain *c)
 {
-    TRY(parts_read(c->parts, c->source, &c->context, c->parts->opened, &c->now));
+    TRY(parts_read(c->parts, c->source, &c->context, c->parts->opened, false, &c->now));
     set_opened(c->parts, c->now->name, c->now->name, c->rows);
     c->reader.name = c->parts->at[c->parts->opened - 1].name;
     return OK;

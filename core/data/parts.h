@@ -30,13 +30,13 @@ err parts_open_columns(const struct source_spec *, const struct format_context *
 err parts_open_rows(const struct source_spec *, const struct format_context *,
                     struct parts **ret_parts, struct row_reader **ret);
 
-/* The same, file by file: which there are, and a reader of the rows of one. The reader that is
- * opened first says which cells there are; ERR_INPUT: others have other ones. From then on any
- * thread may open more. */
+/* The same, file by file: which there are, and a reader of the rows of one, of their cells or of
+ * what is stored. The reader that is opened first says which cells, or columns, there are;
+ * ERR_INPUT: others have other ones. From then on any thread may open more. */
 err parts_find(const struct source_spec *, const struct format_context *, struct parts **ret);
 int parts_count(const struct parts *);
 err parts_read(struct parts *, const struct source_spec *, const struct format_context *, int part,
-               struct row_reader **ret);
+               bool is_stored, struct row_reader **ret);
 
 /* Of all files, unpacked: of packed ones a guess. */
 err parts_bytes(const struct source_spec *, const struct format_context *, uint64_t *ret);

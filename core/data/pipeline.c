@@ -57,9 +57,10 @@ struct pipeline {
     uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
     bool is_moved;               /* what the reader is making is from before the last seek */
     bool reader_waits, is_stopping;
-    bool is_awaited; /* files that are followed: nobody takes them who only looks */
-    bool is_at_end;  /* there will be no batch behind those that were made */
-    err failure;     /* of the reader, which has ended */
+    bool is_awaited;    /* files that are followed: nobody takes them who only looks */
+    bool is_at_end;     /* there will be no batch behind those that were made */
+    int64_t came, used; /* at the end, rows: of all files, and in whole pushes */
+    err failure;        /* of the reader, which has ended */
     char failed[ERROR_TEXT_MAX];
 };
 
@@ -180,7 +181,7 @@ static void pause_reading(struct pipeline *p)
 {
     const struct timespec until = clock_in_ms(FOLLOW_LOOK_MS);
     pthread_mutex_lock(&p->lock);
-    p->is_at_end = !p->is_moved && followed_has_ended(p->from.followed);
+    p->is_at_end = followed_has_ended(p->from.followed, &p->came, &p->used) && !p->is_moved;
     if (p->is_at_end) pthread_cond_signal(&p->made_more);
     if (!p->is_stopping && !p->is_moved)
         pthread_cond_clockwait(&p->freed_more, &p->lock, CLOCK_MONOTONIC, &until);
@@ -418,6 +419,17 @@ static err await(struct batch_source *source, int count, int ms)
                      : fail(ERR_PEER, "%s: no batch yet", p->data.name);
 }
 
+static bool has_ended(struct batch_source *source, int64_t *ret_rows, int64_t *ret_used)
+{
+    struct pipeline *p = (struct pipeline *)source;
+    pthread_mutex_lock(&p->lock);
+    const bool has_ended = p->is_at_end;
+    *ret_rows = p->came;
+    *ret_used = p->used;
+    pthread_mutex_unlock(&p->lock);
+    return has_ended;
+}
+
 bool stream_has_batch(const struct stream_options *o, uint64_t index)
 {
     uint64_t position;
@@ -463,7 +475,8 @@ static void close_pipeline(struct batch_source *source)
 
 err batch_source_of(struct dataset *d, struct rows_from from, struct batch_source **ret)
 {
-    static const struct source_calls calls = {begin, next, ready, seek, close_pipeline, await};
+    static const struct source_calls calls = {begin,          next,  ready,    seek,
+                                              close_pipeline, await, has_ended};
     struct pipeline *p = malloc(sizeof *p);
     if (!p) {
         const err e = fail(ERR_MEMORY, "%s: no memory for batches", d->name);
@@ -482,6 +495,11 @@ err batch_source_of(struct dataset *d, struct rows_from from, struct batch_sourc
     *d = (struct dataset){0};
     *ret = &p->source;
     return OK;
+}
+
+bool batch_source_is_in_memory(const struct batch_source *source)
+{
+    return !is_elsewhere((const struct pipeline *)source);
 }
 
 err batch_source_share(const struct batch_source *whole, struct batch_source **ret)

@@ -29,6 +29,7 @@ struct stream_options {
     uint64_t key; /* of the permutations */
     int worker, workers;
     int per_push;   /* batches of a push; for a source that is followed */
+    uint64_t first; /* position of the first epoch's first row; for a file of these */
     int prefetch;   /* batches kept ready, 1 to PREFETCH_MAX */
     bool is_stored; /* to pass them on with: columns stay as they are stored, labels too */
 };
@@ -67,6 +68,9 @@ struct source_calls {
     /* Of one without end (rows 0); NULL: of others. Waits at most so long for so many batches, or a
      * failure that next tells. ERR_PEER: they are not there yet; ERR_STOPPED: none will come. */
     err (*await)(struct batch_source *, int count, int ms);
+    /* Of one without end: has the last row come? Then how many there are, and how many of these
+     * whole pushes of everybody have. */
+    bool (*has_ended)(struct batch_source *, int64_t *ret_rows, int64_t *ret_used);
 };
 
 /* Of the spec: a file, or a generator, in memory; or a stream of files (stream/stream.h), which
@@ -86,6 +90,9 @@ void batch_source_close(struct batch_source *); /* NULL is fine */
 /* One more reader of the rows of another source, which it borrows, of this file's making: they lie
  * in memory once. NULL: they are a stream's, which each reader opens for itself. ERR_MEMORY. */
 err batch_source_share(const struct batch_source *, struct batch_source **ret);
+
+/* Whether its shares are those of the stream above, of any number of workers, from any row on. */
+bool batch_source_is_in_memory(const struct batch_source *);
 
 /* NULL: it has none of that name. */
 const struct column *batch_source_column(const struct batch_source *, const char *name);

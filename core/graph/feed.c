@@ -75,6 +75,14 @@ void plan_load(struct plan *plan, const struct batch *batch, uint64_t draw)
     for (int i = 0; i < plan->graph->input_count; i++) load_input(plan, i, batch);
     clear_rest(plan, batch->rows);
     plan->device->kernels->upload(plan->device, plan->draw, &draw, sizeof draw);
+    plan->loaded = *batch;
+    plan->loaded_draw = draw;
+}
+
+void plan_load_again(struct plan *plan)
+{
+    const struct batch batch = plan->loaded;
+    plan_load(plan, &batch, plan->loaded_draw);
 }
 
 /* ---- ahead ---- */

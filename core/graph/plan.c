@@ -223,24 +223,29 @@ static void run_loss(struct plan *plan, int64_t rows)
     d->kernels->fill(d, logits->gradient + rows * row, 0.0f, (graph->batch - rows) * row);
 }
 
-void plan_compute(struct plan *plan, int64_t rows, void (*needed)(void *, const struct node *),
-                  void *context)
+int plan_compute(struct plan *plan, int first, plan_needed *needed, void *context)
 {
     struct graph *graph = plan->graph;
-    assert(rows >= 1 && rows <= graph->batch);
-    for (int i = 0; i < graph->node_count; i++) {
+    for (int i = first; i < graph->node_count; i++) {
         struct node *node = &graph->nodes[i];
         if (node->is_view) {
             node->output.value = node->input[0]->value;
             continue;
         }
-        if (needed && node->param_count > 0) needed(context, node);
+        if (needed && node->param_count > 0 && !needed(context, node)) return i;
         const uint64_t begin_ns = trace_begin(plan->trace);
         mark(plan, "forward of node", node->name);
         node->op->forward(node, plan->device);
         settle(plan);
         trace_end(plan->trace, SPAN_FORWARD, i, begin_ns);
     }
+    return graph->node_count;
+}
+
+void plan_judge(struct plan *plan, int64_t rows)
+{
+    const struct graph *graph = plan->graph;
+    assert(rows >= 1 && rows <= graph->batch);
     const uint64_t begin_ns = trace_begin(plan->trace);
     const char *loss = graph->loss.loss->object.name;
     mark(plan, "loss", loss);
@@ -253,7 +258,8 @@ void plan_compute(struct plan *plan, int64_t rows, void (*needed)(void *, const 
 void plan_forward(struct plan *plan, const struct batch *batch, uint64_t draw)
 {
     plan_load(plan, batch, draw);
-    plan_compute(plan, batch->rows, NULL, NULL);
+    plan_compute(plan, 0, NULL, NULL);
+    plan_judge(plan, batch->rows);
 }
 
 /* The gradient of l2 w^2 is 2 l2 w. */

@@ -27,6 +27,8 @@ struct plan {
     void *inputs[GRAPH_INPUTS_MAX];
     uint64_t *draw;      /* of the device: the number of this step's random draws */
     struct inlet *inlet; /* NULL: batches come when they are wanted */
+    struct batch loaded; /* by plan_load, the last one, and its draw */
+    uint64_t loaded_draw;
     int prepared_count;
     struct plan_size size;
     struct trace *trace; /* borrowed: each node's time goes there; NULL: nobody asks */
@@ -47,6 +49,8 @@ size_t plan_inputs_bytes(const struct graph *, const struct device *);
  * for; draw numbers its random draws. Where the device sees the host's memory it is used where it
  * lies, and stays there until the pass is over. */
 void plan_load(struct plan *, const struct batch *, uint64_t draw);
+/* That batch once more: nodes may have written where it was copied to. */
+void plan_load_again(struct plan *);
 
 /* The same in two parts, by way of an inlet of the plan's own: a batch is sent while another is
  * worked on (the caller's memory is free again at once), and taken for the next pass. One at a
@@ -56,13 +60,17 @@ err plan_open_inlet(struct plan *);
 void plan_send(struct plan *, const struct batch *, uint64_t draw);
 void plan_take(struct plan *, int64_t rows); /* as many as were sent */
 
-/* One pass over the rows that were loaded. Forward fills loss.losses[rows] (and, when training, the
- * gradient of the mean). Logits and losses stay until the next. needed(context, node) is called
- * before each node that has params (may be NULL). */
-void plan_compute(struct plan *, int64_t rows, void (*needed)(void *, const struct node *),
-                  void *context);
+/* Before a node that has params is run forward; false: not now. */
+typedef bool plan_needed(void *context, const struct node *);
 
-/* plan_load and plan_compute */
+/* The nodes from `first` on forward, over the rows that were loaded, as far as needed() lets them
+ * (may be NULL). Returns the first that was not run: where this goes on. */
+int plan_compute(struct plan *, int first, plan_needed *needed, void *context);
+/* After all nodes: fills loss.losses[rows] (and, when training, the gradient of the mean). Logits
+ * and losses stay until the next pass. */
+void plan_judge(struct plan *, int64_t rows);
+
+/* plan_load, and all of a forward pass */
 void plan_forward(struct plan *, const struct batch *, uint64_t draw);
 
 /* Every param gradient complete afterwards, regularizers included; finished(context, node) is

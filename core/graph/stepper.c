@@ -10,20 +10,47 @@ void stepper_open(struct plan *plan, struct stepper *ret)
     ret->records_nothing |= plan->graph->loss.reads_labels;
 }
 
-static void queue(struct plan *plan, const struct pass *pass)
+/* ---- ahead ---- */
+
+/* Where the pass goes on. What was run for nothing may have used the memory of the batch again. */
+static int resume(struct stepper *s)
 {
+    if (s->was_ahead) plan_load_again(s->plan);
+    s->was_ahead = false;
+    return s->ahead;
+}
+
+int stepper_run_ahead(struct stepper *s, plan_needed *needed, void *context)
+{
+    if (s->records_nothing) s->ahead = plan_compute(s->plan, resume(s), needed, context);
+    return s->ahead;
+}
+
+void stepper_forget_ahead(struct stepper *s)
+{
+    s->was_ahead |= s->ahead > 0;
+    s->ahead = 0;
+}
+
+/* ---- a pass ---- */
+
+static void queue(struct stepper *s, const struct pass *pass)
+{
+    struct plan *plan = s->plan;
     if (pass->begin) pass->begin(pass->context);
-    plan_compute(plan, pass->rows, pass->needed, pass->context);
+    plan_compute(plan, resume(s), pass->needed, pass->context);
+    s->ahead = 0;
+    plan_judge(plan, pass->rows);
     plan_backward(plan, pass->add, pass->finished, pass->context);
 }
 
 /* It is not done by being recorded. A device that is broken says so when it is done after all. */
-static err record(struct plan *plan, const struct pass *pass, struct recording **ret)
+static err record(struct stepper *s, const struct pass *pass, struct recording **ret)
 {
-    struct device *d = plan->device;
+    struct device *d = s->plan->device;
     const struct overlap *overlap = d->kernels->overlap;
     TRY(overlap->record(d));
-    queue(plan, pass);
+    queue(s, pass);
     return overlap->record_end(d, ret);
 }
 
@@ -48,18 +75,19 @@ void stepper_run(struct stepper *s, const struct pass *pass)
     struct recording **recording = &s->kind[kind].recording;
     const bool is_repeat = is_repeated(s, pass), is_second = s->kind[kind].is_known;
     s->kind[kind].is_known = true;
-    if (is_repeat && is_second && !*recording && record(s->plan, pass, recording)) {
+    if (is_repeat && is_second && !*recording && record(s, pass, recording)) {
         log_line(LOG_INFO, "each step is queued anew: %s", error_text());
         s->records_nothing = true;
     }
     if (is_repeat && *recording)
         replay(s->plan, *recording);
     else
-        queue(s->plan, pass);
+        queue(s, pass);
 }
 
 void stepper_forget(struct stepper *s)
 {
+    stepper_forget_ahead(s);
     for (int i = 0; i < PASS_KINDS; i++) {
         struct recording *recording = s->kind[i].recording;
         if (recording) {

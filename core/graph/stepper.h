@@ -3,6 +3,9 @@
  * Where the device can record work (overlap.h), a pass that comes again as it was is recorded the
  * second time and then done again as a whole. What differs from step to step lies in the device's
  * memory: the batch, the draw, the values.
+ *
+ * Where it cannot, nodes of the next pass may be run ahead of it, before it is known whether their
+ * values stand; the pass goes on from there, or begins anew.
  */
 #ifndef CORE_GRAPH_STEPPER_H
 #define CORE_GRAPH_STEPPER_H
@@ -15,7 +18,7 @@ struct pass {
     /* Before its nodes, whenever it is queued, which may be twice where it could not be recorded
      * after all; NULL: nothing */
     void (*begin)(void *);
-    void (*needed)(void *, const struct node *); /* as plan_compute has it; not recorded */
+    plan_needed *needed; /* not recorded */
     /* As plan_backward has it, and always the same function of the same context; what it queues is
      * part of the pass, and it may not wait. */
     void (*finished)(void *, const struct node *);
@@ -31,11 +34,17 @@ struct stepper {
         struct recording *recording;
     } kind[PASS_KINDS];
     bool records_nothing; /* the device cannot, or could not */
+    int ahead;            /* nodes that were run ahead of the next pass */
+    bool was_ahead;       /* some were, for nothing: what they took for their own is loaded again */
 };
 
 void stepper_open(struct plan *, struct stepper *ret);
 /* The batch is loaded or taken; queues all of the pass. */
 void stepper_run(struct stepper *, const struct pass *);
+/* Nodes of the next pass, as far as needed() lets them; again, it goes on from there. Returns how
+ * many have been run by now. The batch is loaded, and stays. */
+int stepper_run_ahead(struct stepper *, plan_needed *needed, void *context);
+void stepper_forget_ahead(struct stepper *); /* the next pass begins anew */
 /* Params have other addresses now, or what `finished` does has changed: nothing is replayed that
  * was recorded before. */
 void stepper_forget(struct stepper *); /* a zeroed one is fine */

@@ -1,18 +1,24 @@
 /* call.c - requests of the file systems behind URLs: see web.h. */
 #include <ctype.h>
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "net/web/web.h"
 
-err web_call_open(struct web_call *c, const struct web_service *service, const char *method,
-                  const char *path)
+void web_call_begin(struct web_call *c, const char *method, const char *path)
 {
     char shown[PATH_BYTES_MAX];
     *c = (struct web_call){.http.method = method};
     c->http.shown = arena_string(&c->arena, path_shown(path, shown));
+}
+
+err web_call_open(struct web_call *c, const struct web_service *service, const char *method,
+                  const char *path)
+{
+    web_call_begin(c, method, path);
     const err e = service->address(path, c);
     if (e) errno = EINVAL; /* nobody has looked whether it is there */
     return e;
@@ -55,6 +61,12 @@ void web_call_address(struct web_call *c, const char *base, const char *path, co
     c->http.url = arena_format(&c->arena, "%s%s%s%s", base, path, *query ? "?" : "", query);
 }
 
+void web_call_body(struct web_call *c, const void *at, size_t bytes)
+{
+    c->http.body = bytes ? at : "";
+    c->http.body_bytes = bytes;
+}
+
 err web_call_start(struct web_call *c, const struct web_service *service)
 {
     if (service->sign) TRY(service->sign(c));
@@ -68,6 +80,13 @@ err web_call_make(struct web_call *c, const struct web_service *service)
     return c->http.status >= 300 ? http_refused(&c->http) : OK;
 }
 
+err web_call_remove(struct web_call *c, const struct web_service *service)
+{
+    TRY(web_call_start(c, service));
+    TRY(http_wait(&c->http));
+    return c->http.status >= 300 && c->http.status != 404 ? http_refused(&c->http) : OK;
+}
+
 char *web_escape(struct arena *arena, const char *text, bool keeps_slash)
 {
     char *escaped = arena_new(arena, 3 * strlen(text) + 1), *to = escaped;
@@ -78,4 +97,16 @@ char *web_escape(struct arena *arena, const char *text, bool keeps_slash)
             to += sprintf(to, "%%%02X", *c);
     }
     return escaped;
+}
+
+char *web_encode(struct arena *arena, const void *bytes, size_t count)
+{
+    unsigned char *text = arena_new(arena, (count + 2) / 3 * 4 + 1);
+    EVP_EncodeBlock(text, bytes, (int)count);
+    for (unsigned char *c = text; *c; c++) {
+        if (*c == '+') *c = '-';
+        if (*c == '/') *c = '_';
+        if (*c == '=') *c = '\0';
+    }
+    return (char *)text;
 }

@@ -3,6 +3,7 @@
  * Chunks lie one behind the other and are asked for in that order: the next byte is in the first of
  * them, or they are given up. Twice as many as before are under way each time one is used up.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ struct chunk {
     struct web_call call;
     uint64_t at;
     size_t bytes;
-    bool is_there;   /* it came */
+    bool is_there;   /* it came, */
+    bool is_known;   /* and is of the file that was opened */
     uint8_t *memory; /* [WEB_CHUNK_BYTES] */
 };
 
@@ -88,7 +90,7 @@ static err take_first(struct web_file *f, const struct http_call *c)
     f->file.state = (struct file_state){
         .bytes = c->status == 206 ? c->total_bytes : f->head_bytes,
         .changed_s = c->changed_s,
-        .identity = fingerprint(c->etag, strlen(c->etag)),
+        .identity = c->etag[0] ? fingerprint(c->etag, strlen(c->etag)) : 0,
     };
     return keep_text(c->etag, &f->etag);
 }
@@ -96,6 +98,7 @@ static err take_first(struct web_file *f, const struct http_call *c)
 static err fetch_head(struct web_file *f)
 {
     struct web_call call;
+    if (f->service->look) return f->service->look(f->path, &f->file.state);
     f->head = malloc(WEB_HEAD_BYTES);
     if (!f->head) return fail(ERR_MEMORY, "%s: no memory to read it", f->shown);
     err e = web_call_open(&call, f->service, "GET", f->path);
@@ -152,10 +155,15 @@ static err start_chunk(struct web_file *f, struct chunk *c)
     if (!c->memory) c->memory = malloc(WEB_CHUNK_BYTES);
     if (!c->memory) return fail(ERR_MEMORY, "%s: no memory to read it", f->shown);
     TRY(web_call_open(&c->call, f->service, "GET", f->path));
-    c->is_there = false;
-    c->call.http.range_at = c->at;
-    c->call.http.range_bytes = c->call.http.max = c->bytes;
+    c->is_there = c->is_known = false;
+    c->call.http.max = c->bytes;
     c->call.http.to = c->memory;
+    if (f->service->range) {
+        f->service->range(&c->call, c->at, c->bytes);
+    } else {
+        c->call.http.range_at = c->at;
+        c->call.http.range_bytes = c->bytes;
+    }
     return web_call_start(&c->call, f->service);
 }
 
@@ -173,25 +181,58 @@ static err start_chunks(struct web_file *f, uint64_t end)
     return OK;
 }
 
-static err check_chunk(const struct web_file *f, const struct chunk *c)
+static err has_changed(const struct web_file *f, const char *how)
+{
+    return fail(ERR_INPUT, "%s: changed while it is read: %s", f->shown, how);
+}
+
+static const char other_file[] = "another file took its place";
+
+/* Of a server whose ranges tell nothing: what is there now was there all the time. */
+static err look_again(struct web_file *f)
+{
+    const struct file_state *was = &f->file.state;
+    struct file_state now;
+    for (int i = 0; i < f->count; i++) {
+        struct chunk *c = chunk_of(f, i);
+        c->is_known = c->is_there || http_is_done(&c->call.http);
+    }
+    const err e = f->service->look(f->path, &now);
+    if (e && errno == ENOENT) return has_changed(f, "it is gone");
+    if (e) return e;
+    const bool is_same = now.bytes == was->bytes && now.identity == was->identity &&
+                         now.changed_s == was->changed_s && now.changed_ns == was->changed_ns;
+    return is_same ? OK : has_changed(f, other_file);
+}
+
+static err check_plain(struct web_file *f, struct chunk *c)
+{
+    const struct http_call *h = &c->call.http;
+    if (!c->is_known) TRY(look_again(f));
+    if (h->status >= 300) return http_refused(h);
+    if (h->bytes == c->bytes && !h->is_cut) return OK;
+    return fail(ERR_IO, "%s: asked for %zu bytes from %llu, the answer has %s%zu", f->shown,
+                c->bytes, (unsigned long long)c->at, h->is_cut ? "more than " : "", h->bytes);
+}
+
+static err check_range(const struct web_file *f, const struct chunk *c)
 {
     const struct http_call *h = &c->call.http;
     const bool is_other = strcmp(h->etag, f->etag) != 0 ||
                           h->changed_s != f->file.state.changed_s ||
                           h->total_bytes != f->file.state.bytes;
     if (h->status == 404 || h->status == 410 || h->status == 416 || (h->status < 300 && is_other))
-        return fail(ERR_INPUT, "%s: changed while it is read: %s", f->shown,
-                    h->status < 300 ? "another file took its place" : h->reason);
+        return has_changed(f, h->status < 300 ? other_file : h->reason);
     if (h->status >= 300) return http_refused(h);
     if (h->status == 206) return OK;
     return fail(ERR_IO, "%s: its server gave a range before, and now %s", f->shown, h->reason);
 }
 
-static err wait_for(const struct web_file *f, struct chunk *c)
+static err wait_for(struct web_file *f, struct chunk *c)
 {
     if (c->is_there) return OK;
     TRY(http_wait(&c->call.http));
-    TRY(check_chunk(f, c));
+    TRY(f->service->look ? check_plain(f, c) : check_range(f, c));
     c->is_there = true;
     return OK;
 }

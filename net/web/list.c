@@ -39,8 +39,8 @@ err web_split(const char *path, char *ret_bucket, const char **ret_key)
     const size_t bytes = strcspn(from, "/");
     char shown[PATH_BYTES_MAX];
     if (bytes < 1 || bytes >= BUCKET_BYTES_MAX)
-        return fail(ERR_INPUT, "%s: expected %.*sbucket/key", path_shown(path, shown),
-                    (int)(from - path), path);
+        return fail(ERR_INPUT, "%s: expected a name of 1 to %d bytes behind %.*s",
+                    path_shown(path, shown), (int)BUCKET_BYTES_MAX - 1, (int)(from - path), path);
     snprintf(ret_bucket, BUCKET_BYTES_MAX, "%.*s", (int)bytes, from);
     *ret_key = from[bytes] ? from + bytes + 1 : "";
     return OK;
@@ -61,11 +61,13 @@ err web_list_ask(struct web_call *c, const struct web_service *service, const st
     return e;
 }
 
-static err list_all(const struct web_listing *l, web_list_page *page, struct web_list *to)
+static err list_all(const struct file_system *system, const struct web_listing *l,
+                    struct web_list *to)
 {
+    const struct web_service *service = (const struct web_service *)system;
     char token[WEB_TOKEN_BYTES] = "";
     for (int i = 0; i < PAGES_MAX; i++) {
-        TRY(page(l, token, to));
+        TRY(service->list(l, token, to));
         if (!to->is_truncated) return OK;
         if (strcmp(to->token, token) == 0) break;
         snprintf(token, sizeof token, "%s", to->token);
@@ -79,8 +81,8 @@ static void scheme_of(const char *path, char ret[SCHEME_BYTES_MAX])
     snprintf(ret, SCHEME_BYTES_MAX, "%.*s", (int)strcspn(path, ":"), path);
 }
 
-err web_match(const char *pattern, size_t plain, web_list_page *page, file_found *found,
-              void *context)
+err web_match(const struct file_system *system, const char *pattern, size_t plain,
+              file_found *found, void *context)
 {
     char scheme[SCHEME_BYTES_MAX], bucket[BUCKET_BYTES_MAX], path[PATH_BYTES_MAX];
     const char *key = "";
@@ -91,8 +93,8 @@ err web_match(const char *pattern, size_t plain, web_list_page *page, file_found
     char *prefix = strndup(key, before - at), *escaped = pattern_escape(pattern, plain);
     struct web_listing l = {.scheme = scheme, .bucket = bucket, .prefix = prefix};
     struct web_list list = {0};
-    l.is_deep = strchr(pattern + before, '/') != NULL;
-    err e = prefix && escaped ? list_all(&l, page, &list)
+    for (const char *c = pattern + before; *c; c++) l.depth += *c == '/';
+    err e = prefix && escaped ? list_all(system, &l, &list)
                               : fail(ERR_MEMORY, "no memory for names of files");
     for (size_t i = 0; !e && i < list.count; i++) {
         snprintf(path, sizeof path, "%s://%s/%s", scheme, bucket, list.keys[i]);
@@ -105,7 +107,8 @@ err web_match(const char *pattern, size_t plain, web_list_page *page, file_found
 }
 
 /* What ends with "/" is a folder, but for the folder itself. */
-err web_visit(const char *folder, web_list_page *page, file_found *found, void *context)
+err web_visit(const struct file_system *system, const char *folder, file_found *found,
+              void *context)
 {
     char scheme[SCHEME_BYTES_MAX], bucket[BUCKET_BYTES_MAX], name[PATH_BYTES_MAX];
     const char *key = "";
@@ -117,7 +120,7 @@ err web_visit(const char *folder, web_list_page *page, file_found *found, void *
         return fail(ERR_MEMORY, "no memory for names of files");
     const struct web_listing l = {.scheme = scheme, .bucket = bucket, .prefix = prefix};
     struct web_list list = {0};
-    err e = list_all(&l, page, &list);
+    err e = list_all(system, &l, &list);
     const size_t before = strlen(prefix);
     for (size_t i = 0; !e && i < list.count; i++) {
         if (strncmp(list.keys[i], prefix, before) != 0) continue; /* not asked for */

@@ -15,17 +15,15 @@ struct web_list {
     char token[WEB_TOKEN_BYTES]; /* which is asked for by this */
 };
 
-/* What is asked for: keys that begin with prefix; is_deep: also such with a "/" behind it. */
+/* What is asked for: keys that begin with prefix, with at most `depth` "/" behind it, or more. */
 struct web_listing {
     const char *scheme, *bucket, *prefix; /* scheme: "s3" */
-    bool is_deep;
+    int depth;
 };
 
 /* Adds a page as a server wrote it. ERR_IO: it is no list. ERR_INPUT: more than WEB_KEYS_MAX keys.
  */
 typedef err web_list_taker(struct web_list *, const char *page, size_t bytes);
-/* Asks for one page; token "": the first. */
-typedef err web_list_page(const struct web_listing *, const char *token, struct web_list *);
 
 err web_list_add(struct web_list *, const char *key);
 /* Makes a call that has its address, and takes its answer. */
@@ -36,7 +34,8 @@ err web_list_ask(struct web_call *, const struct web_service *, const struct web
 err web_split(const char *path, char *ret_bucket, const char **ret_key);
 
 /* For the tables of services: see file_system.h. */
-err web_match(const char *pattern, size_t plain, web_list_page *, file_found *, void *context);
-err web_visit(const char *folder, web_list_page *, file_found *, void *context);
+err web_match(const struct file_system *, const char *pattern, size_t plain, file_found *,
+              void *context);
+err web_visit(const struct file_system *, const char *folder, file_found *, void *context);
 
 #endif

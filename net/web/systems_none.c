@@ -11,7 +11,8 @@ static err open_none(const struct file_system *system, const char *path, struct 
                 path_shown(path, shown));
 }
 
-static const char *const schemes[] = {"gs", "http", "https", "s3", NULL};
+static const char *const schemes[] = {"gs", "hdfs",     "http",    "https",
+                                      "s3", "swebhdfs", "webhdfs", NULL};
 static const struct file_system none = {.schemes = schemes, .open = open_none};
 
 void web_systems_register(void)

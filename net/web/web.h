@@ -1,8 +1,8 @@
 /* web.h - the inside of net/web: what the file systems behind URLs have in common.
  *
  * A service says under which address of HTTP a path is, and puts into a request what proves who
- * asks. Files are read by ranges: the first one tells what the file is, and more of them are asked
- * for at once the longer it is read on.
+ * asks. Files are read by ranges: the first one tells what the file is (or the service looks, and
+ * looks again behind what came), and more of them are asked for at once the longer it is read on.
  */
 #ifndef NET_WEB_WEB_H
 #define NET_WEB_WEB_H
@@ -21,6 +21,9 @@ enum {
 _Static_assert((int)WEB_CHUNK_BYTES *(int)WEB_CHUNKS_MAX == (int)FILE_AHEAD_BYTES,
                "more is read ahead than is said");
 
+struct web_list;
+struct web_listing;
+
 /* One request. Its texts live in its arena. */
 struct web_call {
     struct http_call http;
@@ -36,9 +39,17 @@ struct web_service {
     err (*address)(const char *path, struct web_call *);
     /* The call is complete but for its proof; NULL: none is needed. */
     err (*sign)(struct web_call *);
+    /* Of a server whose ranges do not tell what the file is, else NULL: what is there now, as
+     * file_look fails, and how a range is asked for. */
+    err (*look)(const char *path, struct file_state *ret);
+    void (*range)(struct web_call *, uint64_t at, size_t bytes);
+    /* Asks for one page of a list (list.h); token "": the first. NULL: there are no lists. */
+    err (*list)(const struct web_listing *, const char *token, struct web_list *);
 };
 
-/* A zeroed call, of a path of the service. web_call_close also after a failure. */
+/* A call that has no address yet. web_call_close also after a failure. */
+void web_call_begin(struct web_call *, const char *method, const char *path);
+/* The same, with the path's address. */
 err web_call_open(struct web_call *, const struct web_service *, const char *method,
                   const char *path);
 void web_call_close(struct web_call *);
@@ -46,13 +57,19 @@ void web_call_header(struct web_call *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Sets url, host, path and query: base is "http://host:port", path begins with "/". */
 void web_call_address(struct web_call *, const char *base, const char *path, const char *query);
+void web_call_body(struct web_call *, const void *, size_t bytes); /* borrowed */
 /* Signs and starts. */
 err web_call_start(struct web_call *, const struct web_service *);
 /* Starts, waits; ERR_INPUT or ERR_IO where the status is 300 or more. */
 err web_call_make(struct web_call *, const struct web_service *);
 
+/* The same; that it is not there is no failure. */
+err web_call_remove(struct web_call *, const struct web_service *);
+
 /* %-escaped but for letters, digits, "-_.~" and, where `keeps_slash`, "/". */
 char *web_escape(struct arena *, const char *text, bool keeps_slash);
+/* Base64 for URLs, without "=" at the end */
+char *web_encode(struct arena *, const void *, size_t bytes);
 
 /* For the tables of services */
 err web_file_open(const struct file_system *, const char *path, struct file **ret);

@@ -78,15 +78,16 @@ class Bench(measure.Attempts):
             found = measure.window_rates(points, 0, self.options.seconds) if points else []
             return found if len(found) >= self.options.windows else None
 
-        limit_s = 4 * self.options.seconds * (self.options.windows + 1)
+        limit_s = measure.START_LIMIT_S + 4 * self.options.seconds * (self.options.windows + 1)
         return statistics.median(cluster.wait_until(rates, limit_s, "figures")) * case.workload.batch
 
     def memory(self, cluster):
-        """Bytes of all ps: their peaks, and what they hold now."""
+        """Bytes of all ps: their peaks, and what they hold now, each with what they share and map."""
         held = cluster.ps_memory().values()
         if len(held) != PS:
             cluster.fail(f"expected {PS} ps, found {len(held)}")
-        return sum(one["peak"] for one in held), sum(one["anonymous"] for one in held)
+        return (sum(one["peak"] for one in held),
+                sum(one["anonymous"] + one["file"] + one["shared"] for one in held))
 
     def rate(self, name, rows):
         case = self.case(rows, PASSES * rows // CELLS)

@@ -1,6 +1,6 @@
 """lines.py - figures as lines: each function turns one record of the JSON file into its line."""
 MIB = 1 << 20
-STEP_HEAD = f"{'ms a step':40} step one host not limited transfer examples/s"
+STEP_HEAD = f"{'ms a step':44} step one host not limited transfer examples/s"
 
 
 def of(record):
@@ -63,7 +63,7 @@ def goal(held):
 
 def step(record):
     case = (f"{record['program']:1} {record['workload']:7} {record['mode']:5} "
-            f"{record['layout']:5} {link(record):11} {record['wire']:7}")
+            f"{record['layout']:5} {link(record):11} {record['wire']:11}")
     beside = [f"{1e3 * seconds:.2f}" if seconds else "-" for seconds in
               (record["beside"][name] for name in ("one_host", "free", "transfer"))]
     line = (f"{case} {1e3 * record['step_s']:7.2f} {beside[0]:>8} {beside[1]:>11} {beside[2]:>8} "

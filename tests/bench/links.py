@@ -17,7 +17,7 @@ one way: all gradients and values that go in the direction that has more of them
 take little more than the longer of the last two. All are medians of runs that were made in turn.
 
 The peer is PyTorch's DistributedDataParallel over gloo, a process on each host, with as many
-threads. What a program does not know (train.wire) is not measured.
+threads. What a program does not know (train.wire, train.wire_values) is not measured.
 
 The exit code is 0 when everything was measured, whether or not a goal was met.
 """
@@ -39,7 +39,7 @@ import gpu_measure
 import lines
 import measure
 import peers
-from hosts import Hosts, start_with_us
+from program.hosts import Hosts, start_with_us
 from run import machine, positive, version, words
 from workloads import MODES, PS, WORKERS, WORKLOADS
 
@@ -48,9 +48,12 @@ TWO_HOSTS = ("mixed", "apart")
 LAYOUTS = ("shm", *TWO_HOSTS)  # unless asked for others
 NOT_LIMITED = "none"
 RATES = ("10", "2.5", "1", NOT_LIMITED)
-WIRE_BYTES = {"float32": 4, "bf16": 2, "fp16": 2}  # of a number of a gradient on its way
-VALUE_BYTES = 4
-NARROW_RATE = "1"  # Gbit/s, where gradients of fewer bytes and the peer have goals
+NUMBER_BYTES = {"float32": 4, "bf16": 2, "fp16": 2}  # on its way
+WIRES = {  # what gradients travel as, and values
+    "float32": ("float32", "float32"), "bf16": ("bf16", "float32"), "fp16": ("fp16", "float32"),
+    "bf16+values": ("bf16", "bf16"), "fp16+values": ("fp16", "fp16"),
+}
+NARROW_RATE = "1"  # Gbit/s, where numbers of fewer bytes and the peer have goals
 STEPS = {"cnn": 40, "mlp_sgd": 200}  # that are measured in a run; a quarter as many come before
 LOG_EVERY_STEPS = 4
 STEP_LIMIT_S = 5
@@ -59,7 +62,7 @@ PARTS = {"type": "fixed_size", "num_shards": PS}
 
 STEP_GOALS = {"mixed": 1.15, "apart": 1.2}  # times the longer of what a step is made of
 TORCH_GOAL = 1.9  # times its examples/s
-# Gradients of fewer bytes, times the step with float32; two runs of one program are as far apart as
+# Numbers of fewer bytes, times the step with float32; two runs of one program are as far apart as
 # NOT_SLOWER.
 NOT_SLOWER = 1.02
 WIRE_GOALS = {"mixed": NOT_SLOWER, "apart": 0.8}
@@ -91,8 +94,9 @@ class Case:
     def settings(self):
         chosen = {"train.mode": self.mode, "train.log_every_steps": LOG_EVERY_STEPS,
                   "placement.partitioner": json.dumps(PARTS)}
-        if self.wire != "float32":
-            chosen["train.wire"] = self.wire
+        for key, number in zip(("train.wire", "train.wire_values"), WIRES[self.wire]):
+            if number != "float32":
+                chosen[key] = number
         return [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
 
     def batches(self):
@@ -113,11 +117,12 @@ def side(layout, job, index):
 def bytes_one_way(layout, shares, wire):
     """Of a step of every worker, in the direction that has more of them; shares: bytes by ps."""
     across = [0, 0]
+    gradient, value = (NUMBER_BYTES[number] for number in WIRES[wire])
     for (ps, share), worker in itertools.product(enumerate(shares), range(WORKERS)):
         of_ps, of_worker = side(layout, "ps", ps), side(layout, "worker", worker)
         if of_ps != of_worker:
-            across[of_worker] += share * WIRE_BYTES[wire] // VALUE_BYTES
-            across[of_ps] += share
+            across[of_worker] += share * gradient // NUMBER_BYTES["float32"]
+            across[of_ps] += share * value // NUMBER_BYTES["float32"]
     return max(across)
 
 
@@ -363,8 +368,8 @@ def read_options(arguments):
     add("--mode", type=words(MODES), default=("sync", "async"), metavar=",".join(MODES))
     add("--layouts", type=words(layouts), default=LAYOUTS, metavar=",".join(layouts))
     add("--rates", type=rates, default=RATES, metavar=",".join(RATES))
-    add("--wires", type=words(tuple(WIRE_BYTES)), default=("float32", "bf16"),
-        metavar=",".join(WIRE_BYTES), help=f"others than float32 at {NARROW_RATE} Gbit/s alone")
+    add("--wires", type=words(tuple(WIRES)), default=("float32", "bf16", "bf16+values"),
+        metavar=",".join(WIRES), help=f"others than float32 at {NARROW_RATE} Gbit/s alone")
     add("--steps", type=positive(int), help=f"of each run: {STEPS}")
     add("--repeats", type=positive(int), help="runs of each: 3, quick 1")
     add("--quick", action="store_true", help="one run of a quarter of the steps")

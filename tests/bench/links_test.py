@@ -20,7 +20,7 @@ import links
 import many
 import measure
 import program
-from hosts import Hosts
+from program.hosts import Hosts
 from links import Case, Timing
 from program import BINARY
 from workloads import WORKLOADS
@@ -56,6 +56,14 @@ class Links(unittest.TestCase):
         # values to both workers, against gradients of both
         self.assertEqual(links.bytes_one_way("apart", [600, 400], "float32"), 2000)
         self.assertEqual(links.bytes_one_way("apart", [600, 400], "bf16"), 2000)
+        self.assertEqual(links.bytes_one_way("apart", [600, 400], "bf16+values"), 1000)
+
+    def test_a_case_sets_what_it_does_not_leave_as_float32(self):
+        def said(wire):
+            return [word for word in Case(CNN, "sync", "apart", "1", wire).settings()
+                    if word.startswith("train.wire")]
+        self.assertEqual([said(wire) for wire in ("float32", "bf16", "fp16+values")], [
+            [], ["train.wire=bf16"], ["train.wire=fp16", "train.wire_values=fp16"]])
 
     def test_a_step_is_one_of_every_worker(self):
         points = [(1.0, 4), (3.0, 10), (4.0, 14), (5.0, 18), (8.0, 30)]
@@ -87,10 +95,11 @@ class Links(unittest.TestCase):
         found, = goals(Case(CNN, "sync", "mixed", "1"), 0.1, torch=0.18)
         self.assertIs(found["is_ok"], False)
 
-    def test_narrow_gradients_are_held_against_float32(self):
+    def test_narrow_numbers_are_held_against_float32(self):
         for layout, limit in (("mixed", links.NOT_SLOWER), ("apart", 0.8)):
-            found, = goals(Case(CNN, "sync", layout, "1", "bf16"), 0.9, float32=1)
-            self.assertEqual((found["at_most"], found["is_ok"]), (limit, layout == "mixed"))
+            for wire in ("bf16", "bf16+values"):
+                found, = goals(Case(CNN, "sync", layout, "1", wire), 0.9, float32=1)
+                self.assertEqual((found["at_most"], found["is_ok"]), (limit, layout == "mixed"))
 
     def test_a_second_program_is_held_against_the_first_on_one_host(self):
         found, = goals(Case(CNN, "sync", "shm"), 1.1, first=1)

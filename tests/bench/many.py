@@ -4,7 +4,7 @@
     tests/bench/many.py                      as root, about two minutes
     tests/bench/many.py --workers 16 --rate 0.5
 
-The ps is on one host and all workers are on the other (hosts.py). Both modes are measured: beside
+The ps is on one host and all workers are on the other (program/hosts.py). Both modes are measured: beside
 the time of a global step stands the time in which a bare socket brings across, one way, the bytes
 that it needs, and how many steps the least of the workers made beside the most, which are even in
 synchronous mode by its meaning.
@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True  # the folder is part of the source
 import lines
 import links
 import measure
-from hosts import Hosts
+from program.hosts import Hosts
 from run import positive, words
 from workloads import MODES, WORKLOADS
 

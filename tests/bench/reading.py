@@ -10,7 +10,8 @@ Files of Criteo's form are made below --folder and removed in the end. Measured 
 second from the page cache: a bare count of line ends (wc -l), the pass that finds rows (dtrain check),
 and a single process that trains on them by a model that is almost nothing, as a stream and, on one of
 the files, in memory. The most memory that the process had resident is held against what it says that
-it takes and 64 MiB. Then the click model of run.py trains on that file over 2 ps + 2 workers, from memory
+it takes and 64 MiB. One of the files is packed by gzip, too: how fast zlib alone unpacks it, and how fast
+its rows are found and trained on. Then the click model of run.py trains on that file over 2 ps + 2 workers, from memory
 and from the stream in turn: medians of all windows, and the goal is of these.
 
 Nothing else should run on the machine. The exit code is 0 when everything was measured, whether or
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from dataclasses import dataclass
 
 sys.dont_write_bytecode = True  # the folder is part of the source
@@ -41,6 +43,8 @@ PIECE_ROWS = 20000
 FILES = 4
 BATCH = 1000
 RESIDENT_GOAL_MIB = 64
+GZIP_GOAL = 0.95  # of zlib's own speed, rows are found
+PACKED_BYTES = 1 << 18  # at once
 STREAM_GOAL = 0.9  # of what the click model reaches from memory
 CLICKS = next(workload for workload in WORKLOADS if workload.name == "clicks")
 STATED = re.compile(r"a stream of \d+ files?, .* (\d+) MiB")
@@ -102,6 +106,9 @@ class Timing:
 
 
 class Bench:
+    before = ()  # words of a command that becomes the program
+    start = staticmethod(subprocess.Popen)
+
     def __init__(self, options, folder):
         self.options = options
         self.folder = folder
@@ -128,7 +135,7 @@ class Bench:
     def dtrain(self, *words):
         """What it printed, its seconds and the most MiB that were resident."""
         began = time.monotonic()
-        child = subprocess.Popen([program.BINARY, *words], cwd=self.folder, text=True,
+        child = subprocess.Popen([*self.before, program.BINARY, *words], cwd=self.folder, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  env=program.environment())
         text = child.stdout.read()
@@ -146,8 +153,11 @@ class Bench:
         return path
 
     def train(self, source):
+        return self.train_by(spec_of(source, self.options.steps))
+
+    def train_by(self, spec):
         """Examples per second after the first steps, what it printed, and its memory."""
-        self.write_spec(spec_of(source, self.options.steps))
+        self.write_spec(spec)
         text, _, mib = self.dtrain("--result=result.json", "spec.json")
         with open(os.path.join(self.folder, "result.json"), encoding="utf-8") as file:
             return json.load(file)["examples_per_second"], text, mib
@@ -157,13 +167,42 @@ class Bench:
         _, seconds, _ = self.dtrain("check", "spec.json")
         self.record("rows found", mb_per_second=self.bytes / seconds / 1e6)
 
+    def bare_inflate(self, path):
+        """Seconds that zlib alone needs."""
+        with open(path, "rb") as file:
+            packed = file.read()
+        began = time.monotonic()
+        stream = zlib.decompressobj(wbits=31)
+        for at in range(0, len(packed), PACKED_BYTES):
+            stream.decompress(packed[at:at + PACKED_BYTES])
+        return time.monotonic() - began
+
+    def gzip(self):
+        """One of the files: zlib's own speed, rows found, and rows trained on by one reader, in turn."""
+        path = self.paths[0] + ".gz"
+        with open(path, "wb") as file:
+            subprocess.run(["gzip", "-1", "-c", self.paths[0]], stdout=file, check=True)
+        size = os.path.getsize(self.paths[0]) / 1e6
+        source = {"file": path, "stream": "always", "readers": 1}
+        bare, found, trained = [], [], []
+        for _ in range(self.options.turns):
+            bare.append(size / self.bare_inflate(path))
+            self.write_spec(spec_of(source, 1))
+            found.append(size / self.dtrain("check", "spec.json")[1])
+            trained.append(self.train(source)[0] * self.row_bytes / 1e6)
+        os.remove(path)
+        of_zlib = statistics.median(found) / statistics.median(bare)
+        self.record("gzip", zlib=statistics.median(bare), found=statistics.median(found),
+                    trained=statistics.median(trained), of_zlib=of_zlib,
+                    goal="ok" if of_zlib >= GZIP_GOAL else "NOT")
+
     def click_rates(self, source):
         """Examples per second of all workers, one figure per window."""
         options = self.options
         path = self.write_spec(clicks_spec({"file": self.paths[:1], **source}))
         timing = Timing(options.windows, options.seconds, options.seconds)
         words = [f"--local_ps={PS}", f"--local_workers={WORKERS}", path]
-        with measure.Running(program.BINARY, words) as running:
+        with measure.Running(program.BINARY, words, self.start) as running:
             rates = measure.steps_per_second(running, timing, min(CLICKS.first_steps, options.steps))
         return [rate * CLICKS.examples_per_step("async") for rate in rates]
 
@@ -180,6 +219,7 @@ class Bench:
     def run(self):
         self.bare()
         self.find_rows()
+        self.gzip()
         options = self.options
         memory, _, mib = self.train({"file": self.paths[:1], "stream": "never"})
         self.record("one file in memory", examples_per_second=memory, resident_mib=mib)
@@ -193,35 +233,39 @@ class Bench:
         self.clicks()
 
 
-def read_options(arguments):
-    parser = argparse.ArgumentParser(description=__doc__,
+def make_parser(text, megabytes, steps):
+    parser = argparse.ArgumentParser(description=text,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dtrain", default="build/cmd/dtrain", help="the program (%(default)s)")
-    parser.add_argument("--megabytes", type=int, default=2000, help="of all files (%(default)s)")
-    parser.add_argument("--steps", type=int, default=3000, help="of each run (%(default)s)")
-    parser.add_argument("--readers", type=int, default=2, help="threads (%(default)s)")
+    parser.add_argument("--megabytes", type=int, default=megabytes, help="of all files (%(default)s)")
+    parser.add_argument("--steps", type=int, default=steps, help="of each run (%(default)s)")
     parser.add_argument("--turns", type=int, default=3, help="of the click model (%(default)s)")
     parser.add_argument("--windows", type=int, default=5, help="of each turn (%(default)s)")
     parser.add_argument("--seconds", type=float, default=1,
                         help="of a window, and of the warm-up (%(default)s)")
     parser.add_argument("--folder", help="where files are made (TMPDIR)")
     parser.add_argument("--json", help="a file for every figure")
-    return parser.parse_args(arguments)
+    return parser
 
 
-def main(arguments):
-    options = read_options(arguments)
-    program.BINARY = os.path.abspath(options.dtrain)
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        bench = Bench(options, folder)
-        found = bench.found["machine"]
-        print(f"{found['processor']}, {found['cores']} cores, load {found['load']:.2f}", flush=True)
-        bench.run()
+def measure_all(bench):
+    options, found = bench.options, bench.found["machine"]
+    print(f"{found['processor']}, {found['cores']} cores, load {found['load']:.2f}", flush=True)
+    bench.run()
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(bench.found, file, indent=1)
             file.write("\n")
     return 0
+
+
+def main(arguments):
+    parser = make_parser(__doc__, megabytes=2000, steps=3000)
+    parser.add_argument("--readers", type=int, default=2, help="threads (%(default)s)")
+    options = parser.parse_args(arguments)
+    program.BINARY = os.path.abspath(options.dtrain)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        return measure_all(Bench(options, folder))
 
 
 if __name__ == "__main__":

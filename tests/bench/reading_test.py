@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small whole runs of reading.py and large_table.py.
+"""Small whole runs of reading.py, fetching.py and large_table.py.
 
     DTRAIN_BINARY=build/cmd/dtrain reading_test.py
 """
@@ -7,16 +7,18 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import sys
 import tempfile
 import unittest
 
 sys.dont_write_bytecode = True  # the folder is part of the source
 
+import fetching
 import large_table
 import program
 import reading
-from program import BINARY
+from program import BINARY, hosts
 
 
 class Reading(unittest.TestCase):
@@ -31,13 +33,31 @@ class Reading(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(folder)), ["figures"])
         self.assertEqual(code, 0)
         self.assertEqual([record["name"] for record in found["records"]],
-                         ["line ends", "rows found", "one file in memory", "stream",
+                         ["line ends", "rows found", "gzip", "one file in memory", "stream",
                           "memory of a stream", "click model"])
         for record in found["records"]:
             self.assertTrue(all(value > 0 for value in record.values()
                                 if isinstance(value, float)))
-        for record in found["records"][4:]:
-            self.assertIn(record["goal"], ("ok", "NOT"))
+        for name in ("gzip", "memory of a stream", "click model"):
+            goals = [record["goal"] for record in found["records"] if record["name"] == name]
+            self.assertIn(goals[0], ("ok", "NOT"))
+
+
+@unittest.skipUnless(fetching.NGINX and shutil.which("curl") and hosts.can_be_made(),
+                     "there is no nginx or no curl, or no network namespace can be made here")
+class Fetching(unittest.TestCase):
+    def test_everything_is_measured(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            path = os.path.join(folder, "figures")
+            code = fetching.main(["--dtrain", BINARY, "--json", path, "--megabytes", "16", "--steps", "30", "--turns", "1",
+                                  "--windows", "1", "--seconds", "0.1", "--latency_ms", "1", "--folder", folder])
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+            self.assertEqual(sorted(os.listdir(folder)), ["figures"])
+        self.assertEqual(code, 0)
+        self.assertEqual([record["name"] for record in found["records"]],
+                         ["bare transfer", "rows found", "in order", "shuffled", "click model"])
+        self.assertTrue(all(record["goal"] in ("ok", "NOT") for record in found["records"][1:]))
 
 
 class LargeTable(unittest.TestCase):

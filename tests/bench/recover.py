@@ -120,8 +120,10 @@ def saving(dtrain, workload, mode, seconds, save_secs):
             settings.update(checkpoint_dir=folder, save_checkpoint_secs=save_secs)
         with measure.LocalCluster(dtrain, case, settings, ["--log_level=debug"]) as cluster:
             cluster.wait_until(cluster.points, measure.START_LIMIT_S, "first step")
-            points = cluster.wait_until(lambda: long_enough(cluster.points(), seconds),
-                                        measure.START_LIMIT_S + 4 * seconds, "figures")
+            limit_s = measure.START_LIMIT_S + 4 * seconds
+            if save_secs:
+                cluster.wait_until(lambda: CUT.search(cluster.printed()), limit_s, "checkpoint")
+            points = cluster.wait_until(lambda: long_enough(cluster.points(), seconds), limit_s, "figures")
             pauses = [float(ms) / 1e3 for ms in CUT.findall(cluster.printed())]
     times = step_times(points)
     return {"workload": workload.name, "mode": mode, "save_secs": save_secs, "steps": len(times),

@@ -90,11 +90,11 @@ static const struct bundle_shape table_shape = {2, {ROWS, COLUMNS}};
 static void append_in_stretches(struct bundle_writer *w, const struct made *made, size_t bytes,
                                 size_t stretch)
 {
-    assert_int_equal(bundle_begin(w, &made->piece), OK);
+    assert_int_equal(bundle_begin(w, &made->piece, 1), OK);
     for (size_t done = 0; done < bytes; done += stretch) {
         const size_t now = bytes - done < stretch ? bytes - done : stretch;
-        assert_int_equal(bundle_append(w, (const uint8_t *)made->elements + done, now), OK);
-        assert_int_equal(bundle_append(w, NULL, 0), OK);
+        assert_int_equal(bundle_append(w, 0, (const uint8_t *)made->elements + done, now), OK);
+        assert_int_equal(bundle_append(w, 0, NULL, 0), OK);
     }
     assert_int_equal(bundle_end(w), OK);
 }
@@ -132,10 +132,40 @@ static void stretches_make_the_same_file_as_the_whole(void **folder)
     }
 }
 
+/* By turns, of one more than of the other */
+static void pieces_side_by_side_make_the_same_file(void **folder)
+{
+    static float table[ROWS][COLUMNS];
+    const struct made made[] = {{{"empty", BUNDLE_FLOAT, {2, {0, 7}}}, NULL},
+                                {{"table", BUNDLE_FLOAT, table_shape}, table},
+                                {{"three", BUNDLE_FLOAT, {1, {3}}}, one},
+                                {{"table/slot", BUNDLE_FLOAT, table_shape}, table}};
+    const struct bundle_piece pieces[] = {made[0].piece, made[1].piece, made[2].piece,
+                                          made[3].piece};
+    struct bundle_writer *w;
+    for (size_t i = 0; i < ROWS * COLUMNS; i++) table[i / COLUMNS][i % COLUMNS] = (float)i;
+    const struct made all[] = {
+        made[0], made[1], made[2], made[3], {{"b", BUNDLE_FLOAT, {1, {3}}}, one}};
+    write_bundle(folder_path(*folder, "whole"), all, 5);
+    assert_int_equal(bundle_create(folder_path(*folder, "cut"), &w), OK);
+    assert_int_equal(bundle_begin(w, pieces, 4), OK);
+    for (int i = 0, behind = 0; behind < ROWS; i += 100) {
+        for (; behind < i && behind < ROWS; behind += 50)
+            assert_int_equal(bundle_append(w, 3, table[behind], 50 * sizeof *table), OK);
+        if (i < ROWS) assert_int_equal(bundle_append(w, 1, table[i], 100 * sizeof *table), OK);
+        if (i < 300) assert_int_equal(bundle_append(w, 2, one + i / 100, 4), OK);
+    }
+    assert_int_equal(bundle_end(w), OK);
+    assert_int_equal(bundle_add(w, &all[4].piece, one), OK);
+    assert_int_equal(bundle_finish(w), OK);
+    assert_same_file(*folder, "whole.data-00000-of-00001", "cut.data-00000-of-00001");
+    assert_same_file(*folder, "whole.index", "cut.index");
+}
+
 static void assert_spoiled(const char *folder, struct bundle_writer *w)
 {
     const char *text = "a tensor could not be written";
-    assert_refused(bundle_append(w, one, 4), ERR_INPUT, text);
+    assert_refused(bundle_append(w, 0, one, 4), ERR_INPUT, text);
     assert_refused(bundle_end(w), ERR_INPUT, text);
     assert_refused(bundle_add(w, &piece_a, one), ERR_INPUT, text);
     assert_refused(bundle_finish(w), ERR_INPUT, text);
@@ -146,14 +176,14 @@ static void too_few_or_too_many_bytes_spoil_the_writer(void **folder)
 {
     struct bundle_writer *w;
     assert_int_equal(bundle_create(folder_path(*folder, "a"), &w), OK);
-    assert_int_equal(bundle_begin(w, &piece_a), OK);
-    assert_int_equal(bundle_append(w, one, 8), OK);
+    assert_int_equal(bundle_begin(w, &piece_a, 1), OK);
+    assert_int_equal(bundle_append(w, 0, one, 8), OK);
     assert_refused(bundle_end(w), ERR_INPUT, "a: 4 of its 12 bytes are missing");
     assert_spoiled(*folder, w);
     assert_int_equal(bundle_create(folder_path(*folder, "a"), &w), OK);
-    assert_int_equal(bundle_begin(w, &piece_a), OK);
-    assert_int_equal(bundle_append(w, one, 8), OK);
-    assert_refused(bundle_append(w, one, 8), ERR_INPUT, "a: more than its 12 bytes");
+    assert_int_equal(bundle_begin(w, &piece_a, 1), OK);
+    assert_int_equal(bundle_append(w, 0, one, 8), OK);
+    assert_refused(bundle_append(w, 0, one, 8), ERR_INPUT, "a: more than its 12 bytes");
     assert_spoiled(*folder, w);
 }
 
@@ -338,6 +368,7 @@ int main(void)
         IN_FOLDER(pieces_that_cannot_be_are_refused),
         IN_FOLDER(a_name_comes_again_only_with_another_slice_of_the_same_tensor),
         IN_FOLDER(stretches_make_the_same_file_as_the_whole),
+        IN_FOLDER(pieces_side_by_side_make_the_same_file),
         IN_FOLDER(too_few_or_too_many_bytes_spoil_the_writer),
         IN_FOLDER(shards_with_the_same_tensor_are_refused_and_left_as_they_were),
         IN_FOLDER(a_shard_that_is_damaged_is_not_joined),

@@ -275,8 +275,8 @@ static void the_token_is_seen_in_the_same_folder_only_and_there_is_one(void **st
     const char *run = folder_path(*state, "run");
     struct checkpoints *c = run_open(run, 5, NOW);
     assert_false(checkpoints_token_is_seen(run, TAG));
-    assert_int_equal(checkpoints_token_write(c, TAG), OK);
-    assert_int_equal(checkpoints_token_write(c, TAG), OK);
+    assert_int_equal(checkpoints_own(c, TAG, NOW), OK);
+    assert_int_equal(checkpoints_own(c, TAG, NOW), OK);
     assert_true(checkpoints_token_is_seen(run, TAG));
     assert_false(checkpoints_token_is_seen(run, TAG + 1));
     assert_false(checkpoints_token_is_seen(*state, TAG));
@@ -288,7 +288,7 @@ static void the_token_is_seen_in_the_same_folder_only_and_there_is_one(void **st
 
     /* lives that were killed */
     for (uint64_t token = 1; token <= 3; token++) {
-        assert_int_equal(checkpoints_token_write(c, token), OK);
+        assert_int_equal(checkpoints_own(c, token, NOW), OK);
         assert_true(checkpoints_token_is_seen(run, token));
         assert_false(checkpoints_token_is_seen(run, token - 1));
     }
@@ -298,6 +298,30 @@ static void the_token_is_seen_in_the_same_folder_only_and_there_is_one(void **st
     checkpoints_token_remove(c, 3);
     assert_int_equal(folder_count(run, "*"), 0);
     checkpoints_close(c);
+}
+
+static void who_came_to_own_the_folder_last_publishes_and_nobody_else(void **state)
+{
+    const char *run = folder_path(*state, "run");
+    struct checkpoints *first = run_open(run, 5, NOW), *second;
+    assert_int_equal(checkpoints_own(first, 1, NOW), OK);
+    run_publish(first, 10, NOW);
+    second = run_open(run, 5, NOW);
+    run_publish(first, 20, NOW); /* after the second one has looked */
+    assert_int_equal(checkpoints_own(second, 2, NOW), OK);
+    assert_int_equal(run_try(first, 30, 30, NOW), ERR_PEER);
+    assert_string_equal(run_list(run), "model.ckpt-10 model.ckpt-20");
+    run_publish(second, 30, NOW);
+    assert_string_equal(run_list(run), "model.ckpt-10 model.ckpt-20 model.ckpt-30");
+    assert_int_equal(checkpoints_own(first, 1, NOW), OK); /* it knows what the other one did */
+    assert_int_equal(run_try(second, 40, 40, NOW), ERR_PEER);
+    run_publish(first, 40, NOW);
+    assert_string_equal(run_list(run), "model.ckpt-10 model.ckpt-20 model.ckpt-30 model.ckpt-40");
+    checkpoints_token_remove(first, 1); /* nobody else's */
+    run_publish(first, 50, NOW);
+    assert_true(checkpoints_token_is_seen(run, 1));
+    checkpoints_close(first);
+    checkpoints_close(second);
 }
 
 int main(void)
@@ -314,6 +338,7 @@ int main(void)
         IN_FOLDER(shards_go_to_a_temporary_folder_that_can_be_given_up),
         IN_FOLDER(what_dead_runs_left_is_removed_and_nothing_else),
         IN_FOLDER(the_token_is_seen_in_the_same_folder_only_and_there_is_one),
+        IN_FOLDER(who_came_to_own_the_folder_last_publishes_and_nobody_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ NOT_JSON, NO_GREETING = "a greeting that is not JSON", "a greeting that is not o
 STRANGE = "is no worker of this cluster"
 NOT_FIRST = "the first message is not HELLO"
 HANGS_UP, WAITS = "hangs up", "waits for more"
-LEFT_OUT = {"SETUP", "STOP", "VERDICT"}  # end the job, as they should: see their tests
+LEFT_OUT = {"SETUP", "STOP", "VERDICT",  # end the job, as they should: see their tests
+            "LEADS"}  # another worker leads, likewise
 
 
 def random_bytes(seed):
@@ -118,7 +119,14 @@ def say_to_others(guest):
         guest.say(kind, b"{}")
 
 
-ALIGNED = 64  # bytes: where parts may begin and end
+ALIGNED = 64  # bytes: where rows may begin
+PART = 16 << 10  # of a small block
+
+
+def push_parts_twice(guest):
+    guest.bring("PART", offset=PART, length=guest.block - PART)
+    guest.push(offset=PART, length=guest.block - PART)
+
 
 # What a guest does, and whether it is still heard afterwards
 DEEDS = {
@@ -137,12 +145,15 @@ DEEDS = {
     "a push that wraps around": (lambda g: g.push(0, offset=LARGEST - 3, length=8), False),
     "a push that is as long as can be": (lambda g: g.push(0, length=LARGEST), False),
     "a push with a body": (lambda g: g.say("PUSH", b"words", length=g.block), False),
-    "a part": (lambda g: g.bring("PART", length=ALIGNED), True),
+    "a part": (lambda g: g.bring("PART", offset=PART, length=g.block - PART), True),
+    "some of a part": (lambda g: g.bring("PART", offset=PART, length=ALIGNED), False),
+    "the first part": (lambda g: g.bring("PART", length=PART), False),
     "a part of nothing": (lambda g: g.say("PART"), True),
     "a part that is a whole block": (lambda g: g.bring("PART"), False),
     "a part that begins anywhere": (lambda g: g.bring("PART", offset=4, length=ALIGNED), False),
     "a push whose part has not come":
-        (lambda g: g.push(offset=ALIGNED, length=g.block - ALIGNED), False),
+        (lambda g: g.push(length=PART), False),
+    "a push of what has come": (push_parts_twice, False),
     "windows": (lambda g: g.say("WINDOWS", offset=8, length=8), False),
     "a body beyond the limit": (lambda g: g.say("ASK", body_bytes=BODY_MAX + 1), False),
     "another version in the middle": (lambda g: g.say("JOIN", PROTOCOL_VERSION=VERSION + 1), False),
@@ -171,11 +182,15 @@ PIECE = 20  # rows of the table on each ps, of one float each
 MOST = 40  # that a batch can name
 
 
+def align(data):
+    return data.ljust(-(-len(data) // ALIGNED) * ALIGNED, b"\0")
+
+
 def front(pushed=(), wanted=(), counts=None):
     """Of a window of rows. counts: what it says that it has, where that is not what it has."""
     counts = counts or (len(pushed), len(wanted))
-    head = struct.pack(f"<{2 + len(pushed) + len(wanted)}q", *counts, *pushed, *wanted)
-    return head.ljust(-(-len(head) // ALIGNED) * ALIGNED, b"\0") + bytes(4 * len(pushed))
+    head = struct.pack(f"<{2 + len(wanted)}q", *counts, *wanted)
+    return align(align(head) + bytes(4 * len(pushed))) + struct.pack(f"<{len(pushed)}q", *pushed)
 
 
 def here(name, *rows):
@@ -216,6 +231,8 @@ def deeds_of_rows(name):
             (lambda g: say_rows(g, front(rows), generation=g.generation + 1), True),
         "rows of another life that are asked for": (lambda g: say_rows(
             g, front(wanted=rows), code=wire.CODES["ROWS_ASKED"], generation=7), True),
+        "rows that were brought, and were not": (lambda g: say_rows(
+            g, front(rows)[:ALIGNED + 12], code=wire.CODES["ROWS_BROUGHT"]), False),
         "rows that begin late": (lambda g: say_rows(g, front(rows), offset=64), False),
         "more bytes than rows": (lambda g: say_rows(g, front(rows) + bytes(4)), False),
         "fewer bytes than rows": (lambda g: say_rows(g, front(rows)[:-4]), False),
@@ -234,7 +251,7 @@ def deeds_of_rows(name):
         deeds[f"{about}, asked for"] = (lambda g, bad=bad: ask_rows(g, bad), False)
         deeds[f"{about}, pushed"] = (lambda g, bad=bad: push_rows(g, front(bad)), False)
         deeds[f"{about}, of the next batch"] = (lambda g, bad=bad: say_rows(
-            g, front(rows, bad), code=wire.CODES["ROWS_AND_NEXT"]), True)  # not looked at before
+            g, front(rows, bad), code=wire.CODES["ROWS_AND_NEXT"]), False)
     # Last: the round is over then, and the next guest would wait for worker/0.
     deeds["numbers that cannot be behind a push"] = (lambda g: push_again(g, rows), False)
     return deeds
@@ -309,6 +326,8 @@ class Strangers(ClusterCase):
 
 
 class Garbage(Strangers):
+    changes = {"placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}}}  # parts of both
+
     def assert_answer(self, address, words, answer):
         """Is refused with these words, or hung up on, or waited for until it hangs up itself."""
         stranger = self.call(address)

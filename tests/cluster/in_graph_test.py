@@ -74,8 +74,7 @@ class Fed(ClusterCase):
         changes = {**changes, "train.mode": mode}
         here = f"--data_dir={self.data()}"
         flags_of = {f"worker/{i}": [here] for i in range(workers)}
-        return with_files(Plan(workers=workers, changes=changes, flags=["--start_timeout=20", *flags],
-                               flags_of=flags_of))
+        return with_files(Plan(workers=workers, changes=changes, flags=list(flags), flags_of=flags_of))
 
     def fed(self, plan):
         """The same, and only the chief finds the data."""

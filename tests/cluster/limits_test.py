@@ -9,11 +9,10 @@ import time
 
 import program
 from program import wire
-from program.cluster import Cluster, ClusterCase, Plan, is_listened_on
+from program.cluster import START_S, Cluster, ClusterCase, Plan, is_listened_on, lines_max
 
 MORE = 8  # descriptors than a task alone has: enough for all that one peer takes
 STRANGERS, LIARS = 60, 300
-LOG_EVERY_S = 10  # the same line is said again
 NO_MEMORY = r"ps/0: tcp, no shared memory: "
 NOT_RECEIVED = NO_MEMORY + r"no descriptor is left for shared memory \(ulimit -n is \d+\)\n"
 NOT_MADE = r"worker/0: there was no shared memory for its windows \(ulimit -n, ulimit -v\)"
@@ -127,9 +126,8 @@ class Limits(ClusterCase):
 
     def assert_few(self, cluster, words, since):
         """As many lines as the time allows."""
-        most = 1 + (time.monotonic() - since) / LOG_EVERY_S
         found = lines_with(cluster.tasks["ps/0"].text(), words)
-        self.assertLessEqual(len(found), most, cluster.story())
+        self.assertLessEqual(len(found), lines_max(since), cluster.story())
         self.assertGreaterEqual(len(found), 1, cluster.story())
 
     def test_a_ps_without_descriptors_tells_who_is_turned_away(self):
@@ -147,7 +145,7 @@ class Limits(ClusterCase):
     def test_a_worker_that_is_turned_away_says_why_and_comes_again(self):
         cluster, ps = self.start_alone("ps/0")
         undo, limit = self.fill(ps)
-        worker = cluster.start("worker/0", "--start_timeout=5", label="in vain")
+        worker = cluster.start("worker/0", f"--start_timeout={START_S}", label="in vain")
         cluster.wait_until(worker.has_ended, "the worker to end")
         self.assertEqual(worker.code(), 129, cluster.story())
         self.assert_says(cluster, "in vain", r"ps/0 at \S+ did not come within .*: no descriptor is "

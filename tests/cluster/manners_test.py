@@ -6,7 +6,7 @@ import time
 import unittest
 
 import program
-from program.cluster import Cluster, ClusterCase, Plan, Task, is_listened_on
+from program.cluster import START_S, Cluster, ClusterCase, Plan, Task, is_listened_on
 
 TASKS = ("ps/0", "ps/1", "worker/0", "worker/1")
 LOST, TIMEOUT, INTERRUPTED, TERMINATED = 128, 129, 130, 143
@@ -18,8 +18,8 @@ LONG_STEPS = {  # half a second at the least
               {"op": "dense", "units": 10}],
 }
 ATTEMPTS = 5
-START_S = 5  # for all to be there
-MOMENTS_S = 30  # for all to end
+MOMENTS_S = 30 * program.SLOWER  # for all to end
+STEP_S = 2 * program.SLOWER  # for a step
 LIMIT_S = 2  # of one wait for a task that is gone
 AWAITED_IN_VAIN = {
     **{name: rf"{name} at \S+ did not come back within \d+ s \(--restart_timeout\)"
@@ -115,7 +115,7 @@ class Manners(ClusterCase):
     def hang(self, name, pattern, *flags):
         """A task that stands still while the others wait for it, until their limit."""
         changes = {**SYNC, "train.worker_timeout_secs": LIMIT_S}
-        cluster = self.start_endless(Plan(changes=changes, flags=["--step_timeout=2", *flags]))
+        cluster = self.start_endless(Plan(changes=changes, flags=[f"--step_timeout={STEP_S}", *flags]))
         self.hold_up(cluster, name)
         others = [task for other, task in cluster.tasks.items() if other != name]
         cluster.wait_until(lambda: all([task.has_ended() for task in others]), "a time limit")

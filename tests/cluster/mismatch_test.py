@@ -5,14 +5,16 @@ import os
 import re
 import signal
 import socket
+import unittest
 
 import program
-from program.cluster import Cluster, ClusterCase, Plan, by_flags
+from program.cluster import START_S, Cluster, ClusterCase, Plan, Task, by_flags
+from program.commands import MOUNTING, NO_MOUNT
 
 SYNC = {"train.mode": "sync"}
-START_S = 5  # for all but one to be there
 TAKEN = rf"already in use by pid {os.getpid()} \(python3?[.\d]*\)"
-NOBODY = "a" * 64 + ":1"  # a label that no resolver would ask anybody for
+LATER = "a" * 64  # a label that no resolver would ask anybody for
+NOBODY = f"{LATER}:1"
 INPUT, LOST, TIMEOUT, TERMINATED = 2, 128, 129, 143
 SPECS_DIFFER = (r"refused this worker: the spec differs: worker/1 has fingerprint ([0-9a-f]{16}), "
                 r"worker/0 has ([0-9a-f]{16})")
@@ -107,8 +109,8 @@ class Mismatch(ClusterCase):
         self.assert_ended(cluster, "same port", TIMEOUT, r"gave up after 0\.2 s "
                           r"\(--start_timeout\): cannot listen on 127\.0\.0\.1:\d+: "
                           rf"address already in use by pid {first} \(dtrain\)")
-        cluster.start("worker/1", "--bind=127.0.0.1:0", "--start_timeout=1", label="other port")
-        self.assert_ended(cluster, "other port", TIMEOUT, r"ps/[01] at \S+ did not come within 1 s "
+        cluster.start("worker/1", "--bind=127.0.0.1:0", f"--start_timeout={START_S}", label="other port")
+        self.assert_ended(cluster, "other port", TIMEOUT, rf"ps/[01] at \S+ did not come within {START_S} s "
                           rf"\(--start_timeout\): worker/1 is already here \(.*pid {first}\)")
         self.assertFalse(any(cluster.tasks[name].has_ended() for name in Plan().names()),
                          cluster.story())
@@ -164,6 +166,23 @@ class Mismatch(ClusterCase):
                 self.assert_ended(cluster, name, TIMEOUT, rf"cannot listen on {NOBODY}: no such "
                                   r"host: ")
 
+    @unittest.skipUnless(MOUNTING, NO_MOUNT)
+    def test_a_name_that_resolves_later_is_found_then(self):
+        """As that of a pod does. They see a list of hosts of their own."""
+        cluster = self.prepare(Plan(ps=1, workers=1))
+        known = self.folder / "hosts"
+        known.write_text("127.0.0.1 localhost\n")
+        before = [*MOUNTING, "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(known)]
+        for job in ("ps", "worker"):
+            cluster.hosts[job] = [address.replace("127.0.0.1", LATER) for address in cluster.hosts[job]]
+        for name in cluster.plan.names():
+            cluster.start(name, before=before)
+        for name in cluster.plan.names():
+            cluster.wait_for(name, "no such host")
+        with open(known, "a", encoding="ascii") as hosts:
+            hosts.write(f"127.0.0.1 {LATER}\n")
+        self.assert_codes(cluster, 0)
+
     def test_a_task_that_waits_for_its_port_can_be_stopped(self):
         for name in ("ps/0", "worker/0"):
             with self.subTest(task=name):
@@ -180,33 +199,69 @@ class Mismatch(ClusterCase):
             port = cluster.address(name).rpartition(":")[2]
             self.assert_says(cluster, name, rf"listens at 0\.0\.0\.0:{port}\n")
 
-    def wait_in_vain(self, absent, code, patterns, changes=()):
-        plan = Plan(absent=[absent], changes={**SYNC, **dict(changes)}, flags=[
-            f"--start_timeout={START_S}", "--step_timeout=5"])
-        cluster = self.start(plan, lambda c: True)
+    def come_late(self, cluster, name, *flags):
+        job, index = name.split("/")
+        task = Task(cluster.folder, f"late {job}", [
+            f"--job_name={job}", f"--task_index={index}", *(f"--{of}_hosts={','.join(cluster.hosts[of])}"
+                                                            for of in ("ps", "worker")),
+            "--start_timeout=0.5", *flags, "spec.json"])
+        self.addCleanup(task.kill)
+        program.wait_until(task.has_ended, task.text)
+        return task
+
+    def test_who_comes_after_the_job_has_ended_ends_too(self):
+        """As far as the checkpoints tell."""
+        cluster = self.run_to_end(Plan(changes={"train.checkpoint_dir": "run"}))
+        for name in ("worker/1", "evaluator/0"):
+            with self.subTest(task=name):
+                task = self.come_late(cluster, name)
+                self.assertEqual(task.code(), 0, task.text())
+                self.assertRegex(task.text(), r"nobody is here, and run/model\.ckpt-30 is of the last step: "
+                                              r"the job is done\n")
+                task = self.come_late(cluster, name, "--steps=31")
+                self.assertEqual(task.code(), TIMEOUT, task.text())
+                self.assertRegex(task.text(), r"ps/0 at \S+ did not come within \S+ s \(--start_timeout\)")
+        self.assertIn("step 30, eval loss", task.text())  # the evaluator's
+        self.assertEqual(self.come_late(cluster, "worker/0").code(), TIMEOUT)
+
+    def begin_without(self, absent, changes):
+        """A ps is waited for by workers alone, so that none of the others can be the first to give up."""
+        who = [name for name in Plan().names() if name.startswith("worker") or not absent.startswith("ps")]
+        plan = Plan(absent=[absent], changes={**SYNC, **changes},
+                    flags_of={name: [f"--start_timeout={START_S}"] for name in who})
+        return self.start(plan, lambda c: True)
+
+    def assert_named(self, cluster, code, patterns):
         self.assert_codes(cluster, code)
-        address = re.escape(cluster.address(absent))
+        address = re.escape(cluster.address(cluster.plan.absent[0]))
         for name, pattern in patterns.items():
             self.assert_says(cluster, name, pattern.replace("ADDRESS", address))
 
-    def test_a_ps_that_never_comes_is_named_with_its_address(self):
-        words = rf"ps/1 at ADDRESS did not come within {START_S} s \(--start_timeout\): refused"
-        self.wait_in_vain("ps/1", TIMEOUT, {"worker/0": words, "worker/1": words})
+    def test_who_never_comes_is_named_or_done_without(self):
+        """All at once, so that the others may have long to come."""
+        ps = rf"ps/1 at ADDRESS did not come within {START_S} s \(--start_timeout\): refused"
+        chief = r"worker/0 at ADDRESS|by the chief"
+        without = r"goes on without worker/1, gone for \d+ s \(--start_timeout\)"
+        too_few = (r"worker/1 is gone for \d+ s \(--start_timeout\), and 1 worker are fewer "
+                   r"than 2 \(train\.min_workers\) \(exit code 128\)")
+        waiting = [(self.begin_without(absent, changes), code, patterns) for absent, changes, code, patterns in (
+            ("ps/1", {}, TIMEOUT, {"worker/0": ps, "worker/1": ps}),
+            ("worker/0", {}, TIMEOUT, {"ps/0": chief, "ps/1": chief, "worker/1": chief}),
+            ("worker/1", {}, 0, {"ps/0": without, "ps/1": without, "worker/0": r"(?m)^step 30, test loss"}),
+            ("worker/1", {"train.min_workers": 2}, LOST, {"ps/0": too_few, "ps/1": too_few, "worker/0": too_few}))]
+        for cluster, code, patterns in waiting:
+            with self.subTest(absent=cluster.plan.absent, changes=cluster.plan.changes):
+                self.assert_named(cluster, code, patterns)
 
-    def test_a_chief_that_never_comes_is_named(self):
-        words = r"worker/0 at ADDRESS|by the chief"
-        self.wait_in_vain("worker/0", TIMEOUT, {"ps/0": words, "ps/1": words, "worker/1": words})
-
-    def test_a_worker_that_never_comes_is_named_and_done_without(self):
-        words = r"goes on without worker/1, gone for \d+ s \(--start_timeout\)"
-        self.wait_in_vain("worker/1", 0, {"ps/0": words, "ps/1": words,
-                                          "worker/0": r"(?m)^step 30, test loss"})
-
-    def test_a_worker_that_never_comes_is_named_when_the_others_are_too_few(self):
-        words = (r"worker/1 is gone for \d+ s \(--start_timeout\), and 1 worker are fewer "
-                 r"than 2 \(train\.min_workers\) \(exit code 128\)")
-        self.wait_in_vain("worker/1", LOST, {"ps/0": words, "ps/1": words, "worker/0": words},
-                          {"train.min_workers": 2})
+    def test_a_chief_is_not_blamed_for_the_ps_that_it_waits_for(self):
+        """By a ps that was there before it and has waited for longer."""
+        plan = Plan(absent=["ps/0", "ps/1"], flags_of={
+            "ps/0": [f"--start_timeout={START_S}"],
+            **{f"worker/{w}": [f"--start_timeout={START_S + 3}"] for w in range(2)}})
+        cluster = self.start(plan, lambda c: True)
+        cluster.start("ps/0")
+        self.assert_codes(cluster, TIMEOUT)
+        self.assert_says(cluster, "ps/0", rf"ps/1 at {re.escape(cluster.address('ps/1'))} did not come within")
 
 
 if __name__ == "__main__":

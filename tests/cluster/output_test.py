@@ -57,6 +57,7 @@ class Output(ClusterCase):
         self.assertEqual(result["code"], NUMBER)
         self.assertRegex(result["verdict"], r"step 2: the loss is NaN")
         self.assertEqual((result["evaluation_examples"], result["metrics"]), (0, {}))
+        self.assertEqual((result["step"], result["own_steps"]), (1, 1))
 
     def test_every_worker_writes_every_step(self):
         cluster = self.run_changed()

@@ -7,9 +7,9 @@ import subprocess
 import unittest
 
 import program
+from program import LIMIT_S
 from program.cluster import SPEC, free_ports
 
-LIMIT_S = 60
 STEPS = 40
 RANKS = 4
 OPEN_MPI = ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe")

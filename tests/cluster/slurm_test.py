@@ -7,9 +7,9 @@ import subprocess
 import unittest
 
 import program
+from program import LIMIT_S
 from program.cluster import SPEC, free_ports, hold_addresses
 
-LIMIT_S = 60
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
 STEPS = 40
 CONFIGURATION = """

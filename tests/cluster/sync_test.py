@@ -30,7 +30,11 @@ LARGE = {  # blocks of 400 KB: over a network gradients leave and values come in
               {"op": "dense", "name": "logits", "units": 10}],
     "optimizer": {"type": "adam"},
 }
-NEAR = 0.01  # relative, of losses after rounded gradients
+NEAR = 0.01  # relative, of losses after rounded gradients, or with rounded values
+ROUNDED_VALUES = {
+    "bf16": {"train.wire_values": "bf16"},
+    "both fp16": {"train.wire": "fp16", "train.wire_values": "fp16"},
+}
 PAUSES_MAX = 60
 PAUSE_LOOKS_MAX = 5
 
@@ -145,14 +149,35 @@ class Sync(ClusterCase):
                                                           changes=changes),
             })
 
-    def test_rounded_gradients_lead_to_the_same_losses(self):
-        def last_loss(wire):
-            cluster = self.run_to_end(self.plan(changes={"train.wire": wire,
-                                                         "train.last_step": 100}))
+    def test_rounded_values_have_the_same_bits_everywhere(self):
+        far, always = {"worker/1": ["--transport=tcp"]}, ["--parts=always"]
+        for name, wires in ROUNDED_VALUES.items():
+            changes = {**LARGE, **wires}
+            self.assert_same_bits({
+                f"{name}, shm": self.plan(flags=["--transport=shm"], changes=changes),
+                f"{name}, tcp, 1 ps": self.plan(ps=1, flags=["--transport=tcp", "--parts=never"],
+                                                changes=changes),
+                f"{name}, tcp": self.plan(flags=["--transport=tcp", *always], changes=changes),
+                f"{name}, mixed, 3 ps, pieces": self.plan(PIECES, ps=3, flags=always, flags_of=far,
+                                                          changes=changes),
+            })
+
+    def test_rounded_values_that_a_worker_has_a_copy_of_are_the_same(self):
+        """Asynchronous; of one worker, which is as good as synchronous."""
+        changes = {**LARGE, "train.wire_values": "bf16"}
+        self.assert_same_bits({
+            f"{mode}, {transport}": self.plan(
+                workers=1, flags=[f"--transport={transport}", "--parts=always"],
+                changes={**changes, "train.mode": mode})
+            for mode in ("sync", "async") for transport in ("shm", "tcp")})
+
+    def test_rounded_numbers_lead_to_the_same_losses(self):
+        def last_loss(wires):
+            cluster = self.run_to_end(self.plan(changes={**wires, "train.last_step": 100}))
             return sum(self.mean_losses(cluster)[-10:]) / 10
-        expected = last_loss("float32")
-        for wire in ("bf16", "fp16"):
-            loss = last_loss(wire)
+        expected = last_loss({})
+        for wires in (*ROUNDED_VALUES.values(), {"train.wire": "bf16"}, {"train.wire": "fp16"}):
+            loss = last_loss(wires)
             self.assertNotEqual(loss, expected)
             self.assertLess(abs(loss - expected), NEAR * expected)
 
@@ -243,10 +268,10 @@ class Sync(ClusterCase):
         self.assert_close(list(one.result()["metrics"].values()),
                           list(two.result()["metrics"].values()))
 
-    def assert_single_process_has_bits_of(self, plan):
+    def assert_single_process_has_bits_of(self, plan, flags=()):
         cluster = self.run_to_end(plan)
         single = Task(cluster.folder, "single", [
-            "--result=result.json", "--metrics_file=metrics-0.jsonl", "spec.json"], {})
+            "--result=result.json", "--metrics_file=metrics-0.jsonl", *flags, "spec.json"], {})
         self.addCleanup(single.kill)
         expected = self.bits(cluster)
         program.wait_until(single.has_ended, single.text)
@@ -256,6 +281,10 @@ class Sync(ClusterCase):
 
     def test_a_single_process_has_the_bits_of_a_cluster_with_one_worker(self):
         self.assert_single_process_has_bits_of(self.plan(workers=1))
+
+    def test_a_single_process_rounds_nothing(self):
+        self.assert_single_process_has_bits_of(self.plan(workers=1), [
+            "--set=train.wire=bf16", "--set=train.wire_values=bf16"])
 
     def test_metrics_of_yes_and_no_are_of_the_whole_evaluation(self):
         whole, in_pieces = (self.assert_single_process_has_bits_of(self.plan(

@@ -63,12 +63,20 @@ static void flags_name_a_task_of_a_cluster(void **state)
         {{"worker", 0, " a:1 , b:2", "c:3,[::1]:4"},
          NULL,
          "worker/0 ps a:1 b:2 worker c:3 [::1]:4"},
+        {{"ps", 1, "a:1,\n  b:2\n", "c:3\r\n"}, NULL, "ps/1 ps a:1 b:2 worker c:3"},
         {{"worker", 1, "h:1", "h:2,h:3"}, "", "worker/1 ps h:1 worker h:2 h:3"},
+        {{"ps", 0, "h:0,h:0", "h:0,h:0"}, NULL, "ps/0 ps h:0 h:0 worker h:0 h:0"},
+        {{"worker", 1, "h:1", "h:0,h:0"}, NULL, "worker/1 ps h:1 worker h:0 h:0"},
         {NO_FLAGS, NULL, "alone"},
         {NO_FLAGS, "", "alone"},
     };
     check_rows(rows, COUNT(rows), OK);
 }
+
+/* Who is called must be known. */
+#define OPEN " chooses its port when it starts, and "
+#define FIRST                                                                                      \
+    " must know it: start it first, with --ready_file, and say the address that it writes there"
 
 static const struct row wrong_flags[] = {
     {{"worker", -1, "a:1", "b:1"}, NULL, "--job_name=worker needs --task_index"},
@@ -123,11 +131,33 @@ static const struct row wrong_flags[] = {
     {{"ps", 0, "a:70000", "c:1"},
      NULL,
      "ps_hosts[0]: address \"a:70000\": expected a port from 0 to 65535, got \"70000\""},
-    {{"ps", 0, "a:1", "c:0"},
-     NULL,
-     "worker_hosts[0] \"c:0\": port 0 is chosen when the task starts; the other tasks must "
-     "know it before"},
+    {{"worker", 0, "a:1,b:0", "c:0"}, NULL, "ps/1 at b:0" OPEN "a worker" FIRST},
+    {{"evaluator", -1, "[::1]:0", "c:1"}, NULL, "ps/0 at [::1]:0" OPEN "the evaluator" FIRST},
 };
+
+static void a_task_without_an_index_is_the_one_of_this_host(void **state)
+{
+    static const char ps[] = "ps-0.training.svc:22,ps-1.training.svc:22,ps-10:22";
+    static const struct row found[] = {
+        {{"ps", -1, ps, "w:1", .host_name = "ps-1"},
+         NULL,
+         "ps/1 ps ps-0.training.svc:22 ps-1.training.svc:22 ps-10:22 worker w:1"},
+        {{"worker", -1, "a:1", "a:2,b:2", .host_name = "b.example.org"},
+         NULL,
+         "worker/1 ps a:1 worker a:2 b:2"},
+        {{"worker", 0, "a:1", "a:2,b:2", .host_name = "b"}, NULL, "worker/0 ps a:1 worker a:2 b:2"},
+        {{"evaluator", -1, "a:1", "a:2,b:2", .host_name = "b"},
+         NULL,
+         "evaluator ps a:1 worker a:2 b:2"},
+    };
+    static const struct row not_found[] = {
+        {{"ps", -1, ps, "w:1", .host_name = "ps"}, NULL, "--job_name=ps needs --task_index"},
+        {{"ps", -1, ps, "w:1", .host_name = "ps-2"}, NULL, "--job_name=ps needs --task_index"},
+        {{"ps", -1, "a:1,a:2", "w:1", .host_name = "a"}, NULL, "--job_name=ps needs --task_index"},
+    };
+    check_rows(found, COUNT(found), OK);
+    check_rows(not_found, COUNT(not_found), ERR_INPUT);
+}
 
 static void wrong_flags_are_named(void **state)
 {
@@ -236,6 +266,9 @@ static void a_wrong_tf_config_is_named(void **state)
         {NO_FLAGS, CLUSTER(CHIEF ", " PS ", \"gpu\": [\"c:1\"]") TASK("chief", 0),
          "TF_CONFIG.cluster: unknown job \"gpu\"; known are chief, worker, ps, master, evaluator"},
         {NO_FLAGS, "{" TASK("ps", 0), "TF_CONFIG: task ps/0 needs a \"cluster\""},
+        {NO_FLAGS, "{\"sparseCluster\": {\"worker\": {\"0\": \"w:1\"}, " PS "}, " TASK("worker", 0),
+         "TF_CONFIG.sparseCluster: names this task and the ps alone, and all workers are wanted: "
+         "leave enableDynamicWorker out of the TFJob"},
         {NO_FLAGS, "{" TASK("worker", 3), "TF_CONFIG: task worker/3 needs a \"cluster\""},
     };
     check_rows(rows, COUNT(rows), ERR_INPUT);
@@ -326,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flags_name_a_task_of_a_cluster),
+        cmocka_unit_test(a_task_without_an_index_is_the_one_of_this_host),
         cmocka_unit_test(wrong_flags_are_named),
         cmocka_unit_test(a_chief_of_tf_config_is_worker_0),
         cmocka_unit_test(flags_beat_tf_config_one_by_one),

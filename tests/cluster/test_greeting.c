@@ -101,7 +101,7 @@ static void agree(int workers)
     heard = greet(&ps, &worker, MESSAGE_WELCOME);
     assert_int_equal(heard.result, OK);
     assert_int_equal(heard.welcome.ps, 1);
-    assert_int_equal(heard.welcome.ps_count, SHORT);
+    assert_int_equal(heard.welcome.roster.count[JOB_PS], SHORT);
     side_free(&ps);
     side_free(&worker);
 }
@@ -114,6 +114,27 @@ static void tasks_of_one_cluster_agree(void **state)
 static void lists_that_are_too_long_for_a_greeting_agree_too(void **state)
 {
     agree(LONG);
+}
+
+static void leave_open(struct side *side, enum job job)
+{
+    for (int i = 0; i < side->cluster.hosts[job].count; i++)
+        strcpy(strrchr(side->cluster.hosts[job].at[i], ':'), ":0");
+}
+
+static void a_port_that_one_of_them_leaves_open_is_no_difference(void **state)
+{
+    for (int long_ones = 0; long_ones < 2; long_ones++) {
+        struct side ps, worker;
+        side_make(&ps, JOB_PS, 1, long_ones ? LONG : SHORT);
+        side_make(&worker, JOB_WORKER, 2, long_ones ? LONG : SHORT);
+        leave_open(&ps, JOB_PS);
+        leave_open(&worker, JOB_WORKER);
+        assert_int_equal(greet(&worker, &ps, MESSAGE_HELLO).result, OK);
+        assert_int_equal(greet(&ps, &worker, MESSAGE_WELCOME).result, OK);
+        side_free(&ps);
+        side_free(&worker);
+    }
 }
 
 static struct heard greet_differing(int workers, int theirs, const char *host)
@@ -136,6 +157,13 @@ static void a_host_that_differs_is_named(void **state)
                         "worker-1.training.svc.cluster.local:2222");
 }
 
+static void a_host_that_differs_beside_an_open_port_is_named(void **state)
+{
+    assert_string_equal(greet_differing(SHORT, SHORT, "elsewhere:0").text,
+                        "worker_hosts[1] differs: worker/0 has elsewhere:0, this task has "
+                        "worker-1.training.svc.cluster.local:2222");
+}
+
 static void a_host_that_differs_in_a_long_list_is_noticed(void **state)
 {
     assert_string_equal(greet_differing(LONG, LONG, "elsewhere:1").text,
@@ -155,7 +183,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_of_one_cluster_agree),
         cmocka_unit_test(lists_that_are_too_long_for_a_greeting_agree_too),
+        cmocka_unit_test(a_port_that_one_of_them_leaves_open_is_no_difference),
         cmocka_unit_test(a_host_that_differs_is_named),
+        cmocka_unit_test(a_host_that_differs_beside_an_open_port_is_named),
         cmocka_unit_test(a_host_that_differs_in_a_long_list_is_noticed),
         cmocka_unit_test(lists_of_other_lengths_differ),
     };

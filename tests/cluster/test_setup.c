@@ -49,6 +49,7 @@ static void open_chief(struct chief *c, const char *placement, int ps_count)
         .layout = layout,
         .workers = WORKERS,
         .wire = NUMBER_FP16,
+        .wire_values = NUMBER_BF16,
         .last_step = 2000,
         .generation = 0xfedcba9876543210,
         .step = 300,
@@ -128,7 +129,7 @@ static void what_the_chief_decided_arrives(void **state)
     assert_int_equal(s.config.generation, c.plan.generation);
     assert_int_equal(s.config.step, 300);
     assert_int_equal(s.config.last_step, 2000);
-    assert_true(s.config.is_sync && s.config.takes_all && !s.config.is_empty);
+    assert_true(s.config.is_sync && s.config.takes_all && s.config.block_bytes);
     assert_int_equal(s.config.replicas_to_aggregate, 5);
     assert_int_equal(s.config.max_staleness, -1);
     assert_int_equal(s.config.min_workers, 2);
@@ -136,6 +137,7 @@ static void what_the_chief_decided_arrives(void **state)
     assert_int_equal(s.config.arrays, 3);
     assert_int_equal(s.workers, WORKERS);
     assert_int_equal(s.wire, NUMBER_FP16);
+    assert_int_equal(s.wire_values, NUMBER_BF16);
     assert_string_equal(s.optimizers.at[0].optimizer.kind->object->name, "adam");
     assert_true(s.token == c.plan.token);
     assert_string_equal(s.directory, "/a/run");
@@ -177,7 +179,7 @@ static void a_ps_without_variables_is_empty(void **state)
     struct setup s;
     open_chief(&c, "{\"placement\": {}}", VARIABLES + 2);
     receive(&c, VARIABLES + 1, &s);
-    assert_true(s.config.is_empty);
+    assert_int_equal(s.config.block_bytes, 0);
     assert_int_equal(s.slice_count, 0);
     assert_false(s.owns_powers);
     close_chief(&c);

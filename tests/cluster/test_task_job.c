@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { LOOKS_MAX = 100, LOOK_MS = 100, AGAIN = 3 };
+enum { LOOKS_MAX = 600, LOOK_MS = 100, AGAIN = 3 };
 
 /* A job and what became of it. */
 struct work {

@@ -79,7 +79,8 @@ WRONG = [
     (["--steps", "spec.json"], {},
      'no SPEC.json was named: "spec.json" is the value of --steps here'),
     (["-o", "spec.json"], {}, 'no SPEC.json was named: "spec.json" is the value of -o here'),
-    (["--workers=2", "spec.json"], {}, 'unknown flag "workers" (did you mean --local_workers?)'),
+    (["--workers=2", "spec.json"], {}, "--ps and --workers say how many of the tasks that are listed take part "
+                                       "(did you mean --local_ps and --local_workers?)"),
     (["--set=loss=mse", "spec.json"], {},
      'spec.json: loss: unknown loss "mse" (did you mean "mean_squared_error"?); known are '
      "softmax_cross_entropy, sigmoid_cross_entropy, weighted_cross_entropy, log_loss, "
@@ -124,6 +125,15 @@ WRONG = [
     (["--result=/nowhere/result.json", "spec.json"], {},
      "--result: cannot write /nowhere/result.json: No such file or directory"),
     (["--metrics_file=/", "spec.json"], {}, "--metrics_file: / is a folder"),
+    (["--ready_file=x", "spec.json"], {},
+     "--ready_file needs --job_name: a single process listens nowhere"),
+    (["--local_ps=1", "--ready_file=x", "spec.json"], {}, LOCAL + "--ready_file does not go with them"),
+    (["--job_name=ps", "--task_index=0", PS, WORKERS, "--ready_file=/nowhere/ready.json"], {},
+     "--ready_file: cannot write /nowhere/ready.json: No such file or directory"),
+    (["--job_name=ps", "--task_index=0", PS, WORKERS, "--ready_file=http://host/ready.json"], {},
+     "--ready_file: a file that goes with its task cannot be behind a URL"),
+    (["--job_name=ps", "--task_index=0", PS, WORKERS, "--ready_file=/dev/full"], {},
+     "--ready_file: /dev/full is there, and no file"),
     (["--bind=127.0.0.1:1", "spec.json"], {},
      "--bind needs --job_name: a single process listens nowhere"),
     (["--set", "nothing", "spec.json"], {},
@@ -164,8 +174,17 @@ WRONG = [
     (["--job_name=ps", "--task_index=0", "--ps_hosts=a:1,,b:2", WORKERS], {},
      'ps_hosts[1]: address "": expected host:port or [v6 address]:port'),
     (["--job_name=ps", "--task_index=0", "--ps_hosts=a:0", WORKERS], {},
-     'ps_hosts[0] "a:0": port 0 is chosen when the task starts; the other tasks must know it '
-     "before"),
+     "ps/0 at a:0 chooses its port when it starts: it needs --ready_file, where it says which"),
+    (["--job_name=worker", "--task_index=0", "--worker_hosts=a:0,b:0", PS,
+      "--set=train.replication=in_graph", "spec.json"], {},
+     "worker/0 at a:0 chooses its port when it starts: it needs --ready_file, where it says which"),
+    (["--job_name=worker", "--task_index=1", "--worker_hosts=a:0,b:0", PS,
+      "--set=train.replication=in_graph", "spec.json"], {},
+     "worker/0 at a:0 chooses its port when it starts, and a worker that it reads for must know it: "
+     "start it first, with --ready_file, and say the address that it writes there"),
+    (["var", "ls", "--ps_hosts=a:0"], {},
+     "ps/0 at a:0 chooses its port when it starts, and dtrain var ls must know it: start it first, "
+     "with --ready_file, and say the address that it writes there"),
     (["--job_name=ps", "--task_index=0", "--ps_hosts=a:1", "--worker_hosts=b:1,a:1"], {},
      'the same address twice: "a:1" is ps/0 and worker/1'),
     # TF_CONFIG
@@ -276,7 +295,7 @@ class CommandLine(CommandCase):
         for env in ({}, {"JOB_NAME": "build-42"}):
             ended = self.run_dtrain(env=env)
             self.assertTrue(ended.stderr.startswith("usage: dtrain"), ended.stderr)
-            self.assertLess(len(ended.stderr.splitlines()), 18)
+            self.assertLess(len(ended.stderr.splitlines()), 19)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
     def test_no_line_of_help_is_wider_than_100_columns(self):

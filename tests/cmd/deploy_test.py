@@ -3,12 +3,25 @@ import json
 import os
 import re
 import subprocess
+import unittest
 
 import program
+from program import LIMIT_S
 from program.cluster import SPEC, hold_addresses
+from program.commands import succeeds
 
+try:
+    import kubernetes_validate
+    import yaml
+except ImportError:
+    kubernetes_validate = None
+
+# As a container has it: process 1, of nobody, a root for reading only, 64 MB of /dev/shm
+CONTAINED = """mount --make-rprivate / && mount -t proc proc /proc && mount -t tmpfs -o size=64m none /dev/shm &&
+mount -o bind / "$0" && mount -o remount,bind,ro "$0" &&
+mount --rbind /dev "$0/dev" && mount --rbind /proc "$0/proc" && exec chroot --userspec=65534:65534 "$0" "$@" """
 DEPLOY = program.ROOT / "examples" / "deploy"
-LIMIT_S = 60
+VERSIONS = "1.29", "1.37"  # of Kubernetes
 PERMANENT = [1, 2, 3]  # exit codes after which the same command would fail again
 
 
@@ -56,6 +69,13 @@ class Deploy(program.FolderCase):
             one.close()
         self.assertTrue((self.folder / "run" / "checkpoint").exists())
 
+    @unittest.skipUnless(kubernetes_validate, "there is no kubernetes-validate")
+    def test_the_manifest_is_what_kubernetes_takes(self):
+        """By the schemas that it publishes; those before want conditions in rules by exit codes, which the servers do not."""
+        for item in yaml.safe_load(text_of("kubernetes.yaml"))["items"]:
+            for version in VERSIONS:
+                kubernetes_validate.validate(item, version, strict=True)
+
     def test_what_is_not_tried_again_would_fail_again(self):
         said = program.run(["help", "exit-codes"], self.folder).stdout
         codes = [int(code) for code in re.findall(r"^ +(\d+)  ", said, re.MULTILINE)]
@@ -64,6 +84,23 @@ class Deploy(program.FolderCase):
         self.assertEqual([int(code) for code in listed.split(", ")], PERMANENT)
         listed = re.search(r"RestartPreventExitStatus=(.*)", text_of("dtrain-ps@.service"))[1]
         self.assertEqual([int(code) for code in listed.split()], PERMANENT)
+
+    def contained(self):
+        root = self.folder / "root"
+        root.mkdir()
+        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", CONTAINED, str(root)]
+
+    def test_a_cluster_trains_as_process_1_of_nobody_who_can_write_nowhere(self):
+        """With more than the container has in /dev/shm: what tasks share is not there."""
+        before = self.contained()
+        if not succeeds(*before, program.BINARY, "--version"):
+            self.skipTest("may not do this here")
+        spec = program.changed(SPEC, {"train.last_step": 3, "model": [
+            {"op": "flatten"}, {"op": "dense", "units": 12000}, {"op": "dense", "units": 10}]})
+        words = ["--local_ps=1", "--local_workers=2", "--transport=shm", "--log_level=debug", "-"]
+        ended = program.run(words, self.folder, before=before, stdin=json.dumps(spec))
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertRegex(ended.stderr, r"worker/1: .*ps/0 is here over shm")
 
     def test_a_service_and_an_image_name_what_is_installed(self):
         for name, pattern in (("dtrain-ps@.service", r"ExecStart=(\S+)"),

@@ -94,6 +94,9 @@ class Files(CommandCase):
         self.check(["--ssh_command=rsh", "spec.json"], "--ssh_command goes with --ssh")
         self.check(["--local_ps=1", "--base_port=20000", "spec.json"],
                    "--base_port goes with --ssh, --slurm or --ranks")
+        self.check(["--local_ps=1", "--workers=1", "spec.json"], "--workers goes with --ssh or lists of hosts")
+        self.check([*both, "--workers=3", "spec.json"],
+                   "--ps, --workers: 3 workers: 1 to 2 are possible, so many are listed")
         self.check([*both, "--local_ps=2", "spec.json"],
                    "--local_ps and --local_workers are for this host; --ssh has its own")
         self.check([*both, "--bind=0.0.0.0", "spec.json"],
@@ -110,6 +113,8 @@ class Files(CommandCase):
         ended = self.run_dtrain("check", "--json", "--ssh=ps=1", "--hostfile=hosts", "spec.json")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertEqual(json.loads(ended.stdout)["workers"], 3)
+        ended = self.run_dtrain("check", "--json", "--ssh=ps=1", "--hostfile=hosts", "--workers=2", "spec.json")
+        self.assertEqual(json.loads(ended.stdout)["workers"], 2)
 
     def test_a_command_that_is_not_there_ends_it(self):
         (self.folder / "hosts").write_text(HOSTS)
@@ -180,7 +185,7 @@ class Ssh(CommandCase):
         ended = self.run_cluster("--result=it's.json", "spec.json")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertRegex(ended.stderr, r"started 2 ps and 2 workers by ssh on 2 hosts, ports from "
-                                       r"\d+ on\n")
+                                       r"\d+ on, --ps_hosts=127\.0\.0\.1:\d+,127\.0\.0\.1:\d+\n")
         self.assertRegex(ended.stdout, r"worker/0: softmax/kernel +\[784, 10\] +31360 +1\n")
         self.assertRegex(ended.stdout, r"worker/0: step 20, ")
         for name in NAMES:
@@ -242,6 +247,42 @@ class Ssh(CommandCase):
             running.wait_for_match(rf"^{name}: .* MiB resident$")
         running.process.send_signal(signal.SIGTERM)
         self.assertEqual(running.end(), 143)
+
+    def scale(self, running, *words):
+        hosts = running.wait_for_match(r"--ps_hosts=(\S+)$")[0].group(1)
+        return self.run_dtrain("scale", f"--ps_hosts={hosts}", *words)
+
+    def test_it_moves_within_the_slots_of_the_file(self):
+        running = self.start("--checkpoint_dir=run", "--set=train.mode=sync")
+        first = self.tasks()
+        for move, (words, names) in enumerate(((["--workers=1"], NAMES[:3]), (["--ps=1"], ("ps/0", "worker/0")),
+                                               (["--ps=2", "--workers=2"], NAMES))):
+            asked = self.scale(running, *words)
+            self.assertEqual(asked.returncode, 0, asked.stderr + "\n".join(running.lines[-20:]))
+            running.wait_for_match(r"^ps/0: .* serving from step \d+ on$", move + 1)
+            program.wait_until(lambda names=names: set(self.tasks()) == set(names), lambda: "\n".join(running.lines))
+        running.wait_for_match(r"^worker/1: .* ends: the job goes on with 1 worker, 2 ps$")
+        last = self.tasks()
+        self.assertEqual([name for name in NAMES if last[name] == first[name]], ["ps/0", "worker/0"])
+        for words, said in ((["--workers=3"], "3 workers: 1 to 2 are possible, so many are listed"),
+                            (["--ps=3"], "3 ps: 1 to 2 are possible, so many are listed")):
+            asked = self.scale(running, *words)
+            self.assertEqual((asked.returncode, asked.stderr), (2, f"dtrain: the job is not moved: {said}\n"))
+        running.process.send_signal(signal.SIGTERM)
+        self.assertEqual(running.end(), 143, running.lines)
+        commands.wait_until_gone(last.values())
+
+    def test_slots_may_be_kept_for_later(self):
+        (self.folder / "hosts").write_text("127.0.0.1 slots=2\n127.0.0.2 slots=3\n")
+        running = self.start("--checkpoint_dir=run", "--ps=1", "--workers=2", "--set=train.mode=sync")
+        self.assertEqual(set(self.tasks()), {"ps/0", "worker/0", "worker/1"})
+        asked = self.scale(running, "--ps=2", "--workers=3")
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        running.wait_for("from here on a step is the mean of 3 gradients of 3 workers")
+        running.wait_for_match(r"^worker/2: .*step \d+ of 1000000000")
+        self.assertEqual(set(self.tasks()), {*NAMES, "worker/2"})
+        running.process.send_signal(signal.SIGTERM)
+        self.assertEqual(running.end(), 143, running.lines)
 
     def test_a_host_that_lets_nobody_in_is_named(self):
         (self.folder / "own_key.pub").write_text("")

@@ -233,3 +233,49 @@ const void *batch_labels(const struct batch *b)
 {
     return column_of(b, LABELS_NAME);
 }
+
+/* ---- streams ---- */
+
+static struct batch next_of(struct opened_source *o)
+{
+    struct batch batch;
+    assert_int_equal(o->source->calls->next(o->source, &batch), OK);
+    return batch;
+}
+
+static void assert_batches_alike(struct opened_source *a, struct opened_source *b)
+{
+    for (;;) { /* ends: both do */
+        const struct batch x = next_of(a), y = next_of(b);
+        assert_int_equal(x.rows, y.rows);
+        assert_int_equal(x.column_count, y.column_count);
+        if (x.rows == 0) return;
+        for (int i = 0; i < x.column_count; i++) {
+            const size_t bytes = column_row_bytes(&x.columns[i]) * (size_t)x.rows;
+            assert_string_equal(x.columns[i].name, y.columns[i].name);
+            assert_memory_equal(x.columns[i].at, y.columns[i].at, bytes);
+        }
+    }
+}
+
+void assert_stream_is_memory(const char *of_memory, const char *of_stream)
+{
+    const struct stream_options options = {
+        .transform = {.scale = 1, .label_dtype = FLOAT32, .loss = "loss"},
+        .batch = 64,
+        .is_once = true,
+        .workers = 1,
+        .prefetch = 1,
+    };
+    struct opened_source memory, stream;
+    source_open_batches_ok(of_memory, NULL, &memory);
+    source_open_batches_ok(of_stream, NULL, &stream);
+    assert_int_equal(memory.source->calls->begin(memory.source, &options), OK);
+    assert_int_equal(stream.source->calls->begin(stream.source, &options), OK);
+    assert_int_equal(memory.source->rows, stream.source->rows);
+    assert_non_null(strstr(stream.source->use, "a stream of"));
+    assert_null(strstr(memory.source->use, "stream"));
+    assert_batches_alike(&memory, &stream);
+    source_close_batches(&memory);
+    source_close_batches(&stream);
+}

@@ -40,6 +40,8 @@ struct opened_source {
 err source_open_batches(const char *json, const char *index_folder, struct opened_source *ret);
 void source_open_batches_ok(const char *json, const char *index_folder, struct opened_source *ret);
 void source_close_batches(struct opened_source *);
+/* The rows of the one, which is in memory, are those of the other in their order. */
+void assert_stream_is_memory(const char *of_memory, const char *of_stream);
 
 /* A dataset over memory of the caller: row i has the features i, i + 1, ... and the label i. */
 enum { COUNTED_ROWS_MAX = 512, COUNTED_WIDTH = 5 };

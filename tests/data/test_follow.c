@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROWS = 8, BATCH = 4, LOOKS_MAX = 2000, LOOK_MS = 10, PATH_TEXT_MAX = 1024 };
+enum { ROWS = 8, BATCH = 4, LOOKS_MAX = 6000, LOOK_MS = 10, PATH_TEXT_MAX = 1024 };
 
 #define FOLLOW(more)                                                                               \
     "{'format': 'csv', 'file': '*.csv', 'label': 'y', 'label_type': 'number', 'follow': true" more \
@@ -177,6 +177,106 @@ static void test_workers_share_the_rows_of_one_order(void **state)
     for (int w = 0; w < 2; w++) source_close_batches(&o[w]);
 }
 
+static void assert_fails(struct opened_source *o, const char *part)
+{
+    struct batch batch;
+    assert_int_equal(await(o), OK);
+    assert_int_equal(o->source->calls->next(o->source, &batch), ERR_INPUT);
+    if (!strstr(error_text(), part)) print_error("\"%s\" not in: %s\n", part, error_text());
+    assert_non_null(strstr(error_text(), part));
+}
+
+/* ---- files that are streams ---- */
+
+enum { STREAM_ROWS = 48, STREAM_BATCHES = STREAM_ROWS / BATCH / 2 };
+#define STREAMS FOLLOW(", 'settle_secs': 0, 'stream': 'always', 'shuffle_rows': 5")
+
+static void open_stream(struct opened_source *o, int worker)
+{
+    struct stream_options options = options_of(worker, 2);
+    options.shuffle = true;
+    source_open_batches_ok(STREAMS, folder_path(), o);
+    assert_int_equal(o->source->calls->begin(o->source, &options), OK);
+}
+
+static void read_batch(struct opened_source *o, int rows[BATCH])
+{
+    struct batch batch;
+    assert_int_equal(await(o), OK);
+    assert_int_equal(o->source->calls->next(o->source, &batch), OK);
+    for (int i = 0; i < BATCH; i++) rows[i] = (int)batch_features(&batch)[i];
+}
+
+/* Neither file begins or ends where a batch does. */
+static void test_large_files_are_read_as_streams(void **state)
+{
+    struct opened_source o[2];
+    int rows[2][STREAM_BATCHES][BATCH], again[BATCH];
+    char seen[STREAM_ROWS] = {0};
+    write_rows("a.csv", 0, 10);
+    write_rows("b.csv", 10, 31);
+    write_rows("c.csv", 41, 7);
+    for (int w = 0; w < 2; w++) open_stream(&o[w], w);
+    for (int i = 0; i < STREAM_BATCHES; i++)
+        for (int w = 0; w < 2; w++) read_batch(&o[w], rows[w][i]);
+    for (int i = 0; i < STREAM_ROWS; i++) seen[(&rows[0][0][0])[i]]++;
+    for (int i = 0; i < STREAM_ROWS; i++) assert_int_equal(seen[i], 1);
+    for (int i = STREAM_BATCHES - 1; i >= 0; i--) {
+        assert_int_equal(o[1].source->calls->seek(o[1].source, (uint64_t)i), OK);
+        read_batch(&o[1], again);
+        assert_memory_equal(again, rows[1][i], sizeof again);
+    }
+    for (int w = 0; w < 2; w++) source_close_batches(&o[w]);
+}
+
+static void test_a_file_above_the_memory_is_not_in_it(void **state)
+{
+    struct opened_source o;
+    const int count = 200000;
+    char *text = malloc((size_t)count * 16);
+    size_t used = (size_t)sprintf(text, "x,y\n");
+    for (int i = 0; i < count; i++) used += (size_t)sprintf(text + used, "%d,0\n", i);
+    file_write("a.csv", text, used);
+    free(text);
+    source_open_batches_ok(FOLLOW(", 'settle_secs': 0, 'memory_mb': 1, 'shuffle_rows': 150000"),
+                           folder_path(), &o);
+    struct stream_options options = options_of(0, 1);
+    options.shuffle = true;
+    assert_int_equal(o.source->calls->begin(o.source, &options), OK);
+    assert_fails(&o, "\"memory_mb\" is 1");
+    source_close_batches(&o);
+}
+
+static int lines_of_list(void)
+{
+    int lines = 0;
+    FILE *list = fopen(path_of("followed"), "re");
+    if (!list) return 0;
+    for (int c = getc(list); c != EOF; c = getc(list)) lines += c == '\n';
+    fclose(list);
+    return lines;
+}
+
+/* While the first one is used, and nobody asks for rows of it. */
+static void test_the_next_file_is_taken_ahead(void **state)
+{
+    struct opened_source o;
+    int looks = 0;
+    write_rows("a.csv", 0, 25 * BATCH);
+    write_rows("b.csv", 25 * BATCH, ROWS);
+    open_share(&o, 0, 1);
+    for (int i = 0; i < 10; i++) assert_next(&o, i * BATCH);
+    while (lines_of_list() < 3 && looks++ < LOOKS_MAX) {
+        assert_int_equal(o.source->calls->seek(o.source, 0), OK);
+        assert_next(&o, 0);
+        usleep(LOOK_MS * 1000);
+    }
+    assert_true(looks < LOOKS_MAX);
+    assert_int_equal(o.source->calls->seek(o.source, 25), OK);
+    assert_next(&o, 25 * BATCH);
+    source_close_batches(&o);
+}
+
 /* In another life, after one that went into the second file */
 static void open_without_the_first(struct opened_source *o)
 {
@@ -198,15 +298,6 @@ static void test_another_life_goes_on_behind_files_that_are_gone(void **state)
     assert_int_equal(o.source->calls->seek(o.source, 3), OK);
     assert_next(&o, 12);
     source_close_batches(&o);
-}
-
-static void assert_fails(struct opened_source *o, const char *part)
-{
-    struct batch batch;
-    assert_int_equal(await(o), OK);
-    assert_int_equal(o->source->calls->next(o->source, &batch), ERR_INPUT);
-    if (!strstr(error_text(), part)) print_error("\"%s\" not in: %s\n", part, error_text());
-    assert_non_null(strstr(error_text(), part));
 }
 
 static void test_a_file_that_changes_is_named(void **state)
@@ -256,6 +347,18 @@ static void test_another_share_is_refused(void **state)
     source_open_batches_ok(AT_ONCE, folder_path(), &o);
     assert_int_equal(o.source->calls->begin(o.source, &options), ERR_INPUT);
     assert_non_null(strstr(error_text(), "is of 2 workers with batches of 4"));
+    source_close_batches(&o);
+}
+
+/* Another worker began it between this one's opening and its begin. */
+static void test_a_list_that_has_just_begun_is_gone_on_with(void **state)
+{
+    struct opened_source o;
+    const struct stream_options options = options_of(0, 2);
+    write_rows("a.csv", 0, ROWS);
+    source_open_batches_ok(AT_ONCE, folder_path(), &o);
+    file_write_text("followed", "followed 1 batch 4 workers 2 per_push 1\n");
+    assert_int_equal(o.source->calls->begin(o.source, &options), OK);
     source_close_batches(&o);
 }
 
@@ -320,11 +423,15 @@ int main(void)
         cmocka_unit_test_setup(test_an_empty_file_is_waited_for, begin_empty),
         cmocka_unit_test_setup(test_rows_of_a_file_are_shuffled_and_come_once, begin_empty),
         cmocka_unit_test_setup(test_workers_share_the_rows_of_one_order, begin_empty),
+        cmocka_unit_test_setup(test_large_files_are_read_as_streams, begin_empty),
+        cmocka_unit_test_setup(test_a_file_above_the_memory_is_not_in_it, begin_empty),
+        cmocka_unit_test_setup(test_the_next_file_is_taken_ahead, begin_empty),
         cmocka_unit_test_setup(test_another_life_goes_on_behind_files_that_are_gone, begin_empty),
         cmocka_unit_test_setup(test_a_file_that_changes_is_named, begin_empty),
         cmocka_unit_test_setup(test_files_of_other_columns_are_named, begin_empty),
         cmocka_unit_test_setup(test_half_a_line_of_the_list_is_written_anew, begin_empty),
         cmocka_unit_test_setup(test_another_share_is_refused, begin_empty),
+        cmocka_unit_test_setup(test_a_list_that_has_just_begun_is_gone_on_with, begin_empty),
         cmocka_unit_test_setup(test_who_only_looks_takes_nothing, begin_empty),
         cmocka_unit_test_setup(test_what_cannot_be_followed_is_refused, begin_empty),
         cmocka_unit_test_setup(test_a_file_that_has_just_changed_is_not_whole, begin_empty),

@@ -103,51 +103,14 @@ static void file_path(const char *name, char path[PATH_MAX_HERE])
 
 /* ---- the same rows ---- */
 
-static void assert_alike(struct opened_source *a, struct opened_source *b)
-{
-    const struct stream_options options = {
-        .transform = options_of(1, false).transform,
-        .batch = 64,
-        .is_once = true,
-        .workers = 1,
-        .prefetch = 1,
-    };
-    begin_ok(a, &options);
-    begin_ok(b, &options);
-    assert_int_equal(a->source->rows, b->source->rows);
-    for (;;) {
-        const struct batch x = next_ok(a), y = next_ok(b);
-        assert_int_equal(x.rows, y.rows);
-        assert_int_equal(x.column_count, y.column_count);
-        if (x.rows == 0) return;
-        for (int i = 0; i < x.column_count; i++) {
-            const size_t bytes = column_row_bytes(&x.columns[i]) * (size_t)x.rows;
-            assert_string_equal(x.columns[i].name, y.columns[i].name);
-            assert_memory_equal(x.columns[i].at, y.columns[i].at, bytes);
-        }
-    }
-}
-
-static void assert_as_in_memory(const char *of_memory, const char *of_stream)
-{
-    struct opened_source memory, stream;
-    source_open_batches_ok(of_memory, NULL, &memory);
-    source_open_batches_ok(of_stream, NULL, &stream);
-    assert_alike(&memory, &stream);
-    assert_non_null(strstr(stream.source->use, "a stream of"));
-    assert_null(strstr(memory.source->use, "stream"));
-    source_close_batches(&memory);
-    source_close_batches(&stream);
-}
-
 static void gives_what_memory_gives(void **state)
 {
     write_files();
-    assert_as_in_memory(CSV("'part-*.csv'", ""), CSV("'part-*.csv'", STREAM));
-    assert_as_in_memory(CSV("'part-*.csv'", ", 'skip': 7, 'take': 21000"),
-                        CSV("'part-*.csv'", ", 'skip': 7, 'take': 21000" STREAM));
-    assert_as_in_memory(CSV("'part-*.csv'", ", 'skip': 20001"),
-                        CSV("'part-*.csv'", ", 'skip': 20001, 'shuffle_rows': 100" STREAM));
+    assert_stream_is_memory(CSV("'part-*.csv'", ""), CSV("'part-*.csv'", STREAM));
+    assert_stream_is_memory(CSV("'part-*.csv'", ", 'skip': 7, 'take': 21000"),
+                            CSV("'part-*.csv'", ", 'skip': 7, 'take': 21000" STREAM));
+    assert_stream_is_memory(CSV("'part-*.csv'", ", 'skip': 20001"),
+                            CSV("'part-*.csv'", ", 'skip': 20001, 'shuffle_rows': 100" STREAM));
 }
 
 #define SVM(more)                                                                                  \
@@ -164,16 +127,141 @@ static void gives_what_memory_gives(void **state)
 static void every_format_gives_what_memory_gives(void **state)
 {
     file_write_text("rows.svm", "# a comment\n1 1:2 4:5\n\n  \n0 7:1 # more\n#1 2:3\n 2 3:4");
-    assert_as_in_memory(SVM(""), SVM(STREAM));
+    assert_stream_is_memory(SVM(""), SVM(STREAM));
     file_write_text("rows.jsonl", "\n{\"x\": 1, \"word\": \"a\", \"y\": 3}\n   \n"
                                   "{\"y\": 4, \"word\": \"b\\nc\", \"x\": 2}\r\n"
                                   "{\"x\": 5.5, \"y\": 6}");
-    assert_as_in_memory(JSONL(""), JSONL(STREAM));
-    assert_as_in_memory(RECORDS("examples.tfrecord", ""), RECORDS("examples.tfrecord", STREAM));
-    assert_as_in_memory(RECORDS("examples.tfrecord.gz", ""),
-                        RECORDS("examples.tfrecord.gz", STREAM));
-    assert_as_in_memory(RECORDS("examples.tfrecord.zlib", ""),
-                        RECORDS("examples.tfrecord.zlib", STREAM));
+    assert_stream_is_memory(JSONL(""), JSONL(STREAM));
+    assert_stream_is_memory(RECORDS("examples.tfrecord", ""), RECORDS("examples.tfrecord", STREAM));
+    assert_stream_is_memory(RECORDS("examples.tfrecord.gz", ""),
+                            RECORDS("examples.tfrecord.gz", STREAM));
+    assert_stream_is_memory(RECORDS("examples.tfrecord.zlib", ""),
+                            RECORDS("examples.tfrecord.zlib", STREAM));
+}
+
+/* ---- without columns of cells ---- */
+
+#define NUMBERS(file, more)                                                                        \
+    "{'format': 'csv', 'file': " file                                                              \
+    ", 'label': 'y', 'columns': ['x'], 'label_type': 'number'" more "}"
+#define DENSE(more)                                                                                \
+    "{'format': 'libsvm', 'file': 'rows.svm', 'label_type': 'number', 'features': 9" more "}"
+#define RAW(file, labels, more)                                                                    \
+    "{'format': 'raw', 'file': " file ", 'labels': " labels                                        \
+    ", 'shape': [3], 'label_dtype': 'float32'" more "}"
+#define IDX(file, labels, more) "{'format': 'idx', 'features': " file ", 'labels': " labels more "}"
+
+/* Row i has x = i, 2 i, 3 i, and the label i % 7. */
+static void write_raw(const char *name, const char *labels, int first, int rows)
+{
+    float *x = calloc((size_t)rows, 3 * sizeof *x), *y = calloc((size_t)rows, sizeof *y);
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < 3; j++) x[3 * i + j] = (float)((first + i) * (j + 1));
+        y[i] = (float)((first + i) % 7);
+    }
+    file_write(name, x, (size_t)rows * 3 * sizeof *x);
+    file_write(labels, y, (size_t)rows * sizeof *y);
+    free(x);
+    free(y);
+}
+
+/* [rows, 2, 3] of bytes, and labels that are words of four bytes, most significant first. */
+static void write_idx(const char *name, const char *labels, int rows, bool packed)
+{
+    const size_t bytes = 16 + 6 * (size_t)rows, label_bytes = 8 + 4 * (size_t)rows;
+    const uint8_t size[] = {(uint8_t)(rows >> 24), (uint8_t)(rows >> 16), (uint8_t)(rows >> 8),
+                            (uint8_t)rows};
+    uint8_t *x = calloc(1, bytes), *y = calloc(1, label_bytes);
+    memcpy(x, "\0\0\10\3....\0\0\0\2\0\0\0\3", 16);
+    memcpy(y, "\0\0\14\1", 4);
+    memcpy(x + 4, size, sizeof size);
+    memcpy(y + 4, size, sizeof size);
+    for (size_t i = 0; i < 6 * (size_t)rows; i++) x[16 + i] = (uint8_t)(i * i % 251);
+    for (int i = 0; i < rows; i++) y[8 + 4 * i + 3] = (uint8_t)(i % 10);
+    (packed ? file_write_gzip : file_write)(name, x, bytes);
+    file_write(labels, y, label_bytes);
+    free(x);
+    free(y);
+}
+
+static void write_broken(void)
+{
+    char *text = malloc(20000 * 20 + 100);
+    size_t used = (size_t)sprintf(text, "x,word,y\n");
+    for (int i = 0, x = 0; x < 20000; i++) {
+        char *to = text + used;
+        if (i % 1000 == 999)
+            used += (size_t)sprintf(to, "none,w,1\n");
+        else if (i % 1500 == 7)
+            used += (size_t)sprintf(to, "%d,w\n", x);
+        else {
+            used += (size_t)sprintf(to, "%d,w,%d\n", x, x % 7);
+            x++;
+        }
+    }
+    file_write("broken.csv", text, used);
+    free(text);
+}
+
+static void numbers_are_streams_too(void **state)
+{
+    write_files();
+    assert_stream_is_memory(NUMBERS("'part-*.csv'", ""), NUMBERS("'part-*.csv'", STREAM));
+    assert_stream_is_memory(NUMBERS("'part-*.csv'", ", 'skip': 7, 'take': 21000"),
+                            NUMBERS("'part-*.csv'", ", 'skip': 7, 'take': 21000" STREAM));
+    file_write_text("rows.svm", "# a comment\n1 1:2 4:5\n\n  \n0 7:1 # more\n#1 2:3\n 2 3:4");
+    assert_stream_is_memory(DENSE(""), DENSE(STREAM));
+    write_broken();
+    assert_stream_is_memory(NUMBERS("'broken.csv'", ", 'bad_rows': 50"),
+                            NUMBERS("'broken.csv'", ", 'bad_rows': 50" STREAM));
+}
+
+static void rows_of_a_fixed_size_are_streams_too(void **state)
+{
+    write_raw("0.raw", "0.labels", 0, 50000);
+    write_raw("1.raw", "1.labels", 50000, 11);
+    assert_stream_is_memory(RAW("'[01].raw'", "'[01].labels'", ""),
+                            RAW("'[01].raw'", "'[01].labels'", STREAM));
+    assert_stream_is_memory(RAW("'[01].raw'", "'[01].labels'", ", 'skip': 49999"),
+                            RAW("'[01].raw'", "'[01].labels'", ", 'skip': 49999" STREAM));
+    write_idx("0.idx", "0.names", 90000, false);
+    write_idx("1.idx", "1.names", 300, true);
+    assert_stream_is_memory(IDX("'[01].idx'", "'[01].names'", ""),
+                            IDX("'[01].idx'", "'[01].names'", STREAM));
+}
+
+static err begin_and_read(const char *json)
+{
+    struct opened_source o;
+    const struct stream_options options = options_of(100, true);
+    err e = source_open_batches(json, NULL, &o);
+    if (!e) e = o.source->calls->begin(o.source, &options);
+    if (!e) e = read_to_error(&o);
+    source_close_batches(&o);
+    return e;
+}
+
+static void what_is_wrong_with_them_is_named(void **state)
+{
+    float *x = calloc(30000, 3 * sizeof *x);
+    write_raw("wrong.raw", "wrong.labels", 0, 30000);
+    x[3 * 29998 + 2] = 1.0f / 0.0f;
+    file_write("wrong.raw", x, 30000 * 3 * sizeof *x);
+    assert_int_equal(begin_and_read(RAW("'wrong.raw'", "'wrong.labels'", STREAM)), ERR_INPUT);
+    assert_said("wrong.raw: row 29998 (from 0): feature 2 (from 0) is inf");
+    file_write("wrong.raw", x, 29999 * 3 * sizeof *x);
+    free(x);
+    assert_int_equal(begin_and_read(RAW("'wrong.raw'", "'wrong.labels'", STREAM)), ERR_INPUT);
+    assert_said("wrong.labels: offset 119996: expected the end of the file");
+    write_idx("0.idx", "0.names", 10, false);
+    assert_int_equal(
+        begin_and_read("{'format': 'jsonl', 'file': 'rows.jsonl', 'label': 'y'" STREAM "}"),
+        ERR_INPUT);
+    assert_said("data.columns");
+    file_write("2.idx", "\0\0\10\1\0\0\0\12..........", 18);
+    assert_int_equal(begin_and_read(IDX("['0.idx', '2.idx']", "['0.names', '0.names']", STREAM)),
+                     ERR_INPUT);
+    assert_said("2.idx: expected features uint8 [2, 3, 1], as the files before have");
 }
 
 /* ---- every row once ---- */
@@ -200,9 +288,10 @@ static void read_stream(const struct reading *r, int64_t count, int *rows)
         for (int w = 0; w < r->workers; w++) {
             const struct batch b = next_ok(&o[w]);
             const float *x = b.columns[1].at, *y = b.columns[LABELS].at;
+            const int64_t width = column_width(&b.columns[1]);
             for (int64_t i = 0; i < b.rows && at < count; i++) {
-                rows[at++] = (int)x[i];
-                assert_int_equal((int)y[i], (int)x[i] % 7);
+                rows[at++] = (int)x[i * width];
+                assert_int_equal((int)y[i], (int)x[i * width] % 7);
             }
         }
     }
@@ -228,8 +317,13 @@ static void all_workers_together_read_every_row_once_per_epoch(void **state)
         {CSV("'part-*.csv'", ", 'shuffle_rows': 77" STREAM), 1, true, 5},
         {CSV("'part-*.csv'", ", 'shuffle_rows': 5000" STREAM), 4000, true, 4},
         {CSV("'part-*.csv'", STREAM), 100, false, 2},
+        {CSV("'packed.csv'", ", 'shuffle_rows': 3000" STREAM), 64, true, 2},
+        {NUMBERS("'part-*.csv'", ", 'shuffle_rows': 700" STREAM), 64, true, 3},
+        {RAW("'all.raw'", "'all.labels'", ", 'shuffle_rows': 5000" STREAM), 64, true, 3},
     };
     const int size = write_files();
+    write_raw("all.raw", "all.labels", 0, size);
+    write_csv("packed.csv", 0, size, true); /* so large that a thread unpacks it */
     for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) {
         read_stream(&readings[i], EPOCHS * size, rows);
         assert_whole_epochs(rows, size, EPOCHS);
@@ -325,8 +419,8 @@ static void what_cannot_be_a_stream_is_named(void **state)
 {
     struct opened_source o;
     assert_int_equal(
-        source_open_batches("{'format': 'csv', 'file': 'small.csv', 'label': 'y'" STREAM "}", NULL,
-                            &o),
+        source_open_batches("{'format': 'tfrecord', 'file': 'small.csv', 'label': 'y'" STREAM "}",
+                            NULL, &o),
         ERR_INPUT);
     assert_said("data.columns");
     source_close_batches(&o);
@@ -356,32 +450,13 @@ static void pools_keep_to_their_memory(void **state)
 
 /* ---- broken rows ---- */
 
-static void write_broken(void)
-{
-    char *text = malloc(20000 * 20 + 100);
-    size_t used = (size_t)sprintf(text, "x,word,y\n");
-    for (int i = 0, x = 0; x < 20000; i++) {
-        char *to = text + used;
-        if (i % 1000 == 999)
-            used += (size_t)sprintf(to, "none,w,1\n");
-        else if (i % 1500 == 7)
-            used += (size_t)sprintf(to, "%d,w\n", x);
-        else {
-            used += (size_t)sprintf(to, "%d,w,%d\n", x, x % 7);
-            x++;
-        }
-    }
-    file_write("broken.csv", text, used);
-    free(text);
-}
-
 static void broken_rows_are_left_out_as_in_memory(void **state)
 {
     static int rows[2 * ROWS_MAX];
     struct opened_source o;
     write_broken();
-    assert_as_in_memory(CSV("'broken.csv'", ", 'bad_rows': 50"),
-                        CSV("'broken.csv'", ", 'bad_rows': 50" STREAM));
+    assert_stream_is_memory(CSV("'broken.csv'", ", 'bad_rows': 50"),
+                            CSV("'broken.csv'", ", 'bad_rows': 50" STREAM));
     const struct reading r = {CSV("'broken.csv'", ", 'bad_rows': 50, 'shuffle_rows': 3000" STREAM),
                               64, true, 2};
     read_stream(&r, 2 * 20000, rows);
@@ -457,6 +532,21 @@ static void files_that_change_are_named(void **state)
     change_and_read(grow, "changed while it is read: had");
 }
 
+/* Behind the blocks that are unpacked before. */
+static void what_is_packed_and_cut_off_is_named(void **state)
+{
+    char path[PATH_MAX_HERE];
+    struct stat status;
+    struct opened_source o;
+    write_csv("cut.csv", 0, 60000, true);
+    file_path("cut.csv", path);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(truncate(path, status.st_size - 20), 0);
+    assert_int_equal(source_open_batches(CSV("'cut.csv'", STREAM), NULL, &o), ERR_INPUT);
+    assert_said("cut.csv: gzip data is cut off at byte");
+    source_close_batches(&o);
+}
+
 /* Of several files, one that is gone when it is opened again. */
 static void a_file_that_vanishes_is_named(void **state)
 {
@@ -479,6 +569,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_what_memory_gives),
         cmocka_unit_test(every_format_gives_what_memory_gives),
+        cmocka_unit_test(numbers_are_streams_too),
+        cmocka_unit_test(rows_of_a_fixed_size_are_streams_too),
+        cmocka_unit_test(what_is_wrong_with_them_is_named),
         cmocka_unit_test(all_workers_together_read_every_row_once_per_epoch),
         cmocka_unit_test(small_files_are_whole_epochs_too),
         cmocka_unit_test(the_order_is_a_function_of_seed_and_epoch),
@@ -490,6 +583,7 @@ int main(void)
         cmocka_unit_test(a_broken_row_is_named),
         cmocka_unit_test(a_wrong_label_is_named),
         cmocka_unit_test(files_that_change_are_named),
+        cmocka_unit_test(what_is_packed_and_cut_off_is_named),
         cmocka_unit_test(a_file_that_vanishes_is_named),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -96,6 +96,7 @@ static void open_session(struct rig *r, int worker)
         .ps_count = r->ps_count,
         .batches_per_push = r->scene->batches_per_push,
         .number = (enum number)r->spec.train.wire,
+        .value_number = (enum number)r->spec.train.wire_values,
     };
     if (session_open(&options, &r->session[worker])) fail_msg("%s", error_text());
 }
@@ -108,10 +109,16 @@ static void open_ps(struct rig *r, int ps)
     if (store_open(&r->spec.optimizers, NULL, 0, &r->host, floats, r->values[ps], &r->store[ps]))
         fail_msg("%s", error_text());
     r->store[ps].number = (enum number)r->spec.train.wire;
+    r->store[ps].shown = (enum number)r->spec.train.wire_values;
     if (session_initial_values(&r->session[0], ps, r->values[ps])) fail_msg("%s", error_text());
+    if (r->store[ps].shown != NUMBER_FLOAT32) {
+        r->shown[ps] = rig_block(floats);
+        store_show(&r->store[ps], r->shown[ps]);
+    }
     for (int w = 0; w < r->workers; w++) {
         r->gradients[ps][w] = rig_block(floats);
-        session_bind(&r->session[w], ps, r->values[ps], r->gradients[ps][w]);
+        session_bind(&r->session[w], ps, r->shown[ps] ? r->shown[ps] : r->values[ps],
+                     r->gradients[ps][w]);
     }
 }
 
@@ -131,6 +138,7 @@ void rig_close(struct rig *r)
     for (int ps = 0; ps < r->ps_count; ps++) {
         store_close(&r->store[ps]);
         free(r->values[ps]);
+        free(r->shown[ps]);
         for (int w = 0; w < r->workers; w++) free(r->gradients[ps][w]);
     }
     if (r->place == APART) assert_int_equal(device_apart_in_use(&r->device), 0);
@@ -160,10 +168,11 @@ void rig_step(struct rig *r, int64_t step, struct tape *tape)
     for (int ps = 0; ps < r->ps_count; ps++) {
         const size_t bytes = (size_t)r->store[ps].floats * sizeof(float);
         for (int w = 0; w < r->workers; w++) tape_add(tape, r->gradients[ps][w], bytes);
-        assert_int_equal(
-            store_apply(&r->store[ps], (const void *const *)r->gradients[ps], r->workers,
-                        1.0f / (float)(r->workers * r->scene->batches_per_push), step, NULL),
-            OK);
+        assert_int_equal(store_apply(&r->store[ps], (const void *const *)r->gradients[ps],
+                                     r->workers,
+                                     1.0f / (float)(r->workers * r->scene->batches_per_push), step,
+                                     r->shown[ps]),
+                         OK);
         tape_add(tape, r->values[ps], bytes);
     }
 }

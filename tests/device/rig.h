@@ -46,6 +46,7 @@ struct rig {
     struct session session[RIG_WORKERS_MAX];
     struct store store[RIG_PS_MAX];
     float *values[RIG_PS_MAX], *gradients[RIG_PS_MAX][RIG_WORKERS_MAX];
+    float *shown[RIG_PS_MAX]; /* to workers, what values are rounded to; NULL: themselves */
 };
 
 void rig_load_spec(const char *text, struct spec *ret);

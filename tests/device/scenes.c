@@ -88,7 +88,10 @@ const struct scene scene_partitioned = {
     "{\"type\":\"adam\",\"clip\":{\"type\":\"norm\",\"norm\":0.1}}," RUN "}",
     2, 3, 2};
 
-#define ROUNDED(wire) "\"train\":{\"mode\":\"sync\",\"last_step\":100,\"wire\":\"" wire "\"}"
+#define NARROW(wire, values)                                                                       \
+    "\"train\":{\"mode\":\"sync\",\"last_step\":100,\"wire\":\"" wire                              \
+    "\",\"wire_values\":\"" values "\"}"
+#define ROUNDED(wire) NARROW(wire, "float32")
 
 const struct scene scene_rounded = {
     "{" DIGITS MLP CLASSES "\"optimizer\":\"adam\"," ROUNDED("bf16") "}", 2, 2, 1};
@@ -96,6 +99,13 @@ const struct scene scene_rounded_late = {
     "{" DIGITS MLP CLASSES
     "\"placement\":{\"partitioner\":{\"type\":\"fixed_size\",\"num_shards\":3}},\"optimizer\":"
     "{\"type\":\"adam\",\"clip\":{\"type\":\"norm\",\"norm\":0.1}}," ROUNDED("fp16") "}",
+    2, 3, 2};
+const struct scene scene_narrow = {
+    "{" DIGITS MLP CLASSES "\"optimizer\":\"adam\"," NARROW("bf16", "bf16") "}", 2, 2, 1};
+const struct scene scene_narrow_parts = {
+    "{" DIGITS MLP CLASSES
+    "\"placement\":{\"partitioner\":{\"type\":\"fixed_size\",\"num_shards\":3}},\"optimizer\":"
+    "\"adam\"," NARROW("float32", "fp16") "}",
     2, 3, 2};
 
 #define NUMBERS(last, loss, metrics)                                                               \

@@ -23,5 +23,7 @@ extern const struct scene scene_partitioned; /* three ps */
 
 /* Gradients that are pushed as 16 bits: as soon as they are there, and clipped sums of parts */
 extern const struct scene scene_rounded, scene_rounded_late;
+/* The same, and values that come as 16 bits */
+extern const struct scene scene_narrow, scene_narrow_parts;
 
 #endif

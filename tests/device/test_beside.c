@@ -76,7 +76,7 @@ static const struct scene *const scenes[] = {
     &scene_all_ops,     &scene_weighted,       &scene_squares,       &scene_huber,
     &scene_sigmoid,     &scene_more_for_yes,   &scene_probabilities, &scene_clipped_sums,
     &scene_sums,        &scene_clipped_values, &scene_regularized,   &scene_partitioned,
-    &scene_rounded,     &scene_rounded_late};
+    &scene_rounded,     &scene_rounded_late,   &scene_narrow,        &scene_narrow_parts};
 enum { SCENES = sizeof scenes / sizeof *scenes };
 
 static void every_scene_comes_to_the_same_bits(void **state)

@@ -62,7 +62,7 @@ static void name_tasks(struct run *r, enum transport_choice transport)
     for (int job = 0; job < JOB_COUNT; job++) {
         int fd = -1;
         snprintf(r->address[job], ADDRESS_MAX, "%s", job_name((enum job)job));
-        if (transport == TRANSPORT_TCP && address_reserve(r->address[job], &fd))
+        if (transport == TRANSPORT_TCP && address_reserve("127.0.0.1:0", r->address[job], &fd))
             fail_msg("%s", error_text());
         if (fd >= 0) close(fd);
         r->hosts[job] = r->address[job];

@@ -101,6 +101,12 @@ static void gradients_are_rounded_where_they_were_computed(void **state)
     check(&scene_rounded_late);
 }
 
+static void values_are_widened_where_they_are_computed_with(void **state)
+{
+    check(&scene_narrow);
+    check(&scene_narrow_parts);
+}
+
 static void a_loss_that_is_no_number_is_named_and_its_gradients_are_cleared(void **state)
 {
     static struct rig r;
@@ -150,6 +156,7 @@ int main(void)
         cmocka_unit_test(regularizers_read_the_devices_values),
         cmocka_unit_test(partitioned_variables_are_gathered_and_scattered_on_the_device),
         cmocka_unit_test(gradients_are_rounded_where_they_were_computed),
+        cmocka_unit_test(values_are_widened_where_they_are_computed_with),
         cmocka_unit_test(a_loss_that_is_no_number_is_named_and_its_gradients_are_cleared),
         cmocka_unit_test(a_step_moves_each_block_once_and_each_batch_once),
     };

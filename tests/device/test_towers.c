@@ -78,7 +78,7 @@ static struct area_counts counts_of(const struct world *w, size_t bytes, struct 
     const struct rows_link *link = &w->session.rows.links[0];
     struct area_counts counts;
     area_counts_open(&link->area, arena, &counts);
-    assert_int_equal(area_read_counts(&link->area, w->window, bytes, &counts), OK);
+    assert_int_equal(area_read_counts(&link->area, w->window, bytes, true, &counts), OK);
     return counts;
 }
 
@@ -132,7 +132,7 @@ static void open_world(struct world *w, const struct work *work)
     w->window = calloc(1, rows_window_bytes(&w->session.rows, 0) + 1);
     assert_non_null(w->window);
     session_bind(&w->session, 0, w->values, w->gradients);
-    session_bind_rows(&w->session, 0, w->window);
+    session_bind_rows(&w->session, 0, w->window, false);
     assert_int_equal(session_initial_values(&w->session, 0, w->values), OK);
 }
 

@@ -1,4 +1,5 @@
 /* test_plan.c - whole graphs in shared memory: the same results as with nothing shared. */
+#include "core/graph/stepper.h"
 #include "tests/graph/models.h"
 
 #include <math.h>
@@ -384,6 +385,50 @@ static void a_partial_batch_counts_its_own_rows_only(void **state)
     device_close(&device);
 }
 
+/* ---- ahead of a pass ---- */
+
+/* Nodes with params that may be run; counts down. */
+static bool may_run(void *left, const struct node *node)
+{
+    return (*(int *)left)-- > 0;
+}
+
+/* factor: 1, or -1: with other values than those that are there afterwards */
+static void run_ahead(struct stepper *s, const struct graph *graph, int nodes, float factor)
+{
+    for (int i = 0; i < graph->param_count; i++) graph->params[i]->value[0] *= factor;
+    stepper_run_ahead(s, may_run, &nodes);
+    for (int i = 0; i < graph->param_count; i++) graph->params[i]->value[0] *= factor;
+}
+
+/* Fewer rows than the graph's: they are copied to memory that nodes may use again. */
+static void nodes_are_run_ahead_of_a_pass(void **state)
+{
+    enum { PARTS = 4 };
+    struct device device = open_device();
+    for (uint64_t key = 0; key < 20; key++) {
+        struct model whole, ahead;
+        struct stepper stepper;
+        struct text text;
+        random_graph(&text, key);
+        model_open(&whole, &device, text.at, &ROWS);
+        model_open(&ahead, &device, text.at, &ROWS);
+        stepper_open(ahead.plan, &stepper);
+        const struct batch batch = model_batch(&ahead, ROWS.batch - 1);
+        plan_load(ahead.plan, &batch, key);
+        run_ahead(&stepper, ahead.graph, GRAPH_NODES, -1);
+        stepper_forget_ahead(&stepper); /* for nothing */
+        for (int i = 0; i < PARTS; i++) run_ahead(&stepper, ahead.graph, i, 1);
+        stepper_run(&stepper, &(struct pass){.rows = batch.rows});
+        model_forward(&whole, batch.rows, key);
+        plan_backward(whole.plan, false, NULL, NULL);
+        assert_same_results(&whole, &ahead);
+        model_close(&whole);
+        model_close(&ahead);
+    }
+    device_close(&device);
+}
+
 static void features_may_lie_anywhere(void **state)
 {
     struct device device = open_device();
@@ -447,6 +492,7 @@ int main(void)
         cmocka_unit_test(backward_can_add_to_the_gradients),
         cmocka_unit_test(nodes_are_reported_as_their_gradients_are_finished),
         cmocka_unit_test(a_partial_batch_counts_its_own_rows_only),
+        cmocka_unit_test(nodes_are_run_ahead_of_a_pass),
         cmocka_unit_test(features_may_lie_anywhere),
         cmocka_unit_test(an_evaluation_drops_nothing_and_needs_less),
         cmocka_unit_test(metrics_can_be_taken_after_backward),

@@ -25,6 +25,7 @@ struct rig {
 
     /* what hooks asked for */
     int saves, stops, evaluations;
+    bool is_saving; /* saves are refused */
     err stop_kind;
     char stop_why[ERROR_TEXT_MAX];
     struct evaluation answer; /* to the next evaluation */

@@ -55,6 +55,46 @@ static void the_step_that_is_due_has_not_left_when_it_is_asked_for(void **state)
     assert_int_equal(rig->saves, 2);
 }
 
+static void wait_until(struct rig *rig, double seconds)
+{
+    rig->view.now_ns = (uint64_t)(seconds * 1e9);
+    rig_must(rig_tell(rig, OCCASION_WAITED));
+}
+
+static void while_nothing_comes_steps_since_the_last_are_saved(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, SAVES("train.save_checkpoint_secs=60"));
+    rig_adopt(rig, 0, 0);
+    wait_until(rig, 70);
+    assert_int_equal(rig->saves, 1);
+    rig_step(rig, 1, 71);
+    assert_int_equal(rig->saves, 2);
+    rig_step(rig, 2, 72);
+    wait_until(rig, 130);
+    assert_int_equal(rig->saves, 2);
+    wait_until(rig, 132);
+    assert_int_equal(rig->saves, 3);
+    wait_until(rig, 1000);
+    assert_int_equal(rig->saves, 3);
+}
+
+static void what_another_one_was_in_the_way_of_is_saved_while_nothing_comes(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, SAVES("train.save_checkpoint_secs=60"));
+    rig_adopt(rig, 0, 0);
+    rig->is_saving = true;
+    rig_step(rig, 1, 61);
+    wait_until(rig, 62);
+    assert_int_equal(rig->saves, 1);
+    rig->is_saving = false;
+    wait_until(rig, 63);
+    assert_int_equal(rig->saves, 2);
+    wait_until(rig, 64);
+    assert_int_equal(rig->saves, 2);
+}
+
 static void by_default_600_seconds_pass(void **state)
 {
     struct rig *rig = *state;
@@ -107,6 +147,8 @@ int main(void)
         WITH_RIG(values_that_are_there_are_saved_at_once),
         WITH_RIG(by_steps_every_so_many_are_saved),
         WITH_RIG(the_step_that_is_due_has_not_left_when_it_is_asked_for),
+        WITH_RIG(while_nothing_comes_steps_since_the_last_are_saved),
+        WITH_RIG(what_another_one_was_in_the_way_of_is_saved_while_nothing_comes),
         WITH_RIG(by_default_600_seconds_pass),
         WITH_RIG(zero_turns_saving_off),
         WITH_RIG(one_in_the_list_takes_the_place_of_the_keys_one),

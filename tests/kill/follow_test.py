@@ -6,7 +6,7 @@ import time
 
 from program import BAD_INPUT, main
 from program.cluster import Cluster
-from program.lives import CHIEF, LIMITS, Life, Plan, dtrain, leftovers
+from program.lives import CHIEF, END_S, LIMITS, Life, Plan, dtrain, leftovers
 
 ROWS = 200  # of a file
 BATCH = 20
@@ -71,6 +71,14 @@ class Follow(Life):
         steps = self.files * STEPS_OF_FILE
         cluster.wait_for_step(steps if is_sync else WORKERS * (steps - 1))
 
+    def assert_rows_are_told(self, cluster):
+        """Of all files, those that lives before the last one used as well."""
+        rows = self.files * ROWS
+        self.assertIn(f"of those that came: {rows} of {rows} rows, 0 twice, 0 lost\n",
+                      cluster.story())
+        self.assertEqual(cluster.result()["rows"], {"per_epoch": rows, "epochs": 1, "used": rows,
+                                                    "twice": 0, "lost": 0, "late": 0})
+
     def disturb(self, cluster):
         self.train_on_next(cluster)
         for names in (["worker/1"], [CHIEF], list(cluster.tasks)):
@@ -79,6 +87,7 @@ class Follow(Life):
         self.add_file()
         self.end()
         self.assert_ends(cluster)
+        self.assert_rows_are_told(cluster)
 
     def test_what_has_no_meaning_is_refused(self):
         self.add_file()
@@ -114,15 +123,34 @@ class Follow(Life):
         steps = self.files * STEPS_OF_FILE * WORKERS
         self.assertEqual(cluster.result()["step"], steps, cluster.story())
 
+    def test_a_checkpoint_by_time_is_made_while_no_file_comes(self):
+        for mode in ("sync", "async"):
+            with self.subTest(mode):
+                self.files = 0
+                self.add_file()
+                plan = self.plan(mode, follow=True, settle_secs=0.1)
+                plan.changes.update({"train.save_checkpoint_steps": 0,
+                                     "train.save_checkpoint_secs": 0.2})
+                cluster = self.begin(plan)
+                for _ in range(2):
+                    self.train_on_next(cluster)
+                    steps = self.files * STEPS_OF_FILE * (WORKERS if mode == "async" else 1)
+                    cluster.wait_until_alive(
+                        lambda: steps in cluster.checkpoint_steps(), f"a checkpoint of {steps}")
+                self.end()
+                self.assert_ends(cluster)
+                for path in (self.folder / "in").iterdir():
+                    path.unlink()
+
     def test_who_waits_for_a_file_can_be_stopped(self):
         for mode in ("sync", "async"):
             with self.subTest(mode):
                 cluster = self.begin_following(mode)
                 self.train_on_next(cluster)
-                stopped = time.monotonic()
+                since = time.monotonic()
                 cluster.tasks[CHIEF].process.terminate()
                 self.assert_ends(cluster, 143)
-                self.assertLess(time.monotonic() - stopped, 20, cluster.story())
+                self.assert_prompt(cluster, since, END_S)
                 steps = self.files * STEPS_OF_FILE
                 least = steps if mode == "sync" else WORKERS * (steps - 1)
                 self.assertGreaterEqual(cluster.checkpoint_steps()[-1], least, cluster.story())

@@ -12,10 +12,7 @@ LEARNT = {"accuracy": 0.6, "auc": 0.58}
 
 class InGraph(Life):
     def run_with_dead(self, plan, names):
-        cluster = self.begin(plan)
-        cluster.wait_for_step(50)
-        cluster.wait_for_line(CHIEF, "saved ")
-        cluster.restart(names)
+        cluster = self.restart(plan, names)
         return cluster, self.assert_done(cluster)
 
     def test_whoever_is_killed_goes_on_where_the_stream_was(self):

@@ -25,7 +25,7 @@ import time
 sys.dont_write_bytecode = True  # the folder is part of the source
 
 import rounds
-from program.lives import CHIEF, LEARNT, plan_of
+from program.lives import CHIEF, LEARNT, Over, plan_of
 
 LAST_STEP = 240
 BLOWS_MAX = 4  # of one round
@@ -90,10 +90,17 @@ class Round:
         self.cluster = self.case.begin(self.plan)
         for blow in self.blows:
             self.cluster.wait_for_progress(blow["lines"], LAST_BLOW_STEP)
-            if self.cluster.step() >= LAST_BLOW_STEP:
+            if self.cluster.step() >= LAST_BLOW_STEP or not self.has_struck(blow):
                 break
-            self.strike(blow)
         self.check(reference)
+
+    def has_struck(self, blow):
+        """False: we stood still, and the run is over."""
+        try:
+            self.strike(blow)
+            return True
+        except Over:
+            return False
 
     def check(self, reference):
         case, cluster = self.case, self.cluster

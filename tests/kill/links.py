@@ -96,12 +96,15 @@ class Round:
         self.mode = rng.choice(("sync", "sync", "backup", "async", "async", "stale"))
         self.ends_max = rng.randint(1, ENDS_MAX)
         self.wire = rng.choice(("float32", "bf16"))
-        self.plan = plan_of("", LAST_STEP, {**SMALL, **MODES[self.mode], "train.wire": self.wire},
+        self.wire_values = rng.choice(("float32", "bf16"))
+        wires = {"train.wire": self.wire, "train.wire_values": self.wire_values}
+        self.plan = plan_of("", LAST_STEP, {**SMALL, **MODES[self.mode], **wires},
                             flags=["--transport=tcp", "--parts=always", "--log_level=debug"])
         self.cluster = None
 
     def describe(self):
-        return f"round {self.seed}: {self.mode}, {self.wire}, at most {self.ends_max} ends"
+        return (f"round {self.seed}: {self.mode}, {self.wire}, values {self.wire_values}, at most "
+                f"{self.ends_max} ends")
 
     def count(self):
         return self.cluster.proxy.count() if self.cluster else 0

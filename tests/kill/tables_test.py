@@ -19,11 +19,8 @@ class Tables(Life):
         changes = {**CLICKS, **more}
         return plan_of(mode, last_step or LAST_STEP[mode], changes, flags=list(flags))
 
-    def restart(self, mode, names, flags=(), more=PIECES):
-        cluster = self.begin(self.plan(mode, flags=flags, more=more))
-        cluster.wait_for_step(50)
-        cluster.wait_for_line(CHIEF, "saved ")
-        cluster.restart(names)
+    def run_with_dead(self, mode, names, flags=(), more=PIECES):
+        cluster = self.restart(self.plan(mode, flags=flags, more=more), names)
         result = self.assert_done(cluster)
         self.assertGreater(result["metrics"]["auc"], LEARNT, cluster.story())
         return cluster
@@ -32,13 +29,13 @@ class Tables(Life):
         for name in ("worker/1", CHIEF, "ps/1"):
             for mode, flags in (("async", []), ("sync", FAR)):
                 with self.subTest(name, mode=mode):
-                    self.restart(mode, [name], flags)
+                    self.run_with_dead(mode, [name], flags)
 
     def check_killed_chief(self, more):
         """One that dies between two messages of one push changes bits: not every time."""
         reference = self.reference(self.plan("sync", more=more))
         for _ in range(ATTEMPTS):
-            cluster = self.restart("sync", [CHIEF], more=more)
+            cluster = self.run_with_dead("sync", [CHIEF], more=more)
             found = self.differences(cluster, reference)
             if not found:
                 return
@@ -53,7 +50,7 @@ class Tables(Life):
     def test_tables_cut_by_turns_outlive_a_killed_ps(self):
         for mode, flags in (("async", []), ("sync", FAR)):
             with self.subTest(mode=mode):
-                self.restart(mode, ["ps/1"], flags, BY_TURNS)
+                self.run_with_dead(mode, ["ps/1"], flags, BY_TURNS)
 
     def test_a_killed_chief_changes_no_bit_of_growing_tables_in_sync(self):
         self.check_killed_chief(GROWING)
@@ -62,7 +59,7 @@ class Tables(Life):
         for name, mode, flags in (("worker/1", "sync", []), ("ps/1", "async", []),
                                   ("ps/1", "sync", FAR), (CHIEF, "async", FAR)):
             with self.subTest(name, mode=mode):
-                self.restart(mode, [name], flags, GROWING)
+                self.run_with_dead(mode, [name], flags, GROWING)
 
     def test_connections_that_break_change_no_bit_in_sync(self):
         plan = self.plan("sync", LINKS_STEP, [*FAR, "--log_level=debug"])

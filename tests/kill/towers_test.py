@@ -14,11 +14,8 @@ class Towers(Life):
     def plan(self, mode, changes, flags=()):
         return plan_of(mode, LAST_STEP, {**changes, **TOWERS}, flags=list(flags))
 
-    def restart(self, plan, name):
-        cluster = self.begin(plan)
-        cluster.wait_for_step(50)
-        cluster.wait_for_line(CHIEF, "saved ")
-        cluster.restart([name])
+    def run_with_dead(self, plan, name):
+        cluster = self.restart(plan, [name])
         return cluster, self.assert_done(cluster)
 
     def test_whoever_is_killed_is_just_started_again(self):
@@ -26,7 +23,7 @@ class Towers(Life):
                 ("worker/1", "async", CLICKS, []), (CHIEF, "async", CLICKS, FAR),
                 ("ps/1", "sync", {**CLICKS, **PIECES}, FAR)):
             with self.subTest(name, mode=mode):
-                cluster, result = self.restart(self.plan(mode, changes, flags), name)
+                cluster, result = self.run_with_dead(self.plan(mode, changes, flags), name)
                 self.assertGreater(result["metrics"]["auc"], LEARNT, cluster.story())
 
     def test_a_killed_worker_changes_no_bit_in_sync(self):
@@ -35,7 +32,7 @@ class Towers(Life):
             plan = self.plan("sync", changes, flags)
             reference = self.reference(plan)
             for _ in range(ATTEMPTS):
-                cluster, _ = self.restart(plan, "worker/1")
+                cluster, _ = self.run_with_dead(plan, "worker/1")
                 found = self.differences(cluster, reference)
                 if not found:
                     break

@@ -1,4 +1,4 @@
-"""What goes over a network, counted by a proxy: gradients of 16 bits are half the bytes."""
+"""What goes over a network, counted by a proxy: gradients and values of 16 bits are half the bytes."""
 from links import SMALL, ProxiedCluster
 from program import main
 from program.lives import Life, plan_of
@@ -9,8 +9,9 @@ NEAR = 0.05  # of the bytes, for headers and initial values
 
 
 class Wire(Life):
-    def carried(self, wire, parts):
-        plan = plan_of("sync", LAST_STEP, {**SMALL, "train.wire": wire},
+    def carried(self, parts, **wires):
+        changes = {f"train.{key}": wire for key, wire in wires.items()}
+        plan = plan_of("sync", LAST_STEP, {**SMALL, **changes},
                        flags=["--transport=tcp", f"--parts={parts}"])
         cluster = ProxiedCluster(self.folder, plan, 1, 0)
         self.addCleanup(cluster.kill)
@@ -19,14 +20,15 @@ class Wire(Life):
         self.assertEqual(cluster.proxy.trouble, [], cluster.story())
         return cluster.proxy.carried
 
-    def test_rounded_gradients_are_half_the_bytes(self):
+    def test_rounded_numbers_are_half_the_bytes(self):
         for parts in ("never", "always"):
-            with self.subTest(parts=parts):
-                whole = self.carried("float32", parts)
+            whole = self.carried(parts)
+            for key, up, down in (("wire", 0.5, 1), ("wire_values", 1, 0.5)):
                 for wire in ("bf16", "fp16"):
-                    half = self.carried(wire, parts)
-                    self.assertAlmostEqual(half[UP] / whole[UP], 0.5, delta=NEAR)
-                    self.assertAlmostEqual(half[DOWN] / whole[DOWN], 1, delta=NEAR)
+                    with self.subTest(parts=parts, **{key: wire}):
+                        half = self.carried(parts, **{key: wire})
+                        self.assertAlmostEqual(half[UP] / whole[UP], up, delta=NEAR)
+                        self.assertAlmostEqual(half[DOWN] / whole[DOWN], down, delta=NEAR)
 
 
 if __name__ == "__main__":

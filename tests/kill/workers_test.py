@@ -11,10 +11,7 @@ SOON = {"train.worker_timeout_secs": 0.5}
 
 class Workers(Life):
     def restart_one(self, mode):
-        cluster = self.begin(plan_of(mode, LAST_STEP))
-        cluster.wait_for_progress(60)
-        cluster.restart(["worker/1"])
-        cluster.wait_for_line("worker/1", r"step \d+ of")
+        cluster = self.restart(plan_of(mode, LAST_STEP), ["worker/1"])
         result = self.assert_done(cluster)
         self.assertGreater(result["metrics"]["accuracy"], LEARNT)
         for name in cluster.servers():
@@ -35,9 +32,7 @@ class Workers(Life):
         self.assertEqual(steps, sorted(set(steps)))
 
     def leave_one(self, mode):
-        cluster = self.begin(plan_of(mode, LAST_STEP, SOON))
-        cluster.wait_for_progress(60)
-        cluster.kill_task("worker/1")
+        cluster = self.disturb(plan_of(mode, LAST_STEP, SOON), lambda c: c.kill_task("worker/1"))
         cluster.tasks.pop("worker/1")
         self.assert_done(cluster)
         self.assert_says(cluster, "ps/0", r"goes on without worker/1, gone for \d+ s "
@@ -90,15 +85,13 @@ class Workers(Life):
 
     def hold_up(self, cluster, name):
         """Until the others have run into it: nobody tells of a step any more."""
-        task = cluster.tasks[name]
-        task.process.send_signal(signal.SIGSTOP)
-        cluster.wait_until(task.is_held_up, f"{name} to stand still")
+        cluster.hold_up(name)
         said, still = cluster.progress(), 0
         while still < lives.STILL_LOOKS:
             lives.pause()
             now = cluster.progress()
             said, still = now, still + 1 if now == said else 0
-        task.process.send_signal(signal.SIGCONT)
+        cluster.tasks[name].process.send_signal(signal.SIGCONT)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 import os
 import re
 import shutil
-import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -12,23 +11,11 @@ import program
 from life import LifeCase
 from program import cluster
 from program.cluster import ClusterCase, Plan, by_flags
+from program.commands import MOUNTING, NO_MOUNT
 
 FAILED = r"WARNING: the checkpoint of step \d+ failed: (.*) \((\d+) failed since the start\)"
 FILE_BYTES = 100000  # a shard has more, an index or a piece of memory for two tasks may have too
 LAST_STEP = 1600  # so many that some saves begin after another one has failed, on a busy machine too
-
-
-def mounting():
-    """A command in front of one that may mount; None: we have no right to."""
-    for words in (["unshare", "-m"], ["unshare", "-rm"]):
-        with tempfile.TemporaryDirectory() as folder:
-            if life.succeeds(*words, "mount", "-t", "tmpfs", "none", folder):
-                return words
-    return None
-
-
-MOUNTING = mounting()
-NO_MOUNT = "may not mount here"
 
 
 def on_tmpfs(options):

@@ -144,11 +144,3 @@ class LifeCase(program.FolderCase):
         known = re.compile(r"checkpoint|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\..*")
         names = sorted(path.name for path in (self.folder / folder).iterdir())
         self.assertEqual([name for name in names if not known.fullmatch(name)], [])
-
-
-def succeeds(*words):
-    """Is there such a command, and may we?"""
-    try:
-        return subprocess.run(words, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False

@@ -15,6 +15,18 @@ def source(**more):
     return {"format": "csv", "file": "part-*.csv", "label": "y", **more}
 
 
+def run_of_numbers(**more):
+    """The same without columns of cells: of the numbers alone."""
+    return {
+        "data": {
+            "train": source(columns=["x"], **more),
+            "eval": source(columns=["x"], take=100),
+            "batch_size": 20,
+        },
+        "model": [{"op": "dense", "name": "logits", "units": 3}],
+    }
+
+
 def run_of(**more):
     """The changes that make a model of words and a number out of life's."""
     return {
@@ -41,10 +53,9 @@ class Streams(LifeCase):
             lines = [f"{i / ROWS},word {i * i % 97},{i % 3}\n" for i in rows]
             (self.folder / f"part-{part}.csv").write_text("x,word,y\n" + "".join(lines))
 
-    def compare(self, first_ps, second_ps, workers):
+    def compare(self, first_ps, second_ps, workers, changes):
         for folder in ("whole", "run"):
             shutil.rmtree(self.folder / folder, ignore_errors=True)
-        changes = run_of(**STREAM)
         self.train(400, ps=2 if workers > 1 else 0, workers=workers, train__checkpoint_dir="whole",
                    **changes)
         self.train(130, ps=first_ps, workers=workers, **changes)
@@ -54,10 +65,13 @@ class Streams(LifeCase):
         self.assert_same("whole", "run")
 
     def test_a_process_goes_on_where_it_ended(self):
-        self.compare(0, 0, workers=1)
+        self.compare(0, 0, workers=1, changes=run_of(**STREAM))
 
     def test_workers_go_on_with_any_number_of_ps(self):
-        self.compare(1, 3, workers=2)
+        self.compare(1, 3, workers=2, changes=run_of(**STREAM))
+
+    def test_numbers_without_columns_are_streams_too(self):
+        self.compare(1, 2, workers=2, changes=run_of_numbers(**STREAM))
 
     def test_indexes_lie_beside_the_checkpoints(self):
         self.train(10, ps=0, workers=1, **run_of(**STREAM))
@@ -65,7 +79,12 @@ class Streams(LifeCase):
         self.assertEqual(len(list((self.folder / "run").glob("rows-*"))), PARTS)
 
     def test_rows_in_order_are_those_of_memory(self):
-        changes = run_of()
+        self.compare_with_memory(run_of())
+
+    def test_rows_of_numbers_in_order_are_those_of_memory(self):
+        self.compare_with_memory(run_of_numbers())
+
+    def compare_with_memory(self, changes):
         changes["data"]["shuffle"] = False
         self.train(400, ps=0, workers=1, train__checkpoint_dir="whole", **changes)
         changes["data"]["train"].update(STREAM)

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { TEST_PATIENCE_MS = 20000 }; /* after this a test fails instead of hanging */
+enum { TEST_PATIENCE_MS = 60000 }; /* after this a test fails instead of hanging */
 
 struct pair;
 

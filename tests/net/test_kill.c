@@ -48,7 +48,7 @@ static void peer_life(const char *address)
     if (loop_open(&pair.client_loop)) _exit(1);
     if (transport->connect(pair.client_loop, address, &end_events, &pair.client, &pair.client.link))
         _exit(1);
-    alarm(60); /* never outlives a parent that was killed itself */
+    alarm(2 * TEST_PATIENCE_MS / 1000); /* never outlives a parent that was killed itself */
     while (!pair.client.closed) loop_poll(pair.client_loop, 1000);
     _exit(0);
 }
@@ -119,7 +119,7 @@ static void a_peer_that_is_killed_at_any_moment_harms_nobody(void **state)
  * counts only once the child has answered. */
 static void serve(struct pair *pair)
 {
-    alarm(60);
+    alarm(2 * TEST_PATIENCE_MS / 1000);
     pair->server.on_message = answer;
     while (true) loop_poll(pair->server_loop, 1000);
 }

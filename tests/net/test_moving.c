@@ -126,13 +126,13 @@ static void await_amid(struct end *end, struct link *link, const struct message 
 {
     struct pair *pair = end->pair;
     struct busy *busy = end->own;
-    if (m->type == MESSAGE_REST) {
+    if (m->type == MESSAGE_AHEAD) {
         busy->parts++;
         return;
     }
     if (m->type != MESSAGE_STATE) return;
     assert_int_equal(loop_await(pair->client_loop, link, 0), ERR_TIMEOUT);
-    send_piece(&pair->server, MESSAGE_REST, PIECES - 1);
+    send_piece(&pair->server, MESSAGE_AHEAD, PIECES - 1);
     const uint64_t limit_ms = clock_ms() + TEST_PATIENCE_MS;
     while (busy->parts == 0) {
         if (clock_ms() > limit_ms) fail_msg("the part did not come");

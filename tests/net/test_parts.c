@@ -109,7 +109,7 @@ static void a_listening_socket_can_be_reserved_and_handed_on(void **state)
     pair.client_loop = pair.server_loop;
     char inherited[32], address[ADDRESS_MAX];
     int fd = -1;
-    assert_int_equal(address_reserve(pair.address, &fd), OK);
+    assert_int_equal(address_reserve("127.0.0.1:0", pair.address, &fd), OK);
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(fcntl(fd, F_SETFD, 0), 0);
     snprintf(inherited, sizeof inherited, "fd:%d", fd);

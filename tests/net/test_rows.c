@@ -162,6 +162,122 @@ static void rows_before_anything_is_shared_are_not_sent(void **state)
     refuse_to_send(&pair->server, &message);
 }
 
+/* ---- patches ---- */
+
+enum {
+    PATCHED = 24 << 20, /* of each way: more than a socket takes at once */
+    PATCHES = 50,       /* and more pieces than go with one call */
+    PATCH_STEP = PATCHED / PATCHES,
+    PATCH = 100003,
+};
+
+struct patched {
+    unsigned char out[PATCHES][PATCH], in[PATCHES][PATCH];
+};
+
+static unsigned char byte_of(size_t i)
+{
+    return (unsigned char)(i * 7 ^ i >> 9);
+}
+
+static void fill(unsigned char *bytes, size_t first, size_t count)
+{
+    for (size_t i = 0; i < count; i++) bytes[i] = byte_of(first + i);
+}
+
+static bool is_filled(const unsigned char *bytes, size_t first, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] != byte_of(first + i)) return false;
+    return true;
+}
+
+static size_t patch_at(int i)
+{
+    return (size_t)i * PATCH_STEP + 1 + (size_t)i % 3;
+}
+
+/* What goes out lies in patches where there are some, and in the window between them. */
+static void lay_patches(struct pair *pair, struct patched *p)
+{
+    fill(rows_of(&pair->client), 0, PATCHED);
+    for (int i = 0; i < PATCHES; i++) {
+        memset(rows_of(&pair->client) + patch_at(i), 0, PATCH);
+        fill(p->out[i], patch_at(i), PATCH);
+        const struct patch out = {patch_at(i), PATCH, p->out[i]};
+        assert_int_equal(link_patch(pair->client.link, &out), OK);
+    }
+    for (int i = 0; i < PATCHES; i++) {
+        const struct patch in = {PATCHED + patch_at(i), PATCH, p->in[i]};
+        assert_int_equal(link_patch(pair->client.link, &in), OK);
+    }
+}
+
+static void check_patches(struct pair *pair, const struct patched *p)
+{
+    size_t from = PATCHED;
+    for (int i = 0; i < PATCHES; i++) {
+        const size_t at = PATCHED + patch_at(i);
+        assert_true(is_filled(p->in[i], at, PATCH));
+        assert_true(is_all(rows_of(&pair->client) + at, PATCH, 0));
+        assert_true(is_filled(rows_of(&pair->client) + from, from, at - from));
+        from = at + PATCH;
+    }
+    assert_true(is_filled(rows_of(&pair->client) + from, from, 2 * PATCHED - from));
+}
+
+static void patches_stand_in_for_bytes_of_the_window(void **state)
+{
+    static struct patched p;
+    struct pair *pair = *state;
+    const struct message up = rows_at(0, PATCHED), down = rows_at(PATCHED, PATCHED);
+    pair_connect(pair);
+    pair_share_rows(pair, BLOCK, BLOCK, 2 * PATCHED);
+    lay_patches(pair, &p);
+    fill(rows_of(&pair->server) + PATCHED, PATCHED, PATCHED);
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &up), OK);
+    assert_int_equal(pair_send(&pair->server, pair->server.link, &down), OK);
+    pair_until(pair, &pair->server.messages, 1);
+    pair_until(pair, &pair->client.messages, 1);
+    assert_true(is_filled(rows_of(&pair->server), 0, PATCHED));
+    check_patches(pair, &p);
+    link_unpatch(pair->client.link);
+    assert_int_equal(pair_send(&pair->client, pair->client.link, &up), OK);
+    pair_until(pair, &pair->server.messages, 2);
+    assert_true(is_all(rows_of(&pair->server) + patch_at(1), PATCH, 0));
+}
+
+static void refuse_patch(struct link *link, uint64_t offset, uint64_t bytes)
+{
+    static char memory[BLOCK];
+    const struct patch patch = {offset, bytes, memory};
+    assert_int_equal(link_patch(link, &patch), ERR_INPUT);
+}
+
+static void a_patch_must_be_in_the_window_and_behind_the_others(void **state)
+{
+    struct pair *pair = *state;
+    static char memory[BLOCK];
+    pair_connect(pair);
+    refuse_patch(pair->client.link, 0, 1); /* of what is not there yet */
+    pair_share_rows(pair, BLOCK, BLOCK, BLOCK);
+    refuse_patch(pair->client.link, BLOCK - 1, 2);
+    refuse_patch(pair->client.link, UINT64_MAX, 2);
+    refuse_patch(pair->server.link, 0, 1);
+    assert_int_equal(link_patch(pair->client.link, &(struct patch){100, 10, memory}), OK);
+    refuse_patch(pair->client.link, 109, 1);
+    assert_int_equal(link_patch(pair->client.link, &(struct patch){110, 10, memory}), OK);
+    assert_int_equal(pair->client.closed + pair->server.closed, 0);
+}
+
+static void where_the_peer_sees_the_window_there_are_no_patches(void **state)
+{
+    struct pair *pair = *state;
+    pair_connect(pair);
+    pair_share_rows(pair, BLOCK, BLOCK, BLOCK);
+    refuse_patch(pair->client.link, 0, 1);
+}
+
 /* ---- while an owner computes ---- */
 
 enum {
@@ -414,5 +530,14 @@ int main(void)
         cmocka_unit_test(an_owner_that_waits_is_told_of_the_end),
         cmocka_unit_test(what_was_said_before_the_end_is_heard_after_the_wait),
     };
-    return run_over_all(tests, sizeof tests / sizeof tests[0]);
+    struct CMUnitTest of_sockets[] = {
+        cmocka_unit_test(patches_stand_in_for_bytes_of_the_window),
+        cmocka_unit_test(a_patch_must_be_in_the_window_and_behind_the_others),
+    };
+    struct CMUnitTest of_memory[] = {
+        cmocka_unit_test(where_the_peer_sees_the_window_there_are_no_patches),
+    };
+    return run_over_all(tests, sizeof tests / sizeof tests[0]) +
+           run_over(&transport_tcp, of_sockets, sizeof of_sockets / sizeof of_sockets[0]) +
+           run_over(&transport_shm, of_memory, 1) + run_over(&transport_inproc, of_memory, 1);
 }

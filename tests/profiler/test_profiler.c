@@ -19,9 +19,10 @@ static bool trace(void *asker, uint64_t first_step, int steps)
     return true;
 }
 
-static void save(void *asker)
+static bool save(void *asker)
 {
     fail_msg("a profiler saves nothing");
+    return false;
 }
 
 static const struct run_asks asks = {.save = save, .trace = trace};

@@ -305,6 +305,26 @@ static void what_leaves_before_the_push_is_hidden(void **state)
     assert_float_equal(s.push, 110e-6, 1e-12);
 }
 
+static void what_is_computed_of_the_next_step_meanwhile_is_hidden(void **state)
+{
+    static const struct span spans[] = {
+        {.begin_ns = 1000 * US, .end_ns = 2000 * US, .step = 7, .kind = SPAN_STEP},
+        {.begin_ns = 1100 * US, .end_ns = 1200 * US, .step = 7, .kind = SPAN_FORWARD},
+        {.begin_ns = 1500 * US, .end_ns = 1600 * US, .step = 7, .kind = SPAN_PUSH},
+        {.begin_ns = 1510 * US, .end_ns = 1540 * US, .step = 8, .kind = SPAN_FORWARD},
+        {.begin_ns = 1600 * US, .end_ns = 1900 * US, .step = 7, .kind = SPAN_WAIT},
+        {.begin_ns = 1610 * US, .end_ns = 1810 * US, .step = 8, .kind = SPAN_FORWARD},
+        {.begin_ns = 1910 * US, .end_ns = 1920 * US, .step = 8, .kind = SPAN_FORWARD},
+    };
+    const struct timeline_part part = {.spans = spans,
+                                       .span_count = sizeof spans / sizeof spans[0]};
+    const struct timeline_shares s = timeline_shares(&part);
+    assert_float_equal(s.push, 70e-6, 1e-12);
+    assert_float_equal(s.wait, 100e-6, 1e-12);
+    assert_float_equal(s.hidden, 230e-6, 1e-12);
+    assert_float_equal(s.compute, 340e-6, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +343,7 @@ int main(void)
         RIGGED(a_full_disk_is_an_error_and_leaves_nothing),
         RIGGED(shares_are_of_the_steps),
         cmocka_unit_test(what_leaves_before_the_push_is_hidden),
+        cmocka_unit_test(what_is_computed_of_the_next_step_meanwhile_is_hidden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

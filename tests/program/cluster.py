@@ -16,9 +16,11 @@ import time
 import unittest
 
 import program
-from program import LIMIT_S, wait_until
+from program import LIMIT_S, SLOWER, wait_until
 
-PROMPT_S = 20  # from the end of the chief to that of the last task, on a busy machine
+PROMPT_S = 20 * SLOWER  # from the end of the chief to that of the last task, on a busy machine
+START_S = 5 * SLOWER  # for those who are started to be there, where another one is waited for in vain
+LOG_EVERY_S = 10  # the same line is said again
 PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process
 ENDLESS = 1000000000  # steps
 PORTS, PORT_TRIES = (20000, 32000), 100  # below those that the system gives to connections
@@ -119,21 +121,27 @@ def is_listened_on(address):
         return any(line.split()[1] == wanted and line.split()[3] == "0A" for line in table)
 
 
+def lines_max(since):
+    """How often the same line may have been said since then."""
+    return 1 + (time.monotonic() - since) / LOG_EVERY_S
+
+
 def limited(descriptors):
     """Words before those of a program that may open so many files; None: as many as this one."""
     return ["sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"'] if descriptors else []
 
 
 class Task:
-    """One process; what it prints stands in a file. descriptors: how many it may have open."""
+    """One process; what it prints stands in a file. descriptors: how many it may have open; before: words of a
+    command that becomes it."""
 
-    def __init__(self, folder, name, words, env=None, descriptors=None):
+    def __init__(self, folder, name, words, env=None, descriptors=None, before=()):
         self.name = name
         self.path = os.path.join(folder, name.replace("/", "-") + ".log")
         self.ended_at = None
         with open(self.path, "ab") as log:
-            self.process = subprocess.Popen(limited(descriptors) + [program.BINARY] + words, cwd=folder,
-                                            env=program.environment(env), stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen([*before, *limited(descriptors), program.BINARY, *words],
+                                            cwd=folder, env=program.environment(env), stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log)
 
     def text(self):
@@ -182,12 +190,12 @@ class Cluster:
         job, index = name.split("/")
         return self.hosts[job][int(index)]
 
-    def start(self, name, *more, label=None, descriptors=None):
+    def start(self, name, *more, label=None, descriptors=None, before=()):
         """label: another name for its file, where the task is started twice. A ps has no spec."""
         spec = [] if name.startswith("ps/") else ["spec.json"]
         words, env = self.plan.told(name, self.hosts, spec)
         words = self.plan.flags + self.plan.flags_of.get(name, []) + list(more) + words
-        task = Task(self.folder, label or name, words, env, descriptors)
+        task = Task(self.folder, label or name, words, env, descriptors, before)
         self.tasks[label or name] = task
         return task
 

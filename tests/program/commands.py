@@ -3,6 +3,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 import threading
 
 import program
@@ -25,6 +26,27 @@ FILES = {
     "twice.json": '{"name": "a", "name": "b"}',
     "empty.json": "",
 }
+
+
+def succeeds(*words):
+    """Is there such a command, and may we?"""
+    try:
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def mounting():
+    """A command in front of one that may mount; None: we have no right to."""
+    for words in (["unshare", "-m"], ["unshare", "-rm"]):
+        with tempfile.TemporaryDirectory() as folder:
+            if succeeds(*words, "mount", "-t", "tmpfs", "none", folder):
+                return words
+    return None
+
+
+MOUNTING = mounting()
+NO_MOUNT = "may not mount here"
 
 
 class CommandCase(program.FolderCase):

@@ -15,11 +15,13 @@ import tempfile
 import time
 
 import program
+from program import SLOWER
 from program.cluster import Cluster, ClusterCase, Plan
 
-LIMIT_S = 50  # of every wait of a task; a wait that comes here is a failure
-END_S = 30  # for a job that was told to end
+LIMIT_S = 50 * SLOWER  # of every wait of a task; a wait that comes here is a failure
+END_S = 30 * SLOWER  # for a job that was told to end
 LEARNT = 0.6  # accuracy; a guess has 0.1
+ATTEMPTS_MAX = 8  # to disturb a run before it is over
 STILL_LOOKS = 10  # after so many without a word nothing moves any more
 PROGRESS = re.compile(r"step (\d+) of \d+, loss")
 KILLED = -signal.SIGKILL
@@ -37,6 +39,10 @@ MODEL = {
     "train.checkpoint_dir": "run",
     "train.save_checkpoint_steps": 20,
 }
+
+
+class Over(AssertionError):
+    """A run came to its end, and a good one, before it was disturbed: whoever disturbs it stood still."""
 
 
 def pause():
@@ -80,10 +86,14 @@ class LivingCluster(Cluster):
         self.lives = {}
         self.told = {}  # log of a life of a worker: Progress
 
+    def before(self, name):
+        """Words of a command that becomes the task."""
+        return ()
+
     def start(self, name, *more, label=None):
         lives = self.lives.setdefault(name, [])
         label = label or f"{name}-life-{len(lives) + 1}"
-        task = super().start(name, *more, label=label)
+        task = super().start(name, *more, label=label, before=self.before(name))
         self.tasks[name] = self.tasks.pop(label)
         lives.append(task)
         if name in self.workers():
@@ -98,19 +108,35 @@ class LivingCluster(Cluster):
 
     def kill_task(self, name):
         """As the system does when memory is short."""
-        self.tasks[name].process.send_signal(signal.SIGKILL)
-        self.tasks[name].process.wait(LIMIT_S)
+        self.kill_tasks([name])
 
-    def restart(self, names):
-        """All of them die, then all of them live again, as a supervisor would have it."""
+    def kill_tasks(self, names):
         for name in names:
             self.tasks[name].process.send_signal(signal.SIGKILL)
         for name in names:
             self.tasks[name].process.wait(LIMIT_S)
-            if self.tasks[name].code() != KILLED:
-                raise AssertionError(f"{name} ended by itself\n{self.story()}")
+            self.assert_ended_by([name], KILLED)
+
+    def hold_up(self, name):
+        """It stands still."""
+        task = self.tasks[name]
+        task.process.send_signal(signal.SIGSTOP)
+        self.wait_until(lambda: task.has_ended() or task.is_held_up(), f"{name} to stand still")
+        self.assert_ended_by([name])
+
+    def restart(self, names):
+        """All of them die, then all of them live again, as a supervisor would have it."""
+        self.kill_tasks(names)
         for name in names:
             self.start(name)
+
+    def assert_ended_by(self, names, *codes):
+        """Those that have ended."""
+        found = {name: self.tasks[name].process.poll() for name in names}
+        others = {name: code for name, code in found.items() if code not in (None, *codes)}
+        if others:
+            kind = AssertionError if any(others.values()) else Over
+            raise kind(f"ended too early: {others}\n{self.story()}")
 
     def kill(self):
         for lives in self.lives.values():
@@ -135,10 +161,7 @@ class LivingCluster(Cluster):
         return max(self.told[self.tasks[name].path].look().step for name in self.workers())
 
     def assert_alive(self):
-        ended = {name: task.process.poll() for name, task in self.tasks.items()
-                 if task.process.poll() not in (None, KILLED)}
-        if ended:
-            raise AssertionError(f"ended too early: {ended}\n{self.story()}")
+        self.assert_ended_by(self.tasks, KILLED)
 
     def wait_until_alive(self, is_true, what):
         """The same as wait_until, but nobody may end meanwhile."""
@@ -212,6 +235,7 @@ def leftovers(cluster):
 class Life(ClusterCase):
     """A test with clusters that are disturbed."""
 
+    cluster_of = LivingCluster
     references = {}  # spec: the folder of an undisturbed run
 
     @classmethod
@@ -223,12 +247,30 @@ class Life(ClusterCase):
 
     def begin(self, plan, folder=None):
         """A cluster of which every worker has made a step."""
-        cluster = LivingCluster(folder or self.folder, plan)
+        cluster = self.cluster_of(folder or self.folder, plan)
         self.addCleanup(cluster.kill)
         cluster.start_planned()
         cluster.wait_until(lambda: all(map(cluster.steps_of, cluster.workers())) or
                            any(task.has_ended() for task in cluster.tasks.values()), "first steps")
         return cluster
+
+    def disturb(self, plan, blow):
+        """A cluster that has made its first checkpoint and 50 steps, and then blow(cluster)."""
+        for _ in range(ATTEMPTS_MAX):
+            cluster = self.begin(plan)
+            try:
+                cluster.wait_for_step(50)
+                cluster.wait_for_line(CHIEF, "saved ")
+                blow(cluster)
+                return cluster
+            except Over as over:
+                was = over
+                cluster.kill()
+        raise was
+
+    def restart(self, plan, names):
+        """Such a cluster of which these died and live again."""
+        return self.disturb(plan, lambda cluster: cluster.restart(names))
 
     def assert_ends(self, cluster, code=0):
         """All by themselves, with this code, and soon after one another."""

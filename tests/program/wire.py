@@ -93,6 +93,21 @@ def read_header(packed):
     return values
 
 
+def take_messages(data):
+    """The whole messages at its front, as (kind, bytes of their stretch, all bytes); the rest stays."""
+    messages, at = [], 0
+    while at + HEADER_BYTES <= len(data):
+        values = read_header(bytes(data[at:at + HEADER_BYTES]))
+        stretch = 0 if values["type"] == WINDOWS else values["length"]
+        end = at + HEADER_BYTES + values["body_bytes"] + stretch
+        if end > len(data):
+            break
+        messages.append((NAMES[values["type"]], stretch, bytes(data[at:end])))
+        at = end
+    del data[:at]
+    return messages
+
+
 class Connection:
     """One, by hand. limit_s: of every wait."""
 

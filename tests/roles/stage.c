@@ -172,9 +172,11 @@ static void complete(struct profile *p, uint64_t seed)
     p->advances |= p->has_parts;
     for (int i = 0; i < p->ps_count; i++) p->sees_folder[i] = (seed + (uint64_t)i) % 2;
     p->limits = (struct wait_limits){WAIT_LIMITS(LIMIT)};
+    p->limits.save_ms = STAGE_SAVE_LIMIT_MS;
     p->limits.end_ms = STAGE_END_LIMIT_MS;
     p->limits.restart_ms = STAGE_RESTART_LIMIT_MS;
     p->limits.stop_ms = STAGE_STOP_LIMIT_MS;
+    p->limits.chief_ms = 0;
 }
 
 static bool is_traced(uint64_t seed)
@@ -224,6 +226,14 @@ void stage_save(struct stage *s)
 {
     worker_role_save(s->workers[CHIEF].role, &s->workers[CHIEF].outbox);
     stage_flush(s);
+}
+
+const char *stage_scale(struct stage *s, int more)
+{
+    const int count[JOB_COUNT] = {[JOB_WORKER] = s->world.profile.workers + more};
+    const char *why = ps_role_scale(s->ps[0].role, count, &s->ps[0].outbox);
+    stage_flush(s);
+    return why;
 }
 
 void stage_fail_step(struct stage *s, int worker, err why, const char *text)

@@ -14,6 +14,7 @@
 enum {
     STAGE_ARRAYS = 2,      /* of a block: values and one slot */
     STAGE_LIMIT_MS = 1000, /* of every wait but these */
+    STAGE_SAVE_LIMIT_MS = 500,
     STAGE_RESTART_LIMIT_MS = 5000,
     STAGE_STOP_LIMIT_MS = 500,
     STAGE_END_LIMIT_MS = 10000,
@@ -59,6 +60,8 @@ void stage_go_on(struct stage *, const struct actor *);
 /* What is told to a role from outside; its actions are carried out. */
 void stage_leave(struct stage *, struct actor *, int code, const char *why);
 void stage_save(struct stage *);
+/* ps/0 is asked for so many workers more. NULL, or why nothing comes of it. */
+const char *stage_scale(struct stage *, int more);
 void stage_fail_step(struct stage *, int worker, err why, const char *text);
 void stage_flush(struct stage *); /* whatever was asked of roles directly */
 

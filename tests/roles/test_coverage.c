@@ -117,6 +117,27 @@ static void what_comes_of_a_closed_epoch_is_late(void **state)
     assert_int_equal(c.total, 64);
 }
 
+/* There is one epoch, of which nothing is lost that has not come; and whoever goes on with other
+ * data, or comes from others, begins with the first of them. */
+static void of_what_has_no_end_the_rows_that_came_are_counted(void **state)
+{
+    const struct data_share endless = {
+        .rows = DATA_ROWS_ENDLESS, .batch = 4, .workers = 2, .replicas = 2};
+    struct ledger ledgers[WORKERS];
+    struct coverage c;
+    assert_true(data_share_is_countable(&endless));
+    coverage_begin(&c, &endless, NULL);
+    for (uint64_t n = 1; n <= 1000; n++) coverage_apply(&c, (int)(n % 2), (n + 1) / 2);
+    assert_int_equal(coverage_of_oldest(&c).applied, 4000);
+    assert_int_equal(coverage_brought(&c, 0, 500) + coverage_brought(&c, 1, 500), 4000);
+    assert_false(coverage_is_past(&c, 0, 500));
+    assert_int_equal(coverage_begin_anew(&c, &shares[1], 9, ledgers), 1);
+    assert_int_equal(c.lost + c.twice + c.late, 0);
+    assert_int_equal(coverage_begin_anew(&c, &endless, 9, ledgers), 0);
+    assert_int_equal(ledgers[0].taken + ledgers[1].taken, 0);
+    assert_int_equal(c.applied[0], 0);
+}
+
 /* What a checkpoint without a count leads to is what was counted all the while. */
 static void ledgers_tell_what_was_counted(void **state)
 {
@@ -157,6 +178,102 @@ static void another_share_begins_with_an_epoch(void **state)
                 while (!coverage_is_past(&c, w, n[w])) coverage_apply(&c, w, ++n[w]);
             assert_int_equal(coverage_close(&c).applied, shares[to].rows);
         }
+}
+
+/* So many pushes of each worker, of all that are in the model and counted. */
+static void push_all(struct model *m, struct coverage *c, struct ledger *ledgers,
+                     const uint64_t *pushes)
+{
+    for (int w = 0; w < (int)m->share.workers; w++)
+        for (uint64_t n = 0; n < pushes[w]; n++) {
+            const uint64_t sequence = ++ledgers[w].received;
+            ledgers[w].taken = sequence;
+            use(m, w, sequence);
+            coverage_apply(c, w, sequence);
+        }
+}
+
+static void check_use(const struct model *m, int least, uint64_t epochs)
+{
+    for (uint64_t i = 0; i < epochs * m->share.rows; i++) {
+        const int used = m->used[i / m->share.rows][i % m->share.rows];
+        assert_in_range(used, least, 1);
+    }
+}
+
+enum { OTHERS = 4 };
+static const struct data_share others[OTHERS] = {
+    {.rows = 61, .batch = 4, .workers = 3, .replicas = 3},
+    {.rows = 61, .batch = 4, .workers = 1, .replicas = 1},
+    {.rows = 61, .batch = 4, .workers = 5, .replicas = 5},
+    {.rows = 61, .batch = 4, .workers = 2, .replicas = 2},
+};
+
+/* In step all have brought as many: then no row is left out, and none comes twice. */
+static void another_number_of_workers_goes_on_behind_the_last_row(void **state)
+{
+    for (int from = 0; from < OTHERS; from++)
+        for (int to = 0; to < OTHERS; to++)
+            for (uint64_t steps = 0; steps < 9; steps++) {
+                const uint64_t even[WORKERS] = {steps, steps, steps, steps, steps};
+                const uint64_t on[WORKERS] = {9, 9, 9, 9, 9};
+                struct model m = {.share = others[from]};
+                struct ledger before[WORKERS] = {0}, after[WORKERS];
+                struct coverage c;
+                uint64_t left = 1;
+                coverage_begin(&c, &m.share, NULL);
+                push_all(&m, &c, before, even);
+                coverage_go_on(&c, &others[to], before, 17, after, &left);
+                assert_int_equal(left, 0);
+                assert_int_equal(after[0].taken_step, 17);
+                m.share = others[to];
+                push_all(&m, &c, after, on);
+                const uint64_t rows = 4 * steps * others[from].workers + 36 * m.share.workers;
+                check_use(&m, 1, rows / m.share.rows);
+                assert_int_equal(c.total, rows);
+                while (c.applied[0] == m.share.rows) coverage_close(&c);
+                assert_int_equal(c.first, rows / m.share.rows);
+                assert_int_equal(c.lost + c.twice + c.late, 0);
+            }
+}
+
+/* Out of step what slower workers had not brought is left out, and told. */
+static void rows_in_front_of_the_last_one_are_left_out(void **state)
+{
+    const uint64_t uneven[WORKERS] = {7, 0, 30}, on[WORKERS] = {9, 9};
+    struct model m = {.share = others[0]};
+    struct ledger before[WORKERS] = {0}, after[WORKERS];
+    struct coverage c;
+    uint64_t left;
+    coverage_begin(&c, &m.share, NULL);
+    push_all(&m, &c, before, uneven);
+    assert_int_equal(coverage_go_on(&c, &others[3], before, 37, after, &left), 360 / 61);
+    assert_int_equal(left, 360 - 37 * 4);
+    assert_int_equal(after[0].received + after[1].received, 90);
+    m.share = others[3];
+    push_all(&m, &c, after, on);
+    check_use(&m, 0, EPOCHS);
+    uint64_t missing = 0;
+    for (uint64_t e = 0; e < 360 / 61; e++) missing += 61 - rows_of(&m, e);
+    assert_int_equal(c.lost, missing);
+    assert_int_equal(c.twice + c.late, 0);
+}
+
+/* Gradients that are summed are rows that stay together: a push begins behind all. */
+static void a_push_of_several_batches_is_not_cut(void **state)
+{
+    const struct data_share sums = {.rows = 61, .batch = 4, .workers = 2, .replicas = 4};
+    const uint64_t even[WORKERS] = {1, 1, 1};
+    struct model m = {.share = others[0]};
+    struct ledger before[WORKERS] = {0}, after[WORKERS];
+    struct coverage c;
+    uint64_t left;
+    coverage_begin(&c, &m.share, NULL);
+    push_all(&m, &c, before, even);
+    coverage_go_on(&c, &sums, before, 1, after, &left);
+    assert_int_equal(after[0].received, 1);
+    assert_int_equal(after[1].received, 1);
+    assert_int_equal(left, 4);
 }
 
 /* Backup workers come and go, and so does the order of updates: a push is of the same rows. */
@@ -217,9 +334,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_epoch_has_the_rows_that_were_used),
         cmocka_unit_test(an_epoch_is_over_with_its_last_row),
+        cmocka_unit_test(of_what_has_no_end_the_rows_that_came_are_counted),
         cmocka_unit_test(what_comes_of_a_closed_epoch_is_late),
         cmocka_unit_test(ledgers_tell_what_was_counted),
         cmocka_unit_test(another_share_begins_with_an_epoch),
+        cmocka_unit_test(another_number_of_workers_goes_on_behind_the_last_row),
+        cmocka_unit_test(rows_in_front_of_the_last_one_are_left_out),
+        cmocka_unit_test(a_push_of_several_batches_is_not_cut),
         cmocka_unit_test(a_share_is_the_same_where_pushes_are),
         cmocka_unit_test(numbers_are_read_as_they_were_written),
         cmocka_unit_test(numbers_that_cannot_be_are_refused),

@@ -113,7 +113,7 @@ static void a_push_that_is_not_the_next_of_its_generation_is_never_applied(void 
                         .generation = worker_role_generation(s.workers[0].role),
                         .sequence = 5,
                         .code = 1,
-                        .length = 64};
+                        .length = PIECES * PIECE_BYTES};
     stage_send_to_ps(&s, 0, 0, &m); /* again */
     m.sequence = 1000;
     stage_send_to_ps(&s, 0, 0, &m); /* out of order */

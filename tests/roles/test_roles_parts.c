@@ -217,7 +217,8 @@ static void a_part_that_is_not_finite_changes_nothing(void **state)
         struct stage s;
         begin(&s, &o);
         assert_true(run_until_advanced(&s));
-        const int worker = find_unfinished(&s), advanced = s.ps[0].advanced;
+        const int worker = find_unfinished(&s);
+        const uint64_t advanced = s.ps[0].advanced;
         struct message spoiled = {
             .type = MESSAGE_PART,
             .job = JOB_WORKER,
@@ -227,21 +228,24 @@ static void a_part_that_is_not_finite_changes_nothing(void **state)
             .step = (uint64_t)stage_updates(&s, 0),
             .length = PIECE_BYTES,
         };
-        spoiled.offset = ps_role_ahead(s.ps[0].role, worker, spoiled.sequence);
-        if (spoiled.offset + PIECE_BYTES < PIECES * PIECE_BYTES) {
+        const uint64_t ahead = ps_role_ahead(s.ps[0].role, worker, spoiled.sequence);
+        int piece = 1;
+        while (piece < PIECES && ahead >> piece & 1) piece++;
+        spoiled.offset = (uint64_t)piece * PIECE_BYTES;
+        if (piece < PIECES) {
             found++;
             s.ps[0].role->ops->message(s.ps[0].role, JOB_WORKER, worker, &spoiled, &s.ps[0].outbox);
             stage_flush(&s);
             assert_int_equal(s.ps[0].advanced, advanced);
             assert_int_equal(ps_role_ahead(s.ps[0].role, worker, spoiled.sequence),
-                             spoiled.offset + PIECE_BYTES);
+                             ahead | UINT64_C(1) << piece);
         }
         stage_close(&s);
     }
     assert_in_range(found, 1, SEEDS / 4);
 }
 
-/* What is not the next part is looked at by nobody, and harms nobody. */
+/* What is no part that can come is looked at by nobody, and harms nobody. */
 static void parts_that_belong_to_nothing_are_void(void **state)
 {
     for (uint64_t seed = 0; seed < SEEDS / 4; seed++) {
@@ -256,16 +260,21 @@ static void parts_that_belong_to_nothing_are_void(void **state)
             .task = 1,
             .code = 1,
             .generation = s.ps[0].config.generation,
-            .sequence = next + seed % 2,
-            .offset = PIECE_BYTES * (1 + seed % 3),
+            .sequence = next,
+            .offset = PIECE_BYTES,
             .length = PIECE_BYTES,
         };
-        struct message past = part, ahead = part;
+        struct message past = part, front = part, torn = part, beyond = part;
         past.sequence = next - 1;
-        past.offset = 0;
+        front.offset = 0;
+        torn.length = PIECE_BYTES / 2;
+        beyond.length = PIECES * PIECE_BYTES;
+        const uint64_t before = ps_role_ahead(s.ps[0].role, 1, next);
         stage_send_to_ps(&s, 0, 1, &past);
-        stage_send_to_ps(&s, 0, 1, &ahead);
-        assert_int_equal(ps_role_ahead(s.ps[0].role, 1, ahead.sequence) % PIECE_BYTES, 0);
+        stage_send_to_ps(&s, 0, 1, &front);
+        stage_send_to_ps(&s, 0, 1, &torn);
+        stage_send_to_ps(&s, 0, 1, &beyond);
+        assert_int_equal(ps_role_ahead(s.ps[0].role, 1, next), before);
         end_with(&s, EXIT_DONE);
         all_rounds_are_whole(&s, LAST_STEP);
         stage_close(&s);

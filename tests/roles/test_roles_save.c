@@ -274,7 +274,7 @@ static void cut_links_during_saves_leave_every_checkpoint_consistent(void **stat
         run_until_adopted(&s, 0);
         for (int i = 0; i < 10; i++) {
             stage_save(&s);
-            cut_somewhere(&s, 40);
+            cut_somewhere(&s, 60);
         }
         end_with(&s, EXIT_DONE);
         all_ps_applied(&s, LAST_STEP);

@@ -2,10 +2,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/cluster/role/parts/parts.h"
 #include "core/cluster/role/verdict.h"
 #include "tests/simulate/world.h"
 
-enum { START_GRACE_MS = 1000 };
+enum { START_GRACE_MS = 10000 };
 
 /* ---- setting up ---- */
 
@@ -20,11 +21,13 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     *ps->store = NOTHING;
     ps->arrays = ps->advanced = 0;
     ps->is_serving = false;
+    memset(ps->told, 0, sizeof ps->told);
+    memset(ps->ids, 0, sizeof ps->ids);
     ps->restored = shard ? shard->node : NOTHING;
-    config->is_empty = !world->profile.has_variables[ps->index];
+    config->block_bytes = world->profile.has_variables[ps->index] ? PIECES * PIECE_BYTES : 0;
     config->is_restored = shard && world->profile.sees_folder[ps->index];
     if (shard && !is_broken(world, DEFECT_LEDGER_LOST)) config->ledger = shard->ledger;
-    if (config->is_empty || config->is_restored)
+    if (!config->block_bytes || config->is_restored)
         *ps->store = nodes_begin(&world->nodes, ps->restored, ps->index, config->generation);
     if (is_broken(world, DEFECT_RESTORED_OFF) && shard && ps->index == 0) config->step++;
     ps->config = *config;
@@ -39,7 +42,12 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
 
 static void begin_set_up(struct world *world, struct actor *ps, const struct action *action)
 {
-    memcpy(ps->setup, action->setup.message.body, sizeof(struct description));
+    struct description description;
+    memcpy(&description, action->setup.message.body, sizeof description);
+    if (description.term < ps_role_term(ps->role))
+        blame(world, "%s is set up by a chief of term %llu, and knows of term %llu", actor_name(ps),
+              (unsigned long long)description.term, (unsigned long long)ps_role_term(ps->role));
+    memcpy(ps->setup, &description, sizeof description);
     struct action kept = *action;
     kept.setup.message.body = ps->setup;
     if (world->profile.read_us)
@@ -51,7 +59,7 @@ static void begin_set_up(struct world *world, struct actor *ps, const struct act
 static void initialize(struct world *world, struct actor *ps,
                        const struct action_initialize *action)
 {
-    if (ps->config.is_empty) return;
+    if (!ps->config.block_bytes) return;
     const struct windows *windows = ps->windows[action->worker];
     const struct content *content = windows ? windows->gradient : NULL;
     if (!content || content->kind != CONTENT_ARRAY || content->array != action->array ||
@@ -78,8 +86,9 @@ static void share(struct world *world, struct actor *ps, const struct action_sha
 {
     struct windows **windows = &ps->windows[action->worker];
     if (!*windows || action->is_fresh) *windows = &world_map(world)->windows;
+    if (action->is_fresh) rows_told_forget(&ps->told[action->worker]);
     struct link *link = ps->links[action->worker];
-    if (!link || link->is_cut || !link->is_open[TO_WORKER] || ps->config.is_empty) return;
+    if (!link || link->is_cut || !link->is_open[TO_WORKER] || !ps->config.block_bytes) return;
     if (link->has_windows[TO_PS])
         blame(world, "%s shares windows twice over link %d", actor_name(ps), link->number);
     link->has_windows[TO_PS] = true;
@@ -120,11 +129,10 @@ static void note_hash(struct world *world, const struct content *gradient)
     *seen = now;
 }
 
-/* The chief has begun another generation: what this ps applies until it hears of that is lost. */
+/* A chief has begun another generation: what this ps applies until it hears of that is lost. */
 static bool is_outlived(struct world *world, const struct actor *ps)
 {
-    const uint64_t begun = worker_at(world, 0)->choice.generation;
-    return begun && begun != ps->config.generation;
+    return world->begun && world->begun != ps->config.generation;
 }
 
 /* What no gradient that is applied may be. */
@@ -228,20 +236,25 @@ static void check_complete(struct world *world, const struct actor *ps)
                   (unsigned long long)(node->missing[w] - node->dropped[w]), w);
 }
 
+static bool has_advanced(const struct actor *ps, int piece)
+{
+    return ps->advanced >> piece & 1;
+}
+
 /* Every piece becomes what all together become, and rows are applied with their block. */
 static void check_pieces(struct world *world, const struct actor *ps,
                          const struct action_apply *action, uint64_t hash)
 {
-    for (int i = 0; i < ps->advanced; i++)
-        if (ps->advanced_hashes[i] != hash)
+    for (int i = 0; i < PIECES; i++)
+        if (has_advanced(ps, i) && ps->advanced_hashes[i] != hash)
             blame(world, "%s advanced its piece %d by other gradients than it applies",
                   actor_name(ps), i);
-    for (int i = 0; i < action->worker_count && !ps->config.is_empty; i++) {
+    for (int i = 0; i < action->worker_count && ps->config.block_bytes; i++) {
         const struct content *gradient = ps->windows[action->workers[i]]->gradient;
         const int end = world->profile.has_rows ? WINDOW_PIECES : PIECES;
-        for (int piece = ps->advanced; piece < end; piece++)
-            if (gradient[piece].kind != CONTENT_GRADIENT ||
-                gradient[piece].hash != gradient[PIECES - 1].hash)
+        for (int piece = 0; piece < end; piece++)
+            if (!has_advanced(ps, piece) && (gradient[piece].kind != CONTENT_GRADIENT ||
+                                             gradient[piece].hash != gradient[0].hash))
                 blame(world, "%s applies a gradient of worker/%d whose piece %d is of another",
                       actor_name(ps), action->workers[i], piece);
     }
@@ -259,8 +272,9 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
     for (int i = 0; i < action->worker_count; i++) {
         static const struct content nothing = {.kind = CONTENT_NONE};
         int w = action->workers[i];
-        gradients[i] = ps->windows[w] ? &ps->windows[w]->gradient[PIECES - 1] : &nothing;
+        gradients[i] = ps->windows[w] ? &ps->windows[w]->gradient[0] : &nothing;
         check_gradient(world, ps, w, gradients[i]);
+        rows_check_applied(world, ps, w, gradients[i]);
         check_staleness(world, ps, gradients[i]);
         if (ps->config.takes_all && !world->blame[0]) note_hash(world, gradients[i]);
     }
@@ -275,28 +289,32 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
 /* ---- ahead of the round ---- */
 
 /* Workers that map the store see it change. */
-static void show_change(struct world *world, const struct actor *ps, int end)
+static void show_change(struct world *world, const struct actor *ps, int first, int count)
 {
     for (int w = 0; w < world->profile.workers && world->profile.shares_memory; w++) {
         struct actor *worker = worker_at(world, w);
         const struct view *view = &worker->views[ps->index];
         if (worker->is_alive && view->values == ps->store)
-            worker_sees_change(worker, ps->index, end);
+            worker_sees_change(worker, ps->index, first, count);
     }
 }
 
 static void advance(struct world *world, struct actor *ps, const struct action_advance *action)
 {
     static const struct content nothing = {.kind = CONTENT_NONE};
-    const int end = (int)(action->end / PIECE_BYTES);
-    if (*ps->store == NOTHING || action->step != node_of(world, *ps->store)->step ||
-        end <= ps->advanced || end > PIECES || !ps->config.takes_all) {
-        blame(world, "%s advances %d of its pieces, of which %d have, at step %llu", actor_name(ps),
-              end, ps->advanced, (unsigned long long)action->step);
+    const struct parts block = {PIECES * PIECE_BYTES, PIECE_BYTES};
+    const uint64_t parts = parts_in(&block, (struct stretch){action->offset, action->length});
+    if (*ps->store == NOTHING || action->step != node_of(world, *ps->store)->step || !parts ||
+        parts & ps->advanced || !ps->config.takes_all) {
+        blame(world, "%s advances pieces %llx, of which %llx have, at step %llu", actor_name(ps),
+              (unsigned long long)parts, (unsigned long long)ps->advanced,
+              (unsigned long long)action->step);
         return;
     }
     check_divisor(world, ps, action->workers, action->worker_count, action->gradients);
-    for (int piece = ps->advanced; piece < end; piece++) {
+    const int first = (int)(action->offset / PIECE_BYTES),
+              count = (int)(action->length / PIECE_BYTES);
+    for (int piece = first; piece < first + count; piece++) {
         const struct content *gradients[WORKERS_MAX];
         for (int i = 0; i < action->worker_count; i++) {
             const struct windows *windows = ps->windows[action->workers[i]];
@@ -305,8 +323,8 @@ static void advance(struct world *world, struct actor *ps, const struct action_a
         const struct update update = {gradients, action->worker_count, world->profile.workers};
         ps->advanced_hashes[piece] = nodes_hash(&world->nodes, *ps->store, &update);
     }
-    ps->advanced = end;
-    show_change(world, ps, end);
+    ps->advanced |= parts;
+    show_change(world, ps, first, count);
 }
 
 static void take_back(struct world *world, struct actor *ps)
@@ -319,7 +337,8 @@ static void take_back(struct world *world, struct actor *ps)
 static void check_whole(struct world *world, const struct actor *ps, const char *for_what)
 {
     if (ps->advanced)
-        blame(world, "%s has advanced %d pieces at %s", actor_name(ps), ps->advanced, for_what);
+        blame(world, "%s has advanced pieces %llx at %s", actor_name(ps),
+              (unsigned long long)ps->advanced, for_what);
 }
 
 void ps_dropped(struct world *world, struct actor *ps, int worker)
@@ -359,8 +378,10 @@ static void cut(struct world *world, struct actor *ps, const struct action_cut *
 
 static err send_shard(struct world *world, struct actor *ps, const struct carried_shard *file)
 {
-    if (!ps->links[0]) return ERR_PEER;
+    const int chief = ps_role_chief(ps->role);
+    if (!ps->links[chief]) return ERR_PEER;
     const struct action_send send = {
+        .peer = chief,
         .message = {.type = MESSAGE_SHARD,
                     .task = (uint32_t)ps->index,
                     .job = JOB_PS,
@@ -404,6 +425,9 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
     case ACTION_SETUP:
         begin_set_up(world, ps, action);
         break;
+    case ACTION_HANG_UP:
+        network_hang_up(world, ps, action->hang_up.worker);
+        break;
     case ACTION_SHARE:
         share(world, ps, &action->share);
         break;
@@ -428,6 +452,10 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
     case ACTION_HELD:
         hold(world, ps, action->held.begins);
         break;
+    case ACTION_SCALED:
+        TRACE(world, "%s: not moved: %s", actor_name(ps), action->scaled.text);
+        ps->refused++;
+        break;
     default:
         blame(world, "%s wants %s, which is not for a ps", actor_name(ps),
               action_name(action->type));
@@ -444,14 +472,13 @@ void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *
     const struct message *m = &parcel->message;
     if (m->type == MESSAGE_STATE) ps->is_serving = m->code == PS_SERVING;
     parcel->first = (int)(m->offset / PIECE_BYTES);
-    parcel->pieces =
-        m->length < UINT64_MAX ? (int)(m->length / PIECE_BYTES) : PIECES - parcel->first;
+    parcel->pieces = (int)(m->length / PIECE_BYTES);
     if (m->type == MESSAGE_AHEAD) memcpy(parcel->ahead, ps->advanced_hashes, sizeof parcel->ahead);
     if (m->type != MESSAGE_VALUES) return;
     if (m->length) check_whole(world, ps, "an answer");
     struct windows *windows = ps->windows[worker];
-    if (ps->config.is_empty && ps->index != 0) return; /* it has no values, and no step */
-    bool sees_store = ps->config.takes_all || ps->config.is_empty;
+    if (!ps->config.block_bytes && ps->index != 0) return; /* it has no values, and no step */
+    bool sees_store = ps->config.takes_all || !ps->config.block_bytes;
     if (!sees_store && m->length && !windows) {
         blame(world, "%s sends values that it has not shared", actor_name(ps));
         return;
@@ -470,39 +497,13 @@ void ps_sends(struct world *world, struct actor *ps, int worker, struct parcel *
 static void check_stretch(struct world *world, const struct actor *ps, int worker,
                           const struct message *m)
 {
-    const bool is_void = m->generation != ps->config.generation || m->type == MESSAGE_PART;
-    if (is_void || !m->offset || m->offset == ps_role_ahead(ps->role, worker, m->sequence)) return;
-    blame(world, "%s gets a push of worker/%d from byte %llu on, and has %llu before it",
-          actor_name(ps), worker, (unsigned long long)m->offset,
-          (unsigned long long)ps_role_ahead(ps->role, worker, m->sequence));
-}
-
-/* What is said with a push stays as it is until it is answered. */
-static void hear_rows(struct world *world, struct actor *ps, int worker,
-                      const struct parcel *parcel)
-{
-    struct windows *windows = ps->windows[worker];
-    const bool is_of_this_life = windows && ps_role_is_serving(ps->role) &&
-                                 parcel->message.generation == ps->config.generation;
-    if (!is_of_this_life) return;
-    windows->rows_told = parcel->message.sequence;
-    if (world->profile.shares_memory || is_broken(world, DEFECT_ROWS_OLD)) return;
-    struct content *rows = &windows->gradient[ROWS_AT];
-    *rows = parcel->content;
-    if (memcmp(parcel->source, rows, sizeof *rows) != 0) rows->kind = CONTENT_TORN;
-}
-
-/* The runner breaks with a worker whose push comes without its rows. */
-static void check_rows_told(struct world *world, struct actor *ps, int worker,
-                            const struct message *m)
-{
-    struct windows *windows = ps->windows[worker];
-    if (!world->profile.has_rows || ps->config.is_empty || !windows) return;
-    if (m->type == MESSAGE_JOIN) windows->rows_told = 0;
-    if (m->type != MESSAGE_PUSH || m->generation != ps->config.generation) return;
-    if (windows->rows_told != m->sequence)
-        blame(world, "%s gets push %llu of worker/%d, and has rows of push %llu", actor_name(ps),
-              (unsigned long long)m->sequence, worker, (unsigned long long)windows->rows_told);
+    const struct parts block = {PIECES * PIECE_BYTES, PIECE_BYTES};
+    const uint64_t parts = parts_in(&block, (struct stretch){m->offset, m->length});
+    const uint64_t ahead = ps_role_ahead(ps->role, worker, m->sequence), all = parts_all(&block);
+    const bool is_void = m->generation != ps->config.generation || m->type != MESSAGE_PUSH;
+    if (is_void || !ps->config.block_bytes || parts == all || (parts ^ ahead) == all) return;
+    blame(world, "%s gets pieces %llx with a push of worker/%d, and %llx ahead of it",
+          actor_name(ps), (unsigned long long)parts, worker, (unsigned long long)ahead);
 }
 
 /* A stretch travels unless memory is shared; a ps without variables has no windows, but is told. */
@@ -510,15 +511,16 @@ bool ps_receives(struct world *world, struct actor *ps, int worker, struct parce
 {
     uint32_t type = parcel->message.type;
     if (type == MESSAGE_ROWS) {
-        hear_rows(world, ps, worker, parcel);
+        rows_heard_by_ps(world, ps, worker, parcel);
         return false;
     }
-    check_rows_told(world, ps, worker, &parcel->message);
+    rows_check_told(world, ps, worker, &parcel->message);
     if (type != MESSAGE_PUSH && type != MESSAGE_PART && type != MESSAGE_INIT) return true;
     check_stretch(world, ps, worker, &parcel->message);
-    if (ps->config.is_empty && !ps->windows[worker])
+    if (!ps->config.block_bytes && !ps->windows[worker])
         ps->windows[worker] = &world_map(world)->windows;
-    if (!ps->windows[worker] || (world->profile.shares_memory && !ps->config.is_empty)) return true;
+    if (!ps->windows[worker] || (world->profile.shares_memory && ps->config.block_bytes))
+        return true;
     const bool is_lost = type == MESSAGE_PART && is_broken(world, DEFECT_PART_LOST);
     for (int i = 0; i < parcel->pieces && !is_lost; i++) {
         struct content *piece = &ps->windows[worker]->gradient[parcel->first + i];
@@ -534,7 +536,8 @@ static void note_absent(struct world *world, const struct actor *ps)
 {
     const struct profile *p = &world->profile;
     for (int w = 0; w < p->workers; w++) {
-        uint64_t limit_ms = ps->met[w] ? p->config.worker_timeout_ms : p->limits.start_ms;
+        const bool was_there = ps->met[w] || ps->life > 1; /* the job may have gone on meanwhile */
+        uint64_t limit_ms = was_there ? p->config.worker_timeout_ms : p->limits.start_ms;
         uint64_t hurried_ms = p->limits.stop_ms / PS_STOP_PARTS;
         if (world->is_to_stop && hurried_ms < limit_ms) limit_ms = hurried_ms;
         bool is_absent =
@@ -546,9 +549,11 @@ static void note_absent(struct world *world, const struct actor *ps)
 void ps_watch_peers(struct world *world, struct actor *ps)
 {
     note_absent(world, ps);
-    uint64_t grace_ms = ps->links[0] ? START_GRACE_MS : 0; /* a chief that waits for another ps */
-    uint64_t limit_us = (world->profile.limits.start_ms + grace_ms) * 1000;
-    if (ps_role_is_set_up(ps->role) || world->now_us - ps->started_us < limit_us) return;
+    const int chief = ps_role_chief(ps->role);
+    const uint64_t since_us = ps->links[chief] ? ps->came_us[chief] : ps->started_us;
+    const uint64_t grace_ms = ps->links[chief] ? START_GRACE_MS : 0; /* it waits for another ps */
+    const uint64_t limit_us = (world->profile.limits.start_ms + grace_ms) * 1000;
+    if (ps_role_is_set_up(ps->role) || world->now_us - since_us < limit_us) return;
     ps->role->ops->stop(ps->role, EXIT_TIMEOUT, "the chief did not set this ps up", &ps->outbox);
     actor_flush(world, ps);
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/cluster/role/parts/parts.h"
 #include "core/cluster/role/verdict.h"
 #include "tests/simulate/world.h"
 
@@ -95,8 +96,23 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
     worker->is_starved = (starved_percent && chance(world, starved_percent)) || !is_ready;
     worker->computed.hash = gradient_hash(worker->index, worker->computed.batch, seen);
     world->counters.starved += worker->is_starved;
-    if (!worker->is_starved) plan_parts(world, worker);
+    worker->wanted = 0;
+    const uint64_t wanted = action->compute.batch + 1;
+    if (!worker->is_starved && !rows_have_come(world, worker, wanted)) {
+        rows_ask_all(world, worker, action, wanted);
+        return;
+    }
     actor_work(world, worker, action, is_ready ? world->profile.compute_us : UNFED_US);
+    if (worker->is_starved) return;
+    rows_take(world, worker, wanted);
+    plan_parts(world, worker);
+}
+
+void worker_computes(struct world *world, struct actor *worker)
+{
+    const struct action compute = worker->works[ACTION_COMPUTE];
+    plan_parts(world, worker);
+    actor_work(world, worker, &compute, world->profile.compute_us);
 }
 
 /* The window may have been lost meanwhile, or filled for another generation. */
@@ -108,26 +124,36 @@ static void write_gradient(struct actor *worker, int ps)
         if (window[i].kind == CONTENT_WRITING) window[i] = worker->computed;
 }
 
+/* Some of these. */
+static uint64_t draw_parts(struct world *world, uint64_t left)
+{
+    const uint64_t parts = left & draw(world, 1 << PIECES);
+    return parts ? parts : parts_last(left);
+}
+
 void worker_part(struct world *world, struct actor *worker, int ps)
 {
     const int before = worker->outbox.count;
     struct view *view = &worker->views[ps];
-    if (!actor_is_at(worker, ACTION_COMPUTE)) return;
+    if (!actor_is_at(worker, ACTION_COMPUTE) || worker->wanted) return;
     const uint64_t left = worker_role_left(worker->role, ps);
-    if (left <= PIECE_BYTES || !view->gradient) return;
-    struct content *piece = &view->gradient[PIECES - left / PIECE_BYTES];
-    *piece = worker->computed;
-    piece->kind = CONTENT_GRADIENT;
-    worker_role_part(worker->role, ps, PIECE_BYTES, &worker->outbox);
+    if (!left || !view->gradient) return;
+    const uint64_t parts = draw_parts(world, left);
+    for (int i = 0; i < PIECES; i++) {
+        if (!(parts >> i & 1)) continue;
+        view->gradient[i] = worker->computed;
+        view->gradient[i].kind = CONTENT_GRADIENT;
+    }
+    worker_role_part(worker->role, ps, parts, &worker->outbox);
     actor_act_since(world, worker, before);
 }
 
 /* What it has used for the last time may change: nothing else before it has ended its step. */
-void worker_sees_change(struct actor *worker, int ps, int end)
+void worker_sees_change(struct actor *worker, int ps, int first, int count)
 {
     const struct view *view = &worker->views[ps];
     if (!actor_is_at(worker, ACTION_COMPUTE) || !view->gradient) return;
-    for (int i = 0; i < end; i++)
+    for (int i = first; i < first + count; i++)
         worker->computed.is_torn |= view->gradient[i].kind == CONTENT_WRITING;
 }
 
@@ -144,6 +170,7 @@ static void end_step(struct world *world, struct actor *worker)
     worker->computed = gradient;
     for (int ps = 0; ps < world->profile.ps_count; ps++)
         if (world->profile.has_variables[ps]) write_gradient(worker, ps);
+    rows_name_next(world, worker);
     world->counters.computed++;
 }
 
@@ -155,7 +182,9 @@ static void check_reason(struct world *world, const struct actor *chief)
     uint64_t generation = ps_at(world, 0)->config.generation;
     for (int i = 0; i < world->profile.ps_count; i++) {
         const struct actor *ps = ps_at(world, i);
-        if (!ps->is_alive || !ps->is_serving || ps->config.generation != generation) return;
+        const bool is_void = ps->role && ps_role_term(ps->role) > worker_role_term(chief->role);
+        if (is_void || !ps->is_alive || !ps->is_serving || ps->config.generation != generation)
+            return;
     }
     blame(world, "%s begins another generation though all ps serve one", actor_name(chief));
 }
@@ -163,11 +192,14 @@ static void check_reason(struct world *world, const struct actor *chief)
 static void choose(struct world *world, struct actor *chief, bool is_again)
 {
     check_reason(world, chief);
+    if (!worker_role_leads(chief->role))
+        blame(world, "%s chooses, and does not lead", actor_name(chief));
     if (++world->counters.generations > GENERATIONS_MAX)
         blame(world, "%d generations", world->counters.generations);
     chief->chosen = is_again ? disk_readable(world) : world->folder.newest;
     if (is_broken(world, DEFECT_OLD_CHECKPOINT) && chief->chosen != NOTHING)
         chief->chosen = disk_oldest(world);
+    disk_lead(world, chief);
     bool is_restored = chief->chosen != NOTHING;
     int arrays = world->profile.arrays_restored;
     if (is_broken(world, DEFECT_ARRAYS_MISSING)) arrays = 1;
@@ -185,12 +217,15 @@ static void choose(struct world *world, struct actor *chief, bool is_again)
     TRACE(world, "%s begins generation %04llx at step %llu", actor_name(chief),
           (unsigned long long)chief->choice.generation & 0xffff,
           (unsigned long long)chief->choice.step);
+    world->begun = chief->choice.generation;
     worker_role_chosen(chief->role, &chief->choice, &chief->outbox);
 }
 
 static void describe(struct world *world, struct actor *chief, int ps)
 {
-    struct description description = {.config = world->profile.config, .checkpoint = chief->chosen};
+    struct description description = {.config = world->profile.config,
+                                      .checkpoint = chief->chosen,
+                                      .term = worker_role_term(chief->role)};
     description.config.generation = chief->choice.generation;
     description.config.step = chief->choice.step;
     description.config.arrays = chief->choice.arrays;
@@ -234,12 +269,28 @@ static void hear_coverage(struct world *world, struct actor *worker,
     const struct covered *c = &action->covered;
     const uint64_t generation = worker_role_generation(worker->role);
     const bool is_later = worker->covered_generation != generation || c->epoch >= worker->covered;
-    if (worker->index != 0 || !is_later || c->applied > c->rows)
+    if (!worker_role_leads(worker->role) || !is_later || c->applied > c->rows)
         blame(world, "%s hears of %llu of %llu rows of epoch %llu", actor_name(worker),
               (unsigned long long)c->applied, (unsigned long long)c->rows,
               (unsigned long long)c->epoch);
     worker->covered_generation = generation;
     worker->covered = c->epoch + action->is_over;
+}
+
+/* ---- who leads ---- */
+
+static void lead(struct world *world, struct actor *chief, const struct action_lead *action)
+{
+    const struct profile *p = &world->profile;
+    TRACE(world, "%s leads, term %llu", actor_name(chief), (unsigned long long)action->term);
+    world->counters.elected += action->term > 0;
+    disk_lead(world, chief);
+    if (p->saves && p->save_interval_us) actor_add(world, chief, EVENT_SAVE, p->save_interval_us);
+}
+
+static void claim(struct world *world, struct actor *chief, const struct action_claim *action)
+{
+    network_send(world, chief, &(struct action_send){action->ps, action->message});
 }
 
 /* ---- what the runner calls ---- */
@@ -254,6 +305,14 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         TRACE(world, "%s takes part from step %llu on", actor_name(worker),
               (unsigned long long)action->adopted.step);
         worker->adopted++;
+        break;
+    case ACTION_LEAD:
+        lead(world, worker, &action->lead);
+        break;
+    case ACTION_CLAIM:
+        claim(world, worker, &action->claim);
+        break;
+    case ACTION_YIELD:
         break;
     case ACTION_CHOOSE:
         choose(world, worker, action->choose.why_again[0]);
@@ -273,8 +332,10 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         hear_coverage(world, worker, &action->covered);
         break;
     case ACTION_PUBLISH:
-    case ACTION_EVALUATE:
         actor_work(world, worker, action, world->profile.write_us);
+        break;
+    case ACTION_EVALUATE:
+        rows_evaluate(world, worker, action, 0);
         break;
     case ACTION_ABANDON:
         world->counters.abandoned++;
@@ -290,14 +351,25 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
 void worker_end_work(struct world *world, struct actor *worker, const struct action *work)
 {
     err e = OK;
-    if (work->type == ACTION_COMPUTE && worker->is_starved) /* nor is it waited for at the end */
+    const bool lacks_rows = worker->wanted != 0;
+    worker->wanted = 0;
+    if (work->type == ACTION_EVALUATE && lacks_rows) {
+        rows_evaluate_later(world, worker, work);
+        return;
+    }
+    if (work->type == ACTION_COMPUTE && lacks_rows)
+        e = ERR_PEER;
+    else if (work->type == ACTION_COMPUTE && worker->is_starved) /* at the end none is waited for */
         e = worker_role_is_stopping(worker->role) ? ERR_STOPPED : ERR_PEER;
     else if (work->type == ACTION_COMPUTE)
         end_step(world, worker);
-    if (work->type == ACTION_PUBLISH) e = disk_publish(world, &work->publish);
+    if (work->type == ACTION_PUBLISH) e = disk_publish(world, worker, &work->publish);
     world->counters.evaluated += work->type == ACTION_EVALUATE;
     if (world->blame[0]) return;
-    worker->role->ops->done(worker->role, work->type, e, e == ERR_IO ? "no space left" : "",
+    worker->role->ops->done(worker->role, work->type, e,
+                            e == ERR_IO ? "no space left"
+                            : e         ? "another chief"
+                                        : "",
                             &worker->outbox);
 }
 
@@ -305,7 +377,8 @@ void worker_end_work(struct world *world, struct actor *worker, const struct act
 void worker_died(struct world *world, struct actor *worker)
 {
     const struct action work = actor_end_work(worker, ACTION_PUBLISH);
-    if (work.type == ACTION_PUBLISH && chance(world, 50) && disk_publish(world, &work.publish))
+    if (work.type == ACTION_PUBLISH && chance(world, 50) &&
+        disk_publish(world, worker, &work.publish))
         TRACE(world, "%s dies in a publish that would have failed", actor_name(worker));
 }
 
@@ -341,13 +414,6 @@ void worker_says(struct world *world, struct actor *worker, const struct message
 void worker_sends(struct world *world, struct actor *worker, int ps, struct parcel *parcel)
 {
     uint32_t type = parcel->message.type;
-    if (type == MESSAGE_ROWS) {
-        parcel->first = ROWS_AT;
-        parcel->pieces = 1;
-        parcel->source = &worker->views[ps].gradient[ROWS_AT];
-        parcel->content = *parcel->source;
-        return;
-    }
     if (type != MESSAGE_PUSH && type != MESSAGE_PART && type != MESSAGE_INIT) return;
     bool has_window = world->profile.has_variables[ps];
     parcel->first = (int)(parcel->message.offset / PIECE_BYTES);
@@ -365,6 +431,7 @@ void worker_is_shared(struct world *world, struct actor *worker, int ps,
     if (!view->own) view->own = &world_map(world)->windows;
     view->values = is_mapped ? parcel->values : &view->own->copy;
     view->gradient = is_mapped ? parcel->windows->gradient : view->own->gradient;
+    view->back = is_mapped ? &parcel->windows->back : &view->own->back;
     if (view->kept[0].kind != CONTENT_NONE) memcpy(view->gradient, view->kept, sizeof view->kept);
     view->kept[0].kind = CONTENT_NONE;
 }
@@ -376,6 +443,9 @@ void worker_loses_windows(struct world *world, struct actor *worker, int ps)
     if (view->gradient) memcpy(view->kept, view->gradient, sizeof view->kept);
     if (is_broken(world, DEFECT_ROWS_NOT_KEPT)) view->kept[ROWS_AT].kind = CONTENT_NONE;
     memset(view->ahead, 0, sizeof view->ahead);
+    view->rows_of = view->asked.came = 0;
+    view->was_brought = false;
+    view->back = NULL;
     view->gradient = NULL;
     view->values = NULL;
     view->own = NULL;
@@ -402,10 +472,12 @@ static void check_answer(struct world *world, struct actor *worker, int ps,
 static void take_ahead(struct world *world, struct actor *worker, int ps,
                        const struct parcel *parcel)
 {
-    if (world->profile.shares_memory || !worker->views[ps].own) return;
+    struct view *view = &worker->views[ps];
+    if (world->profile.shares_memory || !view->own) return;
+    if (!parcel->pieces) memset(view->ahead, 0, sizeof view->ahead); /* they are void */
     for (int i = parcel->first; i < parcel->first + parcel->pieces; i++)
-        worker->views[ps].ahead[i] = parcel->ahead[i];
-    worker_sees_change(worker, ps, parcel->first + parcel->pieces);
+        view->ahead[i] = parcel->ahead[i];
+    worker_sees_change(worker, ps, parcel->first, parcel->pieces);
 }
 
 /* What does not come with the values must have come ahead of them, and be of them. */
@@ -413,8 +485,9 @@ static void check_ahead(struct world *world, struct actor *worker, int ps,
                         const struct parcel *parcel)
 {
     struct view *view = &worker->views[ps];
-    for (int i = 0; i < parcel->first; i++)
-        if (view->ahead[i] != node_of(world, parcel->node)->hash)
+    for (int i = 0; i < PIECES; i++)
+        if ((i < parcel->first || i >= parcel->first + parcel->pieces) &&
+            view->ahead[i] != node_of(world, parcel->node)->hash)
             blame(world, "ps/%d completes values of %s of which piece %d is of others", ps,
                   actor_name(worker), i);
     memset(view->ahead, 0, sizeof view->ahead);
@@ -425,6 +498,10 @@ bool worker_receives(struct world *world, struct actor *worker, int ps, struct p
     uint32_t type = parcel->message.type;
     if (type == MESSAGE_AHEAD) {
         take_ahead(world, worker, ps, parcel);
+        return false;
+    }
+    if (type == MESSAGE_ROWS) {
+        rows_heard_by_worker(world, worker, ps, parcel);
         return false;
     }
     if (type == MESSAGE_SHARD) {
@@ -438,6 +515,7 @@ bool worker_receives(struct world *world, struct actor *worker, int ps, struct p
     if (parcel->message.code & VALUES_FINAL)
         world->final_generation[ps] = parcel->message.generation;
     struct view *view = &worker->views[ps];
+    if (!(parcel->message.code & VALUES_HELD)) rows_hear_values(world, view);
     bool travels = parcel->message.length && !world->profile.shares_memory;
     if (!travels || !world->profile.has_variables[ps]) return true;
     check_ahead(world, worker, ps, parcel);

@@ -32,6 +32,7 @@ static struct role *open_ps(const struct world *world, const struct actor *actor
     const struct ps_options options = {
         .task = actor->index,
         .workers = p->workers,
+        .roster = {0, {p->ps_count, p->workers}},
         .incarnation = actor->incarnation,
         .limits = p->limits,
     };
@@ -48,12 +49,14 @@ static struct role *open_worker(const struct world *world, const struct actor *a
         .task = actor->index,
         .ps_count = p->ps_count,
         .workers = p->workers,
+        .roster = {0, {p->ps_count, p->workers}},
         .incarnation = actor->incarnation,
         .block_bytes = block_bytes,
         .gradients_per_push = p->gradients_per_push[actor->index],
         .is_sync = p->config.is_sync,
         .drops_gradients = p->drops_gradients,
         .saves = p->saves,
+        .keeps_chief = p->feed_ahead > 0,
         .limits = p->limits,
         .worker_timeout_ms = p->config.worker_timeout_ms,
     };
@@ -165,6 +168,12 @@ static void end(struct world *world, struct actor *actor, const struct action_en
     actor_add(world, actor, EVENT_LEAVE, actor->job == JOB_PS ? LINGER_US : 1);
 }
 
+static void move(struct world *world, struct actor *actor, const struct action_move *action)
+{
+    actor->moves_to = action->roster;
+    end(world, actor, &(struct action_end){.text = ""});
+}
+
 static void say(struct world *world, struct actor *actor, const char *text)
 {
     TRACE(world, "%s says: %s", actor_name(actor), text);
@@ -179,6 +188,8 @@ static void act(struct world *world, struct actor *actor, const struct action *a
         say(world, actor, action->log.text);
     else if (action->type == ACTION_END)
         end(world, actor, &action->end);
+    else if (action->type == ACTION_MOVE)
+        move(world, actor, &action->move);
     else if (actor->job == JOB_PS)
         ps_act(world, actor, action);
     else

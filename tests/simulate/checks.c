@@ -142,9 +142,10 @@ static bool may_end_with(const struct world *world, int code)
     case STORY_CALM:
     case STORY_DISTURBED:
     case STORY_SLOW_RETURN:
-    case STORY_WORKER_GONE:
     case STORY_FINISH:
         return code == EXIT_DONE;
+    case STORY_WORKER_GONE: /* nobody takes the place of a chief that goes before the job begins */
+        return code == EXIT_DONE || (code == EXIT_TIMEOUT && world->counters.generations == 0);
     case STORY_LEAVE:
         return code == EXIT_DONE || code == EXIT_TERMINATED;
     case STORY_TOO_FEW:

@@ -33,8 +33,13 @@ static const char *const names[DEFECTS] = {
     [DEFECT_PART_LOST] = "part_lost",
     [DEFECT_ROWS_OLD] = "rows_old",
     [DEFECT_ROWS_NOT_KEPT] = "rows_not_kept",
+    [DEFECT_ROWS_EARLY] = "rows_early",
+    [DEFECT_ROWS_ANSWER_OLD] = "rows_answer_old",
+    [DEFECT_ROWS_IDS_OLD] = "rows_ids_old",
+    [DEFECT_ROWS_STAY] = "rows_stay",
     [DEFECT_COVERAGE_LOST] = "coverage_lost",
     [DEFECT_FED_AGAIN] = "fed_again",
+    [DEFECT_FENCE_OPEN] = "fence_open",
 };
 
 const char *defect_name(enum defect defect)
@@ -69,6 +74,7 @@ static void repeat(struct world *world, struct link *link, enum direction direct
     again->source = parcel->source;
     again->pieces = parcel->pieces;
     if (type == MESSAGE_SAVED) again->message.body_bytes = 0;
+    if (type == MESSAGE_ROWS) again->message.code = 0; /* and no more of them */
     if (type == MESSAGE_PUSH || type == MESSAGE_ROWS) again->message.sequence++;
 }
 
@@ -125,5 +131,5 @@ bool defects_touch_message(struct world *world, struct actor *to, struct message
 void defects_lose_worker(struct world *world, struct actor *ps, int worker)
 {
     if (is_broken(world, DEFECT_PUSH_FORGOTTEN) && ps->windows[worker])
-        ps->windows[worker]->gradient[PIECES - 1].kind = CONTENT_NONE;
+        ps->windows[worker]->gradient[0].kind = CONTENT_NONE;
 }

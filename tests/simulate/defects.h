@@ -32,8 +32,13 @@ enum defect {
     DEFECT_PART_LOST,         /* the ps hears of a part that has not come */
     DEFECT_ROWS_OLD,          /* a push is applied with the rows of an older one */
     DEFECT_ROWS_NOT_KEPT,     /* a push is sent again without its rows */
+    DEFECT_ROWS_EARLY,        /* rows of the next batch are read before the push is applied */
+    DEFECT_ROWS_ANSWER_OLD,   /* the answer to an old asking is taken for that to the new one */
+    DEFECT_ROWS_IDS_OLD,      /* a gradient is applied to the rows of an older one */
+    DEFECT_ROWS_STAY,         /* rows that came once are taken for those of later values */
     DEFECT_COVERAGE_LOST,     /* a checkpoint is restored without the count of rows */
     DEFECT_FED_AGAIN,         /* a chief that is back feeds from the first batch on */
+    DEFECT_FENCE_OPEN,        /* a chief publishes though another one has come to lead */
     DEFECTS
 };
 

@@ -44,6 +44,33 @@ static struct checkpoint *make_folder(struct world *world, const struct checkpoi
     return &folder->at[folder->count++];
 }
 
+void disk_lead(struct world *world, struct actor *chief)
+{
+    world->folder.owner = chief->incarnation;
+    chief->led = ++world->folder.led;
+}
+
+/* Right before the rename. Whoever finds that it was not the last to come makes it so, and learns
+ * from a ps whether it should. */
+static bool is_fenced(struct world *world, struct actor *chief)
+{
+    const bool is_owner = world->folder.owner == chief->incarnation;
+    if (is_owner || is_broken(world, DEFECT_FENCE_OPEN)) return false;
+    world->counters.fenced++;
+    disk_lead(world, chief);
+    return true;
+}
+
+/* Terms begin again where nobody is left who knows of them. */
+static void note_publisher(struct world *world, const struct actor *chief)
+{
+    struct folder *folder = &world->folder;
+    if (chief->led < folder->published_by)
+        blame(world, "%s publishes in term %llu, after one who came to lead later",
+              actor_name(chief), (unsigned long long)worker_role_term(chief->role));
+    folder->published_by = chief->led;
+}
+
 err disk_begin(struct world *world, const struct action_begin *action)
 {
     if (disk_fails(world)) return ERR_IO;
@@ -76,11 +103,13 @@ static bool is_complete(const struct checkpoint *checkpoint)
     return true;
 }
 
-err disk_publish(struct world *world, const struct action_publish *action)
+err disk_publish(struct world *world, struct actor *chief, const struct action_publish *action)
 {
     struct checkpoint *checkpoint = find(world, action->step, action->tag);
     if (disk_fails(world) || !checkpoint) return ERR_IO;
     if (!is_complete(checkpoint) && !is_broken(world, DEFECT_PUBLISHED_EARLY)) return ERR_IO;
+    if (is_fenced(world, chief)) return ERR_PEER;
+    note_publisher(world, chief);
     checkpoint->is_published = true;
     world->folder.newest = (int)(checkpoint - world->folder.at);
     world->counters.published++;

@@ -13,9 +13,9 @@
 enum {
     PS_MAX = 4,
     WORKERS_MAX = 7,
-    PIECES = 4, /* of a block, which come and go one by one */
-    PIECE_BYTES = 64,
-    ROWS_AT = PIECES, /* where rows of tables stand in a window, behind the block's pieces */
+    PIECES = 4,             /* of a block, which come and go one by one */
+    PIECE_BYTES = 16 << 10, /* a part of it, as the roles cut it */
+    ROWS_AT = PIECES,       /* where rows of tables stand in a window, behind the block's pieces */
     WINDOW_PIECES,
     NOTHING = -1
 };
@@ -53,13 +53,20 @@ struct content {
     bool is_torn;    /* GRADIENT: values changed while it was computed */
     bool is_mixed;   /* GRADIENT: of values of several steps */
     int node, array; /* ARRAY: of which state; NOTHING: initial values */
+    uint64_t wanted; /* of rows: 1 + the batch whose rows are to come next; 0: none */
+};
+
+/* What a ps brings of rows. */
+struct row_back {
+    uint64_t wanted; /* as it was asked; 0: nothing has come */
+    int node, worker;
 };
 
 /* Memory that a ps shares with a worker. */
 struct windows {
     struct content gradient[WINDOW_PIECES];
-    uint64_t rows_told; /* number of the push whose rows the ps has heard of; 0: none */
-    int copy;           /* node that the worker sees, where it has a copy of its own */
+    struct row_back back;
+    int copy; /* node that the worker sees, where it has a copy of its own */
 };
 
 struct nodes {

@@ -59,14 +59,14 @@ static void schedule(struct world *world, struct link *link, enum direction dire
                    .at_us = at_us, .kind = EVENT_DELIVER, .link = link, .number = (int)direction});
 }
 
-struct parcel *network_post(struct world *world, struct link *link, enum direction direction,
-                            enum parcel_kind kind)
+static struct parcel *post(struct world *world, struct link *link, enum direction direction,
+                           enum parcel_kind kind, bool is_at_once)
 {
     struct queue *queue = &link->queues[direction];
     struct parcel *parcel = calloc(1, sizeof *parcel);
     assert(parcel);
     parcel->kind = kind;
-    parcel->at_us = world->now_us + soon(world, world->profile.delay_us);
+    parcel->at_us = world->now_us + (is_at_once ? 0 : soon(world, world->profile.delay_us));
     if (parcel->at_us < queue->last_us) parcel->at_us = queue->last_us;
     queue->last_us = parcel->at_us;
     if (queue->last)
@@ -79,6 +79,12 @@ struct parcel *network_post(struct world *world, struct link *link, enum directi
               link->worker);
     schedule(world, link, direction);
     return parcel;
+}
+
+struct parcel *network_post(struct world *world, struct link *link, enum direction direction,
+                            enum parcel_kind kind)
+{
+    return post(world, link, direction, kind, false);
 }
 
 static void plan_retry(struct world *world, struct actor *worker, int ps)
@@ -211,6 +217,18 @@ void network_notice(struct world *world, struct link *link, enum direction end)
     lose(world, link, end, link->is_cut ? "the link was cut" : "the link was reset");
 }
 
+void network_hang_up(struct world *world, struct actor *ps, int worker)
+{
+    struct link *link = ps->links[worker];
+    if (!link) return;
+    ps->links[worker] = NULL;
+    ps->lost_us[worker] = world->now_us;
+    ps->told_us[worker] = ps->ticked_us;
+    actors_sever(world);
+    defects_lose_worker(world, ps, worker);
+    let_go(world, link, TO_PS, QUEUE_MAX);
+}
+
 void network_stall(struct world *world, struct link *link, uint64_t for_us)
 {
     TRACE(world, "link %d of ps/%d and worker/%d stalls", link->number, link->ps, link->worker);
@@ -242,11 +260,13 @@ static void greet(struct world *world, struct link *link)
     }
     if (!actor_is_listening(ps)) return;
     TRACE(world, "%s meets worker/%d, link %d", actor_name(ps), link->worker, link->number);
+    const uint64_t life = link->incarnations[TO_WORKER];
     ps->links[link->worker] = link;
     ps->met[link->worker] = true;
+    if (ps->came_life[link->worker] != life) ps->came_us[link->worker] = world->now_us;
+    ps->came_life[link->worker] = life;
     network_post(world, link, TO_WORKER, PARCEL_WELCOME);
-    ps->role->ops->peer_up(ps->role, JOB_WORKER, link->worker, link->incarnations[TO_WORKER],
-                           &ps->outbox);
+    ps->role->ops->peer_up(ps->role, JOB_WORKER, link->worker, life, &ps->outbox);
     actor_flush(world, ps);
 }
 
@@ -262,6 +282,12 @@ static void welcome(struct world *world, struct link *link)
     worker->role->ops->peer_up(worker->role, JOB_PS, link->ps, link->incarnations[TO_PS],
                                &worker->outbox);
     actor_flush(world, worker);
+}
+
+/* In seeds of before it comes with what is next to it, and is not counted. */
+static bool is_uncounted(const struct world *world, const struct message *m)
+{
+    return m->type == MESSAGE_LEADS && !world->profile.has_terms;
 }
 
 static void trace_message(struct world *world, const struct actor *to, const struct actor *from,
@@ -291,7 +317,7 @@ static void hand_over(struct world *world, struct link *link, enum direction end
     struct message m = parcel->message;
     if (m.body_bytes) m.body = parcel->body;
     trace_message(world, actor, peer_of(world, actor, peer), &m);
-    world->counters.deliveries++;
+    world->counters.deliveries += !is_uncounted(world, &m);
     world->counters.saves += m.type == MESSAGE_SAVE;
     world->log_hash = mix(world->log_hash, mix(m.type, m.sequence + 1000 * m.step));
     bool is_for_role = end == TO_PS ? ps_receives(world, actor, peer, parcel)
@@ -349,34 +375,27 @@ static bool can_send_stretch(struct world *world, const struct link *link, enum 
     return false;
 }
 
-/* What a worker's task sends in front of a push, with the push's number. */
-static void send_rows(struct world *world, struct actor *worker, int ps, const struct message *push)
+struct link *network_link(struct world *world, const struct actor *actor, int peer)
 {
-    const bool has_some = world->profile.has_rows && world->profile.has_variables[ps];
-    if (!has_some || push->type != MESSAGE_PUSH) return;
-    struct parcel *parcel = network_post(world, worker->links[ps], TO_PS, PARCEL_MESSAGE);
-    parcel->message = (struct message){
-        .type = MESSAGE_ROWS,
-        .job = JOB_WORKER,
-        .task = (uint32_t)worker->index,
-        .generation = push->generation,
-        .sequence = push->sequence,
-    };
-    worker_sends(world, worker, ps, parcel);
+    struct link *link = actor->links[peer];
+    const enum direction away = actor->job == JOB_PS ? TO_WORKER : TO_PS;
+    return link && !link->is_cut && holds(world, link, away) ? link : NULL;
 }
 
 void network_send(struct world *world, struct actor *actor, const struct action_send *send)
 {
     if (actor->job == JOB_WORKER) worker_says(world, actor, &send->message);
-    struct link *link = actor->links[send->peer];
-    if (!link || link->is_cut) return;
+    struct link *link = network_link(world, actor, send->peer);
     enum direction away = actor->job == JOB_PS ? TO_WORKER : TO_PS;
-    if (!holds(world, link, away)) return;
+    if (!link) return;
     const struct message *m = &send->message;
     if (m->length && !can_send_stretch(world, link, away)) return;
     assert(m->body_bytes <= BODY_MAX);
-    if (actor->job == JOB_WORKER) send_rows(world, actor, send->peer, m);
-    struct parcel *parcel = network_post(world, link, away, PARCEL_MESSAGE);
+    if (actor->job == JOB_WORKER)
+        rows_before_push(world, actor, send->peer, m);
+    else
+        rows_before_values(world, actor, send->peer, m);
+    struct parcel *parcel = post(world, link, away, PARCEL_MESSAGE, is_uncounted(world, m));
     parcel->message = *m;
     if (m->body_bytes) memcpy(parcel->body, m->body, m->body_bytes);
     if (actor->job == JOB_PS)

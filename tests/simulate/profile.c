@@ -108,6 +108,7 @@ static uint64_t draw_limit(struct dice *dice, const uint64_t *limit)
     /* A worker that a ps has not met is waited for so long; whoever waits for that ps waits longer.
      */
     if (limit == &p->limits.start_ms && p->story != STORY_HARSH) return between(dice, 5000, 8000);
+    if (limit == &p->limits.chief_ms) return 0; /* profile_add_terms */
     return draw_patience(dice, limit == &p->limits.stop_ms || limit == &p->limits.save_ms ? 4 : 1);
 }
 
@@ -304,6 +305,40 @@ void profile_add_feeding(uint64_t seed, struct profile *p)
         p->feed_ahead = (int)between(&dice, 1, AHEAD_MAX);
     else if (below(&dice, 2))
         p->starved_percent = (int)between(&dice, 1, LATE_MAX);
+}
+
+static bool is_killed(const struct profile *p, int actor)
+{
+    for (int i = 0; i < p->fault_count; i++)
+        if (p->faults[i].kind == FAULT_KILL && p->faults[i].actor == actor) return true;
+    return false;
+}
+
+/* The chief is away for longer than its lease lasts: it stands still, is cut off, dies. */
+static void draw_absence(struct dice *dice, enum fault_kind kind)
+{
+    struct profile *p = dice->profile;
+    const uint64_t lease_us = p->limits.chief_ms * 1000;
+    const int worker = below(dice, 4) ? 0 : (int)below(dice, (uint64_t)p->workers);
+    struct fault *fault = add_fault(dice, kind, actor_of(JOB_WORKER, worker));
+    fault->duration_us = between(dice, lease_us, 2 * lease_us);
+    if (below(dice, 2)) fault->saves = (int)between(dice, 1, 2 * (uint64_t)p->ps_count);
+    fault->after_us = below(dice, p->write_us);
+}
+
+/* Where a worker never comes back that may be the chief. */
+void profile_add_terms(uint64_t seed, struct profile *p)
+{
+    struct dice dice = {.key = random_key(seed, "terms"), .profile = p};
+    p->has_terms = true;
+    if (!below(&dice, 4)) return;
+    p->limits.chief_ms = between(&dice, 300, 1200);
+    if (p->story == STORY_WORKER_GONE && !p->feed_ahead && !is_killed(p, actor_of(JOB_PS, 0)))
+        p->faults[0].actor = actor_of(JOB_WORKER, (int)below(&dice, (uint64_t)p->workers));
+    if (p->story != STORY_DISTURBED && p->story != STORY_HARSH && p->story != STORY_WORKER_GONE)
+        return;
+    if (below(&dice, 4)) draw_absence(&dice, FAULT_FREEZE);
+    if (below(&dice, 2)) draw_absence(&dice, below(&dice, 2) ? FAULT_UNPLUG : FAULT_KILL);
 }
 
 static struct fault *add_at_save(struct dice *dice, enum fault_kind kind, int actor, int saves,

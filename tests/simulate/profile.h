@@ -59,7 +59,8 @@ struct profile {
     struct wait_limits limits;
     uint64_t save_interval_us; /* 0: only at the end */
     bool has_parts;            /* pushes come in parts as well */
-    bool has_rows;             /* ROWS comes before each push */
+    bool has_rows;             /* ROWS comes before each push, and with values or when asked for */
+    bool has_terms;            /* another worker may come to lead */
     bool advances;             /* and a ps makes use of them, most of the time */
     int starved_percent; /* of steps: what was to follow the values does not come, or its batch */
     int feed_ahead;      /* batches that the chief, who reads for all, sends ahead; 0: each reads */
@@ -77,6 +78,8 @@ void profile_add_resets(uint64_t seed, struct profile *);
 void profile_add_parts(uint64_t seed, struct profile *);
 /* And in half of them a chief that feeds the others, in a quarter batches that come late. */
 void profile_add_feeding(uint64_t seed, struct profile *);
+/* And in three quarters of them chiefs that are away for longer than limits.chief_ms. */
+void profile_add_terms(uint64_t seed, struct profile *);
 void profile_describe(const struct profile *, char *ret_text, size_t size);
 
 /* Actors are numbered ps first; a worker's number begins at PS_MAX. */

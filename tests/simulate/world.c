@@ -108,6 +108,7 @@ void world_tick(struct world *world, struct actor *actor)
 
 static void save(struct world *world, struct actor *chief)
 {
+    if (!worker_role_leads(chief->role)) return;
     actor_add(world, chief, EVENT_SAVE, world->profile.save_interval_us);
     if (!worker_role_can_save(chief->role)) return;
     worker_role_save(chief->role, &chief->outbox);
@@ -123,16 +124,15 @@ static void start(struct world *world, struct actor *actor)
     actor_add(world, actor, EVENT_TICK, soon(world, TICK_US));
     if (actor->job == JOB_PS) return;
     for (int i = 0; i < p->ps_count; i++) network_connect(world, actor, i);
-    if (actor->index == CHIEF && p->saves && p->save_interval_us)
-        actor_add(world, actor, EVENT_SAVE, p->save_interval_us);
 }
 
-/* Values that go ahead come while a worker computes. */
+/* Values that go ahead come while a worker computes, and rows that it has asked for. */
 static bool brings_part(const struct actor *actor, const struct event *event)
 {
-    if (event->kind != EVENT_DELIVER || !actor_is_at(actor, ACTION_COMPUTE)) return false;
+    const bool computes = actor_is_at(actor, ACTION_COMPUTE);
+    if (event->kind != EVENT_DELIVER || !(computes || actor->wanted)) return false;
     const struct parcel *next = event->link->queues[event->number].first;
-    return next && next->kind == PARCEL_MESSAGE && next->message.type == MESSAGE_AHEAD;
+    return next && next->kind == PARCEL_MESSAGE && message_is_part(next->message.type);
 }
 
 /* A task that is busy hears of it later. */
@@ -173,6 +173,8 @@ static void happen_to_actor(struct world *world, const struct event *event)
         worker_part(world, actor, event->number);
     else if (event->kind == EVENT_SAVE)
         save(world, actor);
+    else if (event->kind == EVENT_EVALUATE)
+        rows_evaluate_again(world, actor);
 }
 
 static void happen_to_link(struct world *world, const struct event *event)
@@ -188,11 +190,24 @@ static void happen_to_link(struct world *world, const struct event *event)
         network_deliver(world, link, end);
 }
 
+/* Over the life of a ps. */
+static void check_term(struct world *world, const struct actor *ps)
+{
+    const uint64_t term = ps_role_term(ps->role);
+    uint64_t *last = &world->terms[ps->index];
+    if (world->lives[ps->index] == ps->incarnation && term < *last)
+        blame(world, "%s goes back from term %llu to %llu", actor_name(ps),
+              (unsigned long long)*last, (unsigned long long)term);
+    world->lives[ps->index] = ps->incarnation;
+    *last = term;
+}
+
 void world_check_roles(struct world *world)
 {
     for (int i = 0; i < ACTORS_MAX; i++) {
         const struct actor *actor = &world->actors[i];
         if (!actor->role) continue;
+        if (actor->job == JOB_PS) check_term(world, actor);
         const char *wrong =
             actor->job == JOB_PS ? ps_role_check(actor->role) : worker_role_check(actor->role);
         if (wrong) blame(world, "%s: %s", actor_name(actor), wrong);
@@ -264,6 +279,7 @@ static void open_drawn(struct world *world, const struct run_options *options)
     if (!options->has_no_parts) profile_add_parts(options->seed, &profile);
     profile.has_rows = !options->has_no_rows;
     if (!options->has_no_feeding) profile_add_feeding(options->seed, &profile);
+    if (!options->has_no_terms) profile_add_terms(options->seed, &profile);
     world_open(world, options, &profile);
     char text[BLAME_MAX];
     profile_describe(&profile, text, sizeof text);

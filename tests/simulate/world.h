@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "core/cluster/role/rows/rows.h"
 #include "core/cluster/role/worker.h"
 #include "tests/simulate/defects.h"
 #include "tests/simulate/model.h"
@@ -30,7 +31,8 @@ struct world;
 struct actor;
 struct link;
 
-struct description {         /* body of the chief's SETUP */
+struct description { /* body of the chief's SETUP */
+    uint64_t term;
     struct ps_config config; /* the ps adds what it finds on its disk, or will be brought */
     int checkpoint;          /* NOTHING: initial values */
 };
@@ -38,17 +40,18 @@ struct description {         /* body of the chief's SETUP */
 /* ---- events ---- */
 
 enum event_kind {
-    EVENT_START,   /* actor */
-    EVENT_TICK,    /* actor */
-    EVENT_RESUME,  /* actor: the work `number` is done; SEND: it is frozen no more */
-    EVENT_CONNECT, /* actor (a worker) to ps `number` */
-    EVENT_WRITTEN, /* actor: its shard */
-    EVENT_PART,    /* actor (a worker) to ps `number`: a piece of the gradient is computed */
-    EVENT_SAVE,    /* actor (the chief): the interval is over */
-    EVENT_LEAVE,   /* actor has ended and closes its links */
-    EVENT_DELIVER, /* link, direction `number` */
-    EVENT_NOTICE,  /* link: the end `number` sees that it is cut */
-    EVENT_FAULT,   /* `number` */
+    EVENT_START,    /* actor */
+    EVENT_TICK,     /* actor */
+    EVENT_RESUME,   /* actor: the work `number` is done; SEND: it is frozen no more */
+    EVENT_CONNECT,  /* actor (a worker) to ps `number` */
+    EVENT_WRITTEN,  /* actor: its shard */
+    EVENT_PART,     /* actor (a worker) to ps `number`: a piece of the gradient is computed */
+    EVENT_SAVE,     /* actor (who leads): the interval is over */
+    EVENT_EVALUATE, /* actor (who leads): once more */
+    EVENT_LEAVE,    /* actor has ended and closes its links */
+    EVENT_DELIVER,  /* link, direction `number` */
+    EVENT_NOTICE,   /* link: the end `number` sees that it is cut */
+    EVENT_FAULT,    /* `number` */
 };
 
 struct event {
@@ -82,6 +85,8 @@ struct parcel {
     uint64_t ahead[PIECES];       /* AHEAD: hashes that it brings */
     int node;                     /* VALUES: likewise */
     const int *node_source;
+    struct row_back rows; /* ROWS of a ps: likewise */
+    const struct row_back *rows_source;
     struct windows *windows; /* SHARE */
     const int *values;
     unsigned char body[BODY_MAX];
@@ -121,6 +126,10 @@ struct view {
     struct content kept[WINDOW_PIECES]; /* of a link that was lost; kind NONE: nothing */
     uint64_t ahead[PIECES];             /* hashes that came ahead of the next values; 0: none */
     struct windows *own;                /* where memory is not shared */
+    const struct row_back *back;        /* NULL, as gradient */
+    struct rows_asked asked;
+    bool was_brought;                   /* the push is of rows that the ps has brought */
+    uint64_t rows_of;                   /* 1 + the batch whose rows came with the values; 0: none */
     uint64_t pushed, pushed_generation; /* number of the last push that was sent */
     uint64_t dropped;                   /* of the last one that was dropped */
 };
@@ -128,6 +137,11 @@ struct view {
 /* A push that was applied somewhere, so that all ps can be seen to apply the same one. */
 struct applied {
     uint64_t generation, sequence, hash;
+};
+
+/* Ids that a ps keeps: 1 + the batch that names them */
+struct rows_ids {
+    uint64_t pushed, wanted;
 };
 
 struct actor {
@@ -140,6 +154,8 @@ struct actor {
     uint64_t incarnation, started_us, ended_us;
     uint64_t unplugged_until_us; /* no link can be made */
     int code;
+    struct roster moves_to; /* has_ended: by a move; of no tasks: otherwise */
+    int refused;            /* moves that it was asked for, of ps/0 */
     char text[ACTION_TEXT_MAX], said[ACTION_TEXT_MAX]; /* said: the last line for people */
     struct role *role;
     struct outbox outbox;
@@ -156,12 +172,16 @@ struct actor {
     uint64_t told_us[PEERS_MAX]; /* what the role's clock said then: the time of its last tick */
     uint64_t ticked_us;
     /* of a ps */
+    uint64_t came_life[PEERS_MAX],
+        came_us[PEERS_MAX]; /* of a worker, which it has met since then */
     struct ps_config config;
     unsigned char setup[BODY_MAX]; /* body of the SETUP that it works on */
     int *store;                    /* node of its values; NOTHING while they are not complete */
     struct windows *windows[WORKERS_MAX];
+    struct rows_told told[WORKERS_MAX];
+    struct rows_ids ids[WORKERS_MAX];
     bool is_serving, is_held;
-    int advanced; /* pieces at the front that are not of the store's node any more, but of these */
+    uint64_t advanced; /* pieces that are not of the store's node any more, but of these */
     uint64_t advanced_hashes[PIECES];
     int restored, arrays; /* restored: node that it is to be filled with; arrays that have come */
     struct cut_write cut;
@@ -172,9 +192,12 @@ struct actor {
     int seen[PS_MAX];        /* nodes, while it computes */
     struct content computed; /* its last gradient */
     bool is_starved;         /* what its step begins from does not all come */
+    uint64_t wanted;         /* 1 + the batch whose rows it waits for; 0: none */
+    struct action evaluates; /* of the chief, once more */
     uint64_t fed, fed_end;   /* batches that the chief has sent and that lie ready: from, to */
     int adopted;             /* generations that it took part in, in this life */
     /* of the chief */
+    uint64_t led; /* when it came to lead, as the folder counts */
     struct choice choice;
     int chosen;                           /* checkpoint; NOTHING: initial values */
     uint64_t save_generation;             /* of the last checkpoint that it asked for */
@@ -201,7 +224,10 @@ struct checkpoint {
 struct folder {
     struct checkpoint *at; /* [CHECKPOINTS_MAX] */
     int count;
-    int newest; /* NOTHING: none was published */
+    int newest;            /* NOTHING: none was published */
+    uint64_t owner;        /* incarnation of the worker that came to lead last: its token */
+    uint64_t led;          /* times that somebody came to lead */
+    uint64_t published_by; /* which of them has published last */
 };
 
 /* ---- the world ---- */
@@ -212,13 +238,15 @@ struct run_options {
     bool has_no_parts;   /* and before pushes came in parts */
     bool has_no_rows;    /* and before they came with rows of tables */
     bool has_no_feeding; /* and before a chief fed the others */
+    bool has_no_terms;   /* and before another worker could lead */
     enum defect defect;
     FILE *trace; /* NULL: no event log */
 };
 
 struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published;
-    int abandoned, evaluated, unfed;
+    int abandoned, evaluated, unfed, elected, fenced;
+    int named, asked; /* batches whose rows came with values; or were asked for */
 };
 
 struct memory { /* windows and stores live as long as the world: whoever maps them may look */
@@ -240,7 +268,9 @@ struct world {
     struct folder folder;
     struct counters counters;
     bool has_happened[FAULTS_MAX];
-    int first_ended; /* actor; NOTHING while nobody has */
+    int first_ended;                       /* actor; NOTHING while nobody has */
+    uint64_t begun;                        /* the generation that was chosen last */
+    uint64_t terms[PS_MAX], lives[PS_MAX]; /* of each ps, the highest term in that life */
     struct applied applied[WORKERS_MAX][APPLIED_KEPT];
     bool is_to_stop;                /* somebody was told that the job is to end */
     bool was_left_out[WORKERS_MAX]; /* a ps may have gone on without this worker */
@@ -320,8 +350,9 @@ void worker_act(struct world *, struct actor *, const struct action *);
 void worker_end_work(struct world *, struct actor *, const struct action *);
 void worker_died(struct world *, struct actor *);
 void worker_part(struct world *, struct actor *, int ps); /* a piece is computed */
+void worker_computes(struct world *, struct actor *); /* all that its step begins from is there */
 /* What is in front of piece `end` has changed while the worker computes. */
-void worker_sees_change(struct actor *, int ps, int end);
+void worker_sees_change(struct actor *, int ps, int first, int count);
 void ps_sends(struct world *, struct actor *, int worker, struct parcel *);
 void worker_sends(struct world *, struct actor *, int ps, struct parcel *);
 void worker_says(struct world *, struct actor *, const struct message *); /* linked or not */
@@ -332,7 +363,29 @@ void worker_is_shared(struct world *, struct actor *, int ps, const struct parce
 /* The windows of its link to the ps go with it. */
 void worker_loses_windows(struct world *, struct actor *, int ps);
 
+/* rows.c */
+void rows_before_values(struct world *, struct actor *ps, int worker, const struct message *);
+void rows_before_push(struct world *, struct actor *worker, int ps, const struct message *);
+void rows_heard_by_ps(struct world *, struct actor *, int worker, const struct parcel *);
+void rows_heard_by_worker(struct world *, struct actor *, int ps, const struct parcel *);
+void rows_check_applied(struct world *, const struct actor *ps, int worker,
+                        const struct content *gradient);
+void rows_check_told(struct world *, struct actor *ps, int worker, const struct message *);
+void rows_hear_values(struct world *, struct view *);
+void rows_name_next(struct world *, struct actor *worker); /* with the step's, before they leave */
+/* `wanted`: see struct content. */
+bool rows_have_come(const struct world *, const struct actor *worker, uint64_t wanted);
+void rows_take(struct world *, struct actor *worker, uint64_t wanted);
+/* The work begins with that, and fails where it is over and still wants some. */
+void rows_ask_all(struct world *, struct actor *worker, const struct action *work, uint64_t wanted);
+void rows_evaluate(struct world *, struct actor *worker, const struct action *work,
+                   uint64_t wanted);
+void rows_evaluate_later(struct world *, struct actor *worker, const struct action *work);
+void rows_evaluate_again(struct world *, struct actor *worker);
+
 /* network.c */
+/* NULL: what is sent to that peer does not arrive. */
+struct link *network_link(struct world *, const struct actor *, int peer);
 void network_send(struct world *, struct actor *, const struct action_send *);
 struct parcel *network_post(struct world *, struct link *, enum direction, enum parcel_kind);
 void network_connect(struct world *, struct actor *worker, int ps);
@@ -340,11 +393,14 @@ void network_deliver(struct world *, struct link *, enum direction);
 void network_notice(struct world *, struct link *, enum direction end);
 void network_cut(struct world *, struct link *);
 void network_reset(struct world *, struct link *, enum direction end); /* this end gives it up */
+void network_hang_up(struct world *, struct actor *ps,
+                     int worker); /* whose role has forgotten it */
 void network_stall(struct world *, struct link *, uint64_t for_us);
 void network_leave(struct world *, struct actor *, bool is_orderly); /* closes its links */
 void network_free(struct world *);
 
 /* disk.c */
+void disk_lead(struct world *, struct actor *); /* this one may publish, and no other */
 err disk_begin(struct world *, const struct action_begin *);
 struct carried_shard { /* what travels where a ps and the chief share no folder */
     uint64_t tag, step;
@@ -355,7 +411,8 @@ err disk_write(struct world *, const struct carried_shard *);
 int disk_oldest(const struct world *);
 int disk_readable(const struct world *); /* the newest that is not bad; NOTHING: none */
 const struct shard *disk_shard(const struct world *, int checkpoint, int ps); /* NULL: none */
-err disk_publish(struct world *, const struct action_publish *); /* all shards are looked at */
+/* All shards are looked at. ERR_PEER: another chief has come to lead since. */
+err disk_publish(struct world *, struct actor *chief, const struct action_publish *);
 void disk_abandon(struct world *, const struct action_abandon *);
 
 /* defects.c */

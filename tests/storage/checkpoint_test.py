@@ -7,6 +7,7 @@ import threading
 
 import program
 import read_test
+import server
 
 SPEC = {
     "name": "urls",
@@ -117,6 +118,12 @@ class Runs:
     """Runs whose folder is in a bucket of a server, of whatever kind."""
 
     bucket = "s3://bucket"
+    kills = ("drop", "drop after")  # before a write, and after it
+    writes_min = 10
+
+    @staticmethod
+    def is_write(request):
+        return request.command != "GET"
 
     def setUp(self):
         super().setUp()
@@ -181,7 +188,7 @@ class Runs:
         first = ("--set", "train.last_step=5", "--set", "train.keep_checkpoint_max=1")
         self.assertEqual(self.run_dtrain(*first).returncode, 0)
         before = dict(self.served.files)
-        for kind in ("drop", "drop after"):
+        for kind in self.kills:
             number, is_killed = 0, True
             while is_killed:
                 self.served.files, self.served.uploads = dict(before), {}
@@ -191,7 +198,7 @@ class Runs:
                     newest = self.newest()
                     self.assertIn(newest, ("model.ckpt-5", "model.ckpt-10"), number)
                     self.dtrain("checkpoint", "verify", f"{self.bucket}/run/{newest}")
-            self.assertGreater(number, 10)
+            self.assertGreater(number, self.writes_min)
             self.assertEqual(self.assert_whole(), ["model.ckpt-10"])
 
     def run_killed(self, number, kind):
@@ -205,7 +212,7 @@ class Runs:
         def fault(_, request):
             if has_come.is_set():
                 return "drop"
-            if request.command == "GET" or next(writes) < number:
+            if not self.is_write(request) or next(writes) < number:
                 return None
             has_come.set()
             return kind
@@ -257,17 +264,44 @@ class Writes(Runs, CheckpointCase):
         self.write_spec(self.spec(**{"train.checkpoint_dir": self.served.url + "/run"}))
         self.assertIn("nothing can be written there", self.dtrain("spec.json", code=program.BAD_INPUT))
 
+    def test_a_table_is_the_same_bytes_as_here(self):
+        """Values and slots are written side by side, in more than one stretch."""
+        clicks = {"format": "clicks", "rows": 400, "buckets": 20000}
+        columns = [{"column": "identity", "name": "c1", "buckets": 20000}]
+        model = [{"op": "embedding", "name": "c1_embedding", "inputs": ["c1"], "dimension": 16},
+                 {"op": "dense", "name": "logits", "units": 1}]
+        changes = {"data": {"train": clicks, "columns": columns, "batch_size": 20}, "model": model, "metrics": [],
+                   "loss": "sigmoid_cross_entropy", "train.last_step": 20, "train.save_checkpoint_steps": None}
+        for folder in "run", self.bucket + "/run":
+            self.write_spec(program.changed(SPEC, {**changes, "train.checkpoint_dir": folder}))
+            done = self.run_dtrain()
+            self.assertEqual(done.returncode, 0, done.stderr)
+        name = "model.ckpt-20.data-00000-of-00001"
+        self.assertGreater(len(self.served.files["/bucket/run/" + name]), 20000 * 16 * 4 * 2)
+        self.assertEqual(self.served.files["/bucket/run/" + name], (self.folder / "run" / name).read_bytes())
+
     def test_large_shards_are_sent_in_parts(self):
         wide = [{**SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500}, SPEC["model"][1]]
         self.write_spec(self.spec(**{"train.checkpoint_dir": "s3://bucket/run", "model": wide, "train.last_step": 4,
                                      "train.save_checkpoint_steps": None}))
-        self.served.fault = lambda number, _: (None, "drop", None, "drop after", None, 503)[number % 6]
+        self.served.fault = server.some(lambda number, _: (None, "drop", None, "drop after", None, 503)[number % 6])
         done = self.run_dtrain()
         self.assertEqual(done.returncode, 0, done.stderr)
         self.served.fault = lambda number, _: None
         self.assertGreater(self.served.count("PUT .*partNumber=3"), 0)
         self.served.uploads.clear()  # begun, but the answer was lost: a bucket's rule removes such
         self.assertEqual(self.assert_whole()[-1], "model.ckpt-4")
+
+    def test_an_end_that_was_not_heard_of_is_one(self):
+        wide = [{**SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500}, SPEC["model"][1]]
+        self.write_spec(self.spec(**{"train.checkpoint_dir": "s3://bucket/run", "model": wide, "train.last_step": 1,
+                                     "train.save_checkpoint_steps": None}))
+        self.served.fault = lambda number, request: "drop after" if request.command == "POST" \
+            and "uploadId" in request.path and request.path not in [path for _, path, _ in self.served.asked[:-1]] else None
+        done = self.run_dtrain()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.served.fault = lambda *_: None
+        self.assertEqual(self.assert_whole()[-1], "model.ckpt-1")
 
     def test_parts_that_the_server_fails_to_put_together_are_tried_again(self):
         wide = [{**SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500}, SPEC["model"][1]]

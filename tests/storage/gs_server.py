@@ -68,6 +68,10 @@ class Handler(server.Handler):
         return self.said(200, {"access_token": token, "expires_in": self.server.lives_s, "token_type": "Bearer"})
 
     def give_token(self, form):
+        if form["grant_type"] == "refresh_token":
+            is_right = [form[name] for name in ("client_id", "client_secret", "refresh_token")] == list(self.server.person)
+            return self.new_token() if is_right else self.said(
+                400, {"error": "invalid_grant", "error_description": f"Bad Request: {form['refresh_token']}"})
         header, claims, proof = form["assertion"].split(".")
         said = json.loads(decoded(claims))
         signed = pow(int.from_bytes(decoded(proof), "big"), 65537, self.server.modulus)
@@ -152,6 +156,6 @@ class Handler(server.Handler):
 def start(modulus=None):
     served = server.Server(handler=Handler)
     served.has_tokens, served.modulus = modulus is not None, modulus
-    served.tokens, served.lives_s = [], 3600
+    served.tokens, served.lives_s, served.person = [], 3600, None
     served.done, served.keeps_some, served.list_answer = set(), 0, None
     return served

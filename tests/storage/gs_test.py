@@ -9,6 +9,7 @@ import checkpoint_test
 import gs_server
 import program
 import read_test
+import server
 
 OPENSSL = shutil.which("openssl")
 SERVICE = {"type": "service_account", "client_email": "me@project"}
@@ -78,7 +79,7 @@ class Reads(GsCase):
         (self.folder / "rows.csv").write_bytes(table)
         expected = self.stats(self.served)
         for fault in ("drop", 503, 429, "short"):
-            self.served.fault = lambda number, _, fault=fault: fault if number % 2 == 0 else None
+            self.served.fault = server.some(lambda number, _, fault=fault: fault if number % 2 == 0 else None)
             self.assertEqual(self.stats(self.served, read_test.data("gs://bucket/large.csv")), expected)
         self.served.fault = lambda *_: 503
         self.assertIn("503 Service Unavailable: asked to fail (2 tries)",
@@ -94,7 +95,8 @@ class Reads(GsCase):
     def test_a_key_that_is_none_or_refused_is_named(self):
         part, path = "gs://bucket/d/part-3.csv", self.folder / "key.json"
         for key, said in (({**self.key, "private_key": "-----BEGIN"}, "its private_key is no RSA key in PEM"),
-                          ({"type": "authorized_user"}, "expected the key of a service account"),
+                          ({"type": "authorized_user"}, "expected client_id, client_secret and refresh_token"),
+                          ({"type": "external_account"}, "expected the key of a service account"),
                           ({**self.key, "client_email": "else@where"},
                            f"{self.served.url}/token: POST 400 Bad Request: Invalid JWT Signature.")):
             path.write_text(json.dumps(key))
@@ -103,6 +105,22 @@ class Reads(GsCase):
         self.assertIn("expected the key of a service account", self.refused(part))
         path.unlink()
         self.assertIn("key.json", self.refused(part))
+
+    def test_a_person_s_refresh_token_is_asked_with(self):
+        self.served.person = "id", "se+cret", "1//refresh&token"
+        person = {"type": "authorized_user", "client_id": "id", "client_secret": "se+cret",
+                  "refresh_token": "1//refresh&token", "token_uri": self.served.url + "/token"}
+        (self.folder / "key.json").write_text(json.dumps(person))
+        self.assertEqual(self.count("gs://bucket/d/part-3.csv"), 53)
+        gcloud = self.folder / ".config" / "gcloud"  # where gcloud keeps it
+        gcloud.mkdir(parents=True)
+        (self.folder / "key.json").rename(gcloud / "application_default_credentials.json")
+        nothing = {"GOOGLE_APPLICATION_CREDENTIALS": ""}
+        self.assertEqual(self.count("gs://bucket/d/part-3.csv", nothing), 53)
+        self.served.person = "id", "secret", "another"
+        said = self.refused("gs://bucket/d/part-3.csv", nothing, code=program.BAD_HOST)
+        self.assertIn("POST 400 Bad Request: Bad Request: ****", said)
+        self.assertNotIn("1//refresh", said)
 
     def test_a_machine_of_googles_gives_its_token(self):
         host = self.served.url.partition("://")[2]

@@ -18,7 +18,7 @@ SPEC = {
 }
 COLUMNS = [{"column": "numeric", "name": "x"}]
 MODEL = [{"op": "dense", "name": "logits", "units": 2, "inputs": ["x"]}]
-QUICK = {"DTRAIN_URL_TIMEOUT": "5"}
+HEAD_BYTES = 1 << 16  # that tell what a file is
 SECRET = "wJalrXUtnFEMI/K7MDENG"
 
 
@@ -41,24 +41,24 @@ class UrlCase(program.FolderCase):
                   "AWS_ENDPOINT_URL_S3": "", "AWS_ENDPOINT_URL": served.url, "no_proxy": "*",
                   "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET,
                   "AWS_SHARED_CREDENTIALS_FILE": "", "AWS_CONFIG_FILE": ""}
-        return {**hidden, **QUICK, **more}
+        return {**hidden, **more}
 
-    def stats(self, served, spec=None, env=None, code=0):
+    def stats(self, served, spec=None, env=None, code=0, words=()):
         """What `dtrain stats` says of all rows, or what it says where it cannot."""
         (self.folder / "spec.json").write_text(json.dumps({**SPEC, **(spec or {})}))
-        done = program.run(["stats", "--json", "spec.json"], self.folder, env=self.env(served, **(env or {})))
+        done = program.run(["stats", "--json", *words, "spec.json"], self.folder, env=self.env(served, **(env or {})))
         self.assertEqual(done.returncode, code, done.stderr)
         if code == 0:
             return {name: value for name, value in json.loads(done.stdout).items() if name != "data"}
         self.assertNotIn(SECRET, done.stderr + done.stdout)
         return done.stderr
 
-    def train(self, served, changes, env=None):
+    def train(self, served, changes, env=None, words=()):
         """The losses of a run."""
         spec = program.changed(SPEC, {"data.columns": COLUMNS, "data.shuffle": True, "train.log_every_steps": 50,
                                       "model": MODEL, **changes})
         (self.folder / "spec.json").write_text(json.dumps(spec))
-        done = program.run(["spec.json"], self.folder, env=self.env(served, **(env or {})))
+        done = program.run([*words, "spec.json"], self.folder, env=self.env(served, **(env or {})))
         self.assertEqual(done.returncode, 0, done.stderr)
         found = re.findall(r"step \d+ of \d+, loss [\d.]+", done.stderr)
         self.assertGreater(len(found), 3)
@@ -128,7 +128,7 @@ class Http(UrlCase):
         for fault in ("drop", 500, 503, 429, "short", "range"):
             with self.subTest(fault=fault):
                 self.served.asked.clear()
-                self.served.fault = lambda number, _, fault=fault: fault if number % 2 == 0 else None
+                self.served.fault = server.some(lambda number, _, fault=fault: fault if number % 2 == 0 else None)
                 self.assertEqual(self.stats(self.served, data(self.url)), self.expected)
                 self.assertGreater(len(self.served.asked), 3)
 
@@ -155,7 +155,7 @@ class Http(UrlCase):
                       self.stats(self.served, data(missing), code=program.BAD_INPUT))
         self.assertIn("none*.csv: GET 404", self.stats(self.served, data(self.served.url + "/none*.csv"), code=program.BAD_INPUT))
         said = self.stats(self.served, data("gopher://host/rows.csv"), code=program.BAD_INPUT)
-        self.assertIn("gopher://host/rows.csv: unknown scheme; known are gs://, http://, https://, s3://", said)
+        self.assertIn("gopher://host/rows.csv: unknown scheme; known are gs://, hdfs://, swebhdfs://, webhdfs://, http://, https://, s3://", said)
         self.served.files["/d/empty.csv"] = b""
         self.assertIn("empty.csv: the file is empty",
                       self.stats(self.served, data(self.served.url + "/d/empty.csv"), code=program.BAD_INPUT))
@@ -180,8 +180,28 @@ class Http(UrlCase):
         stream = {"data.train.stream": "always", "data.train.shuffle_rows": 2000, "data.train.readers": 3}
         expected = self.train(self.served, stream)
         self.assertEqual(self.train(self.served, {**stream, "data.train.file": self.url}), expected)
-        self.served.fault = lambda number, _: "drop" if number % 3 == 0 else None
+        self.served.fault = server.some(lambda number, _: "drop" if number % 3 == 0 else None)
         self.assertEqual(self.train(self.served, {**stream, "data.train.file": self.url}), expected)
+
+    def test_a_stream_of_many_files_stays_with_those_that_it_has_open(self):
+        """Of 24 blocks of 3 files, in any order, each file is opened a few times."""
+        for name in "abc":
+            self.served.files[f"/d/{name}.csv"] = rows(130000, seed=ord(name))
+        urls = [f"{self.served.url}/d/{name}.csv" for name in "abc"]
+        self.served.asked.clear()
+        self.train(self.served, {"data.train.stream": "always", "data.train.shuffle_rows": 1 << 20,
+                                 "data.train.readers": 3, "data.train.file": urls})
+        opened = sum(asked[2] == f"bytes=0-{HEAD_BYTES - 1}" for asked in self.served.asked)
+        self.assertLessEqual(opened, 20, self.served.asked)
+
+    def test_as_many_blocks_are_under_way_as_hide_a_far_server(self):
+        for count, file in ((16, self.url), (2, "rows.csv")):
+            self.assertIn(f", {count} readers, ", self.told({"data.train.stream": "always", "data.train.file": file}))
+
+    def told(self, changes):
+        spec = program.changed(SPEC, {"data.columns": COLUMNS, "model": MODEL, **changes})
+        (self.folder / "spec.json").write_text(json.dumps(spec))
+        return program.run(["check", "spec.json"], self.folder, env=self.env(self.served)).stdout
 
     def test_the_index_of_rows_is_kept_while_the_file_is_the_same(self):
         stream = {"data.train.stream": "always", "train.checkpoint_dir": "run", "train.last_step": 300,
@@ -257,7 +277,7 @@ class S3(UrlCase):
         self.assertEqual(self.count(part, {"AWS_ENDPOINT_URL": self.served.url + "/below/it/"}), 53)
 
     def test_every_request_may_fail_once(self):
-        self.served.fault = lambda number, _: 503 if number % 2 == 0 else None
+        self.served.fault = server.some(lambda number, _: 503 if number % 2 == 0 else None)
         self.assertEqual(self.count("s3://bucket/d/part-*.csv"), sum(range(50, 57)))
 
     def test_a_list_that_is_none_is_named(self):

@@ -5,6 +5,7 @@ and in parts, checks Signature Version 4 where it has keys, and writes down what
 every answer; what it returns is done instead of, or to, the answer.
 """
 import base64
+import collections
 import hashlib
 import hmac
 import http.server
@@ -16,6 +17,7 @@ import xml.sax.saxutils
 
 REASONS = {500: "InternalError", 503: "SlowDown", 429: "TooManyRequests"}
 PAGE_KEYS = 3  # of a list: small, so that lists have pages
+FAULTS_MAX = 4  # of one request, which is tried six times
 
 
 def hashed(data):
@@ -24,6 +26,19 @@ def hashed(data):
 
 def mac(key, text):
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+def some(fault):
+    """The same faults, but no more of one request than are tried again, in whatever order requests come that are made
+    at once."""
+    failed = collections.Counter()
+
+    def fails(number, request):
+        what = fault(number, request)
+        which = request.command, request.path, request.headers.get("Range")
+        failed[which] += what is not None
+        return what if failed[which] <= FAULTS_MAX else None
+    return fails
 
 
 class Server(http.server.ThreadingHTTPServer):

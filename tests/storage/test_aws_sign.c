@@ -1,6 +1,6 @@
 /* Signature Version 4, on the examples that Amazon publishes for S3 ("Examples: Signature
  * Calculations in AWS Signature Version 4"). */
-#include "net/web/aws_sign.h"
+#include "net/web/s3/aws_sign.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@ import random
 
 import program
 import tool
+from program.lives import LIMITS
 
-LIMITS = ("--start_timeout=120", "--step_timeout=120", "--end_timeout=120")  # what hangs says for whom
 KEPT = "measured.json"
 SORTED = ["Birch", "ash", "oak, red"]  # by their bytes
 

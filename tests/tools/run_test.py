@@ -3,6 +3,7 @@ import json
 
 import program
 import tool
+from program.lives import LIMITS
 
 SPEC = {
     "name": "run",
@@ -17,7 +18,6 @@ SPEC = {
     "optimizer": {"type": "adam", "learning_rate": 0.01},
     "placement": {"partitioner": {"type": "fixed_size", "num_shards": 2}},
 }
-LIMITS = ("--start_timeout=20", "--step_timeout=20", "--end_timeout=20")  # what hangs says for whom
 SAVING = {"last_step": 60, "save_checkpoint_steps": 20, "log_every_steps": 1000}
 
 

@@ -5,8 +5,8 @@ import statistics
 
 import program
 import tool
+from program.lives import LIMITS
 
-LIMITS = ("--start_timeout=120", "--step_timeout=120", "--end_timeout=120")  # what hangs says for whom
 KEPT = "measured.json"
 
 

@@ -107,7 +107,7 @@ static err ask(void *context, const size_t bytes[])
         const struct row_area *area = &w->rows.links[ps].area;
         if (!bytes[ps]) continue;
         area_counts_open(area, &w->arena, &counts);
-        assert_int_equal(area_read_counts(area, w->windows[ps], bytes[ps], &counts), OK);
+        assert_int_equal(area_read_counts(area, w->windows[ps], bytes[ps], true, &counts), OK);
         assert_int_equal(counts.pushed_rows, 0);
         assert_true(counts.wanted_rows > 0);
         answer(w, ps, &counts);
@@ -140,7 +140,7 @@ static void bind_windows(struct world *w)
             aligned_alloc(AREA_ALIGN, (bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN);
         assert_non_null(w->windows[ps]);
         memset(w->windows[ps], 0xee, bytes);
-        rows_bind(&w->rows, ps, w->windows[ps]);
+        rows_bind(&w->rows, ps, w->windows[ps], false);
     }
 }
 
@@ -297,9 +297,9 @@ static void rows_that_do_not_come_end_the_pass(void **state)
     w.is_refused = true;
     assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[0]), ERR_PEER);
     w.is_refused = false;
-    rows_bind(&w.rows, 0, NULL);
+    rows_bind(&w.rows, 0, NULL, false);
     assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[0]), ERR_PEER);
-    rows_bind(&w.rows, 0, w.windows[0]);
+    rows_bind(&w.rows, 0, w.windows[0], false);
     assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[0]), OK);
     check_values(&w, &w.train, &w.rows.batches[0]);
     close_world(&w);
@@ -314,7 +314,8 @@ static void check_pushed(struct world *w, const struct prepared *p, const float 
         struct area_counts counts;
         if (!link->area.count) continue;
         area_counts_open(&link->area, &w->arena, &counts);
-        assert_int_equal(area_read_counts(&link->area, w->windows[ps], link->front, &counts), OK);
+        assert_int_equal(area_read_counts(&link->area, w->windows[ps], link->front, true, &counts),
+                         OK);
         const int64_t *ids = area_pushed_ids(&link->area, &counts, w->windows[ps]);
         const float *from = area_gradients(&link->area, &counts, w->windows[ps]);
         for (int i = 0; i < link->area.count; i++)
@@ -362,7 +363,8 @@ static void bring_rows(struct world *w, uint64_t batch)
         struct area_counts counts;
         if (!link->area.count) continue;
         area_counts_open(&link->area, &w->arena, &counts);
-        assert_int_equal(area_read_counts(&link->area, w->windows[ps], link->front, &counts), OK);
+        assert_int_equal(area_read_counts(&link->area, w->windows[ps], link->front, true, &counts),
+                         OK);
         answer(w, ps, &counts);
         rows_came(&w->rows, ps, batch);
     }
@@ -395,7 +397,7 @@ static void rows_of_another_batch_or_of_none_that_is_known_are_asked_for(void **
         rows_put(&w.rows);
         bring_rows(&w, way == 0 ? 3 : 2);
         if (way == 1) rows_forget(&w.rows, PS - 1);
-        if (way == 2) rows_bind(&w.rows, 0, w.windows[0]);
+        if (way == 2) rows_bind(&w.rows, 0, w.windows[0], false);
         assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[1]), OK);
         assert_int_equal(w.askings, way + 1);
         check_values(&w, &w.train, &w.rows.batches[1]);
@@ -418,6 +420,106 @@ static void an_evaluation_between_a_push_and_the_next_batch_is_not_mixed_up_with
     assert_int_equal(rows_fetch(&w.rows, &w.eval.graph, &p), OK);
     check_values(&w, &w.eval, &p);
     assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[1]), OK);
+    check_values(&w, &w.train, &w.rows.batches[1]);
+    close_world(&w);
+}
+
+static bool is_of_brought_rows(const struct world *w)
+{
+    int count = 0, links = 0;
+    for (int ps = 0; ps < PS; ps++) {
+        const struct rows_link *link = &w->rows.links[ps];
+        if (!link->area.count) continue;
+        const size_t bytes = area_front_bytes(&link->area, &link->counts, !link->was_brought);
+        assert_int_equal(rows_push_bytes(link), bytes);
+        count += link->was_brought;
+        links++;
+    }
+    assert_true(count == 0 || count == links);
+    return count > 0;
+}
+
+/* way 0: nothing comes between; 1: the rows were asked for; 2: windows are new, and what was put in
+ * the old ones goes with all ids */
+static void ids_of_rows_that_came_with_values_are_not_pushed(void **state)
+{
+    for (int way = 0; way < 3; way++) {
+        struct world w;
+        open_world(&w, placements[1]);
+        prepare(&w, &w.rows.batches[0], &w.train.graph, 1, BATCH);
+        prepare(&w, &w.rows.batches[1], &w.train.graph, 2, BATCH);
+        rows_put(&w.rows);
+        assert_false(is_of_brought_rows(&w));
+        bring_rows(&w, way == 1 ? 3 : 2);
+        assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[1]), OK);
+        rows_put(&w.rows);
+        for (int ps = 0; ps < PS && way == 2; ps++) rows_bind(&w.rows, ps, w.windows[ps], false);
+        assert_int_equal(is_of_brought_rows(&w), way == 0);
+        close_world(&w);
+    }
+}
+
+/* Of what a ps hears of a window that it does not see */
+static void copy_apart(struct world *w)
+{
+    for (int ps = 0; ps < PS; ps++) {
+        struct rows_link *link = &w->rows.links[ps];
+        if (!link->area.count) continue;
+        void *front = arena_new(&w->arena, link->front);
+        rows_copy_front(&w->rows, ps, front);
+        memcpy(w->windows[ps], front, link->front);
+    }
+}
+
+/* As a link does with what comes. */
+static void land_apart(struct world *w)
+{
+    for (int ps = 0; ps < PS; ps++)
+        for (int i = 0; i < w->rows.links[ps].patch_count; i++) {
+            const struct area_patch *patch = &w->rows.links[ps].patches[i];
+            char *from = (char *)w->windows[ps] + patch->offset;
+            if (patch->offset < w->rows.links[ps].area.front) continue;
+            memcpy(patch->at, from, patch->bytes);
+            memset(from, 0xee, patch->bytes);
+        }
+}
+
+static void a_window_that_nobody_else_sees_has_counts_alone(void **state)
+{
+    static const float seen[TABLES] = {100, 5000};
+    for (int i = 0; i < PLACEMENTS; i++) {
+        struct world w;
+        open_world(&w, placements[i]);
+        for (int ps = 0; ps < PS; ps++) rows_bind(&w.rows, ps, w.windows[ps], true);
+        prepare(&w, &w.rows.batches[0], &w.train.graph, 1, BATCH);
+        prepare(&w, &w.rows.batches[1], &w.train.graph, 2, BATCH);
+        fill_gradients(&w, seen);
+        rows_put(&w.rows);
+        copy_apart(&w);
+        check_pushed(&w, &w.rows.batches[0], seen);
+        bring_rows(&w, 2);
+        land_apart(&w);
+        assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[1]), OK);
+        assert_int_equal(w.askings, 0);
+        check_values(&w, &w.train, &w.rows.batches[1]);
+        close_world(&w);
+    }
+}
+
+/* Another life of the window has all of what is pushed, and gets all of the answer. */
+static void a_window_that_is_bound_again_has_no_patches(void **state)
+{
+    struct world w;
+    open_world(&w, placements[1]);
+    for (int ps = 0; ps < PS; ps++) rows_bind(&w.rows, ps, w.windows[ps], true);
+    prepare(&w, &w.rows.batches[0], &w.train.graph, 1, BATCH);
+    prepare(&w, &w.rows.batches[1], &w.train.graph, 2, BATCH);
+    rows_put(&w.rows);
+    copy_apart(&w);
+    for (int ps = 0; ps < PS; ps++) rows_bind(&w.rows, ps, w.windows[ps], true);
+    bring_rows(&w, 2);
+    assert_int_equal(rows_fetch(&w.rows, &w.train.graph, &w.rows.batches[1]), OK);
+    assert_int_equal(w.askings, 0);
     check_values(&w, &w.train, &w.rows.batches[1]);
     close_world(&w);
 }
@@ -446,7 +548,7 @@ static void without_tables_nothing_is_used(void **state)
     assert_int_equal(rows_open(&graph, layout, &device, NULL, &arena, &rows), OK);
     assert_false(rows_are_used(&rows));
     assert_int_equal(rows_window_bytes(&rows, 0), 0);
-    rows_bind(&rows, 0, NULL);
+    rows_bind(&rows, 0, NULL, false);
     rows_came(&rows, 0, 1);
     rows_forget(&rows, 0);
     device_close(&device);
@@ -465,6 +567,9 @@ int main(void)
         cmocka_unit_test(rows_that_came_with_values_are_not_asked_for),
         cmocka_unit_test(rows_of_another_batch_or_of_none_that_is_known_are_asked_for),
         cmocka_unit_test(an_evaluation_between_a_push_and_the_next_batch_is_not_mixed_up_with_it),
+        cmocka_unit_test(ids_of_rows_that_came_with_values_are_not_pushed),
+        cmocka_unit_test(a_window_that_nobody_else_sees_has_counts_alone),
+        cmocka_unit_test(a_window_that_is_bound_again_has_no_patches),
         cmocka_unit_test(a_push_without_a_next_batch_names_none),
         cmocka_unit_test(without_tables_nothing_is_used),
     };

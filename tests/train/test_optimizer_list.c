@@ -168,15 +168,16 @@ static void update_apart(struct world *w, float *values, float *const gradients[
 /* Stretches that end within sections go ahead; some of them are taken back. */
 static void update_in_parts(struct store *store, float *const gradients[2])
 {
-    static const int64_t ends[] = {16, 48, 64, 8208, 9008, 17008};
+    static const struct float_range ranges[] = {{9008, 17008}, {0, 16},      {48, 64},
+                                                {16, 48},      {8208, 9008}, {64, 8208}};
     const void *const both[] = {gradients[0], gradients[1]};
     const void *const wrong[] = {gradients[1], gradients[1]};
     for (int step = 0; step < STEPS; step++) {
         for (int i = 0; i < 4; i++)
-            assert_int_equal(store_advance(store, wrong, 2, 0.5f, step, ends[i]), OK);
-        store_take_back(store);
+            assert_int_equal(store_advance(store, wrong, 2, 0.5f, step, ranges[i], NULL), OK);
+        store_take_back(store, NULL);
         for (int i = 0; i < 6; i++)
-            assert_int_equal(store_advance(store, both, 2, 0.5f, step, ends[i]), OK);
+            assert_int_equal(store_advance(store, both, 2, 0.5f, step, ranges[i], NULL), OK);
         assert_int_equal(store_apply(store, both, 2, 0.5f, step, NULL), OK);
     }
 }

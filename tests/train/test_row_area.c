@@ -49,7 +49,7 @@ static void count(struct world *w, const int64_t pushed[TABLES], const int64_t w
 
 static size_t read_front(struct world *w, size_t used)
 {
-    return (size_t)area_read_counts(&w->area, w->window, used, &w->read);
+    return (size_t)area_read_counts(&w->area, w->window, used, true, &w->read);
 }
 
 /* ---- where things lie ---- */
@@ -62,7 +62,7 @@ static void the_most_that_there_can_be_fits(void **state)
     count(&w, most, most);
     assert_int_equal(w.area.rows, 8 + 5);
     assert_int_equal(w.area.floats, 8 * 3 + 5);
-    assert_true(area_front_bytes(&w.area, &w.counts) <= w.area.front);
+    assert_true(area_front_bytes(&w.area, &w.counts, true) <= w.area.front);
     assert_int_equal(w.area.front % AREA_ALIGN, 0);
     assert_true(w.area.bytes >= w.area.front + (8 * 3 + 5) * sizeof(float));
     assert_ptr_equal(area_rows(&w.area, w.window), (char *)w.window + w.area.front);
@@ -83,13 +83,17 @@ static void what_is_told_lies_in_this_order(void **state)
     int64_t *front = w.window;
     const int64_t told[] = {2, 1, 0, 4};
     assert_memory_equal(front, told, sizeof told);
-    assert_ptr_equal(area_pushed_ids(&w.area, &w.counts, w.window), front + 4);
-    assert_ptr_equal(area_wanted_ids(&w.area, &w.counts, w.window), front + 4 + 3);
+    assert_ptr_equal(area_wanted_ids(&w.area, &w.counts, w.window), front + 4);
     const char *gradients = (char *)area_gradients(&w.area, &w.counts, w.window);
     assert_int_equal((gradients - (char *)w.window) % AREA_ALIGN, 0);
-    assert_true(gradients >= (char *)(front + 4 + 3 + 4));
-    assert_int_equal(area_front_bytes(&w.area, &w.counts),
+    assert_true(gradients >= (char *)(front + 4 + 4));
+    assert_int_equal(area_front_bytes(&w.area, &w.counts, false),
                      (size_t)(gradients - (char *)w.window) + 7 * sizeof(float));
+    const char *ids = (char *)area_pushed_ids(&w.area, &w.counts, w.window);
+    assert_int_equal((ids - (char *)w.window) % AREA_ALIGN, 0);
+    assert_true(ids >= gradients + 7 * sizeof(float));
+    assert_int_equal(area_front_bytes(&w.area, &w.counts, true),
+                     (size_t)(ids - (char *)w.window) + 3 * sizeof(int64_t));
     close_world(&w);
 }
 
@@ -101,7 +105,7 @@ static void counts_arrive(void **state)
     open_world(&w, TABLES);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         count(&w, cases[i][0], cases[i][1]);
-        assert_int_equal(read_front(&w, area_front_bytes(&w.area, &w.counts)), OK);
+        assert_int_equal(read_front(&w, area_front_bytes(&w.area, &w.counts, true)), OK);
         assert_memory_equal(w.read.pushed, cases[i][0], sizeof cases[i][0]);
         assert_memory_equal(w.read.wanted, cases[i][1], sizeof cases[i][1]);
         assert_int_equal(w.read.pushed_rows, w.counts.pushed_rows);
@@ -131,7 +135,7 @@ static void counts_that_cannot_be_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         for (int at = 0; at < 2 * TABLES; at++) {
             count(&w, (int64_t[]){2, 2}, (int64_t[]){2, 2});
-            const size_t used = area_front_bytes(&w.area, &w.counts);
+            const size_t used = area_front_bytes(&w.area, &w.counts, true);
             assert_int_equal(read_front(&w, used), OK);
             memcpy((int64_t *)w.window + at, &bad[i], sizeof *bad);
             refuse(&w, used);
@@ -144,7 +148,7 @@ static void bytes_that_are_not_what_the_counts_take_are_refused(void **state)
     struct world w;
     open_world(&w, TABLES);
     count(&w, (int64_t[]){2, 2}, (int64_t[]){2, 2});
-    const size_t right = area_front_bytes(&w.area, &w.counts);
+    const size_t right = area_front_bytes(&w.area, &w.counts, true);
     const size_t wrong[] = {0,
                             1,
                             2 * TABLES * sizeof(int64_t) - 1,
@@ -157,6 +161,10 @@ static void bytes_that_are_not_what_the_counts_take_are_refused(void **state)
                             SIZE_MAX};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) refuse(&w, wrong[i]);
     assert_int_equal(read_front(&w, right), OK);
+    const size_t without = area_front_bytes(&w.area, &w.counts, false);
+    assert_int_equal(area_read_counts(&w.area, w.window, without, false, &w.read), OK);
+    assert_int_equal(w.read.pushed_rows, 4);
+    assert_int_equal(area_read_counts(&w.area, w.window, right, false, &w.read), ERR_PROTOCOL);
     close_world(&w);
 }
 
@@ -167,7 +175,7 @@ static void without_tables_there_is_no_window(void **state)
     assert_int_equal(w.area.bytes, 0);
     assert_int_equal(w.area.front, 0);
     area_counts_sum(&w.area, &w.counts);
-    assert_int_equal(area_front_bytes(&w.area, &w.counts), 0);
+    assert_int_equal(area_front_bytes(&w.area, &w.counts, true), 0);
     assert_int_equal(read_front(&w, 0), OK);
     assert_int_equal(read_front(&w, 8), ERR_PROTOCOL);
     close_world(&w);

@@ -54,7 +54,7 @@ static const struct area_counts *counts_of(struct world *w, int ps, size_t bytes
     struct area_counts *counts = arena_new(&w->arena, sizeof *counts);
     const struct row_area *area = &w->session.rows.links[ps].area;
     area_counts_open(area, &w->arena, counts);
-    assert_int_equal(area_read_counts(area, w->windows[ps], bytes, counts), OK);
+    assert_int_equal(area_read_counts(area, w->windows[ps], bytes, true, counts), OK);
     return counts;
 }
 
@@ -122,7 +122,7 @@ static void bind(struct world *w)
         w->gradients[ps] = block(w, bytes);
         w->windows[ps] = block(w, rows_window_bytes(&w->session.rows, ps));
         session_bind(&w->session, ps, w->values[ps], w->gradients[ps]);
-        session_bind_rows(&w->session, ps, w->windows[ps]);
+        session_bind_rows(&w->session, ps, w->windows[ps], false);
         assert_int_equal(session_initial_values(&w->session, ps, w->values[ps]), OK);
     }
 }

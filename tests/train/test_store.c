@@ -177,28 +177,34 @@ static void expect_equal_twins(const struct twins *t)
     assert_memory_equal(t->store[0].powers, t->store[1].powers, sizeof t->store[0].powers);
 }
 
-static void advance(struct twins *t, int step, int gradients, int64_t end)
+static void advance(struct twins *t, int step, int gradients, int64_t begin, int64_t end)
 {
     assert_int_equal(store_advance(&t->store[1], (const void *const *)t->made, gradients,
-                                   1.0f / (float)gradients, step, end),
+                                   1.0f / (float)gradients, step, (struct float_range){begin, end},
+                                   NULL),
                      OK);
-    assert_int_equal(t->store[1].advanced, end);
 }
 
 static void step_twins(struct twins *t, int step)
 {
     const int64_t third = FLOATS / 48 * 16;
-    advance(t, step, 1, third); /* by others than in the end */
-    store_take_back(&t->store[1]);
+    advance(t, step, 1, 0, third); /* by others than in the end */
+    advance(t, step, 1, 2 * third, FLOATS);
+    store_take_back(&t->store[1], NULL);
     expect_equal_twins(t);
-    advance(t, step, 3, 16);
-    advance(t, step, 3, 16);
-    advance(t, step, 3, 2 * third);
-    if (step % 2) {
-        store_take_back(&t->store[1]);
+    advance(t, step, 3, 2 * third, 2 * third + 16); /* in any order, with gaps, and gaps closed */
+    advance(t, step, 3, 16, third);
+    advance(t, step, 3, 2 * third + 32, FLOATS);
+    assert_int_equal(t->store[1].advanced_count, 3);
+    advance(t, step, 3, 2 * third + 16, 2 * third + 32);
+    assert_int_equal(t->store[1].advanced_count, 2);
+    if (step % 3 == 1) {
+        store_take_back(&t->store[1], NULL);
         expect_equal_twins(t);
-    } else {
-        advance(t, step, 3, FLOATS);
+    } else if (step % 3 == 2) {
+        advance(t, step, 3, third, 2 * third);
+        advance(t, step, 3, 0, 16);
+        assert_int_equal(t->store[1].advanced_count, 1);
     }
     for (int i = 0; i < 2; i++)
         assert_int_equal(
@@ -284,6 +290,7 @@ static void a_gradient_that_is_not_finite_is_refused(void **state)
 {
     const float bad[] = {NAN, INFINITY, -INFINITY};
     const int at[] = {0, FLOATS / 2, FLOATS - 1};
+    const struct float_range all = {0, FLOATS};
     struct world world;
     open_world(&world, "{\"optimizer\": \"adam\"}");
     struct twins t = {0};
@@ -297,8 +304,8 @@ static void a_gradient_that_is_not_finite_is_refused(void **state)
         const void *const *made = (const void *const *)t.made;
         const float good = t.made[1][at[i]];
         t.made[1][at[i]] = bad[i];
-        assert_int_equal(store_advance(&t.store[1], made, 3, 1.0f, i, FLOATS), ERR_NUMBER);
-        store_take_back(&t.store[1]);
+        assert_int_equal(store_advance(&t.store[1], made, 3, 1.0f, i, all, NULL), ERR_NUMBER);
+        store_take_back(&t.store[1], NULL);
         expect_equal_twins(&t);
         t.made[1][at[i]] = good;
         for (int k = 0; k < 2; k++)
@@ -357,6 +364,65 @@ static void gradients_of_half_the_bytes_are_what_they_were_rounded_to(void **sta
         }
         fixture_release(&world.device, error);
         free_all(&world.device, rounded);
+        free_all(&world.device, t.made);
+        close_world(&world);
+    }
+}
+
+/* What the snapshot holds beside what the values are rounded to here */
+static void expect_shown(const struct store *store, const uint16_t *snapshot)
+{
+    struct device *device = store->device;
+    float *error = fixture_block(device, FLOATS), *rounded = fixture_block(device, FLOATS);
+    device->kernels->round_off(device, (uint16_t *)rounded, error, store->values, store->shown,
+                               FLOATS);
+    assert_memory_equal(snapshot, rounded, FLOATS * sizeof *snapshot);
+    fixture_release(device, error);
+    fixture_release(device, rounded);
+}
+
+/* A step of the first twin, and of the second one by way of pieces that are shown as well. */
+static void step_shown(struct twins *t, int step, uint16_t *snapshot)
+{
+    const void *const *made = (const void *const *)t->made;
+    const struct float_range ranges[] = {{FLOATS / 32 * 16, FLOATS}, {0, 16}};
+    for (int i = 0; i < 2 && !t->store[1].device->is_separate; i++) {
+        assert_int_equal(store_advance(&t->store[1], made, 3, 1.0f / 3, step, ranges[i], snapshot),
+                         OK);
+        expect_shown(&t->store[1], snapshot);
+    }
+    if (step % 2) store_take_back(&t->store[1], snapshot);
+    expect_shown(&t->store[1], snapshot);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(store_apply(&t->store[k], made, 3, 1.0f / 3, step, k ? snapshot : NULL),
+                         OK);
+    expect_shown(&t->store[1], snapshot);
+    expect_equal_twins(t);
+}
+
+/* Whatever happens to them; and they stay the floats that they are where nothing is shown. */
+static void values_are_shown_in_half_the_bytes(void **state)
+{
+    for (enum number number = NUMBER_BF16; number <= NUMBER_FP16; number++) {
+        struct world world;
+        open_world(&world, "{\"optimizer\": \"adam\"}");
+        struct twins t = {0};
+        float *snapshot = fixture_block(&world.device, FLOATS);
+        make_gradients(&world.device, t.made);
+        for (int k = 0; k < 2; k++) {
+            t.values[k] = random_floats(&world.device, 7);
+            assert_int_equal(
+                fixture_store(&world.spec, &world.device, FLOATS, t.values[k], &t.store[k]), OK);
+        }
+        t.store[1].shown = number;
+        store_show(&t.store[1], snapshot);
+        expect_shown(&t.store[1], (uint16_t *)snapshot);
+        for (int step = 0; step < STEPS; step++) step_shown(&t, step, (uint16_t *)snapshot);
+        for (int k = 0; k < 2; k++) {
+            store_close(&t.store[k]);
+            fixture_release(&world.device, t.values[k]);
+        }
+        fixture_release(&world.device, snapshot);
         free_all(&world.device, t.made);
         close_world(&world);
     }
@@ -480,6 +546,7 @@ int main(void)
         cmocka_unit_test(a_single_gradient_is_the_sum_of_itself_and_is_not_written),
         cmocka_unit_test(a_gradient_that_is_not_finite_is_refused),
         cmocka_unit_test(gradients_of_half_the_bytes_are_what_they_were_rounded_to),
+        cmocka_unit_test(values_are_shown_in_half_the_bytes),
         cmocka_unit_test(the_rate_is_that_of_the_step_before_its_increment),
         cmocka_unit_test(a_reset_store_starts_anew_but_keeps_the_values),
         cmocka_unit_test(powers_advance_once_per_update_even_where_there_is_nothing_to_update),

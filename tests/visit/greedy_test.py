@@ -8,7 +8,7 @@ from program.cluster import Plan
 from visitors import VisitCase, Visitor
 
 # A second has a thousand where the ps serves nobody else, and had 2 when guests had no limit.
-STEPS = 200
+STEPS = 4 * program.LIMIT_S
 LARGE = {"model": [{"op": "flatten"},
                    {"op": "dense", "name": "hidden", "units": 76, "activation": "relu"},
                    {"op": "dense", "name": "logits", "units": 10}]}

@@ -1,12 +1,13 @@
 """dtrain var: variables of a lone ps and of clusters that train, seen and changed from outside."""
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
 
 import program
-from program import BINARY, LIMIT_S
+from program import BINARY, LIMIT_S, SLOWER
 from program.clicks import CLICKS, GROWING
 from program.cluster import ClusterCase, Plan, hold_addresses, is_listened_on, socket
 
@@ -109,10 +110,10 @@ class LonePs(VarCase):
         self.var(cluster, "set", "x", "0")
         watcher = self.begin(cluster, "watch", "x", "--every=0")
         self.assertEqual(watcher.stdout.readline(), "0\n")
-        for value in ("1", "1", "2.5"):
+        for value, is_new in (("1", True), ("1", False), ("2.5", True)):
             self.var(cluster, "set", "x", value)
-        self.assertEqual(watcher.stdout.readline(), "1\n")
-        self.assertEqual(watcher.stdout.readline(), "2.5\n")
+            if is_new:  # looked at before the next one, which would take its place
+                self.assertEqual(watcher.stdout.readline(), f"{value}\n")
         self.end(cluster, "ps/0")
         rest, error = watcher.communicate(timeout=LIMIT_S)
         self.assertEqual((watcher.returncode, rest), (143, ""))
@@ -157,6 +158,20 @@ class LonePs(VarCase):
 
 
 class Training(VarCase):
+    def hold_up_within_a_step(self, cluster):
+        """worker/1, until every ps has all else that it needs for the step: two reports say the same."""
+        held = cluster.tasks["worker/1"]
+        held.process.send_signal(signal.SIGSTOP)
+        cluster.wait_until(held.is_held_up, "worker/1 to be held up")
+
+        def is_waited_for(ps):
+            ps.process.send_signal(signal.SIGUSR1)
+            reports = re.findall(r"worker/0 has pushed, waits for the others, (\d+) pushes", ps.text())
+            return len(reports) > 1 and reports[-1] == reports[-2]
+        for name in ("ps/0", "ps/1"):
+            cluster.wait_until(lambda ps=cluster.tasks[name]: is_waited_for(ps), f"{name} to wait for worker/1")
+        return held
+
     def test_values_are_seen_and_steps_counted(self):
         for mode in ("async", "sync"):
             with self.subTest(mode=mode):
@@ -175,10 +190,10 @@ class Training(VarCase):
 
     def test_visitors_add_at_once_to_what_is_not_trained(self):
         """A variable behind relu units that never fire has no gradient: what is added stays."""
-        for mode in ("async", "sync"):
-            with self.subTest(mode=mode):
-                changes = {"train.mode": mode, "optimizer": {"type": "gradient_descent",
-                                                             "learning_rate": 0.05}}
+        for mode, values in (("async", "bf16"), ("sync", "float32"), ("sync", "bf16")):
+            with self.subTest(mode=mode, values=values):
+                changes = {"train.mode": mode, "train.wire_values": values,
+                           "optimizer": {"type": "gradient_descent", "learning_rate": 0.05}}
                 cluster = self.start_endless(Plan(changes=changes))
                 self.var(cluster, "set", "hidden/bias", "-1000000")
                 loop = 'for i in 1 2 3 4 5 6 7 8 9 10; do "$@" || exit; done'
@@ -194,9 +209,7 @@ class Training(VarCase):
     def test_a_change_in_synchronous_training_waits_for_all_workers(self):
         """One is held up within a step: until it is through, others see the old values."""
         cluster = self.start_endless(Plan(changes={"train.mode": "sync"}))
-        held = cluster.tasks["worker/1"]
-        os.kill(held.process.pid, signal.SIGSTOP)
-        cluster.wait_until(held.is_held_up, "worker/1 to be held up")
+        held = self.hold_up_within_a_step(cluster)
         changing = self.begin(cluster, "set", "hidden/bias[3]", "50000")
         self.assertLess(float(self.var(cluster, "get", "hidden/bias[3]")), 1000)
         self.assertIsNone(changing.poll())
@@ -285,11 +298,9 @@ class Training(VarCase):
 
     def test_a_change_waits_for_a_step_no_longer_than_its_limit(self):
         """With a worker held up no round comes to its end."""
-        plan = Plan(changes={"train.mode": "sync"}, flags=["--step_timeout=5"])
+        plan = Plan(changes={"train.mode": "sync"}, flags=[f"--step_timeout={5 * SLOWER}"])
         cluster = self.start_endless(plan)
-        held = cluster.tasks["worker/1"]
-        os.kill(held.process.pid, signal.SIGSTOP)
-        cluster.wait_until(held.is_held_up, "worker/1 to be held up")
+        held = self.hold_up_within_a_step(cluster)
         done = self.run_var(cluster, "set", "logits/bias", "1")
         self.assertIn(done.returncode, (128, 129), done.stderr)
         self.assertRegex(done.stderr, "was not changed|the job has ended")

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/files/cache.h"
 #include "core/base/files/local.h"
 #include "core/base/files/pipe.h"
 
@@ -138,7 +139,10 @@ err file_open(const char *path, struct file **ret)
 
 err file_open_or_pipe(const char *path, struct file **ret)
 {
-    return path_is_url(path) ? file_open(path, ret) : local_open_or_pipe(path, ret);
+    struct file *file = NULL;
+    if (!path_is_url(path)) return local_open_or_pipe(path, ret);
+    TRY(file_open(path, &file));
+    return cache_open(path, file, ret);
 }
 
 err file_read_at(struct file *f, uint64_t offset, uint64_t until, void *to, size_t max,
@@ -338,6 +342,13 @@ err file_remove(const char *path)
     return system->remove(path);
 }
 
+err file_remove_folder(const char *path)
+{
+    const struct file_system *system = NULL;
+    TRY(find_writable(path, &system));
+    return system->remove_folder ? system->remove_folder(path) : OK;
+}
+
 err file_move(const char *from, const char *to)
 {
     const struct file_system *system = NULL;
@@ -349,7 +360,7 @@ err files_visit(const char *folder, file_found *found, void *context)
 {
     const struct file_system *system = NULL;
     TRY(find_writable(folder, &system));
-    return system->visit(folder, found, context);
+    return system->visit(system, folder, found, context);
 }
 
 /* ---- patterns ---- */
@@ -366,7 +377,7 @@ err files_match(const char *pattern, size_t plain, file_found *found, void *cont
     if (!system) return unknown_scheme(pattern);
     if (!system->match)
         return fail(ERR_INPUT, "%.*s: its files cannot be listed", (int)plain, pattern);
-    return system->match(pattern, plain, found, context);
+    return system->match(system, pattern, plain, found, context);
 }
 
 char *pattern_escape(const char *pattern, size_t plain)

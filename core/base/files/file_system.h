@@ -29,7 +29,7 @@ struct file_state {
     uint64_t bytes;                /* as stored */
     int64_t changed_s, changed_ns; /* when it was written to */
     int64_t touched_s, touched_ns; /* or its time of change was set, or its rights or names were */
-    uint64_t identity;             /* the inode; of a URL a hash of its ETag */
+    uint64_t identity;             /* the inode; of a URL a hash of its ETag, 0: it has none */
 };
 
 struct file {
@@ -59,7 +59,8 @@ struct file_system {
     err (*state)(struct file *, struct file_state *ret); /* now, as far as it is known */
     void (*close)(struct file *);
     /* As files_match says. NULL: files cannot be listed. */
-    err (*match)(const char *pattern, size_t plain, file_found *, void *context);
+    err (*match)(const struct file_system *, const char *pattern, size_t plain, file_found *,
+                 void *context);
 
     /* What follows is NULL where nothing can be written, and of this host's file system, whose
      * files are written with more care by those who write them. */
@@ -69,8 +70,9 @@ struct file_system {
     err (*finish)(struct file_writer *);
     void (*drop)(struct file_writer *);
     err (*remove)(const char *path);
+    err (*remove_folder)(const char *path); /* NULL: folders are there by what is in them */
     err (*move)(const char *from, const char *to);
-    err (*visit)(const char *folder, file_found *, void *context);
+    err (*visit)(const struct file_system *, const char *folder, file_found *, void *context);
 };
 
 /* At start, before there are threads; borrowed. At most FILE_SYSTEMS_MAX. */
@@ -89,7 +91,8 @@ const char *path_shown(const char *path, char *to);
 
 /* ERR_INPUT: nobody knows the scheme. */
 err file_open(const char *path, struct file **ret);
-/* The same; or a pipe of this host, or "-", which are read to their end first (pipe.h). */
+/* The same, of data: from the cache where one was begun (cache.h); or a pipe of this host, or "-",
+ * which are read to their end first (pipe.h). */
 err file_open_or_pipe(const char *path, struct file **ret);
 err file_read_at(struct file *, uint64_t offset, uint64_t until, void *to, size_t max,
                  size_t *ret_bytes);
@@ -124,6 +127,8 @@ bool files_can_be_written(const char *path); /* here, or behind such URLs */
 err file_put(const char *path, const void *, size_t bytes);
 
 err file_remove(const char *path); /* one that is absent is no error */
+/* An empty one; where folders are there only by what is in them, nothing is to be done. */
+err file_remove_folder(const char *path);
 /* Within one file system; of a file of that name nothing is left. Where that takes a copy the file
  * has both names for a while. */
 err file_move(const char *from, const char *to);

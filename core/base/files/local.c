@@ -125,7 +125,8 @@ static err read_local(struct file *file, uint64_t offset, uint64_t until, void *
     return OK;
 }
 
-static err match_local(const char *pattern, size_t plain, file_found *found, void *context)
+static err match_local(const struct file_system *system, const char *pattern, size_t plain,
+                       file_found *found, void *context)
 {
     glob_t fitting = {0};
     char *escaped = pattern_escape(pattern, plain);

@@ -24,12 +24,12 @@ static struct kept {
 static int kept_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static err open_nameless(const char *path, int *ret)
+err file_open_nameless(const char *path, int *ret)
 {
     const char *folder = getenv("TMPDIR");
     if (!folder || !*folder) folder = "/tmp";
     *ret = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (*ret < 0) *ret = memfd_create("pipe", MFD_CLOEXEC);
+    if (*ret < 0) *ret = memfd_create("dtrain", MFD_CLOEXEC);
     return *ret < 0 ? fail(ERR_IO, "%s: no file for what comes: %s", path, strerror(errno)) : OK;
 }
 
@@ -95,7 +95,8 @@ static err keep(const char *path, int descriptor)
     if (kept_count == PIPES_MAX) return fail(ERR_INPUT, "%s: more than %d pipes", path, PIPES_MAX);
     TRY(be_alone(path, descriptor));
     *new = (struct kept){strdup(path), -1};
-    err e = new->path ? open_nameless(path, &new->file) : fail(ERR_MEMORY, "%s: no memory", path);
+    err e =
+        new->path ? file_open_nameless(path, &new->file) : fail(ERR_MEMORY, "%s: no memory", path);
     if (!e) e = copy(path, descriptor, new->file);
     if (!e) {
         kept_count++;

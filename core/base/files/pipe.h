@@ -17,5 +17,7 @@ enum { PIPES_MAX = 64, PIPE_SILENT_MS = 3600 * 1000 /* without a byte */ };
  * said every 10 s. ERR_INPUT: another process reads the pipe; ERR_TIMEOUT: nothing came for so
  * long; ERR_IO: no room. Any thread may call. */
 err pipe_open(const char *path, int descriptor, int *ret);
+/* Such a file without a name, for reading and writing; path is told where there is no room. */
+err file_open_nameless(const char *path, int *ret);
 
 #endif

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cluster/description/named.h"
+#include "core/cluster/description/ports.h"
 #include "core/cluster/description/slurm.h"
 #include "core/cluster/description/tf_config.h"
 #include "core/train/variables/layout.h"
-#include "net/transport.h"
 
 enum { MISSING_MAX = 3, MISSING_TEXT_MAX = 96, SOURCE_TEXT_MAX = 160 };
 
@@ -47,20 +48,20 @@ int cluster_tasks_max(enum job job)
 err cluster_host_check(const char *where, int index, const char *address)
 {
     err e = address_check(address);
-    if (e) return fail_prefix(e, "%s[%d]", where, index);
-    if (strtol(strrchr(address, ':') + 1, NULL, 10) == 0)
-        return fail(ERR_INPUT,
-                    "%s[%d] \"%s\": port 0 is chosen when the task starts; the other tasks must "
-                    "know it before",
-                    where, index, address);
-    return OK;
+    return e ? fail_prefix(e, "%s[%d]", where, index) : OK;
+}
+
+/* Or the end of a line: lists come from files, too, one entry a line. */
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 /* One entry of a comma separated list, without the blanks around it. */
 static char *cut_entry(struct arena *arena, const char *from, size_t length)
 {
-    while (length && *from == ' ') from++, length--;
-    while (length && from[length - 1] == ' ') length--;
+    while (length && is_blank(*from)) from++, length--;
+    while (length && is_blank(from[length - 1])) length--;
     return arena_format(arena, "%.*s", (int)length, from);
 }
 
@@ -129,7 +130,7 @@ static err check_distinct(const struct cluster_spec *spec, struct arena *arena)
     qsort(places, (size_t)count, sizeof *places, compare_places);
     for (int i = 1; i < count; i++) {
         const struct place *a = &places[i - 1], *b = &places[i];
-        if (strcmp(a->address, b->address) == 0)
+        if (strcmp(a->address, b->address) == 0 && !port_is_open(a->address))
             return fail(ERR_INPUT, "the same address twice: \"%s\" is %s/%d and %s/%d", a->address,
                         job_name(a->job), a->task, job_name(b->job), b->task);
     }
@@ -187,6 +188,27 @@ static err take_hosts(const struct cluster_flags *flags, enum job job, struct ar
                : e;
 }
 
+/* "ps-0" is "ps-0.training.svc", and the other way round. */
+static bool is_of_host(const char *address, const char *name)
+{
+    const size_t host = strcspn(address, ":"), length = strlen(name);
+    const size_t both = host < length ? host : length;
+    if (both == 0 || strncmp(address, name, both) != 0) return false;
+    return host == length || (host < length ? name : address)[both] == '.';
+}
+
+/* -1: this host is not in the list, or more than once. */
+static int find_own(const struct strings *hosts, const char *host_name)
+{
+    int found = -1;
+    for (int i = 0; i < hosts->count; i++) {
+        if (!is_of_host(hosts->at[i], host_name)) continue;
+        if (found >= 0) return -1;
+        found = i;
+    }
+    return found;
+}
+
 /* What the flags say goes over what TF_CONFIG says. Its task index counts only for its job. */
 static err merge(const struct cluster_flags *flags, const struct tf_config *config,
                  struct arena *arena, struct cluster_spec *spec)
@@ -203,6 +225,8 @@ static err merge(const struct cluster_flags *flags, const struct tf_config *conf
         spec->hosts[job] = config->hosts[job];
         TRY(take_hosts(flags, (enum job)job, arena, &spec->hosts[job]));
     }
+    if (spec->task < 0 && flags->host_name && !spec->is_evaluator)
+        spec->task = find_own(&spec->hosts[spec->job], flags->host_name);
     return OK;
 }
 
@@ -218,6 +242,14 @@ static err check_task(const struct cluster_flags *flags, const struct cluster_sp
         return fail(ERR_INPUT, "%s %d%s but %s names %d task%s", name, spec->task, where,
                     hosts_names[spec->job], tasks, tasks == 1 ? "" : "s");
     return OK;
+}
+
+/* A ps is called, and calls nobody. */
+static err check_ports(const struct cluster_spec *spec)
+{
+    if (spec->job == JOB_PS && !spec->is_evaluator) return OK;
+    return ports_check_known(JOB_PS, &spec->hosts[JOB_PS],
+                             spec->is_evaluator ? "the evaluator" : "a worker");
 }
 
 static const char *of_environment(const char *name)
@@ -243,9 +275,23 @@ static err make_of_ranks(const struct cluster_flags *flags, struct arena *arena,
     return check_distinct(ret, arena);
 }
 
-err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_text,
-                      struct arena *arena, struct cluster_spec *ret)
+static err make_named(const struct cluster_flags *flags, struct arena *arena,
+                      struct cluster_spec *ret)
 {
+    struct cluster_spec spec = {0};
+    TRY(named_cluster_make(flags, arena, &spec));
+    TRY(parse_job(flags, &spec));
+    if (spec.is_evaluator && spec.task < 0) spec.task = 0;
+    TRY(check_task(flags, &spec));
+    *ret = spec;
+    return OK;
+}
+
+static err make_all(const struct cluster_flags *flags, const char *tf_config_text,
+                    struct arena *arena, struct cluster_spec *ret)
+{
+    if (flags->coordinator) return make_named(flags, arena, ret);
+    TRY(named_cluster_check_absent(flags));
     if (flags->slurm || flags->ranks) return make_of_ranks(flags, arena, ret);
     struct tf_config config = {0};
     bool asks_config = tf_config_text && *tf_config_text && !is_complete(flags);
@@ -262,37 +308,94 @@ err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_t
     TRY(check_missing(flags, &spec));
     TRY(check_task(flags, &spec));
     TRY(check_distinct(&spec, arena));
+    TRY(check_ports(&spec));
     spec.is_distributed = true;
     *ret = spec;
     return OK;
 }
 
-/* Without the port. */
-static size_t host_length(const char *address)
+/* ---- who takes part ---- */
+
+struct roster cluster_roster(const struct cluster_spec *spec)
 {
-    const char *colon = strrchr(address, ':');
-    return colon ? (size_t)(colon - address) : strlen(address);
+    return (struct roster){spec->moves, {spec->hosts[JOB_PS].count, spec->hosts[JOB_WORKER].count}};
 }
 
-static bool is_same_host(const char *a, const char *b)
+int cluster_room(const struct cluster_spec *spec, enum job job)
 {
-    const size_t length = host_length(a);
-    return host_length(b) == length && strncmp(a, b, length) == 0;
+    const int count = spec->hosts[job].count;
+    return spec->room[job] > count ? spec->room[job] : count;
+}
+
+err cluster_move(struct cluster_spec *spec, const struct roster *to)
+{
+    for (int job = 0; job < JOB_COUNT; job++) {
+        const int room = cluster_room(spec, (enum job)job);
+        if (to->count[job] < 1 || to->count[job] > room)
+            return fail(ERR_INPUT, "%d %s%s: 1 to %d are possible, so many are listed",
+                        to->count[job], job_name((enum job)job), job == JOB_WORKER ? "s" : "",
+                        room);
+    }
+    for (int job = 0; job < JOB_COUNT; job++) {
+        spec->room[job] = cluster_room(spec, (enum job)job);
+        spec->hosts[job].count = to->count[job];
+    }
+    spec->moves = to->moves;
+    return OK;
+}
+
+bool cluster_has_place(const struct cluster_spec *spec)
+{
+    return spec->task < spec->hosts[spec->job].count;
+}
+
+err cluster_reduce(const struct cluster_flags *flags, struct cluster_spec *spec)
+{
+    struct roster roster = cluster_roster(spec);
+    if (!flags->ps && !flags->workers) return OK;
+    if (roster.count[JOB_PS] == 0)
+        return fail(ERR_INPUT, "--ps and --workers say how many of the tasks that are listed take "
+                               "part (did you mean --local_ps and --local_workers?)");
+    if (flags->ps) roster.count[JOB_PS] = (int)flags->ps;
+    if (flags->workers) roster.count[JOB_WORKER] = (int)flags->workers;
+    roster.moves = (uint64_t)flags->moves;
+    const err e = cluster_move(spec, &roster);
+    return e ? fail_prefix(e, "--ps, --workers") : OK;
+}
+
+err cluster_spec_make(const struct cluster_flags *flags, const char *tf_config_text,
+                      struct arena *arena, struct cluster_spec *ret)
+{
+    struct cluster_spec spec;
+    TRY(make_all(flags, tf_config_text, arena, &spec));
+    TRY(cluster_reduce(flags, &spec));
+    *ret = spec;
+    return OK;
+}
+
+void cluster_find(const struct cluster_spec *spec, enum job job, int task, char ret[ADDRESS_MAX])
+{
+    if (spec->find)
+        spec->find(spec->registry, job, task, ret);
+    else
+        snprintf(ret, ADDRESS_MAX, "%s", spec->hosts[job].at[task]);
 }
 
 /* Of the first `count` workers, those whose host is this task's. */
 static int workers_of_host(const struct cluster_spec *spec, int count)
 {
-    const char *own = spec->hosts[spec->job].at[spec->task];
     int workers = 0;
-    for (int i = 0; i < count; i++) workers += is_same_host(own, spec->hosts[JOB_WORKER].at[i]);
+    if (spec->task < 0) return 0; /* its place is not known yet */
+    const char *own = spec->hosts[spec->job].at[spec->task];
+    for (int i = 0; i < count; i++)
+        workers += address_is_same_host(own, spec->hosts[JOB_WORKER].at[i]);
     return workers;
 }
 
 static int tasks_of_host(const struct strings *tasks, const char *host)
 {
     int count = 0;
-    for (int i = 0; i < tasks->count; i++) count += is_same_host(host, tasks->at[i]);
+    for (int i = 0; i < tasks->count; i++) count += address_is_same_host(host, tasks->at[i]);
     return count;
 }
 

@@ -11,14 +11,31 @@
 #include "core/base/arena.h"
 #include "core/base/fields/fields.h"
 #include "core/cluster/role/role.h"
+#include "net/transport.h"
 
 struct cluster_spec {
-    struct strings hosts[JOB_COUNT]; /* "host:port" by task index */
+    struct strings hosts[JOB_COUNT]; /* "host:port" by task index; count: of those that take part */
+    int room[JOB_COUNT];             /* as many may; 0: no more than do */
+    uint64_t moves;                  /* that led to these counts (roster.h) */
     enum job job;                    /* of this task */
     int task;
     bool is_distributed; /* false: no job was named; a single process */
     bool is_evaluator;   /* not part of the cluster, which it only visits; computes like a worker */
+    /* Of a cluster whose tasks find each other by its name, NULL: of another. They may come back
+     * elsewhere: where one is now, from any thread; hosts say where it was. */
+    const char *name;
+    void (*find)(void *registry, enum job, int task, char ret[ADDRESS_MAX]);
+    void *registry;
 };
+
+struct roster cluster_roster(const struct cluster_spec *);
+int cluster_room(const struct cluster_spec *, enum job); /* how many tasks the lists name */
+/* Other tasks take part. ERR_INPUT, and nothing has changed: the lists do not name so many. */
+err cluster_move(struct cluster_spec *, const struct roster *);
+bool cluster_has_place(const struct cluster_spec *); /* does this task take part? */
+
+/* Where a task is now. */
+void cluster_find(const struct cluster_spec *, enum job, int task, char ret[ADDRESS_MAX]);
 
 enum cluster_word { WORD_JOB_NAME, WORD_TASK_INDEX, WORD_PS_HOSTS, WORD_WORKER_HOSTS, WORD_COUNT };
 extern const char *const cluster_flag_names[WORD_COUNT]; /* "job_name", ... */
@@ -30,22 +47,35 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
     const char *ps_hosts; /* comma separated */
     const char *worker_hosts;
     bool is_by_environment[WORD_COUNT]; /* for messages */
-    const char *slurm; /* "ps=2": all of this follows from what srun says (slurm.h) */
+    const char *host_name; /* of this host: without an index, a task is the one that is listed once
+                              on it, as the pods of a StatefulSet are; NULL: none is */
+    const char *slurm;     /* "ps=2": all of this follows from what srun says (slurm.h) */
     const char *ranks; /* likewise, from what other launchers say, and a file of hosts (ranks.h) */
     const char *hostfile;
     int64_t base_port; /* of these; 0: it depends on the job */
+    /* Likewise, from what tasks say to a coordinator; then the index may be left to it. */
+    const char *coordinator;    /* net/coordinator/coordinator.h */
+    const char *cluster;        /* its name there */
+    const char *tasks;          /* "ps=2,worker=3" */
+    int64_t ps, workers, moves; /* so many of the lists take part, after so many moves; 0: all */
 };
 
 bool cluster_flags_say(const struct cluster_flags *, enum cluster_word);
 
-/* Where flags have slurm or ranks, the rest of them is absent, and TF_CONFIG is not looked at.
+/* With a coordinator, nobody has been asked yet: hosts are "ps/0", "worker/0", ..., and task is -1
+ * where the coordinator is to say it.
+ * Where flags have slurm or ranks, the rest of them is absent, and TF_CONFIG is not looked at.
  * tf_config: text of the variable, or NULL. ERR_INPUT names what is missing or wrong:
  *     --job_name=worker needs --task_index
  *     task_index 7 but worker_hosts names 2 tasks
  *     ps_hosts[1]: address "localhost": expected host:port
- *     the same address twice: "localhost:2222" is ps/0 and worker/1 */
+ *     the same address twice: "localhost:2222" is ps/0 and worker/1
+ *     ps/0 at h:0 chooses its port when it starts, and a worker must know it: ... (ports.h) */
 err cluster_spec_make(const struct cluster_flags *, const char *tf_config, struct arena *,
                       struct cluster_spec *ret);
+/* Of all that may take part, only those that ps and workers of the flags say. ERR_INPUT: there are
+ * not so many. */
+err cluster_reduce(const struct cluster_flags *, struct cluster_spec *);
 
 /* "a:1,b:2" into the arena, each address checked. */
 err cluster_split_hosts(enum job, const char *list, struct arena *, struct strings *ret);

@@ -187,7 +187,7 @@ char *setup_write(const struct setup_plan *plan, int ps)
     snprintf(generation, sizeof generation, "%016" PRIx64, plan->generation);
     snprintf(token, sizeof token, "%016" PRIx64, plan->token);
     json_t *json = json_pack(
-        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so so sb ss ss* ss* so}",
+        "{ss sI si si si si sb sI sI sb sI sI ss sI sf so so so so so sb ss ss* ss* so ss}",
         "generation", generation, "step", (json_int_t)plan->step, "ps", ps, "ps_count",
         plan->layout->ps_count, "workers", plan->workers, "arrays", plan->arrays, "sync",
         mode.is_sync, "last_step", (json_int_t)plan->last_step, "replicas_to_aggregate",
@@ -198,7 +198,8 @@ char *setup_write(const struct setup_plan *plan, int ps)
         slices_json(plan->layout, ps), "tables", tables_json(plan->layout, ps), "ledger",
         ledger_json(plan), "coverage", coverage_json(plan, ps), "powers", powers_json(plan),
         "owns_powers", ps_of_powers(plan->layout) == ps, "token", token, "directory",
-        plan->directory, "restore", plan->restore, "optimizers", optimizers_json(plan->spec));
+        plan->directory, "restore", plan->restore, "optimizers", optimizers_json(plan->spec),
+        "wire_values", number_names[plan->wire_values]);
     add_warm_start(json, plan);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
@@ -226,7 +227,7 @@ struct setup_fields {
     bool sync, takes_all, owns_powers, warm_slots;
     int64_t step, ps, ps_count, workers, arrays, last_step, replicas_to_aggregate, max_staleness,
         floats, min_workers;
-    int wire; /* enum number */
+    int wire, wire_values; /* enum number */
     uint64_t worker_timeout_ms;
     struct objects slices, tables;
     struct ints ledger, coverage;
@@ -342,6 +343,7 @@ static const struct field setup_field_table[] = {
      .max = steps_max},
     {.name = "floats", .type = FIELD_INT, .offset = AT(floats), .max = floats_max},
     {.name = "wire", .type = FIELD_ENUM, .offset = AT(wire), .choices = number_names},
+    {.name = "wire_values", .type = FIELD_ENUM, .offset = AT(wire_values), .choices = number_names},
     {.name = "min_workers", .type = FIELD_INT, .offset = AT(min_workers), .max = WORKERS_MAX},
     {.name = "worker_timeout_secs",
      .type = FIELD_SECONDS,
@@ -531,11 +533,12 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .max_staleness = f.max_staleness,
                    .worker_timeout_ms = f.worker_timeout_ms,
                    .min_workers = (int)f.min_workers,
-                   .is_empty = f.floats == 0,
+                   .block_bytes = (uint64_t)f.floats * sizeof(float),
                    .arrays = (int)f.arrays,
                    .step = (uint64_t)f.step},
         .floats = f.floats,
         .wire = (enum number)f.wire,
+        .wire_values = (enum number)f.wire_values,
         .optimizers = optimizers_make(f.optimizers.at, f.optimizers.count, arena),
         .ps = (int)f.ps,
         .ps_count = (int)f.ps_count,
@@ -561,4 +564,29 @@ err setup_read(const char *text, size_t bytes, struct arena *arena, struct setup
     err e = read_json(json, arena, ret);
     json_decref(json);
     return e ? fail_prefix(ERR_PROTOCOL, "SETUP") : OK;
+}
+
+/* ---- the folder alone ---- */
+
+char *setup_write_folder(const char *directory, uint64_t token)
+{
+    char digits[20];
+    snprintf(digits, sizeof digits, "%016" PRIx64, token);
+    json_t *json = json_pack("{ss* ss}", "directory", directory, "token", digits);
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    return text;
+}
+
+err setup_read_folder(const char *text, size_t bytes, struct arena *arena,
+                      const char **ret_directory, uint64_t *ret_token)
+{
+    json_error_t error;
+    const char *directory = NULL, *token = "";
+    json_t *json = text ? json_loadb(text, bytes, 0, &error) : NULL;
+    const int failed = json_unpack(json, "{s?s ss}", "directory", &directory, "token", &token);
+    if (!failed) *ret_directory = directory ? arena_string(arena, directory) : NULL;
+    if (!failed) *ret_token = strtoull(token, NULL, 16);
+    json_decref(json);
+    return failed ? fail(ERR_PROTOCOL, "LEADS says no folder") : OK;
 }

@@ -16,9 +16,9 @@ struct table_share {
 };
 
 struct setup {
-    struct ps_config config; /* with its ledger, in the arena */
-    int64_t floats;          /* of the block */
-    enum number wire;        /* what gradients come as */
+    struct ps_config config;       /* with its ledger, in the arena */
+    int64_t floats;                /* of the block */
+    enum number wire, wire_values; /* what gradients come as, and values go as */
     struct optimizers optimizers;
     int ps, ps_count, workers;
     const struct slice *slices;
@@ -53,7 +53,7 @@ struct setup_plan {
     const struct spec *spec;
     const struct layout *layout;
     int workers;
-    enum number wire; /* of gradients: the spec's, unless nothing travels */
+    enum number wire, wire_values; /* the spec's, unless nothing travels */
     int64_t last_step;
     uint64_t generation, step;
     int arrays; /* that a ps without sight of the folder gets by INIT */
@@ -67,6 +67,11 @@ struct setup_plan {
 
 /* The text for one ps; malloc'ed, NULL when there is no memory. */
 char *setup_write(const struct setup_plan *, int ps);
+
+/* What a chief that comes to lead says of its folder (LEADS). ERR_PROTOCOL: it is not that. */
+char *setup_write_folder(const char *directory, uint64_t token); /* malloc'ed; NULL: no memory */
+err setup_read_folder(const char *text, size_t bytes, struct arena *, const char **ret_directory,
+                      uint64_t *ret_token);
 
 /* ERR_PROTOCOL when it is not a setup. Strings and attributes go to the arena. */
 err setup_read(const char *text, size_t bytes, struct arena *, struct setup *ret);

@@ -189,6 +189,9 @@ static err read_root(json_t *root, struct arena *arena, struct tf_config *ret)
     if (!json_is_object(root)) return fail(ERR_INPUT, "TF_CONFIG: expected a JSON object");
     json_t *cluster = json_object_get(root, "cluster"), *task = json_object_get(root, "task");
     if (cluster && json_is_object(cluster) && json_object_size(cluster) == 0) cluster = NULL;
+    if (!cluster && json_object_get(root, "sparseCluster"))
+        return fail(ERR_INPUT, "TF_CONFIG.sparseCluster: names this task and the ps alone, and all "
+                               "workers are wanted: leave enableDynamicWorker out of the TFJob");
     if (cluster) TRY(read_cluster(cluster, arena, ret));
     if (task) TRY(read_task(task, cluster, ret));
     return OK;

@@ -17,7 +17,7 @@ struct tf_config {
  * ("environment", "model_dir", ...) are left alone. */
 err tf_config_read(const char *text, struct arena *, struct tf_config *ret);
 
-/* ERR_INPUT: where[index] "address": why it is none that other tasks can connect to. */
+/* ERR_INPUT: where[index] "address": why it is none. */
 err cluster_host_check(const char *where, int index, const char *address);
 
 /* How many tasks a job may have. */

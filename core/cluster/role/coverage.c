@@ -115,6 +115,11 @@ bool coverage_is_past(const struct coverage *c, int worker, uint64_t pushes)
     return own_rows(&c->share, worker, pushes) >= own_before(&c->share, worker, c->first + 1);
 }
 
+uint64_t coverage_brought(const struct coverage *c, int worker, uint64_t pushes)
+{
+    return own_rows(&c->share, worker, pushes);
+}
+
 struct covered coverage_of_oldest(const struct coverage *c)
 {
     return (struct covered){
@@ -130,7 +135,8 @@ struct covered coverage_of_oldest(const struct coverage *c)
 
 struct covered coverage_close(struct coverage *c)
 {
-    const uint64_t rows = c->share.rows, applied = c->applied[0];
+    const uint64_t applied = c->applied[0];
+    const uint64_t rows = c->share.rows == DATA_ROWS_ENDLESS ? applied : c->share.rows;
     if (applied < rows)
         c->lost += rows - applied;
     else
@@ -149,11 +155,57 @@ uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share,
     while (open > 0 && c->applied[open - 1] == 0) open--;
     for (int i = 0; i < open; i++) coverage_close(c);
     c->share = *share;
+    if (share->rows == DATA_ROWS_ENDLESS) c->first = 0;
     for (int w = 0; w < (int)share->workers; w++) {
         const uint64_t rows = own_before(share, w, c->first);
         const uint64_t pushes = rows / own_rows(share, w, 1);
         ret[w] = (struct ledger){.received = pushes, .taken = pushes, .taken_step = step};
     }
+    return c->first;
+}
+
+/* Batches of the stream, of all workers, up to the last one that any of them has brought. */
+static uint64_t batches_reached(const struct data_share *s, const struct ledger *ledgers)
+{
+    uint64_t most = 0;
+    for (int w = 0; w < (int)s->workers; w++) {
+        const uint64_t own = own_rows(s, w, ledgers[w].received) / s->batch;
+        const uint64_t reached = own ? (own - 1) * s->workers + (uint64_t)w + 1 : 0;
+        if (reached > most) most = reached;
+    }
+    return most;
+}
+
+/* Pushes of a worker that bring all its batches of so many. */
+static uint64_t pushes_of_batches(const struct data_share *s, int worker, uint64_t batches)
+{
+    const uint64_t own = batches / s->workers + ((uint64_t)worker < batches % s->workers);
+    const uint64_t per_push = data_share_gradients(s, worker);
+    return (own + per_push - 1) / per_push;
+}
+
+static uint64_t all_rows(const struct data_share *s, const struct ledger *ledgers)
+{
+    uint64_t rows = 0;
+    for (int w = 0; w < (int)s->workers; w++) rows += own_rows(s, w, ledgers[w].received);
+    return rows;
+}
+
+uint64_t coverage_go_on(struct coverage *c, const struct data_share *share,
+                        const struct ledger *before, uint64_t step, struct ledger *ret,
+                        uint64_t *ret_left)
+{
+    const uint64_t rows = batches_reached(&c->share, before) * c->share.batch;
+    const uint64_t batches = (rows + share->batch - 1) / share->batch;
+    const uint64_t brought = all_rows(&c->share, before);
+    const uint64_t behind = rows / share->rows - c->first;
+    for (uint64_t i = 0; i < behind && i < COVERAGE_EPOCHS; i++) coverage_close(c);
+    c->share = *share;
+    for (int w = 0; w < (int)share->workers; w++) {
+        const uint64_t pushes = pushes_of_batches(share, w, batches);
+        ret[w] = (struct ledger){.received = pushes, .taken = pushes, .taken_step = step};
+    }
+    *ret_left = all_rows(share, ret) - brought;
     return c->first;
 }
 

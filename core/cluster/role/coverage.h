@@ -16,12 +16,15 @@
 struct ledger; /* role.h */
 struct message;
 
+/* Data that come while they are used have one epoch, which is never over. */
+static const uint64_t DATA_ROWS_ENDLESS = UINT64_C(1) << 52;
+
 /* Open at a time: a worker that is farther ahead of another one closes the oldest. */
 enum { COVERAGE_EPOCHS = 32 };
 
 /* How workers share the rows. */
 struct data_share {
-    uint64_t rows;     /* of an epoch; 0: nothing is counted */
+    uint64_t rows;     /* of an epoch; 0: nothing is counted; DATA_ROWS_ENDLESS: there is no end */
     uint64_t batch;    /* rows of a gradient */
     uint64_t workers;  /* 1 .. */
     uint64_t replicas; /* gradients of a round: what is summed into one push follows from them */
@@ -41,10 +44,15 @@ struct coverage {
 /* All pushes of these ledgers [workers] were applied; NULL: there were none. */
 void coverage_begin(struct coverage *, const struct data_share *, const struct ledger *);
 /* Another share of the data than before: what is open is closed, and everybody begins with the
- * epoch behind all that were begun. ret: [workers of the new share] the numbers of their last
- * pushes before it, at `step`. Returns the epoch. */
+ * epoch behind all that were begun, or the only one. ret: [workers of the new share] the numbers of
+ * their last pushes before it, at `step`. Returns the epoch. */
 uint64_t coverage_begin_anew(struct coverage *, const struct data_share *, uint64_t step,
                              struct ledger *ret);
+/* The same where rows lie in memory, and are as many as before: everybody goes on behind the last
+ * row that any worker before, [workers of the old share], had brought. ret_left: rows in front of
+ * it that nobody has brought. */
+uint64_t coverage_go_on(struct coverage *, const struct data_share *, const struct ledger *before,
+                        uint64_t step, struct ledger *ret, uint64_t *ret_left);
 /* Does every push bring the same rows? */
 bool data_share_is_same(const struct data_share *, const struct data_share *);
 
@@ -54,7 +62,11 @@ void coverage_apply(struct coverage *, int worker, uint64_t sequence);
 /* Has a worker that has pushed so often nothing more to bring for the oldest epoch? */
 bool coverage_is_past(const struct coverage *, int worker, uint64_t pushes);
 
-/* Of one epoch, and of the run so far; what ps/0 tells the chief. */
+/* How many rows so many pushes bring. */
+uint64_t coverage_brought(const struct coverage *, int worker, uint64_t pushes);
+
+/* Of one epoch, and of the run so far; what ps/0 tells the chief. Rows of one that is endless:
+ * those that pushes have brought. */
 struct covered {
     uint64_t epoch, rows, applied;
     uint64_t twice, lost, late, total;

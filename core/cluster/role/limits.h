@@ -4,21 +4,24 @@
 
 #include <stdint.h>
 
-/* Name, seconds where nothing is said, what is waited for. Each is a flag, --NAME_timeout, and a
- * member of struct wait_limits. */
+/* Name, seconds where nothing is said, the least, what is waited for. Each is a flag,
+ * --NAME_timeout, and a member of struct wait_limits. */
 #define WAIT_LIMITS(LIMIT)                                                                         \
-    LIMIT(start, 600,                                                                              \
+    LIMIT(start, 600, 0.001,                                                                       \
           "seconds to wait for every ps and for the chief to be there, and for a worker before "   \
           "the others go on without it"),                                                          \
-        LIMIT(step, 600, "seconds to wait for the gradients of a step"),                           \
-        LIMIT(end, 3600,                                                                           \
+        LIMIT(step, 600, 0.001, "seconds to wait for the gradients of a step"),                    \
+        LIMIT(end, 3600, 0.001,                                                                    \
               "seconds to wait for the others at the end of the run, evaluation included"),        \
-        LIMIT(restart, 600,                                                                        \
+        LIMIT(restart, 600, 0.001,                                                                 \
               "seconds to wait for a ps or the chief that was lost to be there again"),            \
-        LIMIT(stop, 30,                                                                            \
+        LIMIT(chief, 60, 0,                                                                        \
+              "seconds that the chief may be gone or silent before another worker leads; 0: "      \
+              "nobody takes its place"),                                                           \
+        LIMIT(stop, 30, 0.001,                                                                     \
               "seconds to end the job well, with a last checkpoint, after SIGTERM, SIGINT or "     \
               "SIGHUP"),                                                                           \
-        LIMIT(save, 600, "seconds that a checkpoint may take before it is given up")
+        LIMIT(save, 600, 0.001, "seconds that a checkpoint may take before it is given up")
 
 #define WAIT_LIMIT_MEMBER(NAME, ...) NAME##_ms
 struct wait_limits { /* milliseconds */

@@ -16,6 +16,11 @@ const char *job_name(enum job job)
     return job == JOB_PS ? "ps" : "worker";
 }
 
+int term_chief(uint64_t term, int workers)
+{
+    return (int)(term % (uint64_t)workers);
+}
+
 const char *action_name(enum action_type type)
 {
     static const char *const names[ACTION_TYPES] = {
@@ -89,6 +94,14 @@ void message_say(struct message *m, const char *text, struct outbox *out)
     if (!text[0]) return;
     m->body = outbox_text(out, text);
     m->body_bytes = (uint32_t)strlen(m->body);
+}
+
+void message_say_roster(struct message *m, const struct roster *roster, struct outbox *out)
+{
+    uint64_t *numbers = arena_array(&out->texts, ROSTER_NUMBERS, sizeof *numbers);
+    roster_pack(roster, numbers);
+    m->body = numbers;
+    m->body_bytes = ROSTER_NUMBERS * sizeof *numbers;
 }
 
 void message_say_verdict(struct message *m, int code, const char *name, const char *text,

@@ -6,6 +6,8 @@
 #include "core/cluster/role/ps_inside.h"
 #include "core/cluster/role/verdict.h"
 
+enum { STANDSTILL_MS = 1000 }; /* between two ticks: this task was not running */
+
 struct message *ps_send(struct ps_role *p, int worker, enum message_type type, struct outbox *out)
 {
     const struct message m = {
@@ -19,14 +21,26 @@ struct message *ps_send(struct ps_role *p, int worker, enum message_type type, s
     return &outbox_add_send(out, (struct action_send){worker, m})->message;
 }
 
+int ps_chief(const struct ps_role *p)
+{
+    return term_chief(p->term, p->options.workers);
+}
+
+/* Before term 0 nobody has led, whose words could be on their way. */
+bool ps_obeys(const struct ps_role *p, int worker)
+{
+    const struct member *m = &p->members[worker];
+    return worker == ps_chief(p) && member_is_here(m) && (m->claims || p->term == 0);
+}
+
 bool ps_chief_is_here(const struct ps_role *p)
 {
-    return member_is_here(&p->members[CHIEF]);
+    return ps_obeys(p, ps_chief(p));
 }
 
 struct message *ps_tell_chief(struct ps_role *p, enum message_type type, struct outbox *out)
 {
-    return ps_send(p, CHIEF, type, out);
+    return ps_send(p, ps_chief(p), type, out);
 }
 
 static void tell_verdict(struct ps_role *p, int worker, struct outbox *out)
@@ -60,17 +74,20 @@ uint32_t ps_config_gradients(const struct ps_config *c, int workers, int worker)
     return data_share_gradients(&share, worker);
 }
 
-static void send_state(struct ps_role *p, int worker, struct outbox *out)
+void ps_say_state(struct ps_role *p, int worker, struct outbox *out)
 {
     static const enum ps_state states[] = {
         [EMPTY] = PS_EMPTY, [READY] = PS_READY, [SERVING] = PS_SERVING};
-    ps_send(p, worker, MESSAGE_STATE, out)->code = states[p->phase];
+    struct message *m = ps_send(p, worker, MESSAGE_STATE, out);
+    m->code = states[p->phase];
+    m->sequence = p->members[worker].claims ? 1 + p->term : 0;
+    m->version = p->config.last_step;
 }
 
 static void tell_state(struct ps_role *p, struct outbox *out)
 {
     for (int w = 0; w < p->options.workers; w++)
-        if (member_is_here(&p->members[w])) send_state(p, w, out);
+        if (member_is_here(&p->members[w])) ps_say_state(p, w, out);
 }
 
 /* ---- from nothing to serving ---- */
@@ -93,6 +110,8 @@ static void forget(struct ps_role *p, struct outbox *out)
             .wants_fresh = m->wants_fresh,
             .incarnation = m->incarnation,
             .lost_ms = p->patience.now_ms,
+            .claims = m->claims,
+            .can_lead = m->can_lead,
         };
     }
 }
@@ -119,6 +138,7 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
         return;
     }
     p->config = r->config;
+    p->block = parts_of(r->config.block_bytes);
     if (r->result) {
         struct message *m = ps_tell_chief(p, MESSAGE_READY, out);
         m->code = READY_FAILED;
@@ -134,21 +154,22 @@ void ps_role_set_up(struct role *role, const struct setup_result *r, struct outb
         p->coverage = r->config.coverage;
     p->config.ledger = NULL;
     tell_state(p, out);
-    ps_share(p, CHIEF, out);
-    send_ready(p, r->config.is_restored || r->config.is_empty ? READY_RESTORED : READY_WANTS, out);
+    ps_share(p, ps_chief(p), out);
+    send_ready(p, r->config.is_restored || !r->config.block_bytes ? READY_RESTORED : READY_WANTS,
+               out);
 }
 
 static void initialize(struct ps_role *p, const struct message *m, struct outbox *out)
 {
     bool is_next = m->code == (uint32_t)p->arrays && p->arrays < p->config.arrays;
     if (p->phase != READY || !is_next) return;
-    outbox_add_initialize(out, (struct action_initialize){CHIEF, p->arrays++});
+    outbox_add_initialize(out, (struct action_initialize){ps_chief(p), p->arrays++});
     send_ready(p, READY_WANTS, out);
 }
 
 static bool is_filled(const struct ps_role *p)
 {
-    return p->config.is_restored || p->config.is_empty || p->arrays == p->config.arrays;
+    return p->config.is_restored || !p->config.block_bytes || p->arrays == p->config.arrays;
 }
 
 static void serve(struct ps_role *p, struct outbox *out)
@@ -166,20 +187,33 @@ static void serve(struct ps_role *p, struct outbox *out)
 
 /* ---- the end ---- */
 
+void ps_ask_chief_to_stop(struct ps_role *p, struct outbox *out)
+{
+    struct message *m = ps_tell_chief(p, MESSAGE_STOP, out);
+    m->code = (uint32_t)p->stop_code;
+    message_say(m, p->stop_text, out);
+}
+
 /* Somebody wants the job to end well: no more steps, and the chief sees to the rest. */
 static void stop_well(struct ps_role *p, int code, const char *text, int from, struct outbox *out)
 {
     if (p->options.task == 0 && p->phase == SERVING) ps_stop_tickets(p, out);
     p->is_stopping = p->phase == SERVING;
-    if (from == CHIEF || p->phase == ENDED) return;
-    struct message *m = ps_tell_chief(p, MESSAGE_STOP, out);
-    m->code = (uint32_t)code;
-    message_say(m, text, out);
+    p->stop_code = code;
+    snprintf(p->stop_text, sizeof p->stop_text, "%s", text);
+    if (from != ps_chief(p) && p->phase != ENDED) ps_ask_chief_to_stop(p, out);
+}
+
+/* Of a chief that others have taken the place of. */
+static bool is_outdated(const struct ps_role *p, const struct message *m)
+{
+    return m->sequence && m->sequence <= p->term;
 }
 
 static void verdict(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
+    if (is_outdated(p, m)) return;
     const int code = message_verdict(m, text);
     ps_end(p, code, text, worker, out);
 }
@@ -187,17 +221,19 @@ static void verdict(struct ps_role *p, int worker, const struct message *m, stru
 static void stop_message(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];
+    if (is_outdated(p, m)) return;
     const int code = message_verdict(m, text);
     stop_well(p, code, text, worker, out);
 }
 
 /* ---- events ---- */
 
-/* Of a message that it may not send; one that would undo the job's work ends it. */
+/* Of a message that it may not send. One that would undo the job's work ends it where nobody but
+ * worker/0 has ever led; later it may come of a chief that has not heard of the next one. */
 static void refuse(struct ps_role *p, int worker, const struct message *m, const char *fault,
                    struct outbox *out)
 {
-    if (m->type == MESSAGE_SETUP && worker != CHIEF)
+    if (m->type == MESSAGE_SETUP && p->term == 0)
         ps_end(p, EXIT_LOST_PEER, "SETUP from a task that is not the chief", NOBODY, out);
     else if (m->generation == p->config.generation)
         outbox_log(out, "worker/%d sent %s (%u), %s", worker, message_name(m->type), m->type,
@@ -230,7 +266,10 @@ static void on_current(struct ps_role *p, int worker, const struct message *m, s
         ps_save(p, m, out);
         break;
     case MESSAGE_RESUME:
-        ps_resume(p, out);
+        (m->code == RESUME_STAY ? ps_stay : ps_resume)(p, out);
+        break;
+    case MESSAGE_SCALED:
+        ps_scaled(p, m, out);
         break;
     default:
         break;
@@ -243,17 +282,22 @@ static void on_message(struct role *role, enum job job, int worker, const struct
 {
     struct ps_role *p = (struct ps_role *)role;
     if (p->phase == ENDED || job != JOB_WORKER) return;
-    const unsigned sender = worker == CHIEF ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
+    const unsigned sender = ps_obeys(p, worker) ? FROM_WORKER | FROM_CHIEF : FROM_WORKER;
     const char *fault = message_fault(m, sender);
     p->applying_count = 0;
+    if (ps_obeys(p, worker)) ps_renew_lease(p, 0);
     if (fault)
         refuse(p, worker, m, fault, out);
+    else if (m->type == MESSAGE_LEADS)
+        ps_heard_term(p, worker, m, out);
     else if (m->type == MESSAGE_SETUP)
         setup(p, m, out);
     else if (m->type == MESSAGE_VERDICT)
         verdict(p, worker, m, out);
     else if (m->type == MESSAGE_STOP)
         stop_message(p, worker, m, out);
+    else if (m->type == MESSAGE_MOVE && !is_outdated(p, m))
+        ps_moved(p, m, out);
     else if (m->generation == p->config.generation && p->phase != EMPTY)
         on_current(p, worker, m, out);
     else if (m->type == MESSAGE_PUSH)
@@ -272,19 +316,23 @@ static void on_start(struct role *role, uint64_t now_ms, struct outbox *out)
     struct ps_role *p = (struct ps_role *)role;
     p->patience.now_ms = now_ms;
     patience_renew(&p->patience);
+    ps_renew_lease(p, 0);
 }
 
 /* What was said on the link may be lost, and nothing comes on it any more. */
-static void forget_link(struct ps_role *p, int worker, struct outbox *out)
+void ps_forget_link(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     member_set_presence(m, AWAY);
     ps_forget_ahead(p, worker, out);
     m->wants_values = false;
+    m->claims = m->can_lead = false;
     m->lost_ms = p->patience.now_ms;
+    if (worker == ps_chief(p)) p->lease_ms = p->patience.now_ms + p->options.limits.chief_ms;
+    ps_watch_scaling(p, out);
     if (p->phase != SERVING) return;
     p->applying_count = 0;
-    if (worker == CHIEF) ps_resume(p, out);
+    if (worker == ps_chief(p)) ps_resume(p, out);
     ps_try_cut(p, out);
 }
 
@@ -295,10 +343,10 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     struct member *m = &p->members[worker];
     bool is_back = m->presence == AWAY;
     if (p->phase == ENDED) { /* its link was lost just before */
-        tell_verdict(p, worker, out);
+        (ps_has_moved(p) ? ps_tell_move : tell_verdict)(p, worker, out);
         return;
     }
-    if (member_is_here(m)) forget_link(p, worker, out); /* it has made a better one */
+    if (member_is_here(m)) ps_forget_link(p, worker, out); /* it has made a better one */
     if (m->presence == AWAY && m->incarnation != incarnation) {
         m->wants_fresh = true;
         if (p->phase == SERVING) ps_return_ticket(p, worker, out);
@@ -310,7 +358,9 @@ static void on_peer_up(struct role *role, enum job job, int worker, uint64_t inc
     m->is_told = false;
     m->incarnation = incarnation;
     patience_renew(&p->patience);
-    send_state(p, worker, out);
+    if (worker == ps_chief(p)) ps_renew_lease(p, 0);
+    ps_say_term(p, worker, out);
+    ps_say_state(p, worker, out);
 }
 
 static void on_peer_lost(struct role *role, enum job job, int worker, const char *why,
@@ -319,7 +369,7 @@ static void on_peer_lost(struct role *role, enum job job, int worker, const char
     struct ps_role *p = (struct ps_role *)role;
     if (p->phase == ENDED || !member_is_here(&p->members[worker])) return;
     outbox_log(out, "lost worker/%d: %s", worker, why);
-    forget_link(p, worker, out);
+    ps_forget_link(p, worker, out);
 }
 
 static void on_stop(struct role *role, int code, const char *why, struct outbox *out)
@@ -346,6 +396,8 @@ static void on_leave(struct role *role, int code, const char *why, struct outbox
 static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
+    const uint64_t passed_ms = now_ms - p->patience.now_ms;
+    if (passed_ms > STANDSTILL_MS) p->lease_ms += passed_ms;
     p->patience.now_ms = now_ms;
     p->applying_count = 0;
     if (p->phase == ENDED) return;
@@ -353,7 +405,14 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
         ps_end(p, p->leave_code, p->leave_text, NOBODY, out);
         return;
     }
+    ps_watch_scaling(p, out);
     ps_watch(p, out);
+}
+
+static void on_move(struct role *role, const struct roster *roster, struct outbox *out)
+{
+    struct ps_role *p = (struct ps_role *)role;
+    ps_move(p, roster, p->step, out);
 }
 
 static const struct role_ops ops = {
@@ -364,6 +423,7 @@ static const struct role_ops ops = {
     .message = on_message,
     .done = on_done,
     .leave = on_leave,
+    .move = on_move,
     .stop = on_stop,
     .tick = on_tick,
     .report = ps_report,
@@ -408,6 +468,21 @@ struct ps_counters ps_role_counters(const struct role *role)
 bool ps_role_is_set_up(const struct role *role)
 {
     return ((const struct ps_role *)role)->was_set_up;
+}
+
+uint64_t ps_role_term(const struct role *role)
+{
+    return ((const struct ps_role *)role)->term;
+}
+
+int ps_role_chief(const struct role *role)
+{
+    return ps_chief((const struct ps_role *)role);
+}
+
+bool ps_role_obeys(const struct role *role, int worker)
+{
+    return ps_obeys((const struct ps_role *)role, worker);
 }
 
 bool ps_role_is_serving(const struct role *role)

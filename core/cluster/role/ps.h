@@ -22,14 +22,17 @@
  * comes back, and that of a worker that is gone), so the run stops exactly at last_step and no step
  * is computed in vain.
  *
- * Parts: a push may come in stretches. What has come of every worker of a round is summed at once
- * and its new values go ahead, if the runner wants that (ps_role_let_advance); a round that takes
- * all, and no other. They count with the round's VALUES, and can be taken back until then.
+ * Parts: a push may come in parts, in any order. What has come of every worker of a round is summed
+ * at once and its new values go ahead, if the runner wants that (ps_role_let_advance); a round that
+ * takes all, and no other. They count with the round's VALUES, and can be taken back until then.
  *
  * Workers that are gone: a round waits for a worker whose link is lost until worker_timeout_ms (one
  * that never came: limits.start_ms) is over; then it is excused, and rounds and the end of the job
  * do without it until it comes back. With fewer than min_workers left the job ends. What it pushed
- * before stays counted. Without the chief a ps goes on for limits.restart_ms.
+ * before stays counted. Without the chief a ps goes on for limits.restart_ms, and ps/0 finds
+ * another one after limits.chief_ms (role.h, "Terms"). The chief's lease is renewed by whatever it
+ * says, so that one which stands still loses it though its link is up; time in which ps/0 itself
+ * stood still does not count.
  *
  * Coverage: ps/0 counts the rows of what is applied, and tells the chief of every epoch that is
  * over (coverage.h).
@@ -54,7 +57,7 @@ struct ps_config { /* from the chief's SETUP */
     int64_t max_staleness; /* -1: unbounded */
     uint64_t worker_timeout_ms;
     int min_workers;
-    bool is_empty; /* no variables here: nothing to fill */
+    uint64_t block_bytes; /* 0: no variables here, nothing to fill */
     int arrays;    /* that INIT must bring: 1 (values), or 1 + slots after a restore by the chief */
     uint64_t step; /* where the generation begins */
     bool is_restored;            /* the runner has read its part of the checkpoint */
@@ -71,6 +74,7 @@ enum { PS_STOP_PARTS = 3 }; /* a job that is to end gives this part of its time 
 
 struct ps_options {
     int task, workers;
+    struct roster roster; /* of which the workers are */
     uint64_t incarnation;
     struct wait_limits limits;
 };
@@ -92,16 +96,23 @@ struct setup_result {
 };
 void ps_role_set_up(struct role *, const struct setup_result *, struct outbox *);
 
+/* ps/0: somebody wants so many tasks of each job; 0: as many as there are. NULL: the chief is
+ * asked, and MOVE or SCALED comes of it; or why not. */
+const char *ps_role_scale(struct role *, const int count[JOB_COUNT], struct outbox *);
+
 /* Values may change before a round is whole: where that saves a far worker time, and nobody else
  * looks at them. Not so at first. */
 void ps_role_let_advance(struct role *, bool is_wanted, struct outbox *);
-/* Bytes of the worker's push of that sequence that have come ahead of it: the next begin there, or
- * at 0 again. */
+/* Which parts of the worker's push of that sequence have come ahead of it: it brings the others, or
+ * all again. */
 uint64_t ps_role_ahead(const struct role *, int worker, uint64_t sequence);
 
 struct ps_counters ps_role_counters(const struct role *);
 bool ps_role_is_set_up(const struct role *); /* the chief has been here */
 bool ps_role_is_serving(const struct role *);
+uint64_t ps_role_term(const struct role *);
+int ps_role_chief(const struct role *);              /* the worker that leads, here or not */
+bool ps_role_obeys(const struct role *, int worker); /* it is here, and leads */
 /* As of now, or of the cut while ACTION_CUT is carried out; [workers] */
 const struct ledger *ps_role_ledger(const struct role *, int worker);
 const struct coverage *ps_role_coverage(const struct role *); /* ps/0; the same */

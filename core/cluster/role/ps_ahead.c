@@ -1,16 +1,23 @@
 /* ps_ahead.c - what is done of a round before it is whole.
  *
- * A push may come in parts, from the front of the block on (PART), the last with the PUSH itself.
- * Where every round takes every worker, what has come of all of them is summed and the values there
- * advance at once, and leave (AHEAD): both directions of a link work at the same time. Nobody
- * computes from such values before the round's VALUES; and they are taken back as soon as somebody
- * is to see the old ones, or the round turns out to be of others. Then what has come of the rest is
- * done anew, so that the values do not depend on any of this.
+ * A push may come in parts (PART), in any order, the first of the block with the PUSH itself. Where
+ * every round takes every worker, what has come of all of them is summed and the values there
+ * advance at once, and leave (AHEAD): both directions of a link work at the same time. Nothing
+ * comes of such values before the round's VALUES; and they are taken back as soon as somebody is to
+ * see the old ones, or the round turns out to be of others. Then what has come of the rest is done
+ * anew, so that the values do not depend on any of this.
  *
- * A worker may see advanced values in the memory that it computes from: it has used what is in
- * front of its own parts for the last time.
+ * A worker may see advanced values in the memory that it computes from: it has used those of the
+ * parts that it has pushed for the last time.
  */
 #include "core/cluster/role/ps_inside.h"
+
+static void give_no_more(struct ps_role *p, int worker, struct outbox *out)
+{
+    struct member *m = &p->members[worker];
+    if (m->given && m->presence == HAS_WINDOWS) ps_send(p, worker, MESSAGE_AHEAD, out);
+    m->given = 0;
+}
 
 void ps_take_back(struct ps_role *p, struct outbox *out)
 {
@@ -19,7 +26,7 @@ void ps_take_back(struct ps_role *p, struct outbox *out)
     p->advanced = 0;
     for (int w = 0; w < p->options.workers; w++) {
         p->members[w].is_in_advance = false;
-        p->members[w].given = 0;
+        give_no_more(p, w, out);
     }
 }
 
@@ -27,18 +34,18 @@ void ps_forget_ahead(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     m->ahead = (struct ahead){0};
-    m->given = 0;
+    give_no_more(p, worker, out);
     if (m->is_in_advance && m->push != PUSH_WAITS) ps_take_back(p, out);
 }
 
 /* ---- whose round is it ---- */
 
-/* Those who bring something for the round, and how far all of that has come; in bytes. */
+/* Those who bring something for the round, and which parts have come of all of them. */
 struct party {
     int *workers;
     int count;
     uint32_t gradients;
-    uint64_t end;
+    uint64_t parts;
 };
 
 static void invite(struct ps_role *p, int worker, struct party *party)
@@ -46,10 +53,9 @@ static void invite(struct ps_role *p, int worker, struct party *party)
     const struct member *m = &p->members[worker];
     const bool is_whole = m->push == PUSH_WAITS, is_of_this = m->ahead.step == p->step;
     if (ps_is_past_round(p, worker) && !ps_is_in_round(p, worker)) return;
-    const uint64_t end = is_whole ? UINT64_MAX : is_of_this ? m->ahead.sound : 0;
     party->gradients += is_whole ? m->gradients : m->ahead.gradients;
     party->workers[party->count++] = worker;
-    if (end < party->end) party->end = end;
+    if (!is_whole) party->parts &= is_of_this ? m->ahead.sound : 0;
 }
 
 static bool is_same_party(const struct ps_role *p, const struct party *party)
@@ -71,14 +77,29 @@ void ps_keep_advance(struct ps_role *p, int *workers, int count, struct outbox *
 
 /* ---- onward ---- */
 
-static void give_ahead(struct ps_role *p, int worker, uint64_t end, struct outbox *out)
+static void give_ahead(struct ps_role *p, int worker, uint64_t parts, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     if (m->presence != HAS_WINDOWS || m->given != p->advanced) return;
-    struct message *ahead = ps_send(p, worker, MESSAGE_AHEAD, out);
-    ahead->offset = m->given;
-    ahead->length = end - m->given;
-    m->given = end;
+    m->given |= parts;
+    ps_send_parts(p, worker, parts, out);
+}
+
+static void advance(struct ps_role *p, const struct party *party, struct outbox *out)
+{
+    uint64_t left = party->parts;
+    while (left) {
+        const struct stretch part = parts_take_last(&p->block, &left);
+        outbox_add_advance(out,
+                           (struct action_advance){party->workers, party->count, party->gradients,
+                                                   p->step, part.offset, part.length});
+    }
+    for (int i = 0; i < party->count; i++) {
+        p->members[party->workers[i]].is_in_advance = true;
+        give_ahead(p, party->workers[i], party->parts, out);
+    }
+    p->advanced |= party->parts;
+    p->advanced_gradients = party->gradients;
 }
 
 /* One that nobody counts on may still compute from the values that it was given, and be back before
@@ -94,7 +115,7 @@ static bool is_watched_by_excused(const struct ps_role *p)
 
 void ps_advance(struct ps_role *p, struct outbox *out)
 {
-    struct party party = {.workers = p->applying + p->applying_count, .end = UINT64_MAX};
+    struct party party = {.workers = p->applying + p->applying_count, .parts = UINT64_MAX};
     if (!p->advances || !p->config.takes_all) return;
     if (is_watched_by_excused(p)) {
         ps_take_back(p, out);
@@ -102,16 +123,10 @@ void ps_advance(struct ps_role *p, struct outbox *out)
     }
     for (int w = 0; w < p->options.workers; w++) invite(p, w, &party);
     if (!is_same_party(p, &party)) ps_take_back(p, out);
-    if (party.end == UINT64_MAX || party.end <= p->advanced) return;
+    party.parts &= ~p->advanced;
+    if (party.parts & FIRST_PART || !party.parts) return; /* the first comes with the whole */
     p->applying_count += party.count;
-    outbox_add_advance(out, (struct action_advance){party.workers, party.count, party.gradients,
-                                                    p->step, party.end});
-    for (int i = 0; i < party.count; i++) {
-        p->members[party.workers[i]].is_in_advance = true;
-        give_ahead(p, party.workers[i], party.end, out);
-    }
-    p->advanced = party.end;
-    p->advanced_gradients = party.gradients;
+    advance(p, &party, out);
 }
 
 void ps_role_let_advance(struct role *role, bool is_wanted, struct outbox *out)
@@ -121,26 +136,25 @@ void ps_role_let_advance(struct role *role, bool is_wanted, struct outbox *out)
     if (!is_wanted) ps_take_back(p, out);
 }
 
-/* Parts come in order over a link that is; a front that comes again is of a gradient that is
- * computed again. */
+/* One that comes again is of a gradient that is computed again. */
 void ps_part(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
     struct ahead *a = &member->ahead;
-    const bool goes_on = m->sequence == a->sequence && m->offset == a->bytes;
-    if (p->phase != SERVING || member->push == PUSH_WAITS || !m->length) return;
-    if (m->sequence <= member->ledger.received || (m->offset && !goes_on)) return;
-    if (!m->offset) ps_forget_ahead(p, worker, out);
+    if (p->phase != SERVING || member->push == PUSH_WAITS) return;
+    const uint64_t parts = parts_in(&p->block, (struct stretch){m->offset, m->length});
+    if (m->sequence <= member->ledger.received || !parts || parts & FIRST_PART) return;
+    if (m->sequence != a->sequence || parts & a->parts) ps_forget_ahead(p, worker, out);
     a->sequence = m->sequence;
     a->step = m->step;
-    if (m->code) a->gradients = m->code; /* 0: of a part that is not sound */
-    a->bytes = m->offset + m->length;
-    if (m->code && a->sound == m->offset) a->sound = a->bytes;
+    a->parts |= parts;
+    if (m->code) a->gradients = m->code; /* 0: of parts that are not sound */
+    if (m->code) a->sound |= parts;
     ps_advance(p, out);
 }
 
 uint64_t ps_role_ahead(const struct role *role, int worker, uint64_t sequence)
 {
     const struct ahead *a = &((const struct ps_role *)role)->members[worker].ahead;
-    return a->sequence == sequence ? a->bytes : 0;
+    return a->sequence == sequence ? a->parts : 0;
 }

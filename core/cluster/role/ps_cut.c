@@ -17,20 +17,22 @@ static bool computes(const struct ps_role *p, const struct member *m)
 }
 
 /* Somebody has pushed for the current step, or computes it: then whoever comes is needed for the
- * round to end. */
-static bool is_round_open(const struct ps_role *p)
+ * round to end. Whoever had no batch for it is needed once there is a push: the others may have
+ * none either, each as long as it has a ticket. */
+static bool is_needed(const struct ps_role *p, int worker)
 {
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
-        if (computes(p, m) || (m->push == PUSH_WAITS && m->push_step == p->step)) return true;
+        if (computes(p, m) && !p->members[worker].has_returned) return true;
+        if (ps_is_in_round(p, w)) return true;
     }
     return false;
 }
 
-bool ps_is_holding(const struct ps_role *p)
+bool ps_is_holding(const struct ps_role *p, int worker)
 {
     if (p->options.task != 0 || p->cut.phase == CUT_NONE) return false;
-    return p->cut.phase == CUT_MADE || !p->config.is_sync || !is_round_open(p);
+    return p->cut.phase == CUT_MADE || !p->config.is_sync || !is_needed(p, worker);
 }
 
 void ps_note_held(struct ps_role *p, struct outbox *out)
@@ -91,6 +93,7 @@ void ps_save(struct ps_role *p, const struct message *m, struct outbox *out)
         return;
     }
     ps_set_cut(p, CUT_COMING);
+    p->cut.is_kept = false;
     p->cut.tag = m->sequence;
     p->cut.step = m->step;
     ps_apply_ready_rounds(p, out);
@@ -161,6 +164,7 @@ static void make_cut(struct ps_role *p, struct outbox *out)
     ledger_pack(p->cut.as_of, p->options.workers, p->cut.numbers);
     m->body = p->cut.numbers;
     m->body_bytes = (uint32_t)(p->options.workers * LEDGER_NUMBERS) * sizeof *p->cut.numbers;
+    ps_tell_coverage_at_cut(p, out);
 }
 
 void ps_try_cut(struct ps_role *p, struct outbox *out)
@@ -207,6 +211,14 @@ void ps_resume(struct ps_role *p, struct outbox *out)
     ps_answer_waiting(p, out);
 }
 
+/* Whoever is lost from here on has what the checkpoint has, and all shards are of one state. */
+void ps_stay(struct ps_role *p, struct outbox *out)
+{
+    if (p->cut.phase != CUT_MADE) return;
+    p->cut.is_kept = true;
+    tell_saved(p, out);
+}
+
 /* ps/0 says so when RESUME has come: it goes on by itself where it has lost the chief, which must
  * not take what the others cut after that for a part of the same checkpoint. */
 void ps_cut_written(struct ps_role *p, err result, const char *text, struct outbox *out)
@@ -215,6 +227,6 @@ void ps_cut_written(struct ps_role *p, err result, const char *text, struct outb
     p->cut.written_code = result ? (uint32_t)exit_code_of(result) : 0;
     snprintf(p->cut.written_text, sizeof p->cut.written_text, "%s", result ? text : "");
     p->cut.writing = 0;
-    if (p->cut.phase != CUT_MADE || result) tell_saved(p, out);
+    if (p->cut.phase != CUT_MADE || p->cut.is_kept || result) tell_saved(p, out);
     ps_try_cut(p, out);
 }

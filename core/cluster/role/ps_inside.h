@@ -1,12 +1,14 @@
 /* ps_inside.h - the inside of the ps role: its state, and what its files do for each other.
  *
  * ps.c: life and messages; ps_rounds.c: gradients and values; ps_ahead.c: before they are whole;
- * ps_cut.c: cuts; ps_cover.c: which rows are in the values; ps_wait.c: who is waited for, and how
- * long; ps_states.c: which state follows which, and which go together.
+ * ps_cut.c: cuts; moves/ps.c: moves; ps_cover.c: which rows are in the values; ps_wait.c: who
+ * leads, who is waited for, and how long; ps_states.c: which state follows which, and which go
+ * together.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_INSIDE_H
 #define CORE_CLUSTER_ROLE_PS_INSIDE_H
 
+#include "core/cluster/role/parts/parts.h"
 #include "core/cluster/role/ps.h"
 
 enum ps_life { EMPTY, READY, SERVING, ENDED };
@@ -36,8 +38,8 @@ enum push_fate {
 /* What has come of the next push before it; on the link that is. */
 struct ahead {
     uint64_t sequence, step; /* of that push */
-    uint64_t bytes;          /* from the front on */
-    uint64_t sound;          /* of them, before the first number that is not finite */
+    uint64_t parts;
+    uint64_t sound; /* of them: all numbers are finite */
     uint32_t gradients;
 };
 
@@ -49,13 +51,17 @@ struct member {
                          life's */
     uint64_t incarnation;
     uint64_t lost_ms; /* AWAY: since when */
+    /* As it has said on the link that is: */
+    bool claims; /* to lead, with the highest term */
+    bool can_lead;
 
     enum standing standing;
     enum push_fate push;
     /* Each may be so in any standing, and over the loss of a link: */
     bool wants_values;
     bool holds_ticket;
-    bool is_told; /* held: what became of its gradient, by this link */
+    bool is_told;      /* held: what became of its gradient, by this link */
+    bool has_returned; /* its last ticket, unused: it had no batch */
 
     uint64_t wanted_step; /* wants_values: not before this step */
     uint64_t ticket_step; /* holds_ticket: the step of the values that it came with */
@@ -66,10 +72,16 @@ struct member {
 
     struct ahead ahead;
     bool is_in_advance; /* its gradient is in what has advanced */
-    uint64_t given; /* bytes of the next VALUES that have gone ahead of it, on the link that is */
+    uint64_t given; /* parts of the next VALUES that have gone ahead of it, on the link that is */
 
     struct message late_join;         /* that must wait for the end of a cut; of no type: none */
     uint64_t numbers[LEDGER_NUMBERS]; /* of its last LEDGER, in the byte order of the wire */
+};
+
+/* ps/0: what was asked of the chief. */
+struct scaling {
+    bool is_asked;
+    uint64_t generation, term; /* in which */
 };
 
 enum cut_phase { CUT_NONE, CUT_COMING, CUT_MADE };
@@ -83,6 +95,7 @@ struct cut {
     struct coverage covers; /* ps/0: as of the cut */
     uint64_t *numbers;      /* of the message with it */
     int shard, shards;
+    bool is_kept;     /* ps/0: all have made it, and workers stay held (RESUME_STAY) */
     bool is_holding;  /* ps/0: somebody waits for the end of the cut */
     uint64_t writing; /* tag of the shard that is being written; 0: none */
     uint64_t written; /* ps/0: tag of one whose SAVED waits for RESUME; 0: none */
@@ -94,6 +107,7 @@ struct ps_role {
     struct role role;
     struct ps_options options;
     struct ps_config config; /* generation 0: never set up */
+    struct parts block;
     enum ps_life phase;
     int arrays; /* READY: that have come */
     struct member *members;
@@ -101,7 +115,7 @@ struct ps_role {
     int applying_count;
     uint32_t gradients; /* of the current step, here */
     bool advances;      /* so the runner wants it */
-    uint64_t advanced;  /* bytes at the front that have the current round's values already */
+    uint64_t advanced;  /* parts that have the current round's values already */
     uint32_t advanced_gradients;
     uint64_t step;    /* sync: rounds applied; async: updates applied */
     uint64_t tickets; /* async, ps/0: given out, those before this generation too */
@@ -109,12 +123,20 @@ struct ps_role {
     int verdict_from; /* ENDED: the worker that said so; NOBODY: this ps itself */
     int verdict_code;
     char verdict_text[ACTION_TEXT_MAX];
+    struct roster moves_to; /* ENDED by a move; of no tasks: otherwise */
+    uint64_t moves_at;      /* the step of the checkpoint */
+    struct scaling scaling;
     struct cut cut;
     struct ps_counters counters;
     struct coverage coverage; /* ps/0: of what is applied */
     struct patience patience;
-    bool is_stopping; /* no steps but those that are being computed */
-    int leave_code;   /* of the signal that asked this task to end the job; 0: none has */
+    uint64_t term;     /* the highest that was heard of */
+    uint64_t lease_ms; /* ps/0: until when its chief need not be heard */
+    bool goes_on;      /* when this ps came somebody took part in a generation already */
+    bool is_stopping;  /* no steps but those that are being computed */
+    int stop_code;     /* is_stopping: with what the job is to end */
+    char stop_text[ACTION_TEXT_MAX];
+    int leave_code; /* of the signal that asked this task to end the job; 0: none has */
     uint64_t leave_ms;
     char leave_text[ACTION_TEXT_MAX];
     char name[TASK_NAME_MAX];
@@ -131,8 +153,12 @@ bool member_is_here(const struct member *);
 /* In the outbox: what it says more is added to it. */
 struct message *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
 /* What concerns the job as a whole. */
+int ps_chief(const struct ps_role *);
+bool ps_obeys(const struct ps_role *, int worker); /* it is here, and leads */
 bool ps_chief_is_here(const struct ps_role *);
 struct message *ps_tell_chief(struct ps_role *, enum message_type, struct outbox *);
+void ps_ask_chief_to_stop(struct ps_role *, struct outbox *);
+void ps_forget_link(struct ps_role *, int worker, struct outbox *);
 void ps_end(struct ps_role *, int code, const char *text, int from, struct outbox *);
 
 void ps_share(struct ps_role *, int worker, struct outbox *);
@@ -151,22 +177,37 @@ bool ps_is_past_round(const struct ps_role *, int worker); /* it will bring noth
 void ps_part(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_advance(struct ps_role *, struct outbox *); /* after anything that may let it */
 void ps_take_back(struct ps_role *, struct outbox *);
+void ps_send_parts(struct ps_role *, int worker, uint64_t parts, struct outbox *); /* of values */
 /* What came ahead of the worker's push, or went ahead to it, counts no more. */
 void ps_forget_ahead(struct ps_role *, int worker, struct outbox *);
 /* Before the APPLY of these: what has advanced stays, if it is of them. */
 void ps_keep_advance(struct ps_role *, int *workers, int count, struct outbox *);
 
-void ps_cover(struct ps_role *, int worker, struct outbox *); /* its last push is applied */
-void ps_tell_coverage(struct ps_role *, struct outbox *);     /* so far: the job ends */
+void ps_cover(struct ps_role *, int worker, struct outbox *);    /* its last push is applied */
+void ps_tell_coverage(struct ps_role *, struct outbox *);        /* so far: the job ends */
+void ps_tell_coverage_at_cut(struct ps_role *, struct outbox *); /* of data without end */
 
 void ps_save(struct ps_role *, const struct message *, struct outbox *);
 void ps_try_cut(struct ps_role *, struct outbox *); /* after anything that may complete it */
 void ps_resume(struct ps_role *, struct outbox *);
+void ps_stay(struct ps_role *, struct outbox *); /* RESUME_STAY */
 void ps_cut_written(struct ps_role *, err, const char *text, struct outbox *);
-bool ps_is_holding(const struct ps_role *); /* no worker is answered */
+bool ps_is_holding(const struct ps_role *, int worker); /* it is not answered */
 void ps_note_held(struct ps_role *, struct outbox *);
 void ps_cut_reset(struct ps_role *, struct outbox *);
 
+/* moves/ps.c */
+bool ps_has_moved(const struct ps_role *);
+void ps_move(struct ps_role *, const struct roster *, uint64_t step, struct outbox *);
+void ps_moved(struct ps_role *, const struct message *, struct outbox *); /* the chief's MOVE */
+void ps_tell_move(struct ps_role *, int worker, struct outbox *);
+void ps_scaled(struct ps_role *, const struct message *, struct outbox *);
+void ps_watch_scaling(struct ps_role *, struct outbox *);
+
+void ps_say_state(struct ps_role *, int worker, struct outbox *);
+void ps_say_term(struct ps_role *, int worker, struct outbox *);
+void ps_heard_term(struct ps_role *, int worker, const struct message *, struct outbox *);
+void ps_renew_lease(struct ps_role *, uint64_t for_ms); /* of limits.chief_ms at least */
 void ps_watch(struct ps_role *, struct outbox *);
 void ps_report(const struct role *, struct outbox *);
 

@@ -19,6 +19,7 @@ void ps_share(struct ps_role *p, int worker, struct outbox *out)
 static bool give_ticket(struct ps_role *p, struct member *m)
 {
     m->ticket_step = p->step;
+    m->has_returned = false;
     if (p->config.is_sync) return m->holds_ticket = p->step < p->config.last_step;
     if (p->options.task != 0) return false;
     if (!m->holds_ticket && p->tickets < p->config.last_step) {
@@ -32,7 +33,17 @@ bool ps_all_finished(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++)
         if (p->members[w].standing == COUNTED_ON) return false;
-    return p->members[CHIEF].standing == FINISHED;
+    return p->members[ps_chief(p)].standing == FINISHED;
+}
+
+void ps_send_parts(struct ps_role *p, int worker, uint64_t parts, struct outbox *out)
+{
+    while (parts) {
+        const struct stretch last = parts_take_last(&p->block, &parts);
+        struct message *ahead = ps_send(p, worker, MESSAGE_AHEAD, out);
+        ahead->offset = last.offset;
+        ahead->length = last.length;
+    }
 }
 
 static void send_values(struct ps_role *p, int worker, struct outbox *out)
@@ -41,9 +52,13 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     m->wants_values = false;
     if (!member_is_here(m)) return; /* it asks again when it is back */
     ps_take_back(p, out);
+    uint64_t left = parts_all(&p->block) & ~m->given;
+    const struct stretch front = parts_take_front(&p->block, &left);
+    ps_send_parts(p, worker, left, out);
+    m->given = 0;
     struct message *values = ps_send(p, worker, MESSAGE_VALUES, out);
     if (m->push == PUSH_DROPPED) values->code |= VALUES_DROPPED;
-    bool is_last = worker == CHIEF && ps_all_finished(p);
+    bool is_last = worker == ps_chief(p) && ps_all_finished(p);
     if (is_last && (p->config.is_sync || !give_ticket(p, m)))
         values->code |= VALUES_FINAL;
     else if (give_ticket(p, m)) /* asynchronous: perhaps one that came back */
@@ -52,9 +67,8 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     if (p->is_stopping) values->code |= VALUES_STOPS;
     if (p->advances && p->config.takes_all) values->code |= VALUES_WANTS_PARTS;
     values->sequence = m->ledger.received;
-    values->offset = m->given;
-    values->length = UINT64_MAX; /* to the end of the block: the runner knows its size */
-    m->given = 0;
+    values->offset = front.offset;
+    values->length = front.length;
 }
 
 /* The worker waits for the end of a cut. Where ps/0 decides what is taken, the other ps cannot cut
@@ -81,7 +95,7 @@ static void answer(struct ps_role *p, int worker, struct outbox *out)
     const struct member *m = &p->members[worker];
     bool is_awaited = p->cut.phase == CUT_COMING && m->holds_ticket && !p->config.is_sync;
     if (m->standing == EXCUSED) return;
-    if (ps_is_holding(p) && !is_awaited) {
+    if (ps_is_holding(p, worker) && !is_awaited) {
         hold(p, worker, out);
         return;
     }
@@ -119,6 +133,7 @@ void ps_return_ticket(struct ps_role *p, int worker, struct outbox *out)
     struct member *m = &p->members[worker];
     if (!m->holds_ticket) return;
     m->holds_ticket = false;
+    m->has_returned = true;
     if (p->config.is_sync || p->options.task != 0) return;
     p->tickets--;
     if (m->standing == EXCUSED) hand_over(p, out);
@@ -319,6 +334,7 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
     member->push_step = m->step;
     member->gradients = m->code;
     ps_apply_ready_rounds(p, out);
+    if (p->cut.phase == CUT_COMING) ps_answer_waiting(p, out); /* who is needed now */
     ps_advance(p, out);
 }
 
@@ -339,7 +355,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     p->step++;
     p->counters.applied++;
     ps_cover(p, worker, out);
-    if (ps_is_holding(p))
+    if (ps_is_holding(p, worker))
         answer(p, worker, out);
     else
         send_values(p, worker, out); /* APPLY of one gradient refreshes on the way */
@@ -373,7 +389,9 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
         return;
     }
     const struct ledger before = member->ledger;
-    if (m->offset < member->ahead.bytes) ps_forget_ahead(p, worker, out); /* computed anew */
+    const struct stretch brought = {m->offset, m->length};
+    if (parts_in(&p->block, brought) & member->ahead.parts)
+        ps_forget_ahead(p, worker, out); /* computed anew */
     member->ahead = (struct ahead){0};
     member->ledger.received = m->sequence;
     member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */
@@ -405,5 +423,5 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
     if (!ps_all_finished(p)) return;
     if (code & FINISHED_UNUSED && p->options.task == 0) ps_stop_tickets(p, out);
     ps_tell_coverage(p, out);
-    answer(p, CHIEF, out);
+    answer(p, ps_chief(p), out);
 }

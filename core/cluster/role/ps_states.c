@@ -67,10 +67,10 @@ static const char *check_push(const struct ps_role *p, const struct member *m)
     if (m->ledger.taken > m->ledger.received) return "a push was taken that did not come";
     if (m->is_told && !ps_config_drops(&p->config))
         return "a worker was told what becomes of its gradient early";
-    if (m->ahead.sound > m->ahead.bytes) return "a part is sound that did not come";
+    if (m->ahead.sound & ~m->ahead.parts) return "a part is sound that did not come";
     if (m->is_in_advance && !p->advanced) return "a gradient is in no advance";
     if (m->push != PUSH_WAITS) return NULL;
-    if (m->ahead.bytes) return "parts come ahead of a push that waits";
+    if (m->ahead.parts) return "parts come ahead of a push that waits";
     if (!p->config.is_sync) return "a push waits for a round of asynchronous training";
     if (m->push_step < p->step) return "a push waits for a round that is over";
     if (m->ledger.taken != m->ledger.received) return "a push waits that was not the last";

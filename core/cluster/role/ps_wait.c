@@ -4,6 +4,85 @@
 #include "core/cluster/role/ps_inside.h"
 #include "core/cluster/role/verdict.h"
 
+/* ---- who leads ---- */
+
+void ps_say_term(struct ps_role *p, int worker, struct outbox *out)
+{
+    ps_send(p, worker, MESSAGE_LEADS, out)->sequence = p->term;
+}
+
+void ps_renew_lease(struct ps_role *p, uint64_t for_ms)
+{
+    const uint64_t least_ms = p->patience.now_ms + p->options.limits.chief_ms;
+    const uint64_t until_ms = p->patience.now_ms + for_ms;
+    if (for_ms || p->lease_ms < least_ms) p->lease_ms = until_ms > least_ms ? until_ms : least_ms;
+}
+
+/* It may stand still, and nobody is to wait for its gradients as if it were here. */
+static void hang_up(struct ps_role *p, int worker, struct outbox *out)
+{
+    if (!member_is_here(&p->members[worker])) return;
+    outbox_log(out, "hangs up on worker/%d, which leads no more", worker);
+    outbox_add_hang_up(out, (struct action_hang_up){worker});
+    ps_forget_link(p, worker, out);
+}
+
+/* What the chief of an earlier term has begun comes to nothing. from: who says so; NOBODY: ps/0. */
+static void begin_term(struct ps_role *p, uint64_t term, int from, struct outbox *out)
+{
+    const int old = ps_chief(p);
+    p->term = term;
+    if (old != from && old != ps_chief(p)) hang_up(p, old, out);
+    for (int w = 0; w < p->options.workers; w++) p->members[w].claims = false;
+    ps_resume(p, out);
+    p->lease_ms = p->patience.now_ms + p->options.limits.chief_ms;
+    for (int w = 0; w < p->options.workers; w++)
+        if (member_is_here(&p->members[w])) ps_say_term(p, w, out);
+}
+
+/* What it has missed, on its new link or as another one led. */
+static void welcome_chief(struct ps_role *p, int worker, struct outbox *out)
+{
+    p->members[worker].claims = true;
+    if (p->term) ps_say_state(p, worker, out);
+    if (p->is_stopping) ps_ask_chief_to_stop(p, out);
+}
+
+void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
+{
+    static const uint64_t hold_max_ms = UINT64_C(1) << 40;
+    if (m->generation && !p->was_set_up) p->goes_on = true;
+    p->members[worker].can_lead = true;
+    if (m->sequence < p->term) {
+        ps_say_term(p, worker, out);
+        return;
+    }
+    if (m->sequence > TERM_MAX || m->version > hold_max_ms) return;
+    if (m->sequence > p->term) begin_term(p, m->sequence, worker, out);
+    if (m->code != LEADS_CLAIMS || worker != ps_chief(p)) return;
+    ps_renew_lease(p, m->version);
+    if (!p->members[worker].claims) welcome_chief(p, worker, out);
+}
+
+/* ps/0 alone gives out terms: the next one whose worker is here. The first chief is waited for
+ * until it has come (limits.start_ms), unless others know that the job goes on. */
+static void watch_lease(struct ps_role *p, struct outbox *out)
+{
+    const uint64_t limit_ms = p->options.limits.chief_ms;
+    const bool has_come = p->goes_on || p->members[ps_chief(p)].presence != NOT_YET;
+    if (p->options.task != 0 || !limit_ms || !has_come || p->patience.now_ms < p->lease_ms) return;
+    for (int i = 1; i < p->options.workers; i++) {
+        const uint64_t next = p->term + (uint64_t)i;
+        const int worker = term_chief(next, p->options.workers);
+        if (!p->members[worker].can_lead) continue;
+        outbox_log(out,
+                   "the chief, worker/%d, is gone for %llu s (--chief_timeout): worker/%d leads",
+                   ps_chief(p), (unsigned long long)limit_ms / 1000, worker);
+        begin_term(p, next, NOBODY, out);
+        return;
+    }
+}
+
 /* ---- workers that are gone ---- */
 
 static int counted_on(const struct ps_role *p)
@@ -13,10 +92,15 @@ static int counted_on(const struct ps_role *p)
     return count;
 }
 
+/* To a ps that comes back to a job that goes on, who is not there is lost, and not late. */
+static bool was_there(const struct ps_role *p, const struct member *m)
+{
+    return m->presence != NOT_YET || p->goes_on;
+}
+
 static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m)
 {
-    uint64_t limit =
-        m->presence != NOT_YET ? p->config.worker_timeout_ms : p->options.limits.start_ms;
+    uint64_t limit = was_there(p, m) ? p->config.worker_timeout_ms : p->options.limits.start_ms;
     uint64_t stop = p->options.limits.stop_ms / PS_STOP_PARTS;
     bool is_hurried = p->is_stopping && ps_chief_is_here(p);
     return is_hurried && stop < limit ? stop : limit;
@@ -27,9 +111,9 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     uint64_t waited_s = (p->patience.now_ms - m->lost_ms) / 1000;
-    const char *flag = p->is_stopping           ? "the job ends"
-                       : m->presence != NOT_YET ? "train.worker_timeout_secs"
-                                                : "--start_timeout";
+    const char *flag = p->is_stopping    ? "the job ends"
+                       : was_there(p, m) ? "train.worker_timeout_secs"
+                                         : "--start_timeout";
     member_set_standing(m, EXCUSED);
     patience_renew(&p->patience);
     int left = counted_on(p);
@@ -47,7 +131,7 @@ static void excuse(struct ps_role *p, int worker, struct outbox *out)
                (unsigned long long)waited_s, flag);
     ps_return_ticket(p, worker, out);
     ps_apply_ready_rounds(p, out);
-    if (ps_all_finished(p)) ps_finished(p, CHIEF, 0, out);
+    if (ps_all_finished(p)) ps_finished(p, ps_chief(p), 0, out);
     ps_try_cut(p, out);
 }
 
@@ -64,12 +148,12 @@ static void excuse_absent(struct ps_role *p, struct outbox *out)
 /* Only the chief can end the job well. */
 static void watch_chief(struct ps_role *p, struct outbox *out)
 {
-    const struct member *m = &p->members[CHIEF];
+    const struct member *m = &p->members[ps_chief(p)];
     uint64_t limit_ms = p->options.limits.restart_ms;
     if (m->presence != AWAY || p->patience.now_ms - m->lost_ms < limit_ms) return;
     char text[ACTION_TEXT_MAX];
-    snprintf(text, sizeof text, "the chief, worker/0, is gone for %llu s (--restart_timeout)",
-             (unsigned long long)limit_ms / 1000);
+    snprintf(text, sizeof text, "the chief, worker/%d, is gone for %llu s (--restart_timeout)",
+             ps_chief(p), (unsigned long long)limit_ms / 1000);
     ps_end(p, EXIT_LOST_PEER, text, NOBODY, out);
 }
 
@@ -118,6 +202,7 @@ static void watch_wait(struct ps_role *p, const char *what, uint64_t limit_ms, s
 
 void ps_watch(struct ps_role *p, struct outbox *out)
 {
+    watch_lease(p, out);
     if (p->phase == READY || p->phase == SERVING) watch_chief(p, out);
     if (p->phase != SERVING) return;
     excuse_absent(p, out);
@@ -129,7 +214,8 @@ void ps_watch(struct ps_role *p, struct outbox *out)
     char missing[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX];
     int here;
     if (!name_missing(p, missing, sizeof missing, &here)) {
-        watch_wait(p, "worker/0 to evaluate (--end_timeout)", p->options.limits.end_ms, out);
+        snprintf(what, sizeof what, "worker/%d to evaluate (--end_timeout)", ps_chief(p));
+        watch_wait(p, what, p->options.limits.end_ms, out);
         return;
     }
     bool is_slow = here > 0; /* else all are gone, and are excused before this limit */

@@ -14,8 +14,14 @@
  * lives. A ps applies each number at most once, in order. A worker that joins, newly or again, asks
  * every ps what it has, and first brings what some have and others lack.
  *
+ * Terms. One worker leads, the chief: of term t it is worker t % workers, so that no two have the
+ * same term. All begin with term 0. ps/0 alone goes on to a later term, where its chief is gone or
+ * silent for limits.chief_ms: the next one whose worker is here. Whoever hears of a later term
+ * keeps it and tells those who say an older one (LEADS); what a chief of an older term says is
+ * void. The values stay as they are, and nothing begins again.
+ *
  * Who is who: peers are named by (job, index); the runner knows which link that is. A worker talks
- * to every ps; a ps talks to every worker; worker 0 is the chief. Nobody else talks.
+ * to every ps; a ps talks to every worker. Nobody else talks.
  */
 #ifndef CORE_CLUSTER_ROLE_ROLE_H
 #define CORE_CLUSTER_ROLE_ROLE_H
@@ -27,10 +33,12 @@
 #include "core/base/arena.h"
 #include "core/base/error.h"
 #include "core/cluster/role/coverage.h"
+#include "core/cluster/role/moves/roster.h"
 #include "net/message.h"
 
-enum job { JOB_PS, JOB_WORKER, JOB_COUNT };
-enum { CHIEF = 0, NOBODY = -1 }; /* among the workers; among the tasks of a job */
+enum { CHIEF = 0, NOBODY = -1 };  /* of term 0; among the tasks of a job */
+#define TERM_MAX (UINT64_MAX / 2) /* a later one is none */
+int term_chief(uint64_t term, int workers);
 const char *job_name(enum job);
 /* "ps/0" */
 enum { TASK_NAME_MAX = 24 };
@@ -85,6 +93,8 @@ void outbox_empty(struct outbox *);
 void outbox_free(struct outbox *);
 const char *outbox_text(struct outbox *, const char *text); /* kept, cut to its limit */
 
+/* The body of a SCALE or a MOVE, in the outbox. */
+void message_say_roster(struct message *, const struct roster *, struct outbox *);
 /* ACTION_LOG, and ACTION_END with the verdict. */
 void outbox_log(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void outbox_end(struct outbox *, int code, const char *text);
@@ -120,6 +130,8 @@ struct role_ops {
     void (*done)(struct role *, enum action_type, err result, const char *text, struct outbox *);
     /* a signal: the job is to end well, with a last checkpoint, if it can within the limit */
     void (*leave)(struct role *, int code, const char *why, struct outbox *);
+    /* a peer that was in another roster says so: MOVE, to who is here as well */
+    void (*move)(struct role *, const struct roster *, struct outbox *);
     /* something here is broken: the job ends now */
     void (*stop)(struct role *, int code, const char *why, struct outbox *);
     void (*tick)(struct role *, uint64_t now_ms, struct outbox *); /* about every 100 ms */

@@ -8,12 +8,12 @@
 
 bool worker_is_chief(const struct worker_role *w)
 {
-    return w->options.task == CHIEF;
+    return w->leads;
 }
 
 bool worker_is_asked(const struct worker_role *w, int ps)
 {
-    return ps == 0 || w->servers[ps].bytes > 0;
+    return ps == 0 || w->servers[ps].block.block > 0;
 }
 
 struct message *worker_send(struct worker_role *w, int ps, enum message_type type,
@@ -36,8 +36,9 @@ void worker_end(struct worker_role *w, int code, const char *text, int except, s
     worker_set_life(w, ENDED);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         if (w->servers[ps].contact == GONE || ps == except) continue;
-        message_say_verdict(worker_send(w, ps, MESSAGE_VERDICT, out), code,
-                            w->is_relaying ? "" : w->name, text, out);
+        struct message *m = worker_send(w, ps, MESSAGE_VERDICT, out);
+        m->sequence = w->leads ? 1 + w->term : 0;
+        message_say_verdict(m, code, w->is_relaying ? "" : w->name, text, out);
     }
     outbox_end(out, code, text);
 }
@@ -86,6 +87,13 @@ static bool all_will_serve(const struct worker_role *w)
     return true;
 }
 
+static bool is_any_claimed(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].is_claimed) return true;
+    return false;
+}
+
 static void rejoin_new_links(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {
@@ -114,16 +122,21 @@ void worker_settle(struct worker_role *w, struct outbox *out)
         worker_enter(w, HOLDING);
         worker_abandon(w, "a ps was lost", out);
     }
-    if (know_all && worker_is_chief(w) && !all_will_serve(w)) worker_recover(w, out);
+    if (know_all && worker_is_chief(w) && !is_any_claimed(w) && !all_will_serve(w))
+        worker_recover(w, out);
 }
 
 static void state(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
     if (m->code > PS_SERVING) return;
+    const bool is_new = s->contact != KNOWN;
     server_set_contact(s, KNOWN);
     s->state = (enum ps_state)m->code;
     s->generation = m->generation;
+    s->is_claimed = s->is_claimed && m->sequence != 1 + w->term;
+    if (is_new) worker_say_term(w, ps, out);
+    worker_try_lead(w, out);
     worker_settle(w, out);
 }
 
@@ -134,6 +147,7 @@ void worker_ask_to_stop(struct worker_role *w, int ps, struct outbox *out)
 {
     if ((ps > 0 && !worker_is_chief(w)) || w->servers[ps].contact == GONE) return;
     struct message *m = worker_send(w, ps, MESSAGE_STOP, out);
+    m->sequence = w->leads ? 1 + w->term : 0;
     m->code = (uint32_t)w->stop_code;
     message_say(m, w->stop_text, out);
 }
@@ -236,17 +250,35 @@ static void on_current(struct worker_role *w, int ps, const struct message *m, s
     }
 }
 
+static void move(struct worker_role *w, const struct message *m, struct outbox *out)
+{
+    struct roster roster;
+    if (roster_unpack(m, &roster)) worker_moved(w, &roster, m->step, out);
+}
+
+static void on_move(struct role *role, const struct roster *roster, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    worker_moved(w, roster, w->global_step, out);
+}
+
 static void on_message(struct role *role, enum job job, int ps, const struct message *m,
                        struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     if (w->phase == ENDED || job != JOB_PS || message_fault(m, FROM_PS)) return;
-    if (m->type == MESSAGE_STATE)
+    if (m->type == MESSAGE_LEADS)
+        worker_heard_term(w, ps, m, out);
+    else if (m->type == MESSAGE_STATE)
         state(w, ps, m, out);
     else if (m->type == MESSAGE_VERDICT)
         verdict(w, ps, m, out);
     else if (m->type == MESSAGE_STOP)
         stop_message(w, ps, m, out);
+    else if (m->type == MESSAGE_MOVE)
+        move(w, m, out);
+    else if (m->type == MESSAGE_SCALE && ps == 0)
+        worker_scale(w, m, out);
     else if (m->generation == w->generation)
         on_current(w, ps, m, out);
 }
@@ -268,7 +300,7 @@ static void on_done(struct role *role, enum action_type done, err result, const 
         worker_end(w, exit_code_of(result), text, NOBODY, out);
     else if (done == ACTION_COMPUTE && w->phase == COMPUTING)
         worker_push(w, out);
-    else if (done == ACTION_EVALUATE)
+    else if (done == ACTION_EVALUATE && w->phase == EVALUATING)
         worker_end(w, w->stop_code, w->stop_code ? w->stop_text : "", NOBODY, out);
 }
 
@@ -301,6 +333,7 @@ static void on_peer_lost(struct role *role, enum job job, int ps, const char *wh
     server_set_inquiry(s, NOT_ASKED);
     s->has_answered = false;
     patience_renew(&w->patience);
+    if (ps == 0) worker_forget_move(w); /* which it tells whoever asked for it */
     outbox_log(out, "lost ps/%d: %s", ps, why);
     if (w->phase == DESCRIBING || w->phase == STARTING) worker_enter(w, HOLDING);
     if (s->shard_phase != NO_SHARD) worker_abandon(w, "a ps was lost", out);
@@ -315,7 +348,9 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
         worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
         return;
     }
+    worker_watch_lease(w, out);
     worker_watch_save(w, out);
+    worker_watch_move(w, out);
     worker_watch(w, out);
 }
 
@@ -327,6 +362,7 @@ static const struct role_ops ops = {
     .message = on_message,
     .done = on_done,
     .leave = on_leave,
+    .move = on_move,
     .stop = on_stop,
     .tick = on_tick,
     .report = worker_report,
@@ -346,7 +382,8 @@ struct role *worker_role_new(const struct worker_options *options)
         worker_role_free(&w->role);
         return NULL;
     }
-    for (int ps = 0; ps < options->ps_count; ps++) w->servers[ps].bytes = options->block_bytes[ps];
+    for (int ps = 0; ps < options->ps_count; ps++)
+        w->servers[ps].block = parts_of(options->block_bytes[ps]);
     return &w->role;
 }
 
@@ -367,6 +404,21 @@ uint64_t worker_role_global_step(const struct role *role)
 uint64_t worker_role_generation(const struct role *role)
 {
     return ((const struct worker_role *)role)->generation;
+}
+
+bool worker_role_is_evaluating(const struct role *role)
+{
+    return ((const struct worker_role *)role)->phase == EVALUATING;
+}
+
+uint64_t worker_role_term(const struct role *role)
+{
+    return ((const struct worker_role *)role)->term;
+}
+
+bool worker_role_leads(const struct role *role)
+{
+    return ((const struct worker_role *)role)->leads;
 }
 
 uint64_t worker_role_staleness(const struct role *role)

@@ -17,9 +17,17 @@
  *
  * A ps without variables is asked for nothing but the global step, if it is ps/0.
  *
+ * Leading: a worker leads when the highest term that it has heard of is its own, and ps/0 is there;
+ * worker/0 in term 0 when all ps are, of which one may know of a later one. It renews its lease
+ * with each tick that is due. It yields when it hears of a later term.
+ *
  * Saving (chief): SAVE to ps/0, which answers with the CUT and its ledger; the same to the others;
  * RESUME to ps/0; and when all have SAVED, PUBLISH. Anything that goes wrong abandons this
  * checkpoint and nothing else.
+ *
+ * Moving (chief): on SCALE a checkpoint is made like others, but that ps/0 keeps all workers held
+ * (RESUME_STAY) until it is published; then MOVE to every ps. Where it fails, RESUME, and the job
+ * goes on.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_H
 #define CORE_CLUSTER_ROLE_WORKER_H
@@ -34,7 +42,9 @@ struct worker_options {
     uint32_t gradients_per_push;
     bool is_sync;
     bool drops_gradients; /* backup workers, or max_staleness */
-    bool saves;           /* chief: a last checkpoint before the end */
+    bool saves;           /* where it leads: a last checkpoint before the end */
+    struct roster roster; /* of which ps_count and workers are */
+    bool keeps_chief;     /* nobody can take the place of worker/0 */
     struct wait_limits limits;
     uint64_t worker_timeout_ms; /* how long a ps waits for a lost worker */
 };
@@ -43,17 +53,26 @@ struct role *worker_role_new(const struct worker_options *);
 void worker_role_free(struct role *);
 uint64_t worker_role_global_step(const struct role *); /* as ps/0 said last */
 uint64_t worker_role_generation(const struct role *);  /* 0: none yet */
+/* EVALUATE is still wanted: the ps that are asked have lost nothing meanwhile. */
+bool worker_role_is_evaluating(const struct role *);
+uint64_t worker_role_term(const struct role *);
+bool worker_role_leads(const struct role *);
+/* Chief: will say nothing for a while, for a reason that has a limit of its own (evaluation). */
+void worker_role_hold_lease(struct role *, struct outbox *);
 /* Updates by others between the values of the last answered step and its own (asynchronous). */
 uint64_t worker_role_staleness(const struct role *);
 /* Asynchronous: this worker begins when the global step is there. Before it joins. */
 void worker_role_begin_at(struct role *, uint64_t first_step);
 
-/* While COMPUTE is carried out: bytes of the gradient for this ps that have not left and may; 0:
- * none may. From the front on; the last of them go with the push. */
+/* While COMPUTE is carried out: which parts of the gradient for this ps have not left and may. The
+ * first part goes with the push. */
 uint64_t worker_role_left(const struct role *, int ps);
 bool worker_role_helps(const struct role *, int ps); /* parts help others, so the ps said */
-/* The next bytes, fewer than are left, are final: they leave now (SEND). */
-void worker_role_part(struct role *, int ps, uint64_t bytes, struct outbox *);
+/* These, which are left, are final: they leave now (SEND). */
+void worker_role_part(struct role *, int ps, uint64_t parts, struct outbox *);
+
+/* Synchronous: gradients are out, and the values of the next step come. */
+bool worker_role_awaits_next(const struct role *);
 
 /* NULL, or what of its state cannot be; between events. For tests: it looks at everything. */
 const char *worker_role_check(const struct role *);
@@ -73,10 +92,13 @@ struct choice {
 };
 void worker_role_chosen(struct role *, const struct choice *, struct outbox *);
 
-/* Chief: a checkpoint is wanted now; nothing where one is being written or nobody serves. */
-void worker_role_save(struct role *, struct outbox *);
+/* Chief: a checkpoint is wanted now. false: not while one is being written or nobody serves. */
+bool worker_role_save(struct role *, struct outbox *);
 bool worker_role_can_save(const struct role *);     /* false: not now, but perhaps later */
 int worker_role_shard(const struct role *, int ps); /* which of a checkpoint a ps writes */
+/* Chief: what is wrong with the roster that SCALE asks for, as its runner knows; before the role
+ * hears of that. NULL: nothing. Borrowed until then. */
+void worker_role_refuse_scale(struct role *, const char *why);
 /* A hook ends the job: steps end, the rest is as usual. code 0: all is well. */
 void worker_role_finish(struct role *, int code, const char *why, struct outbox *);
 

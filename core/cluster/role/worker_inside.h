@@ -1,13 +1,15 @@
 /* worker_inside.h - the inside of the worker role: its state, and what its files do for each
  * other.
  *
- * worker.c: life and messages; worker_steps.c: steps; worker_recover.c: the chief brings the ps to
- * serve; worker_save.c: the chief saves; worker_wait.c: what is waited for; worker_states.c: which
- * state follows which, and which go together.
+ * worker.c: life and messages; worker_steps.c: steps; worker_recover.c: who leads, and how the
+ * chief brings the ps to serve; worker_save.c: the chief saves; moves/worker.c: and moves;
+ * worker_wait.c: what is waited for; worker_states.c: which state follows which, and which go
+ * together.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_INSIDE_H
 #define CORE_CLUSTER_ROLE_WORKER_INSIDE_H
 
+#include "core/cluster/role/parts/parts.h"
 #include "core/cluster/role/worker.h"
 
 enum worker_life {
@@ -56,18 +58,19 @@ enum shard_phase {
 
 /* A ps as this worker knows it. */
 struct server {
-    uint64_t bytes; /* of its block */
+    struct parts block;
     enum contact contact;
     enum ps_state state; /* as it said last */
     uint64_t generation;
     enum setup_phase setup;
+    bool is_claimed; /* in a later term, and has not said its state since: it may be another one */
 
     enum inquiry inquiry;
     uint64_t joins;           /* JOINs that were sent: the number of the last one */
     enum join_code join_code; /* of that */
     /* Of the step that is computed; its push may be out and the answer lost with its link. */
     bool is_target, is_pushed, has_answered;
-    uint64_t ahead;       /* bytes of its gradient that left ahead of the push, on this link */
+    uint64_t ahead;       /* parts of its gradient that left ahead of the push, on this link */
     bool wants_parts;     /* as it said with its last values */
     struct ledger ledger; /* what it has of this worker */
     uint64_t sequence, push_step; /* of the last push to it in this generation; 0: none */
@@ -82,6 +85,7 @@ struct saving {
     enum save_phase phase;
     uint64_t generation, tag, step, since_ms, count; /* count: saves begun by this task */
     bool is_last;                                    /* of the final values */
+    bool moves;                                      /* the job is to move when it is there */
     bool is_refused;                                 /* by a ps that could not make its cut */
     int refusals;                                    /* of last ones */
     bool has_saved; /* in this generation: a checkpoint of saved_step */
@@ -89,6 +93,13 @@ struct saving {
     int shards;
     uint64_t *numbers; /* of SAVE: shards, then the ledger of ps/0; in the byte order of the wire */
     uint32_t number_bytes;
+};
+
+/* Chief: to which roster it was asked to move the job, in which generation. */
+struct moving {
+    bool is_asked;
+    struct roster roster;
+    uint64_t generation, since_ms;
 };
 
 /* In generations. */
@@ -111,6 +122,10 @@ struct worker_role {
     struct server *servers;
     enum worker_life phase;
     uint64_t generation; /* that this worker takes part in, or that the chief is making; 0: none */
+    uint64_t term;       /* the highest that was heard of */
+    bool leads;
+    uint64_t renewed_ms; /* leads: its lease */
+    bool is_lease_long;  /* that was asked for then: this worker may say nothing for a while */
     bool has_ticket;
     bool is_last_hour;      /* ps/0 has said that the job is to end */
     uint32_t finished_code; /* FINISHING: enum finished_code */
@@ -127,6 +142,8 @@ struct worker_role {
     int stop_code;
     char stop_text[ACTION_TEXT_MAX];
     struct saving saving;
+    struct moving moving;
+    const char *scale_refusal; /* by the runner, of the next SCALE */
     struct patience patience;
     char name[TASK_NAME_MAX];
 };
@@ -161,6 +178,12 @@ void worker_ask_again(struct worker_role *, struct outbox *); /* nothing could b
 void worker_ask_to_stop(struct worker_role *, int ps, struct outbox *);
 void worker_ask_all_to_stop(struct worker_role *, int except, struct outbox *);
 
+void worker_heard_term(struct worker_role *, int ps, const struct message *, struct outbox *);
+void worker_try_lead(struct worker_role *, struct outbox *);         /* after news of a ps */
+void worker_say_term(struct worker_role *, int ps, struct outbox *); /* which is known anew */
+void worker_watch_lease(struct worker_role *, struct outbox *);
+int worker_chief(const struct worker_role *); /* who leads, as far as it has heard */
+
 void worker_recover(struct worker_role *, struct outbox *);
 void worker_ready(struct worker_role *, int ps, const struct message *, struct outbox *);
 
@@ -170,9 +193,20 @@ void worker_cut(struct worker_role *, int ps, const struct message *, struct out
 void worker_saved(struct worker_role *, int ps, const struct message *, struct outbox *);
 void worker_published(struct worker_role *, err, const char *text, struct outbox *);
 void worker_abandon(struct worker_role *, const char *why, struct outbox *);
+bool worker_save_to_move(struct worker_role *, struct outbox *); /* false: not now */
 void worker_watch_save(struct worker_role *, struct outbox *);
 /* after the last checkpoint: the chief evaluates, or ends */
 void worker_conclude(struct worker_role *, struct outbox *);
+
+/* moves/worker.c */
+void worker_scale(struct worker_role *, const struct message *, struct outbox *);
+/* The checkpoint is there: the job moves; false: it goes on, as it is to end meanwhile. */
+bool worker_move(struct worker_role *, struct outbox *);
+void worker_move_failed(struct worker_role *, const char *why, struct outbox *);
+void worker_forget_move(struct worker_role *);
+void worker_watch_move(struct worker_role *, struct outbox *);
+/* By another task */
+void worker_moved(struct worker_role *, const struct roster *, uint64_t step, struct outbox *);
 
 void worker_watch(struct worker_role *, struct outbox *);
 void worker_tell_wait(const struct worker_role *, struct outbox *); /* if it waits */

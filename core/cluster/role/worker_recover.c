@@ -1,9 +1,136 @@
-/* worker_recover.c - the chief brings all ps to serve one generation: from a checkpoint, or
- * from the start. */
+/* worker_recover.c - who leads; and the chief brings all ps to serve one generation: from a
+ * checkpoint, or from the start. */
 #include <stdio.h>
 
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_inside.h"
+
+/* ---- who leads ---- */
+
+int worker_chief(const struct worker_role *w)
+{
+    return term_chief(w->term, w->options.workers);
+}
+
+static struct message *say_term(struct worker_role *w, int ps, enum leads_code code,
+                                struct outbox *out)
+{
+    struct message *m = worker_send(w, ps, MESSAGE_LEADS, out);
+    m->code = code;
+    m->sequence = w->term;
+    m->version = 0;
+    return m;
+}
+
+static void claim(struct worker_role *w, int ps, struct outbox *out)
+{
+    const struct message m = {
+        .type = MESSAGE_LEADS,
+        .code = LEADS_CLAIMS,
+        .task = (uint32_t)w->options.task,
+        .job = JOB_WORKER,
+        .generation = w->generation,
+        .sequence = w->term,
+        .version = w->options.limits.chief_ms,
+    };
+    outbox_add_claim(out, (struct action_claim){ps, m});
+    w->servers[ps].is_claimed = w->term > 0;
+}
+
+/* A ps that came back empty knows of no term, nor that the job goes on. */
+void worker_say_term(struct worker_role *w, int ps, struct outbox *out)
+{
+    if (w->leads)
+        claim(w, ps, out);
+    else if (!w->options.keeps_chief)
+        say_term(w, ps, LEADS_HEARD, out);
+}
+
+static bool may_lead(const struct worker_role *w)
+{
+    bool knows_all = true;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        knows_all = knows_all && w->servers[ps].contact == KNOWN;
+    const bool is_heard = w->term > 0 && w->servers[0].contact == KNOWN;
+    return worker_chief(w) == w->options.task && (knows_all || is_heard);
+}
+
+/* The final values may have gone to the chief before. */
+static void say_finished(struct worker_role *w, struct outbox *out)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        worker_send(w, ps, MESSAGE_FINISHED, out)->code = w->finished_code;
+}
+
+void worker_try_lead(struct worker_role *w, struct outbox *out)
+{
+    if (w->leads || !may_lead(w)) return;
+    w->leads = true;
+    w->renewed_ms = w->patience.now_ms;
+    if (w->term) outbox_log(out, "leads from now on");
+    outbox_add_lead(out, (struct action_lead){w->term});
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].contact == KNOWN) claim(w, ps, out);
+    if (w->phase == FINISHING) say_finished(w, out);
+}
+
+/* As a worker like others it waits for what the new chief makes of the job. */
+static void yield(struct worker_role *w, struct outbox *out)
+{
+    outbox_log(out, "worker/%d leads from now on", worker_chief(w));
+    w->leads = w->has_served = false;
+    for (int ps = 0; ps < w->options.ps_count; ps++) {
+        server_set_setup(&w->servers[ps], NOT_READY);
+        w->servers[ps].is_claimed = false;
+    }
+    if (w->phase == DESCRIBING || w->phase == STARTING) worker_enter(w, HOLDING);
+    if (w->phase == SAVING_LAST || w->phase == EVALUATING) {
+        worker_enter(w, FINISHING);
+        say_finished(w, out); /* a ps that it has joined again meanwhile has not heard it */
+    }
+    worker_abandon(w, "another worker leads", out);
+    outbox_add_yield(out, (struct action_yield){w->term});
+}
+
+void worker_heard_term(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
+{
+    if (m->sequence < w->term && w->servers[ps].contact == KNOWN) worker_say_term(w, ps, out);
+    if (m->sequence <= w->term || m->sequence > TERM_MAX) return;
+    w->term = m->sequence;
+    if (w->leads) yield(w, out);
+    worker_try_lead(w, out);
+    worker_settle(w, out);
+}
+
+/* A lease lasts for several of these. */
+enum { RENEWALS = 4 };
+
+static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)
+{
+    const uint64_t least_ms = w->options.limits.chief_ms;
+    if (!w->leads || w->servers[0].contact != KNOWN) return;
+    w->renewed_ms = w->patience.now_ms;
+    w->is_lease_long = hold_ms > least_ms;
+    say_term(w, 0, LEADS_CLAIMS, out)->version = w->is_lease_long ? hold_ms : least_ms;
+}
+
+/* Reading a checkpoint may take long, and is waited for as for the start. A lease that was made
+ * long is as short as ever with the next tick. */
+void worker_watch_lease(struct worker_role *w, struct outbox *out)
+{
+    const uint64_t every_ms = w->options.limits.chief_ms / RENEWALS;
+    const bool sets_up = w->phase < JOINING, is_too_long = w->is_lease_long && !sets_up;
+    const bool is_due = is_too_long || w->patience.now_ms - w->renewed_ms >= every_ms;
+    if (every_ms && is_due) renew(w, sets_up ? w->options.limits.start_ms : 0, out);
+}
+
+void worker_role_hold_lease(struct role *role, struct outbox *out)
+{
+    struct worker_role *w = (struct worker_role *)role;
+    renew(w, w->options.limits.end_ms, out);
+}
+
+/* ---- what a generation begins from ---- */
 
 static void choose(struct worker_role *w, const char *why_again, struct outbox *out)
 {
@@ -26,6 +153,7 @@ static void name_empty(const struct worker_role *w, char *text, size_t size)
 
 void worker_recover(struct worker_role *w, struct outbox *out)
 {
+    if (w->options.limits.chief_ms) renew(w, w->options.limits.start_ms, out);
     choose(w, "", out);
 }
 
@@ -67,7 +195,7 @@ static void fill(struct worker_role *w, int ps, uint64_t array, struct outbox *o
     outbox_add_fill(out, (struct action_fill){ps, (int)array});
     struct message *m = worker_send(w, ps, MESSAGE_INIT, out);
     m->code = (uint32_t)array;
-    m->length = w->servers[ps].bytes;
+    m->length = w->servers[ps].block.block;
 }
 
 static void serve_when_ready(struct worker_role *w, struct outbox *out)

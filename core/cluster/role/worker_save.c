@@ -54,6 +54,7 @@ static void begin(struct worker_role *w, bool is_last, struct outbox *out)
 {
     struct saving *s = &w->saving;
     s->is_last = is_last;
+    s->moves = false;
     s->is_refused = false;
     s->shards = choose_savers(w);
     worker_set_save(w, SAVE_FIRST);
@@ -64,16 +65,26 @@ static void begin(struct worker_role *w, bool is_last, struct outbox *out)
     send_save(w, 0, out);
 }
 
-void worker_role_save(struct role *role, struct outbox *out)
+bool worker_role_save(struct role *role, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     bool is_there = w->saving.has_saved && w->saving.saved_step == w->global_step;
-    if (can_save(w) && !is_there) begin(w, false, out);
+    bool begins = can_save(w) && !is_there;
+    if (begins) begin(w, false, out);
+    return begins || is_there;
 }
 
 bool worker_role_can_save(const struct role *role)
 {
     return can_save((const struct worker_role *)role);
+}
+
+bool worker_save_to_move(struct worker_role *w, struct outbox *out)
+{
+    if (!can_save(w)) return false;
+    begin(w, false, out);
+    w->saving.moves = true;
+    return true;
 }
 
 /* SERVE follows SAVE, so that no worker gets values before the cut. */
@@ -107,14 +118,20 @@ void worker_save_last(struct worker_role *w, struct outbox *out)
         finish_again(w, out);
 }
 
+static void evaluate(struct worker_role *w, struct outbox *out)
+{
+    worker_set_life(w, EVALUATING);
+    worker_role_hold_lease(&w->role, out);
+    outbox_add_evaluate(out, (struct action_evaluate){w->global_step});
+}
+
 void worker_conclude(struct worker_role *w, struct outbox *out)
 {
     if (w->stop_code) {
         worker_end(w, w->stop_code, w->stop_text, NOBODY, out);
         return;
     }
-    worker_set_life(w, EVALUATING);
-    outbox_add_evaluate(out, (struct action_evaluate){w->global_step});
+    evaluate(w, out);
 }
 
 static void forget_shards(struct worker_role *w)
@@ -124,6 +141,7 @@ static void forget_shards(struct worker_role *w)
 
 static void resume(struct worker_role *w, struct outbox *out)
 {
+    if (!worker_is_chief(w)) return; /* another one: the ps go on by themselves */
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (w->servers[ps].shard_phase != NO_SHARD && w->servers[ps].contact != GONE)
             worker_send(w, ps, MESSAGE_RESUME, out);
@@ -146,21 +164,22 @@ static void conclude_without(struct worker_role *w, const char *why, struct outb
     }
     w->stop_code = EXIT_FAILED;
     snprintf(w->stop_text, sizeof w->stop_text, "the last checkpoint failed: %.200s", why);
-    worker_set_life(w, EVALUATING);
-    outbox_add_evaluate(out, (struct action_evaluate){w->global_step});
+    evaluate(w, out);
 }
 
 void worker_abandon(struct worker_role *w, const char *why, struct outbox *out)
 {
     struct saving *s = &w->saving;
     if (s->phase == SAVE_IDLE) return;
-    bool is_begun = s->phase != SAVE_FIRST;
+    const bool is_begun = s->phase != SAVE_FIRST, moves = s->moves;
+    s->moves = false;
     worker_set_save(w, SAVE_IDLE);
     resume(w, out);
     const char *kept = outbox_text(out, why);
     const struct action_abandon abandon = {s->step, s->tag, is_begun, kept};
     outbox_add_abandon(out, abandon);
     forget_shards(w);
+    if (moves) worker_move_failed(w, kept, out);
     if (w->phase != SAVING_LAST) return;
     if (s->is_last)
         conclude_without(w, kept, out);
@@ -230,7 +249,8 @@ void worker_cut(struct worker_role *w, int ps, const struct message *m, struct o
         return;
     }
     server_set_shard(s, SHARD_CUT);
-    if (all_shards(w, SHARD_CUT)) worker_send(w, 0, MESSAGE_RESUME, out);
+    if (!all_shards(w, SHARD_CUT)) return;
+    worker_send(w, 0, MESSAGE_RESUME, out)->code = w->saving.moves ? RESUME_STAY : RESUME_GO;
 }
 
 void worker_saved(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
@@ -249,6 +269,7 @@ void worker_saved(struct worker_role *w, int ps, const struct message *m, struct
 void worker_published(struct worker_role *w, err result, const char *text, struct outbox *out)
 {
     if (w->saving.phase != SAVE_PUBLISHING) return;
+    w->saving.is_refused |= result == ERR_PEER; /* by another chief, whose place this one has */
     if (result) {
         worker_abandon(w, text, out);
         return;
@@ -256,7 +277,12 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
     worker_set_save(w, SAVE_IDLE);
     w->saving.has_saved = true;
     w->saving.saved_step = w->saving.step;
+    const bool moves = w->saving.moves;
+    w->saving.moves = false;
+    if (moves && worker_move(w, out)) return;
+    if (moves) resume(w, out);
     forget_shards(w);
+    worker_watch_move(w, out); /* which is told why nothing comes of it */
     if (w->phase == SAVING_LAST) worker_save_last(w, out);
 }
 

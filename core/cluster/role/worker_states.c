@@ -16,7 +16,7 @@ void worker_set_life(struct worker_role *w, enum worker_life life)
         [COMPUTING] = MAY(ASKING) | MAY(WAITING) | MAY(FINISHING) | ANY,
         [FINISHING] = MAY(SAVING_LAST) | ANY,
         [SAVING_LAST] = MAY(FINISHING) | MAY(EVALUATING) | ANY,
-        [EVALUATING] = ANY,
+        [EVALUATING] = MAY(FINISHING) | ANY, /* another worker leads */
         [ENDED] = 0,
     };
     w->phase = state_after(follows, w->phase, life);

@@ -46,10 +46,30 @@ static void join_all(struct worker_role *w, struct outbox *out)
     join_all_as(w, JOIN_PLAIN, out);
 }
 
-/* Its values did not all come: nothing has left of the step, which is computed anew. */
+/* Does this ps wait for a push that another one has? */
+static bool is_owed(const struct worker_role *w, int ps)
+{
+    const struct server *first = &w->servers[0], *s = &w->servers[ps];
+    if (w->options.drops_gradients) return s->ledger.received < first->ledger.taken;
+    for (int i = 0; i < w->options.ps_count; i++)
+        if (worker_is_asked(w, i) && s->ledger.received < w->servers[i].ledger.received)
+            return true;
+    return false;
+}
+
+static bool owes(const struct worker_role *w)
+{
+    bool is_any = false;
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        is_any |= worker_is_asked(w, ps) && is_owed(w, ps);
+    return is_any;
+}
+
+/* Its values did not all come, or no batch: nothing has left of the step, which is computed anew. A
+ * step that one ps has already keeps its ticket: the others cannot go on without it. */
 void worker_ask_again(struct worker_role *w, struct outbox *out)
 {
-    if (w->phase == COMPUTING) join_all_as(w, JOIN_UNUSED, out);
+    if (w->phase == COMPUTING) join_all_as(w, owes(w) ? JOIN_PLAIN : JOIN_UNUSED, out);
 }
 
 void worker_adopt(struct worker_role *w, uint64_t generation, struct outbox *out)
@@ -83,15 +103,28 @@ void worker_rejoin(struct worker_role *w, int ps, struct outbox *out)
 
 /* ---- pushing ---- */
 
+static void send_gradient(struct worker_role *w, int ps, enum message_type type, uint64_t sequence,
+                          uint64_t step, struct stretch stretch, struct outbox *out)
+{
+    struct message *m = worker_send(w, ps, type, out);
+    m->sequence = sequence;
+    m->step = step;
+    m->code = w->options.gradients_per_push;
+    m->offset = stretch.offset;
+    m->length = stretch.length;
+}
+
+/* With what has not left ahead of it. */
 static void send_push(struct worker_role *w, int ps, struct outbox *out)
 {
-    struct server *s = &w->servers[ps];
-    struct message *m = worker_send(w, ps, MESSAGE_PUSH, out);
-    m->sequence = s->sequence;
-    m->step = s->push_step;
-    m->code = w->options.gradients_per_push;
-    m->offset = s->ahead;
-    m->length = s->bytes - s->ahead;
+    const struct server *s = &w->servers[ps];
+    uint64_t left = parts_all(&s->block) & ~s->ahead;
+    const struct stretch front = parts_take_front(&s->block, &left);
+    while (left) {
+        const struct stretch last = parts_take_last(&s->block, &left);
+        send_gradient(w, ps, MESSAGE_PART, s->sequence, s->push_step, last, out);
+    }
+    send_gradient(w, ps, MESSAGE_PUSH, s->sequence, s->push_step, front, out);
 }
 
 uint64_t worker_role_left(const struct role *role, int ps)
@@ -99,7 +132,7 @@ uint64_t worker_role_left(const struct role *role, int ps)
     const struct worker_role *w = (const struct worker_role *)role;
     const struct server *s = &w->servers[ps];
     const bool may_leave = w->phase == COMPUTING && s->is_target && s->inquiry == ANSWERED;
-    return may_leave ? s->bytes - s->ahead : 0;
+    return may_leave ? parts_all(&s->block) & ~s->ahead & ~FIRST_PART : 0;
 }
 
 bool worker_role_helps(const struct role *role, int ps)
@@ -107,18 +140,16 @@ bool worker_role_helps(const struct role *role, int ps)
     return ((const struct worker_role *)role)->servers[ps].wants_parts;
 }
 
-void worker_role_part(struct role *role, int ps, uint64_t bytes, struct outbox *out)
+void worker_role_part(struct role *role, int ps, uint64_t parts, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     struct server *s = &w->servers[ps];
-    assert(bytes < worker_role_left(role, ps));
-    struct message *m = worker_send(w, ps, MESSAGE_PART, out);
-    m->sequence = w->computed;
-    m->step = s->step;
-    m->code = w->options.gradients_per_push;
-    m->offset = s->ahead;
-    m->length = bytes;
-    s->ahead += bytes;
+    assert(!(parts & ~worker_role_left(role, ps)));
+    s->ahead |= parts;
+    while (parts) {
+        const struct stretch last = parts_take_last(&s->block, &parts);
+        send_gradient(w, ps, MESSAGE_PART, w->computed, s->step, last, out);
+    }
 }
 
 static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
@@ -131,30 +162,16 @@ static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox 
         send_push(w, ps, out); /* else it follows the ledger that is awaited */
 }
 
-/* Does this ps wait for a push that another one has? */
-static bool is_owed(const struct worker_role *w, int ps)
-{
-    const struct server *first = &w->servers[0], *s = &w->servers[ps];
-    if (w->options.drops_gradients) return s->ledger.received < first->ledger.taken;
-    for (int i = 0; i < w->options.ps_count; i++)
-        if (worker_is_asked(w, i) && s->ledger.received < w->servers[i].ledger.received)
-            return true;
-    return false;
-}
-
 /* Synchronous: the last life died between two ps. Where its gradient waits for the round of others,
  * who may wait for this worker elsewhere, it is taken back, and comes again with what is owed.
  * Where ps/0 decides what counts, it has decided. */
 static void take_back(struct worker_role *w, struct outbox *out)
 {
-    bool is_any_owed = false;
     if (w->phase != JOINING || !w->options.is_sync) return;
-    for (int ps = 0; ps < w->options.ps_count; ps++) {
-        if (!worker_is_asked(w, ps)) continue;
-        if (w->servers[ps].inquiry != ANSWERED) return;
-        is_any_owed |= is_owed(w, ps);
-    }
-    for (int ps = w->options.drops_gradients; ps < w->options.ps_count && is_any_owed; ps++) {
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (worker_is_asked(w, ps) && w->servers[ps].inquiry != ANSWERED) return;
+    if (!owes(w)) return;
+    for (int ps = w->options.drops_gradients; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         bool waits = !s->has_answered && s->join_code != JOIN_TAKES_BACK && !is_owed(w, ps);
         if (worker_is_asked(w, ps) && waits) join(w, ps, JOIN_TAKES_BACK, w->first_step, out);
@@ -388,4 +405,10 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         pass_on(w, m->code & VALUES_DROPPED, out);
     else
         go_on(w, out);
+}
+
+bool worker_role_awaits_next(const struct role *role)
+{
+    const struct worker_role *w = (const struct worker_role *)role;
+    return w->phase == WAITING && w->options.is_sync;
 }

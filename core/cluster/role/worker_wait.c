@@ -34,8 +34,9 @@ static void name_awaited(const struct worker_role *w, char *text, size_t size)
 }
 
 struct wait {
-    const char *what, *flag;
+    const char *what, *flag; /* what: the chief's index follows where is_chiefs */
     uint64_t limit_ms;
+    bool is_chiefs;
 };
 
 /* A ps may wait so long for a worker that is not there. */
@@ -51,10 +52,10 @@ static struct wait current_wait(const struct worker_role *w)
     switch (w->phase) {
     case HOLDING:
         if (w->membership != IN_NONE)
-            return (struct wait){"to be restored by the chief, worker/0", "--restart_timeout",
-                                 o->limits.restart_ms};
-        return (struct wait){"to be initialised by the chief, worker/0", "--start_timeout",
-                             o->limits.start_ms};
+            return (struct wait){"to be restored by the chief, worker/", "--restart_timeout",
+                                 o->limits.restart_ms, true};
+        return (struct wait){"to be initialised by the chief, worker/", "--start_timeout",
+                             o->limits.start_ms, true};
     case DESCRIBING:
     case STARTING:
         return (struct wait){"to get ready", "--start_timeout", o->limits.start_ms};
@@ -85,9 +86,10 @@ void worker_watch(struct worker_role *w, struct outbox *out)
         patience_renew(&w->patience);
         return;
     }
-    char awaited[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX], text[ACTION_TEXT_MAX];
+    char awaited[ACTION_TEXT_MAX / 2], what[ACTION_TEXT_MAX], text[ACTION_TEXT_MAX], chief[16] = "";
     name_awaited(w, awaited, sizeof awaited);
-    snprintf(what, sizeof what, "%s %s (%s)", awaited, wait.what, wait.flag);
+    if (wait.is_chiefs) snprintf(chief, sizeof chief, "%d", worker_chief(w));
+    snprintf(what, sizeof what, "%s %s%s (%s)", awaited, wait.what, chief, wait.flag);
     if (patience_is_over(&w->patience, what, wait.limit_ms, out, text))
         worker_end(w, EXIT_TIMEOUT, text, NOBODY, out);
 }

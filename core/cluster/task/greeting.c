@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/cluster/description/ports.h"
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/role/verdict.h"
 
@@ -29,36 +30,52 @@ uint64_t greeting_draw_incarnation(void)
     return drawn ? drawn : 1;
 }
 
-static void digest_hosts(const struct strings *hosts, char ret[17])
+/* Tasks that find each other by a name may move. "" where a port is open, which others may know. */
+static void digest_hosts(const struct cluster_spec *cluster, enum job job, char ret[17])
 {
-    uint64_t key = 0;
-    for (int i = 0; i < hosts->count; i++) key = random_key(key, hosts->at[i]);
+    const struct strings *hosts = &cluster->hosts[job];
+    uint64_t key = cluster->name ? random_key(0, cluster->name) : 0;
+    ret[0] = '\0';
+    for (int i = 0; !cluster->name && i < cluster_room(cluster, job); i++) {
+        if (port_is_open(hosts->at[i])) return;
+        key = random_key(key, hosts->at[i]);
+    }
     snprintf(ret, 17, "%016" PRIx64, key);
 }
 
 /* The hosts themselves, so that the one that differs can be named, or their number and a digest. */
-static json_t *hosts_json(const struct strings *hosts, bool is_whole)
+static json_t *hosts_json(const struct cluster_spec *cluster, enum job job, bool is_whole)
 {
-    if (!is_whole) {
+    const struct strings *hosts = &cluster->hosts[job];
+    const int count = cluster_room(cluster, job);
+    if (!is_whole || cluster->name) {
         char digest[17];
-        digest_hosts(hosts, digest);
-        return json_pack("{si ss}", "count", hosts->count, "digest", digest);
+        digest_hosts(cluster, job, digest);
+        return json_pack("{si ss}", "count", count, "digest", digest);
     }
     json_t *list = json_array();
-    for (int i = 0; i < hosts->count; i++) json_array_append_new(list, json_string(hosts->at[i]));
+    for (int i = 0; i < count; i++) json_array_append_new(list, json_string(hosts->at[i]));
     return list;
+}
+
+static json_t *roster_json(const struct cluster_spec *cluster)
+{
+    const struct roster r = cluster_roster(cluster);
+    return json_pack("{sI si si}", "moves", (json_int_t)r.moves, "ps", r.count[JOB_PS], "workers",
+                     r.count[JOB_WORKER]);
 }
 
 static char *greeting_text(const struct task *t, const char *shm_name, bool is_whole)
 {
-    const struct strings *hosts = t->options.cluster->hosts;
+    const struct cluster_spec *cluster = t->options.cluster;
     char incarnation[20];
     snprintf(incarnation, sizeof incarnation, "%016" PRIx64, t->incarnation);
-    json_t *me = json_pack("{si ss si ss so so ss* ss ss*}", "protocol", PROTOCOL_VERSION, "job",
-                           job_name(t->job), "task", t->index, "incarnation", incarnation,
-                           "ps_hosts", hosts_json(&hosts[JOB_PS], is_whole), "worker_hosts",
-                           hosts_json(&hosts[JOB_WORKER], is_whole), "spec", t->options.fingerprint,
-                           "boot_id", greeting_boot_id(), "shm", shm_name);
+    json_t *me =
+        json_pack("{si ss si ss so so so ss* ss ss*}", "protocol", PROTOCOL_VERSION, "job",
+                  job_name(t->job), "task", t->index, "incarnation", incarnation, "ps_hosts",
+                  hosts_json(cluster, JOB_PS, is_whole), "worker_hosts",
+                  hosts_json(cluster, JOB_WORKER, is_whole), "roster", roster_json(cluster), "spec",
+                  t->options.fingerprint, "boot_id", greeting_boot_id(), "shm", shm_name);
     char *text = me ? json_dumps(me, JSON_COMPACT) : NULL;
     json_decref(me);
     return text;
@@ -99,26 +116,29 @@ static size_t count_hosts(const json_t *hosts)
     return count > 0 && count <= INT_MAX ? (size_t)count : 0;
 }
 
-static err compare_digests(enum job job, const struct strings *mine, json_t *theirs,
+static err compare_digests(const struct cluster_spec *cluster, enum job job, json_t *theirs,
                            const char *name)
 {
     char digest[17];
-    digest_hosts(mine, digest);
+    digest_hosts(cluster, job, digest);
     const char *other = json_string_value(json_object_get(theirs, "digest"));
-    if (other && strcmp(other, digest) == 0) return OK;
+    if (other && (!*other || !*digest || strcmp(other, digest) == 0)) return OK;
     return fail(ERR_INPUT, "%s_hosts differ: %s has %d others, or in another order", job_name(job),
-                name, mine->count);
+                name, cluster_room(cluster, job));
 }
 
-static err compare_hosts(enum job job, const struct strings *mine, json_t *theirs, const char *name)
+static err compare_hosts(const struct cluster_spec *cluster, enum job job, json_t *theirs,
+                         const char *name)
 {
-    if ((size_t)mine->count != count_hosts(theirs))
+    const struct strings *mine = &cluster->hosts[job];
+    const int room = cluster_room(cluster, job);
+    if ((size_t)room != count_hosts(theirs))
         return fail(ERR_INPUT, "%s_hosts differ: %s has %zu, this task has %d", job_name(job), name,
-                    count_hosts(theirs), mine->count);
-    if (json_is_object(theirs)) return compare_digests(job, mine, theirs, name);
-    for (int i = 0; i < mine->count; i++) {
+                    count_hosts(theirs), room);
+    if (json_is_object(theirs)) return compare_digests(cluster, job, theirs, name);
+    for (int i = 0; i < room; i++) {
         const char *host = json_string_value(json_array_get(theirs, (size_t)i));
-        if (!host || strcmp(host, mine->at[i]) != 0)
+        if (!host || !address_agrees(mine->at[i], host))
             return fail(ERR_INPUT, "%s_hosts[%d] differs: %s has %.100s, this task has %.100s",
                         job_name(job), i, name, host ? host : "none", mine->at[i]);
     }
@@ -151,6 +171,28 @@ static err read_texts(json_t *json, struct greeting *ret)
     return OK;
 }
 
+/* Without one all that are listed take part, as ever. */
+static err read_roster(json_t *json, json_t *ps_hosts, json_t *worker_hosts, struct roster *ret)
+{
+    json_int_t moves = 0;
+    int ps = (int)count_hosts(ps_hosts), workers = (int)count_hosts(worker_hosts);
+    json_unpack(json, "{s?{s?I s?i s?i}}", "roster", "moves", &moves, "ps", &ps, "workers",
+                &workers);
+    if (moves < 0 || ps < 1 || workers < 1) return fail(ERR_PROTOCOL, "a roster that is none");
+    *ret = (struct roster){(uint64_t)moves, {ps, workers}};
+    return OK;
+}
+
+/* Of as many moves it must be the same. */
+static err compare_rosters(const struct task *t, const char *name, const struct roster *theirs)
+{
+    char said[ROSTER_TEXT_MAX], here[ROSTER_TEXT_MAX];
+    const struct roster mine = cluster_roster(t->options.cluster);
+    if (mine.moves != theirs->moves || roster_is_same(&mine, theirs)) return OK;
+    return fail(ERR_INPUT, "--ps or --workers differ: %s has %s, this task has %s", name,
+                roster_text(theirs, said), roster_text(&mine, here));
+}
+
 static err read_json(const struct task *t, json_t *json, struct greeting *ret)
 {
     int protocol, index;
@@ -160,16 +202,24 @@ static err read_json(const struct task *t, json_t *json, struct greeting *ret)
                     "ps_hosts", &ps_hosts, "worker_hosts", &worker_hosts) != 0)
         return fail(ERR_PROTOCOL, "a greeting that is not one");
     TRY(compare_protocols(protocol));
-    if (strcmp(job, job_name(t->peer_job)) != 0 || index < 0 || index >= t->peer_count)
+    const struct cluster_spec *cluster = t->options.cluster;
+    if (strcmp(job, job_name(t->peer_job)) != 0 || index < 0 ||
+        index >= cluster_room(cluster, t->peer_job))
         return fail(ERR_INPUT, "%.20s/%d is no %s of this cluster", job, index,
                     job_name(t->peer_job));
     ret->job = t->peer_job;
     ret->task = index;
     char name[TASK_NAME_MAX];
     task_name(ret->job, index, name);
-    const struct cluster_spec *cluster = t->options.cluster;
-    TRY(compare_hosts(JOB_PS, &cluster->hosts[JOB_PS], ps_hosts, name));
-    TRY(compare_hosts(JOB_WORKER, &cluster->hosts[JOB_WORKER], worker_hosts, name));
+    TRY(compare_hosts(cluster, JOB_PS, ps_hosts, name));
+    TRY(compare_hosts(cluster, JOB_WORKER, worker_hosts, name));
+    TRY(read_roster(json, ps_hosts, worker_hosts, &ret->roster));
+    if (ret->roster.count[JOB_PS] > cluster_room(cluster, JOB_PS) ||
+        ret->roster.count[JOB_WORKER] > cluster_room(cluster, JOB_WORKER))
+        return fail(ERR_PROTOCOL, "%s is of a roster that has no room", name);
+    TRY(compare_rosters(t, name, &ret->roster));
+    if (ret->roster.moves == cluster->moves && index >= t->peer_count)
+        return fail(ERR_INPUT, "%s does not take part: there are %d", name, t->peer_count);
     return read_texts(json, ret);
 }
 
@@ -226,7 +276,7 @@ err greeting_read_visitor(const struct message *m, bool *ret_is_visitor)
 err greeting_read_welcome(const struct message *m, struct welcome *ret)
 {
     json_t *json, *ps_hosts = NULL;
-    int protocol, ps;
+    int protocol, ps = 0;
     const char *job;
     TRY(load(m, &json));
     int failed = json_unpack(json, "{si ss si so}", "protocol", &protocol, "job", &job, "task", &ps,
@@ -238,7 +288,8 @@ err greeting_read_welcome(const struct message *m, struct welcome *ret)
         e = fail(ERR_INPUT, "it is no ps");
     else
         e = compare_protocols(protocol);
-    if (!e) *ret = (struct welcome){ps, (int)count_hosts(ps_hosts)};
+    *ret = (struct welcome){.ps = ps, .room = (int)count_hosts(ps_hosts)};
+    if (!e) e = read_roster(json, ps_hosts, json_object_get(json, "worker_hosts"), &ret->roster);
     json_decref(json);
     return e;
 }

@@ -2,9 +2,10 @@
  *
  * HELLO (worker to ps) and WELCOME (ps to worker) carry one JSON object: protocol version, job,
  * task, incarnation, the hosts of the cluster, the spec's fingerprint, the host's boot id and the
- * name where this task listens for shared memory. What does not fit together is refused with a text
- * that says what differs. Lists of hosts that make it longer than TASK_GREETING_BYTES_MAX go as
- * their lengths and digests: two thousand names or so.
+ * name where this task listens for shared memory. Lists name all tasks that there may be, the
+ * roster says how many of them take part. What does not fit together is refused with a text that
+ * says what differs. Lists of hosts that make it longer than TASK_GREETING_BYTES_MAX go as their
+ * lengths and digests: two thousand names or so.
  *
  * A visitor (visit.h) belongs to no cluster: its HELLO says the protocol version and the job
  * "visitor", and is compared with nothing else.
@@ -20,6 +21,7 @@ enum { BOOT_ID_MAX = 40 };
 struct greeting {
     enum job job;
     int task;
+    struct roster roster;
     uint64_t incarnation;
     char fingerprint[17]; /* "" unknown */
     char boot_id[BOOT_ID_MAX];
@@ -29,8 +31,9 @@ struct greeting {
 /* Sends HELLO or WELCOME with who this task is. */
 err greeting_send(const struct task *, struct link *, enum message_type, const char *shm_name);
 
-/* Reads a greeting and holds it against this task. ERR_PROTOCOL: not a greeting; ERR_INPUT: it does
- * not belong here, the text says what differs. */
+/* Reads a greeting and holds it against this task; where its roster is another one, of another
+ * number of moves, nothing but the lists. ERR_PROTOCOL: not a greeting; ERR_INPUT: it does not
+ * belong here, the text says what differs. */
 err greeting_read(const struct task *, const struct message *, struct greeting *ret);
 
 /* "spec differs: worker/1 has 0123.., worker/0 has 4567.." */
@@ -49,7 +52,9 @@ err greeting_read_visitor(const struct message *, bool *ret_is_visitor);
 
 /* What a visitor learns from WELCOME: which ps that is, of how many. */
 struct welcome {
-    int ps, ps_count;
+    int ps;
+    int room; /* ps that are listed */
+    struct roster roster;
 };
 err greeting_read_welcome(const struct message *, struct welcome *ret);
 

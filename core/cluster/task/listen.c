@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/description/ports.h"
 
 enum { NOTE_MS = 10000 };
 
@@ -18,12 +19,10 @@ static bool lacks_port(const char *address)
     return !colon || strchr(colon + 1, ':');
 }
 
-err task_listen_address(const struct task_options *options, char ret[ADDRESS_MAX])
+err listen_address(const char *bind, const char *own, char ret[ADDRESS_MAX])
 {
-    const struct cluster_spec *cluster = options->cluster;
-    const char *own = cluster->hosts[cluster->job].at[cluster->task];
-    const char *address = options->listen ? options->listen : own, *port = "";
-    if (options->listen && lacks_port(address)) port = strrchr(own, ':');
+    const char *address = bind ? bind : own, *port = "";
+    if (bind && lacks_port(bind)) port = strrchr(own, ':');
     const bool is_bare_v6 = address[0] != '[' && *port && strchr(address, ':');
     const int length = snprintf(ret, ADDRESS_MAX, is_bare_v6 ? "[%s]%s" : "%s%s", address, port);
     return length < ADDRESS_MAX ? OK
@@ -31,6 +30,12 @@ err task_listen_address(const struct task_options *options, char ret[ADDRESS_MAX
                                        "--bind: \"%.32s...\" is longer than %d "
                                        "characters",
                                        address, ADDRESS_MAX - 1);
+}
+
+err task_listen_address(const struct task_options *options, char ret[ADDRESS_MAX])
+{
+    const struct cluster_spec *cluster = options->cluster;
+    return listen_address(options->listen, cluster->hosts[cluster->job].at[cluster->task], ret);
 }
 
 static void pause_ms(uint64_t ms)
@@ -53,6 +58,16 @@ static err check_patience(err why, uint64_t waited_ms, uint64_t limit_ms, bool n
     return OK;
 }
 
+/* Tells whoever has started the task. */
+static err tell(const struct task_options *options, const char *real)
+{
+    const struct cluster_spec *cluster = options->cluster;
+    char address[ADDRESS_MAX];
+    if (!options->listens) return OK;
+    address_with_port(cluster->hosts[cluster->job].at[cluster->task], real, address);
+    return options->listens(options->listens_context, address);
+}
+
 err task_listen(const struct task_options *options, const struct link_events *events, void *context,
                 struct listener **ret)
 {
@@ -71,5 +86,9 @@ err task_listen(const struct task_options *options, const struct link_events *ev
         pause_ms(wanted_ms < left_ms ? wanted_ms : left_ms);
     }
     log_line(noted_ms ? LOG_INFO : LOG_DEBUG, "listens at %s", real);
-    return OK;
+    const err e = tell(options, real);
+    if (!e) return OK;
+    transport_tcp.unlisten(*ret);
+    *ret = NULL;
+    return e;
 }

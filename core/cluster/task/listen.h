@@ -10,12 +10,16 @@
 #include "core/cluster/task/task.h"
 
 /* Waits in nanosleep: signals still end the process (tasks_prepare). ERR_INPUT: the address is no
- * address, or not allowed; ERR_TIMEOUT: it could not be had in time; the text names it and why. */
+ * address, or not allowed; ERR_TIMEOUT: it could not be had in time; the text names it and why.
+ * options->listens hears of the address in the lists, with the port that was taken where it is open
+ * there; its error ends this. */
 err task_listen(const struct task_options *, const struct link_events *, void *context,
                 struct listener **ret);
 
-/* Where a task listens: options->listen, which may leave the port to the own address of the list
- * ("0.0.0.0", "[::]"), or that own address. ERR_INPUT: too long. */
+/* Where whoever is told `bind` listens (NULL: nothing): there, at the port of its own address where
+ * it says none ("0.0.0.0", "[::]", "::"), or at that own address. ERR_INPUT: too long. */
+err listen_address(const char *bind, const char *own, char ret[ADDRESS_MAX]);
+/* The same of a task: options->listen, and its address of the list. */
 err task_listen_address(const struct task_options *, char ret[ADDRESS_MAX]);
 
 #endif

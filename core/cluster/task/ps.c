@@ -5,18 +5,21 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cluster/role/parts/parts.h"
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/task/trace/ps.h"
 #include "core/cluster/task/listen.h"
 #include "core/cluster/role/verdict.h"
 
 enum {
-    START_GRACE_MS = 1000, /* a chief that is here waits for another ps, and names it first */
+    START_GRACE_MS = 10000, /* a chief that is here waits for another ps, and names it first */
 };
 
-static uint64_t block_bytes(const struct task *t, int peer)
+static struct connection *connection_of(const struct ps_task *p, int worker)
 {
-    return ps_block_bytes((const struct ps_task *)t);
+    for (struct connection *l = p->connections; l; l = l->next)
+        if (l->worker == worker) return l;
+    return NULL;
 }
 
 /* ---- what the role asks for ---- */
@@ -35,6 +38,16 @@ static void note_held(struct ps_task *p, bool begins)
              "workers waited %.1f ms for the cut of a checkpoint", held_ms);
     if (p->recording) ps_task_trace_held(p);
     p->held_ns = 0;
+}
+
+static void hang_up(struct ps_task *p, int worker)
+{
+    struct peer *peer = &p->task.peers[worker];
+    struct connection *connection = connection_of(p, worker);
+    if (connection) connection_hang_up(connection);
+    peer->link = NULL;
+    peer->is_up = false;
+    peer->lost_ms = clock_ms();
 }
 
 /* A save that failed is a warning, unless it has told that the values themselves are lost. */
@@ -57,6 +70,9 @@ static void act(struct task *t, const struct action *a)
         ps_task_visit_hide(p);
         ps_task_setup(p, &a->setup.message);
         break;
+    case ACTION_HANG_UP:
+        hang_up(p, a->hang_up.worker);
+        break;
     case ACTION_SHARE:
         e = ps_task_share(p, a->share.worker, a->share.is_fresh);
         break;
@@ -75,7 +91,6 @@ static void act(struct task *t, const struct action *a)
         e = ps_task_advance(p, &a->advance);
         break;
     case ACTION_TAKE_BACK:
-        ps_task_values_hold(p);
         ps_task_take_back(p);
         break;
     case ACTION_CUT:
@@ -83,6 +98,12 @@ static void act(struct task *t, const struct action *a)
         break;
     case ACTION_HELD:
         note_held(p, a->held.begins);
+        break;
+    case ACTION_SCALED:
+        visits_refuse_scale(p->visits, a->scaled.code, a->scaled.text);
+        break;
+    case ACTION_MOVE:
+        visits_scaled(p->visits, &a->move.roster, a->move.step);
         break;
     default:
         break;
@@ -100,13 +121,6 @@ void connection_refuse(struct connection *connection, err why)
     struct ps_task *p = connection->ps;
     greeting_refuse(&p->task, connection->link, &p->refused, why);
     connection_hang_up(connection);
-}
-
-static struct connection *connection_of(const struct ps_task *p, int worker)
-{
-    for (struct connection *l = p->connections; l; l = l->next)
-        if (l->worker == worker) return l;
-    return NULL;
 }
 
 /* All specs must be the chief's (or this ps' own, where it has one). Whoever came before it is held
@@ -132,7 +146,7 @@ static err check_spec(struct ps_task *p, const struct greeting *g)
     char name[TASK_NAME_MAX];
     task_name(g->job, g->task, name);
     if (p->spec[0]) return greeting_compare_specs(name, g->fingerprint, p->spec_of, p->spec);
-    if (g->task != CHIEF) return OK;
+    if (g->task != ps_role_chief(p->task.role)) return OK;
     snprintf(p->spec, sizeof p->spec, "%s", g->fingerprint);
     snprintf(p->spec_of, sizeof p->spec_of, "%s", name);
     compare_earlier(p);
@@ -153,11 +167,35 @@ static err make_room(struct ps_task *p, const struct greeting *g)
     return OK;
 }
 
+/* One that is of a later roster has had a MOVE that this ps has not; the other way round it gets
+ * one.
+ */
+static void bring_together(struct connection *connection, const struct roster *theirs)
+{
+    struct task *t = &connection->ps->task;
+    const struct roster mine = cluster_roster(t->options.cluster);
+    uint64_t numbers[ROSTER_NUMBERS];
+    roster_pack(&mine, numbers);
+    const struct message m = {.type = MESSAGE_MOVE,
+                              .job = JOB_PS,
+                              .task = (uint32_t)t->index,
+                              .body = numbers,
+                              .body_bytes = sizeof numbers};
+    if (theirs->moves < mine.moves && link_send(connection->link, &m))
+        log_line(LOG_DEBUG, "%s", error_text());
+    connection_hang_up(connection);
+    if (theirs->moves > mine.moves) task_move(t, theirs);
+}
+
 static err greet_worker(struct connection *connection, const struct message *m)
 {
     struct ps_task *p = connection->ps;
     struct greeting g;
     TRY(greeting_read(&p->task, m, &g));
+    if (g.roster.moves != p->task.options.cluster->moves) {
+        bring_together(connection, &g.roster);
+        return OK;
+    }
     TRY(check_spec(p, &g));
     TRY(make_room(p, &g));
     const char *shm_name = ps_task_shares_memory(p, g.task) ? p->shm_name : "";
@@ -169,7 +207,8 @@ static err greet_worker(struct connection *connection, const struct message *m)
     }
     connection_become_worker(connection, g.task);
     peer->link = connection->link;
-    ps_task_values_forget(p, g.task);
+    if (task_sends_parts(&p->task, connection->link)) link_keep_short(connection->link);
+    if (peer->incarnation != g.incarnation) peer->came_ms = clock_ms();
     peer->incarnation = g.incarnation;
     snprintf(peer->fingerprint, sizeof peer->fingerprint, "%s", g.fingerprint);
     log_line(LOG_DEBUG, "worker/%d is here over %s (%s)", g.task,
@@ -226,11 +265,13 @@ static bool is_whole(const struct ps_task *p, int worker, const struct message *
     if (!has_it) return true;
     if (!p->share || m->offset % LAYOUT_BYTES || m->length % LAYOUT_BYTES) return false;
     if (m->generation != p->share->setup.config.generation) return true; /* and void */
-    if (m->type == MESSAGE_PART) return m->offset + m->length < ps_block_bytes(p);
-    const bool goes_on =
-        m->type == MESSAGE_PUSH && m->offset == ps_role_ahead(p->task.role, worker, m->sequence);
-    const bool has_rows = m->type != MESSAGE_PUSH || ps_tables_have(p, worker, m);
-    return (m->offset == 0 || goes_on) && m->length == ps_block_bytes(p) - m->offset && has_rows;
+    const struct parts block = parts_of(ps_block_bytes(p));
+    const uint64_t parts = parts_in(&block, (struct stretch){m->offset, m->length});
+    if (m->type == MESSAGE_PART) return !m->length || (parts && !(parts & FIRST_PART));
+    const bool is_all = parts == parts_all(&block), is_push = m->type == MESSAGE_PUSH;
+    const uint64_t ahead = is_push ? ps_role_ahead(p->task.role, worker, m->sequence) : 0;
+    return (is_all || (parts ^ ahead) == parts_all(&block)) &&
+           (!is_push || ps_tables_have(p, worker, m));
 }
 
 static void hear_visitor(struct connection *connection, const struct message *m)
@@ -286,6 +327,7 @@ static void on_message(void *context, struct link *link, const struct message *m
         if (p->recording && m->type == MESSAGE_PART) ps_task_trace_took(p, worker, m);
         if (p->recording && m->type == MESSAGE_PUSH) ps_task_trace_received(p, worker, m);
         task_message(&p->task, worker, &counted);
+        if (m->type == MESSAGE_LEADS) ps_task_claimed(p, worker, m);
     }
 }
 
@@ -305,14 +347,17 @@ static const struct link_events events = {
     .closed = on_closed,
 };
 
+/* One that is here has begun to wait for the others before it came. */
 static void watch_chief(struct task *t, uint64_t now_ms)
 {
-    bool is_here = t->peers[CHIEF].is_up;
-    uint64_t limit_ms = t->options.limits.start_ms + (is_here ? START_GRACE_MS : 0);
-    if (ps_role_is_set_up(t->role) || now_ms - t->started_ms < limit_ms) return;
-    task_end(t, fail(ERR_TIMEOUT, "the chief (worker/0 at %s) %s within %llu s (--start_timeout)",
-                     t->options.cluster->hosts[JOB_WORKER].at[CHIEF],
-                     is_here ? "did not set this ps up" : "did not come",
+    const int chief = ps_role_chief(t->role);
+    const struct peer *peer = &t->peers[chief];
+    const uint64_t since_ms = peer->is_up ? peer->came_ms : t->started_ms;
+    const uint64_t limit_ms = t->options.limits.start_ms + (peer->is_up ? START_GRACE_MS : 0);
+    if (ps_role_is_set_up(t->role) || now_ms - since_ms < limit_ms) return;
+    task_end(t, fail(ERR_TIMEOUT, "the chief (worker/%d at %s) %s within %llu s (--start_timeout)",
+                     chief, t->options.cluster->hosts[JOB_WORKER].at[chief],
+                     peer->is_up ? "did not set this ps up" : "did not come",
                      (unsigned long long)limit_ms / 1000));
 }
 
@@ -341,7 +386,6 @@ static void hang_up_all(struct task *t)
 static void pump(struct task *t)
 {
     struct ps_task *p = (struct ps_task *)t;
-    ps_task_values_pump(p);
     ps_task_cut_pump(p);
     ps_task_visit_pump(p);
     if (p->trace) ps_task_trace_pump(p);
@@ -357,8 +401,7 @@ static const struct task_ops ops = {.act = act,
                                     .pump = pump,
                                     .send = ps_task_values_send,
                                     .tick = tick,
-                                    .hang_up = hang_up_all,
-                                    .block_bytes = block_bytes};
+                                    .hang_up = hang_up_all};
 
 /* ---- life ---- */
 
@@ -394,6 +437,7 @@ static err open_parts(struct ps_task *p, const struct task_options *options)
     const struct ps_options role_options = {
         .task = options->cluster->task,
         .workers = workers,
+        .roster = cluster_roster(options->cluster),
         .incarnation = p->task.incarnation,
         .limits = options->limits,
     };

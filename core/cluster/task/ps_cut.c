@@ -209,7 +209,7 @@ static err send_piece(struct cut_job *job, struct link *link, bool *ret_is_sent)
 void ps_task_cut_pump(struct ps_task *p)
 {
     struct cut_job *job = p->cut;
-    struct link *link = p->task.peers[CHIEF].link;
+    struct link *link = p->task.peers[ps_role_chief(p->task.role)].link;
     if (!job || job->writing.is_running || !job->is_remote) return;
     if (!link) {
         finish(job, fail(ERR_PEER, "the chief is gone"));

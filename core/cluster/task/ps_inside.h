@@ -10,6 +10,7 @@
 
 #include "core/base/log.h"
 #include "core/cluster/role/ps.h"
+#include "core/cluster/role/rows/rows.h"
 #include "core/cluster/task/ps.h"
 #include "core/cluster/description/setup.h"
 #include "core/cluster/visit/visit.h"
@@ -23,24 +24,19 @@ struct share {
 };
 void share_release(struct share *); /* NULL is fine */
 
-/* What of a round that is not whole may go to a worker, and has; in bytes from the front on. */
-struct ahead_values {
-    uint64_t sent, end;
-};
-
-/* What a worker has last said of rows. */
-struct rows_told {
+/* What a worker has last named of rows. */
+struct rows_named {
+    struct rows_told told;
     struct area_counts counts; /* with a push */
+    int64_t *pushed, *wanted;  /* [area.rows] ids of it, checked */
+    int64_t *brought;          /* [area.count] rows of each slice that were wanted before */
     struct area_counts asked;  /* without */
-    uint64_t sequence;         /* of the push that the former belong to; 0: none */
-    bool wants;                /* the answer to that push brings rows */
 };
 
 struct windows {
     struct window gradients, copy; /* copy: this worker's values, where it does not see the store */
     struct window rows;            /* the host's memory (row_area.h) */
-    struct rows_told told;
-    struct ahead_values ahead;
+    struct rows_named named;
     bool takes_rest; /* the worker has pushed: it computes from values while they come */
 };
 
@@ -85,6 +81,7 @@ struct ps_task {
     bool has_store, sees_folder;
     bool cannot_advance; /* there is no memory for it */
     struct window values;
+    struct window rounded;    /* the same for all workers to look at; none: not needed */
     struct windows *windows;  /* [workers] */
     struct ps_tables *tables; /* NULL: none */
     const void **sources;     /* [workers] gradients of one update */
@@ -101,8 +98,10 @@ struct ps_task {
 };
 
 size_t ps_block_bytes(const struct ps_task *);
+size_t ps_shown_bytes(const struct ps_task *); /* of the values as workers see them */
 
-void ps_task_setup(struct ps_task *, const struct message *); /* tells the role */
+void ps_task_setup(struct ps_task *, const struct message *);               /* tells the role */
+void ps_task_claimed(struct ps_task *, int worker, const struct message *); /* LEADS */
 err ps_task_share(struct ps_task *, int worker, bool is_fresh);
 /* false: the worker has windows, and they could only be had as plain memory */
 /* rows/ps.c: the slices of tables that the share lists, empty. */
@@ -115,13 +114,12 @@ void ps_tables_describe(const struct ps_task *, struct shard *);
 size_t ps_tables_window_bytes(const struct ps_task *); /* 0: there are no tables */
 /* A worker's ROWS. ERR_PROTOCOL: it cannot be. */
 err ps_tables_heard(struct ps_task *, int worker, const struct message *);
-/* A PUSH without the ROWS that belong to it is none. */
+/* The ROWS that belong to this PUSH have come, if there are tables. */
 bool ps_tables_have(const struct ps_task *, int worker, const struct message *push);
 /* With the update of the block by the same gradients, and before it; ERR_NUMBER: as there. */
 err ps_tables_apply(struct ps_task *, const struct action_apply *);
 /* Rows that the worker's push has asked for, before its VALUES leave. */
 void ps_tables_answer(struct ps_task *, int worker);
-void ps_tables_forget(struct ps_task *, int worker); /* what it asked for: it comes anew */
 
 bool ps_task_shares_memory(const struct ps_task *, int worker);
 void ps_task_initialize(struct ps_task *, int worker, int array);
@@ -138,9 +136,6 @@ void ps_task_store_close(struct ps_task *);
 /* Instead of link_send: values leave in parts. */
 err ps_task_values_send(struct task *, int worker, const struct message *);
 void ps_task_values_heard(struct ps_task *, int worker, const struct message *);
-void ps_task_values_pump(struct ps_task *); /* what waits for a link that is free now */
-void ps_task_values_hold(struct ps_task *); /* nothing more goes ahead of this round */
-void ps_task_values_forget(struct ps_task *, int worker); /* whose link is new */
 
 /* The arrays of this ps as a checkpoint names them; step and ledger are the caller's. */
 void ps_task_describe_shard(const struct ps_task *, struct shard *ret);

@@ -1,9 +1,9 @@
 /* ps_store.c - the memory of a ps.
  *
  * Who sees which memory. Where every round takes every worker, all workers look at the store's own
- * values: nobody computes while they change. Otherwise each worker has a copy of its own, written
- * when it is answered, so that a step sees one version. Gradients always have a window for each
- * worker.
+ * values, or at what these are rounded to: nobody computes while they change. Otherwise each worker
+ * has a copy of its own, written when it is answered, so that a step sees one version. Gradients
+ * always have a window for each worker.
  *
  * Where the device has memory of its own the ps is part of a single process, whose worker computes
  * on the same device: windows are memory of the device then, and nothing of them ever travels.
@@ -27,6 +27,11 @@ size_t ps_block_bytes(const struct ps_task *p)
     return p->share ? (size_t)p->share->setup.floats * sizeof(float) : 0;
 }
 
+size_t ps_shown_bytes(const struct ps_task *p)
+{
+    return p->share ? (size_t)p->share->setup.floats * number_bytes(p->task.wire_values) : 0;
+}
+
 static err open_window(const struct ps_task *p, size_t bytes, struct window *ret)
 {
     if (!p->device->is_separate) return window_new(bytes, ret);
@@ -45,7 +50,7 @@ static err open_windows(const struct ps_task *p, struct windows *w)
     if (w->rows.base && w->rows.bytes != rows) window_free(&w->rows);
     if (!w->rows.base && rows) TRY(window_new(rows, &w->rows));
     if (p->share->setup.config.takes_all || w->copy.base) return OK;
-    return open_window(p, bytes, &w->copy);
+    return open_window(p, ps_shown_bytes(p), &w->copy);
 }
 
 static void close_window(const struct ps_task *p, struct window *window)
@@ -68,7 +73,8 @@ static err read_share(const struct ps_task *p, const struct message *m, struct s
     err e = setup_read(m->body, m->body_bytes, &s->arena, &s->setup);
     const struct setup *old = p->share ? &p->share->setup : NULL;
     bool is_mine = e || (s->setup.ps == p->task.index && s->setup.workers == p->task.peer_count);
-    bool is_same = e || !old || old->floats == s->setup.floats;
+    bool is_same =
+        e || !old || (old->floats == s->setup.floats && old->wire_values == s->setup.wire_values);
     if (!is_mine || !is_same)
         e = fail(ERR_PROTOCOL, "SETUP of another %s", is_mine ? "block" : "task");
     if (e) {
@@ -79,15 +85,25 @@ static err read_share(const struct ps_task *p, const struct message *m, struct s
     return OK;
 }
 
+static err open_values(struct ps_task *p, const struct setup *setup)
+{
+    const size_t floats = (size_t)setup->floats;
+    const bool is_rounded = setup->wire_values != NUMBER_FLOAT32 && setup->config.takes_all;
+    if (!p->values.base) TRY(open_window(p, floats * sizeof(float), &p->values));
+    if (!is_rounded || p->rounded.base) return OK;
+    return open_window(p, floats * number_bytes(setup->wire_values), &p->rounded);
+}
+
 static err open_store(struct ps_task *p, struct share *s)
 {
-    if (!p->values.base) TRY(open_window(p, (size_t)s->setup.floats * sizeof(float), &p->values));
+    TRY(open_values(p, &s->setup));
     if (p->has_store) store_close(&p->store);
     p->has_store = false;
     TRY(store_open(&s->setup.optimizers, s->setup.sections, s->setup.section_count, p->device,
                    s->setup.floats, p->values.base, &p->store));
     p->has_store = true;
     p->store.number = p->task.wire = s->setup.wire;
+    p->store.shown = p->task.wire_values = s->setup.wire_values;
     if (s->setup.config.arrays > 1 + p->store.slot_count) /* INIT would bring more than fits */
         return fail(ERR_PROTOCOL, "SETUP with %d arrays", s->setup.config.arrays);
     for (int i = 0; i < s->setup.power_count; i++) p->store.powers[i] = s->setup.powers[i];
@@ -116,6 +132,12 @@ void ps_task_describe_shard(const struct ps_task *p, struct shard *ret)
     memcpy(ret->powers, p->store.powers, sizeof ret->powers);
 }
 
+/* All workers look at the one block, and it has changed. */
+static void show_values(const struct ps_task *p)
+{
+    if (p->rounded.base) store_show(&p->store, p->rounded.base);
+}
+
 /* Values and slots; powers, step and ledger came with SETUP. */
 static err restore(struct ps_task *p)
 {
@@ -130,6 +152,7 @@ static err restore(struct ps_task *p)
         bundle_close(bundle);
     }
     free(shard.ledger);
+    if (!e) show_values(p);
     return e;
 }
 
@@ -162,6 +185,23 @@ static const char *tables_text(const struct setup *setup, struct arena *arena)
                         setup->table_count == 1 ? "" : "s", bytes / 1e6);
 }
 
+static void look_for_folder(struct ps_task *p)
+{
+    const struct setup *setup = &p->share->setup;
+    p->sees_folder = setup->directory && checkpoints_token_is_seen(setup->directory, setup->token);
+}
+
+/* A chief that comes to lead writes checkpoints elsewhere, or seen from elsewhere. */
+void ps_task_claimed(struct ps_task *p, int worker, const struct message *m)
+{
+    struct share *s = p->share;
+    if (!s || !m->body_bytes || !ps_role_obeys(p->task.role, worker)) return;
+    if (setup_read_folder(m->body, m->body_bytes, &s->arena, &s->setup.directory, &s->setup.token))
+        log_line(LOG_WARNING, "worker/%d: %s", worker, error_text());
+    else
+        look_for_folder(p);
+}
+
 static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_checkpoint)
 {
     struct share *s = NULL;
@@ -172,7 +212,7 @@ static err set_up(struct ps_task *p, const struct message *m, bool *ret_is_bad_c
     const struct setup *setup = &s->setup;
     /* What a device lacks is told in the answer, before its one worker misses its windows. */
     if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0]));
-    p->sees_folder = setup->directory && checkpoints_token_is_seen(setup->directory, setup->token);
+    look_for_folder(p);
     TRY(warm_tables(p));
     if (setup->restore && !p->sees_folder && setup->table_count)
         return fail(ERR_INPUT,
@@ -202,10 +242,16 @@ void ps_task_setup(struct ps_task *p, const struct message *m)
 
 /* ---- windows ---- */
 
+/* What all workers look at, where none has a copy of its own */
+static const struct window *shown_window(const struct ps_task *p)
+{
+    return p->rounded.base ? &p->rounded : &p->values;
+}
+
 bool ps_task_shares_memory(const struct ps_task *p, int worker)
 {
     const struct windows *w = &p->windows[worker];
-    const struct window *values = w->copy.base ? &w->copy : &p->values;
+    const struct window *values = w->copy.base ? &w->copy : shown_window(p);
     const bool has_rows = !w->rows.base || w->rows.fd >= 0;
     return !w->gradients.base || (w->gradients.fd >= 0 && values->fd >= 0 && has_rows);
 }
@@ -219,10 +265,12 @@ err ps_task_share(struct ps_task *p, int worker, bool is_fresh)
         close_window(p, &w->gradients);
         close_window(p, &w->copy);
         window_free(&w->rows);
+        rows_told_forget(&w->named.told);
     }
     TRY(open_windows(p, w));
     const bool takes_all = p->share->setup.config.takes_all;
-    const struct link_windows windows = {takes_all ? p->values : w->copy, w->gradients, w->rows};
+    const struct link_windows windows = {takes_all ? *shown_window(p) : w->copy, w->gradients,
+                                         w->rows};
     const err e = link_share(link, &windows);
     if (e == ERR_IO)
         log_line(LOG_WARNING, "worker/%d: %s; it may come back over tcp", worker, error_text());
@@ -233,14 +281,15 @@ void ps_task_initialize(struct ps_task *p, int worker, int array)
 {
     const float *from = p->windows[worker].gradients.base;
     float *to = store_array(&p->store, array);
-    if (ps_block_bytes(p) && from) p->device->kernels->copy(p->device, to, from, p->store.floats);
+    if (!ps_block_bytes(p) || !from) return;
+    p->device->kernels->copy(p->device, to, from, p->store.floats);
+    if (array == 0) show_values(p);
 }
 
 void ps_task_refresh(struct ps_task *p, int worker)
 {
     const struct window *copy = &p->windows[worker].copy;
-    if (!copy->base) return;
-    p->device->kernels->copy(p->device, copy->base, p->values.base, p->store.floats);
+    if (copy->base) store_show(&p->store, copy->base);
 }
 
 static void list_sources(struct ps_task *p, const int workers[], int count)
@@ -250,12 +299,12 @@ static void list_sources(struct ps_task *p, const int workers[], int count)
 
 /* ---- updates ---- */
 
-/* An update by the gradients of some workers, which are there up to float `end` */
+/* An update by the gradients of some workers, which are there in this range */
 struct summed_gradients {
     const int *workers;
     int count;
     uint64_t step;
-    int64_t end;
+    struct float_range range;
 };
 
 /* Whose bits of the exponent are all ones is not finite. */
@@ -267,15 +316,16 @@ static bool are_finite(enum number number, const uint16_t *at, int64_t n)
     return true;
 }
 
-static bool is_finite(const struct ps_task *p, int worker, const struct slice *slice, int64_t end)
+static bool is_finite(const struct ps_task *p, int worker, const struct slice *slice,
+                      struct float_range range)
 {
     const void *gradients = p->windows[worker].gradients.base;
-    const int64_t left = end - slice->offset, here = left < slice->count ? left : slice->count;
-    if (here <= 0) return true;
+    const int64_t begin = slice->offset > range.begin ? slice->offset : range.begin;
+    const int64_t last = slice->offset + slice->count, end = last < range.end ? last : range.end;
+    if (begin >= end) return true;
     if (p->store.number != NUMBER_FLOAT32)
-        return are_finite(p->store.number, (const uint16_t *)gradients + slice->offset, here);
-    return p->device->kernels->all_finite(p->device, (const float *)gradients + slice->offset,
-                                          here);
+        return are_finite(p->store.number, (const uint16_t *)gradients + begin, end - begin);
+    return p->device->kernels->all_finite(p->device, (const float *)gradients + begin, end - begin);
 }
 
 /* On a device that has failed nothing looks finite, and no gradient is to blame. */
@@ -286,7 +336,7 @@ static err blame(const struct ps_task *p, const struct summed_gradients *g)
     TRY(p->device->kernels->synchronize(p->device));
     for (int w = 0; w < g->count; w++)
         for (int i = 0; i < s->slice_count; i++)
-            if (!is_finite(p, g->workers[w], &s->slices[i], g->end))
+            if (!is_finite(p, g->workers[w], &s->slices[i], g->range))
                 return fail(ERR_NUMBER,
                             "worker/%d pushed a gradient that is not finite at step %llu: %s",
                             g->workers[w], step, s->slices[i].name);
@@ -295,14 +345,14 @@ static err blame(const struct ps_task *p, const struct summed_gradients *g)
 
 err ps_task_apply(struct ps_task *p, const struct action_apply *a)
 {
-    const struct summed_gradients g = {a->workers, a->worker_count, a->step, p->store.floats};
+    const struct summed_gradients g = {a->workers, a->worker_count, a->step, {0, p->store.floats}};
     if (!ps_block_bytes(p)) return OK;
     list_sources(p, a->workers, a->worker_count);
-    float *copy = NULL;
     TRY(ps_tables_apply(p, a));
-    if (!p->share->setup.config.is_sync) copy = p->windows[a->workers[0]].copy.base;
+    const bool is_sync = p->share->setup.config.is_sync;
+    void *const shown = is_sync ? p->rounded.base : p->windows[a->workers[0]].copy.base;
     const err e = store_apply(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
-                              (int64_t)a->step, copy);
+                              (int64_t)a->step, shown);
     return e == ERR_NUMBER ? blame(p, &g) : e;
 }
 
@@ -316,11 +366,12 @@ static void give_up_advance(struct ps_task *p)
 
 err ps_task_advance(struct ps_task *p, const struct action_advance *a)
 {
-    const int64_t end = (int64_t)(a->end / sizeof(float));
-    const struct summed_gradients g = {a->workers, a->worker_count, a->step, end};
+    const int64_t begin = (int64_t)(a->offset / sizeof(float));
+    const struct float_range range = {begin, begin + (int64_t)(a->length / sizeof(float))};
+    const struct summed_gradients g = {a->workers, a->worker_count, a->step, range};
     list_sources(p, a->workers, a->worker_count);
     const err e = store_advance(&p->store, p->sources, a->worker_count, 1.0f / (float)a->gradients,
-                                (int64_t)a->step, end);
+                                (int64_t)a->step, range, p->rounded.base);
     if (e == ERR_NUMBER) return blame(p, &g);
     if (e) give_up_advance(p);
     return OK;
@@ -328,7 +379,7 @@ err ps_task_advance(struct ps_task *p, const struct action_advance *a)
 
 void ps_task_take_back(struct ps_task *p)
 {
-    store_take_back(&p->store);
+    store_take_back(&p->store, p->rounded.base);
 }
 
 static bool is_anybody_far(const struct ps_task *p)
@@ -362,6 +413,7 @@ void ps_task_store_close(struct ps_task *p)
     ps_tables_close(p);
     if (p->has_store) store_close(&p->store);
     close_window(p, &p->values);
+    close_window(p, &p->rounded);
     share_release(p->share);
     free(p->windows);
     free(p->sources);

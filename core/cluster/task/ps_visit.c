@@ -30,10 +30,18 @@ static void on_answer(void *context, int visitor, const struct message *answer)
     if (connection) send(connection, &m);
 }
 
+static const char *on_scale(void *context, const int count[JOB_COUNT])
+{
+    struct ps_task *p = context;
+    return ps_role_scale(p->task.role, count, &p->task.outbox);
+}
+
 err ps_task_visit_open(struct ps_task *p)
 {
+    const bool is_first = p->task.options.cluster->task == 0;
     const struct visits_options options = {
-        .has_step = p->task.options.cluster->task == 0,
+        .has_step = is_first,
+        .scale = is_first ? on_scale : NULL,
         .change_limit_ms = p->task.options.limits.step_ms,
         .answer = on_answer,
         .context = p,
@@ -83,7 +91,7 @@ err ps_task_visit_greet(struct connection *connection)
     }
     connection_become_visitor(connection, visitor);
     log_line(LOG_DEBUG, "a visitor is here (%s)", link_peer_name(connection->link));
-    if (p->task.has_ended) send_verdict(connection);
+    if (p->task.has_ended && !task_has_moved(&p->task)) send_verdict(connection);
     return OK;
 }
 
@@ -91,6 +99,7 @@ bool ps_task_visit_message(struct connection *connection, const struct message *
 {
     if (m->type != MESSAGE_ASK) return false;
     visits_ask(connection->ps->visits, connection->visitor, m, clock_ms());
+    task_flush(&connection->ps->task);
     return true;
 }
 
@@ -123,9 +132,11 @@ static void show(struct ps_task *p)
     visits_changed(p->visits, ps_role_step(p->task.role));
 }
 
+/* After a move they find their ps again. */
 static void tell_verdict(struct ps_task *p)
 {
     p->has_told = true;
+    if (task_has_moved(&p->task)) return;
     visits_end(p->visits);
     for (const struct connection *l = p->connections; l; l = l->next)
         if (l->visitor != NOBODY_KNOWN) send_verdict(l);

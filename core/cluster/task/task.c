@@ -1,4 +1,5 @@
 /* task.c - see task.h. */
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,8 +14,8 @@
 #include "core/base/log.h"
 #include "core/cluster/task/greeting.h"
 #include "core/cluster/task/task.h"
+#include "core/cluster/role/parts/parts.h"
 #include "core/cluster/role/verdict.h"
-#include "core/train/variables/layout.h"
 
 /* ---- signals: the first asks, the second ends ---- */
 
@@ -28,6 +29,26 @@ static int code_of_signal(int signo)
     return 128 + (signo == SIGHUP ? SIGTERM : signo);
 }
 
+static task_last_act *_Atomic last_acts[TASK_LAST_ACTS_MAX];
+
+/* The latest first, and each once: another signal does not wait for the one that is under way. */
+static void end_at_once(int signo)
+{
+    for (int i = TASK_LAST_ACTS_MAX - 1; i >= 0; i--) {
+        task_last_act *const act = atomic_exchange(&last_acts[i], NULL);
+        if (act) act();
+    }
+    _exit(code_of_signal(signo));
+}
+
+void tasks_end_by(task_last_act *act)
+{
+    int i = 0;
+    while (i < TASK_LAST_ACTS_MAX && last_acts[i]) i++;
+    assert(i < TASK_LAST_ACTS_MAX);
+    last_acts[i] = act;
+}
+
 static void on_signal(int signo)
 {
     if (signo == SIGUSR1)
@@ -35,17 +56,12 @@ static void on_signal(int signo)
     else if (signo == SIGUSR2)
         caught_save = true;
     else if (atomic_exchange(&caught_signal, signo))
-        _exit(code_of_signal(signo));
+        end_at_once(signo);
     const uint64_t one = 1;
     int kept = errno;
     if (write(signal_fd, &one, sizeof one) < 0) { /* the loop looks at caught_signal anyway */
     }
     errno = kept;
-}
-
-static void end_at_once(int signo)
-{
-    _exit(code_of_signal(signo));
 }
 
 /* SIGHUP that is ignored from the start (nohup) stays ignored. */
@@ -133,43 +149,41 @@ static err watch_signals(struct loop *loop)
 
 /* ---- actions ---- */
 
-enum {
-    PARTS_OF_BLOCK = 16,
-    PARTS_MAX = 256,
-    PART_BYTES_MIN = 16 << 10,
-    PART_BYTES_MAX = 256 << 10
-};
-
-static uint64_t rounded(uint64_t bytes)
+static enum number number_of(const struct task *t, const struct message *m)
 {
-    return (bytes + LAYOUT_BYTES - 1) / LAYOUT_BYTES * LAYOUT_BYTES;
-}
-
-uint64_t task_part_bytes(uint64_t block)
-{
-    const uint64_t fine = rounded(block / PARTS_OF_BLOCK), least = rounded(block / PARTS_MAX);
-    if (fine < PART_BYTES_MIN) return PART_BYTES_MIN;
-    if (fine < PART_BYTES_MAX) return fine;
-    return least > PART_BYTES_MAX ? least : PART_BYTES_MAX;
-}
-
-static bool has_gradients(const struct message *m)
-{
-    return m->type == MESSAGE_PUSH || m->type == MESSAGE_PART;
+    switch (m->type) {
+    case MESSAGE_PUSH:
+    case MESSAGE_PART:
+        return t->wire;
+    case MESSAGE_VALUES:
+    case MESSAGE_AHEAD:
+        return t->wire_values;
+    default:
+        return NUMBER_FLOAT32;
+    }
 }
 
 void task_shrink_stretch(const struct task *t, struct message *m)
 {
-    if (!has_gradients(m)) return;
-    m->offset = m->offset / sizeof(float) * number_bytes(t->wire);
-    m->length = m->length / sizeof(float) * number_bytes(t->wire);
+    const enum number number = number_of(t, m);
+    if (number == NUMBER_FLOAT32) return;
+    m->offset = m->offset / sizeof(float) * number_bytes(number);
+    m->length = m->length / sizeof(float) * number_bytes(number);
 }
 
 void task_stretch_back(const struct task *t, struct message *m)
 {
-    if (!has_gradients(m)) return;
-    m->offset = m->offset * sizeof(float) / number_bytes(t->wire);
-    m->length = m->length * sizeof(float) / number_bytes(t->wire);
+    const enum number number = number_of(t, m);
+    if (number == NUMBER_FLOAT32) return;
+    m->offset = m->offset * sizeof(float) / number_bytes(number);
+    m->length = m->length * sizeof(float) / number_bytes(number);
+}
+
+uint64_t task_parts_of(const struct task *t, const struct parts *block, const struct message *m)
+{
+    struct message counted = *m;
+    task_stretch_back(t, &counted);
+    return parts_in(block, (struct stretch){counted.offset, counted.length});
 }
 
 static void send_message(struct task *t, const struct action_send *a)
@@ -177,7 +191,6 @@ static void send_message(struct task *t, const struct action_send *a)
     struct peer *peer = &t->peers[a->peer];
     if (!peer->link) return;
     struct message m = a->message;
-    if (m.length == UINT64_MAX) m.length = t->ops->block_bytes(t, a->peer) - m.offset;
     task_shrink_stretch(t, &m);
     if (t->ops->sending) t->ops->sending(t, a->peer, &m);
     err e = t->ops->send ? t->ops->send(t, a->peer, &m) : link_send(peer->link, &m);
@@ -192,6 +205,15 @@ static void end_task(struct task *t, const struct action_end *a)
     snprintf(t->text, sizeof t->text, "%s", a->text);
 }
 
+static void move_task(struct task *t, const struct action_move *a)
+{
+    char text[ROSTER_TEXT_MAX];
+    end_task(t, &(struct action_end){.code = EXIT_DONE, .text = ""});
+    t->moves_to = a->roster;
+    log_line(LOG_INFO, "moves to %s at step %llu", roster_text(&a->roster, text),
+             (unsigned long long)a->step);
+}
+
 static void carry_out(struct task *t, const struct action *a)
 {
     switch (a->type) {
@@ -203,6 +225,10 @@ static void carry_out(struct task *t, const struct action *a)
         break;
     case ACTION_END:
         end_task(t, &a->end);
+        break;
+    case ACTION_MOVE:
+        t->ops->act(t, a);
+        move_task(t, &a->move);
         break;
     default:
         t->ops->act(t, a);
@@ -262,6 +288,18 @@ void task_message(struct task *t, int peer, const struct message *m)
 void task_done(struct task *t, enum action_type done, err result)
 {
     t->role->ops->done(t->role, done, result, result ? error_text() : "", &t->outbox);
+}
+
+void task_move(struct task *t, const struct roster *roster)
+{
+    if (t->has_ended) return;
+    t->role->ops->move(t->role, roster, &t->outbox);
+    task_flush(t);
+}
+
+bool task_has_moved(const struct task *t)
+{
+    return t->moves_to.count[JOB_PS] > 0;
 }
 
 void task_end(struct task *t, err why)

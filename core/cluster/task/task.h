@@ -40,6 +40,9 @@ struct task_options {
     struct wait_limits limits;
     const char *fingerprint; /* of the spec; NULL on a ps that has none */
     const char *listen;      /* NULL: the task's own address in the cluster (listen.h) */
+    /* Optional: it listens, and this is how others reach it; an error ends the task. */
+    err (*listens)(void *context, const char *address);
+    void *listens_context;
 };
 
 /* The other end, by index in its job. */
@@ -49,6 +52,7 @@ struct peer {
     bool was_up;       /* at any time */
     uint64_t lost_ms;  /* !is_up && was_up: since when */
     uint64_t incarnation;
+    uint64_t came_ms; /* ps: was_up: since when this life of it is known */
     char fingerprint[17];
     /* worker: how connecting goes */
     uint64_t retry_ms; /* when to try again */
@@ -56,6 +60,7 @@ struct peer {
     char trouble[ADDRESS_MAX]; /* why it is not there yet */
 };
 
+struct parts; /* core/cluster/role/parts/parts.h */
 struct task;
 struct task_ops { /* what differs between a ps and a worker */
     void (*act)(struct task *, const struct action *);
@@ -68,8 +73,6 @@ struct task_ops { /* what differs between a ps and a worker */
     void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
     void (*tick)(struct task *, uint64_t now_ms);
     void (*hang_up)(struct task *); /* close all links: the task has left the job */
-    /* bytes of the peer's whole block */
-    uint64_t (*block_bytes)(const struct task *, int peer);
 };
 
 struct task {
@@ -80,9 +83,10 @@ struct task {
     int index, peer_count;
     struct peer *peers;
     struct outbox outbox;
-    enum number wire; /* what gradients travel as */
+    enum number wire, wire_values; /* what gradients travel as, and values */
     uint64_t incarnation, started_ms, ticked_ms, ended_ms;
     bool has_ended, has_left;
+    struct roster moves_to; /* has_ended: by a move; of no tasks: otherwise */
     int code;
     char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */
 };
@@ -99,9 +103,14 @@ void task_flush(struct task *);
  * `before` of them, which ask for nothing themselves. */
 void task_flush_since(struct task *, int before);
 
-/* Before tasks are opened, which may read data for long: a signal ends the process at once, also
- * where it is process 1, which the system's own way would spare. */
+/* Before tasks are opened, which may wait for others or read data for long: a signal ends the
+ * process at once, also where it is process 1, which the system's own way would spare. */
 void tasks_prepare(void);
+/* What is done as well in a signal's handler where a signal ends the process at once: in a thread
+ * that does nothing else. At most TASK_LAST_ACTS_MAX. */
+typedef void task_last_act(void);
+enum { TASK_LAST_ACTS_MAX = 2 };
+void tasks_end_by(task_last_act *);
 
 /* Runs until every task has ended; SIGTERM, SIGINT and SIGHUP (unless it is ignored from the start)
  * ask the roles to end the job well, a second one ends the process. SIGUSR1: each says what it does
@@ -114,21 +123,24 @@ void task_watch_report(void);
 bool task_report_is_wanted(void);
 void task_report_memory(const char *what); /* "ps, 10.3 MiB resident" */
 
-/* Whether pushes and values go over the link in parts, and how large one is: enough of them that
- * both directions of a link are busy together, and each worth the work of telling it. */
+/* Whether pushes and values go over the link in parts. */
 bool task_sends_parts(const struct task *, const struct link *);
-uint64_t task_part_bytes(uint64_t block);
 
-/* Roles count in bytes of the block, four for a number. Of a message with gradients, and of no
- * other: the stretch that travels, and what that is of the block. */
+/* Roles count in bytes of the block, four for a number. Of a message with gradients or values, and
+ * of no other: the stretch that travels, and what that is of the block. */
 void task_shrink_stretch(const struct task *, struct message *);
 void task_stretch_back(const struct task *, struct message *);
+/* The parts of the block (parts.h) that such a message brings. */
+uint64_t task_parts_of(const struct task *, const struct parts *, const struct message *);
 
 /* The role is told, and its answers carried out. */
 void task_peer_up(struct task *, int peer);
 void task_peer_lost(struct task *, int peer, const char *why);
 void task_message(struct task *, int peer, const struct message *);
 void task_done(struct task *, enum action_type, err result);
+/* A peer is of a later roster: this task is to go on in it, or to end. */
+void task_move(struct task *, const struct roster *);
+bool task_has_moved(const struct task *);
 void task_end(struct task *, err why); /* an error of this task itself; error_text() says more */
 
 #endif

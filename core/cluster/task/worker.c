@@ -21,12 +21,11 @@ enum {
 
 bool worker_leads(const struct worker_task *w)
 {
-    return w->options.task.cluster->task == CHIEF;
+    return w->task.role && worker_role_leads(w->task.role);
 }
 
-uint64_t worker_block_bytes(const struct task *t, int ps)
+uint64_t worker_block_bytes(const struct worker_task *w, int ps)
 {
-    const struct worker_task *w = (const struct worker_task *)t;
     return (uint64_t)w->session.layout->block_floats[ps] * sizeof(float);
 }
 
@@ -35,7 +34,7 @@ uint64_t worker_block_bytes(const struct task *t, int ps)
 static err check_bound(const struct worker_task *w)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++)
-        if (worker_block_bytes(&w->task, ps) && !w->session.replica.values[ps])
+        if (worker_block_bytes(w, ps) && !w->session.replica.values[ps])
             return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
     return OK;
 }
@@ -48,6 +47,7 @@ static err step(struct worker_task *w, const struct action_compute *a)
     const uint64_t before_ns = trace_begin(trace);
     TRY(worker_tell(w, a->step, &(struct occasion){OCCASION_BEFORE}));
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
+    worker_take_foreseen(w);
     w->is_computing = w->session.replica.exchange != NULL;
     worker_lend_loop(w);
     err e = session_step(&w->session, &w->loss);
@@ -88,6 +88,7 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     err e = session_seek(&w->session, a->batch * w->gradients_per_push);
     if (w->trace && !e) worker_trace_step(w, a->step);
     if (!e) e = await_batches(w);
+    if (e == ERR_PEER) worker_told(w, worker_tell(w, a->step, &(struct occasion){OCCASION_WAITED}));
     if (!e) e = step(w, a);
     if (w->lacks_values) e = worker_await_all(w);
     w->has_stepped = !e;
@@ -151,6 +152,7 @@ static err adopted(struct worker_task *w, const struct action_adopted *a)
     if (!w->has_adopted) note_return(w, a->step);
     w->has_adopted = true;
     worker_origin_close(w);
+    worker_forget_foreseen(w);
     session_forget_owed(&w->session); /* another life of the values has not lost it */
     if (w->trace) worker_trace_abandon(w);
     TRY(check_bound(w));
@@ -160,11 +162,7 @@ static err adopted(struct worker_task *w, const struct action_adopted *a)
 
 static void covered(struct worker_task *w, const struct action_covered *a)
 {
-    const struct rows_seen seen = {a->covered.epoch, a->covered.rows,      a->covered.applied,
-                                   a->covered.twice, a->covered.lost,      a->covered.late,
-                                   a->covered.total, .is_over = a->is_over};
-    worker_told(w, worker_tell(w, w->view.global_step,
-                               &(struct occasion){OCCASION_COVERED, .covered = &seen}));
+    worker_told(w, worker_tell_covered(w, w->view.global_step, &a->covered, a->is_over));
 }
 
 static void act(struct task *t, const struct action *a)
@@ -176,6 +174,15 @@ static void act(struct task *t, const struct action *a)
         break;
     case ACTION_ADOPTED:
         worker_told(w, adopted(w, &a->adopted));
+        break;
+    case ACTION_LEAD:
+        worker_lead(w);
+        break;
+    case ACTION_CLAIM:
+        worker_claim(w, &a->claim);
+        break;
+    case ACTION_YIELD:
+        worker_yield(w);
         break;
     case ACTION_CHOOSE:
         worker_choose(w, &a->choose);
@@ -221,9 +228,9 @@ static void report(const struct task *t)
                  (long long)w->options.spec->data.prefetch);
 }
 
-void worker_save(struct worker_task *w)
+bool worker_save(struct worker_task *w)
 {
-    if (w->checkpoints) worker_role_save(w->task.role, &w->task.outbox);
+    return !w->checkpoints || worker_role_save(w->task.role, &w->task.outbox);
 }
 
 /* Somebody wants one of now: one that is being made is of before, and a ps that is away comes back.
@@ -247,6 +254,10 @@ static void sending(struct task *t, int ps, const struct message *m)
 static void evaluate_again(struct worker_task *w)
 {
     const uint64_t step = w->evaluates_again - 1;
+    if (!worker_role_is_evaluating(w->task.role)) {
+        w->evaluates_again = 0;
+        return;
+    }
     if (check_bound(w) && clock_ms() < w->evaluates_by_ms) return;
     w->evaluates_again = 0;
     evaluate(w, step);
@@ -258,6 +269,7 @@ static void pump(struct task *t)
     struct worker_task *w = (struct worker_task *)t;
     if (w->evaluates_again && !w->task.has_ended) evaluate_again(w);
     if (w->trace) worker_trace_pump(w);
+    worker_foresee(w);
 }
 
 static void tick(struct task *t, uint64_t now_ms)
@@ -277,7 +289,6 @@ static const struct task_ops ops = {
     .report = report,
     .tick = tick,
     .hang_up = worker_hang_up,
-    .block_bytes = worker_block_bytes,
 };
 
 /* ---- life ---- */
@@ -291,9 +302,23 @@ static void report_use(const char *role, const struct batch_source *data)
 /* Which columns of a table are features is said once. */
 static void report_data(const struct worker_task *w)
 {
-    if (!worker_leads(w)) return;
+    if (w->options.task.cluster->task != CHIEF) return;
     report_use("data.train", w->session.train_data);
     report_use("data.eval", w->session.eval_data);
+}
+
+/* num_steps count from where the first life began. */
+static void take_last_step(struct worker_task *w)
+{
+    const uint64_t *found = w->options.last_step;
+    if (!found || !*found || !w->options.spec->train.num_steps) return;
+    w->has_last_step = true;
+    w->last_step = *found;
+}
+
+static void leave_last_step(const struct worker_task *w)
+{
+    if (w->options.last_step && w->has_last_step) *w->options.last_step = w->last_step;
 }
 
 static err open_session(struct worker_task *w)
@@ -302,6 +327,7 @@ static err open_session(struct worker_task *w)
     int workers = cluster->hosts[JOB_WORKER].count;
     w->gradients_per_push = setup_gradients_per_push(w->options.spec, workers, cluster->task);
     const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
+    const struct train_spec *train = &w->options.spec->train;
     const struct session_options options = {
         .spec = w->options.spec,
         .device = w->options.device,
@@ -313,13 +339,15 @@ static err open_session(struct worker_task *w)
         .batches_per_push = (int)w->gradients_per_push,
         .exchange = worker_open_exchange(w),
         .rows_from = worker_open_rows(w),
-        .number = is_alone ? NUMBER_FLOAT32 : (enum number)w->options.spec->train.wire,
+        .number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire,
+        .value_number = is_alone ? NUMBER_FLOAT32 : (enum number)train->wire_values,
         .binds_device_memory = is_alone,
         .fed = w->options.fed ? fed_source(w->options.fed) : NULL,
     };
     TRY(session_open(&options, &w->session));
     if (w->options.feeder) TRY(feeder_start(w->options.feeder, &w->session));
     w->last_step = (uint64_t)spec_last_step(w->options.spec, w->session.train_data->rows, workers);
+    take_last_step(w);
     return OK;
 }
 
@@ -329,12 +357,13 @@ static err open_role(struct worker_task *w)
     int ps_count = o->cluster->hosts[JOB_PS].count;
     uint64_t *bytes = calloc((size_t)ps_count, sizeof *bytes);
     if (!bytes) return fail(ERR_MEMORY, "no memory for %d ps", ps_count);
-    for (int ps = 0; ps < ps_count; ps++) bytes[ps] = worker_block_bytes(&w->task, ps);
+    for (int ps = 0; ps < ps_count; ps++) bytes[ps] = worker_block_bytes(w, ps);
     w->task.incarnation = greeting_draw_incarnation();
     const struct worker_options options = {
         .task = o->cluster->task,
         .ps_count = ps_count,
         .workers = o->cluster->hosts[JOB_WORKER].count,
+        .roster = cluster_roster(o->cluster),
         .incarnation = w->task.incarnation,
         .block_bytes = bytes,
         .gradients_per_push = w->gradients_per_push,
@@ -342,12 +371,14 @@ static err open_role(struct worker_task *w)
         .worker_timeout_ms = w->options.spec->train.worker_timeout_ms,
         .drops_gradients =
             setup_drops_gradients(w->options.spec, o->cluster->hosts[JOB_WORKER].count),
-        .saves = w->checkpoints != NULL,
+        .saves = w->options.spec->train.checkpoint_dir != NULL,
+        .keeps_chief = spec_is_in_graph(w->options.spec),
         .limits = o->limits,
     };
     struct role *role = worker_role_new(&options);
     free(bytes);
     w->task.wire = w->session.options.number;
+    w->task.wire_values = w->session.options.value_number;
     return task_open(&w->task, o, &ops, role);
 }
 
@@ -365,11 +396,13 @@ static err open_parts(struct worker_task *w)
     for (int ps = 0; ps < ps_count; ps++)
         w->tcp[ps] = w->shm[ps] = (struct attempt){.worker = w, .ps = ps};
     TRY(open_session(w));
-    TRY(worker_open_checkpoints(w));
+    TRY(worker_prove_checkpoints(w));
+    w->token = greeting_draw_incarnation();
     TRY(open_role(w));
     w->noted_ms = w->task.started_ms;
     for (int ps = 0; ps < ps_count; ps++) worker_connect(w, ps);
     report_data(w);
+    worker_open_view(w);
     return worker_open_hooks(w);
 }
 
@@ -390,6 +423,7 @@ err worker_task_open(const struct worker_task_options *options, struct worker_ta
 void worker_task_close(struct worker_task *w)
 {
     if (!w) return;
+    leave_last_step(w);
     hooks_close(&w->view);
     if (w->task.peers) worker_hang_up(&w->task);
     worker_close_checkpoints(w);

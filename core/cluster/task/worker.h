@@ -16,6 +16,9 @@ struct worker_task_options {
     struct device *device; /* borrowed; with TRANSPORT_INPROC the ps' too */
     struct tower_devices towers;
     struct own_hook own_hook; /* beside those of the spec */
+    /* Borrowed: where the run ends, as lives of the task in earlier rosters have found; 0: they
+     * have not. NULL: there were none */
+    uint64_t *last_step;
     /* In-graph replication, borrowed: the chief's, and that of a worker whose data it reads; NULL:
      * it reads its own */
     struct feeder *feeder;

@@ -1,5 +1,5 @@
-/* worker_chief.c - what a generation begins from: a checkpoint of this run, another run's
- * values, or the spec's initial values; and what each ps is told and brought of it. */
+/* worker_chief.c - coming to lead; what a generation begins from: a checkpoint of this run, another
+ * run's values, or the spec's initial values; and what each ps is told and brought of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,51 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/task/greeting.h"
-#include "core/cluster/task/worker_inside.h"
+#include "core/cluster/task/trace/worker.h"
 #include "core/train/checkpoint/shard.h"
+
+/* ---- who leads ---- */
+
+/* The folder, and the hooks that only a chief has. A worker that trains already tells them so. */
+static err lead(struct worker_task *w)
+{
+    if (w->trace) worker_trace_abandon(w);
+    TRY(worker_open_checkpoints(w));
+    TRY(worker_open_hooks(w));
+    if (!w->has_adopted) return OK;
+    return worker_tell(w, w->view.global_step,
+                       &(struct occasion){OCCASION_ADOPTED, .adopted = {.is_first = false}});
+}
+
+void worker_lead(struct worker_task *w)
+{
+    worker_told(w, lead(w));
+}
+
+void worker_yield(struct worker_task *w)
+{
+    w->evaluates_again = 0;
+    w->is_asked_to_save = false;
+    if (w->trace) worker_trace_abandon(w);
+    worker_close_checkpoints(w);
+    worker_told(w, worker_open_hooks(w));
+}
+
+static err send_text(struct worker_task *w, int ps, struct message m, char *text)
+{
+    if (!text) return fail(ERR_MEMORY, "no memory for %s to ps/%d", message_name(m.type), ps);
+    m.body = text;
+    m.body_bytes = (uint32_t)strlen(text);
+    err e = w->task.peers[ps].link ? link_send(w->task.peers[ps].link, &m) : OK;
+    free(text);
+    return e == ERR_PEER ? OK : e; /* the link closes, and the role hears of it */
+}
+
+void worker_claim(struct worker_task *w, const struct action_claim *a)
+{
+    const char *directory = w->checkpoints ? checkpoints_directory(w->checkpoints) : NULL;
+    worker_told(w, send_text(w, a->ps, a->message, setup_write_folder(directory, w->token)));
+}
 
 static const struct optimizers *optimizers_of(const struct worker_task *w)
 {
@@ -91,35 +134,84 @@ static err open_checkpoint(struct worker_task *w, const char *prefix)
 static struct data_share share_of(const struct worker_task *w)
 {
     const struct spec *spec = w->options.spec;
+    const int64_t rows = w->session.train_data->rows;
     return (struct data_share){
-        .rows = (uint64_t)w->session.train_data->rows,
+        .rows = rows ? (uint64_t)rows : DATA_ROWS_ENDLESS,
         .batch = (uint64_t)spec->data.batch_size,
         .workers = (uint64_t)workers_of(w),
         .replicas = (uint64_t)spec_replicas(spec, workers_of(w)),
     };
 }
 
+enum { ROWS_TEXT_MAX = 32 };
+static const char *rows_text(const struct data_share *share, char text[ROWS_TEXT_MAX])
+{
+    if (share->rows == DATA_ROWS_ENDLESS) return "rows that come";
+    snprintf(text, ROWS_TEXT_MAX, "%llu rows", (unsigned long long)share->rows);
+    return text;
+}
+
+/* Of the workers that there were. */
+static err read_ledgers_before(struct worker_task *w, struct ledger **ret)
+{
+    struct origin *o = &w->origin;
+    struct shard shard;
+    const size_t workers = o->plan.coverage.share.workers;
+    struct ledger *ledgers = arena_array(&o->arena, workers, sizeof *ledgers);
+    describe_shard(w, 0, &shard);
+    shard.workers = (int)workers;
+    shard.ledger = arena_array(&o->arena, workers * LEDGER_COLUMNS, sizeof *shard.ledger);
+    TRY(shard_read(o->bundle, NULL, &shard));
+    for (size_t i = 0; i < workers; i++) ledgers[i] = ledger_of(shard.ledger + i * LEDGER_COLUMNS);
+    *ret = ledgers;
+    return OK;
+}
+
+/* Rows in memory are shared out anew from where they are used up to; those of a stream, of which
+ * each worker has a stretch, and others than before from the next epoch on. */
+static err begin_share(struct worker_task *w, const struct data_share *share, struct ledger *ret,
+                       uint64_t *ret_epoch, uint64_t *ret_left)
+{
+    struct setup_plan *plan = &w->origin.plan;
+    struct coverage *c = &plan->coverage;
+    struct ledger *before;
+    const bool is_same = c->share.rows == share->rows && share->rows != DATA_ROWS_ENDLESS;
+    if (is_same && batch_source_is_in_memory(w->session.train_data)) {
+        TRY(read_ledgers_before(w, &before));
+        *ret_epoch = coverage_go_on(c, share, before, plan->step, ret, ret_left);
+        return OK;
+    }
+    const uint64_t lost = c->lost;
+    *ret_epoch = coverage_begin_anew(c, share, plan->step, ret);
+    *ret_left = c->lost - lost;
+    return OK;
+}
+
 /* The same pushes would be of other rows. */
-static void share_anew(struct worker_task *w, const struct data_share *share)
+static err share_anew(struct worker_task *w, const struct data_share *share)
 {
     struct origin *o = &w->origin;
     const struct data_share was = o->plan.coverage.share;
+    char rows_before[ROWS_TEXT_MAX], rows[ROWS_TEXT_MAX];
     struct ledger *ledger = arena_array(&o->arena, share->workers, sizeof *ledger);
-    const uint64_t epoch = coverage_begin_anew(&o->plan.coverage, share, o->plan.step, ledger);
+    uint64_t epoch, left;
+    TRY(begin_share(w, share, ledger, &epoch, &left));
     for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = ledger;
-    log_line(LOG_WARNING,
-             "the checkpoint is of %llu worker%s with batches of %llu of %llu rows and "
-             "replicas_to_aggregate %llu, now there are %llu with %llu of %llu and %llu: the run "
-             "goes on with epoch %llu",
+    log_line(left ? LOG_WARNING : LOG_INFO,
+             "the checkpoint is of %llu worker%s with batches of %llu of %s and "
+             "replicas_to_aggregate %llu, now there are %llu with %llu of %s and %llu: the run "
+             "goes on with epoch %llu, %llu rows are left out",
              (unsigned long long)was.workers, was.workers == 1 ? "" : "s",
-             (unsigned long long)was.batch, (unsigned long long)was.rows,
+             (unsigned long long)was.batch, rows_text(&was, rows_before),
              (unsigned long long)was.replicas, (unsigned long long)share->workers,
-             (unsigned long long)share->batch, (unsigned long long)share->rows,
-             (unsigned long long)share->replicas, (unsigned long long)epoch + 1);
+             (unsigned long long)share->batch, rows_text(share, rows),
+             (unsigned long long)share->replicas, (unsigned long long)epoch + 1,
+             (unsigned long long)left);
+    return OK;
 }
 
 /* Of a checkpoint that tells of no rows, as of TensorFlow's, the ledger does. */
-static void count_rows(struct worker_task *w)
+static err count_rows(struct worker_task *w)
 {
     struct origin *o = &w->origin;
     const struct data_share share = share_of(w);
@@ -129,7 +221,8 @@ static void count_rows(struct worker_task *w)
     else if (!is_known)
         coverage_begin(&o->plan.coverage, &share, o->ledgers ? o->ledgers[0] : NULL);
     else if (!data_share_is_same(&o->plan.coverage.share, &share))
-        share_anew(w, &share);
+        return share_anew(w, &share);
+    return OK;
 }
 
 /* Damage is what an older one may be free of; what does not fit the spec does not fit it there. */
@@ -249,6 +342,16 @@ static err open_warm_start(struct worker_task *w)
 
 /* ---- the choice ---- */
 
+/* Of a job that has moved. */
+static void note_mean(const struct worker_task *w)
+{
+    const struct spec *spec = w->options.spec;
+    const long long gradients = spec_replicas(spec, workers_of(w));
+    if (!w->options.task.cluster->moves || spec->train.mode != MODE_SYNC) return;
+    log_line(LOG_INFO, "from here on a step is the mean of %lld gradient%s of %d worker%s",
+             gradients, gradients == 1 ? "" : "s", workers_of(w), workers_of(w) == 1 ? "" : "s");
+}
+
 static err choose(struct worker_task *w, const struct action_choose *a)
 {
     struct origin *o = &w->origin;
@@ -256,7 +359,7 @@ static err choose(struct worker_task *w, const struct action_choose *a)
     worker_origin_close(w);
     o->bad = bad;
     o->plan.arrays = 1;
-    if (w->checkpoints) TRY(checkpoints_token_write(w->checkpoints, w->token)); /* one of today */
+    if (w->checkpoints) TRY(checkpoints_own(w->checkpoints, w->token, clock_unix_s()));
     if (w->checkpoints) TRY(choose_checkpoint(w, a->why_again));
     if (o->plan.restore) {
         log_line(LOG_INFO, "begins from %s, step %llu", o->plan.restore,
@@ -269,17 +372,37 @@ static err choose(struct worker_task *w, const struct action_choose *a)
     return w->options.spec->train.warm_start.checkpoint ? open_warm_start(w) : OK;
 }
 
-/* With num_steps the run ends so many steps after where this process first began. */
+/* With num_steps the run ends so many steps after where this process first began; with epochs when
+ * as many rows have been used, however many workers there were for each of them. */
 static void find_last_step(struct worker_task *w, uint64_t step)
 {
+    const struct spec *spec = w->options.spec;
+    const struct coverage *c = &w->origin.plan.coverage;
+    const bool is_counted = w->origin.is_counted && c->share.rows;
     if (w->has_last_step) return;
     w->has_last_step = true;
-    if (w->options.spec->train.num_steps) w->last_step += step;
+    if (spec->train.num_steps) w->last_step += step;
+    if (!spec->train.epochs || !is_counted || c->share.rows == DATA_ROWS_ENDLESS) return;
+    const double left = spec->train.epochs * (double)c->share.rows - (double)c->total;
+    w->last_step = step + (uint64_t)spec_steps_of(spec, left, workers_of(w));
+}
+
+/* A job that ends before its values are there is where it began from. */
+static err tell_origin(struct worker_task *w)
+{
+    const struct setup_plan *plan = &w->origin.plan;
+    const struct covered covered = coverage_of_oldest(&plan->coverage);
+    const bool is_counted = covered.rows && covered.rows != DATA_ROWS_ENDLESS;
+    w->view.global_step = plan->step;
+    return plan->restore && is_counted ? worker_tell_covered(w, plan->step, &covered, false) : OK;
 }
 
 void worker_choose(struct worker_task *w, const struct action_choose *a)
 {
-    struct choice choice = {.result = choose(w, a)};
+    err e = choose(w, a);
+    if (!e) e = count_rows(w);
+    if (!e) e = tell_origin(w);
+    struct choice choice = {.result = e};
     w->has_chosen = true;
     struct setup_plan *plan = &w->origin.plan;
     choice.text = choice.result ? error_text() : "";
@@ -287,12 +410,13 @@ void worker_choose(struct worker_task *w, const struct action_choose *a)
     choice.step = plan->step;
     choice.is_saved = plan->restore != NULL;
     choice.arrays = plan->arrays;
-    find_last_step(w, plan->step);
-    if (!choice.result) count_rows(w);
+    if (!e) find_last_step(w, plan->step);
+    if (!e) note_mean(w);
     plan->spec = w->options.spec;
     plan->layout = w->session.layout;
     plan->workers = workers_of(w);
     plan->wire = w->task.wire;
+    plan->wire_values = w->task.wire_values;
     plan->last_step = (int64_t)w->last_step;
     plan->generation = choice.generation;
     plan->directory = w->checkpoints ? checkpoints_directory(w->checkpoints) : NULL;
@@ -304,19 +428,13 @@ err worker_describe(struct worker_task *w, int ps)
 {
     struct origin *o = &w->origin;
     o->plan.ledger = o->ledgers ? o->ledgers[ps] : NULL;
-    char *text = setup_write(&o->plan, ps);
-    if (!text) return fail(ERR_MEMORY, "no memory for the setup of ps/%d", ps);
     const struct message m = {
         .type = MESSAGE_SETUP,
         .job = JOB_WORKER,
         .task = (uint32_t)w->task.index,
         .generation = o->plan.generation,
-        .body = text,
-        .body_bytes = (uint32_t)strlen(text),
     };
-    err e = w->task.peers[ps].link ? link_send(w->task.peers[ps].link, &m) : OK;
-    free(text);
-    return e == ERR_PEER ? OK : e; /* the link closes, and the role hears of it */
+    return send_text(w, ps, m, setup_write(&o->plan, ps));
 }
 
 /* ---- what a ps does not read for itself ---- */
@@ -379,7 +497,7 @@ static err begin_filling(struct worker_task *w, int ps)
 err worker_fill(struct worker_task *w, int ps, int array)
 {
     struct origin *o = &w->origin;
-    uint64_t bytes = worker_block_bytes(&w->task, ps);
+    uint64_t bytes = worker_block_bytes(w, ps);
     if (!bytes) return OK;
     if (!w->session.replica.gradients[ps]) return fail(ERR_PROTOCOL, "ps/%d shared no windows", ps);
     if (!o->bundle) return session_put_initial_values(&w->session, ps);

@@ -1,10 +1,11 @@
 /* worker_exchange.c - values that come and gradients that leave while a step is computed. */
 #include "core/base/log.h"
+#include "core/cluster/role/parts/parts.h"
 #include "core/cluster/task/worker_inside.h"
 
 /* ---- meanwhile ---- */
 
-static bool sends_parts(const struct worker_task *w)
+bool worker_sends_parts(const struct worker_task *w)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++)
         if (w->task.peers[ps].link && task_sends_parts(&w->task, w->task.peers[ps].link))
@@ -14,7 +15,7 @@ static bool sends_parts(const struct worker_task *w)
 
 void worker_lend_loop(struct worker_task *w)
 {
-    if (!w->is_computing || w->cannot_lend || !sends_parts(w)) return;
+    if (!w->is_computing || w->cannot_lend || !worker_sends_parts(w)) return;
     w->cannot_lend = loop_lend(w->options.task.loop) != OK;
     if (w->cannot_lend) log_line(LOG_WARNING, "%s; computing waits for bytes", error_text());
 }
@@ -26,26 +27,48 @@ void worker_reclaim_loop(struct worker_task *w)
 
 /* ---- values ---- */
 
+struct parts worker_block(const struct worker_task *w, int ps)
+{
+    return parts_of(worker_block_bytes(w, ps));
+}
+
+struct stretch worker_stretch_of(const struct bucket *b)
+{
+    return (struct stretch){(uint64_t)b->offset * sizeof(float),
+                            (uint64_t)b->floats * sizeof(float)};
+}
+
 void worker_note_values(struct worker_task *w, int ps, const struct message *m)
 {
     struct arrival *a = &w->arrivals[ps];
-    const bool travels = !link_shares_memory(w->task.peers[ps].link);
+    const struct parts block = worker_block(w, ps);
     if (m->code & VALUES_HELD) return;
-    *a = (struct arrival){m->offset, travels && m->code & VALUES_HAS_REST};
+    const uint64_t brought = task_parts_of(&w->task, &block, m);
+    worker_doubt_foreseen(w, ps, brought | ~a->ahead);
+    const uint64_t missing = parts_all(&block) & ~(a->ahead | brought);
+    *a = (struct arrival){.missing = missing, .is_next = true, .used = a->used};
 }
 
-/* What does not go on from there is another ps' mistake, and makes the step wait in vain. */
-void worker_note_rest(struct worker_task *w, int ps, const struct message *m)
+/* Before it has all of a step a worker brings nothing for the next one, of which values would come.
+ */
+void worker_note_ahead(struct worker_task *w, int ps, const struct message *m)
 {
     struct arrival *a = &w->arrivals[ps];
-    if (!a->has_rest || !m->length || m->offset + m->length != a->from) return;
-    *a = (struct arrival){m->offset, !m->code};
+    const struct parts block = worker_block(w, ps);
+    const uint64_t brought = task_parts_of(&w->task, &block, m);
+    worker_doubt_foreseen(w, ps, m->length ? brought : UINT64_MAX);
+    if (!m->length)
+        a->ahead = 0;
+    else if (a->missing)
+        a->missing &= ~brought;
+    else
+        a->ahead |= brought;
 }
 
-static bool is_there(const struct worker_task *w, int ps, uint64_t offset)
+static bool is_there(const struct worker_task *w, int ps, struct stretch stretch)
 {
-    const struct arrival *a = &w->arrivals[ps];
-    return !a->has_rest || offset >= a->from;
+    const struct parts block = worker_block(w, ps);
+    return !(w->arrivals[ps].missing & parts_touched(&block, stretch));
 }
 
 static bool is_silent(const struct worker_task *w, int ps)
@@ -57,29 +80,30 @@ static bool is_silent(const struct worker_task *w, int ps)
 }
 
 /* The step is given up where nothing comes, once: the role asks for all of the values again. */
-static void await_from(struct worker_task *w, int ps, uint64_t offset)
+static void await_stretch(struct worker_task *w, int ps, struct stretch stretch)
 {
     struct trace *const trace = w->session.trace;
-    if (w->lacks_values || is_there(w, ps, offset)) return;
+    if (w->lacks_values || is_there(w, ps, stretch)) return;
     const uint64_t begin_ns = trace_begin(trace);
     worker_reclaim_loop(w);
-    for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, offset); i++)
+    for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, stretch); i++)
         w->lacks_values = is_silent(w, ps);
     trace_end(trace, SPAN_AWAIT, ps, begin_ns);
-    w->lacks_values |= !is_there(w, ps, offset);
+    w->lacks_values |= !is_there(w, ps, stretch);
     worker_lend_loop(w);
 }
 
 static bool await(void *context, const struct bucket *values)
 {
     struct worker_task *w = context;
-    await_from(w, values->ps, (uint64_t)values->offset * sizeof(float));
+    await_stretch(w, values->ps, worker_stretch_of(values));
     return !w->lacks_values;
 }
 
 err worker_await_all(struct worker_task *w)
 {
-    for (int ps = 0; ps < w->task.peer_count; ps++) await_from(w, ps, 0);
+    for (int ps = 0; ps < w->task.peer_count; ps++)
+        await_stretch(w, ps, (struct stretch){0, worker_block_bytes(w, ps)});
     return w->lacks_values ? fail(ERR_PEER, "values were lost on their way") : OK;
 }
 
@@ -91,18 +115,17 @@ static void send_parts(struct worker_task *w, const struct bucket *bucket)
     const struct link *link = w->task.peers[bucket->ps].link;
     const bool is_cut = link && task_sends_parts(&w->task, link);
     const int before = w->task.outbox.count;
-    const uint64_t block = worker_block_bytes(&w->task, bucket->ps), part = task_part_bytes(block);
-    const uint64_t unfinished = block - (uint64_t)(bucket->offset + bucket->floats) * sizeof(float);
-    const uint64_t stays = unfinished > part ? unfinished : part; /* the last goes with the push */
-    uint64_t left = worker_role_left(w->task.role, bucket->ps);
-    if (!link || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
+    const struct parts block = worker_block(w, bucket->ps);
+    const uint64_t end = (uint64_t)(bucket->offset + bucket->floats) * sizeof(float);
+    uint64_t left = worker_role_left(w->task.role, bucket->ps) & parts_before(&block, end);
+    if (!link || !left || (!is_cut && !worker_role_helps(w->task.role, bucket->ps))) return;
     const err e = worker_await_all(w);
     worker_reclaim_loop(w); /* waiting lends it again */
     if (e) return;
-    while (left > stays && left - unfinished >= part) {
-        const uint64_t bytes = !is_cut || left - stays < part ? left - stays : part;
-        worker_role_part(w->task.role, bucket->ps, bytes, &w->task.outbox);
-        left -= bytes;
+    while (left) { /* one by one they can be overtaken */
+        const uint64_t leaves = is_cut ? parts_last(left) : left;
+        worker_role_part(w->task.role, bucket->ps, leaves, &w->task.outbox);
+        left &= ~leaves;
     }
     task_flush_since(&w->task, before);
 }
@@ -118,6 +141,6 @@ static void leave(void *context, const struct bucket *bucket)
 const struct exchange *worker_open_exchange(struct worker_task *w)
 {
     const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
-    w->exchange = (struct exchange){await, leave, w};
+    w->exchange = (struct exchange){await, leave, worker_has_come, w};
     return is_alone || w->options.task.parts == PARTS_NEVER ? NULL : &w->exchange;
 }

@@ -37,11 +37,35 @@ static void look_at_step(struct worker_task *w)
 
 err worker_tell(struct worker_task *w, uint64_t step, const struct occasion *o)
 {
+    if (!w->view.hooks) return OK; /* they could not be opened */
     look(w, step);
     if (o->kind == OCCASION_ADOPTED && o->adopted.is_first) w->view.first_step = step;
     if (o->kind == OCCASION_COMPUTED) w->view.own_steps++;
     if (o->kind == OCCASION_COMPUTED || o->kind == OCCASION_STEPPED) look_at_step(w);
     return hooks_tell(&w->view, o);
+}
+
+/* Where the job ends as no more will come, of all that came; else of those that pushes brought. */
+static void note_rows_that_came(struct batch_source *data, struct rows_seen *seen)
+{
+    int64_t came, used;
+    seen->is_endless = true;
+    if (seen->is_over && data->calls->has_ended(data, &came, &used)) {
+        seen->rows = (uint64_t)used;
+        seen->left = (uint64_t)(came - used);
+    }
+    if (seen->applied < seen->rows)
+        seen->lost += seen->rows - seen->applied;
+    else
+        seen->twice += seen->applied - seen->rows;
+}
+
+err worker_tell_covered(struct worker_task *w, uint64_t step, const struct covered *c, bool is_over)
+{
+    struct rows_seen seen = {c->epoch, c->rows, c->applied, c->twice,
+                             c->lost,  c->late, c->total,   .is_over = is_over};
+    if (!w->session.train_data->rows) note_rows_that_came(w->session.train_data, &seen);
+    return worker_tell(w, step, &(struct occasion){OCCASION_COVERED, .covered = &seen});
 }
 
 void worker_told(struct worker_task *w, err e)
@@ -53,15 +77,16 @@ void worker_told(struct worker_task *w, err e)
 err worker_task_end(struct worker_task *w)
 {
     worker_trace_finish(w);
+    worker_report_foreseen(w);
     const struct occasion end = {OCCASION_END, .end = {w->task.code, w->task.text}};
     return worker_tell(w, w->view.global_step, &end);
 }
 
 /* ---- what they ask ---- */
 
-static void ask_save(void *asker)
+static bool ask_save(void *asker)
 {
-    worker_save(asker);
+    return worker_save(asker);
 }
 
 static void ask_stop(void *asker, err kind, const char *why)
@@ -73,7 +98,10 @@ static void ask_stop(void *asker, err kind, const char *why)
 static err ask_evaluate(void *asker, struct evaluation *ret)
 {
     struct worker_task *w = asker;
+    const int before = w->task.outbox.count;
     TRY(worker_await_all(w));
+    worker_role_hold_lease(w->task.role, &w->task.outbox);
+    task_flush_since(&w->task, before);
     return session_evaluate(&w->session, ret);
 }
 
@@ -95,14 +123,13 @@ static const char *absolute(struct worker_task *w, const char *path)
     return arena_format(&w->arena, "%s/%s", here, path);
 }
 
-err worker_open_hooks(struct worker_task *w)
+void worker_open_view(struct worker_task *w)
 {
     const struct cluster_spec *cluster = w->options.task.cluster;
     const struct train_spec *train = &w->options.spec->train;
     w->view = (struct run_view){
         .spec = w->options.spec,
         .session = &w->session,
-        .is_chief = worker_leads(w),
         .worker = cluster->task,
         .workers = cluster->hosts[JOB_WORKER].count,
         .ps_count = cluster->hosts[JOB_PS].count,
@@ -111,7 +138,13 @@ err worker_open_hooks(struct worker_task *w)
         .asks = &asks,
         .asker = w,
     };
-    look(w, 0);
+}
+
+err worker_open_hooks(struct worker_task *w)
+{
+    hooks_close(&w->view);
+    w->view.is_chief = worker_leads(w);
+    look(w, w->view.global_step);
     TRY(hooks_open(&w->view, &w->options.own_hook));
     worker_role_begin_at(w->task.role, hooks_wait_step(w->view.hooks));
     return OK;

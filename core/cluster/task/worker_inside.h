@@ -1,7 +1,7 @@
 /* worker_inside.h - the inside of a worker on the real loop.
  *
  * worker.c: steps; worker_exchange.c, rows/worker.c: what comes and leaves
- * meanwhile; worker_hooks.c: who hears of
+ * meanwhile; worker_foresee.c: between them; worker_hooks.c: who hears of
  * them; worker_links.c: connecting; worker_chief.c: what the ps begin from; worker_save.c:
  * checkpoints; trace/worker.c, trace/worker_gather.c: timelines.
  */
@@ -10,6 +10,7 @@
 
 #include "core/cluster/description/setup.h"
 #include "core/cluster/task/job.h"
+#include "core/cluster/role/rows/rows.h"
 #include "core/cluster/role/worker.h"
 #include "core/cluster/task/worker.h"
 #include "core/train/checkpoint/checkpoints.h"
@@ -56,18 +57,18 @@ struct saving_files {
     bool has_litter;   /* a ps may have written for a checkpoint that was given up */
 };
 
-/* Of the values that a ps has said last. */
+/* Parts of a ps' values. */
 struct arrival {
-    uint64_t from; /* bytes of its block from here on are there */
-    bool has_rest; /* and what is in front of them comes */
+    uint64_t missing; /* of those that VALUES spoke of last, which come */
+    uint64_t ahead;   /* of the next ones, which have come */
+    bool is_next;     /* VALUES have been said since the last step was computed */
+    uint64_t used;    /* of the next step's, by what is foreseen of it */
 };
 
 /* Rows of a ps */
-struct rows_asked {
-    uint64_t sequence; /* of the last asking */
-    bool is_answered, is_refused;
-    uint64_t came; /* 1 + number of the batch whose rows came since the last VALUES; 0: none */
-    char *kept;    /* the front of a window that is gone, with `kept` gradients; NULL: none */
+struct rows_there {
+    struct rows_asked asked;
+    char *kept; /* the front of a window that is gone, with `kept` gradients; NULL: none */
 };
 
 struct worker_task {
@@ -76,11 +77,14 @@ struct worker_task {
     struct session session;
     struct exchange exchange;
     struct row_source rows_from;
-    struct rows_asked *rows;  /* [ps] */
+    struct rows_there *rows;  /* [ps] */
     struct arrival *arrivals; /* [ps] */
     bool lacks_values;        /* the step that is computed has waited for some in vain */
-    bool is_computing;        /* a step: the loop is lent but for what this task does with it */
+    bool is_computing; /* a step, or ahead of it: the loop is lent but for what this task does with
+                          it */
     bool cannot_lend;
+    uint64_t foreseen;         /* steps that went on from what was */
+    uint64_t foreseen_in_vain; /* how often it was thrown away */
     int evaluations; /* of the end that have waited for rows in vain, one after the other */
     uint64_t evaluates_again; /* 1 + the step, once more has been heard; 0: no */
     uint64_t evaluates_by_ms; /* and all windows are there, or not any more then */
@@ -101,7 +105,7 @@ struct worker_task {
     struct attempt *tcp, *shm; /* [ps] */
     float **kept;              /* [ps] gradients whose link is lost; NULL: none */
 
-    struct checkpoints *checkpoints; /* chief; NULL: no checkpoint_dir */
+    struct checkpoints *checkpoints; /* of a worker that leads; NULL: no checkpoint_dir */
     bool is_asked_to_save;           /* by a signal, and has not begun */
     uint64_t token;
     struct origin origin;
@@ -113,7 +117,7 @@ struct worker_task {
     struct arena arena;   /* of the view */
 };
 
-uint64_t worker_block_bytes(const struct task *, int ps);
+uint64_t worker_block_bytes(const struct worker_task *, int ps);
 bool worker_leads(const struct worker_task *); /* it is the chief */
 
 /* NULL: values come and gradients leave between steps only. */
@@ -123,7 +127,21 @@ const struct exchange *worker_open_exchange(struct worker_task *);
 void worker_lend_loop(struct worker_task *);
 void worker_reclaim_loop(struct worker_task *);
 void worker_note_values(struct worker_task *, int ps, const struct message *); /* VALUES, */
-void worker_note_rest(struct worker_task *, int ps, const struct message *);   /* REST */
+void worker_note_ahead(struct worker_task *, int ps, const struct message *);  /* AHEAD */
+bool worker_sends_parts(const struct worker_task *); /* to somebody, or gets them */
+struct parts worker_block(const struct worker_task *, int ps);
+struct stretch worker_stretch_of(const struct bucket *);
+
+/* After every look at the links. */
+void worker_foresee(struct worker_task *);
+/* Of struct exchange: is_there. */
+bool worker_has_come(void *worker, const struct bucket *values);
+/* What is foreseen is void: if it has used one of these, which come again; in any case. */
+void worker_doubt_foreseen(struct worker_task *, int ps, uint64_t parts);
+void worker_forget_foreseen(struct worker_task *);
+void worker_take_foreseen(struct worker_task *); /* before the step that it is of */
+void worker_report_foreseen(const struct worker_task *);
+
 /* While a step is computed. ERR_PEER: some of its values will not come, so that nothing comes of
  * it.
  */
@@ -135,13 +153,19 @@ void worker_rows_heard(struct worker_task *, int ps, const struct message *); /*
 void worker_rows_values(struct worker_task *, int ps);                        /* VALUES */
 void worker_rows_push(struct worker_task *, int ps, const struct message *);  /* before PUSH */
 void worker_rows_keep(struct worker_task *, int ps); /* the window is about to go */
-void worker_rows_bind(struct worker_task *, int ps, void *window);
+void worker_rows_bind(struct worker_task *, int ps, void *window, bool is_apart);
 
 void worker_connect(struct worker_task *, int ps);
 void worker_tick_links(struct task *, uint64_t now_ms);
 void worker_hang_up(struct task *);
 
+/* Of whoever leads first: what is wrong with the folder is told at once. */
+err worker_prove_checkpoints(const struct worker_task *);
 err worker_open_checkpoints(struct worker_task *);
+void worker_check_scale(struct worker_task *, const struct message *); /* SCALE: the role is told */
+void worker_lead(struct worker_task *);
+void worker_claim(struct worker_task *, const struct action_claim *);
+void worker_yield(struct worker_task *);
 void worker_choose(struct worker_task *, const struct action_choose *);
 err worker_describe(struct worker_task *, int ps);
 err worker_fill(struct worker_task *, int ps, int array);
@@ -153,12 +177,15 @@ void worker_abandon_files(struct worker_task *, const struct action_abandon *);
 void worker_take_shard(struct worker_task *, int ps, const struct message *);
 void worker_close_checkpoints(struct worker_task *);
 
-void worker_save(struct worker_task *); /* a checkpoint, where there is a folder for it */
+bool worker_save(
+    struct worker_task *); /* a checkpoint, where there is a folder for it; false: not now */
 
 /* Hooks are told of what happens at a global step. worker_told: an error ends the job. */
 err worker_tell(struct worker_task *, uint64_t step, const struct occasion *);
+err worker_tell_covered(struct worker_task *, uint64_t step, const struct covered *, bool is_over);
 void worker_told(struct worker_task *, err);
-err worker_open_hooks(struct worker_task *);
+void worker_open_view(struct worker_task *);
+err worker_open_hooks(struct worker_task *); /* those of its part, perhaps in place of others */
 uint64_t worker_last_step(const struct worker_task *); /* 0: not known yet, or never */
 
 #endif

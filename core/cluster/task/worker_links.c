@@ -41,16 +41,20 @@ static void begin_attempt(struct worker_task *w, struct attempt *attempt,
         plan_retry(w, attempt->ps);
         return;
     }
-    const struct window block = {.bytes = worker_block_bytes(&w->task, attempt->ps)};
+    const uint64_t bytes = worker_block_bytes(w, attempt->ps);
+    const struct window values = {.bytes =
+                                      bytes / sizeof(float) * number_bytes(w->task.wire_values)};
     const struct window rows = {.bytes = rows_window_bytes(&w->session.rows, attempt->ps)};
-    link_expect(attempt->link, &(struct link_windows){block, block, rows});
+    link_expect(attempt->link, &(struct link_windows){values, {.bytes = bytes}, rows});
 }
 
 void worker_connect(struct worker_task *w, int ps)
 {
     const struct transport *transport =
         w->options.task.transport == TRANSPORT_INPROC ? &transport_inproc : &transport_tcp;
-    begin_attempt(w, &w->tcp[ps], transport, w->options.task.cluster->hosts[JOB_PS].at[ps]);
+    char address[ADDRESS_MAX];
+    cluster_find(w->options.task.cluster, JOB_PS, ps, address);
+    begin_attempt(w, &w->tcp[ps], transport, address);
 }
 
 static void on_opened(void *context, struct link *link)
@@ -66,6 +70,10 @@ static void accept_peer(struct attempt *attempt, uint64_t incarnation)
     struct peer *peer = &w->task.peers[attempt->ps];
     peer->link = attempt->link;
     peer->incarnation = incarnation;
+    worker_forget_foreseen(w);
+    w->arrivals[attempt->ps].ahead = 0;
+    w->arrivals[attempt->ps].is_next = false;
+    if (task_sends_parts(&w->task, attempt->link)) link_keep_short(attempt->link);
     log_line(LOG_DEBUG, "ps/%d is here over %s (%s)", attempt->ps,
              link_transport(attempt->link)->name, link_peer_name(attempt->link));
     task_peer_up(&w->task, attempt->ps);
@@ -84,6 +92,10 @@ static void welcome(struct attempt *attempt, const struct message *m)
     struct worker_task *w = attempt->worker;
     struct greeting g;
     err e = greeting_read(&w->task, m, &g);
+    if (!e && g.roster.moves > w->options.task.cluster->moves) {
+        task_move(&w->task, &g.roster);
+        return;
+    }
     if (!e && g.task != attempt->ps)
         e = fail(ERR_INPUT, "ps/%d answers at the address of ps/%d", g.task, attempt->ps);
     if (e) {
@@ -110,7 +122,10 @@ static void welcome(struct attempt *attempt, const struct message *m)
 
 static void welcome_if(struct attempt *attempt, const struct message *m)
 {
+    struct roster roster;
     if (m->type == MESSAGE_WELCOME) welcome(attempt, m);
+    if (m->type == MESSAGE_MOVE && roster_unpack(m, &roster))
+        task_move(&attempt->worker->task, &roster);
 }
 
 /* Another life of this worker is still there, as the ps thinks. Why is to be told while this one
@@ -141,6 +156,16 @@ static void refused(struct attempt *attempt, const struct message *m)
     task_end(t, e);
 }
 
+/* With num_steps it is so many steps after where the job began, with epochs after those of other
+ * numbers of workers, which only ps/0 knows any more. */
+static void note_last_step(struct worker_task *w, const struct message *m)
+{
+    const bool is_told = m->type == MESSAGE_STATE && m->code == PS_SERVING;
+    if (!is_told || w->has_last_step) return;
+    w->has_last_step = true;
+    w->last_step = m->version;
+}
+
 /* What ps/0 knew when this process came. */
 static void note_past(struct worker_task *w, const struct message *m)
 {
@@ -149,12 +174,14 @@ static void note_past(struct worker_task *w, const struct message *m)
         w->has_state = true;
         w->found_serving = m->code == PS_SERVING;
     }
+    note_last_step(w, m);
     if (m->type == MESSAGE_LEDGER && w->found_serving && ledger_unpack(m, 1, &ledger))
         w->has_past |= ledger.received > 0;
 }
 
 static void hear(struct worker_task *w, int ps, const struct message *m)
 {
+    if (m->type == MESSAGE_SCALE) worker_check_scale(w, m);
     if (ps == 0 && !w->has_adopted) note_past(w, m);
     if (m->type == MESSAGE_VALUES) worker_note_values(w, ps, m);
     if (m->type == MESSAGE_VALUES && !(m->code & VALUES_HELD)) worker_rows_values(w, ps);
@@ -168,15 +195,15 @@ static void on_message(void *context, struct link *link, const struct message *m
     struct worker_task *w = attempt->worker;
     const bool is_part = message_is_part(m->type);
     if (w->trace && is_part) worker_trace_back(w, attempt->ps, m);
-    if (w->task.has_ended || m->type == MESSAGE_AHEAD) return; /* VALUES will complete it */
+    if (w->task.has_ended) return;
     if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
         refused(attempt, m);
     else if (w->task.peers[attempt->ps].link != link)
         welcome_if(attempt, m);
     else if (m->type == MESSAGE_ROWS)
         worker_rows_heard(w, attempt->ps, m);
-    else if (m->type == MESSAGE_REST)
-        worker_note_rest(w, attempt->ps, m);
+    else if (m->type == MESSAGE_AHEAD)
+        worker_note_ahead(w, attempt->ps, m);
     else if (m->type == MESSAGE_SHARD)
         worker_take_shard(w, attempt->ps, m);
     else if (m->type == MESSAGE_TRACE)
@@ -191,7 +218,7 @@ static void on_shared(void *context, struct link *link, const struct link_window
     struct worker_task *w = attempt->worker;
     float **kept = &w->kept[attempt->ps];
     session_bind(&w->session, attempt->ps, windows->values.base, windows->gradients.base);
-    worker_rows_bind(w, attempt->ps, windows->rows.base);
+    worker_rows_bind(w, attempt->ps, windows->rows.base, !link_shares_memory(link));
     if (!*kept) return;
     session_put_gradients(&w->session, attempt->ps, *kept);
     free(*kept);
@@ -201,7 +228,7 @@ static void on_shared(void *context, struct link *link, const struct link_window
 /* The windows go with their link. A gradient that was not answered may have to be sent again. */
 static void keep_gradient(struct worker_task *w, int ps)
 {
-    uint64_t bytes = worker_block_bytes(&w->task, ps);
+    uint64_t bytes = worker_block_bytes(w, ps);
     if (!w->session.replica.gradients[ps]) return;
     free(w->kept[ps]);
     worker_rows_keep(w, ps);
@@ -248,9 +275,9 @@ static void on_closed(void *context, struct link *link, err why)
     struct peer *peer = &w->task.peers[attempt->ps];
     attempt->link = NULL;
     if (peer->link == link) {
-        char reason[ACTION_TEXT_MAX];
-        snprintf(reason, sizeof reason, "%s: %s",
-                 w->options.task.cluster->hosts[JOB_PS].at[attempt->ps], error_text());
+        char reason[ACTION_TEXT_MAX], address[ADDRESS_MAX];
+        cluster_find(w->options.task.cluster, JOB_PS, attempt->ps, address);
+        snprintf(reason, sizeof reason, "%s: %s", address, error_text());
         if (attempt == &w->shm[attempt->ps] && (why == ERR_IO || why == ERR_MEMORY))
             give_up_memory(w, attempt, why);
         keep_gradient(w, attempt->ps);
@@ -285,7 +312,8 @@ static void watch_start(struct worker_task *w, int ps, uint64_t now_ms)
     uint64_t since_ms = peer->was_up ? peer->lost_ms : w->task.started_ms;
     uint64_t waited_ms = now_ms > since_ms ? now_ms - since_ms : 0;
     uint64_t limit_ms = peer->was_up ? limits->restart_ms : limits->start_ms;
-    const char *address = w->options.task.cluster->hosts[JOB_PS].at[ps];
+    char address[ADDRESS_MAX];
+    cluster_find(w->options.task.cluster, JOB_PS, ps, address);
     if (waited_ms >= limit_ms)
         task_end(&w->task,
                  fail(peer->was_up ? ERR_PEER : ERR_TIMEOUT,

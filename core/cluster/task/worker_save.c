@@ -10,27 +10,41 @@
 #include "core/cluster/task/worker_inside.h"
 #include "core/train/checkpoint/bundle/file.h"
 
-err worker_open_checkpoints(struct worker_task *w)
+static err open_folder(struct worker_task *w)
 {
     const struct train_spec *train = &w->options.spec->train;
     const struct retention retention = {
         .keep_max = train->keep_checkpoint_max,
         .keep_every_hours = train->keep_checkpoint_every_n_hours,
     };
-    if (!worker_leads(w) || !train->checkpoint_dir) return OK;
-    err e = checkpoints_open(train->checkpoint_dir, &retention, clock_unix_s(), &w->checkpoints);
-    if (!e) e = spec_keep_measured(w->options.spec, train->checkpoint_dir);
-    if (e) return fail_prefix(e, "train.checkpoint_dir");
-    w->saving.has_litter = true; /* ps may be writing for the life before */
-    w->token = greeting_draw_incarnation();
-    return checkpoints_token_write(w->checkpoints, w->token);
+    TRY(checkpoints_open(train->checkpoint_dir, &retention, clock_unix_s(), &w->checkpoints));
+    TRY(spec_keep_measured(w->options.spec, train->checkpoint_dir));
+    w->saving.has_litter = true; /* ps may be writing for the life before, or the chief before */
+    return checkpoints_own(w->checkpoints, w->token, clock_unix_s());
+}
+
+err worker_prove_checkpoints(const struct worker_task *w)
+{
+    const char *directory = w->options.spec->train.checkpoint_dir;
+    if (!directory || w->options.task.cluster->task != CHIEF) return OK;
+    const err e = checkpoints_prove(directory);
+    return e ? fail_prefix(e, "train.checkpoint_dir") : OK;
+}
+
+err worker_open_checkpoints(struct worker_task *w)
+{
+    if (!w->options.spec->train.checkpoint_dir) return OK;
+    const err e = open_folder(w);
+    return e ? fail_prefix(e, "train.checkpoint_dir") : OK;
 }
 
 /* A ps makes the folder too, before the chief or after it heard of a failure. It is done with that
  * when it has written its shard of a later checkpoint. */
 static void remove_litter(struct worker_task *w)
 {
-    if (w->saving.has_litter) checkpoints_sweep(w->checkpoints, clock_unix_s());
+    const bool is_ours = w->checkpoints &&
+                         checkpoints_token_is_seen(checkpoints_directory(w->checkpoints), w->token);
+    if (w->saving.has_litter && is_ours) checkpoints_sweep(w->checkpoints, clock_unix_s());
     w->saving.has_litter = false;
 }
 
@@ -41,6 +55,7 @@ void worker_close_checkpoints(struct worker_task *w)
     worker_origin_close(w);
     if (w->checkpoints) checkpoints_token_remove(w->checkpoints, w->token);
     checkpoints_close(w->checkpoints);
+    w->checkpoints = NULL;
 }
 
 static void told_saved(struct worker_task *w, const char *prefix, const char *why)
@@ -94,9 +109,20 @@ static err publish(void *context)
     return OK;
 }
 
+/* From a chief that did not know yet of this one; or this one does not know yet of the next. */
+static void take_folder_again(struct worker_task *w)
+{
+    char why[ERROR_TEXT_MAX];
+    snprintf(why, sizeof why, "%s", error_text());
+    if (checkpoints_own(w->checkpoints, w->token, clock_unix_s()))
+        log_line(LOG_WARNING, "%s", error_text());
+    (void)fail(ERR_PEER, "%s", why);
+}
+
 static void on_published(void *context, err result)
 {
     struct worker_task *w = context;
+    if (result == ERR_PEER) take_folder_again(w);
     if (!result) {
         log_line(LOG_INFO, "saved %s in %.2f s", w->saving.prefix,
                  (double)(clock_ns() - w->saving.began_ns) * 1e-9);

@@ -2,19 +2,20 @@
 #include "core/cluster/visit/ask.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cluster/visit/body.h"
 
-static const char *const verbs[VERB_COUNT] = {"list", "get", "set", "add"};
+static const char *const verbs[VERB_COUNT] = {"list", "get", "set", "add", "scale"};
 
 /* The members as they stand in the text; what is absent keeps its zeros. */
 struct members {
     const char *verb, *name;
     json_t *index, *shape;
-    json_int_t rows, since, every_ms, limit_ms, from;
+    json_int_t rows, since, every_ms, limit_ms, from, ps, workers;
     int makes;
 };
 
@@ -25,7 +26,7 @@ static err read_verb(const char *name, enum verb *ret)
             *ret = (enum verb)verb;
             return OK;
         }
-    return fail(ERR_INPUT, "do: expected list, get, set or add");
+    return fail(ERR_INPUT, "do: expected list, get, set, add or scale");
 }
 
 /* Names are ASCII, ours and TensorFlow's; so texts that quote one can be cut anywhere. */
@@ -99,10 +100,20 @@ static err read_value(json_t *shape, const struct visit_body *body, struct value
     return OK;
 }
 
+static err read_counts(const struct members *m, struct ask *ask)
+{
+    if (m->ps < 0 || m->workers < 0 || m->ps > INT_MAX || m->workers > INT_MAX)
+        return fail(ERR_INPUT, "ps, workers: expected how many there are to be");
+    ask->count[JOB_PS] = (int)m->ps;
+    ask->count[JOB_WORKER] = (int)m->workers;
+    return OK;
+}
+
 static err read_members(const struct members *m, const struct visit_body *body, struct ask *ask)
 {
     TRY(read_verb(m->verb, &ask->verb));
     TRY(read_times(m, ask));
+    if (ask->verb == VERB_SCALE) return read_counts(m, ask);
     if (ask->verb == VERB_LIST) return OK;
     TRY(read_name(m->name, ask->name));
     TRY(read_index(m->index, &ask->change.selection));
@@ -120,9 +131,10 @@ static err read_json(json_t *json, const struct visit_body *body, struct ask *re
     struct members m = {0};
     json_error_t error;
     int failed = json_unpack_ex(
-        json, &error, JSON_STRICT, "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b}", "do", &m.verb,
-        "name", &m.name, "index", &m.index, "rows", &m.rows, "shape", &m.shape, "since", &m.since,
-        "every_ms", &m.every_ms, "limit_ms", &m.limit_ms, "from", &m.from, "make", &m.makes);
+        json, &error, JSON_STRICT, "{ss s?s s?o s?I s?o s?I s?I s?I s?I s?b s?I s?I}", "do",
+        &m.verb, "name", &m.name, "index", &m.index, "rows", &m.rows, "shape", &m.shape, "since",
+        &m.since, "every_ms", &m.every_ms, "limit_ms", &m.limit_ms, "from", &m.from, "make",
+        &m.makes, "ps", &m.ps, "workers", &m.workers);
     if (failed) return fail(ERR_INPUT, "%.200s", error.text);
     struct ask ask = {0};
     err e = read_members(&m, body, &ask);

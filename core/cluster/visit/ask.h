@@ -5,16 +5,19 @@
  *     {"do": "get", "name": "t", "index": [3], "rows": 2}
  *     {"do": "set", "name": "w", "index": [3, 4], "shape": [], "make": true}
  *     {"do": "add", "name": "w", "shape": [2, 2]}
+ *     {"do": "scale", "ps": 4, "workers": 3}
  *
  * and behind it, of set and add, the numbers of a value of that shape (body.h).
  * index: of one element, of a table of one row; absent: all. rows: of a table, so many from there
  * on. since: the version that the visitor has seen; the answer then waits for another one, for
  * limit_ms at most, and does not come before every_ms. make: where no variable has the name a
- * shared one is made.
+ * shared one is made. scale: of ps/0; ps, workers: how many there are to be, absent: as many as
+ * there are.
  */
 #ifndef CORE_CLUSTER_VISIT_ASK_H
 #define CORE_CLUSTER_VISIT_ASK_H
 
+#include "core/cluster/role/moves/roster.h"
 #include "core/cluster/visit/target.h"
 
 enum {
@@ -24,7 +27,7 @@ enum {
     VISIT_WAIT_MAX_MS = 60000, /* how long an answer waits for another version */
 };
 
-enum verb { VERB_LIST, VERB_GET, VERB_SET, VERB_ADD, VERB_COUNT };
+enum verb { VERB_LIST, VERB_GET, VERB_SET, VERB_ADD, VERB_SCALE, VERB_COUNT };
 
 struct ask {
     enum verb verb;
@@ -33,7 +36,8 @@ struct ask {
     bool makes;
     uint64_t since; /* 0: answer at once. Versions begin at 1 */
     uint64_t every_ms, limit_ms;
-    uint64_t from; /* LIST */
+    uint64_t from;        /* LIST */
+    int count[JOB_COUNT]; /* SCALE; 0: as it is */
 };
 
 /* ERR_INPUT: not an ask that anybody can answer. */

@@ -190,11 +190,52 @@ static bool is_due(const struct visits *v, const struct visit *visit, uint64_t n
     return !is_early && ask->since != version_of(v, ask->name) && is_filled(v, ask->name);
 }
 
+/* ---- another roster ---- */
+
+static void scale(struct visits *v, int visitor)
+{
+    const struct visits_options *o = &v->options;
+    const char *why = "ps/0 is to be asked for that";
+    if (o->scale) why = o->scale(o->context, v->visitors[visitor].ask.count);
+    if (why)
+        answer_error(v, visitor, fail(ERR_PEER, "the job is not moved: %s", why));
+    else
+        wait_on(v, visitor);
+}
+
+static bool waits_for_scale(const struct visit *visit)
+{
+    return visit->is_waiting && visit->ask.verb == VERB_SCALE;
+}
+
+void visits_scaled(struct visits *v, const struct roster *r, uint64_t step)
+{
+    for (int i = 0; i < VISITORS_MAX; i++)
+        if (waits_for_scale(&v->visitors[i]))
+            visits_answer(v, i,
+                          json_pack("{sI si si sI}", "moves", (json_int_t)r->moves, "ps",
+                                    r->count[JOB_PS], "workers", r->count[JOB_WORKER], "step",
+                                    (json_int_t)step));
+}
+
+void visits_refuse_scale(struct visits *v, int code, const char *why)
+{
+    for (int i = 0; i < VISITORS_MAX; i++)
+        if (waits_for_scale(&v->visitors[i]))
+            visits_answer(v, i,
+                          json_pack("{so si}", "error",
+                                    json_sprintf("the job is not moved: %s", why), "code", code));
+}
+
+/* ---- all that is asked ---- */
+
 static void attempt(struct visits *v, int visitor, uint64_t now_ms)
 {
     struct visit *visit = &v->visitors[visitor];
     const struct ask *ask = &visit->ask;
-    if (ask->verb == VERB_LIST) {
+    if (ask->verb == VERB_SCALE) {
+        scale(v, visitor);
+    } else if (ask->verb == VERB_LIST) {
         visits_answer_list(v, visitor);
     } else if (!is_filled(v, ask->name)) {
         err e = fail(ERR_PEER, "%s has no values yet: the chief has not filled it", ask->name);
@@ -310,7 +351,8 @@ void visits_tick(struct visits *v, uint64_t now_ms)
 {
     for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
         const struct visit *visit = &v->visitors[i];
-        if (!visit->is_waiting || visit->is_scanning) continue;
+        const bool has_limit = !visit->is_scanning && !waits_for_scale(visit);
+        if (!visit->is_waiting || !has_limit) continue;
         uint64_t limit_ms =
             visit->ask.verb == VERB_GET ? visit->ask.limit_ms : v->options.change_limit_ms;
         if (now_ms - visit->asked_ms >= limit_ms) expire(v, i);

@@ -36,7 +36,8 @@ struct host {
 struct visitor {
     struct visitor_options options;
     struct host *hosts;
-    int count;
+    int count, active; /* active: of them, that take part, as far as is known */
+    struct roster roster;
     struct visitor_verdict verdict;
     err refusal;
     char refusal_text[ERROR_TEXT_MAX];
@@ -77,13 +78,28 @@ static void on_opened(void *context, struct link *link)
         snprintf(host->trouble, sizeof host->trouble, "%s", error_text());
 }
 
+static void take_roster(struct visitor *v, const struct roster *roster)
+{
+    if (v->roster.count[JOB_PS] && roster->moves < v->roster.moves) return;
+    v->roster = *roster;
+    v->active = v->count < roster->count[JOB_PS] ? v->count : roster->count[JOB_PS];
+}
+
+/* It names all that take part, or all that may. */
+static bool is_of_list(const struct visitor *v, const struct welcome *w)
+{
+    const int named = v->options.ps_hosts->count;
+    return v->options.any_count || named == w->roster.count[JOB_PS] || named == w->room;
+}
+
+/* Of those that take no part nobody is waited for. */
 static void welcome(struct host *host, const struct message *m)
 {
-    const struct visitor *v = host->visitor;
+    struct visitor *v = host->visitor;
     struct welcome w;
     err e = greeting_read_welcome(m, &w);
-    if (!e && w.ps_count != v->options.ps_hosts->count)
-        e = fail(ERR_INPUT, "the cluster has %d ps, --ps_hosts names %d", w.ps_count,
+    if (!e && !is_of_list(v, &w))
+        e = fail(ERR_INPUT, "the cluster has %d ps, --ps_hosts names %d", w.roster.count[JOB_PS],
                  v->options.ps_hosts->count);
     if (!e && w.ps != host->index)
         e = fail(ERR_INPUT, "it is ps/%d, at another place of --ps_hosts", w.ps);
@@ -91,6 +107,7 @@ static void welcome(struct host *host, const struct message *m)
         give_up(host, e);
     else
         host->is_up = true;
+    if (!e) take_roster(v, &w.roster);
 }
 
 static void refused(struct host *host, const struct message *m)
@@ -150,7 +167,12 @@ static const struct link_events events = {
 static void connect_host(struct host *host)
 {
     const struct visitor_options *o = &host->visitor->options;
-    if (transport_tcp.connect(o->loop, o->ps_hosts->at[host->index], &events, host, &host->link))
+    char address[ADDRESS_MAX];
+    if (o->cluster)
+        cluster_find(o->cluster, JOB_PS, host->index, address);
+    else
+        snprintf(address, sizeof address, "%s", o->ps_hosts->at[host->index]);
+    if (transport_tcp.connect(o->loop, address, &events, host, &host->link))
         lose(host, error_text());
 }
 
@@ -158,7 +180,7 @@ void visitor_poll(struct visitor *v, int timeout_ms)
 {
     uint64_t now_ms = clock_ms();
     bool goes_on = !v->refusal && !v->verdict.has_come;
-    for (int i = 0; i < v->count && goes_on; i++) {
+    for (int i = 0; i < v->active && goes_on; i++) {
         struct host *host = &v->hosts[i];
         if (!host->link && now_ms >= host->retry_ms) connect_host(host);
     }
@@ -170,7 +192,7 @@ err visitor_open(const struct visitor_options *options, struct visitor **ret)
     struct visitor *v = calloc(1, sizeof *v);
     if (!v) return fail(ERR_MEMORY, "no memory for a visitor");
     v->options = *options;
-    v->count = options->only_first ? 1 : options->ps_hosts->count;
+    v->count = v->active = options->only_first ? 1 : options->ps_hosts->count;
     v->hosts = calloc((size_t)v->count, sizeof *v->hosts);
     if (!v->hosts) {
         free(v);
@@ -191,6 +213,16 @@ void visitor_close(struct visitor *v)
     }
     free(v->hosts);
     free(v);
+}
+
+struct roster visitor_roster(const struct visitor *v)
+{
+    return v->roster;
+}
+
+int visitor_ps_count(const struct visitor *v)
+{
+    return v->active;
 }
 
 bool visitor_is_up(const struct visitor *v, int ps)
@@ -225,7 +257,7 @@ static err check_alive(const struct visitor *v)
 
 static const struct host *first_absent(const struct visitor *v)
 {
-    for (int i = 0; i < v->count; i++)
+    for (int i = 0; i < v->active; i++)
         if (!v->hosts[i].is_up) return &v->hosts[i];
     return NULL;
 }
@@ -279,14 +311,14 @@ json_t *visitor_answer(const struct visitor *v, int ps)
 static int unanswered(const struct visitor *v)
 {
     int count = 0;
-    for (int i = 0; i < v->count; i++) count += v->hosts[i].is_asked && !v->hosts[i].answer;
+    for (int i = 0; i < v->active; i++) count += v->hosts[i].is_asked && !v->hosts[i].answer;
     return count;
 }
 
 static err check_answering(const struct visitor *v)
 {
     TRY(check_alive(v));
-    for (int i = 0; i < v->count; i++)
+    for (int i = 0; i < v->active; i++)
         if (v->hosts[i].is_lost) return fail(ERR_PEER, "lost ps/%d: %s", i, v->hosts[i].trouble);
     return OK;
 }

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "core/base/fields/fields.h"
-#include "core/cluster/role/role.h"
+#include "core/cluster/description/cluster_spec.h"
 #include "net/loop.h"
 
 struct visitor;
@@ -20,7 +20,9 @@ struct visitor;
 struct visitor_options {
     struct loop *loop;
     const struct strings *ps_hosts;
-    bool only_first; /* links to ps/0 alone */
+    const struct cluster_spec *cluster; /* says where they are now; NULL: where they were said */
+    bool only_first;                    /* links to ps/0 alone */
+    bool any_count;                     /* there may be more ps, or fewer, than ps_hosts names */
 };
 
 err visitor_open(const struct visitor_options *, struct visitor **ret);
@@ -29,6 +31,9 @@ void visitor_close(struct visitor *); /* NULL is fine */
 /* Connects what is not connected, and delivers what has come, waiting for at most timeout_ms. */
 void visitor_poll(struct visitor *, int timeout_ms);
 
+int visitor_ps_count(const struct visitor *); /* that take part, as far as is known */
+/* The latest that a ps has said; of no tasks: none has. It says so anew after each move. */
+struct roster visitor_roster(const struct visitor *);
 bool visitor_is_up(const struct visitor *, int ps);
 const char *visitor_trouble(const struct visitor *, int ps); /* why it is not; never "" */
 /* A ps that will never take this visitor: ERR_INPUT or ERR_PROTOCOL with its text; else OK. One

@@ -137,8 +137,8 @@ struct items column_items(const struct column_maker *, const struct cell *cells)
 /* ERR_INPUT: "expected EXPECTED, got "what is there"" */
 err item_refuse(const struct item *, const char *expected);
 
-/* The columns of the spec, of rows with these cells; for one thread. Of the reader only what it
- * says of its cells and its label is wanted, and until then. */
+/* The columns of the spec, of rows with these cells, or those that the reader makes by itself; for
+ * one thread. Of the reader only what it says of them is wanted, and until then. */
 struct columns;
 err columns_new(const struct row_reader *, const struct format_context *, struct columns **ret);
 void columns_free(struct columns *); /* NULL is fine */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/data/formats/label.h"
 #include "core/data/storage.h"
 
 enum { USE_TEXT_MAX = 1024 };
@@ -54,6 +55,7 @@ struct columns {
     struct column made[COLUMNS_MAX];
     size_t row_bytes[COLUMNS_MAX];
     int count;
+    bool is_stored; /* the reader makes them */
     struct prints prints;
     struct column_maker *makers; /* [maker_count] */
     int maker_count;
@@ -147,11 +149,23 @@ static err open_makers(struct columns *c, const struct row_reader *reader,
     return OK;
 }
 
+static err take_stored(struct columns *c, const struct row_reader *reader)
+{
+    c->is_stored = true;
+    for (int i = 0; i < STORED_COLUMNS; i++) {
+        struct column column = reader->stored[i];
+        column.name = arena_string(&c->arena, column.name);
+        TRY(add_made(c, &column));
+    }
+    return OK;
+}
+
 err columns_new(const struct row_reader *reader, const struct format_context *context,
                 struct columns **ret)
 {
     struct columns *c = calloc(1, sizeof *c);
-    const err e = c ? open_makers(c, reader, context) : fail(ERR_MEMORY, "no memory for columns");
+    if (!c) return fail(ERR_MEMORY, "no memory for columns");
+    const err e = reader->stored ? take_stored(c, reader) : open_makers(c, reader, context);
     if (e)
         columns_free(c);
     else
@@ -244,14 +258,6 @@ static err make_values(struct column_maker *m, const struct cell *cells, void *t
     return is_printed(m, cells) ? make_printed(m, cells, to) : make_ids(m, cells, to, weights);
 }
 
-static void make_label(enum dtype dtype, double label, void *to)
-{
-    if (dtype == INT32)
-        *(int32_t *)to = (int32_t)label;
-    else
-        *(float *)to = (float)label;
-}
-
 static err make_column(struct column_maker *m, const struct row_reader *reader,
                        const struct row *row, void *to, void *weights)
 {
@@ -267,7 +273,8 @@ err columns_make(struct columns *c, const struct row_reader *reader, const struc
     void *place[COLUMNS_MAX];
     int column = LABELS + 1;
     for (int i = 0; i < c->count; i++) place[i] = (char *)to[i] + c->row_bytes[i] * (size_t)at;
-    make_label(c->made[LABELS].dtype, row->label, place[LABELS]);
+    if (c->is_stored) return reader->calls->make(reader, row, place[LABELS], place[FEATURES]);
+    label_store(c->made[LABELS].dtype, row->label, place[LABELS]);
     c->prints.row++;
     for (int i = 0; i < c->maker_count; i++) {
         struct column_maker *m = &c->makers[i];
@@ -341,19 +348,23 @@ static err make_rows(struct made *made, struct row_reader *reader, struct bad_ro
     bool found = true;
     struct row row;
     while (found) {
-        TRY(reader->calls->next(reader, &row, &found));
-        if (!found) break;
-        const err e = make_row(made, reader, &row);
+        err e = reader->calls->next(reader, &row, &found);
+        if (e && !reader->is_row_broken) return e;
+        if (!e && found) e = make_row(made, reader, &row);
         if (e) TRY(bad_rows_leave_out(bad_rows, e));
     }
     if (made->rows > 0) return OK;
     return fail(ERR_INPUT, "%s: the file has no row of data", reader->name);
 }
 
-/* "9 columns; rows without a value: age 3, occupation 1843" */
-static void say_use(struct made *made)
+/* "9 columns; rows without a value: age 3, occupation 1843", or what the reader says */
+static void say_use(struct made *made, const struct row_reader *reader)
 {
     const struct columns *c = made->columns;
+    if (c->is_stored) {
+        snprintf(made->use, sizeof made->use, "%s", reader->use ? reader->use : "");
+        return;
+    }
     int used = snprintf(made->use, sizeof made->use, "%d column%s", c->maker_count,
                         c->maker_count == 1 ? "" : "s");
     const char *before = "; rows without a value: ";
@@ -374,7 +385,7 @@ static err make_all(struct made *made, struct row_reader *reader,
     TRY(columns_new(reader, context, &made->columns));
     TRY(check_memory(made->columns, reader));
     TRY(make_rows(made, reader, context->bad_rows));
-    say_use(made);
+    say_use(made, reader);
     return OK;
 }
 

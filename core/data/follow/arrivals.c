@@ -12,6 +12,7 @@
 
 #include "core/base/clock.h"
 #include "core/data/parts.h"
+#include "core/data/stream/stream.h"
 
 enum { GROW_MIN = 64, NAME_BYTES_MAX = 255, LINE_BYTES_MAX = 512, MS_IN_S = 1000 };
 
@@ -254,12 +255,27 @@ static err is_marked(const struct arrivals *a, bool *ret)
 
 /* ---- taking ---- */
 
-err arrivals_rows(const struct arrivals *a, const char *name, struct dataset *ret)
+/* Files come and go: no index of one is kept. */
+err arrivals_rows(const struct arrivals *a, const char *name, struct arrived_rows *ret)
 {
     char path[PATH_BYTES_MAX];
     struct format_context context = a->context;
+    bool is_stream;
     context.only_file = path_of(a, name, path, sizeof path);
-    return dataset_open(a->source, &context, ret);
+    context.index_folder = NULL;
+    *ret = (struct arrived_rows){0};
+    TRY(stream_is_wanted(a->source, &context, &is_stream));
+    if (!is_stream) return dataset_open(a->source, &context, &ret->all);
+    TRY(stream_open(a->source, &context, &ret->stream));
+    stream_describe(ret->stream, &ret->all);
+    return OK;
+}
+
+void arrived_rows_close(struct arrived_rows *rows)
+{
+    stream_close(rows->stream);
+    dataset_close(&rows->all);
+    rows->stream = NULL;
 }
 
 err arrivals_check(const struct arrivals *a, const struct arrived *file)
@@ -277,10 +293,10 @@ err arrivals_check(const struct arrivals *a, const struct arrived *file)
 
 static err count_rows(const struct arrivals *a, const char *name, int64_t *ret)
 {
-    struct dataset d;
-    TRY(arrivals_rows(a, name, &d));
-    *ret = d.rows;
-    dataset_close(&d);
+    struct arrived_rows rows;
+    TRY(arrivals_rows(a, name, &rows));
+    *ret = rows.all.rows;
+    arrived_rows_close(&rows);
     return OK;
 }
 
@@ -381,8 +397,8 @@ void arrivals_close(struct arrivals *a)
 
 err arrivals_begin(struct arrivals *a, const struct arrivals_share *share)
 {
-    const struct arrivals_share was = a->share;
     TRY(read_list(a));
+    const struct arrivals_share was = a->share;
     if (!a->has_header) {
         a->share = *share;
         return OK;

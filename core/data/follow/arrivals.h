@@ -62,6 +62,12 @@ int arrivals_find(const struct arrivals *, int64_t row);
 /* ERR_INPUT: it has another size than when it was taken, or is gone. */
 err arrivals_check(const struct arrivals *, const struct arrived *);
 /* All of its rows. ERR_INPUT: it is not there any more, or broken. */
-err arrivals_rows(const struct arrivals *, const char *name, struct dataset *ret);
+struct arrived_rows {
+    struct dataset all;
+    struct stream *stream; /* of a file that is larger than the source allows in memory: `all` is
+                              only described; else NULL */
+};
+err arrivals_rows(const struct arrivals *, const char *name, struct arrived_rows *ret);
+void arrived_rows_close(struct arrived_rows *); /* a zeroed one is fine */
 
 #endif

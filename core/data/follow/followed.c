@@ -8,22 +8,18 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
-#include "core/data/follow/arrivals.h"
+#include "core/data/follow/ahead.h"
+#include "core/data/stream/stream.h"
 
-enum { NOTE_MS = 10000, LOOK_MS = 100, NS_IN_MS = 1000000, MS_IN_S = 1000, FILES_OPEN = 2 };
-
-/* A file whose rows are in memory */
-struct opened {
-    int file; /* of the arrivals; -1: none */
-    struct dataset rows;
-};
+enum { NOTE_MS = 10000, LOOK_MS = 100, NS_IN_MS = 1000000, MS_IN_S = 1000 };
 
 struct followed {
     struct arrivals arrivals;
     struct dataset described;
     struct stream_options options;
-    struct opened opened[FILES_OPEN];
-    int last;                    /* of these, that was asked for last */
+    struct opening opening;
+    struct opened opened;
+    struct opener ahead;
     uint64_t since_ms, noted_ms; /* it waits; 0: it does not */
     bool has_ended;              /* and it is said */
 };
@@ -57,11 +53,17 @@ static void tell_end(struct followed *f)
              a->source->end_marker, a->count, (long long)a->rows);
 }
 
+/* A push of every worker */
+static int64_t rows_of_turn(const struct followed *f)
+{
+    const struct stream_options *o = &f->options;
+    return o->batch * o->workers * o->per_push;
+}
+
 err followed_look(struct followed *f, uint64_t position, bool *ret_is_there)
 {
     struct arrivals *a = &f->arrivals;
-    const struct stream_options *o = &f->options;
-    const uint64_t turn = (uint64_t)o->batch * (uint64_t)o->workers * (uint64_t)o->per_push;
+    const uint64_t turn = (uint64_t)rows_of_turn(f);
     const uint64_t end = position - position % turn + turn;
     const int before = a->count;
     int known = -1;
@@ -75,59 +77,22 @@ err followed_look(struct followed *f, uint64_t position, bool *ret_is_there)
     return *ret_is_there || a->has_ended ? OK : note_wait(f);
 }
 
-bool followed_has_ended(const struct followed *f)
+bool followed_has_ended(const struct followed *f, int64_t *ret_rows, int64_t *ret_used)
 {
+    *ret_rows = f->arrivals.rows;
+    *ret_used = *ret_rows - *ret_rows % rows_of_turn(f);
     return f->has_ended;
 }
 
 /* ---- rows ---- */
 
-static bool is_alike(const struct column *x, const struct column *y)
+/* One behind the other: the one before is not wanted any more. */
+static err open_file(struct followed *f, int file)
 {
-    return !strcmp(x->name, y->name) && x->dtype == y->dtype && shape_equal(&x->shape, &y->shape);
-}
-
-/* As the first one, and as it was when it was taken. */
-static err check_file(const struct followed *f, const struct arrived *file,
-                      const struct dataset *rows)
-{
-    const struct dataset *first = &f->described;
-    bool is_so = rows->column_count == first->column_count;
-    for (int i = 0; i < rows->column_count && is_so; i++)
-        is_so = is_alike(&rows->columns[i], &first->columns[i]);
-    if (!is_so)
-        return fail(ERR_INPUT, "%s: its columns are not those of the files before", rows->name);
-    if (rows->rows != file->rows)
-        return fail(ERR_INPUT, "%s: had %lld rows when it was taken, now %lld", rows->name,
-                    (long long)file->rows, (long long)rows->rows);
-    return rows->columns[LABELS].at ? transform_check(&f->options.transform, rows) : OK;
-}
-
-static err read_file(struct followed *f, int file, struct opened *to)
-{
-    const struct arrived *arrived = &f->arrivals.at[file];
-    dataset_close(&to->rows);
-    to->file = -1;
-    TRY(arrivals_check(&f->arrivals, arrived));
-    const err e = arrivals_rows(&f->arrivals, arrived->name, &to->rows);
-    if (e) return e;
-    TRY(check_file(f, arrived, &to->rows));
-    to->file = file;
-    return OK;
-}
-
-/* The one that was asked for before the last one makes room. */
-static err open_file(struct followed *f, int file, const struct dataset **ret)
-{
-    int i = 0;
-    while (i < FILES_OPEN && f->opened[i].file != file) i++;
-    if (i == FILES_OPEN) {
-        i = (f->last + 1) % FILES_OPEN;
-        TRY(read_file(f, file, &f->opened[i]));
-    }
-    f->last = i;
-    *ret = &f->opened[i].rows;
-    return OK;
+    err e;
+    if (f->opened.number == file) return OK;
+    if (ahead_take(&f->ahead, file, &f->opened, &e)) return e;
+    return opened_read(&f->opened, &f->arrivals, file, &f->opening);
 }
 
 err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *rows,
@@ -137,7 +102,11 @@ err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *r
     const struct arrived *file = &f->arrivals.at[number];
     const int64_t first = (int64_t)position - file->before, left = file->rows - first;
     const uint64_t key = random_u64(f->options.key, (uint64_t)number);
-    TRY(open_file(f, number, ret_from));
+    TRY(open_file(f, number));
+    ahead_want(&f->ahead, number + 1);
+    if (f->opened.rows.stream)
+        return stream_rows(f->opened.rows.stream, position, max, rows, ret_count, ret_from);
+    *ret_from = &f->opened.rows.all;
     *ret_count = left < max ? left : max;
     for (int64_t i = 0; i < *ret_count; i++) {
         const uint64_t row = (uint64_t)(first + i);
@@ -164,10 +133,11 @@ static err describe(struct followed *f)
 {
     struct arena *arena = &f->arrivals.arena;
     const char *name;
-    struct dataset d;
+    struct arrived_rows rows;
     TRY(await_example(f, &name));
     f->since_ms = 0;
-    TRY(arrivals_rows(&f->arrivals, name, &d));
+    TRY(arrivals_rows(&f->arrivals, name, &rows));
+    const struct dataset d = rows.all;
     f->described = (struct dataset){
         .column_count = d.column_count,
         .name = f->arrivals.pattern,
@@ -179,7 +149,7 @@ static err describe(struct followed *f)
         f->described.columns[i].at = NULL;
         f->described.columns[i].name = arena_string(arena, d.columns[i].name);
     }
-    dataset_close(&d);
+    arrived_rows_close(&rows);
     return OK;
 }
 
@@ -188,8 +158,9 @@ err followed_open(const struct source_spec *source, const struct format_context 
 {
     struct followed *f = calloc(1, sizeof *f);
     if (!f) return fail(ERR_MEMORY, "no memory for rows");
-    for (int i = 0; i < FILES_OPEN; i++) f->opened[i].file = -1;
-    err e = arrivals_open(&f->arrivals, source, context);
+    f->opened.number = -1;
+    err e = ahead_open(&f->ahead, source, context);
+    if (!e) e = arrivals_open(&f->arrivals, source, context);
     if (!e) e = describe(f);
     if (e)
         followed_close(f);
@@ -201,7 +172,8 @@ err followed_open(const struct source_spec *source, const struct format_context 
 void followed_close(struct followed *f)
 {
     if (!f) return;
-    for (int i = 0; i < FILES_OPEN; i++) dataset_close(&f->opened[i].rows);
+    ahead_close(&f->ahead);
+    opened_close(&f->opened);
     arrivals_close(&f->arrivals);
     free(f);
 }
@@ -221,5 +193,7 @@ err followed_begin(struct followed *f, const struct stream_options *o)
                     o->prefetch, o->per_push);
     f->options = *o;
     f->options.reads = NULL;
+    f->opening = (struct opening){&f->described, &f->options};
+    TRY(ahead_begin(&f->ahead, &share, f->opening));
     return arrivals_begin(&f->arrivals, &share);
 }

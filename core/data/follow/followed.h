@@ -3,7 +3,9 @@
  * Row p of the stream that workers share (core/data/source.h) is a row of the file that has place p
  * in the list of arrivals; shuffled, it is one of the rows of that file in an order of its own.
  * There is one epoch, which has no end; what is left of the files at their end for less than a push
- * of every worker is not used. Two files are in memory at most.
+ * of every worker is not used. Two files are open at most, one that is used and the next one; one
+ * that is larger than the source's memory_mb is read as a stream (stream/stream.h), of which each
+ * worker has a stretch.
  */
 #ifndef CORE_DATA_FOLLOW_FOLLOWED_H
 #define CORE_DATA_FOLLOW_FOLLOWED_H
@@ -28,7 +30,7 @@ err followed_look(struct followed *, uint64_t position, bool *ret_is_there);
 /* As stream_rows, of rows that are there. ERR_INPUT: the file is gone, or has changed. */
 err followed_rows(struct followed *, uint64_t position, int64_t max, int64_t *rows,
                   int64_t *ret_count, const struct dataset **ret_from);
-/* No more will come than the last look has seen. */
-bool followed_has_ended(const struct followed *);
+/* No more will come than the last look has seen: as has_ended of source_calls. */
+bool followed_has_ended(const struct followed *, int64_t *ret_rows, int64_t *ret_used);
 
 #endif

@@ -4,6 +4,7 @@
  * columns are made of the cells (columns/), all that are features are numbers, and become float32
  * [columns].
  */
+#include "core/data/columns/column.h"
 #include "core/data/formats/csv_table.h"
 
 #include <float.h>
@@ -15,17 +16,18 @@
 
 enum { USE_TEXT_MAX = 1024, USE_NAMES_MAX = 300 };
 
-/* A file on its way to a dataset. What is owned is dropped when it is read. */
+/* A file whose rows are all numbers */
 struct table {
-    struct csv_table file;
+    struct csv_table file; /* first: what others see */
+    struct row_calls calls;
+    struct column stored[STORED_COLUMNS];
     int *columns; /* [column_count]: which ones are features */
     int column_count;
     bool *is_listed;        /* [width]: features by "columns", or left out by "except" */
     char use[USE_TEXT_MAX]; /* for a person */
     bool has_missing;
     float missing;
-    int64_t rows;
-    struct storage storage;
+    int64_t first_line; /* of data */
 };
 
 /* ---- columns ---- */
@@ -183,35 +185,20 @@ static err read_feature(const struct table *t, int column, float *ret)
         *ret = (float)number;
         return OK;
     }
-    const bool hints = t->rows == 0 && !is_given(t->file.attributes->columns);
+    const bool is_first = t->file.text.line == t->first_line;
+    const bool hints = is_first && !is_given(t->file.attributes->columns);
     return csv_table_bad_cell(&t->file, column,
                               hints ? "a number (\"except\" names columns that are no features)"
                                     : "a number");
 }
 
-static err read_label(struct table *t, void *ret)
+static err make_row(const struct row_reader *reader, const struct row *row, void *label,
+                    void *features)
 {
-    double label;
-    TRY(csv_table_label(&t->file, &label));
-    if (label_dtype(&t->file.attributes->label_form) == INT32)
-        *(int32_t *)ret = (int32_t)label;
-    else
-        *(float *)ret = (float)label;
-    return OK;
-}
-
-/* A cell takes two bytes of text at least and four here, so memory is bounded by the file. */
-static err read_row(struct table *t)
-{
-    size_t row_bytes = sizeof(float) * (size_t)t->column_count;
-    TRY(block_grow(&t->storage.features, row_bytes * (uint64_t)(t->rows + 1)));
-    float *features = (float *)t->storage.features.at + t->column_count * t->rows;
-    for (int i = 0; i < t->column_count; i++) TRY(read_feature(t, t->columns[i], &features[i]));
-    if (!t->file.without_labels) {
-        TRY(block_grow(&t->storage.labels, 4 * (uint64_t)(t->rows + 1)));
-        TRY(read_label(t, (char *)t->storage.labels.at + 4 * t->rows));
-    }
-    t->rows++;
+    const struct table *t = (const struct table *)reader;
+    float *to = features;
+    for (int i = 0; i < t->column_count; i++) TRY(read_feature(t, t->columns[i], &to[i]));
+    label_store(reader->label_dtype, row->label, label);
     return OK;
 }
 
@@ -227,56 +214,63 @@ static err read_missing(struct table *t)
     return OK;
 }
 
-static err read_table(struct table *t, struct bad_rows *bad_rows)
-{
-    bool found = true;
-    TRY(read_missing(t));
-    TRY(choose_columns(t));
-    say_use(t);
-    while (found) {
-        err e = csv_table_next(&t->file, &found);
-        if (e && !t->file.reader.is_row_broken) return e;
-        if (!e && found) e = read_row(t);
-        if (e) TRY(bad_rows_leave_out(bad_rows, e));
-    }
-    return t->rows ? OK : fail(ERR_INPUT, "%s: the file has no row of data", t->file.path);
-}
-
 /* ---- the format ---- */
 
-static void drop_table(struct table *t)
+static void close_table(struct row_reader *reader)
 {
+    struct table *t = (struct table *)reader;
     free(t->columns);
     free(t->is_listed);
     csv_table_close(&t->file);
-    storage_drop(&t->storage);
+    free(t);
 }
 
-static err give_table(struct table *t, struct dataset *ret)
+static void describe(struct table *t)
 {
-    struct dataset d = {
-        .rows = t->rows,
-        .columns = {[FEATURES] = {.dtype = FLOAT32, .shape = {.rank = 1, .dim = {t->column_count}}},
-                    [LABELS] = {.dtype = label_dtype(&t->file.attributes->label_form)}},
-    };
-    t->storage.name = t->file.path;
-    t->storage.use = t->use;
-    TRY(storage_give(&t->storage, &d));
-    *ret = d;
+    struct row_reader *reader = &t->file.reader;
+    t->stored[LABELS] = (struct column){.name = LABELS_NAME, .dtype = reader->label_dtype};
+    t->stored[FEATURES] =
+        (struct column){.name = FEATURES_NAME, .dtype = FLOAT32, .shape = {1, {t->column_count}}};
+    t->calls = *reader->calls;
+    t->calls.make = make_row;
+    t->calls.close = close_table;
+    reader->calls = &t->calls;
+    reader->stored = t->stored;
+    reader->use = t->use;
+}
+
+static err open_table(struct table *t, const struct csv_attributes *a,
+                      const struct format_context *context)
+{
+    const struct csv_key label = key_of(a->label);
+    TRY(csv_table_open(a, &label, context, &t->file));
+    TRY(read_missing(t));
+    TRY(choose_columns(t));
+    say_use(t);
+    t->first_line = t->file.text.line;
+    describe(t);
     return OK;
+}
+
+static err read_stored(const void *attributes, const struct format_context *context,
+                       struct row_reader **ret)
+{
+    struct table *t = calloc(1, sizeof *t);
+    if (!t) return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
+    const err e = open_table(t, attributes, context);
+    if (e)
+        close_table(&t->file.reader);
+    else
+        *ret = &t->file.reader;
+    return e;
 }
 
 static err open_csv(const void *attributes, const struct format_context *context,
                     struct dataset *ret)
 {
-    const struct csv_attributes *a = attributes;
-    const struct csv_key label = key_of(a->label);
-    struct table t = {0};
-    err e = csv_table_open(a, &label, context, &t.file);
-    if (!e) e = read_table(&t, context->bad_rows);
-    if (!e) e = give_table(&t, ret);
-    drop_table(&t);
-    return e;
+    struct row_reader *reader = NULL;
+    TRY(read_stored(attributes, context, &reader));
+    return columns_open(reader, context, ret);
 }
 
 static err read_csv(const void *attributes, const struct format_context *context,
@@ -344,5 +338,6 @@ const struct format format_csv = {
     .object = {"csv", "a table as text, plain or packed", fields, sizeof(struct csv_attributes)},
     .open = open_csv,
     .read = read_csv,
+    .read_stored = read_stored,
     .label_form = offsetof(struct csv_attributes, label_form),
 };

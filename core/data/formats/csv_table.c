@@ -126,56 +126,6 @@ err csv_table_label(struct csv_table *t, double *ret)
     return csv_table_bad_cell(t, t->label, label_expected(form, &t->text.cells[t->label]));
 }
 
-/* ---- opening ---- */
-
-/* Where no label is needed its column may be missing; where it is there, it is still no feature. */
-static err find_label(struct csv_table *t, const struct csv_key *key)
-{
-    err e = csv_table_find(t, key, &t->label);
-    if (!e || !t->without_labels) return e;
-    t->label = -1;
-    return OK;
-}
-
-/* Names that are given replace those of a header. */
-static err read_first(struct csv_table *t, const struct csv_key *label)
-{
-    const struct csv_attributes *a = t->attributes;
-    bool found = false;
-    t->is_named = a->header || a->names.count;
-    if (a->header) {
-        TRY(delimited_next(&t->text, &found));
-        if (found && !a->names.count) TRY(check_header(t));
-        if (found && !a->names.count) TRY(take_names(t, t->text.count));
-    }
-    TRY(delimited_next(&t->text, &found));
-    if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);
-    if (!t->names) TRY(take_names(t, a->names.count ? a->names.count : t->text.count));
-    t->has_row = true;
-    return find_label(t, label);
-}
-
-err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
-                   const struct format_context *context, struct csv_table *ret)
-{
-    *ret = (struct csv_table){.attributes = a, .without_labels = context->without_labels};
-    ret->seen = label_seen_begin(context->has_other_parts, context->labels);
-    if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
-        return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
-    TRY(input_open(context, context->files[0], &ret->input));
-    ret->path = input_path(ret->input);
-    TRY(delimited_open(ret->input, a->delimiter[0], &ret->text));
-    return read_first(ret, label);
-}
-
-void csv_table_close(struct csv_table *t)
-{
-    for (int i = 0; t->names && i < t->width; i++) free(t->names[i]);
-    free(t->names);
-    delimited_close(&t->text);
-    input_close(t->input);
-}
-
 /* ---- as a reader of rows ---- */
 
 static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
@@ -211,17 +161,39 @@ static void close_reader(struct row_reader *reader)
     free(reader);
 }
 
-err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
-                   const struct format_context *context, struct row_reader **ret)
+/* ---- opening ---- */
+
+/* Where no label is needed its column may be missing; where it is there, it is still no feature. */
+static err find_label(struct csv_table *t, const struct csv_key *key)
 {
-    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
-    struct csv_table *t = calloc(1, sizeof *t);
-    if (!t) return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
-    const err e = csv_table_open(a, label, context, t);
-    if (e) {
-        close_reader(&t->reader);
-        return e;
+    err e = csv_table_find(t, key, &t->label);
+    if (!e || !t->without_labels) return e;
+    t->label = -1;
+    return OK;
+}
+
+/* Names that are given replace those of a header. */
+static err read_first(struct csv_table *t, const struct csv_key *label)
+{
+    const struct csv_attributes *a = t->attributes;
+    bool found = false;
+    t->is_named = a->header || a->names.count;
+    if (a->header) {
+        TRY(delimited_next(&t->text, &found));
+        if (found && !a->names.count) TRY(check_header(t));
+        if (found && !a->names.count) TRY(take_names(t, t->text.count));
     }
+    TRY(delimited_next(&t->text, &found));
+    if (!found) return fail(ERR_INPUT, "%s: the file has no row of data", t->path);
+    if (!t->names) TRY(take_names(t, a->names.count ? a->names.count : t->text.count));
+    t->has_row = true;
+    return find_label(t, label);
+}
+
+static void describe(struct csv_table *t)
+{
+    static const struct row_calls calls = {
+        .next = next_row, .skip = skip_row, .seek = seek_row, .close = close_reader};
     t->reader = (struct row_reader){
         .calls = &calls,
         .name = t->path,
@@ -229,10 +201,44 @@ err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
         .cell_names = (const char *const *)t->names,
         .cell_count = t->width,
         .label_cell = t->label,
-        .label_dtype = label_dtype(&a->label_form),
-        .cut = (uint64_t)(unsigned char)a->delimiter[0] << 1 | a->header,
+        .label_dtype = label_dtype(&t->attributes->label_form),
+        .cut = (uint64_t)(unsigned char)t->attributes->delimiter[0] << 1 | t->attributes->header,
         .input = t->input,
     };
-    *ret = &t->reader;
+}
+
+err csv_table_open(const struct csv_attributes *a, const struct csv_key *label,
+                   const struct format_context *context, struct csv_table *ret)
+{
+    *ret = (struct csv_table){.attributes = a, .without_labels = context->without_labels};
+    ret->seen = label_seen_begin(context->has_other_parts, context->labels);
+    if (strlen(a->delimiter) != 1 || strchr("\"\r\n", a->delimiter[0]))
+        return fail(ERR_INPUT, "\"delimiter\": expected one character, got \"%s\"", a->delimiter);
+    TRY(input_open(context, context->files[0], &ret->input));
+    ret->path = input_path(ret->input);
+    TRY(delimited_open(ret->input, a->delimiter[0], &ret->text));
+    TRY(read_first(ret, label));
+    describe(ret);
     return OK;
+}
+
+void csv_table_close(struct csv_table *t)
+{
+    for (int i = 0; t->names && i < t->width; i++) free(t->names[i]);
+    free(t->names);
+    delimited_close(&t->text);
+    input_close(t->input);
+}
+
+err csv_table_read(const struct csv_attributes *a, const struct csv_key *label,
+                   const struct format_context *context, struct row_reader **ret)
+{
+    struct csv_table *t = calloc(1, sizeof *t);
+    if (!t) return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
+    const err e = csv_table_open(a, label, context, t);
+    if (e)
+        close_reader(&t->reader);
+    else
+        *ret = &t->reader;
+    return e;
 }

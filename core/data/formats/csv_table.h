@@ -38,8 +38,8 @@ struct csv_table {
     bool has_row; /* the first row is read and not yet given out */
 };
 
-/* label: which column it is. Up to the first row of data, whose cells are in `text`. To be closed
- * also after a failure. */
+/* label: which column it is. Up to the first row of data, whose cells are in `text`; the reader is
+ * described. To be closed also after a failure. */
 err csv_table_open(const struct csv_attributes *, const struct csv_key *label,
                    const struct format_context *, struct csv_table *);
 void csv_table_close(struct csv_table *); /* a zeroed one is fine */

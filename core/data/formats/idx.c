@@ -4,9 +4,7 @@
  * Features of three dimensions [rows, y, x] are images of one channel and become [y, x, 1] per
  * example, so that a convolution takes them as they are.
  */
-#include "core/data/input.h"
-
-#include <stdlib.h>
+#include "core/data/formats/elements.h"
 
 struct idx_attributes {
     struct strings features, labels;
@@ -69,78 +67,71 @@ static struct shape example_shape(const struct header *h)
     return shape;
 }
 
-/* The format is big-endian, memory is not. */
-static void swap_words(struct block *b)
+/* The size is known from the header before memory is asked for, and checked against the file. */
+static err open_file(const struct format_context *context, const char *path, struct header *h,
+                     struct stored_file *ret)
 {
-    uint32_t *word = b->at;
-    for (size_t i = 0; i < b->bytes / 4; i++) word[i] = __builtin_bswap32(word[i]);
+    uint64_t bytes;
+    TRY(input_open(context, path, &ret->input));
+    TRY(read_header(ret->input, h));
+    ret->shape = example_shape(h);
+    ret->dtype = h->dtype;
+    ret->is_big_endian = true;
+    ret->what = "elements as the idx header says";
+    const err e = shape_check(&ret->shape);
+    if (e) return fail_prefix(e, "%s", input_path(ret->input));
+    TRY(storage_bytes(input_path(ret->input), h->dim[0], &ret->shape, ret->dtype, &bytes));
+    return input_announce(ret->input, bytes, ret->what);
 }
 
-/* The size is known from the header before memory is asked for, and checked against the file by
- * input_block. */
-static err read_elements(struct input *in, const struct header *h, struct shape *ret_shape,
-                         struct block *ret)
-{
-    uint64_t bytes = 0;
-    struct shape shape = example_shape(h);
-    err e = shape_check(&shape);
-    if (e) return fail_prefix(e, "%s", input_path(in));
-    TRY(storage_bytes(input_path(in), h->dim[0], &shape, h->dtype, &bytes));
-    TRY(input_block(in, bytes, "elements as the idx header says", ret));
-    if (h->dtype != UINT8) swap_words(ret);
-    *ret_shape = shape;
-    return OK;
-}
-
-static err read_features(struct input *in, struct dataset *d, struct storage *s)
+static err open_features(const struct format_context *context, struct stored_rows *e)
 {
     struct header h = {0};
-    TRY(read_header(in, &h));
+    TRY(open_file(context, context->files[0], &h, &e->features));
     if (h.dtype == INT32)
         return fail(ERR_INPUT, "%s: offset 2: features must be uint8 or float32, not int32",
-                    input_path(in));
-    struct shape *shape = &d->columns[FEATURES].shape;
-    TRY(read_elements(in, &h, shape, &s->features));
+                    input_path(e->features.input));
     /* one channel, so that conv2d and flatten both take it */
-    if (h.rank == 3) shape->dim[shape->rank++] = 1;
-    d->rows = h.dim[0];
-    d->columns[FEATURES].dtype = h.dtype;
+    if (h.rank == 3) e->features.shape.dim[e->features.shape.rank++] = 1;
+    e->rows = h.dim[0];
     return OK;
 }
 
-static err read_labels(struct input *in, struct dataset *d, struct storage *s)
+static err open_labels(const struct format_context *context, struct stored_rows *e)
 {
     struct header h = {0};
-    TRY(read_header(in, &h));
-    if (h.dim[0] != d->rows)
-        return fail(ERR_INPUT, "%s: offset 4: expected %lld labels, one per row of %s, got %lld",
-                    input_path(in), (long long)d->rows, s->name, (long long)h.dim[0]);
-    struct block stored = {0};
-    TRY(read_elements(in, &h, &d->columns[LABELS].shape, &stored));
-    if (h.dtype == UINT8) TRY(storage_widen_labels(&stored, &stored));
-    s->labels = stored;
-    d->columns[LABELS].dtype = h.dtype == UINT8 ? INT32 : h.dtype;
-    return OK;
+    TRY(open_file(context, context->files[1], &h, &e->labels));
+    if (h.dim[0] == e->rows) return OK;
+    return fail(ERR_INPUT, "%s: offset 4: expected %lld labels, one per row of %s, got %lld",
+                input_path(e->labels.input), (long long)e->rows, input_path(e->features.input),
+                (long long)h.dim[0]);
 }
 
-/* The block of features moves to the dataset with storage_give; on failure storage_drop has it. */
+static err open_files(const struct format_context *context, struct stored_rows *e)
+{
+    TRY(open_features(context, e));
+    return context->without_labels ? OK : open_labels(context, e);
+}
+
 static err open_idx(const void *attributes, const struct format_context *context,
                     struct dataset *ret)
 {
-    struct input *features = NULL, *labels = NULL;
-    struct storage s = {0};
-    struct dataset d = {0};
-    err e = input_open(context, context->files[0], &features);
-    if (!e) s.name = input_path(features);
-    if (!e) e = read_features(features, &d, &s);
-    if (!e && !context->without_labels) e = input_open(context, context->files[1], &labels);
-    if (!e && labels) s.label_name = input_path(labels);
-    if (!e && labels) e = read_labels(labels, &d, &s);
-    if (!e) e = storage_give(&s, &d);
-    if (!e) *ret = d;
-    storage_drop(&s);
-    input_close(features);
-    input_close(labels);
+    struct stored_rows elements = {0};
+    err e = open_files(context, &elements);
+    if (!e) e = elements_load(&elements, ret);
+    elements_close(&elements);
+    (void)attributes;
+    return e;
+}
+
+static err read_idx(const void *attributes, const struct format_context *context,
+                    struct row_reader **ret)
+{
+    struct stored_rows elements = {0};
+    const err e = open_files(context, &elements);
+    (void)attributes;
+    if (!e) return elements_read(&elements, ret);
+    elements_close(&elements);
     return e;
 }
 
@@ -164,4 +155,5 @@ const struct format format_idx = {
     .object = {"idx", "idx files as of MNIST, plain or packed", fields,
                sizeof(struct idx_attributes)},
     .open = open_idx,
+    .read_stored = read_idx,
 };

@@ -22,6 +22,14 @@ enum dtype label_dtype(const struct label_form *form)
                                                                                      : INT32;
 }
 
+void label_store(enum dtype dtype, double label, void *to)
+{
+    if (dtype == INT32)
+        *(int32_t *)to = (int32_t)label;
+    else
+        *(float *)to = (float)label;
+}
+
 /* ---- classes ---- */
 
 static int compare(const void *a, const void *b, void *classes)

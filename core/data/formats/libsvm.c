@@ -4,6 +4,7 @@
  * no columns are made of it, features become float32 [features], zeros included. A comment goes
  * from # to the end of the line. Rows to predict may be without a label.
  */
+#include "core/data/columns/column.h"
 #include "core/data/columns/decimal.h"
 #include "core/data/formats/delimited.h"
 #include "core/data/formats/label.h"
@@ -33,6 +34,7 @@ struct libsvm {
     float *values;
     int64_t capacity;
     struct cell cell; /* "features" */
+    struct column stored[STORED_COLUMNS];
 };
 
 /* ---- rows ---- */
@@ -158,10 +160,33 @@ static void close_reader(struct row_reader *reader)
     free(s);
 }
 
+/* ---- dense ---- */
+
+static err too_wide(const struct libsvm *s, int64_t id)
+{
+    return fail(ERR_INPUT, "%s: line %lld: index %lld, \"features\" is %lld", s->reader.name,
+                (long long)s->text.line, (long long)id + 1, (long long)s->attributes->features);
+}
+
+static err make_row(const struct row_reader *reader, const struct row *row, void *label,
+                    void *features)
+{
+    const struct libsvm *s = (const struct libsvm *)reader;
+    const struct cell *cell = &row->cells[0];
+    const int64_t width = s->attributes->features;
+    float *to = features;
+    for (int64_t i = 0; i < cell->count; i++)
+        if (cell->ids[i] >= width) return too_wide(s, cell->ids[i]);
+    memset(to, 0, (size_t)width * sizeof *to);
+    for (int64_t i = 0; i < cell->count; i++) to[cell->ids[i]] = cell->numbers[i];
+    label_store(reader->label_dtype, row->label, label);
+    return OK;
+}
+
 static err read_libsvm(const void *attributes, const struct format_context *context,
                        struct row_reader **ret)
 {
-    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
+    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader, make_row};
     static const char *const cell_names[] = {"features"};
     const struct libsvm_attributes *a = attributes;
     struct libsvm *s = calloc(1, sizeof *s);
@@ -188,81 +213,28 @@ static err read_libsvm(const void *attributes, const struct format_context *cont
     return e;
 }
 
-/* ---- dense ---- */
-
-/* Rows on their way to a dataset: how many are there, and how wide they are. */
-struct dense {
-    struct row_reader *rows;
-    int64_t count, width;
-    struct storage storage;
-};
-
-static err too_wide(const struct dense *m, const struct row *row, int64_t id)
+static err read_stored(const void *attributes, const struct format_context *context,
+                       struct row_reader **ret)
 {
-    return fail(ERR_INPUT, "%s: line %lld: index %lld, \"features\" is %lld", m->rows->name,
-                (long long)row->number, (long long)id + 1, (long long)m->width);
-}
-
-/* Memory is zero where nobody has written. */
-static err add_row(struct dense *m, const struct row *row)
-{
-    const struct cell *cell = &row->cells[0];
-    const uint64_t row_bytes = sizeof(float) * (uint64_t)m->width;
-    TRY(block_grow(&m->storage.features, row_bytes * (uint64_t)(m->count + 1)));
-    TRY(block_grow(&m->storage.labels, 4 * (uint64_t)(m->count + 1)));
-    float *features = (float *)m->storage.features.at + m->width * m->count;
-    for (int64_t i = 0; i < cell->count; i++)
-        if (cell->ids[i] >= m->width) return too_wide(m, row, cell->ids[i]);
-    for (int64_t i = 0; i < cell->count; i++) features[cell->ids[i]] = cell->numbers[i];
-    char *label = (char *)m->storage.labels.at + 4 * m->count;
-    if (m->rows->label_dtype == INT32)
-        *(int32_t *)label = (int32_t)row->label;
-    else
-        *(float *)label = (float)row->label;
-    m->count++;
-    return OK;
-}
-
-static err add_rows(struct dense *m, struct bad_rows *bad_rows)
-{
-    bool found = true;
-    struct row row;
-    while (found) {
-        err e = m->rows->calls->next(m->rows, &row, &found);
-        if (e && !m->rows->is_row_broken) return e;
-        if (!e && found) e = add_row(m, &row);
-        if (e) TRY(bad_rows_leave_out(bad_rows, e));
-    }
-    return m->count ? OK : fail(ERR_INPUT, "%s: the file has no row of data", m->rows->name);
-}
-
-static err give_dense(struct dense *m, struct dataset *ret)
-{
-    struct dataset d = {
-        .rows = m->count,
-        .columns = {[FEATURES] = {.dtype = FLOAT32, .shape = {.rank = 1, .dim = {m->width}}},
-                    [LABELS] = {.dtype = m->rows->label_dtype}},
-    };
-    m->storage.name = m->rows->name;
-    TRY(storage_give(&m->storage, &d));
-    *ret = d;
+    const struct libsvm_attributes *a = attributes;
+    if (a->features == 0)
+        return fail(ERR_INPUT, "%s: \"features\": expected how many there are, or data.columns",
+                    context->files[0]);
+    TRY(read_libsvm(attributes, context, ret));
+    struct libsvm *s = (struct libsvm *)*ret;
+    s->stored[LABELS] = (struct column){.name = LABELS_NAME, .dtype = s->reader.label_dtype};
+    s->stored[FEATURES] =
+        (struct column){.name = FEATURES_NAME, .dtype = FLOAT32, .shape = {1, {a->features}}};
+    s->reader.stored = s->stored;
     return OK;
 }
 
 static err open_libsvm(const void *attributes, const struct format_context *context,
                        struct dataset *ret)
 {
-    const struct libsvm_attributes *a = attributes;
-    if (a->features == 0)
-        return fail(ERR_INPUT, "%s: \"features\": expected how many there are, or data.columns",
-                    context->files[0]);
-    struct dense m = {.width = a->features};
-    TRY(read_libsvm(attributes, context, &m.rows));
-    err e = add_rows(&m, context->bad_rows);
-    if (!e) e = give_dense(&m, ret);
-    m.rows->calls->close(m.rows);
-    storage_drop(&m.storage);
-    return e;
+    struct row_reader *reader = NULL;
+    TRY(read_stored(attributes, context, &reader));
+    return columns_open(reader, context, ret);
 }
 
 static const struct field fields[] = {
@@ -288,5 +260,6 @@ const struct format format_libsvm = {
                sizeof(struct libsvm_attributes)},
     .open = open_libsvm,
     .read = read_libsvm,
+    .read_stored = read_stored,
     .label_form = offsetof(struct libsvm_attributes, label_form),
 };

@@ -1,7 +1,7 @@
 /* raw: plain numbers without a header, little-endian: the features of all rows, and their labels in
  * another file.
  */
-#include "core/data/input.h"
+#include "core/data/formats/elements.h"
 
 static const char *const feature_types[] = {"float32", "uint8", NULL};
 static const char *const label_types[] = {"int32", "uint8", "float32", NULL};
@@ -15,62 +15,52 @@ struct raw_attributes {
 
 /* Without a header the size of the file is the only check there is, so it must fit exactly. Of a
  * packed file it says nothing: there "rows" bounds what is unpacked. */
-static err read_features(struct input *in, const struct raw_attributes *a, struct dataset *d,
-                         struct storage *s)
+static err find_rows(const struct input *in, const struct raw_attributes *a, struct stored_rows *e)
 {
-    uint64_t row_bytes = 0, bytes = 0;
-    struct column *c = &d->columns[FEATURES];
-    TRY(storage_shape(&a->shape, "shape", &c->shape));
-    c->dtype = a->dtype == 0 ? FLOAT32 : UINT8;
-    TRY(storage_bytes(s->name, 1, &c->shape, c->dtype, &row_bytes));
-    d->rows = a->rows ? a->rows : (int64_t)(input_file_bytes(in) / row_bytes);
+    const char *name = input_path(in);
+    uint64_t row_bytes = 0;
+    TRY(storage_bytes(name, 1, &e->features.shape, e->features.dtype, &row_bytes));
+    e->rows = a->rows ? a->rows : (int64_t)(input_file_bytes(in) / row_bytes);
     if (!a->rows && input_is_packed(in))
-        return fail(ERR_INPUT, "%s: say with \"rows\" how many rows this packed file holds",
-                    s->name);
+        return fail(ERR_INPUT, "%s: say with \"rows\" how many rows this packed file holds", name);
     if (!a->rows && input_file_bytes(in) % row_bytes)
         return fail(ERR_INPUT, "%s: expected rows of %llu bytes, %llu bytes are no whole number",
-                    s->name, (unsigned long long)row_bytes,
-                    (unsigned long long)input_file_bytes(in));
-    TRY(storage_bytes(s->name, d->rows, &c->shape, c->dtype, &bytes));
-    return input_block(in, bytes, "features", &s->features);
+                    name, (unsigned long long)row_bytes, (unsigned long long)input_file_bytes(in));
+    return OK;
 }
 
-/* int32 and float32 stay as they are; bytes are widened to int32. */
-static err read_labels(struct input *in, const struct raw_attributes *a, struct dataset *d,
-                       struct storage *s)
+static err open_files(const struct raw_attributes *a, const struct format_context *context,
+                      struct stored_rows *e)
 {
     static const enum dtype stored[] = {INT32, UINT8, FLOAT32};
-    enum dtype dtype = stored[a->label_dtype];
-    struct block labels = {0};
-    uint64_t bytes = 0;
-    struct column *c = &d->columns[LABELS];
-    TRY(storage_shape(&a->label_shape, "label_shape", &c->shape));
-    TRY(storage_bytes(s->name, d->rows, &c->shape, dtype, &bytes));
-    TRY(input_block(in, bytes, "labels, as the rows of features say", &labels));
-    if (dtype == UINT8) TRY(storage_widen_labels(&labels, &labels));
-    c->dtype = dtype == UINT8 ? INT32 : dtype;
-    s->labels = labels;
-    return OK;
+    e->features.dtype = a->dtype == 0 ? FLOAT32 : UINT8;
+    e->features.what = "features";
+    e->labels.dtype = stored[a->label_dtype];
+    e->labels.what = "labels, as the rows of features say";
+    TRY(storage_shape(&a->shape, "shape", &e->features.shape));
+    TRY(storage_shape(&a->label_shape, "label_shape", &e->labels.shape));
+    TRY(input_open(context, context->files[0], &e->features.input));
+    TRY(find_rows(e->features.input, a, e));
+    return context->without_labels ? OK : input_open(context, context->files[1], &e->labels.input);
 }
 
 static err open_raw(const void *attributes, const struct format_context *context,
                     struct dataset *ret)
 {
-    const struct raw_attributes *a = attributes;
-    struct input *features = NULL, *labels = NULL;
-    struct storage s = {0};
-    struct dataset d = {0};
-    err e = input_open(context, context->files[0], &features);
-    if (!e) s.name = input_path(features);
-    if (!e) e = read_features(features, a, &d, &s);
-    if (!e && !context->without_labels) e = input_open(context, context->files[1], &labels);
-    if (!e && labels) s.label_name = input_path(labels);
-    if (!e && labels) e = read_labels(labels, a, &d, &s);
-    if (!e) e = storage_give(&s, &d);
-    if (!e) *ret = d;
-    storage_drop(&s);
-    input_close(features);
-    input_close(labels);
+    struct stored_rows elements = {0};
+    err e = open_files(attributes, context, &elements);
+    if (!e) e = elements_load(&elements, ret);
+    elements_close(&elements);
+    return e;
+}
+
+static err read_raw(const void *attributes, const struct format_context *context,
+                    struct row_reader **ret)
+{
+    struct stored_rows elements = {0};
+    const err e = open_files(attributes, context, &elements);
+    if (!e) return elements_read(&elements, ret);
+    elements_close(&elements);
     return e;
 }
 
@@ -125,4 +115,5 @@ static const struct field fields[] = {
 const struct format format_raw = {
     .object = {"raw", "numbers without a header", fields, sizeof(struct raw_attributes)},
     .open = open_raw,
+    .read_stored = read_raw,
 };

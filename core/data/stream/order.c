@@ -33,9 +33,14 @@ static uint64_t own_before(const struct order *o, int worker, uint64_t position)
     return position / turn * batch + (part < batch ? part : batch);
 }
 
+static uint64_t begin_of(const struct order *o, uint64_t epoch)
+{
+    return o->first + epoch * (uint64_t)o->rows;
+}
+
 static int64_t share(const struct order *o, int worker, uint64_t epoch)
 {
-    const uint64_t begin = epoch * (uint64_t)o->rows, end = begin + (uint64_t)o->rows;
+    const uint64_t begin = begin_of(o, epoch), end = begin + (uint64_t)o->rows;
     return (int64_t)(own_before(o, worker, end) - own_before(o, worker, begin));
 }
 
@@ -65,7 +70,7 @@ void order_rows(const struct order *o, struct pool_number n, int64_t first, int6
 
 struct pool_number order_pool(const struct order *o, uint64_t position, int64_t *ret_row)
 {
-    const uint64_t epoch = position / (uint64_t)o->rows, begin = epoch * (uint64_t)o->rows;
+    const uint64_t epoch = (position - o->first) / (uint64_t)o->rows, begin = begin_of(o, epoch);
     const uint64_t own = own_before(o, o->worker, position) - own_before(o, o->worker, begin);
     *ret_row = (int64_t)(own % (uint64_t)o->pool_rows);
     return (struct pool_number){epoch, (int64_t)(own / (uint64_t)o->pool_rows)};

@@ -33,6 +33,7 @@ struct pool_number {
 struct order {
     const struct unit *units; /* borrowed */
     int64_t count, rows;      /* units, and the rows of all of them */
+    uint64_t first;           /* position of the first row */
     int64_t batch, pool_rows;
     int worker, workers;
     bool shuffle, is_once;

@@ -12,7 +12,7 @@
 
 static err open_reader(struct row_files *f, int file, struct row_reader **ret)
 {
-    TRY(parts_read(f->parts, f->source, &f->context, file, ret));
+    TRY(parts_read(f->parts, f->source, &f->context, file, f->is_stored, ret));
     if ((*ret)->calls->skip) return OK;
     (*ret)->calls->close(*ret);
     return fail(ERR_INPUT, "\"stream\": its rows come from no file");
@@ -67,6 +67,7 @@ static err name_files(struct row_files *f, const struct row_reader *first)
     const int more = parts_count(f->parts) - 1;
     f->name = more ? arena_format(&f->arena, "%s and %d more", first->name, more)
                    : arena_string(&f->arena, first->name);
+    f->use = arena_string(&f->arena, first->use ? first->use : "");
     return columns_new(first, &f->context, &f->columns);
 }
 
@@ -158,10 +159,12 @@ err row_files_open(struct row_files *f, const struct source_spec *source,
                    const struct format_context *context)
 {
     int64_t rows;
-    *f = (struct row_files){.source = source, .context = *context};
+    *f = (struct row_files){
+        .source = source, .context = *context, .is_stored = !format_context_has_columns(context)};
     f->bad_rows.limit = source->bad_rows;
     f->context.bad_rows = &f->bad_rows;
     TRY(parts_find(source, &f->context, &f->parts));
+    f->context.only_file = NULL; /* found, and the caller's */
     TRY(index_files(f, &rows));
     f->context.bad_rows = NULL; /* they are counted */
     TRY(source_narrow(source, f->name, rows, &f->rows));

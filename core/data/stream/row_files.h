@@ -13,7 +13,8 @@ struct row_files {
     struct format_context context;
     struct bad_rows bad_rows;
     struct parts *parts;
-    const char *name; /* for messages */
+    bool is_stored;         /* there are no data.columns: the readers make columns by themselves */
+    const char *name, *use; /* for messages; use: of readers that do, else "" */
     struct arena arena;
     struct columns *columns; /* those of the first file, for whoever asks first */
 

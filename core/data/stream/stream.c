@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/data/dataset_check.h"
+#include "core/data/packing/unpacker.h"
 #include "core/data/storage.h"
 #include "core/data/stream/row_files.h"
 #include "core/base/threads/thread.h"
@@ -13,9 +15,11 @@
 enum {
     POOLS = 2,
     POOL_ROWS_DEFAULT = 1 << 17,
+    READERS_DEFAULT = 2,
+    READERS_OF_URLS = 16, /* blocks that are under way at once: 4 MB within what an answer takes */
     IN_ORDER_ROWS_MAX = 1 << 14, /* of a pool that is not shuffled: more is of no use */
     READER_BYTES = 3 << 19,      /* for a person: of what a reader has open */
-    USE_TEXT_MAX = 256,
+    USE_TEXT_MAX = 2048,
 };
 
 /* Once its passages are read, rows of a pool. */
@@ -71,16 +75,22 @@ static bool may_take(const struct reader *r, const struct passage *passage)
     return is_free || passage->file % s->reader_count == r->number;
 }
 
+/* The first, but one of the file that the reader has open comes before: opening takes time. */
 static const struct passage *take_of(const struct reader *r, struct pool *pool)
 {
+    int64_t found = -1;
     if (!pool->is_wanted || pool->taken == pool->passage_count) return NULL;
     for (int64_t i = 0; i < pool->passage_count; i++) {
-        if (pool->is_taken[i] || !may_take(r, &pool->passages[i])) continue;
-        pool->is_taken[i] = true;
-        pool->taken++;
-        return &pool->passages[i];
+        const struct passage *passage = &pool->passages[i];
+        if (pool->is_taken[i] || !may_take(r, passage)) continue;
+        const bool is_open = r->cursor.reader && r->cursor.file == passage->file;
+        if (found < 0 || is_open) found = i;
+        if (is_open) break;
     }
-    return NULL;
+    if (found < 0) return NULL;
+    pool->is_taken[found] = true;
+    pool->taken++;
+    return &pool->passages[found];
 }
 
 /* Waits for something to read. NULL: the stream ends. */
@@ -105,15 +115,15 @@ static err check_rows(const struct stream *s, const struct pool *pool,
                       const struct passage *passage, const char *name)
 {
     struct dataset d = pool->rows;
-    if (s->without_labels) return OK;
     for (int i = 0; i < d.column_count; i++) {
         struct column *c = &d.columns[i];
-        c->at = (const char *)c->at + column_row_bytes(c) * (size_t)passage->to;
+        if (c->at) c->at = (const char *)c->at + column_row_bytes(c) * (size_t)passage->to;
     }
     d.rows = passage->rows;
     d.first_row = passage->first;
     d.name = d.label_name = name;
-    return transform_check(&s->transform, &d);
+    if (s->files.is_stored) TRY(dataset_check_features(&d));
+    return s->without_labels ? OK : transform_check(&s->transform, &d);
 }
 
 static void finish_passage(struct stream *s, struct pool *pool, err e)
@@ -263,15 +273,30 @@ static err open_pool(struct stream *s, struct pool *pool)
     return OK;
 }
 
+/* "9 columns; ", or what the files say. Returns its length. */
+static int say_columns(struct stream *s)
+{
+    const char *use = s->files.use;
+    if (s->files.is_stored) return snprintf(s->use, sizeof s->use, "%s%s", use, *use ? "; " : "");
+    const int count = s->files.context.columns->count;
+    return snprintf(s->use, sizeof s->use, "%d column%s; ", count, count == 1 ? "" : "s");
+}
+
 static void say_use(struct stream *s)
 {
-    const int64_t ahead = path_is_url(s->files.name) ? FILE_AHEAD_BYTES : 0;
-    int64_t bytes = POOLS * s->pool_rows * s->row_bytes + s->reader_count * (READER_BYTES + ahead);
-    for (int i = 0; i < s->files.file_count; i++)
-        bytes += s->files.files[i].index.count * (int64_t)sizeof(struct row_block);
-    snprintf(s->use, sizeof s->use,
-             "%d column%s; a stream of %d file%s, pools of %lld rows, %d reader%s, %.0f MiB",
-             s->files.context.columns->count, s->files.context.columns->count == 1 ? "" : "s",
+    int64_t reader = READER_BYTES + (path_is_url(s->files.name) ? FILE_AHEAD_BYTES : 0);
+    int64_t bytes = POOLS * s->pool_rows * s->row_bytes;
+    bool is_packed = false;
+    for (int i = 0; i < s->files.file_count; i++) {
+        const struct row_index *index = &s->files.files[i].index;
+        bytes += index->count * (int64_t)sizeof(struct row_block);
+        is_packed |= index->is_packed;
+    }
+    if (is_packed) reader += UNPACKED_AHEAD_BYTES;
+    bytes += s->reader_count * reader;
+    const int used = say_columns(s);
+    snprintf(s->use + used, sizeof s->use - (size_t)used,
+             "a stream of %d file%s, pools of %lld rows, %d reader%s, %.0f MiB",
              s->files.file_count, s->files.file_count == 1 ? "" : "s", (long long)s->pool_rows,
              s->reader_count, s->reader_count == 1 ? "" : "s", (double)bytes * 0x1p-20);
 }
@@ -303,6 +328,7 @@ err stream_begin(struct stream *s, const struct stream_options *o)
         .units = s->files.units,
         .count = s->files.unit_count,
         .rows = s->files.rows,
+        .first = o->first,
         .batch = o->batch,
         .pool_rows = s->pool_rows,
         .worker = o->worker,
@@ -323,13 +349,14 @@ err stream_is_wanted(const struct source_spec *source, const struct format_conte
                      bool *ret)
 {
     const struct format *format = source->format.kind->descriptor;
-    const bool has_columns = context->columns && context->columns->count > 0;
-    const bool can_be = has_columns && format->read && parts_are_files(format);
+    const bool has_reader =
+        format_context_has_columns(context) ? format->read : format->read_stored;
+    const bool can_be = has_reader && parts_are_files(format);
     uint64_t bytes = 0;
     *ret = source->stream == STREAM_ALWAYS;
     if (*ret && !can_be)
-        return fail(ERR_INPUT, "\"stream\": only rows of files that data.columns are made of can "
-                               "be read as a stream");
+        return fail(ERR_INPUT, "\"stream\": only rows of files can be read as a stream, those of "
+                               "cells with data.columns");
     if (!can_be || source->stream != STREAM_LARGE) return OK;
     TRY(parts_bytes(source, context, &bytes));
     *ret = bytes > (uint64_t)source->memory_mb << 20;
@@ -347,7 +374,10 @@ static err open_files(struct stream *s, const struct source_spec *source,
         s->row_bytes += (int64_t)column_row_bytes(&made[i]);
     }
     s->without_labels = context->without_labels;
-    s->reader_count = (int)source->readers;
+    const bool waits = path_is_url(s->files.name) && !s->files.files[0].index.is_packed;
+    s->reader_count = source->readers ? (int)source->readers
+                      : waits         ? READERS_OF_URLS
+                                      : READERS_DEFAULT;
     return OK;
 }
 

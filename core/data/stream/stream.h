@@ -3,8 +3,8 @@
  * Two pools of rows are in memory: one that batches are made of, and the next one. Readers, each a
  * thread with a file open, fill what is not full yet; where in a pool a row goes is known before it
  * is read, so they do not wait for each other, and how many there are changes nothing. Memory is
- * that of the two pools, of the index (stream/row_index.h), and of each reader about 1.5 MB, or
- * where its file is behind a URL that and FILE_AHEAD_BYTES.
+ * that of the two pools, of the index (stream/row_index.h), and of each reader about 1.5 MB, where
+ * files are packed UNPACKED_AHEAD_BYTES more, and where they are behind a URL FILE_AHEAD_BYTES.
  */
 #ifndef CORE_DATA_STREAM_STREAM_H
 #define CORE_DATA_STREAM_STREAM_H

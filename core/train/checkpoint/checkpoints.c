@@ -135,6 +135,12 @@ static void warn_of_unnamed(const struct checkpoints *c)
     state_fini(&found);
 }
 
+err checkpoints_prove(const char *directory)
+{
+    char resolved[CHECKPOINT_PATH_MAX];
+    return open_folder(directory, resolved);
+}
+
 /* The list first, then the sweep: what the list names is not litter. */
 err checkpoints_open(const char *directory, const struct retention *retention, double now_s,
                      struct checkpoints **ret)
@@ -243,7 +249,7 @@ static void token_text(uint64_t token, char ret[TOKEN_BYTES + 1])
 
 /* One file for all lives of a run, so that those which end by a kill leave one at most. It is never
  * empty once it is there: a ps may read it at any time. */
-err checkpoints_token_write(struct checkpoints *c, uint64_t token)
+static err write_token(const struct checkpoints *c, uint64_t token)
 {
     char path[CHECKPOINT_PATH_MAX], text[TOKEN_BYTES + 1];
     TRY(token_path(c->directory, path));
@@ -266,16 +272,42 @@ void checkpoints_token_remove(struct checkpoints *c, uint64_t token)
         folder_unlink(path);
 }
 
-/* Read, not only looked at: a remote file system then asks its server, not its memory. */
-bool checkpoints_token_is_seen(const char *directory, uint64_t token)
+/* Read, not only looked at: a remote file system then asks its server, not its memory. false: there
+ * is none. */
+static bool read_token(const char *directory, char ret[TOKEN_BYTES])
 {
-    char path[CHECKPOINT_PATH_MAX], wanted[TOKEN_BYTES + 1], found[TOKEN_BYTES];
-    if (token_path(directory, path)) return false;
-    token_text(token, wanted);
+    char path[CHECKPOINT_PATH_MAX];
     struct file *file;
     size_t got = 0;
-    if (file_open(path, &file)) return false;
-    const err e = file_read_at(file, 0, TOKEN_BYTES, found, sizeof found, &got);
+    if (token_path(directory, path) || file_open(path, &file)) return false;
+    const err e = file_read_at(file, 0, TOKEN_BYTES, ret, TOKEN_BYTES, &got);
     file_close(file);
-    return !e && got == TOKEN_BYTES && memcmp(found, wanted, TOKEN_BYTES) == 0;
+    return !e && got == TOKEN_BYTES;
+}
+
+bool checkpoints_token_is_seen(const char *directory, uint64_t token)
+{
+    char wanted[TOKEN_BYTES + 1], found[TOKEN_BYTES];
+    token_text(token, wanted);
+    return read_token(directory, found) && memcmp(found, wanted, TOKEN_BYTES) == 0;
+}
+
+/* ---- who publishes ---- */
+
+err checkpoints_own(struct checkpoints *c, uint64_t token, double now_s)
+{
+    TRY(write_token(c, token));
+    c->token = token;
+    state_fini(&c->state);
+    c->state = (struct checkpoint_state){0};
+    return load(c, now_s);
+}
+
+/* A token that somebody removed, with all else perhaps, is nobody else's. */
+err checkpoints_still_own(const struct checkpoints *c)
+{
+    char found[TOKEN_BYTES];
+    if (!c->token || checkpoints_token_is_seen(c->directory, c->token)) return OK;
+    if (!read_token(c->directory, found)) return write_token(c, c->token);
+    return fail(ERR_PEER, "another chief writes to %s now", c->directory);
 }

@@ -27,6 +27,8 @@ struct checkpoints;
  * now_s: unix time. ERR_IO where the folder cannot be made or written (tested by writing). */
 err checkpoints_open(const char *directory, const struct retention *, double now_s,
                      struct checkpoints **ret);
+/* Whether it could be opened, as there: makes the folder, and touches nothing in it. */
+err checkpoints_prove(const char *directory);
 void checkpoints_close(struct checkpoints *);                  /* NULL is fine */
 const char *checkpoints_directory(const struct checkpoints *); /* absolute */
 
@@ -47,9 +49,10 @@ err checkpoints_begin(struct checkpoints *, uint64_t step, uint64_t tag,
                       char ret_folder[CHECKPOINT_PATH_MAX]);
 void checkpoint_shard_prefix(const char *folder, int shard, int shards,
                              char ret_prefix[CHECKPOINT_PATH_MAX]);
-/* All shards are there: joins them, replaces the state file, removes what retention lets go.
- * ret_prefix: of the new checkpoint. The same step again replaces what was there; while that is
- * leased the new one is called model.ckpt-0STEP. The temporary folder is gone in any case. */
+/* ERR_PEER: another one owns the folder. All shards are there: joins them, replaces the state file,
+ * removes what retention lets go. ret_prefix: of the new checkpoint. The same step again replaces
+ * what was there; while that is leased the new one is called model.ckpt-0STEP. The temporary folder
+ * is gone in any case. */
 err checkpoints_publish(struct checkpoints *, const char *folder, int shards, uint64_t step,
                         double now_s, char ret_prefix[CHECKPOINT_PATH_MAX]);
 void checkpoints_abandon(struct checkpoints *,
@@ -57,8 +60,11 @@ void checkpoints_abandon(struct checkpoints *,
 /* What dead or abandoned attempts left, whoever made it; while none is going on. At open, too. */
 void checkpoints_sweep(struct checkpoints *, double now_s);
 
-/* A file in the folder that others look for, to learn whether they see the same folder. */
-err checkpoints_token_write(struct checkpoints *, uint64_t token);
+/* A file in the folder that others look for, to learn whether they see the same folder. Whoever
+ * wrote it last owns the folder: an earlier owner publishes nothing any more, and what it has
+ * published is in the list. Looked for right before the state file is replaced; between the two
+ * another task may write it, and then the next checkpoint puts the state file right. */
+err checkpoints_own(struct checkpoints *, uint64_t token, double now_s);
 void checkpoints_token_remove(struct checkpoints *, uint64_t token);
 bool checkpoints_token_is_seen(const char *directory, uint64_t token);
 

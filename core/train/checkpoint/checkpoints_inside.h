@@ -67,7 +67,9 @@ struct checkpoints {
     char directory[CHECKPOINT_PATH_MAX]; /* absolute, without links */
     struct retention retention;
     struct checkpoint_state state; /* oldest first */
+    uint64_t token;                /* of checkpoints_own; 0: nobody else is expected */
 };
+err checkpoints_still_own(const struct checkpoints *); /* ERR_PEER: no more */
 /* Does it lie in this folder, not elsewhere, where a state file may point too? */
 bool checkpoints_is_ours(const struct checkpoints *, const char *path);
 

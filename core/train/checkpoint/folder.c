@@ -126,7 +126,11 @@ void folder_remove_parts(const char *path)
 {
     char folder[CHECKPOINT_PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path);
-    if (!folder_visit(folder, remove_part, folder) && !path_is_url(folder)) rmdir(folder);
+    if (folder_visit(folder, remove_part, folder)) return;
+    if (!path_is_url(folder))
+        rmdir(folder);
+    else if (file_remove_folder(folder))
+        log_line(LOG_WARNING, "%s", error_text());
 }
 
 /* Of the file itself where the path is a link: that is what was written. */

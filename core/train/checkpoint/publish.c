@@ -105,7 +105,8 @@ static err announce(struct checkpoints *c, const char *prefix, double now_s)
     }
     if (state->count == CHECKPOINTS_MAX) state_forget(state, 0);
     TRY(state_add(state, prefix, now_s));
-    err e = write_state(c);
+    err e = checkpoints_still_own(c);
+    if (!e) e = write_state(c);
     if (e) state_forget(state, state->count - 1);
     return e;
 }
@@ -185,9 +186,10 @@ static void take_usual_name(struct checkpoints *c, const char *usual, int shards
 static err join(struct checkpoints *c, const char *folder, int shards, const char *prefix,
                 double now_s)
 {
+    TRY(checkpoints_still_own(c));
     err e = merge(folder, shards, prefix);
     if (!e) e = announce(c, prefix, now_s);
-    return e ? undo(prefix, e) : OK;
+    return e && e != ERR_PEER ? undo(prefix, e) : e; /* files of that name may be another chief's */
 }
 
 err checkpoints_publish(struct checkpoints *c, const char *folder, int shards, uint64_t step,

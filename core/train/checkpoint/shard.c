@@ -83,41 +83,69 @@ static err add_slices(struct bundle_writer *writer, const struct shard *shard)
     return OK;
 }
 
-/* An array of a table, a stretch of rows at a time */
-static err add_rows(struct bundle_writer *writer, const struct shard_table *table, int array,
-                    const struct bundle_piece *whole)
+/* The pieces of a table, side by side: so a row that changes is kept no longer than until it has
+ * been written, with all its slots. */
+struct table_pieces {
+    struct bundle_piece at[BUNDLE_BESIDE_MAX];
+    char names[BUNDLE_BESIDE_MAX][BUNDLE_NAME_MAX];
+    struct bundle_box box;
+};
+
+static err name_pieces(const struct slice *slice, const struct slot_names *names,
+                       struct table_pieces *ret)
 {
-    const struct slice *slice = table->slice;
-    const int64_t row_bytes = slice->count / slice->length * (int64_t)sizeof(float);
-    const int64_t most = BUNDLE_STRETCH_BYTES / row_bytes + 1, end = slice->start + slice->length;
-    float *rows = malloc((size_t)(most * row_bytes));
-    if (!rows) return fail(ERR_MEMORY, "no memory for %lld rows", (long long)most);
-    err e = bundle_begin(writer, whole);
-    for (int64_t at = slice->start; at < end && !e; at += most) {
-        const int64_t count = end - at < most ? end - at : most;
-        e = table_save_read(table->rows, array, at, count, rows);
-        if (!e) e = bundle_append(writer, rows, (size_t)(count * row_bytes));
+    ret->box = shard_box(slice);
+    for (int i = 0; i <= names->count; i++) {
+        const char *slot = i ? names->at[i - 1] : NULL;
+        struct bundle_piece *piece = &ret->at[i];
+        *piece = (struct bundle_piece){
+            .name = ret->names[i], .dtype = BUNDLE_FLOAT, .shape = shard_shape(&slice->shape)};
+        if (!slice->mod) {
+            piece->box = &ret->box;
+            TRY(shard_name(slice->name, slot, ret->names[i]));
+            continue;
+        }
+        piece->shape.dim[0] = slice->length;
+        TRY(shard_part_name(slice->name, slice->part, slot, ret->names[i]));
     }
-    free(rows);
-    return e ? e : bundle_end(writer);
+    return OK;
 }
 
-static err add_array(struct bundle_writer *writer, const struct shard_table *table, int array,
-                     const char *slot)
+err shard_rows_open(int arrays, int64_t width, struct shard_rows *ret)
+{
+    const size_t row_bytes = (size_t)width * sizeof(float);
+    *ret = (struct shard_rows){.most = BUNDLE_STRETCH_BYTES / (int64_t)row_bytes + 1};
+    ret->memory = malloc((size_t)arrays * (size_t)ret->most * row_bytes);
+    if (!ret->memory) return fail(ERR_MEMORY, "no memory for %lld rows", (long long)ret->most);
+    for (int i = 0; i < arrays; i++) ret->at[i] = ret->memory + i * ret->most * width;
+    return OK;
+}
+
+static err append_rows(struct bundle_writer *writer, const struct shard_table *table, int arrays,
+                       const struct shard_rows *rows)
 {
     const struct slice *slice = table->slice;
-    const struct bundle_box box = shard_box(slice);
-    char name[BUNDLE_NAME_MAX];
-    struct bundle_piece piece = {
-        .name = name, .dtype = BUNDLE_FLOAT, .shape = shard_shape(&slice->shape), .box = &box};
-    if (!slice->mod) {
-        TRY(shard_name(slice->name, slot, name));
-        return add_rows(writer, table, array, &piece);
+    const int64_t end = slice->start + slice->length, row = slice->shape.dim[1] * sizeof(float);
+    for (int64_t at = slice->start; at < end; at += rows->most) {
+        const int64_t count = end - at < rows->most ? end - at : rows->most;
+        TRY(table_save_read(table->rows, at, count, rows->at));
+        for (int i = 0; i < arrays; i++)
+            TRY(bundle_append(writer, i, rows->at[i], (size_t)(count * row)));
     }
-    TRY(shard_part_name(slice->name, slice->part, slot, name));
-    piece.shape.dim[0] = slice->length;
-    piece.box = NULL;
-    return add_rows(writer, table, array, &piece);
+    return OK;
+}
+
+static err add_fixed(struct bundle_writer *writer, const struct shard_table *table,
+                     const struct slot_names *names, struct table_pieces *pieces)
+{
+    const int arrays = 1 + names->count;
+    struct shard_rows rows;
+    TRY(name_pieces(table->slice, names, pieces));
+    TRY(shard_rows_open(arrays, table->slice->shape.dim[1], &rows));
+    err e = bundle_begin(writer, pieces->at, arrays);
+    if (!e) e = append_rows(writer, table, arrays, &rows);
+    free(rows.memory);
+    return e ? e : bundle_end(writer);
 }
 
 static err add_table(struct bundle_writer *writer, const struct shard *shard,
@@ -125,14 +153,19 @@ static err add_table(struct bundle_writer *writer, const struct shard *shard,
 {
     const struct slot_names *names = &shard->slot_names[table->optimizer];
     if (table_growing(table->rows)) return shard_write_growing(writer, table, names);
-    for (int i = 0; i <= names->count; i++)
-        TRY(add_array(writer, table, i, i ? names->at[i - 1] : NULL));
-    return OK;
+    struct table_pieces *pieces = malloc(sizeof *pieces);
+    if (!pieces) return fail(ERR_MEMORY, "no memory for the names of a table");
+    const err e = add_fixed(writer, table, names, pieces);
+    free(pieces);
+    return e;
 }
 
 static err add_tables(struct bundle_writer *writer, const struct shard *shard)
 {
-    for (int i = 0; i < shard->table_count; i++) TRY(add_table(writer, shard, &shard->tables[i]));
+    for (int i = 0; i < shard->table_count; i++) {
+        TRY(add_table(writer, shard, &shard->tables[i]));
+        table_save_over(shard->tables[i].rows);
+    }
     return OK;
 }
 
@@ -187,11 +220,18 @@ static err add_all(struct bundle_writer *writer, const struct shard *shard)
     return add_coverage(writer, shard);
 }
 
+/* However it ended: who changes rows waits for none of them. */
+static void end_reading(const struct shard *shard)
+{
+    for (int i = 0; i < shard->table_count; i++) table_save_over(shard->tables[i].rows);
+}
+
 err shard_write(const struct shard *shard, const char *prefix)
 {
     struct bundle_writer *writer = NULL;
-    TRY(bundle_create(prefix, &writer));
-    err e = add_all(writer, shard);
+    err e = bundle_create(prefix, &writer);
+    if (!e) e = add_all(writer, shard);
+    end_reading(shard);
     if (!e) return bundle_finish(writer);
     bundle_abandon(writer);
     return e;

@@ -30,64 +30,79 @@ static err part_name(const char *variable, const char *slot, int part, const cha
 
 /* ---- writing ---- */
 
-static err append_keys(struct bundle_writer *writer, struct growing *g)
+/* Keys, values, slots */
+struct growing_pieces {
+    struct bundle_piece at[2 + SLOTS_MAX];
+    char names[2 + SLOTS_MAX][BUNDLE_NAME_MAX];
+    struct key_state states[KEYS_AT_ONCE];
+    int64_t keys[KEYS_AT_ONCE][SHARD_KEY_COLUMNS];
+};
+_Static_assert(2 + (int)SLOTS_MAX <= (int)BUNDLE_BESIDE_MAX, "they are written side by side");
+
+static err name_pieces(const struct shard_table *table, const struct slot_names *names,
+                       struct growing_pieces *ret)
 {
-    struct key_state *states = malloc(KEYS_AT_ONCE * sizeof *states);
-    int64_t(*rows)[SHARD_KEY_COLUMNS] = malloc(KEYS_AT_ONCE * sizeof *rows);
-    int64_t from = 0, count = 1;
-    err e = states && rows ? OK : fail(ERR_MEMORY, "no memory for %d keys", (int)KEYS_AT_ONCE);
-    while (!e && count) {
-        e = growing_save_keys(g, &from, KEYS_AT_ONCE, states, &count);
-        for (int64_t i = 0; !e && i < count; i++) {
-            rows[i][SHARD_KEY_ID] = id_of_key(states[i].key);
-            rows[i][SHARD_KEY_SIGHTS] = states[i].sights;
-            rows[i][SHARD_KEY_USED] = states[i].used;
-        }
-        if (!e && count) e = bundle_append(writer, rows, (size_t)count * sizeof *rows);
+    const struct slice *slice = table->slice;
+    int64_t keys, rows;
+    growing_saved(table_growing(table->rows), &keys, &rows);
+    ret->at[0] = (struct bundle_piece){
+        .name = ret->names[0], .dtype = BUNDLE_INT64, .shape = {2, {keys, SHARD_KEY_COLUMNS}}};
+    TRY(part_name(slice->name, NULL, slice->part, "keys", ret->names[0]));
+    for (int i = 0; i <= names->count; i++) {
+        char *name = ret->names[1 + i];
+        ret->at[1 + i] = (struct bundle_piece){
+            .name = name, .dtype = BUNDLE_FLOAT, .shape = {2, {rows, slice->shape.dim[1]}}};
+        TRY(part_name(slice->name, i ? names->at[i - 1] : NULL, slice->part, "rows", name));
     }
-    free(states);
-    free(rows);
-    return e;
+    return OK;
 }
 
-static err append_rows(struct bundle_writer *writer, struct growing *g, int array, int64_t width)
+static err append_saved(struct bundle_writer *writer, const struct saved_keys *saved, int arrays,
+                        int64_t width, struct growing_pieces *pieces)
 {
-    const int64_t most = BUNDLE_STRETCH_BYTES / (width * (int64_t)sizeof(float)) + 1;
-    float *rows = malloc((size_t)(most * width) * sizeof *rows);
-    int64_t from = 0, count = 1;
-    err e = rows ? OK : fail(ERR_MEMORY, "no memory for %lld rows", (long long)most);
-    while (!e && count) {
-        e = growing_save_rows(g, array, &from, most, rows, &count);
-        if (!e && count) e = bundle_append(writer, rows, (size_t)(count * width) * sizeof *rows);
+    for (int64_t i = 0; i < saved->count; i++) {
+        pieces->keys[i][SHARD_KEY_ID] = id_of_key(saved->keys[i].key);
+        pieces->keys[i][SHARD_KEY_SIGHTS] = saved->keys[i].sights;
+        pieces->keys[i][SHARD_KEY_USED] = saved->keys[i].used;
     }
-    free(rows);
+    TRY(bundle_append(writer, 0, pieces->keys, (size_t)saved->count * sizeof *pieces->keys));
+    const size_t bytes = (size_t)(saved->row_count * width) * sizeof(float);
+    for (int i = 0; i < arrays; i++) TRY(bundle_append(writer, 1 + i, saved->rows[i], bytes));
+    return OK;
+}
+
+static err append_all(struct bundle_writer *writer, struct growing *g, int arrays, int64_t width,
+                      struct growing_pieces *pieces)
+{
+    struct saved_keys saved = {.keys = pieces->states, .count = 1};
+    struct shard_rows rows;
+    int64_t from = 0;
+    TRY(shard_rows_open(arrays, width, &rows));
+    memcpy(saved.rows, rows.at, sizeof saved.rows);
+    const int64_t most = rows.most < KEYS_AT_ONCE ? rows.most : KEYS_AT_ONCE;
+    err e = OK;
+    while (!e && saved.count) {
+        e = growing_save_read(g, &from, most, &saved);
+        if (!e) e = append_saved(writer, &saved, arrays, width, pieces);
+    }
+    free(rows.memory);
     return e;
 }
 
 err shard_write_growing(struct bundle_writer *writer, const struct shard_table *table,
                         const struct slot_names *names)
 {
-    const struct slice *slice = table->slice;
-    struct growing *g = table_growing(table->rows);
-    const int64_t width = slice->shape.dim[1];
-    char name[BUNDLE_NAME_MAX];
-    struct bundle_piece piece = {.name = name, .dtype = BUNDLE_INT64, .shape = {.rank = 2}};
-    int64_t keys, rows;
-    growing_saved(g, &keys, &rows);
-    TRY(part_name(slice->name, NULL, slice->part, "keys", name));
-    memcpy(piece.shape.dim, (int64_t[]){keys, SHARD_KEY_COLUMNS}, 2 * sizeof keys);
-    TRY(bundle_begin(writer, &piece));
-    TRY(append_keys(writer, g));
-    TRY(bundle_end(writer));
-    piece.dtype = BUNDLE_FLOAT;
-    memcpy(piece.shape.dim, (int64_t[]){rows, width}, 2 * sizeof rows);
-    for (int i = 0; i <= names->count; i++) {
-        TRY(part_name(slice->name, i ? names->at[i - 1] : NULL, slice->part, "rows", name));
-        TRY(bundle_begin(writer, &piece));
-        TRY(append_rows(writer, g, i, width));
-        TRY(bundle_end(writer));
-    }
-    return OK;
+    const int arrays = 1 + names->count;
+    struct growing_pieces *pieces = malloc(sizeof *pieces);
+    if (!pieces) return fail(ERR_MEMORY, "no memory for the keys of a table");
+    err e = name_pieces(table, names, pieces);
+    if (!e) e = bundle_begin(writer, pieces->at, 1 + arrays);
+    if (!e)
+        e = append_all(writer, table_growing(table->rows), arrays, table->slice->shape.dim[1],
+                       pieces);
+    if (!e) e = bundle_end(writer);
+    free(pieces);
+    return e;
 }
 
 /* ---- reading ---- */

@@ -37,6 +37,13 @@ err shard_check_source(struct bundle *, const struct shard_source *);
 err shard_read_rows(struct bundle *, const struct shard_source *, const struct slice *,
                     const struct bundle_taker *);
 
+/* Memory for a stretch of rows of all arrays of a table, freed by the caller. */
+struct shard_rows {
+    int64_t most; /* rows */
+    float *memory, *at[1 + SLOTS_MAX];
+};
+err shard_rows_open(int arrays, int64_t width, struct shard_rows *ret);
+
 /* A table that grows. */
 err shard_write_growing(struct bundle_writer *, const struct shard_table *,
                         const struct slot_names *);

@@ -121,7 +121,13 @@ static bool is_temporary_folder(const char *name, int64_t *ret_step)
            ends_with_digits(rest + strlen(temporary), "0123456789abcdef", TAG_DIGITS);
 }
 
-/* <file>.tempstate<number>, of the state file or an index: a file that did not get its name */
+static bool is_name(const char *text, size_t length, const char *name)
+{
+    return length == strlen(name) && strncmp(text, name, length) == 0;
+}
+
+/* <file>.tempstate<number>, of the state file, the token or an index: a file that did not get its
+ * name */
 static bool is_temporary_file(const char *name)
 {
     static const char temporary[] = ".tempstate";
@@ -129,8 +135,7 @@ static bool is_temporary_file(const char *name)
     const char *found = strstr(name, temporary);
     if (!found || !ends_with_digits(found + strlen(temporary), "0123456789", 0)) return false;
     const size_t length = (size_t)(found - name);
-    if (length == strlen(CHECKPOINT_STATE) && strncmp(name, CHECKPOINT_STATE, length) == 0)
-        return true;
+    if (is_name(name, length, CHECKPOINT_STATE) || is_name(name, length, TOKEN_NAME)) return true;
     return checkpoint_name_step(name, &rest) >= 0 &&
            strncmp(rest, CHECKPOINT_INDEX ".", strlen(CHECKPOINT_INDEX ".")) == 0;
 }

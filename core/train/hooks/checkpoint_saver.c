@@ -13,6 +13,7 @@ struct checkpoint_saver {
 
 struct state {
     struct hook_timer timer;
+    bool is_owed; /* the last one that was asked for was not begun */
 };
 
 static const struct field fields[] = {
@@ -65,7 +66,7 @@ static err save(void *state, const struct run_view *view, const struct occasion 
 {
     struct state *s = state;
     hook_timer_fired(&s->timer, view->global_step, view->now_ns);
-    view->asks->save(view->asker);
+    s->is_owed = !view->asks->save(view->asker);
     return OK;
 }
 
@@ -76,6 +77,13 @@ static err computed(void *state, const struct run_view *view, const struct occas
     const struct state *s = state;
     if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
     return save(state, view, o);
+}
+
+/* Nothing comes: what was not begun while another one was being written is made up for. */
+static err waited(void *state, const struct run_view *view, const struct occasion *o)
+{
+    const struct state *s = state;
+    return s->is_owed ? save(state, view, o) : computed(state, view, o);
 }
 
 /* The step is the checkpoint's own: training has gone on since it was cut. */
@@ -98,5 +106,8 @@ const struct hook hook_checkpoint_saver = {
     .check = check,
     .standard = standard,
     .begin = begin,
-    .on = {[OCCASION_ADOPTED] = save, [OCCASION_COMPUTED] = computed, [OCCASION_SAVED] = saved},
+    .on = {[OCCASION_ADOPTED] = save,
+           [OCCASION_COMPUTED] = computed,
+           [OCCASION_WAITED] = waited,
+           [OCCASION_SAVED] = saved},
 };

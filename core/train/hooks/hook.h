@@ -28,10 +28,12 @@ enum occasion_kind {
     OCCASION_BEFORE,   /* a step, from the values of view->global_step */
     OCCASION_COMPUTED, /* the gradients of the step that gets the number view->global_step */
     OCCASION_STEPPED,  /* they have left */
+    OCCASION_WAITED,   /* or nothing was computed: no batch has come for about a second */
     OCCASION_SAVED,
     OCCASION_EVALUATED,
     OCCASION_TRACED,  /* chief; somebody asked for it */
-    OCCASION_COVERED, /* chief; an epoch is over, or, at the end of the run, has come so far */
+    OCCASION_COVERED, /* chief; an epoch is over, or has come so far: where a run begins from, at
+                         its end and, of data without end, at each checkpoint */
     OCCASION_END,     /* every hook is told, also where one before it failed */
     OCCASION_KINDS
 };
@@ -42,6 +44,8 @@ struct rows_seen {
     uint64_t twice, lost, late, total; /* of the whole run: of the epochs that are over; what came
                                           of them after that; of all pushes */
     bool is_over;
+    bool is_endless; /* of data that come while they are used: rows are those that have come */
+    uint64_t left;   /* of these, at their end, for less than a push of everybody */
 };
 
 struct occasion {
@@ -68,7 +72,7 @@ struct occasion {
 
 /* What hooks may ask for. */
 struct run_asks {
-    void (*save)(void *asker); /* a checkpoint, soon; nothing where one is being written */
+    bool (*save)(void *asker); /* a checkpoint, soon; false: not while one is being written */
     void (*stop)(void *asker, err kind, const char *why); /* OK: steps end, the rest is as usual */
     err (*evaluate)(void *asker, struct evaluation *ret); /* hooks say hooks_evaluate() */
     /* A timeline of all tasks, of so many steps from `first_step` on. false: one is being made, or

@@ -36,6 +36,7 @@ static err begin(struct session *s, struct replica **ret)
 {
     TRY(open_replica(s, ret));
     TRY(s->eval_data->calls->seek(s->eval_data, 0));
+    session_forget_foreseen(s);
     replica_gather_values(&s->replica);
     replica_share(*ret, &s->replica);
     return OK;
@@ -73,6 +74,8 @@ err session_open_metrics(struct session *s)
     const int64_t rows = s->eval_data && s->eval_data->rows > batch ? s->eval_data->rows : batch;
     s->eval_metrics =
         arena_array(&s->arena, (size_t)s->graph->metric_count + 1, sizeof *s->eval_metrics);
+    s->last_metrics =
+        arena_array(&s->arena, (size_t)s->graph->metric_count + 1, sizeof *s->last_metrics);
     s->metric_states = malloc(states_bytes(s, rows) + sizeof(double));
     return s->metric_states ? OK : fail(ERR_MEMORY, "no memory for the metrics' states");
 }
@@ -80,6 +83,7 @@ err session_open_metrics(struct session *s)
 double session_metric(struct session *s, int metric)
 {
     const struct metric_node *m = &s->graph->metrics[metric];
+    if (s->has_last_metrics) return s->last_metrics[metric];
     const size_t count = (size_t)metric_state_count(m, s->last_rows);
     memset(s->metric_states, 0, count * sizeof *s->metric_states);
     if (!s->towers.count) m->metric->update(m, s->options.device, s->last_rows, s->metric_states);
@@ -89,6 +93,13 @@ double session_metric(struct session *s, int metric)
         if (t->batch.rows) of->metric->update(of, t->device, t->batch.rows, s->metric_states);
     }
     return metric_result(m, s->metric_states);
+}
+
+void session_keep_metrics(struct session *s)
+{
+    if (s->has_last_metrics) return;
+    for (int i = 0; i < s->graph->metric_count; i++) s->last_metrics[i] = session_metric(s, i);
+    s->has_last_metrics = true;
 }
 
 struct totals {

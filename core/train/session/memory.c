@@ -99,6 +99,8 @@ static err count(const struct session *s, struct need *ret)
     if (trains) n.gradients = blocks + parts;
     if (o->number != NUMBER_FLOAT32) /* what is owed, and what leaves */
         n.gradients += blocks + blocks / sizeof(float) * number_bytes(o->number);
+    if (o->value_number != NUMBER_FLOAT32) /* as they come */
+        n.values += blocks / sizeof(float) * number_bytes(o->value_number);
     if (session_keeps_sums(s)) n.gradients += variables_bytes(s, false);
     if (trains && o->binds_device_memory) {
         n.values += blocks;

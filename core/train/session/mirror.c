@@ -10,9 +10,14 @@ static size_t block_bytes(const struct mirror *mirror, int ps)
     return (size_t)mirror->block_floats[ps] * sizeof(float);
 }
 
+static size_t arriving_bytes(const struct mirror *mirror, int ps)
+{
+    return (size_t)mirror->block_floats[ps] * number_bytes(mirror->arrives_as);
+}
+
 static size_t leaving_bytes(const struct mirror *mirror, int64_t numbers)
 {
-    return (size_t)numbers * number_bytes(mirror->number);
+    return (size_t)numbers * number_bytes(mirror->leaves_as);
 }
 
 /* A ps without variables has an empty block, which takes no memory here either. */
@@ -23,7 +28,7 @@ static err allocate(struct mirror *mirror, int ps)
     void *values, *gradients;
     if (bytes == 0) return OK;
     TRY(d->kernels->allocate(d, bytes, &values));
-    mirror->values[ps] = values;
+    mirror->values[ps] = mirror->arriving[ps] = values;
     TRY(d->kernels->allocate(d, bytes, &gradients));
     mirror->gradients[ps] = mirror->leaving[ps] = gradients;
     return OK;
@@ -38,8 +43,9 @@ err mirror_open(struct device *device, int ps_count, const int64_t *block_floats
         .block_floats = block_floats,
         .values = arena_array(arena, (size_t)ps_count, sizeof(float *)),
         .gradients = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .arriving = arena_array(arena, (size_t)ps_count, sizeof(void *)),
         .leaving = arena_array(arena, (size_t)ps_count, sizeof(void *)),
-        .host_values = arena_array(arena, (size_t)ps_count, sizeof(float *)),
+        .host_values = arena_array(arena, (size_t)ps_count, sizeof(void *)),
         .host_gradients = arena_array(arena, (size_t)ps_count, sizeof(float *)),
         .pins_values = arena_array(arena, (size_t)ps_count, sizeof(bool)),
         .pins_gradients = arena_array(arena, (size_t)ps_count, sizeof(bool)),
@@ -68,24 +74,30 @@ void mirror_close(struct mirror *mirror)
 void mirror_leave_from(struct mirror *mirror, void **blocks, enum number number)
 {
     mirror->leaving = blocks;
-    mirror->number = number;
+    mirror->leaves_as = number;
+}
+
+void mirror_arrive_at(struct mirror *mirror, void **blocks, enum number number)
+{
+    mirror->arriving = blocks;
+    mirror->arrives_as = number;
 }
 
 /* Memory of a device that has no use for it stays as it is. */
-static bool pin(const struct mirror *mirror, int ps, float *host, bool is_written)
+static bool pin(const struct mirror *mirror, void *host, size_t bytes, bool is_written)
 {
     struct device *d = mirror->device;
-    return d->kernels->overlap && mirror->values[ps] && host &&
-           d->kernels->overlap->pin(d, host, block_bytes(mirror, ps), is_written);
+    return d->kernels->overlap && bytes && host &&
+           d->kernels->overlap->pin(d, host, bytes, is_written);
 }
 
-void mirror_bind(struct mirror *mirror, int ps, float *values, float *gradients)
+void mirror_bind(struct mirror *mirror, int ps, void *values, float *gradients)
 {
     mirror_unbind(mirror, ps);
     mirror->host_values[ps] = values;
     mirror->host_gradients[ps] = gradients;
-    mirror->pins_values[ps] = pin(mirror, ps, values, false);
-    mirror->pins_gradients[ps] = pin(mirror, ps, gradients, true);
+    mirror->pins_values[ps] = pin(mirror, values, arriving_bytes(mirror, ps), false);
+    mirror->pins_gradients[ps] = pin(mirror, gradients, block_bytes(mirror, ps), true);
 }
 
 void mirror_unbind(struct mirror *mirror, int ps)
@@ -102,13 +114,14 @@ void mirror_upload(const struct mirror *mirror)
 {
     struct device *d = mirror->device;
     for (int ps = 0; ps < mirror->ps_count; ps++) {
-        const float *host = mirror->host_values[ps];
-        if (!mirror->values[ps] || !host) continue;
+        void *const to = mirror->arriving[ps];
+        const void *host = mirror->host_values[ps];
+        const size_t bytes = arriving_bytes(mirror, ps);
+        if (!to || !host) continue;
         if (mirror->pins_values[ps])
-            d->kernels->overlap->upload_pinned(d, mirror->values[ps], host,
-                                               block_bytes(mirror, ps));
+            d->kernels->overlap->upload_pinned(d, to, host, bytes);
         else
-            d->kernels->upload(d, mirror->values[ps], host, block_bytes(mirror, ps));
+            d->kernels->upload(d, to, host, bytes);
     }
 }
 

@@ -17,10 +17,12 @@ struct mirror {
     int ps_count;
     const int64_t *block_floats; /* [ps_count], borrowed */
     float **values, **gradients; /* [ps_count] of the device, zero at first; NULL: an empty block */
-    void **leaving;              /* [ps_count] where gradients leave from: themselves, or rounded */
-    enum number number;          /* what leaves */
-    float **host_values, **host_gradients; /* [ps_count], bound; NULL: none */
-    bool *pins_values, *pins_gradients;    /* [ps_count] */
+    void **arriving, **leaving;  /* [ps_count] where values come to, and gradients leave from:
+                                    themselves, or of half their bytes */
+    enum number arrives_as, leaves_as;
+    void **host_values;                 /* [ps_count], bound; NULL: none */
+    float **host_gradients;             /* the same */
+    bool *pins_values, *pins_gradients; /* [ps_count] */
 };
 
 /* The lists of blocks live in the arena, the blocks until mirror_close. */
@@ -28,11 +30,13 @@ err mirror_open(struct device *, int ps_count, const int64_t *block_floats, stru
                 struct mirror *ret);
 void mirror_close(struct mirror *); /* a zeroed one is fine */
 
-/* From now on gradients leave from these blocks, which outlive the mirror, as such numbers. */
+/* From now on gradients leave from these blocks, or values come to them, as such numbers; they
+ * outlive the mirror. */
 void mirror_leave_from(struct mirror *, void **blocks, enum number);
+void mirror_arrive_at(struct mirror *, void **blocks, enum number);
 
 /* The host's blocks of a ps, until unbind, before which they may not go. */
-void mirror_bind(struct mirror *, int ps, float *values, float *gradients);
+void mirror_bind(struct mirror *, int ps, void *values, float *gradients);
 void mirror_unbind(struct mirror *, int ps); /* nothing bound is fine */
 
 /* Of what is bound. The host leaves its values alone until the device is synchronized; download

@@ -24,6 +24,18 @@ static bool rounds(const struct replica *r)
     return r->rounding.device != NULL;
 }
 
+static bool widens(const struct replica *r)
+{
+    return r->widening.device != NULL;
+}
+
+/* The blocks of floats that the device reads */
+static float **value_blocks(const struct replica *r)
+{
+    if (has_mirror(r)) return r->mirror.values;
+    return widens(r) ? r->widening.values : r->values;
+}
+
 /* The blocks that the device writes gradients to */
 static float **gradient_blocks(const struct replica *r)
 {
@@ -77,6 +89,15 @@ static err open_rounding(struct replica *r, enum number as, struct arena *arena)
     return OK;
 }
 
+static err open_widening(struct replica *r, enum number as, struct arena *arena)
+{
+    float **mirrored = has_mirror(r) ? r->mirror.values : NULL;
+    if (as == NUMBER_FLOAT32) return OK;
+    TRY(widening_open(r->device, as, r->layout, mirrored, arena, &r->widening));
+    if (mirrored) mirror_arrive_at(&r->mirror, (void **)r->widening.from, as);
+    return OK;
+}
+
 err replica_open(const struct replica_options *o, struct arena *arena, struct replica *ret)
 {
     const size_t variables = (size_t)o->graph->param_count, ps_count = (size_t)o->layout->ps_count;
@@ -92,6 +113,7 @@ err replica_open(const struct replica_options *o, struct arena *arena, struct re
     };
     if (o->mirrors) TRY(open_mirror(ret, arena));
     TRY(open_rounding(ret, o->number, arena));
+    TRY(open_widening(ret, o->value_number, arena));
     if (ret->exchange) buckets_open(o->layout, 1, arena, &ret->buckets);
     return open_buffers(ret);
 }
@@ -105,21 +127,23 @@ void replica_close(struct replica *r)
         if (r->whole_gradients[i]) r->device->kernels->release(r->device, r->whole_gradients[i]);
     }
     rounding_close(&r->rounding);
+    widening_close(&r->widening);
     mirror_close(&r->mirror);
     *r = (struct replica){0};
 }
 
 /* With a mirror the graph reads and writes that, whatever is bound. */
-void replica_bind(struct replica *r, int ps, float *values, float *gradients)
+void replica_bind(struct replica *r, int ps, void *values, float *gradients)
 {
     r->values[ps] = values;
     r->gradients[ps] = gradients;
     stepper_forget(&r->stepper);
     rounding_bind(&r->rounding, ps, gradients);
+    widening_bind(&r->widening, ps, values);
     if (has_mirror(r))
         mirror_bind(&r->mirror, ps, values, gradients);
     else
-        point_params(r, ps, values, gradient_blocks(r)[ps]);
+        point_params(r, ps, value_blocks(r)[ps], gradient_blocks(r)[ps]);
 }
 
 void replica_unbind(struct replica *r, int ps)
@@ -127,6 +151,7 @@ void replica_unbind(struct replica *r, int ps)
     r->values[ps] = r->gradients[ps] = NULL;
     stepper_forget(&r->stepper);
     rounding_bind(&r->rounding, ps, NULL);
+    widening_bind(&r->widening, ps, NULL);
     if (has_mirror(r)) mirror_unbind(&r->mirror, ps);
 }
 
@@ -160,7 +185,7 @@ static bool is_table(const struct replica *r, int variable)
 static void gather_value(struct replica *r, int variable)
 {
     struct device *d = r->device;
-    float **blocks = has_mirror(r) ? r->mirror.values : r->values;
+    float **blocks = value_blocks(r);
     float *whole = r->whole_values[variable];
     if (!whole || is_table(r, variable)) return;
     if (d->is_separate)
@@ -173,6 +198,8 @@ static void gather_value(struct replica *r, int variable)
 void replica_gather_values(struct replica *r)
 {
     if (has_mirror(r)) mirror_upload(&r->mirror);
+    for (int ps = 0; ps < r->layout->ps_count; ps++)
+        widening_widen(&r->widening, ps, 0, r->layout->block_floats[ps]);
     for (int i = 0; i < r->graph->param_count; i++) gather_value(r, i);
 }
 
@@ -233,19 +260,65 @@ static void begin_buckets(void *replica)
     buckets_begin(&r->buckets);
 }
 
-static void await_values(void *replica, const struct node *node)
+/* The slices of a node's variables */
+struct node_slices {
+    int first, end;
+};
+
+static struct node_slices slices_of(const struct replica *r, const struct node *node)
 {
-    struct replica *r = replica;
-    const int first = graph_first_param(r->graph, node), end = first + node->param_count;
-    const struct layout *layout = r->layout;
-    for (int i = layout_first_slice(layout, first); i < layout_first_slice(layout, end); i++) {
-        const struct slice *slice = &layout->slices[i];
-        const struct bucket bucket = {slice->ps, slice->offset, slice->count};
-        r->is_void |= !r->exchange->await(r->exchange->context, &bucket);
+    const int first = graph_first_param(r->graph, node);
+    return (struct node_slices){layout_first_slice(r->layout, first),
+                                layout_first_slice(r->layout, first + node->param_count)};
+}
+
+static struct bucket bucket_of(const struct slice *slice)
+{
+    return (struct bucket){slice->ps, slice->offset, slice->count};
+}
+
+/* To where the node reads them. */
+static void take_values(struct replica *r, const struct node *node)
+{
+    const int first = graph_first_param(r->graph, node);
+    const struct node_slices slices = slices_of(r, node);
+    for (int i = slices.first; i < slices.end; i++) {
+        const struct slice *slice = &r->layout->slices[i];
+        widening_widen(&r->widening, slice->ps, slice->offset, slice->count);
     }
-    for (int i = first; i < end; i++) gather_value(r, i);
+    for (int i = first; i < first + node->param_count; i++) gather_value(r, i);
     if (r->wants_penalty) /* later values may come during backward */
         graph_add_regularization(r->graph, first, node->param_count, r->device, &r->penalty);
+}
+
+static bool await_values(void *replica, const struct node *node)
+{
+    struct replica *r = replica;
+    const struct node_slices slices = slices_of(r, node);
+    for (int i = slices.first; i < slices.end; i++) {
+        const struct bucket bucket = bucket_of(&r->layout->slices[i]);
+        r->is_void |= !r->exchange->await(r->exchange->context, &bucket);
+    }
+    take_values(r, node);
+    return true;
+}
+
+static bool values_are_there(void *replica, const struct node *node)
+{
+    struct replica *r = replica;
+    const struct node_slices slices = slices_of(r, node);
+    for (int i = slices.first; i < slices.end; i++) {
+        const struct bucket bucket = bucket_of(&r->layout->slices[i]);
+        if (!r->exchange->is_there(r->exchange->context, &bucket)) return false;
+    }
+    take_values(r, node);
+    return true;
+}
+
+int replica_foresee(struct replica *r)
+{
+    if (r->stepper.ahead == 0) r->penalty = 0;
+    return stepper_run_ahead(&r->stepper, values_are_there, r);
 }
 
 static void leave(struct replica *r, const struct bucket *bucket)
@@ -273,7 +346,7 @@ static void send_gradients(void *replica, const struct node *node)
 void replica_run(struct replica *r, int64_t rows, bool add, bool leaves)
 {
     if (r->awaits_values) {
-        r->penalty = 0;
+        if (r->stepper.ahead == 0) r->penalty = 0;
         r->is_void = false;
     }
     const struct pass pass = {

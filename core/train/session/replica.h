@@ -3,9 +3,10 @@
  *
  * A replica owns no parameters. Values and gradients lie in one block per ps (layout.h), bound from
  * outside: windows of the cluster's links, or a store's in a single process. What is bound for
- * gradients has the size of the floats, of which rounded ones take the front. A variable that is
- * one slice is used where the device sees its block: the bound one, or its mirror where that is the
- * host's memory and the device has its own. A partitioned variable has a buffer of its own on the
+ * gradients has the size of the floats, of which rounded ones take the front; for values that of
+ * the numbers that come. A variable that is one slice is used where the device sees its block of
+ * floats: the bound one, what that is widened to, or its mirror where that is the host's memory and
+ * the device has its own. A partitioned variable has a buffer of its own on the
  * device, gathered before a pass and scattered after it. A replica may also bind nothing and share
  * the values of another one on its device: an evaluation beside training.
  *
@@ -26,6 +27,9 @@ struct exchange {
      * and nothing comes of the pass. Then nothing leaves, and nothing is owed (rounding.h). */
     bool (*await)(void *context, const struct bucket *);
     void (*leave)(void *context, const struct bucket *); /* where it is bound, it is final */
+    /* Ahead of a pass: whether values of this stretch are there, though they may be taken back.
+     * NULL: nothing is done ahead */
+    bool (*is_there)(void *context, const struct bucket *);
     void *context;
 };
 
@@ -39,6 +43,7 @@ struct replica {
     float **whole_values, **whole_gradients; /* [variables] of the device; NULL: used in place */
     struct mirror mirror;
     struct rounding rounding;        /* of what leaves, where that is not float32 */
+    struct widening widening;        /* of what comes, the same */
     const struct exchange *exchange; /* borrowed; NULL: none */
     struct buckets buckets;          /* of the mirror, or for the exchange */
     bool awaits_values; /* of the exchange: each node's in the next pass, before its forward */
@@ -54,15 +59,15 @@ struct replica_options { /* all borrowed */
     /* Those that will be bound are the host's memory, and the device has its own; then there is no
      * exchange. */
     bool mirrors;
-    const struct exchange *exchange; /* NULL: none */
-    enum number number;              /* what gradients leave as */
+    const struct exchange *exchange;  /* NULL: none */
+    enum number number, value_number; /* what gradients leave as, and values come */
 };
 
 /* Lists live in the arena, memory of the device until replica_close. */
 err replica_open(const struct replica_options *, struct arena *, struct replica *ret);
 void replica_close(struct replica *); /* a zeroed one is fine; what was half opened, too */
 
-void replica_bind(struct replica *, int ps, float *values, float *gradients);
+void replica_bind(struct replica *, int ps, void *values, float *gradients);
 void replica_unbind(struct replica *, int ps); /* no pass until others come */
 /* The values of all parameters are those of `of`, whose graph has the same ones. */
 void replica_share(struct replica *, const struct replica *of);
@@ -75,6 +80,10 @@ void replica_gather_values(struct replica *);
 void replica_scatter_gradients(struct replica *);
 /* Where gradients leave rounded, this brings them to where they are bound, unless the pass did. */
 void replica_round_gradients(struct replica *);
+
+/* Nodes of the next pass, over the rows that were loaded, as far as values are there; again, it
+ * goes on from there. Returns how many have been run by now. Such a pass awaits values. */
+int replica_foresee(struct replica *);
 
 /* Whether gradients can leave while backward goes on. */
 bool replica_lets_leave(const struct replica *);

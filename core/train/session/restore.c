@@ -62,7 +62,7 @@ static err open_window(struct session *s)
     r->grown = arena_array(&s->arena, count, sizeof *r->grown);
     r->source = (struct row_source){bring_rows, s};
     s->rows.from = &r->source;
-    session_bind_rows(s, 0, r->window);
+    session_bind_rows(s, 0, r->window, false);
     return OK;
 }
 

@@ -6,18 +6,33 @@ static err allocate(struct device *d, int64_t floats, size_t number, void **ret)
     return floats ? d->kernels->allocate(d, (size_t)floats * number, ret) : OK;
 }
 
+static void release(struct device *d, void *memory)
+{
+    if (memory) d->kernels->release(d, memory);
+}
+
+/* A block of the one kind where that of the other is somebody else's */
+static err open_other(struct device *d, enum number as, int64_t floats, bool is_mirrored,
+                      float **ret_wide, uint16_t **ret_narrow)
+{
+    void *block = NULL;
+    TRY(allocate(d, floats, is_mirrored ? number_bytes(as) : sizeof(float), &block));
+    if (is_mirrored)
+        *ret_narrow = block;
+    else
+        *ret_wide = block;
+    return OK;
+}
+
+/* ---- gradients ---- */
+
 static err open_block(struct rounding *r, int ps)
 {
     const int64_t floats = r->block_floats[ps];
-    void *owed = NULL, *block = NULL;
+    void *owed = NULL;
     TRY(allocate(r->device, floats, sizeof(float), &owed));
     r->owed[ps] = owed;
-    TRY(allocate(r->device, floats, r->is_mirrored ? number_bytes(r->as) : sizeof(float), &block));
-    if (r->is_mirrored)
-        r->to[ps] = block;
-    else
-        r->gradients[ps] = block;
-    return OK;
+    return open_other(r->device, r->as, floats, r->is_mirrored, &r->gradients[ps], &r->to[ps]);
 }
 
 err rounding_open(struct device *device, enum number as, const struct layout *layout,
@@ -42,11 +57,6 @@ err rounding_open(struct device *device, enum number as, const struct layout *la
     }
     *ret = r;
     return OK;
-}
-
-static void release(struct device *d, void *memory)
-{
-    if (memory) d->kernels->release(d, memory);
 }
 
 void rounding_close(struct rounding *r)
@@ -76,4 +86,51 @@ void rounding_forget(const struct rounding *r)
     struct device *d = r->device;
     for (int ps = 0; d && ps < r->ps_count; ps++)
         if (r->owed[ps]) d->kernels->fill(d, r->owed[ps], 0.0f, r->block_floats[ps]);
+}
+
+/* ---- values ---- */
+
+err widening_open(struct device *device, enum number as, const struct layout *layout,
+                  float **values, struct arena *arena, struct widening *ret)
+{
+    const size_t ps_count = (size_t)layout->ps_count;
+    struct widening v = {
+        .device = device,
+        .as = as,
+        .ps_count = layout->ps_count,
+        .block_floats = layout->block_floats,
+        .from = arena_array(arena, ps_count, sizeof *v.from),
+        .values = values ? values : arena_array(arena, ps_count, sizeof *v.values),
+        .is_mirrored = values != NULL,
+    };
+    for (int ps = 0; ps < v.ps_count; ps++) {
+        const err e =
+            open_other(device, as, v.block_floats[ps], v.is_mirrored, &v.values[ps], &v.from[ps]);
+        if (!e) continue;
+        widening_close(&v);
+        return fail_prefix(e, "values of ps/%d", ps);
+    }
+    *ret = v;
+    return OK;
+}
+
+void widening_close(struct widening *v)
+{
+    for (int ps = 0; v->device && ps < v->ps_count; ps++)
+        release(v->device, v->is_mirrored ? (void *)v->from[ps] : v->values[ps]);
+    *v = (struct widening){0};
+}
+
+void widening_bind(struct widening *v, int ps, void *from)
+{
+    if (v->device && !v->is_mirrored) v->from[ps] = from;
+}
+
+/* A sum of one */
+void widening_widen(const struct widening *v, int ps, int64_t offset, int64_t floats)
+{
+    struct device *d = v->device;
+    if (!d || !v->from[ps] || !floats) return;
+    const uint16_t *const from = v->from[ps] + offset;
+    d->kernels->sum_rounded(d, v->values[ps] + offset, &from, 1, v->as, 1.0f, floats);
 }

@@ -1,11 +1,12 @@
-/* rounding.h - gradients that leave a replica in half their bytes.
+/* rounding.h - numbers that travel in half their bytes: gradients that leave a replica, and values
+ * that come to it.
  *
  * The graph writes floats; what leaves is rounded. What a number lacks is owed to the next one at
  * its place, and added before that is rounded, so that only what is owed at the end is missing: of
  * each element half a step of its last rounding at most. It is kept here and nowhere else: it goes
  * with the process. A number that left and was not applied takes with it what had been owed before,
  * and a gradient that is computed again is rounded from what is owed now: either changes each
- * element by a rounding error at most.
+ * element by a rounding error at most. Of values nothing is owed: who sends them has the floats.
  */
 #ifndef CORE_TRAIN_SESSION_ROUNDING_H
 #define CORE_TRAIN_SESSION_ROUNDING_H
@@ -34,5 +35,25 @@ void rounding_bind(struct rounding *, int ps, void *to); /* NULL: it is gone */
 /* Of a stretch of the block; without a place to leave from nothing happens. */
 void rounding_round(const struct rounding *, int ps, int64_t offset, int64_t floats);
 void rounding_forget(const struct rounding *); /* what is owed */
+
+struct widening {
+    struct device *device; /* borrowed; NULL: values come as floats */
+    enum number as;
+    int ps_count;
+    const int64_t *block_floats; /* [ps_count], borrowed */
+    uint16_t **from;             /* [ps_count] what the device sees of what comes; NULL: none */
+    float **values;              /* [ps_count] of the device, what is computed with */
+    bool is_mirrored;            /* then `values` are borrowed, and not `from` */
+};
+
+/* values: blocks of a mirror, which brings what is widened to `from`; NULL: the host's, whose
+ * `from` is bound. Lists live in the arena, blocks until widening_close. */
+err widening_open(struct device *, enum number, const struct layout *, float **values,
+                  struct arena *, struct widening *ret);
+void widening_close(struct widening *); /* a zeroed one is fine */
+
+void widening_bind(struct widening *, int ps, void *from); /* NULL: it is gone */
+/* Of a stretch of the block; where nothing comes from nothing happens. */
+void widening_widen(const struct widening *, int ps, int64_t offset, int64_t floats);
 
 #endif

@@ -31,6 +31,7 @@ static err open_link(struct rows *r, const struct layout *layout, int ps, struct
     row_area_open(count, arena, &link->area);
     link->parts = arena_array(arena, (size_t)count + 1, sizeof *link->parts);
     link->done = arena_array(arena, (size_t)count + 1, sizeof *link->done);
+    link->patches = arena_array(arena, 4 * (size_t)count + 1, sizeof *link->patches);
     for (int i = layout->slice_count; i < layout->all_count; i++) {
         const struct slice *slice = &layout->slices[i];
         if (slice->ps != ps) continue;
@@ -74,11 +75,31 @@ size_t rows_window_bytes(const struct rows *r, int ps)
     return rows_are_used(r) ? r->links[ps].area.bytes : 0;
 }
 
-void rows_bind(struct rows *r, int ps, void *window)
+void rows_bind(struct rows *r, int ps, void *window, bool is_apart)
 {
     if (!rows_are_used(r)) return;
-    r->links[ps].window = window;
-    r->links[ps].came = 0;
+    struct rows_link *link = &r->links[ps];
+    link->window = window;
+    link->is_apart = is_apart && !r->device->is_separate;
+    link->patch_count = 0;
+    link->was_brought = false;
+    link->came = 0;
+}
+
+size_t rows_push_bytes(const struct rows_link *link)
+{
+    return link->was_brought ? link->without_ids : link->front;
+}
+
+void rows_copy_front(const struct rows *r, int ps, void *ret)
+{
+    const struct rows_link *link = &r->links[ps];
+    memcpy(ret, link->window, link->front);
+    for (int i = 0; i < link->patch_count; i++) {
+        const struct area_patch *patch = &link->patches[i];
+        if (patch->offset < link->front)
+            memcpy((char *)ret + patch->offset, patch->at, patch->bytes);
+    }
 }
 
 void rows_came(struct rows *r, int ps, uint64_t batch)
@@ -221,8 +242,9 @@ static err ask(struct rows *r, const struct graph *graph, const struct prepared 
             if (!link->window) return fail(ERR_PEER, "ps/%d has shared no rows", ps);
             area_write_counts(&link->area, &link->counts, link->window);
             write_wanted(link, p);
-            r->bytes[ps] = area_front_bytes(&link->area, &link->counts);
+            r->bytes[ps] = area_front_bytes(&link->area, &link->counts, true);
             link->came = 0;
+            link->patch_count = 0;
             has_any = true;
         }
         if (has_any) TRY(r->from->ask(r->from->context, r->bytes));
@@ -246,6 +268,7 @@ err rows_fetch(struct rows *r, const struct graph *graph, const struct prepared 
         memset(r->links[ps].done, 0, (size_t)r->links[ps].area.count * sizeof(int64_t));
     if (graph != r->graph || !have_come(r, p)) return ask(r, graph, p);
     for (int ps = 0; ps < r->ps_count; ps++) {
+        if (r->links[ps].patch_count) continue; /* they lie where they belong */
         name_piece(&r->links[ps], p);
         take_rows(r, &r->links[ps], graph, p);
     }
@@ -266,22 +289,68 @@ static void count_push(struct rows_link *link, const struct prepared *p,
     area_counts_sum(&link->area, &link->counts);
 }
 
-static void put(struct rows *r, struct rows_link *link, const struct prepared *p)
+static struct area_patch ids_of(const struct rows_link *link, int i, const struct prepared *p)
 {
-    int64_t *ids = area_pushed_ids(&link->area, &link->counts, link->window);
-    float *to = area_gradients(&link->area, &link->counts, link->window);
+    const struct lookup *lookup = &p->lookups[link->parts[i].column];
+    const struct run run = run_of(&link->parts[i], lookup);
+    return (struct area_patch){.at = lookup->ids + run.first,
+                               .bytes = (size_t)run.count * sizeof *lookup->ids};
+}
+
+/* Of slice i: as many rows as p names, of all that the param has. */
+static struct area_patch rows_of(const struct rows_link *link, int i, float *all,
+                                 const struct prepared *p)
+{
+    const int64_t width = link->area.slices[i].width;
+    const struct run run = run_of(&link->parts[i], &p->lookups[link->parts[i].column]);
+    return (struct area_patch){.at = all + run.first * width,
+                               .bytes = (size_t)(run.count * width) * sizeof *all};
+}
+
+static struct param *param_of(const struct rows *r, const struct rows_link *link, int i)
+{
+    return r->graph->params[link->parts[i].param];
+}
+
+static void put(struct rows *r, struct rows_link *link, const struct prepared *p,
+                const struct prepared *next)
+{
+    char *ids = (char *)area_pushed_ids(&link->area, &link->counts, link->window);
+    char *to = (char *)area_gradients(&link->area, &link->counts, link->window);
     for (int i = 0; i < link->area.count; i++) {
-        const struct rows_part *part = &link->parts[i];
-        const struct lookup *lookup = &p->lookups[part->column];
-        const int64_t width = link->area.slices[i].width;
-        const struct run run = run_of(part, lookup);
-        memcpy(ids, lookup->ids + run.first, (size_t)run.count * sizeof *ids);
-        r->device->kernels->download(r->device, to,
-                                     r->graph->params[part->param]->gradient + run.first * width,
-                                     (size_t)(run.count * width) * sizeof *to);
-        ids += run.count;
-        to += run.count * width;
+        const struct area_patch id = ids_of(link, i, p),
+                                from = rows_of(link, i, param_of(r, link, i)->gradient, p);
+        memcpy(ids, id.at, id.bytes);
+        r->device->kernels->download(r->device, (float *)to, from.at, from.bytes);
+        ids += id.bytes;
+        to += from.bytes;
     }
+    write_wanted(link, next);
+}
+
+/* Behind the others; `from` begins at `to` of the window. Returns where it ends. */
+static char *add_patch(struct rows_link *link, struct area_patch from, char *to)
+{
+    from.offset = (size_t)(to - (char *)link->window);
+    if (from.bytes) link->patches[link->patch_count++] = from;
+    return to + from.bytes;
+}
+
+/* In the order of the area */
+static void patch(struct rows *r, struct rows_link *link, const struct prepared *p,
+                  const struct prepared *next)
+{
+    const int count = link->area.count, next_count = next->is_there ? count : 0;
+    char *to = (char *)area_wanted_ids(&link->area, &link->counts, link->window);
+    for (int i = 0; i < next_count; i++) to = add_patch(link, ids_of(link, i, next), to);
+    to = (char *)area_gradients(&link->area, &link->counts, link->window);
+    for (int i = 0; i < count; i++)
+        to = add_patch(link, rows_of(link, i, param_of(r, link, i)->gradient, p), to);
+    to = (char *)area_pushed_ids(&link->area, &link->counts, link->window);
+    for (int i = 0; i < count; i++) to = add_patch(link, ids_of(link, i, p), to);
+    to = (char *)area_rows(&link->area, link->window);
+    for (int i = 0; i < next_count; i++)
+        to = add_patch(link, rows_of(link, i, param_of(r, link, i)->value, next), to);
 }
 
 void rows_put(struct rows *r)
@@ -292,10 +361,15 @@ void rows_put(struct rows *r)
         if (!link->area.count || !link->window) continue;
         count_push(link, p, next);
         area_write_counts(&link->area, &link->counts, link->window);
-        put(r, link, p);
         memset(link->done, 0, (size_t)link->area.count * sizeof *link->done);
-        write_wanted(link, next);
-        link->front = area_front_bytes(&link->area, &link->counts);
+        link->patch_count = 0;
+        if (link->is_apart)
+            patch(r, link, p, next);
+        else
+            put(r, link, p, next);
+        link->front = area_front_bytes(&link->area, &link->counts, true);
+        link->without_ids = area_front_bytes(&link->area, &link->counts, false);
+        link->was_brought = link->came == p->batch.index + 1;
         link->came = 0;
     }
     r->names_next = next->is_there;

@@ -4,7 +4,9 @@
  * A batch is prepared: its ids are looked up (lookup.h), and the graph is fed their places among
  * the rows, which lie one behind the other in memory of the device. Rows come with the values that
  * answer a push, which has named those of the next batch already; where they did not, they are
- * asked for. Windows are those of row_area.h.
+ * asked for. Windows are those of row_area.h; where nobody else sees one, gradients leave from
+ * where they were computed, and the rows of the next batch come to where they are computed from
+ * (area_patch).
  */
 #ifndef CORE_TRAIN_SESSION_ROWS_H
 #define CORE_TRAIN_SESSION_ROWS_H
@@ -36,8 +38,13 @@ struct rows_link {
     struct area_counts counts;
     int64_t *done; /* [area.count] rows that have come, of those asked for piece by piece */
     void *window;  /* NULL: not bound */
-    uint64_t came; /* 1 + number of the batch whose rows are in the back; 0: none */
-    size_t front;  /* bytes of what is to be pushed */
+    bool is_apart; /* the ps does not see it */
+    struct area_patch *patches; /* [4 * area.count] of what is pushed, and of the answer */
+    int patch_count;            /* 0: all of that is in the window */
+    uint64_t came;              /* 1 + number of the batch whose rows are in the back; 0: none */
+    size_t front;               /* bytes of what is to be pushed, with all ids */
+    size_t without_ids;         /* of the rows pushed */
+    bool was_brought;           /* the ps has brought these rows, and has their ids */
 };
 
 /* A batch with places instead of ids; its numbers are copies. */
@@ -80,7 +87,12 @@ err rows_fetch(struct rows *, const struct graph *, const struct prepared *);
  * the current one. */
 void rows_put(struct rows *);
 
-void rows_bind(struct rows *, int ps, void *window); /* NULL: it is gone */
+/* window NULL: it is gone. is_apart: the ps does not see it, and its owner sends and receives by
+ * what the link's patches say. */
+void rows_bind(struct rows *, int ps, void *window, bool is_apart);
+size_t rows_push_bytes(const struct rows_link *); /* of the front that is to be sent */
+/* All of the front of what was pushed last: [front] bytes */
+void rows_copy_front(const struct rows *, int ps, void *ret);
 /* In the back of the window are the rows of batch number `batch`, or of none that is known. */
 void rows_came(struct rows *, int ps, uint64_t batch);
 void rows_forget(struct rows *, int ps);

@@ -171,6 +171,7 @@ static err open_replica(struct session *s)
         .mirrors = mirrors,
         .exchange = o->towers.count ? NULL : o->exchange,
         .number = o->number,
+        .value_number = o->value_number,
     };
     return replica_open(&options, &s->arena, &s->replica);
 }
@@ -336,20 +337,20 @@ void session_close(struct session *s)
     *s = (struct session){0};
 }
 
-void session_bind(struct session *s, int ps, float *values, float *gradients)
+void session_bind(struct session *s, int ps, void *values, float *gradients)
 {
     replica_bind(&s->replica, ps, values, gradients);
     towers_forget(&s->towers);
 }
 
-void session_bind_rows(struct session *s, int ps, void *window)
+void session_bind_rows(struct session *s, int ps, void *window, bool is_apart)
 {
-    rows_bind(&s->rows, ps, window);
+    rows_bind(&s->rows, ps, window, is_apart);
 }
 
 void session_unbind(struct session *s, int ps)
 {
-    rows_bind(&s->rows, ps, NULL);
+    rows_bind(&s->rows, ps, NULL, false);
     replica_unbind(&s->replica, ps);
 }
 

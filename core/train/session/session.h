@@ -40,7 +40,7 @@ struct session_options {
     const struct exchange
         *exchange; /* borrowed; NULL: values are there, gradients stay (replica.h) */
     const struct row_source *rows_from; /* borrowed; where there are tables */
-    enum number number;                 /* what gradients leave as (rounding.h) */
+    enum number number, value_number;   /* what gradients leave as, and values come (rounding.h) */
     bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
     /* Borrowed: what it trains on, where another task reads the data; then nothing is evaluated
      * here. NULL: what the spec names */
@@ -80,7 +80,8 @@ struct session {
     struct batch batch; /* that towers share */
     uint64_t draw;
     int64_t last_rows; /* of the batch in the plan */
-    int64_t sent_rows; /* of the next one, which is on its way to the device; 0: it is not */
+    int64_t sent_rows; /* of the next one, which is on its way to the device, or in the plan as what
+                          is foreseen is of it; 0: it is not */
 
     /* collected */
     bool clips;
@@ -94,7 +95,10 @@ struct session {
     bool is_watched;       /* a hook looks at values between a step and its push */
     bool tolerates_nan;    /* a loss that is not finite is reported as any other (the nan hook) */
     double *metric_states; /* of all metrics, for a batch or the whole evaluation set */
-    double *eval_metrics;  /* [metrics] of the last evaluation */
+    double *last_metrics;  /* [metrics] of the last step, where has_last_metrics: its batch may be
+                              gone */
+    bool has_last_metrics;
+    double *eval_metrics; /* [metrics] of the last evaluation */
 
     /* of session_restore */
     float *own_values; /* a block; NULL: none */
@@ -114,11 +118,12 @@ struct session_share {
 };
 err session_open_share(const struct session *, int worker, struct session_share *ret);
 
-void session_bind(struct session *, int ps, float *values, float *gradients);
+/* values: as they come */
+void session_bind(struct session *, int ps, void *values, float *gradients);
 void session_unbind(struct session *, int ps); /* the blocks are gone: no step until others come */
 
-/* The window of rows of a ps, the host's memory; after session_bind. */
-void session_bind_rows(struct session *, int ps, void *window);
+/* The window of rows of a ps, the host's memory; after session_bind. is_apart: rows.h */
+void session_bind_rows(struct session *, int ps, void *window, bool is_apart);
 
 /* The initial values of everything dense that lives on the ps, into a block of its layout (gaps
  * zero) in the host's memory. */
@@ -134,6 +139,14 @@ err session_put_initial_values(struct session *, int ps);
  * over the batches, regularization included. ERR_NUMBER when it is not finite, unless that is
  * tolerated. */
 err session_step(struct session *, double *ret_loss);
+
+/* Between steps: the forward pass of the next one, as far as values are there that are not yet sure
+ * (exchange.is_there); again, it goes on from there. Nothing can be seen of it before the step,
+ * which is the same to the bit. Nothing happens where there is no such exchange, the next batch
+ * does not lie ready, or a step is more than a batch on one device. true: something was done. */
+bool session_foresee(struct session *);
+/* Nothing is foreseen any more: the step begins anew, with the same batch. */
+void session_forget_foreseen(struct session *);
 
 /* After a step: what is to be pushed is where it is bound, and stays as it is until the next one;
  * of tables, in the fronts of the windows of rows, the rows of the next batch are named with it.

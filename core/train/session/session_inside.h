@@ -12,6 +12,8 @@ uint64_t session_key(const struct session *, const struct param *);
 int64_t session_evaluation_batch(const struct session *, int64_t batch);
 /* Room for the states of metrics, of a batch and of the evaluation set. ERR_MEMORY. */
 err session_open_metrics(struct session *);
+/* Before the batch that they are of goes. */
+void session_keep_metrics(struct session *);
 /* Clipping is of each batch's gradient, so sums of several need a place beside it. */
 bool session_keeps_sums(const struct session *);
 

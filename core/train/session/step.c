@@ -89,7 +89,7 @@ static err take_batch(struct session *s)
     if (rows_are_used(&s->rows)) {
         TRY(take_with_rows(s));
     } else if (s->sent_rows > 0) {
-        plan_take(s->replica.plan, s->sent_rows);
+        if (s->replica.plan->inlet) plan_take(s->replica.plan, s->sent_rows);
         s->last_rows = s->sent_rows;
         s->sent_rows = 0;
     } else {
@@ -113,6 +113,43 @@ static err send_batch(struct session *s)
     s->sent_rows = batch.rows;
     return OK;
 }
+
+/* ---- foreseen ---- */
+
+static bool can_foresee(const struct session *s)
+{
+    const struct exchange *exchange = s->replica.exchange;
+    if (!exchange || !exchange->is_there || s->towers.count || s->replica.plan->inlet) return false;
+    if (rows_are_used(&s->rows)) return false;
+    return s->options.batches_per_push == 1 && !s->options.fed && s->train_data->rows > 0;
+}
+
+/* What is wrong with it the step will hear again. */
+static bool take_next(struct session *s)
+{
+    struct batch batch;
+    struct batch_source *data = s->train_data;
+    if (s->sent_rows > 0) return true;
+    if (data->calls->ready(data) == 0) return false;
+    session_keep_metrics(s);
+    if (data->calls->next(data, &batch) || batch.rows == 0) return false;
+    load(s, &batch);
+    s->sent_rows = batch.rows;
+    return true;
+}
+
+bool session_foresee(struct session *s)
+{
+    const int before = s->replica.stepper.ahead;
+    return can_foresee(s) && take_next(s) && replica_foresee(&s->replica) > before;
+}
+
+void session_forget_foreseen(struct session *s)
+{
+    stepper_forget_ahead(&s->replica.stepper);
+}
+
+/* ---- a step ---- */
 
 /* Whether the gradients of the pass are what is pushed, so that they can leave before its end. With
  * those that leave for good the values that they were computed from may go, too. */
@@ -151,6 +188,7 @@ err session_step(struct session *s, double *ret_loss)
     struct device *device = s->options.device;
     double loss = 0;
     bool leaves = false;
+    s->has_last_metrics = false;
     if (s->replica.exchange)
         s->replica.awaits_values = true;
     else
@@ -221,6 +259,7 @@ err session_seek(struct session *s, uint64_t batch)
     const err e = s->train_data->calls->seek(s->train_data, batch);
     if (e) return fail_prefix(e, "data.train");
     s->sent_rows = 0;
+    session_forget_foreseen(s);
     s->rows.batches[0].is_there = s->rows.batches[1].is_there = false;
     s->batches = batch;
     return OK;

@@ -245,10 +245,15 @@ int64_t spec_last_step(const struct spec *spec, int64_t train_rows, int workers)
 {
     if (spec->train.last_step > 0) return spec->train.last_step;
     if (spec->train.num_steps > 0) return spec->train.num_steps;
+    const int64_t steps = spec_steps_of(spec, spec->train.epochs * (double)train_rows, workers);
+    return steps > 1 ? steps : 1;
+}
+
+int64_t spec_steps_of(const struct spec *spec, double rows, int workers)
+{
     const double per_step = (double)spec->data.batch_size * (double)spec_replicas(spec, workers);
-    const double steps = spec->train.epochs * (double)train_rows / per_step;
     /* 1.1 epochs of 50,000 rows in batches of 50 are 1,100 steps, not the 1,101 that rounding up
      * 1100.0000000000002 would make of them. */
-    const double whole = ceil(steps * (1.0 - 1e-12));
-    return (int64_t)fmin(fmax(whole, 1.0), STEPS_MAX);
+    const double whole = ceil(rows / per_step * (1.0 - 1e-12));
+    return (int64_t)fmin(fmax(whole, 0.0), STEPS_MAX);
 }

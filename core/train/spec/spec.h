@@ -33,7 +33,7 @@ struct train_spec {
     int64_t num_steps;             /* from where the run begins */
     int64_t replicas_to_aggregate; /* sync: 0: the number of workers */
     int64_t max_staleness;         /* async: -1: unbounded */
-    int wire;                      /* enum number: what gradients travel as; float32 */
+    int wire, wire_values;         /* enum number: what gradients travel as, and values; float32 */
     int replication;               /* enum replication; between graphs by default */
     json_t *tower_list;            /* as it stands: 4, or ["gpu:0", "gpu:1"]; borrowed */
     struct tower_spec towers;      /* the same */
@@ -122,5 +122,6 @@ int64_t spec_replicas(const struct spec *, int workers);
 /* Where the run ends: last_step, or epochs over rows with this many examples per global step, or
  * num_steps, to which the step where the run begins is to be added. */
 int64_t spec_last_step(const struct spec *, int64_t train_rows, int workers);
+int64_t spec_steps_of(const struct spec *, double rows, int workers); /* that so many rows make */
 
 #endif

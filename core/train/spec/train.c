@@ -114,6 +114,16 @@ static const struct field train_fields[] = {
          "keeps what rounding leaves out and adds it to its next gradient; a worker that is "
          "lost, and a run that goes on from a checkpoint, begins without. Of one process nothing "
          "travels, and nothing is rounded"},
+    {.name = "wire_values",
+     .type = FIELD_ENUM,
+     .offset = offsetof(struct train_spec, wire_values),
+     .fallback = "\"float32\"",
+     .choices = number_names,
+     .help =
+         "what values of dense variables go from ps to workers as: bf16 and fp16 are half the "
+         "bytes. A ps keeps float32, in checkpoints too; workers compute with what that is rounded "
+         "to, and so does an evaluation while training. Rows of tables travel as float32. Of one "
+         "process nothing travels, and nothing is rounded"},
     {.name = "replication",
      .type = FIELD_ENUM,
      .offset = offsetof(struct train_spec, replication),

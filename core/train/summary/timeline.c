@@ -325,8 +325,22 @@ static double seconds_of(const struct span *span)
     return (double)(span->end_ns - span->begin_ns) * 1e-9;
 }
 
+/* What was computed of the next step, in this stretch of the worker's clock */
+static double foreseen_in(const struct timeline_part *part, const struct span *step,
+                          uint64_t begin_ns, uint64_t end_ns)
+{
+    double seconds = 0;
+    for (int k = 0; k < part->span_count; k++) {
+        const struct span *s = &part->spans[k];
+        const bool is_ahead = s->kind == SPAN_FORWARD && s->step > step->step;
+        if (is_ahead && s->begin_ns >= begin_ns && s->end_ns <= end_ns) seconds += seconds_of(s);
+    }
+    return seconds;
+}
+
 /* Of the exchange with all ps that lies within the step: the pushes go on at the same time. Parts
- * leave before the first push, while the gradients of others are computed. */
+ * leave before the first push, while the gradients of others are computed, and behind it the next
+ * step's forward pass may begin. */
 static void add_exchange(const struct timeline_part *part, const struct span *step,
                          struct timeline_shares *shares)
 {
@@ -343,9 +357,14 @@ static void add_exchange(const struct timeline_part *part, const struct span *st
         if (s->end_ns > answered_ns) answered_ns = s->end_ns;
     }
     if (begin_ns > first_ns) shares->hidden += (double)(begin_ns - first_ns) * 1e-9;
-    if (left_ns > begin_ns) shares->push += (double)(left_ns - begin_ns) * 1e-9;
-    if (answered_ns > left_ns && left_ns > begin_ns)
-        shares->wait += (double)(answered_ns - left_ns) * 1e-9;
+    if (left_ns <= begin_ns) return;
+    const double pushing = foreseen_in(part, step, begin_ns, left_ns);
+    shares->push += (double)(left_ns - begin_ns) * 1e-9 - pushing;
+    shares->hidden += pushing;
+    if (answered_ns <= left_ns) return;
+    const double waiting = foreseen_in(part, step, left_ns, answered_ns);
+    shares->wait += (double)(answered_ns - left_ns) * 1e-9 - waiting;
+    shares->hidden += waiting;
 }
 
 struct timeline_shares timeline_shares(const struct timeline_part *part)

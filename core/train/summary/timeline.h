@@ -41,7 +41,8 @@ struct timeline_shares {
     double steps; /* from the begin of each until the next could begin */
     double compute, data, hooks;
     double push, wait; /* until the last gradient had left; from then until the last answer */
-    double hidden;     /* of the exchange: from the first part that left until the first push did */
+    double hidden; /* of the exchange: from the first part that left until the first push did, and
+                      what was computed of the next step meanwhile, which is not in push and wait */
 };
 struct timeline_shares timeline_shares(const struct timeline_part *);
 

@@ -28,7 +28,8 @@ err row_area_add(struct row_area *area, const struct area_slice *slice)
     area->rows += slice->most;
     area->floats += slice->most * slice->width;
     const size_t floats = aligned((size_t)area->floats * sizeof(float));
-    area->front = head_bytes(area->count, 2 * area->rows) + floats;
+    area->front = head_bytes(area->count, area->rows) + floats +
+                  aligned((size_t)area->rows * sizeof(int64_t));
     area->bytes = area->front + floats;
     if (floats <= AREA_BYTES_MAX && (size_t)slice->most * (size_t)slice->width <= AREA_BYTES_MAX)
         return OK;
@@ -53,19 +54,32 @@ void area_counts_sum(const struct row_area *area, struct area_counts *counts)
     }
 }
 
-int64_t *area_pushed_ids(const struct row_area *area, const struct area_counts *counts, void *base)
+void area_counts_clear(const struct row_area *area, struct area_counts *counts)
 {
-    return (int64_t *)base + (ptrdiff_t)area->count * 2;
-}
-
-int64_t *area_wanted_ids(const struct row_area *area, const struct area_counts *counts, void *base)
-{
-    return area_pushed_ids(area, counts, base) + counts->pushed_rows;
+    const size_t bytes = (size_t)area->count * sizeof(int64_t);
+    memset(counts->pushed, 0, bytes);
+    memset(counts->wanted, 0, bytes);
+    area_counts_sum(area, counts);
 }
 
 static size_t gradients_at(const struct row_area *area, const struct area_counts *counts)
 {
-    return head_bytes(area->count, counts->pushed_rows + counts->wanted_rows);
+    return head_bytes(area->count, counts->wanted_rows);
+}
+
+static size_t gradients_end(const struct row_area *area, const struct area_counts *counts)
+{
+    return gradients_at(area, counts) + (size_t)counts->pushed_floats * sizeof(float);
+}
+
+int64_t *area_pushed_ids(const struct row_area *area, const struct area_counts *counts, void *base)
+{
+    return (int64_t *)((char *)base + aligned(gradients_end(area, counts)));
+}
+
+int64_t *area_wanted_ids(const struct row_area *area, const struct area_counts *counts, void *base)
+{
+    return (int64_t *)base + (ptrdiff_t)area->count * 2;
 }
 
 float *area_gradients(const struct row_area *area, const struct area_counts *counts, void *base)
@@ -78,9 +92,11 @@ float *area_rows(const struct row_area *area, void *base)
     return (float *)((char *)base + area->front);
 }
 
-size_t area_front_bytes(const struct row_area *area, const struct area_counts *counts)
+size_t area_front_bytes(const struct row_area *area, const struct area_counts *counts,
+                        bool with_ids)
 {
-    return gradients_at(area, counts) + (size_t)counts->pushed_floats * sizeof(float);
+    const size_t end = gradients_end(area, counts);
+    return with_ids ? aligned(end) + (size_t)counts->pushed_rows * sizeof(int64_t) : end;
 }
 
 void area_write_counts(const struct row_area *area, const struct area_counts *counts, void *base)
@@ -101,7 +117,7 @@ static err check_counts(const struct row_area *area, const struct area_counts *c
     return OK;
 }
 
-static err read_counts(const struct row_area *area, const void *base, size_t used,
+static err read_counts(const struct row_area *area, const void *base, size_t used, bool with_ids,
                        struct area_counts *ret)
 {
     const size_t bytes = (size_t)area->count * sizeof(int64_t);
@@ -111,19 +127,15 @@ static err read_counts(const struct row_area *area, const void *base, size_t use
     memcpy(ret->wanted, (const char *)base + bytes, bytes);
     TRY(check_counts(area, ret));
     area_counts_sum(area, ret);
-    if (area_front_bytes(area, ret) == used) return OK;
-    return fail(ERR_PROTOCOL, "%zu bytes of rows where %zu were told", used,
-                area_front_bytes(area, ret));
+    const size_t told = area_front_bytes(area, ret, with_ids);
+    if (told == used) return OK;
+    return fail(ERR_PROTOCOL, "%zu bytes of rows where %zu were told", used, told);
 }
 
-err area_read_counts(const struct row_area *area, const void *base, size_t used,
+err area_read_counts(const struct row_area *area, const void *base, size_t used, bool with_ids,
                      struct area_counts *ret)
 {
-    const err e = read_counts(area, base, used, ret);
-    if (!e) return OK;
-    const size_t bytes = (size_t)area->count * sizeof(int64_t);
-    memset(ret->pushed, 0, bytes);
-    memset(ret->wanted, 0, bytes);
-    area_counts_sum(area, ret);
+    const err e = read_counts(area, base, used, with_ids, ret);
+    if (e) area_counts_clear(area, ret);
     return e;
 }

@@ -3,8 +3,10 @@
  * Its front is the worker's:
  *
  *     int64 pushed[slices], wanted[slices]    how many rows of each slice
- *     int64 ids of those pushed, then of those wanted; slice by slice, ascending, each once
+ *     int64 ids of those wanted; slice by slice, ascending, each once
  *     float gradients of the rows pushed, from a multiple of AREA_ALIGN bytes on
+ *     int64 ids of these, likewise; they do not travel where the ps has them (with_ids false),
+ * since it has brought those very rows
  *
  * Its back is the ps':
  *
@@ -50,19 +52,27 @@ struct area_counts {
 void area_counts_open(const struct row_area *, struct arena *, struct area_counts *ret);
 /* After pushed and wanted have been set. */
 void area_counts_sum(const struct row_area *, struct area_counts *);
+void area_counts_clear(const struct row_area *, struct area_counts *); /* none of anything */
+
+/* Memory elsewhere that stands in for a part of the area */
+struct area_patch {
+    size_t offset, bytes;
+    void *at;
+};
 
 /* Where things lie. */
 int64_t *area_pushed_ids(const struct row_area *, const struct area_counts *, void *base);
 int64_t *area_wanted_ids(const struct row_area *, const struct area_counts *, void *base);
 float *area_gradients(const struct row_area *, const struct area_counts *, void *base);
 float *area_rows(const struct row_area *, void *base);
-size_t area_front_bytes(const struct row_area *, const struct area_counts *); /* in use */
+size_t area_front_bytes(const struct row_area *, const struct area_counts *,
+                        bool with_ids); /* in use */
 
 /* Writes the counts to the front. */
 void area_write_counts(const struct row_area *, const struct area_counts *, void *base);
 /* Takes them from a front of which `used` bytes came. ERR_PROTOCOL: more rows than there may be, or
  * bytes that are not what so many take; all counts are 0 then. */
-err area_read_counts(const struct row_area *, const void *base, size_t used,
+err area_read_counts(const struct row_area *, const void *base, size_t used, bool with_ids,
                      struct area_counts *ret);
 
 #endif

@@ -156,7 +156,7 @@ void store_reset(struct store *store)
 struct application {
     const struct store *store;
     struct gradients sum;
-    float *snapshot;         /* or NULL */
+    void *snapshot;          /* or NULL */
     bool keeps;              /* what was there */
     int64_t begin, end;      /* floats */
     atomic_bool *is_spoiled; /* some tile's sum is not finite */
@@ -197,6 +197,21 @@ static const float *tile_gradient(const struct application *a, int64_t begin, in
     return scratch;
 }
 
+/* scratch: of as many floats, whose content is lost. */
+static void show(const struct store *store, void *snapshot, int64_t begin, int64_t n,
+                 float *scratch)
+{
+    const struct kernels *kernels = store->device->kernels;
+    const float *values = store->values + begin;
+    if (store->shown == NUMBER_FLOAT32) {
+        kernels->copy(store->device, (float *)snapshot + begin, values, n);
+        return;
+    }
+    kernels->fill(store->device, scratch, 0.0f, n); /* nothing is owed */
+    kernels->round_off(store->device, (uint16_t *)snapshot + begin, scratch, values, store->shown,
+                       n);
+}
+
 /* Floats of one section, with their gradients; NULL: they stay as they are. */
 static void update_some(const struct application *a, int updater, int64_t begin, int64_t n,
                         const float *gradient)
@@ -231,8 +246,7 @@ static void apply_tile(const struct application *a, int64_t begin, int64_t n, fl
                     is_finite ? gradient + (at - begin) : NULL);
         at = end;
     }
-    if (a->snapshot)
-        store->device->kernels->copy(store->device, a->snapshot + begin, store->values + begin, n);
+    if (a->snapshot) show(store, a->snapshot, begin, n, scratch);
 }
 
 /* In one thread: floats 16 * begin to 16 * end behind the application's first, so that no two
@@ -282,12 +296,16 @@ static void derive(const struct store *store, int64_t step, struct application *
     }
 }
 
-static err apply(const struct store *store, struct application *a, int64_t step)
+static err apply(const struct store *store, struct application *a, int64_t step,
+                 struct float_range range)
 {
     atomic_bool is_spoiled = false;
     assert(a->sum.count >= 1 && a->sum.count <= WORKERS_MAX);
+    if (range.begin == range.end) return OK;
     derive(store, step, a);
     a->is_spoiled = &is_spoiled;
+    a->begin = range.begin;
+    a->end = range.end;
     if (store->device->is_separate)
         apply_queued(a);
     else
@@ -297,19 +315,19 @@ static err apply(const struct store *store, struct application *a, int64_t step)
 }
 
 err store_apply(struct store *store, const void *const gradients[], int count, float scale,
-                int64_t step, float *snapshot)
+                int64_t step, void *snapshot)
 {
     struct application application = {
         .store = store,
         .sum = {.at = gradients, .count = count, .scale = scale},
         .snapshot = snapshot,
-        .begin = store->advanced,
-        .end = store->floats,
     };
-    assert(!snapshot || !store->advanced);
-    TRY(apply(store, &application, step));
+    int64_t at = 0;
+    for (int i = 0; i < store->advanced_count; at = store->advanced[i++].end)
+        TRY(apply(store, &application, step, (struct float_range){at, store->advanced[i].begin}));
+    TRY(apply(store, &application, step, (struct float_range){at, store->floats}));
     advance_powers(store);
-    store->advanced = 0;
+    store->advanced_count = 0;
     store->version++;
     return OK;
 }
@@ -324,33 +342,98 @@ static err open_kept(struct store *store)
     return OK;
 }
 
+/* Ranges that meet become one. */
+static void note_advanced(struct store *store, struct float_range range)
+{
+    struct float_range *const at = store->advanced;
+    int i = store->advanced_count;
+    for (; i > 0 && at[i - 1].begin > range.begin; i--) at[i] = at[i - 1];
+    assert(store->advanced_count < ADVANCED_MAX && (i == 0 || at[i - 1].end <= range.begin));
+    at[i] = range;
+    store->advanced_count++;
+    int kept = 0;
+    for (int k = 1; k < store->advanced_count; k++) {
+        assert(at[kept].end <= at[k].begin);
+        if (at[kept].end == at[k].begin)
+            at[kept].end = at[k].end;
+        else
+            at[++kept] = at[k];
+    }
+    store->advanced_count = kept + 1;
+}
+
 err store_advance(struct store *store, const void *const gradients[], int count, float scale,
-                  int64_t step, int64_t end)
+                  int64_t step, struct float_range range, void *snapshot)
 {
     struct application application = {
         .store = store,
         .sum = {.at = gradients, .count = count, .scale = scale},
+        .snapshot = snapshot,
         .keeps = true,
-        .begin = store->advanced,
-        .end = end,
     };
-    assert(end >= store->advanced && end <= store->floats && end % LAYOUT_ALIGN == 0);
+    assert(range.begin >= 0 && range.begin < range.end && range.end <= store->floats);
+    assert(range.begin % LAYOUT_ALIGN == 0 && range.end % LAYOUT_ALIGN == 0);
     assert(!store->device->is_separate);
     TRY(open_kept(store));
-    store->advanced = end; /* also of what is to be taken back */
-    return apply(store, &application, step);
+    note_advanced(store, range); /* also what is to be taken back */
+    return apply(store, &application, step, range);
 }
 
-void store_take_back(struct store *store)
+struct showing {
+    const struct store *store;
+    void *snapshot;
+    int64_t tile;
+    int64_t begin; /* of show_part */
+};
+
+static void show_tiles(const struct showing *s, int64_t begin, int64_t end, float *scratch)
 {
-    int64_t at = 0;
-    for (int i = 0; at < store->advanced; i++) {
+    for (int64_t at = begin; at < end; at += s->tile)
+        show(s->store, s->snapshot, at, end - at < s->tile ? end - at : s->tile, scratch);
+}
+
+/* In one thread, as apply_part */
+static void show_part(const void *arguments, int64_t begin, int64_t end)
+{
+    _Alignas(64) float scratch[TILE_FLOATS];
+    const struct showing *s = arguments;
+    show_tiles(s, s->begin + begin * LAYOUT_ALIGN, s->begin + end * LAYOUT_ALIGN, scratch);
+}
+
+static void show_range(const struct store *store, void *snapshot, struct float_range range)
+{
+    struct device *device = store->device;
+    const struct showing s = {store, snapshot, tile_floats(device, store->floats), range.begin};
+    if (device->is_separate)
+        show_tiles(&s, range.begin, range.end, store->scratch);
+    else
+        device->kernels->spread(device, (range.end - range.begin) / LAYOUT_ALIGN,
+                                THREAD_FLOATS / LAYOUT_ALIGN, show_part, &s);
+}
+
+void store_show(const struct store *store, void *snapshot)
+{
+    show_range(store, snapshot, (struct float_range){0, store->floats});
+}
+
+static void take_range_back(const struct store *store, struct float_range range)
+{
+    int64_t at = range.begin;
+    for (int i = section_of(store, at); at < range.end; i++) {
         const struct section *section = section_at(store, i);
-        const int64_t end = section->end < store->advanced ? section->end : store->advanced;
+        const int64_t end = section->end < range.end ? section->end : range.end;
         for (int k = 0; k <= store->updaters[section->optimizer].slot_count; k++)
             store->device->kernels->copy(store->device, store_array(store, k) + at,
                                          store->kept[k] + at, end - at);
         at = end;
     }
-    store->advanced = 0;
+}
+
+void store_take_back(struct store *store, void *snapshot)
+{
+    for (int i = 0; i < store->advanced_count; i++) {
+        take_range_back(store, store->advanced[i]);
+        if (snapshot) show_range(store, snapshot, store->advanced[i]);
+    }
+    store->advanced_count = 0;
 }

@@ -13,6 +13,12 @@ struct updater {
     int first_power;
 };
 
+struct float_range {
+    int64_t begin, end;
+};
+
+enum { ADVANCED_MAX = 64 };
+
 struct store {
     struct device *device;
     struct updater updaters[OPTIMIZERS_MAX];
@@ -27,10 +33,12 @@ struct store {
     float *scratch; /* where the device has memory of its own: a tile of summed gradients */
     int power_count;
     float powers[ALL_POWERS_MAX]; /* in the order of the updaters */
-    enum number number;           /* of gradients; float32 where the owner sets nothing else */
-    uint64_t version;             /* updates applied */
-    int64_t advanced;             /* floats at the front that are of the next version already */
-    float *kept[1 + SLOTS_MAX];   /* what those values and slots were; NULL until one advances */
+    /* Of gradients, and of snapshots; float32 where the owner sets nothing else */
+    enum number number, shown;
+    uint64_t version;                          /* updates applied */
+    struct float_range advanced[ADVANCED_MAX]; /* of the next version already; in order, apart */
+    int advanced_count;
+    float *kept[1 + SLOTS_MAX]; /* what those values and slots were; NULL until one advances */
 };
 
 /* sections: of a block that is updated by several; borrowed. values: the caller's memory of the
@@ -48,21 +56,23 @@ void store_reset(
     struct store *); /* slots and powers to their initial values, version 0; values stay */
 
 /* One update with scale * (gradients[0] + gradients[1] + ...), summed in this order. step: the
- * global step before the increment (for the schedule). snapshot: NULL, or memory of `floats` floats
- * that receives the new values (written tile by tile while they are in cache). ERR_NUMBER: the sum
- * is not finite. No number that is not has gone into values or slots then, but they are of no
- * version any more: some of them have advanced. */
+ * global step before the increment (for the schedule). snapshot: NULL, or memory of `floats` such
+ * numbers as are shown, which receives the new values (written tile by tile while they are in
+ * cache). ERR_NUMBER: the sum is not finite. No number that is not has gone into values or slots
+ * then, but they are of no version any more: some of them have advanced. */
 err store_apply(struct store *store, const void *const gradients[], int count, float scale,
-                int64_t step, float *snapshot);
+                int64_t step, void *snapshot);
 
-/* Of the update that store_apply would do with the same arguments, what concerns the floats in
- * front of `end`, which is not less than it was: store_apply does the rest then, and looks at the
- * rest of the gradients only. Takes as much memory as values and slots the first time; ERR_MEMORY:
- * nothing has changed; ERR_NUMBER: as there, until it is taken back. Of a device that has no memory
- * of its own. */
+/* Of the update that store_apply would do with the same arguments, what concerns these floats, none
+ * of which has advanced: store_apply does the rest then, and looks at the rest of the gradients
+ * only. There are at most ADVANCED_MAX ranges apart from each other. Takes as much memory as values
+ * and slots the first time; ERR_MEMORY: nothing has changed; ERR_NUMBER: as there, until it is
+ * taken back. Of a device that has no memory of its own. */
 err store_advance(struct store *, const void *const gradients[], int count, float scale,
-                  int64_t step, int64_t end);
-/* Values and slots are those of the version again. */
-void store_take_back(struct store *);
+                  int64_t step, struct float_range, void *snapshot);
+/* Values and slots are those of the version again, and the snapshot as well. */
+void store_take_back(struct store *, void *snapshot);
+/* All values to a snapshot. */
+void store_show(const struct store *, void *snapshot);
 
 #endif

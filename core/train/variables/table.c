@@ -134,7 +134,6 @@ err table_open(const struct table_description *is, const struct updater *by, str
     t->device = device;
     t->width = is->shape.dim[1];
     t->array_count = 1 + by->slot_count;
-    aside_open(&t->aside);
     const err e = is->growth ? growing_open(is, by, device, &t->growing) : map(t);
     if (e) {
         table_close(t);
@@ -149,7 +148,7 @@ void table_close(struct table *t)
     if (!t) return;
     growing_close(t->growing);
     if (t->memory) munmap(t->memory, t->bytes);
-    aside_close(&t->aside);
+    aside_end(&t->aside);
     free(t);
 }
 
@@ -338,7 +337,7 @@ bool table_has(const struct table *t, const int64_t *rows, int64_t count)
 /* A row that was never made is what it would have been. */
 static void set_row_aside(struct table *t, int64_t row)
 {
-    float *record = aside_add(&t->aside, row);
+    float *record = aside_add(&t->aside, row, t->width * t->array_count);
     for (int i = 0; record && i < t->array_count; i++, record += t->width)
         if (is_made(t, row))
             memcpy(record, t->arrays[i] + row * t->width, row_bytes(t, 1));
@@ -349,42 +348,54 @@ static void set_row_aside(struct table *t, int64_t row)
 /* rows NULL: all of the slice */
 static void set_aside(struct table *t, const int64_t *rows, int64_t count)
 {
-    for (int64_t i = 0; t->aside.is_on && i < count; i++)
+    for (int64_t i = 0; aside_is_on(&t->aside) && i < count; i++)
         set_row_aside(t, rows ? rows[i] - t->is.start : i);
 }
 
-void table_save_begin(struct table *t)
+void table_save_begin(struct table *t, struct aside_room *room)
 {
     if (t->growing)
-        growing_save_begin(t->growing);
+        growing_save_begin(t->growing, room);
     else
-        aside_begin(&t->aside, t->width * t->array_count);
+        aside_begin(&t->aside, room, (int64_t)row_bytes(t, t->is.length) * t->array_count);
 }
 
-static err read_saved(const struct table *t, int array, int64_t first, int64_t count, float *ret)
+static void read_aside(struct table *t, int64_t row, int64_t at, float *const ret[])
 {
-    if (t->aside.lacks)
-        return fail(ERR_MEMORY, "table %s: no memory to set rows aside", t->is.name);
-    table_read(t, array, first, count, ret);
-    for (int64_t i = 0; i < count && t->aside.count; i++) {
-        const float *record = aside_find(&t->aside, first + i - t->is.start);
-        if (record) memcpy(ret + i * t->width, record + array * t->width, row_bytes(t, 1));
+    struct aside_record *record = aside_take(&t->aside, row);
+    for (int i = 0; record && i < t->array_count; i++)
+        memcpy(ret[i] + at * t->width, record->at + i * t->width, row_bytes(t, 1));
+    aside_free(&t->aside, record);
+}
+
+/* The first of them is at `at` of ret. */
+static void read_saved(struct table *t, int64_t first, int64_t count, int64_t at,
+                       float *const ret[])
+{
+    const int64_t row = first - t->is.start;
+    for (int i = 0; i < t->array_count; i++) table_read(t, i, first, count, ret[i] + at * t->width);
+    for (int64_t i = 0; i < count && t->aside.count; i++) read_aside(t, row + i, at + i, ret);
+    aside_has_read(&t->aside, row + count);
+}
+
+/* A part at a time, so that whoever changes rows waits for no more than that. */
+err table_save_read(struct table *t, int64_t first, int64_t count, float *const ret[])
+{
+    const int64_t most = SAVED_AT_ONCE / t->width + 1;
+    for (int64_t at = 0; at < count; at += most) {
+        TRY(aside_begin_reading(&t->aside, t->is.name));
+        read_saved(t, first + at, count - at < most ? count - at : most, at, ret);
+        aside_end_reading(&t->aside);
     }
     return OK;
 }
 
-/* A part at a time, so that whoever changes rows waits for no more than that. */
-err table_save_read(struct table *t, int array, int64_t first, int64_t count, float *ret)
+void table_save_over(struct table *t)
 {
-    const int64_t most = SAVED_AT_ONCE / t->width + 1;
-    err e = OK;
-    for (int64_t at = 0; at < count && !e; at += most) {
-        const int64_t n = count - at < most ? count - at : most;
-        aside_begin_reading(&t->aside);
-        e = read_saved(t, array, first + at, n, ret + at * t->width);
-        aside_end_reading(&t->aside);
-    }
-    return e;
+    if (t->growing)
+        growing_save_over(t->growing);
+    else
+        aside_over(&t->aside);
 }
 
 void table_save_end(struct table *t)

@@ -73,11 +73,15 @@ void table_read(const struct table *, int array, int64_t first, int64_t count, f
 void table_write(struct table *, int array, int64_t first, int64_t count, const float *);
 
 /* From now on until table_save_end, table_save_read gives rows as they are now, in any thread,
- * while the others gather and apply: a row that is about to change is set aside first, so that each
- * takes its bytes once more. ERR_MEMORY of a reading: there was none for that, and the save is
- * lost. */
-void table_save_begin(struct table *);
-err table_save_read(struct table *, int array, int64_t first, int64_t count, float *ret);
+ * while the others gather and apply: a row that is about to change and was not read yet is set
+ * aside first, in the room of all tables of the save (aside.h), which outlives it; who applies
+ * waits for some to be read where that is used up. Each is read once, ascending, to ret
+ * [arrays][count, width]. Who stops reading, at the end or before, says so in the same thread:
+ * table_save_over. ERR_MEMORY of a reading: the save is lost. */
+struct aside_room;
+void table_save_begin(struct table *, struct aside_room *);
+err table_save_read(struct table *, int64_t first, int64_t count, float *const ret[]);
+void table_save_over(struct table *);
 void table_save_end(struct table *); /* nothing begun is fine */
 
 int64_t table_made(const struct table *);  /* rows */

@@ -270,8 +270,10 @@ static const struct link_events events = {
 
 static void connect_if_due(struct fed *f)
 {
+    char address[ADDRESS_MAX];
     if (f->link || clock_ms() < f->retry_ms) return;
-    if (transport_tcp.connect(f->loop, address_of(f), &events, f, &f->link)) lose(f, error_text());
+    cluster_find(f->task.options.cluster, JOB_WORKER, 0, address);
+    if (transport_tcp.connect(f->loop, address, &events, f, &f->link)) lose(f, error_text());
 }
 
 /* ---- the thread ---- */

@@ -2,13 +2,15 @@
  *
  * A push consists of ROWS and PUSH, on one link and in this order; what ROWS brings counts when the
  * PUSH is applied. Windows of rows are also the workers' memory: what is read there is copied
- * before it is looked at.
+ * before it is looked at. Ids cross once: those that are wanted with a push are kept, and are those
+ * of the next one.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/log.h"
 #include "core/cluster/task/ps_inside.h"
+#include "core/train/variables/aside.h"
 #include "core/train/variables/table.h"
 #include "kernels/device.h"
 
@@ -20,13 +22,14 @@ struct ps_tables {
     struct device own,
         *host; /* which updates them; own: where the ps' device is none of the host's */
     struct row_area area;
-    struct table **at; /* [area.count] */
-    int64_t *told;     /* [area.count] rows of a table that grows, when a line last said so */
-    int64_t *ids;      /* [area.rows] of one worker, checked */
-    /* Of one table what workers have pushed, one behind the other, and its sum */
+    struct table **at;       /* [area.count] */
+    struct aside_room aside; /* of the save that goes on */
+    int64_t *told;           /* [area.count] rows of a table that grows, when a line last said so */
+    int64_t *ids;            /* [area.rows] that one worker asks for, checked */
+    /* Of one table what workers have pushed, and its sum */
     struct row_gradients *pushed; /* [workers] */
     int64_t room;                 /* rows of the widest table that the following have room for */
-    int64_t *pushed_ids, *sum_ids;
+    int64_t *sum_ids;
     float *sum;
 };
 
@@ -47,6 +50,17 @@ static err open_table(struct ps_task *p, int i)
     return OK;
 }
 
+static void open_named(const struct row_area *area, struct arena *arena, struct rows_named *ret)
+{
+    const size_t rows = (size_t)area->rows + 1;
+    *ret = (struct rows_named){.pushed = arena_array(arena, rows, sizeof *ret->pushed),
+                               .wanted = arena_array(arena, rows, sizeof *ret->wanted),
+                               .brought =
+                                   arena_array(arena, (size_t)area->count, sizeof *ret->brought)};
+    area_counts_open(area, arena, &ret->counts);
+    area_counts_open(area, arena, &ret->asked);
+}
+
 err ps_tables_open(struct ps_task *p)
 {
     struct share *share = p->share;
@@ -57,6 +71,7 @@ err ps_tables_open(struct ps_task *p)
     if (!p->tables) return fail(ERR_MEMORY, "no memory for %d tables", count);
     struct ps_tables *t = p->tables;
     t->users = 1;
+    aside_room_open(&t->aside);
     t->host = p->device->is_separate ? &t->own : p->device;
     if (t->host == &t->own) TRY(device_open_cpu(1, NULL, &t->own));
     row_area_open(count, &share->arena, &t->area);
@@ -69,11 +84,8 @@ err ps_tables_open(struct ps_task *p)
     t->pushed = calloc((size_t)p->task.peer_count, sizeof *t->pushed);
     if (!t->ids || !t->pushed)
         return fail(ERR_MEMORY, "no memory for %lld ids", (long long)t->area.rows);
-    for (int w = 0; w < p->task.peer_count; w++) {
-        p->windows[w].told = (struct rows_told){0};
-        area_counts_open(&t->area, &share->arena, &p->windows[w].told.counts);
-        area_counts_open(&t->area, &share->arena, &p->windows[w].told.asked);
-    }
+    for (int w = 0; w < p->task.peer_count; w++)
+        open_named(&t->area, &share->arena, &p->windows[w].named);
     return OK;
 }
 
@@ -88,9 +100,9 @@ static void drop(struct ps_tables *t)
     if (t->own.kernels) device_close(&t->own);
     free(t->ids);
     free(t->pushed);
-    free(t->pushed_ids);
     free(t->sum_ids);
     free(t->sum);
+    aside_room_close(&t->aside);
     free(t);
 }
 
@@ -105,14 +117,17 @@ struct ps_tables *ps_tables_hold(struct ps_task *p)
     struct ps_tables *t = p->tables;
     if (!t) return NULL;
     t->users++;
-    for (int i = 0; i < t->area.count; i++) table_save_begin(t->at[i]);
+    aside_room_begin(&t->aside);
+    for (int i = 0; i < t->area.count; i++) table_save_begin(t->at[i], &t->aside);
     return t;
 }
 
 /* A checkpoint that is written holds the share too, whose arena has descriptions. */
 void ps_tables_release(struct ps_tables *t)
 {
-    for (int i = 0; t && i < t->area.count; i++) table_save_end(t->at[i]);
+    if (!t) return;
+    for (int i = 0; i < t->area.count; i++) table_save_end(t->at[i]);
+    aside_room_end();
     drop(t);
 }
 
@@ -131,10 +146,9 @@ size_t ps_tables_window_bytes(const struct ps_task *p)
 /* ---- what workers say ---- */
 
 /* Ids of a front, `count` by table, copied to where they stay as they are; sound ones. */
-static err take_ids(struct ps_task *p, const int64_t *from, const int64_t *count)
+static err take_ids(struct ps_task *p, const int64_t *from, const int64_t *count, int64_t *ids)
 {
-    struct ps_tables *t = p->tables;
-    int64_t *ids = t->ids;
+    const struct ps_tables *t = p->tables;
     for (int i = 0; i < t->area.count; i++) {
         memcpy(ids, from, (size_t)count[i] * sizeof *ids);
         if (!table_has(t->at[i], ids, count[i]))
@@ -146,20 +160,16 @@ static err take_ids(struct ps_task *p, const int64_t *from, const int64_t *count
     return OK;
 }
 
-/* Rows of all tables that the front names, into the back. */
-static err gather(struct ps_task *p, int worker, const struct area_counts *counts)
+/* Rows of these ids, `count` by table, into the back. */
+static void gather(struct ps_task *p, int worker, const int64_t *ids, const int64_t *count)
 {
     struct ps_tables *t = p->tables;
-    struct windows *w = &p->windows[worker];
-    TRY(take_ids(p, area_wanted_ids(&t->area, counts, w->rows.base), counts->wanted));
-    const int64_t *ids = t->ids;
-    float *to = area_rows(&t->area, w->rows.base);
+    float *to = area_rows(&t->area, p->windows[worker].rows.base);
     for (int i = 0; i < t->area.count; i++) {
-        table_gather(t->at[i], ids, counts->wanted[i], to);
-        ids += counts->wanted[i];
-        to += counts->wanted[i] * t->area.slices[i].width;
+        table_gather(t->at[i], ids, count[i], to);
+        ids += count[i];
+        to += count[i] * t->area.slices[i].width;
     }
-    return OK;
 }
 
 /* counts NULL: there are none */
@@ -182,13 +192,12 @@ static void answer(struct ps_task *p, int worker, uint32_t code, uint64_t sequen
         log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
 }
 
-/* Ids that became others meanwhile are asked for again, which is looked at when it comes. */
 void ps_tables_answer(struct ps_task *p, int worker)
 {
-    struct rows_told *told = &p->windows[worker].told;
-    if (!p->tables || !told->wants) return;
-    told->wants = false;
-    if (!gather(p, worker, &told->counts)) answer(p, worker, 0, told->sequence, &told->counts);
+    struct rows_named *named = &p->windows[worker].named;
+    if (!p->tables || !rows_are_due(&named->told)) return;
+    gather(p, worker, named->wanted, named->counts.wanted);
+    answer(p, worker, 0, named->told.sequence, &named->counts);
 }
 
 static bool is_of_this_life(const struct ps_task *p, int worker, const struct message *m)
@@ -200,49 +209,81 @@ static bool is_of_this_life(const struct ps_task *p, int worker, const struct me
 static err read_front(const struct ps_task *p, int worker, const struct message *m,
                       struct area_counts *ret)
 {
+    const bool with_ids = !(m->code & ROWS_BROUGHT);
     if (m->offset) return fail(ERR_PROTOCOL, "rows that do not begin at the front");
-    return area_read_counts(&p->tables->area, p->windows[worker].rows.base, m->length, ret);
+    return area_read_counts(&p->tables->area, p->windows[worker].rows.base, m->length, with_ids,
+                            ret);
 }
 
 static err answer_asking(struct ps_task *p, int worker, const struct message *m)
 {
-    struct area_counts *asked = &p->windows[worker].told.asked;
-    if (!is_of_this_life(p, worker, m)) {
-        answer(p, worker, ROWS_NONE, m->sequence, NULL);
-        return OK;
-    }
+    struct area_counts *asked = &p->windows[worker].named.asked;
+    const struct ps_tables *t = p->tables;
+    void *front = p->windows[worker].rows.base;
     TRY(read_front(p, worker, m, asked));
-    TRY(gather(p, worker, asked));
+    TRY(take_ids(p, area_wanted_ids(&t->area, asked, front), asked->wanted, t->ids));
+    gather(p, worker, t->ids, asked->wanted);
     answer(p, worker, ROWS_ASKED, m->sequence, asked);
     return OK;
 }
 
-/* What is said with a push stays as it is until it is answered: the next one comes later. */
+/* Those that were wanted before */
+static err take_brought(const struct ps_tables *t, struct rows_named *named)
+{
+    int64_t *const ids = named->wanted;
+    named->wanted = named->pushed;
+    named->pushed = ids;
+    if (!memcmp(named->brought, named->counts.pushed, (size_t)t->area.count * sizeof *ids))
+        return OK;
+    return fail(ERR_PROTOCOL, "gradients of other rows than were brought");
+}
+
+static err take_named(struct ps_task *p, int worker, const struct message *m)
+{
+    const struct row_area *area = &p->tables->area;
+    struct rows_named *named = &p->windows[worker].named;
+    struct area_counts *counts = &named->counts;
+    void *front = p->windows[worker].rows.base;
+    memcpy(named->brought, counts->wanted, (size_t)area->count * sizeof *counts->wanted);
+    TRY(read_front(p, worker, m, counts));
+    if (m->code & ROWS_BROUGHT)
+        TRY(take_brought(p->tables, named));
+    else
+        TRY(take_ids(p, area_pushed_ids(area, counts, front), counts->pushed, named->pushed));
+    return take_ids(p, area_wanted_ids(area, counts, front), counts->wanted, named->wanted);
+}
+
+/* Ids that were not looked at are nobody's. */
+static err keep_named(struct ps_task *p, int worker, const struct message *m)
+{
+    const err e = take_named(p, worker, m);
+    if (e) area_counts_clear(&p->tables->area, &p->windows[worker].named.counts);
+    return e;
+}
+
 err ps_tables_heard(struct ps_task *p, int worker, const struct message *m)
 {
-    struct rows_told *told = &p->windows[worker].told;
+    struct rows_told *told = &p->windows[worker].named.told;
     const char *fault = message_fault(m, FROM_WORKER | FROM_CHIEF);
     if (fault) return fail(ERR_PROTOCOL, "ROWS, %s", fault);
-    if (m->code == ROWS_ASKED) return answer_asking(p, worker, m);
-    if (!is_of_this_life(p, worker, m)) return OK;
-    told->sequence = 0;
-    TRY(read_front(p, worker, m, &told->counts));
-    TRY(take_ids(p, area_pushed_ids(&p->tables->area, &told->counts, p->windows[worker].rows.base),
-                 told->counts.pushed));
-    told->sequence = m->sequence;
-    told->wants = m->code == ROWS_AND_NEXT;
-    return OK;
+    switch (rows_heard(told, m, is_of_this_life(p, worker, m))) {
+    case ROWS_REFUSE:
+        answer(p, worker, ROWS_NONE, m->sequence, NULL);
+        return OK;
+    case ROWS_ANSWER:
+        return answer_asking(p, worker, m);
+    case ROWS_KEEP:
+        return keep_named(p, worker, m);
+    case ROWS_WRONG:
+        return fail(ERR_PROTOCOL, "gradients of rows that were not brought");
+    default:
+        return OK;
+    }
 }
 
 bool ps_tables_have(const struct ps_task *p, int worker, const struct message *push)
 {
-    return !p->tables || p->windows[worker].told.sequence == push->sequence;
-}
-
-void ps_tables_forget(struct ps_task *p, int worker)
-{
-    p->windows[worker].told.wants = false;
-    p->windows[worker].told.sequence = 0;
+    return !p->tables || rows_belong(&p->windows[worker].named.told, push);
 }
 
 /* ---- updates ---- */
@@ -252,9 +293,9 @@ static struct row_gradients pushed_of(const struct ps_task *p, int worker, int t
 {
     const struct row_area *area = &p->tables->area;
     const struct windows *w = &p->windows[worker];
-    const struct area_counts *counts = &w->told.counts;
+    const struct area_counts *counts = &w->named.counts;
     struct row_gradients at = {
-        .rows = area_pushed_ids(area, counts, w->rows.base),
+        .rows = w->named.pushed,
         .gradients = area_gradients(area, counts, w->rows.base),
         .count = counts->pushed[table],
     };
@@ -291,39 +332,14 @@ static err reserve(struct ps_tables *t, int64_t rows)
     if (rows <= t->room) return OK;
     for (int i = 0; i < t->area.count; i++)
         if (t->area.slices[i].width > width) width = t->area.slices[i].width;
-    free(t->pushed_ids);
     free(t->sum_ids);
     free(t->sum);
     t->room = rows;
-    t->pushed_ids = malloc((size_t)rows * sizeof *t->pushed_ids);
     t->sum_ids = malloc((size_t)rows * sizeof *t->sum_ids);
     t->sum = malloc((size_t)(rows * width) * sizeof *t->sum);
-    if (t->pushed_ids && t->sum_ids && t->sum) return OK;
+    if (t->sum_ids && t->sum) return OK;
     t->room = 0;
     return fail(ERR_MEMORY, "no memory for the gradients of %lld rows", (long long)rows);
-}
-
-/* Ids are copied, then looked at: who shares memory may have changed them since they came. */
-static err list_pushed(struct ps_task *p, const struct action_apply *a, int table)
-{
-    struct ps_tables *t = p->tables;
-    int64_t rows = 0;
-    for (int w = 0; w < a->worker_count; w++) {
-        t->pushed[w] = pushed_of(p, a->workers[w], table);
-        rows += t->pushed[w].count;
-    }
-    TRY(reserve(t, rows));
-    int64_t *ids = t->pushed_ids;
-    for (int w = 0; w < a->worker_count; w++) {
-        struct row_gradients *at = &t->pushed[w];
-        if (at->count) memcpy(ids, at->rows, (size_t)at->count * sizeof *ids);
-        at->rows = ids;
-        ids += at->count;
-        if (!table_has(t->at[table], at->rows, at->count))
-            return fail(ERR_PROTOCOL, "worker/%d pushed rows that %s does not have here",
-                        a->workers[w], p->share->setup.tables[table].slice.name);
-    }
-    return OK;
 }
 
 /* At doublings */
@@ -339,16 +355,34 @@ static void tell_growth(const struct ps_task *p, int table)
              (double)table_bytes(of) / 1e6);
 }
 
-static err apply_table(struct ps_task *p, const struct action_apply *a, int table)
+/* One gradient is its own sum, and stays where it lies. */
+static err sum_pushed(struct ps_task *p, const struct action_apply *a, int table,
+                      struct row_gradients *ret)
 {
     struct ps_tables *t = p->tables;
     const int64_t width = t->area.slices[table].width;
-    const int updater = p->share->setup.tables[table].optimizer;
-    const struct juncture now = store_juncture(&p->store, updater, (int64_t)a->step);
-    TRY(list_pushed(p, a, table));
+    int64_t rows = 0;
+    *ret = pushed_of(p, a->workers[0], table);
+    if (a->worker_count == 1 && a->gradients == 1) return OK;
+    for (int w = 0; w < a->worker_count; w++) {
+        t->pushed[w] = pushed_of(p, a->workers[w], table);
+        rows += t->pushed[w].count;
+    }
+    TRY(reserve(t, rows));
     const int64_t count = table_sum(t->pushed, a->worker_count, width, 1.0f / (float)a->gradients,
                                     t->sum_ids, t->sum);
-    const err e = table_apply(t->at[table], t->sum_ids, count, t->sum, &now);
+    *ret = (struct row_gradients){t->sum_ids, t->sum, count};
+    return OK;
+}
+
+static err apply_table(struct ps_task *p, const struct action_apply *a, int table)
+{
+    struct ps_tables *t = p->tables;
+    const int updater = p->share->setup.tables[table].optimizer;
+    const struct juncture now = store_juncture(&p->store, updater, (int64_t)a->step);
+    struct row_gradients sum;
+    TRY(sum_pushed(p, a, table, &sum));
+    const err e = table_apply(t->at[table], sum.rows, sum.count, sum.gradients, &now);
     if (!e) tell_growth(p, table);
     return e == ERR_NUMBER ? blame(p, a, table) : e;
 }

@@ -10,29 +10,29 @@
 static err send_asking(struct worker_task *w, int ps, size_t bytes)
 {
     struct link *link = w->task.peers[ps].link;
-    struct rows_asked *rows = &w->rows[ps];
     const struct message m = {
         .type = MESSAGE_ROWS,
         .code = ROWS_ASKED,
         .job = JOB_WORKER,
         .task = (uint32_t)w->task.index,
         .generation = worker_role_generation(w->task.role),
-        .sequence = ++rows->sequence,
+        .sequence = rows_ask(&w->rows[ps].asked),
         .length = bytes,
     };
-    rows->is_answered = rows->is_refused = false;
-    return link ? link_send(link, &m) : fail(ERR_PEER, "ps/%d is gone", ps);
+    if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
+    link_unpatch(link);
+    return link_send(link, &m);
 }
 
 static err await_answer(struct worker_task *w, int ps)
 {
-    const struct rows_asked *rows = &w->rows[ps];
-    for (int i = 0; i < AWAIT_LOOKS_MAX && !rows->is_answered; i++) {
+    const struct rows_asked *asked = &w->rows[ps].asked;
+    for (int i = 0; i < AWAIT_LOOKS_MAX && !asked->is_answered; i++) {
         struct link *link = w->task.peers[ps].link;
         if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
         TRY(loop_await(w->options.task.loop, link, AWAIT_MS));
     }
-    if (rows->is_answered && !rows->is_refused) return OK;
+    if (asked->is_answered && !asked->is_refused) return OK;
     return fail(ERR_PEER, "ps/%d has no rows for this worker", ps);
 }
 
@@ -75,28 +75,32 @@ static bool are_those(const struct worker_task *w, int ps, const struct message 
            m->length == (uint64_t)link->counts.wanted_floats * sizeof(float);
 }
 
-/* Of a push: those of the batch that comes after it, which has the push's number. */
 void worker_rows_heard(struct worker_task *w, int ps, const struct message *m)
 {
-    struct rows_asked *rows = &w->rows[ps];
-    const bool is_answer = m->code == ROWS_ASKED || m->code == ROWS_NONE;
-    if (!is_answer) rows->came = are_those(w, ps, m) ? m->sequence + 1 : 0;
-    if (!is_answer || m->sequence != rows->sequence) return;
-    rows->is_answered = true;
-    rows->is_refused = m->code == ROWS_NONE || !are_those(w, ps, m);
+    rows_arrived(&w->rows[ps].asked, m, are_those(w, ps, m));
 }
 
 void worker_rows_values(struct worker_task *w, int ps)
 {
-    struct rows_asked *rows = &w->rows[ps];
-    if (rows->came)
-        rows_came(&w->session.rows, ps, rows->came - 1);
+    const uint64_t came = rows_with_values(&w->rows[ps].asked);
+    if (came)
+        rows_came(&w->session.rows, ps, came - 1);
     else
         rows_forget(&w->session.rows, ps);
-    rows->came = 0;
 }
 
 /* ---- pushing ---- */
+
+/* Gradients, and rows to come, that lie elsewhere than in the window */
+static err patch(struct link *link, const struct rows_link *rows)
+{
+    link_unpatch(link);
+    for (int i = 0; i < rows->patch_count; i++) {
+        const struct area_patch *at = &rows->patches[i];
+        TRY(link_patch(link, &(struct patch){at->offset, at->bytes, at->at}));
+    }
+    return OK;
+}
 
 void worker_rows_push(struct worker_task *w, int ps, const struct message *push)
 {
@@ -105,14 +109,17 @@ void worker_rows_push(struct worker_task *w, int ps, const struct message *push)
     if (!link || !rows_window_bytes(rows, ps)) return;
     const struct message m = {
         .type = MESSAGE_ROWS,
-        .code = rows->names_next ? ROWS_AND_NEXT : 0,
+        .code = (rows->names_next ? ROWS_AND_NEXT : 0) |
+                (rows->links[ps].was_brought ? ROWS_BROUGHT : 0),
         .job = JOB_WORKER,
         .task = (uint32_t)w->task.index,
         .generation = push->generation,
         .sequence = push->sequence,
-        .length = rows->links[ps].front,
+        .length = rows_push_bytes(&rows->links[ps]),
     };
-    if (link_send(link, &m)) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
+    err e = patch(link, &rows->links[ps]);
+    if (!e) e = link_send(link, &m);
+    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
 }
 
 /* ---- windows ---- */
@@ -122,22 +129,22 @@ void worker_rows_keep(struct worker_task *w, int ps)
 {
     struct rows_link *link =
         rows_window_bytes(&w->session.rows, ps) ? &w->session.rows.links[ps] : NULL;
-    struct rows_asked *rows = &w->rows[ps];
+    struct rows_there *rows = &w->rows[ps];
     free(rows->kept);
     rows->kept = NULL;
-    rows->came = 0;
+    rows->asked.came = 0;
     if (!link || !link->window) return;
     rows->kept = malloc(link->front + 1);
     if (rows->kept)
-        memcpy(rows->kept, link->window, link->front);
+        rows_copy_front(&w->session.rows, ps, rows->kept);
     else
         task_end(&w->task, fail(ERR_MEMORY, "no memory to keep %zu bytes of rows", link->front));
 }
 
-void worker_rows_bind(struct worker_task *w, int ps, void *window)
+void worker_rows_bind(struct worker_task *w, int ps, void *window, bool is_apart)
 {
-    struct rows_asked *rows = &w->rows[ps];
-    session_bind_rows(&w->session, ps, window);
+    struct rows_there *rows = &w->rows[ps];
+    session_bind_rows(&w->session, ps, window, is_apart);
     if (!rows->kept) return;
     memcpy(window, rows->kept, w->session.rows.links[ps].front);
     free(rows->kept);

@@ -75,9 +75,9 @@ static void answer_clock(const struct ps_task *p, int worker, const struct messa
 static void pass_on_plan(const struct ps_task *p, int worker, const struct message *m)
 {
     const struct message plan = message_of(p, TRACE_PLAN, m);
-    if (worker != CHIEF || p->task.index != 0) return;
+    if (worker != ps_role_chief(p->task.role) || p->task.index != 0) return;
     for (int w = 0; w < p->task.peer_count; w++)
-        if (w != CHIEF) send_to(p, w, &plan);
+        if (w != worker) send_to(p, w, &plan);
 }
 
 /* ---- recording ---- */
@@ -202,7 +202,7 @@ void ps_task_trace_held(struct ps_task *p)
 /* A few small parts may go behind what is still being sent; more would be too much for a link. */
 static bool may_send(struct ps_task *p, size_t bytes)
 {
-    const struct link *link = p->task.peers[CHIEF].link;
+    const struct link *link = p->task.peers[ps_role_chief(p->task.role)].link;
     struct ps_trace *t = p->trace;
     if (!link) return false;
     if (link_is_idle(link)) t->burst_bytes = 0;
@@ -225,13 +225,14 @@ static void send_own(struct ps_task *p)
         p, TRACE_PART, &(struct message){.generation = t->generation, .step = t->first_step});
     m.body = body;
     m.body_bytes = (uint32_t)bytes;
-    send_to(p, CHIEF, &m);
+    send_to(p, ps_role_chief(p->task.role), &m);
     free(body);
 }
 
 static void send_held(struct ps_task *p)
 {
     struct ps_trace *t = p->trace;
+    const int chief = ps_role_chief(p->task.role);
     while (t->held && may_send(p, t->held->bytes)) {
         struct held_part *part = t->held;
         struct message m =
@@ -241,7 +242,7 @@ static void send_held(struct ps_task *p)
         m.task = (uint32_t)part->worker;
         m.body = part->body;
         m.body_bytes = part->bytes;
-        send_to(p, CHIEF, &m);
+        send_to(p, chief, &m);
         t->held = part->next;
         t->held_bytes -= sizeof *part + part->bytes;
         free(part);
@@ -252,7 +253,7 @@ static void send_held(struct ps_task *p)
 static void hold_part(struct ps_task *p, int worker, const struct message *m)
 {
     struct ps_trace *t = p->trace;
-    if (p->task.index != 0 || worker == CHIEF || !m->body) return;
+    if (p->task.index != 0 || worker == ps_role_chief(p->task.role) || !m->body) return;
     const size_t bytes = sizeof(struct held_part) + m->body_bytes;
     if (t->held_bytes + bytes > TRACE_HELD_BYTES_MAX) return;
     struct held_part *part = malloc(bytes);
@@ -301,13 +302,14 @@ static void collect(struct ps_task *p)
 /* Of a timeline that has begun here. */
 static void on_current(struct ps_task *p, int worker, const struct message *m)
 {
+    const bool is_chief = worker == ps_role_chief(p->task.role);
     switch (m->code) {
     case TRACE_END:
         leave(p, worker);
-        if (worker == CHIEF) p->trace->is_due = true;
+        if (is_chief) p->trace->is_due = true;
         break;
     case TRACE_COLLECT:
-        if (worker == CHIEF) collect(p);
+        if (is_chief) collect(p);
         break;
     case TRACE_PART:
         hold_part(p, worker, m);

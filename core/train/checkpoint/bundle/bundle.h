@@ -65,12 +65,15 @@ err bundle_create(const char *prefix, struct bundle_writer **ret);
 /* Appends the piece's elements, row-major. The same name may come again only with another box of
  * the same shape and type: bundle_finish sees to it. */
 err bundle_add(struct bundle_writer *, const struct bundle_piece *, const void *elements);
-/* The same in stretches: begin, any number of appends in row-major order, end. Piece, name and box
- * stay as they are until the end; nothing else is written between. More or fewer bytes than the
- * piece holds are ERR_INPUT. Where an append or an end fails the writer is spoiled: every later
- * call is ERR_INPUT, and nothing is published. */
-err bundle_begin(struct bundle_writer *, const struct bundle_piece *);
-err bundle_append(struct bundle_writer *, const void *elements, size_t bytes);
+/* The same in stretches, side by side: begin, any number of appends to each of the pieces, in its
+ * row-major order, end. In the file they lie one behind the other; behind a URL, where nothing can
+ * be written but at the end, all but the first wait in a file of this host. Pieces, names and boxes
+ * stay as they are until the end; nothing else is written between. More or fewer bytes than a piece
+ * holds are ERR_INPUT. Where an append or an end fails the writer is spoiled: every later call is
+ * ERR_INPUT, and nothing is published. */
+enum { BUNDLE_BESIDE_MAX = 8 };
+err bundle_begin(struct bundle_writer *, const struct bundle_piece *, int count);
+err bundle_append(struct bundle_writer *, int piece, const void *elements, size_t bytes);
 err bundle_end(struct bundle_writer *);
 /* Syncs both files and gives them their names, data first; frees the writer in any case. */
 err bundle_finish(struct bundle_writer *);

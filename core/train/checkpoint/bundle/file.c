@@ -9,12 +9,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "core/base/files/pipe.h"
 #include "core/base/log.h"
 
 enum {
     CALL_BYTES_MAX = 1 << 30, /* of one system call */
     NAME_TRIES_MAX = 16,      /* temporary names that were taken */
     PICKED_BYTES = 32 << 10,
+    JOINED_BYTES = 1 << 20,
 };
 
 static err system_failed(const char *path)
@@ -138,7 +140,7 @@ static err write_piece(int file, const char *path, int64_t offset, const uint8_t
         offset += done;
         bytes -= (size_t)done;
     }
-    return fdatasync(file) ? system_failed(path) : OK;
+    return OK;
 }
 
 err bundle_file_piece(const char *path, int64_t offset, const void *from, size_t bytes)
@@ -149,7 +151,8 @@ err bundle_file_piece(const char *path, int64_t offset, const void *from, size_t
                     path);
     const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) return system_failed(path);
-    const err e = write_piece(file, path, offset, from, bytes);
+    err e = write_piece(file, path, offset, from, bytes);
+    if (!e && fdatasync(file)) e = system_failed(path);
     const int closed = close(file); /* a file system over a network may fail only now */
     return !e && closed ? system_failed(path) : e;
 }
@@ -172,6 +175,42 @@ err output_write(struct output *o, const void *from, size_t bytes)
         bytes -= (size_t)done;
     }
     return OK;
+}
+
+static err write_ahead(struct output *o, int64_t offset, const void *from, size_t bytes)
+{
+    if (!o->ahead) TRY(file_open_nameless(o->path, &o->ahead));
+    return write_piece(o->ahead, o->path, offset, from, bytes);
+}
+
+err output_write_at(struct output *o, int64_t offset, const void *from, size_t bytes)
+{
+    if (offset == o->bytes) return output_write(o, from, bytes);
+    if (o->writer) return write_ahead(o, offset, from, bytes);
+    if (lseek(o->file, offset, SEEK_SET) < 0) return system_failed(o->path);
+    o->bytes = offset;
+    return output_write(o, from, bytes);
+}
+
+static err append_ahead(struct output *o, uint8_t *buffer, size_t bytes)
+{
+    const ssize_t got = pread(o->ahead, buffer, bytes, o->bytes);
+    if (got < 0) return system_failed(o->path);
+    if (got == 0) return fail(ERR_IO, "%s: a piece of it is gone", o->path);
+    return output_write(o, buffer, (size_t)got);
+}
+
+err output_join(struct output *o, int64_t end)
+{
+    if (!o->writer) return output_write_at(o, end, NULL, 0);
+    uint8_t *buffer = o->bytes < end ? malloc(JOINED_BYTES) : NULL;
+    err e = buffer || o->bytes == end ? OK : fail(ERR_MEMORY, "%s: no memory", o->path);
+    while (!e && o->bytes < end) { /* ends: each time there are more bytes, or it fails */
+        const int64_t left = end - o->bytes;
+        e = append_ahead(o, buffer, left < JOINED_BYTES ? (size_t)left : JOINED_BYTES);
+    }
+    free(buffer);
+    return e;
 }
 
 /* Before a rename: else a crash could leave the name with an empty file. */
@@ -198,6 +237,7 @@ void output_drop(struct output *o)
 {
     if (!o->path) return;
     if (o->file >= 0) close(o->file);
+    if (o->ahead) close(o->ahead);
     file_drop(o->writer);
     if (o->temporary) unlink(o->temporary);
     free(o->temporary);

@@ -37,12 +37,16 @@ struct output {
     char *path, *temporary; /* NULL where nothing of that name is left to remove */
     int file;
     struct file_writer *writer; /* behind a URL, instead of file */
-    int64_t bytes;
+    int64_t bytes;              /* so far, from the beginning on */
+    int ahead;                  /* with a writer: what was written beyond these, a file; 0: none */
 };
 
 /* A new file beside `beside`, to be called path later. */
 err output_open(const char *path, const char *beside, struct output *ret);
 err output_write(struct output *, const void *, size_t bytes);
+/* Beyond what was written so far too; output_join once all is there up to `end`. */
+err output_write_at(struct output *, int64_t offset, const void *, size_t bytes);
+err output_join(struct output *, int64_t end);
 err output_sync(struct output *); /* what was written is on the disk; closes the file */
 err output_publish(struct output *);
 void output_drop(struct output *); /* and removes what was not published */

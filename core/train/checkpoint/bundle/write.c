@@ -14,13 +14,20 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are stored as
 /* The checksum is taken of so much, then it is written: it is still in the cache. */
 enum { WRITE_BYTES = 256 << 10 };
 
+/* A piece that is being written */
+struct begun {
+    const struct bundle_piece *piece;
+    struct record record; /* its data; the checksum is not masked yet */
+    int64_t bytes;        /* so far */
+};
+
 /* The data file is open from the beginning; the index is sorted and written at the end. */
 struct bundle_writer {
     char *prefix;
     struct output data;
     struct index index;
-    const struct bundle_piece *piece; /* that was begun; NULL: none */
-    struct record record;             /* its data; the checksum is not masked yet */
+    struct begun begun[BUNDLE_BESIDE_MAX];
+    int begun_count;
     bool is_spoiled;
 };
 
@@ -105,7 +112,7 @@ static struct bundle_box box_of(const struct bundle_piece *piece)
 static err spoil(struct bundle_writer *w, err e)
 {
     w->is_spoiled = true;
-    w->piece = NULL;
+    w->begun_count = 0;
     return e;
 }
 
@@ -115,40 +122,56 @@ static err check_writer(const struct bundle_writer *w)
                          : OK;
 }
 
-err bundle_begin(struct bundle_writer *w, const struct bundle_piece *piece)
+static int64_t bytes_of(const struct record *record)
 {
-    TRY(check_writer(w));
-    assert(!w->piece);
-    TRY(check_piece(piece));
+    return bundle_count(&record->shape) * (int64_t)bundle_dtype_size(record->dtype);
+}
+
+static void begin_piece(const struct bundle_piece *piece, int64_t offset, struct begun *ret)
+{
     const struct bundle_box box = box_of(piece);
-    w->piece = piece;
-    w->record = (struct record){
-        .dtype = piece->dtype,
-        .shape = box_shape(&box, piece->shape.rank),
-        .offset = w->data.bytes,
-    };
-    w->record.bytes = bundle_count(&w->record.shape) * (int64_t)bundle_dtype_size(piece->dtype);
+    *ret = (struct begun){.piece = piece,
+                          .record = {.dtype = piece->dtype,
+                                     .shape = box_shape(&box, piece->shape.rank),
+                                     .offset = offset}};
+    ret->record.bytes = bytes_of(&ret->record);
+}
+
+err bundle_begin(struct bundle_writer *w, const struct bundle_piece *pieces, int count)
+{
+    int64_t offset = w->data.bytes;
+    TRY(check_writer(w));
+    assert(!w->begun_count && count <= BUNDLE_BESIDE_MAX);
+    for (int i = 0; i < count; i++) TRY(check_piece(&pieces[i]));
+    for (int i = 0; i < count; i++) {
+        begin_piece(&pieces[i], offset, &w->begun[i]);
+        offset += w->begun[i].record.bytes;
+    }
+    w->begun_count = count;
     return OK;
 }
 
-static int64_t missing_bytes(const struct bundle_writer *w)
+static err append(struct bundle_writer *w, struct begun *to, const uint8_t *at, size_t bytes)
 {
-    return w->record.offset + w->record.bytes - w->data.bytes;
+    to->record.crc = crc32c_extend(to->record.crc, at, bytes);
+    TRY(output_write_at(&w->data, to->record.offset + to->bytes, at, bytes));
+    to->bytes += (int64_t)bytes;
+    return OK;
 }
 
 /* One pass over the memory for the checksum and the disk. */
-err bundle_append(struct bundle_writer *w, const void *elements, size_t bytes)
+err bundle_append(struct bundle_writer *w, int piece, const void *elements, size_t bytes)
 {
     const uint8_t *at = elements;
+    struct begun *to = &w->begun[piece];
     TRY(check_writer(w));
-    assert(w->piece);
-    if (bytes > (uint64_t)missing_bytes(w))
-        return spoil(w, fail(ERR_INPUT, "%s: more than its %lld bytes", w->piece->name,
-                             (long long)w->record.bytes));
+    assert(piece < w->begun_count);
+    if (bytes > (uint64_t)(to->record.bytes - to->bytes))
+        return spoil(w, fail(ERR_INPUT, "%s: more than its %lld bytes", to->piece->name,
+                             (long long)to->record.bytes));
     for (size_t done = 0; done < bytes; done += WRITE_BYTES) {
         const size_t now = bytes - done < WRITE_BYTES ? bytes - done : WRITE_BYTES;
-        w->record.crc = crc32c_extend(w->record.crc, at + done, now);
-        const err e = output_write(&w->data, at + done, now);
+        const err e = append(w, to, at + done, now);
         if (e) return spoil(w, e);
     }
     return OK;
@@ -163,24 +186,33 @@ static err add_record(struct index *index, const struct bundle_piece *piece,
     return add_slice(index, piece, data);
 }
 
+static err end_piece(struct bundle_writer *w, struct begun *begun)
+{
+    struct record *record = &begun->record;
+    if (begun->bytes < record->bytes)
+        return fail(ERR_INPUT, "%s: %lld of its %lld bytes are missing", begun->piece->name,
+                    (long long)(record->bytes - begun->bytes), (long long)record->bytes);
+    TRY(output_join(&w->data, record->offset + record->bytes));
+    record->crc = crc32c_mask(record->crc);
+    return add_record(&w->index, begun->piece, record);
+}
+
 err bundle_end(struct bundle_writer *w)
 {
-    const struct bundle_piece *piece = w->piece;
     TRY(check_writer(w));
-    assert(piece);
-    if (missing_bytes(w) > 0)
-        return spoil(w, fail(ERR_INPUT, "%s: %lld of its %lld bytes are missing", piece->name,
-                             (long long)missing_bytes(w), (long long)w->record.bytes));
-    w->record.crc = crc32c_mask(w->record.crc);
-    w->piece = NULL;
-    const err e = add_record(&w->index, piece, &w->record);
-    return e ? spoil(w, e) : OK;
+    assert(w->begun_count);
+    for (int i = 0; i < w->begun_count; i++) {
+        const err e = end_piece(w, &w->begun[i]);
+        if (e) return spoil(w, e);
+    }
+    w->begun_count = 0;
+    return OK;
 }
 
 err bundle_add(struct bundle_writer *w, const struct bundle_piece *piece, const void *elements)
 {
-    TRY(bundle_begin(w, piece));
-    TRY(bundle_append(w, elements, (size_t)w->record.bytes));
+    TRY(bundle_begin(w, piece, 1));
+    TRY(bundle_append(w, 0, elements, (size_t)w->begun[0].record.bytes));
     return bundle_end(w);
 }
 
@@ -202,7 +234,7 @@ static err finish(struct bundle_writer *w, const char *index_path)
 {
     struct output index = {0};
     TRY(check_writer(w));
-    assert(!w->piece);
+    assert(!w->begun_count);
     TRY(output_sync(&w->data));
     TRY(index_join(&w->index, w->prefix));
     err e = index_save(&w->index, index_path, index_path, &index);

@@ -53,7 +53,41 @@ int64_t *found_begin(struct found *f, const int64_t *keys, int64_t count)
     return g->numbers;
 }
 
-const int64_t *found_take(struct found *f, const int64_t *keys, int64_t count)
+/* Whether the lowest key that is not below is this one */
+static bool is_among(const int64_t *keys, int64_t count, int64_t key)
+{
+    int64_t below = 0;
+    for (int64_t end = count; below < end;) { /* ends: they come closer */
+        const int64_t middle = below + (end - below) / 2;
+        if (keys[middle] < key)
+            below = middle + 1;
+        else
+            end = middle;
+    }
+    return below < count && keys[below] == key;
+}
+
+/* By a few of them: others are of an update to come, most likely. */
+static bool seems_inside(const struct gather_found *g, const int64_t *keys, int64_t count)
+{
+    return g->count > 0 && g->count <= count && is_among(keys, count, g->keys[0]) &&
+           is_among(keys, count, g->keys[g->count / 2]) &&
+           is_among(keys, count, g->keys[g->count - 1]);
+}
+
+/* Without a branch: which of several gathers has a key is as good as chance. */
+static void take(struct gather_found *g, const int64_t *keys, int64_t count, int64_t *ret_numbers)
+{
+    int64_t at = 0;
+    for (int64_t i = 0; i < count && at < g->count; i++) {
+        const bool is_it = g->keys[at] == keys[i];
+        ret_numbers[i] = is_it ? g->numbers[at] : ret_numbers[i];
+        at += is_it;
+    }
+    if (at == g->count) g->count = 0;
+}
+
+static struct gather_found *same_keys(struct found *f, const int64_t *keys, int64_t count)
 {
     struct gather_found *last = NULL;
     for (int i = 0; i < GATHERS_MAX; i++) {
@@ -61,7 +95,17 @@ const int64_t *found_take(struct found *f, const int64_t *keys, int64_t count)
         if (count == 0 || g->count != count || (last && last->turn > g->turn)) continue;
         if (memcmp(g->keys, keys, (size_t)count * sizeof *keys) == 0) last = g;
     }
-    if (!last) return NULL;
-    last->count = 0;
-    return last->numbers;
+    return last;
+}
+
+bool found_take(struct found *f, const int64_t *keys, int64_t count, int64_t *ret_numbers)
+{
+    struct gather_found *same = same_keys(f, keys, count);
+    int64_t none = 0;
+    for (int64_t i = 0; i < count; i++) ret_numbers[i] = same ? same->numbers[i] : -1;
+    if (same) same->count = 0;
+    for (int i = 0; i < GATHERS_MAX && !same; i++)
+        if (seems_inside(&f->at[i], keys, count)) take(&f->at[i], keys, count, ret_numbers);
+    for (int64_t i = 0; i < count; i++) none += ret_numbers[i] < 0;
+    return none == 0;
 }

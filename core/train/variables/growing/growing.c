@@ -17,15 +17,16 @@
 
 enum {
     PERIODS = 100, /* until an unused key goes */
-    AHEAD = 16,
+    AHEAD = 32,
+    AT_ONCE = 256,     /* keys of a gather */
     FETCHED_MAX = 128, /* floats of a row */
     LINE_FLOATS = 16,
-    SECOND_CACHE = 2,        /* of a prefetch */
     THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
     HUGE_BYTES = 2 << 20,
+    LOOSE_LEAST = 256, /* keys that are not seen at all */
 };
 static const int64_t ROWS_MAX = ENTRY_SEEN - 1, ROWS_LEAST = 1 << 16; /* of which there is room */
-static const int64_t NO_ROW = -1, NEXT_MAKES_ROW = -2;                /* in `numbers` */
+static const int64_t NO_ROW = -1, NEXT_MAKES_ROW = -2, IN_CROWD = -3; /* in `numbers` */
 
 /* ---- life ---- */
 
@@ -106,7 +107,6 @@ err growing_open(const struct table_description *is, const struct updater *by,
     t->given_back = NO_ROW;
     t->period_steps = period_steps(is->growth);
     t->idle_periods = idle_periods(is->growth);
-    aside_open(&t->aside);
     err e = key_index_open(is->start, is->length, &t->index);
     if (!e) e = map(t);
     if (e)
@@ -122,7 +122,7 @@ void growing_close(struct growing *t)
     unmap(t);
     key_index_close(&t->index);
     found_close(&t->found);
-    aside_close(&t->aside);
+    aside_end(&t->aside);
     free(t->numbers);
     free(t->gradients);
     free(t);
@@ -197,11 +197,10 @@ err growing_make_row(struct growing *t, int64_t key, int64_t *ret_number)
     return OK;
 }
 
-err growing_add(struct growing *t, int64_t key, struct entry **ret)
+err growing_add(struct growing *t, int64_t key, struct key_place *ret_place, struct entry *ret)
 {
-    if (key_index_is_full(&t->index)) TRY(key_index_make_room(&t->index, !t->aside.is_on));
-    *ret = key_index_add(&t->index, key);
-    return OK;
+    if (key_index_is_full(&t->index)) TRY(key_index_make_room(&t->index, !aside_is_on(&t->aside)));
+    return key_index_add(&t->index, key, ret_place, ret);
 }
 
 /* ---- before a key changes ---- */
@@ -217,74 +216,91 @@ struct key_record growing_record(const struct growing *t, const struct entry *en
 
 static void set_aside(struct growing *t, int64_t key, const struct entry *entry)
 {
-    float *to = aside_add(&t->aside, key);
+    if (!aside_is_on(&t->aside)) return;
     const struct key_record record = growing_record(t, entry);
+    const int64_t floats = record.sights == 0 ? t->width * t->array_count : 0;
+    float *to = aside_add(&t->aside, key, RECORD_FLOATS + floats);
     if (!to) return;
     memcpy(to, &record, sizeof record);
     to += RECORD_FLOATS;
-    for (int i = 0; record.sights == 0 && i < t->array_count; i++, to += t->width)
+    for (int i = 0; floats && i < t->array_count; i++, to += t->width)
         memcpy(to, t->arrays[i] + entry->state * t->width, row_bytes(t));
 }
 
-static void give_up(struct growing *t, struct entry *entry)
+struct giving_up {
+    struct growing *table;
+    int64_t period; /* that begins */
+};
+
+static void give_up_idle(void *context, const struct key_place *place, const struct entry *entry)
 {
-    if (t->aside.is_on) set_aside(t, entry->mark - 1, entry);
+    const struct giving_up *g = context;
+    struct growing *t = g->table;
+    const bool is_all = g->period - t->period > t->idle_periods;
+    if (entry->state == ENTRY_SEEN) return;
+    if (!is_all && (uint8_t)((uint8_t)g->period - entry->period) <= t->idle_periods) return;
+    set_aside(t, entry->key, entry);
     if (entry_has_row(entry))
         give_back(t, entry->state);
     else
         t->seen_count--;
-    entry->state = ENTRY_SEEN;
+    const struct entry as_none = {entry->key, ENTRY_SEEN, entry->period};
+    (void)key_index_set(&t->index, place, &as_none); /* takes no memory */
 }
 
 /* With the first update of a period. More periods than a byte counts may have gone without one. */
 static err enter_period(struct growing *t, int64_t step)
 {
-    const int64_t before = t->period;
     t->step = step;
-    if (!t->period_steps || step / t->period_steps <= before) return OK;
-    t->period = step / t->period_steps;
+    if (!t->period_steps || step / t->period_steps <= t->period) return OK;
+    struct giving_up giving_up = {t, step / t->period_steps};
     found_forget(&t->found);
-    const bool is_all = t->period - before > t->idle_periods;
-    for (int64_t i = 0; i < t->index.end; i++) {
-        struct entry *entry = &t->index.at[i];
-        if (!entry->mark || entry->state == ENTRY_SEEN) continue;
-        if (is_all || (uint8_t)((uint8_t)t->period - entry->period) > t->idle_periods)
-            give_up(t, entry);
-    }
+    key_index_each(&t->index, give_up_idle, &giving_up);
+    t->period = giving_up.period;
     const int64_t left = t->seen_count + t->row_count;
-    const bool is_loose = t->index.count > 2 * left + t->index.homes / 4;
-    return is_loose && !t->aside.is_on ? key_index_make_room(&t->index, true) : OK;
+    const bool is_loose = t->index.count > 2 * left + LOOSE_LEAST;
+    return is_loose && !aside_is_on(&t->aside) ? key_index_make_room(&t->index, true) : OK;
 }
 
-/* An update names it. */
-static err see(struct growing *t, int64_t key, int64_t *ret_number)
+/* Once more: the time that it is seen often enough it gets a row. */
+static err count_sight(struct growing *t, struct entry *entry, int64_t *ret_number)
 {
-    struct entry *entry = key_index_find(&t->index, key);
-    if (t->aside.is_on) set_aside(t, key, entry);
-    if (!entry) TRY(growing_add(t, key, &entry));
-    if (entry->period != (uint8_t)t->period) entry->period = (uint8_t)t->period;
-    *ret_number = entry->state;
-    if (entry_has_row(entry)) return OK;
     const uint32_t sights = entry_sights(entry) + 1;
     if (sights == 1) t->seen_count++;
     entry->state = ENTRY_SEEN | sights;
     *ret_number = NO_ROW;
     if (sights < t->is.growth->admit_after) return OK;
-    TRY(growing_make_row(t, key, ret_number));
+    TRY(growing_make_row(t, entry->key, ret_number));
     entry->state = (uint32_t)*ret_number;
     t->seen_count--;
     return OK;
 }
 
-/* A row that is to be set aside needs its entry. */
+/* An update names it. */
+static err see(struct growing *t, int64_t key, int64_t *ret_number)
+{
+    struct key_place place;
+    struct entry entry;
+    const bool is_known = key_index_find(&t->index, key, &place, &entry);
+    set_aside(t, key, is_known ? &entry : NULL);
+    if (!is_known) TRY(growing_add(t, key, &place, &entry));
+    const bool is_new = entry.period != (uint8_t)t->period || !entry_has_row(&entry);
+    entry.period = (uint8_t)t->period;
+    *ret_number = entry.state;
+    if (!entry_has_row(&entry)) TRY(count_sight(t, &entry, ret_number));
+    return is_new ? key_index_set(&t->index, &place, &entry) : OK;
+}
+
+/* A row that was found was used in this period. */
 static err see_all(struct growing *t, const int64_t *keys, int64_t count)
 {
-    const int64_t *found = t->aside.is_on ? NULL : found_take(&t->found, keys, count);
+    if (found_take(&t->found, keys, count, t->numbers) && !aside_is_on(&t->aside)) return OK;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t ahead = i + AHEAD;
-        if (ahead < count && !(found && found[ahead] >= 0)) key_index_fetch(&t->index, keys[ahead]);
-        if (found && found[i] >= 0)
-            t->numbers[i] = found[i];
+        const int64_t ahead = i + AHEAD, number = t->numbers[i];
+        const struct entry found = {keys[i], (uint32_t)number, (uint8_t)t->period};
+        if (ahead < count && t->numbers[ahead] < 0) (void)key_index_seek(&t->index, keys[ahead]);
+        if (number >= 0)
+            set_aside(t, keys[i], &found);
         else
             TRY(see(t, keys[i], &t->numbers[i]));
     }
@@ -319,9 +335,6 @@ struct reading {
     uint8_t period; /* of the next update, which may be the first of one */
 };
 
-/* Keys: first their entries, then their rows */
-enum { PIECE = 64 };
-
 static int64_t number_of(const struct reading *r, const struct entry *entry)
 {
     const struct growing *t = r->table;
@@ -331,25 +344,10 @@ static int64_t number_of(const struct reading *r, const struct entry *entry)
     return next_makes_row(t->is.growth, sights) ? NEXT_MAKES_ROW : NO_ROW;
 }
 
-/* What an update of this period that names key i need not ask for */
-static void keep_found(const struct reading *r, int64_t i, const struct entry *entry)
-{
-    const bool is_kept =
-        entry && entry_has_row(entry) && entry->period == (uint8_t)r->table->period;
-    r->found[i] = is_kept ? entry->state : NO_ROW;
-}
-
-static int64_t find_number(const struct reading *r, int64_t i)
-{
-    const struct entry *entry = key_index_find(&r->table->index, r->keys[i]);
-    if (r->found) keep_found(r, i, entry);
-    return number_of(r, entry);
-}
-
 static inline __attribute__((always_inline)) void fetch_row(const struct growing *t, int64_t number)
 {
     const int64_t n = t->width < FETCHED_MAX ? t->width : FETCHED_MAX;
-    const float *row = t->arrays[0] + number * t->width;
+    const float *row = t->arrays[0] + (number < 0 ? 0 : number) * t->width;
     for (int64_t at = 0; at < n; at += LINE_FLOATS) __builtin_prefetch(row + at, 0, SECOND_CACHE);
 }
 
@@ -371,22 +369,68 @@ static void read_row(const struct growing *t, int64_t key, int64_t number, float
         memset(ret, 0, row_bytes(t));
 }
 
-/* In pieces: numbers of all rows of one are known before the first of them is read. */
+/* Kept is what an update of this period that names key i need not ask for. entry NULL: none */
+static inline int64_t found_number(const struct reading *r, int64_t i, const struct entry *entry)
+{
+    const bool is_kept =
+        entry && entry_has_row(entry) && entry->period == (uint8_t)r->table->period;
+    if (r->found) r->found[i] = is_kept ? entry->state : NO_ROW;
+    return is_kept && r->period == entry->period ? entry->state : number_of(r, entry);
+}
+
+static inline int64_t look_up(const struct reading *r, int64_t i, const struct key_sought *sought)
+{
+    struct key_place place;
+    struct entry entry;
+    switch (key_index_look(&r->table->index, r->keys[i], sought, &place, &entry)) {
+    case KEY_THERE:
+        return found_number(r, i, &entry);
+    case KEY_CROWDED:
+        return IN_CROWD;
+    default:
+        return found_number(r, i, NULL);
+    }
+}
+
+static int64_t look_up_crowd(const struct reading *r, int64_t i)
+{
+    struct key_place place;
+    struct entry entry;
+    const bool is_there = key_index_find_crowded(&r->table->index, r->keys[i], &place, &entry);
+    return found_number(r, i, is_there ? &entry : NULL);
+}
+
+static void find_numbers(const struct reading *r, int64_t begin, int64_t count, int64_t *ret)
+{
+    struct key_sought sought[AT_ONCE];
+    int crowd[AT_ONCE], crowd_count = 0;
+    for (int64_t i = 0; i < count; i++)
+        sought[i] = key_index_seek(&r->table->index, r->keys[begin + i]);
+    for (int64_t i = 0; i < count; i++) {
+        ret[i] = look_up(r, begin + i, &sought[i]);
+        crowd[crowd_count] = (int)i;
+        crowd_count += ret[i] == IN_CROWD;
+    }
+    for (int i = 0; i < crowd_count; i++) ret[crowd[i]] = look_up_crowd(r, begin + crowd[i]);
+}
+
+static void read_some(const struct reading *r, int64_t begin, int64_t count)
+{
+    const struct growing *t = r->table;
+    int64_t numbers[AT_ONCE];
+    find_numbers(r, begin, count, numbers);
+    for (int64_t i = 0; i < count; i++) fetch_row(t, numbers[i]);
+    for (int64_t i = 0; i < count; i++)
+        read_row(t, r->keys[begin + i], numbers[i], r->ret + (begin + i) * t->width);
+}
+
+/* Some keys at a time, in steps: all of them are sought, then looked up, then their rows are
+ * fetched and then read. A prefetch waits for page tables, and the processor waits for few of them
+ * at once unless they are close to each other in the program. */
 static void read_rows(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct reading *r = arguments;
-    const struct growing *t = r->table;
-    int64_t numbers[PIECE];
-    for (int64_t at = begin; at < end; at += PIECE) {
-        const int64_t n = end - at < PIECE ? end - at : PIECE;
-        for (int64_t i = 0; i < n; i++) {
-            if (at + i + AHEAD < end) key_index_fetch(&t->index, r->keys[at + i + AHEAD]);
-            numbers[i] = find_number(r, at + i);
-            if (numbers[i] >= 0) fetch_row(t, numbers[i]);
-        }
-        for (int64_t i = 0; i < n; i++)
-            read_row(t, r->keys[at + i], numbers[i], r->ret + (at + i) * t->width);
-    }
+    for (int64_t at = begin; at < end; at += AT_ONCE)
+        read_some(arguments, at, end - at < AT_ONCE ? end - at : AT_ONCE);
 }
 
 void growing_gather(struct growing *t, const int64_t *keys, int64_t count, float *ret)

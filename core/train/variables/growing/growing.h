@@ -49,17 +49,21 @@ struct key_state {
     int64_t used;   /* step of the last use, or of the beginning of its period */
 };
 
-/* As table_save_begin. ret_keys, ret_rows: how many there are to be read. */
-void growing_save_begin(struct growing *);
+/* As table_save_begin and the others. ret_keys, ret_rows: how many there are to be read. */
+void growing_save_begin(struct growing *, struct aside_room *);
+void growing_save_over(struct growing *);
 void growing_save_end(struct growing *);
 void growing_saved(const struct growing *, int64_t *ret_keys, int64_t *ret_rows);
-/* The next of the keys as they were then, ascending, at most `count`; *from is moved on from 0,
- * ret_count 0: there are no more. */
-err growing_save_keys(struct growing *, int64_t *from, int64_t count, struct key_state *ret,
-                      int64_t *ret_count);
-/* The same of their rows, of those that have one. */
-err growing_save_rows(struct growing *, int array, int64_t *from, int64_t count, float *ret,
-                      int64_t *ret_count);
+
+/* Keys as they were then, and the rows of those that have one. */
+struct saved_keys {
+    struct key_state *keys;     /* [count] */
+    float *rows[1 + SLOTS_MAX]; /* [row_count, width] */
+    int64_t count, row_count;
+};
+/* The next of them, ascending, at most `count`; *from is moved on from 0, ret->count 0: there are
+ * no more. There is memory for `count` keys and rows. */
+err growing_save_read(struct growing *, int64_t *from, int64_t count, struct saved_keys *ret);
 
 /* Into an empty table, which then stands before the update of that step. */
 void growing_restore_begin(struct growing *, int64_t step);

@@ -47,7 +47,7 @@ static const int64_t NOT_THERE = -1;
 struct key_record growing_record(const struct growing *, const struct entry *);
 /* A row begins: number of its place, initial values and slots. ERR_MEMORY */
 err growing_make_row(struct growing *, int64_t key, int64_t *ret_number);
-err growing_add(struct growing *, int64_t key, struct entry **ret);
+err growing_add(struct growing *, int64_t key, struct key_place *ret_place, struct entry *ret);
 
 static inline bool entry_has_row(const struct entry *entry)
 {

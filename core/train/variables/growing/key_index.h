@@ -1,40 +1,56 @@
 /* key_index.h - what a growing table knows of its keys.
  *
- * Open addressing in the order of the keys: an entry lies where its key's share of the range points
- * to, or behind it, and no entry lies before one of a smaller key. So a walk is ascending and can
- * go on at a key, whatever was added meanwhile. An index that gets full is made once more in larger
- * memory, a tenth larger, and the old is given back on the way: INDEX_ROW_BYTES for each of many
- * entries, at most. Nothing is ever taken out but then.
+ * Lines of 64 bytes, one for each stretch of the range of keys: to look a key up takes one line
+ * from memory. A line has six places, which keep the key as what it is beyond its stretch's first,
+ * in as many bits as that takes; the rest of 80 bits is the state and the period. Keys are spread
+ * as if by chance, 4.4 to 4.75 to a line, so that one of sixteen finds no place there and goes to
+ * the crowd (crowd.h), as does what is too large for its bits. The order of the lines and of the
+ * crowd is that of the keys: a walk is ascending and can go on at a key, whatever was added
+ * meanwhile.
+ *
+ * An index that gets full is made once more in larger memory, a tenth larger, and the old is given
+ * back on the way: INDEX_ROW_BYTES for each of many keys, at most. Nothing is ever taken out but
+ * then.
  */
 #ifndef CORE_TRAIN_VARIABLES_GROWING_KEY_INDEX_H
 #define CORE_TRAIN_VARIABLES_GROWING_KEY_INDEX_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "core/train/variables/growing/crowd.h"
 
-#include "core/base/error.h"
-
-enum { INDEX_ROW_BYTES = 16 };
+enum { INDEX_ROW_BYTES = 16, LINE_KEYS = 6, PERIOD_BITS = 8 };
 
 /* Number of its row; or, with ENTRY_SEEN, how often it was seen before it had one. Not seen at all
  * is as good as no entry. */
 static const uint32_t ENTRY_SEEN = UINT32_C(1) << 31;
 
-struct __attribute__((packed)) entry {
-    int64_t mark; /* 1 + key; 0: free */
+struct entry {
+    int64_t key;
     uint32_t state;
     uint8_t period; /* of the last use: the lowest bits of its number */
 };
 
+struct key_line {
+    _Alignas(64) uint64_t low[LINE_KEYS]; /* 1 + rest of the key; `bits` of the state; 0: free */
+    uint16_t high[LINE_KEYS];             /* more of the state; the period */
+    uint32_t crowded;                     /* keys of its stretch that are in the crowd */
+};
+
 struct key_index {
     int64_t start, length; /* of the range of keys */
-    int64_t homes;         /* places that keys point to */
-    int64_t end;           /* all entries are before it */
-    int64_t count;         /* of entries */
-    uint64_t share;        /* homes / length, times 2^63 */
-    struct entry *at;
-    size_t bytes;
+    int64_t line_count;
+    int64_t count;       /* of entries */
+    uint64_t width;      /* keys of a stretch */
+    uint64_t reciprocal; /* 2^64 / width */
+    int bits;
+    struct key_line *lines;
+    struct crowd crowd;
+};
+
+/* Where an entry is, until one is added */
+struct key_place {
+    struct key_line *line; /* NULL: in the crowd */
+    int slot;
+    struct crowded *crowded;
 };
 
 /* ERR_MEMORY. length: 2^50 at least. */
@@ -42,30 +58,98 @@ err key_index_open(int64_t start, int64_t length, struct key_index *ret);
 void key_index_close(struct key_index *); /* a zeroed one is fine */
 size_t key_index_bytes(const struct key_index *);
 
-/* A prefetch of what key_index_find will look at. */
-static inline __attribute__((always_inline)) void key_index_fetch(const struct key_index *,
-                                                                  int64_t key);
-struct entry *key_index_find(const struct key_index *, int64_t key); /* NULL: there is none */
-/* The entry of the lowest key that is not below; NULL: there is none. */
-struct entry *key_index_from(const struct key_index *, int64_t key);
+/* false: there is no entry. */
+static inline bool key_index_find(const struct key_index *, int64_t key,
+                                  struct key_place *ret_place, struct entry *ret);
+/* A key on its way, in the same steps, some time apart, each of which finds in the caches what the
+ * one before has fetched */
+struct key_sought {
+    struct key_line *line;
+    uint64_t wanted; /* 1 + rest of the key, where a line has it */
+};
+static inline struct key_sought key_index_seek(const struct key_index *, int64_t key);
+enum key_found { KEY_NOT_THERE, KEY_THERE, KEY_CROWDED };
+/* KEY_CROWDED: it may be in the crowd, which is fetched. */
+static inline enum key_found key_index_look(const struct key_index *, int64_t key,
+                                            const struct key_sought *, struct key_place *ret_place,
+                                            struct entry *ret);
+bool key_index_find_crowded(const struct key_index *, int64_t key, struct key_place *ret_place,
+                            struct entry *ret);
+/* The entry of the lowest key that is not below; false: there is none. */
+bool key_index_from(const struct key_index *, int64_t key, struct entry *ret);
+typedef void key_seen(void *context, const struct key_place *, const struct entry *);
+/* Of all, in no order; it may set what it sees to ENTRY_SEEN. */
+void key_index_each(struct key_index *, key_seen *, void *context);
 
 bool key_index_is_full(const struct key_index *);
 /* Makes room. drops: those that are not seen at all go, and memory may shrink. ERR_MEMORY: it is as
- * it was. */
+ * it was, or of no use any more. */
 err key_index_make_room(struct key_index *, bool drops);
-/* Of a key that has none, not seen at all; the index is not full. Earlier pointers are void. */
-struct entry *key_index_add(struct key_index *, int64_t key);
+/* A key that has none, not seen at all; the index is not full. ERR_MEMORY: it was not added. */
+err key_index_add(struct key_index *, int64_t key, struct key_place *ret_place, struct entry *ret);
+/* State and period of the key that is there. ERR_MEMORY: they are what they were. */
+err key_index_set(struct key_index *, const struct key_place *, const struct entry *);
 
-static inline int64_t key_index_home(const struct key_index *x, int64_t key)
+/* Number of the key's line, and what the key is beyond the first of its stretch */
+static inline int64_t key_index_line(const struct key_index *x, int64_t key, uint64_t *ret_rest)
 {
-    return (int64_t)((unsigned __int128)(uint64_t)(key - x->start) * x->share >> 63);
+    const uint64_t from_start = (uint64_t)(key - x->start);
+    const uint64_t line = (uint64_t)((unsigned __int128)from_start * x->reciprocal >> 64);
+    const uint64_t rest = from_start - line * x->width;
+    const bool is_next = rest >= x->width;
+    *ret_rest = is_next ? rest - x->width : rest;
+    return (int64_t)line + is_next;
 }
 
-static inline void key_index_fetch(const struct key_index *x, int64_t key)
+/* The number, and whether it is of sights, as one */
+static inline uint32_t key_line_state(const struct key_index *x, const struct key_line *line, int i)
 {
-    const struct entry *home = &x->at[key_index_home(x, key)];
-    __builtin_prefetch(home);
-    __builtin_prefetch(home + 3); /* most lie before it */
+    const uint64_t low = line->low[i] & ((UINT64_C(1) << x->bits) - 1);
+    const uint64_t code = (uint64_t)(line->high[i] >> PERIOD_BITS) << x->bits | low;
+    return (uint32_t)(code >> 1) | (code & 1 ? ENTRY_SEEN : 0);
+}
+
+static inline struct key_sought key_index_seek(const struct key_index *x, int64_t key)
+{
+    uint64_t rest;
+    struct key_line *line = &x->lines[key_index_line(x, key, &rest)];
+    __builtin_prefetch(line, 0, SECOND_CACHE);
+    return (struct key_sought){line, (rest + 1) << x->bits};
+}
+
+/* Where its line has it; -1: nowhere. Without a branch: which place it is is as good as chance. */
+static inline int key_sought_slot(const struct key_index *x, const struct key_sought *sought)
+{
+    const uint64_t end = UINT64_C(1) << x->bits;
+    int slot = -1;
+    for (int i = 0; i < LINE_KEYS; i++)
+        slot = (sought->line->low[i] ^ sought->wanted) < end ? i : slot;
+    return slot;
+}
+
+static inline enum key_found key_index_look(const struct key_index *x, int64_t key,
+                                            const struct key_sought *sought,
+                                            struct key_place *ret_place, struct entry *ret)
+{
+    struct key_line *line = sought->line;
+    const int i = key_sought_slot(x, sought);
+    if (i >= 0) {
+        *ret_place = (struct key_place){line, i, NULL};
+        *ret = (struct entry){key, key_line_state(x, line, i), (uint8_t)line->high[i]};
+        return KEY_THERE;
+    }
+    if (!line->crowded) return KEY_NOT_THERE;
+    crowd_fetch(&x->crowd, key);
+    return KEY_CROWDED;
+}
+
+static inline bool key_index_find(const struct key_index *x, int64_t key,
+                                  struct key_place *ret_place, struct entry *ret)
+{
+    const struct key_sought sought = key_index_seek(x, key);
+    const enum key_found found = key_index_look(x, key, &sought, ret_place, ret);
+    return found == KEY_CROWDED ? key_index_find_crowded(x, key, ret_place, ret)
+                                : found == KEY_THERE;
 }
 
 #endif

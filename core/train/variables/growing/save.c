@@ -5,12 +5,17 @@
 
 enum { SAVED_AT_ONCE = 1 << 14 }; /* floats, or keys: whoever changes rows waits for no more */
 
-void growing_save_begin(struct growing *t)
+void growing_save_begin(struct growing *t, struct aside_room *room)
 {
-    aside_begin(&t->aside, RECORD_FLOATS + t->width * t->array_count);
+    aside_begin(&t->aside, room, growing_bytes(t));
     t->saved_keys = t->seen_count + t->row_count;
     t->saved_rows = t->row_count;
     t->saved_step = t->step;
+}
+
+void growing_save_over(struct growing *t)
+{
+    aside_over(&t->aside);
 }
 
 void growing_save_end(struct growing *t)
@@ -24,92 +29,55 @@ void growing_saved(const struct growing *t, int64_t *ret_keys, int64_t *ret_rows
     *ret_rows = t->saved_rows;
 }
 
-/* A key as it was; rows: its row in all arrays, where that is aside */
-struct saved {
-    struct key_state state;
-    const float *rows;
-    int64_t number;
-};
-
-/* The next that was there, from the key *from on. False: there are no more, or *most were looked
- * at. */
-static bool next_saved(const struct growing *t, int64_t *from, int64_t *most, struct saved *ret)
+static void save_row(const struct growing *t, const struct entry *entry, const float *aside,
+                     struct saved_keys *ret)
 {
-    const struct entry *entry = key_index_from(&t->index, t->index.start + *from);
-    for (; entry && entry < t->index.at + t->index.end; entry++) {
-        if (!entry->mark) continue;
-        if (--*most < 0) return false;
-        const int64_t key = entry->mark - 1;
-        const float *aside = aside_find(&t->aside, key);
-        struct key_record record = growing_record(t, entry);
-        if (aside) memcpy(&record, aside, sizeof record);
-        *from = key - t->index.start + 1;
-        if (record.sights == NOT_THERE) continue;
-        *ret = (struct saved){
-            .state = {key, record.sights, t->period_steps ? record.used : t->saved_step},
-            .rows = aside ? aside + RECORD_FLOATS : NULL,
-            .number = entry->state};
-        return true;
+    for (int i = 0; i < t->array_count; i++) {
+        const float *row = aside ? aside + i * t->width : t->arrays[i] + entry->state * t->width;
+        memcpy(ret->rows[i] + ret->row_count * t->width, row, (size_t)t->width * sizeof *row);
     }
-    return false;
+    ret->row_count++;
 }
 
-/* Keys, or of those that have one the row in an array, whichever is given. */
-struct wanted {
-    struct key_state *keys;
-    float *rows;
-    int array;
-};
-
-static void take_row(const struct growing *t, const struct saved *saved, int array, float *ret)
+/* As it was, if it was there */
+static void save_key(struct growing *t, const struct entry *entry, struct saved_keys *ret)
 {
-    const float *row =
-        saved->rows ? saved->rows + array * t->width : t->arrays[array] + saved->number * t->width;
-    memcpy(ret, row, (size_t)t->width * sizeof *ret);
+    const int64_t key = entry->key;
+    struct aside_record *aside = aside_take(&t->aside, key);
+    struct key_record record = growing_record(t, entry);
+    if (aside) memcpy(&record, aside->at, sizeof record);
+    if (record.sights != NOT_THERE)
+        ret->keys[ret->count++] =
+            (struct key_state){key, record.sights, t->period_steps ? record.used : t->saved_step};
+    if (record.sights == 0) save_row(t, entry, aside ? aside->at + RECORD_FLOATS : NULL, ret);
+    aside_free(&t->aside, aside);
 }
 
-/* *ret_count of them are there already. Returns whether there are more, of `count` or at all. */
-static bool save_some(const struct growing *t, int64_t *from, int64_t count,
-                      const struct wanted *wanted, int64_t *ret_count)
+/* Returns whether there are more of them, of `count` or at all. */
+static bool save_some(struct growing *t, int64_t *from, int64_t count, struct saved_keys *ret)
 {
-    struct saved saved;
-    int64_t most = SAVED_AT_ONCE / t->width + 1;
-    while (*ret_count < count) {
-        if (!next_saved(t, from, &most, &saved)) return most < 0;
-        if (wanted->rows && saved.state.sights) continue;
-        if (wanted->rows)
-            take_row(t, &saved, wanted->array, wanted->rows + *ret_count * t->width);
-        else
-            wanted->keys[*ret_count] = saved.state;
-        ++*ret_count;
+    int64_t next = t->index.start + *from, most = SAVED_AT_ONCE / t->width + 1;
+    struct entry entry;
+    while (ret->count < count && most > 0 && key_index_from(&t->index, next, &entry)) {
+        save_key(t, &entry, ret);
+        next = entry.key + 1;
+        most--;
     }
-    return false;
+    *from = next - t->index.start;
+    aside_has_read(&t->aside, next);
+    return ret->count < count && most == 0;
 }
 
-static err save(struct growing *t, int64_t *from, int64_t count, const struct wanted *wanted,
-                int64_t *ret_count)
+err growing_save_read(struct growing *t, int64_t *from, int64_t count, struct saved_keys *ret)
 {
-    bool has_more = true, lacks = false;
-    *ret_count = 0;
-    while (has_more && !lacks) {
-        aside_begin_reading(&t->aside);
-        lacks = t->aside.lacks;
-        has_more = !lacks && save_some(t, from, count, wanted, ret_count);
+    bool has_more = true;
+    ret->count = ret->row_count = 0;
+    while (has_more) { /* ends: *from goes on */
+        TRY(aside_begin_reading(&t->aside, t->is.name));
+        has_more = save_some(t, from, count, ret);
         aside_end_reading(&t->aside);
     }
-    return lacks ? fail(ERR_MEMORY, "table %s: no memory to set rows aside", t->is.name) : OK;
-}
-
-err growing_save_keys(struct growing *t, int64_t *from, int64_t count, struct key_state *ret,
-                      int64_t *ret_count)
-{
-    return save(t, from, count, &(struct wanted){.keys = ret}, ret_count);
-}
-
-err growing_save_rows(struct growing *t, int array, int64_t *from, int64_t count, float *ret,
-                      int64_t *ret_count)
-{
-    return save(t, from, count, &(struct wanted){.rows = ret, .array = array}, ret_count);
+    return OK;
 }
 
 /* ---- restoring ---- */
@@ -131,18 +99,19 @@ static uint8_t period_of(const struct growing *t, int64_t used)
 
 err growing_restore(struct growing *t, const struct key_state *state, int64_t *ret_number)
 {
-    struct entry *entry;
-    TRY(growing_add(t, state->key, &entry));
-    entry->period = period_of(t, state->used);
+    struct key_place place;
+    struct entry entry;
+    TRY(growing_add(t, state->key, &place, &entry));
+    entry.period = period_of(t, state->used);
     *ret_number = -1;
     if (state->sights) {
-        entry->state = ENTRY_SEEN | (uint32_t)state->sights;
+        entry.state = ENTRY_SEEN | (uint32_t)state->sights;
         t->seen_count++;
-        return OK;
+    } else {
+        TRY(growing_make_row(t, state->key, ret_number));
+        entry.state = (uint32_t)*ret_number;
     }
-    TRY(growing_make_row(t, state->key, ret_number));
-    entry->state = (uint32_t)*ret_number;
-    return OK;
+    return key_index_set(&t->index, &place, &entry);
 }
 
 void growing_write(struct growing *t, int array, int64_t number, int64_t count, const float *from)

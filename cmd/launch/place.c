@@ -1,0 +1,75 @@
+/* place.c - see place.h: ps/0 tells visitors the roster, and after each move anew. */
+#include "cmd/launch/place.h"
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/cluster/visit/visitor.h"
+
+enum { LOOK_MS = 200 };
+
+struct waiting {
+    struct run *run;
+    struct loop *loop;
+    struct visitor *visitor;
+    struct strings hosts;
+    uint64_t seen_ms; /* ps/0 was there */
+};
+
+static err check_ps(struct waiting *w, uint64_t limit_ms)
+{
+    const uint64_t now_ms = clock_ms();
+    TRY(visitor_refusal(w->visitor));
+    if (visitor_is_up(w->visitor, 0)) w->seen_ms = now_ms;
+    if (now_ms - w->seen_ms < limit_ms) return OK;
+    return fail(ERR_PEER, "ps/0 at %s did not come back within %llu s (--restart_timeout): %s",
+                w->hosts.at[0], (unsigned long long)limit_ms / 1000,
+                visitor_trouble(w->visitor, 0));
+}
+
+/* As long as the job lasts: who is to take part is for others to say. */
+static err await(struct waiting *w, bool *ret_has_place, int *ret_code)
+{
+    struct cluster_spec *cluster = &w->run->cluster;
+    const struct visitor_verdict *verdict = visitor_verdict(w->visitor);
+    *ret_has_place = false;
+    while (!verdict->has_come) {
+        const struct roster roster = visitor_roster(w->visitor);
+        *ret_has_place = roster.count[cluster->job] > cluster->task;
+        if (*ret_has_place) return cluster_move(cluster, &roster);
+        TRY(check_ps(w, w->run->flags.limits.restart_ms));
+        visitor_poll(w->visitor, LOOK_MS);
+    }
+    log_line(LOG_INFO, "the job has ended without this task");
+    *ret_code = verdict->code;
+    return OK;
+}
+
+static err visit(struct waiting *w, bool *ret_has_place, int *ret_code)
+{
+    const struct cluster_spec *cluster = &w->run->cluster;
+    const struct visitor_options options = {.loop = w->loop,
+                                            .ps_hosts = &w->hosts,
+                                            .cluster = cluster,
+                                            .only_first = true,
+                                            .any_count = true};
+    TRY(visitor_open(&options, &w->visitor));
+    TRY(visitor_wait_up(w->visitor, w->run->flags.limits.start_ms));
+    w->seen_ms = clock_ms();
+    const int count = visitor_roster(w->visitor).count[cluster->job];
+    if (count <= cluster->task)
+        log_line(LOG_INFO, "waits for a place: %d of %d %s take part (dtrain help scale)", count,
+                 cluster_room(cluster, cluster->job), cluster->job == JOB_PS ? "ps" : "workers");
+    return await(w, ret_has_place, ret_code);
+}
+
+err run_await_place(struct run *run, bool *ret_has_place, int *ret_code)
+{
+    struct waiting w = {.run = run, .hosts = run->cluster.hosts[JOB_PS]};
+    *ret_has_place = cluster_has_place(&run->cluster);
+    if (*ret_has_place) return OK;
+    TRY(loop_open(&w.loop));
+    const err e = visit(&w, ret_has_place, ret_code);
+    visitor_close(w.visitor);
+    loop_close(w.loop);
+    return e;
+}

@@ -1,0 +1,99 @@
+/* ready.c - see ready.h. */
+#include "cmd/launch/ready.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/run/replace_file.h"
+#include "core/base/log.h"
+#include "core/cluster/description/ports.h"
+#include "net/notify.h"
+
+enum { LINE_BYTES_MAX = ADDRESS_MAX + TASK_NAME_MAX + 64 };
+
+err ready_check(const struct run *run)
+{
+    const enum run_kind kind = run_kind(run);
+    const struct cluster_spec *cluster = &run->cluster;
+    const bool is_called = kind == RUN_PS || (kind == RUN_CHIEF && spec_is_in_graph(&run->spec));
+    if (kind == RUN_WORKER && spec_is_in_graph(&run->spec)) {
+        const struct strings chief = {cluster->hosts[JOB_WORKER].at, 1};
+        return ports_check_known(JOB_WORKER, &chief, "a worker that it reads for");
+    }
+    if (!is_called || run->flags.ready_file) return OK;
+    const char *own = cluster->hosts[cluster->job].at[cluster->task];
+    if (!port_is_open(own)) return OK;
+    return fail(ERR_INPUT,
+                "%s/%d at %s chooses its port when it starts: it needs --ready_file, where it "
+                "says which",
+                job_name(cluster->job), cluster->task, own);
+}
+
+static struct ready *opened;
+
+static void close_opened(void)
+{
+    ready_close(opened);
+}
+
+err ready_open(const struct run *run, struct ready *ret)
+{
+    const char *path = run->flags.ready_file;
+    struct stat left;
+    *ret = (struct ready){.run = run};
+    opened = ret;
+    tasks_end_by(close_opened);
+    if (!path || lstat(path, &left)) return OK; /* what else is wrong is told when it is written */
+    if (!S_ISREG(left.st_mode))
+        return fail(ERR_INPUT, "--ready_file: %s is there, and no file", path);
+    if (unlink(path))
+        return fail(ERR_IO, "--ready_file: cannot remove %s: %s", path, strerror(errno));
+    return OK;
+}
+
+static err write_file(struct ready *ready, const char *text)
+{
+    const char *path = ready->run->flags.ready_file;
+    struct stat written;
+    ready->is_written = true;
+    const err e = replace_file(path, text);
+    ready->is_written = !e;
+    if (e) return fail_prefix(e, "--ready_file");
+    if (stat(path, &written) == 0) ready->file = written.st_ino;
+    return OK;
+}
+
+static err tell_by_file(struct ready *ready, const char *address)
+{
+    const struct cluster_spec *cluster = &ready->run->cluster;
+    char name[TASK_NAME_MAX] = "evaluator";
+    if (!cluster->is_evaluator) task_name(cluster->job, cluster->task, name);
+    json_t *said = json_pack("{ss ss* si}", "task", name, "address", address, "pid", (int)getpid());
+    char *text = said ? json_dumps(said, JSON_PRESERVE_ORDER) : NULL;
+    char line[LINE_BYTES_MAX];
+    snprintf(line, sizeof line, "%s\n", text ? text : "");
+    const err e = text ? write_file(ready, line) : fail(ERR_MEMORY, "no memory for --ready_file");
+    free(text);
+    json_decref(said);
+    return e;
+}
+
+/* Whoever watches may have gone, which is no reason not to train. */
+err ready_tell(struct ready *ready, const char *address)
+{
+    if (ready->run->flags.ready_file) TRY(tell_by_file(ready, address));
+    if (notify("READY=1")) log_line(LOG_WARNING, "cannot say that it is ready: %s", error_text());
+    return OK;
+}
+
+/* Also in a signal's handler. */
+void ready_close(struct ready *ready)
+{
+    const char *path = ready->run->flags.ready_file;
+    struct stat there;
+    if (!ready->is_written || stat(path, &there)) return;
+    if (!ready->file || there.st_ino == ready->file) unlink(path);
+}

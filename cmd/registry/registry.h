@@ -1,0 +1,34 @@
+/* registry.h - the tasks of a cluster that has a name, and how they find each other.
+ *
+ * A task takes a place of its job at the coordinator (CLUSTER/worker/1) by claiming its key, with
+ * its address and what it says of the cluster for a value, and waits until all places are taken.
+ * It keeps its place as long as it lives; a place whose task is gone is free COORDINATOR_LEASE_S
+ * later at the latest. So a task that is started again, on whatever host, takes the place of the
+ * one that was lost, and the others find it there.
+ */
+#ifndef CMD_REGISTRY_REGISTRY_H
+#define CMD_REGISTRY_REGISTRY_H
+
+#include "core/cluster/description/cluster_spec.h"
+
+struct registry_options { /* borrowed while registry_join works, cluster to the end */
+    const char *coordinator;
+    struct cluster_spec *cluster; /* named.h; task -1: the lowest place that is free */
+    const char *address;          /* where this task listens; NULL: it takes no place */
+    bool only_ps;                 /* nobody else is waited for */
+    uint64_t limit_ms;            /* to wait for a place, and for the others */
+    const char *limit_name;       /* "--start_timeout", for messages */
+};
+
+struct registry;
+
+/* Sets task, hosts (in the arena) and find of the cluster; where it has no hosts, as many as the
+ * first ps says that is found. ERR_INPUT: the others say something else
+ * of the cluster; ERR_IO: the coordinator does not answer; ERR_TIMEOUT names who did not come. */
+err registry_join(const struct registry_options *, struct arena *, struct registry **ret);
+void registry_leave(struct registry *); /* gives up the place; NULL is fine */
+/* The same of whichever there is, in a thread of its own, where the process ends right after it
+ * whatever the others do (tasks_end_by). */
+void registry_leave_at_once(void);
+
+#endif

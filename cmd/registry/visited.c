@@ -1,0 +1,52 @@
+/* visited.c - see visited.h. */
+#include "cmd/registry/visited.h"
+
+#include "cmd/registry/registry.h"
+#include "core/cluster/description/named.h"
+#include "core/cluster/description/ports.h"
+#include "net/coordinator/coordinator.h"
+
+err visited_read(struct visited *v, const struct cluster_flags *flags, const char *who,
+                 struct arena *arena)
+{
+    v->coordinator = flags->coordinator;
+    if (flags->coordinator) {
+        const err e = coordinator_check(flags->coordinator);
+        return e ? fail_prefix(e, "--coordinator") : named_cluster_visit(flags, &v->cluster);
+    }
+    TRY(named_cluster_check_absent(flags));
+    if (!flags->ps_hosts)
+        return fail(ERR_INPUT, "%s needs --ps_hosts, or --coordinator and --cluster", who);
+    TRY(cluster_split_hosts(JOB_PS, flags->ps_hosts, arena, &v->hosts));
+    return ports_check_known(JOB_PS, &v->hosts, arena_format(arena, "dtrain %s", who));
+}
+
+static err find(struct visited *v, uint64_t limit_ms, struct arena *arena)
+{
+    const struct registry_options options = {
+        .coordinator = v->coordinator,
+        .cluster = &v->cluster,
+        .only_ps = true,
+        .limit_ms = limit_ms,
+        .limit_name = "--timeout",
+    };
+    const err e = registry_join(&options, arena, &v->registry);
+    if (e) return fail_prefix(e, "--coordinator=%.100s", v->coordinator);
+    v->hosts = v->cluster.hosts[JOB_PS];
+    return OK;
+}
+
+err visited_open(struct visited *v, struct visitor_options options, uint64_t limit_ms,
+                 struct arena *arena, struct visitor **ret)
+{
+    if (v->coordinator) TRY(find(v, limit_ms, arena));
+    options.ps_hosts = &v->hosts;
+    options.cluster = v->coordinator ? &v->cluster : NULL;
+    TRY(visitor_open(&options, ret));
+    return visitor_wait_up(*ret, limit_ms);
+}
+
+void visited_close(struct visited *v)
+{
+    registry_leave(v->registry);
+}

@@ -1,0 +1,44 @@
+/* visited.h - the parameter servers of a living cluster that a command visits: those that were
+ * said, or those that a coordinator knows. */
+#ifndef CMD_REGISTRY_VISITED_H
+#define CMD_REGISTRY_VISITED_H
+
+#include "core/cluster/description/cluster_spec.h"
+#include "core/cluster/visit/visitor.h"
+
+/* Rows for the table of a struct with a member `cluster`, of struct cluster_flags */
+#define VISITED_FLAGS(owner, hosts_help)                                                           \
+    {.name = "ps_hosts",                                                                           \
+     .type = FIELD_STRING,                                                                         \
+     .offset = offsetof(owner, cluster.ps_hosts),                                                  \
+     .fallback = "null",                                                                           \
+     .environment = "PS_HOSTS",                                                                    \
+     .help = hosts_help},                                                                          \
+        {.name = "coordinator",                                                                    \
+         .type = FIELD_STRING,                                                                     \
+         .offset = offsetof(owner, cluster.coordinator),                                           \
+         .fallback = "null",                                                                       \
+         .help = "instead: where the tasks of a cluster find each other, as they were told"},      \
+    {                                                                                              \
+        .name = "cluster", .type = FIELD_STRING, .offset = offsetof(owner, cluster.cluster),       \
+        .fallback = "null", .help = "coordinator: the name of the cluster"                         \
+    }
+
+struct visited {
+    struct strings hosts; /* of the ps */
+    struct cluster_spec cluster;
+    const char *coordinator;   /* NULL: hosts were said */
+    struct registry *registry; /* of the coordinator */
+};
+
+/* What the flags say of it; nobody is asked. who: "var ls", for messages. ERR_INPUT. */
+err visited_read(struct visited *, const struct cluster_flags *, const char *who, struct arena *);
+
+/* Finds the ps, and waits until they are there, so long for either. options: all but who is
+ * visited. As registry_join, visitor_open and visitor_wait_up; the visitor is the caller's also
+ * where it fails, and to be closed first. */
+err visited_open(struct visited *, struct visitor_options, uint64_t limit_ms, struct arena *,
+                 struct visitor **ret);
+void visited_close(struct visited *);
+
+#endif

@@ -1,0 +1,138 @@
+/* scale.c - `dtrain scale --workers=N --ps=M`: a living cluster moves to another number of tasks.
+ */
+#include <jansson.h>
+
+#include "cmd/cmd.h"
+#include "cmd/registry/visited.h"
+#include "core/base/standard_output.h"
+#include "core/train/variables/layout.h"
+
+struct scale_flags {
+    struct cluster_flags cluster; /* ps_hosts, or coordinator and cluster */
+    int64_t ps, workers;
+    uint64_t timeout_ms;
+};
+
+struct scale {
+    struct scale_flags flags;
+    struct visited visited;
+    struct loop *loop;
+    struct visitor *visitor;
+    struct arena arena;
+};
+
+enum {
+    SECONDS_MAX = 24 * 3600,
+    ANSWER_MS = SECONDS_MAX * 1000, /* limits of the job's own come before */
+};
+
+static const struct field fields[] = {
+    {.name = "workers",
+     .type = FIELD_INT,
+     .offset = offsetof(struct scale_flags, workers),
+     .fallback = "0",
+     .max = WORKERS_MAX,
+     .help = "how many workers there are to be; 0: as many as there are"},
+    {.name = "ps",
+     .type = FIELD_INT,
+     .offset = offsetof(struct scale_flags, ps),
+     .fallback = "0",
+     .max = PS_MAX,
+     .help = "how many parameter servers"},
+    VISITED_FLAGS(struct scale_flags, "addresses of parameter servers, of which the first is ps/0"),
+    {.name = "timeout",
+     .type = FIELD_SECONDS,
+     .offset = offsetof(struct scale_flags, timeout_ms),
+     .fallback = "60",
+     .min = 0.001,
+     .max = SECONDS_MAX,
+     .help = "seconds to wait for ps/0 to be there; the checkpoint by which the job moves takes "
+             "what its --save_timeout allows"},
+    {0},
+};
+
+static const struct object scale_flags_object = {
+    .name = "scale",
+    .summary = "Another number of workers or parameter servers for a living cluster",
+    .fields = fields,
+    .size = sizeof(struct scale_flags),
+};
+
+static err read_words(struct scale *s, int argc, char **argv)
+{
+    const char *word;
+    int count;
+    TRY(flags_parse(&scale_flags_object, argc, argv, &s->arena, &s->flags, &word, 1, &count));
+    if (count) return fail(ERR_INPUT, "scale: unexpected argument \"%.64s\"", word);
+    if (!s->flags.ps && !s->flags.workers)
+        return fail(ERR_INPUT, "scale: how many --workers or --ps are there to be?");
+    return visited_read(&s->visited, &s->flags.cluster, "scale", &s->arena);
+}
+
+static err ask(struct scale *s)
+{
+    json_t *ask = json_pack("{ss sI sI}", "do", "scale", "ps", (json_int_t)s->flags.ps, "workers",
+                            (json_int_t)s->flags.workers);
+    if (!ask) return fail(ERR_MEMORY, "no memory to ask");
+    err e = visitor_ask(s->visitor, 0, ask);
+    json_decref(ask);
+    return e ? e : visitor_wait_all(s->visitor, ANSWER_MS);
+}
+
+static err print(const struct scale *s, int *ret_code)
+{
+    json_t *answer = visitor_answer(s->visitor, 0);
+    struct roster roster;
+    json_int_t step;
+    char text[ROSTER_TEXT_MAX];
+    const char *error = json_string_value(json_object_get(answer, "error"));
+    if (error) {
+        *ret_code = (int)json_integer_value(json_object_get(answer, "code"));
+        (void)report_error(fail(ERR_PEER, "%s", error));
+        return OK;
+    }
+    if (json_unpack(answer, "{si si sI}", "ps", &roster.count[JOB_PS], "workers",
+                    &roster.count[JOB_WORKER], "step", &step))
+        return fail(ERR_PROTOCOL, "ps/0 gave an answer that is none");
+    printf("moves to %s at step %lld\n", roster_text(&roster, text), (long long)step);
+    return standard_output_flush();
+}
+
+static err visit(struct scale *s, int *ret_code)
+{
+    const struct visitor_options options = {.loop = s->loop, .only_first = true, .any_count = true};
+    TRY(visited_open(&s->visited, options, s->flags.timeout_ms, &s->arena, &s->visitor));
+    TRY(ask(s));
+    return print(s, ret_code);
+}
+
+int cmd_scale(int argc, char **argv)
+{
+    struct scale s = {0};
+    int code = EXIT_DONE;
+    err e = read_words(&s, argc - 1, argv + 1);
+    if (!e) e = loop_open(&s.loop);
+    if (!e) e = visit(&s, &code);
+    if (e) code = report_error(e);
+    visitor_close(s.visitor);
+    visited_close(&s.visited);
+    if (s.loop) loop_close(s.loop);
+    arena_free(&s.arena);
+    return code;
+}
+
+void print_scale_help(FILE *out)
+{
+    fputs("A job goes on with more workers or parameter servers, or with fewer, at the next cut:\n"
+          "a checkpoint is made there, and all go on from just that, in the same processes.\n\n"
+          "  dtrain scale --workers=4 --ps_hosts=HOST:PORT,...\n"
+          "  dtrain scale --workers=4 --coordinator=URL --cluster=NAME\n\n"
+          "The launcher of a local cluster starts and ends tasks as it must, up to 8 of each job,\n"
+          "that of a cluster by ssh up to the slots of its file.\n"
+          "Where tasks are started by hand, their lists name all that there may be, and --ps and\n"
+          "--workers how many take part at first; whoever is listed and takes no part may be\n"
+          "started at any time, and waits for its place. Where the job cannot move it goes on as\n"
+          "it is, and this says why.\n\n",
+          out);
+    flags_help(out, &scale_flags_object);
+}

@@ -1,0 +1,36 @@
+/* http_said.c - see http_said.h. */
+#include "net/http_said.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SHOWN_BYTES = HTTP_SAID_SHOWN_BYTES - 8, SECRET_BEGIN_BYTES = 8 };
+
+/* Also where the end of it is cut off */
+void http_hide(char *text, const char *secret)
+{
+    char begin[SECRET_BEGIN_BYTES + 1];
+    if (!secret || !*secret) return;
+    snprintf(begin, sizeof begin, "%s", secret);
+    for (char *at = strstr(text, begin); at; at = strstr(at, begin))
+        for (const char *s = secret; *at && *at == *s; s++) *at++ = '*';
+}
+
+/* What a server says stands in XML (S3), JSON (Google, Hadoop) or in lines. */
+const char *http_said_in_short(const char *said, char *to, size_t size)
+{
+    const char *from = strstr(said, "<Message>"), *end = NULL;
+    const char *message = strstr(said, "\"message\"");
+    const char *json = message ? message : strstr(said, "\"error_description\"");
+    if (from) end = strchr(from += strlen("<Message>"), '<');
+    if (!from && json) {
+        json = strchr(json + 1, '"') + 1;
+        from = json + strspn(json, " :\t\"");
+        end = strpbrk(from, "\"\\"); /* behind a line of Hadoop's a trace of calls */
+    }
+    if (!from && said[0] != '<') end = strpbrk(from = said, "\r\n");
+    if (!from || !*from) return "";
+    const int bytes = end ? (int)(end - from) : (int)strlen(from);
+    snprintf(to, size, ": %.*s", bytes < SHOWN_BYTES ? bytes : SHOWN_BYTES, from);
+    return to;
+}

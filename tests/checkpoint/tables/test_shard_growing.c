@@ -1,0 +1,287 @@
+/* test_shard_growing.c - tables that grow, in checkpoints: whoever reads them, and what is refused.
+ */
+#include "tests/train/fixture.h"
+
+#include <string.h>
+
+#include "core/base/random.h"
+#include "core/train/checkpoint/shard.h"
+#include "core/train/variables/growing/growing.h"
+#include "core/train/variables/growing/keys.h"
+#include "tests/checkpoint/tables/save.h"
+
+enum { WIDTH = 3, IDS = 50, PARTS_MAX = 3, STEP = 7 };
+
+static err draw(const void *attributes, const struct initial *of, float *ret_values)
+{
+    for (int64_t i = 0; i < of->count; i++)
+        ret_values[i] = random_normal(of->key, (uint64_t)(of->first + i));
+    return OK;
+}
+static const struct initializer draws = {.object = {"draws"}, .fill = draw};
+static const struct growth growth = {2, 0};
+
+/* All ps */
+struct world {
+    struct arena arena;
+    struct device device;
+    struct optimizer_spec spec;
+    float *values;
+    struct store dense;
+    int parts;
+    struct slice slices[PARTS_MAX];
+    struct shard_table tables[PARTS_MAX];
+    struct shard shards[PARTS_MAX];
+    int64_t ledger[LEDGER_COLUMNS];
+};
+
+static void open_part(struct world *w, int part)
+{
+    const int64_t each = KEYS / w->parts, start = part * each;
+    w->slices[part] = (struct slice){
+        .name = "words",
+        .shape = {2, {1, WIDTH}},
+        .start = start,
+        .length = part == w->parts - 1 ? KEYS - start : each,
+        .count = WIDTH,
+        .part = part,
+        .parts = w->parts,
+    };
+    const struct slice *slice = &w->slices[part];
+    const struct table_description is = {.name = slice->name,
+                                         .shape = slice->shape,
+                                         .start = slice->start,
+                                         .length = slice->length,
+                                         .initializer = &draws,
+                                         .growth = &growth};
+    w->tables[part] = (struct shard_table){.slice = slice};
+    assert_int_equal(table_open(&is, &w->dense.updaters[0], &w->device, &w->tables[part].rows), OK);
+    w->shards[part] = (struct shard){.ps = part,
+                                     .ps_count = w->parts,
+                                     .slot_names = {{1, {"Adagrad"}}},
+                                     .tables = &w->tables[part],
+                                     .table_count = 1,
+                                     .global_step = STEP,
+                                     .workers = 1,
+                                     .ledger = w->ledger};
+}
+
+static void open_world(struct world *w, int parts)
+{
+    *w = (struct world){.device = fixture_device(), .parts = parts};
+    w->spec = fixture_optimizer("{\"optimizer\": {\"type\": \"adagrad\", \"learning_rate\": 0.1}}",
+                                &w->arena);
+    w->values = fixture_block(&w->device, 16);
+    assert_int_equal(fixture_store(&w->spec, &w->device, 16, w->values, &w->dense), OK);
+    for (int part = 0; part < parts; part++) open_part(w, part);
+}
+
+static void close_world(struct world *w)
+{
+    for (int part = 0; part < w->parts; part++) table_close(w->tables[part].rows);
+    store_close(&w->dense);
+    fixture_release(&w->device, w->values);
+    arena_free(&w->arena);
+    device_close(&w->device);
+}
+
+/* Every id once, and two of three once more, which have rows then. */
+static void train(struct world *w, int64_t first_step)
+{
+    for (int64_t i = 0; i < 2 * IDS; i++) {
+        const int64_t key = key_of_id(i % IDS << 40);
+        const struct juncture now = {0.1f, w->dense.powers, first_step + i / IDS};
+        float gradient[WIDTH];
+        for (int k = 0; k < WIDTH; k++) gradient[k] = random_normal((uint64_t)i, (uint64_t)k);
+        if (i >= IDS && i % 3 == 0) continue;
+        for (int part = 0; part < w->parts; part++)
+            if (table_has(w->tables[part].rows, &key, 1))
+                assert_int_equal(table_apply(w->tables[part].rows, &key, 1, gradient, &now), OK);
+    }
+}
+
+static err restore(struct world *w, const char *prefix, const struct warm_start *warm)
+{
+    struct bundle *bundle;
+    err e = bundle_open(prefix, &bundle);
+    if (e) return e;
+    for (int part = 0; part < w->parts && !e; part++)
+        e = warm ? shard_read_tables(bundle, warm, &w->shards[part])
+                 : shard_read(bundle, NULL, &w->shards[part]);
+    bundle_close(bundle);
+    return e;
+}
+
+static void read_all(struct world *w, float ret[IDS * WIDTH])
+{
+    for (int64_t id = 0; id < IDS; id++) {
+        const int64_t key = key_of_id(id << 40);
+        for (int part = 0; part < w->parts; part++)
+            if (table_has(w->tables[part].rows, &key, 1))
+                table_gather(w->tables[part].rows, &key, 1, ret + id * WIDTH);
+    }
+}
+
+static void any_number_of_ps_reads_what_any_other_wrote(void **state)
+{
+    for (int from = 1; from <= PARTS_MAX; from++)
+        for (int to = 1; to <= PARTS_MAX; to++) {
+            struct world before, after;
+            char prefix[FOLDER_PATH_MAX];
+            float wanted[IDS * WIDTH], got[IDS * WIDTH];
+            open_world(&before, from);
+            open_world(&after, to);
+            train(&before, 0);
+            save_shards(before.shards, before.tables, before.parts, *state, prefix);
+            if (restore(&after, prefix, NULL)) fail_msg("%s", error_text());
+            assert_int_equal(after.shards[0].global_step, STEP);
+            train(&before, STEP); /* slots are there, and how often what was seen */
+            train(&after, STEP);
+            read_all(&before, wanted);
+            read_all(&after, got);
+            assert_memory_equal(got, wanted, sizeof got);
+            close_world(&before);
+            close_world(&after);
+        }
+}
+
+static void a_warm_start_finds_a_table_by_its_map(void **state)
+{
+    static const struct name_map map = {"words", "other"};
+    static const struct warm_start warm = {.maps = &map, .map_count = 1};
+    struct world before, after;
+    char prefix[FOLDER_PATH_MAX];
+    float wanted[IDS * WIDTH], got[IDS * WIDTH];
+    open_world(&before, 2);
+    open_world(&after, 1);
+    train(&before, 0);
+    save_shards(before.shards, before.tables, before.parts, *state, prefix);
+    after.slices[0].name = "other";
+    if (restore(&after, prefix, &warm)) fail_msg("%s", error_text());
+    read_all(&before, wanted);
+    read_all(&after, got);
+    assert_memory_equal(got, wanted, sizeof got);
+    close_world(&before);
+    close_world(&after);
+}
+
+static void an_empty_table_is_saved_and_restored(void **state)
+{
+    struct world before, after;
+    char prefix[FOLDER_PATH_MAX];
+    open_world(&before, 2);
+    open_world(&after, 3);
+    save_shards(before.shards, before.tables, before.parts, *state, prefix);
+    if (restore(&after, prefix, NULL)) fail_msg("%s", error_text());
+    for (int part = 0; part < 3; part++) assert_int_equal(table_made(after.tables[part].rows), 0);
+    close_world(&before);
+    close_world(&after);
+}
+
+/* ---- what is refused ---- */
+
+struct made {
+    int64_t keys[2][3]; /* of one part each */
+    int64_t key_rows, columns, rows, width;
+    bool has_slots;
+    const char *words;
+};
+
+static void add(struct bundle_writer *writer, const char *name, int dtype, int64_t rows,
+                int64_t columns, const void *at)
+{
+    const struct bundle_piece piece = {
+        .name = name, .dtype = dtype, .shape = {.rank = 2, .dim = {rows, columns}}};
+    assert_int_equal(bundle_add(writer, &piece, at), OK);
+}
+
+static void write_made(const struct made *m, const char *prefix)
+{
+    static const float zeros[16];
+    const int64_t step = STEP;
+    const struct bundle_piece global = {.name = "global_step", .dtype = BUNDLE_INT64};
+    struct bundle_writer *writer;
+    char name[64];
+    assert_int_equal(bundle_create(prefix, &writer), OK);
+    assert_int_equal(bundle_add(writer, &global, &step), OK);
+    for (int part = 0; part < 2; part++) {
+        snprintf(name, sizeof name, "words/part_%05d/keys", part);
+        add(writer, name, BUNDLE_INT64, m->key_rows, m->columns, m->keys[part]);
+        snprintf(name, sizeof name, "words/part_%05d/rows", part);
+        add(writer, name, BUNDLE_FLOAT, m->rows, m->width, zeros);
+        snprintf(name, sizeof name, "words/Adagrad/part_%05d/rows", part);
+        if (m->has_slots) add(writer, name, BUNDLE_FLOAT, m->rows, m->width, zeros);
+    }
+    assert_int_equal(bundle_finish(writer), OK);
+}
+
+/* Two ids in the order of their keys */
+static void two_ids(int64_t ret[2])
+{
+    const bool is_up = key_of_id(1) < key_of_id(2);
+    ret[0] = is_up ? 1 : 2;
+    ret[1] = is_up ? 2 : 1;
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    int64_t id[2];
+    two_ids(id);
+    const struct made all[] = {
+        {{{id[0], 0, 1}, {id[1], 0, 1}}, 1, 3, 1, WIDTH, true, ""},
+        {{{id[0], 0, 1}, {id[0], 0, 1}}, 1, 3, 1, WIDTH, true, "not in the order of their keys"},
+        {{{id[1], 0, 1}, {id[0], 0, 1}}, 1, 3, 1, WIDTH, true, "not in the order of their keys"},
+        {{{-1, 0, 1}, {id[1], 0, 1}}, 1, 3, 1, WIDTH, true, "a number that cannot be there"},
+        {{{ANY_ID, 0, 1}, {id[1], 0, 1}}, 1, 3, 1, WIDTH, true, "a number that cannot be there"},
+        {{{id[0], -1, 1}, {id[1], 0, 1}}, 1, 3, 1, WIDTH, true, "a number that cannot be there"},
+        {{{id[0], INT64_C(1) << 31, 1}, {id[1], 0, 1}}, 1, 3, 1, WIDTH, true, "cannot be there"},
+        {{{id[0], 0, -1}, {id[1], 0, 1}}, 1, 3, 1, WIDTH, true, "a number that cannot be there"},
+        {{{id[0], 0, 1}, {id[1], 0, 1}}, 1, 2, 1, WIDTH, true, "keys are int64 [ids, 3]"},
+        {{{id[0], 0, 1}, {id[1], 0, 1}}, 1, 3, 2, WIDTH, true, "expected 1 rows of 3 numbers"},
+        {{{id[0], 1, 1}, {id[1], 0, 1}}, 1, 3, 1, WIDTH, true, "expected 0 rows of 3 numbers"},
+        {{{id[0], 0, 1}, {id[1], 0, 1}}, 1, 3, 1, 4, true, "expected 1 rows of 3 numbers"},
+        {{{id[0], 0, 1}, {id[1], 0, 1}},
+         1,
+         3,
+         1,
+         WIDTH,
+         false,
+         "no \"words/Adagrad/part_00000/rows\""},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct world w;
+        open_world(&w, 1);
+        write_made(&all[i], folder_path(*state, "made"));
+        const err e = restore(&w, folder_path(*state, "made"), NULL);
+        assert_int_equal(e, i ? ERR_INPUT : OK);
+        if (i && !strstr(error_text(), all[i].words))
+            fail_msg("\"%s\" lacks \"%s\"", error_text(), all[i].words);
+        close_world(&w);
+    }
+}
+
+static void a_table_that_is_not_there_is_named(void **state)
+{
+    struct world before, after;
+    char prefix[FOLDER_PATH_MAX];
+    open_world(&before, 1);
+    open_world(&after, 1);
+    save_shards(before.shards, before.tables, before.parts, *state, prefix);
+    after.slices[0].name = "other";
+    assert_int_equal(restore(&after, prefix, NULL), ERR_INPUT);
+    assert_non_null(strstr(error_text(), "no \"other/part_00000/keys\""));
+    close_world(&before);
+    close_world(&after);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(any_number_of_ps_reads_what_any_other_wrote),
+        IN_FOLDER(a_warm_start_finds_a_table_by_its_map),
+        IN_FOLDER(an_empty_table_is_saved_and_restored),
+        IN_FOLDER(what_cannot_be_is_refused),
+        IN_FOLDER(a_table_that_is_not_there_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

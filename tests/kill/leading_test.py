@@ -1,0 +1,139 @@
+"""Another worker leads where the chief is gone or stands still: nothing begins again, and one alone
+publishes."""
+import re
+import signal
+import sys
+from pathlib import Path
+
+from program import SLOWER, main
+from program.lives import CHIEF, LEARNT, Life, plan_of
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "life"))
+import events  # noqa: E402
+
+LAST_STEP = 600
+LAST_OF_ASYNC = 3000  # so many that the others are not done before they have a chief
+SILENT_S = SLOWER  # so long no chief is silent that is there
+SOON = {"train.worker_timeout_secs": 0.5}
+SUMMARIES = {"train.save_summaries_steps": 10}
+RESULT = "--result=result.json"
+HEIR = "worker/1"
+LEADS = "leads from now on"
+
+
+def plan(mode, changes=None):
+    last_step = LAST_STEP if mode == "sync" else LAST_OF_ASYNC
+    found = plan_of(mode, last_step, {**SUMMARIES, **(changes or {})},
+                    flags=[f"--chief_timeout={SILENT_S}"])
+    for name in (HEIR, "worker/2"):
+        found.flags_of[name] = [RESULT]
+    return found
+
+
+def kill_chief(cluster):
+    cluster.kill_task(CHIEF)
+
+
+class LeadingCase(Life):
+    """A chief that is disturbed while it saves, and what holds of the worker that leads then."""
+
+    def assert_led_by(self, cluster, name):
+        """To the end, and nothing was rolled back."""
+        result = self.assert_done(cluster)
+        self.assertGreater(result["metrics"]["accuracy"], LEARNT, cluster.story())
+        self.assert_says(cluster, name, r"(?m)^step \d+, test loss")
+        self.assert_says(cluster, name, "saved ")
+        self.assertNotIn("go back", cluster.story())
+        for server in cluster.servers():
+            self.assertEqual(cluster.text_of(server).count("serving"), 1, cluster.story())
+
+    def assert_whole_curves(self, cluster):
+        """Of the chief and of the one after it; what both told of is there once."""
+        folder = Path(cluster.folder) / "run"
+        self.assertEqual(len(list(folder.glob("events.out.*"))), 2, cluster.story())
+        steps = [step for step, _ in events.curves(folder)["loss"]]
+        self.assertEqual(steps, sorted(set(steps)), cluster.story())
+        last_step = cluster.plan.changes["train.last_step"]
+        self.assertLess(last_step - steps[-1], 2 * SUMMARIES["train.save_summaries_steps"])
+
+    def assert_published_by_one(self, cluster):
+        """After the words by which it learns of the other it publishes nothing."""
+        after = re.split(LEADS, cluster.text_of(CHIEF), maxsplit=1)[1]
+        self.assertNotIn("saved ", after, cluster.story())
+        self.assertNotIn("test loss", after, cluster.story())
+
+
+class Leading(LeadingCase):
+    def test_a_chief_that_is_gone_for_good_is_replaced(self):
+        for mode in ("sync", "async"):
+            with self.subTest(mode):
+                cluster = self.disturb(plan(mode, SOON), kill_chief)
+                cluster.tasks.pop(CHIEF)
+                self.assert_led_by(cluster, HEIR)
+                self.assert_whole_curves(cluster)
+                self.assert_says(cluster, "ps/0", rf"the chief, worker/0, is gone for {SILENT_S} s "
+                                                  r"\(--chief_timeout\): worker/1 leads")
+
+    def stand_still(self, mode, until):
+        """The chief, until its heir says so."""
+        cluster = self.disturb(plan(mode), lambda c: c.hold_up(CHIEF))
+        cluster.wait_for_line(HEIR, until)
+        cluster.tasks[CHIEF].process.send_signal(signal.SIGCONT)
+        cluster.wait_for_line(CHIEF, f"worker/1 {LEADS}")
+        self.assert_led_by(cluster, HEIR)
+        self.assert_published_by_one(cluster)
+        return cluster
+
+    def test_a_chief_that_stood_still_is_a_worker_and_no_bit_changes_in_sync(self):
+        reference = self.reference(plan("sync"))
+        cluster = self.stand_still("sync", LEADS)
+        self.assertEqual(self.differences(cluster, reference), [], cluster.story())
+
+    def test_a_chief_that_stood_still_is_a_worker_in_async(self):
+        self.stand_still("async", "saved ")
+
+    def test_a_chief_that_is_started_again_too_late_is_a_worker(self):
+        cluster = self.disturb(plan("async"), kill_chief)
+        cluster.wait_for_line(HEIR, LEADS)
+        cluster.start(CHIEF)
+        self.assert_led_by(cluster, HEIR)
+        life = cluster.tasks[CHIEF].text()
+        self.assertRegex(life, "takes part again at step", cluster.story())
+        for word in ("saved ", "begins from", "test loss", LEADS):
+            self.assertNotIn(word, life, cluster.story())
+
+    def test_a_second_chief_that_is_kept_out_does_not_touch_the_folder(self):
+        cluster = self.disturb(plan("async"), lambda c: c.hold_up("ps/1"))  # nobody gets on without it
+        token = Path(cluster.folder) / "run" / ".token"
+        was = token.read_bytes()
+        second = cluster.start(CHIEF, "--bind=127.0.0.1:0")
+        cluster.tasks[CHIEF], kept_out = cluster.lives[CHIEF][0], second
+        cluster.wait_until(lambda: "worker/0 is already here" in cluster.text_of("ps/0"), "a refusal")
+        cluster.tasks["ps/1"].process.send_signal(signal.SIGCONT)
+        self.assertEqual(token.read_bytes(), was)
+        kept_out.kill()
+        cluster.lives[CHIEF].remove(kept_out)
+        self.assert_done(cluster)
+
+    def test_whoever_leads_then_can_be_lost_too(self):
+        def kill_two(cluster):
+            for name, heir in ((CHIEF, HEIR), (HEIR, "worker/2")):
+                cluster.kill_task(name)
+                cluster.tasks.pop(name)
+                cluster.wait_for_line(heir, LEADS)
+            cluster.restart(["ps/1"])
+        cluster = self.disturb(plan("async", SOON), kill_two)
+        cluster.wait_for_line("worker/2", r"begins from .*/run/model\.ckpt-\d+, step \d+")
+        self.assert_done(cluster)
+
+    def test_nobody_takes_the_place_of_a_chief_that_reads_for_all(self):
+        chosen = plan("async", {"train.replication": "in_graph", "data.shuffle": True})
+        chosen.flags.append("--restart_timeout=2")
+        cluster = self.disturb(chosen, kill_chief)
+        cluster.tasks.pop(CHIEF)
+        self.assert_ends(cluster, 128)
+        self.assertNotIn("leads", cluster.story())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,325 @@
+/* test_terms.c - who leads: one role and what its peers say, word by word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/cluster/role/ps.h"
+#include "core/cluster/role/verdict.h"
+#include "core/cluster/role/worker.h"
+
+#include <cmocka.h> /* last: it has a macro named fail */
+
+enum {
+    GENERATION = 7,
+    BLOCK_BYTES = 64,
+    PS_COUNT = 2,
+    WORKERS = 3,
+    LEASE_MS = 900,
+    LIMIT_MS = 60000,
+    TICK_MS = 100,
+};
+
+struct scene {
+    struct role *role;
+    enum job peers;
+    uint64_t now_ms;
+    struct outbox out;
+};
+
+static const struct wait_limits limits = {
+    .start_ms = LIMIT_MS,
+    .step_ms = LIMIT_MS,
+    .end_ms = LIMIT_MS,
+    .restart_ms = LIMIT_MS,
+    .chief_ms = LEASE_MS,
+    .stop_ms = LIMIT_MS,
+    .save_ms = LIMIT_MS,
+};
+
+/* Every word empties the outbox first: what is found in it is the answer. */
+static void say(struct scene *s, int peer, const struct message *m)
+{
+    outbox_empty(&s->out);
+    s->role->ops->message(s->role, s->peers, peer, m, &s->out);
+}
+
+static void meet(struct scene *s, int peer)
+{
+    outbox_empty(&s->out);
+    s->role->ops->peer_up(s->role, s->peers, peer, 1, &s->out);
+}
+
+static void say_term(struct scene *s, int peer, uint64_t term, enum leads_code code)
+{
+    say(s, peer, &(struct message){.type = MESSAGE_LEADS, .code = code, .sequence = term});
+}
+
+/* Tick after tick, or until somebody else leads. */
+static bool pass(struct scene *s, uint64_t for_ms)
+{
+    const uint64_t term = ps_role_term(s->role), until_ms = s->now_ms + for_ms;
+    outbox_empty(&s->out);
+    while (s->now_ms < until_ms && ps_role_term(s->role) == term) {
+        s->now_ms += TICK_MS;
+        s->role->ops->tick(s->role, s->now_ms, &s->out);
+    }
+    return ps_role_term(s->role) != term;
+}
+
+static int find(const struct scene *s, enum action_type type)
+{
+    for (int i = 0; i < s->out.count; i++)
+        if (s->out.at[i].type == type) return i;
+    return -1;
+}
+
+static const struct message *sent(const struct scene *s, int peer, enum message_type type)
+{
+    for (int i = 0; i < s->out.count; i++) {
+        const struct action *a = &s->out.at[i];
+        if (a->type == ACTION_SEND && a->send.peer == peer && a->send.message.type == type)
+            return &a->send.message;
+    }
+    return NULL;
+}
+
+/* ---- ps/0 ---- */
+
+static void open_ps(struct scene *s)
+{
+    const struct ps_options o = {.task = 0, .workers = WORKERS, .limits = limits};
+    *s = (struct scene){.role = ps_role_new(&o), .peers = JOB_WORKER};
+    s->role->ops->start(s->role, 0, &s->out);
+}
+
+/* It serves, and knows that the others could lead. */
+static void open_serving(struct scene *s)
+{
+    const struct setup_result r = {
+        .text = "",
+        .config = {.generation = GENERATION,
+                   .last_step = 10,
+                   .max_staleness = -1,
+                   .is_restored = true,
+                   .replicas_to_aggregate = 1,
+                   .worker_timeout_ms = LIMIT_MS,
+                   .min_workers = 1},
+    };
+    open_ps(s);
+    for (int w = 0; w < WORKERS; w++) {
+        meet(s, w);
+        say_term(s, w, 0, w ? LEADS_HEARD : LEADS_CLAIMS);
+    }
+    say(s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION});
+    ps_role_set_up(s->role, &r, &s->out);
+    say(s, 0, &(struct message){.type = MESSAGE_SERVE, .generation = GENERATION});
+    assert_true(ps_role_is_serving(s->role));
+}
+
+static void close_ps(struct scene *s)
+{
+    ps_role_free(s->role);
+    outbox_free(&s->out);
+}
+
+static void say_save(struct scene *s, int worker)
+{
+    static const uint64_t shards = 1;
+    say(s, worker,
+        &(struct message){.type = MESSAGE_SAVE,
+                          .generation = GENERATION,
+                          .sequence = 1,
+                          .body = &shards,
+                          .body_bytes = sizeof shards});
+}
+
+static void a_silent_chief_is_hung_up_on_and_the_next_worker_leads(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    assert_true(pass(&s, LEASE_MS + TICK_MS));
+    assert_int_equal(ps_role_chief(s.role), 1);
+    assert_int_equal(s.out.at[find(&s, ACTION_HANG_UP)].hang_up.worker, 0);
+    for (int w = 1; w < WORKERS; w++) assert_int_equal(sent(&s, w, MESSAGE_LEADS)->sequence, 1);
+    assert_false(ps_role_obeys(s.role, 1)); /* before it says so itself */
+    say_term(&s, 1, 1, LEADS_CLAIMS);
+    assert_true(ps_role_obeys(s.role, 1));
+    assert_int_equal(sent(&s, 1, MESSAGE_STATE)->sequence, 2);
+    assert_true(pass(&s, LEASE_MS + TICK_MS));
+    assert_int_equal(ps_role_chief(s.role), 2); /* worker/0 is not here */
+    close_ps(&s);
+}
+
+static void what_a_chief_of_an_older_term_says_is_void(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    assert_true(pass(&s, LEASE_MS + TICK_MS));
+    meet(&s, 0);
+    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->sequence, 1);
+    say_term(&s, 0, 0, LEADS_CLAIMS);
+    assert_int_equal(sent(&s, 0, MESSAGE_LEADS)->sequence, 1);
+    say_save(&s, 0);
+    assert_int_equal(find(&s, ACTION_CUT), -1);
+    say(&s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION + 1});
+    assert_int_equal(find(&s, ACTION_SETUP), -1);
+    say(&s, 0, &(struct message){.type = MESSAGE_STOP, .code = EXIT_TERMINATED, .sequence = 1});
+    assert_int_equal(s.out.count, 0);
+    say(&s, 0, &(struct message){.type = MESSAGE_VERDICT, .sequence = 1});
+    assert_int_equal(s.out.count, 0);
+    say_term(&s, 1, 1, LEADS_CLAIMS);
+    say_save(&s, 1);
+    assert_true(find(&s, ACTION_CUT) >= 0);
+    close_ps(&s);
+}
+
+static void a_chief_that_speaks_keeps_the_lead(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    for (int i = 0; i < 5; i++) {
+        assert_false(pass(&s, LEASE_MS - TICK_MS));
+        say_term(&s, 0, 0, LEADS_CLAIMS);
+    }
+    say(&s, 0, /* before an evaluation */
+        &(struct message){.type = MESSAGE_LEADS, .code = LEADS_CLAIMS, .version = 10 * LEASE_MS});
+    assert_false(pass(&s, 10 * LEASE_MS - TICK_MS));
+    assert_true(pass(&s, 2 * TICK_MS));
+    close_ps(&s);
+}
+
+static void time_in_which_the_ps_itself_stood_still_does_not_count(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    s.now_ms += 100 * LEASE_MS;
+    assert_false(pass(&s, LEASE_MS - TICK_MS));
+    assert_true(pass(&s, 2 * TICK_MS));
+    close_ps(&s);
+}
+
+static void a_chief_that_has_never_come_is_waited_for_unless_the_job_goes_on(void **state)
+{
+    struct scene s;
+    open_ps(&s);
+    meet(&s, 1);
+    say_term(&s, 1, 0, LEADS_HEARD);
+    assert_false(pass(&s, 10 * LEASE_MS));
+    say(&s, 1, &(struct message){.type = MESSAGE_LEADS, .generation = GENERATION});
+    assert_true(pass(&s, 2 * TICK_MS));
+    close_ps(&s);
+}
+
+static void nobody_leads_who_does_not_say_that_it_could(void **state)
+{
+    struct scene s;
+    open_ps(&s);
+    for (int w = 0; w < WORKERS; w++) meet(&s, w);
+    assert_false(pass(&s, 10 * LEASE_MS));
+    close_ps(&s);
+}
+
+/* ---- a worker ---- */
+
+static void open_worker(struct scene *s, int task)
+{
+    const uint64_t block_bytes[PS_COUNT] = {BLOCK_BYTES, BLOCK_BYTES};
+    const struct worker_options o = {
+        .task = task,
+        .ps_count = PS_COUNT,
+        .workers = WORKERS,
+        .block_bytes = block_bytes,
+        .gradients_per_push = 1,
+        .is_sync = true,
+        .saves = true,
+        .limits = limits,
+    };
+    *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
+    s->role->ops->start(s->role, 0, &s->out);
+}
+
+static void hear(struct scene *s, int ps, uint64_t term, enum ps_state state, uint64_t claimed)
+{
+    say_term(s, ps, term, LEADS_HEARD);
+    say(s, ps,
+        &(struct message){.type = MESSAGE_STATE,
+                          .code = state,
+                          .generation = state == PS_EMPTY ? 0 : GENERATION,
+                          .sequence = claimed});
+}
+
+static void close_worker(struct scene *s)
+{
+    worker_role_free(s->role);
+    outbox_free(&s->out);
+}
+
+static void worker_0_leads_when_all_ps_know_of_nobody_else(void **state)
+{
+    for (uint64_t term = 0; term < 2; term++) {
+        struct scene s;
+        open_worker(&s, 0);
+        for (int ps = 0; ps < PS_COUNT; ps++) meet(&s, ps);
+        hear(&s, 0, 0, PS_EMPTY, 0); /* it came back empty */
+        assert_int_equal(find(&s, ACTION_LEAD), -1);
+        hear(&s, 1, term, PS_EMPTY, 0);
+        assert_int_equal(find(&s, ACTION_LEAD) >= 0, term == 0);
+        assert_int_equal(find(&s, ACTION_CHOOSE) >= 0, term == 0);
+        assert_int_equal(worker_role_leads(s.role), term == 0);
+        close_worker(&s);
+    }
+}
+
+static void a_new_chief_chooses_nothing_before_every_ps_has_answered_its_claim(void **state)
+{
+    struct scene s;
+    open_worker(&s, 1);
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        meet(&s, ps);
+        hear(&s, ps, 0, PS_EMPTY, 0);
+    }
+    say_term(&s, 0, 1, LEADS_HEARD);
+    assert_true(find(&s, ACTION_LEAD) >= 0);
+    hear(&s, 0, 1, PS_SERVING, 2);
+    hear(&s, 1, 1, PS_EMPTY, 0); /* of before the claim came */
+    assert_int_equal(find(&s, ACTION_CHOOSE), -1);
+    hear(&s, 1, 1, PS_SERVING, 2);
+    assert_int_equal(find(&s, ACTION_CHOOSE), -1);
+    assert_non_null(sent(&s, 0, MESSAGE_JOIN));
+    close_worker(&s);
+}
+
+static void a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know(void **state)
+{
+    struct scene s;
+    open_worker(&s, 0);
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        meet(&s, ps);
+        hear(&s, ps, 0, PS_EMPTY, 0);
+    }
+    assert_true(worker_role_leads(s.role));
+    say_term(&s, 0, 1, LEADS_HEARD);
+    assert_true(find(&s, ACTION_YIELD) >= 0);
+    assert_false(worker_role_leads(s.role));
+    say_term(&s, 1, 0, LEADS_HEARD);
+    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->sequence, 1);
+    assert_int_equal(sent(&s, 1, MESSAGE_LEADS)->code, LEADS_HEARD);
+    close_worker(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_silent_chief_is_hung_up_on_and_the_next_worker_leads),
+        cmocka_unit_test(what_a_chief_of_an_older_term_says_is_void),
+        cmocka_unit_test(a_chief_that_speaks_keeps_the_lead),
+        cmocka_unit_test(time_in_which_the_ps_itself_stood_still_does_not_count),
+        cmocka_unit_test(a_chief_that_has_never_come_is_waited_for_unless_the_job_goes_on),
+        cmocka_unit_test(nobody_leads_who_does_not_say_that_it_could),
+        cmocka_unit_test(worker_0_leads_when_all_ps_know_of_nobody_else),
+        cmocka_unit_test(a_new_chief_chooses_nothing_before_every_ps_has_answered_its_claim),
+        cmocka_unit_test(a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,348 @@
+/* rows.c - rows of tables, which tasks carry beside what the roles say.
+ *
+ * What a batch names is the batch itself, and all are of one size, so that nobody can tell the rows
+ * of one from those of another by looking at them. An evaluation wants a few such batches of its
+ * own, one after the other.
+ */
+#include <string.h>
+
+#include "tests/simulate/world.h"
+
+enum {
+    NAMED_PERCENT = 70, /* of pushes: the next batch lies ready */
+    BRIEF_PERCENT = 10, /* of askings: given up soon */
+    ASK_US = 20000,
+    EVALUATED_MAX = 3,
+    AGAIN_US = 1000,          /* an evaluation that got no rows tries again */
+    EVALUATED_FROM = 1000000, /* no run has so many batches */
+};
+
+static bool has_rows(const struct world *world, int ps)
+{
+    return world->profile.has_rows && world->profile.has_variables[ps];
+}
+
+/* NULL: it is lost with its link. */
+static struct parcel *post(struct world *world, struct actor *from, int peer, uint32_t code,
+                           uint64_t generation, uint64_t sequence)
+{
+    const enum direction away = from->job == JOB_PS ? TO_WORKER : TO_PS;
+    struct link *link = network_link(world, from, peer);
+    if (!link) return NULL;
+    struct parcel *parcel = network_post(world, link, away, PARCEL_MESSAGE);
+    parcel->message = (struct message){
+        .type = MESSAGE_ROWS,
+        .code = code,
+        .job = from->job,
+        .task = (uint32_t)from->index,
+        .generation = generation,
+        .sequence = sequence,
+    };
+    return parcel;
+}
+
+/* ---- of a ps ---- */
+
+/* Into the back. */
+static void gather(struct world *world, struct actor *ps, int worker, uint64_t wanted)
+{
+    struct windows *windows = ps->windows[worker];
+    if (!wanted || *ps->store == NOTHING)
+        blame(world, "%s brings rows to worker/%d, which %s", actor_name(ps), worker,
+              wanted ? "are not there yet" : "names none");
+    windows->back = (struct row_back){wanted, *ps->store, worker};
+}
+
+static void bring(struct world *world, struct actor *ps, int worker, uint32_t code,
+                  uint64_t sequence)
+{
+    struct parcel *parcel = post(world, ps, worker, code, ps->config.generation, sequence);
+    if (!parcel) return;
+    parcel->rows = ps->windows[worker]->back;
+    parcel->rows_source = &ps->windows[worker]->back;
+}
+
+void rows_before_values(struct world *world, struct actor *ps, int worker, const struct message *m)
+{
+    struct rows_told *told = &ps->told[worker];
+    if (m->type != MESSAGE_VALUES || m->code & VALUES_HELD || !rows_are_due(told)) return;
+    if (!is_broken(world, DEFECT_ROWS_EARLY)) gather(world, ps, worker, ps->ids[worker].wanted);
+    bring(world, ps, worker, 0, told->sequence);
+}
+
+/* The stretch lands whatever is made of it, unless memory is shared. */
+static void land_front(struct world *world, struct actor *ps, int worker,
+                       const struct parcel *parcel)
+{
+    struct windows *windows = ps->windows[worker];
+    const bool is_lost = is_broken(world, DEFECT_ROWS_OLD) && parcel->message.code != ROWS_ASKED;
+    if (!windows || world->profile.shares_memory || is_lost) return;
+    struct content *front = &windows->gradient[ROWS_AT];
+    *front = parcel->content;
+    if (memcmp(parcel->source, front, sizeof *front) != 0) front->kind = CONTENT_TORN;
+}
+
+/* Ids cross once, and what the front says may change. */
+static void keep_ids(struct world *world, struct actor *ps, int worker, uint32_t code)
+{
+    const struct content *front = &ps->windows[worker]->gradient[ROWS_AT];
+    struct rows_ids *ids = &ps->ids[worker];
+    if (!(code & ROWS_BROUGHT))
+        ids->pushed = front->batch + 1;
+    else if (!is_broken(world, DEFECT_ROWS_IDS_OLD))
+        ids->pushed = ids->wanted;
+    ids->wanted = front->wanted;
+    if (code & ROWS_AND_NEXT && is_broken(world, DEFECT_ROWS_EARLY))
+        gather(world, ps, worker, ids->wanted);
+}
+
+void rows_check_applied(struct world *world, const struct actor *ps, int worker,
+                        const struct content *gradient)
+{
+    const uint64_t pushed = ps->ids[worker].pushed;
+    if (!has_rows(world, ps->index) || pushed == gradient->batch + 1) return;
+    blame(world, "%s applies gradients of batch %llu of worker/%d to rows of batch %lld",
+          actor_name(ps), (unsigned long long)gradient->batch, worker, (long long)pushed - 1);
+}
+
+void rows_heard_by_ps(struct world *world, struct actor *ps, int worker,
+                      const struct parcel *parcel)
+{
+    const struct message *m = &parcel->message;
+    const bool is_of_this_life = ps->windows[worker] && ps_role_is_serving(ps->role) &&
+                                 m->generation == ps->config.generation;
+    land_front(world, ps, worker, parcel);
+    switch (rows_heard(&ps->told[worker], m, is_of_this_life)) {
+    case ROWS_REFUSE:
+        post(world, ps, worker, ROWS_NONE, 0, m->sequence);
+        break;
+    case ROWS_ANSWER:
+        gather(world, ps, worker, ps->windows[worker]->gradient[ROWS_AT].wanted);
+        bring(world, ps, worker, ROWS_ASKED, m->sequence);
+        break;
+    case ROWS_KEEP:
+        keep_ids(world, ps, worker, m->code);
+        break;
+    case ROWS_WRONG:
+        blame(world, "%s gets push %llu of worker/%d of rows that it has not brought",
+              actor_name(ps), (unsigned long long)m->sequence, worker);
+        break;
+    case ROWS_VOID:
+        break;
+    }
+}
+
+/* The runner breaks with a worker whose push comes without its rows. */
+void rows_check_told(struct world *world, struct actor *ps, int worker, const struct message *m)
+{
+    struct rows_told *told = &ps->told[worker];
+    if (!has_rows(world, ps->index)) return;
+    if (m->type == MESSAGE_JOIN) rows_told_forget(told);
+    const bool is_void = m->generation != ps->config.generation || !ps->windows[worker];
+    if (m->type != MESSAGE_PUSH || is_void || rows_belong(told, m)) return;
+    blame(world, "%s gets push %llu of worker/%d, and has rows of push %llu", actor_name(ps),
+          (unsigned long long)m->sequence, worker, (unsigned long long)told->sequence);
+}
+
+/* ---- of a worker ---- */
+
+static void send_front(struct world *world, struct actor *worker, int ps, uint32_t code,
+                       uint64_t generation, uint64_t sequence)
+{
+    struct parcel *parcel = post(world, worker, ps, code, generation, sequence);
+    if (!parcel) return;
+    parcel->first = ROWS_AT;
+    parcel->pieces = 1;
+    parcel->source = &worker->views[ps].gradient[ROWS_AT];
+    parcel->content = *parcel->source;
+}
+
+void rows_before_push(struct world *world, struct actor *worker, int ps, const struct message *push)
+{
+    if (push->type != MESSAGE_PUSH || !has_rows(world, ps)) return;
+    const struct view *view = &worker->views[ps];
+    const uint32_t code = (view->gradient[ROWS_AT].wanted ? ROWS_AND_NEXT : 0) |
+                          (view->was_brought ? ROWS_BROUGHT : 0);
+    send_front(world, worker, ps, code, push->generation, push->sequence);
+}
+
+/* Where that is known. The window may have been lost meanwhile. */
+void rows_name_next(struct world *world, struct actor *worker)
+{
+    if (!world->profile.has_rows) return;
+    const uint64_t next = chance(world, NAMED_PERCENT) ? worker->computed.batch + 2 : 0;
+    for (int ps = 0; ps < world->profile.ps_count; ps++) {
+        struct view *view = &worker->views[ps];
+        struct content *window = view->gradient ? view->gradient : view->kept;
+        window[ROWS_AT].wanted = next;
+        view->was_brought = view->rows_of == worker->computed.batch + 1;
+        view->rows_of = 0;
+    }
+}
+
+bool rows_have_come(const struct world *world, const struct actor *worker, uint64_t wanted)
+{
+    for (int ps = 0; ps < world->profile.ps_count; ps++)
+        if (has_rows(world, ps) && worker->views[ps].rows_of != wanted) return false;
+    return true;
+}
+
+static void give_up(struct world *world, struct actor *worker, enum action_type work)
+{
+    const struct action begun = worker->works[work];
+    actor_work(world, worker, &begun, 0);
+}
+
+static bool ask(struct world *world, struct actor *worker, int ps)
+{
+    struct view *view = &worker->views[ps];
+    struct content *front = &view->gradient[ROWS_AT];
+    const uint64_t number = rows_ask(&view->asked);
+    if (!worker->links[ps] || !view->gradient) return false;
+    view->rows_of = 0;
+    front->wanted = worker->wanted;
+    if (front->kind == CONTENT_GRADIENT) front->kind = CONTENT_NONE;
+    send_front(world, worker, ps, ROWS_ASKED, worker_role_generation(worker->role), number);
+    return true;
+}
+
+/* All are asked at once; the work goes on when they have answered, and fails where they do not. */
+void rows_ask_all(struct world *world, struct actor *worker, const struct action *work,
+                  uint64_t wanted)
+{
+    const uint64_t delay_us = world->profile.delay_us;
+    const bool is_brief = chance(world, BRIEF_PERCENT);
+    bool can_ask = true;
+    world->counters.asked++;
+    worker->wanted = wanted;
+    actor_work(world, worker, work, is_brief ? 1 + delay_us : ASK_US + 8 * delay_us);
+    for (int ps = 0; ps < world->profile.ps_count && can_ask; ps++)
+        can_ask = !has_rows(world, ps) || ask(world, worker, ps);
+    if (!can_ask) give_up(world, worker, work->type);
+}
+
+static void check_age(struct world *world, struct actor *worker, int ps, const struct node *rows)
+{
+    const struct node *dense = node_of(world, worker->seen[ps]);
+    if (rows->hash == dense->hash) return;
+    if (world->profile.config.is_sync) /* others have gone on: nothing must come of the step */
+        worker->computed.is_mixed = true;
+    else if (rows->updates < dense->updates)
+        blame(world, "%s computes from rows of ps/%d that are %d updates older than its values",
+              actor_name(worker), ps, dense->updates - rows->updates);
+}
+
+/* Those in the backs are of these ids, and go with the values. */
+static void check(struct world *world, struct actor *worker, int ps)
+{
+    const struct row_back *back = worker->views[ps].back;
+    if (back->wanted != worker->wanted || back->worker != worker->index || back->node == NOTHING) {
+        blame(world, "%s takes rows of batch %lld of worker/%d from ps/%d for its batch %lld",
+              actor_name(worker), (long long)back->wanted - 1, back->worker, ps,
+              (long long)worker->wanted - 1);
+        return;
+    }
+    const struct node *node = node_of(world, back->node);
+    if (node->ps != ps || node->generation != worker_role_generation(worker->role))
+        blame(world, "%s takes rows of generation %04llx from ps/%d", actor_name(worker),
+              (unsigned long long)node->generation & 0xffff, ps);
+    else if (worker->wanted < EVALUATED_FROM)
+        check_age(world, worker, ps, node);
+}
+
+void rows_take(struct world *world, struct actor *worker, uint64_t wanted)
+{
+    worker->wanted = wanted;
+    for (int ps = 0; ps < world->profile.ps_count && !world->blame[0]; ps++)
+        if (has_rows(world, ps)) check(world, worker, ps);
+    worker->wanted = 0;
+}
+
+static bool all_answered(const struct world *world, const struct actor *worker, bool *ret_refused)
+{
+    *ret_refused = false;
+    for (int ps = 0; ps < world->profile.ps_count; ps++) {
+        if (!has_rows(world, ps)) continue;
+        if (!worker->views[ps].asked.is_answered) return false;
+        *ret_refused |= worker->views[ps].asked.is_refused;
+    }
+    return true;
+}
+
+static void go_on(struct world *world, struct actor *worker)
+{
+    bool is_refused;
+    const enum action_type work =
+        actor_is_at(worker, ACTION_COMPUTE) ? ACTION_COMPUTE : ACTION_EVALUATE;
+    if (!worker->wanted || !all_answered(world, worker, &is_refused)) return;
+    if (is_refused) {
+        give_up(world, worker, work);
+        return;
+    }
+    const uint64_t came = worker->wanted;
+    rows_take(world, worker, came);
+    if (work == ACTION_COMPUTE)
+        worker_computes(world, worker);
+    else
+        rows_evaluate(world, worker, &worker->works[ACTION_EVALUATE], came + 1);
+}
+
+void rows_heard_by_worker(struct world *world, struct actor *worker, int ps,
+                          const struct parcel *parcel)
+{
+    struct view *view = &worker->views[ps];
+    struct message m = parcel->message;
+    if (parcel->rows_source && !world->profile.shares_memory && view->own) {
+        view->own->back = parcel->rows;
+        if (memcmp(parcel->rows_source, &parcel->rows, sizeof parcel->rows) != 0)
+            view->own->back.node = NOTHING; /* torn */
+    }
+    if (is_broken(world, DEFECT_ROWS_ANSWER_OLD) && m.code == ROWS_ASKED)
+        m.sequence = view->asked.sequence;
+    rows_arrived(&view->asked, &m, true);
+    go_on(world, worker);
+}
+
+void rows_hear_values(struct world *world, struct view *view)
+{
+    const uint64_t came = rows_with_values(&view->asked);
+    if (came || !is_broken(world, DEFECT_ROWS_STAY)) view->rows_of = came;
+    world->counters.named += came != 0;
+}
+
+/* ---- evaluation ---- */
+
+/* wanted 0: from the first batch on */
+void rows_evaluate(struct world *world, struct actor *worker, const struct action *work,
+                   uint64_t wanted)
+{
+    const struct action evaluate = *work;
+    if (wanted == 0) wanted = EVALUATED_FROM;
+    if (world->profile.has_rows && wanted < EVALUATED_FROM + EVALUATED_MAX)
+        rows_ask_all(world, worker, &evaluate, wanted);
+    else
+        actor_work(world, worker, &evaluate, world->profile.write_us);
+}
+
+/* What lies in front of the rows is heard first. */
+void rows_evaluate_later(struct world *world, struct actor *worker, const struct action *work)
+{
+    worker->evaluates = *work;
+    actor_add(world, worker, EVENT_EVALUATE, AGAIN_US);
+}
+
+static bool has_all_windows(const struct world *world, const struct actor *worker)
+{
+    for (int ps = 0; ps < world->profile.ps_count; ps++)
+        if (has_rows(world, ps) && !worker->views[ps].gradient) return false;
+    return true;
+}
+
+void rows_evaluate_again(struct world *world, struct actor *worker)
+{
+    if (!worker_role_is_evaluating(worker->role)) return;
+    if (has_all_windows(world, worker))
+        rows_evaluate(world, worker, &worker->evaluates, 0);
+    else
+        rows_evaluate_later(world, worker, &worker->evaluates);
+}

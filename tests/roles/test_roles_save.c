@@ -384,6 +384,30 @@ static void a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal(void
     }
 }
 
+static void a_signal_to_a_worker_that_comes_late_ends_the_job_with_a_last_checkpoint(void **state)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        const struct stage_options o =
+            saving(seed % 2 ? async_options(2, 3, 1000, seed) : sync_options(2, 3, 1000, seed));
+        struct stage s;
+        begin(&s, &o);
+        run_until_applied(&s, 5);
+        stage_kill(&s, &s.workers[2]);
+        stage_restart(&s, &s.workers[2]);
+        stage_cut(&s, 1, 2); /* without which it takes no part */
+        stage_run(&s, 200 + (int)(seed % 10));
+        stage_leave(&s, &s.workers[2], EXIT_TERMINATED, "stopped by SIGTERM");
+        assert_true(s.workers[2].has_ended);
+        assert_int_equal(s.workers[2].code, EXIT_TERMINATED);
+        settle(&s);
+        stage_kill(&s, &s.workers[2]);
+        stage_pass_time(&s, STAGE_STOP_LIMIT_MS / PS_STOP_PARTS);
+        end_with(&s, EXIT_TERMINATED);
+        assert_true(newest(&s)->step >= 5);
+        stage_close(&s);
+    }
+}
+
 static void stop_by_hook(struct stage *s, uint64_t seed, int worker, int code)
 {
     const struct stage_options o = saving(async_options(2, 3, 1000, seed));
@@ -456,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_signal_ends_the_job_in_time_even_where_a_step_does_not_end),
         cmocka_unit_test(a_job_that_ends_waits_a_third_of_its_time_for_a_worker_that_is_gone),
         cmocka_unit_test(a_task_that_still_waits_for_the_others_ends_at_once_on_a_signal),
+        cmocka_unit_test(a_signal_to_a_worker_that_comes_late_ends_the_job_with_a_last_checkpoint),
         cmocka_unit_test(a_hook_that_has_enough_ends_the_job_as_if_the_last_step_had_come),
         cmocka_unit_test(a_hook_that_ends_the_job_with_a_code_gives_it_to_all),
         cmocka_unit_test(a_job_that_is_ending_survives_the_loss_of_a_ps),

@@ -167,6 +167,13 @@ static bool is_crossing(const struct world *world, const struct actor *actor)
     return actor->ended_us <= first->ended_us + HOPS_MAX * world->profile.delay_us;
 }
 
+/* A worker that came late and took no part yet ends at once on a signal: what becomes of the job it
+ * does not learn. */
+static bool has_ended_alone(const struct actor *actor)
+{
+    return actor->job == JOB_WORKER && actor->asked_us && actor->ended_us == actor->asked_us;
+}
+
 static void check_verdicts(struct world *world)
 {
     const struct actor *first = &world->actors[world->first_ended];
@@ -176,8 +183,8 @@ static void check_verdicts(struct world *world)
         const struct actor *actor = &world->actors[i];
         if (!actor->has_ended || actor->code == first->code) continue;
         bool is_fine_alone = is_worth_another_try(actor->code) || may_end_with(world, actor->code);
-        bool has_own_reason =
-            actor->is_severed || is_crossing(world, actor) || world->profile.story == STORY_HARSH;
+        bool has_own_reason = actor->is_severed || is_crossing(world, actor) ||
+                              has_ended_alone(first) || world->profile.story == STORY_HARSH;
         if (has_own_reason && is_fine_alone) continue;
         blame(world, "%s ends with %d (%s), but %s with %d (%s)", actor_name(first), first->code,
               first->text, actor_name(actor), actor->code, actor->text);

@@ -49,6 +49,7 @@ static void leave(struct world *world, struct actor *actor)
 {
     TRACE(world, "%s gets a signal", actor_name(actor));
     world->is_to_stop = true;
+    actor->asked_us = world->now_us;
     actor->role->ops->leave(actor->role, EXIT_TERMINATED, "stopped by SIGTERM", &actor->outbox);
     actor_flush(world, actor);
 }

@@ -152,6 +152,7 @@ struct actor {
     bool has_left;                     /* it has ended, and does not linger any more */
     bool is_severed;                   /* the verdict need not have reached it */
     uint64_t incarnation, started_us, ended_us;
+    uint64_t asked_us;           /* to end, by a signal; 0: it was not */
     uint64_t unplugged_until_us; /* no link can be made */
     int code;
     struct roster moves_to; /* has_ended: by a move; of no tasks: otherwise */

@@ -193,11 +193,20 @@ static void verdict(struct worker_role *w, int ps, const struct message *m, stru
     worker_end(w, code, text, ps, out);
 }
 
+/* A worker that comes late to a job and takes no part yet: the job ends well without it. */
+static bool can_end_before_the_job(const struct worker_role *w)
+{
+    const struct server *first = &w->servers[0];
+    const bool serves = first->contact == KNOWN && first->state == PS_SERVING;
+    return w->phase < JOINING && serves && !worker_is_chief(w);
+}
+
 static void on_leave(struct role *role, int code, const char *why, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     if (w->phase == ENDED || w->ending == LEAVES) return;
-    if (w->phase < JOINING || w->servers[0].contact == GONE) {
+    const bool ends_before = can_end_before_the_job(w);
+    if (!ends_before && (w->phase < JOINING || w->servers[0].contact == GONE)) {
         worker_end(w, code, why, NOBODY, out);
         return;
     }
@@ -206,6 +215,9 @@ static void on_leave(struct role *role, int code, const char *why, struct outbox
     snprintf(text, sizeof text, "%s: %s", w->name, why);
     plan_stop(w, LEAVES, code, worker_is_chief(w) ? why : text);
     worker_ask_all_to_stop(w, NOBODY, out);
+    if (!ends_before) return;
+    worker_set_life(w, ENDED);
+    outbox_end(out, code, why);
 }
 
 static void on_stop(struct role *role, int code, const char *why, struct outbox *out)

@@ -32,19 +32,20 @@ err ready_check(const struct run *run)
                 job_name(cluster->job), cluster->task, own);
 }
 
-static struct ready *opened;
+static struct ready opened; /* a signal may come when the run is over */
 
 static void close_opened(void)
 {
-    ready_close(opened);
+    ready_close(&opened);
 }
 
-err ready_open(const struct run *run, struct ready *ret)
+err ready_open(const struct run *run, struct ready **ret)
 {
     const char *path = run->flags.ready_file;
     struct stat left;
-    *ret = (struct ready){.run = run};
-    opened = ret;
+    opened.run = run;
+    if (path) snprintf(opened.path, sizeof opened.path, "%s", path);
+    *ret = &opened;
     tasks_end_by(close_opened);
     if (!path || lstat(path, &left)) return OK; /* what else is wrong is told when it is written */
     if (!S_ISREG(left.st_mode))
@@ -56,13 +57,12 @@ err ready_open(const struct run *run, struct ready *ret)
 
 static err write_file(struct ready *ready, const char *text)
 {
-    const char *path = ready->run->flags.ready_file;
     struct stat written;
     ready->is_written = true;
-    const err e = replace_file(path, text);
+    const err e = replace_file(ready->path, text);
     ready->is_written = !e;
     if (e) return fail_prefix(e, "--ready_file");
-    if (stat(path, &written) == 0) ready->file = written.st_ino;
+    if (stat(ready->path, &written) == 0) ready->file = written.st_ino;
     return OK;
 }
 
@@ -84,7 +84,7 @@ static err tell_by_file(struct ready *ready, const char *address)
 /* Whoever watches may have gone, which is no reason not to train. */
 err ready_tell(struct ready *ready, const char *address)
 {
-    if (ready->run->flags.ready_file) TRY(tell_by_file(ready, address));
+    if (ready->path[0]) TRY(tell_by_file(ready, address));
     if (notify("READY=1")) log_line(LOG_WARNING, "cannot say that it is ready: %s", error_text());
     return OK;
 }
@@ -92,8 +92,7 @@ err ready_tell(struct ready *ready, const char *address)
 /* Also in a signal's handler. */
 void ready_close(struct ready *ready)
 {
-    const char *path = ready->run->flags.ready_file;
     struct stat there;
-    if (!ready->is_written || stat(path, &there)) return;
-    if (!ready->file || there.st_ino == ready->file) unlink(path);
+    if (!atomic_exchange(&ready->is_written, false) || stat(ready->path, &there)) return;
+    if (!ready->file || there.st_ino == ready->file) unlink(ready->path);
 }

@@ -10,25 +10,27 @@
 #ifndef CMD_LAUNCH_READY_H
 #define CMD_LAUNCH_READY_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
 #include "cmd/cmd.h"
 
 struct ready {
-    const struct run *run;
-    atomic_bool is_written; /* or is about to be */
+    const struct run *run;  /* until it is closed */
+    char path[PATH_MAX];    /* "": no file */
+    atomic_bool is_written; /* or is about to be; until it is closed */
     _Atomic(ino_t) file;    /* as it was written; 0: not known yet */
 };
 
 /* ERR_INPUT: the task takes any free port and nobody would learn which. */
 err ready_check(const struct run *);
 
-/* One at a time, which stays where it is. ERR_INPUT: a device is there, say; ERR_IO: what is left
+/* Once, and there is nothing to free. ERR_INPUT: a device is there, say; ERR_IO: what is left
  * cannot be removed. */
-err ready_open(const struct run *, struct ready *ret);
+err ready_open(const struct run *, struct ready **ret);
 /* address: how others reach it; NULL: it listens nowhere. ERR_IO: the file. */
 err ready_tell(struct ready *, const char *address);
-void ready_close(struct ready *);
+void ready_close(struct ready *); /* the file goes; again is fine, and in a signal's handler */
 
 #endif

@@ -24,12 +24,15 @@ enum {
     VALUE_BYTES = ADDRESS_MAX + TASKS_BYTES,
 };
 
+enum place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* lost: to be claimed again */
+
 struct registry {
     struct coordinator *coordinator;
     struct cluster_spec *cluster;
-    enum job last_job;       /* that is looked for, from the ps on */
-    const char *limit_name;  /* of waiting */
-    char value[VALUE_BYTES]; /* of our place; "": we have none */
+    enum job last_job;      /* that is looked for, from the ps on */
+    const char *limit_name; /* of waiting */
+    enum place place;
+    char value[VALUE_BYTES]; /* of our place */
     char tasks[TASKS_BYTES];
     pthread_t thread;
     bool has_joined; /* all have been found; before the thread begins */
@@ -216,25 +219,55 @@ static err claim(struct registry *r, bool *ret_is_ours)
     return OK;
 }
 
-/* Somebody else who has taken the place meanwhile is the task now: a ps says so to whoever asks. */
+static bool is_key_of(const struct coordinator_entry *entry, int task)
+{
+    char *end;
+    return strtol(entry->name, &end, 10) == task && end != entry->name && !*end;
+}
+
+/* By its value: what we have claimed under a lease of before may still be there. */
+static err find_another(struct registry *r, bool *ret_is_there)
+{
+    struct arena arena = {0};
+    struct coordinator_entry *entries;
+    int count;
+    const err e = list(r, r->cluster->job, &arena, &entries, &count);
+    *ret_is_there = false;
+    for (int i = 0; !e && i < count; i++)
+        *ret_is_there |=
+            is_key_of(&entries[i], r->cluster->task) && strcmp(entries[i].value, r->value) != 0;
+    arena_free(&arena);
+    return e;
+}
+
+/* Somebody else who has taken the place meanwhile is the task now: a ps says so to whoever asks.
+ * Where nobody has it, or the coordinator does not say, it stays lost. */
 static err claim_again(struct registry *r)
 {
-    bool is_ours;
+    bool is_ours, is_anothers = false;
     char name[TASK_NAME_MAX];
     TRY(claim(r, &is_ours));
+    if (!is_ours) TRY(find_another(r, &is_anothers));
+    if (!is_ours && !is_anothers) return OK;
+    r->place = is_ours ? PLACE_OURS : PLACE_NONE;
     task_name(r->cluster->job, r->cluster->task, name);
     log_line(LOG_WARNING,
              "was cut off from the coordinator for too long: the place of %s was lost%s", name,
              is_ours ? ", and is taken again" : " to another one");
-    if (!is_ours) r->value[0] = '\0';
     return OK;
+}
+
+static err renew(struct registry *r)
+{
+    bool has_lost = false;
+    TRY(ask_to_renew(r, &has_lost));
+    if (has_lost && r->place == PLACE_OURS) r->place = PLACE_LOST;
+    return r->place == PLACE_LOST ? claim_again(r) : OK;
 }
 
 static err keep(struct registry *r)
 {
-    bool has_lost = false;
-    TRY(ask_to_renew(r, &has_lost));
-    if (has_lost && r->value[0]) TRY(claim_again(r));
+    TRY(renew(r));
     return take_asked(r) ? look(r) : OK;
 }
 
@@ -284,11 +317,9 @@ static err look_once_more(struct registry *r, err e, uint64_t limit_ms, const ch
                  e ? error_text() : what, (unsigned long long)waited_ms / 1000,
                  (double)limit_ms / 1000);
     }
-    bool has_lost = false;
     nanosleep(&pause, NULL);
-    if (!r->coordinator) return OK;
-    e = ask_to_renew(r, &has_lost);
-    return !e && has_lost && r->value[0] && r->cluster->task >= 0 ? claim_again(r) : OK;
+    if (r->coordinator) (void)renew(r); /* the next look says what is wrong */
+    return OK;
 }
 
 static err open_coordinator(struct registry *r, const struct registry_options *o)
@@ -318,6 +349,7 @@ static err take_place(struct registry *r, uint64_t limit_ms)
                      count_of(r, r->cluster->job), job_name(r->cluster->job));
         TRY(look_once_more(r, e, limit_ms, what));
     }
+    r->place = PLACE_OURS;
     return OK;
 }
 

@@ -257,12 +257,10 @@ static bool listens(const struct run *run)
 
 static int dispatch(struct run *run)
 {
-    struct ready ready;
-    err e = ready_open(run, &ready);
-    run->ready = &ready;
-    if (!e && !listens(run)) e = ready_tell(&ready, NULL);
+    err e = ready_open(run, &run->ready);
+    if (!e && !listens(run)) e = ready_tell(run->ready, NULL);
     const int code = e ? report_error(e) : run_by_kind(run);
-    ready_close(&ready);
+    ready_close(run->ready);
     return code;
 }
 

@@ -1,0 +1,152 @@
+"""Places that are lost while the coordinator is hard to reach: tasks find etcd behind a gate, which a test closes for
+some of what they ask."""
+import base64
+import http.server
+import json
+import signal
+import threading
+import urllib.error
+import urllib.request
+
+import program
+from program import LIMIT_S, named
+from program.cluster import ENDLESS
+
+CLAIM, LEASE, LEAVE = "/v3/kv/txn", "/v3/lease/grant", "/v3/lease/revoke"
+
+
+class Gate(http.server.ThreadingHTTPServer):
+    """Passes on what etcd is asked and answers."""
+    daemon_threads = True
+
+    def __init__(self, etcd):
+        self.etcd = etcd
+        self.is_closed = lambda path: False
+        self.may_leave = threading.Event()
+        self.may_leave.set()
+        self.asked, self.leases = [], []  # paths; those that were given
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_):
+        """Who has asked was killed."""
+
+    def claims(self):
+        return self.asked.count(CLAIM)
+
+    def pass_on(self, path, body):
+        """(status, answer)"""
+        self.asked.append(path)
+        if self.is_closed(path):
+            return 503, b"{}"
+        if path == LEAVE:
+            self.may_leave.wait(LIMIT_S)
+        try:
+            with urllib.request.urlopen(f"{self.etcd}{path}", body, timeout=LIMIT_S) as answer:
+                said = answer.read()
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, refusal.read()
+        if path == LEASE:
+            self.leases.append(json.loads(said)["ID"])
+        return 200, said
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        status, said = self.server.pass_on(self.path, self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_):
+        pass
+
+
+class Lost(named.Etcd, named.NamedCase):
+    def start_server(self):
+        url = super().start_server()
+        self.etcd = url.replace("etcd://", "http://")
+        self.gate = Gate(self.etcd)
+        self.addCleanup(self.gate.server_close)
+        self.addCleanup(self.gate.shutdown)
+        self.folder_there = b"/tests/of-dtrain/small/"
+        return url
+
+    def ask_etcd(self, what, **asks):
+        with urllib.request.urlopen(f"{self.etcd}/v3/{what}", json.dumps(asks).encode(), timeout=LIMIT_S) as answer:
+            return json.loads(answer.read())
+
+    def start_behind_gate(self, *more):
+        """All tasks, of which one worker asks the gate; its name here and in the cluster."""
+        self.write_spec(last_step=ENDLESS)
+        for number, job in enumerate(("ps", "ps", "worker")):
+            self.start(f"{job}-{number}", job)
+        self.url = self.url.replace(self.etcd.partition("//")[2], f"127.0.0.1:{self.gate.server_port}")
+        self.start("gated", "worker", *more)
+        self.wait_for_places()
+        task = next(task for task in named.TASKS if self.holder(task) == "gated")
+        self.key = base64.b64encode(self.folder_there + task.encode()).decode()
+        return task
+
+    def value(self):
+        """At its key; None: nobody has it."""
+        found = self.ask_etcd("kv/range", key=self.key).get("kvs")
+        return found[0]["value"] if found else None
+
+    def lose(self):
+        """Its lease, as one that ran out."""
+        self.ask_etcd("lease/revoke", ID=self.gate.leases[-1])
+
+    def test_a_claim_without_an_answer_is_made_again(self):
+        task = self.start_behind_gate()
+        value, claims = self.value(), self.gate.claims()
+        self.gate.is_closed = lambda path: path == CLAIM
+        self.lose()
+        program.wait_until(lambda: self.gate.claims() > claims, self.log)
+        self.assertIsNone(self.value())
+        self.gate.is_closed = lambda path: False
+        program.wait_until(lambda: self.value() == value, self.log)
+        self.wait_for("gated", f"the place of {task} was lost, and is taken again")
+
+    def leave_behind(self, value):
+        """At its key, without its lease."""
+        self.ask_etcd("kv/put", key=self.key, value=value)
+        self.lose()
+
+    def test_what_it_left_there_itself_is_waited_for(self):
+        task = self.start_behind_gate()
+        value, claims = self.value(), self.gate.claims()
+        self.leave_behind(value)
+        program.wait_until(lambda: self.gate.claims() > claims, self.log)
+        self.ask_etcd("kv/deleterange", key=self.key)
+        program.wait_until(lambda: self.value() == value, self.log)
+        self.wait_for("gated", f"the place of {task} was lost, and is taken again")
+        self.assertNotIn("to another one", self.text("gated"))
+
+    def test_a_place_that_another_one_has_is_given_up(self):
+        task = self.start_behind_gate()
+        other = base64.b64encode(b"127.0.0.1:1 ps=2,worker=2").decode()
+        self.leave_behind(other)
+        self.wait_for("gated", f"the place of {task} was lost to another one")
+        self.assertEqual(self.value(), other)
+
+    def test_a_signal_while_a_place_is_left_leaves_the_file_of_another_life(self):
+        self.start_behind_gate("--ready_file=ready.json")
+        ready = self.folder / "ready.json"
+        program.wait_until(ready.exists, self.log)
+        (self.folder / "another.json").hardlink_to(ready)  # a new file often has the number of one that went
+        self.addCleanup(self.gate.may_leave.set)
+        self.gate.may_leave.clear()
+        gated = self.processes["gated"]
+        gated.terminate()
+        program.wait_until(lambda: LEAVE in self.gate.asked, self.log)
+        self.assertFalse(ready.exists())
+        (self.folder / "another.json").rename(ready)
+        gated.terminate()
+        self.assertEqual(self.ended("gated"), 128 + signal.SIGTERM, self.log())
+        self.assertTrue(ready.exists())
+
+
+if __name__ == "__main__":
+    program.main()

@@ -329,6 +329,18 @@ static void numbers_that_cannot_be_are_refused(void **state)
     }
 }
 
+/* For each of them there is memory: of a file it asks for no more than a job can have. */
+static void a_share_of_more_workers_than_a_job_has_is_refused(void **state)
+{
+    struct data_share share = {.rows = 1 << 20, .batch = 1, .workers = SHARE_WORKERS_MAX};
+    assert_true(data_share_is_countable(&share));
+    share.workers++;
+    assert_false(data_share_is_countable(&share));
+    share.workers = UINT32_MAX;
+    share.rows = UINT64_C(1) << 40;
+    assert_false(data_share_is_countable(&share));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +356,7 @@ int main(void)
         cmocka_unit_test(a_share_is_the_same_where_pushes_are),
         cmocka_unit_test(numbers_are_read_as_they_were_written),
         cmocka_unit_test(numbers_that_cannot_be_are_refused),
+        cmocka_unit_test(a_share_of_more_workers_than_a_job_has_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ bool data_share_is_countable(const struct data_share *s)
 {
     const uint64_t epochs = COVERAGE_EPOCHS / 4; /* of a round: then 32 hold what is on its way */
     const uint64_t gradients = gradients_brought(s);
-    const bool is_known = s->rows && s->batch && s->workers;
+    const bool is_known = s->rows && s->batch && s->workers && s->workers <= SHARE_WORKERS_MAX;
     const bool is_sane = s->rows <= ROWS_MAX && s->batch <= BATCH_MAX && gradients <= UINT32_MAX;
     return is_known && is_sane && s->batch <= s->rows * epochs / gradients;
 }

@@ -22,15 +22,18 @@ static const uint64_t DATA_ROWS_ENDLESS = UINT64_C(1) << 52;
 /* Open at a time: a worker that is farther ahead of another one closes the oldest. */
 enum { COVERAGE_EPOCHS = 32 };
 
+enum { SHARE_WORKERS_MAX = 4096 }; /* of a job, whatever a file or another task says */
+
 /* How workers share the rows. */
 struct data_share {
     uint64_t rows;     /* of an epoch; 0: nothing is counted; DATA_ROWS_ENDLESS: there is no end */
     uint64_t batch;    /* rows of a gradient */
-    uint64_t workers;  /* 1 .. */
+    uint64_t workers;  /* 1 .. SHARE_WORKERS_MAX */
     uint64_t replicas; /* gradients of a round: what is summed into one push follows from them */
 };
 uint32_t data_share_gradients(const struct data_share *, int worker); /* in one push */
-/* Can it be counted? Not where a push brings more epochs than are open at a time. */
+/* Can it be counted? Not where a push brings more epochs than are open at a time, nor by more
+ * workers than a job has. */
 bool data_share_is_countable(const struct data_share *);
 
 struct coverage {

@@ -1,5 +1,6 @@
 /* worker_chief.c - coming to lead; what a generation begins from: a checkpoint of this run, another
  * run's values, or the spec's initial values; and what each ps is told and brought of it. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,8 @@ static const char *rows_text(const struct data_share *share, char text[ROWS_TEXT
     snprintf(text, ROWS_TEXT_MAX, "%llu rows", (unsigned long long)share->rows);
     return text;
 }
+
+static_assert(SHARE_WORKERS_MAX == WORKERS_MAX, "a share is of the workers of a job");
 
 /* Of the workers that there were. */
 static err read_ledgers_before(struct worker_task *w, struct ledger **ret)

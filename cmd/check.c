@@ -312,8 +312,9 @@ static void print_device(const struct check *check)
 static void print_all(const struct check *check)
 {
     const struct session *session = &check->session;
-    printf("%s: \"%s\", fingerprint %s\n", check->run.spec_path, check->run.spec.name,
-           check->run.spec.fingerprint);
+    char shown[PATH_BYTES_MAX];
+    printf("%s: \"%s\", fingerprint %s\n", path_shown(check->run.spec_path, shown),
+           check->run.spec.name, check->run.spec.fingerprint);
     print_data(session->train_data, "training data");
     print_data(session->eval_data, "evaluation data");
     puts("");

@@ -67,15 +67,17 @@ static json_t *result_json(const struct eval *eval)
 {
     const struct graph *graph = eval->model.session.graph;
     const char *name = eval->model.spec.name;
+    char shown[PATH_BYTES_MAX];
     json_t *metrics = json_object();
     json_object_set_new(metrics, "loss", json_real(eval->evaluation.loss));
     for (int i = 0; i < graph->metric_count; i++)
         json_object_set_new(metrics, graph->metrics[i].name,
                             json_real(eval->evaluation.metrics[i]));
     return json_pack("{ss ss sI sI so sf sf}", "name", name ? name : "", "checkpoint",
-                     bundle_prefix(eval->model.bundle), "step", (json_int_t)eval->model.step,
-                     "evaluation_examples", (json_int_t)eval->evaluation.rows, "metrics", metrics,
-                     "seconds", eval->seconds, "examples_per_second", examples_per_second(eval));
+                     path_shown(bundle_prefix(eval->model.bundle), shown), "step",
+                     (json_int_t)eval->model.step, "evaluation_examples",
+                     (json_int_t)eval->evaluation.rows, "metrics", metrics, "seconds",
+                     eval->seconds, "examples_per_second", examples_per_second(eval));
 }
 
 /* Flushed here, since a full disk is seen when the bytes leave and not before. */

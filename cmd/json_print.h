@@ -6,7 +6,8 @@
 
 #include "core/base/error.h"
 
-/* Prints it, with its members in the order in which they were put in, and takes the reference.
+/* Prints it, with its members in the order in which they were put in and URLs without their
+ * secrets, and takes the reference.
  * ERR_MEMORY: it is NULL, since jansson had no memory for it. */
 err json_print(json_t *);
 

@@ -310,11 +310,12 @@ int cmd_predict(int argc, char **argv)
 {
     struct arena arena = {0};
     struct predict p = {0};
+    char shown[PATH_BYTES_MAX];
     cpu_environment_prepare(argv);
     err e = predict(&p, argc - 1, argv + 1, &arena);
     int code = e ? report_error(e) : EXIT_DONE;
     if (!e && strcmp(p.flags.out, "-"))
-        printf("%s: %lld rows at step %lld\n", p.flags.out, (long long)p.rows,
+        printf("%s: %lld rows at step %lld\n", path_shown(p.flags.out, shown), (long long)p.rows,
                (long long)p.model.step);
     if (p.out && p.out != stdout) fclose(p.out);
     restored_model_close(&p.model);

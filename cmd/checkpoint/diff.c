@@ -9,6 +9,7 @@
 
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/json_print.h"
+#include "core/base/files/url.h"
 
 enum { CODE_EQUAL = 0, CODE_DIFFERENT = 1 };
 
@@ -27,10 +28,11 @@ static void add_json(struct diff *d, const char *name, json_t *how)
 
 static void report_missing(struct diff *d, const struct bundle *here, const char *name)
 {
+    char shown[PATH_BYTES_MAX];
     if (d->json)
         add_json(d, name, json_pack("{ss}", "only_in", bundle_prefix(here)));
     else
-        printf("%s: only in %s\n", name, bundle_prefix(here));
+        printf("%s: only in %s\n", name, path_shown(bundle_prefix(here), shown));
     d->differences++;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/checkpoint/npz.h"
+#include "core/base/files/url.h"
 #include "core/base/log.h"
 
 static const char *numpy_type(int dtype)
@@ -64,6 +65,7 @@ static err add_all(struct npz *npz, struct bundle *bundle, int *ret_arrays)
 static err export(struct bundle *bundle, const char *path)
 {
     struct npz *npz;
+    char shown[PATH_BYTES_MAX];
     int arrays;
     TRY(npz_create(path, &npz));
     err e = add_all(npz, bundle, &arrays);
@@ -72,7 +74,7 @@ static err export(struct bundle *bundle, const char *path)
         return e;
     }
     TRY(npz_finish(npz));
-    printf("%s: %d arrays of %s\n", path, arrays, bundle_prefix(bundle));
+    printf("%s: %d arrays of %s\n", path, arrays, path_shown(bundle_prefix(bundle), shown));
     return OK;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cmd/checkpoint/checkpoint.h"
+#include "core/base/files/url.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
 #include "core/train/checkpoint/checkpoints.h"
@@ -238,7 +239,7 @@ static err write_shard(struct reshard *r, const char *folder, int shard)
 
 static err write_all(struct reshard *r, struct checkpoints *to, int64_t step)
 {
-    char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
+    char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX], shown[PATH_BYTES_MAX];
     err e = OK;
     const uint64_t tag = random_u64((uint64_t)getpid(), clock_ns());
     TRY(checkpoints_begin(to, (uint64_t)step, tag, folder));
@@ -250,7 +251,7 @@ static err write_all(struct reshard *r, struct checkpoints *to, int64_t step)
     }
     for (int i = 0; i < r->shards; i++)
         printf("shard %d: %lld bytes of variables and slots\n", i, (long long)r->load[i]);
-    printf("%s: %d tensors in %d %s\n", prefix, r->count, r->shards,
+    printf("%s: %d tensors in %d %s\n", path_shown(prefix, shown), r->count, r->shards,
            r->shards == 1 ? "shard" : "shards");
     return OK;
 }

@@ -13,6 +13,7 @@
 
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/json_print.h"
+#include "core/base/files/url.h"
 #include "core/train/checkpoint/shard.h"
 
 enum { RECEIVED, TAKEN, TAKEN_STEP }; /* columns of a ledger (shard.h) */
@@ -48,10 +49,11 @@ static void compare_row(const struct check *c, const struct bundle_entry *entry,
                         const int64_t row[LEDGER_COLUMNS])
 {
     const int64_t *first = c->first + worker * LEDGER_COLUMNS;
+    char shown[PATH_BYTES_MAX];
     if (c->json || first[TAKEN] == row[TAKEN]) return;
     printf("%s: note: %s, worker %lld: gradient %lld was the last, of another ps %lld\n",
-           bundle_prefix(c->bundle), entry->name, (long long)worker, (long long)row[TAKEN],
-           (long long)first[TAKEN]);
+           path_shown(bundle_prefix(c->bundle), shown), entry->name, (long long)worker,
+           (long long)row[TAKEN], (long long)first[TAKEN]);
 }
 
 /* Ledgers come in the order of their ps; rows becomes the check's where it is the first. */
@@ -113,9 +115,10 @@ static err print_json(const struct check *c)
 
 static void print(const struct check *c)
 {
+    char shown[PATH_BYTES_MAX];
     printf("%s: ok, global step %lld, %d tensors, %lld bytes in %d %s, %d %s\n",
-           bundle_prefix(c->bundle), (long long)c->step, bundle_entries(c->bundle),
-           (long long)c->bytes, bundle_shards(c->bundle),
+           path_shown(bundle_prefix(c->bundle), shown), (long long)c->step,
+           bundle_entries(c->bundle), (long long)c->bytes, bundle_shards(c->bundle),
            bundle_shards(c->bundle) == 1 ? "shard" : "shards", c->ledgers,
            c->ledgers == 1 ? "ledger" : "ledgers");
 }

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/files/url.h"
 #include "core/base/printable.h"
 
 enum { LOG_LINE_MAX = 4096, LOG_TASK_MAX = 64, LOG_WRITE_TRIES = 16, LOG_COLUMNS = 80 };
@@ -53,8 +54,11 @@ __attribute__((format(printf, 3, 0))) static void
 print_safely(char *to, size_t size, const char *format, va_list arguments)
 {
     char text[LOG_LINE_MAX];
+    const int wanted = vsnprintf(text, sizeof text, format, arguments);
     to[0] = '\0';
-    if (vsnprintf(text, sizeof text, format, arguments) < 0) return;
+    if (wanted < 0) return;
+    char *url = urls_hide(text); /* of one that is cut nobody can say what is secret */
+    if (wanted >= LOG_LINE_MAX && url) *url = '\0';
     for (char *c = text; *c; c++)
         if (*c == '\n') *c = ' ';
     printable_copy(to, size, text);

@@ -5,9 +5,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+
+#undef fail /* cmocka has a macro of this name */
 
 static void a_scheme_makes_a_url(void **state)
 {
@@ -61,15 +64,53 @@ static void secrets_are_not_shown(void **state)
     assert_shown("http://u:p/q@h/a", "http://h/a");
     assert_shown("http://h/a?", "http://h/a?");
     assert_shown("http://h/a?x=1&y=2", "http://h/a?x=1&y=2");
-    assert_shown("http://h/a?sig=1", "http://h/a?sig=***");
-    assert_shown("http://h/a?x=1&X-Amz-Credential=2&y", "http://h/a?x=1&X-Amz-Credential=***&y");
-    assert_shown("http://h/a?AWSAccessKeyId=1&Signature=2",
+    assert_shown("http://h/a?sig=1234", "http://h/a?sig=***");
+    assert_shown("http://h/a?x=1&X-Amz-Credential=2222&y", "http://h/a?x=1&X-Amz-Credential=***&y");
+    assert_shown("http://h/a?AWSAccessKeyId=111&Signature=2222",
                  "http://h/a?AWSAccessKeyId=***&Signature=***");
-    assert_shown("hdfs://h/a?delegation=1", "hdfs://h/a?delegation=***");
+    assert_shown("hdfs://h/a?delegation=1234", "hdfs://h/a?delegation=***");
     static char path[3 * PATH_BYTES_MAX], shown[PATH_BYTES_MAX];
     memset(path, 'a', sizeof path - 1);
     memcpy(path, "http://h/?", strlen("http://h/?"));
     assert_int_equal(strlen(path_shown(path, shown)), PATH_BYTES_MAX - 1);
+}
+
+static void assert_hidden(const char *text, const char *expected, const char *last)
+{
+    char copy[256];
+    snprintf(copy, sizeof copy, "%s", text);
+    const char *begin = urls_hide(copy);
+    assert_string_equal(copy, expected);
+    if (last)
+        assert_string_equal(begin, last);
+    else
+        assert_null(begin);
+}
+
+static void secrets_of_a_text_are_hidden(void **state)
+{
+    assert_hidden("no URL: a@b", "no URL: a@b", NULL);
+    assert_hidden("\"a\": \"http://u:p@h/a\"", "\"a\": \"http://h/a\"", NULL);
+    assert_hidden("\"http://u:p\\\"q@h/a\", 1@2", "\"http://h/a\", 1@2", NULL);
+    assert_hidden("@http://u:p@h/a: gone, and s3://k:s@b/c", "@http://h/a: gone, and s3://b/c",
+                  "s3://b/c");
+    assert_hidden("--set data.train.file=http://u:p@h/a?sig=12&x=y -v",
+                  "--set data.train.file=http://h/a?sig=**&x=y -v", NULL);
+    assert_hidden("expected hdfs://host:port/path, a@b", "expected hdfs://host:port/path, a@b",
+                  NULL);
+    assert_hidden("://u:p@h HTTP://u:p@h x://", "://u:p@h HTTP://u:p@h x://", "x://");
+}
+
+static void a_message_has_no_secret_where_it_is_cut(void **state)
+{
+    char path[ERROR_TEXT_MAX];
+    memset(path, 'x', sizeof path);
+    path[sizeof path - 1] = '\0';
+    (void)!fail(ERR_IO, "%.*s http://u:password@h/a", ERROR_TEXT_MAX - 20, path);
+    assert_null(strstr(error_text(), "pass"));
+    assert_non_null(strstr(error_text(), "xx..."));
+    (void)!fail(ERR_IO, "http://u:password@h/a");
+    assert_string_equal(error_text(), "http://h/a");
 }
 
 static void a_pattern_means_itself_where_it_is_plain(void **state)
@@ -88,6 +129,8 @@ int main(void)
         cmocka_unit_test(a_scheme_makes_a_url),
         cmocka_unit_test(relative_paths_follow_their_directory),
         cmocka_unit_test(secrets_are_not_shown),
+        cmocka_unit_test(secrets_of_a_text_are_hidden),
+        cmocka_unit_test(a_message_has_no_secret_where_it_is_cut),
         cmocka_unit_test(a_pattern_means_itself_where_it_is_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

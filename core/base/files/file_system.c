@@ -2,19 +2,15 @@
 #include "core/base/files/file_system.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/files/cache.h"
 #include "core/base/files/local.h"
 #include "core/base/files/pipe.h"
-
-enum { SCHEME_BYTES_MAX = 16 };
 
 /* Set at start and never again */
 static const struct file_system *systems[FILE_SYSTEMS_MAX];
@@ -24,20 +20,6 @@ void file_system_register(const struct file_system *system)
 {
     assert(system_count < FILE_SYSTEMS_MAX);
     systems[system_count++] = system;
-}
-
-/* 0: none. As in RFC 3986, in small letters: "C:" and "a b://" are names. */
-static size_t scheme_bytes(const char *path)
-{
-    size_t bytes = 0;
-    while (islower((unsigned char)path[bytes]) || (bytes && isdigit((unsigned char)path[bytes])))
-        bytes++;
-    return bytes <= SCHEME_BYTES_MAX && strncmp(path + bytes, "://", 3) == 0 ? bytes : 0;
-}
-
-bool path_is_url(const char *path)
-{
-    return scheme_bytes(path) > 0;
 }
 
 bool path_is_relative(const char *path)
@@ -54,52 +36,6 @@ char *path_join(const char *directory, const char *path)
     return asprintf(&joined, "%s%s%s", directory, has_slash ? "" : "/", path) < 0 ? NULL : joined;
 }
 
-/* ---- what a URL hides ---- */
-
-static bool is_secret(const char *name, size_t bytes)
-{
-    static const char *const words[] = {"sig",  "token",      "key",  "cred", "secret",
-                                        "pass", "delegation", "auth", NULL};
-    char copy[64];
-    snprintf(copy, sizeof copy, "%.*s", (int)bytes, name);
-    for (int i = 0; words[i]; i++)
-        if (strcasestr(copy, words[i])) return true;
-    return false;
-}
-
-/* user:password@ of "scheme://user:password@host/...": how many bytes of the rest it is. Where a
- * slash of the password is not escaped, what stands before it is no host and port. */
-static size_t user_bytes(const char *rest)
-{
-    const size_t host = strcspn(rest, "/?#");
-    const char *colon = memchr(rest, ':', host), *at = memrchr(rest, '@', host);
-    const bool is_broken =
-        colon && strspn(colon + 1, "0123456789") + 1 != host - (size_t)(colon - rest);
-    if (!at && is_broken && rest[0] != '[') at = memrchr(rest, '@', strlen(rest));
-    return at ? (size_t)(at + 1 - rest) : 0;
-}
-
-const char *path_shown(const char *path, char *to)
-{
-    const size_t scheme = scheme_bytes(path);
-    size_t used = 0;
-    snprintf(to, PATH_BYTES_MAX, "%s", path);
-    if (!scheme) return to;
-    const char *from = path + scheme + 3;
-    from += user_bytes(from);
-    const size_t plain = strcspn(from, "?");
-    used =
-        (size_t)snprintf(to, PATH_BYTES_MAX, "%.*s%.*s", (int)scheme + 3, path, (int)plain, from);
-    for (from += plain; *from && used < PATH_BYTES_MAX;) {
-        const size_t pair = 1 + strcspn(from + 1, "&"), name = 1 + strcspn(from + 1, "&=");
-        const bool hides = pair > name && is_secret(from + 1, name - 1);
-        used += (size_t)snprintf(to + used, PATH_BYTES_MAX - used, "%.*s%s",
-                                 (int)(hides ? name : pair), from, hides ? "=***" : "");
-        from += pair;
-    }
-    return to;
-}
-
 /* ---- whose it is ---- */
 
 static bool has_scheme(const struct file_system *system, const char *path, size_t bytes)
@@ -112,7 +48,7 @@ static bool has_scheme(const struct file_system *system, const char *path, size_
 /* NULL: nobody's */
 static const struct file_system *system_of(const char *path)
 {
-    const size_t bytes = scheme_bytes(path);
+    const size_t bytes = url_scheme_bytes(path);
     if (!bytes) return &file_system_local;
     for (int i = 0; i < system_count; i++)
         if (has_scheme(systems[i], path, bytes)) return systems[i];

@@ -17,10 +17,10 @@
 #include <stdio.h>
 
 #include "core/base/error.h"
+#include "core/base/files/url.h"
 
 enum {
     FILE_SYSTEMS_MAX = 8,
-    PATH_BYTES_MAX = 4096,
     FILE_AHEAD_BYTES = 8 << 20, /* what is read ahead of a file behind a URL, at most */
 };
 
@@ -78,16 +78,11 @@ struct file_system {
 /* At start, before there are threads; borrowed. At most FILE_SYSTEMS_MAX. */
 void file_system_register(const struct file_system *);
 
-/* "s3" of "s3://..."; the path is one of a URL. */
-bool path_is_url(const char *path);
 /* What is relative to a directory (NULL, "" and ".": to where the process is) begins neither with
  * "/" nor with a scheme, and is not "-", which is standard input (pipe.h). */
 bool path_is_relative(const char *path);
 /* The path as it is, or behind the directory; a new string. NULL: no memory. */
 char *path_join(const char *directory, const char *path);
-/* Without what a URL tells of secrets: its user and password, and signatures and keys of its query.
- * Returns `to`, which has PATH_BYTES_MAX. */
-const char *path_shown(const char *path, char *to);
 
 /* ERR_INPUT: nobody knows the scheme. */
 err file_open(const char *path, struct file **ret);

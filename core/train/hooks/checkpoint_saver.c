@@ -4,6 +4,7 @@
  * then by time or by steps. The last one, when every worker has ended, is the runner's.
  */
 #include "core/train/checkpoint/checkpoints.h"
+#include "core/base/files/url.h"
 #include "core/train/hooks/values.h"
 
 struct checkpoint_saver {
@@ -90,10 +91,11 @@ static err waited(void *state, const struct run_view *view, const struct occasio
 static err saved(void *state, const struct run_view *view, const struct occasion *o)
 {
     const char *prefix = o->saved.prefix;
+    char shown[PATH_BYTES_MAX];
     if (!prefix || !view->events) return OK;
     const int64_t step = checkpoint_step(prefix);
     TRY(events_session(view->events, view->wall_s, step < 0 ? view->global_step : (uint64_t)step,
-                       SESSION_CHECKPOINT, prefix));
+                       SESSION_CHECKPOINT, path_shown(prefix, shown)));
     return events_flush(view->events);
 }
 

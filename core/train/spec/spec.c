@@ -232,7 +232,9 @@ void spec_free(struct spec *spec)
 
 char *spec_text(const struct spec *spec)
 {
-    return json_dumps(spec->json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    char *text = json_dumps(spec->json, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    if (text) urls_hide(text);
+    return text;
 }
 
 int64_t spec_replicas(const struct spec *spec, int workers)

@@ -112,7 +112,10 @@ err spec_copy_measured(const char *from, const char *to);
  */
 err spec_fail_data(const struct spec *, const char *section, err e);
 
-char *spec_text(const struct spec *); /* as indented JSON; freed with free(). NULL: no memory */
+/* As indented JSON, to be looked at: URLs without their secrets. Freed with free(). NULL: no
+ * memory.
+ */
+char *spec_text(const struct spec *);
 
 bool spec_is_in_graph(const struct spec *); /* the chief reads the data for all workers */
 

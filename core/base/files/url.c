@@ -1,0 +1,116 @@
+/* url.c - what of a URL is shown: see url.h. */
+#include "core/base/files/url.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { SCHEME_BYTES_MAX = 16, STARS_MAX = 3 };
+
+/* As in RFC 3986, in small letters: "C:" and "a b://" are names. */
+size_t url_scheme_bytes(const char *path)
+{
+    size_t bytes = 0;
+    while (islower((unsigned char)path[bytes]) || (bytes && isdigit((unsigned char)path[bytes])))
+        bytes++;
+    return bytes <= SCHEME_BYTES_MAX && strncmp(path + bytes, "://", 3) == 0 ? bytes : 0;
+}
+
+bool path_is_url(const char *path)
+{
+    return url_scheme_bytes(path) > 0;
+}
+
+static bool is_secret(const char *name, size_t bytes)
+{
+    static const char *const words[] = {"sig",  "token",      "key",  "cred", "secret",
+                                        "pass", "delegation", "auth", NULL};
+    char copy[64];
+    snprintf(copy, sizeof copy, "%.*s", (int)bytes, name);
+    for (int i = 0; words[i]; i++)
+        if (strcasestr(copy, words[i])) return true;
+    return false;
+}
+
+/* Of the bytes before `end`, how many come before the first of these characters. */
+static size_t span_until(const char *from, const char *end, const char *characters)
+{
+    const char *at = from;
+    while (at < end && !strchr(characters, *at)) at++;
+    return (size_t)(at - from);
+}
+
+/* user:password@ of "scheme://user:password@host/...": how many bytes of the rest it is. Where a
+ * slash of the password is not escaped, what stands before it is no host and port. */
+static size_t user_bytes(const char *rest, const char *end)
+{
+    const size_t host = span_until(rest, end, "/?#");
+    const char *colon = memchr(rest, ':', host), *at = memrchr(rest, '@', host);
+    const bool is_broken =
+        colon && strspn(colon + 1, "0123456789") + 1 != host - (size_t)(colon - rest);
+    if (!at && is_broken && rest[0] != '[') at = memrchr(rest, '@', (size_t)(end - rest));
+    return at ? (size_t)(at + 1 - rest) : 0;
+}
+
+/* Writes what is shown of the URL at from, whose scheme has so many bytes, to `to`, which may be
+ * the same place: it never grows. Returns where it ends there. */
+static char *hide(const char *from, const char *end, size_t scheme, char *to)
+{
+    const char *rest = from + scheme + 3;
+    to = (char *)memmove(to, from, scheme + 3) + scheme + 3;
+    rest += user_bytes(rest, end);
+    const size_t plain = span_until(rest, end, "?");
+    to = (char *)memmove(to, rest, plain) + plain;
+    for (rest += plain; rest < end;) {
+        const size_t pair = 1 + span_until(rest + 1, end, "&");
+        const size_t name = 1 + span_until(rest + 1, end, "&=");
+        const bool hides = pair > name && is_secret(rest + 1, name - 1);
+        const size_t value = hides ? pair - name - 1 : 0, kept = hides ? name + 1 : pair;
+        const size_t stars = value < STARS_MAX ? value : STARS_MAX;
+        to = (char *)memmove(to, rest, kept) + kept;
+        to = (char *)memset(to, '*', stars) + stars;
+        rest += pair;
+    }
+    return to;
+}
+
+const char *path_shown(const char *path, char *to)
+{
+    const size_t scheme = url_scheme_bytes(path);
+    snprintf(to, PATH_BYTES_MAX, "%s", path);
+    if (scheme) *hide(to, to + strlen(to), scheme, to) = '\0';
+    return to;
+}
+
+/* Of the text before "://", how much is its scheme. */
+static size_t scheme_before(const char *begin, const char *colon)
+{
+    size_t bytes = 0;
+    while (begin + bytes < colon && isalnum((unsigned char)colon[-1 - (ptrdiff_t)bytes])) bytes++;
+    while (bytes && url_scheme_bytes(colon - bytes) != bytes) bytes--;
+    return bytes;
+}
+
+static const char *end_of(const char *url)
+{
+    const char *end = url;
+    while (*end && !isspace((unsigned char)*end) && !(*end == '"' && end[-1] != '\\')) end++;
+    return end;
+}
+
+char *urls_hide(char *text)
+{
+    char *to = text, *last = NULL;
+    const char *from = text;
+    for (const char *colon; (colon = strstr(from, "://"));) {
+        const size_t scheme = scheme_before(from, colon);
+        const char *url = colon - scheme, *end = scheme ? end_of(colon) : colon + 3;
+        to = (char *)memmove(to, from, (size_t)(url - from)) + (url - from);
+        last = !*end && scheme ? to : NULL;
+        to = hide(url, end, scheme, to);
+        from = end;
+    }
+    memmove(to, from, strlen(from) + 1);
+    return last;
+}

@@ -134,6 +134,8 @@ static void hear_roster(void *context, const char *line, size_t count)
     unsigned long long moves;
     snprintf(text, sizeof text, "%.*s", (int)count, line);
     if (sscanf(text + 1, "%llu %d %d", &moves, &r.count[JOB_PS], &r.count[JOB_WORKER]) != 3) return;
+    for (int job = 0; job < JOB_COUNT; job++)
+        if (r.count[job] < 1 || r.count[job] > launch->room[job]) return;
     r.moves = moves;
     launch->wanted = r;
 }
@@ -166,16 +168,40 @@ static void start_later(struct launch *launch, struct child *child)
     stop(launch, SIGTERM);
 }
 
+/* What `dtrain scale` and `dtrain var` want to know. */
+static const char *where_text(const struct launch *launch)
+{
+    struct run *run = launch->run;
+    const char *text = "on this host, --ps_hosts=";
+    if (run->flags.ssh)
+        text = arena_format(&run->arena,
+                            "by ssh on %d host%s, ports from %d on, --ps_hosts=", run->slots.hosts,
+                            run->slots.hosts == 1 ? "" : "s", (int)run->flags.cluster.base_port);
+    for (int i = 0; i < launch->roster.count[JOB_PS]; i++)
+        text = arena_format(&run->arena, "%s%s%s", text, i ? "," : "", launch->children[i].address);
+    return text;
+}
+
+/* "started 2 ps and 1 worker on this host, --ps_hosts=..." */
+static void tell_tasks(const struct launch *launch, const char *what)
+{
+    const int *count = launch->roster.count;
+    log_line(LOG_INFO, "%s %d ps and %d worker%s %s", what, count[JOB_PS], count[JOB_WORKER],
+             count[JOB_WORKER] == 1 ? "" : "s", where_text(launch));
+}
+
 /* One that is about to leave, and has a place again before it has, is started when it has. */
 static void follow_roster(struct launch *launch)
 {
     if (launch->wanted.moves <= launch->roster.moves) return;
+    const bool other_ps = launch->wanted.count[JOB_PS] != launch->roster.count[JOB_PS];
     launch->roster = launch->wanted;
     for (int i = 0; i < launch->count; i++) {
         struct child *child = &launch->children[i];
         child->leaves |= is_alive(child) && !has_place(launch, child);
         if (!is_alive(child) && has_place(launch, child)) start_later(launch, child);
     }
+    if (other_ps) tell_tasks(launch, "goes on with");
 }
 
 /* ---- ends ---- */
@@ -440,20 +466,6 @@ static void launch_close(struct launch *launch)
     free(launch->children);
 }
 
-/* What `dtrain scale` and `dtrain var` want to know. */
-static const char *where_text(const struct launch *launch)
-{
-    struct run *run = launch->run;
-    const char *text = "on this host, --ps_hosts=";
-    if (run->flags.ssh)
-        text = arena_format(&run->arena,
-                            "by ssh on %d host%s, ports from %d on, --ps_hosts=", run->slots.hosts,
-                            run->slots.hosts == 1 ? "" : "s", (int)run->flags.cluster.base_port);
-    for (int i = 0; i < launch->roster.count[JOB_PS]; i++)
-        text = arena_format(&run->arena, "%s%s%s", text, i ? "," : "", launch->children[i].address);
-    return text;
-}
-
 static err start_all(struct launch *launch)
 {
     for (int i = 0; i < launch->count; i++)
@@ -461,9 +473,7 @@ static err start_all(struct launch *launch)
     launch->children[0].err.hear = hear_roster;
     launch->children[0].err.context = launch;
     launch->children[0].err.mark = ROSTER_LINE_MARK;
-    const int workers = launch->roster.count[JOB_WORKER];
-    log_line(LOG_INFO, "started %d ps and %d worker%s %s", launch->roster.count[JOB_PS], workers,
-             workers == 1 ? "" : "s", where_text(launch));
+    tell_tasks(launch, "started");
     return OK;
 }
 

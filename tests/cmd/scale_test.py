@@ -88,8 +88,20 @@ class Scale(commands.CommandCase):
             tasks = {"ps/0", "worker/0", "worker/1", "worker/2"}
             program.wait_until(lambda: set(commands.tasks_of(running.process.pid)) == tasks, lambda: "ps to leave")
             self.move(running, ps=3)
+            self.assert_addresses_are_told(running, [(2, 2), (4, 2), (1, 3), (3, 3)])
             result = self.end(running)
             self.assertEqual((result["rows"]["twice"], result["rows"]["used"] % 20), (0, 0))
+
+    def assert_addresses_are_told(self, running, rosters):
+        """By the launcher, of all ps of each: those that stay keep theirs, and each answers there."""
+        told = running.wait_for_match(r"^[\d:.]+ (started|goes on with) (\d+) ps and (\d+) workers? on this host, "
+                                      r"--ps_hosts=(\S+)$", len(rosters))
+        self.assertEqual([(int(found[2]), int(found[3])) for found in told], rosters)
+        hosts = [found[4].split(",") for found in told]
+        self.assertEqual([len(each) for each in hosts], [ps for ps, _ in rosters])
+        self.assertTrue(all(each == max(hosts, key=len)[:len(each)] for each in hosts), hosts)
+        seen = self.run_dtrain("var", "ls", f"--ps_hosts={','.join(hosts[-1])}")
+        self.assertEqual(seen.returncode, 0, seen.stderr)
 
     def test_steps_from_the_beginning_are_counted_through_a_move(self):
         running = self.start("train.num_steps=1000000000", "train.last_step=0")

@@ -4,8 +4,19 @@ import json
 import hdfs_server
 import program
 import read_test
+import server
 
 PASSWORD = "x9Fq-hidden"
+
+
+class Leading(server.Handler):
+    """What it does not have is where the server leads to; who asks is written down."""
+
+    def answer(self, body, fault):
+        self.server.proofs.append(self.headers.get("Authorization"))
+        if self.server.leads_to:
+            return 302, b"", {"Location": self.server.leads_to + self.path}
+        return super().answer(body, fault)
 
 
 class Secrets(read_test.UrlCase):
@@ -71,6 +82,16 @@ class Secrets(read_test.UrlCase):
                       ["checkpoint", "ls", self.folder_there], ["check", "--set", f"data.train.file=@{self.rows}-",
                                                                "spec.json"]):
             self.assertIn("127.0.0.1", self.run_it(words, bad))
+
+    def test_another_server_is_not_told_it(self):
+        first, second = self.serve(handler=Leading), self.serve(handler=Leading)
+        for led, to in ((first, second.url), (second, None)):
+            led.leads_to, led.proofs = to, []
+        second.files["/rows.csv"] = self.served.files["/rows.csv"]
+        self.run_it(["stats", "--set", f"data.train.file={self.with_password(first.url)}/rows.csv", "spec.json"])
+        self.assertTrue(first.proofs and all(proof.startswith("Basic ") for proof in first.proofs))
+        self.assertTrue(second.proofs)
+        self.assertEqual(set(second.proofs), {None})
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ import os
 import re
 import shutil
 import socket
+import time
+import unittest
 
 import program
 from program import commands
 from program.commands import CommandCase
 
+PROMPT_S = 0.3  # less than what is given to links at the end (TASK_LINGER_MS)
 PS = "--ps_hosts=127.0.0.1:1,127.0.0.1:2"
 WORKERS = "--worker_hosts=127.0.0.1:3,127.0.0.1:4"
 NO_SPEC = "no SPEC.json was named (only a ps can do without)"
@@ -575,6 +578,15 @@ class CommandLine(CommandCase):
                 self.assertIn(f"{address}: address already in use by pid {os.getpid()} (",
                               ended.stderr)
                 self.assertEqual(ended.returncode, 129)
+
+    @unittest.skipIf(program.SANITIZER != "none", "its start alone takes as long")
+    def test_a_run_ends_when_it_is_done(self):
+        """Nobody waits for a worker that left in the millisecond of the end. A busy machine is slow, but not each time."""
+        def is_prompt():
+            since = time.monotonic()
+            self.assertEqual(self.run_dtrain("spec.json").returncode, 0)
+            return time.monotonic() - since < PROMPT_S
+        program.wait_until(is_prompt, lambda: f"a run of {PROMPT_S} s")
 
     def test_a_run_that_has_nothing_left_to_do_says_so(self):
         for count in (0, 1):

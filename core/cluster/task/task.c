@@ -202,6 +202,11 @@ static void end_task(struct task *t, const struct action_end *a)
     t->has_ended = true;
     t->code = a->code;
     t->ended_ms = clock_ms();
+    for (int i = 0; i < t->peer_count; i++) {
+        struct peer *peer = &t->peers[i];
+        peer->misses_end =
+            peer->was_up && !peer->is_up && t->ended_ms - peer->lost_ms < TASK_LINGER_MS;
+    }
     snprintf(t->text, sizeof t->text, "%s", a->text);
 }
 
@@ -265,6 +270,7 @@ void task_flush_since(struct task *t, int before)
 void task_peer_up(struct task *t, int peer)
 {
     t->peers[peer].is_up = t->peers[peer].was_up = true;
+    t->peers[peer].misses_end = false;
     t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
     task_flush(t);
 }
@@ -392,13 +398,6 @@ static void report(struct task *t)
     task_flush(t);
 }
 
-/* Its link was lost just before: it is about to be back, and is told then. */
-static bool has_missed_the_end(const struct task *t, const struct peer *peer)
-{
-    return peer->was_up && !peer->is_up && peer->lost_ms <= t->ended_ms &&
-           t->ended_ms - peer->lost_ms < TASK_LINGER_MS;
-}
-
 /* A worker may leave when its last words are out; a ps when its workers have hung up, since what
  * they still send would otherwise make the system throw its last words away. */
 static bool may_leave(const struct task *t, uint64_t now_ms)
@@ -407,7 +406,7 @@ static bool may_leave(const struct task *t, uint64_t now_ms)
     for (int i = 0; i < t->peer_count; i++) {
         const struct peer *peer = &t->peers[i];
         if (peer->link && (t->job == JOB_PS || !link_is_idle(peer->link))) return false;
-        if (t->job == JOB_PS && has_missed_the_end(t, peer)) return false;
+        if (t->job == JOB_PS && peer->misses_end) return false;
     }
     return true;
 }

@@ -50,6 +50,7 @@ struct peer {
     struct link *link; /* NULL: not there */
     bool is_up;        /* greeted; the role knows it */
     bool was_up;       /* at any time */
+    bool misses_end;   /* lost just before the task ended: about to be back, and told then */
     uint64_t lost_ms;  /* !is_up && was_up: since when */
     uint64_t incarnation;
     uint64_t came_ms; /* ps: was_up: since when this life of it is known */

@@ -1,5 +1,6 @@
 """A name node and a data node of Hadoop's file system by WebHDFS, as it is documented: two ports, and bodies of files at
 the second one alone. They keep files as server.py does, under "/folder/name"; folders are there by themselves."""
+import functools
 import json
 import re
 import urllib.parse
@@ -9,6 +10,12 @@ import server
 
 CHANGED_MS = 1700000000123
 STATUSES = {"FileNotFoundException": 404, "SecurityException": 401, "IllegalArgumentException": 400}
+
+
+@functools.lru_cache(maxsize=64)
+def id_of(data):
+    """Of what is asked about again and again it is found once."""
+    return zlib.crc32(data)
 
 
 class Refused(Exception):
@@ -62,7 +69,7 @@ class Handler(server.Handler):
         if data is None and name not in self.server.folders:
             raise Refused("FileNotFoundException", f"File does not exist: {name}")
         return {"pathSuffix": suffix, "type": "DIRECTORY" if data is None else "FILE", "length": len(data or b""),
-                "modificationTime": CHANGED_MS, "fileId": zlib.crc32(data or b"")}
+                "modificationTime": CHANGED_MS, "fileId": id_of(data or b"")}
 
     # ---- operations ----
 

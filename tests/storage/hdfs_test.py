@@ -183,7 +183,7 @@ class Writes(Runs, HdfsCase, checkpoint_test.CheckpointCase):
 
     def test_large_shards_are_appended_in_parts(self):
         self.wide()
-        self.served.fault = lambda number, request: (None, "drop", None, "half", "drop after", 503)[number % 6] \
+        self.served.fault = lambda number, request: (None, "drop", None, "half", None, "drop after", None, 503)[number % 8] \
             if "namenoderpcaddress" in request.path else (None, "drop", None, None)[number % 4]
         done = self.run_dtrain()
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -6,6 +6,7 @@ every answer; what it returns is done instead of, or to, the answer.
 """
 import base64
 import collections
+import functools
 import hashlib
 import hmac
 import http.server
@@ -16,12 +17,20 @@ import urllib.parse
 import xml.sax.saxutils
 
 REASONS = {500: "InternalError", 503: "SlowDown", 429: "TooManyRequests"}
+NOT_DONE = ("drop", "silence", "error inside")  # what such requests ask for
+ENDS = ("drop", "silence", "drop after")  # of connections
 PAGE_KEYS = 3  # of a list: small, so that lists have pages
 FAULTS_MAX = 4  # of one request, which is tried six times
 
 
 def hashed(data):
     return hashlib.sha256(data).hexdigest()
+
+
+@functools.lru_cache(maxsize=16)
+def tag_of(data):
+    """Of what is asked for range by range it is found once."""
+    return hashlib.md5(data).hexdigest()
 
 
 def mac(key, text):
@@ -80,31 +89,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do(self):
         server = self.server
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        with server.lock:
+        with server.lock:  # it is done before another one is looked at
             number = len(server.asked)
             server.asked.append((self.command, self.path, self.headers.get("Range")))
-        fault = server.fault(number, self)
-        if fault == "drop":
-            self.close_connection = True
-            return
+            fault = server.fault(number, self)
+            refusal = self.is_signed(body) if server.keys else None
+            is_done = not refusal and fault not in NOT_DONE and not isinstance(fault, int)
+            answer = self.answer(body, fault) if is_done else None
         if fault == "silence":
             time.sleep(30)
-            self.close_connection = True
-            return
-        if isinstance(fault, int):
+        elif isinstance(fault, int):
             self.refuse(fault, REASONS.get(fault, "Refused"), "asked to fail")
-            return
-        refusal = self.is_signed(body) if server.keys else None
-        if refusal:
+        elif refusal and fault != "drop":
             self.refuse(403, "SignatureDoesNotMatch", refusal)
-            return
-        with server.lock:
-            answer = None if fault == "error inside" else self.answer(body, fault)
-        if fault == "error inside":  # of what was not done
-            answer = 200, b"<Error><Code>InternalError</Code><Message>try again</Message></Error>", {}
-        self.send(*answer, fault=fault)
-        if fault == "drop after":
-            self.close_connection = True
+        elif fault == "error inside":
+            self.send(200, b"<Error><Code>InternalError</Code><Message>try again</Message></Error>", {}, fault)
+        elif fault != "drop":
+            self.send(*answer, fault=fault)
+        self.close_connection |= fault in ENDS
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do
 
@@ -150,7 +152,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def get(self, data, fault):
         headers = {"Accept-Ranges": "bytes"}
         if self.server.has_tags:
-            headers["ETag"] = f'"{hashlib.md5(data).hexdigest()}"'
+            headers["ETag"] = f'"{tag_of(data)}"'
         found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range") or "")
         if not found or not self.server.has_ranges:
             return 200, data, headers
@@ -195,7 +197,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.missing()
         body = body if copied is None else copied
         if copied is not None and ("partNumber" in query or "uploadId" not in query):
-            tag = f"<ETag>&quot;{hashlib.md5(body).hexdigest()}&quot;</ETag>"
+            tag = f"<ETag>&quot;{tag_of(body)}&quot;</ETag>"
             if "partNumber" in query:
                 server.uploads[query["uploadId"]][int(query["partNumber"])] = body
             else:
@@ -203,7 +205,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return 200, f"<CopyResult>{tag}</CopyResult>".encode(), {}
         if self.command == "PUT" and "partNumber" not in query:
             server.files[path] = body
-            return 200, b"", {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}
+            return 200, b"", {"ETag": f'"{tag_of(body)}"'}
         if self.command == "POST" and "uploads" in query:
             name = f"upload-{len(server.uploads)}"
             server.uploads[name] = {}
@@ -217,7 +219,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return 204, b"", {}
         if self.command == "PUT":
             parts[int(query["partNumber"])] = body
-            return 200, b"", {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}
+            return 200, b"", {"ETag": f'"{tag_of(body)}"'}
         wanted = re.findall(r"<PartNumber>(\d+)</PartNumber>", body.decode())
         server.files[path] = b"".join(parts[int(number)] for number in wanted)
         del server.uploads[query["uploadId"]]

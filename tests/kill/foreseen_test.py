@@ -14,7 +14,7 @@ from program.lives import CHIEF, Life, plan_of
 from proxy import DOWN, READ_BYTES_MAX, UP, Passage
 
 LAST_STEP = 20
-MOMENT_S = 0.003
+MOMENT_S = 0.01  # enough for a worker to begin a step
 FORESEEN = re.compile(r"(\d+) steps went on from what was foreseen, which was void (\d+) times")
 
 

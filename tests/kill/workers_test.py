@@ -1,6 +1,4 @@
 """Workers that die, live again, stay away or stand still: the others go on."""
-import signal
-
 from program import lives, main
 from program.lives import CHIEF, LEARNT, Life, plan_of
 
@@ -91,7 +89,7 @@ class Workers(Life):
             lives.pause()
             now = cluster.progress()
             said, still = now, still + 1 if now == said else 0
-        cluster.tasks[name].process.send_signal(signal.SIGCONT)
+        cluster.go_on(name)
 
 
 if __name__ == "__main__":

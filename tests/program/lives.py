@@ -5,6 +5,7 @@ A task keeps its name and its port through all its lives; each life has a log of
 Moments are counted in lines of progress, so that they mean the same on a fast machine and a slow
 one. Within a step they are drawn.
 """
+import contextlib
 import dataclasses
 import json
 import os
@@ -123,6 +124,25 @@ class LivingCluster(Cluster):
         task.process.send_signal(signal.SIGSTOP)
         self.wait_until(lambda: task.has_ended() or task.is_held_up(), f"{name} to stand still")
         self.assert_ended_by([name])
+
+    def go_on(self, name):
+        """After it was held up."""
+        self.tasks[name].process.send_signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def standstill(self):
+        """What happens inside takes no step of the run, however long it lasts: every step needs ps/1."""
+        self.hold_up("ps/1")
+        yield
+        self.go_on("ps/1")
+
+    def start_until_here(self, name):
+        """Until ps/0, which says so with --log_level=debug, has seen it."""
+        def count():
+            return self.text_of("ps/0").count(f"{name} is here")
+        was = count()
+        self.start(name)
+        self.wait_until(lambda: count() > was, f"{name} to be there")
 
     def restart(self, names):
         """All of them die, then all of them live again, as a supervisor would have it."""

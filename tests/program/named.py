@@ -1,9 +1,12 @@
 """Tasks that find each other by their cluster's name, and the servers at which they do: etcd and ZooKeeper, from
 Debian's packages. What a machine lacks is skipped."""
+import itertools
 import json
 import os
 import shutil
+import socket
 import subprocess
+import tempfile
 import unittest
 import urllib.error
 import urllib.request
@@ -18,24 +21,50 @@ JAR = Path("/usr/share/java/zookeeper.jar")
 ZOOKEEPER = "tickTime=500\ndataDir={folder}\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
 
 
-class NamedCase(program.FolderCase):
-    """A cluster of tasks without lists; a class beside this one says what its server is."""
+NO_ANSWER = "no answer in "  # of a server that is slow: whoever wants to know asks again
 
+
+class NamedCase(program.FolderCase):
+    """A cluster of tasks without lists; a class beside this one says what its server is. All tests of a class have one,
+    each a folder of its own there."""
+
+    numbers = itertools.count()
     tasks = "ps=2,worker=2"
     who = {}  # variables of the environment that say who asks
 
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="dtrain-test-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.at_server = Path(folder.name)
+        cls.server_url = cls.start_server()
+
     def setUp(self):
         super().setUp()
-        self.url = f"{self.start_server()}/tests/of dtrain".replace(" ", "-")
+        self.url = f"{self.server_url}/tests/of-dtrain-{next(self.numbers)}"
         self.processes = {}
 
-    def spawn(self, words, log, env=None):
-        with open(self.folder / log, "ab") as out:
-            process = subprocess.Popen(words, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+    @staticmethod
+    def spawn_in(folder, add_cleanup, words, log, env=None):
+        with open(folder / log, "ab") as out:
+            process = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                        env=program.environment(env))
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        add_cleanup(process.wait)
+        add_cleanup(process.kill)
         return process
+
+    @classmethod
+    def spawn_server(cls, words, log, is_healthy):
+        cls.server = cls.spawn_in(cls.at_server, cls.addClassCleanup, words, log)
+        program.wait_until(is_healthy, lambda: (cls.at_server / log).read_text(errors="replace"))
+
+    @classmethod
+    def hold(cls, count):
+        """Addresses until the class ends."""
+        sockets, addresses = hold_addresses(count)
+        for one in sockets:
+            cls.addClassCleanup(one.close)
+        return addresses
 
     def write_spec(self, **changes):
         spec = program.changed(SPEC, {f"train.{key}": value for key, value in changes.items()})
@@ -44,7 +73,8 @@ class NamedCase(program.FolderCase):
     def start(self, name, job, *more, tasks=tasks):
         words = [os.path.abspath(program.BINARY), f"--coordinator={self.url}", "--cluster=small", f"--tasks={tasks}",
                  f"--job_name={job}", "--result=result.json", *more]
-        self.processes[name] = self.spawn(words + ["spec.json"] * (job != "ps"), name, self.who)
+        self.processes[name] = self.spawn_in(self.folder, self.addCleanup, words + ["spec.json"] * (job != "ps"), name,
+                                             self.who)
 
     def start_all(self, *more):
         for number, job in enumerate(("worker", "ps", "worker", "ps")):
@@ -106,21 +136,20 @@ class Etcd:
     scheme = "etcd"
     tls = None  # an ssl.SSLContext
 
-    def start_server(self, *more):
-        sockets, (client, peer) = hold_addresses(2)
-        for one in sockets:
-            self.addCleanup(one.close)
-        url = f"http{'s' if self.tls else ''}://{client}"
-        self.server = self.spawn(
-            ["etcd", f"--data-dir={self.folder}/etcd", f"--listen-client-urls={url}", f"--advertise-client-urls={url}",
+    @classmethod
+    def start_server(cls, *more):
+        client, peer = cls.hold(2)
+        url = f"http{'s' if cls.tls else ''}://{client}"
+        cls.spawn_server(
+            ["etcd", f"--data-dir={cls.at_server}/etcd", f"--listen-client-urls={url}", f"--advertise-client-urls={url}",
              f"--listen-peer-urls=http://{peer}", f"--initial-advertise-peer-urls=http://{peer}",
-             f"--initial-cluster=default=http://{peer}", *more], "etcd.log")
-        program.wait_until(lambda: self.is_healthy(url), lambda: self.text("etcd.log"))
-        return f"{self.scheme}://{client}"
+             f"--initial-cluster=default=http://{peer}", *more], "etcd.log", lambda: cls.is_healthy(url))
+        return f"{cls.scheme}://{client}"
 
-    def is_healthy(self, url):
+    @classmethod
+    def is_healthy(cls, url):
         try:
-            with urllib.request.urlopen(f"{url}/health", timeout=LIMIT_S, context=self.tls) as answer:
+            with urllib.request.urlopen(f"{url}/health", timeout=LIMIT_S, context=cls.tls) as answer:
                 return b"true" in answer.read()
         except (OSError, urllib.error.URLError):
             return False
@@ -128,12 +157,21 @@ class Etcd:
 
 @unittest.skipUnless(shutil.which("java") and JAR.exists(), "there is no ZooKeeper")
 class ZooKeeper:
-    def start_server(self):
-        sockets, (address,) = hold_addresses(1)
-        self.addCleanup(sockets[0].close)
-        (self.folder / "zookeeper").mkdir()
-        (self.folder / "zoo.cfg").write_text(ZOOKEEPER.format(folder=self.folder / "zookeeper",
-                                                              port=address.rpartition(":")[2]))
-        self.server = self.spawn(["java", "-Xmx128m", "-cp", str(JAR),
-                                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg"], "zookeeper.log")
+    @classmethod
+    def start_server(cls):
+        address, = cls.hold(1)
+        host, _, port = address.rpartition(":")
+        (cls.at_server / "zookeeper").mkdir()
+        (cls.at_server / "zoo.cfg").write_text(ZOOKEEPER.format(folder=cls.at_server / "zookeeper", port=port))
+        cls.spawn_server(["java", "-Xmx128m", "-cp", str(JAR), "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+                          "zoo.cfg"], "zookeeper.log", lambda: cls.is_healthy((host, int(port))))
         return f"zookeeper://{address}"
+
+    @staticmethod
+    def is_healthy(address):
+        try:
+            with socket.create_connection(address, LIMIT_S) as asking:
+                asking.sendall(b"srvr")
+                return b"Mode: " in asking.makefile("rb").read()
+        except OSError:
+            return False

@@ -25,7 +25,7 @@ import time
 sys.dont_write_bytecode = True  # the folder is part of the source
 
 import rounds
-from program.lives import CHIEF, LEARNT, Over, plan_of
+from program.lives import CHIEF, KILLED, LEARNT, Over, plan_of
 
 LAST_STEP = 240
 BLOWS_MAX = 4  # of one round
@@ -92,10 +92,12 @@ class Round:
             self.cluster.wait_for_progress(blow["lines"], LAST_BLOW_STEP)
             if self.cluster.step() >= LAST_BLOW_STEP or not self.has_struck(blow):
                 break
-        self.check(reference)
+        if KILLED not in [task.code() for task in self.cluster.tasks.values()]:
+            self.check(reference)
 
     def has_struck(self, blow):
-        """False: we stood still, and the run is over."""
+        """False: we stood still, and the run is over. Of several victims some may have been killed before its end: they
+        are not started again, and the round says nothing."""
         try:
             self.strike(blow)
             return True

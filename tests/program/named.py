@@ -21,6 +21,7 @@ JAR = Path("/usr/share/java/zookeeper.jar")
 ZOOKEEPER = "tickTime=500\ndataDir={folder}\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
 
 
+ASKED_S = 1  # then a server is asked again whether it is there: of a first connection it may know nothing
 NO_ANSWER = "no answer in "  # of a server that is slow: whoever wants to know asks again
 
 
@@ -149,7 +150,7 @@ class Etcd:
     @classmethod
     def is_healthy(cls, url):
         try:
-            with urllib.request.urlopen(f"{url}/health", timeout=LIMIT_S, context=cls.tls) as answer:
+            with urllib.request.urlopen(f"{url}/health", timeout=ASKED_S, context=cls.tls) as answer:
                 return b"true" in answer.read()
         except (OSError, urllib.error.URLError):
             return False
@@ -170,7 +171,7 @@ class ZooKeeper:
     @staticmethod
     def is_healthy(address):
         try:
-            with socket.create_connection(address, LIMIT_S) as asking:
+            with socket.create_connection(address, ASKED_S) as asking:
                 asking.sendall(b"srvr")
                 return b"Mode: " in asking.makefile("rb").read()
         except OSError:

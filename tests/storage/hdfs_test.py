@@ -3,6 +3,7 @@
 import base64
 import getpass
 import itertools
+import re
 
 import checkpoint_test
 import hdfs_server
@@ -68,6 +69,13 @@ class Reads(HdfsCase):
         self.assertIn("/bucket/d: is a folder", self.refused(self.bucket + "/d"))
         self.assertIn(f"{self.bucket}/none.csv: GET 404 Not Found: File does not exist: /bucket/none.csv\n",
                       self.refused(self.bucket + "/none.csv"))
+
+    def test_without_a_port_it_is_that_of_the_web_interface(self):
+        for before in ("", "me@", "me:password@"):
+            for host in ("name.invalid", "[::1]"):
+                self.served.asked.clear()
+                self.refused(f"hdfs://{before}{host}/part.csv", {"http_proxy": self.served.url, "no_proxy": ""})
+                self.assertEqual(self.served.count(rf"^GET http://{re.escape(host)}:9870/webhdfs/v1/part.csv"), 1)
 
     def test_large_files_are_read_by_ranges_whatever_fails_once(self):
         table = read_test.rows(200000)

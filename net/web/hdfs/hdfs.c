@@ -15,8 +15,8 @@ enum { BATCHES_MAX = 1 << 16 /* of one folder */ };
 
 static bool has_port(const char *host, size_t bytes)
 {
-    const char *bracket = memrchr(host, ']', bytes); /* of IPv6 */
-    const char *from = bracket ? bracket : host;
+    const char *at = memrchr(host, '@', bytes), *bracket = memrchr(host, ']', bytes); /* of IPv6 */
+    const char *from = bracket ? bracket : at ? at : host;
     return memchr(from, ':', bytes - (size_t)(from - host)) != NULL;
 }
 

@@ -70,7 +70,8 @@ class Etcd(named.Etcd, UsersCase):
                                    "--trusted-ca-file=ca.pem")
         files = {f"ETCDCTL_{name}": str(cls.at_server / file)
                  for name, file in (("CACERT", "ca.pem"), ("CERT", "client.pem"), ("KEY", "client.key"))}
-        cls.tool = {**files, "ETCDCTL_API": "3", "ETCDCTL_ENDPOINTS": url.replace("etcds", "https")}
+        patience = {f"ETCDCTL_{what}_TIMEOUT": f"{LIMIT_S}s" for what in ("COMMAND", "DIAL")}
+        cls.tool = {**files, **patience, "ETCDCTL_API": "3", "ETCDCTL_ENDPOINTS": url.replace("etcds", "https")}
         cls.do(USERS, cls.tool)
         cls.who = {**files, "ETCDCTL_USER": "dtrain", "ETCDCTL_PASSWORD": SECRET}
         return url

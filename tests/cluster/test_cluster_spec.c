@@ -355,12 +355,33 @@ static void links_of_hosts_are_counted_alike_by_every_task(void **state)
     arena_free(&arena);
 }
 
+/* Who has a name may come back elsewhere: by its number alone. */
+static void tasks_that_find_each_other_share_by_their_numbers(void **state)
+{
+    const struct cluster_flags flags = {.job_name = "worker",
+                                        .task_index = -1,
+                                        .coordinator = "etcd://e/",
+                                        .cluster = "small",
+                                        .tasks = "ps=2,worker=2"};
+    struct arena arena = {0};
+    struct cluster_spec spec;
+    assert_int_equal(cluster_spec_make(&flags, NULL, &arena, &spec), OK);
+    const bool gains = cluster_gains_by_balance(&spec);
+    for (int job = 0; job < JOB_COUNT; job++)
+        for (int i = 0; i < spec.hosts[job].count; i++)
+            spec.hosts[job].at[i] = arena_format(&arena, "here:%d", i);
+    assert_int_equal(cluster_gains_by_balance(&spec), gains);
+    assert_true(gains);
+    arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flags_name_a_task_of_a_cluster),
         cmocka_unit_test(a_task_without_an_index_is_the_one_of_this_host),
         cmocka_unit_test(wrong_flags_are_named),
+        cmocka_unit_test(tasks_that_find_each_other_share_by_their_numbers),
         cmocka_unit_test(a_chief_of_tf_config_is_worker_0),
         cmocka_unit_test(flags_beat_tf_config_one_by_one),
         cmocka_unit_test(a_wrong_tf_config_is_named),

@@ -392,10 +392,14 @@ static int workers_of_host(const struct cluster_spec *spec, int count)
     return workers;
 }
 
-static int tasks_of_host(const struct strings *tasks, const char *host)
+/* Tasks that find each other by a name may come back elsewhere, and nobody knows of all where they
+ * were: each counts as on a host of its own. host: an address of the lists. */
+static int tasks_of_host(const struct cluster_spec *spec, enum job job, const char *host)
 {
+    const struct strings *tasks = &spec->hosts[job];
     int count = 0;
-    for (int i = 0; i < tasks->count; i++) count += address_is_same_host(host, tasks->at[i]);
+    for (int i = 0; i < tasks->count; i++)
+        count += spec->name ? host == tasks->at[i] : address_is_same_host(host, tasks->at[i]);
     return count;
 }
 
@@ -404,7 +408,8 @@ static int tasks_of_host(const struct strings *tasks, const char *host)
 static int64_t balanced_load(const struct cluster_spec *spec, const char *host)
 {
     const struct strings *ps = &spec->hosts[JOB_PS], *workers = &spec->hosts[JOB_WORKER];
-    const int ps_here = tasks_of_host(ps, host), workers_here = tasks_of_host(workers, host);
+    const int ps_here = tasks_of_host(spec, JOB_PS, host);
+    const int workers_here = tasks_of_host(spec, JOB_WORKER, host);
     return (int64_t)ps_here * (workers->count - workers_here) +
            (int64_t)workers_here * (ps->count - ps_here);
 }
@@ -415,7 +420,7 @@ bool cluster_gains_by_balance(const struct cluster_spec *spec)
     const struct strings *ps = &spec->hosts[JOB_PS], *workers = &spec->hosts[JOB_WORKER];
     int64_t alone = 0, balanced = 0;
     for (int i = 0; i < ps->count; i++) {
-        const int far = workers->count - tasks_of_host(workers, ps->at[i]);
+        const int far = workers->count - tasks_of_host(spec, JOB_WORKER, ps->at[i]);
         if ((int64_t)far * ps->count > alone) alone = (int64_t)far * ps->count;
     }
     for (int job = 0; job < JOB_COUNT; job++) {

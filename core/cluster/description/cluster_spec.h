@@ -85,7 +85,8 @@ err cluster_split_hosts(enum job, const char *list, struct arena *, struct strin
 int cluster_workers_here(const struct cluster_spec *);
 
 /* Whether the link of the busiest host carries more than 1.5 times as much where one ps holds
- * everything as where all hold as much; by the lists alone, so that all tasks say the same. */
+ * everything as where all hold as much; by the lists alone, so that all tasks say the same (of
+ * tasks that find each other by a name: by their numbers). */
 bool cluster_gains_by_balance(const struct cluster_spec *);
 
 /* Which of them this worker is, from 0; the evaluator comes after those of its host; 0 for others.

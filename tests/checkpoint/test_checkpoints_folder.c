@@ -256,6 +256,7 @@ static void what_dead_runs_left_is_removed_and_nothing_else(void **state)
         if (i < 7) file_write(folder_path(*state, stays[i]), "part-0", "");
         if (i >= 7) file_write(*state, stays[i], "");
     }
+    file_write(*state, ".writable", ""); /* whose proof that it can write was cut short */
     file_write(*state, "checkpoint.tempstate123", "");
     file_write(*state, "model.ckpt-5.index.tempstate123", "");
     file_write(*state, "model.ckpt-5.data-00000-of-00002", ""); /* renamed, but no index came */

@@ -9,33 +9,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
-#include "core/base/random.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 enum { NAME_LENGTH_MAX = 192 }; /* of a file in the folder, and of one in a folder there */
 
 /* ---- opening ---- */
 
-/* One name, so that lives which end by a kill leave one at most. */
+/* The proof that the folder can be written: one name, so that lives which end by a kill leave one
+ * at most, until the next one proves it. */
+static const char proof[] = ".writable";
+
 static err prove_url_writable(const char *directory)
 {
     char path[CHECKPOINT_PATH_MAX];
-    TRY(folder_join(directory, ".writable", path));
+    TRY(folder_join(directory, proof, path));
     TRY(file_put(path, "", 0));
     return file_remove(path);
 }
 
-/* Permissions alone do not tell: a disk may be mounted for reading only. */
+/* Permissions alone do not tell: a disk may be mounted for reading only. Others may prove it just
+ * now; whose file it is that is opened or removed does not matter. */
 static err prove_writable(const char *directory)
 {
-    char name[64], path[CHECKPOINT_PATH_MAX];
-    snprintf(name, sizeof name, ".writable-%016" PRIx64,
-             random_u64((uint64_t)getpid(), clock_ns()));
-    TRY(folder_join(directory, name, path));
-    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    char path[CHECKPOINT_PATH_MAX];
+    TRY(folder_join(directory, proof, path));
+    unlink(path);
+    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
         return fail(ERR_IO, "cannot write into the folder %s: %s", directory, strerror(errno));
     close(file);

@@ -4,7 +4,7 @@ from program import main
 from program.clicks import CLICKS, GROWING, LEARNT
 from program.lives import CHIEF, Life, plan_of
 
-LAST_STEP = {"sync": 1200, "async": 12000}  # so many that none ends before somebody is killed
+LAST_STEP = {"sync": 1200, "async": 4000}  # so many that few end before somebody is killed
 LINKS_STEP = 120
 ENDS = 12  # of connections, of one run
 ATTEMPTS = 8

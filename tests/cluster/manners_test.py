@@ -19,7 +19,7 @@ LONG_STEPS = {  # half a second at the least
 }
 ATTEMPTS = 5
 MOMENTS_S = 30 * program.SLOWER  # for all to end
-STEP_S = 2 * program.SLOWER  # for a step
+STEP_S = max(4, 2 * program.SLOWER)  # for a step
 LIMIT_S = 2  # of one wait for a task that is gone
 AWAITED_IN_VAIN = {
     **{name: rf"{name} at \S+ did not come back within \d+ s \(--restart_timeout\)"

@@ -224,13 +224,21 @@ static err grant(struct etcd *c)
     return is_id ? OK : fail(ERR_IO, "etcd has given no lease");
 }
 
+/* Where it fails it ends by itself, and what went wrong before is still said. */
+static void revoke(struct etcd *c)
+{
+    json_t *answer = NULL;
+    char said[ERROR_TEXT_MAX];
+    snprintf(said, sizeof said, "%s", error_text());
+    if (!ask(c, "lease/revoke", json_pack("{ss}", "ID", c->lease), SMALL_ANSWER_BYTES, &answer))
+        json_decref(answer);
+    (void)fail(ERR_IO, "%s", said);
+}
+
 static void etcd_close(struct coordinator *base)
 {
     struct etcd *c = (struct etcd *)base;
-    json_t *answer = NULL;
-    if (c->lease[0] && !c->is_silent &&
-        !ask(c, "lease/revoke", json_pack("{ss}", "ID", c->lease), SMALL_ANSWER_BYTES, &answer))
-        json_decref(answer); /* else it ends by itself */
+    if (c->lease[0] && !c->is_silent) revoke(c);
     arena_free(&c->arena);
     free(c);
 }

@@ -1,9 +1,11 @@
 """Tasks that find each other through a coordinator: real servers of etcd and ZooKeeper, from Debian's packages. What a
 machine lacks is skipped."""
+import http.server
 import json
 import os
 import signal
 import subprocess
+import threading
 
 import program
 from program import LIMIT_S, SLOWER, named
@@ -231,6 +233,37 @@ class Words(program.FolderCase):
                                 "--job_name=ps", "--start_timeout=0.3"], self.folder)
             self.assertEqual(done.returncode, 129, done.stderr)
             self.assertIn(told, done.stderr)
+
+    def test_what_went_wrong_is_said_though_the_lease_cannot_be_given_back(self):
+        """Of a server that says no to that alone, and knows no ps."""
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Unrelenting)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(thread.join)
+        self.addCleanup(server.shutdown)
+        done = program.run(["var", "ls", f"--coordinator=etcd://127.0.0.1:{server.server_port}/x", "--cluster=a",
+                            "--timeout=0.3"], self.folder)
+        self.assertEqual(done.returncode, 129, done.stderr)
+        self.assertIn("cluster a: waits for its ps, 0.3 s (--timeout)", done.stderr)
+        self.assertTrue(Unrelenting.was_asked)
+
+
+class Unrelenting(http.server.BaseHTTPRequestHandler):
+    was_asked = False
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        is_return = self.path.endswith("/lease/revoke")
+        Unrelenting.was_asked |= is_return
+        body = b'{"ID": "7", "result": {"TTL": "10"}}'
+        self.send_response(400 if is_return else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
 
 
 del Kinds  # it is no test by itself

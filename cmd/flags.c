@@ -109,7 +109,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct run_flags, cluster.tasks),
      .fallback = "null",
      .takers = RUN_TASKS | RUN_EVALUATOR,
-     .help = "coordinator: ps=N,worker=N, of how many tasks the cluster is"},
+     .help = "coordinator: ps=N,worker=N, of how many tasks the cluster is at first"},
     {.name = "base_port",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, cluster.base_port),

@@ -131,8 +131,10 @@ void print_scale_help(FILE *out)
           "that of a cluster by ssh up to the slots of its file.\n"
           "Where tasks are started by hand, their lists name all that there may be, and --ps and\n"
           "--workers how many take part at first; whoever is listed and takes no part may be\n"
-          "started at any time, and waits for its place. Where the job cannot move it goes on as\n"
-          "it is, and this says why.\n\n",
+          "started at any time, and waits for its place. With a coordinator there are as many\n"
+          "places as the job has moved to: more tasks are started by the words of the others,\n"
+          "before this or after it. Where the job cannot move it goes on as it is, and this says\n"
+          "why.\n\n",
           out);
     flags_help(out, &scale_flags_object);
 }

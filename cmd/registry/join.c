@@ -52,6 +52,16 @@ static err open_address(struct run *run, const char **ret)
     return OK;
 }
 
+static void report(const struct cluster_spec *cluster, const char *address)
+{
+    const struct roster now = cluster_roster(cluster);
+    char moved[ROSTER_TEXT_MAX] = "";
+    if (now.moves) roster_text(&now, moved);
+    log_line(LOG_INFO, "found all %s of cluster %s%s%s%s%s", now.moves ? "ps" : "tasks",
+             cluster->name, now.moves ? ", which has moved to " : "", moved,
+             address ? "; listens at " : "", address ? address : "");
+}
+
 err run_join(struct run *run)
 {
     struct cluster_spec *cluster = &run->cluster;
@@ -69,7 +79,6 @@ err run_join(struct run *run)
     if (e) return fail_prefix(e, "--coordinator=%.100s", options.coordinator);
     if (!cluster->is_evaluator) task_name(cluster->job, cluster->task, name);
     log_set_task(name);
-    log_line(LOG_INFO, "found all tasks of cluster %s%s%s", cluster->name,
-             options.address ? "; listens at " : "", options.address ? options.address : "");
+    report(cluster, options.address);
     return OK;
 }

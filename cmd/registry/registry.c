@@ -17,33 +17,38 @@ enum {
     LOOK_MS = 250,    /* while somebody is waited for, */
     LOOK_MS_EACH = 2, /* and for each task: a thousand look at a thousand places */
     NOTE_MS = 10000,
-    LACKING_MAX = 3, /* are named */
+    SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* what is there still, lives */
+    LACKING_MAX = 3,                                             /* are named */
     LACKING_BYTES = 120,
     KEY_BYTES = 160,
-    TASKS_BYTES = 32,
-    VALUE_BYTES = ADDRESS_MAX + TASKS_BYTES,
 };
 
 enum place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* lost: to be claimed again */
 
 struct registry {
     struct coordinator *coordinator;
-    struct cluster_spec *cluster;
-    enum job last_job;      /* that is looked for, from the ps on */
-    const char *limit_name; /* of waiting */
+    struct registry_options options;
+    struct cluster_spec *cluster; /* by the thread, only what stays */
+    enum job last_job;            /* that is looked for, from the ps on */
+    int room[JOB_COUNT];          /* places that there may be */
+    int wanted;                   /* place; -1: any */
     enum place place;
-    char value[VALUE_BYTES]; /* of our place */
-    char tasks[TASKS_BYTES];
+    struct roster first; /* as our words have it; of no tasks: there are none */
+    uint64_t said;       /* moves of the roster that stands at our place */
     pthread_t thread;
     bool has_joined; /* all have been found; before the thread begins */
     bool has_thread;
     struct log_limit unanswered;
     uint64_t began_ms, noted_ms; /* of waiting */
+    uint64_t looked_ms, found;   /* first, and the moves that were found then */
+    bool has_seen_move;
 
     pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t ends;
-    bool is_over, is_asked;                  /* where somebody is, since the thread looked */
-    char (*address[JOB_COUNT])[ADDRESS_MAX]; /* "": nobody has been there */
+    pthread_cond_t wakes;
+    bool is_over, is_asked; /* where somebody is, since the thread looked */
+    bool is_due;            /* there is something to say */
+    struct roster now;
+    char (*address[JOB_COUNT])[ADDRESS_MAX]; /* of all places; "": nobody has been there */
 };
 
 /* ---- asking: one thread at a time ---- */
@@ -51,10 +56,10 @@ struct registry {
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* guards the coordinator, and */
 static struct registry *opened;                            /* whoever has one */
 
-static err ask_to_claim(struct registry *r, const char *key, bool *ret_is_ours)
+static err ask_to_claim(struct registry *r, const char *key, const char *value, bool *ret_is_ours)
 {
     pthread_mutex_lock(&asking);
-    const err e = coordinator_claim(r->coordinator, key, r->value, ret_is_ours);
+    const err e = coordinator_claim(r->coordinator, key, value, ret_is_ours);
     pthread_mutex_unlock(&asking);
     return e;
 }
@@ -104,9 +109,17 @@ void registry_leave_at_once(void)
     if (opened) coordinator_close(opened->coordinator);
 }
 
-static int count_of(const struct registry *r, enum job job)
+static struct roster roster_now(struct registry *r)
 {
-    return r->cluster->hosts[job].count;
+    pthread_mutex_lock(&r->lock);
+    const struct roster now = r->now;
+    pthread_mutex_unlock(&r->lock);
+    return now;
+}
+
+static int count_of(struct registry *r, enum job job)
+{
+    return roster_now(r).count[job];
 }
 
 static const char *key_of(const struct registry *r, enum job job, int task, char ret[KEY_BYTES])
@@ -146,29 +159,44 @@ static void note_address(struct registry *r, enum job job, int task, const char 
         log_line(LOG_INFO, "%s is at %s now", task_name(job, task, name), address);
 }
 
-/* "10.0.0.5:4021 ps=2,worker=3" */
-static const char *tasks_of(const char *value)
+/* What the values of places say of the roster. */
+struct rosters {
+    struct roster latest, other; /* other: of no moves, and not ours; of no tasks: none is */
+    char other_name[TASK_NAME_MAX], other_address[ADDRESS_MAX];
+};
+
+static void take_roster(const struct registry *r, enum job job, int task, const char *address,
+                        const struct roster *said, struct rosters *rosters)
 {
-    const size_t bytes = strcspn(value, " ");
-    return value[bytes] ? value + bytes + 1 : "";
+    const bool is_later = said->moves > rosters->latest.moves;
+    if (is_later || !rosters->latest.count[JOB_PS]) rosters->latest = *said;
+    if (said->moves || !r->first.count[JOB_PS] || roster_is_same(said, &r->first)) return;
+    rosters->other = *said;
+    task_name(job, task, rosters->other_name);
+    snprintf(rosters->other_address, ADDRESS_MAX, "%s", address);
 }
 
 /* What is no place of this cluster is somebody's slip. */
-static err read_place(struct registry *r, enum job job, const struct coordinator_entry *entry)
+static void read_place(struct registry *r, enum job job, const struct coordinator_entry *entry,
+                       struct rosters *rosters)
 {
-    char *end, name[TASK_NAME_MAX], address[ADDRESS_MAX];
+    char *end, address[ADDRESS_MAX];
+    struct roster said;
     const long task = strtol(entry->name, &end, 10);
-    const size_t bytes = strcspn(entry->value, " ");
-    const char *tasks = tasks_of(entry->value);
-    if (*end || end == entry->name || task < 0) return OK;
-    if (strcmp(tasks, r->tasks) != 0)
-        return fail(ERR_INPUT, "cluster %s: %s at %.*s says --tasks=%.32s, this task --tasks=%s",
-                    r->cluster->name, task_name(job, (int)task, name), (int)bytes, entry->value,
-                    tasks, r->tasks);
-    snprintf(address, sizeof address, "%.*s", (int)bytes, entry->value);
-    if (task >= count_of(r, job) || address_check(address)) return OK;
+    if (*end || end == entry->name || task < 0 || task >= r->room[job]) return;
+    if (!named_place_read(entry->value, address, &said)) return;
+    take_roster(r, job, (int)task, address, &said, rosters);
     note_address(r, job, (int)task, address);
-    return OK;
+}
+
+/* Words say how a job begins: once it has moved, they may be those of any time. */
+static err agree(const struct registry *r, const struct rosters *rosters)
+{
+    char theirs[NAMED_TASKS_BYTES], ours[NAMED_TASKS_BYTES];
+    if (rosters->latest.moves || !rosters->other.count[JOB_PS]) return OK;
+    return fail(ERR_INPUT, "cluster %s: %s at %s says --tasks=%s, this task --tasks=%s",
+                r->cluster->name, rosters->other_name, rosters->other_address,
+                named_tasks_text(&rosters->other, theirs), named_tasks_text(&r->first, ours));
 }
 
 /* Before all have been found a place that is free again is empty; later it is where the task was
@@ -176,7 +204,8 @@ static err read_place(struct registry *r, enum job job, const struct coordinator
 static void forget_addresses(struct registry *r)
 {
     for (enum job job = 0; job < JOB_COUNT; job++)
-        memset(r->address[job], 0, (size_t)count_of(r, job) * sizeof *r->address[job]);
+        for (int task = 0; task < r->room[job]; task++)
+            if (r->address[job][task][0]) r->address[job][task][0] = '\0';
 }
 
 static err list(struct registry *r, enum job job, struct arena *arena,
@@ -187,45 +216,81 @@ static err list(struct registry *r, enum job job, struct arena *arena,
     return ask_for_list(r, folder, arena, ret, ret_count);
 }
 
+static err look_at(struct registry *r, enum job job, struct rosters *rosters)
+{
+    struct arena arena = {0};
+    struct coordinator_entry *entries;
+    int count;
+    const err e = list(r, job, &arena, &entries, &count);
+    for (int i = 0; !e && i < count; i++) read_place(r, job, &entries[i], rosters);
+    arena_free(&arena);
+    return e;
+}
+
+/* Whoever has joined hears of moves from its peers. */
 static err look(struct registry *r)
 {
+    struct rosters rosters = {.latest = r->first};
     if (!r->has_joined) forget_addresses(r);
-    for (enum job job = 0; job <= r->last_job; job++) {
-        struct arena arena = {0};
-        struct coordinator_entry *entries;
-        int count;
-        err e = list(r, job, &arena, &entries, &count);
-        for (int i = 0; !e && i < count; i++) e = read_place(r, job, &entries[i]);
-        arena_free(&arena);
-        if (e) return e;
-    }
-    return OK;
+    for (enum job job = 0; job <= r->last_job; job++) TRY(look_at(r, job, &rosters));
+    if (r->has_joined) return OK;
+    r->now = rosters.latest;
+    if (!r->looked_ms) r->looked_ms = clock_ms(), r->found = r->now.moves;
+    r->has_seen_move |= r->now.moves > r->found;
+    return agree(r, &rosters);
+}
+
+/* What tasks say that were killed stands for a while; all that are started again together begin by
+ * their words. */
+static bool lives(const struct registry *r)
+{
+    return !r->now.moves || r->has_seen_move || clock_ms() - r->looked_ms >= SURE_MS;
 }
 
 /* ---- the place ---- */
 
+static bool has_place(struct registry *r)
+{
+    return !r->options.address ||
+           (r->place != PLACE_NONE && r->cluster->task < count_of(r, r->cluster->job));
+}
+
+/* Before it has joined a task says but its own words: what those of a former run have left there
+ * for a while is not to outlive them. */
+static err claim_one(struct registry *r, int task, bool *ret_is_ours)
+{
+    const struct roster roster = r->has_joined ? roster_now(r) : r->first;
+    char key[KEY_BYTES], value[NAMED_PLACE_BYTES];
+    named_place_text(r->options.address, &roster, value);
+    TRY(ask_to_claim(r, key_of(r, r->cluster->job, task, key), value, ret_is_ours));
+    if (*ret_is_ours) r->said = roster.moves;
+    return OK;
+}
+
 /* ret_is_ours false: none that would do is free. */
 static err claim(struct registry *r, bool *ret_is_ours)
 {
-    const struct cluster_spec *cluster = r->cluster;
-    const int wanted = cluster->task, count = count_of(r, cluster->job);
-    const int first = wanted < 0 ? 0 : wanted, end = wanted < 0 ? count : wanted + 1;
-    char key[KEY_BYTES];
+    const enum job job = r->cluster->job;
+    const int first = r->wanted < 0 ? 0 : r->wanted;
+    const int end = r->wanted < 0 ? count_of(r, job) : r->wanted + 1;
     *ret_is_ours = false;
-    for (int task = first; task < end && !*ret_is_ours; task++) {
-        TRY(ask_to_claim(r, key_of(r, cluster->job, task, key), ret_is_ours));
+    for (int task = first; task < end && task < count_of(r, job) && !*ret_is_ours; task++) {
+        if (r->address[job][task][0]) continue;
+        TRY(claim_one(r, task, ret_is_ours));
         if (*ret_is_ours) r->cluster->task = task;
     }
     return OK;
 }
 
-static bool is_key_of(const struct coordinator_entry *entry, int task)
+static bool is_anothers(const struct registry *r, const struct coordinator_entry *entry)
 {
     char *end;
-    return strtol(entry->name, &end, 10) == task && end != entry->name && !*end;
+    const size_t bytes = strlen(r->options.address);
+    return strtol(entry->name, &end, 10) == r->cluster->task && end != entry->name && !*end &&
+           (strncmp(entry->value, r->options.address, bytes) != 0 || entry->value[bytes] != ' ');
 }
 
-/* By its value: what we have claimed under a lease of before may still be there. */
+/* What we have claimed under a lease of before may still be there. */
 static err find_another(struct registry *r, bool *ret_is_there)
 {
     struct arena arena = {0};
@@ -233,9 +298,7 @@ static err find_another(struct registry *r, bool *ret_is_there)
     int count;
     const err e = list(r, r->cluster->job, &arena, &entries, &count);
     *ret_is_there = false;
-    for (int i = 0; !e && i < count; i++)
-        *ret_is_there |=
-            is_key_of(&entries[i], r->cluster->task) && strcmp(entries[i].value, r->value) != 0;
+    for (int i = 0; !e && i < count; i++) *ret_is_there |= is_anothers(r, &entries[i]);
     arena_free(&arena);
     return e;
 }
@@ -244,11 +307,11 @@ static err find_another(struct registry *r, bool *ret_is_there)
  * Where nobody has it, or the coordinator does not say, it stays lost. */
 static err claim_again(struct registry *r)
 {
-    bool is_ours, is_anothers = false;
+    bool is_ours, is_taken = false;
     char name[TASK_NAME_MAX];
-    TRY(claim(r, &is_ours));
-    if (!is_ours) TRY(find_another(r, &is_anothers));
-    if (!is_ours && !is_anothers) return OK;
+    TRY(claim_one(r, r->cluster->task, &is_ours));
+    if (!is_ours) TRY(find_another(r, &is_taken));
+    if (!is_ours && !is_taken) return OK;
     r->place = is_ours ? PLACE_OURS : PLACE_NONE;
     task_name(r->cluster->job, r->cluster->task, name);
     log_line(LOG_WARNING,
@@ -265,9 +328,18 @@ static err renew(struct registry *r)
     return r->place == PLACE_LOST ? claim_again(r) : OK;
 }
 
+/* Where the job has moved. Whether the place is ours is for the next renewal to say. */
+static err tell_roster(struct registry *r)
+{
+    bool is_ours;
+    if (r->place != PLACE_OURS || r->said == roster_now(r).moves) return OK;
+    return claim_one(r, r->cluster->task, &is_ours);
+}
+
 static err keep(struct registry *r)
 {
     TRY(renew(r));
+    TRY(tell_roster(r));
     return take_asked(r) ? look(r) : OK;
 }
 
@@ -281,8 +353,9 @@ static bool rest(struct registry *r)
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&r->lock);
-    if (!r->is_over) pthread_cond_timedwait(&r->ends, &r->lock, &until);
+    if (!r->is_over && !r->is_due) pthread_cond_timedwait(&r->wakes, &r->lock, &until);
     const bool goes_on = !r->is_over;
+    r->is_due = false;
     pthread_mutex_unlock(&r->lock);
     return goes_on;
 }
@@ -299,8 +372,10 @@ static void *keep_place(void *registry)
 /* ---- joining ---- */
 
 /* Once without answer is no harm: the limit is that of waiting. */
-static err look_once_more(struct registry *r, err e, uint64_t limit_ms, const char *what)
+static err look_once_more(struct registry *r, err e, const char *what)
 {
+    const uint64_t limit_ms = r->options.limit_ms;
+    const char *limit_name = r->options.limit_name;
     const uint64_t tasks = (uint64_t)(count_of(r, JOB_PS) + count_of(r, JOB_WORKER));
     const uint64_t pause_ms = LOOK_MS + LOOK_MS_EACH * tasks;
     const struct timespec pause = {(time_t)(pause_ms / 1000), (long)(pause_ms % 1000) * 1000000};
@@ -308,9 +383,9 @@ static err look_once_more(struct registry *r, err e, uint64_t limit_ms, const ch
     if (e && e != ERR_IO) return e;
     if (waited_ms >= limit_ms)
         return e ? fail_prefix(ERR_TIMEOUT, "no answer in %.3g s (%s)", (double)limit_ms / 1000,
-                               r->limit_name)
+                               limit_name)
                  : fail(ERR_TIMEOUT, "cluster %s: %s, %.3g s (%s)", r->cluster->name, what,
-                        (double)limit_ms / 1000, r->limit_name);
+                        (double)limit_ms / 1000, limit_name);
     if (now_ms - r->noted_ms >= NOTE_MS) {
         r->noted_ms = now_ms;
         log_line(LOG_INFO, "cluster %s: %s, %llu s of %.3g s", r->cluster->name,
@@ -322,115 +397,129 @@ static err look_once_more(struct registry *r, err e, uint64_t limit_ms, const ch
     return OK;
 }
 
-static err open_coordinator(struct registry *r, const struct registry_options *o)
+static err open_coordinator(struct registry *r)
 {
     struct coordinator *c = NULL;
     while (!c) { /* ends: look_once_more has a limit */
-        const err e = coordinator_open(o->coordinator, &c);
-        if (e) TRY(look_once_more(r, e, o->limit_ms, ""));
+        const err e = coordinator_open(r->options.coordinator, &c);
+        if (e) TRY(look_once_more(r, e, ""));
     }
     have_coordinator(r, c);
     return OK;
 }
 
-static err take_place(struct registry *r, uint64_t limit_ms)
+/* Why it has none: of those that take part. */
+static const char *lack_of_place(struct registry *r, char ret[LACKING_BYTES])
+{
+    const char *job = job_name(r->cluster->job);
+    const int count = count_of(r, r->cluster->job);
+    if (r->wanted < 0)
+        snprintf(ret, LACKING_BYTES, "all %d places of a %s are taken (dtrain help scale)", count,
+                 job);
+    else if (r->wanted < count)
+        snprintf(ret, LACKING_BYTES, "the place of %s/%d is taken", job, r->wanted);
+    else
+        snprintf(ret, LACKING_BYTES, "%s/%d takes no part, there are %d (dtrain help scale)", job,
+                 r->wanted, count);
+    return ret;
+}
+
+static err take_place(struct registry *r)
 {
     char what[LACKING_BYTES];
-    bool is_ours = false;
+    r->noted_ms = 0;
+    r->cluster->task = r->wanted;
     for (;;) { /* ends: look_once_more has a limit */
-        err e = claim(r, &is_ours);
+        bool is_ours = false;
+        err e = look(r);
+        if (!e) e = claim(r, &is_ours);
         if (is_ours) break;
-        if (!e) e = look(r); /* they may say another number of places */
-        if (r->cluster->task >= 0)
-            snprintf(what, sizeof what, "the place of %s/%d is taken", job_name(r->cluster->job),
-                     r->cluster->task);
-        else
-            snprintf(what, sizeof what, "all %d places of a %s are taken",
-                     count_of(r, r->cluster->job), job_name(r->cluster->job));
-        TRY(look_once_more(r, e, limit_ms, what));
+        TRY(look_once_more(r, e, lack_of_place(r, what)));
     }
     r->place = PLACE_OURS;
     return OK;
 }
 
-/* "waits for ps/1, worker/0 and 7 more"; false: for nobody. */
-static bool lacks(const struct registry *r, char ret[LACKING_BYTES])
+/* "waits for ps/1, worker/0 and 7 more"; false: for nobody. A job that has moved is under way, and
+ * knows by itself which workers it lacks. */
+static bool lacks(struct registry *r, char ret[LACKING_BYTES])
 {
+    const struct roster *now = &r->now;
     int count = 0;
     size_t used = (size_t)snprintf(ret, LACKING_BYTES, "waits for");
-    for (enum job job = 0; job <= r->last_job; job++)
-        for (int task = 0; task < count_of(r, job); task++) {
-            if (r->address[job][task][0] || ++count > LACKING_MAX) continue;
+    for (enum job job = 0; job <= (now->moves ? JOB_PS : r->last_job); job++)
+        for (int task = 0; task < now->count[job]; task++) {
+            if (r->address[job][task][0] || count++ >= LACKING_MAX) continue;
             used += (size_t)snprintf(ret + used, LACKING_BYTES - used, "%s %s/%d",
                                      count > 1 ? "," : "", job_name(job), task);
         }
     if (count > LACKING_MAX)
         snprintf(ret + used, LACKING_BYTES - used, " and %d more", count - LACKING_MAX);
-    return count > 0;
+    if (now->count[JOB_PS] == 0) snprintf(ret, LACKING_BYTES, "waits for its ps");
+    const bool is_sure = !r->options.address || lives(r);
+    if (!count && !is_sure) snprintf(ret, LACKING_BYTES, "makes sure that its tasks live");
+    return count > 0 || now->count[JOB_PS] == 0 || !is_sure;
 }
 
-static err wait_for_others(struct registry *r, uint64_t limit_ms)
+/* As long as its place is one. */
+static err wait_for_others(struct registry *r)
 {
     char what[LACKING_BYTES];
     err e = look(r);
     r->began_ms = r->noted_ms = clock_ms();
-    while (e || lacks(r, what)) { /* ends: look_once_more has a limit */
-        TRY(look_once_more(r, e, limit_ms, what));
+    while (e || (has_place(r) && lacks(r, what))) { /* ends: look_once_more has a limit */
+        TRY(look_once_more(r, e, what));
         e = look(r);
     }
     return OK;
 }
 
-/* How many tasks there are, from whichever ps is there. */
-static err find_tasks(struct registry *r, uint64_t limit_ms, struct arena *arena)
+/* Again where it was taken by what tasks of a former run had left there, or lost meanwhile. */
+static err find_all(struct registry *r)
 {
-    struct coordinator_entry *entries;
-    int count;
-    err e = list(r, JOB_PS, arena, &entries, &count);
-    while (e || count == 0) { /* ends: look_once_more has a limit */
-        TRY(look_once_more(r, e, limit_ms, "waits for its ps"));
-        e = list(r, JOB_PS, arena, &entries, &count);
-    }
-    e = named_cluster_tasks(tasks_of(entries[0].value), arena, r->cluster);
-    return e ? fail_prefix(e, "cluster %s: ps/%.16s", r->cluster->name, entries[0].name) : OK;
+    do { /* ends: a turn more for each other roster that is found */
+        r->began_ms = r->noted_ms = clock_ms();
+        if (r->place != PLACE_NONE) let_coordinator_go(r);
+        r->place = PLACE_NONE;
+        if (!r->coordinator) TRY(open_coordinator(r));
+        if (r->options.address) TRY(take_place(r));
+        TRY(wait_for_others(r));
+    } while (!has_place(r));
+    return OK;
 }
 
 static err open_addresses(struct registry *r)
 {
-    snprintf(r->tasks, sizeof r->tasks, "ps=%d,worker=%d", count_of(r, JOB_PS),
-             count_of(r, JOB_WORKER));
     for (enum job job = 0; job < JOB_COUNT; job++) {
-        r->address[job] = calloc((size_t)count_of(r, job), sizeof *r->address[job]);
+        r->room[job] = cluster_room(r->cluster, job);
+        r->address[job] = calloc((size_t)r->room[job], sizeof *r->address[job]);
         if (!r->address[job]) return fail(ERR_MEMORY, "no memory for addresses");
     }
     return OK;
 }
 
 /* What the lists of hosts would have said. */
-static void tell_cluster(struct registry *r, struct arena *arena)
+static err tell_cluster(struct registry *r, struct arena *arena)
 {
     struct cluster_spec *cluster = r->cluster;
-    char address[ADDRESS_MAX];
+    TRY(cluster_move(cluster, &r->now));
     for (enum job job = 0; job < JOB_COUNT; job++)
-        for (int task = 0; task < count_of(r, job); task++) {
-            find(r, job, task, address);
-            cluster->hosts[job].at[task] = arena_string(arena, address);
+        for (int task = 0; task < r->now.count[job]; task++) {
+            const char *address = r->address[job][task];
+            if (*address) cluster->hosts[job].at[task] = arena_string(arena, address);
         }
     cluster->find = find;
     cluster->registry = r;
+    return OK;
 }
 
-static err join(struct registry *r, const struct registry_options *o, struct arena *arena)
+static err join(struct registry *r, struct arena *arena)
 {
-    r->began_ms = r->noted_ms = clock_ms();
-    TRY(open_coordinator(r, o));
-    if (count_of(r, JOB_PS) == 0) TRY(find_tasks(r, o->limit_ms, arena));
     TRY(open_addresses(r));
-    if (o->address) snprintf(r->value, sizeof r->value, "%s %s", o->address, r->tasks);
-    if (o->address) TRY(take_place(r, o->limit_ms));
-    TRY(wait_for_others(r, o->limit_ms));
-    tell_cluster(r, arena);
+    TRY(find_all(r));
+    TRY(tell_cluster(r, arena));
     r->has_joined = true;
+    if (r->now.moves) registry_moved(r);
     TRY(thread_start(&r->thread, keep_place, r));
     r->has_thread = true;
     return OK;
@@ -440,12 +529,14 @@ err registry_join(const struct registry_options *o, struct arena *arena, struct 
 {
     struct registry *r = calloc(1, sizeof *r);
     if (!r) return fail(ERR_MEMORY, "no memory for a registry");
+    r->options = *o;
     r->cluster = o->cluster;
     r->last_job = o->only_ps ? JOB_PS : JOB_WORKER;
-    r->limit_name = o->limit_name;
+    r->wanted = o->cluster->task;
+    r->first = r->now = cluster_roster(o->cluster);
     pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->ends, NULL);
-    const err e = join(r, o, arena);
+    pthread_cond_init(&r->wakes, NULL);
+    const err e = join(r, arena);
     if (e)
         registry_leave(r);
     else
@@ -453,17 +544,27 @@ err registry_join(const struct registry_options *o, struct arena *arena, struct 
     return e;
 }
 
+void registry_moved(struct registry *r)
+{
+    if (!r) return;
+    pthread_mutex_lock(&r->lock);
+    r->now = cluster_roster(r->cluster);
+    r->is_due = r->is_asked = true;
+    pthread_cond_signal(&r->wakes);
+    pthread_mutex_unlock(&r->lock);
+}
+
 void registry_leave(struct registry *r)
 {
     if (!r) return;
     pthread_mutex_lock(&r->lock);
     r->is_over = true;
-    pthread_cond_signal(&r->ends);
+    pthread_cond_signal(&r->wakes);
     pthread_mutex_unlock(&r->lock);
     if (r->has_thread) pthread_join(r->thread, NULL);
     let_coordinator_go(r);
     for (enum job job = 0; job < JOB_COUNT; job++) free(r->address[job]);
     pthread_mutex_destroy(&r->lock);
-    pthread_cond_destroy(&r->ends);
+    pthread_cond_destroy(&r->wakes);
     free(r);
 }

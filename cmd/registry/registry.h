@@ -2,6 +2,11 @@
  *
  * A task takes a place of its job at the coordinator (CLUSTER/worker/1) by claiming its key, with
  * its address and what it says of the cluster for a value, and waits until all places are taken.
+ * The roster (roster.h) says how many places there are. At first it is that of --tasks, which all
+ * must say alike. When the job moves, the value of each task says the new one; whoever comes goes
+ * by that of the most moves that it finds, and waits for a place where that has none that is free.
+ * It takes but the parameter servers to be found then: the job is under way.
+ *
  * It keeps its place as long as it lives; a place whose task is gone is free COORDINATOR_LEASE_S
  * later at the latest. So a task that is started again, on whatever host, takes the place of the
  * one that was lost, and the others find it there.
@@ -11,7 +16,7 @@
 
 #include "core/cluster/description/cluster_spec.h"
 
-struct registry_options { /* borrowed while registry_join works, cluster to the end */
+struct registry_options { /* borrowed to the end */
     const char *coordinator;
     struct cluster_spec *cluster; /* named.h; task -1: the lowest place that is free */
     const char *address;          /* where this task listens; NULL: it takes no place */
@@ -22,10 +27,11 @@ struct registry_options { /* borrowed while registry_join works, cluster to the 
 
 struct registry;
 
-/* Sets task, hosts (in the arena) and find of the cluster; where it has no hosts, as many as the
- * first ps says that is found. ERR_INPUT: the others say something else
- * of the cluster; ERR_IO: the coordinator does not answer; ERR_TIMEOUT names who did not come. */
+/* Sets task, hosts (in the arena), roster and find of the cluster. ERR_INPUT: the others say
+ * something else of the cluster; ERR_IO: the coordinator does not answer; ERR_TIMEOUT names who did
+ * not come. */
 err registry_join(const struct registry_options *, struct arena *, struct registry **ret);
+void registry_moved(struct registry *); /* the cluster has another roster; NULL is fine */
 void registry_leave(struct registry *); /* gives up the place; NULL is fine */
 /* The same of whichever there is, in a thread of its own, where the process ends right after it
  * whatever the others do (tasks_end_by). */

@@ -12,7 +12,7 @@ err visited_read(struct visited *v, const struct cluster_flags *flags, const cha
     v->coordinator = flags->coordinator;
     if (flags->coordinator) {
         const err e = coordinator_check(flags->coordinator);
-        return e ? fail_prefix(e, "--coordinator") : named_cluster_visit(flags, &v->cluster);
+        return e ? fail_prefix(e, "--coordinator") : named_cluster_visit(flags, arena, &v->cluster);
     }
     TRY(named_cluster_check_absent(flags));
     if (!flags->ps_hosts)

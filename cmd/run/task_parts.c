@@ -1,6 +1,7 @@
 /* task_parts.c - see task_parts.h. */
 #include "cmd/run/task_parts.h"
 #include "cmd/launch/ready.h"
+#include "cmd/registry/registry.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/checkpoints.h"
 
@@ -159,6 +160,7 @@ err run_move(struct run *run, struct next_life *next)
     if (!next->roster.count[JOB_PS]) return OK;
     TRY(cluster_move(&run->cluster, &next->roster));
     next->goes_on = cluster_has_place(&run->cluster);
+    registry_moved(run->registry);
     if (!next->goes_on)
         log_line(LOG_INFO, "ends: the job goes on with %s", roster_text(&next->roster, text));
     return OK;

@@ -44,8 +44,8 @@ err coordinator_check(const char *url);
  */
 const char *coordinator_server(const char *url, struct arena *);
 
-/* key: "folder/name", of letters, digits, "-_." and "/". is_ours: false: somebody else's. ERR_IO.
- */
+/* key: "folder/name", of letters, digits, "-_." and "/". is_ours: false: somebody else's. What was
+ * ours already has this value from now on. ERR_IO. */
 err coordinator_claim(struct coordinator *, const char *key, const char *value, bool *ret_is_ours);
 
 /* What is in a folder, in no order; a folder that was never claimed in is empty. ERR_IO. */

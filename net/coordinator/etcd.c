@@ -285,6 +285,16 @@ static bool has_our_lease(const struct etcd *c, const json_t *answer)
     return lease && strcmp(lease, c->lease) == 0;
 }
 
+/* Of a key of our lease, with which both go: it is nobody else's as long as this does something. */
+static err set_value(struct etcd *c, const char *key, const char *value)
+{
+    json_t *answer, *body = json_pack("{so so ss}", "key", base64(key), "value", base64(value),
+                                      "lease", c->lease);
+    TRY(ask(c, "kv/put", body, SMALL_ANSWER_BYTES, &answer));
+    json_decref(answer);
+    return OK;
+}
+
 static err etcd_claim(struct coordinator *base, const char *key, const char *value,
                       bool *ret_is_ours)
 {
@@ -297,9 +307,10 @@ static err etcd_claim(struct coordinator *base, const char *key, const char *val
                              c->lease, "failure", "requestRange", "key", name);
     json_decref(name);
     TRY(ask(c, "kv/txn", body, SMALL_ANSWER_BYTES, &answer));
-    *ret_is_ours = json_is_true(json_object_get(answer, "succeeded")) || has_our_lease(c, answer);
+    const bool is_new = json_is_true(json_object_get(answer, "succeeded"));
+    *ret_is_ours = is_new || has_our_lease(c, answer);
     json_decref(answer);
-    return OK;
+    return *ret_is_ours && !is_new ? set_value(c, text, value) : OK;
 }
 
 /* Those that are not what we write are left out. */

@@ -27,6 +27,7 @@ static struct {
     typeof(zoo_create) *create;
     typeof(zoo_exists) *exists;
     typeof(zoo_get) *get;
+    typeof(zoo_set) *set;
     typeof(zoo_get_children) *get_children;
     typeof(zoo_set_debug_level) *set_debug_level;
     typeof(zerror) *error;
@@ -47,6 +48,7 @@ static const struct {
     {"zoo_create", (void **)&zoo.create},
     {"zoo_exists", (void **)&zoo.exists},
     {"zoo_get", (void **)&zoo.get},
+    {"zoo_set", (void **)&zoo.set},
     {"zoo_get_children", (void **)&zoo.get_children},
     {"zoo_set_debug_level", (void **)&zoo.set_debug_level},
     {"zerror", (void **)&zoo.error},
@@ -219,6 +221,13 @@ static bool is_ours(struct zookeeper *c, const char *path)
            stat.ephemeralOwner == own->client_id;
 }
 
+/* Of a node of our session, with which both end. */
+static err set_value(struct zookeeper *c, const char *path, const char *value)
+{
+    const int code = zoo.set(c->session, path, value, (int)strlen(value), -1);
+    return code == ZOK ? OK : explain(c, path, code);
+}
+
 static bool is_lost_answer(int code)
 {
     return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT;
@@ -239,7 +248,7 @@ static err zookeeper_claim(struct coordinator *base, const char *key, const char
     }
     if (code != ZOK && code != ZNODEEXISTS) return explain(c, path, code);
     *ret_is_ours = code == ZOK || is_ours(c, path);
-    return OK;
+    return *ret_is_ours && code != ZOK ? set_value(c, path, value) : OK;
 }
 
 /* NULL: it has gone meanwhile, or is none of ours. */

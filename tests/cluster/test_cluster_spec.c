@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/cluster/description/cluster_spec.h"
+#include "core/cluster/description/named.h"
 #include "core/train/variables/layout.h"
 
 #include <cmocka.h> /* after error.h: it has a macro named fail */
@@ -355,6 +356,49 @@ static void links_of_hosts_are_counted_alike_by_every_task(void **state)
     arena_free(&arena);
 }
 
+static void what_stands_at_a_place_is_read_back(void **state)
+{
+    static const struct roster rosters[] = {{0, {2, 3}}, {1, {1, 1}}, {7, {PS_MAX, WORKERS_MAX}}};
+    static const char *const texts[] = {"10.0.0.5:4021 ps=2,worker=3",
+                                        "10.0.0.5:4021 ps=1,worker=1 moves=1",
+                                        "10.0.0.5:4021 ps=1024,worker=4096 moves=7"};
+    char text[NAMED_PLACE_BYTES], address[ADDRESS_MAX];
+    for (int i = 0; i < COUNT(rosters); i++) {
+        struct roster found;
+        assert_string_equal(named_place_text("10.0.0.5:4021", &rosters[i], text), texts[i]);
+        assert_true(named_place_read(text, address, &found));
+        assert_string_equal(address, "10.0.0.5:4021");
+        assert_true(roster_is_same(&found, &rosters[i]));
+    }
+}
+
+static void what_is_no_place_is_left_alone(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "a:1",
+        "a ps=1,worker=1",
+        ":1 ps=1,worker=1",
+        "a:1 ps=1",
+        "a:1 ps=1,worker=0",
+        "a:1 ps=1,ps=1",
+        "a:1 ps=1,worker=4097",
+        "a:1 ps=1,worker=1 ",
+        "a:1 ps=1,worker=1 moves=",
+        "a:1 ps=1,worker=1 moves=0",
+        "a:1 ps=1,worker=1 moves=-1",
+        "a:1 ps=1,worker=1 moves=1 ",
+        "a:1 ps=1,worker=1 moves=9223372036854775807",
+    };
+    char address[ADDRESS_MAX], longer[2 * ADDRESS_MAX];
+    struct roster found;
+    for (int i = 0; i < COUNT(texts); i++)
+        assert_false(named_place_read(texts[i], address, &found));
+    memset(longer, 'a', ADDRESS_MAX);
+    strcpy(longer + ADDRESS_MAX, ":1 ps=1,worker=1");
+    assert_false(named_place_read(longer, address, &found));
+}
+
 /* Who has a name may come back elsewhere: by its number alone. */
 static void tasks_that_find_each_other_share_by_their_numbers(void **state)
 {
@@ -381,6 +425,8 @@ int main(void)
         cmocka_unit_test(flags_name_a_task_of_a_cluster),
         cmocka_unit_test(a_task_without_an_index_is_the_one_of_this_host),
         cmocka_unit_test(wrong_flags_are_named),
+        cmocka_unit_test(what_stands_at_a_place_is_read_back),
+        cmocka_unit_test(what_is_no_place_is_left_alone),
         cmocka_unit_test(tasks_that_find_each_other_share_by_their_numbers),
         cmocka_unit_test(a_chief_of_tf_config_is_worker_0),
         cmocka_unit_test(flags_beat_tf_config_one_by_one),

@@ -102,7 +102,7 @@ class NamedCase(program.FolderCase):
 
     def holder(self, task):
         """Which process has the place: the name of its log."""
-        found = [name for name in self.processes if f" {task}: found all tasks" in self.text(name)]
+        found = [name for name in self.processes if f" {task}: found all " in self.text(name)]
         return found[-1] if found else None
 
     def wait_for_places(self):

@@ -275,6 +275,7 @@ static err make_of_ranks(const struct cluster_flags *flags, struct arena *arena,
     return check_distinct(ret, arena);
 }
 
+/* A place that is none of the first may be one later. */
 static err make_named(const struct cluster_flags *flags, struct arena *arena,
                       struct cluster_spec *ret)
 {
@@ -282,7 +283,11 @@ static err make_named(const struct cluster_flags *flags, struct arena *arena,
     TRY(named_cluster_make(flags, arena, &spec));
     TRY(parse_job(flags, &spec));
     if (spec.is_evaluator && spec.task < 0) spec.task = 0;
-    TRY(check_task(flags, &spec));
+    if (spec.is_evaluator) TRY(check_task(flags, &spec));
+    if (spec.task >= cluster_room(&spec, spec.job))
+        return fail(ERR_INPUT, "--task_index %d: a cluster has at most %d %s%s", spec.task,
+                    cluster_room(&spec, spec.job), job_name(spec.job),
+                    spec.job == JOB_WORKER ? "s" : "");
     *ret = spec;
     return OK;
 }

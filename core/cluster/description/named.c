@@ -39,13 +39,18 @@ static bool read_entry(const char *from, size_t bytes, int ret[JOB_COUNT])
     return false;
 }
 
-static err read_tasks(const char *tasks, int ret[JOB_COUNT])
+/* "ps=2,worker=3" */
+static bool read_tasks(const char *from, size_t bytes, int ret[JOB_COUNT])
 {
-    const char *comma = strchr(tasks, ',');
+    const char *comma = memchr(from, ',', bytes);
     ret[JOB_PS] = ret[JOB_WORKER] = 0;
-    if (comma && read_entry(tasks, (size_t)(comma - tasks), ret) &&
-        read_entry(comma + 1, strlen(comma + 1), ret))
-        return OK;
+    return comma && read_entry(from, (size_t)(comma - from), ret) &&
+           read_entry(comma + 1, bytes - (size_t)(comma + 1 - from), ret);
+}
+
+static err read_flag(const char *tasks, int ret[JOB_COUNT])
+{
+    if (read_tasks(tasks, strlen(tasks), ret)) return OK;
     return fail(ERR_INPUT,
                 "--tasks: expected ps=N,worker=N with N from 1 to %d and %d, got \"%.64s\"",
                 cluster_tasks_max(JOB_PS), cluster_tasks_max(JOB_WORKER), tasks);
@@ -66,42 +71,87 @@ static err check_words(const struct cluster_flags *flags)
     if (flags->slurm || flags->ranks)
         return fail(ERR_INPUT, "--%s and --coordinator say where tasks are, each in its own way",
                     flags->slurm ? "slurm" : "ranks");
+    if (flags->ps || flags->workers)
+        return fail(ERR_INPUT,
+                    "--tasks says how many tasks take part at first, so that --%s is in "
+                    "its way",
+                    flags->ps ? "ps" : "workers");
     return flags->cluster ? check_name(flags->cluster) : fail_missing("--cluster=NAME");
 }
 
-err named_cluster_tasks(const char *tasks, struct arena *arena, struct cluster_spec *ret)
+static void make_places(const struct cluster_flags *flags, struct arena *arena,
+                        struct cluster_spec *ret)
 {
-    int count[JOB_COUNT];
-    TRY(read_tasks(tasks, count));
+    ret->name = flags->cluster;
+    ret->is_distributed = true;
     for (enum job job = 0; job < JOB_COUNT; job++) {
-        struct strings *hosts = &ret->hosts[job];
-        hosts->at = arena_array(arena, (size_t)count[job], sizeof *hosts->at);
-        for (hosts->count = 0; hosts->count < count[job]; hosts->count++)
-            hosts->at[hosts->count] = arena_format(arena, "%s/%d", job_name(job), hosts->count);
+        const int room = ret->room[job] = cluster_tasks_max(job);
+        ret->hosts[job].at = arena_array(arena, (size_t)room, sizeof *ret->hosts[job].at);
+        for (int i = 0; i < room; i++)
+            ret->hosts[job].at[i] = arena_format(arena, "%s/%d", job_name(job), i);
     }
-    return OK;
 }
 
 err named_cluster_make(const struct cluster_flags *flags, struct arena *arena,
                        struct cluster_spec *ret)
 {
+    int count[JOB_COUNT];
     TRY(check_words(flags));
     TRY(fail_missing(!flags->tasks      ? "--tasks=ps=N,worker=N"
                      : !flags->job_name ? "--job_name"
                                         : NULL));
-    TRY(named_cluster_tasks(flags->tasks, arena, ret));
+    TRY(read_flag(flags->tasks, count));
+    make_places(flags, arena, ret);
+    for (enum job job = 0; job < JOB_COUNT; job++) ret->hosts[job].count = count[job];
     ret->task = (int)flags->task_index;
-    ret->name = flags->cluster;
-    ret->is_distributed = true;
     return OK;
 }
 
-err named_cluster_visit(const struct cluster_flags *flags, struct cluster_spec *ret)
+err named_cluster_visit(const struct cluster_flags *flags, struct arena *arena,
+                        struct cluster_spec *ret)
 {
     TRY(check_words(flags));
-    ret->name = flags->cluster;
-    ret->is_distributed = true;
+    make_places(flags, arena, ret);
     return OK;
+}
+
+/* ---- what is said at a place ---- */
+
+const char *named_tasks_text(const struct roster *r, char ret[NAMED_TASKS_BYTES])
+{
+    snprintf(ret, NAMED_TASKS_BYTES, "ps=%d,worker=%d", r->count[JOB_PS], r->count[JOB_WORKER]);
+    return ret;
+}
+
+const char *named_place_text(const char *address, const struct roster *r,
+                             char ret[NAMED_PLACE_BYTES])
+{
+    char tasks[NAMED_TASKS_BYTES], moves[NAMED_TASKS_BYTES] = "";
+    if (r->moves) snprintf(moves, sizeof moves, " moves=%llu", (unsigned long long)r->moves);
+    snprintf(ret, NAMED_PLACE_BYTES, "%s %s%s", address, named_tasks_text(r, tasks), moves);
+    return ret;
+}
+
+static bool read_moves(const char *text, uint64_t *ret)
+{
+    static const char before[] = " moves=";
+    int64_t moves = 0;
+    const bool is_said = strncmp(text, before, strlen(before)) == 0;
+    if (*text && !(is_said && ranks_number(text + strlen(before), 1, INT64_MAX - 1, &moves)))
+        return false;
+    *ret = (uint64_t)moves;
+    return true;
+}
+
+bool named_place_read(const char *text, char ret_address[ADDRESS_MAX], struct roster *ret)
+{
+    const size_t bytes = strcspn(text, " ");
+    if (bytes >= ADDRESS_MAX || !text[bytes]) return false;
+    snprintf(ret_address, ADDRESS_MAX, "%.*s", (int)bytes, text);
+    const char *tasks = text + bytes + 1;
+    const size_t length = strcspn(tasks, " ");
+    return read_tasks(tasks, length, ret->count) && read_moves(tasks + length, &ret->moves) &&
+           !address_check(ret_address);
 }
 
 err named_cluster_check_absent(const struct cluster_flags *flags)

@@ -1,5 +1,6 @@
 /* named.h - a cluster that has a name in the place of lists of hosts: its tasks find each other
- * through a coordinator (net/coordinator). */
+ * through a coordinator (net/coordinator). It has as many places as there can be tasks, of which
+ * the first of each job take part. */
 #ifndef CORE_CLUSTER_DESCRIPTION_NAMED_H
 #define CORE_CLUSTER_DESCRIPTION_NAMED_H
 
@@ -9,12 +10,16 @@
  * ERR_INPUT. */
 err named_cluster_make(const struct cluster_flags *, struct arena *, struct cluster_spec *ret);
 
-/* The same of a visitor, who needs no number of tasks: there are no hosts until tasks are found,
- * and one of them says how many there are. */
-err named_cluster_visit(const struct cluster_flags *, struct cluster_spec *ret);
+/* The same of a visitor, who needs no number of tasks: nobody takes part until tasks are found. */
+err named_cluster_visit(const struct cluster_flags *, struct arena *, struct cluster_spec *ret);
 
-/* "ps=2,worker=3": so many hosts. ERR_INPUT. */
-err named_cluster_tasks(const char *tasks, struct arena *, struct cluster_spec *ret);
+/* What a task says at its place there: where it is, and the roster (roster.h) that it is in:
+ * "10.0.0.5:4021 ps=2,worker=3", after moves "10.0.0.5:4021 ps=2,worker=5 moves=1". */
+enum { NAMED_TASKS_BYTES = 32, NAMED_PLACE_BYTES = ADDRESS_MAX + NAMED_TASKS_BYTES + 32 };
+const char *named_place_text(const char *address, const struct roster *,
+                             char ret[NAMED_PLACE_BYTES]);
+bool named_place_read(const char *text, char ret_address[ADDRESS_MAX], struct roster *ret);
+const char *named_tasks_text(const struct roster *, char ret[NAMED_TASKS_BYTES]); /* as --tasks */
 
 /* ERR_INPUT: of flags without a coordinator, one that goes with it. */
 err named_cluster_check_absent(const struct cluster_flags *);

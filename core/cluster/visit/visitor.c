@@ -36,6 +36,7 @@ struct host {
 struct visitor {
     struct visitor_options options;
     struct host *hosts;
+    int room;          /* ps that may take part */
     int count, active; /* active: of them, that take part, as far as is known */
     struct roster roster;
     struct visitor_verdict verdict;
@@ -60,13 +61,25 @@ static void lose(struct host *host, const char *why)
     host->retry_ms = clock_ms() + RETRY_MS;
 }
 
+/* Where it is now */
+static const char *address_of(const struct host *host, char ret[ADDRESS_MAX])
+{
+    const struct visitor_options *o = &host->visitor->options;
+    if (o->cluster)
+        cluster_find(o->cluster, JOB_PS, host->index, ret);
+    else
+        snprintf(ret, ADDRESS_MAX, "%s", o->ps_hosts->at[host->index]);
+    return ret;
+}
+
 /* There will be no other answer, however often it is asked. */
 static void give_up(struct host *host, err e)
 {
     struct visitor *v = host->visitor;
+    char address[ADDRESS_MAX];
     v->refusal = e;
     snprintf(v->refusal_text, sizeof v->refusal_text, "ps/%d at %s: %s", host->index,
-             v->options.ps_hosts->at[host->index], error_text());
+             address_of(host, address), error_text());
     link_close(host->link);
     lose(host, error_text());
 }
@@ -89,7 +102,7 @@ static void take_roster(struct visitor *v, const struct roster *roster)
 static bool is_of_list(const struct visitor *v, const struct welcome *w)
 {
     const int named = v->options.ps_hosts->count;
-    return v->options.any_count || named == w->roster.count[JOB_PS] || named == w->room;
+    return v->options.any_count || named == w->roster.count[JOB_PS] || v->room == w->room;
 }
 
 /* Of those that take no part nobody is waited for. */
@@ -166,13 +179,9 @@ static const struct link_events events = {
 
 static void connect_host(struct host *host)
 {
-    const struct visitor_options *o = &host->visitor->options;
+    struct loop *loop = host->visitor->options.loop;
     char address[ADDRESS_MAX];
-    if (o->cluster)
-        cluster_find(o->cluster, JOB_PS, host->index, address);
-    else
-        snprintf(address, sizeof address, "%s", o->ps_hosts->at[host->index]);
-    if (transport_tcp.connect(o->loop, address, &events, host, &host->link))
+    if (transport_tcp.connect(loop, address_of(host, address), &events, host, &host->link))
         lose(host, error_text());
 }
 
@@ -192,11 +201,13 @@ err visitor_open(const struct visitor_options *options, struct visitor **ret)
     struct visitor *v = calloc(1, sizeof *v);
     if (!v) return fail(ERR_MEMORY, "no memory for a visitor");
     v->options = *options;
-    v->count = v->active = options->only_first ? 1 : options->ps_hosts->count;
+    v->room = options->cluster ? cluster_room(options->cluster, JOB_PS) : options->ps_hosts->count;
+    v->count = options->only_first ? 1 : v->room;
+    v->active = options->only_first ? 1 : options->ps_hosts->count;
     v->hosts = calloc((size_t)v->count, sizeof *v->hosts);
     if (!v->hosts) {
         free(v);
-        return fail(ERR_MEMORY, "no memory for %d ps", options->ps_hosts->count);
+        return fail(ERR_MEMORY, "no memory for a visitor");
     }
     for (int i = 0; i < v->count; i++)
         v->hosts[i] = (struct host){.visitor = v, .index = i, .trouble = "no answer yet"};
@@ -268,16 +279,17 @@ err visitor_wait_up(struct visitor *v, uint64_t limit_ms)
     uint64_t noted_ms = started_ms;
     for (const struct host *host; (host = first_absent(v)); visitor_poll(v, LOOK_MS)) {
         const uint64_t now_ms = clock_ms();
-        const char *address = v->options.ps_hosts->at[host->index];
+        char address[ADDRESS_MAX];
         TRY(check_alive(v));
         if (now_ms - started_ms >= limit_ms)
             return fail(ERR_TIMEOUT, "ps/%d at %s did not come within %.3g s (--timeout): %s",
-                        host->index, address, (double)limit_ms / 1000, host->trouble);
+                        host->index, address_of(host, address), (double)limit_ms / 1000,
+                        host->trouble);
         if (now_ms - noted_ms < NOTE_MS) continue;
         noted_ms = now_ms;
         log_line(LOG_INFO, "waiting for ps/%d at %s: %s, %llu s of %.3g s (--timeout)", host->index,
-                 address, host->trouble, (unsigned long long)(now_ms - started_ms) / 1000,
-                 (double)limit_ms / 1000);
+                 address_of(host, address), host->trouble,
+                 (unsigned long long)(now_ms - started_ms) / 1000, (double)limit_ms / 1000);
     }
     return OK;
 }

@@ -1,10 +1,10 @@
 /* roster.h - which tasks of a cluster take part: the first so many of each job.
  *
- * Lists of hosts may name more. A move makes a roster of the next number: the chief has a
- * checkpoint made at a cut, at which everybody is held, and says MOVE; every task then ends, and
- * begins again in the other roster from just that checkpoint, where it has a place there. Whoever
- * was away, or is started again, hears of the latest roster with the first words of any link
- * (greeting.h).
+ * Lists of hosts may name more, and a cluster that has a name has room for as many as there can be.
+ * A move makes a roster of the next number: the chief has a checkpoint made at a cut, at which
+ * everybody is held, and says MOVE; every task then ends, and begins again in the other roster from
+ * just that checkpoint, where it has a place there. Whoever was away, or is started again, hears of
+ * the latest roster with the first words of any link (greeting.h).
  */
 #ifndef CORE_CLUSTER_ROLE_MOVES_ROSTER_H
 #define CORE_CLUSTER_ROLE_MOVES_ROSTER_H

@@ -98,9 +98,11 @@ class Cache(read_test.UrlCase):
         self.assert_only_looked()
 
     def test_a_folder_that_cannot_be_made_is_named(self):
-        done = program.run(["stats", "--cache_dir=none/deeper", "spec.json"], self.folder)
-        self.assertEqual(done.returncode, program.BAD_INPUT)
-        self.assertIn("cache_dir: none/deeper: cannot be made: No such file or directory", done.stderr)
+        for folder, told in (("none/deeper", "cannot be made: No such file or directory"),
+                             ("s3://bucket/deeper", "expected a folder of this host")):
+            done = program.run(["stats", f"--cache_dir={folder}", "spec.json"], self.folder)
+            self.assertEqual(done.returncode, program.BAD_INPUT)
+            self.assertIn(f"cache_dir: {folder}: {told}", done.stderr)
 
 
 if __name__ == "__main__":

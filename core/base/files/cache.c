@@ -128,6 +128,8 @@ static void count_written(uint64_t bytes)
 
 err cache_begin(const char *folder, uint64_t max_bytes)
 {
+    if (path_is_url(folder))
+        return fail(ERR_INPUT, "cache_dir: %s: expected a folder of this host", folder);
     if (mkdir(folder, 0777) && errno != EEXIST)
         return fail(ERR_INPUT, "cache_dir: %s: cannot be made: %s", folder, strerror(errno));
     if (access(folder, R_OK | W_OK | X_OK))

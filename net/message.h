@@ -60,7 +60,8 @@ enum ready_code {
 
 enum join_code {
     JOIN_PLAIN,
-    JOIN_TAKES_BACK, /* what an earlier life pushed and no round has taken yet comes again */
+    JOIN_TAKES_BACK, /* what an earlier life pushed to some ps only, and no round has taken yet,
+                        comes again; others wait for it, so that no cut holds the worker */
     JOIN_UNUSED,     /* nothing came of the last ticket: it is given back */
 };
 

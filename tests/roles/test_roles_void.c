@@ -37,10 +37,15 @@ static void say(struct scene *s, int peer, const struct message *m)
     s->role->ops->message(s->role, s->peers, peer, m, &s->out);
 }
 
-static void meet(struct scene *s, int peer)
+static void meet_life(struct scene *s, int peer, uint64_t incarnation)
 {
     outbox_empty(&s->out);
-    s->role->ops->peer_up(s->role, s->peers, peer, 1, &s->out);
+    s->role->ops->peer_up(s->role, s->peers, peer, incarnation, &s->out);
+}
+
+static void meet(struct scene *s, int peer)
+{
+    meet_life(s, peer, 1);
 }
 
 static void lose(struct scene *s, int peer)
@@ -75,7 +80,7 @@ static void say_state(struct scene *s, int ps)
         &(struct message){.type = MESSAGE_STATE, .code = PS_SERVING, .generation = GENERATION});
 }
 
-static void say_ledger(struct scene *s, int ps, uint64_t received, uint64_t join)
+static void say_ledger_at(struct scene *s, int ps, uint64_t received, uint64_t join, uint64_t step)
 {
     const struct ledger ledger = {received, received, 0};
     uint64_t numbers[LEDGER_NUMBERS];
@@ -84,9 +89,15 @@ static void say_ledger(struct scene *s, int ps, uint64_t received, uint64_t join
         &(struct message){.type = MESSAGE_LEDGER,
                           .generation = GENERATION,
                           .sequence = received,
+                          .step = step,
                           .version = join,
                           .body = numbers,
                           .body_bytes = sizeof numbers});
+}
+
+static void say_ledger(struct scene *s, int ps, uint64_t received, uint64_t join)
+{
+    say_ledger_at(s, ps, received, join, 0);
 }
 
 static void say_values_with(struct scene *s, int ps, uint32_t code, uint64_t received,
@@ -114,7 +125,9 @@ static uint64_t joined(const struct scene *s, int ps)
     return s->out.at[at].send.message.version;
 }
 
-static void open_worker(struct scene *s, int task, bool drops)
+/* Both ps are here, and asked; ret_joins: the numbers of its JOINs. */
+static void open_joining(struct scene *s, int task, bool is_sync, bool drops,
+                         uint64_t ret_joins[PS_COUNT])
 {
     const uint64_t block_bytes[PS_COUNT] = {BLOCK_BYTES, BLOCK_BYTES};
     const struct worker_options o = {
@@ -123,22 +136,22 @@ static void open_worker(struct scene *s, int task, bool drops)
         .workers = WORKERS,
         .block_bytes = block_bytes,
         .gradients_per_push = 1,
-        .is_sync = true,
+        .is_sync = is_sync,
         .drops_gradients = drops,
         .saves = task == 0,
     };
     *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
     s->role->ops->start(s->role, 0, &s->out);
+    for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
+    for (int ps = 0; ps < PS_COUNT; ps++) say_state(s, ps);
+    for (int ps = 0; ps < PS_COUNT; ps++) ret_joins[ps] = joined(s, ps);
 }
 
 /* It has values of both ps, and computes; drops: gradients are shown to ps/0 first. */
 static void open_computing(struct scene *s, bool drops)
 {
-    open_worker(s, 1, drops);
-    for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
-    say_state(s, 0);
-    say_state(s, 1);
-    const uint64_t joins[PS_COUNT] = {joined(s, 0), joined(s, 1)};
+    uint64_t joins[PS_COUNT];
+    open_joining(s, 1, true, drops, joins);
     for (int ps = 0; ps < PS_COUNT; ps++) {
         say_ledger(s, ps, 0, joins[ps]);
         say_values(s, ps, 0, 0);
@@ -221,11 +234,8 @@ static void values_that_come_before_the_ledger_are_not_the_answer(void **state)
 /* The chief of a job that has ended, and everybody has finished: it asks for the last save. */
 static void open_last_save(struct scene *s)
 {
-    open_worker(s, 0, false);
-    for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
-    say_state(s, 0);
-    say_state(s, 1);
-    const uint64_t joins[PS_COUNT] = {joined(s, 0), joined(s, 1)};
+    uint64_t joins[PS_COUNT];
+    open_joining(s, 0, true, false, joins);
     for (int ps = 0; ps < PS_COUNT; ps++) {
         say_ledger(s, ps, 9, joins[ps]);
         say_values_with(s, ps, 0, 9, 9);
@@ -321,6 +331,72 @@ static void who_will_have_no_batch_has_finished_and_says_so_on_a_new_link(void *
     close_worker(&s);
 }
 
+/* ps/0 may hold it for a cut that ps/1 cannot make without what it brings. */
+static void whose_last_life_died_between_two_ps_says_so_to_the_first(void **state)
+{
+    for (int mode = 0; mode < 4; mode++) {
+        struct scene s;
+        uint64_t joins[PS_COUNT];
+        open_joining(&s, 1, mode & 1, mode & 2, joins);
+        say_ledger(&s, 0, 5, joins[0]);
+        say_ledger(&s, 1, 4, joins[1]);
+        assert_int_equal(code_of(&s, 0, MESSAGE_JOIN), JOIN_TAKES_BACK);
+        const uint64_t again = joined(&s, 0);
+        say_values(&s, 1, 4, 4);
+        say_ledger(&s, 0, 5, again);
+        assert_int_equal(find_sent(&s, 0, MESSAGE_JOIN), -1); /* once */
+        say_values(&s, 0, 5, 5);
+        assert_true(find(&s, ACTION_COMPUTE) >= 0);
+        compute(&s);
+        assert_int_equal(find_sent(&s, 0, MESSAGE_PUSH), -1);
+        assert_true(find_sent(&s, 1, MESSAGE_PUSH) >= 0);
+        close_worker(&s);
+    }
+}
+
+/* Which may hold it for a cut behind the round that the others would wait for it in. */
+static void who_brings_the_first_what_others_had_before_tells_them(void **state)
+{
+    struct scene s;
+    uint64_t joins[PS_COUNT];
+    open_joining(&s, 1, true, false, joins);
+    say_ledger_at(&s, 0, 4, joins[0], 9);
+    say_values(&s, 0, 4, 9);
+    say_ledger_at(&s, 1, 5, joins[1], 9);
+    say_ledger_at(&s, 1, 5, joined(&s, 1), 9); /* nothing was to be taken back */
+    say_values(&s, 1, 5, 9);
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    compute(&s);
+    assert_true(find_sent(&s, 0, MESSAGE_PUSH) >= 0);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_PUSH), -1);
+    const int at = find_sent(&s, 1, MESSAGE_JOIN);
+    assert_true(at >= 0);
+    assert_int_equal(s.out.at[at].send.message.step, 10);
+    close_worker(&s);
+}
+
+/* That has excused it, and does not answer before the end of a cut. */
+static void who_is_behind_one_ps_tells_the_others_before_that_has_answered(void **state)
+{
+    struct scene s;
+    uint64_t joins[PS_COUNT];
+    open_joining(&s, 1, true, false, joins);
+    say_ledger_at(&s, 1, 4, joins[1], 4);
+    say_values(&s, 1, 4, 4);
+    say_ledger_at(&s, 0, 4, joins[0], 5);
+    const int at = find_sent(&s, 1, MESSAGE_JOIN);
+    assert_true(at >= 0);
+    assert_int_equal(s.out.at[at].send.message.step, 5);
+    assert_int_equal(find_sent(&s, 0, MESSAGE_JOIN), -1);
+    say_ledger_at(&s, 1, 4, joined(&s, 1), 4);
+    assert_int_equal(find_sent(&s, 1, MESSAGE_JOIN), -1); /* once */
+    say_values(&s, 1, 4, 5);
+    assert_int_equal(find(&s, ACTION_COMPUTE), -1);
+    say_values(&s, 0, 4, 5);
+    assert_true(find(&s, ACTION_COMPUTE) >= 0);
+    close_worker(&s);
+}
+
 /* ---- a ps ---- */
 
 static void open_serving_as(struct scene *s, bool is_sync)
@@ -331,6 +407,7 @@ static void open_serving_as(struct scene *s, bool is_sync)
         .config = {.generation = GENERATION,
                    .is_sync = is_sync,
                    .takes_all = true,
+                   .max_staleness = -1,
                    .last_step = 10,
                    .replicas_to_aggregate = WORKERS,
                    .is_restored = true,
@@ -379,22 +456,67 @@ static void a_job_whose_workers_have_no_more_ends_before_its_last_step(void **st
     }
 }
 
-static void an_asynchronous_cut_does_not_wait_for_a_ticket_that_was_given_back(void **state)
+static void say_save(struct scene *s)
 {
     const uint64_t shards = PS_COUNT;
-    struct scene s;
-    open_serving_as(&s, false);
-    for (int w = 0; w < WORKERS; w++) say_join(&s, w, JOIN_PLAIN);
-    say(&s, 0,
+    say(s, 0,
         &(struct message){.type = MESSAGE_SAVE,
                           .generation = GENERATION,
                           .sequence = 1,
                           .body = &shards,
                           .body_bytes = sizeof shards});
+}
+
+static void an_asynchronous_cut_does_not_wait_for_a_ticket_that_was_given_back(void **state)
+{
+    struct scene s;
+    open_serving_as(&s, false);
+    for (int w = 0; w < WORKERS; w++) say_join(&s, w, JOIN_PLAIN);
+    say_save(&s);
     say_join(&s, 0, JOIN_UNUSED);
     assert_int_equal(find(&s, ACTION_CUT), -1);
     say_join(&s, 1, JOIN_UNUSED);
     assert_true(find(&s, ACTION_CUT) >= 0);
+    close_ps(&s);
+}
+
+static void say_resume(struct scene *s, enum resume_code code)
+{
+    say(s, 0, &(struct message){.type = MESSAGE_RESUME, .code = code, .generation = GENERATION});
+}
+
+/* Until all have made their cuts; then it waits like others. */
+static void a_cut_does_not_hold_who_brings_the_others_what_they_wait_for(void **state)
+{
+    for (int is_sync = 0; is_sync < 2; is_sync++) {
+        struct scene s;
+        open_serving_as(&s, is_sync);
+        say_save(&s);
+        assert_true(find(&s, ACTION_CUT) >= 0);
+        say_join(&s, 1, JOIN_PLAIN);
+        assert_int_equal(find_sent(&s, 1, MESSAGE_VALUES), -1);
+        say_join(&s, 1, JOIN_TAKES_BACK);
+        assert_true(code_of(&s, 1, MESSAGE_VALUES) & VALUES_TICKET);
+        say_resume(&s, RESUME_STAY);
+        say_join(&s, 1, JOIN_TAKES_BACK);
+        assert_int_equal(find_sent(&s, 1, MESSAGE_VALUES), -1);
+        say_resume(&s, RESUME_GO);
+        assert_true(find_sent(&s, 1, MESSAGE_VALUES) >= 0);
+        close_ps(&s);
+    }
+}
+
+/* Others compute the same step, and the round is to end. */
+static void a_coming_cut_does_not_hold_another_life_of_who_had_a_ticket(void **state)
+{
+    struct scene s;
+    open_serving(&s);
+    for (int w = 0; w < WORKERS; w++) say_join(&s, w, JOIN_PLAIN);
+    lose(&s, 1);
+    say_save(&s);
+    meet_life(&s, 1, 2);
+    say_join(&s, 1, JOIN_PLAIN);
+    assert_true(code_of(&s, 1, MESSAGE_VALUES) & VALUES_TICKET);
     close_ps(&s);
 }
 
@@ -462,8 +584,13 @@ int main(void)
         cmocka_unit_test(a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever),
         cmocka_unit_test(who_has_no_batch_yet_gives_the_ticket_back_and_gets_another),
         cmocka_unit_test(who_will_have_no_batch_has_finished_and_says_so_on_a_new_link),
+        cmocka_unit_test(whose_last_life_died_between_two_ps_says_so_to_the_first),
+        cmocka_unit_test(who_brings_the_first_what_others_had_before_tells_them),
+        cmocka_unit_test(who_is_behind_one_ps_tells_the_others_before_that_has_answered),
         cmocka_unit_test(a_job_whose_workers_have_no_more_ends_before_its_last_step),
         cmocka_unit_test(an_asynchronous_cut_does_not_wait_for_a_ticket_that_was_given_back),
+        cmocka_unit_test(a_cut_does_not_hold_who_brings_the_others_what_they_wait_for),
+        cmocka_unit_test(a_coming_cut_does_not_hold_another_life_of_who_had_a_ticket),
         cmocka_unit_test(windows_come_before_the_ledger_and_once_on_a_link),
         cmocka_unit_test(a_worker_that_comes_back_after_the_end_is_told_the_verdict),
         cmocka_unit_test(connections_that_are_lost_one_by_one_cost_nothing_with_backup_workers),

@@ -40,7 +40,8 @@
  * Cuts: on SAVE ps/0 answers no worker any more; when no ticket is out, all have arrived at the
  * same step, and it takes its part. The others take theirs when everything that ps/0 took has
  * reached them. RESUME lets ps/0 answer again. So all shards belong to one global step in every
- * mode, and the pause is about one step of the slowest worker.
+ * mode, and the pause is about one step of the slowest worker. One worker is answered all the same:
+ * whose last life died between two ps, as only it can bring the others what they wait for.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_H
 #define CORE_CLUSTER_ROLE_PS_H

@@ -32,6 +32,7 @@ static bool is_needed(const struct ps_role *p, int worker)
 bool ps_is_holding(const struct ps_role *p, int worker)
 {
     if (p->options.task != 0 || p->cut.phase == CUT_NONE) return false;
+    if (p->members[worker].makes_good && !p->cut.is_kept) return false;
     return p->cut.phase == CUT_MADE || !p->config.is_sync || !is_needed(p, worker);
 }
 

@@ -62,6 +62,7 @@ struct member {
     bool holds_ticket;
     bool is_told;      /* held: what became of its gradient, by this link */
     bool has_returned; /* its last ticket, unused: it had no batch */
+    bool makes_good;   /* others wait for what its last life showed to some ps only */
 
     uint64_t wanted_step; /* wants_values: not before this step */
     uint64_t ticket_step; /* holds_ticket: the step of the values that it came with */

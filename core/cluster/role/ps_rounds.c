@@ -133,7 +133,6 @@ void ps_return_ticket(struct ps_role *p, int worker, struct outbox *out)
     struct member *m = &p->members[worker];
     if (!m->holds_ticket) return;
     m->holds_ticket = false;
-    m->has_returned = true;
     if (p->config.is_sync || p->options.task != 0) return;
     p->tickets--;
     if (m->standing == EXCUSED) hand_over(p, out);
@@ -181,11 +180,15 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
         ps_note_held(p, out);
         return;
     }
-    if (m->code == JOIN_TAKES_BACK) give_back(p, worker, m);
+    member->makes_good = m->code == JOIN_TAKES_BACK;
+    if (member->makes_good) give_back(p, worker, m);
     ps_forget_ahead(p, worker, out);
     if (member->standing == EXCUSED) outbox_log(out, "worker/%d is counted on again", worker);
     member_set_standing(member, COUNTED_ON);
-    if (m->code == JOIN_UNUSED && !comes_again) ps_return_ticket(p, worker, out);
+    if (m->code == JOIN_UNUSED && !comes_again) {
+        member->has_returned |= member->holds_ticket;
+        ps_return_ticket(p, worker, out);
+    }
     /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
      * in the old ones until its round; this life pushes nothing before. */
     if (member->push != PUSH_WAITS || !member->wants_fresh) ps_share(p, worker, out);
@@ -396,7 +399,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     member->ledger.received = m->sequence;
     member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */
     if (member->standing == FINISHED) member_set_standing(member, COUNTED_ON);
-    member->is_told = false;
+    member->is_told = member->makes_good = false;
     patience_renew(&p->patience);
     if (p->config.is_sync) {
         member->holds_ticket = false;

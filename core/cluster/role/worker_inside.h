@@ -68,6 +68,7 @@ struct server {
     enum inquiry inquiry;
     uint64_t joins;           /* JOINs that were sent: the number of the last one */
     enum join_code join_code; /* of that */
+    uint64_t join_step;       /* values of this step or later are wanted */
     /* Of the step that is computed; its push may be out and the answer lost with its link. */
     bool is_target, is_pushed, has_answered;
     uint64_t ahead;       /* parts of its gradient that left ahead of the push, on this link */

@@ -23,7 +23,7 @@ static void join(struct worker_role *w, int ps, enum join_code code, uint64_t st
     struct message *m = worker_send(w, ps, MESSAGE_JOIN, out);
     m->code = s->join_code = code;
     m->sequence = s->sequence;
-    m->step = step;
+    m->step = s->join_step = step;
     m->version = ++s->joins;
     s->ahead = 0; /* the ps forgets it */
     if (s->contact != GONE) server_set_inquiry(s, ASKED);
@@ -162,20 +162,56 @@ static void push_to(struct worker_role *w, int ps, uint64_t step, struct outbox 
         send_push(w, ps, out); /* else it follows the ledger that is awaited */
 }
 
-/* Synchronous: the last life died between two ps. Where its gradient waits for the round of others,
- * who may wait for this worker elsewhere, it is taken back, and comes again with what is owed.
- * Where ps/0 decides what counts, it has decided. */
+/* The last life died between two ps. Where its gradient waits for the round of others, who may wait
+ * for this worker elsewhere, it is taken back, and comes again with what is owed; but where ps/0
+ * decides what counts, it has decided. And for a cut, which others make when they have what is
+ * owed, ps/0 must not hold who brings it. */
 static void take_back(struct worker_role *w, struct outbox *out)
 {
-    if (w->phase != JOINING || !w->options.is_sync) return;
-    for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (worker_is_asked(w, ps) && w->servers[ps].inquiry != ANSWERED) return;
-    if (!owes(w)) return;
-    for (int ps = w->options.drops_gradients; ps < w->options.ps_count; ps++) {
+    for (int ps = 0; ps < (w->options.is_sync ? w->options.ps_count : 1); ps++) {
         struct server *s = &w->servers[ps];
         bool waits = !s->has_answered && s->join_code != JOIN_TAKES_BACK && !is_owed(w, ps);
         if (worker_is_asked(w, ps) && waits) join(w, ps, JOIN_TAKES_BACK, w->first_step, out);
     }
+}
+
+/* Synchronous: some ps went on without this worker and others still wait for it. Those are told
+ * that it brings nothing for the rounds that the first are past. */
+static bool catch_up(struct worker_role *w, struct outbox *out)
+{
+    uint64_t step = 0;
+    bool is_behind = false;
+    for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++)
+        if (worker_is_asked(w, ps) && w->servers[ps].step > step) step = w->servers[ps].step;
+    for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++) {
+        struct server *s = &w->servers[ps];
+        const bool is_told = s->step >= step || s->join_step >= step;
+        const bool has_push = s->ledger.taken && s->ledger.taken_step >= s->step;
+        if (!worker_is_asked(w, ps) || is_told || has_push || is_owed(w, ps)) continue;
+        s->has_answered = s->is_pushed = false;
+        s->push_step = step; /* if its link is lost meanwhile */
+        join(w, ps, JOIN_PLAIN, step, out);
+        is_behind = true;
+    }
+    return is_behind;
+}
+
+/* Of a step that is over for this worker, or that it has not begun. */
+static bool awaits_values(const struct worker_role *w)
+{
+    return w->phase == JOINING || w->phase == WAITING;
+}
+
+/* What all ps have is known. Values may not come before others have heard of this worker: those of
+ * ps/0 where it holds it for a cut that they cannot make. */
+static void note_ledgers(struct worker_role *w, struct outbox *out)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (worker_is_asked(w, ps) && w->servers[ps].inquiry != ANSWERED) return;
+    if (w->phase == JOINING && owes(w))
+        take_back(w, out);
+    else if (awaits_values(w))
+        catch_up(w, out);
 }
 
 /* A push that got lost with its link comes again, and one that found no link comes now. */
@@ -185,21 +221,33 @@ void worker_ledger(struct worker_role *w, int ps, const struct message *m, struc
     bool is_awaited = m->version == s->joins && s->inquiry == ASKED;
     if (!is_awaited || !ledger_unpack(m, 1, &s->ledger)) return;
     server_set_inquiry(s, ANSWERED);
+    if (awaits_values(w)) s->step = m->step;
     if (s->is_pushed && s->sequence > s->ledger.received) send_push(w, ps, out);
-    take_back(w, out);
+    note_ledgers(w, out);
+}
+
+/* Synchronous: ps/0 gets what some have had before, in the round of this step. Those hear that they
+ * get nothing for it, before ps/0 answers: it may hold this worker for a cut behind the round. */
+static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
+{
+    struct server *s = &w->servers[ps];
+    s->push_step = step; /* if its link is lost meanwhile */
+    if (s->inquiry != NOT_ASKED) join(w, ps, JOIN_PLAIN, step, out);
 }
 
 /* The targets of what was computed are known. What ps/0 has and others lack, it has decided on. */
 void worker_push(struct worker_role *w, struct outbox *out)
 {
     bool is_new = w->servers[0].is_target, asks = w->options.drops_gradients && is_new;
-    uint64_t taken_step = w->servers[0].ledger.taken_step;
+    uint64_t taken_step = w->servers[0].ledger.taken_step, next = w->servers[0].step + 1;
     worker_enter(w, asks ? ASKING : WAITING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         struct server *s = &w->servers[ps];
         if (asks && ps > 0) break;
         if (s->is_target)
             push_to(w, ps, w->options.drops_gradients && !is_new ? taken_step : s->step, out);
+        else if (w->options.is_sync && is_new && worker_is_asked(w, ps) && s->step < next)
+            pass_round(w, ps, next, out);
         else
             s->has_answered = s->inquiry != NOT_ASKED;
     }
@@ -266,25 +314,6 @@ static void plan_next(struct worker_role *w)
             least = w->servers[ps].ledger.received;
     w->computed = least + 1;
     set_targets(w, lacks_next);
-}
-
-/* Synchronous: some ps went on without this worker and others still wait for it. Those are told
- * that it brings nothing for the rounds that the first are past. */
-static bool catch_up(struct worker_role *w, struct outbox *out)
-{
-    uint64_t step = 0;
-    bool is_behind = false;
-    for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++)
-        if (worker_is_asked(w, ps) && w->servers[ps].step > step) step = w->servers[ps].step;
-    for (int ps = 0; ps < w->options.ps_count && w->options.is_sync; ps++) {
-        struct server *s = &w->servers[ps];
-        if (!worker_is_asked(w, ps) || s->step >= step || is_owed(w, ps)) continue;
-        s->has_answered = s->is_pushed = false;
-        s->push_step = step; /* if its link is lost meanwhile */
-        join(w, ps, JOIN_PLAIN, step, out);
-        is_behind = true;
-    }
-    return is_behind;
 }
 
 static void note_adopted(struct worker_role *w, struct outbox *out)

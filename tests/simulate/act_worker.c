@@ -338,6 +338,7 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         rows_evaluate(world, worker, action, 0);
         break;
     case ACTION_ABANDON:
+        check_save_end(world, worker);
         world->counters.abandoned++;
         actor_end_work(worker, ACTION_PUBLISH);
         disk_abandon(world, &action->abandon);
@@ -364,6 +365,7 @@ void worker_end_work(struct world *world, struct actor *worker, const struct act
     else if (work->type == ACTION_COMPUTE)
         end_step(world, worker);
     if (work->type == ACTION_PUBLISH) e = disk_publish(world, worker, &work->publish);
+    if (work->type == ACTION_PUBLISH) check_save_end(world, worker);
     world->counters.evaluated += work->type == ACTION_EVALUATE;
     if (world->blame[0]) return;
     worker->role->ops->done(worker->role, work->type, e,
@@ -401,10 +403,18 @@ static void check_push(struct world *world, struct actor *worker, int ps, struct
     view->pushed_generation = m->generation;
 }
 
+static void note_save(const struct world *world, struct actor *chief, const struct message *m)
+{
+    chief->save_generation = m->generation;
+    if (m->sequence == chief->save_tag) return;
+    chief->save_tag = m->sequence;
+    chief->save_us = world->now_us;
+}
+
 /* Where nothing is saved yet, what all begin with is, before anybody changes it. */
 void worker_says(struct world *world, struct actor *worker, const struct message *m)
 {
-    if (m->type == MESSAGE_SAVE) worker->save_generation = m->generation;
+    if (m->type == MESSAGE_SAVE) note_save(world, worker, m);
     bool is_due = m->type == MESSAGE_SERVE && world->profile.saves && !worker->choice.is_saved;
     if (is_due && worker->save_generation != m->generation)
         blame(world, "%s begins generation %04llx and does not save it", actor_name(worker),

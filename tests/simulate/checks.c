@@ -10,6 +10,24 @@ static bool is_well(enum story story)
            story == STORY_WORKER_GONE;
 }
 
+/* ---- who is here ---- */
+
+static bool is_linked(struct world *world, int ps, int worker)
+{
+    const struct actor *p = ps_at(world, ps), *w = worker_at(world, worker);
+    const struct link *link = p->links[worker];
+    return p->is_alive && w->is_alive && link && link == w->links[ps] && !link->is_cut &&
+           link->is_open[TO_PS] && link->is_open[TO_WORKER];
+}
+
+static bool all_linked(struct world *world)
+{
+    for (int ps = 0; ps < world->profile.ps_count; ps++)
+        for (int w = 0; w < world->profile.workers; w++)
+            if (!is_linked(world, ps, w)) return false;
+    return true;
+}
+
 /* ---- checkpoints ---- */
 
 static void check_ledger(struct world *world, const struct shard *shard, int worker)
@@ -96,15 +114,27 @@ void check_publish(struct world *world, const struct checkpoint *checkpoint)
             blame(world, "a checkpoint without ps/%d is published", ps);
 }
 
-/* ---- the verdict ---- */
-
-static bool is_linked(struct world *world, int ps, int worker)
+/* What all do for one: the last one and this one are written, this one is published; workers come
+ * to one step, some without a batch at first. 0: what takes no time is made to wait by who says
+ * what happens. */
+static uint64_t save_limit_us(const struct profile *p)
 {
-    const struct actor *p = ps_at(world, ps), *w = worker_at(world, worker);
-    const struct link *link = p->links[worker];
-    return p->is_alive && w->is_alive && link && link == w->links[ps] && !link->is_cut &&
-           link->is_open[TO_PS] && link->is_open[TO_WORKER];
+    enum { WRITES = 4, STEPS = 20 };
+    return WRITES * p->write_us + STEPS * (p->compute_us + 6 * p->delay_us);
 }
+
+void check_save_end(struct world *world, const struct actor *chief)
+{
+    const uint64_t limit_us = save_limit_us(&world->profile);
+    uint64_t since_us = chief->save_us;
+    if (since_us < world->met_us) since_us = world->met_us;
+    if (since_us < world->last_fault_us) since_us = world->last_fault_us;
+    if (!limit_us || !all_linked(world) || world->now_us <= since_us + limit_us) return;
+    blame(world, "a checkpoint takes %llu ms though everybody is here",
+          (unsigned long long)(world->now_us - since_us) / 1000);
+}
+
+/* ---- the verdict ---- */
 
 /* It may come to its own end before it listens again. */
 static bool is_concluding(const struct actor *actor)

@@ -40,6 +40,7 @@ static const char *const names[DEFECTS] = {
     [DEFECT_COVERAGE_LOST] = "coverage_lost",
     [DEFECT_FED_AGAIN] = "fed_again",
     [DEFECT_FENCE_OPEN] = "fence_open",
+    [DEFECT_RESUME_MISSED] = "resume_missed",
 };
 
 const char *defect_name(enum defect defect)
@@ -105,9 +106,11 @@ static void forge_save(struct world *world, struct actor *ps, struct message *m)
     memcpy((void *)(uintptr_t)m->body, numbers, m->body_bytes);
 }
 
-static bool is_lost(const struct world *world, const struct actor *to, const struct message *m)
+static bool is_lost(struct world *world, const struct actor *to, const struct message *m)
 {
-    if (m->type == MESSAGE_RESUME) return is_broken(world, DEFECT_RESUME_LOST);
+    if (m->type == MESSAGE_RESUME)
+        return is_broken(world, DEFECT_RESUME_LOST) ||
+               (is_broken(world, DEFECT_RESUME_MISSED) && chance(world, SOMETIMES_PERCENT));
     if (m->type == MESSAGE_FINISHED) return is_broken(world, DEFECT_FINISHED_LOST);
     bool is_last_worker = to->job == JOB_WORKER && to->index == world->profile.workers - 1;
     return m->type == MESSAGE_VERDICT && is_last_worker && is_broken(world, DEFECT_VERDICT_LOST);

@@ -39,6 +39,7 @@ enum defect {
     DEFECT_COVERAGE_LOST,     /* a checkpoint is restored without the count of rows */
     DEFECT_FED_AGAIN,         /* a chief that is back feeds from the first batch on */
     DEFECT_FENCE_OPEN,        /* a chief publishes though another one has come to lead */
+    DEFECT_RESUME_MISSED,     /* now and then ps/0 does not hear that a cut is over */
     DEFECTS
 };
 

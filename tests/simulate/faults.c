@@ -24,6 +24,7 @@ static void freeze(struct world *world, struct actor *actor, uint64_t for_us)
           (unsigned long long)for_us / 1000);
     if (actor->busy_until_us < world->now_us) actor->busy_until_us = world->now_us;
     actor->busy_until_us += for_us;
+    note_time(world, actor->busy_until_us - world->now_us);
     actor_add(world, actor, EVENT_RESUME, actor->busy_until_us - world->now_us);
 }
 

@@ -277,6 +277,7 @@ static void welcome(struct world *world, struct link *link)
     TRACE(world, "%s meets ps/%d, link %d", actor_name(worker), link->ps, link->number);
     worker->attempts[link->ps] = NULL;
     worker->links[link->ps] = link;
+    world->met_us = world->now_us;
     worker->met[link->ps] = true;
     worker->tries[link->ps] = 0;
     worker->role->ops->peer_up(worker->role, JOB_PS, link->ps, link->incarnations[TO_PS],

@@ -55,6 +55,17 @@ static const uint64_t regressions_of_rows[] = {
     2842, /* rows that an earlier life had named were looked for in the windows of the new one */
 };
 
+/* Here a checkpoint stood still until it was given up (check_save_end), though everybody was here.
+ * What it waited for could come only of a worker that ps/0 held for it. */
+static const uint64_t regressions_of_saves[] = {
+    2331,  /* another life, after one that died with the ticket of a step that others computed */
+    323,   /* whose last life died between two ps, with backup workers */
+    4199,  /* the same, and every round takes all */
+    16836, /* who was excused by one ps, and back before others had gone on */
+    18678, /* the same at the last step */
+    55051, /* who had made good for ps/0 alone, in a round that the others waited for it in */
+};
+
 static void run_with(struct world *world, const struct run_options *options)
 {
     world_run(world, options);
@@ -113,6 +124,8 @@ static void what_went_wrong_once_goes_right(void **state)
     }
     as = (struct run_options){.has_no_feeding = true, .has_no_terms = true};
     go_right(regressions_of_rows, sizeof regressions_of_rows / sizeof *regressions_of_rows, &as);
+    as = (struct run_options){0};
+    go_right(regressions_of_saves, sizeof regressions_of_saves / sizeof *regressions_of_saves, &as);
 }
 
 /* The seeds reach what they are for. */

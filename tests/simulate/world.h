@@ -202,6 +202,7 @@ struct actor {
     struct choice choice;
     int chosen;                           /* checkpoint; NOTHING: initial values */
     uint64_t save_generation;             /* of the last checkpoint that it asked for */
+    uint64_t save_tag, save_us;           /* of that, since when it is made */
     uint64_t covered, covered_generation; /* the epoch that it hears of next */
 };
 
@@ -276,6 +277,7 @@ struct world {
     bool is_to_stop;                /* somebody was told that the job is to end */
     bool was_left_out[WORKERS_MAX]; /* a ps may have gone on without this worker */
     bool has_failed_to_write;
+    uint64_t met_us;                   /* when a worker met a ps last */
     uint64_t final_generation[PS_MAX]; /* whose final values came to the chief last */
     bool was_recomputed; /* a push was computed again from other values: the bits may differ */
     uint64_t log_hash;
@@ -434,6 +436,7 @@ void faults_happen(struct world *, int fault);
 /* checks.c */
 void check_end(struct world *);
 void check_publish(struct world *, const struct checkpoint *);
+void check_save_end(struct world *, const struct actor *chief); /* published, or given up */
 void check_first_end(struct world *, const struct actor *);
 
 #endif

@@ -53,6 +53,11 @@ struct gemm {
     int64_t m, n, k;
     const float *a, *b;
     float *c;
+    /* A large product of a host comes in bands of rows of c, always the same ones, where this is
+     * not NULL: each time it is told how many rows from the first one on are done. Others tell
+     * nothing before the end. */
+    void (*made)(const void *context, int64_t rows);
+    const void *context;
 };
 
 /* One dimension pair of a window; padding as TensorFlow computes it is the caller's */

@@ -52,6 +52,11 @@ const struct object regularizer_object = {
     .size = sizeof(struct regularizer),
 };
 
+void node_tell_finished(const struct node *node, int64_t floats)
+{
+    if (node->finished) node->finished(node->finished_context, node, floats);
+}
+
 /* The shape is checked here, once for all ops, and the message names the parameter. */
 err node_add_param(struct node *node, struct arena *arena, const struct param *param)
 {

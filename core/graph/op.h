@@ -68,10 +68,16 @@ struct param {
                                     that of one row */
     int64_t held; /* a table: how many rows are bound at most; 0: all that the shape says */
     float *value, *gradient; /* bound by the session; gradient NULL when not training */
+    bool is_kept; /* by the session: the value is its own, and stays when the gradient has left */
 };
 
 /* Of what is bound */
 int64_t param_floats(const struct param *);
+
+struct node;
+/* Of a node's gradients those of its first param's first `floats` are complete, and of all others.
+ */
+typedef void finished_with(void *context, const struct node *, int64_t floats);
 
 struct node {
     const struct op *op;
@@ -88,6 +94,8 @@ struct node {
     int param_count;
     struct param param[PARAMS_MAX];
     bool add_params; /* set by the session: add to param gradients (several batches to one push) */
+    finished_with *finished; /* set by the plan, while backward runs; NULL: nobody asks */
+    void *finished_context;
     /* An earlier node of the same op, whose params it uses for its own; NULL: none. Gradients of a
      * param that is shared are summed in the order of backward: of the last node first. */
     struct node *shares;
@@ -108,6 +116,10 @@ struct node {
 
 /* Whether backward adds to gradients of params, its own or shared ones: some are there already. */
 bool node_adds_params(const struct node *);
+
+/* For backward, which has more to do: how much of the first param's gradient is complete, from its
+ * front, beside all of the others'. The values there are not read again, unless they are kept. */
+void node_tell_finished(const struct node *, int64_t floats);
 
 /* For infer: adds a parameter (its name without "<node>/"). ERR_INPUT when its shape is too large.
  */

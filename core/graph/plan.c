@@ -274,14 +274,23 @@ static void add_regularizers(const struct node *node, struct device *d)
     }
 }
 
-void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const struct node *),
-                   void *context)
+static bool is_regularized(const struct node *node)
+{
+    bool found = false;
+    for (int i = 0; i < node->param_count; i++)
+        found |= node->param[i].regularizer.l1 > 0 || node->param[i].regularizer.l2 > 0;
+    return found;
+}
+
+void plan_backward(struct plan *plan, bool add, finished_with *finished, void *context)
 {
     struct graph *graph = plan->graph;
     for (int i = graph->node_count - 1; i >= 0; i--) {
         struct node *node = &graph->nodes[i];
         if (node->is_view || !node->output.gradient) continue;
         node->add_params = add;
+        node->finished = plan->device->is_separate || is_regularized(node) ? NULL : finished;
+        node->finished_context = context;
         const uint64_t begin_ns = trace_begin(plan->trace);
         mark(plan, "backward of node", node->name);
         node->op->backward(node, plan->device); /* may leave output.gradient changed */
@@ -289,7 +298,8 @@ void plan_backward(struct plan *plan, bool add, void (*finished)(void *, const s
         settle(plan);
         trace_end(plan->trace, SPAN_BACKWARD, i, begin_ns);
         mark(plan, "what follows backward of node", node->name);
-        if (finished && node->param_count > 0) finished(context, node);
+        if (finished && node->param_count > 0)
+            finished(context, node, param_floats(&node->param[0]));
     }
 }
 

@@ -74,10 +74,9 @@ void plan_judge(struct plan *, int64_t rows);
 void plan_forward(struct plan *, const struct batch *, uint64_t draw);
 
 /* Every param gradient complete afterwards, regularizers included; finished(context, node) is
- * called after each node whose param gradients are complete, of nodes that have any (may be NULL).
- * add: add to the param gradients. */
-void plan_backward(struct plan *, bool add, void (*finished)(void *, const struct node *),
-                   void *context);
+ * called after each node whose param gradients are complete, of nodes that have any, and where the
+ * host computes also amid one (may be NULL). add: add to the param gradients. */
+void plan_backward(struct plan *, bool add, finished_with *finished, void *context);
 
 /* After a forward pass: the mean loss of the rows, without regularization. */
 double plan_loss(struct plan *, int64_t rows);

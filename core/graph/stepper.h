@@ -21,7 +21,7 @@ struct pass {
     plan_needed *needed; /* not recorded */
     /* As plan_backward has it, and always the same function of the same context; what it queues is
      * part of the pass, and it may not wait. */
-    void (*finished)(void *, const struct node *);
+    finished_with *finished;
     void *context;
 };
 

@@ -122,19 +122,33 @@ void layer_multiply(const struct node *node, struct device *d, float *y)
                                        .c = y});
 }
 
-/* dkernel = x' dy [columns, units], dx = dy kernel' [rows, columns] */
-void layer_multiply_back(const struct node *node, struct device *d, const float *dy, bool add)
+static void tell_of_kernel_rows(const void *node, int64_t rows)
+{
+    const struct node *n = node;
+    node_tell_finished(n, rows * n->param[KERNEL].shape.dim[1]);
+}
+
+/* dkernel = x' dy [columns, units] */
+static void multiply_to_kernel(const struct node *node, struct device *d, const float *dy)
 {
     const struct sizes s = sizes_of(node);
-    const struct tensor *x = last_input(node);
     d->kernels->gemm(d, &(struct gemm){.transpose_a = true,
                                        .add = node->add_params,
                                        .m = s.columns,
                                        .n = s.units,
                                        .k = s.rows,
-                                       .a = x->value,
+                                       .a = last_input(node)->value,
                                        .b = dy,
-                                       .c = node->param[KERNEL].gradient});
+                                       .c = node->param[KERNEL].gradient,
+                                       .made = tell_of_kernel_rows,
+                                       .context = node});
+}
+
+/* dx = dy kernel' [rows, columns] */
+static void multiply_to_input(const struct node *node, struct device *d, const float *dy, bool add)
+{
+    const struct sizes s = sizes_of(node);
+    const struct tensor *x = last_input(node);
     if (x->gradient)
         d->kernels->gemm(d, &(struct gemm){.transpose_b = true,
                                            .add = add,
@@ -144,4 +158,13 @@ void layer_multiply_back(const struct node *node, struct device *d, const float 
                                            .a = dy,
                                            .b = layer_kernel(node),
                                            .c = x->gradient});
+}
+
+/* The kernel's gradient leaves while x gets its own, unless that takes the kernel away. */
+void layer_multiply_back(const struct node *node, struct device *d, const float *dy, bool add)
+{
+    const bool is_kept = node->param[KERNEL].is_kept;
+    if (!is_kept) multiply_to_input(node, d, dy, add);
+    multiply_to_kernel(node, d, dy);
+    if (is_kept) multiply_to_input(node, d, dy, add);
 }

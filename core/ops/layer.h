@@ -70,7 +70,8 @@ float *layer_sums(const struct node *);
 enum activation layer_activation(const struct node *);
 
 /* With a kernel of [columns, units], on the last axis of the last input x: y [rows, units] =
- * x kernel; and from dy the gradients of the kernel and, where it is wanted, of x. */
+ * x kernel; and from dy the gradients of the kernel and, where it is wanted, of x; the bias has its
+ * own. */
 void layer_multiply(const struct node *, struct device *, float *y);
 void layer_multiply_back(const struct node *, struct device *, const float *dy, bool add);
 

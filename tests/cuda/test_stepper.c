@@ -106,10 +106,11 @@ static void begin(void *context)
     w->begun++;
 }
 
-static void finish(void *context, const struct node *node)
+static void finish(void *context, const struct node *node, int64_t floats)
 {
     struct world *w = context;
     assert_true(node->param_count > 0);
+    assert_int_equal(floats, param_floats(&node->param[0]));
     w->finished++;
 }
 

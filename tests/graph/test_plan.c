@@ -335,12 +335,15 @@ static void backward_can_add_to_the_gradients(void **state)
 
 struct order {
     char names[256];
+    const struct node *last;
 };
 
-static void note(void *context, const struct node *node)
+static void note(void *context, const struct node *node, int64_t floats)
 {
     struct order *order = context;
     const size_t used = strlen(order->names);
+    if (node == order->last) return; /* more of it */
+    order->last = node;
     snprintf(order->names + used, sizeof order->names - used, "%s ", node->name);
 }
 
@@ -355,6 +358,90 @@ static void nodes_are_reported_as_their_gradients_are_finished(void **state)
     assert_string_equal(order.names, "dense conv2d_1 conv2d ");
     model_close(&m);
     device_close(&device);
+}
+
+/* The middle layer is large enough for several bands on every host. */
+enum { SIDE = 1024, LARGE = 1, BATCH = 2 };
+static const char THREE_LAYERS[] =
+    "{\"model\": [{\"op\": \"dense\", \"units\": 1024}, "
+    "{\"op\": \"dense\", \"units\": 1024, \"kernel_regularizer\": {%s}}, "
+    "{\"op\": \"dense\", \"units\": 4}], \"loss\": \"softmax_cross_entropy\"}";
+static const struct setting FEW_ROWS = {.batch = BATCH, .features = {1, {8}}, .training = true};
+
+/* What was told of the large layer, as it was then. */
+struct told {
+    bool spoils; /* its values, of which somebody else may have others by then */
+    int times;
+    int64_t floats;
+    float gradient[SIDE * SIDE];
+};
+
+static void tell(void *context, const struct node *node, int64_t floats)
+{
+    struct told *told = context;
+    const struct param *kernel = &node->param[0];
+    if (node->index != LARGE) return;
+    assert_in_range(floats, told->floats, SIDE * SIDE);
+    memcpy(told->gradient + told->floats, kernel->gradient + told->floats,
+           (size_t)(floats - told->floats) * sizeof(float));
+    for (int64_t i = told->floats; i < floats && told->spoils; i++) kernel->value[i] = NAN;
+    told->floats = floats;
+    told->times++;
+}
+
+static void go_back(struct model *m, struct device *device, const char *regularizer,
+                    struct told *told)
+{
+    char text[512];
+    snprintf(text, sizeof text, THREE_LAYERS, regularizer);
+    model_open(m, device, text, &FEW_ROWS);
+    model_forward(m, BATCH, 0);
+    m->graph->nodes[LARGE].param[0].is_kept = told && !told->spoils;
+    plan_backward(m->plan, false, told ? tell : NULL, told);
+}
+
+static void assert_same_gradients(const struct model *a, const struct model *b)
+{
+    for (int i = 0; i < a->graph->param_count; i++) {
+        const struct param *p = a->graph->params[i];
+        assert_memory_equal(p->gradient, b->graph->params[i]->gradient,
+                            (size_t)param_floats(p) * sizeof(float));
+    }
+}
+
+static void check_told(bool spoils, const char *regularizer, bool is_at_once)
+{
+    static struct told told;
+    struct device device = open_device();
+    struct model plain, m;
+    if (device.is_separate) device_close(&device), skip();
+    told = (struct told){.spoils = spoils};
+    go_back(&plain, &device, regularizer, NULL);
+    go_back(&m, &device, regularizer, &told);
+    assert_same_gradients(&plain, &m);
+    assert_int_equal(told.floats, SIDE * SIDE);
+    assert_memory_equal(told.gradient, m.graph->nodes[LARGE].param[0].gradient,
+                        sizeof told.gradient);
+    assert_true(is_at_once ? told.times == 1 : told.times > 2);
+    model_close(&m);
+    model_close(&plain);
+    device_close(&device);
+}
+
+static void a_large_gradient_is_told_of_piece_by_piece(void **state)
+{
+    check_told(false, "", false);
+}
+
+static void values_are_not_read_after_their_gradient_was_told_of(void **state)
+{
+    check_told(true, "", false);
+}
+
+static void a_gradient_with_a_penalty_is_told_of_when_it_has_that(void **state)
+{
+    check_told(false, "\"l2\": 0.5", true);
+    check_told(false, "\"l1\": 0.5", true);
 }
 
 /* Fewer rows than the batch: as a graph of that batch size would have it. Without dropout, whose
@@ -491,6 +578,9 @@ int main(void)
         cmocka_unit_test(the_measured_size_is_the_one_taken),
         cmocka_unit_test(backward_can_add_to_the_gradients),
         cmocka_unit_test(nodes_are_reported_as_their_gradients_are_finished),
+        cmocka_unit_test(a_large_gradient_is_told_of_piece_by_piece),
+        cmocka_unit_test(values_are_not_read_after_their_gradient_was_told_of),
+        cmocka_unit_test(a_gradient_with_a_penalty_is_told_of_when_it_has_that),
         cmocka_unit_test(a_partial_batch_counts_its_own_rows_only),
         cmocka_unit_test(nodes_are_run_ahead_of_a_pass),
         cmocka_unit_test(features_may_lie_anywhere),

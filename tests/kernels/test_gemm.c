@@ -128,12 +128,96 @@ static void a_row_that_is_not_a_number_spoils_itself_alone(void **state)
     on_every_device(check_neighbours);
 }
 
+/* What was told of, as it was then */
+struct told {
+    const struct gemm *g;
+    float *rows;
+    int64_t count;
+    int times;
+};
+
+static void take_rows(const void *context, int64_t rows)
+{
+    struct told *told = (struct told *)context;
+    const int64_t n = told->g->n;
+    assert_in_range(rows, told->count, told->g->m);
+    memcpy(told->rows + told->count * n, told->g->c + told->count * n,
+           (size_t)((rows - told->count) * n) * sizeof(float));
+    told->count = rows;
+    told->times++;
+}
+
+/* Every one is large enough for bands, with a rest. */
+static void check_bands(struct device *d)
+{
+    for (int choice = 0; choice < 8; choice += 5) { /* plain; of a transposed, added */
+        struct gemm g = {.transpose_a = choice & 1,
+                         .transpose_b = choice & 2,
+                         .add = choice & 4,
+                         .m = 1100,
+                         .n = 1030,
+                         .k = 3};
+        float *a = random_floats(d, g.m * g.k, -1, 1, 77);
+        float *b = random_floats(d, g.k * g.n, -1, 1, 78);
+        float *c = random_floats(d, g.m * g.n, -1, 1, 79), *before = copy_floats(d, c, g.m * g.n);
+        float *rows = new_floats(d, g.m * g.n);
+        struct told told = {&g, rows, 0, 0};
+        g.a = a, g.b = b, g.c = c, g.made = take_rows, g.context = &told;
+        d->kernels->gemm(d, &g);
+        check_elements(&g, before);
+        if (!d->is_separate) {
+            assert_int_equal(told.count, g.m);
+            assert_same_bits(rows, c, g.m * g.n, "rows that were told of");
+            assert_true(d->threads > 1 ? told.times == 1 : told.times > 1);
+        }
+        free_floats(d, a);
+        free_floats(d, b);
+        free_floats(d, c);
+        free_floats(d, before);
+        free_floats(d, rows);
+    }
+}
+
+static void a_large_product_is_told_of_in_bands(void **state)
+{
+    on_every_device(check_bands);
+}
+
+/* By code of its own, ours and OpenBLAS's; and none at all. */
+static void check_small(struct device *d)
+{
+    static const struct product few[] = {{20, 10, 30}, {40, 50, 60}, {40, 50, 0}};
+    for (size_t i = 0; i < sizeof few / sizeof *few && !d->is_separate; i++) {
+        struct gemm g = {.m = few[i].m, .n = few[i].n, .k = few[i].k};
+        float *a = random_floats(d, g.m * g.k + 1, -1, 1, 80);
+        float *b = random_floats(d, g.k * g.n + 1, -1, 1, 81);
+        float *c = new_floats(d, g.m * g.n), *rows = new_floats(d, g.m * g.n);
+        struct told told = {&g, rows, 0, 0};
+        g.a = a, g.b = b, g.c = c, g.made = take_rows, g.context = &told;
+        d->kernels->gemm(d, &g);
+        assert_int_equal(told.times, 1);
+        assert_int_equal(told.count, g.m);
+        assert_same_bits(rows, c, g.m * g.n, "a small product");
+        free_floats(d, a);
+        free_floats(d, b);
+        free_floats(d, c);
+        free_floats(d, rows);
+    }
+}
+
+static void a_small_product_is_told_of_when_it_is_done(void **state)
+{
+    on_every_device(check_small);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_right_in_every_orientation),
         cmocka_unit_test(products_of_nothing_are_zero),
         cmocka_unit_test(a_row_that_is_not_a_number_spoils_itself_alone),
+        cmocka_unit_test(a_large_product_is_told_of_in_bands),
+        cmocka_unit_test(a_small_product_is_told_of_when_it_is_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,28 +14,34 @@ struct world {
     struct arena arena;
     struct layout *layout;
     struct buckets buckets;
-    char **taken; /* [ps][floats]: how often */
-    bool *is_finished;
-    int count; /* buckets in this pass */
+    char **taken;      /* [ps][floats]: how often */
+    int64_t *complete; /* [variables] floats */
+    int count;         /* buckets in this pass */
 };
 
-/* Variables of these many floats, in creation order */
-static void open_world(struct world *w, const char *placement, int ps_count, const int64_t *floats,
-                       int count)
+/* Variables of these many rows of so many floats, in creation order */
+static void open_wide(struct world *w, const char *placement, int ps_count, const int64_t *rows,
+                      int count, int64_t columns)
 {
     *w = (struct world){0};
     const struct placement_spec spec = fixture_placement(placement, &w->arena);
     struct variable *variables = arena_array(&w->arena, (size_t)count, sizeof *variables);
     for (int i = 0; i < count; i++)
-        variables[i] =
-            (struct variable){arena_format(&w->arena, "v%d", i), {.rank = 1, .dim = {floats[i]}}};
+        variables[i] = (struct variable){arena_format(&w->arena, "v%d", i),
+                                         {.rank = columns > 1 ? 2 : 1, .dim = {rows[i], columns}}};
     if (layout_make(&spec, variables, count, ps_count, &w->arena, &w->layout))
         fail_msg("%s", error_text());
     buckets_open(w->layout, LEAST, &w->arena, &w->buckets);
     w->taken = arena_array(&w->arena, (size_t)ps_count, sizeof *w->taken);
     for (int ps = 0; ps < ps_count; ps++)
         w->taken[ps] = arena_array(&w->arena, (size_t)w->layout->block_floats[ps] + 1, 1);
-    w->is_finished = arena_array(&w->arena, (size_t)count, sizeof *w->is_finished);
+    w->complete = arena_array(&w->arena, (size_t)count, sizeof *w->complete);
+}
+
+static void open_world(struct world *w, const char *placement, int ps_count, const int64_t *floats,
+                       int count)
+{
+    open_wide(w, placement, ps_count, floats, count, 1);
 }
 
 static void close_world(struct world *w)
@@ -48,19 +54,27 @@ static void begin(struct world *w)
     buckets_begin(&w->buckets);
     for (int ps = 0; ps < w->layout->ps_count; ps++)
         memset(w->taken[ps], 0, (size_t)w->layout->block_floats[ps]);
-    memset(w->is_finished, 0, (size_t)w->layout->variable_count * sizeof *w->is_finished);
+    memset(w->complete, 0, (size_t)w->layout->variable_count * sizeof *w->complete);
     w->count = 0;
 }
 
-/* Nothing of a variable that is not finished is in it. */
+static int64_t floats_of(const struct world *w, int variable)
+{
+    return shape_count(&w->layout->variables[variable].shape);
+}
+
+/* Nothing of a variable that is not complete is in it. */
 static void assert_complete(const struct world *w, const struct bucket *p)
 {
     for (int i = 0; i < w->layout->slice_count; i++) {
         const struct slice *s = &w->layout->slices[i];
-        const bool is_inside =
-            s->ps == p->ps && s->offset < p->offset + p->floats && p->offset < s->offset + s->count;
-        if (is_inside && !w->is_finished[s->variable])
-            fail_msg("variable %d leaves before it is finished", s->variable);
+        const int64_t bucket_end = p->offset + p->floats, end = s->offset + s->count;
+        if (s->ps != p->ps || s->offset >= bucket_end || p->offset >= end) continue;
+        const int64_t inside = (bucket_end < end ? bucket_end : end) - s->offset;
+        const int64_t before = s->start * shape_count_from(&s->shape, 1);
+        const int64_t wanted = s->axis == 0 ? before + inside : floats_of(w, s->variable);
+        if (wanted > w->complete[s->variable])
+            fail_msg("variable %d leaves before it is complete", s->variable);
     }
 }
 
@@ -78,11 +92,16 @@ static void take_all(struct world *w)
     }
 }
 
+static void finish_some(struct world *w, int variable, int64_t floats)
+{
+    w->complete[variable] = floats;
+    buckets_finish(&w->buckets, variable, floats);
+    take_all(w);
+}
+
 static void finish(struct world *w, int variable)
 {
-    w->is_finished[variable] = true;
-    buckets_finish(&w->buckets, variable);
-    take_all(w);
+    finish_some(w, variable, floats_of(w, variable));
 }
 
 static void assert_each_once(const struct world *w)
@@ -194,6 +213,51 @@ static void a_huge_variable_is_one_bucket(void **state)
     close_world(&w);
 }
 
+static void what_is_complete_of_a_huge_variable_leaves_before_the_rest(void **state)
+{
+    static const int64_t floats[] = {10, 4 * LEAST, 10};
+    struct world w;
+    open_world(&w, PLAIN, 1, floats, 3);
+    begin(&w);
+    finish_some(&w, 1, 3 * LEAST);
+    assert_int_equal(w.count, 0); /* it is not at the front */
+    finish(&w, 2);
+    assert_int_equal(w.count, 1);
+    finish_some(&w, 1, 4 * LEAST - 1);
+    assert_int_equal(w.count, 1); /* too few more */
+    finish(&w, 1);
+    assert_int_equal(w.count, 2);
+    finish(&w, 0);
+    assert_each_once(&w);
+    close_world(&w);
+}
+
+/* Cut along the first axis what leaves is some rows; along another, nothing before all is there. */
+static void slices_leave_as_far_as_the_front_of_their_variable_reaches(void **state)
+{
+    enum { ROWS = 1000, COLUMNS = 1024, STEP = 90 * COLUMNS + 5 };
+    static const int64_t rows[] = {3, ROWS, 2};
+    struct world w;
+    for (int axis = 0; axis < 2; axis++) {
+        char placement[160];
+        snprintf(placement, sizeof placement,
+                 "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"axis\": %d, "
+                 "\"num_shards\": 3}}}",
+                 axis);
+        open_wide(&w, placement, 2, rows, 3, COLUMNS);
+        assert_true(w.layout->slice_count > 3);
+        begin(&w);
+        finish(&w, 2);
+        for (int64_t floats = 0; floats < ROWS * COLUMNS; floats += STEP)
+            finish_some(&w, 1, floats);
+        assert_true(axis == 0 ? w.count > 5 : w.count == 0);
+        finish(&w, 1);
+        finish(&w, 0);
+        assert_each_once(&w);
+        close_world(&w);
+    }
+}
+
 /* More ps than variables */
 static void a_ps_without_variables_has_no_bucket(void **state)
 {
@@ -226,6 +290,8 @@ int main(void)
         cmocka_unit_test(what_is_finished_early_waits_for_what_lies_before_it),
         cmocka_unit_test(small_variables_wait_until_they_are_worth_a_bucket),
         cmocka_unit_test(a_huge_variable_is_one_bucket),
+        cmocka_unit_test(what_is_complete_of_a_huge_variable_leaves_before_the_rest),
+        cmocka_unit_test(slices_leave_as_far_as_the_front_of_their_variable_reaches),
         cmocka_unit_test(a_ps_without_variables_has_no_bucket),
         cmocka_unit_test(a_pass_that_was_broken_off_leaves_nothing_to_the_next),
     };

@@ -24,6 +24,8 @@ static const char spec_json[] =
     "\"train\":{\"last_step\":100},"
     "\"placement\":{\"partitioner\":{\"type\":\"fixed_size\",\"num_shards\":2}}}";
 
+static const char *setting; /* of the spec; NULL: none */
+
 struct fixture {
     struct spec spec;
     struct device device;
@@ -97,7 +99,8 @@ static void load_spec(struct spec *ret)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, spec_json, sizeof spec_json - 1), sizeof spec_json - 1);
     close(fd);
-    const struct spec_options options = {.path = path, .seed = -1};
+    const struct spec_options options = {
+        .path = path, .overrides = {&setting, setting ? 1 : 0}, .seed = -1};
     if (spec_load(&options, ret)) fail_msg("%s", error_text());
     unlink(path);
 }
@@ -184,6 +187,20 @@ static void check(int batches_per_push)
 static void values_come_and_gradients_leave_within_a_step(void **state)
 {
     check(1);
+}
+
+/* What has left may be gone from where it was read: x gets its gradient before. */
+static void variables_that_are_not_cut_leave_within_a_step_too(void **state)
+{
+    static struct fixture plain, f;
+    setting = "placement={}";
+    open_fixture(&plain, false, 1, NUMBER_FLOAT32, NUMBER_FLOAT32);
+    open_fixture(&f, true, 1, NUMBER_FLOAT32, NUMBER_FLOAT32);
+    setting = NULL;
+    assert_int_equal(f.session.layout->slice_count, f.session.layout->variable_count);
+    assert_same_steps(&plain, &f);
+    close_fixture(&f);
+    close_fixture(&plain);
 }
 
 static void of_several_batches_the_first_awaits_and_the_last_leaves(void **state)
@@ -396,6 +413,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_come_and_gradients_leave_within_a_step),
+        cmocka_unit_test(variables_that_are_not_cut_leave_within_a_step_too),
         cmocka_unit_test(of_several_batches_the_first_awaits_and_the_last_leaves),
         cmocka_unit_test(values_of_half_the_bytes_are_computed_with_as_the_floats_that_they_are),
         cmocka_unit_test(a_step_without_its_values_is_none),

@@ -254,6 +254,30 @@ static void variables_come_back_from_their_slices_along_every_axis(void **state)
     }
 }
 
+/* Each float by itself, in some order, is all of them; and nothing else is touched. */
+static void a_variable_is_scattered_in_parts(void **state)
+{
+    struct world world;
+    char text[128];
+    for (int axis = 0; axis < 4; axis++) {
+        snprintf(text, sizeof text,
+                 "{\"placement\": {\"partitioner\": {\"type\": \"fixed_size\", \"axis\": %d, "
+                 "\"num_shards\": 3}}}",
+                 axis);
+        open_world(&world, text, 2);
+        const int64_t count = shape_count(&three[0].shape);
+        for (int64_t i = 0; i < count; i++) world.whole[i] = (float)(i + 1);
+        for (int64_t start = 0; start < count; start += 9) {
+            const struct extent part = {start, count - start < 9 ? count - start : 9};
+            layout_scatter_part(world.layout, 0, world.whole, world.blocks, &part);
+            for (int64_t i = 0; i < count; i++)
+                assert_true(element_in_block(&world, 0, i) ==
+                            (i < start + part.floats ? world.whole[i] : 0.0f));
+        }
+        close_world(&world);
+    }
+}
+
 static void slices_of_a_ps_without_a_block_are_left_out(void **state)
 {
     struct world world;
@@ -433,6 +457,7 @@ int main(void)
         cmocka_unit_test(rows_are_cut_evenly_the_first_parts_one_row_longer),
         cmocka_unit_test(slices_lie_last_created_first_and_do_not_touch),
         cmocka_unit_test(variables_come_back_from_their_slices_along_every_axis),
+        cmocka_unit_test(a_variable_is_scattered_in_parts),
         cmocka_unit_test(slices_of_a_ps_without_a_block_are_left_out),
         cmocka_unit_test(only_a_variable_of_one_slice_is_whole),
         cmocka_unit_test(pins_win_and_do_not_turn_the_round_robin),

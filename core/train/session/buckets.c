@@ -19,7 +19,7 @@ void buckets_open(const struct layout *layout, int64_t least, struct arena *aren
         .least = least,
         .slices = arena_array(arena, ps_count, sizeof *p.slices),
         .slice_count = arena_array(arena, ps_count, sizeof *p.slice_count),
-        .is_finished = arena_array(arena, (size_t)layout->variable_count, sizeof *p.is_finished),
+        .complete = arena_array(arena, (size_t)layout->variable_count, sizeof *p.complete),
         .finished = arena_array(arena, ps_count, sizeof *p.finished),
         .sent = arena_array(arena, ps_count, sizeof *p.sent),
     };
@@ -40,25 +40,40 @@ void buckets_open(const struct layout *layout, int64_t least, struct arena *aren
 void buckets_begin(struct buckets *p)
 {
     const size_t ps_count = (size_t)p->layout->ps_count;
-    memset(p->is_finished, 0, (size_t)p->layout->variable_count * sizeof *p->is_finished);
+    memset(p->complete, 0, (size_t)p->layout->variable_count * sizeof *p->complete);
     memset(p->finished, 0, ps_count * sizeof *p->finished);
     memset(p->sent, 0, ps_count * sizeof *p->sent);
 }
 
-void buckets_finish(struct buckets *p, int variable)
+/* Floats at the front of a slice. One that is cut along another axis than the first is made of many
+ * stretches of its variable. */
+static int64_t complete_of(const struct buckets *p, const struct slice *slice)
 {
-    p->is_finished[variable] = true;
-    for (int ps = 0; ps < p->layout->ps_count; ps++)
-        while (p->finished[ps] < p->slice_count[ps] &&
-               p->is_finished[p->slices[ps][p->finished[ps]]->variable])
-            p->finished[ps]++;
+    const int64_t complete = p->complete[slice->variable];
+    if (complete == shape_count(&slice->shape)) return slice->count;
+    if (slice->axis > 0) return 0;
+    const int64_t before = slice->start * shape_count_from(&slice->shape, 1);
+    if (complete <= before) return 0;
+    return complete - before < slice->count ? complete - before : slice->count;
 }
 
-/* Where the first slice begins that is not finished: the gap before it is complete too. */
+void buckets_finish(struct buckets *p, int variable, int64_t floats)
+{
+    p->complete[variable] = floats;
+    for (int ps = 0; ps < p->layout->ps_count; ps++)
+        while (p->finished[ps] < p->slice_count[ps]) {
+            const struct slice *slice = p->slices[ps][p->finished[ps]];
+            if (complete_of(p, slice) < slice->count) break;
+            p->finished[ps]++;
+        }
+}
+
+/* In or before the first slice that is not finished: the gap before it is complete too. */
 static int64_t front(const struct buckets *p, int ps)
 {
     if (p->finished[ps] == p->slice_count[ps]) return p->layout->block_floats[ps];
-    return p->slices[ps][p->finished[ps]]->offset;
+    const struct slice *slice = p->slices[ps][p->finished[ps]];
+    return slice->offset + complete_of(p, slice);
 }
 
 bool buckets_next(struct buckets *p, struct bucket *ret)

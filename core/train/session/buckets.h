@@ -20,7 +20,7 @@ struct buckets {
     int64_t least;                /* floats of a bucket that is not the end of a block */
     const struct slice ***slices; /* [ps_count][slices of the ps], as they lie in the block */
     int *slice_count;             /* [ps_count] */
-    bool *is_finished;            /* [variables], in this pass */
+    int64_t *complete;            /* [variables] floats at the front, in this pass */
     int *finished;                /* [ps_count] slices at the front that are finished */
     int64_t *sent;                /* [ps_count] floats */
 };
@@ -30,7 +30,8 @@ void buckets_open(const struct layout *, int64_t least, struct arena *, struct b
 
 /* A pass begins: nothing is finished. */
 void buckets_begin(struct buckets *);
-void buckets_finish(struct buckets *, int variable);
+/* As many floats at the front of the variable are complete, or all. */
+void buckets_finish(struct buckets *, int variable, int64_t floats);
 /* The next that is complete since; false: none. Within a pass every float of every block is in one
  * bucket, gaps between slices included. */
 bool buckets_next(struct buckets *, struct bucket *ret);

@@ -76,6 +76,7 @@ static err open_buffers(struct replica *r)
         TRY(device_floats(r->device, floats, &r->whole_gradients[i]));
         param->value = r->whole_values[i];
         param->gradient = r->whole_gradients[i];
+        param->is_kept = true;
     }
     return OK;
 }
@@ -203,8 +204,9 @@ void replica_gather_values(struct replica *r)
     for (int i = 0; i < r->graph->param_count; i++) gather_value(r, i);
 }
 
-/* A variable that is one slice has its gradient there already. */
-static void scatter_gradient(struct replica *r, int variable)
+/* A stretch of it: all, where the device has its own memory. A variable that is one slice has its
+ * gradient there already. */
+static void scatter_gradient(struct replica *r, int variable, const struct extent *part)
 {
     struct device *d = r->device;
     float **blocks = gradient_blocks(r);
@@ -212,13 +214,14 @@ static void scatter_gradient(struct replica *r, int variable)
     if (d->is_separate)
         layout_scatter_on(d, r->layout, variable, r->whole_gradients[variable], blocks);
     else
-        layout_scatter(r->layout, variable, r->whole_gradients[variable], blocks);
+        layout_scatter_part(r->layout, variable, r->whole_gradients[variable], blocks, part);
 }
 
 /* And go before the blocks that they are scattered to. */
 void replica_scatter_gradients(struct replica *r)
 {
-    for (int i = 0; i < r->graph->param_count; i++) scatter_gradient(r, i);
+    for (int i = 0; i < r->graph->param_count; i++)
+        scatter_gradient(r, i, &(struct extent){0, param_floats(r->graph->params[i])});
     if (has_mirror(r) && !rounds(r)) mirror_download(&r->mirror);
 }
 
@@ -330,16 +333,22 @@ static void leave(struct replica *r, const struct bucket *bucket)
         mirror_leave(&r->mirror, bucket);
 }
 
-static void send_gradients(void *replica, const struct node *node)
+static void finish_gradient(struct replica *r, int variable, int64_t floats)
+{
+    const int64_t before = r->buckets.complete[variable];
+    if (floats > before) scatter_gradient(r, variable, &(struct extent){before, floats - before});
+    buckets_finish(&r->buckets, variable, floats);
+}
+
+static void send_gradients(void *replica, const struct node *node, int64_t floats)
 {
     struct replica *r = replica;
     const int first = graph_first_param(r->graph, node);
     struct bucket bucket;
     if (r->is_void) return;
-    for (int i = first; i < first + node->param_count; i++) {
-        scatter_gradient(r, i);
-        buckets_finish(&r->buckets, i);
-    }
+    finish_gradient(r, first, floats);
+    for (int i = 1; i < node->param_count; i++)
+        finish_gradient(r, first + i, param_floats(&node->param[i]));
     while (buckets_next(&r->buckets, &bucket)) leave(r, &bucket);
 }
 

@@ -104,10 +104,17 @@ err layout_make(const struct placement_spec *, const struct variable *, int coun
 /* The first slice in blocks of this variable, or of one after it. */
 int layout_first_slice(const struct layout *, int variable);
 
+/* Some floats of a whole variable */
+struct extent {
+    int64_t start, floats;
+};
+
 /* Copies between a whole variable and its slices in blocks (one pointer per ps; scatter skips the
  * slices of a ps whose block is NULL). */
 void layout_gather(const struct layout *, int variable, const float *const blocks[], float *whole);
 void layout_scatter(const struct layout *, int variable, const float *whole, float *const blocks[]);
+void layout_scatter_part(const struct layout *, int variable, const float *whole,
+                         float *const blocks[], const struct extent *);
 
 /* The same where blocks and whole lie in the memory of a device. */
 void layout_gather_on(struct device *, const struct layout *, int variable,

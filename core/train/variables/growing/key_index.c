@@ -28,7 +28,7 @@ static err map(struct key_index *x, int64_t count)
     x->line_count = (int64_t)((double)count / LOAD_LEAST) + LINES_LEAST;
     x->width = (uint64_t)(x->length / x->line_count + 1);
     x->reciprocal = (uint64_t)(((unsigned __int128)1 << 64) / x->width);
-    x->bits = __builtin_clzll(x->width);
+    x->bits = __builtin_clzll(2 * x->width);
     x->count = 0;
     x->crowd = (struct crowd){0};
     x->lines = mmap(NULL, bytes_of(x), PROT_READ | PROT_WRITE,

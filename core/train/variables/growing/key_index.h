@@ -90,23 +90,22 @@ err key_index_add(struct key_index *, int64_t key, struct key_place *ret_place, 
 /* State and period of the key that is there. ERR_MEMORY: they are what they were. */
 err key_index_set(struct key_index *, const struct key_place *, const struct entry *);
 
-/* Number of the key's line, and what the key is beyond the first of its stretch */
+/* Number of the key's line, and what the key is beyond line times width: less than one and a half
+ * widths, as the reciprocal is rounded down and the range of keys is half of its 64 bits at most */
 static inline int64_t key_index_line(const struct key_index *x, int64_t key, uint64_t *ret_rest)
 {
     const uint64_t from_start = (uint64_t)(key - x->start);
     const uint64_t line = (uint64_t)((unsigned __int128)from_start * x->reciprocal >> 64);
-    const uint64_t rest = from_start - line * x->width;
-    const bool is_next = rest >= x->width;
-    *ret_rest = is_next ? rest - x->width : rest;
-    return (int64_t)line + is_next;
+    *ret_rest = from_start - line * x->width;
+    return (int64_t)line;
 }
 
-/* The number, and whether it is of sights, as one */
+/* The number, and whether it is of sights, as one: ENTRY_SEEN is the lowest bit there */
 static inline uint32_t key_line_state(const struct key_index *x, const struct key_line *line, int i)
 {
     const uint64_t low = line->low[i] & ((UINT64_C(1) << x->bits) - 1);
-    const uint64_t code = (uint64_t)(line->high[i] >> PERIOD_BITS) << x->bits | low;
-    return (uint32_t)(code >> 1) | (code & 1 ? ENTRY_SEEN : 0);
+    const uint32_t code = (uint32_t)((uint64_t)(line->high[i] >> PERIOD_BITS) << x->bits | low);
+    return code >> 1 | code << 31;
 }
 
 static inline struct key_sought key_index_seek(const struct key_index *x, int64_t key)
@@ -117,14 +116,15 @@ static inline struct key_sought key_index_seek(const struct key_index *x, int64_
     return (struct key_sought){line, (rest + 1) << x->bits};
 }
 
-/* Where its line has it; -1: nowhere. Without a branch: which place it is is as good as chance. */
+/* Where its line has it; -1: nowhere. Without a branch, also of the compiler's: which place it is
+ * is as good as chance. */
 static inline int key_sought_slot(const struct key_index *x, const struct key_sought *sought)
 {
     const uint64_t end = UINT64_C(1) << x->bits;
-    int slot = -1;
+    unsigned slots = 0;
     for (int i = 0; i < LINE_KEYS; i++)
-        slot = (sought->line->low[i] ^ sought->wanted) < end ? i : slot;
-    return slot;
+        slots |= (unsigned)((sought->line->low[i] ^ sought->wanted) < end) << i;
+    return slots ? __builtin_ctz(slots) : -1;
 }
 
 static inline enum key_found key_index_look(const struct key_index *x, int64_t key,

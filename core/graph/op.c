@@ -54,7 +54,8 @@ const struct object regularizer_object = {
 
 void node_tell_finished(const struct node *node, int64_t floats)
 {
-    if (node->finished) node->finished(node->finished_context, node, floats);
+    if (node->finished && node->param[0].leaves_amid)
+        node->finished(node->finished_context, node, floats);
 }
 
 /* The shape is checked here, once for all ops, and the message names the parameter. */

@@ -68,7 +68,9 @@ struct param {
                                     that of one row */
     int64_t held; /* a table: how many rows are bound at most; 0: all that the shape says */
     float *value, *gradient; /* bound by the session; gradient NULL when not training */
-    bool is_kept; /* by the session: the value is its own, and stays when the gradient has left */
+    /* By the session: the gradient may leave while the rest of it, or of its node, is computed; and
+     * the value is its own, and stays then. */
+    bool leaves_amid, is_kept;
 };
 
 /* Of what is bound */

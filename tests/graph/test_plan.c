@@ -396,6 +396,7 @@ static void go_back(struct model *m, struct device *device, const char *regulari
     snprintf(text, sizeof text, THREE_LAYERS, regularizer);
     model_open(m, device, text, &FEW_ROWS);
     model_forward(m, BATCH, 0);
+    m->graph->nodes[LARGE].param[0].leaves_amid = true;
     m->graph->nodes[LARGE].param[0].is_kept = told && !told->spoils;
     plan_backward(m->plan, false, told ? tell : NULL, told);
 }

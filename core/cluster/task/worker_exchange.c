@@ -138,9 +138,12 @@ static void leave(void *context, const struct bucket *bucket)
     worker_lend_loop(w);
 }
 
+/* Asynchronous, gradients that leave early are in the way of values that another worker waits for:
+ * two workers that were in step get out of it. */
 const struct exchange *worker_open_exchange(struct worker_task *w)
 {
+    const bool is_sync = w->options.spec->train.mode == MODE_SYNC;
     const bool is_alone = w->options.task.transport == TRANSPORT_INPROC;
-    w->exchange = (struct exchange){await, leave, worker_has_come, w};
+    w->exchange = (struct exchange){await, leave, worker_has_come, w, is_sync};
     return is_alone || w->options.task.parts == PARTS_NEVER ? NULL : &w->exchange;
 }

@@ -116,6 +116,8 @@ err replica_open(const struct replica_options *o, struct arena *arena, struct re
     TRY(open_rounding(ret, o->number, arena));
     TRY(open_widening(ret, o->value_number, arena));
     if (ret->exchange) buckets_open(o->layout, 1, arena, &ret->buckets);
+    for (int i = 0; i < o->graph->param_count; i++)
+        o->graph->params[i]->leaves_amid = ret->exchange && ret->exchange->leaves_amid;
     return open_buffers(ret);
 }
 

@@ -31,6 +31,7 @@ struct exchange {
      * NULL: nothing is done ahead */
     bool (*is_there)(void *context, const struct bucket *);
     void *context;
+    bool leaves_amid; /* gradients of a node also while the rest of them is computed */
 };
 
 struct replica {

@@ -6,6 +6,7 @@ import json
 import signal
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import program
@@ -64,14 +65,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Lost(named.Etcd, named.NamedCase):
-    def start_server(self):
-        url = super().start_server()
-        self.etcd = url.replace("etcd://", "http://")
+    def setUp(self):
+        super().setUp()
+        self.etcd = self.server_url.replace("etcd://", "http://")
         self.gate = Gate(self.etcd)
         self.addCleanup(self.gate.server_close)
         self.addCleanup(self.gate.shutdown)
-        self.folder_there = b"/tests/of-dtrain/small/"
-        return url
+        self.folder_there = urllib.parse.urlsplit(f"{self.url}/small/").path.encode()
 
     def ask_etcd(self, what, **asks):
         with urllib.request.urlopen(f"{self.etcd}/v3/{what}", json.dumps(asks).encode(), timeout=LIMIT_S) as answer:

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "core/base/random.h"
+
 json_t *fixture_load(const char *name)
 {
     char path[4096];
@@ -130,3 +132,11 @@ void fixture_release(struct device *device, float *block)
 {
     if (block) device->kernels->release(device, block);
 }
+
+static err draw(const void *attributes, const struct initial *of, float *ret_values)
+{
+    for (int64_t i = 0; i < of->count; i++)
+        ret_values[i] = random_normal(of->key, (uint64_t)(of->first + i));
+    return OK;
+}
+const struct initializer fixture_draws = {.object = {"draws"}, .fill = draw};

@@ -41,6 +41,9 @@ struct tolerance {
 };
 void fixture_near(double got, double wanted, struct tolerance, const char *where);
 
+/* Normal numbers, each by its place in the variable. */
+extern const struct initializer fixture_draws;
+
 struct device fixture_device(void);
 
 /* Floats of the device, zero. Tests touch them, so the device is a CPU, or a GPU that is watched.

@@ -25,14 +25,6 @@ enum {
     ALL = ROWS * WIDTH,
 };
 
-static err draw(const void *attributes, const struct initial *of, float *ret_values)
-{
-    for (int64_t i = 0; i < of->count; i++)
-        ret_values[i] = random_normal(of->key, (uint64_t)(of->first + i));
-    return OK;
-}
-static const struct initializer draws = {.object = {"draws"}, .fill = draw};
-
 /* A fixed table, and one that grows: keys are those of the ids below ROWS. */
 struct world {
     struct arena arena;
@@ -57,7 +49,7 @@ static struct table *open_table(struct world *w, const struct growth *growth)
     const struct table_description is = {.name = "words",
                                          .shape = {2, {growth ? 1 : ROWS, WIDTH}},
                                          .length = growth ? KEYS : ROWS,
-                                         .initializer = &draws,
+                                         .initializer = &fixture_draws,
                                          .key = 77,
                                          .growth = growth};
     struct table *table;

@@ -30,14 +30,6 @@ static const char *const optimizers[] = {
 enum { OPTIMIZERS = sizeof optimizers / sizeof optimizers[0] };
 static const char *const adagrad = "{\"optimizer\": {\"type\": \"adagrad\", \"learning_rate\": 1}}";
 
-static err draw(const void *attributes, const struct initial *of, float *ret_values)
-{
-    for (int64_t i = 0; i < of->count; i++)
-        ret_values[i] = random_normal(of->key, (uint64_t)(of->first + i));
-    return OK;
-}
-static const struct initializer draws = {.object = {"draws"}, .fill = draw};
-
 /* A dense variable, whose updater the tables beside it have too. */
 struct world {
     struct arena arena;
@@ -68,7 +60,7 @@ static void close_world(struct world *world)
 static struct table *open_table(struct world *world, struct shape shape, int64_t start,
                                 int64_t length)
 {
-    const struct table_description is = {"words", shape, start, length, &draws, NULL, KEY};
+    const struct table_description is = {"words", shape, start, length, &fixture_draws, NULL, KEY};
     struct table *table;
     assert_int_equal(table_open(&is, &world->dense.updaters[0], &world->device, &table), OK);
     return table;
@@ -225,7 +217,7 @@ static void initial_values_are_those_of_ids_that_go_by_turns(void **state)
                                          .shape = {2, {ROWS, WIDTH}},
                                          .start = START,
                                          .length = LENGTH,
-                                         .initializer = &draws,
+                                         .initializer = &fixture_draws,
                                          .key = KEY,
                                          .mod = 3};
     assert_int_equal(table_open(&is, &world.dense.updaters[0], &world.device, &table), OK);
@@ -341,7 +333,7 @@ static void threads_and_pages_change_no_bit(void **state)
         struct device device = world.device;
         device.threads = 1 + 2 * k;
         const struct table_description is = {
-            "words", {2, {2 * MANY, WIDE}}, 0, 2 * MANY, &draws, NULL, KEY};
+            "words", {2, {2 * MANY, WIDE}}, 0, 2 * MANY, &fixture_draws, NULL, KEY};
         struct table *table;
         const struct juncture now = juncture_of(&world, 0);
         got[k] = malloc((size_t)MANY * WIDE * sizeof(float));
@@ -396,8 +388,8 @@ static err refuse(const void *attributes, const struct initial *of, float *ret_v
 
 static void what_cannot_be_a_table_is_said(void **state)
 {
-    static const struct initializer refuses = {.object = {"refuses"}, .fill = refuse},
-                                    whole = {{"whole"}, true, draw};
+    static const struct initializer refuses = {.object = {"refuses"}, .fill = refuse};
+    const struct initializer whole = {{"whole"}, true, fixture_draws.fill};
     struct world world;
     struct table *table;
     open_world(&world, adagrad);
@@ -408,7 +400,7 @@ static void what_cannot_be_a_table_is_said(void **state)
     is.initializer = &whole;
     assert_int_equal(table_open(&is, by, &world.device, &table), ERR_INPUT);
     assert_string_equal(error_text(), "table words: whole makes all rows at once");
-    is.initializer = &draws;
+    is.initializer = &fixture_draws;
     has_no_room = true;
     assert_int_equal(table_open(&is, by, &world.device, &table), ERR_MEMORY);
     has_no_room = false;

@@ -12,77 +12,24 @@
 
 enum { WIDTH = 3, IDS = 50, PARTS_MAX = 3, STEP = 7 };
 
-static err draw(const void *attributes, const struct initial *of, float *ret_values)
-{
-    for (int64_t i = 0; i < of->count; i++)
-        ret_values[i] = random_normal(of->key, (uint64_t)(of->first + i));
-    return OK;
-}
-static const struct initializer draws = {.object = {"draws"}, .fill = draw};
 static const struct growth growth = {2, 0};
 
-/* All ps */
-struct world {
-    struct arena arena;
-    struct device device;
-    struct optimizer_spec spec;
-    float *values;
-    struct store dense;
-    int parts;
-    struct slice slices[PARTS_MAX];
-    struct shard_table tables[PARTS_MAX];
-    struct shard shards[PARTS_MAX];
-    int64_t ledger[LEDGER_COLUMNS];
-};
-
-static void open_part(struct world *w, int part)
+static void open_parts(struct world *w, int parts)
 {
-    const int64_t each = KEYS / w->parts, start = part * each;
-    w->slices[part] = (struct slice){
-        .name = "words",
-        .shape = {2, {1, WIDTH}},
-        .start = start,
-        .length = part == w->parts - 1 ? KEYS - start : each,
-        .count = WIDTH,
-        .part = part,
-        .parts = w->parts,
-    };
-    const struct slice *slice = &w->slices[part];
-    const struct table_description is = {.name = slice->name,
-                                         .shape = slice->shape,
-                                         .start = slice->start,
-                                         .length = slice->length,
-                                         .initializer = &draws,
-                                         .growth = &growth};
-    w->tables[part] = (struct shard_table){.slice = slice};
-    assert_int_equal(table_open(&is, &w->dense.updaters[0], &w->device, &w->tables[part].rows), OK);
-    w->shards[part] = (struct shard){.ps = part,
-                                     .ps_count = w->parts,
-                                     .slot_names = {{1, {"Adagrad"}}},
-                                     .tables = &w->tables[part],
-                                     .table_count = 1,
-                                     .global_step = STEP,
-                                     .workers = 1,
-                                     .ledger = w->ledger};
-}
-
-static void open_world(struct world *w, int parts)
-{
-    *w = (struct world){.device = fixture_device(), .parts = parts};
-    w->spec = fixture_optimizer("{\"optimizer\": {\"type\": \"adagrad\", \"learning_rate\": 0.1}}",
-                                &w->arena);
-    w->values = fixture_block(&w->device, 16);
-    assert_int_equal(fixture_store(&w->spec, &w->device, 16, w->values, &w->dense), OK);
-    for (int part = 0; part < parts; part++) open_part(w, part);
-}
-
-static void close_world(struct world *w)
-{
-    for (int part = 0; part < w->parts; part++) table_close(w->tables[part].rows);
-    store_close(&w->dense);
-    fixture_release(&w->device, w->values);
-    arena_free(&w->arena);
-    device_close(&w->device);
+    world_open(w, parts, 0);
+    for (int part = 0; part < parts; part++) {
+        const int64_t each = KEYS / parts, start = part * each;
+        const struct slice slice = {
+            .name = "words",
+            .shape = {2, {1, WIDTH}},
+            .start = start,
+            .length = part == parts - 1 ? KEYS - start : each,
+            .count = WIDTH,
+            .part = part,
+            .parts = parts,
+        };
+        world_open_part(w, &slice, &fixture_draws, &growth, STEP);
+    }
 }
 
 /* Every id once, and two of three once more, which have rows then. */
@@ -129,8 +76,8 @@ static void any_number_of_ps_reads_what_any_other_wrote(void **state)
             struct world before, after;
             char prefix[FOLDER_PATH_MAX];
             float wanted[IDS * WIDTH], got[IDS * WIDTH];
-            open_world(&before, from);
-            open_world(&after, to);
+            open_parts(&before, from);
+            open_parts(&after, to);
             train(&before, 0);
             save_shards(before.shards, before.tables, before.parts, *state, prefix);
             if (restore(&after, prefix, NULL)) fail_msg("%s", error_text());
@@ -140,8 +87,8 @@ static void any_number_of_ps_reads_what_any_other_wrote(void **state)
             read_all(&before, wanted);
             read_all(&after, got);
             assert_memory_equal(got, wanted, sizeof got);
-            close_world(&before);
-            close_world(&after);
+            world_close(&before);
+            world_close(&after);
         }
 }
 
@@ -152,8 +99,8 @@ static void a_warm_start_finds_a_table_by_its_map(void **state)
     struct world before, after;
     char prefix[FOLDER_PATH_MAX];
     float wanted[IDS * WIDTH], got[IDS * WIDTH];
-    open_world(&before, 2);
-    open_world(&after, 1);
+    open_parts(&before, 2);
+    open_parts(&after, 1);
     train(&before, 0);
     save_shards(before.shards, before.tables, before.parts, *state, prefix);
     after.slices[0].name = "other";
@@ -161,21 +108,21 @@ static void a_warm_start_finds_a_table_by_its_map(void **state)
     read_all(&before, wanted);
     read_all(&after, got);
     assert_memory_equal(got, wanted, sizeof got);
-    close_world(&before);
-    close_world(&after);
+    world_close(&before);
+    world_close(&after);
 }
 
 static void an_empty_table_is_saved_and_restored(void **state)
 {
     struct world before, after;
     char prefix[FOLDER_PATH_MAX];
-    open_world(&before, 2);
-    open_world(&after, 3);
+    open_parts(&before, 2);
+    open_parts(&after, 3);
     save_shards(before.shards, before.tables, before.parts, *state, prefix);
     if (restore(&after, prefix, NULL)) fail_msg("%s", error_text());
     for (int part = 0; part < 3; part++) assert_int_equal(table_made(after.tables[part].rows), 0);
-    close_world(&before);
-    close_world(&after);
+    world_close(&before);
+    world_close(&after);
 }
 
 /* ---- what is refused ---- */
@@ -250,13 +197,13 @@ static void what_cannot_be_is_refused(void **state)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct world w;
-        open_world(&w, 1);
+        open_parts(&w, 1);
         write_made(&all[i], folder_path(*state, "made"));
         const err e = restore(&w, folder_path(*state, "made"), NULL);
         assert_int_equal(e, i ? ERR_INPUT : OK);
         if (i && !strstr(error_text(), all[i].words))
             fail_msg("\"%s\" lacks \"%s\"", error_text(), all[i].words);
-        close_world(&w);
+        world_close(&w);
     }
 }
 
@@ -264,14 +211,14 @@ static void a_table_that_is_not_there_is_named(void **state)
 {
     struct world before, after;
     char prefix[FOLDER_PATH_MAX];
-    open_world(&before, 1);
-    open_world(&after, 1);
+    open_parts(&before, 1);
+    open_parts(&after, 1);
     save_shards(before.shards, before.tables, before.parts, *state, prefix);
     after.slices[0].name = "other";
     assert_int_equal(restore(&after, prefix, NULL), ERR_INPUT);
     assert_non_null(strstr(error_text(), "no \"other/part_00000/keys\""));
-    close_world(&before);
-    close_world(&after);
+    world_close(&before);
+    world_close(&after);
 }
 
 int main(void)

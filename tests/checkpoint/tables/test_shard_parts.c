@@ -19,72 +19,25 @@ static err begin_with_zeros(const void *attributes, const struct initial *of, fl
 }
 static const struct initializer zeros = {.object = {"zeros"}, .fill = begin_with_zeros};
 
-/* A table and its slot, on as many ps as it has parts */
-struct world {
-    struct arena arena;
-    struct device device;
-    struct optimizer_spec spec;
-    float *values;
-    struct store dense;
-    int parts, mod;
-    struct slice slices[PARTS_MAX];
-    struct shard_table tables[PARTS_MAX];
-    struct shard shards[PARTS_MAX];
-    int64_t ledger[LEDGER_COLUMNS];
-};
-
-static void open_part(struct world *w, int part)
-{
-    const int64_t start = partition_start(ROWS, w->parts, part);
-    const int64_t length = partition_start(ROWS, w->parts, part + 1) - start;
-    struct slice *slice = &w->slices[part];
-    *slice = (struct slice){
-        .name = "users",
-        .shape = {2, {ROWS, WIDTH}},
-        .start = start,
-        .length = length,
-        .count = length * WIDTH,
-        .mod = w->mod,
-        .part = part,
-        .parts = w->parts,
-    };
-    const struct table_description is = {.name = slice->name,
-                                         .shape = slice->shape,
-                                         .start = start,
-                                         .length = length,
-                                         .initializer = &zeros,
-                                         .mod = w->mod};
-    w->tables[part].slice = slice;
-    assert_int_equal(table_open(&is, &w->dense.updaters[0], &w->device, &w->tables[part].rows), OK);
-    w->shards[part] = (struct shard){.ps = part,
-                                     .ps_count = w->parts,
-                                     .slot_names = {{1, {"Adagrad"}}},
-                                     .tables = &w->tables[part],
-                                     .table_count = 1,
-                                     .global_step = STEP,
-                                     .workers = 1,
-                                     .ledger = w->ledger};
-}
-
 /* by_turns: "mod", else "div"; one part is both. */
-static void open_world(struct world *w, int parts, bool by_turns)
+static void open_parts(struct world *w, int parts, bool by_turns)
 {
-    *w = (struct world){
-        .device = fixture_device(), .parts = parts, .mod = by_turns && parts > 1 ? parts : 0};
-    w->spec = fixture_optimizer("{\"optimizer\": {\"type\": \"adagrad\", \"learning_rate\": 0.1}}",
-                                &w->arena);
-    w->values = fixture_block(&w->device, 16);
-    assert_int_equal(fixture_store(&w->spec, &w->device, 16, w->values, &w->dense), OK);
-    for (int part = 0; part < parts; part++) open_part(w, part);
-}
-
-static void close_world(struct world *w)
-{
-    for (int part = 0; part < w->parts; part++) table_close(w->tables[part].rows);
-    store_close(&w->dense);
-    fixture_release(&w->device, w->values);
-    arena_free(&w->arena);
-    device_close(&w->device);
+    world_open(w, parts, by_turns && parts > 1 ? parts : 0);
+    for (int part = 0; part < parts; part++) {
+        const int64_t start = partition_start(ROWS, parts, part);
+        const int64_t length = partition_start(ROWS, parts, part + 1) - start;
+        const struct slice slice = {
+            .name = "users",
+            .shape = {2, {ROWS, WIDTH}},
+            .start = start,
+            .length = length,
+            .count = length * WIDTH,
+            .mod = w->mod,
+            .part = part,
+            .parts = parts,
+        };
+        world_open_part(w, &slice, &zeros, NULL, STEP);
+    }
 }
 
 static float number(int array, int64_t id, int column)
@@ -108,10 +61,10 @@ static void fill(struct world *w)
 static void save_filled(const char *folder, int parts, bool by_turns, char prefix[FOLDER_PATH_MAX])
 {
     struct world w;
-    open_world(&w, parts, by_turns);
+    open_parts(&w, parts, by_turns);
     fill(&w);
     save_shards(w.shards, w.tables, w.parts, folder, prefix);
-    close_world(&w);
+    world_close(&w);
 }
 
 static err restore(struct world *w, const char *prefix, const struct warm_start *warm)
@@ -150,11 +103,11 @@ static void any_cut_reads_what_any_other_wrote(void **state)
             struct world after;
             char prefix[FOLDER_PATH_MAX];
             save_filled(*state, 1 + from / 2, from % 2, prefix);
-            open_world(&after, 1 + to / 2, to % 2);
+            open_parts(&after, 1 + to / 2, to % 2);
             if (restore(&after, prefix, NULL)) fail_msg("%s", error_text());
             assert_filled(&after, ARRAYS);
             assert_int_equal(after.shards[0].global_step, STEP);
-            close_world(&after);
+            world_close(&after);
         }
 }
 
@@ -191,7 +144,7 @@ static void rows_are_picked_by_their_ids(void **state)
         char prefix[FOLDER_PATH_MAX];
         float got[COUNT * WIDTH];
         save_filled(*state, 1 + from / 2, from % 2, prefix);
-        open_world(&w, 1, false);
+        open_parts(&w, 1, false);
         assert_int_equal(bundle_open(prefix, &bundle), OK);
         if (shard_find_values(bundle, &w.slices[0], &source)) fail_msg("%s", error_text());
         assert_int_equal(source.parts, from % 2 ? 1 + from / 2 : 1);
@@ -200,7 +153,7 @@ static void rows_are_picked_by_their_ids(void **state)
             assert_true(got[i] == number(0, ids[i / WIDTH], i % WIDTH));
         assert_int_equal(shard_pick_rows(bundle, &source, ids, 0, WIDTH, got), OK);
         bundle_close(bundle);
-        close_world(&w);
+        world_close(&w);
     }
 }
 
@@ -213,13 +166,13 @@ static void a_warm_start_finds_parts_by_its_map(void **state)
         char prefix[FOLDER_PATH_MAX];
         float slot[WIDTH];
         save_filled(*state, 4, true, prefix);
-        open_world(&after, 2, true);
+        open_parts(&after, 2, true);
         for (int part = 0; part < 2; part++) after.slices[part].name = "people";
         if (restore(&after, prefix, &warm)) fail_msg("%s", error_text());
         assert_filled(&after, 1 + slots);
         table_read(after.tables[0].rows, 1, 0, 1, slot);
         assert_true((slot[0] == number(1, 0, 0)) == slots);
-        close_world(&after);
+        world_close(&after);
     }
 }
 
@@ -270,13 +223,13 @@ static void what_is_no_such_table_is_refused(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct world w;
         const char *prefix = folder_path(*state, "made");
-        open_world(&w, 2, i % 2);
+        open_parts(&w, 2, i % 2);
         write_made(&all[i], prefix);
         assert_int_equal(restore(&w, prefix, NULL), all[i].words ? ERR_INPUT : OK);
         if (all[i].words && !strstr(error_text(), all[i].words))
             fail_msg("\"%s\" lacks \"%s\"", error_text(), all[i].words);
         if (all[i].words) assert_non_null(strstr(error_text(), prefix));
-        close_world(&w);
+        world_close(&w);
     }
 }
 
@@ -306,13 +259,13 @@ static void a_part_that_is_damaged_is_found_before_rows_are_picked(void **state)
     assert_non_null(file);
     assert_int_equal(fputc('!', file), '!');
     assert_int_equal(fclose(file), 0);
-    open_world(&w, 1, false);
+    open_parts(&w, 1, false);
     assert_int_equal(bundle_open(prefix, &bundle), OK);
     assert_int_equal(shard_find_values(bundle, &w.slices[0], &source), ERR_INPUT);
     assert_non_null(strstr(error_text(), "users/part_2"));
     bundle_close(bundle);
     assert_int_equal(restore(&w, prefix, NULL), ERR_INPUT);
-    close_world(&w);
+    world_close(&w);
 }
 
 static void a_name_that_is_too_long_is_refused(void **state)

@@ -12,14 +12,6 @@
 
 enum { WIDTH = 3, IDS = 300, STEPS = 60, KEY = 77, ARRAYS = 2, BATCH = 40 };
 
-static err draw(const void *attributes, const struct initial *of, float *ret_values)
-{
-    for (int64_t i = 0; i < of->count; i++)
-        ret_values[i] = random_normal(of->key, (uint64_t)(of->first + i));
-    return OK;
-}
-static const struct initializer draws = {.object = {"draws"}, .fill = draw};
-
 struct world {
     struct arena arena;
     struct device device;
@@ -58,7 +50,7 @@ static struct table *open_part(struct world *world, int part, int parts)
         .shape = {2, {1, WIDTH}},
         .start = start,
         .length = part == parts - 1 ? KEYS - start : each,
-        .initializer = &draws,
+        .initializer = &fixture_draws,
         .key = KEY,
         .growth = &world->growth,
     };
@@ -249,7 +241,7 @@ static void a_row_is_made_when_it_is_seen_often_enough(void **state)
     const int64_t key = key_of_id(INT64_C(1) << 60);
     float before[WIDTH], initial[WIDTH], zeros[WIDTH] = {0};
     struct initial of = {.key = random_u64(KEY, (uint64_t)key), .count = WIDTH};
-    assert_int_equal(draw(NULL, &of, initial), OK);
+    assert_int_equal(fixture_draws.fill(NULL, &of, initial), OK);
     open_world(&world, adagrad, 3, 0);
     struct table *table = open_part(&world, 0, 1);
     for (int64_t step = 0; step < 2; step++) {
@@ -379,7 +371,7 @@ static void what_sweeps_cannot_update_it(void **state)
     const struct table_description is = {.name = "words",
                                          .shape = {2, {1, WIDTH}},
                                          .length = KEYS,
-                                         .initializer = &draws,
+                                         .initializer = &fixture_draws,
                                          .growth = &world.growth};
     assert_int_equal(table_open(&is, &world.dense.updaters[0], &world.device, &table), ERR_INPUT);
     assert_string_equal(error_text(),

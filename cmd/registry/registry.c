@@ -18,6 +18,7 @@ enum {
     LOOK_MS_EACH = 2, /* and for each task: a thousand look at a thousand places */
     NOTE_MS = 10000,
     SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* what is there still, lives */
+    ROSTERS_MAX = 64,                                            /* that take a place away again */
     LACKING_MAX = 3,                                             /* are named */
     LACKING_BYTES = 120,
     KEY_BYTES = 160,
@@ -474,18 +475,25 @@ static err wait_for_others(struct registry *r)
     return OK;
 }
 
-/* Again where it was taken by what tasks of a former run had left there, or lost meanwhile. */
+static err find_once(struct registry *r)
+{
+    r->began_ms = r->noted_ms = clock_ms();
+    if (r->place != PLACE_NONE) let_coordinator_go(r);
+    r->place = PLACE_NONE;
+    if (!r->coordinator) TRY(open_coordinator(r));
+    if (r->options.address) TRY(take_place(r));
+    return wait_for_others(r);
+}
+
+/* Again where its place was one of a former run's roster, or was lost meanwhile. */
 static err find_all(struct registry *r)
 {
-    do { /* ends: a turn more for each other roster that is found */
-        r->began_ms = r->noted_ms = clock_ms();
-        if (r->place != PLACE_NONE) let_coordinator_go(r);
-        r->place = PLACE_NONE;
-        if (!r->coordinator) TRY(open_coordinator(r));
-        if (r->options.address) TRY(take_place(r));
-        TRY(wait_for_others(r));
-    } while (!has_place(r));
-    return OK;
+    for (int found = 0; found < ROSTERS_MAX; found++) {
+        TRY(find_once(r));
+        if (has_place(r)) return OK;
+    }
+    return fail(ERR_TIMEOUT, "cluster %s: moves each time a place is taken, %d times",
+                r->cluster->name, ROSTERS_MAX);
 }
 
 static err open_addresses(struct registry *r)

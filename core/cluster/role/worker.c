@@ -201,23 +201,28 @@ static bool can_end_before_the_job(const struct worker_role *w)
     return w->phase < JOINING && serves && !worker_is_chief(w);
 }
 
+static void ask_to_leave(struct worker_role *w, int code, const char *why, struct outbox *out)
+{
+    char text[ACTION_TEXT_MAX];
+    w->leave_ms = w->patience.now_ms;
+    snprintf(text, sizeof text, "%s: %s", w->name, why);
+    plan_stop(w, LEAVES, code, worker_is_chief(w) ? why : text);
+    worker_ask_all_to_stop(w, NOBODY, out);
+}
+
 static void on_leave(struct role *role, int code, const char *why, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
     if (w->phase == ENDED || w->ending == LEAVES) return;
-    const bool ends_before = can_end_before_the_job(w);
-    if (!ends_before && (w->phase < JOINING || w->servers[0].contact == GONE)) {
+    if (w->phase >= JOINING && w->servers[0].contact != GONE) {
+        ask_to_leave(w, code, why, out);
+    } else if (can_end_before_the_job(w)) {
+        ask_to_leave(w, code, why, out);
+        worker_set_life(w, ENDED);
+        outbox_end(out, code, why);
+    } else {
         worker_end(w, code, why, NOBODY, out);
-        return;
     }
-    w->leave_ms = w->patience.now_ms;
-    char text[ACTION_TEXT_MAX];
-    snprintf(text, sizeof text, "%s: %s", w->name, why);
-    plan_stop(w, LEAVES, code, worker_is_chief(w) ? why : text);
-    worker_ask_all_to_stop(w, NOBODY, out);
-    if (!ends_before) return;
-    worker_set_life(w, ENDED);
-    outbox_end(out, code, why);
 }
 
 static void on_stop(struct role *role, int code, const char *why, struct outbox *out)

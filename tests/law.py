@@ -15,11 +15,8 @@ import sys
 FOLDERS = ("cmd", "core", "kernels", "net", "tests", "examples")
 TOP_FILES = ("meson.build", "meson_options.txt", "LICENSE", "README.md")
 CODE = (".c", ".h", ".cu", ".cuh", ".c.in", ".h.in")
-FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 COMPILE_SECONDS_MAX = 300
-
-FILES_MAX = 25  # in a folder, meson.build, README.md and folders in it not counted
 
 # Room: the prefixes of what it may include besides its own. The longest room that a path begins with
 # counts. cmd and tests may include everything. What the build makes is not looked at: kernels/rules.h
@@ -139,12 +136,6 @@ def check_unfinished(source):
             yield f"{source.path}:{number}: unfinished: {line.strip()}"
 
 
-def check_file_length(source):
-    count = source.text.count("\n")
-    if source.is_code and count > FILE_LINES_MAX:
-        yield f"{source.path}: {count} lines, {FILE_LINES_MAX} at most"
-
-
 def functions(code):
     """First line, last line and signature of what has its braces in the first column."""
     lines = code.split("\n")
@@ -170,18 +161,6 @@ def check_top_folder(paths):
     for top in sorted({path.split("/")[0] for path in paths}):
         if top not in FOLDERS + TOP_FILES and not top.startswith("."):
             yield f"{top}: only {', '.join(FOLDERS + TOP_FILES)} stand at the top"
-
-
-def check_folders(paths):
-    """How many files a folder holds; fixtures are data, a README is about the others."""
-    counts = {}
-    for path in paths:
-        folder, name = os.path.split(path)
-        if name not in ("meson.build", "README.md") and path.startswith(FOLDERS) and "/fixtures" not in folder:
-            counts[folder] = counts.get(folder, 0) + 1
-    for folder, count in sorted(counts.items()):
-        if count > FILES_MAX:
-            yield f"{folder}: {count} files, {FILES_MAX} at most"
 
 
 def check_tags(sources):
@@ -242,7 +221,7 @@ def tracked_paths(root):
 
 CHECKED = CODE + (".py", ".sh", ".build", ".txt")
 RULES = (check_own_includes, check_system_includes, check_names, check_unfinished,
-         check_file_length, check_function_lengths)
+         check_function_lengths)
 
 
 def check(root, compiler):
@@ -254,7 +233,7 @@ def check(root, compiler):
     for source in sources:
         for rule in RULES:
             complaints += rule(source)
-    complaints += [*check_folders(paths), *check_tags(sources), *check_citations(sources, paths)]
+    complaints += [*check_tags(sources), *check_citations(sources, paths)]
     # CUDA's own headers need not be there, and its compiler sees these.
     headers = [path for path in paths if path.endswith(".h") and path.startswith(FOLDERS)
                and not path.startswith(CUDA_FOLDERS)]

@@ -31,7 +31,7 @@ err link_new(size_t bytes, const struct link_origin *origin, struct link **ret)
     link->context = origin->context;
     link->is_active = link->is_announced = origin->is_active;
     link->is_guest = origin->is_guest;
-    link->watch = -1;
+    link->watch = link->wake_watch = -1;
     link->body_max = MESSAGE_BODY_MAX;
     link->deadline_ms = clock_ms() + LINK_CONNECT_MAX_MS;
     loop_add_link(link->loop, link);

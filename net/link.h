@@ -64,6 +64,7 @@ struct link {
     bool is_near;                /* its peer is on this host */
     bool needs_look;             /* the loop must look even if no descriptor is ready */
     int watch;                   /* of its descriptor; -1: none */
+    int wake_watch;              /* of what its peer wakes this side by; -1: none */
     uint32_t body_max;           /* bytes of a body that may come */
     uint64_t deadline_ms;        /* 0: none; see link_expire */
     uint64_t progress;           /* grows when bytes come, and when a message is delivered */

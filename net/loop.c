@@ -5,7 +5,7 @@
  * for sockets it costs a system call each, so that it is done for a handful only.
  *
  * Waiting is done in three steps: look, look again for spin_us with sched_yield between looks, and
- * block. Before blocking, every ring is armed: its peer is told that it must write the eventfd,
+ * block. Before blocking, every ring is armed: its peer is told that it must wake this side,
  * and the ring is looked at once more, so that nothing that came in between is slept over.
  *
  * Guests (guests.h) are in lists of their own. Their epoll instance is a descriptor of the loop's,
@@ -31,7 +31,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -46,7 +45,7 @@ enum {
 
 struct loop {
     struct watches watches;
-    int wake_fd, signal_fd;
+    int signal_fd;
     int spare_fd; /* given up for a moment to turn a connection away */
     struct links links;
     struct guests guests;
@@ -83,7 +82,7 @@ err loop_open(struct loop **ret)
 {
     struct loop *loop = calloc(1, sizeof *loop);
     if (!loop) return fail(ERR_MEMORY, "no memory for an event loop");
-    loop->wake_fd = loop->signal_fd = -1;
+    loop->signal_fd = -1;
     loop->now_ns = clock_ns;
     loop->spin_us = LOOP_SPIN_US;
     loop->stall_ms = LINK_STALL_MAX_MS;
@@ -111,7 +110,6 @@ void loop_close(struct loop *loop)
     mover_close(loop->mover);
     links_close(&loop->links);
     links_reap(&loop->links);
-    close_if_open(loop->wake_fd);
     close_if_open(loop->signal_fd);
     close_if_open(loop->spare_fd);
     watches_close(&loop->watches);
@@ -196,34 +194,6 @@ void loop_unwatch(struct loop *loop, int fd)
 {
     for (int i = 0; i < loop->watches.count; i++)
         if (loop->watches.at[i].fd == fd && loop->watches.at[i].plain_ready) loop_detach(loop, i);
-}
-
-static bool clear_wake(void *context, uint32_t events)
-{
-    const struct loop *loop = context;
-    uint64_t count;
-    const ssize_t got = read(loop->wake_fd, &count, sizeof count);
-    (void)got; /* nothing to read: somebody else's wake-up, already cleared */
-    return false;
-}
-
-err loop_wake_fd(struct loop *loop, int *ret_fd)
-{
-    if (loop->wake_fd < 0) {
-        const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-        if (fd < 0) return fail(ERR_IO, "cannot make an eventfd: %s", strerror(errno));
-        int watch;
-        const struct loop_watcher watcher = {
-            .fd = fd, .events = EPOLLIN, .ready = clear_wake, .context = loop};
-        const err e = loop_attach(loop, &watcher, &watch);
-        if (e) {
-            close(fd);
-            return e;
-        }
-        loop->wake_fd = fd;
-    }
-    *ret_fd = loop->wake_fd;
-    return OK;
 }
 
 void loop_turn_away(struct loop *loop, struct listener *listener,
@@ -313,6 +283,7 @@ void loop_move_link(struct loop *loop, struct link *link, bool is_guest)
     link->is_guest = is_guest;
     links_put(&loop->links, link);
     watches_move(&loop->watches, link->watch, is_guest);
+    watches_move(&loop->watches, link->wake_watch, is_guest);
     end_guests(loop);
 }
 
@@ -498,17 +469,26 @@ void loop_move(struct loop *loop)
 }
 
 /* Until something comes, or more of what is queued can leave. Over shm the socket tells of bodies
- * and of the peer's end alone, and the eventfd of what is in the ring. */
+ * and of the peer's end alone, and another one of what is in the ring. */
 static void sleep_until_it_moves(struct loop *loop, struct link *link, uint64_t timeout_ms)
 {
-    const struct watch socket = loop->watches.at[link->watch];
-    struct pollfd fds[] = {{.fd = socket.fd, .events = (short)socket.events},
-                           {.fd = loop->wake_fd, .events = POLLIN}};
-    if (!link->ops->arm || !link->ops->arm(link)) poll(fds, 2, (int)timeout_ms);
+    const int indices[] = {link->watch, link->wake_watch};
+    struct watch watches[2];
+    struct pollfd fds[2];
+    int count = 0;
+    for (int i = 0; i < 2; i++) {
+        if (indices[i] < 0) continue;
+        watches[count] = loop->watches.at[indices[i]];
+        fds[count] =
+            (struct pollfd){.fd = watches[count].fd, .events = (short)watches[count].events};
+        count++;
+    }
+    if (!link->ops->arm || !link->ops->arm(link)) poll(fds, (nfds_t)count, (int)timeout_ms);
     if (link->ops->disarm) link->ops->disarm(link);
-    if (fds[1].revents) clear_wake(loop, EPOLLIN);
     loop->is_moving = true;
-    if (fds[0].revents) socket.ready(socket.context, EPOLLIN);
+    for (int i = 0; i < count; i++)
+        if (fds[i].revents && link->state == LINK_OPEN)
+            watches[i].ready(watches[i].context, EPOLLIN);
     loop->is_moving = false;
 }
 

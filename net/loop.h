@@ -2,7 +2,7 @@
  *
  * Waiting looks for `spin_us` microseconds with sched_yield between looks (rings and sockets
  * alike), then blocks in epoll. A peer that puts something into a ring while this side blocks
- * writes its eventfd (only then).
+ * wakes it by a byte on a socket (only then).
  */
 #ifndef NET_LOOP_H
 #define NET_LOOP_H

@@ -28,9 +28,6 @@ struct listener *loop_first_listener(struct loop *);
 void loop_note_end(struct loop *);  /* a link has ended, its closed() is due */
 void loop_note_dead(struct loop *); /* a link or listener waits to be freed */
 
-/* The eventfd that wakes this loop; peers on this host get a copy. ERR_IO. */
-err loop_wake_fd(struct loop *, int *ret_fd);
-
 /* Accepts one connection although no descriptor is left, and closes it after say(): a listener that
  * cannot accept would be ready for ever. */
 void loop_turn_away(struct loop *, struct listener *, void (*say)(struct listener *, int fd));

@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BODY_KEEP_BYTES = 64 << 10 };
+enum { BODY_KEEP_BYTES = 64 << 10, WAKES_PER_LOOK = 64 };
 
 static struct shm *shm_of(struct link *link)
 {
@@ -39,8 +38,8 @@ static void wake_peer(struct shm *shm)
 {
     _Atomic uint32_t *sleeps = &shm->out.ring->taker_sleeps;
     if (!atomic_load(sleeps) || !atomic_exchange(sleeps, 0)) return;
-    const ssize_t written = eventfd_write(shm->peer_wake_fd, 1);
-    (void)written; /* the counter is full: it is awake, or not worth the care */
+    const ssize_t sent = send(shm->wake_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)sent; /* full: it has been woken often enough; broken: its end says so here */
 }
 
 /* ---- sending ---- */
@@ -328,6 +327,15 @@ bool shm_traffic_ready(struct shm *shm)
     return check_socket(shm) || delivered;
 }
 
+bool shm_wake_ready(void *context, uint32_t events)
+{
+    struct shm *shm = context;
+    char wakes[WAKES_PER_LOOK];
+    const ssize_t got = recv(shm->wake_fd, wakes, sizeof wakes, MSG_DONTWAIT);
+    if (got > 0 || (got < 0 && would_block(errno))) return shm_look(&shm->link);
+    return end_lost(shm, "closed the connection");
+}
+
 /* ---- sleeping ---- */
 
 static bool waits_for_room(struct shm *shm)
@@ -363,10 +371,11 @@ static void shm_hang_up(struct link *link)
     struct shm *shm = shm_of(link);
     if (shm->fd < 0) return;
     if (link->state == LINK_OPEN && flush(shm)) shm->is_socket_broken = true;
-    loop_detach(link->loop, shm->link.watch);
+    loop_detach(link->loop, link->watch);
+    loop_detach(link->loop, link->wake_watch);
     close(shm->fd);
-    if (shm->peer_wake_fd >= 0) close(shm->peer_wake_fd);
-    shm->fd = shm->link.watch = shm->peer_wake_fd = -1;
+    if (shm->wake_fd >= 0) close(shm->wake_fd);
+    shm->fd = shm->wake_fd = link->watch = link->wake_watch = -1;
 }
 
 static void shm_drop(struct link *link)

@@ -1,9 +1,9 @@
 /* shm.c - how two tasks of one host find and check each other.
  *
  * The listening side owns an abstract Unix socket. The connecting side makes the control memory and
- * passes it with its eventfd; the listening side checks both, maps the memory and answers with its
- * own eventfd. Both check that the other belongs to the same user. A connection that does not greet
- * within LINK_CONNECT_MAX_MS is dropped; its owner never hears of it.
+ * passes it; the listening side checks and maps it, and answers with one end of a pair of sockets
+ * by which both wake each other. Both check that the other belongs to the same user. A connection
+ * that does not greet within LINK_CONNECT_MAX_MS is dropped; its owner never hears of it.
  */
 #include "net/shm/shm.h"
 
@@ -69,66 +69,79 @@ void shm_greeting(struct shm_greeting *ret)
                                  .control_bytes = sizeof(struct shm_control)};
 }
 
-static err check_greeting(const struct passed *passed, int fd_count)
+/* The descriptor that has to come with it is the first; others are closed unseen. */
+static err check_greeting(const struct passed *passed)
 {
     struct shm_greeting expected;
     shm_greeting(&expected);
     if (passed->size != sizeof expected || memcmp(passed->bytes, &expected, sizeof expected))
         return fail(ERR_PROTOCOL, "greeted in an unknown way");
-    if (passed->fd_count != fd_count)
-        return fail(ERR_PROTOCOL, "passed %d descriptors, expected %d", passed->fd_count, fd_count);
-    return OK;
+    return passed->fd_count > 0 ? OK : fail(ERR_PROTOCOL, "greeted without a descriptor");
 }
 
-/* Writing to anything but an eventfd could block or do harm. */
-static err check_eventfd(int fd)
+static err greet(const struct shm *shm, int fd)
 {
-    char path[64], target[64] = "";
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    const ssize_t length = readlink(path, target, sizeof target - 1);
-    if (length < 0 || strcmp(target, "anon_inode:[eventfd]"))
-        return fail(ERR_PROTOCOL, "passed something else than an eventfd");
-    if (fcntl(fd, F_SETFL, O_NONBLOCK))
-        return fail(ERR_PEER, "cannot use its eventfd: %s", strerror(errno));
-    return OK;
-}
-
-static err greet(struct shm *shm, int control_fd)
-{
-    struct passed passed = {.size = sizeof(struct shm_greeting)};
+    struct passed passed = {.size = sizeof(struct shm_greeting), .fds = {fd}, .fd_count = 1};
     shm_greeting((struct shm_greeting *)passed.bytes);
-    if (control_fd >= 0) passed.fds[passed.fd_count++] = control_fd;
-    int wake_fd = -1;
-    TRY(loop_wake_fd(shm->link.loop, &wake_fd));
-    passed.fds[passed.fd_count++] = wake_fd;
     bool is_sent = false;
     TRY(pass_send(shm->fd, &passed, &is_sent));
     return is_sent ? OK : fail(ERR_PEER, "does not take a greeting");
 }
 
-/* Listening side: the memory and the eventfd are checked before anything is believed. */
-static err answer_greeting(struct shm *shm, struct passed *passed)
+/* Takes the descriptor. */
+static err wake_by(struct shm *shm, int fd)
 {
-    TRY(check_greeting(passed, 2));
+    const struct loop_watcher watcher = {.fd = fd,
+                                         .events = EPOLLIN,
+                                         .ready = shm_wake_ready,
+                                         .context = shm,
+                                         .is_guest = shm->link.is_guest};
+    shm->wake_fd = fd;
+    return loop_attach(shm->link.loop, &watcher, &shm->link.wake_watch);
+}
+
+/* Each end is an open file of its own: that the peer lets its end wait means nothing to ours. */
+static err open_wake(struct shm *shm)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
+        return fail(ERR_IO, "cannot make a pair of sockets: %s", strerror(errno));
+    err e = wake_by(shm, ends[0]);
+    if (!e) e = greet(shm, ends[1]);
+    close(ends[1]);
+    return e;
+}
+
+/* Listening side: the memory is checked before anything is believed. */
+static err answer_greeting(struct shm *shm, const struct passed *passed)
+{
+    TRY(check_greeting(passed));
     TRY(area_check(passed->fds[0], sizeof(struct shm_control)));
-    TRY(check_eventfd(passed->fds[1]));
     void *control = NULL;
     TRY(area_map(passed->fds[0], sizeof(struct shm_control), true, &control));
     shm_use_control(shm, control);
-    TRY(greet(shm, -1));
-    shm->peer_wake_fd = passed->fds[1];
-    passed->fds[1] = -1; /* kept */
-    return OK;
+    return open_wake(shm);
+}
+
+/* Writing to anything else could wait or do harm. */
+static err check_socket_type(int fd)
+{
+    int domain = 0, type = 0;
+    socklen_t bytes = sizeof domain;
+    const bool is_socket = !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) &&
+                           !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes);
+    if (is_socket && domain == AF_UNIX && type == SOCK_STREAM) return OK;
+    return fail(ERR_PROTOCOL, "passed something else than a socket to wake it by");
 }
 
 /* Connecting side: the answer. */
 static err take_answer(struct shm *shm, struct passed *passed)
 {
-    TRY(check_greeting(passed, 1));
-    TRY(check_eventfd(passed->fds[0]));
-    shm->peer_wake_fd = passed->fds[0];
+    TRY(check_greeting(passed));
+    TRY(check_socket_type(passed->fds[0]));
+    const int fd = passed->fds[0];
     passed->fds[0] = -1; /* kept */
-    return OK;
+    return wake_by(shm, fd);
 }
 
 static bool finish_connecting(struct shm *shm)
@@ -169,7 +182,7 @@ static err new_link(const struct link_origin *origin, int fd, struct shm **ret)
     TRY(link_new(sizeof(struct shm), origin, &link));
     struct shm *shm = (struct shm *)link;
     shm->fd = fd;
-    shm->peer_wake_fd = -1;
+    shm->wake_fd = -1;
     *ret = shm;
     return OK;
 }

@@ -1,5 +1,9 @@
 /* shm.h - a link within one host: headers in rings, payloads in windows, bodies over a socket.
  *
+ * A side that sleeps is woken by a byte on a second socket, of which each side has an end of its
+ * own: nothing that the peer does to its end lets a send of this side wait, and no other link
+ * sleeps over what is meant for it.
+ *
  * shm.c makes the connection, link.c carries the messages. Order is that of the ring: a header
  * that announces a body is put first, and the taker goes on to the next slot when the body is
  * there.
@@ -14,8 +18,8 @@ struct shm_control {     /* the memory behind one link, made by the side that co
     struct ring ring[2]; /* from the connecting side, from the listening side */
 };
 
-/* First bytes on the socket, each way; the descriptors: the control memory (connecting side only)
- * and the sender's eventfd. */
+/* First bytes on the socket, each way; with them the connecting side passes the control memory, the
+ * listening side the peer's end of the socket that wakes. */
 struct shm_greeting {
     uint32_t magic, version, slots, control_bytes;
 };
@@ -23,7 +27,7 @@ struct shm_greeting {
 struct shm {
     struct link link; /* first */
     int fd;           /* -1: none */
-    int peer_wake_fd;
+    int wake_fd;      /* this side's end of the socket that wakes */
     struct shm_control *control;
     struct ring_putter out;
     struct ring_taker in;
@@ -42,5 +46,6 @@ extern const struct link_ops shm_ops;
 void shm_greeting(struct shm_greeting *ret);
 void shm_use_control(struct shm *, struct shm_control *); /* takes it; sets the rings up */
 bool shm_traffic_ready(struct shm *); /* the socket of an open link is readable or writable */
+bool shm_wake_ready(void *shm, uint32_t events);
 
 #endif

@@ -29,5 +29,5 @@ void end_hostile(struct hostile *hostile)
 {
     area_unmap(hostile->control, sizeof *hostile->control);
     close(hostile->fd);
-    close(hostile->wake_fd);
+    if (hostile->wake_fd >= 0) close(hostile->wake_fd);
 }

@@ -10,6 +10,7 @@
 #include "net/shm/pass.h"
 #include "net/wire.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -33,12 +34,12 @@ static struct hostile serve_hostile(struct pair *pair)
     close(listening);
     struct passed passed;
     assert_int_equal(pass_receive(hostile.fd, sizeof(struct shm_greeting), &passed), OK);
-    assert_int_equal(passed.fd_count, 2);
+    assert_int_equal(passed.fd_count, 1);
     void *control;
     assert_int_equal(area_map(passed.fds[0], sizeof *hostile.control, true, &control), OK);
     hostile.control = control;
     close(passed.fds[0]);
-    hostile.wake_fd = passed.fds[1];
+    hostile.wake_fd = -1;
     return hostile;
 }
 
@@ -63,8 +64,11 @@ static void refuse_windows(struct pair *pair, size_t rows_bytes, const int *fds,
                            const char *text)
 {
     struct hostile hostile = serve_hostile(pair);
-    const int own = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    greet(hostile.fd, &own, 1);
+    int wake[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wake), 0);
+    greet(hostile.fd, &wake[1], 1);
+    close(wake[1]);
+    hostile.wake_fd = wake[0];
     pair_until(pair, &pair->client.opened, 1);
     expect_windows(pair->client.link, 100, 100, rows_bytes);
     pass_windows(&hostile, rows_bytes, fds, fd_count);
@@ -72,7 +76,6 @@ static void refuse_windows(struct pair *pair, size_t rows_bytes, const int *fds,
     assert_int_equal(pair->client.why, ERR_PROTOCOL);
     if (!strstr(pair->client.text, text)) fail_msg("got: %s", pair->client.text);
     assert_int_equal(pair->client.shared, 0);
-    close(own);
     end_hostile(&hostile);
 }
 
@@ -136,6 +139,41 @@ static void a_listener_that_answers_nonsense_is_left(void **state)
     end_hostile(&hostile);
 }
 
+/* Takes fd: it is none that this side would be woken by, or write to. */
+static void refuse_to_wake_by(struct pair *pair, int fd)
+{
+    struct hostile hostile = serve_hostile(pair);
+    greet(hostile.fd, &fd, 1);
+    close(fd);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PROTOCOL);
+    assert_int_equal(pair->client.opened, 0);
+    end_hostile(&hostile);
+}
+
+static void an_eventfd_is_not_written_to(void **state)
+{
+    refuse_to_wake_by(*state, eventfd(0, EFD_CLOEXEC));
+}
+
+static void a_pipe_is_not_written_to(void **state)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    close(ends[0]);
+    refuse_to_wake_by(*state, ends[1]);
+}
+
+static void a_file_is_not_written_to(void **state)
+{
+    refuse_to_wake_by(*state, open("/dev/null", O_RDWR | O_CLOEXEC));
+}
+
+static void a_socket_of_a_network_is_not_written_to(void **state)
+{
+    refuse_to_wake_by(*state, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+}
+
 static void a_listener_that_dies_instead_of_answering_is_left(void **state)
 {
     struct pair *pair = *state;
@@ -166,6 +204,10 @@ int main(void)
         cmocka_unit_test(rows_without_their_memory_are_not_mapped),
         cmocka_unit_test(memory_of_rows_that_are_not_shared_is_refused),
         cmocka_unit_test(a_listener_that_answers_nonsense_is_left),
+        cmocka_unit_test(an_eventfd_is_not_written_to),
+        cmocka_unit_test(a_pipe_is_not_written_to),
+        cmocka_unit_test(a_file_is_not_written_to),
+        cmocka_unit_test(a_socket_of_a_network_is_not_written_to),
         cmocka_unit_test(a_listener_that_dies_instead_of_answering_is_left),
         cmocka_unit_test(a_listener_that_never_answers_is_given_up),
     };

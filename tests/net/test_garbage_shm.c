@@ -54,15 +54,13 @@ static void take_answer(struct pair *pair, struct hostile *hostile)
 static struct hostile connect_hostile(struct pair *pair)
 {
     struct hostile hostile = {.fd = connect_unix(pair)};
-    int fds[2];
+    int fd;
     void *control;
-    assert_int_equal(area_new(sizeof *hostile.control, &fds[0], &control), OK);
+    assert_int_equal(area_new(sizeof *hostile.control, &fd, &control), OK);
     hostile.control = control;
-    fds[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    greet(hostile.fd, fds, 2);
+    greet(hostile.fd, &fd, 1);
     take_answer(pair, &hostile);
-    close(fds[0]);
-    close(fds[1]);
+    close(fd);
     return hostile;
 }
 
@@ -220,6 +218,61 @@ static void a_scribbling_peer_never_crashes_the_server(void **state)
     }
 }
 
+/* ---- who wakes whom ---- */
+
+/* Its own end waits as it likes, nobody reads there, and it always says that it sleeps. */
+static void a_peer_that_lets_its_wake_up_wait_stops_nobody(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = connect_hostile(pair);
+    assert_int_equal(fcntl(hostile.wake_fd, F_SETFL, 0), 0);
+    const struct message message = {.type = MESSAGE_WELCOME};
+    for (uint64_t i = 0; i < 10000; i++) {
+        hostile.control->ring[1].taker_sleeps = 1;
+        hostile.control->ring[1].consumed = i;
+        assert_int_equal(pair_send(&pair->server, pair->server.link, &message), OK);
+    }
+    char wakes[100];
+    assert_int_equal(recv(hostile.wake_fd, wakes, sizeof wakes, 0), sizeof wakes);
+    put_message(&hostile, &(struct message){.type = MESSAGE_HELLO});
+    pair_until(pair, &pair->server.messages, 1);
+    end_hostile(&hostile);
+    expect_end(pair, ERR_PEER, "closed the connection");
+}
+
+/* Wake-ups without end, and for no reason, are no more than looks at its ring. */
+static void a_peer_that_wakes_for_nothing_is_heard_as_any_other(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = connect_hostile(pair);
+    const char wakes[4096] = {0};
+    for (int i = 0; i < 100; i++) {
+        while (send(hostile.wake_fd, wakes, sizeof wakes, MSG_DONTWAIT) > 0) continue;
+        put_message(&hostile, &(struct message){.type = MESSAGE_HELLO});
+        pair_until(pair, &pair->server.messages, i + 1);
+    }
+    end_hostile(&hostile);
+    expect_end(pair, ERR_PEER, "closed the connection");
+}
+
+static void a_peer_that_cannot_be_woken_has_closed_the_connection(void **state)
+{
+    struct pair *pair = *state;
+    for (int how = SHUT_RD; how <= SHUT_RDWR; how++) {
+        struct hostile hostile = connect_hostile(pair), other = connect_hostile(pair);
+        const int closed = pair->server.closed, messages = pair->server.messages;
+        put_message(&hostile, &(struct message){.type = MESSAGE_HELLO});
+        assert_int_equal(shutdown(hostile.wake_fd, how), 0);
+        if (how != SHUT_RD) pair_until(pair, &pair->server.closed, closed + 1);
+        put_message(&other, &(struct message){.type = MESSAGE_HELLO});
+        assert_int_equal(send(other.wake_fd, "", 1, 0), 1);
+        pair_until(pair, &pair->server.messages, messages + 2);
+        end_hostile(&hostile);
+        end_hostile(&other);
+        pair_until(pair, &pair->server.closed, closed + 2);
+    }
+}
+
 /* ---- greetings that are not right ---- */
 
 /* The server hears nothing of such a connection and drops it. */
@@ -245,18 +298,18 @@ static void an_unknown_greeting_is_dropped(void **state)
 
 static void a_greeting_without_memory_is_dropped(void **state)
 {
-    const int fd = connect_unix(*state), one = eventfd(0, EFD_CLOEXEC);
-    greet(fd, &one, 1);
-    close(one);
+    const int fd = connect_unix(*state);
+    struct shm_greeting greeting;
+    shm_greeting(&greeting);
+    assert_int_equal(send(fd, &greeting, sizeof greeting, MSG_NOSIGNAL), sizeof greeting);
     expect_dropped(*state, fd);
 }
 
-static void greet_with(struct pair *pair, int control_fd, int wake_fd)
+static void greet_with(struct pair *pair, int control_fd)
 {
     const int fd = connect_unix(pair);
-    greet(fd, (int[]){control_fd, wake_fd}, 2);
+    greet(fd, &control_fd, 1);
     close(control_fd);
-    close(wake_fd);
     expect_dropped(pair, fd);
 }
 
@@ -264,7 +317,7 @@ static void memory_that_could_shrink_is_not_mapped(void **state)
 {
     const int control_fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     assert_int_equal(ftruncate(control_fd, (off_t)area_bytes(sizeof(struct shm_control))), 0);
-    greet_with(*state, control_fd, eventfd(0, EFD_CLOEXEC));
+    greet_with(*state, control_fd);
 }
 
 static void memory_of_another_size_is_not_mapped(void **state)
@@ -273,22 +326,16 @@ static void memory_of_another_size_is_not_mapped(void **state)
     void *base;
     assert_int_equal(area_new(4096, &control_fd, &base), OK);
     area_unmap(base, 4096);
-    greet_with(*state, control_fd, eventfd(0, EFD_CLOEXEC));
+    greet_with(*state, control_fd);
 }
 
-static void a_file_is_not_memory(void **state)
+static void what_is_no_memory_is_not_mapped(void **state)
 {
-    greet_with(*state, open("/dev/null", O_RDWR | O_CLOEXEC), eventfd(0, EFD_CLOEXEC));
-}
-
-static void a_pipe_is_not_an_eventfd(void **state)
-{
-    int control_fd, ends[2];
-    void *base;
-    assert_int_equal(area_new(sizeof(struct shm_control), &control_fd, &base), OK);
-    area_unmap(base, sizeof(struct shm_control));
+    int ends[2];
+    greet_with(*state, open("/dev/null", O_RDWR | O_CLOEXEC));
+    greet_with(*state, eventfd(0, EFD_CLOEXEC));
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    greet_with(*state, control_fd, ends[1]);
+    greet_with(*state, ends[1]);
     close(ends[0]);
 }
 
@@ -365,12 +412,14 @@ int main(void)
         cmocka_unit_test(a_body_that_does_not_come_ends_at_the_stall_limit),
         cmocka_unit_test(what_is_complete_in_the_ring_is_delivered_after_the_peer_died),
         cmocka_unit_test(a_scribbling_peer_never_crashes_the_server),
+        cmocka_unit_test(a_peer_that_lets_its_wake_up_wait_stops_nobody),
+        cmocka_unit_test(a_peer_that_wakes_for_nothing_is_heard_as_any_other),
+        cmocka_unit_test(a_peer_that_cannot_be_woken_has_closed_the_connection),
         cmocka_unit_test(an_unknown_greeting_is_dropped),
         cmocka_unit_test(a_greeting_without_memory_is_dropped),
         cmocka_unit_test(memory_that_could_shrink_is_not_mapped),
         cmocka_unit_test(memory_of_another_size_is_not_mapped),
-        cmocka_unit_test(a_file_is_not_memory),
-        cmocka_unit_test(a_pipe_is_not_an_eventfd),
+        cmocka_unit_test(what_is_no_memory_is_not_mapped),
         cmocka_unit_test(a_peer_that_dies_before_its_greeting_harms_nobody),
         cmocka_unit_test(values_can_be_read_but_not_written_by_the_peer),
         cmocka_unit_test(rows_are_the_same_memory_and_both_write_it),

@@ -162,6 +162,132 @@ static void pieces_side_by_side_make_the_same_file(void **folder)
     assert_same_file(*folder, "whole.index", "cut.index");
 }
 
+/* ---- where a file takes bytes at its end alone, as behind URLs ---- */
+
+static const char *const schemes[] = {"appended", NULL};
+static const char url[] = "appended://";
+
+struct appended {
+    struct file_writer is;
+    char *path, *bytes;
+    size_t count;
+    FILE *to;
+};
+
+static err append_create(const struct file_system *system, const char *path,
+                         struct file_writer **ret)
+{
+    struct appended *a = calloc(1, sizeof *a);
+    assert_non_null(a);
+    a->is.system = system;
+    a->path = strdup(path + strlen(url));
+    a->to = open_memstream(&a->bytes, &a->count);
+    assert_true(a->path && a->to);
+    *ret = &a->is;
+    return OK;
+}
+
+static err append_write(struct file_writer *w, const void *from, size_t bytes)
+{
+    assert_int_equal(fwrite(from, 1, bytes, ((struct appended *)w)->to), bytes);
+    return OK;
+}
+
+static err append_finish(struct file_writer *w)
+{
+    struct appended *a = (struct appended *)w;
+    FILE *file = fopen(a->path, "w");
+    assert_true(file && fflush(a->to) == 0);
+    assert_int_equal(fwrite(a->bytes, 1, a->count, file), a->count);
+    return fclose(file) ? ERR_IO : OK;
+}
+
+static void append_drop(struct file_writer *w)
+{
+    struct appended *a = (struct appended *)w;
+    if (!a) return;
+    fclose(a->to);
+    free(a->bytes);
+    free(a->path);
+    free(a);
+}
+
+static err append_remove(const char *path)
+{
+    unlink(path + strlen(url));
+    return OK;
+}
+
+static const struct file_system append_only = {
+    .schemes = schemes,
+    .create = append_create,
+    .write = append_write,
+    .finish = append_finish,
+    .drop = append_drop,
+    .remove = append_remove,
+};
+
+enum { TABLES_MAX = 3, PIECES_MAX = 4, TABLE_BYTES = 3 << 20, CASES = 60 };
+static uint8_t pattern[TABLE_BYTES];
+
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (*state >> 33) % below;
+}
+
+/* Tables of up to four pieces from nothing to more than what is joined at once; of each some bytes
+ * at a time, in any order */
+static void write_tables(const char *prefix, uint64_t seed)
+{
+    static char names[TABLES_MAX * PIECES_MAX][16];
+    struct bundle_writer *w;
+    uint64_t state = seed * 2 + 1;
+    assert_int_equal(bundle_create(prefix, &w), OK);
+    const uint64_t tables = 1 + draw(&state, TABLES_MAX);
+    for (uint64_t t = 0; t < tables; t++) {
+        struct bundle_piece pieces[PIECES_MAX] = {0};
+        int64_t left[PIECES_MAX], all = 0;
+        const int count = 1 + (int)draw(&state, PIECES_MAX);
+        const uint64_t limit = (uint64_t[]){3, 5000, 400000, TABLE_BYTES / 4}[draw(&state, 4)];
+        for (int i = 0; i < count; i++) {
+            char *name = names[t * PIECES_MAX + (uint64_t)i];
+            snprintf(name, sizeof names[0], "t%d/%d", (int)t, i);
+            const int64_t floats = (int64_t)draw(&state, limit);
+            pieces[i] = (struct bundle_piece){name, BUNDLE_FLOAT, {1, {floats}}};
+            left[i] = floats * 4;
+            all += left[i];
+        }
+        const uint64_t most = 1 + draw(&state, 2) * (limit * 4) + (uint64_t)all / 50;
+        const bool is_in_order = draw(&state, 2);
+        assert_int_equal(bundle_begin(w, pieces, count), OK);
+        while (all > 0) {
+            int i = is_in_order ? 0 : (int)draw(&state, (uint64_t)count);
+            while (left[i] == 0) i = (i + 1) % count;
+            int64_t now = 1 + (int64_t)draw(&state, most);
+            if (now > left[i]) now = left[i];
+            assert_int_equal(bundle_append(w, i, pattern + TABLE_BYTES - left[i], (size_t)now), OK);
+            left[i] -= now;
+            all -= now;
+        }
+        assert_int_equal(bundle_end(w), OK);
+    }
+    if (bundle_finish(w)) fail_msg("seed %llu: %s", (unsigned long long)seed, error_text());
+}
+
+static void tables_of_any_size_are_the_same_file_where_it_only_grows_at_its_end(void **folder)
+{
+    char there[FOLDER_PATH_MAX + sizeof url];
+    snprintf(there, sizeof there, "%s%s/there", url, (const char *)*folder);
+    for (size_t i = 0; i < TABLE_BYTES; i++) pattern[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (uint64_t seed = 0; seed < CASES; seed++) {
+        write_tables(folder_path(*folder, "here"), seed);
+        write_tables(there, seed);
+        assert_same_file(*folder, "here.data-00000-of-00001", "there.data-00000-of-00001");
+        assert_same_file(*folder, "here.index", "there.index");
+    }
+}
+
 static void assert_spoiled(const char *folder, struct bundle_writer *w)
 {
     const char *text = "a tensor could not be written";
@@ -369,6 +495,7 @@ int main(void)
         IN_FOLDER(a_name_comes_again_only_with_another_slice_of_the_same_tensor),
         IN_FOLDER(stretches_make_the_same_file_as_the_whole),
         IN_FOLDER(pieces_side_by_side_make_the_same_file),
+        IN_FOLDER(tables_of_any_size_are_the_same_file_where_it_only_grows_at_its_end),
         IN_FOLDER(too_few_or_too_many_bytes_spoil_the_writer),
         IN_FOLDER(shards_with_the_same_tensor_are_refused_and_left_as_they_were),
         IN_FOLDER(a_shard_that_is_damaged_is_not_joined),
@@ -381,5 +508,6 @@ int main(void)
         IN_FOLDER(a_folder_that_is_absent_is_an_error_with_the_path),
         IN_FOLDER(a_bundle_that_cannot_get_its_names_leaves_nothing),
     };
+    file_system_register(&append_only);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,27 @@ class Runs:
             (self.folder / "copy" / name).write_bytes(self.served.files[f"/bucket/run/{name}"])
         self.assertEqual(self.dtrain("eval", "--checkpoint=copy", "spec.json").split()[:8], here.split()[:8])
 
+    def test_tables_are_the_same_bytes_as_here_and_are_restored(self):
+        """Fixed and growing ones, less than a stretch with their slots and more than one of each, and no row at all."""
+        for buckets, grows, admit in ((60, False, 1), (20000, False, 1), (60, True, 1), (20000, True, 1), (60, True, 1000)):
+            column = {"column": "identity", "name": "c1"} | ({} if grows else {"buckets": buckets})
+            table = {"op": "embedding", "name": "c1_embedding", "inputs": ["c1"], "dimension": 16} | (
+                {"capacity": "dynamic", "admit_after": admit} if grows else {})
+            data = {"train": {"format": "clicks", "rows": 12000, "buckets": buckets}, "columns": [column], "batch_size": 600}
+            changes = {"data": data, "model": [table, {"op": "dense", "name": "logits", "units": 1}], "metrics": [],
+                       "loss": "sigmoid_cross_entropy", "optimizer.type": "adagrad", "train.save_checkpoint_steps": None,
+                       "train.keep_checkpoint_max": 1}
+            name = f"t{buckets}-{grows}-{admit}"
+            with self.subTest(name):
+                for last_step in 10, 20:
+                    for folder in name, f"{self.bucket}/{name}":
+                        self.write_spec(program.changed(SPEC, {**changes, "train.checkpoint_dir": folder,
+                                                               "train.last_step": last_step}))
+                        done = self.run_dtrain()
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                    data = f"model.ckpt-{last_step}.data-00000-of-00001"
+                    self.assertEqual(self.served.files[f"/bucket/{name}/{data}"], (self.folder / name / data).read_bytes())
+
     def test_a_lease_that_nobody_can_see_holds_its_checkpoint(self):
         steps = ("--set", "train.keep_checkpoint_max=1", "--set", "train.last_step=5")
         self.assertEqual(self.run_dtrain(*steps).returncode, 0)
@@ -271,22 +292,6 @@ class Writes(Runs, CheckpointCase):
         self.assertIn("train.checkpoint_dir: s3://bucket/run/.writable: PUT 403", said)
         self.write_spec(self.spec(**{"train.checkpoint_dir": self.served.url + "/run"}))
         self.assertIn("nothing can be written there", self.dtrain("spec.json", code=program.BAD_INPUT))
-
-    def test_a_table_is_the_same_bytes_as_here(self):
-        """Values and slots are written side by side, in more than one stretch."""
-        clicks = {"format": "clicks", "rows": 400, "buckets": 20000}
-        columns = [{"column": "identity", "name": "c1", "buckets": 20000}]
-        model = [{"op": "embedding", "name": "c1_embedding", "inputs": ["c1"], "dimension": 16},
-                 {"op": "dense", "name": "logits", "units": 1}]
-        changes = {"data": {"train": clicks, "columns": columns, "batch_size": 20}, "model": model, "metrics": [],
-                   "loss": "sigmoid_cross_entropy", "train.last_step": 20, "train.save_checkpoint_steps": None}
-        for folder in "run", self.bucket + "/run":
-            self.write_spec(program.changed(SPEC, {**changes, "train.checkpoint_dir": folder}))
-            done = self.run_dtrain()
-            self.assertEqual(done.returncode, 0, done.stderr)
-        name = "model.ckpt-20.data-00000-of-00001"
-        self.assertGreater(len(self.served.files["/bucket/run/" + name]), 20000 * 16 * 4 * 2)
-        self.assertEqual(self.served.files["/bucket/run/" + name], (self.folder / "run" / name).read_bytes())
 
     def test_large_shards_are_sent_in_parts(self):
         wide = [{**SPEC["model"][0], "units": 1500}, {"op": "dense", "name": "more", "units": 1500}, SPEC["model"][1]]

@@ -203,8 +203,9 @@ static err append_ahead(struct output *o, uint8_t *buffer, size_t bytes)
 err output_join(struct output *o, int64_t end)
 {
     if (!o->writer) return output_write_at(o, end, NULL, 0);
-    uint8_t *buffer = o->bytes < end ? malloc(JOINED_BYTES) : NULL;
-    err e = buffer || o->bytes == end ? OK : fail(ERR_MEMORY, "%s: no memory", o->path);
+    if (o->bytes >= end) return OK; /* all of it came in the order of the file */
+    uint8_t *buffer = malloc(JOINED_BYTES);
+    err e = buffer ? OK : fail(ERR_MEMORY, "%s: no memory", o->path);
     while (!e && o->bytes < end) { /* ends: each time there are more bytes, or it fails */
         const int64_t left = end - o->bytes;
         e = append_ahead(o, buffer, left < JOINED_BYTES ? (size_t)left : JOINED_BYTES);

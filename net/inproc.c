@@ -142,6 +142,12 @@ static const struct queue *inproc_outgoing(const struct link *link)
     return peer ? &peer->inbox : NULL;
 }
 
+static struct link *inproc_other_end(const struct link *link)
+{
+    struct inproc *peer = ((const struct inproc *)link)->peer;
+    return peer ? &peer->link : NULL;
+}
+
 static void inproc_hang_up(struct link *link)
 {
     struct inproc *inproc = inproc_of(link);
@@ -160,6 +166,7 @@ static const struct link_ops ops = {
     .send = inproc_send,
     .share = inproc_share,
     .outgoing = inproc_outgoing,
+    .other_end = inproc_other_end,
     .hang_up = inproc_hang_up,
     .drop = inproc_drop,
     .shares_memory = true,

@@ -48,7 +48,9 @@ struct link_ops {
     void (*hang_up)(struct link *);    /* sends what it can, gives descriptors back; once */
     void (*drop)(struct link *);       /* frees what the link has beside itself; may be NULL */
     void (*keep_short)(struct link *); /* may be NULL */
-    bool shares_memory;                /* stretches do not travel; looking costs no system call */
+    /* The other end where it is in this very loop, or NULL: gone; may be NULL: it never is */
+    struct link *(*other_end)(const struct link *);
+    bool shares_memory; /* stretches do not travel; looking costs no system call */
 };
 
 struct link {

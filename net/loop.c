@@ -492,6 +492,21 @@ static void sleep_until_it_moves(struct loop *loop, struct link *link, uint64_t 
     loop->is_moving = false;
 }
 
+/* An owner who is in this very loop and is waited for hears whatever has come for it, as it would
+ * in a process of its own: it is not amid a callback, since nobody is called from within another's.
+ */
+static bool serve_other_end(const struct link *link)
+{
+    struct link *other = link->ops->other_end ? link->ops->other_end(link) : NULL;
+    return other && other->ops->look(other);
+}
+
+static bool move_on(struct loop *loop, const struct link *link)
+{
+    const bool has_served = serve_other_end(link);
+    return move(loop) || has_served;
+}
+
 /* What has come and is no part stays where it is: nothing behind it can be heard. A ring is looked
  * at for a while first, as in wait(). Inproc nothing comes but from this very loop. */
 err loop_await(struct loop *loop, struct link *link, int timeout_ms)
@@ -499,7 +514,7 @@ err loop_await(struct loop *loop, struct link *link, int timeout_ms)
     const uint64_t before = link->progress, until_ms = clock_ms() + (uint64_t)timeout_ms;
     const uint64_t spin_until_ns = clock_ns() + (uint64_t)loop->spin_us * 1000;
     assert(!loop->is_moving); /* a part's own callback has nothing to wait for */
-    bool has_moved = move(loop);
+    bool has_moved = move_on(loop, link);
     while (link->state == LINK_OPEN && link->progress == before && !link->needs_look) {
         const uint64_t now_ms = clock_ms();
         const bool is_alone = link->watch < 0 && !has_moved;
@@ -509,7 +524,7 @@ err loop_await(struct loop *loop, struct link *link, int timeout_ms)
             sched_yield();
         else if (link->watch >= 0)
             sleep_until_it_moves(loop, link, until_ms - now_ms);
-        has_moved = move(loop);
+        has_moved = move_on(loop, link);
     }
     if (link->state != LINK_OPEN) return fail(ERR_PEER, "%s", link->why_text);
     return link->progress == before ? fail(ERR_PEER, "it said something else first") : OK;

@@ -31,8 +31,9 @@ bool loop_poll(struct loop *, int timeout_ms);
  * (message_is_part) go on coming and are delivered; whatever else has come waits for loop_poll. */
 void loop_move(struct loop *);
 /* The same until more has come of this link. ERR_PEER: it has ended, which its owner hears of
- * later, or nothing may come before something else is heard; ERR_TIMEOUT: nothing came (inproc,
- * both ends being in this loop, at once where nothing moves). */
+ * later, or nothing may come before something else is heard; ERR_TIMEOUT: nothing came. Inproc,
+ * both ends being in this loop, the other one hears all that has come for it meanwhile, and
+ * ERR_TIMEOUT comes at once where nothing moves. */
 err loop_await(struct loop *, struct link *, int timeout_ms);
 
 /* While its owner computes, a thread does so on sockets. Between the two the owner uses neither the

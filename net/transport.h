@@ -8,7 +8,8 @@
  *     connecting -> opened -> (messages, shared) -> closed
  * - Everything happens in the thread that runs the loop, but for bytes that move while it is lent
  * (loop_lend). No callback is made from within link_send, link_connect or transport_listen; they
- * come from loop_poll, and those of parts from loop_move, loop_await and loop_reclaim, too. A
+ * come from loop_poll, and those of parts from loop_move, loop_await and loop_reclaim, too (inproc,
+ * those of the other end of a link that is awaited from loop_await). A
  * callback may call anything here, link_close too.
  * - Messages of one link arrive in the order in which they were sent, each exactly once, or the
  * link closes; but parts of a block that wait to leave may be overtaken (message_urgency).

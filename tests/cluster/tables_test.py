@@ -1,6 +1,10 @@
 """Tables, of which a step touches few rows: the same bits however they are cut and reached."""
-from program import main
-from program.cluster import ClusterCase, Plan, with_files
+import json
+import os
+import re
+
+from program import main, wait_until
+from program.cluster import ClusterCase, Plan, Task, with_files
 from program.clicks import CELLS, CLICKS, GROWING, LEARNT, SHARED_TABLE, TABLES_ONLY
 
 TCP, PARTS = ["--transport=tcp"], ["--transport=tcp", "--parts=always"]
@@ -90,6 +94,35 @@ class Tables(ClusterCase):
             "often, in parts": self.plan(often, flags=PARTS),
             "often, in large batches": self.plan(often, {"data.eval_batch_size": 512}, ps=3),
         })
+
+    def test_a_single_process_that_evaluates_often_has_the_bits_of_a_cluster(self):
+        often = {"train.evaluate_every_steps": 3}
+        for about, changes in {
+                "sync": [often], "growing": [GROWING, often], "tables only": [TABLES_ONLY, often],
+                "every step, with checkpoints": [{
+                    "train.evaluate_every_steps": 1, "train.save_checkpoint_steps": 2,
+                    "train.checkpoint_dir": "often"}],
+                "in towers": [often, {"train.towers": 2}],
+                "async": [often, {"train.mode": "async"}]}.items():
+            with self.subTest(about):
+                self.assert_single_process_has_bits_of(self.plan(*changes, ps=1, workers=1))
+
+    def assert_single_process_has_bits_of(self, plan):
+        cluster = self.run_to_end(plan)
+        single = Task(cluster.folder, "single", [
+            "--result=single.json", "--metrics_file=single.jsonl", "--set",
+            "train.checkpoint_dir=single", "spec.json"], {})
+        self.addCleanup(single.kill)
+        wait_until(single.has_ended, single.text)
+        self.assertEqual(single.code(), 0, single.text())
+        self.assertNotIn("do not come", single.text())
+        self.assertEqual(self.evaluations(single), self.evaluations(cluster.tasks["worker/0"]))
+        with open(os.path.join(cluster.folder, "single.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["metrics"], cluster.result()["metrics"])
+
+    def evaluations(self, task):
+        """Steps, losses and metrics, without times."""
+        return re.findall(r"step \d+, test loss [^(]*", task.text())
 
     def test_batches_that_do_not_divide_the_rows_change_no_bit(self):
         odd = {"data.batch_size": 51, "data.eval_batch_size": 47}

@@ -284,6 +284,7 @@ enum {
     TRIGGER_BYTES = 200000, /* more than a link keeps room for */
     ANSWER = 1 << 20,
     LONG = 32 << 20, /* more than a socket takes at once */
+    MANY = 200,      /* messages, more than one look delivers */
 };
 
 /* What one end does amid the callback of a message with a body, and what it has seen. */
@@ -292,6 +293,7 @@ struct busy {
     bool is_inside, is_answered;
     int others;   /* messages that are no rows */
     size_t asked; /* bytes of ids */
+    int first;    /* messages that it sends before it asks */
 };
 
 static void be_busy(struct end *end, struct link *link, const struct message *m)
@@ -377,6 +379,8 @@ static void ask_and_wait(struct end *end, struct link *link)
     ask.sequence = 77;
     memset(rows_of(end), 21, busy->asked);
     begin_server(end->pair, &server);
+    for (int i = 0; i < busy->first; i++)
+        assert_int_equal(link_send(link, &(struct message){.type = MESSAGE_LEADS}), OK);
     assert_int_equal(link_send(link, &ask), OK);
     while (!busy->is_answered)
         assert_int_equal(loop_await(end->pair->client_loop, link, TEST_PATIENCE_MS), OK);
@@ -388,9 +392,9 @@ static void ask_and_wait(struct end *end, struct link *link)
     assert_true(is_all(rows_of(end), busy->asked, 21));
 }
 
-static void ask_amid(struct pair *pair, size_t bytes)
+static void ask_amid(struct pair *pair, size_t bytes, int first)
 {
-    struct busy busy = {.work = ask_and_wait, .asked = bytes};
+    struct busy busy = {.work = ask_and_wait, .asked = bytes, .first = first};
     err answered = ERR_TIMEOUT;
     pair_connect(pair);
     pair_share_rows(pair, BLOCK, BLOCK, bytes + ANSWER);
@@ -407,12 +411,23 @@ static void ask_amid(struct pair *pair, size_t bytes)
 
 static void rows_are_asked_for_and_come_while_the_owner_waits(void **state)
 {
-    ask_amid(*state, 64);
+    ask_amid(*state, 64, 0);
 }
 
 static void a_long_question_leaves_while_its_owner_waits(void **state)
 {
-    ask_amid(*state, LONG);
+    ask_amid(*state, LONG, 0);
+}
+
+static void what_was_said_before_a_question_is_heard_before_it(void **state)
+{
+    ask_amid(*state, 64, 1);
+}
+
+/* More of them than one look delivers */
+static void much_that_was_said_before_a_question_is_heard_before_it(void **state)
+{
+    ask_amid(*state, 64, MANY);
 }
 
 static void move_until_rows_come(struct end *end, struct link *link)
@@ -525,6 +540,8 @@ int main(void)
         cmocka_unit_test(rows_before_anything_is_shared_are_not_sent),
         cmocka_unit_test(rows_are_asked_for_and_come_while_the_owner_waits),
         cmocka_unit_test(a_long_question_leaves_while_its_owner_waits),
+        cmocka_unit_test(what_was_said_before_a_question_is_heard_before_it),
+        cmocka_unit_test(much_that_was_said_before_a_question_is_heard_before_it),
         cmocka_unit_test(rows_come_to_a_ps_that_computes),
         cmocka_unit_test(rows_with_a_body_wait_for_their_turn),
         cmocka_unit_test(an_owner_that_waits_is_told_of_the_end),

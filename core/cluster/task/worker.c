@@ -80,6 +80,19 @@ static err await_batches(struct worker_task *w)
     return has_come ? OK : fed_note_late(fed);
 }
 
+/* Nothing comes of the step, which is begun anew for as long as that is worth it. ERR_PEER; then
+ * ERR_TIMEOUT. */
+static err begin_anew(struct worker_task *w)
+{
+    const uint64_t now_ms = clock_ms(), limit_ms = w->options.task.limits.step_ms;
+    struct lack *const lack = &w->lack;
+    if (!lack->tries++) lack->since_ms = now_ms;
+    if (lack->tries < LACKS_MAX || now_ms - lack->since_ms < limit_ms) return worker_await_all(w);
+    return fail(ERR_TIMEOUT,
+                "values or rows did not all come, %d times within %llu s (--step_timeout)",
+                lack->tries, (unsigned long long)(now_ms - lack->since_ms) / 1000);
+}
+
 static void compute(struct worker_task *w, const struct action_compute *a)
 {
     uint64_t now_ns = clock_ns();
@@ -90,7 +103,10 @@ static void compute(struct worker_task *w, const struct action_compute *a)
     if (!e) e = await_batches(w);
     if (e == ERR_PEER) worker_told(w, worker_tell(w, a->step, &(struct occasion){OCCASION_WAITED}));
     if (!e) e = step(w, a);
-    if (w->lacks_values) e = worker_await_all(w);
+    if (w->lacks_values)
+        e = begin_anew(w);
+    else
+        w->lack.tries = 0;
     w->has_stepped = !e;
     w->step = a->step + 1;
     w->pushed_ns = clock_ns();

@@ -71,12 +71,21 @@ static bool is_there(const struct worker_task *w, int ps, struct stretch stretch
     return !(w->arrivals[ps].missing & parts_touched(&block, stretch));
 }
 
+void worker_lack_values(struct worker_task *w, const char *what)
+{
+    const int tries = w->lack.tries + 1;
+    w->lacks_values = true;
+    if (tries & (tries - 1)) return;
+    log_line(LOG_INFO, "%s do not come (%s): asks for all values again%s", what, error_text(),
+             tries > 1 ? ", as before" : "");
+}
+
 static bool is_silent(const struct worker_task *w, int ps)
 {
     struct link *const link = w->task.peers[ps].link;
-    if (link && !loop_await(w->options.task.loop, link, AWAIT_MS)) return false;
-    log_line(LOG_INFO, "values of ps/%d do not come on: asks for all of them again", ps);
-    return true;
+    if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
+    const err e = loop_await(w->options.task.loop, link, AWAIT_MS);
+    return e && fail_prefix(e, "ps/%d", ps);
 }
 
 /* The step is given up where nothing comes, once: the role asks for all of the values again. */
@@ -87,7 +96,7 @@ static void await_stretch(struct worker_task *w, int ps, struct stretch stretch)
     const uint64_t begin_ns = trace_begin(trace);
     worker_reclaim_loop(w);
     for (int i = 0; i < AWAIT_LOOKS_MAX && !w->lacks_values && !is_there(w, ps, stretch); i++)
-        w->lacks_values = is_silent(w, ps);
+        if (is_silent(w, ps)) worker_lack_values(w, "values");
     trace_end(trace, SPAN_AWAIT, ps, begin_ns);
     w->lacks_values |= !is_there(w, ps, stretch);
     worker_lend_loop(w);

@@ -21,6 +21,7 @@ struct worker_trace;
 enum {
     AWAIT_MS = 10000,          /* for a byte */
     AWAIT_LOOKS_MAX = 1 << 20, /* in a row, each of which moved something */
+    LACKS_MAX = 100, /* tries of a step whose values do not all come; and --step_timeout */
 };
 
 /* One attempt at a connection; the link's context. */
@@ -71,6 +72,12 @@ struct rows_there {
     char *kept; /* the front of a window that is gone, with `kept` gradients; NULL: none */
 };
 
+/* A step that is begun again and again as its values, or rows, do not all come */
+struct lack {
+    int tries; /* in vain, one after the other */
+    uint64_t since_ms;
+};
+
 struct worker_task {
     struct task task; /* first */
     struct worker_task_options options;
@@ -80,6 +87,7 @@ struct worker_task {
     struct rows_there *rows;  /* [ps] */
     struct arrival *arrivals; /* [ps] */
     bool lacks_values;        /* the step that is computed has waited for some in vain */
+    struct lack lack;
     bool is_computing; /* a step, or ahead of it: the loop is lent but for what this task does with
                           it */
     bool cannot_lend;
@@ -146,6 +154,9 @@ void worker_report_foreseen(const struct worker_task *);
  * it.
  */
 err worker_await_all(struct worker_task *);
+
+/* That some do not come, and why: at doublings of how often that is so of one step. */
+void worker_lack_values(struct worker_task *, const char *what);
 
 /* rows/worker.c: of tables. What they bring is asked for, where it did not come with values. */
 const struct row_source *worker_open_rows(struct worker_task *);

@@ -30,7 +30,8 @@ static err await_answer(struct worker_task *w, int ps)
     for (int i = 0; i < AWAIT_LOOKS_MAX && !asked->is_answered; i++) {
         struct link *link = w->task.peers[ps].link;
         if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
-        TRY(loop_await(w->options.task.loop, link, AWAIT_MS));
+        const err e = loop_await(w->options.task.loop, link, AWAIT_MS);
+        if (e) return fail_prefix(e, "ps/%d", ps);
     }
     if (asked->is_answered && !asked->is_refused) return OK;
     return fail(ERR_PEER, "ps/%d has no rows for this worker", ps);
@@ -53,8 +54,7 @@ static err ask(void *context, const size_t bytes[])
     const err e = ask_all(w, bytes);
     worker_lend_loop(w);
     if (!e) return OK;
-    log_line(LOG_INFO, "rows do not come (%s): asks for all values again", error_text());
-    w->lacks_values = true;
+    worker_lack_values(w, "rows");
     return ERR_PEER;
 }
 

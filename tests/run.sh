@@ -1,9 +1,58 @@
 #!/bin/sh
-# run.sh - installs what is missing, builds, and runs every test. Arguments go to `meson test`.
+# run.sh - installs what is missing, builds, and runs every test that there is.
+#
+#   tests/run.sh                     everything that must hold, in four builds: see stages below
+#   tests/run.sh WORDS...            the plain build alone; the words go to `meson test` (a name, --suite kill, ...)
 set -eu
 cd "$(dirname "$0")/.."
 . examples/setup.sh
-need_build
-need libcmocka-dev clang-format nginx g++ # a server of files; C++ for the emulated GPU
-build build -Dtests=enabled -Dcuda=auto
-exec meson test -C build --print-errorlogs --no-rebuild --timeout-multiplier 4 "$@"
+
+# What a cache of compilers has from another folder serves here, too.
+export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+slower=4 # than the limits of tests were set for
+
+prepare() {
+    need_build
+    need libcmocka-dev clang-format nginx g++ # a server of files; C++ for the emulated GPU
+}
+
+# sanitized SANITIZERS: nothing of CUDA but what runs on the emulated GPU: nvcc takes longer than all the rest, and no
+# sanitizer sees what it makes.
+sanitized() {
+    build "build-${1%%,*}" -Dtests=enabled -Dcuda=disabled "-Db_sanitize=$1" -Dbuildtype=debugoptimized -Db_lundef=false
+}
+
+stage() {
+    python3 -B tests/stage.py "$report" "$@" --timeout-multiplier $slower
+}
+
+# Each test runs once, in the build that sees most: all that is not about numbers, pages or speed under the address and
+# undefined sanitizers; numbers as they are shipped, for the best instructions of this processor and for older ones;
+# what has threads under the thread sanitizer. Many tests wait for processes, so more of them run than there are cores.
+stages() {
+    at_once=$(($(nproc) * 3 / 2 + 1))
+    say "the program without its optional parts"
+    ( target=cmd/dtrain
+      build build-least -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dzookeeper=disabled )
+    build build -Dtests=enabled -Dcuda=auto
+    plain='law bench pages real slow kernels graph train data cuda'
+    suites=
+    for suite in $plain; do suites="$suites --suite $suite"; done
+    # shellcheck disable=SC2086
+    stage build $suites
+    ! grep -q avx512f /proc/cpuinfo ||
+        stage build --setup avx2 --suite kernels --suite graph --suite train --suite data
+    sanitized address,undefined
+    stage build-address --num-processes "$at_once" --no-suite law --no-suite bench --no-suite pages --no-suite slow
+    sanitized thread
+    stage build-thread --num-processes "$at_once" --suite data --suite net --suite cluster
+}
+
+prepare
+if [ $# -gt 0 ]; then
+    build build -Dtests=enabled -Dcuda=auto
+    exec meson test -C build --print-errorlogs --no-rebuild --timeout-multiplier $slower "$@"
+fi
+report=$(mktemp)
+trap 'cat "$report"; rm -f "$report"' EXIT # also of what was done before a stage that failed
+stages

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""One stage of all tests: `meson test` in one build folder, and a test that failed once more, alone.
+
+    stage.py REPORT BUILD [WORDS OF MESON TEST...]
+
+A machine that is shared can make a test of real processes fail which is sound: if it passes alone, the stage goes on
+and the test is named in REPORT, where whoever reads the end of the run finds it and mends it. What a sanitizer, the
+simulator or a check of the sources finds does not depend on the machine and is never tried again. Sanitizers write what
+they find into a folder of the stage, so that it counts whichever process it was in and whatever became of that.
+Appended to REPORT: `shaky: NAME` lines, and `stage: WORDS: PASSED passed, FAILED failed, SKIPPED skipped, SECONDS`.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+AGAIN_MAX = 5  # more that fail are no chance
+FINAL = {"law", "simulate", "ways"}  # suites whose outcome is a function of the sources
+WRONG = ("FAIL", "TIMEOUT", "ERROR", "INTERRUPT", "UNEXPECTEDPASS")
+FOUND = ("Sanitizer:", "runtime error:")
+FINDING_LINES = 60
+
+
+class Test:
+    """One line of meson's log of tests."""
+
+    def __init__(self, line):
+        told = json.loads(line)
+        suites, _, self.name = told["name"].rpartition(" / ")
+        self.suites = set(suites.rpartition(":")[2].split("+"))
+        self.result = told["result"]
+        self.said = told.get("stdout", "") + told.get("stderr", "")
+
+    def is_final(self):
+        return bool(self.suites & FINAL) or any(word in self.said for word in FOUND)
+
+
+def log_of(build, words):
+    """Where meson writes it: of another set-up another file."""
+    setup = words[words.index("--setup") + 1] if "--setup" in words else None
+    return build / "meson-logs" / (f"testlog-{setup}.json" if setup else "testlog.json")
+
+
+def environment(findings):
+    """Sanitizers stop a program at the first thing that is wrong, and leave it in the folder."""
+    options = {name: f"halt_on_error=1:abort_on_error=1:print_summary=1:log_path={findings}/{name.lower()}"
+               for name in ("ASAN", "UBSAN")}
+    return {**os.environ, "ASAN_OPTIONS": options["ASAN"],
+            "UBSAN_OPTIONS": options["UBSAN"] + ":print_stacktrace=1",
+            "TSAN_OPTIONS": f"halt_on_error=1:abort_on_error=1:log_path={findings}/tsan"}
+
+
+def meson(build, words, env):
+    subprocess.run(["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs", *words], env=env,
+                   stdin=subprocess.DEVNULL, check=False)
+    log = log_of(build, words)
+    return [Test(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.is_file() else []
+
+
+def setup_words(words):
+    """What runs a single test in the same way."""
+    kept = []
+    for name in ("--setup", "--timeout-multiplier"):
+        if name in words:
+            kept += [name, words[words.index(name) + 1]]
+    return kept
+
+
+def passes_alone(build, words, test, env):
+    print(f"stage: {test.name} failed: once more, alone", flush=True)
+    after = meson(build, [*setup_words(words), test.name], env)
+    return bool(after) and all(one.result not in WRONG for one in after)
+
+
+def show_findings(findings):
+    files = sorted(findings.iterdir())
+    for file in files:
+        print(f"stage: {file.name}:", *file.read_text(errors="replace").splitlines()[:FINDING_LINES], sep="\n")
+    return len(files)
+
+
+def run(report, build, words):
+    findings = build / "findings"
+    findings.mkdir(exist_ok=True)
+    for old in findings.iterdir():
+        old.unlink()
+    env, begin = environment(findings), time.monotonic()
+    tests = meson(build, words, env)
+    wrong = [test for test in tests if test.result in WRONG]
+    shaky = []
+    if len(wrong) <= AGAIN_MAX and not any(findings.iterdir()):
+        shaky = [test for test in wrong if not test.is_final() and passes_alone(build, words, test, env)]
+    failed = [test for test in wrong if test not in shaky]
+    skipped = sum(test.result == "SKIP" for test in tests)
+    line = f"{len(tests) - skipped - len(failed)} passed, {len(failed)} failed, {skipped} skipped"
+    with open(report, "a", encoding="utf-8") as file:
+        file.writelines(f"shaky: {test.name}\n" for test in shaky)
+        file.write(f"stage: {build.name} {' '.join(words)}: {line}, {time.monotonic() - begin:.0f} s\n")
+    for test in failed:
+        print(f"stage: FAILED {test.name}")
+    return 0 if tests and not failed and not show_findings(findings) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(run(Path(sys.argv[1]), Path(sys.argv[2]).resolve(), sys.argv[3:]))

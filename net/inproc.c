@@ -43,7 +43,8 @@ static void connect_now(struct inproc *active)
                                        .ops = &ops,
                                        .loop = listener->loop,
                                        .events = &listener->events,
-                                       .context = listener->context};
+                                       .context = listener->context,
+                                       .listener = listener};
     struct link *link;
     const err e = link_new(sizeof(struct inproc), &origin, &link);
     if (e) {

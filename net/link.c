@@ -29,6 +29,7 @@ err link_new(size_t bytes, const struct link_origin *origin, struct link **ret)
     link->loop = origin->loop;
     link->events = *origin->events;
     link->context = origin->context;
+    link->listener = origin->listener;
     link->is_active = link->is_announced = origin->is_active;
     link->is_guest = origin->is_guest;
     link->watch = link->wake_watch = -1;
@@ -64,6 +65,7 @@ void link_set_peer_name(struct link *link, const char *name)
 void link_open(struct link *link)
 {
     link->state = LINK_OPEN;
+    link->listener = NULL;
     link->is_announced = true;
     link->deadline_ms = 0;
     void (*const call)(void *, struct link *) =
@@ -439,6 +441,7 @@ void listener_close(struct listener *listener)
 {
     if (listener->is_closed) return;
     listener->is_closed = true;
+    loop_close_coming(listener->loop, listener);
     loop_detach(listener->loop, listener->watch);
     if (listener->fd >= 0) close(listener->fd);
     loop_note_dead(listener->loop);

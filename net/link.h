@@ -59,6 +59,8 @@ struct link {
     struct loop *loop;
     struct link_events events;
     void *context;
+    const struct listener
+        *listener; /* CONNECTING: whose owner is to be told of it; NULL: another */
     enum link_state state;
     bool is_active;              /* this side connected */
     bool is_announced;           /* its owner knows it, and so will hear of its end */
@@ -101,6 +103,7 @@ struct link_origin {
     struct loop *loop;
     const struct link_events *events;
     void *context;
+    const struct listener *listener; /* that it has come to; NULL: this side connects */
     bool is_active;
     bool is_guest;
 };

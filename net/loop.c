@@ -149,6 +149,11 @@ struct listener *loop_first_listener(struct loop *loop)
     return loop->links.listeners;
 }
 
+void loop_close_coming(struct loop *loop, const struct listener *listener)
+{
+    links_close_coming(&loop->links, listener);
+}
+
 void loop_note_end(struct loop *loop)
 {
     loop->links.ends_due++;

@@ -172,6 +172,7 @@ static void arrived(struct listener *listener, int fd)
                                        .loop = listener->loop,
                                        .events = &listener->events,
                                        .context = listener->context,
+                                       .listener = listener,
                                        .is_guest = listener->is_for_guests};
     if (getpeername(fd, (struct sockaddr *)&peer.at, &peer.bytes) ||
         link_new(sizeof(struct stream), &origin, &link)) {

@@ -196,6 +196,7 @@ static void arrived(struct listener *listener, int fd)
                                        .loop = listener->loop,
                                        .events = &listener->events,
                                        .context = listener->context,
+                                       .listener = listener,
                                        .is_guest = listener->is_for_guests};
     struct ucred peer = {0};
     struct shm *shm;

@@ -396,6 +396,23 @@ class Garbage(Strangers):
             cluster.hosts, spec="f" * 20000, boot_id="b" * 20000), "the spec differs")
         self.finish(cluster)
 
+    def test_a_hello_of_a_later_roster_moves_no_job_that_knows_nothing_of_it(self):
+        cluster = self.start_half()
+        later = {"moves": 2 ** 62, "ps": 1, "workers": 1}
+        for task, spec, answer in ((0, "", "which has no checkpoint_dir"),
+                                   (WORKER, "", "which has no checkpoint_dir"),
+                                   (WORKER, "f" * 16, "the spec differs")):
+            self.assert_answer(cluster.address("ps/0"),
+                               hello(cluster.hosts, task=task, spec=spec, roster=later), answer)
+        self.finish(cluster)
+
+    def test_a_chief_that_is_here_knows_of_every_move(self):
+        self.changes = {**self.changes, "train.checkpoint_dir": "checkpoints"}
+        cluster = self.start_half()
+        self.assert_answer(cluster.address("ps/1"), hello(
+            cluster.hosts, roster={"moves": 1, "ps": 2, "workers": 1}), "knows nothing")
+        self.finish(cluster)
+
     def test_guests_that_break_the_rules_are_hung_up_on_and_the_others_overheard(self):
         cluster = self.start_half()
         self.try_deeds(cluster, lambda name: DEEDS)

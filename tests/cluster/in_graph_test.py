@@ -211,6 +211,42 @@ class Strangers(Fed):
         cluster.start("worker/1")
         self.assert_codes(cluster, 0)
 
+    def test_whoever_takes_no_part_is_refused_however_often_the_job_has_moved(self):
+        listed = 5
+        plan = dataclasses.replace(self.fed(self.plan("sync", {}, listed)),
+                                   absent=[f"worker/{i}" for i in range(1, listed)])
+        plan.flags += ["--workers=2", "--ps=2"]
+        cluster = self.start(plan, lambda c: "step 1 of" in c.tasks["worker/0"].text() or
+                             c.tasks["worker/0"].has_ended())
+        for moves in (0, 7, 2 ** 62):
+            for task in range(2, listed):
+                caller = self.call(cluster)
+                roster = {"moves": moves, "ps": 2, "workers": listed if moves else 2}
+                caller.send("HELLO", greeting(cluster.hosts, "worker", task, roster=roster))
+                self.assert_refused(caller, f"worker/{task} does not take part: there are 2")
+        caller = self.call(cluster)
+        caller.send("HELLO", greeting(cluster.hosts, "worker", 1,
+                                      roster={"moves": 7, "ps": 2, "workers": 2}))
+        self.assert_refused(caller, "is of a job that has moved 7 times")
+        cluster.start("worker/1")
+        self.assert_codes(cluster, 0)
+
+    def test_a_place_is_given_away_when_its_worker_is_gone(self):
+        cluster = self.start_half()
+        first = self.be_fed(cluster)
+        other = self.call(cluster)
+        other.send("HELLO", greeting(cluster.hosts, "worker", 1, incarnation="99"))
+        self.assert_refused(other, "worker/1 is already here")
+        first.send("FEED", sequence=0, version=1, step=1)
+        self.assertEqual(first.hear().kind, "BATCH")
+        again = self.be_fed(cluster)  # the same life on a better link
+        while first.hear():
+            pass
+        again.close()
+        first.close()
+        cluster.start("worker/1")
+        self.assert_codes(cluster, 0)
+
     def test_a_worker_takes_no_harm_of_a_chief(self):
         columns = [{"name": "labels", "dtype": "int32", "shape": [], "buckets": 0,
                     "weighted": False},

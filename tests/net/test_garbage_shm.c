@@ -296,6 +296,25 @@ static void an_unknown_greeting_is_dropped(void **state)
     expect_dropped(*state, fd);
 }
 
+/* Its owner, who may be gone as well, never hears of it. */
+static void who_has_not_greeted_goes_with_the_listener(void **state)
+{
+    struct pair *pair = *state;
+    struct passed passed = {.size = sizeof(struct shm_greeting), .fd_count = 2};
+    const int fd = connect_unix(pair);
+    loop_poll(pair->server_loop, 0);
+    pair->transport->unlisten(pair->listener);
+    void *control;
+    bool is_sent;
+    assert_int_equal(area_new(sizeof(struct shm_control), &passed.fds[0], &control), OK);
+    passed.fds[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    shm_greeting((struct shm_greeting *)passed.bytes);
+    (void)pass_send(fd, &passed, &is_sent); /* or the other side has hung up already */
+    pass_close(&passed);
+    area_unmap(control, sizeof(struct shm_control));
+    expect_dropped(pair, fd);
+}
+
 static void a_greeting_without_memory_is_dropped(void **state)
 {
     const int fd = connect_unix(*state);
@@ -416,6 +435,7 @@ int main(void)
         cmocka_unit_test(a_peer_that_wakes_for_nothing_is_heard_as_any_other),
         cmocka_unit_test(a_peer_that_cannot_be_woken_has_closed_the_connection),
         cmocka_unit_test(an_unknown_greeting_is_dropped),
+        cmocka_unit_test(who_has_not_greeted_goes_with_the_listener),
         cmocka_unit_test(a_greeting_without_memory_is_dropped),
         cmocka_unit_test(memory_that_could_shrink_is_not_mapped),
         cmocka_unit_test(memory_of_another_size_is_not_mapped),

@@ -153,23 +153,44 @@ static err check_spec(struct ps_task *p, const struct greeting *g)
     return OK;
 }
 
-/* The same life of a worker on a new link has found a better transport; another life must wait
- * until the first is gone. */
+/* Another life of a worker must wait until the first is gone. */
+static err check_room(const struct ps_task *p, const struct greeting *g)
+{
+    const struct peer *peer = &p->task.peers[g->task];
+    if (!peer->link || peer->incarnation == g->incarnation) return OK;
+    return fail(ERR_PEER, "worker/%d is already here (%s)", g->task, link_peer_name(peer->link));
+}
+
+/* The same life of a worker on a new link has found a better transport. */
 static err make_room(struct ps_task *p, const struct greeting *g)
 {
     struct peer *peer = &p->task.peers[g->task];
-    if (!peer->link) return OK;
-    if (peer->incarnation != g->incarnation)
-        return fail(ERR_PEER, "worker/%d is already here (%s)", g->task,
-                    link_peer_name(peer->link));
-    connection_hang_up(connection_of(p, g->task));
+    TRY(check_room(p, g));
+    if (peer->link) connection_hang_up(connection_of(p, g->task));
     peer->link = NULL;
     return OK;
 }
 
-/* One that is of a later roster has had a MOVE that this ps has not; the other way round it gets
- * one.
- */
+/* One that is of a later roster has had a MOVE that this ps has not, as it was away: the chief says
+ * it to all that are there, and no job moves without a checkpoint. */
+static err check_later(const struct ps_task *p, const struct greeting *g)
+{
+    char name[TASK_NAME_MAX];
+    const struct task *t = &p->task;
+    task_name(g->job, g->task, name);
+    TRY(greeting_compare_specs(name, g->fingerprint, p->spec_of, p->spec));
+    if (p->share && !p->share->setup.directory)
+        return fail(ERR_INPUT, "%s says that the job has moved, which has no checkpoint_dir", name);
+    const int chief = ps_role_chief(t->role);
+    if (ps_role_obeys(t->role, chief))
+        return fail(ERR_PEER,
+                    "%s says that the job has moved, of which worker/%d, the chief, knows "
+                    "nothing",
+                    name, chief);
+    return g->task < t->peer_count ? check_room(p, g) : OK;
+}
+
+/* Another one of a later roster is believed; of an earlier one it is told. */
 static void bring_together(struct connection *connection, const struct roster *theirs)
 {
     struct task *t = &connection->ps->task;
@@ -192,7 +213,9 @@ static err greet_worker(struct connection *connection, const struct message *m)
     struct ps_task *p = connection->ps;
     struct greeting g;
     TRY(greeting_read(&p->task, m, &g));
-    if (g.roster.moves != p->task.options.cluster->moves) {
+    const uint64_t moves = p->task.options.cluster->moves;
+    if (g.roster.moves > moves) TRY(check_later(p, &g));
+    if (g.roster.moves != moves) {
         bring_together(connection, &g.roster);
         return OK;
     }

@@ -53,7 +53,7 @@ struct peer {
     bool misses_end;   /* lost just before the task ended: about to be back, and told then */
     uint64_t lost_ms;  /* !is_up && was_up: since when */
     uint64_t incarnation;
-    uint64_t came_ms; /* ps: was_up: since when this life of it is known */
+    uint64_t came_ms; /* was_up: ps: since when this life of it is known; worker: the link */
     char fingerprint[17];
     /* worker: how connecting goes */
     uint64_t retry_ms; /* when to try again */

@@ -8,6 +8,7 @@
 #ifndef CORE_CLUSTER_TASK_WORKER_INSIDE_H
 #define CORE_CLUSTER_TASK_WORKER_INSIDE_H
 
+#include "core/base/log.h"
 #include "core/cluster/description/setup.h"
 #include "core/cluster/task/job.h"
 #include "core/cluster/role/rows/rows.h"
@@ -28,6 +29,7 @@ enum {
 struct attempt {
     struct worker_task *worker;
     struct link *link; /* NULL: none */
+    bool has_windows;  /* that are bound came by it */
     int ps;
     uint64_t given_up; /* shm: the life of the ps that shares no memory with this process; 0 */
 };
@@ -111,6 +113,7 @@ struct worker_task {
     uint64_t pushed_ns; /* when the last gradients left */
     double push_seconds;
     struct attempt *tcp, *shm; /* [ps] */
+    struct log_limit wrong;    /* what a ps says that none would */
     float **kept;              /* [ps] gradients whose link is lost; NULL: none */
 
     struct checkpoints *checkpoints; /* of a worker that leads; NULL: no checkpoint_dir */

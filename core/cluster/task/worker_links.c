@@ -17,7 +17,10 @@
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/task/trace/worker.h"
 
-enum { NOTE_MS = 10000 };
+enum {
+    NOTE_MS = 10000,
+    STEADY_MS = 1000, /* a link that lasts for less is not made anew at once again and again */
+};
 
 static const struct link_events events;
 
@@ -39,13 +42,7 @@ static void begin_attempt(struct worker_task *w, struct attempt *attempt,
         attempt->link = NULL;
         note_trouble(w, attempt->ps, error_text());
         plan_retry(w, attempt->ps);
-        return;
     }
-    const uint64_t bytes = worker_block_bytes(w, attempt->ps);
-    const struct window values = {.bytes =
-                                      bytes / sizeof(float) * number_bytes(w->task.wire_values)};
-    const struct window rows = {.bytes = rows_window_bytes(&w->session.rows, attempt->ps)};
-    link_expect(attempt->link, &(struct link_windows){values, {.bytes = bytes}, rows});
 }
 
 void worker_connect(struct worker_task *w, int ps)
@@ -64,12 +61,26 @@ static void on_opened(void *context, struct link *link)
         log_line(LOG_WARNING, "%s", error_text());
 }
 
+/* Of the link that is taken, and of no other: windows go with their link, of which the worker hears
+ * when it is this one. */
+static void expect_windows(const struct attempt *attempt)
+{
+    const struct worker_task *w = attempt->worker;
+    const uint64_t bytes = worker_block_bytes(w, attempt->ps);
+    const struct window values = {.bytes =
+                                      bytes / sizeof(float) * number_bytes(w->task.wire_values)};
+    const struct window rows = {.bytes = rows_window_bytes(&w->session.rows, attempt->ps)};
+    link_expect(attempt->link, &(struct link_windows){values, {.bytes = bytes}, rows});
+}
+
 static void accept_peer(struct attempt *attempt, uint64_t incarnation)
 {
     struct worker_task *w = attempt->worker;
     struct peer *peer = &w->task.peers[attempt->ps];
+    expect_windows(attempt);
     peer->link = attempt->link;
     peer->incarnation = incarnation;
+    peer->came_ms = clock_ms();
     worker_forget_foreseen(w);
     w->arrivals[attempt->ps].ahead = 0;
     w->arrivals[attempt->ps].is_next = false;
@@ -85,6 +96,26 @@ static bool offers_memory(const struct worker_task *w, const struct greeting *g)
     if (w->shm[g->task].given_up == g->incarnation) return false;
     if (choice != TRANSPORT_AUTO && choice != TRANSPORT_SHM) return false;
     return g->shm_name[0] && g->boot_id[0] && strcmp(g->boot_id, greeting_boot_id()) == 0;
+}
+
+static void drop(struct attempt *attempt)
+{
+    if (attempt->link) link_close(attempt->link);
+    attempt->link = NULL;
+}
+
+/* A ps that is not taken yet says what none would say: it is tried anew, as long as the limit of
+ * the wait for it has it. */
+static void break_off(struct attempt *attempt, const char *what)
+{
+    struct worker_task *w = attempt->worker;
+    char why[ACTION_TEXT_MAX];
+    snprintf(why, sizeof why, "ps/%d sent %s", attempt->ps, what);
+    log_limited(&w->wrong, clock_ms(), LOG_WARNING, "%s", why);
+    note_trouble(w, attempt->ps, why);
+    drop(&w->tcp[attempt->ps]);
+    drop(&w->shm[attempt->ps]);
+    plan_retry(w, attempt->ps);
 }
 
 static void welcome(struct attempt *attempt, const struct message *m)
@@ -103,9 +134,12 @@ static void welcome(struct attempt *attempt, const struct message *m)
         return;
     }
     struct attempt *tcp = &w->tcp[attempt->ps], *shm = &w->shm[attempt->ps];
+    if (attempt == tcp && shm->link) {
+        break_off(attempt, "WELCOME again");
+        return;
+    }
     if (attempt == shm) { /* the ps has hung up on the first connection */
-        if (tcp->link) link_close(tcp->link);
-        tcp->link = NULL;
+        drop(tcp);
     } else if (offers_memory(w, &g)) {
         w->task.peers[attempt->ps].incarnation = g.incarnation;
         begin_attempt(w, shm, &transport_shm, g.shm_name);
@@ -217,6 +251,7 @@ static void on_shared(void *context, struct link *link, const struct link_window
     struct attempt *attempt = context;
     struct worker_task *w = attempt->worker;
     float **kept = &w->kept[attempt->ps];
+    attempt->has_windows = true;
     session_bind(&w->session, attempt->ps, windows->values.base, windows->gradients.base);
     worker_rows_bind(w, attempt->ps, windows->rows.base, !link_shares_memory(link));
     if (!*kept) return;
@@ -274,14 +309,15 @@ static void on_closed(void *context, struct link *link, err why)
     struct worker_task *w = attempt->worker;
     struct peer *peer = &w->task.peers[attempt->ps];
     attempt->link = NULL;
+    if (attempt->has_windows) keep_gradient(w, attempt->ps);
+    attempt->has_windows = false;
     if (peer->link == link) {
         char reason[ACTION_TEXT_MAX], address[ADDRESS_MAX];
         cluster_find(w->options.task.cluster, JOB_PS, attempt->ps, address);
         snprintf(reason, sizeof reason, "%s: %s", address, error_text());
         if (attempt == &w->shm[attempt->ps] && (why == ERR_IO || why == ERR_MEMORY))
             give_up_memory(w, attempt, why);
-        keep_gradient(w, attempt->ps);
-        peer->tries = 0;
+        if (clock_ms() - peer->came_ms >= STEADY_MS) peer->tries = 0;
         note_trouble(w, attempt->ps, reason);
         task_peer_lost(&w->task, attempt->ps, reason);
         if (!w->task.has_ended) plan_retry(w, attempt->ps);
@@ -346,8 +382,8 @@ void worker_hang_up(struct task *t)
     for (int ps = 0; ps < t->peer_count; ps++) {
         if (w->session.replica.gradients && w->session.replica.gradients[ps])
             session_unbind(&w->session, ps);
-        if (w->tcp[ps].link) link_close(w->tcp[ps].link);
-        if (w->shm[ps].link) link_close(w->shm[ps].link);
-        w->tcp[ps].link = w->shm[ps].link = t->peers[ps].link = NULL;
+        drop(&w->tcp[ps]);
+        drop(&w->shm[ps]);
+        t->peers[ps].link = NULL;
     }
 }

@@ -30,6 +30,7 @@ struct caller {
 struct share {
     struct session_share read;
     struct caller *caller; /* NULL: it is not there */
+    uint64_t incarnation;  /* of that caller */
     uint64_t asking;       /* its name; 0: none on this link */
     uint64_t next, end;    /* batches that are still to be sent */
     struct batch batch;    /* that is being sent */
@@ -102,8 +103,29 @@ static err check_greeting(const struct feeder *f, const struct message *m, struc
     if (m->type != MESSAGE_HELLO)
         return fail(ERR_PROTOCOL, "%s before a greeting", message_name(m->type));
     TRY(greeting_read(&f->task, m, ret));
+    if (ret->task >= f->task.peer_count)
+        return fail(ERR_INPUT, "worker/%d does not take part: there are %d", ret->task,
+                    f->task.peer_count);
     if (ret->task == f->task.index)
         return fail(ERR_INPUT, "worker/%d reads the data itself", ret->task);
+    if (ret->roster.moves != f->task.options.cluster->moves)
+        return fail(ERR_PEER,
+                    "worker/%d is of a job that has moved %llu times, this task of one that "
+                    "has %llu times",
+                    ret->task, (unsigned long long)ret->roster.moves,
+                    (unsigned long long)f->task.options.cluster->moves);
+    return OK;
+}
+
+/* The same life of a worker on a new link may have lost the first; another life must wait until
+ * that one is gone. */
+static err make_room(struct share *share, const struct greeting *g)
+{
+    if (!share->caller) return OK;
+    if (share->incarnation != g->incarnation)
+        return fail(ERR_PEER, "worker/%d is already here (%s)", g->task,
+                    link_peer_name(share->caller->link));
+    hang_up(share->caller);
     return OK;
 }
 
@@ -114,8 +136,8 @@ static err greet(struct caller *caller, const struct message *m)
     struct greeting g;
     TRY(check_greeting(f, m, &g));
     struct share *share = &f->shares[g.task];
-    if (share->caller) hang_up(share->caller);
-    *share = (struct share){.read = share->read, .caller = caller};
+    TRY(make_room(share, &g));
+    *share = (struct share){.read = share->read, .caller = caller, .incarnation = g.incarnation};
     caller->worker = g.task;
     f->strangers--;
     TRY(greeting_send(&f->task, caller->link, MESSAGE_WELCOME, NULL));

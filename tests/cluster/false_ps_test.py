@@ -1,0 +1,121 @@
+"""A ps that lies to its workers: they go on as without one, until a limit that has a name.
+
+Whoever listens at the address of a ps says what it likes, to one worker of the real program.
+"""
+import dataclasses
+import pathlib
+import socket
+import struct
+
+import program
+from program import wire
+from program.cluster import Cluster, ClusterCase, Plan
+
+BOOT_ID = pathlib.Path("/proc/sys/kernel/random/boot_id")
+AGAIN = 20
+LARGEST = 2 ** 64 - 1
+FLAGS = ["--start_timeout=3", "--restart_timeout=3"]
+LOST, TIMEOUT = 128, 129
+GENERATION = 77
+FLOATS = (784 * 16, 16, 16 * 10, 10)  # of the small spec's variables, each rounded up to a line
+BLOCK = 4 * sum(-(-n // 16) * 16 for n in FLOATS)
+
+
+@dataclasses.dataclass
+class Scene:
+    cluster: Cluster
+    listener: socket.socket
+    life: int = 4
+
+    def accept(self):
+        """A connection of the worker that has said HELLO."""
+        end, _ = self.listener.accept()
+        connection = wire.Connection(end, program.LIMIT_S)
+        if connection.hear().kind != "HELLO":
+            raise AssertionError("the first message is not HELLO")
+        return connection
+
+    def welcome(self, **changes):
+        self.life += 1
+        return wire.message("WELCOME", wire.greeting(self.cluster.hosts, "ps", 0, **{
+            "incarnation": f"{self.life:x}", **changes}))
+
+    def code(self):
+        return self.cluster.wait()["worker/1"]
+
+
+class FalsePs(ClusterCase):
+    def begin(self, flags=()):
+        cluster = Cluster(self.folder, Plan(ps=1, workers=2, flags=[*FLAGS, *flags],
+                                            changes={"train.mode": "async"}))
+        self.addCleanup(cluster.kill)
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.settimeout(program.LIMIT_S)
+        self.addCleanup(listener.close)
+        cluster.hosts["ps"] = [f"127.0.0.1:{listener.getsockname()[1]}"]
+        cluster.start("worker/1")
+        return Scene(cluster, listener)
+
+    def test_windows_of_a_link_that_is_not_taken_are_refused(self):
+        scene = self.begin(["--transport=tcp"])
+        with scene.accept() as first:
+            first.send("WINDOWS", offset=BLOCK, length=BLOCK)
+            self.assertIsNone(first.hear())
+        with scene.accept() as second:
+            second.socket.sendall(scene.welcome() + wire.message("STATE", code=wire.CODES["PS_SERVING"],
+                                                                 generation=GENERATION, version=1000))
+            self.assertIsNotNone(second.hear_kind("JOIN"))
+        scene.listener.close()
+        self.assertEqual(scene.code(), LOST, scene.cluster.story())
+
+    def test_windows_that_are_gone_are_not_read(self):
+        """Of the link that was taken, which is lost before anything is computed."""
+        scene = self.begin(["--transport=tcp"])
+        with scene.accept() as first:
+            first.socket.sendall(scene.welcome() + wire.message("STATE", code=wire.CODES["PS_SERVING"],
+                                                                generation=GENERATION, version=1000))
+            self.assertIsNotNone(first.hear_kind("JOIN"))
+            first.send("WINDOWS", offset=BLOCK, length=BLOCK)
+            first.send("REFUSED", b"gone", code=2)
+            self.assertNotIn(scene.code(), (0, None))
+
+    def test_a_welcome_that_comes_again_and_again_begins_one_connection(self):
+        scene = self.begin()
+        name = f"dtrain-false-{self.id()}"
+        with socket.socket(socket.AF_UNIX) as memory, scene.accept() as first:
+            memory.bind(b"\0" + name.encode())
+            memory.listen(AGAIN)
+            memory.settimeout(program.LIMIT_S)
+            offer = {"boot_id": BOOT_ID.read_text(encoding="ascii").strip(), "shm": name}
+            first.socket.sendall(b"".join(scene.welcome(**offer) for _ in range(AGAIN)))
+            kept, _ = memory.accept()
+            self.assertIsNone(first.hear())
+            memory.setblocking(False)
+            self.assertRaises(BlockingIOError, memory.accept)
+            scene.listener.close()
+            self.assertEqual(scene.code(), TIMEOUT, scene.cluster.story())
+            kept.close()
+        self.assert_says(scene.cluster, "worker/1", "ps/0 sent WELCOME again")
+
+    def test_a_move_leaves_no_connection_behind(self):
+        scene = self.begin()
+        name = f"dtrain-false-{self.id()}"
+        with socket.socket(socket.AF_UNIX) as memory, scene.accept() as first:
+            memory.bind(b"\0" + name.encode())
+            memory.listen(AGAIN)
+            memory.settimeout(program.LIMIT_S)
+            first.socket.sendall(scene.welcome(
+                boot_id=BOOT_ID.read_text(encoding="ascii").strip(), shm=name))
+            kept, _ = memory.accept()
+            kept.settimeout(program.LIMIT_S)
+            first.send("MOVE", struct.pack("<3Q", 1, 1, 2))
+            with scene.accept():
+                while kept.recv(4096):  # its greeting, and then the end
+                    pass
+            kept.close()
+            scene.listener.close()
+            self.assertGreater(scene.code(), 0, scene.cluster.story())
+
+
+if __name__ == "__main__":
+    program.main()

@@ -232,14 +232,18 @@ static err start_thread(struct pipeline *p)
     return e ? fail_prefix(e, "%s", p->data.name) : OK;
 }
 
-/* Holds the lock; a clock that a person cannot set back. */
-static bool wait_for_batch(struct pipeline *p)
+/* Holds the lock; a clock that a person cannot set back. Whoever waits wakes the reader, which
+ * sleeps for as long as more than half of the ring is ready. At most as many as can lie ready. */
+static bool wait_for_batches(struct pipeline *p, int count, uint64_t ms)
 {
-    const struct timespec until = clock_in_ms(PIPELINE_WAIT_S_MAX * UINT64_C(1000));
+    const struct timespec until = clock_in_ms(ms);
+    const uint64_t most = (uint64_t)p->slot_count - 1;
+    const uint64_t wanted = (uint64_t)count < most ? (uint64_t)count : most;
     int status = 0;
-    while (p->made == p->taken && !status && !p->failure)
+    if (p->reader_waits && p->made - p->taken < wanted) pthread_cond_signal(&p->freed_more);
+    while (p->made - p->taken < wanted && !status && !p->failure && !p->is_at_end)
         status = pthread_cond_clockwait(&p->made_more, &p->lock, CLOCK_MONOTONIC, &until);
-    return p->made != p->taken;
+    return p->made - p->taken >= wanted;
 }
 
 /* Asking for the next batch gives the one before back to the reader. */
@@ -247,15 +251,16 @@ static err next_from_thread(struct pipeline *p, struct batch *ret)
 {
     pthread_mutex_lock(&p->lock);
     p->freed = p->taken;
-    uint64_t ready = p->made - p->taken;
-    if (p->reader_waits && ready <= (uint64_t)p->slot_count / 2)
+    if (p->reader_waits && p->made - p->taken <= (uint64_t)p->slot_count / 2)
         pthread_cond_signal(&p->freed_more);
-    bool has_batch = ready > 0 || wait_for_batch(p);
+    const bool has_batch = wait_for_batches(p, 1, PIPELINE_WAIT_S_MAX * UINT64_C(1000));
     const uint64_t number = p->taken, index = p->first + number;
     const err failure = has_batch ? OK : p->failure;
+    const bool is_over = !has_batch && p->is_at_end;
     if (has_batch) p->taken++;
     pthread_mutex_unlock(&p->lock);
     if (failure) return fail(failure, "%s", p->failed);
+    if (is_over) return fail(ERR_STOPPED, "%s: all rows are read", p->data.name);
     if (!has_batch)
         return fail(ERR_TIMEOUT, "%s: no batch for %d s", p->data.name, (int)PIPELINE_WAIT_S_MAX);
     *ret = batch_of(p, p->slots[number % (uint64_t)p->slot_count], index);
@@ -404,14 +409,10 @@ static int ready(struct batch_source *source)
 static err await(struct batch_source *source, int count, int ms)
 {
     struct pipeline *p = (struct pipeline *)source;
-    const struct timespec until = clock_in_ms((uint64_t)ms);
-    int status = 0;
     pthread_mutex_lock(&p->lock);
     if (!p->is_awaited) pthread_cond_signal(&p->freed_more);
     p->is_awaited = true;
-    while (p->made - p->taken < (uint64_t)count && !status && !p->failure && !p->is_at_end)
-        status = pthread_cond_clockwait(&p->made_more, &p->lock, CLOCK_MONOTONIC, &until);
-    const bool is_there = p->failure || p->made - p->taken >= (uint64_t)count;
+    const bool is_there = wait_for_batches(p, count, (uint64_t)ms) || p->failure;
     const bool is_at_end = p->is_at_end;
     pthread_mutex_unlock(&p->lock);
     if (is_there) return OK;

@@ -28,7 +28,7 @@ struct stream_options {
     bool shuffle;
     uint64_t key; /* of the permutations */
     int worker, workers;
-    int per_push;   /* batches of a push; for a source that is followed */
+    int per_push;   /* batches of a push, for a source that is followed or fed */
     uint64_t first; /* position of the first epoch's first row; for a file of these */
     int prefetch;   /* batches kept ready, 1 to PREFETCH_MAX */
     bool is_stored; /* to pass them on with: columns stay as they are stored, labels too */

@@ -114,6 +114,12 @@ class InGraph(Fed):
             with self.subTest(about):
                 self.assert_same(changes, 2, ["--transport=tcp"])
 
+    def test_nor_does_it_with_however_few_batches_of_a_push_ready(self):
+        for count, prefetch in ((2, 2), (2, 3), (3, 3), (3, 4), (3, 5), (3, 8), (4, 4), (5, 5), (6, 1)):
+            with self.subTest(count=count, prefetch=prefetch):
+                self.assert_same({"train.replicas_to_aggregate": 2 * count,
+                                  "data.prefetch": prefetch}, 2)
+
     def test_async_learns(self):
         changes = {**CLICKS, "train.last_step": 1200, "train.log_every_steps": 100}
         cluster = self.run_to_end(self.fed(self.plan("async", changes, 3)))

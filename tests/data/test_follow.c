@@ -165,6 +165,53 @@ static void test_rows_of_a_file_are_shuffled_and_come_once(void **state)
     source_close_batches(&o);
 }
 
+/* ---- several batches for each push ---- */
+
+enum { PUSHES = 6, PREFETCH_TRIED = 6 };
+
+/* Until the reader has filled its ring, and sleeps. */
+static void await_full(struct opened_source *o, int slots)
+{
+    assert_int_equal(await(o), OK);
+    for (int i = 0; i < LOOKS_MAX && o->source->calls->ready(o->source) < slots; i++)
+        usleep(LOOK_MS * 1000);
+    assert_int_equal(o->source->calls->ready(o->source), slots);
+}
+
+static void take_push(struct opened_source *o, int push, int count)
+{
+    struct batch batch;
+    err e = ERR_PEER;
+    for (int i = 0; i < LOOKS_MAX && e == ERR_PEER; i++)
+        e = o->source->calls->await(o->source, count, LOOK_MS);
+    assert_int_equal(e, OK);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(o->source->calls->next(o->source, &batch), OK);
+        assert_int_equal((int)batch_features(&batch)[0], (push * count + i) * BATCH);
+    }
+}
+
+static void take_pushes(int prefetch, int count)
+{
+    struct opened_source o;
+    struct stream_options options = options_of(0, 1);
+    begin_empty(NULL);
+    write_rows("a.csv", 0, PUSHES * count * BATCH);
+    options.prefetch = prefetch;
+    options.per_push = count;
+    source_open_batches_ok(AT_ONCE, folder_path(), &o);
+    assert_int_equal(o.source->calls->begin(o.source, &options), OK);
+    await_full(&o, prefetch + 1 < PUSHES * count ? prefetch + 1 : PUSHES * count);
+    for (int push = 0; push < PUSHES; push++) take_push(&o, push, count);
+    source_close_batches(&o);
+}
+
+static void test_whoever_waits_for_several_batches_wakes_the_reader(void **state)
+{
+    for (int prefetch = 1; prefetch <= PREFETCH_TRIED; prefetch++)
+        for (int count = 1; count <= prefetch; count++) take_pushes(prefetch, count);
+}
+
 /* None begins a push for which another one has no rows. */
 static void test_workers_share_the_rows_of_one_order(void **state)
 {
@@ -432,6 +479,8 @@ int main(void)
         cmocka_unit_test_setup(test_half_a_line_of_the_list_is_written_anew, begin_empty),
         cmocka_unit_test_setup(test_another_share_is_refused, begin_empty),
         cmocka_unit_test_setup(test_a_list_that_has_just_begun_is_gone_on_with, begin_empty),
+        cmocka_unit_test_setup(test_whoever_waits_for_several_batches_wakes_the_reader,
+                               begin_empty),
         cmocka_unit_test_setup(test_who_only_looks_takes_nothing, begin_empty),
         cmocka_unit_test_setup(test_what_cannot_be_followed_is_refused, begin_empty),
         cmocka_unit_test_setup(test_a_file_that_has_just_changed_is_not_whole, begin_empty),

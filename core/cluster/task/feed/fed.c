@@ -61,7 +61,8 @@ struct fed {
     uint64_t place;              /* counts seeks, from 1 */
     uint64_t first;              /* index of the first batch since the last one */
     uint64_t made, taken, freed; /* batches since then: freed <= taken <= made <= freed + slots */
-    uint64_t end;                /* what is asked for is below it */
+    uint64_t end;                /* what is asked for is below it, */
+    uint64_t wanted;             /* and what the consumer waits for, or has */
     bool is_here;                /* the chief is */
     char trouble[ADDRESS_MAX];   /* why it is not */
     err failure;                 /* nothing comes any more */
@@ -278,14 +279,27 @@ static void connect_if_due(struct fed *f)
 
 /* ---- the thread ---- */
 
-/* Of what has room: at once from another place, else when half of it is free. */
+/* Holds the lock: below it there is room. */
+static uint64_t end_of_room(const struct fed *f)
+{
+    return f->first + f->freed + (uint64_t)f->slot_count;
+}
+
+/* Holds the lock. More is asked for when half of the room is free, or somebody waits for it. */
+static bool is_more_due(const struct fed *f, uint64_t asked_end)
+{
+    const uint64_t end = end_of_room(f);
+    return end >= asked_end + (uint64_t)(f->slot_count + 1) / 2 ||
+           (f->wanted > asked_end && end > asked_end);
+}
+
+/* Of what has room; from another place at once. */
 static void ask(struct fed *f)
 {
     pthread_mutex_lock(&f->lock);
-    const uint64_t place = f->place, first = f->first + f->made;
-    const uint64_t end = f->first + f->freed + (uint64_t)f->slot_count;
+    const uint64_t place = f->place, first = f->first + f->made, end = end_of_room(f);
     const bool is_new = place != f->told_place;
-    const bool is_due = is_new || end >= f->told_end + (uint64_t)(f->slot_count + 1) / 2;
+    const bool is_due = is_new || is_more_due(f, f->told_end);
     if (is_due) f->end = end;
     pthread_mutex_unlock(&f->lock);
     if (!is_due) return;
@@ -330,11 +344,19 @@ static void *run(void *context)
 
 /* ---- the source ---- */
 
+/* Those of a push are there before its step begins, however few are kept ready beside that: in the
+ * middle of it nothing is heard. */
+static int most_ready(const struct stream_options *o)
+{
+    const int push = o->per_push < PREFETCH_MAX ? o->per_push : PREFETCH_MAX;
+    return o->prefetch > push ? o->prefetch : push;
+}
+
 static err open_slots(struct fed *f)
 {
     const struct made_columns made = {source_name,       f->conversions,  f->data.column_count,
                                       f->layout.columns, f->layout.count, f->options.batch};
-    f->slot_count = f->options.prefetch + 1;
+    f->slot_count = most_ready(&f->options) + 1;
     TRY(conversion_slots(&made, f->slot_count, &f->slots, &f->memory));
     TRY(block_new(f->layout.bytes, &f->arriving));
     for (int i = 0; i < f->layout.count; i++)
@@ -371,14 +393,18 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     return OK;
 }
 
-/* Holds the lock. */
-static bool wait_for_batches(struct fed *f, uint64_t count, int timeout_ms)
+/* Holds the lock. Whoever waits wakes the thread that asks for them. At most as many as can lie
+ * ready. */
+static bool wait_for_batches(struct fed *f, int count, int timeout_ms)
 {
     const struct timespec until = clock_in_ms((uint64_t)timeout_ms);
+    const uint64_t wanted = (uint64_t)(count < f->slot_count ? count : f->slot_count - 1);
     int status = 0;
-    while (f->made - f->taken < count && !status && !f->failure)
+    f->wanted = f->first + f->taken + wanted;
+    if (is_more_due(f, f->end)) waker_ring(&f->waker);
+    while (f->made - f->taken < wanted && !status && !f->failure)
         status = pthread_cond_clockwait(&f->made_more, &f->lock, CLOCK_MONOTONIC, &until);
-    return f->made - f->taken >= count;
+    return f->made - f->taken >= wanted;
 }
 
 static struct batch batch_of(const struct fed *f, uint64_t number, uint64_t index)
@@ -399,9 +425,6 @@ static err next(struct batch_source *source, struct batch *ret)
     struct fed *f = (struct fed *)source;
     pthread_mutex_lock(&f->lock);
     f->freed = f->taken;
-    const uint64_t end = f->first + f->freed + (uint64_t)f->slot_count;
-    const bool wakes = end >= f->end + (uint64_t)(f->slot_count + 1) / 2;
-    if (wakes) waker_ring(&f->waker);
     const bool is_there = wait_for_batches(f, 1, WAIT_MS_MAX);
     const uint64_t number = f->taken, index = f->first + number;
     const err failure = is_there ? OK : f->failure;
@@ -432,6 +455,7 @@ static err seek(struct batch_source *source, uint64_t index)
     f->place++;
     f->first = index;
     f->made = f->taken = f->freed = 0;
+    f->wanted = index;
     pthread_mutex_unlock(&f->lock);
     waker_ring(&f->waker);
     return OK;
@@ -531,10 +555,8 @@ struct batch_source *fed_source(struct fed *f)
 
 bool fed_await(struct fed *f, int count, int timeout_ms)
 {
-    const int most = f->slot_count - 1;
     pthread_mutex_lock(&f->lock);
-    const bool is_there =
-        wait_for_batches(f, (uint64_t)(count < most ? count : most), timeout_ms) || f->failure;
+    const bool is_there = wait_for_batches(f, count, timeout_ms) || f->failure;
     pthread_mutex_unlock(&f->lock);
     if (is_there) f->waits_ms = 0;
     return is_there;

@@ -1,7 +1,7 @@
 /* fed.h - a worker's side of feed.h: a source whose batches the chief reads.
  *
- * A thread with a loop of its own keeps data.prefetch batches asked for or there, and makes the
- * connection anew when it is lost.
+ * A thread with a loop of its own keeps data.prefetch batches asked for or there, or those of a
+ * push where these are more, and makes the connection anew when it is lost.
  */
 #ifndef CORE_CLUSTER_TASK_FEED_FED_H
 #define CORE_CLUSTER_TASK_FEED_FED_H

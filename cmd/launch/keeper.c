@@ -15,6 +15,7 @@
 
 #include "cmd/cmd.h"
 #include "core/base/log.h"
+#include "core/cluster/task/task.h"
 
 const char keeper_command[] = "keep-task";
 
@@ -81,6 +82,7 @@ _Noreturn static void become_task(char **words, const sigset_t *mask, pid_t keep
     if (getppid() != keeper) _exit(EXIT_FAILED);
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
+    tasks_reset_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
     const int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (none >= 0) dup2(none, STDIN_FILENO);

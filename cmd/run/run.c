@@ -19,6 +19,7 @@
 #include "cmd/run/settings.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
+#include "core/cluster/task/task.h"
 #include "core/data/stats/label_words.h"
 #include "kernels/kernels.h"
 #include "net/coordinator/coordinator.h"
@@ -268,7 +269,10 @@ static int dispatch(struct run *run)
  * tasks come here themselves, and it has ways of its own with signals. */
 static void prepare(const struct run *run)
 {
-    if (run->is_local) return;
+    if (run->is_local) {
+        tasks_are_started_here();
+        return;
+    }
     cpu_environment_prepare(run->argv);
     tasks_prepare();
 }
@@ -288,6 +292,7 @@ static bool opens_data(const struct run *run)
 int cmd_run(int argc, char **argv)
 {
     struct run run;
+    tasks_hold_signals();
     err e = run_open(&run, argc, argv);
     if (!e) prepare(&run);
     if (!e) e = run_join(&run);

@@ -10,6 +10,7 @@
 #include "cmd/launch/remote.h"
 #include "cmd/run/launch.h"
 #include "core/base/log.h"
+#include "core/cluster/task/task.h"
 #include "kernels/kernels.h"
 
 static const char self[] = "/proc/self/exe"; /* even if the file was replaced meanwhile */
@@ -140,6 +141,7 @@ _Noreturn static void become(const struct launch *launch, const struct child *ch
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher) _exit(EXIT_FAILED);
+    tasks_reset_signals();
     sigprocmask(SIG_SETMASK, &launch->old_mask, NULL);
     if (child->slot) become_ssh(words, input);
     open_input(launch);

@@ -22,6 +22,20 @@ SAVED = r"^worker/0: .* saved .*/model\.ckpt-(\d+) in "
 KILLED_S = 30 * program.SLOWER  # from the death of one task to the end of all
 
 
+UNHEARD = ["env", "--ignore-signal=INT"]  # as a shell without job control starts what is in its background
+
+
+def ignores(pid, signo):
+    """A signal that would be lost now; one that is held back is not."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            masks = dict(line.split(":\t") for line in file if line.startswith("Sig"))
+    except OSError:
+        return False  # ended meanwhile
+    lost = int(masks["SigIgn"], 16) & ~int(masks["SigBlk"], 16)
+    return bool(lost >> (signo - 1) & 1)
+
+
 def can_have_a_process_1():
     probe = ["unshare", "--fork", "--pid", "true"]
     try:
@@ -122,6 +136,26 @@ class Launch(CommandCase):
         for signo, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)):
             with self.subTest(signal=signo):
                 self.assertEqual(self.end_by_signal(self.start(ENDLESS), signo), code)
+
+    def test_a_cluster_in_the_background_of_a_script_hears_sigint_from_its_first_moment_on(self):
+        fifo = self.folder / "fifo.json"
+        os.mkfifo(fifo)
+        running = commands.Running(LOCAL + [fifo.name], self.folder, UNHEARD)
+        self.addCleanup(running.process.kill)
+        with open(fifo, "w", encoding="utf-8"):  # the launcher reads it, and has started nobody
+            running.process.send_signal(signal.SIGINT)
+            self.assertEqual(running.end(), 130, running.lines)
+
+    def test_no_task_is_ever_deaf_to_sigint(self):
+        running = commands.Running(ENDLESS, self.folder, UNHEARD)
+        self.addCleanup(running.process.kill)
+        tasks, deaf = {}, []
+        while len(tasks) < len(TASKS) or not running.matches("step 1 of 1000000000"):
+            tasks = tasks if len(tasks) == len(TASKS) else commands.children_of(running.process.pid)
+            deaf += [pid for pid in tasks if ignores(pid, signal.SIGINT)]
+            self.assertIsNone(running.process.poll(), running.lines)
+        self.assertEqual(deaf, [])
+        self.assertEqual(self.end_by_signal(running, signal.SIGINT), 130)
 
     def test_no_task_outlives_a_killed_launcher(self):
         code = self.end_by_signal(self.start(ENDLESS), signal.SIGKILL)

@@ -99,6 +99,12 @@ class Running:
         return code
 
 
+def children_of(launcher):
+    """Also those that have not become a task yet."""
+    with open(f"/proc/{launcher}/task/{launcher}/children", encoding="ascii") as file:
+        return file.read().split()
+
+
 def tasks_of(launcher):
     """The children of a process by name: {"ps/0": pid, ...}."""
     found = {}

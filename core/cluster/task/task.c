@@ -75,6 +75,16 @@ static void handle_signals(void (*handler)(int))
     if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }
 
+static sigset_t ending_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
 static void *take_signals(void *unused)
 {
     while (pause() < 0) { /* always: ends with the process */
@@ -87,11 +97,7 @@ static void *take_signals(void *unused)
  * memory. Threads that are started from now on hold signals back too. */
 static void divert_signals(void)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
+    sigset_t set = ending_signals();
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGUSR2);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
@@ -103,6 +109,24 @@ static void divert_signals(void)
     }
     pthread_detach(thread);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+void tasks_hold_signals(void)
+{
+    const sigset_t set = ending_signals();
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    handle_signals(end_at_once);
+}
+
+void tasks_are_started_here(void)
+{
+    const sigset_t set = ending_signals();
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void tasks_reset_signals(void)
+{
+    handle_signals(SIG_DFL);
 }
 
 void tasks_prepare(void)

@@ -104,9 +104,17 @@ void task_flush(struct task *);
  * `before` of them, which ask for nothing themselves. */
 void task_flush_since(struct task *, int before);
 
+/* First of all in a process that will run tasks or start them: SIGINT counts here though a shell
+ * that starts a job in the background has it ignored. What asks the process to end meanwhile is kept
+ * until tasks_prepare or tasks_are_started_here, also where the program starts anew in between. */
+void tasks_hold_signals(void);
 /* Before tasks are opened, which may wait for others or read data for long: a signal ends the
  * process at once, also where it is process 1, which the system's own way would spare. */
 void tasks_prepare(void);
+/* The same for a process that starts tasks as others, and watches signals in its own way. */
+void tasks_are_started_here(void);
+/* In a new process that becomes a task: these signals end it from its first moment on. */
+void tasks_reset_signals(void);
 /* What is done as well in a signal's handler where a signal ends the process at once: in a thread
  * that does nothing else. At most TASK_LAST_ACTS_MAX. */
 typedef void task_last_act(void);

@@ -280,6 +280,16 @@ void loop_end_guests(struct loop *loop, bool has_more)
     end_guests(loop);
 }
 
+bool loop_begin_guests_here(struct loop *loop)
+{
+    return begin_guests(loop);
+}
+
+void loop_end_guests_here(struct loop *loop)
+{
+    end_guests(loop);
+}
+
 /* What a new member brings about is not the guests' any more. */
 void loop_move_link(struct loop *loop, struct link *link, bool is_guest)
 {

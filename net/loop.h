@@ -52,6 +52,11 @@ void loop_unwatch(struct loop *, int fd);
 bool loop_begin_guests(struct loop *);
 bool loop_guests_had_their_slice(const struct loop *); /* what is left is for the next time */
 void loop_end_guests(struct loop *, bool has_more);
+/* The same where the moment is not the caller's to choose, as between two updates: whenever guests
+ * do not rest, whose turn it is otherwise. To begin without something to do takes that from others.
+ */
+bool loop_begin_guests_here(struct loop *);
+void loop_end_guests_here(struct loop *);
 
 /* SIGTERM, SIGINT, SIGUSR1, SIGCHLD ... through a signalfd; the signals are blocked for the whole
  * process. Call before threads are started. mask: bit (signo - 1). */

@@ -231,6 +231,35 @@ static void work_for_guests_leaves_time_for_their_links(void **state)
     assert_int_equal(server.from_guests, 1);
 }
 
+/* Between two updates, and however much other work there is: its moment passes by, and it has its
+ * turn at one of them. */
+static void work_of_a_passing_moment_has_its_turn(void **state)
+{
+    enum { UPDATE_US = 100, TURNS = 10 };
+    struct pair *pair = *state;
+    struct server server = {.has_member = true};
+    serve(pair, &server);
+    pair_connect(pair);
+    spend_credit(pair->server_loop);
+    int turns = 0, others = 0;
+    for (int i = 0; i < MANY * MANY && turns < TURNS; i++) {
+        virtual_ns += UPDATE_US * US;
+        if (loop_begin_guests_here(pair->server_loop)) {
+            virtual_ns += UPDATE_US * US;
+            loop_end_guests_here(pair->server_loop);
+            turns++;
+        }
+        loop_poll(pair->server_loop, 0);
+        if (loop_begin_guests(pair->server_loop)) {
+            virtual_ns += UPDATE_US * US;
+            loop_end_guests(pair->server_loop, true);
+            others++;
+        }
+    }
+    assert_int_equal(turns, TURNS);
+    assert_true(others > 0);
+}
+
 static void a_guest_that_does_not_read_is_not_heard(void **state)
 {
     struct pair *pair = *state;
@@ -295,6 +324,7 @@ int main(void)
         cmocka_unit_test(a_guest_is_heard_after_its_rest),
         cmocka_unit_test(work_for_guests_waits_for_its_time),
         cmocka_unit_test(work_for_guests_leaves_time_for_their_links),
+        cmocka_unit_test(work_of_a_passing_moment_has_its_turn),
         cmocka_unit_test(a_guest_that_does_not_read_is_not_heard),
         cmocka_unit_test(a_body_beyond_the_limit_ends_a_link),
         cmocka_unit_test(one_link_has_its_share_of_a_look),

@@ -36,6 +36,39 @@ static void a_change_waits_for_a_round_where_workers_look_at_the_values(void **s
     close_ps(&ps);
 }
 
+/* Else whoever can do nothing takes the turn of those who can. */
+static void what_waits_for_a_round_is_no_work(void **state)
+{
+    struct ps ps;
+    empty_ps(&ps);
+    show(&ps, true, true);
+    assert_false(visits_wait_for_round(ps.visits));
+    ask_at(&ps, 0, 0, "{\"do\": \"set\", \"name\": \"b\", \"value\": 2}");
+    assert_true(visits_wait_for_round(ps.visits));
+    assert_false(visits_wait_for_work(ps.visits, 0));
+    visits_round(ps.visits);
+    assert_false(visits_wait_for_round(ps.visits));
+    close_ps(&ps);
+}
+
+static void a_watcher_that_is_not_due_is_no_work(void **state)
+{
+    struct ps ps;
+    char text[TEXT_MAX];
+    empty_ps(&ps);
+    show(&ps, true, true);
+    snprintf(text, sizeof text,
+             "{\"do\": \"get\", \"name\": \"w\", \"since\": %lld, \"every_ms\": 500, \"limit_ms\": "
+             "9000}",
+             (long long)version(ask_at(&ps, 0, 1000, "{\"do\": \"get\", \"name\": \"w\"}")));
+    ask_at(&ps, 0, 1000, text);
+    visits_changed(ps.visits, 1);
+    assert_false(visits_wait_for_work(ps.visits, 1499));
+    assert_true(visits_wait_for_work(ps.visits, 1500));
+    assert_false(visits_wait_for_round(ps.visits));
+    close_ps(&ps);
+}
+
 static void a_shared_variable_waits_for_no_round(void **state)
 {
     struct ps ps;
@@ -236,6 +269,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_waits_for_a_round_where_workers_look_at_the_values),
+        cmocka_unit_test(what_waits_for_a_round_is_no_work),
+        cmocka_unit_test(a_watcher_that_is_not_due_is_no_work),
         cmocka_unit_test(a_shared_variable_waits_for_no_round),
         cmocka_unit_test(a_change_that_waited_too_long_is_not_made),
         cmocka_unit_test(a_visitor_that_leaves_or_asks_again_takes_its_change_back),

@@ -151,18 +151,17 @@ void ps_task_visit_flushed(struct ps_task *p)
 void ps_task_visit_applying(struct ps_task *p)
 {
     struct loop *loop = p->task.options.loop;
-    bool goes_on = p->shown.is_in_use && visits_wait(p->visits);
-    while (goes_on && loop_begin_guests(loop)) {
-        goes_on = visits_round(p->visits);
-        loop_end_guests(loop, false);
+    while (p->shown.is_in_use && visits_wait_for_round(p->visits) && loop_begin_guests_here(loop)) {
+        visits_round(p->visits);
+        loop_end_guests_here(loop);
     }
 }
 
 void ps_task_visit_pump(struct ps_task *p)
 {
     struct loop *loop = p->task.options.loop;
-    if (!visits_wait(p->visits) || !loop_begin_guests(loop)) return;
     const uint64_t now_ms = clock_ms();
+    if (!visits_wait_for_work(p->visits, now_ms) || !loop_begin_guests(loop)) return;
     bool has_more = true;
     while (has_more && !loop_guests_had_their_slice(loop))
         has_more = visits_work(p->visits, now_ms);

@@ -279,11 +279,6 @@ void visits_show(struct visits *v, const struct visit_view *view)
     }
 }
 
-bool visits_wait(const struct visits *v)
-{
-    return v->waiting > 0;
-}
-
 /* Whose turn it is next, so that nobody is passed over for ever. */
 static int take_turn(struct visits *v)
 {
@@ -292,36 +287,51 @@ static int take_turn(struct visits *v)
     return visitor;
 }
 
+static bool waits_for_round(const struct visit *visit)
+{
+    return visit->is_waiting && changes(&visit->ask);
+}
+
+bool visits_wait_for_round(const struct visits *v)
+{
+    for (int i = 0; i < VISITORS_MAX && v->waiting; i++)
+        if (waits_for_round(&v->visitors[i])) return true;
+    return false;
+}
+
 bool visits_round(struct visits *v)
 {
     for (int i = 0; i < VISITORS_MAX; i++) {
         const int visitor = take_turn(v);
-        const struct visit *visit = &v->visitors[visitor];
-        if (!visit->is_waiting || !changes(&visit->ask)) continue;
+        if (!waits_for_round(&v->visitors[visitor])) continue;
         make_change(v, visitor);
         return true;
     }
     return false;
 }
 
-/* false: there was nothing to do for it. */
-static bool work_for(struct visits *v, int visitor, uint64_t now_ms)
+static bool waits_for_work(const struct visits *v, const struct visit *visit, uint64_t now_ms)
 {
-    const struct visit *visit = &v->visitors[visitor];
     if (!visit->is_waiting) return false;
-    if (visit->is_scanning)
-        scan_on(v, visitor);
-    else if (visit->ask.verb == VERB_GET && is_due(v, visit, now_ms))
-        answer_target(v, visitor);
-    else
-        return false;
-    return true;
+    return visit->is_scanning || (visit->ask.verb == VERB_GET && is_due(v, visit, now_ms));
+}
+
+bool visits_wait_for_work(const struct visits *v, uint64_t now_ms)
+{
+    for (int i = 0; i < VISITORS_MAX && v->waiting; i++)
+        if (waits_for_work(v, &v->visitors[i], now_ms)) return true;
+    return false;
 }
 
 bool visits_work(struct visits *v, uint64_t now_ms)
 {
-    for (int i = 0; i < VISITORS_MAX && v->waiting; i++)
-        if (work_for(v, take_turn(v), now_ms)) return true;
+    for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
+        const int visitor = take_turn(v);
+        const struct visit *visit = &v->visitors[visitor];
+        if (!waits_for_work(v, visit, now_ms)) continue;
+        (visit->is_scanning ? scan_on : answer_target)(v, visitor);
+        return true;
+    }
     return false;
 }
 

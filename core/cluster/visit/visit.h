@@ -81,7 +81,9 @@ void visits_leave(struct visits *, int visitor);
 void visits_ask(struct visits *, int visitor, const struct message *, uint64_t now_ms);
 
 void visits_show(struct visits *, const struct visit_view *); /* copied; NULL: there are none now */
-bool visits_wait(const struct visits *);                      /* is any ask unanswered? */
+/* Is there a change that waits for visits_round(), or anything that visits_work() can do? */
+bool visits_wait_for_round(const struct visits *);
+bool visits_wait_for_work(const struct visits *, uint64_t now_ms);
 /* Between the last gradient of a round and its update: makes one of the changes that wait for it.
  * false: none does. */
 bool visits_round(struct visits *);

@@ -191,6 +191,22 @@ static void more_than_the_queue_holds_is_left_out_and_said(void **state)
         "are waiting\n");
 }
 
+static void the_end_is_never_left_out(void **state)
+{
+    struct rig *rig = *state;
+    char path[128];
+    start(rig, "\"checkpoint\", \"end\"",
+          "if test $DTRAIN_EVENT = end; then echo $DTRAIN_CODE > $PIPE.out; else false; fi",
+          ", \"on_failure\": \"stop\"");
+    for (int i = 0; i < 9; i++) rig_saved(rig, "/run/model.ckpt-1", NULL);
+    assert_int_equal(
+        hooks_tell(&rig->view, &(struct occasion){OCCASION_END, .end = {.code = 3, .text = ""}}),
+        ERR_DEVICE); /* as those before it failed */
+    hooks_close(&rig->view);
+    snprintf(path, sizeof path, "%s/pipe.out", rig->folder);
+    expect_from(open(path, O_RDONLY), "3\n");
+}
+
 static void a_checkpoint_that_failed_runs_nothing(void **state)
 {
     struct rig *rig = *state;
@@ -215,6 +231,7 @@ int main(void)
         WITH_RIG(without_an_end_nothing_is_left_behind),
         WITH_RIG(one_runs_at_a_time_and_the_others_wait),
         WITH_RIG(more_than_the_queue_holds_is_left_out_and_said),
+        WITH_RIG(the_end_is_never_left_out),
         WITH_RIG(a_checkpoint_that_failed_runs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,9 @@
  * somebody.
  *
  * It runs beside the steps, in a process group of its own, one at a time for each hook; moments
- * that come meanwhile wait in a queue. A command that takes longer than its limit is killed with
- * everything that it started. At the end the last ones are waited for. What it prints goes to
+ * that come meanwhile wait in a queue, which always has a place for the end. A command that takes
+ * longer than its limit is killed with everything that it started. At the end the last ones are
+ * waited for; that one of them fails keeps no later one from running. What it prints goes to
  * standard error. It learns what happened from its environment:
  *
  *     DTRAIN_EVENT          start, checkpoint, evaluation, end
@@ -36,7 +37,10 @@ enum on_failure { FAILURE_WARNS, FAILURE_STOPS };
  * it is waited for so long, then left to the system. */
 enum { KILLED_WAIT_NS = 1000000000, PAUSE_NS = 5000000, PAUSES_MAX = KILLED_WAIT_NS / PAUSE_NS };
 enum { COMMAND_SHOWN_MAX = 48, DESCRIPTION_MAX = COMMAND_SHOWN_MAX + 48 };
-enum { QUEUE_MAX = 8, OWN_VARIABLES_MAX = 6 + HOOK_VALUES_MAX };
+enum {
+    QUEUE_MAX = 8 /* the end has a place of its own */,
+    OWN_VARIABLES_MAX = 6 + HOOK_VALUES_MAX
+};
 
 struct command {
     struct strings at;
@@ -60,7 +64,7 @@ struct state {
     enum moment running;
     uint64_t limit_ns; /* when the one that runs must have ended */
     bool is_killed;    /* it has been, and is not gone yet */
-    struct pending queue[QUEUE_MAX];
+    struct pending queue[QUEUE_MAX + 1];
     int queued;
     char checkpoint[CHECKPOINT_PATH_MAX];
     bool has_evaluation;
@@ -308,8 +312,9 @@ static err look_after(struct state *s, uint64_t now_ns)
 /* The environment is made now: when the command's turn comes the run has gone on. */
 static err happened(struct state *s, const struct run_view *view, enum moment moment, int code)
 {
+    const int places = moment == AT_END ? QUEUE_MAX + 1 : QUEUE_MAX;
     if (!s->is_wanted[moment]) return OK;
-    if (s->queued == QUEUE_MAX) {
+    if (s->queued == places) {
         char text[DESCRIPTION_MAX];
         log_line(LOG_WARNING, "%s is left out: %d runs of it are waiting",
                  describe(s, moment, text), QUEUE_MAX);
@@ -361,20 +366,28 @@ static void pause_a_little(void)
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }
 
-/* Waits, since nothing comes after it: QUEUE_MAX + 1 limits at most. The runner's clock stands
- * still meanwhile. */
+static err keep_first(err first, err next, char why[ERROR_TEXT_MAX])
+{
+    if (first || !next) return first;
+    snprintf(why, ERROR_TEXT_MAX, "%s", error_text());
+    return next;
+}
+
+/* Waits, since nothing comes after it: QUEUE_MAX + 2 limits at most. The runner's clock stands
+ * still meanwhile. The first failure is the one that is told. */
 static err end(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
     const uint64_t began_ns = clock_ns();
-    TRY(happened(s, view, AT_END, o->end.code));
+    char why[ERROR_TEXT_MAX];
+    err e = keep_first(OK, happened(s, view, AT_END, o->end.code), why);
     while (s->pid || s->queued > 0) {
         const uint64_t now_ns = view->now_ns + (clock_ns() - began_ns);
-        TRY(look_after(s, now_ns));
-        TRY(start_next(s, now_ns));
+        e = keep_first(e, look_after(s, now_ns), why);
+        e = keep_first(e, start_next(s, now_ns), why);
         if (s->pid) pause_a_little();
     }
-    return OK;
+    return e ? fail(e, "%s", why) : OK;
 }
 
 /* Where there was no end: a job that failed leaves nothing running. */

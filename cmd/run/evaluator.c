@@ -13,6 +13,7 @@
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/standard_output.h"
 #include "core/cluster/visit/visitor.h"
 #include "core/train/hooks/values.h"
 #include "core/train/session/session.h"
@@ -46,8 +47,10 @@ struct evaluator {
 static void print_line(const struct evaluator *v, int64_t step, const struct evaluation *e)
 {
     char text[EVALUATION_TEXT_MAX];
-    puts(evaluation_text(&v->session, e, (uint64_t)step, "eval", text));
-    fflush(stdout);
+    struct result_lines lines;
+    fprintf(result_lines_begin(&lines), "%s\n",
+            evaluation_text(&v->session, e, (uint64_t)step, "eval", text));
+    result_lines_end(&lines);
 }
 
 static err open_events(struct evaluator *v)

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
+#include "core/base/standard_output.h"
 #include "core/train/hooks/values.h"
 
 static const uint64_t draw_every_ns = 200000000, tell_rows_every_ns = 10000000000;
@@ -165,15 +166,16 @@ static const char *kind_of(const struct device *device)
 }
 
 /* tower NULL: there is none. Its nodes are named as in TensorFlow. */
-static void print_nodes(const struct run_view *v, const struct tower *tower)
+static void print_nodes(const struct run_view *v, const struct tower *tower, FILE *out)
 {
     const struct session *s = v->session;
     const struct device *device = tower ? tower->device : s->options.device;
     char name[32] = "";
     if (tower) snprintf(name, sizeof name, "tower_%d/", tower->index);
     for (int i = 0; i < s->graph->node_count; i++)
-        printf("%s%s: (%s): /job:worker/task:%d/device:%s:%d\n", name, s->graph->nodes[i].name,
-               s->graph->nodes[i].op->object.name, v->worker, kind_of(device), device->index);
+        fprintf(out, "%s%s: (%s): /job:worker/task:%d/device:%s:%d\n", name,
+                s->graph->nodes[i].name, s->graph->nodes[i].op->object.name, v->worker,
+                kind_of(device), device->index);
 }
 
 /* As TensorFlow's log_device_placement: every variable and node with the task that has it. */
@@ -182,43 +184,29 @@ static void print_devices(const struct run_view *v)
     const struct session *s = v->session;
     const struct device *d = s->options.device;
     const bool is_here = s->options.binds_device_memory;
+    struct result_lines lines;
+    FILE *out = result_lines_begin(&lines);
     for (int i = 0; i < s->layout->slice_count; i++) {
         const struct slice *slice = &s->layout->slices[i];
         char part[32] = "";
         if (slice->parts > 1) snprintf(part, sizeof part, "/part_%d", slice->part);
-        printf("%s%s: (variable): /job:ps/task:%d/device:%s:%d\n",
-               s->layout->variables[slice->variable].name, part, slice->ps,
-               is_here ? kind_of(d) : "CPU", is_here ? d->index : 0);
+        fprintf(out, "%s%s: (variable): /job:ps/task:%d/device:%s:%d\n",
+                s->layout->variables[slice->variable].name, part, slice->ps,
+                is_here ? kind_of(d) : "CPU", is_here ? d->index : 0);
     }
-    printf("global_step: (variable): /job:ps/task:0/device:CPU:0\n");
-    for (int k = 0; k < s->towers.count; k++) print_nodes(v, &s->towers.at[k]);
-    if (!s->towers.count) print_nodes(v, NULL);
-    fflush(stdout);
-}
-
-/* Where all lines are objects, these are, too. */
-static void log_layout(const struct layout *layout)
-{
-    char *text = NULL, *rest;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
-    if (!file) return;
-    layout_print(layout, file);
-    fclose(file);
-    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line;
-         line = strtok_r(NULL, "\n", &rest))
-        log_line(LOG_INFO, "%s", line);
-    free(text);
+    fprintf(out, "global_step: (variable): /job:ps/task:0/device:CPU:0\n");
+    for (int k = 0; k < s->towers.count; k++) print_nodes(v, &s->towers.at[k], out);
+    if (!s->towers.count) print_nodes(v, NULL, out);
+    result_lines_end(&lines);
 }
 
 static void print_layout(const struct progress *p, const struct layout *layout)
 {
+    struct result_lines lines;
     if (p->run->flags.log_level < LOG_INFO) return;
-    if (log_is_json())
-        log_layout(layout);
-    else
-        layout_print(layout, stdout);
-    fflush(stdout);
+    FILE *out = result_lines_begin(&lines);
+    layout_print(layout, out);
+    result_lines_end(&lines);
 }
 
 static err adopted(void *state, const struct run_view *v, const struct occasion *o)
@@ -339,11 +327,10 @@ static void print_end(const struct progress *p, const struct run_view *v)
     else
         snprintf(text, sizeof text, "step %llu", (unsigned long long)p->final_step);
     count_text(rate(p, v, p->first_step, p->first_ns), count);
-    if (log_is_json())
-        log_line(LOG_INFO, "%s, %.2f s, %s examples/s", text, training_seconds(p), count);
-    else
-        printf("%s, %.2f s, %s examples/s\n", text, training_seconds(p), count);
-    fflush(stdout);
+    struct result_lines lines;
+    fprintf(result_lines_begin(&lines), "%s, %.2f s, %s examples/s\n", text, training_seconds(p),
+            count);
+    result_lines_end(&lines);
 }
 
 /* Of the run, over all its lives. */

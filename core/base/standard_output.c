@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -110,4 +111,27 @@ err standard_output_flush(void)
     const int error = state.error;
     state.error = 0;
     return error ? fail(ERR_IO, "standard output: %s", strerror(error)) : OK;
+}
+
+/* Without memory they are printed as they are. */
+FILE *result_lines_begin(struct result_lines *lines)
+{
+    *lines = (struct result_lines){.file = stdout};
+    FILE *gathered = log_is_json() ? open_memstream(&lines->text, &lines->size) : NULL;
+    if (gathered) lines->file = gathered;
+    return lines->file;
+}
+
+void result_lines_end(struct result_lines *lines)
+{
+    char *rest = NULL;
+    if (lines->file == stdout) {
+        fflush(stdout);
+        return;
+    }
+    fclose(lines->file);
+    for (char *line = lines->text ? strtok_r(lines->text, "\n", &rest) : NULL; line;
+         line = strtok_r(NULL, "\n", &rest))
+        log_line(LOG_INFO, "%s", line);
+    free(lines->text);
 }

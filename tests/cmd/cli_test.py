@@ -540,12 +540,13 @@ class CommandLine(CommandCase):
         for line in dated.stderr.splitlines():
             datetime.datetime.fromisoformat(line.split()[0]).utcoffset().total_seconds()
         for words in ([], ["--local_ps=2", "--local_workers=1"]):
-            ended = self.run_dtrain("--log_format=json", *words, "spec.json")
+            ended = self.run_dtrain("--log_format=json", "--set=train.log_device_placement=true", *words, "spec.json")
             self.assertEqual(ended.returncode, 0, ended.stderr)
             self.assertEqual(ended.stdout, "")
             lines = [json.loads(line) for line in ended.stderr.splitlines()]
             self.assertTrue(any(line["text"].startswith("step 20, ") for line in lines), ended.stderr)
             self.assertTrue(any(line["text"].startswith("ps 0: ") for line in lines), ended.stderr)
+            self.assertTrue(any("(variable): /job:ps/task:" in line["text"] for line in lines), ended.stderr)
             self.assertEqual({tuple(line) for line in lines}, {("time", "level", "task", "text")})
             self.assertEqual({line["task"] for line in lines},
                              {"", "ps/0", "ps/1", "worker/0"} if words else {""})

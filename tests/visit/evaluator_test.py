@@ -113,6 +113,14 @@ class Evaluator(ClusterCase):
         newest = re.search(r'model_checkpoint_path: "\D*(\d+)"', cluster.read("run/checkpoint"))
         self.assertEqual(self.lines(task)[-1][0], int(newest[1]), cluster.story())
 
+    def test_all_that_it_prints_may_be_json(self):
+        cluster = self.with_ps({"train.last_step": 60})
+        task = self.evaluator(cluster, "--log_format=json")
+        self.workers(cluster)
+        self.assert_codes(cluster, 0)
+        texts = [json.loads(line)["text"] for line in task.text().splitlines()]
+        self.assertTrue(any(re.search(LINE, f"{text}\n") for text in texts), texts)
+
     def test_it_says_what_it_waits_for(self):
         cluster = self.with_ps({"train.last_step": 60})
         task = self.evaluator(cluster, "--log_level=debug")

@@ -105,8 +105,9 @@ void task_flush(struct task *);
 void task_flush_since(struct task *, int before);
 
 /* First of all in a process that will run tasks or start them: SIGINT counts here though a shell
- * that starts a job in the background has it ignored. What asks the process to end meanwhile is kept
- * until tasks_prepare or tasks_are_started_here, also where the program starts anew in between. */
+ * that starts a job in the background has it ignored. What asks the process to end meanwhile is
+ * kept until tasks_prepare or tasks_are_started_here, also where the program starts anew in
+ * between. */
 void tasks_hold_signals(void);
 /* Before tasks are opened, which may wait for others or read data for long: a signal ends the
  * process at once, also where it is process 1, which the system's own way would spare. */

@@ -326,6 +326,70 @@ static void a_gradient_that_is_not_finite_is_refused(void **state)
     close_world(&world);
 }
 
+/* A worker that writes to its window whenever somebody has looked at a gradient */
+static struct {
+    const struct kernels *honest;
+    float *const *windows;
+} meddler;
+
+static bool look_then_spoil(struct device *device, const float *x, int64_t n)
+{
+    const bool is_finite = meddler.honest->all_finite(device, x, n);
+    for (int g = 0; g < GRADIENTS_MAX; g++)
+        memset(meddler.windows[g], 0xff, FLOATS * sizeof(float)); /* NaN, of whatever numbers */
+    return is_finite;
+}
+
+static void expect_finite(const struct store *store)
+{
+    for (int i = 0; i < FLOATS; i++) {
+        assert_true(isfinite(store->values[i]));
+        for (int k = 0; k < store->slot_count; k++) assert_true(isfinite(store->slots[k][i]));
+    }
+}
+
+static void meddle_with(struct world *world, enum number number, int count, bool advances)
+{
+    float *made[GRADIENTS_MAX], *values = random_floats(&world->device, 7);
+    const float before = values[0];
+    struct store store;
+    make_gradients(&world->device, made);
+    assert_int_equal(fixture_store(&world->spec, &world->device, FLOATS, values, &store), OK);
+    store.number = number;
+    meddler.windows = made;
+    const void *const *gradients = (const void *const *)made;
+    if (number != NUMBER_FLOAT32)
+        for (int g = 0; g < GRADIENTS_MAX; g++) /* halves that are finite */
+            memset(made[g], 0x11, FLOATS * sizeof(float));
+    const err e = advances ? store_advance(&store, gradients, count, 1.0f / (float)count, 0,
+                                           (struct float_range){0, FLOATS}, NULL)
+                           : store_apply(&store, gradients, count, 1.0f / (float)count, 0, NULL);
+    assert_int_equal(e, ERR_NUMBER); /* of the floats behind those that were looked at first */
+    expect_finite(&store);
+    assert_true(number != NUMBER_FLOAT32 || values[0] != before);
+    store_close(&store);
+    fixture_release(&world->device, values);
+    free_all(&world->device, made);
+}
+
+/* The numbers that were looked at are those that are applied. */
+static void what_a_worker_writes_behind_the_look_reaches_no_value(void **state)
+{
+    for (int i = 0; i < OPTIMIZERS; i++) {
+        struct world world;
+        open_world(&world, optimizers[i]);
+        struct kernels kernels = *world.device.kernels;
+        meddler.honest = world.device.kernels;
+        kernels.all_finite = look_then_spoil;
+        world.device.kernels = &kernels;
+        for (int count = 1; count <= 3 && !world.device.is_separate; count++)
+            for (int how = 0; how < 6; how++)
+                meddle_with(&world, (enum number)(how / 2), count, how % 2);
+        world.device.kernels = meddler.honest;
+        close_world(&world);
+    }
+}
+
 /* An update by rounded gradients is that of the floats that they are. */
 static void gradients_of_half_the_bytes_are_what_they_were_rounded_to(void **state)
 {
@@ -545,6 +609,7 @@ int main(void)
         cmocka_unit_test(gradients_are_summed_in_the_order_given),
         cmocka_unit_test(a_single_gradient_is_the_sum_of_itself_and_is_not_written),
         cmocka_unit_test(a_gradient_that_is_not_finite_is_refused),
+        cmocka_unit_test(what_a_worker_writes_behind_the_look_reaches_no_value),
         cmocka_unit_test(gradients_of_half_the_bytes_are_what_they_were_rounded_to),
         cmocka_unit_test(values_are_shown_in_half_the_bytes),
         cmocka_unit_test(the_rate_is_that_of_the_step_before_its_increment),

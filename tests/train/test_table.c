@@ -8,6 +8,7 @@
 
 #include "core/base/random.h"
 #include "core/train/variables/table.h"
+#include "kernels/kernels.h"
 
 enum { ROWS = 208, WIDTH = 5, FLOATS = ROWS * WIDTH, WORKERS = 3, STEPS = 4, KEY = 77 };
 
@@ -279,6 +280,37 @@ static void a_gradient_that_is_not_finite_leaves_no_trace(void **state)
     }
 }
 
+/* Somebody who shares the memory has written zeros there since it was looked at. */
+static bool look_then_mend(struct device *device, const float *x, int64_t n)
+{
+    (void)device;
+    memset((float *)x, 0, (size_t)n * sizeof *x);
+    return false;
+}
+
+/* Behind the gradients nothing can be read. */
+static void who_is_to_blame_is_looked_for_among_the_gradients_alone(void **state)
+{
+    static const int64_t rows[] = {1, 70, 71};
+    const size_t page = 4096;
+    struct world world;
+    open_world(&world, adagrad);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED && mprotect(pages + page, page, PROT_NONE) == 0);
+    float *gradients = (float *)(pages + page) - 3 * WIDTH;
+    struct kernels kernels = *world.device.kernels;
+    const struct kernels *honest = world.device.kernels;
+    kernels.all_finite = look_then_mend;
+    world.device.kernels = &kernels;
+    struct table *table = open_slice(&world, 0, ROWS);
+    const struct juncture now = juncture_of(&world, 0);
+    assert_int_equal(table_apply(table, rows, 3, gradients, &now), ERR_NUMBER);
+    table_close(table);
+    world.device.kernels = honest;
+    munmap(pages, 2 * page);
+    close_world(&world);
+}
+
 /* Values before slots, or the other way about */
 static void what_is_written_is_read(void **state)
 {
@@ -416,6 +448,7 @@ int main(void)
         cmocka_unit_test(initial_values_are_those_of_ids_that_go_by_turns),
         cmocka_unit_test(rows_that_are_not_here_are_found),
         cmocka_unit_test(a_gradient_that_is_not_finite_leaves_no_trace),
+        cmocka_unit_test(who_is_to_blame_is_looked_for_among_the_gradients_alone),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(sums_are_those_of_the_workers_in_their_order),
         cmocka_unit_test(threads_and_pages_change_no_bit),

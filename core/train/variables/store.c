@@ -176,7 +176,8 @@ static void keep(const struct store *store, const struct updater *by, int64_t be
                                      store_array(store, i) + begin, n);
 }
 
-/* The gradient of floats begin .. begin + n - 1. A single one is used where it lies. */
+/* The gradient of floats begin .. begin + n - 1, in memory that nobody else writes: what is looked
+ * at is what is applied, also where a worker writes to its window now. */
 static const float *tile_gradient(const struct application *a, int64_t begin, int64_t n,
                                   float *scratch)
 {
@@ -184,7 +185,7 @@ static const float *tile_gradient(const struct application *a, int64_t begin, in
     const struct gradients *sum = &a->sum;
     const enum number as = a->store->number;
     const bool is_one = sum->count == 1 && sum->scale == 1.0f && as == NUMBER_FLOAT32;
-    if (is_one) return (const float *)sum->at[0] + begin;
+    if (is_one && d->is_separate) return (const float *)sum->at[0] + begin; /* no window is there */
     const void *sources[WORKERS_MAX];
     for (int i = 0; i < sum->count; i++)
         sources[i] = (const char *)sum->at[i] + (size_t)begin * number_bytes(as);

@@ -428,7 +428,7 @@ static err check_finite(const struct table *t, const int64_t *rows, int64_t coun
     const int64_t n = count * t->width;
     int64_t i = 0;
     if (t->device->kernels->all_finite(t->device, gradients, n)) return OK;
-    while (isfinite(gradients[i])) i++;
+    while (i < n - 1 && isfinite(gradients[i])) i++;
     return fail(ERR_NUMBER, "table %s: the gradient of row %lld is not finite", t->is.name,
                 (long long)table_id(t, rows[i / t->width]));
 }

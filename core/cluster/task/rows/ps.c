@@ -355,15 +355,14 @@ static void tell_growth(const struct ps_task *p, int table)
              (double)table_bytes(of) / 1e6);
 }
 
-/* One gradient is its own sum, and stays where it lies. */
+/* Of one gradient, too: windows are written by workers at any time, and what is looked at is what
+ * is applied. */
 static err sum_pushed(struct ps_task *p, const struct action_apply *a, int table,
                       struct row_gradients *ret)
 {
     struct ps_tables *t = p->tables;
     const int64_t width = t->area.slices[table].width;
     int64_t rows = 0;
-    *ret = pushed_of(p, a->workers[0], table);
-    if (a->worker_count == 1 && a->gradients == 1) return OK;
     for (int w = 0; w < a->worker_count; w++) {
         t->pushed[w] = pushed_of(p, a->workers[w], table);
         rows += t->pushed[w].count;

@@ -41,6 +41,12 @@ struct http_transfer {
     int tries;
     int retry_after_s;
     bool is_other_range;
+    bool has_headers;    /* all of this answer: what comes behind its body says nothing */
+    bool is_enough;      /* of a refusal; the rest is left */
+    bool is_endless;     /* headers, or what nobody wants */
+    long hops;           /* that libcurl has followed to this answer */
+    size_t header_bytes; /* of this try */
+    size_t refusal_bytes;
     uint64_t range_first, range_last; /* of the answer; 0, 0: it says none */
     char reason[HTTP_REASON_BYTES];   /* "404 Not Found" */
     char curl_error[CURL_ERROR_SIZE];
@@ -147,7 +153,8 @@ static void begin_answer(struct http_transfer *t, const char *line)
     c->bytes = 0;
     c->total_bytes = c->kept_bytes = 0;
     c->changed_s = 0;
-    c->is_cut = t->is_other_range = false;
+    c->is_cut = t->is_other_range = t->is_enough = t->has_headers = false;
+    t->refusal_bytes = 0;
     c->etag[0] = c->said[0] = c->location[0] = '\0';
     t->range_first = t->range_last = 0;
     t->retry_after_s = 0;
@@ -169,16 +176,23 @@ static uint64_t bytes_kept(const char *value)
     return sscanf(value, "bytes=0-%llu", &last) == 1 ? last + 1 : 0;
 }
 
-static size_t take_header(char *at, size_t size, size_t count, void *context)
+/* Another answer begins only where there was none yet, the one before was none ("100 Continue"), or
+ * libcurl follows it: all else that looks like one is part of a trailer. */
+static bool is_of_answer(struct http_transfer *t, const char *line)
 {
-    struct http_transfer *t = context;
-    struct http_call *c = t->call;
-    char line[HEADER_LINE_MAX];
-    const char *value;
-    if (count >= sizeof line) return count; /* half of an address is none */
-    snprintf(line, sizeof line, "%.*s", (int)count, at);
-    line[strcspn(line, "\r\n")] = '\0';
+    long hops = 0;
+    curl.easy_getinfo(t->easy, CURLINFO_REDIRECT_COUNT, &hops);
+    if (t->has_headers && hops == t->hops) return false;
+    t->hops = hops;
     if (strncmp(line, "HTTP/", 5) == 0) begin_answer(t, line);
+    if (!line[0]) t->has_headers = t->call->status >= 200;
+    return true;
+}
+
+static void take_line(struct http_transfer *t, char *line)
+{
+    struct http_call *c = t->call;
+    const char *value;
     if ((value = header_value(line, "ETag"))) snprintf(c->etag, sizeof c->etag, "%s", value);
     if ((value = header_value(line, "Location")))
         snprintf(c->location, sizeof c->location, "%s", value);
@@ -188,6 +202,19 @@ static size_t take_header(char *at, size_t size, size_t count, void *context)
     if ((value = header_value(line, "Retry-After"))) t->retry_after_s = atoi(value);
     if ((value = header_value(line, "Content-Length")) && c->status == 200)
         c->total_bytes = strtoull(value, NULL, 10);
+}
+
+static size_t take_header(char *at, size_t size, size_t count, void *context)
+{
+    struct http_transfer *t = context;
+    char line[HEADER_LINE_MAX];
+    t->header_bytes += count;
+    t->is_endless = t->header_bytes > HTTP_HEADERS_BYTES_MAX;
+    if (t->is_endless) return 0;
+    if (count >= sizeof line) return count; /* half of an address is none */
+    snprintf(line, sizeof line, "%.*s", (int)count, at);
+    line[strcspn(line, "\r\n")] = '\0';
+    if (is_of_answer(t, line)) take_line(t, line);
     return count;
 }
 
@@ -213,7 +240,9 @@ static size_t take_body(char *at, size_t size, size_t count, void *context)
     struct http_call *c = t->call;
     if (c->status >= 300) {
         keep_said(c, at, count);
-        return count;
+        t->refusal_bytes += count;
+        t->is_enough = t->refusal_bytes > HTTP_REFUSAL_BYTES_MAX;
+        return t->is_enough ? 0 : count;
     }
     t->is_other_range = c->status == 206 && c->range_bytes && !is_range_asked(t);
     if (t->is_other_range) return 0;
@@ -222,6 +251,15 @@ static size_t take_body(char *at, size_t size, size_t count, void *context)
     c->bytes += taken;
     c->is_cut = taken < count;
     return taken;
+}
+
+/* Of what take_body does not see. */
+static int watch(void *context, curl_off_t to_come, curl_off_t came, curl_off_t to_go,
+                 curl_off_t gone)
+{
+    struct http_transfer *t = context;
+    t->is_endless = (uint64_t)came > (uint64_t)t->call->max + HTTP_SURPLUS_BYTES_MAX;
+    return t->is_endless;
 }
 
 /* ---- what is sent ---- */
@@ -266,16 +304,26 @@ static void set_tls(CURL *e, const struct http_tls *tls)
     if (tls->key) curl.easy_setopt(e, CURLOPT_SSLKEY, tls->key);
 }
 
+/* Where something is done, a server may say a byte now and then, so that the connection stays. */
+static void set_limits(CURL *e, const struct http_call *c)
+{
+    const bool reads = strcmp(c->method, "GET") == 0;
+    const size_t bytes = c->max + c->body_bytes;
+    curl.easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)HTTP_CONNECT_MAX_S);
+    curl.easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, reads ? (long)HTTP_BYTES_PER_S_MIN : 1L);
+    curl.easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)http.timeout_s);
+    curl.easy_setopt(e, CURLOPT_TIMEOUT,
+                     c->only_s ? (long)c->only_s
+                               : HTTP_TRY_MAX_S + (long)(bytes / HTTP_BYTES_PER_S_MIN));
+}
+
 static void set_up(struct http_transfer *t)
 {
     const struct http_call *c = t->call;
     CURL *e = t->easy;
     char range[64];
     set_address(t);
-    curl.easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)HTTP_CONNECT_MAX_S);
-    curl.easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl.easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)http.timeout_s);
-    curl.easy_setopt(e, CURLOPT_TIMEOUT, (long)c->only_s); /* 0: none */
+    set_limits(e, c);
     curl.easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl.easy_setopt(e, CURLOPT_BUFFERSIZE, (long)RECEIVED_BYTES);
     curl.easy_setopt(e, CURLOPT_USERAGENT, "dtrain/" DTRAIN_VERSION);
@@ -285,6 +333,10 @@ static void set_up(struct http_transfer *t)
     curl.easy_setopt(e, CURLOPT_HEADERDATA, t);
     curl.easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body);
     curl.easy_setopt(e, CURLOPT_WRITEDATA, t);
+    curl.easy_setopt(e, CURLOPT_XFERINFOFUNCTION, watch);
+    curl.easy_setopt(e, CURLOPT_XFERINFODATA, t);
+    curl.easy_setopt(e, CURLOPT_NOPROGRESS, 0L);
+    curl.easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* a proxy's own answer is none */
     if (c->body) set_body(t);
     if (c->tls) set_tls(e, c->tls);
     if (strcmp(c->method, "HEAD") == 0) curl.easy_setopt(e, CURLOPT_NOBODY, 1L);
@@ -323,11 +375,18 @@ static void describe(struct http_transfer *t, CURLcode code)
 {
     char said[HTTP_SAID_SHOWN_BYTES], last[ERROR_TEXT_MAX / 2];
     const struct http_call *c = t->call;
-    if (t->is_other_range)
+    if (t->is_other_range && is_range_asked(t))
+        snprintf(last, sizeof last, "asked for %zu bytes from %llu, and %zu came", c->range_bytes,
+                 (unsigned long long)c->range_at, c->bytes);
+    else if (t->is_other_range)
         snprintf(last, sizeof last, "asked for %zu bytes from %llu, the answer has %llu to %llu",
                  c->range_bytes, (unsigned long long)c->range_at,
                  (unsigned long long)t->range_first, (unsigned long long)t->range_last);
-    else if (code)
+    else if (t->is_endless)
+        snprintf(last, sizeof last,
+                 "the answer does not end: %d KiB of headers, or %d KiB that nobody asked for",
+                 HTTP_HEADERS_BYTES_MAX >> 10, HTTP_SURPLUS_BYTES_MAX >> 10);
+    else if (code && !t->is_enough)
         snprintf(last, sizeof last, "%s",
                  t->curl_error[0] ? t->curl_error : curl.easy_strerror(code));
     else
@@ -365,8 +424,9 @@ static bool is_led_on(struct http_transfer *t)
 static void finish(struct http_transfer *t, CURLcode code)
 {
     struct http_call *c = t->call;
-    if (code == CURLE_OK && is_led_on(t)) return;
-    const bool is_whole = code == CURLE_OK || (code == CURLE_WRITE_ERROR && c->is_cut);
+    const bool is_left = code == CURLE_WRITE_ERROR && (c->is_cut || t->is_enough);
+    const bool is_whole = code == CURLE_OK || is_left;
+    if (is_whole && is_led_on(t)) return;
     const bool is_range = is_whole && c->status == 206 && c->range_bytes;
     t->is_other_range |= is_range && c->bytes != t->range_last + 1 - t->range_first;
     t->state = DONE;
@@ -405,6 +465,9 @@ static void begin(struct http_transfer *t)
     reset(t);
     begin_answer(t, "");
     t->curl_error[0] = '\0';
+    t->header_bytes = 0;
+    t->hops = 0;
+    t->is_endless = false;
     if (!t->redirects) t->tries++;
     t->state = RUNNING;
     set_up(t);

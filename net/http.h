@@ -7,8 +7,12 @@
  * 503 and 504.
  *
  * Limits: HTTP_CONNECT_MAX_S for a connection; DTRAIN_URL_TIMEOUT of the environment (30 s) without
- * a byte; DTRAIN_URL_TRIES (6) tries, between which pass HTTP_PAUSE_MS, twice that, ... up to
- * HTTP_PAUSE_MAX_MS, or what the server asks for, up to HTTP_RETRY_AFTER_MAX_S.
+ * a byte, or, of a file that is read, with less than HTTP_BYTES_PER_S_MIN; for a try
+ * HTTP_TRY_MAX_S, and as long as its bytes take at that rate; DTRAIN_URL_TRIES (6) tries, between
+ * which pass HTTP_PAUSE_MS, twice that, ... up to HTTP_PAUSE_MAX_MS, or what the server asks for,
+ * up to HTTP_RETRY_AFTER_MAX_S. Of an answer come HTTP_HEADERS_BYTES_MAX of headers, of a refusal
+ * HTTP_REFUSAL_BYTES_MAX; of what libcurl reads and nobody wants, as of a redirect,
+ * HTTP_SURPLUS_BYTES_MAX.
  */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
@@ -33,6 +37,11 @@ enum {
     HTTP_LOCATION_BYTES = 8192,
     HTTP_TAG_BYTES = 256,
     HTTP_REASON_BYTES = 64,
+    HTTP_BYTES_PER_S_MIN = 1024,
+    HTTP_TRY_MAX_S = 600, /* a server may put a large object together for minutes */
+    HTTP_HEADERS_BYTES_MAX = 256 << 10,
+    HTTP_REFUSAL_BYTES_MAX = 64 << 10,
+    HTTP_SURPLUS_BYTES_MAX = 1 << 20,
 };
 
 /* Files for TLS, each NULL where libcurl's own do, or none is. */

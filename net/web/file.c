@@ -209,10 +209,7 @@ static err check_plain(struct web_file *f, struct chunk *c)
 {
     const struct http_call *h = &c->call.http;
     if (!c->is_known) TRY(look_again(f));
-    if (h->status >= 300) return http_refused(h);
-    if (h->bytes == c->bytes && !h->is_cut) return OK;
-    return fail(ERR_IO, "%s: asked for %zu bytes from %llu, the answer has %s%zu", f->shown,
-                c->bytes, (unsigned long long)c->at, h->is_cut ? "more than " : "", h->bytes);
+    return h->status >= 300 ? http_refused(h) : OK;
 }
 
 static err check_range(const struct web_file *f, const struct chunk *c)
@@ -228,13 +225,17 @@ static err check_range(const struct web_file *f, const struct chunk *c)
     return fail(ERR_IO, "%s: its server gave a range before, and now %s", f->shown, h->reason);
 }
 
+/* It counts when all bytes that were asked for have come, whatever the answer says of itself. */
 static err wait_for(struct web_file *f, struct chunk *c)
 {
+    const struct http_call *h = &c->call.http;
     if (c->is_there) return OK;
     TRY(http_wait(&c->call.http));
     TRY(f->service->look ? check_plain(f, c) : check_range(f, c));
-    c->is_there = true;
-    return OK;
+    c->is_there = h->bytes == c->bytes && !h->is_cut;
+    if (c->is_there) return OK;
+    return fail(ERR_IO, "%s: asked for %zu bytes from %llu, the answer has %s%zu", f->shown,
+                c->bytes, (unsigned long long)c->at, h->is_cut ? "more than " : "", h->bytes);
 }
 
 /* Chunks that end before the offset are used up; where it is in none, all are given up. */

@@ -1,13 +1,14 @@
 /* list.c - see list.h. */
 #include "net/web/list.h"
 
+#include "core/base/clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     KEYS_GROW_MIN = 64,
-    PAGES_MAX = 1 << 16, /* of a list: servers may answer fewer keys than they could, or none */
     SCHEME_BYTES_MAX = 16,
 };
 
@@ -61,19 +62,31 @@ err web_list_ask(struct web_call *c, const struct web_service *service, const st
     return e;
 }
 
+static err fail_endless(const struct web_listing *l)
+{
+    return fail(ERR_IO, "%s://%s/%s*: the server's list of files does not end", l->scheme,
+                l->bucket, l->prefix);
+}
+
+err web_list_turn(struct web_list *list, const struct web_listing *l)
+{
+    const uint64_t now_ms = clock_ms();
+    if (!list->pages) list->until_ms = now_ms + 1000ull * WEB_LIST_MAX_S;
+    return list->pages++ < WEB_PAGES_MAX && now_ms < list->until_ms ? OK : fail_endless(l);
+}
+
 static err list_all(const struct file_system *system, const struct web_listing *l,
                     struct web_list *to)
 {
     const struct web_service *service = (const struct web_service *)system;
     char token[WEB_TOKEN_BYTES] = "";
-    for (int i = 0; i < PAGES_MAX; i++) {
+    for (;;) {
+        TRY(web_list_turn(to, l));
         TRY(service->list(l, token, to));
         if (!to->is_truncated) return OK;
-        if (strcmp(to->token, token) == 0) break;
+        if (strcmp(to->token, token) == 0) return fail_endless(l);
         snprintf(token, sizeof token, "%s", to->token);
     }
-    return fail(ERR_IO, "%s://%s/%s*: the server's list of files does not end", l->scheme,
-                l->bucket, l->prefix);
 }
 
 static void scheme_of(const char *path, char ret[SCHEME_BYTES_MAX])

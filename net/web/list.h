@@ -4,13 +4,21 @@
 
 #include "net/web/web.h"
 
-enum { BUCKET_BYTES_MAX = 256, WEB_KEYS_MAX = 1 << 20, WEB_TOKEN_BYTES = 2048 };
+enum {
+    BUCKET_BYTES_MAX = 256,
+    WEB_KEYS_MAX = 1 << 20,
+    WEB_PAGES_MAX = 1 << 16, /* servers may answer fewer keys than they could, or none */
+    WEB_LIST_MAX_S = 3600,
+    WEB_TOKEN_BYTES = 2048,
+};
 
 /* Keys in the order of their bytes. What ends with "/" is what longer ones begin with that are left
  * out, or an empty object that stands for a folder. */
 struct web_list {
     char **keys; /* [count] */
     size_t count, capacity;
+    int pages; /* asked for so far */
+    uint64_t until_ms;
     bool is_truncated;           /* there is another page, */
     char token[WEB_TOKEN_BYTES]; /* which is asked for by this */
 };
@@ -26,6 +34,8 @@ struct web_listing {
 typedef err web_list_taker(struct web_list *, const char *page, size_t bytes);
 
 err web_list_add(struct web_list *, const char *key);
+/* Before each page is asked for. ERR_IO: there were WEB_PAGES_MAX, or it takes WEB_LIST_MAX_S. */
+err web_list_turn(struct web_list *, const struct web_listing *);
 /* Makes a call that has its address, and takes its answer. */
 err web_list_ask(struct web_call *, const struct web_service *, const struct web_listing *,
                  web_list_taker *, struct web_list *);

@@ -9,8 +9,6 @@
 #include "net/web/list.h"
 #include "net/web/services.h"
 
-enum { BATCHES_MAX = 1 << 16 /* of one folder */ };
-
 /* ---- addresses ---- */
 
 static bool has_port(const char *host, size_t bytes)
@@ -191,8 +189,9 @@ static err list_folder(const struct web_listing *l, const char *folder, struct w
 {
     char path[PATH_BYTES_MAX], last[WEB_TOKEN_BYTES] = "", before[WEB_TOKEN_BYTES];
     snprintf(path, sizeof path, "%s://%s/%s", l->scheme, l->bucket, folder);
-    for (int i = 0; i < BATCHES_MAX; i++) {
+    do {
         struct hdfs_answer answer;
+        TRY(web_list_turn(to, l));
         TRY(ask_batch(path, last, &answer));
         const json_t *batch = json_object_get(answer.root, "DirectoryListing");
         const json_t *part = batch ? json_object_get(batch, "partialListing") : answer.root;
@@ -201,8 +200,7 @@ static err list_folder(const struct web_listing *l, const char *folder, struct w
         const err e = take_names(l, folder, json_object_get(part, "FileStatuses"), to, last);
         json_decref(answer.root);
         if (e || left <= 0) return e;
-        if (strcmp(last, before) == 0) break;
-    }
+    } while (strcmp(last, before) != 0);
     return fail(ERR_IO, "%s: the server's list of files does not end", path);
 }
 

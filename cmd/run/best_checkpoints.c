@@ -13,6 +13,7 @@
 
 #include "cmd/run/replace_file.h"
 #include "core/base/files/file_system.h"
+#include "core/base/files/own.h"
 #include "core/train/checkpoint/bundle/file.h"
 
 static const char index_suffix[] = ".index", json_name[] = "best.json", state_name[] = "checkpoint";
@@ -50,7 +51,7 @@ static err copy_bytes(int from, int to, const char *path)
 
 static err copy_file(const char *from, const char *to)
 {
-    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int in = own_open(from, O_RDONLY);
     if (in < 0) return fail(ERR_IO, "%s: %s", from, strerror(errno));
     int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     err e = out < 0 ? fail(ERR_IO, "%s: %s", to, strerror(errno)) : copy_bytes(in, out, to);
@@ -159,9 +160,13 @@ static err load(struct best_checkpoints *b)
     struct stat found;
     json_error_t error;
     TRY(path_of(b, json_name, path));
-    if (stat(path, &found) && errno == ENOENT) return OK;
-    if (found.st_size > JSON_BYTES_MAX) return fail(ERR_INPUT, "%s: too large", path);
-    json_t *json = json_load_file(path, 0, &error);
+    FILE *file = own_read(path);
+    if (!file && errno == ENOENT) return OK;
+    if (!file) return fail(ERR_INPUT, "%s: expected a regular file: %s", path, strerror(errno));
+    const bool is_too_large = fstat(fileno(file), &found) || found.st_size > JSON_BYTES_MAX;
+    json_t *json = is_too_large ? NULL : json_loadf(file, 0, &error);
+    fclose(file);
+    if (is_too_large) return fail(ERR_INPUT, "%s: too large", path);
     if (!json) return fail(ERR_INPUT, "%s: line %d: %s", path, error.line, error.text);
     err e = read_json(json, b);
     json_decref(json);
@@ -201,10 +206,14 @@ static err remove_files(const struct best_checkpoints *b, int64_t step)
     return bundle_remove(prefix);
 }
 
+/* A link there may be meant, or lead to files of somebody else. */
 static err make_folder(const struct best_checkpoints *b)
 {
     if (mkdir(b->folder, 0777) == 0) return bundle_sync_folder(b->folder);
-    return errno == EEXIST ? OK : fail(ERR_IO, "%s: %s", b->folder, strerror(errno));
+    const int folder = errno == EEXIST ? own_folder_open(b->folder) : -1;
+    if (folder >= 0) return close(folder), OK;
+    return fail(ERR_IO, "%s: expected a folder, and no link to one: %s", b->folder,
+                strerror(errno));
 }
 
 err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix, int shards,

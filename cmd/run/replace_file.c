@@ -2,14 +2,14 @@
 #include "cmd/run/replace_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/files/own.h"
 #include "core/train/checkpoint/bundle/file.h"
 
-/* Always the same name, so that what a killed process left is not in the way. */
+/* Always the same name, so that what a killed process left does not stay. */
 static err open_temporary(const char *path, struct output *o)
 {
     o->path = strdup(path);
@@ -17,7 +17,7 @@ static err open_temporary(const char *path, struct output *o)
         o->temporary = NULL;
         return fail(ERR_MEMORY, "no memory to write %s", path);
     }
-    o->file = open(o->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    o->file = own_make(o->temporary);
     return o->file < 0 ? fail(ERR_IO, "%s: %s", o->temporary, strerror(errno)) : OK;
 }
 

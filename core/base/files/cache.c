@@ -14,6 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/crc32c.h"
+#include "core/base/files/own.h"
 #include "core/base/fingerprint.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
@@ -199,7 +200,7 @@ static bool write_all(int file, const void *from, size_t bytes)
 static bool load_kept(struct cached_file *f, uint64_t number)
 {
     char *path = piece_path(f, number, "");
-    const int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    const int file = path ? own_open(path, O_RDONLY) : -1;
     struct head expected = head_of(f, number), found;
     bool is_it = file >= 0 && read_all(file, &found, sizeof found) &&
                  read_all(file, f->memory, expected.bytes);

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/files/cache.h"
 #include "core/base/files/local.h"
+#include "core/base/files/own.h"
 #include "core/base/files/pipe.h"
 
 /* Set at start and never again */
@@ -257,6 +259,16 @@ err file_open_output(const char *path, FILE **ret)
     if (*ret) return OK;
     const err e = fail(ERR_INPUT, "%s", strerror(errno));
     file_drop(w);
+    return e;
+}
+
+err file_open_temporary(const char *path, FILE **ret)
+{
+    const int file = own_make(path);
+    *ret = file >= 0 ? fdopen(file, "w") : NULL;
+    if (*ret) return OK;
+    const err e = fail(ERR_INPUT, "%s", strerror(errno));
+    if (file >= 0) close(file);
     return e;
 }
 

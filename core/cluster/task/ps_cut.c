@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/files/own.h"
 #include "core/base/log.h"
 #include "core/cluster/task/ps_inside.h"
 #include "core/cluster/task/job.h"
@@ -177,7 +178,7 @@ static err open_file(struct cut_job *job)
     char path[CHECKPOINT_PATH_MAX + 32];
     snprintf(path, sizeof path, "%s%s", job->prefix,
              job->sending == SHARD_DATA ? ".data-00000-of-00001" : ".index");
-    job->send_fd = open(path, O_RDONLY | O_CLOEXEC);
+    job->send_fd = own_open(path, O_RDONLY);
     job->sent = 0;
     return job->send_fd >= 0 ? OK : fail(ERR_IO, "%s: %s", path, strerror(errno));
 }

@@ -2,7 +2,6 @@
 #include "core/data/follow/arrivals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/own.h"
 #include "core/data/parts.h"
 #include "core/data/stream/stream.h"
 
@@ -114,7 +114,7 @@ static err read_lines(struct arrivals *a, FILE *list)
 
 static err read_list(struct arrivals *a)
 {
-    FILE *list = fopen(a->list, "re");
+    FILE *list = own_read(a->list);
     if (!list && errno == ENOENT) return OK;
     if (!list) return fail(ERR_IO, "%s: %s", a->list, strerror(errno));
     const int status = fseeko(list, (off_t)a->bytes, SEEK_SET);
@@ -329,7 +329,7 @@ err arrivals_look(struct arrivals *a)
     const int before = a->count;
     TRY(read_list(a));
     if (a->count > before) return OK;
-    const int list = open(a->list, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int list = own_open_or_make(a->list);
     if (list < 0 && errno == ENOENT) return OK; /* the folder is not there yet */
     if (list < 0) return fail(ERR_IO, "%s: %s", a->list, strerror(errno));
     const bool is_locked = flock(list, LOCK_EX | LOCK_NB) == 0;

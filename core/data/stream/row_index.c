@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/crc32c.h"
+#include "core/base/files/own.h"
 
 enum { BLOCKS_GROW_MIN = 64, PATH_TEXT_MAX = 4096 };
 
@@ -210,7 +211,7 @@ bool row_index_load(const char *folder, uint64_t key, const struct row_reader *r
     char path[PATH_TEXT_MAX];
     struct head head;
     struct file_state now;
-    FILE *file = name_file(folder, key, "", path) ? fopen(path, "re") : NULL;
+    FILE *file = name_file(folder, key, "", path) ? own_read(path) : NULL;
     if (!file) return false;
     const bool is_read = read_file(file, &head, ret);
     fclose(file);

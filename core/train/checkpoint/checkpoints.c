@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/files/own.h"
 #include "core/base/log.h"
+#include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 enum { NAME_LENGTH_MAX = 192 }; /* of a file in the folder, and of one in a folder there */
@@ -30,13 +32,12 @@ static err prove_url_writable(const char *directory)
 }
 
 /* Permissions alone do not tell: a disk may be mounted for reading only. Others may prove it just
- * now; whose file it is that is opened or removed does not matter. */
+ * now; whose file it is that is removed does not matter. */
 static err prove_writable(const char *directory)
 {
     char path[CHECKPOINT_PATH_MAX];
     TRY(folder_join(directory, proof, path));
-    unlink(path);
-    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    const int file = own_make(path);
     if (file < 0)
         return fail(ERR_IO, "cannot write into the folder %s: %s", directory, strerror(errno));
     close(file);
@@ -197,7 +198,7 @@ err checkpoint_temporary_folder(const char *directory, uint64_t step, uint64_t t
 err checkpoint_make_folder(const char *folder)
 {
     if (path_is_url(folder)) return OK; /* it is there with its first file */
-    if (mkdir(folder, 0777) == 0 || errno == EEXIST) return OK;
+    if (own_folder(folder)) return OK;
     return errno == ENOENT ? folder_make(folder)
                            : fail(ERR_IO, "cannot make the folder %s: %s", folder, strerror(errno));
 }
@@ -248,22 +249,14 @@ static void token_text(uint64_t token, char ret[TOKEN_BYTES + 1])
     snprintf(ret, TOKEN_BYTES + 1, "%016" PRIx64, token);
 }
 
-/* One file for all lives of a run, so that those which end by a kill leave one at most. It is never
- * empty once it is there: a ps may read it at any time. */
+/* By a new file, whole from the first moment: a ps may read it at any time. */
 static err write_token(const struct checkpoints *c, uint64_t token)
 {
     char path[CHECKPOINT_PATH_MAX], text[TOKEN_BYTES + 1];
     TRY(token_path(c->directory, path));
     token_text(token, text);
-    if (path_is_url(path)) return file_put(path, text, TOKEN_BYTES);
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0 && errno == EACCES && unlink(path) == 0) /* another user's, of a life before */
-        file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
-    const bool is_written = pwrite(file, text, TOKEN_BYTES, 0) == TOKEN_BYTES;
-    const int error = errno;
-    close(file);
-    return is_written ? OK : fail(ERR_IO, "%s: %s", path, strerror(error));
+    return path_is_url(path) ? file_put(path, text, TOKEN_BYTES)
+                             : output_replace(path, text, TOKEN_BYTES);
 }
 
 void checkpoints_token_remove(struct checkpoints *c, uint64_t token)

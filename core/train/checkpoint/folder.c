@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/files/own.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
@@ -107,13 +108,6 @@ err folder_visit(const char *path, folder_visitor *visit, void *context)
     return OK;
 }
 
-/* Whatever else somebody put there stays, and the folder with it. */
-static void remove_part(void *context, const char *name)
-{
-    char path[CHECKPOINT_PATH_MAX];
-    if (strncmp(name, "part-", 5) == 0 && !folder_join(context, name, path)) folder_unlink(path);
-}
-
 void folder_unlink(const char *path)
 {
     if (!path_is_url(path))
@@ -122,15 +116,49 @@ void folder_unlink(const char *path)
         log_line(LOG_WARNING, "%s", error_text());
 }
 
+static bool is_part(const char *name)
+{
+    return strncmp(name, "part-", 5) == 0;
+}
+
+static void remove_there(void *context, const char *name)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    if (is_part(name) && !folder_join(context, name, path)) folder_unlink(path);
+}
+
+/* In this very folder, whatever becomes of its name in the meantime. */
+static void remove_here(int file)
+{
+    DIR *folder = fdopendir(file);
+    if (!folder) {
+        close(file);
+        return;
+    }
+    for (int i = 0; i < FOLDER_NAMES_MAX; i++) {
+        const struct dirent *entry = readdir(folder);
+        if (!entry) break;
+        if (is_part(entry->d_name)) unlinkat(file, entry->d_name, 0);
+    }
+    closedir(folder);
+}
+
+/* Whatever else somebody put there stays, and the folder with it. A link to a folder goes. */
 void folder_remove_parts(const char *path)
 {
     char folder[CHECKPOINT_PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path);
-    if (folder_visit(folder, remove_part, folder)) return;
-    if (!path_is_url(folder))
+    if (path_is_url(folder)) {
+        if (!folder_visit(folder, remove_there, folder) && file_remove_folder(folder))
+            log_line(LOG_WARNING, "%s", error_text());
+        return;
+    }
+    const int file = own_folder_open(folder);
+    if (file >= 0) remove_here(file);
+    if (file >= 0 || (errno != ELOOP && errno != ENOTDIR))
         rmdir(folder);
-    else if (file_remove_folder(folder))
-        log_line(LOG_WARNING, "%s", error_text());
+    else
+        unlink(folder);
 }
 
 /* Of the file itself where the path is a link: that is what was written. */

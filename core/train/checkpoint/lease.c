@@ -6,7 +6,6 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/files/file_system.h"
+#include "core/base/files/own.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 enum { HOLDER_MAX = 64 }; /* characters of a holder's name that count */
@@ -26,7 +26,7 @@ struct lease {
 static err touch(const char *path)
 {
     if (path_is_url(path)) return file_put(path, "", 0);
-    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    const int file = own_open_or_make(path);
     if (file < 0) return fail(ERR_IO, "%s: %s", path, strerror(errno));
     err e = OK;
     if (futimens(file, NULL) != 0) e = fail(ERR_IO, "%s: %s", path, strerror(errno));

@@ -110,7 +110,8 @@ static void print(FILE *file, const struct state *s)
 static err write_file(const struct state *s, const char *path)
 {
     FILE *file;
-    if (file_open_output(path, &file)) return fail_prefix(ERR_IO, "%s: cannot be made", s->path);
+    if ((path_is_url(path) ? file_open_output : file_open_temporary)(path, &file))
+        return fail_prefix(ERR_IO, "%s: cannot be made", s->path);
     print(file, s);
     const bool is_bad = ferror(file) != 0;
     if (fclose(file) == 0 && !is_bad) return OK;

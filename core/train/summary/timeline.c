@@ -298,7 +298,8 @@ static void put_timeline(FILE *f, const struct timeline *t)
 static err write_to(const struct timeline *t, const char *path)
 {
     FILE *f;
-    if (file_open_output(path, &f)) return fail_prefix(ERR_IO, "%s", path);
+    if ((path_is_url(path) ? file_open_output : file_open_temporary)(path, &f))
+        return fail_prefix(ERR_IO, "%s", path);
     put_timeline(f, t);
     const bool is_bad = ferror(f) != 0;
     if (fclose(f) != 0 || is_bad) return fail(ERR_IO, "%s: %s", path, file_why(path));

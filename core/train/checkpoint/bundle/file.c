@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "core/base/files/own.h"
 #include "core/base/files/pipe.h"
 #include "core/base/log.h"
 
@@ -149,7 +150,7 @@ err bundle_file_piece(const char *path, int64_t offset, const void *from, size_t
         return fail(ERR_INPUT,
                     "%s: a file behind a URL cannot come from others: every ps must reach it",
                     path);
-    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    const int file = own_open_or_make(path);
     if (file < 0) return system_failed(path);
     err e = write_piece(file, path, offset, from, bytes);
     if (!e && fdatasync(file)) e = system_failed(path);

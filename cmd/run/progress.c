@@ -71,12 +71,10 @@ static double examples_per_step(const struct run_view *v)
     return (double)(spec_replicas(v->spec, v->workers) * v->spec->data.batch_size);
 }
 
-/* Examples per second of the whole cluster between two moments of this worker. */
-static double rate(const struct progress *p, const struct run_view *v, uint64_t from_step,
-                   uint64_t from_ns)
+/* Examples per second of the whole cluster from then to the last own step. */
+static double rate(const struct progress *p, const struct run_view *v, struct step_time from)
 {
-    const double seconds = (double)(p->step_ns - from_ns) * 1e-9;
-    return seconds > 0 ? (double)(p->step - from_step) * examples_per_step(v) / seconds : 0;
+    return steps_per_second(from, (struct step_time){p->step, p->step_ns}) * examples_per_step(v);
 }
 
 /* JSON knows no NaN. */
@@ -125,7 +123,7 @@ static void describe(const struct progress *p, const struct run_view *v, double 
 static const char *left_text(const struct progress *p, const struct run_view *v,
                              char text[COUNT_TEXT_MAX])
 {
-    const double examples_s = rate(p, v, p->first_step, p->first_ns);
+    const double examples_s = rate(p, v, p->first);
     text[0] = '\0';
     if (examples_s <= 0 || v->last_step <= p->step) return text;
     const double left_s = (double)(v->last_step - p->step) * examples_per_step(v) / examples_s;
@@ -142,22 +140,23 @@ static const char *left_text(const struct progress *p, const struct run_view *v,
 static void draw(struct progress *p, const struct run_view *v)
 {
     char text[LINE_MAX_BYTES], left[COUNT_TEXT_MAX];
-    describe(p, v, rate(p, v, p->first_step, p->first_ns), text);
+    describe(p, v, rate(p, v, p->first), text);
     log_status("%s%s", text, left_text(p, v, left));
     p->drawn_ns = p->step_ns;
 }
 
 static void log_step(struct progress *p, const struct run_view *v)
 {
-    double examples_s = p->logged_ns ? rate(p, v, p->logged_step, p->logged_ns) : 0;
+    double examples_s = p->has_logged ? rate(p, v, p->logged) : 0;
     if (p->metrics) write_metrics(p, v, examples_s);
     if (!p->draws) {
         char text[LINE_MAX_BYTES], left[COUNT_TEXT_MAX];
         describe(p, v, examples_s, text);
         log_line(LOG_INFO, "%s%s", text, left_text(p, v, left));
     }
+    p->has_logged = true;
     p->logged_step = p->step;
-    p->logged_ns = p->step_ns;
+    p->logged = p->begun;
 }
 
 static const char *kind_of(const struct device *device)
@@ -223,6 +222,16 @@ static err adopted(void *state, const struct run_view *v, const struct occasion 
     return OK;
 }
 
+/* Speed is measured from the end of the first own step on, which takes longer than all others:
+ * while it does, other workers go on. */
+static err before(void *state, const struct run_view *v, const struct occasion *o)
+{
+    struct progress *p = state;
+    p->begun = (struct step_time){v->global_step, v->now_ns};
+    if (p->own_steps == 1) p->first = p->logged = p->begun;
+    return OK;
+}
+
 static err stepped(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
@@ -231,8 +240,7 @@ static err stepped(void *state, const struct run_view *v, const struct occasion 
     p->step = v->global_step;
     p->step_ns = v->now_ns;
     if (is_first) {
-        p->first_step = p->step;
-        p->first_ns = p->step_ns;
+        p->begun = p->first = (struct step_time){p->step, p->step_ns};
         p->first_step_unix = v->wall_s;
     }
     if (is_first || p->step / every != p->logged_step / every) log_step(p, v);
@@ -312,7 +320,7 @@ static err evaluated(void *state, const struct run_view *v, const struct occasio
  * files, nor the last evaluation. */
 static double training_seconds(const struct progress *p)
 {
-    return (double)(p->step_ns - p->first_ns) * 1e-9;
+    return (double)(p->step_ns - p->first.ns) * 1e-9;
 }
 
 static void print_end(const struct progress *p, const struct run_view *v)
@@ -326,7 +334,7 @@ static void print_end(const struct progress *p, const struct run_view *v)
         evaluation_text(v->session, &p->evaluation, p->final_step, "test", text);
     else
         snprintf(text, sizeof text, "step %llu", (unsigned long long)p->final_step);
-    count_text(rate(p, v, p->first_step, p->first_ns), count);
+    count_text(rate(p, v, p->first), count);
     struct result_lines lines;
     fprintf(result_lines_begin(&lines), "%s, %.2f s, %s examples/s\n", text, training_seconds(p),
             count);
@@ -354,14 +362,13 @@ static json_t *result_json(const struct progress *p, const struct run_view *v,
             json_object_set_new(metrics, graph->metrics[i].name,
                                 json_real(p->evaluation.metrics[i]));
     }
-    return json_pack("{ss si ss sI sI sI so so* sf sf sf sf}", "name",
-                     v->spec->name ? v->spec->name : "", "code", o->end.code, "verdict",
-                     o->end.code ? o->end.text : "done", "step", (json_int_t)p->final_step,
-                     "own_steps", (json_int_t)p->own_steps, "evaluation_examples",
-                     (json_int_t)p->evaluation.rows, "metrics", metrics, "rows",
-                     rows_json(&p->covered), "seconds", training_seconds(p), "wall_seconds",
-                     (double)(clock_ns() - p->started_ns) * 1e-9, "examples_per_second",
-                     rate(p, v, p->first_step, p->first_ns), "first_step_unix", p->first_step_unix);
+    return json_pack(
+        "{ss si ss sI sI sI so so* sf sf sf sf}", "name", v->spec->name ? v->spec->name : "",
+        "code", o->end.code, "verdict", o->end.code ? o->end.text : "done", "step",
+        (json_int_t)p->final_step, "own_steps", (json_int_t)p->own_steps, "evaluation_examples",
+        (json_int_t)p->evaluation.rows, "metrics", metrics, "rows", rows_json(&p->covered),
+        "seconds", training_seconds(p), "wall_seconds", (double)(clock_ns() - p->started_ns) * 1e-9,
+        "examples_per_second", rate(p, v, p->first), "first_step_unix", p->first_step_unix);
 }
 
 static err write_result(const struct progress *p, const struct run_view *v,
@@ -399,6 +406,7 @@ static err end(void *state, const struct run_view *v, const struct occasion *o)
 const struct hook hook_progress = {
     .object = {.name = "progress", .summary = "shows how far a worker is, and writes its result"},
     .on = {[OCCASION_ADOPTED] = adopted,
+           [OCCASION_BEFORE] = before,
            [OCCASION_STEPPED] = stepped,
            [OCCASION_EVALUATED] = evaluated,
            [OCCASION_COVERED] = covered,

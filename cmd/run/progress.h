@@ -15,14 +15,17 @@
 
 struct progress {
     const struct run *run;
-    bool draws;                    /* a status line on a terminal */
-    FILE *metrics;                 /* NULL: none */
-    int metrics_error;             /* errno of the first line that could not be written, or 0 */
-    uint64_t started_ns;           /* of the process */
-    uint64_t first_ns, first_step; /* end of the first step of this worker */
+    bool draws;          /* a status line on a terminal */
+    FILE *metrics;       /* NULL: none */
+    int metrics_error;   /* errno of the first line that could not be written, or 0 */
+    uint64_t started_ns; /* of the process */
     uint64_t own_steps;
     uint64_t step, step_ns; /* the newest */
-    uint64_t logged_step, logged_ns, drawn_ns;
+    struct step_time begun; /* the same, at its beginning; of the first: at its end */
+    struct step_time first; /* where the speed is measured from */
+    bool has_logged;
+    uint64_t logged_step, drawn_ns;
+    struct step_time logged;
     double first_step_unix; /* when the first step had been taken */
     uint64_t final_step;
     struct evaluation evaluation; /* the chief's last; rows 0: none */

@@ -192,9 +192,15 @@ static void set_time(struct rig *rig, double seconds)
 
 void rig_step(struct rig *rig, uint64_t step, double seconds)
 {
-    set_time(rig, seconds);
+    rig_step_from(rig, step, seconds, seconds);
+}
+
+void rig_step_from(struct rig *rig, uint64_t step, double begin_seconds, double seconds)
+{
+    set_time(rig, begin_seconds);
     rig->view.global_step = step - 1;
     rig_must(rig_tell(rig, OCCASION_BEFORE));
+    set_time(rig, seconds);
     rig->view.global_step = step;
     rig->view.own_steps++;
     rig_must(rig_tell(rig, OCCASION_COMPUTED));

@@ -50,6 +50,8 @@ void rig_saved(struct rig *, const char *prefix, const char *why);
 
 /* before, computed and stepped of the global step, `seconds` after the start. */
 void rig_step(struct rig *, uint64_t step, double seconds);
+/* Begun at one time, whole at another. */
+void rig_step_from(struct rig *, uint64_t step, double begin_seconds, double seconds);
 void rig_adopt(struct rig *, uint64_t step, double seconds);
 void rig_evaluated(struct rig *, uint64_t step, double loss, double accuracy);
 void rig_end(struct rig *, int code); /* and close */

@@ -122,17 +122,33 @@ static void workers_that_are_no_chief_log_too(void **state)
 
 /* ---- step_counter ---- */
 
-static void speed_is_steps_by_seconds_and_the_first_step_starts_the_clock(void **state)
+static void speed_is_steps_by_seconds_and_the_clock_starts_behind_the_first_step(void **state)
 {
     struct rig *rig = *state;
     rig_start(rig, HOOKS("[{\"type\": \"step_counter\", \"every_n_steps\": 50}]"));
     rig_step(rig, 1, 10);
-    rig_step(rig, 50, 11);
+    rig_step(rig, 2, 11);
+    rig_step(rig, 50, 12);
     assert_string_equal(rig_log(rig), "");
-    rig_step(rig, 51, 10.5);
+    rig_step(rig, 51, 11.49);
     assert_string_equal(rig_log(rig), "global_step/sec: 100\n");
-    rig_step(rig, 112, 11);
+    rig_step(rig, 112, 11.99);
     assert_string_equal(rig_log(rig), "global_step/sec: 122\n");
+}
+
+/* A step that was slow ends when others are far ahead of its number, and the next one shows that.
+ */
+static void a_step_that_takes_longer_than_those_of_others_makes_no_peak(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, HOOKS("[{\"type\": \"step_counter\", \"every_n_steps\": 50}]"));
+    rig_step_from(rig, 1, 10, 11); /* the first, while others take 1000 */
+    rig_step_from(rig, 1001, 11, 11.001);
+    assert_string_equal(rig_log(rig), "");
+    rig_step_from(rig, 1101, 11.1, 15); /* it stood still */
+    assert_string_equal(rig_log(rig), "global_step/sec: 1000\n");
+    rig_step_from(rig, 5001, 15, 15.001);
+    assert_string_equal(rig_log(rig), "global_step/sec: 1000\n");
 }
 
 static void a_recovery_starts_the_clock_anew(void **state)
@@ -190,7 +206,8 @@ int main(void)
         WITH_RIG(after_a_recovery_there_is_nothing_to_tell_before_the_next_step),
         WITH_RIG(a_loss_that_is_no_number_is_told_as_it_is),
         WITH_RIG(workers_that_are_no_chief_log_too),
-        WITH_RIG(speed_is_steps_by_seconds_and_the_first_step_starts_the_clock),
+        WITH_RIG(speed_is_steps_by_seconds_and_the_clock_starts_behind_the_first_step),
+        WITH_RIG(a_step_that_takes_longer_than_those_of_others_makes_no_peak),
         WITH_RIG(a_recovery_starts_the_clock_anew),
         WITH_RIG(a_step_that_does_not_grow_is_said_five_times),
         WITH_RIG(two_steps_may_have_one_number),

@@ -223,6 +223,12 @@ bool hook_timer_is_due(const struct hook_timer *timer, uint64_t step, uint64_t n
     return timer->every_secs > 0 && passed_s >= timer->every_secs;
 }
 
+double steps_per_second(struct step_time from, struct step_time to)
+{
+    if (to.ns <= from.ns || to.step < from.step) return 0;
+    return (double)(to.step - from.step) * 1e9 / (double)(to.ns - from.ns);
+}
+
 void hook_timer_fired(struct hook_timer *timer, uint64_t step, uint64_t now_ns)
 {
     timer->has_fired = true;

@@ -131,6 +131,13 @@ struct hook_timer {
 bool hook_timer_is_due(const struct hook_timer *, uint64_t step, uint64_t now_ns);
 void hook_timer_fired(struct hook_timer *, uint64_t step, uint64_t now_ns);
 
+/* When the values of a global step were there, which is when a worker begins its step: BEFORE. At
+ * the step's end others may have gone on, by as much as the step was longer than usual. */
+struct step_time {
+    uint64_t step, ns;
+};
+double steps_per_second(struct step_time from, struct step_time to); /* 0: there is no telling */
+
 /* One that is no part of the spec: of the program that runs the worker. It is told before all
  * others, of the end after them; only its occasions are asked for, and no error is forgiven. */
 struct own_hook {

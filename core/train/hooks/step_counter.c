@@ -1,7 +1,8 @@
 /* step_counter.c - how fast the whole cluster trains: global steps and examples per second.
  *
- * The first question only starts the clock. Where the global step stands still over several own
- * steps, as where every gradient is dropped, that is said, five times at most. Two in a row can
+ * Measured is from the beginning of one own step to that of another. The first one takes longer
+ * than all others, and the clock starts behind it. Where the global step stands still over several
+ * own steps, as where every gradient is dropped, that is said, five times at most. Two in a row can
  * have one number where a checkpoint is cut between them.
  */
 #include <inttypes.h>
@@ -19,8 +20,10 @@ enum { EVERY_N_STEPS = 100 };
 
 struct state {
     struct hook_timer timer;
-    uint64_t last_step; /* of the last own step */
-    int standing;       /* own steps in a row that brought no other number */
+    bool has_first, has_since;
+    struct step_time begun, since; /* the own step that is computed; the last measurement */
+    uint64_t last_step;            /* of the last own step */
+    int standing;                  /* own steps in a row that brought no other number */
     int warnings;
 };
 
@@ -97,18 +100,26 @@ static err report(const struct run_view *view, double steps_per_s)
     return events_flush(view->events);
 }
 
+static err before(void *state, const struct run_view *view, const struct occasion *o)
+{
+    struct state *s = state;
+    s->begun = (struct step_time){view->global_step, view->now_ns};
+    if (s->has_first && !s->has_since) s->since = s->begun;
+    s->has_since = s->has_first;
+    return OK;
+}
+
 static err stepped(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
-    const struct hook_timer last = s->timer;
     warn_standstill(s, view);
+    s->has_first = true;
     if (!hook_timer_is_due(&s->timer, view->global_step, view->now_ns)) return OK;
     hook_timer_fired(&s->timer, view->global_step, view->now_ns);
-    /* After a recovery went back there is no telling how many steps were taken. */
-    if (!last.has_fired || view->global_step < last.fired_step || view->now_ns <= last.fired_ns)
-        return OK;
-    const double passed_s = (double)(view->now_ns - last.fired_ns) / 1e9;
-    return report(view, (double)(view->global_step - last.fired_step) / passed_s);
+    if (!s->has_since) return OK;
+    const double steps_per_s = steps_per_second(s->since, s->begun);
+    s->since = s->begun;
+    return steps_per_s > 0 ? report(view, steps_per_s) : OK;
 }
 
 const struct hook hook_step_counter = {
@@ -120,5 +131,5 @@ const struct hook hook_step_counter = {
     .check = check,
     .standard = standard,
     .begin = begin,
-    .on = {[OCCASION_STEPPED] = stepped},
+    .on = {[OCCASION_BEFORE] = before, [OCCASION_STEPPED] = stepped},
 };

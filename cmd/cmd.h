@@ -7,6 +7,7 @@
 #define CMD_CMD_H
 
 #include "cmd/cache_flags.h"
+#include "cmd/changed_features.h"
 #include "core/cluster/description/host_file.h"
 #include "core/base/fields/fields.h"
 #include "core/cluster/description/cluster_spec.h"
@@ -35,7 +36,8 @@ struct run_flags { /* one table: run_flags_object */
     struct strings set;              /* --set train.last_step=200, repeatable */
     const char *data_dir;
     struct cache_flags cache;
-    int64_t seed; /* -1: the spec's */
+    int changed_features; /* enum changed_features */
+    int64_t seed;         /* -1: the spec's */
     const char *result, *metrics_file;
     int transport;           /* enum transport_choice (core/cluster/task/task.h) */
     int parts;               /* enum parts_choice, there too */

@@ -12,6 +12,9 @@ static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const formats[] = {"text", "dated", "json", NULL};
 static const char *const launched[] = {"no", "yes", "terminal", NULL};
 
+const char *const changed_features_names[] = {
+    [CHANGED_FEATURES_REFUSE] = "refuse", [CHANGED_FEATURES_ACCEPT] = "accept", NULL};
+
 /* Without them the words of the environment are somebody else's. */
 static const char *const hosts_variables[] = {"PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG", NULL};
 
@@ -179,6 +182,7 @@ static const struct field fields[] = {
      .fallback = "null",
      .help = "folder of the data files with relative paths, instead of the folder of the spec"},
     CACHE_FLAGS(struct run_flags),
+    CHANGED_FEATURES_FLAG(struct run_flags),
     {.name = "seed",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, seed),

@@ -29,6 +29,7 @@ static const struct field shared[] = {
      .help = "folder of the spec's data files with relative paths, instead of the folder of the "
              "spec"},
     CACHE_FLAGS(struct restored_flags),
+    CHANGED_FEATURES_FLAG(struct restored_flags),
     {.name = "threads",
      .type = FIELD_INT,
      .offset = offsetof(struct restored_flags, threads),
@@ -79,6 +80,7 @@ err restored_model_load_spec(struct restored_model *r, const struct restored_fla
         .overrides = flags->set,
         .data_dir = flags->data_dir,
         .seed = -1,
+        .accepts_changed_features = flags->changed_features == CHANGED_FEATURES_ACCEPT,
     };
     r->flags = *flags;
     TRY(cache_flags_begin(&flags->cache));

@@ -11,6 +11,7 @@ struct restored_flags {
     struct strings set;
     const char *data_dir;
     struct cache_flags cache;
+    int changed_features; /* enum changed_features */
     int64_t threads;
     const char *cpu_kernels, *device;
 };

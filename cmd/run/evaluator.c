@@ -77,7 +77,8 @@ static err keep_best(struct evaluator *v, struct bundle *bundle,
 {
     if (!v->best.keep) return OK;
     TRY(best_checkpoints_offer(&v->best, bundle_prefix(bundle), bundle_shards(bundle), entry));
-    return v->best.count ? spec_keep_measured(&v->run->spec, v->best.folder) : OK;
+    return v->best.count ? spec_copy_measured(v->run->spec.train.checkpoint_dir, v->best.folder)
+                         : OK;
 }
 
 /* A full disk does not end it. */

@@ -193,6 +193,7 @@ err run_load_spec(struct run *run)
         .overrides = run->flags.set,
         .data_dir = run->flags.data_dir,
         .seed = run->flags.seed,
+        .accepts_changed_features = run->flags.changed_features == CHANGED_FEATURES_ACCEPT,
     };
     TRY(cache_flags_begin(&run->flags.cache));
     TRY(spec_load(&options, &run->spec));

@@ -60,6 +60,13 @@ char *arena_string(struct arena *arena, const char *text)
     return memcpy(arena_new(arena, bytes), text, bytes);
 }
 
+const char **arena_strings(struct arena *arena, const char *const *texts, int count)
+{
+    const char **copies = arena_array(arena, (size_t)count, sizeof *copies);
+    for (int i = 0; i < count; i++) copies[i] = arena_string(arena, texts[i]);
+    return copies;
+}
+
 char *arena_format(struct arena *arena, const char *format, ...)
 {
     va_list arguments, again;

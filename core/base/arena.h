@@ -18,6 +18,7 @@ struct arena {
 void *arena_new(struct arena *, size_t bytes);
 void *arena_array(struct arena *, size_t count, size_t size); /* checks the product */
 char *arena_string(struct arena *, const char *text);
+const char **arena_strings(struct arena *, const char *const *texts, int count); /* copies */
 char *arena_format(struct arena *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void arena_free(struct arena *); /* leaves an empty arena */
 

@@ -56,6 +56,8 @@ struct row_reader {
      * features; NULL: it gives cells */
     const struct column *stored;
     const char *use; /* of such a one, for a person: which parts of the file are what; NULL: all */
+    const char *const *feature_names; /* [feature_count] of such a one: names of its numbers */
+    int feature_count;                /* 0: no file names them */
 };
 
 struct row_calls {

@@ -26,7 +26,9 @@ struct dataset {
     const char *label_name; /* the files of the labels */
     struct parts *parts;    /* where it is made of several files (parts.h); else NULL */
     const char *use;        /* which parts of the file are what; "" or NULL: it says so itself */
-    void *owned;            /* the format's own */
+    struct strings feature_names; /* of the numbers of "features", in their order; none: no file
+                                     names them. They live as long as the dataset */
+    void *owned;                  /* the format's own */
     void (*close)(struct dataset *);
 };
 
@@ -43,6 +45,11 @@ struct format_context {
                                   other; NULL: of none */
     /* Where rows name their cells: those of the files before; none: this is the first. */
     struct strings cell_names;
+    /* Where the numbers of "features" have names in the file, they are found by these, in this
+     * order: those of the checkpoint, of data.train, of the files before. None: as the file has
+     * them. */
+    struct strings feature_names;
+    bool takes_other_features; /* a file without these names is read in its own order */
     struct bad_rows *bad_rows; /* NULL: none may be */
     uint64_t seed;
     bool without_labels; /* for predictions: labels need not be there and are not looked at */

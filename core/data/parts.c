@@ -25,7 +25,7 @@ struct parts {
     int count, opened;
     struct part *at; /* [count] */
     bool is_read;    /* a first reader was opened, whose rows were these: */
-    struct strings cell_names;
+    struct strings cell_names, feature_names;
     struct column stored[STORED_COLUMNS];
     struct label_seen labels;
 
@@ -114,6 +114,11 @@ int parts_count(const struct parts *parts)
     return parts->count;
 }
 
+struct strings parts_feature_names(const struct parts *parts)
+{
+    return parts->feature_names;
+}
+
 static err add_bytes(const struct format_context *context, const char *path, uint64_t *sum)
 {
     struct input *in = NULL;
@@ -142,6 +147,7 @@ static struct format_context context_of_part(const struct parts *parts,
     for (int i = 0; i < FILES_OF_PART_MAX; i++)
         result.files[i] = parts->files[i].count ? parts->files[i].at[part] : NULL;
     result.cell_names = parts->cell_names;
+    if (parts->feature_names.count) result.feature_names = parts->feature_names;
     return result;
 }
 
@@ -192,13 +198,13 @@ static err check_column(const struct column *a, const struct column *b, const ch
 }
 
 /* A table says by its use which cells are features: in two files they may stand in another order.
- */
+ * Those with names are found by these. */
 static err check_alike(const struct dataset *all, const struct dataset *more)
 {
     for (int i = 0; i < all->column_count; i++)
         TRY(check_column(&all->columns[i], &more->columns[i],
                          i == LABELS ? more->label_name : more->name));
-    if (!more->use || strcmp(all->use, more->use) == 0) return OK;
+    if (all->feature_names.count || !more->use || strcmp(all->use, more->use) == 0) return OK;
     return fail(ERR_INPUT, "%s: expected, as in the files before, %s; got %s", more->name, all->use,
                 more->use);
 }
@@ -229,6 +235,10 @@ static err append_part(struct parts *parts, struct dataset *all, const struct da
             all->columns[i].name = arena_string(&parts->arena, more->columns[i].name);
         }
         all->use = arena_string(&parts->arena, more->use ? more->use : "");
+        parts->feature_names = (struct strings){
+            arena_strings(&parts->arena, more->feature_names.at, more->feature_names.count),
+            more->feature_names.count};
+        all->feature_names = parts->feature_names;
     }
     TRY(check_alike(all, more));
     set_opened(parts, more->name, more->label_name, all->rows);
@@ -301,11 +311,11 @@ static void keep_first(struct parts *parts, const struct row_reader *first)
     if (first->stored) memcpy(parts->stored, first->stored, sizeof parts->stored);
     for (int i = 0; first->stored && i < STORED_COLUMNS; i++)
         parts->stored[i].name = arena_string(&parts->arena, first->stored[i].name);
-    if (!first->cell_count) return;
-    const char **names = arena_array(&parts->arena, (size_t)first->cell_count, sizeof *names);
-    for (int i = 0; i < first->cell_count; i++)
-        names[i] = arena_string(&parts->arena, first->cell_names[i]);
-    parts->cell_names = (struct strings){names, first->cell_count};
+    parts->cell_names = (struct strings){
+        arena_strings(&parts->arena, first->cell_names, first->cell_count), first->cell_count};
+    parts->feature_names =
+        (struct strings){arena_strings(&parts->arena, first->feature_names, first->feature_count),
+                         first->feature_count};
 }
 
 static err check_rows(const struct parts *parts, const struct row_reader *reader)

@@ -38,6 +38,9 @@ int parts_count(const struct parts *);
 err parts_read(struct parts *, const struct source_spec *, const struct format_context *, int part,
                bool is_stored, struct row_reader **ret);
 
+/* Of the file that was opened first; they live as long as the parts. */
+struct strings parts_feature_names(const struct parts *);
+
 /* Of all files, unpacked: of packed ones a guess. */
 err parts_bytes(const struct source_spec *, const struct format_context *, uint64_t *ret);
 

@@ -486,7 +486,8 @@ err batch_source_of(struct dataset *d, struct rows_from from, struct batch_sourc
         return e;
     }
     *p = (struct pipeline){
-        .source = {&calls, d->name, d->use, d->rows, p->data.columns, d->column_count},
+        .source = {&calls, d->name, d->use, d->rows, p->data.columns, d->column_count,
+                   d->feature_names},
         .data = *d,
         .from = from,
         .lock = PTHREAD_MUTEX_INITIALIZER,

@@ -48,6 +48,7 @@ struct batch_source {
     int64_t rows;           /* of one epoch; 0: there is one that has no end (follow/followed.h) */
     const struct column *columns;
     int column_count;
+    struct strings feature_names; /* as a dataset has them */
 };
 
 struct source_calls {

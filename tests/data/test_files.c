@@ -83,8 +83,7 @@ static void faults_name_the_file_that_has_them(void **state)
                    NULL);
     file_write_text("bad.csv", "z,y\n4,1\n");
     assert_refused(CSV("['b.csv', 'bad.csv']"),
-                   "bad.csv: expected, as in the files before, label y", "feature: x", "feature: z",
-                   NULL);
+                   "bad.csv: its features are z; those of the model are x", NULL);
     file_write_text("bad.csv", "x,y\n4,1\n5,7\n");
     source_open_ok(CSV("['a-*.csv', 'bad.csv', 'b.csv']"), &d);
     assert_non_null(strstr(d.name, "a-1.csv and 3 more"));
@@ -93,6 +92,31 @@ static void faults_name_the_file_that_has_them(void **state)
     assert_int_equal(transform_check(&t, &d), ERR_INPUT);
     assert_non_null(strstr(error_text(), "bad.csv: row 1 (from 0): label 7"));
     dataset_close(&d);
+}
+
+static void assert_pairs(const char *source, const float *features, int64_t rows)
+{
+    struct dataset d;
+    source_open_ok(source, &d);
+    assert_int_equal(d.rows, rows);
+    assert_memory_equal(d.columns[FEATURES].at, features, 2 * (size_t)rows * sizeof(float));
+    dataset_close(&d);
+}
+
+/* Files of one source may have their columns in any order. */
+static void features_are_found_by_name(void **state)
+{
+    file_write_text("ab.csv", "a,b,y\n1,2,0\n");
+    file_write_text("ba.csv", "b,a,y\n4,3,1\n");
+    file_write_text("yba.csv", "y,b,a\n0,6,5\n");
+    assert_pairs(CSV("['ab.csv', 'ba.csv', 'yba.csv']"), (float[]){1, 2, 3, 4, 5, 6}, 3);
+    assert_pairs(CSV("['ba.csv', 'ab.csv']"), (float[]){4, 3, 2, 1}, 2);
+    assert_pairs("{'format': 'csv', 'file': ['ab.csv', 'ba.csv'], 'label': 'y', 'columns': "
+                 "['b', 'a']}",
+                 (float[]){2, 1, 4, 3}, 2);
+    file_write_text("bc.csv", "b,c,y\n4,3,1\n");
+    assert_refused(CSV("['ab.csv', 'bc.csv']"), "bc.csv", "b, c", "a, b", "--changed_features",
+                   NULL);
 }
 
 static void skip_and_take_count_rows_of_all_files(void **state)
@@ -239,6 +263,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_found_is_named, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(faults_name_the_file_that_has_them, folder_make,
                                         folder_remove),
+        cmocka_unit_test_setup_teardown(features_are_found_by_name, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(skip_and_take_count_rows_of_all_files, folder_make,
                                         folder_remove),
         cmocka_unit_test_setup_teardown(what_take_leaves_out_is_not_read, folder_make,

@@ -147,8 +147,8 @@ enum { FIELD_LIST_MAX = 65536, FIELD_DEPTH_MAX = 32 };
  * at the top). Strings and lists go to the arena, borrowed json stays the caller's. */
 err fields_parse(const struct object *, json_t *json, const char *path, struct arena *, void *ret);
 
-/* The other way round, of an object whose fields are BOOL, INT, FLOAT, ENUM and STRING: parsed
- * again it is the same to the bit. New reference; NULL: no memory. */
+/* The other way round, of an object whose fields are BOOL, INT, FLOAT, ENUM, STRING, STRINGS,
+ * FLOATS and JSON: parsed again it is the same to the bit. New reference; NULL: no memory. */
 json_t *fields_write(const struct object *, const void *from);
 
 /* The FLOAT field of that name, which there is. */

@@ -4,6 +4,20 @@
 
 #include "core/base/fields/fields_inside.h"
 
+static json_t *list_of_texts(const struct strings *texts)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < texts->count; i++) json_array_append_new(list, json_string(texts->at[i]));
+    return list;
+}
+
+static json_t *list_of_numbers(const struct floats *numbers)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < numbers->count; i++) json_array_append_new(list, json_real(numbers->at[i]));
+    return list;
+}
+
 static json_t *value_of(const struct field *field, const char *at)
 {
     switch (field->type) {
@@ -17,6 +31,12 @@ static json_t *value_of(const struct field *field, const char *at)
         return json_string(field->choices[*(const int *)at]);
     case FIELD_STRING:
         return *(const char *const *)at ? json_string(*(const char *const *)at) : json_null();
+    case FIELD_STRINGS:
+        return list_of_texts((const struct strings *)at);
+    case FIELD_FLOATS:
+        return list_of_numbers((const struct floats *)at);
+    case FIELD_JSON:
+        return *(json_t *const *)at ? json_deep_copy(*(json_t *const *)at) : json_null();
     default:
         assert(false); /* no caller has others */
         return NULL;

@@ -18,7 +18,9 @@ static err open_folder(struct worker_task *w)
         .keep_every_hours = train->keep_checkpoint_every_n_hours,
     };
     TRY(checkpoints_open(train->checkpoint_dir, &retention, clock_unix_s(), &w->checkpoints));
-    TRY(spec_keep_measured(w->options.spec, train->checkpoint_dir));
+    TRY(spec_keep_measured(w->options.spec,
+                           w->session.features ? w->session.features : w->options.spec->features,
+                           train->checkpoint_dir));
     w->saving.has_litter = true; /* ps may be writing for the life before, or the chief before */
     return checkpoints_own(w->checkpoints, w->token, clock_unix_s());
 }

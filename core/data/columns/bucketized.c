@@ -68,28 +68,57 @@ static err read_lines(struct input *in, struct floats *boundaries)
     return fail(ERR_INPUT, "no boundary is in it");
 }
 
-static err read_file(const char *file, const struct column_context *context,
+static err read_file(const char *file, const struct format_context *context, struct arena *arena,
                      struct floats *boundaries)
 {
     struct input *in = NULL;
-    boundaries->at = arena_array(context->arena, FIELD_LIST_MAX, sizeof *boundaries->at);
-    TRY(input_open(context->format, file, &in));
+    boundaries->at = arena_array(arena, FIELD_LIST_MAX, sizeof *boundaries->at);
+    TRY(input_open(context, file, &in));
     const err e = read_lines(in, boundaries);
     const err told = e ? fail_prefix(e, "%s", input_path(in)) : OK;
     input_close(in);
     return told;
 }
 
+static err read_boundaries(const struct attributes *a, const struct format_context *context,
+                           struct arena *arena, struct floats *ret)
+{
+    *ret = a->boundaries;
+    if (!a->boundaries.count == !a->file)
+        return fail(ERR_INPUT, "expected either \"boundaries\" or \"file\"");
+    if (a->file) TRY(read_file(a->file, context, arena, ret));
+    return check_rise(ret);
+}
+
+/* -0 is where 0 is. */
+static struct column_content content_of(const struct floats *boundaries)
+{
+    uint64_t digest = 0;
+    for (int i = 0; i < boundaries->count; i++) {
+        const double boundary = boundaries->at[i] + 0.0;
+        digest = fingerprint_join(digest, fingerprint(&boundary, sizeof boundary));
+    }
+    return (struct column_content){boundaries->count, digest};
+}
+
+static err content(const void *attributes, const struct format_context *context,
+                   struct column_content *ret)
+{
+    struct arena arena = {0};
+    struct floats boundaries;
+    const err e = read_boundaries(attributes, context, &arena, &boundaries);
+    if (!e) *ret = content_of(&boundaries);
+    arena_free(&arena);
+    return e;
+}
+
 static err open(struct column_maker *m, const struct column_context *context)
 {
     const struct attributes *a = m->attributes;
     struct floats *boundaries = arena_new(context->arena, sizeof *boundaries);
-    if (!a->boundaries.count == !a->file)
-        return fail(ERR_INPUT, "expected either \"boundaries\" or \"file\"");
-    *boundaries = a->boundaries;
-    if (a->file) TRY(read_file(a->file, context, boundaries));
-    TRY(check_rise(boundaries));
+    TRY(read_boundaries(a, context->format, context->arena, boundaries));
     m->state = boundaries;
+    m->content = content_of(boundaries);
     column_makes_ids(m, a->source.max, boundaries->count + 1);
     return OK;
 }
@@ -115,5 +144,7 @@ const struct column_kind column_bucketized = {
     .object = {"bucketized", "ids of the stretches that numbers fall into", fields,
                sizeof(struct attributes)},
     .open = open,
+    .content_name = "boundaries",
+    .content = content,
     .id = id,
 };

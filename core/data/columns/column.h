@@ -51,6 +51,12 @@ bool column_reads_cell(const struct column_kind *);
         .help = "the most values that a row has; those that it has not count as nothing"           \
     }
 
+/* What a column has listed, in the spec or in a file: words, boundaries. */
+struct column_content {
+    int64_t count;
+    uint64_t digest; /* of all, in their order */
+};
+
 /* Fingerprints of cells, for all columns that are made of them; of the row at hand. */
 struct prints {
     uint64_t row;     /* counted from 1 */
@@ -67,9 +73,10 @@ struct column_maker {
     struct column made; /* described by open(): [rows] of ids or floats */
     void *state;        /* the kind's own */
     struct prints *prints;
-    int64_t stand_in; /* the id of a row without any; NO_ID: none */
-    uint64_t inverse; /* of made.buckets: column_bucket */
-    int64_t missing;  /* rows in which its cell was empty, or a default replaced what it has */
+    int64_t stand_in;              /* the id of a row without any; NO_ID: none */
+    uint64_t inverse;              /* of made.buckets: column_bucket */
+    struct column_content content; /* of kinds that have it */
+    int64_t missing; /* rows in which its cell was empty, or a default replaced what it has */
 };
 
 struct column_context {
@@ -93,8 +100,14 @@ struct column_kind {
     err (*open)(struct column_maker *, const struct column_context *);
     /* The id of an item, whose weight it may set; NO_ID: none. ERR_INPUT: what was expected. */
     err (*id)(const struct column_maker *, struct item *, int64_t *ret);
+    /* What it has listed; NULL: a kind lists nothing. */
+    const char *content_name; /* "words" */
+    err (*content)(const void *attributes, const struct format_context *,
+                   struct column_content *ret);
     bool is_of_print; /* id() is column_bucket() of a word's fingerprint */
     bool is_of_id;    /* id() of an id is the id itself, where it is below made.buckets */
+    /* Ids are the numbers that stand there: a limit on them changes none. The limit's field. */
+    const char *limit_name;
     enum crossing crosses;
     /* Or, where id is NULL, all of the row; to: as made says */
     err (*make)(struct column_maker *, const struct cell *cells, void *to);
@@ -105,6 +118,9 @@ extern const struct kinds column_kinds; /* key "column" */
 struct column_spec {
     struct variant column;
     const char *name;
+    /* Set where what it has listed is known before: a file that has changed since is refused.
+     * Zeroed: not known. */
+    struct column_content content;
 };
 extern const struct object column_spec_object;
 
@@ -133,6 +149,9 @@ static inline uint64_t column_print(struct prints *p, const struct cell *cells, 
 err column_check_cell(const struct row_reader *, const char *name, int cell);
 /* The items of the column's cell, of a kind that reads one. */
 struct items column_items(const struct column_maker *, const struct cell *cells);
+
+/* Reads what the column has listed, and notes it in the spec. */
+err column_note_content(struct column_spec *, const struct format_context *);
 
 /* ERR_INPUT: "expected EXPECTED, got "what is there"" */
 err item_refuse(const struct item *, const char *expected);

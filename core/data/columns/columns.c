@@ -55,7 +55,8 @@ struct columns {
     struct column made[COLUMNS_MAX];
     size_t row_bytes[COLUMNS_MAX];
     int count;
-    bool is_stored; /* the reader makes them */
+    bool is_stored;               /* the reader makes them */
+    struct strings feature_names; /* of such a reader */
     struct prints prints;
     struct column_maker *makers; /* [maker_count] */
     int maker_count;
@@ -95,6 +96,23 @@ static err check_source(struct column_maker *m, const struct row_reader *reader)
     return OK;
 }
 
+err column_note_content(struct column_spec *spec, const struct format_context *context)
+{
+    const struct column_kind *kind = spec->column.kind->descriptor;
+    if (!kind->content) return OK;
+    const err e = kind->content(spec->column.attributes, context, &spec->content);
+    return e ? fail_prefix(e, "column \"%s\"", spec->name) : OK;
+}
+
+/* Files are opened by several threads, and again for every file that is followed. */
+static err check_content(const struct column_spec *spec, const struct column_maker *m)
+{
+    const struct column_content *known = &spec->content, *now = &m->content;
+    if (!known->digest || (known->count == now->count && known->digest == now->digest)) return OK;
+    return fail(ERR_INPUT, "its %s have changed since the run began: %lld then, %lld now",
+                m->kind->content_name, (long long)known->count, (long long)now->count);
+}
+
 static err add_made(struct columns *c, const struct column *column)
 {
     if (column_find(c->made, c->count, column->name) >= 0)
@@ -119,6 +137,7 @@ static err open_maker(struct columns *c, const struct row_reader *reader,
                                .stand_in = NO_ID};
     if (column_reads_cell(m->kind)) TRY(check_source(m, reader));
     TRY(m->kind->open(m, &all));
+    TRY(check_content(spec, m));
     m->made.name = m->name;
     TRY(add_made(c, &m->made));
     c->maker_count++;
@@ -152,6 +171,9 @@ static err open_makers(struct columns *c, const struct row_reader *reader,
 static err take_stored(struct columns *c, const struct row_reader *reader)
 {
     c->is_stored = true;
+    c->feature_names =
+        (struct strings){arena_strings(&c->arena, reader->feature_names, reader->feature_count),
+                         reader->feature_count};
     for (int i = 0; i < STORED_COLUMNS; i++) {
         struct column column = reader->stored[i];
         column.name = arena_string(&c->arena, column.name);
@@ -396,6 +418,7 @@ static void give(struct made *made, struct dataset *ret)
                             .name = made->name,
                             .label_name = made->name,
                             .use = made->use,
+                            .feature_names = made->columns->feature_names,
                             .owned = made,
                             .close = close_made};
     for (int i = 0; i < ret->column_count; i++) {

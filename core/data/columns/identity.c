@@ -52,4 +52,5 @@ const struct column_kind column_identity = {
     .object = {"identity", "whole numbers that are ids", fields, sizeof(struct attributes)},
     .open = open,
     .id = id,
+    .limit_name = "buckets",
 };

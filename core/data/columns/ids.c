@@ -57,5 +57,6 @@ const struct column_kind column_ids = {
                sizeof(struct attributes)},
     .open = open,
     .id = id,
+    .limit_name = "rows",
     .is_of_id = true,
 };

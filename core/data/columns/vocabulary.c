@@ -29,6 +29,7 @@ struct words {
     struct word *places; /* [size] */
     size_t size;         /* a power of two */
     int64_t count;
+    uint64_t digest; /* of all */
 };
 
 static const struct field fields[] = {
@@ -82,6 +83,7 @@ static err add(struct words *words, const struct item *word)
         return fail(ERR_INPUT, "the word \"%.*s\" is there twice",
                     word->length < 64 ? (int)word->length : 64, word->text);
     *place = (struct word){word->text, word->length, words->count++};
+    words->digest = fingerprint_join(words->digest, fingerprint(word->text, word->length));
     return OK;
 }
 
@@ -130,17 +132,18 @@ static err add_lines(struct words *words, const char *text, size_t bytes)
     return OK;
 }
 
-static err add_file(struct words *words, const char *file, const struct column_context *context)
+static err add_file(struct words *words, const char *file, const struct format_context *context,
+                    struct arena *arena)
 {
     struct input *in = NULL;
     struct block block = {0};
     size_t bytes = 0;
-    TRY(input_open(context->format, file, &in));
+    TRY(input_open(context, file, &in));
     err e = read_all(in, &block, &bytes);
     if (!e) {
-        char *text = arena_new(context->arena, bytes + 1);
+        char *text = arena_new(arena, bytes + 1);
         memcpy(text, block.at, bytes);
-        make_places(words, count_lines(text, bytes), context->arena);
+        make_places(words, count_lines(text, bytes), arena);
         e = add_lines(words, text, bytes);
         if (e) e = fail_prefix(e, "%s", input_path(in));
     }
@@ -149,14 +152,33 @@ static err add_file(struct words *words, const char *file, const struct column_c
     return e;
 }
 
+static err read_words(const struct attributes *a, const struct format_context *context,
+                      struct arena *arena, struct words *ret)
+{
+    *ret = (struct words){0};
+    if (!a->words.count == !a->file)
+        return fail(ERR_INPUT, "expected either \"words\" or \"file\"");
+    return a->file ? add_file(ret, a->file, context, arena) : add_listed(ret, &a->words, arena);
+}
+
+static err content(const void *attributes, const struct format_context *context,
+                   struct column_content *ret)
+{
+    struct arena arena = {0};
+    struct words words;
+    const err e = read_words(attributes, context, &arena, &words);
+    *ret = (struct column_content){words.count, words.digest};
+    arena_free(&arena);
+    return e;
+}
+
 static err open(struct column_maker *m, const struct column_context *context)
 {
     const struct attributes *a = m->attributes;
     struct words *words = arena_new(context->arena, sizeof *words);
-    if (!a->words.count == !a->file)
-        return fail(ERR_INPUT, "expected either \"words\" or \"file\"");
-    TRY(a->file ? add_file(words, a->file, context) : add_listed(words, &a->words, context->arena));
+    TRY(read_words(a, context->format, context->arena, words));
     m->state = words;
+    m->content = (struct column_content){words->count, words->digest};
     column_makes_ids(m, a->source.max, words->count + a->oov_buckets);
     return OK;
 }
@@ -180,6 +202,8 @@ static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 const struct column_kind column_vocabulary = {
     .object = {"vocabulary", "ids of words that are listed", fields, sizeof(struct attributes)},
     .open = open,
+    .content_name = "words",
+    .content = content,
     .id = id,
     .crosses = CROSSES_NAME,
 };

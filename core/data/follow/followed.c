@@ -149,6 +149,10 @@ static err describe(struct followed *f)
         f->described.columns[i].at = NULL;
         f->described.columns[i].name = arena_string(arena, d.columns[i].name);
     }
+    f->described.feature_names = (struct strings){
+        arena_strings(arena, d.feature_names.at, d.feature_names.count), d.feature_names.count};
+    f->arrivals.context.feature_names = f->described.feature_names;
+    f->ahead.arrivals.context.feature_names = f->described.feature_names;
     arrived_rows_close(&rows);
     return OK;
 }

@@ -4,6 +4,7 @@
  * columns are made of the cells (columns/), all that are features are numbers, and become float32
  * [columns].
  */
+#include "core/base/log.h"
 #include "core/data/columns/column.h"
 #include "core/data/formats/csv_table.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { USE_TEXT_MAX = 1024, USE_NAMES_MAX = 300 };
+enum { USE_TEXT_MAX = 1024, USE_NAMES_MAX = 300, LIST_TEXT_MAX = 400, NAME_SHOWN_MAX = 80 };
 
 /* A file whose rows are all numbers */
 struct table {
@@ -23,8 +24,9 @@ struct table {
     struct column stored[STORED_COLUMNS];
     int *columns; /* [column_count]: which ones are features */
     int column_count;
-    bool *is_listed;        /* [width]: features by "columns", or left out by "except" */
-    char use[USE_TEXT_MAX]; /* for a person */
+    const char **feature_names; /* [column_count] where the file names them */
+    bool *is_listed;            /* [width]: features by "columns", or left out by "except" */
+    char use[USE_TEXT_MAX];     /* for a person */
     bool has_missing;
     float missing;
     int64_t first_line; /* of data */
@@ -104,15 +106,83 @@ static err choose_listed_columns(struct table *t)
     return OK;
 }
 
-static err choose_columns(struct table *t)
+static err choose_as_listed(struct table *t)
 {
-    t->columns = calloc((size_t)t->file.width, sizeof *t->columns);
-    t->is_listed = calloc((size_t)t->file.width, sizeof *t->is_listed);
-    if (!t->columns || !t->is_listed)
+    return is_given(t->file.attributes->columns) ? choose_listed_columns(t)
+                                                 : choose_remaining_columns(t);
+}
+
+/* As many names as there is room for: "a, b, ..." */
+static const char *list_names(const char *const *names, int count, char ret[LIST_TEXT_MAX])
+{
+    size_t used = 0;
+    for (int i = 0; i < count && used < LIST_TEXT_MAX - NAME_SHOWN_MAX; i++)
+        used +=
+            (size_t)snprintf(ret + used, LIST_TEXT_MAX - used, "%s%.64s", i ? ", " : "", names[i]);
+    if (used >= LIST_TEXT_MAX - NAME_SHOWN_MAX) snprintf(ret + used, LIST_TEXT_MAX - used, ", ...");
+    return ret;
+}
+
+static err refuse_names(const struct table *t, const struct strings *expected)
+{
+    char have[LIST_TEXT_MAX], wanted[LIST_TEXT_MAX];
+    return fail(ERR_INPUT, "%s: its features are %s; those of the model are %s", t->file.path,
+                list_names(t->feature_names, t->column_count, have),
+                list_names(expected->at, expected->count, wanted));
+}
+
+/* Where in the names; count: nowhere. Most often files have one order. */
+static int find_name(const struct strings *names, const char *name, int likely)
+{
+    int i = 0;
+    if (strcmp(names->at[likely], name) == 0) return likely;
+    while (i < names->count && strcmp(names->at[i], name)) i++;
+    return i;
+}
+
+/* Another file has the same features in another order. How many there are is compared by whoever
+ * knows the shape. */
+static err order_by_name(struct table *t, const struct strings *expected)
+{
+    int *ordered = calloc((size_t)t->file.width, sizeof *ordered); /* each plus 1; 0: not yet */
+    if (!ordered) return fail(ERR_MEMORY, "%s: no memory for columns", t->file.path);
+    bool fits = true;
+    for (int i = 0; fits && i < t->column_count; i++) {
+        const int place = find_name(expected, t->feature_names[i], i);
+        fits = place < expected->count && ordered[place] == 0;
+        if (fits) ordered[place] = t->columns[i] + 1;
+    }
+    for (int i = 0; fits && i < t->column_count; i++) {
+        t->columns[i] = ordered[i] - 1;
+        t->feature_names[i] = t->file.names[t->columns[i]];
+    }
+    free(ordered);
+    return fits ? OK : refuse_names(t, expected);
+}
+
+static err match_names(struct table *t, const struct format_context *context)
+{
+    const struct strings *expected = &context->feature_names;
+    if (!t->file.is_named || expected->count != t->column_count) return OK;
+    const err e = order_by_name(t, expected);
+    if (e != ERR_INPUT) return e;
+    if (!context->takes_other_features)
+        return fail(e, "%s (--changed_features=accept takes them as they stand)", error_text());
+    log_line(LOG_WARNING, "%s: they are taken as they stand (--changed_features)", error_text());
+    return OK;
+}
+
+static err choose_columns(struct table *t, const struct format_context *context)
+{
+    const size_t width = (size_t)t->file.width;
+    t->columns = calloc(width, sizeof *t->columns);
+    t->is_listed = calloc(width, sizeof *t->is_listed);
+    t->feature_names = calloc(width, sizeof *t->feature_names);
+    if (!t->columns || !t->is_listed || !t->feature_names)
         return fail(ERR_MEMORY, "%s: no memory for columns", t->file.path);
-    TRY(is_given(t->file.attributes->columns) ? choose_listed_columns(t)
-                                              : choose_remaining_columns(t));
-    if (t->column_count > 0) return OK;
+    TRY(choose_as_listed(t));
+    for (int i = 0; i < t->column_count; i++) t->feature_names[i] = t->file.names[t->columns[i]];
+    if (t->column_count > 0) return match_names(t, context);
     return fail(ERR_INPUT, "%s: line %lld: no column is left for features", t->file.path,
                 (long long)t->file.text.line);
 }
@@ -221,6 +291,7 @@ static void close_table(struct row_reader *reader)
     struct table *t = (struct table *)reader;
     free(t->columns);
     free(t->is_listed);
+    free(t->feature_names);
     csv_table_close(&t->file);
     free(t);
 }
@@ -237,6 +308,8 @@ static void describe(struct table *t)
     reader->calls = &t->calls;
     reader->stored = t->stored;
     reader->use = t->use;
+    reader->feature_names = t->feature_names;
+    reader->feature_count = t->file.is_named ? t->column_count : 0;
 }
 
 static err open_table(struct table *t, const struct csv_attributes *a,
@@ -245,7 +318,7 @@ static err open_table(struct table *t, const struct csv_attributes *a,
     const struct csv_key label = key_of(a->label);
     TRY(csv_table_open(a, &label, context, &t->file));
     TRY(read_missing(t));
-    TRY(choose_columns(t));
+    TRY(choose_columns(t, context));
     say_use(t);
     t->first_line = t->file.text.line;
     describe(t);

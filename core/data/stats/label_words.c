@@ -30,6 +30,12 @@ const struct strings *label_words_of(const struct source_spec *source)
     return form ? &form->classes : &none;
 }
 
+const char *label_positive_of(const struct source_spec *source)
+{
+    const struct label_form *form = any_form_of(source);
+    return form ? form->positive : NULL;
+}
+
 bool label_words_are_wanting(const struct data_spec *data)
 {
     const struct label_form *form = form_of(&data->train);

@@ -10,6 +10,8 @@
 
 /* The words, by class, of a source, if its labels are words; else none. Borrowed. */
 const struct strings *label_words_of(const struct source_spec *);
+/* The word that counts as 1, all others as 0; NULL: labels are not of that kind. */
+const char *label_positive_of(const struct source_spec *);
 /* Whether those of data.train are words that nobody has listed. */
 bool label_words_are_wanting(const struct data_spec *);
 /* Reads them from data.train. ERR_INPUT: the data are bad. */

@@ -407,6 +407,7 @@ void stream_describe(const struct stream *s, struct dataset *ret)
         .name = s->files.name,
         .label_name = s->files.name,
         .use = s->use,
+        .feature_names = parts_feature_names(s->files.parts),
     };
     memcpy(ret->columns, s->columns, sizeof s->columns);
 }

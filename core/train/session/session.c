@@ -4,6 +4,15 @@
 
 #include "core/base/random.h"
 #include "core/train/session/session_inside.h"
+#include "core/train/spec/features.h"
+
+/* Those of the checkpoint, else of data.train, which is opened first. */
+static struct strings feature_names(const struct session *s)
+{
+    const struct spec *spec = s->options.spec;
+    if (spec->feature_names.count || !s->train_data) return spec->feature_names;
+    return s->train_data->feature_names;
+}
 
 static err open_set(const struct session *s, const char *name, const struct source_spec *source,
                     struct batch_source **ret)
@@ -13,6 +22,8 @@ static err open_set(const struct session *s, const char *name, const struct sour
                                            .seed = (uint64_t)spec->seed,
                                            .without_labels = s->options.without_labels,
                                            .columns = &spec->data.columns,
+                                           .feature_names = feature_names(s),
+                                           .takes_other_features = spec->accepts_changed_features,
                                            .index_folder = spec->train.checkpoint_dir};
     const err e = batch_source_open(source, &context, ret);
     return e ? spec_fail_data(spec, name, e) : OK;
@@ -73,6 +84,13 @@ err session_make_graph(const struct session *s, int64_t batch, bool training, st
                        struct graph **ret)
 {
     return make_graph(s, 0, batch, training, arena, ret);
+}
+
+/* The values of a checkpoint are of use only where features mean what they did. */
+static err check_features(struct session *s)
+{
+    const struct batch_source *data = s->train_data ? s->train_data : s->eval_data;
+    return s->options.fed ? OK : features_check(s->options.spec, data, s->graph, &s->features);
 }
 
 /* What the loss wants of the labels. */
@@ -292,6 +310,7 @@ static err open_parts(struct session *s)
     const int64_t batch = s->options.spec->data.batch_size;
     const int64_t rows = trains ? batch : session_evaluation_batch(s, batch);
     TRY(session_make_graph(s, rows, trains, &s->arena, &s->graph));
+    TRY(check_features(s));
     TRY(make_layout(s));
     TRY(session_check_memory(s));
     TRY(open_replica(s));
@@ -333,6 +352,7 @@ void session_close(struct session *s)
     session_close_restored(s);
     if (!s->options.fed) batch_source_close(s->train_data);
     batch_source_close(s->eval_data);
+    features_free(s->features);
     arena_free(&s->arena);
     *s = (struct session){0};
 }

@@ -64,6 +64,8 @@ struct session {
     struct arena arena;
     struct layout *layout;                       /* of the variables over the ps */
     struct batch_source *train_data, *eval_data; /* NULL: none */
+    json_t *features; /* what they mean (core/train/spec/features.h), to be kept; NULL: as the chief
+                         says */
 
     struct replica replica;    /* trains; with only_evaluates it evaluates */
     struct replica evaluating; /* beside one that trains; made by the first evaluation */

@@ -1,6 +1,6 @@
 /* measured.c - what the training data say of themselves: measured once, kept beside the
  * checkpoints, as {"classes": ["no", "yes"], "columns": [{"name": "age", "mean": [38.6],
- * "deviation": [13.6]}]}.
+ * "deviation": [13.6]}], "features": as in core/train/spec/features.h}.
  */
 #include <errno.h>
 #include <float.h>
@@ -14,6 +14,7 @@
 #include "core/data/stats/standardize.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints.h"
+#include "core/train/spec/features.h"
 #include "core/train/spec/spec_inside.h"
 
 static const char file_name[] = "measured.json";
@@ -34,6 +35,7 @@ static bool has_checkpoint(const char *folder)
 struct kept {
     struct strings classes;
     struct objects columns;
+    json_t *features; /* borrowed */
 };
 
 static const struct field standard_fields[] = {
@@ -69,6 +71,11 @@ static const struct field kept_fields[] = {
      .fallback = "[]",
      .object = &standard_object,
      .help = "all that are standardized"},
+    {.name = "features",
+     .type = FIELD_JSON,
+     .offset = offsetof(struct kept, features),
+     .fallback = "null",
+     .help = "what they mean"},
     {0},
 };
 
@@ -84,23 +91,38 @@ static const char *name_wanting(struct spec *spec)
                   : NULL;
 }
 
+static bool is_there(const char *path)
+{
+    return path_is_url(path) ? file_is_there(path) : access(path, R_OK) == 0;
+}
+
+static err take_wanting(struct spec *spec, const struct kept *kept)
+{
+    if (label_words_are_wanting(&spec->data)) {
+        if (kept->classes.count == 0) return fail(ERR_INPUT, "classes: expected words");
+        label_words_give(&spec->data, &kept->classes);
+    }
+    return standardize_give(&kept->columns, &spec->data.columns);
+}
+
 static err parse_kept(struct spec *spec, json_t *json)
 {
     struct kept kept;
     TRY(fields_parse(&kept_object, json, "", &spec->arena, &kept));
-    if (label_words_are_wanting(&spec->data)) {
-        if (kept.classes.count == 0) return fail(ERR_INPUT, "classes: expected words");
-        label_words_give(&spec->data, &kept.classes);
-    }
-    return standardize_give(&kept.columns, &spec->data.columns);
+    spec->kept_features = json_incref(kept.features);
+    spec->feature_names = features_names(kept.features, &spec->arena);
+    return name_wanting(spec) ? take_wanting(spec, &kept) : OK;
 }
 
+/* Checkpoints of other programs, and of dtrain before it kept what features mean, have no such
+ * file: then nothing is compared. */
 static err read_kept(struct spec *spec, const char *folder)
 {
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
     TRY(path_in(folder, path));
-    if (path_is_url(path) ? !file_is_there(path) : access(path, R_OK) != 0)
+    if (!is_there(path) && !name_wanting(spec)) return OK;
+    if (!is_there(path))
         return fail(ERR_INPUT, "%s: %s: the run that made the checkpoint has kept there %s", path,
                     strerror(errno), name_wanting(spec));
     err e = spec_read(path, &json);
@@ -171,12 +193,13 @@ static err note_classes(struct spec *spec)
     return e;
 }
 
-/* As if the spec had said so. Tasks that measured other things have no common fingerprint. */
+/* As if the spec had said so. Tasks that measured other things, or have other words and boundaries
+ * in their files, have no common fingerprint. */
 static err note(struct spec *spec)
 {
     TRY(note_classes(spec));
     TRY(note_columns(spec));
-    return spec_make_fingerprint(spec->json, spec->fingerprint);
+    return spec_make_fingerprint(spec->json, spec->features, spec->fingerprint);
 }
 
 static err settle(struct spec *spec)
@@ -185,22 +208,29 @@ static err settle(struct spec *spec)
     return e ? fail_prefix(e, "%s", spec->source) : OK;
 }
 
+static err describe(struct spec *spec)
+{
+    err e = features_describe(spec, &spec->features);
+    if (!e) e = features_compare(spec, spec->kept_features, spec->features);
+    return e ? fail_prefix(e, "%s", spec->source) : OK;
+}
+
 err spec_measure(struct spec *spec, const char *folder, bool is_restored)
 {
-    if (name_wanting(spec)) {
-        TRY(is_restored || has_checkpoint(folder) ? read_kept(spec, folder) : measure(spec));
-        TRY(note(spec));
-    }
-    return settle(spec);
+    if (is_restored || has_checkpoint(folder)) TRY(read_kept(spec, folder));
+    if (name_wanting(spec)) TRY(measure(spec));
+    TRY(settle(spec));
+    TRY(describe(spec));
+    return note(spec);
 }
 
 err spec_take_measured(struct spec *spec, json_t *json)
 {
-    if (name_wanting(spec)) {
-        TRY(parse_kept(spec, json));
-        TRY(note(spec));
-    }
-    return settle(spec);
+    TRY(parse_kept(spec, json));
+    TRY(settle(spec));
+    spec->features = spec->kept_features;
+    spec->kept_features = NULL;
+    return note(spec);
 }
 
 /* Takes the JSON; NULL: there was no memory for it. */
@@ -225,28 +255,30 @@ static json_t *list_standards(const struct spec *spec)
     return list;
 }
 
-err spec_tell_measured(const struct spec *spec, json_t **ret)
+static err tell(const struct spec *spec, const json_t *features, json_t **ret)
 {
     json_t *words = NULL, *columns = list_standards(spec);
     err e = list_words(label_words_of(&spec->data.train), &words);
-    *ret = e ? NULL : json_pack("{sOsO}", "classes", words, "columns", columns);
+    *ret = e ? NULL
+             : json_pack("{sOsOsO?}", "classes", words, "columns", columns, "features", features);
     json_decref(words);
     json_decref(columns);
     if (!e && !*ret) e = fail(ERR_MEMORY, "no memory for what the data say of themselves");
     return e;
 }
 
-err spec_keep_measured(const struct spec *spec, const char *folder)
+err spec_tell_measured(const struct spec *spec, json_t **ret)
+{
+    return tell(spec, spec->features, ret);
+}
+
+err spec_keep_measured(const struct spec *spec, const json_t *features, const char *folder)
 {
     char path[CHECKPOINT_PATH_MAX];
     json_t *json;
     TRY(path_in(folder, path));
-    TRY(spec_tell_measured(spec, &json));
-    const bool is_any = json_array_size(json_object_get(json, "classes")) > 0 ||
-                        json_array_size(json_object_get(json, "columns")) > 0;
-    if (is_any) return write_kept(path, json);
-    json_decref(json);
-    return OK;
+    TRY(tell(spec, features, &json));
+    return write_kept(path, json);
 }
 
 err spec_copy_measured(const char *from, const char *to)
@@ -255,7 +287,7 @@ err spec_copy_measured(const char *from, const char *to)
     json_t *json = NULL;
     TRY(path_in(from, source));
     TRY(path_in(to, path));
-    if (access(source, F_OK)) return OK;
+    if (!is_there(source)) return OK;
     TRY(spec_read(source, &json));
     return write_kept(path, json);
 }

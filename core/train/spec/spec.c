@@ -169,10 +169,11 @@ static err list_optimizers(struct spec *spec, struct arena *arena)
     return OK;
 }
 
-err spec_make_fingerprint(const json_t *json, char ret[17])
+err spec_make_fingerprint(const json_t *json, const json_t *features, char ret[17])
 {
     json_t *shared = json_deep_copy(json);
     fields_keep_shared(&spec_object, shared);
+    if (features) json_object_set(shared, "features", (json_t *)features);
     char *text = json_dumps(shared, JSON_SORT_KEYS | JSON_COMPACT);
     json_decref(shared);
     if (!text) return fail(ERR_MEMORY, "no memory for the spec's fingerprint");
@@ -185,7 +186,7 @@ err spec_make_fingerprint(const json_t *json, char ret[17])
 static err make(const struct spec_options *options, json_t *json, struct arena *arena,
                 struct spec *ret)
 {
-    struct spec spec;
+    struct spec spec = {0};
     char shown[PATH_BYTES_MAX];
     TRY(override(options, json));
     TRY(fields_parse(&spec_object, json, "", arena, &spec));
@@ -195,7 +196,8 @@ static err make(const struct spec_options *options, json_t *json, struct arena *
     spec.json = json;
     spec.source = arena_string(arena, source_of(options, shown));
     spec.directory = directory_of(options, arena);
-    TRY(spec_make_fingerprint(json, spec.fingerprint));
+    TRY(spec_make_fingerprint(json, NULL, spec.fingerprint));
+    spec.accepts_changed_features = options->accepts_changed_features;
     spec.arena = *arena;
     *ret = spec;
     return OK;
@@ -226,6 +228,8 @@ err spec_fail_data(const struct spec *spec, const char *section, err e)
 void spec_free(struct spec *spec)
 {
     json_decref(spec->json);
+    json_decref(spec->features);
+    json_decref(spec->kept_features);
     arena_free(&spec->arena);
     *spec = (struct spec){0};
 }

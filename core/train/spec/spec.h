@@ -76,6 +76,11 @@ struct spec {
     const char *directory; /* relative paths of data are relative to it */
     json_t *json;          /* the whole spec after overrides; owned */
     char fingerprint[17];  /* 16 hex digits: of everything that must be equal in all tasks */
+    /* What features mean (core/train/spec/features.h), here and by the checkpoint; owned; NULL: not
+     * known */
+    json_t *features, *kept_features;
+    struct strings feature_names; /* by the checkpoint; none: not known */
+    bool accepts_changed_features;
     struct arena arena;
 };
 extern const struct object spec_object;
@@ -87,6 +92,7 @@ struct spec_options {
     struct strings overrides; /* --set path=value */
     const char *data_dir;     /* NULL: the spec's own folder */
     int64_t seed;             /* -1: the spec's */
+    bool accepts_changed_features;
 };
 
 err spec_load(const struct spec_options *,
@@ -97,13 +103,14 @@ void spec_free(struct spec *);
  * and the words that labels are, becomes part of it and of its fingerprint, by which tasks know
  * that they have the same: what was kept in this folder, where it has a checkpoint; else what the
  * data say, which are read for it. folder: NULL: none. is_restored: only what was kept there will
- * do. Once, before the data are opened. */
+ * do. Once, before the data are opened. What features mean is described, and compared with what was
+ * kept. */
 err spec_measure(struct spec *, const char *folder, bool is_restored);
 /* The same of a task that has no data: as another one tells, in JSON. New reference; ERR_MEMORY. */
 err spec_tell_measured(const struct spec *, json_t **ret);
 err spec_take_measured(struct spec *, json_t *);
-/* Keeps it there, if there is anything. ERR_IO. */
-err spec_keep_measured(const struct spec *, const char *folder);
+/* Keeps it there, with what features mean, as the open data say (session.h). ERR_IO. */
+err spec_keep_measured(const struct spec *, const json_t *features, const char *folder);
 
 /* What is kept in one folder, to another, if there is anything. */
 err spec_copy_measured(const char *from, const char *to);

@@ -9,8 +9,9 @@ err spec_read(const char *path, json_t **ret);
 
 /* Tasks compare fingerprints when they meet. Left out is what may differ between them, or between a
  * task and its next life: what is said, saved and measured beside the steps, and where files lie.
+ * features: what they mean, by files that lie anywhere; NULL: not known yet.
  */
-err spec_make_fingerprint(const json_t *, char ret[17]);
+err spec_make_fingerprint(const json_t *, const json_t *features, char ret[17]);
 
 extern const struct object train_spec_object;
 

@@ -1,0 +1,17 @@
+/* changed_features.h - the flag of all who read a checkpoint: what to do where features do not mean
+ * what they did when it was made (core/train/spec/features.h). */
+#ifndef CMD_CHANGED_FEATURES_H
+#define CMD_CHANGED_FEATURES_H
+
+enum changed_features { CHANGED_FEATURES_REFUSE, CHANGED_FEATURES_ACCEPT };
+extern const char *const changed_features_names[]; /* ends with NULL */
+
+#define CHANGED_FEATURES_FLAG(of)                                                                  \
+    {                                                                                              \
+        .name = "changed_features", .type = FIELD_ENUM, .offset = offsetof(of, changed_features),  \
+        .fallback = "\"refuse\"", .choices = changed_features_names,                               \
+        .help = "where columns, words, boundaries, numbers of ids or the order of inputs are not " \
+                "those that the checkpoint was made with: refuse, or accept with a warning"        \
+    }
+
+#endif

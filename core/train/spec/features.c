@@ -1,0 +1,241 @@
+/* features.c - see features.h. */
+#include "core/train/spec/features.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/data/columns/column.h"
+#include "core/data/stats/label_words.h"
+
+enum { CHANGES_TEXT_MAX = 1200, VALUE_TEXT_MAX = 100, CHANGES_NAMED = 5 };
+
+static err no_memory(void)
+{
+    return fail(ERR_MEMORY, "no memory for what features mean");
+}
+
+/* ---- columns ---- */
+
+static const struct column_spec *column_at(const struct objects *columns, int i)
+{
+    return (const struct column_spec *)columns->at + i;
+}
+
+/* "age", or, where this is a column before it, "age (bucketized)" */
+static json_t *name_key(const struct objects *columns, int before, const char *key)
+{
+    for (int i = 0; i < before; i++) {
+        const struct column_spec *column = column_at(columns, i);
+        if (strcmp(column->name, key) == 0)
+            return json_sprintf("%s (%s)", key, column->column.kind->object->name);
+    }
+    return json_string(key);
+}
+
+static void name_keys(const struct objects *columns, int i, json_t *column)
+{
+    json_t *keys = json_object_get(column, "keys");
+    for (size_t k = 0; k < json_array_size(keys); k++)
+        json_array_set_new(keys, k,
+                           name_key(columns, i, json_string_value(json_array_get(keys, k))));
+}
+
+/* Where files lie means nothing, nor how many ids a row may have, or how large they may be. */
+static void leave_out(const struct column_kind *kind, json_t *column)
+{
+    for (const struct field *field = kind->object.fields; field->name; field++)
+        if (field->may_differ) json_object_del(column, field->name);
+    if (kind->id) json_object_del(column, "max");
+    if (kind->limit_name) json_object_del(column, kind->limit_name);
+}
+
+static json_t *describe_column(const struct objects *columns, int i)
+{
+    const struct column_spec *spec = column_at(columns, i);
+    const struct column_kind *kind = spec->column.kind->descriptor;
+    json_t *column = fields_write(&kind->object, spec->column.attributes);
+    leave_out(kind, column);
+    name_keys(columns, i, column);
+    json_object_set_new(column, "column", json_string(kind->object.name));
+    if (json_is_null(json_object_get(column, "source")))
+        json_object_set_new(column, "source", json_string(spec->name));
+    if (kind->content)
+        json_object_set_new(column, kind->content_name,
+                            json_sprintf("%" PRId64 ", digest %016" PRIx64, spec->content.count,
+                                         spec->content.digest));
+    return column;
+}
+
+static err describe_columns(struct spec *spec, json_t *ret)
+{
+    const struct format_context context = {.directory = spec->directory};
+    struct column_spec *columns = spec->data.columns.at;
+    for (int i = 0; i < spec->data.columns.count; i++) {
+        TRY(column_note_content(&columns[i], &context));
+        if (json_object_set_new(ret, columns[i].name, describe_column(&spec->data.columns, i)))
+            return no_memory();
+    }
+    return OK;
+}
+
+/* ---- all of it ---- */
+
+static json_t *list_of(const struct strings *texts)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < texts->count; i++) json_array_append_new(list, json_string(texts->at[i]));
+    return list;
+}
+
+err features_describe(struct spec *spec, json_t **ret)
+{
+    json_t *columns = json_object(), *classes = list_of(label_words_of(&spec->data.train));
+    const char *positive = label_positive_of(&spec->data.train);
+    err e = describe_columns(spec, columns);
+    *ret = NULL;
+    if (!e) {
+        *ret = json_pack("{sf sf sO sO}", "scale", spec->data.scale, "offset", spec->data.offset,
+                         "columns", columns, "classes", classes);
+        if (*ret && positive) json_object_set_new(*ret, "positive", json_string(positive));
+        if (*ret && json_array_size(classes) == 0) json_object_del(*ret, "classes");
+        if (!*ret) e = no_memory();
+    }
+    json_decref(columns);
+    json_decref(classes);
+    return e;
+}
+
+struct strings features_names(const json_t *features, struct arena *arena)
+{
+    const json_t *list = json_object_get(features, "names");
+    struct strings names = {arena_array(arena, json_array_size(list), sizeof *names.at), 0};
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (name) names.at[names.count++] = arena_string(arena, name);
+    }
+    return names;
+}
+
+/* ---- comparing ---- */
+
+struct changes {
+    char text[CHANGES_TEXT_MAX];
+    size_t used;
+    int count;
+};
+
+static const char *value_text(const json_t *value, char ret[VALUE_TEXT_MAX])
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+    const bool is_long = text && strlen(text) >= VALUE_TEXT_MAX;
+    snprintf(ret, VALUE_TEXT_MAX, "%.*s%s", VALUE_TEXT_MAX - 4, text ? text : "?",
+             is_long ? "..." : "");
+    free(text);
+    return ret;
+}
+
+static void add_change(struct changes *c, const char *of, const char *what, const json_t *kept,
+                       const json_t *now)
+{
+    char was[VALUE_TEXT_MAX], is[VALUE_TEXT_MAX];
+    if (c->count++ >= CHANGES_NAMED || c->used >= sizeof c->text) return;
+    c->used +=
+        (size_t)snprintf(c->text + c->used, sizeof c->text - c->used,
+                         "%s%s%s\"%.60s\" was %s, now it is %s", c->count > 1 ? "; " : "", of,
+                         *of ? ": " : "", what, value_text(kept, was), value_text(now, is));
+}
+
+/* 1 and 1.0 are one number. */
+static bool is_same(const json_t *a, const json_t *b)
+{
+    if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
+    if (!json_is_array(a) || json_array_size(a) != json_array_size(b))
+        return json_equal((json_t *)a, (json_t *)b);
+    for (size_t i = 0; i < json_array_size(a); i++)
+        if (!is_same(json_array_get(a, i), json_array_get(b, i))) return false;
+    return true;
+}
+
+static void compare_members(struct changes *c, const char *of, const json_t *kept,
+                            const json_t *now)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)now, name, value)
+    {
+        const json_t *before = json_object_get(kept, name);
+        if (before && !json_is_object(before) && !is_same(before, value))
+            add_change(c, of, name, before, value);
+    }
+}
+
+/* Of one that is another kind of column nothing else need be told. */
+static void compare_columns(struct changes *c, const json_t *kept, const json_t *now)
+{
+    const char *name;
+    json_t *column;
+    char of[VALUE_TEXT_MAX];
+    json_object_foreach((json_t *)now, name, column)
+    {
+        const json_t *before = json_object_get(kept, name);
+        const json_t *kind = json_object_get(column, "column");
+        const json_t *kind_before = json_object_get(before, "column");
+        snprintf(of, sizeof of, "column \"%.60s\"", name);
+        if (before && !json_equal((json_t *)kind, (json_t *)kind_before))
+            add_change(c, of, "column", kind_before, kind);
+        else if (before)
+            compare_members(c, of, before, column);
+    }
+}
+
+err features_compare(const struct spec *spec, const json_t *kept, const json_t *now)
+{
+    struct changes c = {0};
+    compare_members(&c, "", kept, now);
+    compare_columns(&c, json_object_get(kept, "columns"), json_object_get(now, "columns"));
+    compare_members(&c, "inputs of nodes", json_object_get(kept, "inputs"),
+                    json_object_get(now, "inputs"));
+    if (c.count == 0) return OK;
+    const char *more = c.count > CHANGES_NAMED ? "; ..." : "";
+    if (!spec->accepts_changed_features)
+        return fail(ERR_INPUT,
+                    "features do not mean what they did when the checkpoint was made: %s%s "
+                    "(--changed_features=accept goes on nevertheless)",
+                    c.text, more);
+    log_line(LOG_WARNING, "features that changed are accepted: %s%s", c.text, more);
+    return OK;
+}
+
+/* ---- with the open data ---- */
+
+static json_t *list_inputs(const struct spec *spec, const struct graph *graph)
+{
+    const struct node_spec *nodes = spec->model.nodes.at;
+    json_t *inputs = json_object();
+    for (int i = 0; i < spec->model.nodes.count; i++)
+        if (nodes[i].inputs.count)
+            json_object_set_new(inputs, graph->nodes[i].name, list_of(&nodes[i].inputs));
+    return inputs;
+}
+
+err features_check(const struct spec *spec, const struct batch_source *source,
+                   const struct graph *graph, json_t **ret)
+{
+    json_t *open = json_pack("{so}", "inputs", list_inputs(spec, graph));
+    if (!open) return no_memory();
+    if (source->feature_names.count)
+        json_object_set_new(open, "names", list_of(&source->feature_names));
+    err e = features_compare(spec, spec->kept_features, open);
+    *ret = spec->features ? json_copy(spec->features) : json_object();
+    if (json_object_update(*ret, open) && !e) e = no_memory();
+    json_decref(open);
+    return e;
+}
+
+void features_free(json_t *features)
+{
+    json_decref(features);
+}

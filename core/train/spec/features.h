@@ -1,0 +1,32 @@
+/* features.h - what features mean: by which names, columns, words and boundaries they are made of
+ * the data, and in which order nodes read them.
+ *
+ * Values of a model are of use with features that mean the same. So this is kept beside the
+ * checkpoints, as JSON, and compared before they are read:
+ *     {"scale": 1.0, "offset": 0.0, "classes": ["no", "yes"],
+ *      "columns": {"animal": {"column": "vocabulary", "source": "animal", "words": "2, digest
+ * ..."}}, "names": ["height", "weight"], "inputs": {"joined": ["animal", "age"]}} What one side
+ * does not say is not compared.
+ */
+#ifndef CORE_TRAIN_SPEC_FEATURES_H
+#define CORE_TRAIN_SPEC_FEATURES_H
+
+#include "core/data/source.h"
+#include "core/train/spec/spec.h"
+
+/* Reads the files of words and boundaries, whose contents are noted in the spec's columns. New
+ * reference. ERR_INPUT: a file is missing or wrong. */
+err features_describe(struct spec *, json_t **ret);
+/* ERR_INPUT: what has changed, and the flag that accepts it; where the spec does, a warning. kept:
+ * NULL: nobody knows. */
+err features_compare(const struct spec *, const json_t *kept, const json_t *now);
+/* Compares what only the open data and the graph say with what the checkpoint does. ret: all of it,
+ * to be kept; for features_free. */
+err features_check(const struct spec *, const struct batch_source *, const struct graph *,
+                   json_t **ret);
+void features_free(json_t *); /* NULL is fine */
+
+/* Names of numbers that a file has names for; none. Copies. */
+struct strings features_names(const json_t *features, struct arena *);
+
+#endif

@@ -290,6 +290,34 @@ static void a_new_chief_chooses_nothing_before_every_ps_has_answered_its_claim(v
     close_worker(&s);
 }
 
+/* What the chief says of what it begins with, where it has just come and hears this of the ps. */
+static void assert_chief_says(const enum ps_state states[PS_COUNT], bool is_saved, const char *text)
+{
+    struct scene s;
+    open_worker(&s, 0);
+    for (int ps = 0; ps < PS_COUNT; ps++) meet(&s, ps);
+    for (int ps = 0; ps < PS_COUNT; ps++) hear(&s, ps, 0, states[ps], 0);
+    assert_true(find(&s, ACTION_CHOOSE) >= 0);
+    const struct choice choice = {
+        .text = "", .generation = GENERATION + 1, .arrays = 1, .is_saved = is_saved, .step = 7};
+    outbox_empty(&s.out);
+    worker_role_chosen(s.role, &choice, &s.out);
+    const int said = find(&s, ACTION_LOG);
+    assert_int_equal(said >= 0, text != NULL);
+    if (text) assert_string_equal(s.out.at[said].log.text, text);
+    close_worker(&s);
+}
+
+static void a_chief_that_comes_back_says_which_ps_was_lost_meanwhile(void **state)
+{
+    assert_chief_says((enum ps_state[]){PS_EMPTY, PS_EMPTY}, false, NULL);
+    assert_chief_says((enum ps_state[]){PS_EMPTY, PS_EMPTY}, true, NULL);
+    assert_chief_says((enum ps_state[]){PS_SERVING, PS_EMPTY}, true,
+                      "ps/1 came back empty: all go back to step 7");
+    assert_chief_says((enum ps_state[]){PS_EMPTY, PS_SERVING}, false,
+                      "ps/0 came back empty: all go back to step 7; there is no checkpoint");
+}
+
 static void a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know(void **state)
 {
     struct scene s;
@@ -319,6 +347,7 @@ int main(void)
         cmocka_unit_test(nobody_leads_who_does_not_say_that_it_could),
         cmocka_unit_test(worker_0_leads_when_all_ps_know_of_nobody_else),
         cmocka_unit_test(a_new_chief_chooses_nothing_before_every_ps_has_answered_its_claim),
+        cmocka_unit_test(a_chief_that_comes_back_says_which_ps_was_lost_meanwhile),
         cmocka_unit_test(a_chief_that_hears_of_another_one_yields_and_tells_who_does_not_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

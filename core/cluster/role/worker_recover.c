@@ -157,16 +157,30 @@ void worker_recover(struct worker_role *w, struct outbox *out)
     choose(w, "", out);
 }
 
+static bool some_ps_has_values(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].state == PS_SERVING) return true;
+    return false;
+}
+
+/* A chief that has just come back knows of the training before it only that some ps have values of
+ * it, which are of no use without the others'. */
 static void note_choice(const struct worker_role *w, const struct choice *choice,
                         struct outbox *out)
 {
     char empty[ACTION_TEXT_MAX / 2];
-    uint64_t lost = w->global_step > choice->step ? w->global_step - choice->step : 0;
+    const unsigned long long step = choice->step;
+    const unsigned long long lost = w->global_step > step ? w->global_step - step : 0;
     name_empty(w, empty, sizeof empty);
-    if (w->membership != IN_NONE)
-        outbox_log(out, "%s came back empty: all go back to step %llu, %llu step%s are lost",
-                   empty[0] ? empty : "a ps", (unsigned long long)choice->step,
-                   (unsigned long long)lost, lost == 1 ? "" : "s");
+    const char *who = empty[0] ? empty : "a ps";
+    if (w->membership == IN_NONE && !some_ps_has_values(w)) return;
+    const char *why = choice->is_saved ? "" : "; there is no checkpoint";
+    if (w->membership == IN_NONE)
+        outbox_log(out, "%s came back empty: all go back to step %llu%s", who, step, why);
+    else
+        outbox_log(out, "%s came back empty: all go back to step %llu, %llu step%s are lost%s", who,
+                   step, lost, lost == 1 ? "" : "s", why);
 }
 
 void worker_role_chosen(struct role *role, const struct choice *choice, struct outbox *out)

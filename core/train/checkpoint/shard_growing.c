@@ -248,6 +248,35 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     return fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
 }
 
+/* Keys are spread evenly: of all there are this table has as large a part as of their range. */
+static err expected_keys(struct bundle *bundle, const struct warm_start *warm,
+                         const struct slice *slice, int64_t *ret)
+{
+    const struct bundle_entry *entry;
+    double keys = 0;
+    for (int k = 0; k < PS_MAX; k++) {
+        TRY(find_part(bundle, warm, slice->name, k, &entry));
+        if (!entry) break;
+        TRY(shard_check_keys(bundle, entry));
+        keys += (double)entry->shape.dim[0];
+    }
+    *ret = (int64_t)(keys * ((double)slice->length / (double)KEYS));
+    return OK;
+}
+
+/* Those that read_arrays passes over, a bit for each */
+static err initial_arrays(const struct warm_start *warm, const struct slice *slice,
+                          const struct slot_names *names, int slots, int *ret)
+{
+    char name[BUNDLE_NAME_MAX];
+    *ret = (int)(~0u << (1 + slots));
+    for (int i = 0; i <= slots; i++) {
+        TRY(shard_name(slice->name, i ? names->at[i - 1] : NULL, name));
+        if (shard_map_skips(warm, name)) *ret |= 1 << i;
+    }
+    return OK;
+}
+
 err shard_read_growing(struct bundle *bundle, const struct warm_start *warm,
                        const struct shard_table *table, const struct slot_names *names, int slots,
                        int64_t step)
@@ -255,7 +284,11 @@ err shard_read_growing(struct bundle *bundle, const struct warm_start *warm,
     const struct slice *slice = table->slice;
     struct part part = {
         .growing = table_growing(table->rows), .table = table->rows, .bundle = bundle, .last = -1};
-    growing_restore_begin(part.growing, step);
+    int64_t keys;
+    int initial;
+    TRY(expected_keys(bundle, warm, slice, &keys));
+    TRY(initial_arrays(warm, slice, names, slots, &initial));
+    TRY(growing_restore_begin(part.growing, step, keys, initial));
     for (int k = 0; k < PS_MAX; k++) {
         TRY(find_part(bundle, warm, slice->name, k, &part.entry));
         if (!part.entry) return OK;

@@ -2,11 +2,12 @@
  */
 #include "tests/train/fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/random.h"
 #include "core/train/checkpoint/shard.h"
-#include "core/train/variables/growing/growing.h"
+#include "core/train/variables/growing/growing_inside.h"
 #include "core/train/variables/growing/keys.h"
 #include "tests/checkpoint/tables/save.h"
 
@@ -90,6 +91,55 @@ static void any_number_of_ps_reads_what_any_other_wrote(void **state)
             world_close(&before);
             world_close(&after);
         }
+}
+
+/* An index of so many keys, which was given room for all of them at once */
+static void assert_index_was_made_once(struct table *table, int64_t keys, int64_t expected)
+{
+    struct key_index once;
+    const struct key_index *index = &table_growing(table)->index;
+    assert_int_equal(index->count, keys);
+    assert_int_equal(key_index_open(index->start, index->length, &once), OK);
+    assert_int_equal(key_index_reserve(&once, expected, false), OK);
+    assert_int_equal(index->line_count, once.line_count);
+    assert_int_equal(index->crowd.homes, once.crowd.homes);
+    key_index_close(&once);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Keys come in their order: an index that only grows on the way takes a quadratic time. */
+static void an_index_is_made_once_for_all_keys_of_a_checkpoint_or_a_push(void **state)
+{
+    enum { MANY = 60000 };
+    static int64_t keys[MANY];
+    static float gradients[MANY * WIDTH];
+    struct world before, after;
+    char prefix[FOLDER_PATH_MAX];
+    open_parts(&before, 1);
+    open_parts(&after, 3);
+    for (int64_t i = 0; i < MANY; i++) keys[i] = key_of_id(i);
+    qsort(keys, MANY, sizeof *keys, by_key);
+    const struct juncture now = {0.1f, before.dense.powers, 0};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(table_apply(before.tables[0].rows, keys, MANY, gradients, &now), OK);
+    assert_index_was_made_once(before.tables[0].rows, MANY, MANY);
+    save_shards(before.shards, before.tables, before.parts, *state, prefix);
+    if (restore(&after, prefix, NULL)) fail_msg("%s", error_text());
+    int64_t restored = 0;
+    for (int part = 0; part < 3; part++) {
+        const int64_t here = table_growing(after.tables[part].rows)->index.count;
+        restored += here;
+        assert_index_was_made_once(after.tables[part].rows, here,
+                                   (int64_t)((double)MANY / KEYS * after.slices[part].length));
+    }
+    assert_int_equal(restored, MANY);
+    world_close(&before);
+    world_close(&after);
 }
 
 static void a_warm_start_finds_a_table_by_its_map(void **state)
@@ -225,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(any_number_of_ps_reads_what_any_other_wrote),
+        IN_FOLDER(an_index_is_made_once_for_all_keys_of_a_checkpoint_or_a_push),
         IN_FOLDER(a_warm_start_finds_a_table_by_its_map),
         IN_FOLDER(an_empty_table_is_saved_and_restored),
         IN_FOLDER(what_cannot_be_is_refused),

@@ -322,7 +322,7 @@ static void restore(struct table *const *tables, int parts, const struct picture
     for (int part = 0; part < parts; part++) {
         struct growing *g = table_growing(tables[part]);
         int64_t row = 0, number;
-        growing_restore_begin(g, step);
+        assert_int_equal(growing_restore_begin(g, step, from->key_count, 0), OK);
         for (int64_t i = 0; i < from->key_count; i++) {
             const bool is_here = table_has(tables[part], &from->keys[i].key, 1);
             if (is_here) assert_int_equal(growing_restore(g, &from->keys[i], &number), OK);

@@ -1,6 +1,8 @@
 /* test_key_index.c - keys of growing tables, what is known of them, and what gathers found. */
 #include "tests/train/fixture.h"
 
+#include <stdlib.h>
+
 #include "core/base/random.h"
 #include "core/train/variables/growing/found.h"
 #include "core/train/variables/growing/key_index.h"
@@ -133,6 +135,49 @@ static void what_is_not_seen_goes_where_it_may(void **state)
     (void)state;
 }
 
+/* Places between a key's own and where it lies, at most: what looking it up and adding walk over */
+static int64_t longest_walk(const struct crowd *x)
+{
+    int64_t longest = 0;
+    for (int64_t i = 0; i < x->end; i++) {
+        if (!x->at[i].mark) continue;
+        const int64_t walk = i - crowd_home(x, x->at[i].mark - 1);
+        if (walk > longest) longest = walk;
+    }
+    return longest;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* As a checkpoint has them, and a large push */
+static void keys_in_their_order_take_no_longer_the_more_there_are(void **state)
+{
+    enum { BEFORE = 5000, COUNT = 200000, LOOK = 4000, WALK_MAX = 200 };
+    int64_t *keys = malloc(COUNT * sizeof *keys);
+    struct key_index x;
+    assert_non_null(keys);
+    assert_int_equal(key_index_open(0, KEYS, &x), OK);
+    for (int64_t i = 0; i < BEFORE; i++) add_key(&x, key_of_id(COUNT + i));
+    for (int64_t i = 0; i < COUNT; i++) keys[i] = key_of_id(i);
+    qsort(keys, COUNT, sizeof *keys, by_key);
+    assert_int_equal(key_index_reserve(&x, COUNT, true), OK);
+    const int64_t lines = x.line_count, homes = x.crowd.homes;
+    for (int64_t i = 0; i < COUNT; i++) {
+        add_key(&x, keys[i]);
+        if (i % LOOK == 0) assert_in_range(longest_walk(&x.crowd), 0, WALK_MAX);
+    }
+    assert_int_equal(x.line_count, lines); /* nothing was made once more on the way */
+    assert_int_equal(x.crowd.homes, homes);
+    check_index(&x, BEFORE + COUNT);
+    key_index_close(&x);
+    free(keys);
+    (void)state;
+}
+
 /* ---- what gathers found ---- */
 
 static void find(struct found *f, const int64_t *keys, int64_t count, int64_t number)
@@ -193,6 +238,7 @@ int main(void)
         cmocka_unit_test(what_is_known_of_a_key_may_be_any_number),
         cmocka_unit_test(keys_that_crowd_at_the_end_find_a_place),
         cmocka_unit_test(what_is_not_seen_goes_where_it_may),
+        cmocka_unit_test(keys_in_their_order_take_no_longer_the_more_there_are),
         cmocka_unit_test(what_a_gather_found_is_for_one_update_of_the_same_keys),
         cmocka_unit_test(an_update_of_several_takes_what_each_of_them_found),
     };

@@ -184,11 +184,12 @@ static void give_back(struct growing *t, int64_t number)
     t->row_count--;
 }
 
-err growing_make_row(struct growing *t, int64_t key, int64_t *ret_number)
+err growing_make_row(struct growing *t, int64_t key, int arrays, int64_t *ret_number)
 {
     TRY(take_number(t, ret_number));
-    initial_values(&t->is, key, t->arrays[0] + *ret_number * t->width);
+    if (arrays & 1) initial_values(&t->is, key, t->arrays[0] + *ret_number * t->width);
     for (int i = 0; i < t->by.slot_count; i++) {
+        if (!(arrays >> (1 + i) & 1)) continue;
         const float initial = optimizer_initial(t->by.optimizer, t->by.attributes, i);
         float *slot = t->arrays[1 + i] + *ret_number * t->width;
         for (int64_t k = 0; k < t->width; k++) slot[k] = initial;
@@ -270,7 +271,7 @@ static err count_sight(struct growing *t, struct entry *entry, int64_t *ret_numb
     entry->state = ENTRY_SEEN | sights;
     *ret_number = NO_ROW;
     if (sights < t->is.growth->admit_after) return OK;
-    TRY(growing_make_row(t, entry->key, ret_number));
+    TRY(growing_make_row(t, entry->key, ALL_ARRAYS, ret_number));
     entry->state = (uint32_t)*ret_number;
     t->seen_count--;
     return OK;
@@ -291,10 +292,25 @@ static err see(struct growing *t, int64_t key, int64_t *ret_number)
     return is_new ? key_index_set(&t->index, &place, &entry) : OK;
 }
 
+/* Those of a call that gathers have not found and the index does not have either: they are about to
+ * come, in their order. */
+static err make_room_for_new(struct growing *t, const int64_t *keys, int64_t count)
+{
+    struct key_place place;
+    struct entry entry;
+    int64_t most = 0, added = 0;
+    for (int64_t i = 0; i < count; i++) most += t->numbers[i] < 0;
+    if (key_index_has_room(&t->index, most)) return OK;
+    for (int64_t i = 0; i < count; i++)
+        added += t->numbers[i] < 0 && !key_index_find(&t->index, keys[i], &place, &entry);
+    return key_index_reserve(&t->index, added, !aside_is_on(&t->aside));
+}
+
 /* A row that was found was used in this period. */
 static err see_all(struct growing *t, const int64_t *keys, int64_t count)
 {
     if (found_take(&t->found, keys, count, t->numbers) && !aside_is_on(&t->aside)) return OK;
+    TRY(make_room_for_new(t, keys, count));
     for (int64_t i = 0; i < count; i++) {
         const int64_t ahead = i + AHEAD, number = t->numbers[i];
         const struct entry found = {keys[i], (uint32_t)number, (uint8_t)t->period};

@@ -65,10 +65,12 @@ struct saved_keys {
  * no more. There is memory for `count` keys and rows. */
 err growing_save_read(struct growing *, int64_t *from, int64_t count, struct saved_keys *ret);
 
-/* Into an empty table, which then stands before the update of that step. */
-void growing_restore_begin(struct growing *, int64_t step);
+/* Into an empty table, which then stands before the update of that step. keys: about how many are
+ * to come. arrays: values (bit 0) and slots (bits 1, ...) that nobody is going to write. ERR_MEMORY
+ */
+err growing_restore_begin(struct growing *, int64_t step, int64_t keys, int arrays);
 /* A key that is not there yet. ret_number: of its row, one more than that of the row restored
- * before; its values and slots are initial. -1: it has none. */
+ * before; what nobody is going to write of it is initial. -1: it has none. */
 err growing_restore(struct growing *, const struct key_state *, int64_t *ret_number);
 void growing_write(struct growing *, int array, int64_t number, int64_t count, const float *);
 

@@ -34,6 +34,7 @@ struct growing {
 
     struct aside aside;
     int64_t saved_keys, saved_rows, saved_step; /* when a save began */
+    int initial_arrays;                         /* of a restored row, a bit for each */
 };
 
 /* A record of what is aside: this, and then the row in all arrays where there is one. */
@@ -45,8 +46,9 @@ static const int64_t NOT_THERE = -1;
 
 /* Of an entry as it is; NULL: of none */
 struct key_record growing_record(const struct growing *, const struct entry *);
-/* A row begins: number of its place, initial values and slots. ERR_MEMORY */
-err growing_make_row(struct growing *, int64_t key, int64_t *ret_number);
+/* A row begins: number of its place; arrays whose bit is set are initial. ERR_MEMORY */
+enum { ALL_ARRAYS = -1 };
+err growing_make_row(struct growing *, int64_t key, int arrays, int64_t *ret_number);
 err growing_add(struct growing *, int64_t key, struct key_place *ret_place, struct entry *ret);
 
 static inline bool entry_has_row(const struct entry *entry)

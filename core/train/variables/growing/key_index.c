@@ -61,9 +61,14 @@ size_t key_index_bytes(const struct key_index *x)
     return bytes_of(x) + crowd_bytes(&x->crowd);
 }
 
+bool key_index_has_room(const struct key_index *x, int64_t more)
+{
+    return (double)x->count + (double)more <= LOAD_MOST * (double)x->line_count;
+}
+
 bool key_index_is_full(const struct key_index *x)
 {
-    return (double)(x->count + 1) > LOAD_MOST * (double)x->line_count;
+    return !key_index_has_room(x, 1);
 }
 
 /* ---- entries ---- */
@@ -232,12 +237,13 @@ static void release(struct key_index *x, int64_t done)
         madvise(&x->lines[done - RELEASED], RELEASED * sizeof *x->lines, MADV_DONTNEED);
 }
 
-err key_index_make_room(struct key_index *x, bool drops)
+/* With room for `more` than those that stay */
+static err move_all(struct key_index *x, int64_t more, bool drops)
 {
     struct move move = {.to = *x, .drops = drops};
     int64_t kept = drops ? 0 : x->count;
     if (drops) key_index_each(x, count_seen, &kept);
-    TRY(map(&move.to, kept + 1));
+    TRY(map(&move.to, kept + more));
     for (int64_t i = 0; i < x->line_count; i++) {
         release(x, i);
         each_of_line(x, i, move_one, &move);
@@ -246,4 +252,14 @@ err key_index_make_room(struct key_index *x, bool drops)
     key_index_close(x);
     *x = move.to;
     return move.result;
+}
+
+err key_index_make_room(struct key_index *x, bool drops)
+{
+    return move_all(x, 1, drops);
+}
+
+err key_index_reserve(struct key_index *x, int64_t more, bool drops)
+{
+    return key_index_has_room(x, more) ? OK : move_all(x, more, drops);
 }

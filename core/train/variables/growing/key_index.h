@@ -81,10 +81,15 @@ typedef void key_seen(void *context, const struct key_place *, const struct entr
 /* Of all, in no order; it may set what it sees to ENTRY_SEEN. */
 void key_index_each(struct key_index *, key_seen *, void *context);
 
-bool key_index_is_full(const struct key_index *);
+bool key_index_has_room(const struct key_index *, int64_t more);
+bool key_index_is_full(const struct key_index *); /* for one more */
 /* Makes room. drops: those that are not seen at all go, and memory may shrink. ERR_MEMORY: it is as
  * it was, or of no use any more. */
 err key_index_make_room(struct key_index *, bool drops);
+/* The same, where that is not so yet, for `more` keys that are about to come in their order: as the
+ * first of them are neighbours, an index that only grows on the way would have them all in a few
+ * lines and one crowd, and take a time that is quadratic in their number. */
+err key_index_reserve(struct key_index *, int64_t more, bool drops);
 /* A key that has none, not seen at all; the index is not full. ERR_MEMORY: it was not added. */
 err key_index_add(struct key_index *, int64_t key, struct key_place *ret_place, struct entry *ret);
 /* State and period of the key that is there. ERR_MEMORY: they are what they were. */

@@ -82,10 +82,12 @@ err growing_save_read(struct growing *t, int64_t *from, int64_t count, struct sa
 
 /* ---- restoring ---- */
 
-void growing_restore_begin(struct growing *t, int64_t step)
+err growing_restore_begin(struct growing *t, int64_t step, int64_t keys, int arrays)
 {
     t->step = step > 0 ? step - 1 : 0; /* of the update before it */
     t->period = t->period_steps ? t->step / t->period_steps : 0;
+    t->initial_arrays = arrays;
+    return key_index_reserve(&t->index, keys, false);
 }
 
 /* What a byte cannot tell of a long time ago is long enough ago. */
@@ -108,7 +110,7 @@ err growing_restore(struct growing *t, const struct key_state *state, int64_t *r
         entry.state = ENTRY_SEEN | (uint32_t)state->sights;
         t->seen_count++;
     } else {
-        TRY(growing_make_row(t, state->key, ret_number));
+        TRY(growing_make_row(t, state->key, t->initial_arrays, ret_number));
         entry.state = (uint32_t)*ret_number;
     }
     return key_index_set(&t->index, &place, &entry);
